@@ -1,0 +1,71 @@
+#include "base/alloc.h"
+
+#include "base/error.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The test hook's counters are the library's only process-wide state; they change no result. */
+static atomic_int_least64_t calls, live, fail_in;
+
+bool llap_alloc_fail_at(int64_t n) { return atomic_exchange(&fail_in, n) < 0; }
+
+int64_t llap_alloc_calls(void) { return atomic_load(&calls); }
+int64_t llap_alloc_live(void) { return atomic_load(&live); }
+
+/* Counts the call; false when it must fail. fail_in counts down to 1 and then becomes -1. */
+static bool admit(size_t n, size_t size, size_t *n_bytes)
+{
+    atomic_fetch_add(&calls, 1);
+    int64_t left = atomic_load(&fail_in);
+    while (left > 0 && !atomic_compare_exchange_weak(&fail_in, &left, left == 1 ? -1 : left - 1)) {
+    }
+    if (__builtin_mul_overflow(n, size, n_bytes)) return false;
+    if (*n_bytes == 0) *n_bytes = 1;
+    return left != 1;
+}
+
+static void *checked(void *p, size_t n, size_t size, bool fresh)
+{
+    if (p == NULL)
+        (void)llap_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
+    else if (fresh) atomic_fetch_add(&live, 1);
+    return p;
+}
+
+void *llap_new(size_t n, size_t size)
+{
+    size_t n_bytes;
+    return checked(admit(n, size, &n_bytes) ? calloc(1, n_bytes) : NULL, n, size, true);
+}
+
+void *llap_new_aligned(size_t n, size_t size)
+{
+    size_t n_bytes;
+    void  *p = NULL;
+    if (admit(n, size, &n_bytes) && posix_memalign(&p, LLAP_ALIGN, n_bytes) == 0)
+        memset(p, 0, n_bytes);
+    return checked(p, n, size, true);
+}
+
+void *llap_grow(void *p, size_t n, size_t size)
+{
+    size_t     n_bytes;
+    const bool fresh = p == NULL;
+    return checked(admit(n, size, &n_bytes) ? realloc(p, n_bytes) : NULL, n, size, fresh);
+}
+
+char *llap_strndup(const char *s, size_t n)
+{
+    if (n == SIZE_MAX) return checked(NULL, n, 1, true);
+    char *copy = llap_new(n + 1, 1);
+    if (copy != NULL) memcpy(copy, s, n);
+    return copy;
+}
+
+void llap_free(void *p)
+{
+    if (p != NULL) atomic_fetch_sub(&live, 1);
+    free(p);
+}

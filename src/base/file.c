@@ -1,0 +1,208 @@
+#include "base/file.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---- */
+
+llap_status llap_map_open(const char *path, llap_map *out)
+{
+    *out = (llap_map){ 0 };
+    /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return llap_fail_errno(errno, "%s", path);
+    llap_status st = LLAP_OK;
+    struct stat s;
+    if (fstat(fd, &s) != 0) st = llap_fail_errno(errno, "%s", path);
+    else if (S_ISDIR(s.st_mode))
+        st = llap_fail(LLAP_EINVAL, "%s: is a directory, expected a file", path);
+    else if (!S_ISREG(s.st_mode)) st = llap_fail(LLAP_EINVAL, "%s: is not a regular file", path);
+    else if (s.st_size > 0) {
+        void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED) st = llap_fail_errno(errno, "%s", path);
+        else *out = (llap_map){ .data = p, .size = (size_t)s.st_size };
+    }
+    close(fd);
+    return st;
+}
+
+void llap_map_close(llap_map *m)
+{
+    if (m->data != NULL) munmap((void *)(uintptr_t)m->data, m->size);
+    *m = (llap_map){ 0 };
+}
+
+static llap_status read_all(FILE *f, const char *path, size_t max, char **buf, size_t *len)
+{
+    for (size_t room = 0;;) {
+        if (*len == room) {
+            room = room == 0 ? 4096 : 2 * room;
+            char *grown = llap_grow(*buf, room + 1, 1);
+            if (grown == NULL) return LLAP_ENOMEM;
+            *buf = grown;
+        }
+        const size_t n = fread(*buf + *len, 1, room - *len, f);
+        *len += n;
+        if (*len > max)
+            return llap_fail(LLAP_ELIMIT, "%s: more than the %zu bytes allowed", path, max);
+        if (n == 0) break;
+    }
+    (*buf)[*len] = '\0';
+    return ferror(f) ? llap_fail_errno(errno, "%s", path) : LLAP_OK;
+}
+
+llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len)
+{
+    *out = NULL;
+    *len = 0;
+    FILE *f = fopen(path, "rbe");
+    if (f == NULL) return llap_fail_errno(errno, "%s", path);
+    char             *buf = NULL;
+    const llap_status st = read_all(f, path, max, &buf, len);
+    fclose(f);
+    if (st == LLAP_OK) {
+        *out = buf;
+    } else {
+        *len = 0;
+        llap_free(buf);
+    }
+    return st;
+}
+
+/* ---- atomic writing ---- */
+
+/* The file that path finally names, so that a link stays a link; a new file names itself. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    char *copy = real != NULL ? llap_strndup(real, strlen(real)) : llap_strndup(path, strlen(path));
+    free(real);
+    return copy;
+}
+
+/* 0666 less the process's umask, read without changing it (changing it would race with threads). */
+static mode_t default_mode(void)
+{
+    unsigned mask = 022;
+    FILE    *f = fopen("/proc/self/status", "re");
+    char     line[256];
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (sscanf(line, "Umask: %o", &mask) == 1) break;
+    if (f != NULL) fclose(f);
+    return 0666 & ~(mode_t)mask;
+}
+
+static llap_status open_temporary(llap_writer *w, mode_t mode)
+{
+    const size_t n = strlen(w->path) + sizeof ".XXXXXX";
+    w->temporary = llap_new(n, 1);
+    if (w->temporary == NULL) return LLAP_ENOMEM;
+    snprintf(w->temporary, n, "%s.XXXXXX", w->path);
+    const int fd = mkstemp(w->temporary);
+    if (fd < 0) {
+        const int err = errno;
+        llap_free(w->temporary);
+        w->temporary = NULL;
+        return llap_fail_errno(err, "%s: cannot create a file in its folder", w->path);
+    }
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    (void)fchmod(fd, mode);
+    w->stream = fdopen(fd, "wb");
+    if (w->stream == NULL) {
+        const int err = errno;
+        close(fd);
+        return llap_fail_errno(err, "%s", w->path);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_writer_open(const char *path, llap_writer *w)
+{
+    *w = (llap_writer){ 0 };
+    if (*path == '\0') return llap_fail(LLAP_EINVAL, "the output path is empty");
+    w->path = resolve(path);
+    if (w->path == NULL) return LLAP_ENOMEM;
+    struct stat s;
+    const bool  exists = stat(w->path, &s) == 0;
+    llap_status st = LLAP_OK;
+    if (exists && S_ISDIR(s.st_mode)) {
+        st = llap_fail(LLAP_EINVAL, "%s: is a directory, expected a file to write", path);
+    } else if (exists && !S_ISREG(s.st_mode)) {
+        w->stream = fopen(w->path, "wbe");
+        if (w->stream == NULL) st = llap_fail_errno(errno, "%s", path);
+    } else if (exists && access(w->path, W_OK) != 0) {
+        st = llap_fail_errno(errno, "%s", path);
+    } else {
+        st = open_temporary(w, exists ? s.st_mode & 0777 : default_mode());
+    }
+    if (st != LLAP_OK) llap_writer_abort(w);
+    return st;
+}
+
+llap_status llap_writer_put(llap_writer *w, const void *bytes, size_t n)
+{
+    if (n > 0 && fwrite(bytes, 1, n, w->stream) != n) return llap_fail_errno(errno, "%s", w->path);
+    return LLAP_OK;
+}
+
+/* Makes a rename in the folder of path durable. Some file systems cannot sync a folder; the
+ * rename has happened by then, so that is no failure. */
+static void sync_folder(char *path)
+{
+    char *slash = strrchr(path, '/');
+    char  kept = '\0';
+    if (slash != NULL) {
+        slash += slash == path; /* "/name": the folder is "/" */
+        kept = *slash;
+        *slash = '\0';
+    }
+    const int fd = open(slash != NULL ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+    if (slash != NULL) *slash = kept;
+}
+
+llap_status llap_writer_commit(llap_writer *w)
+{
+    const bool atomic = w->temporary != NULL;
+    errno = EIO; /* for an earlier failed write whose errno is gone */
+    bool ok = ferror(w->stream) == 0 && fflush(w->stream) == 0;
+    if (ok && atomic) ok = fsync(fileno(w->stream)) == 0;
+    int err = errno;
+    if (fclose(w->stream) != 0 && ok) {
+        ok = false;
+        err = errno;
+    }
+    w->stream = NULL;
+    if (ok && atomic && rename(w->temporary, w->path) != 0) {
+        ok = false;
+        err = errno;
+    }
+    const llap_status st = ok ? LLAP_OK : llap_fail_errno(err, "%s", w->path);
+    if (ok && atomic) {
+        llap_free(w->temporary);
+        w->temporary = NULL;
+        sync_folder(w->path);
+    }
+    llap_writer_abort(w);
+    return st;
+}
+
+void llap_writer_abort(llap_writer *w)
+{
+    if (w->stream != NULL) fclose(w->stream);
+    if (w->temporary != NULL) unlink(w->temporary);
+    llap_free(w->temporary);
+    llap_free(w->path);
+    *w = (llap_writer){ 0 };
+}

@@ -1,0 +1,51 @@
+/* Files: read-only mapping, bounded reading, atomic writing. A path is bytes; "-" means nothing
+ * special here (the callers that allow standard input or output say so). */
+#ifndef LLAP_BASE_FILE_H
+#define LLAP_BASE_FILE_H
+
+#include <llapdiff/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* A regular file mapped read-only. An empty file has data == NULL and size == 0. Directories,
+ * pipes and devices are refused without waiting for them. The bytes are the file's: whoever
+ * shortens the file while it is mapped makes reads behind its new end fail with SIGBUS, so
+ * programs that replace our files must do it by renaming, as llap_writer does. */
+typedef struct llap_map {
+    const uint8_t *data;
+    size_t         size;
+} llap_map;
+
+llap_status llap_map_open(const char *path, llap_map *out); /* caller owns: llap_map_close */
+void        llap_map_close(llap_map *m);                    /* { 0 } is fine, also twice */
+
+/* Reads a whole file (or pipe) of at most max bytes; caller owns *out (llap_free), which carries a
+ * NUL behind its *len bytes. LLAP_ELIMIT when there is more. */
+llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len);
+
+/* Atomic writing: everything goes to a temporary file beside the target, which commit renames over
+ * it after fsync (and syncs the folder). Before commit the target is untouched; abort, or a crash,
+ * leaves it so.
+ *
+ *     llap_writer w;
+ *     llap_status st = llap_writer_open(path, &w);
+ *     if (st == LLAP_OK) st = llap_writer_put(&w, bytes, n);      as often as needed
+ *     if (st == LLAP_OK) st = llap_writer_commit(&w);
+ *     llap_writer_abort(&w);                                      nothing left to do after commit
+ *
+ * The mode of an existing target is kept; a symbolic link is followed, not replaced. A target that
+ * is a directory is refused at open; a pipe or device (/dev/stdout) is written directly. */
+typedef struct llap_writer {
+    FILE *stream;    /* for fprintf; NULL when closed. A failed write is reported by commit. */
+    char *path;      /* the target */
+    char *temporary; /* NULL when writing directly */
+} llap_writer;
+
+llap_status llap_writer_open(const char *path, llap_writer *w);
+llap_status llap_writer_put(llap_writer *w, const void *bytes, size_t n);
+llap_status llap_writer_commit(llap_writer *w);
+void        llap_writer_abort(llap_writer *w);
+
+#endif

@@ -1,0 +1,172 @@
+#include "check.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/llap-file-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[2][256];
+    static int  turn;
+    char       *p = path[turn ^= 1];
+    snprintf(p, sizeof path[0], "%s/%s", folder, name);
+    return p;
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int files_in_folder(void)
+{
+    int  n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) n += e->d_name[0] != '.';
+    closedir(d);
+    return n;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static llap_status write_text(const char *path, const char *text)
+{
+    llap_writer w;
+    llap_status st = llap_writer_open(path, &w);
+    if (st == LLAP_OK) st = llap_writer_put(&w, text, strlen(text));
+    if (st == LLAP_OK) st = llap_writer_commit(&w);
+    llap_writer_abort(&w);
+    return st;
+}
+
+static void expect_text(const char *path, const char *text)
+{
+    llap_map m;
+    CHECK_OK(llap_map_open(path, &m));
+    assert_int_equal(m.size, strlen(text));
+    if (m.size > 0) assert_memory_equal(m.data, text, m.size);
+    llap_map_close(&m);
+    llap_map_close(&m);
+    char  *buf;
+    size_t n;
+    CHECK_OK(llap_file_read(path, 100, &buf, &n));
+    assert_string_equal(buf, text);
+    llap_free(buf);
+}
+
+static void what_is_written_is_read(void **state)
+{
+    (void)state;
+    CHECK_OK(write_text(in_folder("a"), "hello"));
+    expect_text(in_folder("a"), "hello");
+    CHECK_OK(write_text(in_folder("a"), ""));
+    expect_text(in_folder("a"), "");
+    struct stat s;
+    assert_int_equal(stat(in_folder("a"), &s), 0);
+    const mode_t mask = umask(0);
+    umask(mask);
+    assert_int_equal(s.st_mode & 0777, 0666 & ~mask);
+    assert_int_equal(files_in_folder(), 1);
+}
+
+static void an_abandoned_write_changes_nothing(void **state)
+{
+    (void)state;
+    CHECK_OK(write_text(in_folder("a"), "old"));
+    llap_writer w;
+    CHECK_OK(llap_writer_open(in_folder("a"), &w));
+    CHECK_OK(llap_writer_put(&w, "new", 3));
+    expect_text(in_folder("a"), "old");
+    llap_writer_abort(&w);
+    llap_writer_abort(&w);
+    expect_text(in_folder("a"), "old");
+    assert_int_equal(files_in_folder(), 1);
+}
+
+static void mode_and_links_are_kept(void **state)
+{
+    (void)state;
+    CHECK_OK(write_text(in_folder("a"), "old"));
+    assert_int_equal(chmod(in_folder("a"), 0640), 0);
+    assert_int_equal(symlink("a", in_folder("link")), 0);
+    CHECK_OK(write_text(in_folder("link"), "new"));
+    expect_text(in_folder("a"), "new");
+    struct stat s;
+    assert_int_equal(lstat(in_folder("link"), &s), 0);
+    assert_true(S_ISLNK(s.st_mode));
+    assert_int_equal(stat(in_folder("a"), &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0640);
+    unlink(in_folder("link"));
+}
+
+static void bad_targets_are_named(void **state)
+{
+    (void)state;
+    llap_writer w;
+    CHECK_FAIL(llap_writer_open(folder, &w), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(llap_writer_open("", &w), LLAP_EINVAL, "empty");
+    CHECK_FAIL(llap_writer_open(in_folder("no/such/x"), &w), LLAP_ENOTFOUND, "no/such/x");
+    CHECK_FAIL(write_text("/dev/full", "x"), LLAP_EIO, "No space left");
+    CHECK_OK(write_text("/dev/null", "x"));
+}
+
+static void bad_sources_are_named(void **state)
+{
+    (void)state;
+    llap_map m;
+    char    *buf;
+    size_t   n;
+    CHECK_FAIL(llap_map_open(in_folder("none"), &m), LLAP_ENOTFOUND, "none: No such file");
+    CHECK_FAIL(llap_map_open(folder, &m), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(llap_file_read(in_folder("none"), 10, &buf, &n), LLAP_ENOTFOUND, "none");
+    CHECK_FAIL(llap_file_read(folder, 10, &buf, &n), LLAP_EIO, "Is a directory");
+    assert_null(buf);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    CHECK_FAIL(llap_map_open(in_folder("pipe"), &m), LLAP_EINVAL, "not a regular file");
+    unlink(in_folder("pipe"));
+    CHECK_OK(write_text(in_folder("a"), "12345"));
+    CHECK_FAIL(llap_file_read(in_folder("a"), 4, &buf, &n), LLAP_ELIMIT, "more than the 4 bytes");
+    assert_int_equal(n, 0);
+}
+
+static llap_status write_and_read(void *user)
+{
+    llap_status st = write_text(user, "text");
+    char       *buf = NULL;
+    size_t      n;
+    if (st == LLAP_OK) st = llap_file_read(user, 100, &buf, &n);
+    llap_free(buf);
+    return st;
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(write_and_read, (void *)(uintptr_t)in_folder("a"));
+    assert_int_equal(files_in_folder(), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(an_abandoned_write_changes_nothing),
+        cmocka_unit_test(mode_and_links_are_kept),
+        cmocka_unit_test(bad_targets_are_named),
+        cmocka_unit_test(bad_sources_are_named),
+        cmocka_unit_test(failing_allocations_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

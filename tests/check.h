@@ -1,0 +1,57 @@
+/* What every test includes: cmocka, and the failing-allocation harness. */
+#ifndef LLAP_TESTS_CHECK_H
+#define LLAP_TESTS_CHECK_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the five above first */
+#include <cmocka.h>
+
+#define CHECK_OK(call)                                                                 \
+    do {                                                                               \
+        const llap_status st_ = (call);                                                \
+        if (st_ != LLAP_OK)                                                            \
+            fail_msg("%s: %s: %s", #call, llap_status_name(st_), llap_error_detail()); \
+    } while (0)
+
+/* The call fails with this code, and its detail contains this text. */
+#define CHECK_FAIL(call, code, text)                                                        \
+    do {                                                                                    \
+        const llap_status st_ = (call);                                                     \
+        if (st_ != (code))                                                                  \
+            fail_msg("%s: expected %s, found %s (%s)", #call, #code, llap_status_name(st_), \
+                     llap_error_detail());                                                  \
+        if (strstr(llap_error_detail(), (text)) == NULL)                                    \
+            fail_msg("%s: expected '%s' in '%s'", #call, (text), llap_error_detail());      \
+    } while (0)
+
+/* Runs work with its 1st, 2nd, ... allocation failing until it gets through without one: each
+ * time it must answer LLAP_ENOMEM and leave nothing allocated. work must free what it makes. */
+static inline void check_every_failed_allocation(llap_status (*work)(void *), void *user)
+{
+    for (int64_t n = 1;; n++) {
+        const int64_t live = llap_alloc_live();
+        (void)llap_alloc_fail_at(n);
+        const llap_status st = work(user);
+        const bool        struck = llap_alloc_fail_at(0);
+        if (llap_alloc_live() != live)
+            fail_msg("allocation %lld failed: %lld blocks leaked", (long long)n,
+                     (long long)(llap_alloc_live() - live));
+        if (st != (struck ? LLAP_ENOMEM : LLAP_OK))
+            fail_msg("allocation %lld %s: found %s (%s)", (long long)n,
+                     struck ? "failed" : "did not fail", llap_status_name(st), llap_error_detail());
+        if (!struck) return;
+    }
+}
+
+#endif
