@@ -17,7 +17,12 @@ add_library(llap_flags INTERFACE)
 # No contraction: a*b+c rounds the same on every path; fused products are written as fma().
 target_compile_options(llap_flags INTERFACE
   $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wvla;-Wmissing-prototypes;-Wstrict-prototypes;-Wformat=2;-Wundef;-Wpointer-arith;-ffp-contract=off;-fno-math-errno>)
+# Messages are cut at their buffer's end on purpose.
+target_compile_options(llap_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 target_compile_definitions(llap_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
+if(LLAP_SIMD STREQUAL "off")
+  target_compile_definitions(llap_flags INTERFACE LLAP_NO_SIMD)
+endif()
 if(LLAP_WERROR)
   target_compile_options(llap_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
@@ -56,4 +61,14 @@ function(llap_test NAME)
   set_target_properties(${ID} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
   add_test(NAME ${NAME} COMMAND ${ID})
   set_tests_properties(${NAME} PROPERTIES LABELS "${T_LABELS}")
+endfunction()
+
+# llap_isa_flags(FILE avx2|avx512): compiles this one file for that instruction set. Its functions
+# run only after base/cpu.h has found it.
+function(llap_isa_flags FILE ISA)
+  if(NOT LLAP_SIMD STREQUAL "off" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(avx2 -mavx2 -mfma)
+    set(avx512 ${avx2} -mavx512f -mavx512dq -mavx512bw -mavx512vl)
+    set_source_files_properties(${FILE} PROPERTIES COMPILE_OPTIONS "${${ISA}}")
+  endif()
 endfunction()

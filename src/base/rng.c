@@ -1,0 +1,94 @@
+/* The bulk versions. Bits come from Random123 one block after another into a small buffer, which
+ * the transforms then walk with the compiler's vectors; rng_transform.h is compiled once plain and
+ * once for machines with fused multiply-add (rng_fma.c), where fmaf is one instruction. fmaf is
+ * exact either way, so the results are the same. */
+#include "base/rng.h"
+
+#include "base/cpu.h"
+
+#include <string.h>
+
+#define TRANSFORM(name) name##_plain
+#include "base/rng_transform.h"
+
+enum { BLOCKS = 64, WORDS = 4 * BLOCKS };
+
+/* Calls emit for pieces of at most WORDS elements that together are first .. first + n - 1. */
+typedef void emit_fn(const uint32_t *bits, size_t skip, size_t n, void *out);
+
+static void fill(const llap_rng *r, uint64_t first, size_t n, void *out, emit_fn *emit)
+{
+    uint32_t bits[WORDS];
+    for (size_t done = 0; done < n;) {
+        const uint64_t at = first + done;
+        const size_t   skip = at % 4, room = WORDS - skip, left = n - done;
+        const size_t   take = left < room ? left : room;
+        for (size_t b = 0; 4 * b < skip + take; b++) llap_rng_block(r, at / 4 + b, bits + 4 * b);
+        emit(bits, skip, take, (char *)out + 4 * done);
+        done += take;
+    }
+}
+
+static void emit_bits(const uint32_t *bits, size_t skip, size_t n, void *out)
+{
+    memcpy(out, bits + skip, 4 * n);
+}
+
+static void emit_uniform(const uint32_t *bits, size_t skip, size_t n, void *out)
+{
+    float *u = out;
+    for (size_t i = 0; i < n; i++) u[i] = llap_uniform_of(bits[skip + i]);
+}
+
+static void emit_normal(const uint32_t *bits, size_t skip, size_t n, void *out)
+{
+    float z[WORDS];
+    if (llap_cpu_has_fma()) llap_normals_fma(bits, (skip + n + 1) / 2, z);
+    else llap_normals_plain(bits, (skip + n + 1) / 2, z);
+    memcpy(out, z + skip, 4 * n);
+}
+
+void llap_rng_fill_bits(const llap_rng *r, uint64_t first, size_t n, uint32_t *out)
+{
+    fill(r, first, n, out, emit_bits);
+}
+
+void llap_rng_fill_uniform(const llap_rng *r, uint64_t first, size_t n, float *out)
+{
+    fill(r, first, n, out, emit_uniform);
+}
+
+void llap_rng_fill_normal(const llap_rng *r, uint64_t first, size_t n, float *out)
+{
+    fill(r, first, n, out, emit_normal);
+}
+
+void llap_rng_permute(const llap_rng *r, size_t n, uint32_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t j = llap_rng_below(r, i, i + 1);
+        out[i] = out[j];
+        out[j] = (uint32_t)i;
+    }
+}
+
+/* Philox as a compression function: each 16 bytes are a counter, the running hash is the key. The
+ * length closes it, so that padding cannot be confused with content. */
+uint64_t llap_hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    uint32_t             c[4], out[4];
+    for (size_t at = 0;; at += sizeof c) {
+        const size_t left = n - at, take = left < sizeof c ? left : sizeof c;
+        memset(c, 0, sizeof c);
+        if (take > 0) memcpy(c, p + at, take);
+        const uint32_t k[2] = { (uint32_t)h, (uint32_t)(h >> 32) };
+        llap_philox(c, k, out);
+        h = (uint64_t)out[1] << 32 | out[0];
+        if (left <= sizeof c) break;
+    }
+    const uint32_t k[2] = { (uint32_t)h, (uint32_t)(h >> 32) };
+    const uint32_t end[4] = { (uint32_t)n, (uint32_t)((uint64_t)n >> 32), 0, 1 };
+    llap_philox(end, k, out);
+    return (uint64_t)out[1] << 32 | out[0];
+}

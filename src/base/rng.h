@@ -1,0 +1,208 @@
+/* Random numbers by name, not by order. A draw is a function of what it is for:
+ *
+ *     seed, stream          the user's seed; which use of randomness (LLAP_STREAM_...)
+ *     window                what the draw belongs to: a hash of content, never a batch position
+ *     sample, step, element which trajectory, which step, which number
+ *
+ * so the same draw comes out for any thread count, batch size and order of work, on the CPU and on
+ * a GPU. The generator is Philox4x32-10 of Random123; seed, stream and window are mixed into its
+ * key, sample, step and element / 4 are its counter.
+ *
+ *     llap_rng r = llap_rng_make(seed, LLAP_STREAM_NOISE, window, sample, step);
+ *     float    u = llap_rng_uniform(&r, i);           [0, 1)
+ *     float    z = llap_rng_normal(&r, i);            mean 0, deviation 1
+ *     llap_rng_fill_normal(&r, first, n, z);          z[j] = llap_rng_normal(&r, first + j)
+ *
+ * This header compiles as C and as CUDA, and both give the same bits: normals use conversions,
+ * square root and fused multiply-adds only, each exactly rounded by IEEE 754. Build without fast
+ * mathematics. */
+#ifndef LLAP_BASE_RNG_H
+#define LLAP_BASE_RNG_H
+
+#include <Random123/philox.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define LLAP_BOTH static __host__ __device__ inline
+#else
+#define LLAP_BOTH static inline
+#endif
+
+/* What randomness is used for. Numbers are part of the results: append, never renumber. */
+typedef enum llap_stream {
+    LLAP_STREAM_TEST,    /* tests, fuzzing, benchmarks */
+    LLAP_STREAM_INIT,    /* weights before training */
+    LLAP_STREAM_SHUFFLE, /* order of windows, permutation of entities */
+    LLAP_STREAM_MASK,    /* induced missingness, imputation masks */
+    LLAP_STREAM_DROPOUT, /* dropout */
+    LLAP_STREAM_DIFFUSE, /* forward noise and step of training */
+    LLAP_STREAM_NOISE,   /* noise of the sampler */
+    LLAP_STREAM_SYNTH,   /* synthetic data */
+    LLAP_STREAM_FIT,     /* windows drawn while fitting */
+    LLAP_STREAM_BOOT,    /* bootstrap */
+} llap_stream;
+
+typedef struct llap_rng {
+    uint32_t key[2]; /* of seed, stream, window */
+    uint32_t sample, step;
+} llap_rng;
+
+/* Philox with a 128-bit counter c and a 64-bit key k. */
+LLAP_BOTH void llap_philox(const uint32_t c[4], const uint32_t k[2], uint32_t out[4])
+{
+    philox4x32_ctr_t ctr;
+    philox4x32_key_t key;
+    for (int i = 0; i < 4; i++) ctr.v[i] = c[i];
+    for (int i = 0; i < 2; i++) key.v[i] = k[i];
+    ctr = philox4x32_R(10, ctr, key);
+    for (int i = 0; i < 4; i++) out[i] = ctr.v[i];
+}
+
+LLAP_BOTH llap_rng llap_rng_make(uint64_t seed, llap_stream stream, uint64_t window,
+                                 uint32_t sample, uint32_t step)
+{
+    const uint32_t c[4] = { (uint32_t)window, (uint32_t)(window >> 32), (uint32_t)stream, 0 };
+    const uint32_t k[2] = { (uint32_t)seed, (uint32_t)(seed >> 32) };
+    uint32_t       mixed[4];
+    llap_philox(c, k, mixed);
+    llap_rng r;
+    r.key[0] = mixed[0];
+    r.key[1] = mixed[1];
+    r.sample = sample;
+    r.step = step;
+    return r;
+}
+
+/* Elements 4 * block .. 4 * block + 3 as 32 random bits each. */
+LLAP_BOTH void llap_rng_block(const llap_rng *r, uint64_t block, uint32_t out[4])
+{
+    const uint32_t c[4] = { (uint32_t)block, (uint32_t)(block >> 32), r->sample, r->step };
+    llap_philox(c, r->key, out);
+}
+
+LLAP_BOTH uint32_t llap_rng_bits(const llap_rng *r, uint64_t element)
+{
+    uint32_t b[4];
+    llap_rng_block(r, element / 4, b);
+    return b[element % 4];
+}
+
+/* The upper 24 bits as a float in [0, 1). */
+LLAP_BOTH float llap_uniform_of(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24f; }
+
+LLAP_BOTH float llap_rng_uniform(const llap_rng *r, uint64_t element)
+{
+    return llap_uniform_of(llap_rng_bits(r, element));
+}
+
+/* A whole number in 0 .. n-1, n >= 1: 64 random bits (elements 2i and 2i + 1) scaled by n; the
+ * largest bias is n / 2^64. */
+LLAP_BOTH uint64_t llap_rng_below(const llap_rng *r, uint64_t i, uint64_t n)
+{
+    uint32_t b[4];
+    llap_rng_block(r, i / 2, b);
+    const uint32_t *w = b + 2 * (i % 2);
+    /* The upper half of a 64 x 64 product, in 32-bit pieces so that CUDA gives the same. */
+    const uint64_t lo = w[0], hi = w[1], n_lo = n & 0xffffffffu, n_hi = n >> 32;
+    const uint64_t low = (lo * n_lo) >> 32, a = hi * n_lo + low, c = lo * n_hi + (a & 0xffffffffu);
+    return hi * n_hi + (a >> 32) + (c >> 32);
+}
+
+/* -log((2a + 1) / 2^33), the argument strictly inside (0, 1): exact to about 2 units in the last
+ * place. The fraction m in [sqrt(1/2), sqrt(2)) is kept as f = m - 1; next to 1 the distance is
+ * formed in integers, because (float)(2a + 1) would round it away. */
+LLAP_BOTH float llap_minus_log_of(uint32_t a)
+{
+    const uint64_t w = 2 * (uint64_t)a + 1, one = (uint64_t)1 << 33;
+    float          f, e;
+    if (w > 6074001000u) { /* sqrt(1/2) 2^33 */
+        f = -((float)(one - w) * 0x1p-33f);
+        e = 0.0f;
+    } else {
+        union {
+            float    value;
+            uint32_t bits;
+        } u;
+        u.value = (float)w;
+        const uint32_t above = (u.bits & 0x7fffffu) > 0x3504f3u; /* fraction over sqrt(2) */
+        e = (float)((int32_t)(u.bits >> 23) - 127 - 33 + (int32_t)above);
+        u.bits = (u.bits & 0x7fffffu) | (above ? 0x3f000000u : 0x3f800000u);
+        f = u.value - 1.0f;
+    }
+    /* log1p(f) = f - f^2/2 + f^3 p(f); p is a minimax polynomial, relative error 7.5e-10. */
+    float p = 6.746640334e-02f;
+    p = fmaf(p, f, -1.167565177e-01f);
+    p = fmaf(p, f, 1.188816232e-01f);
+    p = fmaf(p, f, -1.240558893e-01f);
+    p = fmaf(p, f, 1.421955235e-01f);
+    p = fmaf(p, f, -1.666799585e-01f);
+    p = fmaf(p, f, 2.000211866e-01f);
+    p = fmaf(p, f, -2.500000960e-01f);
+    p = fmaf(p, f, 3.333331260e-01f);
+    const float l = fmaf(f * f, fmaf(f, p, -0.5f), f);
+    return -fmaf(e, 0x1.62e4p-1f, fmaf(e, 1.42860682e-6f, l)); /* e ln 2 in two parts */
+}
+
+/* Sine and cosine of the angle b / 2^32 of a full turn. */
+LLAP_BOTH void llap_turn_of(uint32_t b, float *sine, float *cosine)
+{
+    const uint32_t quarter = (b + (1u << 29)) >> 30;
+    const int32_t  rest = (int32_t)(b - (quarter << 30)); /* within an eighth of a turn */
+    const float    t = (float)rest * 0x1p-30f, y = t * t;
+    float          s = 1.582067438e-04f, c = 9.036317029e-04f;
+    s = fmaf(s, y, -4.681266477e-03f);
+    s = fmaf(s, y, 7.969258276e-02f);
+    s = fmaf(s, y, -6.459640961e-01f);
+    s = fmaf(s, y, 1.570796327e+00f);
+    s *= t;
+    c = fmaf(c, y, -2.086007132e-02f);
+    c = fmaf(c, y, 2.536692039e-01f);
+    c = fmaf(c, y, -1.233700541e+00f);
+    c = fmaf(c, y, 1.0f);
+    const float odd = quarter & 1 ? c : s, even = quarter & 1 ? s : c;
+    *sine = quarter & 2 ? -odd : odd;
+    *cosine = (quarter + 1) & 2 ? -even : even;
+}
+
+/* Two independent normals from 64 random bits (Box and Muller). The largest possible is 6.76. */
+LLAP_BOTH void llap_normal_of(uint32_t a, uint32_t b, float *z0, float *z1)
+{
+    float       s, c;
+    const float r = sqrtf(2.0f * llap_minus_log_of(a));
+    llap_turn_of(b, &s, &c);
+    *z0 = r * c;
+    *z1 = r * s;
+}
+
+LLAP_BOTH float llap_rng_normal(const llap_rng *r, uint64_t element)
+{
+    uint32_t b[4];
+    float    z[2];
+    llap_rng_block(r, element / 4, b);
+    const uint32_t *w = b + (element % 4 / 2) * 2;
+    llap_normal_of(w[0], w[1], &z[0], &z[1]);
+    return z[element % 2];
+}
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Many at once, equal to the functions above element by element: out[j] is element first + j. */
+void llap_rng_fill_bits(const llap_rng *r, uint64_t first, size_t n, uint32_t *out);
+void llap_rng_fill_uniform(const llap_rng *r, uint64_t first, size_t n, float *out);
+void llap_rng_fill_normal(const llap_rng *r, uint64_t first, size_t n, float *out);
+
+/* A random order of 0 .. n-1 (Fisher and Yates). */
+void llap_rng_permute(const llap_rng *r, size_t n, uint32_t *out);
+
+/* A 64-bit hash of bytes on top of h (0 to start): the window ids. */
+uint64_t llap_hash(uint64_t h, const void *bytes, size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,2 @@
+#define TRANSFORM(name) name##_fma
+#include "base/rng_transform.h"

@@ -1,0 +1,196 @@
+#include "check.h"
+
+#include "base/cpu.h"
+#include "base/rng.h"
+
+/* The three philox4x32-10 rows of Random123's published known answers. */
+static void philox_gives_the_published_vectors(void **state)
+{
+    (void)state;
+    static const uint32_t rows[][10] = {
+        { 0, 0, 0, 0, 0, 0, 0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8 },
+        { 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff, 0x408f276d,
+          0x41c83b0e, 0xa20bc7c6, 0x6d5451fd },
+        { 0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344, 0xa4093822, 0x299f31d0, 0xd16cfe09,
+          0x94fdcceb, 0x5001e420, 0x24126ea1 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint32_t out[4];
+        llap_philox(rows[i], rows[i] + 4, out);
+        assert_memory_equal(out, rows[i] + 6, sizeof out);
+    }
+}
+
+/* Every field of the name changes the draw, and the numbers (from a second
+ * implementation of the same definition) never change again. */
+static void names_are_apart_and_stable(void **state)
+{
+    (void)state;
+    const llap_rng r[] = {
+        llap_rng_make(1, LLAP_STREAM_TEST, 3, 4, 5),
+        llap_rng_make(2, LLAP_STREAM_TEST, 3, 4, 5),
+        llap_rng_make(1, LLAP_STREAM_INIT, 3, 4, 5),
+        llap_rng_make(1, LLAP_STREAM_TEST, 9, 4, 5),
+        llap_rng_make(1, LLAP_STREAM_TEST, 3, 9, 5),
+        llap_rng_make(1, LLAP_STREAM_TEST, 3, 4, 9),
+        llap_rng_make(1ull << 32 | 1, LLAP_STREAM_TEST, 3, 4, 5),
+        llap_rng_make(1, LLAP_STREAM_TEST, 3ull << 32, 4, 5),
+    };
+    enum { N = sizeof r / sizeof *r };
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(llap_rng_bits(&r[i], 0), llap_rng_bits(&r[j], 0));
+    assert_int_not_equal(llap_rng_bits(&r[0], 1), llap_rng_bits(&r[0], 1ull << 40));
+    assert_int_equal(llap_rng_bits(&r[0], 0), 0x6f9a3d62);
+    assert_int_equal(llap_rng_bits(&r[0], 6), 0x836719dc);
+}
+
+static void any_split_gives_the_same(void **state)
+{
+    (void)state;
+    enum { N = 3001 };
+    static float    whole[N], parts[N], uniform[N];
+    static uint32_t bits[N];
+    const llap_rng  r = llap_rng_make(7, LLAP_STREAM_TEST, 11, 0, 0);
+    const uint64_t  first = (1ull << 34) + 3; /* across a block and beyond 32 bits */
+    llap_rng_fill_normal(&r, first, N, whole);
+    llap_rng_fill_uniform(&r, first, N, uniform);
+    llap_rng_fill_bits(&r, first, N, bits);
+    for (size_t at = 0, piece = 1; at < N; piece = piece % 401 + 7) {
+        const size_t n = N - at < piece ? N - at : piece;
+        llap_rng_fill_normal(&r, first + at, n, parts + at);
+        at += n;
+    }
+    assert_memory_equal(whole, parts, sizeof whole);
+    for (size_t i = 0; i < N; i++) {
+        const float z = llap_rng_normal(&r, first + i);
+        assert_memory_equal(&z, &whole[i], sizeof z);
+        assert_true(uniform[i] == llap_rng_uniform(&r, first + i));
+        assert_true(bits[i] == llap_rng_bits(&r, first + i));
+    }
+}
+
+/* The transform against the C library in double, over the whole range of bits. */
+static void transform_is_accurate(void **state)
+{
+    (void)state;
+    double         worst_log = 0, worst_turn = 0;
+    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
+    for (uint64_t i = 0; i < 2000000; i++) {
+        uint32_t b = llap_rng_bits(&r, i);
+        if (i % 4 == 1) b >>= b % 32;         /* small arguments */
+        if (i % 4 == 2) b = ~(b >> (b % 32)); /* next to one */
+        if (i < 64) b = i < 32 ? (uint32_t)i : ~(uint32_t)(i - 32);
+        const double w = (2.0 * b + 1.0) * 0x1p-33, want = -log1p(w - 1.0);
+        worst_log = fmax(worst_log, fabs((double)llap_minus_log_of(b) - want) / want);
+        float s, c;
+        llap_turn_of(b, &s, &c);
+        const double angle = 6.283185307179586477 * b * 0x1p-32;
+        worst_turn =
+            fmax(worst_turn, fmax(fabs((double)s - sin(angle)), fabs((double)c - cos(angle))));
+    }
+    print_message(
+        "worst relative error of the logarithm %.3g, worst error of sine and cosine %.3g\n",
+        worst_log, worst_turn);
+    assert_true(worst_log < 2.5e-7);
+    assert_true(worst_turn < 1.5e-7);
+}
+
+/* Kolmogorov-Smirnov distance, moments, tails and lag correlation of a million normals: each bound
+ * is five deviations of its statistic, so a correct generator passes for about any seed. */
+static void normals_are_normal(void **state)
+{
+    (void)state;
+    enum { N = 1000000, CELLS = 2000 };
+    float         *z = llap_new(N, sizeof *z);
+    const llap_rng r = llap_rng_make(20240229, LLAP_STREAM_TEST, 5, 0, 0);
+    llap_rng_fill_normal(&r, 0, N, z);
+    double  m1 = 0, m2 = 0, m3 = 0, m4 = 0, lag1 = 0, lag2 = 0;
+    int     beyond4 = 0;
+    int64_t cells[CELLS] = { 0 };
+    for (int i = 0; i < N; i++) {
+        const double x = z[i];
+        m1 += x;
+        m2 += x * x;
+        m3 += x * x * x;
+        m4 += x * x * x * x;
+        if (i > 0) lag1 += x * (double)z[i - 1];
+        if (i > 1) lag2 += x * x * (double)z[i - 1] * (double)z[i - 1];
+        beyond4 += fabs(x) > 4.0;
+        const double p = 0.5 * erfc(-x / sqrt(2.0));
+        cells[(int)fmin(p * CELLS, CELLS - 1)]++;
+    }
+    const double root = sqrt((double)N);
+    assert_true(fabs(m1 / N) < 5 / root);
+    assert_true(fabs(m2 / N - 1) < 5 * sqrt(2.0) / root);
+    assert_true(fabs(m3 / N) < 5 * sqrt(15.0) / root);
+    assert_true(fabs(m4 / N - 3) < 5 * sqrt(96.0) / root);
+    assert_true(fabs(lag1 / N) < 5 / root);
+    assert_true(fabs(lag2 / N - 1) < 5 * sqrt(8.0) / root);
+    assert_true(fabs(beyond4 - 63.34) < 5 * sqrt(63.34));
+    double ks = 0, chi2 = 0, below = 0;
+    for (int i = 0; i < CELLS; i++) {
+        const double e = (double)cells[i] - (double)N / CELLS;
+        chi2 += e * e / ((double)N / CELLS);
+        below += (double)cells[i];
+        ks = fmax(ks, fabs(below / N - (i + 1.0) / CELLS));
+    }
+    assert_true(ks < 2.4 / root);
+    assert_true(fabs(chi2 - (CELLS - 1)) < 5 * sqrt(2.0 * (CELLS - 1)));
+    llap_free(z);
+}
+
+static void whole_numbers_and_permutations_are_even(void **state)
+{
+    (void)state;
+    enum { N = 60000, SIDES = 6 };
+    const llap_rng r = llap_rng_make(3, LLAP_STREAM_TEST, 0, 0, 0);
+    int            count[SIDES] = { 0 }, first[SIDES] = { 0 };
+    for (uint64_t i = 0; i < N; i++) count[llap_rng_below(&r, i, SIDES)]++;
+    for (uint32_t i = 0; i < N; i++) {
+        const llap_rng s = llap_rng_make(3, LLAP_STREAM_TEST, 1, i, 0);
+        uint32_t       order[SIDES], seen = 0;
+        llap_rng_permute(&s, SIDES, order);
+        for (int j = 0; j < SIDES; j++) seen |= 1u << order[j];
+        assert_int_equal(seen, (1u << SIDES) - 1);
+        first[order[0]]++;
+    }
+    for (int i = 0; i < SIDES; i++) {
+        assert_true(fabs(count[i] - N / 6.0) < 5 * sqrt(N * 5.0 / 36));
+        assert_true(fabs(first[i] - N / 6.0) < 5 * sqrt(N * 5.0 / 36));
+    }
+    /* against the 128-bit product */
+    for (uint64_t i = 0; i < 1000; i++) {
+        const uint64_t n = (uint64_t)llap_rng_bits(&r, i) << (i % 33) | 1;
+        const uint64_t x = (uint64_t)llap_rng_bits(&r, 2 * i + 1) << 32 | llap_rng_bits(&r, 2 * i);
+        assert_true(llap_rng_below(&r, i, n) == (uint64_t)(((unsigned __int128)x * n) >> 64));
+    }
+}
+
+static void hashes_tell_contents_apart(void **state)
+{
+    (void)state;
+    static const char zeros[40] = { 0 };
+    uint64_t          seen[41];
+    for (size_t n = 0; n <= 40; n++) {
+        seen[n] = llap_hash(0, zeros, n);
+        for (size_t m = 0; m < n; m++) assert_true(seen[n] != seen[m]);
+    }
+    assert_true(llap_hash(0, "a", 1) != llap_hash(0, "b", 1));
+    assert_true(llap_hash(1, "a", 1) != llap_hash(0, "a", 1));
+    assert_true(llap_hash(llap_hash(0, "a", 1), "b", 1) != llap_hash(llap_hash(0, "b", 1), "a", 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(philox_gives_the_published_vectors),
+        cmocka_unit_test(names_are_apart_and_stable),
+        cmocka_unit_test(any_split_gives_the_same),
+        cmocka_unit_test(transform_is_accurate),
+        cmocka_unit_test(normals_are_normal),
+        cmocka_unit_test(whole_numbers_and_permutations_are_even),
+        cmocka_unit_test(hashes_tell_contents_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
