@@ -1,0 +1,62 @@
+# A thin front to the CMake presets. `make help` lists what there is.
+
+# Fixtures from outside the tree, where they exist; tests that need them say when they are skipped.
+SHARED ?= $(wildcard ../shared)
+ifneq ($(SHARED),)
+export LLAP_GOLDEN ?= $(abspath $(SHARED)/golden)
+export LLAP_DATA ?= $(abspath $(SHARED)/data)
+endif
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+JOBS ?= $(shell nproc)
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+# Fuzz executions per target in test-all.
+FUZZ_RUNS ?= 10000000
+
+.DEFAULT_GOAL := release
+.PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all bench format \
+        install clean setup-build setup-test setup-all
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s '	'
+
+setup-build setup-test setup-all: setup-%:
+	@tools/setup $*
+
+release: setup-build ## build the library and the program into build/ (the default)
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target programs
+
+# Another preset by its name: make asan, make clang, ... (with the tests)
+debug asan tsan cuda clang fuzz coverage: setup-all
+	@cmake --preset $@ >/dev/null
+	@cmake --build --preset $@ -j $(JOBS)
+
+demo: release ## build, then show what llapdiff does
+	@tools/demo
+
+test: setup-test ## build and run the tests: release, readers under sanitizers, short fuzzing
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build --preset release -j $(JOBS)
+	@cmake --preset asan >/dev/null
+	@cmake --build --preset asan -j $(JOBS)
+	@cd build-asan && $(CTEST)
+	@cd build && $(CTEST)
+
+test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing
+	@tools/test-all $(FUZZ_RUNS)
+
+bench: release ## measure; figures go to standard output
+	@tools/bench
+
+format: setup-all ## apply .clang-format
+	@git ls-files -co --exclude-standard '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format -i
+
+install: release ## install under $(DESTDIR)$(PREFIX)
+	@DESTDIR=$(DESTDIR) cmake --install build
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+clean: ## remove everything built
+	rm -rf build build-*

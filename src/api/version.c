@@ -1,0 +1,27 @@
+#include <llapdiff/version.h>
+
+#include "base/cpu.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static const llap_feature features[] = {
+#ifdef LLAP_NO_SIMD
+    { "simd", 0, "built with LLAP_SIMD=off: portable code only" },
+#else
+    { "simd", 1, "vector code chosen at run time" },
+#endif
+};
+
+const char *llap_version(void)
+{
+    return TEXT(LLAP_VERSION_MAJOR) "." TEXT(LLAP_VERSION_MINOR) "." TEXT(LLAP_VERSION_PATCH);
+}
+
+size_t llap_features(const llap_feature **out)
+{
+    *out = features;
+    return sizeof features / sizeof *features;
+}
+
+const char *llap_cpu(void) { return llap_cpu_features(); }

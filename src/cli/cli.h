@@ -1,0 +1,83 @@
+/* The command line, described by tables: parsing, --help, man pages and completions are derived
+ * from them. A command is a row in commands[] (main.c) and a file cmd_NAME.c that defines its
+ * options struct, its table of options and a function that calls the library and prints the result.
+ *
+ *     typedef struct info_options { const char *tensor; int64_t limit; } info_options;
+ *     static const cli_option options[] = {
+ *         { "tensor", 't', CLI_STRING, "NAME", offsetof(info_options, tensor), "only this one" },
+ *         { "limit", 0, CLI_INT, "N", offsetof(info_options, limit), "at most N", .min = 1, .max =
+ * 99 }, { 0 },
+ *     };
+ *
+ * Results go to stdout, everything else to stderr. Commands see <llapdiff/llapdiff.h> only. */
+#ifndef LLAP_CLI_CLI_H
+#define LLAP_CLI_CLI_H
+
+#include <llapdiff/llapdiff.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum cli_type {
+    CLI_FLAG,   /* bool: present or not */
+    CLI_STRING, /* const char * */
+    CLI_INT,    /* int64_t in min .. max */
+    CLI_REAL,   /* double in min .. max */
+    CLI_CHOICE, /* int: position in "a|b|c" */
+} cli_type;
+
+typedef struct cli_option {
+    const char *name;   /* without dashes; NULL ends a table */
+    char        letter; /* short form, or 0 */
+    cli_type    type;
+    const char *arg;    /* how the value is called in the help: "FILE"; choices: "a|b|c" */
+    size_t      offset; /* of its field in the options struct */
+    const char *help;
+    double      min, max; /* CLI_INT, CLI_REAL */
+} cli_option;
+
+/* What every command understands. */
+typedef struct cli_common {
+    bool     help, json, quiet;
+    int64_t  threads; /* 0: as many as there are processors */
+    int64_t  seed;
+    llap_log log; /* to stderr; warnings only with --quiet */
+} cli_common;
+
+typedef struct cli_command {
+    const char       *name;
+    const char       *operands;                   /* "FILE...", "" for none */
+    const char       *summary;                    /* one line */
+    const char       *text;                       /* a paragraph or two */
+    const char       *example;                    /* a command line and what it does */
+    const cli_option *options;                    /* the command's own; { 0 } ends */
+    int               min_operands, max_operands; /* max < 0: any number */
+    size_t            options_size;
+    const void       *defaults; /* of that size */
+    /* Returns the status that becomes the exit code. On failure the library's detail is printed by
+     * main, unless it is empty. */
+    llap_status (*run)(const cli_common *common, const void *options, int n, char **operands);
+} cli_command;
+
+extern const cli_command *const cli_commands[]; /* NULL ends; main.c */
+extern const cli_option         cli_common_options[];
+
+/* parse.c: fills common and options (both hold their defaults); operands are moved to the front of
+ * argv and counted. LLAP_EUSAGE after saying what is wrong. */
+llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_common *common,
+                      void *options, int *n_operands);
+
+/* "llapdiff COMMAND: message" and a hint at --help, on stderr. Returns LLAP_EUSAGE. command may be
+ * NULL. */
+llap_status cli_usage(const char *command, const char *fmt, ...) LLAP_PRINTF(2, 3);
+
+/* help.c: everything on stdout, from the tables. */
+void        cli_print_overview(void);
+void        cli_print_help(const cli_command *command);
+void        cli_print_manual(const cli_command *command); /* troff; NULL: the page of the program */
+llap_status cli_print_completion(const char *shell);
+
+/* A JSON string with its quotes, on stdout. */
+void cli_json_string(const char *s);
+
+#endif

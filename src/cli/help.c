@@ -1,0 +1,199 @@
+/* Help, manual pages and completions, all printed from the tables. */
+#include "cli.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char program_summary[] =
+    "forecasts and gap filling for irregular, incomplete time series";
+
+void cli_print_overview(void)
+{
+    printf("llapdiff: %s\n\nusage: llapdiff COMMAND [options] ...\n\ncommands:\n", program_summary);
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        printf("  %-10s %s\n", (*c)->name, (*c)->summary);
+    printf("\nllapdiff COMMAND --help explains a command and shows an example.\n"
+           "exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted and saved\n");
+}
+
+static void print_options(const cli_option *o)
+{
+    for (; o != NULL && o->name != NULL; o++) {
+        char left[96];
+        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "  ",
+                 o->letter ? o->letter : ' ', o->letter ? ", " : " ", o->name,
+                 o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
+        if (strlen(left) > 26) printf("  %s\n  %26s  %s\n", left, "", o->help);
+        else printf("  %-26s  %s\n", left, o->help);
+    }
+}
+
+void cli_print_help(const cli_command *c)
+{
+    printf("llapdiff %s: %s\n\nusage: llapdiff %s%s%s [options]\n\n%s\n", c->name, c->summary,
+           c->name, *c->operands ? " " : "", c->operands, c->text);
+    if (c->options != NULL && c->options->name != NULL) {
+        printf("\noptions:\n");
+        print_options(c->options);
+    }
+    printf("\ncommon options:\n");
+    print_options(cli_common_options);
+    printf("\nexample:\n%s\n", c->example);
+}
+
+/* ---- manual pages ---- */
+
+/* Text for troff: a leading dot or quote and every backslash and dash are protected. */
+static void troff(const char *s)
+{
+    bool line_start = true;
+    for (; *s != '\0'; s++) {
+        if (line_start && (*s == '.' || *s == '\'')) fputs("\\&", stdout);
+        if (*s == '\\') fputs("\\e", stdout);
+        else if (*s == '-') fputs("\\-", stdout);
+        else putchar(*s);
+        line_start = *s == '\n';
+    }
+}
+
+static void troff_options(const cli_option *o)
+{
+    for (; o != NULL && o->name != NULL; o++) {
+        printf(".TP\n\\fB");
+        if (o->letter) printf("\\-%c\\fR, \\fB", o->letter);
+        troff("--");
+        troff(o->name);
+        printf("\\fR");
+        if (o->arg != NULL) {
+            printf(" \\fI");
+            troff(o->arg);
+            printf("\\fR");
+        }
+        printf("\n");
+        troff(o->help);
+        printf("\n");
+    }
+}
+
+static void troff_head(const char *name, const char *summary)
+{
+    printf(".TH %s 1 \"\" \"llapdiff %s\" \"User Commands\"\n.SH NAME\n", name, llap_version());
+    troff(name);
+    printf(" \\- ");
+    troff(summary);
+    printf("\n.SH SYNOPSIS\n");
+}
+
+void cli_print_manual(const cli_command *c)
+{
+    if (c == NULL) {
+        troff_head("llapdiff", program_summary);
+        printf(".B llapdiff\n.I COMMAND\n[options] ...\n.SH COMMANDS\n");
+        for (const cli_command *const *k = cli_commands; *k != NULL; k++) {
+            printf(".TP\n\\fBllapdiff\\-%s\\fR(1)\n", (*k)->name);
+            troff((*k)->summary);
+            printf("\n");
+        }
+        printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 interrupted and saved.\n");
+        return;
+    }
+    char name[64];
+    snprintf(name, sizeof name, "llapdiff-%s", c->name);
+    troff_head(name, c->summary);
+    printf(".B llapdiff %s\n", c->name);
+    if (*c->operands) {
+        printf(".I ");
+        troff(c->operands);
+        printf("\n");
+    }
+    printf("[options]\n.SH DESCRIPTION\n");
+    troff(c->text);
+    printf("\n.SH OPTIONS\n");
+    troff_options(c->options);
+    troff_options(cli_common_options);
+    printf(".SH EXAMPLE\n.nf\n");
+    troff(c->example);
+    printf("\n.fi\n.SH SEE ALSO\n.BR llapdiff (1)\n");
+}
+
+/* ---- completions ---- */
+
+static void print_words(const cli_option *o)
+{
+    for (; o != NULL && o->name != NULL; o++) printf(" --%s", o->name);
+}
+
+static void complete_bash(void)
+{
+    printf("_llapdiff() {\n    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words='");
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        printf("%s%s", c == cli_commands ? "" : " ", (*c)->name);
+    printf("'\n    else\n        case ${COMP_WORDS[1]} in\n");
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        printf("        %s) words='", (*c)->name);
+        print_words((*c)->options);
+        print_words(cli_common_options);
+        printf("' ;;\n");
+    }
+    printf("        esac\n        [[ $word == -* ]] || words=\n    fi\n"
+           "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+           "}\ncomplete -o default -F _llapdiff llapdiff\n");
+}
+
+/* A word inside single quotes of zsh's _arguments: no quote, no bracket, no colon. */
+static void zsh_text(const char *s)
+{
+    for (; *s != '\0'; s++)
+        if (*s == '[' || *s == ']' || *s == ':') printf("\\%c", *s);
+        else if (*s == '\'') printf("'\\''");
+        else putchar(*s);
+}
+
+static void zsh_options(const cli_option *o)
+{
+    for (; o != NULL && o->name != NULL; o++) {
+        printf(" \\\n            '--%s%s[", o->name, o->type == CLI_FLAG ? "" : "=");
+        zsh_text(o->help);
+        printf("]%s'", o->type == CLI_FLAG ? "" : ":value:_files");
+    }
+}
+
+static void complete_zsh(void)
+{
+    printf("#compdef llapdiff\n_llapdiff() {\n    if (( CURRENT == 2 )); then\n"
+           "        local -a commands=(");
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        printf("\n            '%s:", (*c)->name);
+        zsh_text((*c)->summary);
+        printf("'");
+    }
+    printf(
+        ")\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n");
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        printf("        %s) _arguments", (*c)->name);
+        zsh_options((*c)->options);
+        zsh_options(cli_common_options);
+        printf(" \\\n            '*:file:_files' ;;\n");
+    }
+    printf("    esac\n}\n_llapdiff \"$@\"\n");
+}
+
+llap_status cli_print_completion(const char *shell)
+{
+    if (strcmp(shell, "bash") == 0) complete_bash();
+    else if (strcmp(shell, "zsh") == 0) complete_zsh();
+    else return cli_usage("help", "--completion expects bash or zsh, found '%s'", shell);
+    return LLAP_OK;
+}
+
+void cli_json_string(const char *s)
+{
+    putchar('"');
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\') printf("\\%c", *s);
+        else if ((unsigned char)*s < 0x20) printf("\\u%04x", (unsigned char)*s);
+        else putchar(*s);
+    }
+    putchar('"');
+}

@@ -1,0 +1,76 @@
+#include "cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const cli_command cmd_help, cmd_version;
+
+const cli_command *const cli_commands[] = { &cmd_version, &cmd_help, NULL };
+
+const cli_option cli_common_options[] = {
+    { "help", 'h', CLI_FLAG, NULL, offsetof(cli_common, help), "show this help", 0, 0 },
+    { "json", 0, CLI_FLAG, NULL, offsetof(cli_common, json), "print the result as JSON", 0, 0 },
+    { "quiet", 'q', CLI_FLAG, NULL, offsetof(cli_common, quiet), "no notes, no progress bar", 0,
+      0 },
+    { "seed", 0, CLI_INT, "N", offsetof(cli_common, seed), "seed of all random numbers (default 1)",
+      0, 9e15 },
+    { "threads", 'j', CLI_INT, "N", offsetof(cli_common, threads),
+      "threads to use (default: one per processor); results do not depend on it", 1, 4096 },
+    { 0 },
+};
+
+static const cli_command *find_command(const char *name)
+{
+    /* The two options that people try first are commands in disguise. */
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) name = "version";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0) return *c;
+    return NULL;
+}
+
+static llap_status run_command(const cli_command *command, int argc, char **argv)
+{
+    cli_common common = {
+        .seed = 1,
+        .log = { .level = LLAP_LOG_INFO, .sink = llap_log_to_file, .user = stderr },
+    };
+    void *options = calloc(1, command->options_size + 1);
+    if (options == NULL) {
+        fputs("llapdiff: out of memory\n", stderr);
+        return LLAP_ENOMEM;
+    }
+    if (command->options_size > 0) memcpy(options, command->defaults, command->options_size);
+    int         n_operands = 0;
+    llap_status st = cli_parse(command, argc, argv, &common, options, &n_operands);
+    if (st == LLAP_OK && common.help) {
+        cli_print_help(command);
+    } else if (st == LLAP_OK) {
+        if (common.quiet) common.log.level = LLAP_LOG_WARNING;
+        st = command->run(&common, options, n_operands, argv);
+        if (st != LLAP_OK && *llap_error_detail() != '\0')
+            fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
+    }
+    free(options);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    llap_status st;
+    if (argc < 2) {
+        cli_print_overview();
+        st = LLAP_EUSAGE;
+    } else {
+        const cli_command *command = find_command(argv[1]);
+        st = command == NULL ? cli_usage(NULL, "no command '%s'", argv[1])
+                             : run_command(command, argc - 2, argv + 2);
+    }
+    /* A result that could not be written is not a success. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && st == LLAP_OK) {
+        fputs("llapdiff: standard output: cannot be written\n", stderr);
+        st = LLAP_EIO;
+    }
+    return llap_status_exit_code(st);
+}

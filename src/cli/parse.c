@@ -1,0 +1,132 @@
+#include "cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+llap_status cli_usage(const char *command, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    fprintf(stderr, "llapdiff%s%s: ", command ? " " : "", command ? command : "");
+    vfprintf(stderr, fmt, args);
+    fprintf(stderr, "; see llapdiff%s%s --help\n", command ? " " : "", command ? command : "");
+    va_end(args);
+    return LLAP_EUSAGE;
+}
+
+/* Both tables as one list: the command's own options first. */
+static const cli_option *option_at(const cli_command *c, size_t i, bool *own)
+{
+    size_t n = 0;
+    while (c->options != NULL && c->options[n].name != NULL) n++;
+    *own = i < n;
+    const cli_option *o = *own ? &c->options[i] : &cli_common_options[i - n];
+    return o->name == NULL ? NULL : o;
+}
+
+static const cli_option *find_option(const cli_command *c, const char *name, size_t n, char letter,
+                                     bool *own)
+{
+    const cli_option *o;
+    for (size_t i = 0; (o = option_at(c, i, own)) != NULL; i++) {
+        if (letter != 0 && o->letter == letter) return o;
+        if (letter == 0 && strlen(o->name) == n && memcmp(o->name, name, n) == 0) return o;
+    }
+    return NULL;
+}
+
+static llap_status set_number(const char *command, const cli_option *o, const char *value,
+                              char *field)
+{
+    char *end;
+    errno = 0;
+    const bool   whole = o->type == CLI_INT;
+    const double x = whole ? (double)strtoll(value, &end, 10) : strtod(value, &end);
+    if (end == value || *end != '\0' || errno != 0 || !isfinite(x))
+        return cli_usage(command, "--%s expects a %snumber, found '%s'", o->name,
+                         whole ? "whole " : "", value);
+    if (x < o->min || x > o->max)
+        return cli_usage(command, "--%s expects %s in %.15g..%.15g, found %s", o->name,
+                         whole ? "a whole number" : "a number", o->min, o->max, value);
+    if (whole) memcpy(field, &(int64_t){ strtoll(value, NULL, 10) }, sizeof(int64_t));
+    else memcpy(field, &x, sizeof x);
+    return LLAP_OK;
+}
+
+static llap_status set_choice(const char *command, const cli_option *o, const char *value,
+                              char *field)
+{
+    int i = 0;
+    for (const char *p = o->arg; *p != '\0'; i++) {
+        const size_t n = strcspn(p, "|");
+        if (strlen(value) == n && memcmp(p, value, n) == 0) {
+            memcpy(field, &i, sizeof i);
+            return LLAP_OK;
+        }
+        p += n + (p[n] == '|');
+    }
+    return cli_usage(command, "--%s expects one of %s, found '%s'", o->name, o->arg, value);
+}
+
+static llap_status set_option(const char *command, const cli_option *o, const char *value,
+                              char *field)
+{
+    switch (o->type) {
+    case CLI_FLAG:
+        memcpy(field, &(bool){ true }, sizeof(bool));
+        return LLAP_OK;
+    case CLI_STRING:
+        memcpy(field, &value, sizeof value);
+        return LLAP_OK;
+    case CLI_CHOICE:
+        return set_choice(command, o, value, field);
+    default:
+        return set_number(command, o, value, field);
+    }
+}
+
+llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_common *common,
+                      void *options, int *n_operands)
+{
+    bool only_operands = false;
+    *n_operands = 0;
+    for (int i = 0; i < argc; i++) {
+        char      *a = argv[i];
+        const bool is_long = a[0] == '-' && a[1] == '-';
+        if (only_operands || a[0] != '-' || a[1] == '\0') { /* "-" is an operand */
+            argv[(*n_operands)++] = a;
+            continue;
+        }
+        if (is_long && a[2] == '\0') {
+            only_operands = true;
+            continue;
+        }
+        const char       *name = a + (is_long ? 2 : 1), *equals = is_long ? strchr(a, '=') : NULL;
+        const size_t      n = equals != NULL ? (size_t)(equals - name) : strlen(name);
+        bool              own = false;
+        const cli_option *o = find_option(command, name, n, is_long ? 0 : a[1], &own);
+        if (o == NULL)
+            return cli_usage(command->name, "no option '%.*s'", is_long ? (int)n + 2 : 2, a);
+        const char *value = equals != NULL ? equals + 1 : NULL;
+        if (o->type == CLI_FLAG && (value != NULL || (!is_long && a[2] != '\0')))
+            return cli_usage(command->name, "--%s takes no value", o->name);
+        if (o->type != CLI_FLAG && value == NULL) {
+            if (!is_long && a[2] != '\0') value = a + 2; /* -n5 */
+            else if (i + 1 < argc) value = argv[++i];
+            else return cli_usage(command->name, "--%s expects %s", o->name, o->arg);
+        }
+        char       *base = own ? (char *)options : (char *)common;
+        llap_status st = set_option(command->name, o, value, base + o->offset);
+        if (st != LLAP_OK) return st;
+    }
+    if (common->help) return LLAP_OK;
+    if (*n_operands < command->min_operands)
+        return cli_usage(command->name, "expects %s", command->operands);
+    if (command->max_operands >= 0 && *n_operands > command->max_operands)
+        return cli_usage(command->name, "unexpected '%s'", argv[command->max_operands]);
+    return LLAP_OK;
+}

@@ -1,0 +1,15 @@
+try() {
+    llapdiff "$@"
+    echo "exit $?"
+}
+try forecst
+try version --jsn
+try version -x
+try version --json=yes
+try version extra
+try version --threads
+try version --threads many
+try version --threads 0
+try version --threads 1.5
+try help nothing
+try help --completion fish
