@@ -49,6 +49,7 @@ test-all: setup-all test ## the tests, both compilers, threads, coverage and lon
 	@tools/test-all $(FUZZ_RUNS)
 
 bench: release ## measure; figures go to standard output
+	@cmake --build --preset release -j $(JOBS) --target benches
 	@tools/bench
 
 format: setup-all ## apply .clang-format

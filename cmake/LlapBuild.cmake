@@ -14,9 +14,10 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 add_library(llap_flags INTERFACE)
-# No contraction: a*b+c rounds the same on every path; fused products are written as fma().
+# No contraction: a*b+c rounds the same on every path; fused products are written as fma(). Nobody
+# reads errno or exception flags after mathematics, and saying so changes no value.
 target_compile_options(llap_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wvla;-Wmissing-prototypes;-Wstrict-prototypes;-Wformat=2;-Wundef;-Wpointer-arith;-ffp-contract=off;-fno-math-errno>)
+  $<$<COMPILE_LANGUAGE:C>:-Wall;-Wextra;-Wshadow;-Wvla;-Wmissing-prototypes;-Wstrict-prototypes;-Wformat=2;-Wundef;-Wpointer-arith;-ffp-contract=off;-fno-math-errno;-fno-trapping-math>)
 # Messages are cut at their buffer's end on purpose.
 target_compile_options(llap_flags INTERFACE $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 target_compile_definitions(llap_flags INTERFACE _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE)
@@ -90,4 +91,16 @@ function(llap_fuzz NAME)
     target_link_libraries(fuzz_${NAME} PRIVATE llap_base)
     add_test(NAME fuzz/${NAME} COMMAND fuzz_${NAME} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${NAME})
   endif()
+endfunction()
+
+# llap_bench(NAME SOURCES ... [LIBS layer-target...]): a program under build/bin/bench, built and run
+# by `make bench`. It prints ratios measured within one run.
+add_custom_target(benches)
+function(llap_bench NAME)
+  cmake_parse_arguments(B "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(bench_${NAME} EXCLUDE_FROM_ALL ${B_SOURCES})
+  target_link_libraries(bench_${NAME} PRIVATE llap_flags ${B_LIBS} m)
+  set_target_properties(bench_${NAME} PROPERTIES
+    OUTPUT_NAME ${NAME} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/bench)
+  add_dependencies(benches bench_${NAME})
 endfunction()

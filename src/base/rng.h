@@ -110,27 +110,23 @@ LLAP_BOTH uint64_t llap_rng_below(const llap_rng *r, uint64_t i, uint64_t n)
     return hi * n_hi + (a >> 32) + (c >> 32);
 }
 
-/* -log((2a + 1) / 2^33), the argument strictly inside (0, 1): exact to about 2 units in the last
- * place. The fraction m in [sqrt(1/2), sqrt(2)) is kept as f = m - 1; next to 1 the distance is
- * formed in integers, because (float)(2a + 1) would round it away. */
+/* -log((a + 1/2) / 2^32), the argument strictly inside (0, 1): exact to about 2 units in the last
+ * place. The fraction m in [sqrt(1/2), sqrt(2)) is kept as f = m - 1; next to 1 that distance comes
+ * from the complement of a, because (float)a would round it away. No branches: compilers vectorise
+ * it. */
 LLAP_BOTH float llap_minus_log_of(uint32_t a)
 {
-    const uint64_t w = 2 * (uint64_t)a + 1, one = (uint64_t)1 << 33;
-    float          f, e;
-    if (w > 6074001000u) { /* sqrt(1/2) 2^33 */
-        f = -((float)(one - w) * 0x1p-33f);
-        e = 0.0f;
-    } else {
-        union {
-            float    value;
-            uint32_t bits;
-        } u;
-        u.value = (float)w;
-        const uint32_t above = (u.bits & 0x7fffffu) > 0x3504f3u; /* fraction over sqrt(2) */
-        e = (float)((int32_t)(u.bits >> 23) - 127 - 33 + (int32_t)above);
-        u.bits = (u.bits & 0x7fffffu) | (above ? 0x3f000000u : 0x3f800000u);
-        f = u.value - 1.0f;
-    }
+    union {
+        float    value;
+        uint32_t bits;
+    } x, m;
+    x.value = (float)a + 0.5f;
+    const uint32_t above = (x.bits & 0x7fffffu) > 0x3504f3u; /* fraction over sqrt(2) */
+    const int32_t  power = (int32_t)(x.bits >> 23) - 127 - 32 + (int32_t)above;
+    m.bits = (x.bits & 0x7fffffu) | (0x3f800000u - (above << 23));
+    const float below_one = ((float)~a + 0.5f) * -0x1p-32f;
+    const float f = power == 0 ? below_one : m.value - 1.0f;
+    const float e = (float)power;
     /* log1p(f) = f - f^2/2 + f^3 p(f); p is a minimax polynomial, relative error 7.5e-10. */
     float p = 6.746640334e-02f;
     p = fmaf(p, f, -1.167565177e-01f);

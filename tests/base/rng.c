@@ -81,7 +81,7 @@ static void transform_is_accurate(void **state)
         if (i % 4 == 1) b >>= b % 32;         /* small arguments */
         if (i % 4 == 2) b = ~(b >> (b % 32)); /* next to one */
         if (i < 64) b = i < 32 ? (uint32_t)i : ~(uint32_t)(i - 32);
-        const double w = (2.0 * b + 1.0) * 0x1p-33, want = -log1p(w - 1.0);
+        const double w = (b + 0.5) * 0x1p-32, want = -log1p(w - 1.0);
         worst_log = fmax(worst_log, fabs((double)llap_minus_log_of(b) - want) / want);
         float s, c;
         llap_turn_of(b, &s, &c);
