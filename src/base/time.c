@@ -4,7 +4,7 @@
 
 /* ---- RFC 3339, ISO 8601 ---- */
 
-/* Two digits at p; sets a bit above 7 of *bad when one is none. */
+/* Two digits at p; sets *bad when one is none. */
 static int32_t two(const char *p, unsigned *bad)
 {
     const unsigned tens = (unsigned)p[0] - '0', ones = (unsigned)p[1] - '0';
@@ -83,20 +83,12 @@ llap_status llap_time_parse(const char *text, size_t n, const llap_zone *zone, l
     r.ns = 0;
     r.zoned = false;
     r.offset_s = 0;
-    bool date_only = false;
-    if (n >= 19 && read_common(text, &r)) {
-        s.at = 19;
-    } else {
-        const llap_status st = scan_clock(&s, &r, &date_only);
-        if (st != LLAP_OK) return st;
-    }
-    if (n == 20 && s.at == 19 && text[19] == 'Z') {
-        r.zoned = true;
-    } else if (!date_only) {
-        const llap_status st = scan_tail(&s, &r, s.at == 19);
-        if (st != LLAP_OK) return st;
-    }
-    return llap_reading_resolve(&s, &r, zone, wall, out);
+    bool        date_only = false;
+    llap_status st = LLAP_OK;
+    if (n >= 19 && read_common(text, &r)) s.at = 19;
+    else st = scan_clock(&s, &r, &date_only);
+    if (st == LLAP_OK && !date_only) st = scan_tail(&s, &r, s.at == 19);
+    return st == LLAP_OK ? llap_reading_resolve(&s, &r, zone, wall, out) : st;
 }
 
 size_t llap_time_format(int64_t t, const llap_zone *zone, int digits, char out[LLAP_TIME_TEXT_MAX])

@@ -124,7 +124,7 @@ llap_status llap_scan_offset(llap_scan *s, int min_hour_digits, int32_t *offset_
     const int         sign = llap_scan_peek(s);
     if (sign != '+' && sign != '-') return llap_scan_expected(s, "an offset such as +08:00");
     s->at++;
-    int32_t h, m = 0;
+    int32_t h = 0, m = 0;
     if (llap_scan_number(s, &hour, &h) != LLAP_OK) return s->code;
     if (llap_scan_take(s, ':') || llap_is_digit(llap_scan_peek(s)))
         if (llap_scan_number(s, &minute, &m) != LLAP_OK) return s->code;

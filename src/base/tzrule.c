@@ -110,15 +110,16 @@ static int64_t day_of(const rule_date *d, int32_t year)
     return llap_days_from_date(year, d->month, day);
 }
 
-/* Adds a change at its place among the spans of the rule, which are those from n_before on. Where
- * a year's end of daylight time meets the next year's start, daylight time goes on. */
-static void add_span(llap_zone *z, size_t n_before, int64_t at, uint16_t kind, bool dst)
+/* Adds a change at its place among the spans of the rule, which are those from n_before on. Of two
+ * at one instant the later added counts: daylight time that ends as the next year's starts goes on,
+ * one that ends as it starts is none. */
+static void add_span(llap_zone *z, size_t n_before, int64_t at, uint16_t kind)
 {
     if (at <= z->spans[n_before - 1].from_s) return;
     size_t i = z->n_spans;
     while (z->spans[i - 1].from_s > at) i--;
     if (z->spans[i - 1].from_s == at) {
-        if (dst) z->spans[i - 1].kind = kind;
+        z->spans[i - 1].kind = kind;
         return;
     }
     memmove(&z->spans[i + 1], &z->spans[i], (z->n_spans - i) * sizeof *z->spans);
@@ -134,8 +135,8 @@ static void add_years(llap_zone *z, uint16_t std, const rule_date *start, const 
     for (int32_t year = LLAP_TZ_YEAR_FIRST; year <= LLAP_TZ_YEAR_LAST; year++) {
         const int64_t from = day_of(start, year) * LLAP_S_PER_DAY + start->time_s - std_s;
         const int64_t to = day_of(end, year) * LLAP_S_PER_DAY + end->time_s - dst_s;
-        add_span(z, n_before, from, dst, true);
-        add_span(z, n_before, to, std, false);
+        add_span(z, n_before, from, dst);
+        add_span(z, n_before, to, std);
     }
 }
 

@@ -1,0 +1,628 @@
+#include "check.h"
+
+#include "base/time.h"
+#include "base/zone.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void check_detail(llap_status st, llap_status code, const char *detail)
+{
+    assert_string_equal(llap_error_detail(), detail);
+    assert_int_equal(st, code);
+}
+
+static llap_zone *zone(const char *spec)
+{
+    llap_zone *z;
+    CHECK_OK(llap_zone_create(spec, strlen(spec), NULL, &z));
+    return z;
+}
+
+static uint64_t next_random(void)
+{
+    static uint64_t x = 88172645463325252u;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return x;
+}
+
+/* ---- fixed zones, names ---- */
+
+static void fixed_zones_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *name;
+        int32_t     offset_s;
+    } rows[] = {
+        { "UTC", "UTC", 0 },
+        { "GMT", "UTC", 0 },
+        { "Z", "UTC", 0 },
+        { "+00:00", "UTC", 0 },
+        { "-00", "UTC", 0 },
+        { "+05:30", "+05:30", 19800 },
+        { "+0530", "+05:30", 19800 },
+        { "-08", "-08:00", -28800 },
+        { "+8", "+08:00", 28800 },
+        { "UTC+8", "+08:00", 28800 },
+        { "GMT-3", "-03:00", -10800 },
+        { "UTC-03:30", "-03:30", -12600 },
+        { "+23:59", "+23:59", 86340 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        llap_zone *z = zone(rows[i].spec);
+        assert_string_equal(llap_zone_name(z), rows[i].name);
+        assert_int_equal(llap_zone_at(z, 0).offset_s, rows[i].offset_s);
+        assert_string_equal(llap_zone_at(z, 0).abbreviation, rows[i].name);
+        assert_int_equal(llap_zone_is_utc(z), rows[i].offset_s == 0);
+        int32_t offset_s;
+        CHECK_OK(llap_zone_resolve(z, INT64_C(-9223372037), LLAP_WALL_ERROR, &offset_s));
+        assert_int_equal(offset_s, rows[i].offset_s);
+        llap_zone_destroy(z);
+    }
+    int32_t offset_s = 1;
+    CHECK_OK(llap_zone_resolve(NULL, 0, LLAP_WALL_ERROR, &offset_s));
+    assert_int_equal(offset_s, 0);
+    assert_string_equal(llap_zone_name(NULL), "UTC");
+    assert_string_equal(llap_zone_at(NULL, 0).abbreviation, "UTC");
+    assert_true(llap_zone_is_utc(NULL));
+    llap_zone_destroy(NULL);
+}
+
+#define ZONES "expected UTC, an offset such as +05:30, or a name such as Europe/Rome"
+
+static void bad_zones_say_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *detail;
+    } rows[] = {
+        { "", "time zone '' at position 1: expected the name of a zone, found the end" },
+        { "/etc/passwd", "time zone '/etc/passwd' at position 1: " ZONES ", found '/etc/passwd'" },
+        { "../shadow", "time zone '../shadow' at position 1: " ZONES ", found '../shadow'" },
+        { "Europe/../x", "time zone 'Europe/../x' at position 8: " ZONES ", found '../x'" },
+        { "Europe//Rome", "time zone 'Europe//Rome' at position 8: " ZONES ", found '/Rome'" },
+        { "Europe/",
+          "time zone 'Europe/' at position 8: expected the name of a zone, found the end" },
+        { "Europe/Rome\n",
+          "time zone 'Europe/Rome\\x0a' at position 12: " ZONES ", found '\\x0a'" },
+        { "~", "time zone '~' at position 1: " ZONES ", found '~'" },
+        { "A@", "time zone 'A@' at position 2: " ZONES ", found '@'" },
+        { "+25", "time zone '+25' at position 2: expected offset hours 0..23, found '25'" },
+        { "UTC+", "time zone 'UTC+' at position 5: expected offset hours 0..23, found the end" },
+        { "+05:30x", "time zone '+05:30x' at position 7: expected the end, found 'x'" },
+        { "Abcdefghijklmnopqrstuvwxyz/Abcdefghijklmnopqrstuvwxyz/0123456789a",
+          "time zone 'Abcdefghijklmnopqrstuvwxyz/Abcdefghijklmnopqrstu'...: expected a name of at "
+          "most 63 bytes, found 65" },
+    };
+    llap_zone *z;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_detail(llap_zone_create(rows[i].spec, strlen(rows[i].spec), NULL, &z), LLAP_EINVAL,
+                     rows[i].detail);
+        assert_null(z);
+    }
+    check_detail(llap_zone_create("Mars/Olympus", 12, NULL, &z), LLAP_ENOTFOUND,
+                 "time zone 'Mars/Olympus': not in the time zone database /usr/share/zoneinfo "
+                 "(package tzdata)");
+    check_detail(llap_zone_create("Europe/Rome", 11, "/nonexistent", &z), LLAP_ENOTFOUND,
+                 "time zone 'Europe/Rome': there is no time zone database in /nonexistent: install "
+                 "the package tzdata");
+    check_detail(llap_zone_create("Europe", 6, NULL, &z), LLAP_EINVAL,
+                 "time zone 'Europe': /usr/share/zoneinfo/Europe: is a directory, expected a file");
+    CHECK_FAIL(llap_zone_create("UTCX", 4, NULL, &z), LLAP_ENOTFOUND,
+               "not in the time zone database");
+    CHECK_FAIL(llap_zone_create("Zebra", 5, NULL, &z), LLAP_ENOTFOUND,
+               "not in the time zone database");
+    CHECK_FAIL(llap_zone_create("X", 1, NULL, &z), LLAP_ENOTFOUND, "not in the time zone database");
+}
+
+static llap_status make_zones(void *user)
+{
+    (void)user;
+    llap_zone  *fixed = NULL, *named = NULL;
+    llap_status st = llap_zone_create("+01:00", 6, NULL, &fixed);
+    if (st == LLAP_OK) st = llap_zone_create("Europe/Rome", 11, NULL, &named);
+    llap_zone_destroy(fixed);
+    llap_zone_destroy(named);
+    return st;
+}
+
+static void failed_allocations_are_reported(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(make_zones, NULL);
+}
+
+/* ---- against libc ---- */
+
+static void check_at(const llap_zone *z, const char *name, int64_t t_s)
+{
+    const time_t when = t_s;
+    struct tm    tm;
+    assert_non_null(localtime_r(&when, &tm));
+    const llap_zone_local l = llap_zone_at(z, t_s);
+    if (l.offset_s != tm.tm_gmtoff || l.dst != (tm.tm_isdst > 0) ||
+        strcmp(l.abbreviation, tm.tm_zone) != 0)
+        fail_msg("%s at %lld: expected %ld %s, found %d %s", name, (long long)t_s, tm.tm_gmtoff,
+                 tm.tm_zone, l.offset_s, l.abbreviation);
+    /* The wall time leads back: t is one of the readings, and the only one unless in a fold. */
+    const int64_t local_s = t_s + l.offset_s;
+    int32_t       early, late, only;
+    CHECK_OK(llap_zone_resolve(z, local_s, LLAP_WALL_EARLIER, &early));
+    CHECK_OK(llap_zone_resolve(z, local_s, LLAP_WALL_LATER, &late));
+    assert_true(late <= early);
+    assert_int_equal(llap_zone_at(z, local_s - early).offset_s, early);
+    assert_int_equal(llap_zone_at(z, local_s - late).offset_s, late);
+    assert_true(local_s - early <= t_s && t_s <= local_s - late);
+    const bool ok = llap_zone_resolve(z, local_s, LLAP_WALL_ERROR, &only) == LLAP_OK;
+    assert_int_equal(ok, early == late);
+    if (ok) assert_int_equal(only, l.offset_s);
+}
+
+static void zones_are_those_of_libc(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "Europe/Rome",       "Europe/Dublin",    "Europe/London",     "America/New_York",
+        "America/Sao_Paulo", "America/St_Johns", "Asia/Kolkata",      "Asia/Kathmandu",
+        "Asia/Tehran",       "Australia/Sydney", "Pacific/Apia",      "Australia/Lord_Howe",
+        "Pacific/Chatham",   "Pacific/Auckland", "Africa/Casablanca", "Asia/Tokyo",
+        "America/Santiago",  "Antarctica/Troll", "Etc/GMT+8",         "Asia/Gaza",
+        "America/Nuuk",      "Asia/Manila",      "Africa/Monrovia",   "America/Port-au-Prince",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        llap_zone *z = zone(names[i]);
+        assert_string_equal(llap_zone_name(z), names[i]);
+        char variable[80];
+        snprintf(variable, sizeof variable, ":%s", names[i]);
+        setenv("TZ", variable, 1);
+        tzset();
+        for (int k = 0; k < 20000; k++) check_at(z, names[i], llap_floor_s((int64_t)next_random()));
+        for (int k = 0; k < 20000; k++) /* 1970 .. 2100, where people are */
+            check_at(z, names[i], (int64_t)(next_random() % UINT64_C(4102444800)));
+        /* Every hour's edge of two years, before and after what files tabulate. */
+        for (int64_t hour = 0; hour < 2 * 8784; hour++)
+            for (int64_t s = -1; s <= 1; s++) {
+                check_at(z, names[i], 1704067200 + hour * 1800 + s);
+                check_at(z, names[i], 7258118400 + hour * 1800 + s);
+            }
+        check_at(z, names[i], -9223372037);
+        check_at(z, names[i], 9223372036);
+        llap_zone_destroy(z);
+    }
+    unsetenv("TZ");
+    tzset();
+}
+
+static void etc_utc_is_utc(void **state)
+{
+    (void)state;
+    llap_zone *z = zone("Etc/UTC"), *london = zone("Europe/London");
+    assert_true(llap_zone_is_utc(z));
+    assert_false(llap_zone_is_utc(london));
+    char text[LLAP_TIME_TEXT_MAX];
+    llap_time_format(0, z, LLAP_DIGITS_EXACT, text);
+    assert_string_equal(text, "1970-01-01T00:00:00Z");
+    llap_time_format(1704067200 * LLAP_NS_PER_S, london, LLAP_DIGITS_EXACT, text);
+    assert_string_equal(text, "2024-01-01T00:00:00+00:00");
+    llap_zone_destroy(z);
+    llap_zone_destroy(london);
+}
+
+/* ---- gaps and folds ---- */
+
+static void gaps_and_folds_follow_the_option(void **state)
+{
+    (void)state;
+    llap_zone *rome = zone("Europe/Rome");
+    static const struct {
+        const char *text;
+        llap_wall   wall;
+        const char *utc;
+    } rows[] = {
+        { "2024-03-31 02:30", LLAP_WALL_EARLIER, "2024-03-31T00:30:00Z" },
+        { "2024-03-31 02:30", LLAP_WALL_LATER, "2024-03-31T01:30:00Z" },
+        { "2024-10-27 02:30", LLAP_WALL_EARLIER, "2024-10-27T00:30:00Z" },
+        { "2024-10-27 02:30", LLAP_WALL_LATER, "2024-10-27T01:30:00Z" },
+        { "2024-03-31 01:59:59", LLAP_WALL_ERROR, "2024-03-31T00:59:59Z" },
+        { "2024-03-31 03:00", LLAP_WALL_ERROR, "2024-03-31T01:00:00Z" },
+        { "2024-10-27 01:59:59", LLAP_WALL_ERROR, "2024-10-26T23:59:59Z" },
+        { "2024-10-27 03:00", LLAP_WALL_ERROR, "2024-10-27T02:00:00Z" },
+        { "2100-07-01 00:00", LLAP_WALL_ERROR, "2100-06-30T22:00:00Z" },
+        { "1800-01-01 00:49:56", LLAP_WALL_ERROR, "1800-01-01T00:00:00Z" },
+    };
+    int64_t t;
+    char    text[LLAP_TIME_TEXT_MAX];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CHECK_OK(llap_time_parse(rows[i].text, strlen(rows[i].text), rome, rows[i].wall, &t));
+        llap_time_format(t, NULL, LLAP_DIGITS_EXACT, text);
+        assert_string_equal(text, rows[i].utc);
+    }
+    check_detail(llap_time_parse("2024-03-31 02:00", 16, rome, LLAP_WALL_ERROR, &t), LLAP_EFORMAT,
+                 "time '2024-03-31 02:00': Europe/Rome never shows this time, its clock went from "
+                 "+01:00 to +02:00: choose the earlier or the later, or write the offset");
+    check_detail(llap_time_parse("2024-10-27 02:59:59", 19, rome, LLAP_WALL_ERROR, &t),
+                 LLAP_EFORMAT,
+                 "time '2024-10-27 02:59:59': Europe/Rome shows this time twice, at +02:00 and at "
+                 "+01:00: choose the earlier or the later, or write the offset");
+    /* An offset with seconds is cut in the text, and the text still means the instant. */
+    llap_time_format(-5364662400 * LLAP_NS_PER_S, rome, LLAP_DIGITS_EXACT, text);
+    assert_string_equal(text, "1800-01-01T00:49:00+00:49");
+    for (int i = 0; i < 100000; i++) {
+        const int64_t when = (int64_t)next_random();
+        CHECK_OK(llap_time_parse(text, llap_time_format(when, rome, LLAP_DIGITS_EXACT, text), NULL,
+                                 LLAP_WALL_ERROR, &t));
+        assert_int_equal(t, when);
+    }
+    const llap_civil c = llap_civil_at(1719828000 * LLAP_NS_PER_S, rome);
+    assert_int_equal(c.hour, 12);
+    assert_int_equal(c.offset_s, 7200);
+    llap_zone_destroy(rome);
+}
+
+/* ---- TZif bytes ---- */
+
+typedef struct bytes {
+    uint8_t p[4096];
+    size_t  n;
+} bytes;
+
+static void put(bytes *b, const void *p, size_t n)
+{
+    assert_true(b->n + n <= sizeof b->p);
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+}
+
+static void put_int(bytes *b, int64_t v, int size)
+{
+    for (int i = size; i-- > 0;) put(b, &(uint8_t){ (uint8_t)((uint64_t)v >> (8 * i)) }, 1);
+}
+
+typedef struct span {
+    int64_t from;
+    uint8_t kind;
+} span;
+
+typedef struct kind {
+    int32_t offset;
+    uint8_t dst, name;
+} kind;
+
+typedef struct image {
+    char        version;
+    size_t      n_spans, n_kinds, n_chars;
+    span        spans[8];
+    kind        kinds[3];
+    const char *chars;
+    const char *footer; /* NULL: none */
+} image;
+
+static void put_block(bytes *b, const image *m, int time_bytes)
+{
+    put(b, "TZif", 4);
+    put_int(b, m->version, 1);
+    for (int i = 0; i < 15; i++) put_int(b, 0, 1);
+    const size_t counts[] = { 0, 0, 0, m->n_spans, m->n_kinds, m->n_chars };
+    for (int i = 0; i < 6; i++) put_int(b, (int64_t)counts[i], 4);
+    for (size_t i = 0; i < m->n_spans; i++) put_int(b, m->spans[i].from, time_bytes);
+    for (size_t i = 0; i < m->n_spans; i++) put_int(b, m->spans[i].kind, 1);
+    for (size_t i = 0; i < m->n_kinds; i++) {
+        put_int(b, m->kinds[i].offset, 4);
+        put_int(b, m->kinds[i].dst, 1);
+        put_int(b, m->kinds[i].name, 1);
+    }
+    put(b, m->chars, m->n_chars);
+}
+
+static bytes encode(const image *m)
+{
+    bytes b = { .n = 0 };
+    put_block(&b, m, 4);
+    if (m->version != 0) put_block(&b, m, 8);
+    if (m->footer != NULL) put(&b, m->footer, strlen(m->footer));
+    return b;
+}
+
+static const image model = { .version = '2',
+                             .n_spans = 2,
+                             .n_kinds = 2,
+                             .n_chars = 8,
+                             .spans = { { 0, 1 }, { 1000000, 0 } },
+                             .kinds = { { 3600, 0, 0 }, { 7200, 1, 4 } },
+                             .chars = "CET\0XYZ",
+                             .footer = "\nCET-1CEST,M3.5.0,M10.5.0/3\n" };
+
+static llap_status decode(const image *m, llap_zone **z)
+{
+    const bytes b = encode(m);
+    /* On the heap to the byte, so that the sanitizers see a step too far. */
+    uint8_t *exact = llap_new(b.n, 1);
+    memcpy(exact, b.p, b.n);
+    const llap_status st = llap_zone_decode(exact, b.n, "Test/Zone", z);
+    llap_free(exact);
+    return st;
+}
+
+static void files_of_all_versions_are_read(void **state)
+{
+    (void)state;
+    static const char versions[] = { 0, '2', '3', '4' };
+    for (size_t i = 0; i < sizeof versions; i++) {
+        image m = model;
+        m.version = versions[i];
+        if (m.version == 0) m.footer = NULL;
+        llap_zone *z;
+        CHECK_OK(decode(&m, &z));
+        assert_string_equal(llap_zone_name(z), "Test/Zone");
+        assert_int_equal(llap_zone_at(z, -1).offset_s, 3600);
+        assert_int_equal(llap_zone_at(z, 0).offset_s, 7200);
+        assert_string_equal(llap_zone_at(z, 999999).abbreviation, "XYZ");
+        assert_int_equal(llap_zone_at(z, 1000000).offset_s, 3600);
+        assert_int_equal(llap_zone_at(z, 1719828000).offset_s, m.version == 0 ? 3600 : 7200);
+        llap_zone_destroy(z);
+    }
+    image m = model;
+    m.footer = "\n\n";
+    llap_zone *z;
+    CHECK_OK(decode(&m, &z));
+    assert_int_equal(llap_zone_at(z, 1719828000).offset_s, 3600);
+    llap_zone_destroy(z);
+}
+
+static void check_damage(const image *m, llap_status code, const char *detail)
+{
+    llap_zone *z;
+    check_detail(decode(m, &z), code, detail);
+    assert_null(z);
+}
+
+static void damaged_files_say_what_is_wrong(void **state)
+{
+    (void)state;
+#define FILE_ "time zone file Test/Zone: "
+    image m = model;
+    m.version = '1';
+    check_damage(&m, LLAP_EFORMAT, FILE_ "unknown version");
+    m = model;
+    m.n_kinds = 0;
+    m.n_spans = 0;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "expected 1 to 256 local time types");
+    m = model;
+    m.spans[1].from = 0;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "its transition times do not ascend");
+    m = model;
+    m.spans[0].from = INT64_MIN;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "its transition times do not ascend");
+    m = model;
+    m.spans[1].kind = 2;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "a transition has no local time type");
+    const kind bad_kinds[] = {
+        { 93601, 0, 0 }, { -93601, 0, 0 }, { 0, 2, 0 }, { 0, 0, 8 }, { 0, 0, 3 }
+    };
+    for (size_t i = 0; i < sizeof bad_kinds / sizeof *bad_kinds; i++) {
+        m = model;
+        m.kinds[1] = bad_kinds[i];
+        check_damage(&m, LLAP_EFORMAT, FILE_ "a local time type is malformed");
+    }
+    m = model;
+    m.n_chars = 7; /* the last name loses its end */
+    check_damage(&m, LLAP_EFORMAT, FILE_ "a local time type is malformed");
+    m.chars = "C\nT\0XYZ";
+    m.n_chars = 8;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "a local time type is malformed");
+    m.chars = "ABCDEFGHIJK";
+    m.n_chars = 12;
+    check_damage(&m, LLAP_EFORMAT, FILE_ "a local time type is malformed");
+    const char *const bad_footers[] = { NULL, "", "\n", "CET-1\n", "\nCET-1" };
+    for (size_t i = 0; i < sizeof bad_footers / sizeof *bad_footers; i++) {
+        m = model;
+        m.footer = bad_footers[i];
+        check_damage(&m, LLAP_EFORMAT, FILE_ "expected a footer between two newlines");
+    }
+}
+
+static void every_cut_and_every_flip_is_survived(void **state)
+{
+    (void)state;
+    const bytes whole = encode(&model);
+    llap_zone  *z;
+    for (size_t n = 0; n < whole.n; n++) {
+        uint8_t *cut = llap_new(n, 1);
+        memcpy(cut, whole.p, n);
+        assert_int_not_equal(llap_zone_decode(n > 0 ? cut : NULL, n, "cut", &z), LLAP_OK);
+        llap_free(cut);
+    }
+    for (size_t i = 0; i < whole.n; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            bytes b = whole;
+            b.p[i] ^= (uint8_t)(1 << bit);
+            if (llap_zone_decode(b.p, b.n, "flip", &z) != LLAP_OK) continue;
+            int32_t offset_s;
+            for (int64_t t = -93600 * 2; t < 93600 * 2; t += 1800)
+                CHECK_OK(llap_zone_resolve(z, t, LLAP_WALL_LATER, &offset_s));
+            llap_zone_destroy(z);
+        }
+    /* Counts far beyond the bytes, and what we do not do. */
+    for (int count = 0; count < 6; count++) {
+        bytes b = whole;
+        memset(b.p + 20 + 4 * count, 0xff, 4);
+        check_detail(llap_zone_decode(b.p, b.n, "x", &z), LLAP_EFORMAT,
+                     "time zone file x: its counts ask for more bytes than it has");
+    }
+    bytes right = { .n = 0 };
+    put_block(&right, &(image){ .n_kinds = 1, .n_chars = 4, .chars = "UTC" }, 4);
+    right.p[31] = 1;
+    put_int(&right, 0, 8);
+    check_detail(llap_zone_decode(right.p, right.n, "right/UTC", &z), LLAP_EUNSUPPORTED,
+                 "time zone file right/UTC: counts leap seconds, which our times do not");
+    static uint8_t large[LLAP_ZONE_FILE_MAX + 1];
+    check_detail(llap_zone_decode(large, sizeof large, "x", &z), LLAP_ELIMIT,
+                 "time zone file x: expected at most 65536 bytes, found 65537");
+    memcpy(large, "TZif", 4);
+    large[38] = 1; /* 257 kinds */
+    large[39] = 1;
+    check_detail(llap_zone_decode(large, 10000, "x", &z), LLAP_EFORMAT,
+                 "time zone file x: expected 1 to 256 local time types");
+}
+
+/* ---- rules ---- */
+
+static void rules_are_followed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *footer, *utc;
+        int32_t     offset_s;
+        const char *abbreviation;
+    } rows[] = {
+        { "EST5EDT,M3.2.0,M11.1.0", "2024-03-10T06:59:59Z", -18000, "EST" },
+        { "EST5EDT,M3.2.0,M11.1.0", "2024-03-10T07:00:00Z", -14400, "EDT" },
+        { "EST5EDT,M3.2.0,M11.1.0", "2024-11-03T05:59:59Z", -14400, "EDT" },
+        { "EST5EDT,M3.2.0,M11.1.0", "2024-11-03T06:00:00Z", -18000, "EST" },
+        { "<-0330>+3:30:00<-0230>,J60/-1:30:15,300/+167", "2024-03-01T01:59:44Z", -12600, "-0330" },
+        { "<-0330>+3:30:00<-0230>,J60/-1:30:15,300/+167", "2024-03-01T01:59:45Z", -9000, "-0230" },
+        { "<-0330>+3:30:00<-0230>,J60/-1:30:15,300/+167", "2023-03-01T01:59:45Z", -9000, "-0230" },
+        { "AAA0BBB,J59/0,300", "2024-02-28T00:00:00Z", 3600, "BBB" },
+        { "AAA0BBB,J59/0,300", "2023-02-27T23:59:59Z", 0, "AAA" },
+        { "AAA0BBB,59/0,300", "2024-02-28T23:59:59Z", 0, "AAA" },
+        { "AAA0BBB,59/0,300", "2024-02-29T00:00:00Z", 3600, "BBB" },
+        { "IST-1GMT0,M10.5.0,M3.5.0/1", "2024-01-01T00:00:00Z", 0, "GMT" },
+        { "IST-1GMT0,M10.5.0,M3.5.0/1", "2024-07-01T00:00:00Z", 3600, "IST" },
+        { "EST5EDT,0/0,J365/25", "2024-01-01T05:00:00Z", -14400, "EDT" }, /* all year */
+        { "EST5EDT,0/0,J365/25", "2023-12-31T23:00:00Z", -14400, "EDT" },
+        { "AAA0BBB,J100/2,J100/3", "2024-07-01T00:00:00Z", 0, "AAA" }, /* never */
+        { "JST-9", "2024-01-01T00:00:00Z", 32400, "JST" },
+        { "JST-9", "1700-01-01T00:00:00Z", 32400, "JST" },
+        { "EST5EDT,M3.2.0,M11.1.0", "1677-09-21T00:12:44Z", -14400, "EDT" },
+        { "EST5EDT,M3.2.0,M11.1.0", "2262-04-11T23:47:16Z", -14400, "EDT" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char footer[80];
+        snprintf(footer, sizeof footer, "\n%s\n", rows[i].footer);
+        image m = { .version = '3', .n_kinds = 1, .n_chars = 4, .chars = "LMT", .footer = footer };
+        llap_zone *z;
+        int64_t    t;
+        CHECK_OK(decode(&m, &z));
+        CHECK_OK(llap_time_parse(rows[i].utc, strlen(rows[i].utc), NULL, LLAP_WALL_ERROR, &t));
+        const llap_zone_local l = llap_zone_at(z, llap_floor_s(t));
+        if (l.offset_s != rows[i].offset_s || strcmp(l.abbreviation, rows[i].abbreviation) != 0)
+            fail_msg("%s at %s: found %d %s", rows[i].footer, rows[i].utc, l.offset_s,
+                     l.abbreviation);
+        llap_zone_destroy(z);
+    }
+}
+
+static void bad_rules_say_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule, *detail;
+    } rows[] = {
+        { "5", "at position 1: expected the name of a zone, found '5'" },
+        { "{}5", "at position 1: expected the name of a zone, found '{}5'" },
+        { "[]5", "at position 1: expected the name of a zone, found '[]5'" },
+        { "<AB", "at position 1: expected the name of a zone, found '<AB'" },
+        { "<A B>5", "at position 1: expected the name of a zone, found '<A B>5'" },
+        { "EST", "at position 4: expected hours 0..24, found the end" },
+        { "EST25", "at position 4: expected hours 0..24, found '25'" },
+        { "EST5:6", "at position 6: expected minutes 00..59, found '6'" },
+        { "EST5:06:7", "at position 9: expected seconds 00..59, found '7'" },
+        { "EST5,M3.2.0,M11.1.0",
+          "at position 5: expected the name of a zone, found ',M3.2.0,M11.1.0'" },
+        { "EST5EDT", "at position 8: expected hours 0..24, found the end" },
+        { "EST5EDT4", "at position 9: expected ',' and the date of a change, found the end" },
+        { "EST5EDT,M3.2.0",
+          "at position 15: expected ',' and the date of a change, found the end" },
+        { "EST5EDT,M13.2.0,J1", "at position 10: expected month 1..12, found '13.2.0,J1'" },
+        { "EST5EDT,M3,J1", "at position 11: expected '.', found ',J1'" },
+        { "EST5EDT,M3.6.0,J1", "at position 12: expected week 1..5, found '6.0,J1'" },
+        { "EST5EDT,M3.5,J1", "at position 13: expected '.', found ',J1'" },
+        { "EST5EDT,M3.5.7,J1", "at position 14: expected weekday 0..6, found '7,J1'" },
+        { "EST5EDT,J0,J1", "at position 10: expected day 1..365, found '0,J1'" },
+        { "EST5EDT,366,J1", "at position 9: expected day 0..365, found '366,J1'" },
+        { "EST5EDT,J1/168,J1", "at position 12: expected hours 0..167, found '168,J1'" },
+        { "EST5EDT,J1,J2x", "at position 14: expected the end, found 'x'" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char footer[80], detail[200];
+        snprintf(footer, sizeof footer, "\n%s\n", rows[i].rule);
+        snprintf(detail, sizeof detail, FILE_ "rule '%s' %s", rows[i].rule, rows[i].detail);
+        image m = model;
+        m.footer = footer;
+        check_damage(&m, LLAP_EFORMAT, detail);
+    }
+}
+
+/* Clocks no country has: several changes within two days. */
+static void crowded_changes_are_resolved(void **state)
+{
+    (void)state;
+    const image m = {
+        .n_spans = 6,
+        .n_kinds = 3,
+        .n_chars = 4,
+        .spans = { { 0, 1 }, { 7200, 0 }, { 10800, 1 }, { 14400, 2 }, { 90000, 0 }, { 200000, 1 } },
+        .kinds = { { 0, 0, 0 }, { 7200, 1, 0 }, { -7200, 1, 0 } },
+        .chars = "ABC"
+    };
+    llap_zone *z;
+    CHECK_OK(decode(&m, &z));
+    for (int64_t t = -100000; t < 300000; t += 60) {
+        const int64_t local_s = t + llap_zone_at(z, t).offset_s;
+        int32_t       early, late;
+        CHECK_OK(llap_zone_resolve(z, local_s, LLAP_WALL_EARLIER, &early));
+        CHECK_OK(llap_zone_resolve(z, local_s, LLAP_WALL_LATER, &late));
+        assert_true(local_s - early <= t && t <= local_s - late);
+        assert_int_equal(llap_zone_at(z, local_s - early).offset_s, early);
+        assert_int_equal(llap_zone_at(z, local_s - late).offset_s, late);
+    }
+    llap_zone_destroy(z);
+}
+
+static void a_database_may_lie_elsewhere(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/llap_zone_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/Own", folder);
+    const bytes b = encode(&model);
+    FILE       *f = fopen(path, "wb");
+    assert_int_equal(fwrite(b.p, 1, b.n, f), b.n);
+    fclose(f);
+    llap_zone *z;
+    CHECK_OK(llap_zone_create("Own", 3, folder, &z));
+    assert_string_equal(llap_zone_name(z), "Own");
+    llap_zone_destroy(z);
+    CHECK_FAIL(llap_zone_create("Other", 5, folder, &z), LLAP_ENOTFOUND,
+               "time zone 'Other': not in the time zone database /tmp/llap_zone_");
+    f = fopen(path, "wb");
+    fclose(f);
+    check_detail(llap_zone_create("Own", 3, folder, &z), LLAP_EFORMAT,
+                 "time zone file Own: expected a header that starts with TZif");
+    unlink(path);
+    rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fixed_zones_are_read),
+        cmocka_unit_test(bad_zones_say_what_is_wrong),
+        cmocka_unit_test(failed_allocations_are_reported),
+        cmocka_unit_test(zones_are_those_of_libc),
+        cmocka_unit_test(etc_utc_is_utc),
+        cmocka_unit_test(gaps_and_folds_follow_the_option),
+        cmocka_unit_test(files_of_all_versions_are_read),
+        cmocka_unit_test(damaged_files_say_what_is_wrong),
+        cmocka_unit_test(every_cut_and_every_flip_is_survived),
+        cmocka_unit_test(rules_are_followed),
+        cmocka_unit_test(bad_rules_say_what_is_wrong),
+        cmocka_unit_test(crowded_changes_are_resolved),
+        cmocka_unit_test(a_database_may_lie_elsewhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
