@@ -1,0 +1,93 @@
+/* Times from text: the shape that has a path of its own against the same text off that path. */
+#include "base/time.h"
+#include "base/timefmt.h"
+#include "bench.h"
+
+#include <string.h>
+
+enum { N = 1 << 16 };
+
+typedef struct text {
+    char   bytes[LLAP_TIME_TEXT_MAX];
+    size_t n;
+} text;
+
+static text    common[N], lower[N], milli[N], local[N], epoch[N];
+static int64_t sink;
+
+static void parse(const text *all, const llap_zone *zone)
+{
+    for (size_t i = 0; i < N; i++) {
+        int64_t t = 0;
+        (void)llap_time_parse(all[i].bytes, all[i].n, zone, LLAP_WALL_LATER, &t);
+        sink += t & 1;
+    }
+}
+
+static void parse_epoch(void)
+{
+    for (size_t i = 0; i < N; i++) {
+        int64_t t = 0;
+        (void)llap_time_parse_epoch(epoch[i].bytes, epoch[i].n, LLAP_UNIT_S, &t);
+        sink += t & 1;
+    }
+}
+
+static void parse_format(const llap_timefmt *f)
+{
+    for (size_t i = 0; i < N; i++) {
+        int64_t t = 0;
+        (void)llap_timefmt_parse(f, local[i].bytes, local[i].n, NULL, LLAP_WALL_LATER, &t);
+        sink += t & 1;
+    }
+}
+
+static void write_texts(void)
+{
+    uint64_t x = 1;
+    for (size_t i = 0; i < N; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        const int64_t t = (int64_t)(x >> 33) * LLAP_NS_PER_S; /* 1970 .. 2038 */
+        common[i].n = llap_time_format(t, NULL, 0, common[i].bytes);
+        milli[i].n = llap_time_format(t, NULL, 3, milli[i].bytes);
+        epoch[i].n = llap_time_format_epoch(t, LLAP_UNIT_S, epoch[i].bytes);
+        lower[i] = common[i];
+        lower[i].bytes[10] = 't';
+        local[i] = common[i];
+        local[i].bytes[10] = ' ';
+        local[i].n = 19;
+    }
+}
+
+int main(void)
+{
+    llap_zone   *rome;
+    llap_timefmt f;
+    if (llap_zone_create("Europe/Rome", 11, NULL, &rome) != LLAP_OK ||
+        llap_timefmt_init(&f, "%F %T", 5) != LLAP_OK) {
+        fprintf(stderr, "%s\n", llap_error_detail());
+        return 1;
+    }
+    write_texts();
+    static double t[6][BENCH_REPEATS];
+    for (int i = 0; i < BENCH_REPEATS; i++) {
+        BENCH_TIME(t[0][i], parse(common, NULL));
+        BENCH_TIME(t[1][i], parse(lower, NULL));
+        BENCH_TIME(t[2][i], parse(milli, NULL));
+        BENCH_TIME(t[3][i], parse(local, rome));
+        BENCH_TIME(t[4][i], parse_epoch());
+        BENCH_TIME(t[5][i], parse_format(&f));
+    }
+    static const char *const names[] = { "2024-05-01T12:30:00Z",
+                                         "2024-05-01t12:30:00Z (off the common path)",
+                                         "2024-05-01T12:30:00.000Z",
+                                         "2024-05-01 12:30:00 in Europe/Rome",
+                                         "1714566600",
+                                         "2024-05-01 12:30:00 as %F %T" };
+    const double             base = bench_median(t[0]);
+    for (int i = 0; i < 6; i++)
+        printf("%-44s %6.1f ns each, %.2f\n", names[i], bench_median(t[i]) * 1e9 / N,
+               bench_median(t[i]) / base);
+    llap_zone_destroy(rome);
+    return sink < 0;
+}
