@@ -7,12 +7,13 @@
 #include <string.h>
 
 /* The test hook's counters are the library's only process-wide state; they change no result. */
-static atomic_int_least64_t calls, live, fail_in;
+static atomic_int_least64_t calls, live, bytes, fail_in;
 
 bool llap_alloc_fail_at(int64_t n) { return atomic_exchange(&fail_in, n) < 0; }
 
 int64_t llap_alloc_calls(void) { return atomic_load(&calls); }
 int64_t llap_alloc_live(void) { return atomic_load(&live); }
+int64_t llap_alloc_bytes(void) { return atomic_load(&bytes); }
 
 /* Counts the call; false when it must fail. fail_in counts down to 1 and then becomes -1. */
 static bool admit(size_t n, size_t size, size_t *n_bytes)
@@ -22,6 +23,7 @@ static bool admit(size_t n, size_t size, size_t *n_bytes)
     while (left > 0 && !atomic_compare_exchange_weak(&fail_in, &left, left == 1 ? -1 : left - 1)) {
     }
     if (__builtin_mul_overflow(n, size, n_bytes)) return false;
+    atomic_fetch_add(&bytes, (int64_t)*n_bytes);
     if (*n_bytes == 0) *n_bytes = 1;
     return left != 1;
 }

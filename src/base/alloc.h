@@ -27,5 +27,6 @@ bool llap_alloc_fail_at(int64_t n);
 
 int64_t llap_alloc_calls(void); /* allocations asked for so far */
 int64_t llap_alloc_live(void);  /* blocks not yet freed */
+int64_t llap_alloc_bytes(void); /* bytes asked for so far, those freed since included */
 
 #endif

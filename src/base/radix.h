@@ -1,0 +1,27 @@
+/* Sorting by keys that are strings of bytes, in place: no allocation, no comparison callback, and
+ * time bounded by the bytes of the keys however hostile they are (libc's qsort allocates, and
+ * quicksort can be driven to n*n).
+ *
+ *     static unsigned name_byte(const void *ctx, uint32_t item, size_t depth)
+ *     {
+ *         const char *const *names = ctx;
+ *         return (unsigned char)names[item][depth];
+ *     }
+ *     uint32_t items[] = { 0, 1, 2 };
+ *     llap_radix_sort(items, 3, name_byte, names);      names[items[0]] is now the smallest
+ *
+ * Equal keys end up side by side in any order. */
+#ifndef LLAP_BASE_RADIX_H
+#define LLAP_BASE_RADIX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The digit of an item's key at this depth: 0 where the key ends (it is not asked further), else
+ * 1 .. 256. */
+typedef unsigned llap_radix_digit(const void *ctx, uint32_t item, size_t depth);
+
+/* Sorts items[0..n), n < 2^32. */
+void llap_radix_sort(uint32_t *items, size_t n, llap_radix_digit *digit, const void *ctx);
+
+#endif

@@ -1,0 +1,35 @@
+/* Text from outside: UTF-8 checks, quoting for messages, and "did you mean". Nothing here
+ * allocates. */
+#ifndef LLAP_BASE_TEXT_H
+#define LLAP_BASE_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length of the longest prefix of s[0..n) that is valid UTF-8: n when all of it is. Overlong
+ * forms, surrogates and numbers behind U+10FFFF are not valid; NUL is a character like others. */
+size_t llap_utf8_prefix(const char *s, size_t n);
+
+/* Writes the character c (at most U+10FFFF) and returns how many bytes it took, 1 to 4. */
+size_t llap_utf8_encode(uint32_t c, char out[4]);
+
+/* A string made fit for one line of a message: control characters and invalid bytes appear as
+ * \xNN, and what does not fit is cut with "...".
+ *
+ *     return llap_fail(LLAP_EFORMAT, "%s: no tensor '%s'", file, llap_text_show(name).text); */
+typedef struct llap_text_shown {
+    char text[104];
+} llap_text_shown;
+
+llap_text_shown llap_text_show(const char *s);
+
+/* How many insertions, deletions, replacements and swaps of neighbouring bytes turn a into b.
+ * Only for words: where one is longer than LLAP_WORD_MAX bytes, the answer is the longer length. */
+#define LLAP_WORD_MAX 63
+size_t llap_text_distance(const char *a, const char *b);
+
+/* The name (of a list closed by NULL) that word was probably meant to be, or NULL when none is
+ * near: within a third of the word's length, at least 1. The earlier of two equally near wins. */
+const char *llap_text_nearest(const char *word, const char *const *names);
+
+#endif
