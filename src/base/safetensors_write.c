@@ -167,7 +167,7 @@ static void put_string(text *t, const char *s)
         put(t, s, plain);
         s += plain;
         if (*s == '\0') break;
-        char escape[8];
+        char escape[12];
         if (*s == '"' || *s == '\\') snprintf(escape, sizeof escape, "\\%c", *s);
         else snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*s);
         put_text(t, escape);
