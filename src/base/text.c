@@ -1,6 +1,9 @@
 #include "base/text.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- UTF-8 ---- */
@@ -65,6 +68,25 @@ llap_text_shown llap_text_show(const char *s)
         left -= taken;
     }
     return out;
+}
+
+/* ---- numbers ---- */
+
+size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT])
+{
+    /* 15 digits lose no shorter decimal in the normal range and %g drops their zeros, so that a
+     * shorter search is needed for subnormals only. */
+    int digits = fabs(v) < DBL_MIN ? 1 : DBL_DIG;
+    snprintf(out, LLAP_DOUBLE_TEXT, "%.*g", digits, v);
+    while (digits < DBL_DECIMAL_DIG && strtod(out, NULL) != v)
+        snprintf(out, LLAP_DOUBLE_TEXT, "%.*g", ++digits, v);
+    char *point = out + strspn(out, "-0123456789");
+    if (strchr("eni", *point) == NULL) {                 /* not the end, an exponent, nan or inf */
+        const size_t len = strcspn(point, "0123456789"); /* a locale's may be longer than one */
+        memmove(point + 1, point + len, strlen(point + len) + 1);
+        *point = '.';
+    }
+    return strlen(out);
 }
 
 /* ---- did you mean ---- */

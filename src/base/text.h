@@ -1,5 +1,5 @@
-/* Text from outside: UTF-8 checks, quoting for messages, and "did you mean". Nothing here
- * allocates. */
+/* Text from and for outside: UTF-8 checks, quoting for messages, numbers and "did you mean".
+ * Nothing here allocates. */
 #ifndef LLAP_BASE_TEXT_H
 #define LLAP_BASE_TEXT_H
 
@@ -22,6 +22,11 @@ typedef struct llap_text_shown {
 } llap_text_shown;
 
 llap_text_shown llap_text_show(const char *s);
+
+/* v with the fewest digits that read back as exactly v: "0.1", "-0", "5e-324", "1e+22"; "nan",
+ * "inf". Always with a point, whatever the locale. Returns the length. */
+#define LLAP_DOUBLE_TEXT 32
+size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT]);
 
 /* How many insertions, deletions, replacements and swaps of neighbouring bytes turn a into b.
  * Only for words: where one is longer than LLAP_WORD_MAX bytes, the answer is the longer length. */

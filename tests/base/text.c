@@ -2,6 +2,9 @@
 
 #include "base/text.h"
 
+#include <float.h>
+#include <locale.h>
+
 static void utf8_is_checked_to_the_byte(void **state)
 {
     (void)state;
@@ -72,6 +75,59 @@ static void messages_show_text_on_one_line(void **state)
     }
 }
 
+static void doubles_read_back_with_the_fewest_digits(void **state)
+{
+    (void)state;
+    static const struct {
+        double      v;
+        const char *text;
+    } cases[] = {
+        { 0, "0" },
+        { -0.0, "-0" },
+        { 1, "1" },
+        { 0.1, "0.1" },
+        { -1.5, "-1.5" },
+        { 1e22, "1e+22" },
+        { 1e23, "1e+23" },
+        { 0.1 + 0.2, "0.30000000000000004" },
+        { 9007199254740993.0, "9007199254740992" },
+        { 5e-324, "5e-324" },
+        { 2.5e-320, "2.5e-320" },
+        { DBL_MIN, "2.2250738585072014e-308" },
+        { DBL_MAX, "1.7976931348623157e+308" },
+        { NAN, "nan" },
+        { -INFINITY, "-inf" },
+    };
+    char text[LLAP_DOUBLE_TEXT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(llap_text_double(cases[i].v, text), strlen(cases[i].text));
+        assert_string_equal(text, cases[i].text);
+    }
+    uint64_t bits = 1;
+    for (int i = 0; i < 200000; i++) { /* any bits: exact, and one digit less is not */
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        double v;
+        memcpy(&v, &bits, sizeof v);
+        if (!isfinite(v)) continue;
+        llap_text_double(v, text);
+        assert_true(strtod(text, NULL) == v);
+        int digits = 0, zeros = 0; /* those that count: none in front, none behind */
+        for (const char *p = text; *p != '\0' && *p != 'e'; p++) {
+            if (*p == '0') zeros += digits > 0;
+            if (*p >= '1' && *p <= '9') digits += 1 + zeros, zeros = 0;
+        }
+        char shorter[LLAP_DOUBLE_TEXT];
+        snprintf(shorter, sizeof shorter, "%.*e", digits > 1 ? digits - 2 : 0, v);
+        if (digits > 1) assert_true(strtod(shorter, NULL) != v);
+    }
+    /* A host program's locale changes nothing (where such a locale is installed). */
+    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL) {
+        llap_text_double(0.5, text);
+        assert_string_equal(text, "0.5");
+        setlocale(LC_NUMERIC, "C");
+    }
+}
+
 static void distance_counts_edits(void **state)
 {
     (void)state;
@@ -122,6 +178,7 @@ int main(void)
         cmocka_unit_test(utf8_is_checked_to_the_byte),
         cmocka_unit_test(every_character_is_encoded_validly),
         cmocka_unit_test(messages_show_text_on_one_line),
+        cmocka_unit_test(doubles_read_back_with_the_fewest_digits),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(the_nearest_name_is_found_or_none),
     };

@@ -1,0 +1,129 @@
+/* JSON: configuration read with messages a person can act on, and text written the same way every
+ * time. jansson does the parsing, behind limits that are checked before it allocates anything; its
+ * types stay in json.c.
+ *
+ * Reading. A value is named by its path from the top: "train.batch", "layers[2].width", "" for the
+ * document itself. A getter leaves what it is given alone where the value is absent, so defaults
+ * are what the variables hold before:
+ *
+ *     static const char *const keys[] = { "batch", "rate", "loss", NULL };
+ *     static const char *const losses[] = { "mse", "huber", NULL };
+ *     int64_t batch = 64;
+ *     double  rate = 1e-3;
+ *     int     loss = 0;
+ *     llap_json *j;
+ *     llap_status st = llap_json_read("config.json", NULL, &j);
+ *     if (st == LLAP_OK) st = llap_json_keys(j, "train", keys);
+ *     if (st == LLAP_OK) st = llap_json_need(j, "train.rate");
+ *     if (st == LLAP_OK) st = llap_json_int(j, "train.batch", 1, 4096, &batch);
+ *     if (st == LLAP_OK) st = llap_json_double(j, "train.rate", 0, 1, &rate);
+ *     if (st == LLAP_OK) st = llap_json_enum(j, "train.loss", losses, &loss);
+ *     llap_json_destroy(j);
+ *
+ * What is wrong is LLAP_EFORMAT and says
+ *     config.json:3:14: duplicate object key near '"batch"'
+ *     config.json: 'train': unknown key 'bacth', did you mean 'batch'?
+ *     config.json: 'train.batch': expected an integer in 1..4096, found "ten"
+ */
+#ifndef LLAP_BASE_JSON_H
+#define LLAP_BASE_JSON_H
+
+#include <llapdiff/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct llap_json llap_json; /* a document; immutable, shared by threads */
+
+typedef struct llap_json_limits {
+    size_t n_bytes;  /* of text */
+    size_t n_values; /* keys and values */
+    size_t depth;    /* of objects and arrays within each other; at most 1000 */
+} llap_json_limits;
+#define LLAP_JSON_LIMITS \
+    ((llap_json_limits){ .n_bytes = 16 << 20, .n_values = 1 << 20, .depth = 64 })
+
+/* Parses text[0..n), an object or array: RFC 8259 without duplicate keys and NUL characters. name
+ * is for messages and copied. limits NULL: LLAP_JSON_LIMITS. On success the caller owns *out; else
+ * it is NULL. LLAP_EFORMAT: malformed. LLAP_ELIMIT: over a limit. LLAP_ENOMEM. */
+llap_status llap_json_parse(const char *text, size_t n, const char *name,
+                            const llap_json_limits *limits, llap_json **out);
+llap_status llap_json_read(const char *path, const llap_json_limits *limits, llap_json **out);
+void        llap_json_destroy(llap_json *j); /* NULL is fine */
+
+/* ---- what is there ---- */
+
+bool        llap_json_has(const llap_json *j, const char *path);
+llap_status llap_json_need(const llap_json *j, const char *path); /* LLAP_EFORMAT: it is missing */
+size_t      llap_json_length(const llap_json *j, const char *path); /* of an array, else 0 */
+
+/* The object at path (if any) has no other keys than these; the list is closed by NULL. */
+llap_status llap_json_keys(const llap_json *j, const char *path, const char *const *keys);
+
+/* ---- values; an absent one leaves *v, a failure too ---- */
+
+llap_status llap_json_int(const llap_json *j, const char *path, int64_t min, int64_t max,
+                          int64_t *v);
+
+/* Any finite number within min..max, which may be infinite. */
+llap_status llap_json_double(const llap_json *j, const char *path, double min, double max,
+                             double *v);
+llap_status llap_json_bool(const llap_json *j, const char *path, bool *v);
+
+/* *v borrows until llap_json_destroy. */
+llap_status llap_json_string(const llap_json *j, const char *path, const char **v);
+
+/* One of the names (closed by NULL); *v becomes its index. */
+llap_status llap_json_enum(const llap_json *j, const char *path, const char *const *names, int *v);
+
+/* Arrays of one kind. Caller owns *v (llap_free); the strings borrow until llap_json_destroy. */
+llap_status llap_json_ints(const llap_json *j, const char *path, int64_t min, int64_t max,
+                           int64_t **v, size_t *n);
+llap_status llap_json_doubles(const llap_json *j, const char *path, double min, double max,
+                              double **v, size_t *n);
+llap_status llap_json_strings(const llap_json *j, const char *path, const char ***v, size_t *n);
+
+/* ---- writing ----
+ *
+ *     llap_json_writer w = { .indent = 2 };
+ *     llap_json_open(&w, NULL, '{');
+ *     llap_json_put_int(&w, "batch", 64);
+ *     llap_json_open(&w, "rates", '[');
+ *     llap_json_put_double(&w, NULL, 0.1);
+ *     llap_json_close(&w, ']');
+ *     llap_json_close(&w, '}');
+ *     st = llap_json_finish(&w, &text, &n);      {"batch": 64, "rates": [0.1]} on four lines
+ *
+ * The writer lives in the caller's storage; its first failure is kept and told by llap_json_finish,
+ * which must be called. Keys are for members of objects; elements of arrays and the top have NULL.
+ * Members stay in the order they were put. Doubles get the fewest digits that read back exactly
+ * and keep a '.' or an exponent; those that are not finite become null. */
+typedef struct llap_json_writer {
+    int indent; /* spaces per level; 0: all on one line, without spaces */
+
+    /* private */
+    char       *text;
+    size_t      n, room;
+    int         depth;
+    int         line_depth; /* depth of the container on one line, 0: none */
+    bool        comma;
+    llap_status st;
+} llap_json_writer;
+
+/* '{' or '['; with '(' an array whose elements stay on one line. */
+void llap_json_open(llap_json_writer *w, const char *key, char bracket);
+void llap_json_close(llap_json_writer *w, char bracket); /* '}' or ']' */
+void llap_json_put_int(llap_json_writer *w, const char *key, int64_t v);
+void llap_json_put_double(llap_json_writer *w, const char *key, double v);
+void llap_json_put_bool(llap_json_writer *w, const char *key, bool v);
+void llap_json_put_null(llap_json_writer *w, const char *key);
+void llap_json_put_string(llap_json_writer *w, const char *key, const char *v);
+
+/* Ends the text. On success the caller owns *text (llap_free), closed by a NUL behind its *n bytes;
+ * else it is NULL. LLAP_EINVAL: a string is not valid UTF-8. LLAP_ENOMEM. */
+llap_status llap_json_finish(llap_json_writer *w, char **text, size_t *n);
+
+/* A document as the writer would write it. Caller owns *text. */
+llap_status llap_json_dump(const llap_json *j, int indent, char **text, size_t *n);
+
+#endif

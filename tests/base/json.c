@@ -1,0 +1,436 @@
+#include "check.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <unistd.h>
+
+static llap_json *parsed(const char *text)
+{
+    llap_json *j;
+    CHECK_OK(llap_json_parse(text, strlen(text), "config.json", NULL, &j));
+    return j;
+}
+
+/* ---- parsing ---- */
+
+static void malformed_text_is_placed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "", "config.json:1:0: '[' or '{' expected near end of file" },
+        { "{\"a\":1,\n \"a\":2}", "config.json:2:4: duplicate object key near '\"a\"'" },
+        { "{\"a\":\n\n1 2}", "config.json:3:3: '}' expected near '2'" },
+        { "{\"a\":\"\\u0000\"}", "config.json:1:13: \\u0000 is not allowed" },
+        { "{\"a\":\"\xff\"}", "config.json:1:6: unable to decode byte 0xff" },
+        { "{\"a\":1e999}", "config.json:1:10: real number overflow near '1e999'" },
+        { "{\"a\":9223372036854775808}", "config.json:1:24: too big integer" },
+        { "{\"a\":nan}", "config.json:1:8: invalid token near 'nan'" },
+        { "{\"a\":1}}", "config.json:1:8: end of file expected near '}'" },
+        { "17", "config.json:1:2: '[' or '{' expected near '17'" },
+        { "{\"a\x1b[0m", "config.json:1:3: control character 0x1b near '\"a'" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        llap_json *j;
+        CHECK_FAIL(llap_json_parse(cases[i].text, strlen(cases[i].text), "config.json", NULL, &j),
+                   LLAP_EFORMAT, cases[i].message);
+        assert_null(j);
+    }
+    llap_json *j;
+    CHECK_FAIL(llap_json_parse("[1,\0]", 5, "f", NULL, &j), LLAP_EFORMAT, "f:1:4: ");
+}
+
+static void limits_are_checked_before_any_allocation(void **state)
+{
+    (void)state;
+    const llap_json_limits limits = { .n_bytes = 40, .n_values = 5, .depth = 3 };
+    static const struct {
+        const char *text, *message; /* NULL: within the limits */
+    } cases[] = {
+        { "[[[1]],2]", NULL },
+        { "[[\n[[1]]]]", "f:2:2: more than 3 levels of nesting" },
+        { "[1,2,3,4]", NULL },
+        { "[1,2,3,4,5]", "f:1:9: more than 5 keys and values" },
+        { "{\"a\":1,\"b\":2}", NULL },
+        { "{\"a\":1,\"b\":{}}", "f:1:12: more than 5 keys and values" },
+        { "[\"\xc3\xbc[[[[{{{,,,:::\\\"[[[[\\\\\"]", NULL },
+        { "[\"\xc3\xbc\",[[[", "f:1:8: more than 3 levels of nesting" },
+        { "[                                      ]", NULL },
+        { "[                                       ]", "f: 41 bytes of JSON, the limit is 40" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        llap_json    *j;
+        const char   *text = cases[i].text;
+        const int64_t calls = llap_alloc_calls();
+        if (cases[i].message != NULL) {
+            CHECK_FAIL(llap_json_parse(text, strlen(text), "f", &limits, &j), LLAP_ELIMIT,
+                       cases[i].message);
+            assert_int_equal(llap_alloc_calls(), calls);
+        } else {
+            CHECK_OK(llap_json_parse(text, strlen(text), "f", &limits, &j));
+        }
+        llap_json_destroy(j);
+    }
+    /* 16 MiB of brackets end at the 65th, and closing ones do not open room. */
+    llap_json   *j;
+    const size_t n = LLAP_JSON_LIMITS.n_bytes;
+    char        *deep = llap_new(n, 1);
+    memset(deep, '[', n);
+    CHECK_FAIL(llap_json_parse(deep, n, "f", NULL, &j), LLAP_ELIMIT, "f:1:65: more than 64 levels");
+    memset(deep, ']', 64);
+    CHECK_FAIL(llap_json_parse(deep, n, "f", NULL, &j), LLAP_ELIMIT, "f:1:129: more than 64");
+    memset(deep, ',', n);
+    CHECK_FAIL(llap_json_parse(deep, n, "f", NULL, &j), LLAP_ELIMIT, "more than 1048576 keys");
+    llap_free(deep);
+}
+
+static void files_are_read(void **state)
+{
+    (void)state;
+    llap_json *j;
+    char       path[] = "/tmp/llap-json-XXXXXX";
+    const int  fd = mkstemp(path);
+    assert_int_equal(write(fd, "{\"a\":[1]}", 9), 9);
+    close(fd);
+    CHECK_OK(llap_json_read(path, NULL, &j));
+    assert_int_equal(llap_json_length(j, "a"), 1);
+    llap_json_destroy(j);
+    CHECK_FAIL(llap_json_read(path, &(llap_json_limits){ 8, 8, 8 }, &j), LLAP_ELIMIT, path);
+    assert_null(j);
+    unlink(path);
+    CHECK_FAIL(llap_json_read(path, NULL, &j), LLAP_ENOTFOUND, path);
+    assert_null(j);
+}
+
+/* ---- getters ---- */
+
+static const char sample[] =
+    "{\"train\":{\"batch\":10,\"rate\":0.5,\"ema\":true,\"loss\":\"huber\",\"note\":null},"
+    " \"ints\":[1,2,3],\"doubles\":[1,2.5],\"strings\":[\"a\",\"b\"],\"mixed\":[1,\"x\"],"
+    " \"layers\":[{\"width\":7},{\"width\":\"ten\"}],\"empty\":[],\"big\":9223372036854775807}";
+
+static const char *const losses[] = { "mse", "huber", "pinball", NULL };
+
+static void values_are_read_by_path(void **state)
+{
+    (void)state;
+    llap_json  *j = parsed(sample);
+    int64_t     i = -1;
+    double      d = -1;
+    bool        b = false;
+    int         e = 0;
+    const char *s = "default";
+    CHECK_OK(llap_json_int(j, "train.batch", 1, 10, &i));
+    assert_int_equal(i, 10);
+    CHECK_OK(llap_json_int(j, "layers[0].width", 7, 7, &i));
+    assert_int_equal(i, 7);
+    CHECK_OK(llap_json_int(j, "ints[2]", INT64_MIN, INT64_MAX, &i));
+    assert_int_equal(i, 3);
+    CHECK_OK(llap_json_int(j, "big", INT64_MIN, INT64_MAX, &i));
+    assert_true(i == INT64_MAX);
+    CHECK_OK(llap_json_double(j, "train.rate", 0, 0.5, &d));
+    assert_true(d == 0.5);
+    CHECK_OK(llap_json_double(j, "train.batch", -INFINITY, INFINITY, &d)); /* 10 is a number too */
+    assert_true(d == 10);
+    CHECK_OK(llap_json_bool(j, "train.ema", &b));
+    assert_true(b);
+    CHECK_OK(llap_json_enum(j, "train.loss", losses, &e));
+    assert_int_equal(e, 1);
+    CHECK_OK(llap_json_string(j, "train.loss", &s));
+    assert_string_equal(s, "huber");
+
+    static const char *const absent[] = { "x",       "x.y",     "x[1].y",         "train.x",
+                                          "ints[3]", "ints[9]", "layers[2].width" };
+    for (size_t k = 0; k < sizeof absent / sizeof *absent; k++) {
+        assert_false(llap_json_has(j, absent[k]));
+        CHECK_OK(llap_json_int(j, absent[k], 0, 1, &i));
+        CHECK_OK(llap_json_string(j, absent[k], &s));
+        assert_true(i == INT64_MAX);
+        assert_string_equal(s, "huber");
+    }
+    assert_true(llap_json_has(j, ""));
+    assert_true(llap_json_has(j, "train.note"));
+    assert_false(llap_json_has(j, "train.batch.x"));
+    assert_int_equal(llap_json_length(j, "ints"), 3);
+    assert_int_equal(llap_json_length(j, "train"), 0);
+    assert_int_equal(llap_json_length(j, "x"), 0);
+    assert_int_equal(llap_json_length(j, "ints.x"), 0);
+    CHECK_OK(llap_json_need(j, "train.note"));
+    CHECK_FAIL(llap_json_need(j, "train.steps"), LLAP_EFORMAT,
+               "config.json: 'train.steps': missing");
+    CHECK_FAIL(llap_json_need(j, "ints.x"), LLAP_EFORMAT,
+               "config.json: 'ints': expected an object, found an array");
+    llap_json_destroy(j);
+    llap_json_destroy(NULL);
+}
+
+static void wrong_values_are_named(void **state)
+{
+    (void)state;
+    llap_json  *j = parsed(sample);
+    int64_t     i = -1;
+    double      d = -1;
+    bool        b = false;
+    int         e = -1;
+    const char *s = "default";
+    CHECK_FAIL(llap_json_int(j, "layers[1].width", 1, 4096, &i), LLAP_EFORMAT,
+               "config.json: 'layers[1].width': expected an integer in 1..4096, found \"ten\"");
+    CHECK_FAIL(llap_json_int(j, "train.batch", 1, 9, &i), LLAP_EFORMAT, "in 1..9, found 10");
+    CHECK_FAIL(llap_json_int(j, "train.batch", 11, INT64_MAX, &i), LLAP_EFORMAT,
+               "expected an integer >= 11, found 10");
+    CHECK_FAIL(llap_json_int(j, "train.batch", INT64_MIN, 9, &i), LLAP_EFORMAT,
+               "expected an integer <= 9, found 10");
+    CHECK_FAIL(llap_json_int(j, "train.rate", INT64_MIN, INT64_MAX, &i), LLAP_EFORMAT,
+               "expected an integer, found 0.5");
+    CHECK_FAIL(llap_json_double(j, "train.rate", 0.6, 1, &d), LLAP_EFORMAT,
+               "'train.rate': expected a number in 0.6..1, found 0.5");
+    CHECK_FAIL(llap_json_double(j, "train.rate", -INFINITY, 0.1, &d), LLAP_EFORMAT,
+               "expected a number <= 0.1, found 0.5");
+    CHECK_FAIL(llap_json_double(j, "train.rate", 1, INFINITY, &d), LLAP_EFORMAT,
+               "expected a number >= 1, found 0.5");
+    CHECK_FAIL(llap_json_double(j, "train.note", -INFINITY, INFINITY, &d), LLAP_EFORMAT,
+               "expected a number, found null");
+    CHECK_FAIL(llap_json_bool(j, "train.batch", &b), LLAP_EFORMAT,
+               "expected true or false, found 10");
+    CHECK_FAIL(llap_json_string(j, "train", &s), LLAP_EFORMAT,
+               "config.json: 'train': expected a string, found an object");
+    CHECK_FAIL(llap_json_string(j, "train.ema", &s), LLAP_EFORMAT, "a string, found true");
+    CHECK_FAIL(llap_json_enum(j, "layers[1].width", losses, &e), LLAP_EFORMAT,
+               "expected one of \"mse\", \"huber\", \"pinball\", found \"ten\"");
+    CHECK_FAIL(llap_json_enum(j, "train.ema", losses, &e), LLAP_EFORMAT,
+               "expected one of \"mse\", \"huber\", \"pinball\", found true");
+    CHECK_FAIL(llap_json_int(j, "train.batch.x", 0, 1, &i), LLAP_EFORMAT,
+               "config.json: 'train.batch': expected an object, found 10");
+    CHECK_FAIL(llap_json_int(j, "train[0]", 0, 1, &i), LLAP_EFORMAT,
+               "config.json: 'train': expected an array, found an object");
+    CHECK_FAIL(llap_json_int(j, "[0]", 0, 1, &i), LLAP_EFORMAT,
+               "config.json: expected an array, found an object");
+    assert_true(i == -1 && d == -1 && !b && e == -1);
+    assert_string_equal(s, "default");
+    llap_json_destroy(j);
+    j = parsed("{\"loss\":\"hubber\",\"off\":false}");
+    CHECK_FAIL(llap_json_enum(j, "loss", losses, &e), LLAP_EFORMAT,
+               "found \"hubber\", did you mean \"huber\"?");
+    CHECK_FAIL(llap_json_string(j, "off", &s), LLAP_EFORMAT, "a string, found false");
+    CHECK_OK(llap_json_bool(j, "off", &b));
+    llap_json_destroy(j);
+}
+
+static void unknown_keys_are_named(void **state)
+{
+    (void)state;
+    static const char *const top[] = { "train",  "ints",  "doubles", "strings", "mixed",
+                                       "layers", "empty", "big",     NULL };
+    static const char *const train[] = { "batchs", "rate", "ema", "loss", "note", NULL };
+    llap_json               *j = parsed(sample);
+    CHECK_OK(llap_json_keys(j, "", top));
+    CHECK_OK(llap_json_keys(j, "absent", top));
+    CHECK_FAIL(llap_json_keys(j, "train", train), LLAP_EFORMAT,
+               "config.json: 'train': unknown key 'batch', did you mean 'batchs'?");
+    CHECK_FAIL(llap_json_keys(j, "", train), LLAP_EFORMAT, "config.json: unknown key 'train'");
+    assert_null(strstr(llap_error_detail(), "did you mean"));
+    CHECK_FAIL(llap_json_keys(j, "ints", train), LLAP_EFORMAT,
+               "expected an object, found an array");
+    CHECK_FAIL(llap_json_keys(j, "ints.x", train), LLAP_EFORMAT, "expected an object");
+    llap_json_destroy(j);
+}
+
+static void arrays_of_one_kind(void **state)
+{
+    (void)state;
+    llap_json   *j = parsed(sample);
+    int64_t     *i = NULL;
+    double      *d = NULL;
+    const char **s = NULL;
+    size_t       n = 99;
+    CHECK_OK(llap_json_ints(j, "absent", 0, 9, &i, &n));
+    assert_null(i);
+    assert_int_equal(n, 99);
+    CHECK_OK(llap_json_ints(j, "ints", 1, 3, &i, &n));
+    assert_int_equal(n, 3);
+    assert_true(i[0] == 1 && i[1] == 2 && i[2] == 3);
+    llap_free(i);
+    CHECK_OK(llap_json_doubles(j, "doubles", 0, 9, &d, &n));
+    assert_int_equal(n, 2);
+    assert_true(d[0] == 1 && d[1] == 2.5);
+    llap_free(d);
+    CHECK_OK(llap_json_strings(j, "strings", &s, &n));
+    assert_int_equal(n, 2);
+    assert_string_equal(s[1], "b");
+    llap_free(s);
+    CHECK_OK(llap_json_ints(j, "empty", 1, 3, &i, &n));
+    assert_int_equal(n, 0);
+    llap_free(i);
+    i = NULL;
+    CHECK_FAIL(llap_json_ints(j, "mixed", 0, 9, &i, &n), LLAP_EFORMAT,
+               "config.json: 'mixed[1]': expected an integer in 0..9, found \"x\"");
+    CHECK_FAIL(llap_json_ints(j, "train", 0, 9, &i, &n), LLAP_EFORMAT,
+               "config.json: 'train': expected an array, found an object");
+    CHECK_FAIL(llap_json_ints(j, "ints.x", 0, 9, &i, &n), LLAP_EFORMAT, "expected an object");
+    assert_null(i);
+    llap_json_destroy(j);
+}
+
+/* ---- writing ---- */
+
+static void put_sample(llap_json_writer *w)
+{
+    llap_json_open(w, NULL, '{');
+    llap_json_put_int(w, "z", INT64_MIN);
+    llap_json_put_double(w, "a", 0.1);
+    llap_json_open(w, "o", '{');
+    llap_json_close(w, '}');
+    llap_json_open(w, "l", '(');
+    llap_json_put_double(w, NULL, 1);
+    llap_json_put_double(w, NULL, NAN);
+    llap_json_put_double(w, NULL, -INFINITY);
+    llap_json_close(w, ']');
+    llap_json_open(w, "n", '[');
+    llap_json_put_bool(w, NULL, true);
+    llap_json_open(w, NULL, '{');
+    llap_json_put_bool(w, "f", false);
+    llap_json_close(w, '}');
+    llap_json_put_null(w, NULL);
+    llap_json_close(w, ']');
+    llap_json_put_string(w, "s\"", "\\ \n \x01 \xc3\xbc");
+    llap_json_close(w, '}');
+}
+
+static void the_written_text_is_this(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {
+        "{\"z\":-9223372036854775808,\"a\":0.1,\"o\":{},\"l\":[1.0,null,null],"
+        "\"n\":[true,{\"f\":false},null],\"s\\\"\":\"\\\\ \\n \\u0001 \xc3\xbc\"}",
+        "{\n"
+        "  \"z\": -9223372036854775808,\n"
+        "  \"a\": 0.1,\n"
+        "  \"o\": {},\n"
+        "  \"l\": [1.0, null, null],\n"
+        "  \"n\": [\n"
+        "    true,\n"
+        "    {\n"
+        "      \"f\": false\n"
+        "    },\n"
+        "    null\n"
+        "  ],\n"
+        "  \"s\\\"\": \"\\\\ \\n \\u0001 \xc3\xbc\"\n"
+        "}\n",
+    };
+    for (int k = 0; k < 2; k++) {
+        llap_json_writer w = { .indent = 2 * k };
+        char            *text, *again;
+        size_t           n, n_again;
+        put_sample(&w);
+        CHECK_OK(llap_json_finish(&w, &text, &n));
+        assert_string_equal(text, expected[k]);
+        assert_int_equal(n, strlen(text));
+        llap_json *j = parsed(text);
+        CHECK_OK(llap_json_dump(j, 2 * k, &again, &n_again));
+        assert_string_equal(again, text);
+        llap_json_destroy(j);
+        llap_free(again);
+        llap_free(text);
+    }
+}
+
+static void nested_lists_on_one_line(void **state)
+{
+    (void)state;
+    llap_json_writer w = { .indent = 2 };
+    char            *text;
+    size_t           n;
+    llap_json_open(&w, NULL, '(');
+    llap_json_open(&w, NULL, '(');
+    llap_json_put_int(&w, NULL, 1);
+    llap_json_close(&w, ']');
+    llap_json_put_int(&w, NULL, 2);
+    llap_json_close(&w, ']');
+    CHECK_OK(llap_json_finish(&w, &text, &n));
+    assert_string_equal(text, "[[1], 2]\n");
+    llap_free(text);
+}
+
+static void invalid_utf8_is_not_written(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        llap_json_writer w = { 0 };
+        char            *text;
+        size_t           n;
+        llap_json_open(&w, NULL, '{');
+        llap_json_put_string(&w, k == 0 ? "\xff" : "key", k == 0 ? "\xfe" : "ab\xc3");
+        llap_json_close(&w, '}');
+        CHECK_FAIL(llap_json_finish(&w, &text, &n), LLAP_EINVAL,
+                   k == 0 ? "string '\\xff': invalid UTF-8 at byte 0"
+                          : "string 'ab\\xc3': invalid UTF-8 at byte 2");
+        assert_null(text);
+    }
+}
+
+/* ---- memory ---- */
+
+static void *counted_malloc(size_t n)
+{
+    void *p = llap_new(n, 1);
+    if (p == NULL) errno = ENOMEM; /* as malloc does */
+    return p;
+}
+
+static llap_status parse_and_dump(void *user)
+{
+    (void)user;
+    llap_json   *j = NULL;
+    char        *text = NULL;
+    size_t       n;
+    int64_t     *i = NULL;
+    const char **s = NULL;
+    /* Tokens of fewer than 16 bytes: jansson has no way out of failing to grow for longer ones. */
+    static const char short_tokens[] =
+        "{\"train\":{\"batch\":10,\"rate\":0.5,\"ema\":true,\"loss\":\"huber\",\"note\":null},"
+        " \"ints\":[1,2,3],\"strings\":[\"a\",\"b\"],\"layers\":[{\"width\":7},{\"x\":\"ten\"}],"
+        " \"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"n\":1,\"o\":1,\"p\":[0,1,2,3,4,5,6,7,8,9,0]}";
+    llap_status st =
+        llap_json_parse(short_tokens, sizeof short_tokens - 1, "config.json", NULL, &j);
+    if (st == LLAP_OK) st = llap_json_ints(j, "ints", 0, 9, &i, &n);
+    if (st == LLAP_OK) st = llap_json_strings(j, "strings", &s, &n);
+    if (st == LLAP_OK) st = llap_json_dump(j, 2, &text, &n);
+    llap_free(text);
+    llap_free(i);
+    llap_free(s);
+    llap_json_destroy(j);
+    return st;
+}
+
+static void every_failed_allocation_is_survived(void **state)
+{
+    (void)state;
+    llap_json_destroy(parsed("{\"seeds\":1}")); /* jansson's once-only hash seed */
+    json_malloc_t old_malloc;
+    json_free_t   old_free;
+    json_get_alloc_funcs(&old_malloc, &old_free);
+    json_set_alloc_funcs(counted_malloc, llap_free);
+    check_every_failed_allocation(parse_and_dump, NULL);
+    json_set_alloc_funcs(old_malloc, old_free);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(malformed_text_is_placed),
+        cmocka_unit_test(limits_are_checked_before_any_allocation),
+        cmocka_unit_test(files_are_read),
+        cmocka_unit_test(values_are_read_by_path),
+        cmocka_unit_test(wrong_values_are_named),
+        cmocka_unit_test(unknown_keys_are_named),
+        cmocka_unit_test(arrays_of_one_kind),
+        cmocka_unit_test(the_written_text_is_this),
+        cmocka_unit_test(nested_lists_on_one_line),
+        cmocka_unit_test(invalid_utf8_is_not_written),
+        cmocka_unit_test(every_failed_allocation_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

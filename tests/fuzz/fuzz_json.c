@@ -1,0 +1,74 @@
+/* The JSON reader on arbitrary bytes: what it accepts is dumped, and its dump reads back to the
+ * same dump, on one line and indented. The getters are tried on what is there. */
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static void must(bool ok)
+{
+    if (!ok) abort();
+}
+
+static void try_getters(const llap_json *j, const char *path)
+{
+    static const char *const names[] = { "batch", "rate", "loss", NULL };
+    int64_t                  i = 5, *ints = NULL;
+    double                   d = 0.5, *doubles = NULL;
+    bool                     b = false;
+    int                      e = 2;
+    const char              *s = "", **strings = NULL;
+    size_t                   n = 0;
+    (void)llap_json_keys(j, path, names);
+    (void)llap_json_int(j, path, 1, 9, &i);
+    (void)llap_json_double(j, path, 0, 1, &d);
+    (void)llap_json_bool(j, path, &b);
+    (void)llap_json_enum(j, path, names, &e);
+    (void)llap_json_string(j, path, &s);
+    must(i >= 1 && i <= 9 && d >= 0 && d <= 1 && e >= 0 && e < 3 && strlen(s) < SIZE_MAX);
+    if (llap_json_ints(j, path, 1, 9, &ints, &n) == LLAP_OK && ints != NULL)
+        for (size_t k = 0; k < n; k++) must(ints[k] >= 1 && ints[k] <= 9);
+    if (llap_json_doubles(j, path, -INFINITY, INFINITY, &doubles, &n) == LLAP_OK && doubles != NULL)
+        for (size_t k = 0; k < n; k++) must(isfinite(doubles[k]));
+    if (llap_json_strings(j, path, &strings, &n) == LLAP_OK && strings != NULL)
+        for (size_t k = 0; k < n; k++) must(strings[k] != NULL);
+    must(llap_json_has(j, path) == (llap_json_need(j, path) == LLAP_OK));
+    llap_free(ints);
+    llap_free(doubles);
+    llap_free(strings);
+}
+
+static void dump_twice(const llap_json *j, int indent)
+{
+    char      *first, *second;
+    size_t     n_first, n_second;
+    llap_json *again;
+    /* An indented dump may be longer than the limits of what is read. */
+    const llap_json_limits limits = { .n_bytes = SIZE_MAX, .n_values = 1 << 20, .depth = 64 };
+    must(llap_json_dump(j, indent, &first, &n_first) == LLAP_OK);
+    must(llap_json_parse(first, n_first, "dump", &limits, &again) == LLAP_OK);
+    must(llap_json_dump(again, indent, &second, &n_second) == LLAP_OK);
+    must(n_first == n_second && memcmp(first, second, n_first) == 0);
+    llap_json_destroy(again);
+    llap_free(first);
+    llap_free(second);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    llap_json        *j;
+    const llap_status st = llap_json_parse((const char *)data, n, "input", NULL, &j);
+    must((st == LLAP_OK) == (j != NULL));
+    must(st == LLAP_OK || st == LLAP_EFORMAT || st == LLAP_ELIMIT);
+    if (j == NULL) return 0;
+    static const char *const paths[] = { "", "a", "a.b", "train.batch", "[0]", "a[1].b" };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) try_getters(j, paths[i]);
+    dump_twice(j, 0);
+    dump_twice(j, 2);
+    llap_json_destroy(j);
+    return 0;
+}
