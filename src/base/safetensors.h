@@ -17,9 +17,9 @@
  * We read a strict subset of it. Beyond the format's own rules, refused are: keys other than the
  * three, keys or names given twice, NUL characters, ranks over LLAP_TENSOR_RANK_MAX, sizes over
  * INT64_MAX, and data that does not lie on a multiple of its element size in the file. An empty
- * name is a name. Whatever a file holds, reading it takes one block of memory no larger than the
- * file and a fixed handle, and time proportional to its header (times the digits of a hash-free
- * sort): files are hostile until they have been read.
+ * name is a name. Files are hostile until they have been read: whatever one holds, reading it takes
+ * one block of memory no larger than the file and a fixed part, and time that grows with the bytes
+ * of its header: seconds for the longest and worst.
  *
  * We write one canonical form: metadata first, its keys in bytewise order; tensors of larger
  * elements first, then bytewise by name, so that all are aligned; no white space but the padding

@@ -186,30 +186,29 @@ static void nothing_metadata_only_and_tensors_only(void **state)
     }
 }
 
+#define LONG_NAME "a.name.of.many.parts.that.goes.on.longer.than.any.buffer.within.the.reader.of.it"
+
 static void every_dtype_shape_and_name_survives(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "",
-        " ",
-        "\"",
-        "\\",
-        "\\u0041",
-        "a/b",
-        "\b\f\n\r",
-        "\x01",
-        "\x7f",
-        "\xc2\x80",
-        "T\xc3\xbcr",
-        "\xe2\x82\xac",
-        "\xf0\x9f\x98\x80",
-        "__metadata",
-        "__metadata___",
-        "a.very.long.name.with.many"
-        ".parts.that.goes.on.longer.than.any.buffer.in.the.reader"
-    };
-    static const int64_t shapes[][8] = {
-        { 1 }, { 0 }, { 3, 7 }, { 5, 0, 3 }, { 1, 2, 1, 2, 1, 2, 1, 2 }, { 33 }
+    static const char *const names[] = { "",
+                                         " ",
+                                         "\"",
+                                         "\\",
+                                         "\\u0041",
+                                         "a/b",
+                                         "\b\f\n\r",
+                                         "\x01",
+                                         "\x7f",
+                                         "\xc2\x80",
+                                         "T\xc3\xbcr",
+                                         "\xe2\x82\xac",
+                                         "\xf0\x9f\x98\x80",
+                                         "__metadata",
+                                         "__metadata___",
+                                         LONG_NAME };
+    static const int64_t     shapes[][8] = {
+            { 1 }, { 0 }, { 3, 7 }, { 5, 0, 3 }, { 1, 2, 1, 2, 1, 2, 1, 2 }, { 33 }
     };
     static const int ranks[] = { 0, 1, 2, 3, 8, 1 };
     static uint64_t  data[64];
