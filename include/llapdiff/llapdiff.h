@@ -10,6 +10,7 @@
 #include <llapdiff/log.h>
 #include <llapdiff/progress.h>
 #include <llapdiff/status.h>
+#include <llapdiff/text.h>
 #include <llapdiff/version.h>
 
 #endif

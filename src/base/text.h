@@ -3,6 +3,7 @@
 #ifndef LLAP_BASE_TEXT_H
 #define LLAP_BASE_TEXT_H
 
+#include <llapdiff/text.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,9 +33,5 @@ size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT]);
  * Only for words: where one is longer than LLAP_WORD_MAX bytes, the answer is the longer length. */
 #define LLAP_WORD_MAX 63
 size_t llap_text_distance(const char *a, const char *b);
-
-/* The name (of a list closed by NULL) that word was probably meant to be, or NULL when none is
- * near: within a third of the word's length, at least 1. The earlier of two equally near wins. */
-const char *llap_text_nearest(const char *word, const char *const *names);
 
 #endif

@@ -30,6 +30,16 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
+static llap_status no_such_command(const char *word)
+{
+    enum { MOST = 64 };
+    const char *names[MOST + 1] = { NULL };
+    for (size_t i = 0; i < MOST && cli_commands[i] != NULL; i++) names[i] = cli_commands[i]->name;
+    const char *near = llap_text_nearest(word, names);
+    return cli_usage(NULL, "no command '%s'%s%s%s", word, near ? " (did you mean '" : "",
+                     near ? near : "", near ? "'?)" : "");
+}
+
 static llap_status run_command(const cli_command *command, int argc, char **argv)
 {
     cli_common common = {
@@ -64,8 +74,7 @@ int main(int argc, char **argv)
         st = LLAP_EUSAGE;
     } else {
         const cli_command *command = find_command(argv[1]);
-        st = command == NULL ? cli_usage(NULL, "no command '%s'", argv[1])
-                             : run_command(command, argc - 2, argv + 2);
+        st = command == NULL ? no_such_command(argv[1]) : run_command(command, argc - 2, argv + 2);
     }
     /* A result that could not be written is not a success. */
     if ((fflush(stdout) != 0 || ferror(stdout)) && st == LLAP_OK) {

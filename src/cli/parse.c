@@ -39,6 +39,21 @@ static const cli_option *find_option(const cli_command *c, const char *name, siz
     return NULL;
 }
 
+/* "no option '--horizn', did you mean '--horizon'?" */
+static llap_status no_such_option(const cli_command *c, const char *word, size_t n)
+{
+    enum { MOST = 64 };
+    const char       *names[MOST + 1] = { NULL };
+    const cli_option *o;
+    char              name[64];
+    bool              own;
+    for (size_t i = 0; i < MOST && (o = option_at(c, i, &own)) != NULL; i++) names[i] = o->name;
+    snprintf(name, sizeof name, "%.*s", (int)(n > 2 ? n - 2 : 0), word + (n > 2 ? 2 : 0));
+    const char *near = llap_text_nearest(name, names);
+    return cli_usage(c->name, "no option '%.*s'%s%s%s", (int)n, word,
+                     near ? " (did you mean '--" : "", near ? near : "", near ? "'?)" : "");
+}
+
 static llap_status set_number(const char *command, const cli_option *o, const char *value,
                               char *field)
 {
@@ -109,8 +124,7 @@ llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_com
         const size_t      n = equals != NULL ? (size_t)(equals - name) : strlen(name);
         bool              own = false;
         const cli_option *o = find_option(command, name, n, is_long ? 0 : a[1], &own);
-        if (o == NULL)
-            return cli_usage(command->name, "no option '%.*s'", is_long ? (int)n + 2 : 2, a);
+        if (o == NULL) return no_such_option(command, a, is_long ? n + 2 : 2);
         const char *value = equals != NULL ? equals + 1 : NULL;
         if (o->type == CLI_FLAG && (value != NULL || (!is_long && a[2] != '\0')))
             return cli_usage(command->name, "--%s takes no value", o->name);

@@ -3,6 +3,7 @@ try() {
     echo "exit $?"
 }
 try forecst
+try versoin
 try version --jsn
 try version -x
 try version --json=yes
