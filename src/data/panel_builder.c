@@ -1,0 +1,486 @@
+#include "data/panel_builder.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/names.h"
+
+#include <string.h>
+
+/* One growing list of (entity, time) with its payload: rows of values, or single cells. */
+typedef struct events {
+    uint32_t *entity;
+    int64_t  *time;
+    int64_t   n, capacity;
+} events;
+
+struct llap_panel_builder {
+    llap_builder_opts   opts;
+    llap_builder_counts counts;
+    llap_names          entities, vars;
+    int64_t            *newest; /* [newest_capacity] latest time of each entity so far */
+    uint32_t            newest_capacity, newest_n;
+
+    events  rows;
+    float  *value; /* [rows.capacity,stride] */
+    int64_t stride;
+
+    events    cells;
+    uint32_t *cell_var;
+    float    *cell_value;
+};
+
+llap_status llap_panel_builder_create(const llap_builder_opts *o, llap_panel_builder **out)
+{
+    llap_panel_builder *b = *out = llap_new(1, sizeof *b);
+    if (b == NULL) return LLAP_ENOMEM;
+    b->opts = *o;
+    b->counts.first_unordered = b->counts.first_duplicate = b->counts.first_not_finite = -1;
+    return LLAP_OK;
+}
+
+static void events_deinit(events *e)
+{
+    llap_free(e->entity);
+    llap_free(e->time);
+    *e = (events){ 0 };
+}
+
+void llap_panel_builder_destroy(llap_panel_builder *b)
+{
+    if (b == NULL) return;
+    llap_names_deinit(&b->entities);
+    llap_names_deinit(&b->vars);
+    llap_free(b->newest);
+    events_deinit(&b->rows);
+    events_deinit(&b->cells);
+    llap_free(b->value);
+    llap_free(b->cell_var);
+    llap_free(b->cell_value);
+    llap_free(b);
+}
+
+const llap_builder_counts *llap_panel_builder_counts(const llap_panel_builder *b)
+{
+    return &b->counts;
+}
+
+uint32_t llap_panel_builder_n_vars(const llap_panel_builder *b) { return b->vars.n; }
+
+/* Resizes one array of the builder in place; false when out of memory. */
+static bool resize(void *array, int64_t n, size_t size)
+{
+    void *p;
+    memcpy(&p, array, sizeof p); /* array is a T **, whatever T */
+    p = llap_grow(p, (size_t)n, size);
+    if (p != NULL) memcpy(array, &p, sizeof p);
+    return p != NULL;
+}
+
+/* ---- taking in ------------------------------------------------------------------------------ */
+
+llap_status llap_panel_builder_entity(llap_panel_builder *b, const char *name, size_t len,
+                                      uint32_t *id)
+{
+    if (b->opts.max_entities > 0 && b->entities.n >= b->opts.max_entities &&
+        !llap_names_find(&b->entities, name, len, id))
+        return llap_fail(LLAP_ELIMIT, "more than %lld different entities",
+                         (long long)b->opts.max_entities);
+    llap_status st = llap_names_add(&b->entities, name, len, id);
+    if (st != LLAP_OK || *id < b->newest_n) return st;
+    if (b->newest_n == b->newest_capacity) {
+        const uint32_t capacity = b->newest_capacity == 0 ? 16 : b->newest_capacity * 2;
+        if (!resize(&b->newest, capacity, sizeof *b->newest)) return LLAP_ENOMEM;
+        b->newest_capacity = capacity;
+    }
+    while (b->newest_n < b->entities.n && b->newest_n < b->newest_capacity)
+        b->newest[b->newest_n++] = INT64_MIN;
+    return LLAP_OK;
+}
+
+llap_status llap_panel_builder_var(llap_panel_builder *b, const char *name, size_t len,
+                                   uint32_t *id)
+{
+    return llap_names_add(&b->vars, name, len, id);
+}
+
+/* Spreads the rows already there to the present number of variables, from the last one down. */
+static llap_status widen(llap_panel_builder *b)
+{
+    const int64_t old = b->stride, now = b->vars.n;
+    if (b->rows.capacity > 0 && !resize(&b->value, b->rows.capacity * now, sizeof *b->value))
+        return LLAP_ENOMEM;
+    b->stride = now;
+    for (int64_t r = b->rows.n - 1; r >= 0; r--) {
+        memmove(b->value + r * now, b->value + r * old, (size_t)old * sizeof *b->value);
+        for (int64_t v = old; v < now; v++) b->value[r * now + v] = NAN;
+    }
+    return LLAP_OK;
+}
+
+static llap_status events_reserve(events *e, int64_t capacity)
+{
+    if (!resize(&e->entity, capacity, sizeof *e->entity) ||
+        !resize(&e->time, capacity, sizeof *e->time))
+        return LLAP_ENOMEM;
+    return LLAP_OK;
+}
+
+static int64_t grown(int64_t capacity) { return capacity < 64 ? 64 : capacity + capacity / 2; }
+
+static llap_status reserve_rows(llap_panel_builder *b, int64_t capacity)
+{
+    if (capacity > INT64_MAX / 8 / (b->stride + 1))
+        return llap_fail(LLAP_ELIMIT, "too many rows: %lld", (long long)capacity);
+    if (events_reserve(&b->rows, capacity) != LLAP_OK ||
+        !resize(&b->value, capacity * b->stride, sizeof *b->value))
+        return LLAP_ENOMEM;
+    b->rows.capacity = capacity;
+    return LLAP_OK;
+}
+
+/* Books the order of arrival of one row or cell, whose arrival number is given. */
+static void note_order(llap_panel_builder *b, uint32_t entity, int64_t time, int64_t arrival)
+{
+    if (time >= b->newest[entity]) {
+        b->newest[entity] = time;
+        return;
+    }
+    if (b->counts.unordered++ == 0) b->counts.first_unordered = arrival;
+}
+
+static float finite_or_nan(llap_panel_builder *b, float x, int64_t arrival)
+{
+    if (!isinf(x)) return x;
+    if (b->counts.not_finite++ == 0) b->counts.first_not_finite = arrival;
+    return NAN;
+}
+
+llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64_t time,
+                                   const float *values)
+{
+    llap_status st = LLAP_OK;
+    if (b->stride != b->vars.n) st = widen(b);
+    if (st == LLAP_OK && b->rows.n == b->rows.capacity)
+        st = reserve_rows(b, grown(b->rows.capacity));
+    if (st != LLAP_OK) return st;
+    const int64_t r = b->rows.n++;
+    b->rows.entity[r] = entity;
+    b->rows.time[r] = time;
+    float *to = b->value + r * b->stride;
+    for (int64_t v = 0; v < b->stride; v++) to[v] = finite_or_nan(b, values[v], b->counts.rows);
+    note_order(b, entity, time, b->counts.rows++);
+    return LLAP_OK;
+}
+
+llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int64_t time,
+                                    uint32_t var, float value)
+{
+    events *e = &b->cells;
+    if (e->n == e->capacity) {
+        const int64_t capacity = grown(e->capacity);
+        if (events_reserve(e, capacity) != LLAP_OK ||
+            !resize(&b->cell_var, capacity, sizeof *b->cell_var) ||
+            !resize(&b->cell_value, capacity, sizeof *b->cell_value))
+            return LLAP_ENOMEM;
+        e->capacity = capacity;
+    }
+    const int64_t c = e->n++;
+    e->entity[c] = entity;
+    e->time[c] = time;
+    b->cell_var[c] = var;
+    b->cell_value[c] = finite_or_nan(b, value, b->counts.cells);
+    note_order(b, entity, time, b->counts.cells++);
+    return LLAP_OK;
+}
+
+/* ---- sorting -------------------------------------------------------------------------------- */
+
+static bool in_order(const events *e, const uint32_t *rank)
+{
+    for (int64_t i = 1; i < e->n; i++) {
+        const uint32_t a = rank[e->entity[i - 1]], b = rank[e->entity[i]];
+        if (a > b || (a == b && e->time[i - 1] > e->time[i])) return false;
+    }
+    return true;
+}
+
+/* Stable merge sort of the arrival numbers x[0..n) by their times; spare [n]. */
+static void sort_by_time(int64_t *x, int64_t *spare, int64_t n, const int64_t *time)
+{
+    bool sorted = true;
+    for (int64_t i = 1; i < n && sorted; i++) sorted = time[x[i - 1]] <= time[x[i]];
+    if (sorted) return;
+    const int64_t half = n / 2;
+    sort_by_time(x, spare, half, time);
+    sort_by_time(x + half, spare, n - half, time);
+    memcpy(spare, x, (size_t)half * sizeof *x);
+    int64_t i = 0, j = half, k = 0;
+    while (i < half && j < n) x[k++] = time[spare[i]] <= time[x[j]] ? spare[i++] : x[j++];
+    memcpy(x + k, spare + i, (size_t)(half - i) * sizeof *x);
+}
+
+/* order[k] = arrival number of the k-th event by (rank of its entity, time, arrival). NULL when
+ * the events lie so already. Caller owns *order. */
+static llap_status sort_events(const events *e, const uint32_t *rank, uint32_t n_entities,
+                               int64_t **order)
+{
+    *order = NULL;
+    if (in_order(e, rank)) return LLAP_OK;
+    int64_t *first = llap_new((size_t)n_entities + 1, sizeof *first);
+    int64_t *x = first == NULL ? NULL : llap_new((size_t)e->n, sizeof *x);
+    if (x == NULL) {
+        llap_free(first);
+        return LLAP_ENOMEM;
+    }
+    for (int64_t i = 0; i < e->n; i++) first[rank[e->entity[i]] + 1]++;
+    int64_t most = 0;
+    for (uint32_t k = 0; k < n_entities; k++) {
+        if (first[k + 1] > most) most = first[k + 1];
+        first[k + 1] += first[k];
+    }
+    for (int64_t i = 0; i < e->n; i++) x[first[rank[e->entity[i]]]++] = i;
+    int64_t *spare = llap_new((size_t)(most / 2 + 1), sizeof *spare);
+    if (spare == NULL) {
+        llap_free(first);
+        llap_free(x);
+        return LLAP_ENOMEM;
+    }
+    /* first[k] has moved on to where entity k + 1 begins */
+    for (uint32_t k = 0; k < n_entities; k++) {
+        const int64_t from = k == 0 ? 0 : first[k - 1];
+        sort_by_time(x + from, spare, first[k] - from, e->time);
+    }
+    llap_free(spare);
+    llap_free(first);
+    *order = x;
+    return LLAP_OK;
+}
+
+/* ---- merging -------------------------------------------------------------------------------- */
+
+static llap_status note_duplicate(llap_panel_builder *b, uint32_t entity, uint32_t var,
+                                  int64_t time, int64_t arrival)
+{
+    llap_builder_counts *c = &b->counts;
+    /* the earliest arrival of all, whichever entity sorts first */
+    if (c->duplicate_cells++ == 0 || arrival < c->first_duplicate) c->first_duplicate = arrival;
+    if (b->opts.duplicates == LLAP_DUPLICATES_LAST) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT, "entity '%s': '%s' is given twice for time %lld",
+                     b->entities.name[entity], b->vars.name[var], (long long)time);
+}
+
+/* Puts the k-th cell into the last row if it belongs there, else into a new one. */
+static llap_status place_cell(llap_panel_builder *b, int64_t c)
+{
+    const uint32_t entity = b->cells.entity[c], var = b->cell_var[c];
+    const int64_t  time = b->cells.time[c];
+    events        *rows = &b->rows;
+    if (rows->n == 0 || rows->entity[rows->n - 1] != entity || rows->time[rows->n - 1] != time) {
+        if (rows->n == rows->capacity) {
+            const llap_status st = reserve_rows(b, grown(rows->capacity));
+            if (st != LLAP_OK) return st;
+        }
+        rows->entity[rows->n] = entity;
+        rows->time[rows->n++] = time;
+        float *fresh = b->value + (rows->n - 1) * b->stride;
+        for (int64_t v = 0; v < b->stride; v++) fresh[v] = NAN;
+    }
+    if (isnan(b->cell_value[c])) return LLAP_OK;
+    float      *to = b->value + (rows->n - 1) * b->stride + var;
+    llap_status st = isnan(*to) ? LLAP_OK : note_duplicate(b, entity, var, time, c);
+    if (st == LLAP_OK) *to = b->cell_value[c];
+    return st;
+}
+
+/* Turns the cells into rows in final order and gives their memory back. */
+static llap_status cells_to_rows(llap_panel_builder *b, const uint32_t *rank)
+{
+    int64_t    *order;
+    llap_status st = sort_events(&b->cells, rank, b->entities.n, &order);
+    for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++)
+        st = place_cell(b, order == NULL ? k : order[k]);
+    llap_free(order);
+    if (st != LLAP_OK) return st;
+    events_deinit(&b->cells);
+    llap_free(b->cell_var);
+    llap_free(b->cell_value);
+    b->cell_var = NULL;
+    b->cell_value = NULL;
+    return LLAP_OK;
+}
+
+/* Whether the i-th and the j-th event, in final order, are of one entity and time. */
+static bool same_event(const events *e, const int64_t *order, int64_t i, int64_t j)
+{
+    if (order != NULL) i = order[i], j = order[j];
+    return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];
+}
+
+/* Counts the values that rows of one entity and time share, before any row moves. */
+static llap_status find_duplicates(llap_panel_builder *b, const int64_t *order)
+{
+    bool *seen =
+        llap_new((size_t)b->stride, sizeof *seen); /* in the rows of this entity and time */
+    if (seen == NULL) return LLAP_ENOMEM;
+    const events *e = &b->rows;
+    llap_status   st = LLAP_OK;
+    for (int64_t k = 1; k < e->n && st == LLAP_OK; k++) {
+        if (!same_event(e, order, k - 1, k)) continue;
+        const int64_t r = order == NULL ? k : order[k], s = order == NULL ? k - 1 : order[k - 1];
+        const bool    first = k == 1 || !same_event(e, order, k - 2, k - 1);
+        const float  *old = b->value + s * b->stride, *new = b->value + r * b->stride;
+        b->counts.merged_rows++;
+        for (int64_t v = 0; v < b->stride && st == LLAP_OK; v++) {
+            seen[v] = (!first && seen[v]) || !isnan(old[v]);
+            if (seen[v] && !isnan(new[v]))
+                st = note_duplicate(b, e->entity[r], (uint32_t)v, e->time[r], r);
+        }
+    }
+    llap_free(seen);
+    return st;
+}
+
+/* Moves row order[k] to place k for all k, in place, along the cycles; order is used up. */
+static llap_status permute_rows(llap_panel_builder *b, int64_t *order)
+{
+    const size_t row_bytes = (size_t)b->stride * sizeof *b->value;
+    float       *held = llap_new(1, row_bytes);
+    if (held == NULL) return LLAP_ENOMEM;
+    events *e = &b->rows;
+    for (int64_t i = 0; i < e->n; i++) {
+        if (order[i] == i) continue;
+        const uint32_t held_entity = e->entity[i];
+        const int64_t  held_time = e->time[i];
+        memcpy(held, b->value + i * b->stride, row_bytes);
+        int64_t to = i;
+        for (int64_t from = order[to]; from != i; to = from, from = order[to]) {
+            e->entity[to] = e->entity[from];
+            e->time[to] = e->time[from];
+            memcpy(b->value + to * b->stride, b->value + from * b->stride, row_bytes);
+            order[to] = to;
+        }
+        e->entity[to] = held_entity;
+        e->time[to] = held_time;
+        memcpy(b->value + to * b->stride, held, row_bytes);
+        order[to] = to;
+    }
+    llap_free(held);
+    return LLAP_OK;
+}
+
+/* Merges neighbours of one entity and time: what came later wins, missing erases nothing. */
+static void merge_rows(llap_panel_builder *b)
+{
+    events *e = &b->rows;
+    int64_t n = 0;
+    for (int64_t r = 0; r < e->n; r++) {
+        const float *from = b->value + r * b->stride;
+        if (n > 0 && e->entity[n - 1] == e->entity[r] && e->time[n - 1] == e->time[r]) {
+            float *to = b->value + (n - 1) * b->stride;
+            for (int64_t v = 0; v < b->stride; v++)
+                if (!isnan(from[v])) to[v] = from[v];
+            continue;
+        }
+        if (n < r) {
+            e->entity[n] = e->entity[r];
+            e->time[n] = e->time[r];
+            memcpy(b->value + n * b->stride, from, (size_t)b->stride * sizeof *from);
+        }
+        n++;
+    }
+    e->n = n;
+}
+
+static llap_status order_rows(llap_panel_builder *b, const uint32_t *rank)
+{
+    int64_t    *order;
+    llap_status st = sort_events(&b->rows, rank, b->entities.n, &order);
+    if (st == LLAP_OK) st = find_duplicates(b, order);
+    if (st == LLAP_OK && order != NULL) st = permute_rows(b, order);
+    llap_free(order);
+    if (st == LLAP_OK && b->counts.merged_rows > 0) merge_rows(b);
+    return st;
+}
+
+/* ---- handing over --------------------------------------------------------------------------- */
+
+/* Rewrites the columns so that variable order[v] becomes column v. */
+static llap_status permute_columns(llap_panel_builder *b, const uint32_t *order)
+{
+    float *row = llap_new((size_t)b->stride, sizeof *row);
+    if (row == NULL) return LLAP_ENOMEM;
+    for (int64_t r = 0; r < b->rows.n; r++) {
+        float *at = b->value + r * b->stride;
+        for (int64_t v = 0; v < b->stride; v++) row[v] = at[order[v]];
+        memcpy(at, row, (size_t)b->stride * sizeof *row);
+    }
+    llap_free(row);
+    return LLAP_OK;
+}
+
+/* Gives the rows, now final, to a panel. sorted: entity ids in byte order of their names. */
+static llap_status hand_over(llap_panel_builder *b, const llap_axis *axis, const uint32_t *sorted,
+                             const uint32_t *var_order, llap_panel **out)
+{
+    const events *e = &b->rows;
+    const char  **entity = llap_new(b->entities.n, sizeof *entity);
+    const char  **var = llap_new(b->vars.n, sizeof *var);
+    int64_t      *start = llap_new((size_t)b->entities.n + 1, sizeof *start);
+    llap_status   st = LLAP_ENOMEM;
+    if (entity == NULL || var == NULL || start == NULL) goto done;
+    int64_t row = 0, n = 0;
+    for (uint32_t k = 0; k < b->entities.n; k++) {
+        const int64_t first = row;
+        while (row < e->n && e->entity[row] == sorted[k]) row++;
+        if (row == first) continue;
+        entity[n] = b->entities.name[sorted[k]];
+        start[++n] = row;
+    }
+    b->counts.empty_entities = (int64_t)b->entities.n - n;
+    for (uint32_t v = 0; v < b->vars.n; v++)
+        var[v] = b->vars.name[var_order == NULL ? v : var_order[v]];
+    llap_free(b->rows.entity);
+    b->rows.entity = NULL;
+    if (!resize(&b->rows.time, b->rows.n, sizeof *b->rows.time) ||
+        !resize(&b->value, b->rows.n * b->stride, sizeof *b->value))
+        goto done;
+    llap_panel_draft d;
+    d = (llap_panel_draft){ .axis = *axis,
+                            .n_entities = n,
+                            .n_vars = b->vars.n,
+                            .entity = entity,
+                            .var = var,
+                            .start = start };
+    st = llap_panel_adopt(&d, b->rows.time, b->value, out);
+    b->rows.time = NULL;
+    b->value = NULL;
+    b->rows.n = b->rows.capacity = 0;
+done:
+    llap_free(entity);
+    llap_free(var);
+    llap_free(start);
+    return st;
+}
+
+llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *axis,
+                                      llap_panel **out)
+{
+    *out = NULL;
+    uint32_t   *sorted = NULL, *var_order = NULL;
+    uint32_t   *rank = llap_new(b->entities.n, sizeof *rank);
+    llap_status st = rank == NULL ? LLAP_ENOMEM : llap_names_sorted(&b->entities, &sorted);
+    if (st == LLAP_OK)
+        for (uint32_t k = 0; k < b->entities.n; k++) rank[sorted[k]] = k;
+    if (st == LLAP_OK && b->stride != b->vars.n) st = widen(b);
+    if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
+    if (st == LLAP_OK) st = order_rows(b, rank);
+    if (st == LLAP_OK && b->opts.sort_vars) {
+        st = llap_names_sorted(&b->vars, &var_order);
+        if (st == LLAP_OK) st = permute_columns(b, var_order);
+    }
+    if (st == LLAP_OK) st = hand_over(b, axis, sorted, var_order, out);
+    llap_free(rank);
+    llap_free(sorted);
+    llap_free(var_order);
+    return st;
+}

@@ -1,0 +1,79 @@
+/* Makes a panel from rows or single cells in any order.
+ *
+ *     llap_panel_builder *b;
+ *     st = llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b);
+ *     st = llap_panel_builder_var(b, "temp", 4, &v);             as often as needed
+ *     st = llap_panel_builder_entity(b, "Paris", 5, &e);
+ *     st = llap_panel_builder_row(b, e, time, values);           NaN = missing
+ *     st = llap_panel_builder_cell(b, e, time, v, 21.5f);        or cell by cell
+ *     st = llap_panel_builder_finish(b, &axis, &panel);
+ *     llap_panel_builder_destroy(b);
+ *
+ * Rows of one entity and one time become one row, cell by cell: the last value that arrived stays,
+ * and a missing cell never erases a value. Nothing is silent: llap_builder_counts says what came
+ * unordered, twice or not finite.
+ *
+ * While building it holds 4 bytes per row beside the values and times of the panel to come (single
+ * cells take 20 bytes each instead); rows that come unordered are sorted in place with 8 more. */
+#ifndef LLAP_DATA_PANEL_BUILDER_H
+#define LLAP_DATA_PANEL_BUILDER_H
+
+#include "data/panel.h"
+
+typedef enum llap_duplicates {
+    LLAP_DUPLICATES_LAST,  /* the last value stays; counted */
+    LLAP_DUPLICATES_ERROR, /* LLAP_EFORMAT at the first value that is given twice */
+} llap_duplicates;
+
+typedef struct llap_builder_opts {
+    llap_duplicates duplicates;
+    bool            sort_vars;    /* variables in byte order; else in order of arrival */
+    int64_t         max_entities; /* more is LLAP_ELIMIT; <= 0: no limit of ours */
+} llap_builder_opts;
+
+#define LLAP_BUILDER_DEFAULT ((llap_builder_opts){ .duplicates = LLAP_DUPLICATES_LAST })
+
+/* What the input was like. An arrival number counts the rows, or the cells, from 0 in the order in
+ * which they were given; -1 is none. */
+typedef struct llap_builder_counts {
+    int64_t rows, cells;      /* given */
+    int64_t unordered;        /* rows or cells earlier than one before them of the same entity */
+    int64_t duplicate_cells;  /* values given twice or more often */
+    int64_t merged_rows;      /* rows that fell together with an earlier one */
+    int64_t not_finite;       /* infinite values, stored as missing */
+    int64_t empty_entities;   /* named, but without a row; left out */
+    int64_t first_unordered;  /* arrival number */
+    int64_t first_duplicate;  /* arrival number of the value that came again */
+    int64_t first_not_finite; /* arrival number */
+} llap_builder_counts;
+
+typedef struct llap_panel_builder llap_panel_builder;
+
+/* Caller owns *out. */
+llap_status llap_panel_builder_create(const llap_builder_opts *o, llap_panel_builder **out);
+void        llap_panel_builder_destroy(llap_panel_builder *b); /* NULL is fine */
+
+/* The number of a name, new or known. Variables may still be added after rows were. */
+llap_status llap_panel_builder_entity(llap_panel_builder *b, const char *name, size_t len,
+                                      uint32_t *id);
+llap_status llap_panel_builder_var(llap_panel_builder *b, const char *name, size_t len,
+                                   uint32_t *id);
+uint32_t    llap_panel_builder_n_vars(const llap_panel_builder *b);
+
+/* Adds a row: values [number of variables so far], borrowed until return. */
+llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64_t time,
+                                   const float *values);
+/* Adds one cell. A NaN makes the row exist without a value. */
+llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int64_t time,
+                                    uint32_t var, float value);
+
+/* What was counted so far; duplicates and merged rows are known after finish only, also when it
+ * failed because of them. */
+const llap_builder_counts *llap_panel_builder_counts(const llap_panel_builder *b);
+
+/* Sorts, merges and hands over: caller owns *out. Borrows axis until return. The builder is then
+ * used up and can only be destroyed. */
+llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *axis,
+                                      llap_panel **out);
+
+#endif
