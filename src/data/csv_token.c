@@ -1,0 +1,245 @@
+#include "data/csv_token.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <string.h>
+
+llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t max_record)
+{
+    *t = (llap_csv_tokens){
+        .dialect = { ',', '"', '\n' }, .source = source, .next_line = 1, .max_record = max_record
+    };
+    t->capacity = 2 * LLAP_CSV_PEEK;
+    t->field_capacity = 64;
+    t->buffer = llap_new(t->capacity, 1);
+    t->field = llap_new(t->field_capacity, sizeof *t->field);
+    if (t->buffer != NULL && t->field != NULL) return LLAP_OK;
+    llap_csv_tokens_deinit(t);
+    return LLAP_ENOMEM;
+}
+
+void llap_csv_tokens_deinit(llap_csv_tokens *t)
+{
+    llap_free(t->buffer);
+    llap_free(t->field);
+    *t = (llap_csv_tokens){ 0 };
+}
+
+/* Moves what is left to the front and reads on; grows when the record fills the buffer. */
+static llap_status refill(llap_csv_tokens *t)
+{
+    const size_t left = t->end - t->at;
+    if (left > t->max_record)
+        return llap_fail(LLAP_ELIMIT,
+                         "%s:%lld: line is longer than %zu bytes (is a quote not closed?)",
+                         llap_source_name(t->source), (long long)t->line, t->max_record);
+    if (t->at > 0) memmove(t->buffer, t->buffer + t->at, left);
+    t->at = 0;
+    t->end = left;
+    if (left > t->capacity / 2) {
+        char *larger = llap_grow(t->buffer, t->capacity * 2, 1);
+        if (larger == NULL) return LLAP_ENOMEM;
+        t->buffer = larger;
+        t->capacity *= 2;
+    }
+    size_t      n;
+    llap_status st = llap_source_read(t->source, t->buffer + left, t->capacity - left, &n);
+    if (st != LLAP_OK) return st;
+    t->at_end = n == 0;
+    t->end += n;
+    const char *nul = n == 0 ? NULL : memchr(t->buffer + left, '\0', n);
+    if (nul == NULL) return LLAP_OK;
+    int64_t line = t->next_line;
+    for (const char *p = t->buffer; p < nul; p++) line += *p == t->dialect.line_end;
+    return llap_fail(LLAP_EFORMAT, "%s:%lld: holds a NUL byte: not a text file, or UTF-16",
+                     llap_source_name(t->source), (long long)line);
+}
+
+llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *n, bool *all)
+{
+    llap_status st = LLAP_OK;
+    while (st == LLAP_OK && t->end - t->at < LLAP_CSV_PEEK && !t->at_end) st = refill(t);
+    if (st != LLAP_OK) return st;
+    if (t->end - t->at >= 3 && memcmp(t->buffer + t->at, "\xef\xbb\xbf", 3) == 0) t->at += 3;
+    const size_t left = t->end - t->at;
+    *all = t->at_end && left <= LLAP_CSV_PEEK;
+    *n = left <= LLAP_CSV_PEEK ? left : LLAP_CSV_PEEK;
+    *text = t->buffer + t->at;
+    return LLAP_OK;
+}
+
+static llap_status more_fields(llap_csv_tokens *t)
+{
+    if (t->n_fields >= LLAP_CSV_FIELDS)
+        return llap_fail(LLAP_ELIMIT, "%s:%lld: more than %d fields", llap_source_name(t->source),
+                         (long long)t->line, LLAP_CSV_FIELDS);
+    llap_csv_field *larger = llap_grow(t->field, t->field_capacity * 2, sizeof *larger);
+    if (larger == NULL) return LLAP_ENOMEM;
+    t->field = larger;
+    t->field_capacity *= 2;
+    return LLAP_OK;
+}
+
+/* How a try to cut one record ended. Texts are unquoted in place only once it is complete, so that
+ * a try that ran out of bytes can be made again from the start. */
+typedef enum cut {
+    CUT_DONE,
+    CUT_SHORT, /* needs more bytes */
+    CUT_FAILED,
+} cut;
+
+/* The end of the quoted field whose text begins at p: its closing quote, or NULL when it is not
+ * there yet. *lines counts the line ends inside. */
+static char *closing_quote(char *p, const char *end, char quote, char line_end, bool at_end,
+                           int64_t *lines)
+{
+    for (; p < end; p++) {
+        if (*p == line_end) ++*lines;
+        if (*p != quote) continue;
+        if (p + 1 == end) return at_end ? p : NULL; /* might be doubled */
+        if (p[1] != quote) return p;
+        p++;
+    }
+    return NULL;
+}
+
+static cut cut_quoted(llap_csv_tokens *t, char **at, llap_csv_field *f, int64_t *lines,
+                      llap_status *st)
+{
+    const char *end = t->buffer + t->end, quote = t->dialect.quote, line_end = t->dialect.line_end;
+    char       *text = *at + 1;
+    char       *close = closing_quote(text, end, quote, line_end, t->at_end, lines);
+    if (close == NULL && !t->at_end) return CUT_SHORT;
+    if (close == NULL) {
+        *st = llap_fail(LLAP_EFORMAT, "%s:%lld: the quote of field %zu is never closed",
+                        llap_source_name(t->source), (long long)t->line, t->n_fields + 1);
+        return CUT_FAILED;
+    }
+    char *next = close + 1;
+    if (next < end && *next == '\r' && line_end != '\r') {
+        if (next + 1 == end && !t->at_end) return CUT_SHORT;
+        if (next + 1 == end || next[1] == line_end) next++;
+    }
+    if (next < end && *next != t->dialect.separator && *next != line_end &&
+        !(t->dialect.separator == ' ' && *next == '\t')) {
+        *st =
+            llap_fail(LLAP_EFORMAT, "%s:%lld: text behind the closing quote of field %zu",
+                      llap_source_name(t->source), (long long)(t->line + *lines), t->n_fields + 1);
+        return CUT_FAILED;
+    }
+    *f = (llap_csv_field){ text, (uint32_t)(close - text), true };
+    *at = next;
+    return CUT_DONE;
+}
+
+/* One field from *at up to its separator or line end, to which *at then points. */
+static cut cut_plain(const llap_csv_tokens *t, char **at, llap_csv_field *f)
+{
+    const char *end = t->buffer + t->end;
+    const char  separator = t->dialect.separator, line_end = t->dialect.line_end;
+    char       *p = *at;
+    while (p < end && *p != separator && *p != line_end) p++;
+    if (p == end && !t->at_end) return CUT_SHORT;
+    uint32_t len = (uint32_t)(p - *at);
+    if (len > 0 && p[-1] == '\r' && (p == end || *p == line_end)) len--;
+    *f = (llap_csv_field){ *at, len, false };
+    *at = p;
+    return CUT_DONE;
+}
+
+static bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+/* As cut_plain, where a run of blanks is one separator. */
+static cut cut_blank(const llap_csv_tokens *t, char **at, llap_csv_field *f)
+{
+    const char *end = t->buffer + t->end, line_end = t->dialect.line_end;
+    char       *p = *at;
+    while (p < end && !is_blank(*p) && *p != line_end && *p != '\r') p++;
+    if (p == end && !t->at_end) return CUT_SHORT;
+    *f = (llap_csv_field){ *at, (uint32_t)(p - *at), false };
+    *at = p;
+    return CUT_DONE;
+}
+
+/* Passes the blanks before a field; true when the record ends with them. */
+static bool skip_blanks(const llap_csv_tokens *t, char **at, cut *how)
+{
+    const char *end = t->buffer + t->end;
+    char       *p = *at;
+    while (p < end && (is_blank(*p) || (*p == '\r' && t->dialect.line_end != '\r'))) p++;
+    if (p == end && !t->at_end) *how = CUT_SHORT;
+    *at = p;
+    return p == end || *p == t->dialect.line_end;
+}
+
+static cut cut_record(llap_csv_tokens *t, char **at, int64_t *lines, llap_status *st)
+{
+    const char *end = t->buffer + t->end;
+    const char  separator = t->dialect.separator, quote = t->dialect.quote;
+    t->n_fields = 0;
+    *lines = 0;
+    for (;;) {
+        cut how = CUT_DONE;
+        if (separator == ' ' && skip_blanks(t, at, &how)) return how;
+        if (t->n_fields == t->field_capacity && (*st = more_fields(t)) != LLAP_OK)
+            return CUT_FAILED;
+        llap_csv_field *f = &t->field[t->n_fields];
+        if (*at < end && **at == quote && quote != '\0') how = cut_quoted(t, at, f, lines, st);
+        else how = separator == ' ' ? cut_blank(t, at, f) : cut_plain(t, at, f);
+        if (how != CUT_DONE) return how;
+        t->n_fields++;
+        if (separator == ' ') continue;
+        if (*at == end || **at != separator) return CUT_DONE;
+        if (++*at == end && !t->at_end) return CUT_SHORT;
+    }
+}
+
+/* "" inside a quoted field becomes ". */
+static void unquote(llap_csv_field *f, char quote)
+{
+    char *to = memchr(f->text, quote, f->len);
+    if (to == NULL) return;
+    const char *end = f->text + f->len;
+    for (const char *from = to; from < end; from++) {
+        *to++ = *from;
+        if (*from == quote) from++;
+    }
+    f->len = (uint32_t)(to - f->text);
+}
+
+static llap_status next_record(llap_csv_tokens *t)
+{
+    int64_t     lines;
+    llap_status st = LLAP_OK;
+    t->line = t->next_line;
+    for (;;) {
+        char *at = t->buffer + t->at;
+        cut   how = t->at == t->end && !t->at_end ? CUT_SHORT : cut_record(t, &at, &lines, &st);
+        if (how == CUT_FAILED) return st;
+        if (how == CUT_DONE) {
+            const bool closed = at < t->buffer + t->end; /* by a line end */
+            t->at = (size_t)(at - t->buffer) + closed;
+            t->next_line += lines + 1;
+            return LLAP_OK;
+        }
+        if ((st = refill(t)) != LLAP_OK) return st;
+    }
+}
+
+llap_status llap_csv_tokens_next(llap_csv_tokens *t)
+{
+    for (;;) {
+        t->n_fields = 0;
+        if (t->at == t->end && t->at_end) return LLAP_OK;
+        llap_status st = next_record(t);
+        if (st != LLAP_OK) return st;
+        const bool nothing =
+            t->n_fields == 0 || (t->n_fields == 1 && t->field[0].len == 0 && !t->field[0].quoted);
+        if (!nothing) break;
+        if (t->at < t->end || !t->at_end) t->skipped_lines++;
+    }
+    for (size_t i = 0; i < t->n_fields; i++)
+        if (t->field[i].quoted) unquote(&t->field[i], t->dialect.quote);
+    return LLAP_OK;
+}

@@ -1,0 +1,64 @@
+/* Cuts delimited text into records and fields: separators, quotes, line ends, nothing about what
+ * the fields mean.
+ *
+ *     llap_csv_tokens t;
+ *     st = llap_csv_tokens_init(&t, source, max_record);
+ *     st = llap_csv_tokens_peek(&t, &text, &n, &all);       the first bytes, to choose a dialect
+ *     t.dialect = (llap_csv_dialect){ ';', '"', '\n' };
+ *     while ((st = llap_csv_tokens_next(&t)) == LLAP_OK && t.n_fields > 0)
+ *         use(t.field[0].text, t.field[0].len, t.line);
+ *     llap_csv_tokens_deinit(&t);
+ *
+ * A field may be quoted as a whole; a doubled quote inside is one quote, and separators and line
+ * ends inside are text. A quote anywhere else is an ordinary character. A carriage return before
+ * the line end belongs to it. A byte-order mark at the start is skipped. A record of no bytes at
+ * all is passed over (and its line counted); so t.n_fields == 0 only at the end.
+ * LLAP_EFORMAT: a NUL byte, an unclosed quote, text behind a closing quote. LLAP_ELIMIT: a record
+ * longer than max_record bytes, or of more than LLAP_CSV_FIELDS fields. All name source and line.
+ */
+#ifndef LLAP_DATA_CSV_TOKEN_H
+#define LLAP_DATA_CSV_TOKEN_H
+
+#include "data/source.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LLAP_CSV_FIELDS = 1 << 20, LLAP_CSV_PEEK = 256 * 1024 };
+
+typedef struct llap_csv_dialect {
+    char separator; /* ' ' means: any run of blanks and tabs */
+    char quote;     /* '\0': none */
+    char line_end;  /* '\n', or '\r' for files that have nothing else */
+} llap_csv_dialect;
+
+typedef struct llap_csv_field {
+    char    *text; /* not closed by a NUL; borrowed until the next record */
+    uint32_t len;
+    bool     quoted;
+} llap_csv_field;
+
+typedef struct llap_csv_tokens {
+    llap_csv_dialect dialect;
+    llap_csv_field  *field;
+    size_t           n_fields;
+    int64_t          line;          /* where this record begins, from 1 */
+    int64_t          skipped_lines; /* empty ones so far */
+
+    llap_source *source; /* the rest is the tokeniser's own */
+    char        *buffer;
+    size_t       at, end, capacity, max_record, field_capacity;
+    int64_t      next_line;
+    bool         at_end; /* the source has no more */
+} llap_csv_tokens;
+
+/* Borrows source until deinit. */
+llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t max_record);
+void        llap_csv_tokens_deinit(llap_csv_tokens *t); /* { 0 } is fine */
+
+/* The first LLAP_CSV_PEEK bytes behind the byte-order mark, without taking them; *all when there is
+ * nothing behind. Only before the first llap_csv_tokens_next. Borrowed until then. */
+llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *n, bool *all);
+llap_status llap_csv_tokens_next(llap_csv_tokens *t);
+
+#endif
