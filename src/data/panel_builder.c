@@ -17,7 +17,8 @@ struct llap_panel_builder {
     llap_builder_opts   opts;
     llap_builder_counts counts;
     llap_names          entities, vars;
-    int64_t            *newest; /* [newest_capacity] latest time of each entity so far */
+    uint32_t           *var_order; /* asked for; NULL: none */
+    int64_t            *newest;    /* [newest_capacity] latest time of each entity so far */
     uint32_t            newest_capacity, newest_n;
 
     events  rows;
@@ -50,6 +51,7 @@ void llap_panel_builder_destroy(llap_panel_builder *b)
     if (b == NULL) return;
     llap_names_deinit(&b->entities);
     llap_names_deinit(&b->vars);
+    llap_free(b->var_order);
     llap_free(b->newest);
     events_deinit(&b->rows);
     events_deinit(&b->cells);
@@ -191,6 +193,18 @@ llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int6
     b->cell_value[c] = finite_or_nan(b, value, b->counts.cells);
     note_order(b, entity, time, b->counts.cells++);
     return LLAP_OK;
+}
+
+void llap_panel_builder_visit(llap_panel_builder *b,
+                              void (*see)(void *user, uint32_t var, float *x), void *user)
+{
+    for (int64_t r = 0; r < b->rows.n; r++)
+        for (int64_t v = 0; v < b->stride; v++) {
+            float *x = b->value + r * b->stride + v;
+            if (!isnan(*x)) see(user, (uint32_t)v, x);
+        }
+    for (int64_t c = 0; c < b->cells.n; c++)
+        if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
 }
 
 /* ---- sorting -------------------------------------------------------------------------------- */
@@ -402,6 +416,15 @@ static llap_status order_rows(llap_panel_builder *b, const uint32_t *rank)
     return st;
 }
 
+llap_status llap_panel_builder_order(llap_panel_builder *b, const uint32_t *order)
+{
+    if (!resize(&b->var_order, b->vars.n, sizeof *order)) return LLAP_ENOMEM;
+    memcpy(b->var_order, order, b->vars.n * sizeof *order);
+    return LLAP_OK;
+}
+
+void llap_panel_builder_sort_vars(llap_panel_builder *b) { b->opts.sort_vars = true; }
+
 /* ---- handing over --------------------------------------------------------------------------- */
 
 /* Rewrites the columns so that variable order[v] becomes column v. */
@@ -466,7 +489,7 @@ llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *ax
                                       llap_panel **out)
 {
     *out = NULL;
-    uint32_t   *sorted = NULL, *var_order = NULL;
+    uint32_t   *sorted = NULL;
     uint32_t   *rank = llap_new(b->entities.n, sizeof *rank);
     llap_status st = rank == NULL ? LLAP_ENOMEM : llap_names_sorted(&b->entities, &sorted);
     if (st == LLAP_OK)
@@ -474,13 +497,11 @@ llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *ax
     if (st == LLAP_OK && b->stride != b->vars.n) st = widen(b);
     if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
     if (st == LLAP_OK) st = order_rows(b, rank);
-    if (st == LLAP_OK && b->opts.sort_vars) {
-        st = llap_names_sorted(&b->vars, &var_order);
-        if (st == LLAP_OK) st = permute_columns(b, var_order);
-    }
-    if (st == LLAP_OK) st = hand_over(b, axis, sorted, var_order, out);
+    if (st == LLAP_OK && b->opts.sort_vars && b->var_order == NULL)
+        st = llap_names_sorted(&b->vars, &b->var_order);
+    if (st == LLAP_OK && b->var_order != NULL) st = permute_columns(b, b->var_order);
+    if (st == LLAP_OK) st = hand_over(b, axis, sorted, b->var_order, out);
     llap_free(rank);
     llap_free(sorted);
-    llap_free(var_order);
     return st;
 }

@@ -67,6 +67,18 @@ llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64
 llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int64_t time,
                                     uint32_t var, float value);
 
+/* Shows every value that is not missing to see, which may change it: NaN makes it missing. For
+ * what can be told only when all rows are there. */
+void llap_panel_builder_visit(llap_panel_builder *b,
+                              void (*see)(void *user, uint32_t var, float *x), void *user);
+
+/* The columns of the panel: variable order[v] becomes column v. order [number of variables], each
+ * once; copied. No variable may be added afterwards. Overrides sort_vars. */
+llap_status llap_panel_builder_order(llap_panel_builder *b, const uint32_t *order);
+
+/* Sets sort_vars, for readers that learn late how their variables come. */
+void llap_panel_builder_sort_vars(llap_panel_builder *b);
+
 /* What was counted so far; duplicates and merged rows are known after finish only, also when it
  * failed because of them. */
 const llap_builder_counts *llap_panel_builder_counts(const llap_panel_builder *b);

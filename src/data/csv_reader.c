@@ -1,0 +1,343 @@
+#include "data/csv_reader.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/csv_files.h"
+#include "data/number.h"
+
+#include <stdio.h>
+
+static const uint32_t NO_VARIABLE = UINT32_MAX; /* a column without name or content */
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static const char *file_name(const llap_csv_reader *r)
+{
+    return llap_source_name(r->tokens.source);
+}
+
+static llap_status note_place(llap_csv_reader *r)
+{
+    const int64_t arrival = r->arrivals++, line = r->tokens.line;
+    if (r->n_places > 0) {
+        const llap_csv_place *last = &r->place[r->n_places - 1];
+        if (last->file == r->path && line - last->line == arrival - last->arrival) return LLAP_OK;
+    }
+    if (r->n_places == r->place_capacity) {
+        const size_t    capacity = r->place_capacity * 2 + 16;
+        llap_csv_place *larger = llap_grow(r->place, capacity, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->place = larger;
+        r->place_capacity = capacity;
+    }
+    r->place[r->n_places++] = (llap_csv_place){ arrival, line, r->path };
+    return LLAP_OK;
+}
+
+void llap_csv_reader_place(const llap_csv_reader *r, int64_t arrival, char out[512])
+{
+    size_t i = r->n_places;
+    while (i > 1 && r->place[i - 1].arrival > arrival) i--;
+    if (i == 0) {
+        out[0] = '\0';
+        return;
+    }
+    const llap_csv_place *p = &r->place[i - 1];
+    snprintf(out, 512, "%s:%lld", p->file, (long long)(p->line + arrival - p->arrival));
+}
+
+/* Puts file, line and column in front of the failure's detail. */
+static llap_status fail_cell(const llap_csv_reader *r, size_t column, llap_status st)
+{
+    return llap_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
+                        column + 1, r->schema.column[column].name);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static llap_status fail_part(const llap_csv_reader *r, int part, llap_csv_field f)
+{
+    return fail_cell(r, r->time_column[part],
+                     llap_fail(LLAP_EFORMAT, "expected a whole number, found '%.*s'",
+                               (int)(f.len < 48 ? f.len : 48), f.text));
+}
+
+/* year, month, day, ... each in its column */
+static llap_status read_parts(llap_csv_reader *r, const llap_csv_field *part, int64_t *out)
+{
+    int32_t number[LLAP_CLOCK_PARTS_MAX];
+    for (int i = 0; i < r->schema.n_time; i++) {
+        int64_t x;
+        if (!llap_number_ticks(part[i].text, part[i].len, '.', 1, &x) || x < INT32_MIN ||
+            x > INT32_MAX)
+            return fail_part(r, i, part[i]);
+        number[i] = (int32_t)x;
+    }
+    const llap_status st = llap_clock_read_parts(&r->clock, number, r->schema.n_time, out);
+    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
+}
+
+static llap_status read_time(llap_csv_reader *r, int64_t *out, bool *empty)
+{
+    llap_csv_field part[LLAP_CLOCK_PARTS_MAX];
+    const int      n = r->schema.n_time;
+    *empty = true;
+    for (int i = 0; i < n; i++) {
+        part[i] = llap_csv_trim(r->tokens.field[r->time_column[i]]);
+        *empty = *empty && part[i].len == 0;
+    }
+    if (*empty) return LLAP_OK;
+    if (r->clock.kind == LLAP_CLOCK_PARTS) return read_parts(r, part, out);
+    llap_status st;
+    if (n == 2) {
+        char         joined[128];
+        const size_t len = (size_t)snprintf(joined, sizeof joined, "%.*s %.*s", (int)part[0].len,
+                                            part[0].text, (int)part[1].len, part[1].text);
+        st = llap_clock_read(&r->clock, joined, len < sizeof joined ? len : sizeof joined - 1,
+                             r->schema.decimal, out);
+    } else st = llap_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
+    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
+}
+
+static llap_status find_entity(llap_csv_reader *r, size_t column)
+{
+    const llap_csv_field f = llap_csv_trim(r->tokens.field[column]);
+    if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
+    if (f.len == 0 && !f.quoted)
+        return fail_cell(r, column,
+                         llap_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
+    const llap_status st = llap_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
+    if (st != LLAP_OK) return fail_cell(r, column, st);
+    r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
+    if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
+    return LLAP_OK;
+}
+
+/* A line of separators only, as spreadsheets leave them below the table. */
+static bool all_empty(const llap_csv_tokens *t)
+{
+    for (size_t i = 0; i < t->n_fields; i++)
+        if (t->field[i].quoted || llap_csv_trim(t->field[i]).len > 0) return false;
+    return true;
+}
+
+/* Too few fields is a mistake, too many as well unless they are empty. */
+static llap_status check_fields(const llap_csv_reader *r)
+{
+    const llap_csv_tokens *t = &r->tokens;
+    bool                   ok = t->n_fields >= r->schema.n_columns;
+    for (size_t i = r->schema.n_columns; i < t->n_fields && ok; i++)
+        ok = llap_csv_trim(t->field[i]).len == 0;
+    if (ok) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT, "%s:%lld: expected %zu fields, found %zu", file_name(r),
+                     (long long)t->line, r->schema.n_columns, t->n_fields);
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static llap_status after_row(llap_csv_reader *r)
+{
+    if (r->o->unordered_is_error && llap_panel_builder_counts(r->builder)->unordered > 0)
+        return llap_fail(LLAP_EFORMAT, "%s:%lld: the time goes back", file_name(r),
+                         (long long)r->tokens.line);
+    return note_place(r);
+}
+
+static llap_status read_wide(llap_csv_reader *r, int64_t time)
+{
+    for (uint32_t v = 0; v < r->n_row; v++) r->row[v] = NAN;
+    for (size_t i = 0; i < r->n_use; i++) {
+        const llap_csv_use use = r->use[i];
+        if (use.variable == NO_VARIABLE) {
+            r->report->text_cells += llap_csv_trim(r->tokens.field[use.column]).len > 0;
+            continue;
+        }
+        const llap_status  st = llap_csv_variables_read(
+             &r->variables, use.variable, r->tokens.field[use.column], r->schema.decimal,
+             r->row + r->variables.variable[use.variable].var);
+        if (st != LLAP_OK) return fail_cell(r, use.column, st);
+    }
+    const llap_status st = llap_panel_builder_row(r->builder, r->entity, time, r->row);
+    return st == LLAP_OK ? after_row(r) : st;
+}
+
+static llap_status read_long(llap_csv_reader *r, int64_t time)
+{
+    const llap_csv_schema *s = &r->schema;
+    const llap_csv_field   name = llap_csv_trim(r->tokens.field[r->variable_column]);
+    if (name.len == 0 && !name.quoted)
+        return fail_cell(r, r->variable_column,
+                         llap_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
+    uint32_t    id;
+    llap_status st =
+        llap_csv_variables_find(&r->variables, name.text, name.len, LLAP_CSV_VALUES, &id);
+    if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
+    float x[2] = { NAN, NAN };
+    st =
+        llap_csv_variables_read(&r->variables, id, r->tokens.field[r->value_column], s->decimal, x);
+    if (st != LLAP_OK) return fail_cell(r, r->value_column, st);
+    const uint32_t width = llap_csv_variables_width(&r->variables, id);
+    for (uint32_t k = 0; k < width && st == LLAP_OK; k++) {
+        st = llap_panel_builder_cell(r->builder, r->entity, time, r->variables.variable[id].var + k,
+                                     x[k]);
+        if (st == LLAP_OK) st = after_row(r);
+    }
+    return st;
+}
+
+static llap_status read_record(llap_csv_reader *r)
+{
+    int64_t     time;
+    bool        no_time = false;
+    llap_status st = r->tokens.n_fields == r->schema.n_columns ? LLAP_OK : check_fields(r);
+    if (st != LLAP_OK && all_empty(&r->tokens)) no_time = true;
+    else if (st == LLAP_OK) st = read_time(r, &time, &no_time);
+    if (no_time && all_empty(&r->tokens)) {
+        r->report->empty_lines++;
+        return LLAP_OK;
+    }
+    if (st == LLAP_OK && no_time)
+        st = llap_fail(LLAP_EFORMAT, "%s:%lld: expected a time, found nothing", file_name(r),
+                       (long long)r->tokens.line);
+    if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
+        st = find_entity(r, r->entity_column);
+    if (st != LLAP_OK) return st;
+    return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+/* What the first file decided holds for the others: form, roles by name, format of the time. */
+static llap_status settle(llap_csv_reader *r)
+{
+    const llap_csv_schema *s = &r->schema;
+    llap_csv_opts         *o = &r->settled;
+    const char            *part[LLAP_CLOCK_PARTS_MAX] = { 0 };
+    bool                   ok = true;
+    o->form = s->is_long ? LLAP_CSV_LONG : LLAP_CSV_WIDE;
+    o->header = s->header ? LLAP_YES : LLAP_NO;
+    o->entity = "";
+    for (size_t c = 0; c < s->n_columns && ok; c++) {
+        const char *name =
+            llap_arena_strndup(&r->text, s->column[c].name, strlen(s->column[c].name));
+        ok = name != NULL;
+        if (s->column[c].role == LLAP_CSV_ENTITY) o->entity = name;
+        if (s->column[c].role == LLAP_CSV_VARIABLE) o->variable = name;
+        if (s->column[c].role == LLAP_CSV_VALUE) o->value = name;
+        if (s->column[c].role == LLAP_CSV_TIME) part[s->column[c].part] = name;
+    }
+    o->time = part[0];
+    for (int i = 1; i < s->n_time && ok; i++) {
+        o->time = llap_arena_printf(&r->text, "%s+%s", o->time, part[i]);
+        ok = o->time != NULL;
+    }
+    if (!ok) return LLAP_ENOMEM;
+    o->time_format = llap_arena_strndup(&r->text, s->time_format, strlen(s->time_format));
+    o->time_unit = llap_arena_strndup(&r->text, s->time_unit, strlen(s->time_unit));
+    if (o->time_format == NULL || o->time_unit == NULL) return LLAP_ENOMEM;
+    if (s->time_unit[0] == '\0') o->time_unit = NULL;
+    return llap_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+}
+
+/* Columns to variables, and the entity that the file's name gives. */
+static llap_status bind(llap_csv_reader *r)
+{
+    const llap_csv_schema *s = &r->schema;
+    llap_status            st = LLAP_OK;
+    r->entity_column = s->n_columns;
+    r->entity_len = SIZE_MAX;
+    r->n_use = 0;
+    r->use = llap_new(s->n_columns, sizeof *r->use);
+    if (r->use == NULL) return LLAP_ENOMEM;
+    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) {
+        const llap_csv_role role = s->column[c].role;
+        if (role == LLAP_CSV_ENTITY) r->entity_column = c;
+        if (role == LLAP_CSV_VARIABLE) r->variable_column = c;
+        if (role == LLAP_CSV_VALUE) r->value_column = c;
+        if (role == LLAP_CSV_TIME) r->time_column[s->column[c].part] = c;
+        if (role == LLAP_CSV_NOTHING) r->use[r->n_use++] = (llap_csv_use){ c, NO_VARIABLE };
+        if (role > LLAP_CSV_COUNTER) continue;
+        const llap_csv_treatment likely = role == LLAP_CSV_NUMBER  ? LLAP_CSV_VALUES
+                                          : role == LLAP_CSV_WORDS ? LLAP_CSV_COUNT
+                                                                   : LLAP_CSV_SKIP;
+        uint32_t                *id = &r->use[r->n_use].variable;
+        st = llap_csv_variables_find(&r->variables, s->column[c].name, strlen(s->column[c].name),
+                                     likely, id);
+        r->use[r->n_use].column = c;
+        r->n_use += st == LLAP_OK && r->variables.variable[*id].how != LLAP_CSV_SKIP;
+    }
+    const uint32_t n_vars = llap_panel_builder_n_vars(r->builder);
+    if (st == LLAP_OK && n_vars > r->n_row) {
+        float *larger = llap_grow(r->row, n_vars, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->row = larger;
+        r->n_row = n_vars;
+    }
+    if (st != LLAP_OK || r->entity_column < s->n_columns) return st;
+    const char *stem;
+    size_t      len;
+    llap_csv_stem(strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
+    return llap_panel_builder_entity(r->builder, stem, len, &r->entity);
+}
+
+llap_status llap_csv_reader_enter(llap_csv_reader *r, const char *path, llap_source *source)
+{
+    const char     *text;
+    size_t          n;
+    bool            all;
+    llap_csv_sample sample = { 0 };
+    r->path = path;
+    llap_status st = llap_csv_tokens_init(&r->tokens, source, r->o->max_line);
+    if (st == LLAP_OK) st = llap_csv_tokens_peek(&r->tokens, &text, &n, &all);
+    if (st == LLAP_OK)
+        st = llap_csv_sample_init(&sample, llap_source_name(source), text, n, all, &r->settled);
+    if (st == LLAP_OK)
+        st = llap_csv_schema_init(&r->schema, llap_source_name(source), &sample, &r->settled);
+    llap_csv_sample_deinit(&sample);
+    if (st == LLAP_OK && !r->ready) st = settle(r);
+    if (st != LLAP_OK) return st;
+    r->ready = true;
+    r->tokens.dialect = r->schema.dialect;
+    return LLAP_OK;
+}
+
+llap_status llap_csv_reader_records(llap_csv_reader *r)
+{
+    bool        header = r->schema.header;
+    llap_status st = bind(r);
+    while (st == LLAP_OK && (st = llap_csv_tokens_next(&r->tokens)) == LLAP_OK &&
+           r->tokens.n_fields > 0) {
+        if (r->tokens.line <= r->o->skip_lines) continue;
+        r->report->lines++;
+        if (header) header = false;
+        else st = read_record(r);
+    }
+    r->report->empty_lines += r->tokens.skipped_lines;
+    return st;
+}
+
+void llap_csv_reader_leave(llap_csv_reader *r)
+{
+    llap_csv_tokens_deinit(&r->tokens);
+    llap_csv_schema_deinit(&r->schema);
+    llap_free(r->use);
+    r->use = NULL;
+}
+
+llap_status llap_csv_reader_init(llap_csv_reader *r, const llap_csv_opts *o,
+                                 llap_panel_builder *builder, llap_csv_report *report)
+{
+    *r = (llap_csv_reader){ .o = o, .settled = *o, .builder = builder, .report = report };
+    return llap_csv_variables_init(&r->variables, o, builder);
+}
+
+void llap_csv_reader_deinit(llap_csv_reader *r)
+{
+    llap_csv_reader_leave(r);
+    llap_csv_variables_deinit(&r->variables);
+    llap_clock_deinit(&r->clock);
+    llap_arena_deinit(&r->text);
+    llap_free(r->place);
+    llap_free(r->row);
+    *r = (llap_csv_reader){ 0 };
+}

@@ -1,0 +1,474 @@
+#include "data/csv_schema.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/names.h"
+#include "data/number.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+enum { MANY_COLUMNS = 64 }; /* guessing formats is slow: nobody has the time column behind these */
+
+/* ---- words that files use ------------------------------------------------------------------- */
+
+/* Compared in lower case without blanks and marks; in order of preference. */
+static const char *const time_words[] = {
+    "timestamp",   "datetime",
+    "time",        "date",
+    "ds",          "timestamputc",
+    "datetimeutc", "timeutc",
+    "dateutc",     "utc",
+    "valid",       "validtime",
+    "obstime",     "observationtime",
+    "localtime",   "charttime",
+    "eventtime",   "t",
+    "ts",          "datum",
+    "zeit",        "fecha",
+    "minutes",     "hours",
+    "seconds",     "days",
+    "timemin",     "timeminutes",
+    "timeh",       "timehours",
+    "timesec",     "timeseconds",
+    "timedays",    NULL,
+};
+static const char *const date_words[] = { "date", "datum", "fecha", NULL };
+static const char *const clock_words[] = { "time",      "hour", "hr",    "hh",
+                                           "timeofday", "zeit", "clock", NULL };
+/* A number of these has this unit. */
+static const char *const unit_words[][2] = {
+    { "minutes", "min" }, { "hours", "h" },         { "seconds", "s" },  { "days", "d" },
+    { "timemin", "min" }, { "timeminutes", "min" }, { "timeh", "h" },    { "timehours", "h" },
+    { "timesec", "s" },   { "timeseconds", "s" },   { "timedays", "d" },
+};
+static const char *const entity_words[] = {
+    "entity",     "entityid",   "station",    "stationid", "stationname", "site",     "siteid",
+    "sitename",   "sensor",     "sensorid",   "device",    "deviceid",    "uniqueid", "seriesid",
+    "series",     "patient",    "patientid",  "subject",   "subjectid",   "recordid", "stayid",
+    "icustayid",  "hadmid",     "ticker",     "symbol",    "asset",       "coin",     "item",
+    "itemid",     "location",   "locationid", "city",      "store",       "storeid",  "customer",
+    "customerid", "unitid",     "unitnumber", "machine",   "machineid",   "meter",    "meterid",
+    "building",   "buildingid", "host",       "hostname",  "region",      "country",  "node",
+    "nodeid",     "turbine",    "turbineid",  "well",      "plant",       "group",    "id",
+    NULL
+};
+static const char *const variable_words[] = {
+    "variable",      "variablename", "var",     "parameter", "param",
+    "parametername", "channel",      "feature", "metric",    "signal",
+    "measure",       "measurement",  "element", "quantity",  "indicator",
+    "attribute",     "pollutant",    "tag",     "label",     NULL
+};
+static const char *const value_words[] = { "value",    "val",    "reading",       "values",
+                                           "valuenum", "result", "measuredvalue", NULL };
+static const char *const counter_words[] = { "",    "no",     "nr",    "num", "index",
+                                             "row", "rownum", "rowid", "id",  "unnamed0",
+                                             "obs", "number", "n",     NULL };
+static const char *const part_words[LLAP_CLOCK_PARTS_MAX][5] = {
+    { "year", "yyyy", "yr", "yy", NULL },  { "month", "mm", "mo", "mon", NULL },
+    { "day", "dd", "dom", "mday", NULL },  { "hour", "hh", "hr", NULL },
+    { "minute", "min", "mn", "mi", NULL }, { "second", "sec", "ss", NULL },
+};
+
+/* Where the name stands in the list, -1: nowhere. */
+static int word_index(const char *name, const char *const *words)
+{
+    char   plain[32];
+    size_t n = 0;
+    if (strcmp(name, "T") == 0) return -1; /* t is time, T is temperature */
+    for (const char *p = name; *p != '\0'; p++) {
+        if (!isalnum((unsigned char)*p) && (unsigned char)*p < 128) continue;
+        if (n + 1 == sizeof plain) return -1;
+        plain[n++] = (char)tolower((unsigned char)*p);
+    }
+    plain[n] = '\0';
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(plain, words[i]) == 0) return i;
+    return -1;
+}
+
+/* ---- what cells are like -------------------------------------------------------------------- */
+
+typedef struct finder { /* what the steps below share */
+    llap_csv_schema       *s;
+    const llap_csv_sample *sample;
+    const llap_csv_opts   *o;
+    const char            *file;
+    size_t                 first; /* first record of data */
+} finder;
+
+typedef struct content {
+    size_t numbers, words, distinct; /* distinct: whole numbers that differ from the one before */
+    bool   whole;                    /* all numbers are */
+} content;
+
+static bool is_number(const finder *f, llap_csv_field cell)
+{
+    double x;
+    return llap_number_double(cell.text, cell.len, f->s->decimal, &x) != LLAP_NUMBER_NONE;
+}
+
+static content look_at(const finder *f, size_t column)
+{
+    content c = { .whole = true };
+    for (size_t r = f->first; r < f->sample->n_records; r++) {
+        const llap_csv_field cell = llap_csv_cell(f->sample, r, column);
+        if (llap_csv_is_missing_word(cell)) continue;
+        if (!is_number(f, cell)) c.words++;
+        else c.numbers++;
+        c.whole = c.whole && memchr(cell.text, f->s->decimal, cell.len) == NULL;
+    }
+    return c;
+}
+
+/* No two cells alike: such a column numbers the lines and names no entity. Quadratic, so looks at
+ * the first few only. */
+static bool all_differ(const finder *f, size_t column)
+{
+    const size_t end =
+        f->sample->n_records < f->first + 200 ? f->sample->n_records : f->first + 200;
+    if (end < f->first + 20) return false;
+    for (size_t r = f->first; r < end; r++)
+        for (size_t q = f->first; q < r; q++) {
+            const llap_csv_field a = llap_csv_cell(f->sample, r, column);
+            const llap_csv_field b = llap_csv_cell(f->sample, q, column);
+            if (a.len == b.len && memcmp(a.text, b.text, a.len) == 0) return false;
+        }
+    return true;
+}
+
+/* ---- header --------------------------------------------------------------------------------- */
+
+/* The first record is a header when a cell of it is a word above a column of numbers or times, or
+ * when it names a time column. */
+static bool find_header(finder *f)
+{
+    if (f->o->header != LLAP_AUTO) return f->o->header == LLAP_YES;
+    f->first = 1;
+    for (size_t c = 0; c < f->sample->record[0].n && c < MANY_COLUMNS; c++) {
+        const llap_csv_field cell = llap_csv_cell(f->sample, 0, c);
+        if (llap_csv_is_missing_word(cell) || is_number(f, cell)) continue;
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(cell.len < 63 ? cell.len : 63), cell.text);
+        if (word_index(name, time_words) >= 0) return true;
+        const content below = look_at(f, c);
+        if (below.numbers > below.words) return true;
+        llap_csv_timeguess guess;
+        int64_t            t;
+        if (llap_csv_guess_time(f->sample, 1, c, true, &guess) &&
+            llap_time_parse(cell.text, cell.len, NULL, LLAP_WALL_EARLIER, &t) != LLAP_OK) {
+            llap_clock clock;
+            const bool reads = llap_clock_init(&clock, guess.format, guess.unit, NULL) == LLAP_OK &&
+                               llap_clock_read(&clock, cell.text, cell.len, '.', &t) == LLAP_OK;
+            llap_clock_deinit(&clock);
+            if (!reads) return true;
+        }
+    }
+    return f->sample->n_records == 1 && f->sample->n_columns > 1 &&
+           !is_number(f, llap_csv_cell(f->sample, 0, f->sample->n_columns - 1));
+}
+
+/* Names that come again get _2, _3, ... */
+static llap_status name_column(finder *f, llap_names *seen, size_t c)
+{
+    uint32_t             id;
+    llap_csv_schema     *s = f->s;
+    const llap_csv_field cell = llap_csv_cell(f->sample, 0, c);
+    const char          *name;
+    if (s->header && cell.len > 0) name = llap_arena_strndup(&s->text, cell.text, cell.len);
+    else name = llap_arena_printf(&s->text, "c%zu", c + 1);
+    for (int again = 2; name != NULL && llap_names_find(seen, name, strlen(name), &id); again++)
+        name = llap_arena_printf(&s->text, "%.*s_%d", (int)cell.len, cell.text, again);
+    s->column[c].name = name;
+    return name == NULL ? LLAP_ENOMEM : llap_names_add(seen, name, strlen(name), &id);
+}
+
+static llap_status name_columns(finder *f)
+{
+    llap_csv_schema *s = f->s;
+    s->header = find_header(f);
+    f->first = s->header ? 1 : 0;
+    /* without a header the columns are those of the first record, else of the header */
+    s->n_columns = f->sample->record[0].n;
+    s->column = llap_arena_new(&s->text, s->n_columns, sizeof *s->column);
+    llap_status st = s->column == NULL ? LLAP_ENOMEM : LLAP_OK;
+    llap_names  seen = { 0 };
+    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) st = name_column(f, &seen, c);
+    llap_names_deinit(&seen);
+    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) {
+        const content cells = look_at(f, c);
+        const bool    named = s->header && llap_csv_cell(f->sample, 0, c).len > 0;
+        if (cells.words > cells.numbers) s->column[c].role = LLAP_CSV_WORDS;
+        if (!named && s->header && cells.words + cells.numbers == 0)
+            s->column[c].role = LLAP_CSV_NOTHING;
+    }
+    return st;
+}
+
+/* ---- finding by name ------------------------------------------------------------------------ */
+
+static llap_status fail_columns(const finder *f, llap_status code, const char *what)
+{
+    char   list[600];
+    size_t at = 0;
+    list[0] = '\0';
+    for (size_t c = 0; c < f->s->n_columns && at < sizeof list; c++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s'%s'", c == 0 ? "" : ", ",
+                               f->s->column[c].name);
+    return llap_fail(code, "%s: %s; its columns are %s", f->file, what, list);
+}
+
+static llap_status find_named(const finder *f, const char *name, size_t n, size_t *out)
+{
+    for (size_t c = 0; c < f->s->n_columns; c++)
+        if (strlen(f->s->column[c].name) == n && memcmp(f->s->column[c].name, name, n) == 0) {
+            *out = c;
+            return LLAP_OK;
+        }
+    char what[160];
+    snprintf(what, sizeof what, "has no column '%.*s'", (int)(n < 100 ? n : 100), name);
+    return fail_columns(f, LLAP_EINVAL, what);
+}
+
+/* The column with the best word of the list, not having a role yet; n_columns: none. */
+static size_t find_word(const finder *f, const char *const *words)
+{
+    size_t best = f->s->n_columns;
+    int    best_index = -1;
+    for (size_t c = 0; c < f->s->n_columns; c++) {
+        const llap_csv_role role = f->s->column[c].role;
+        const int           index = word_index(f->s->column[c].name, words);
+        if (index < 0 || (role != LLAP_CSV_NUMBER && role != LLAP_CSV_WORDS)) continue;
+        if (best_index < 0 || index < best_index) best = c, best_index = index;
+    }
+    return best;
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+static void set_time(finder *f, const size_t *columns, int n, const llap_csv_timeguess *guess)
+{
+    llap_csv_schema *s = f->s;
+    for (int i = 0; i < n; i++)
+        s->column[columns[i]].role = LLAP_CSV_TIME, s->column[columns[i]].part = i;
+    s->n_time = n;
+    s->ambiguous = guess->ambiguous;
+    snprintf(s->time_format, sizeof s->time_format, "%s",
+             f->o->time_format != NULL ? f->o->time_format : guess->format);
+    snprintf(s->time_unit, sizeof s->time_unit, "%s",
+             f->o->time_unit != NULL ? f->o->time_unit : guess->unit);
+}
+
+/* The unit that the name of a column of numbers tells: "" when none. */
+static const char *unit_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof unit_words / sizeof unit_words[0]; i++) {
+        const char *const word[] = { unit_words[i][0], NULL };
+        if (word_index(name, word) >= 0) return unit_words[i][1];
+    }
+    return "";
+}
+
+/* Finds the format of columns that are the time, where it was not given. */
+static llap_status format_time(finder *f, const size_t *columns, int n)
+{
+    llap_csv_timeguess guess = { .format = "parts" };
+    bool               found = f->o->time_format != NULL || n > 2;
+    if (!found && n == 1)
+        found = llap_csv_guess_time(f->sample, f->first, columns[0], true, &guess);
+    if (!found && n == 2)
+        found = llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess) ||
+                (word_index(f->s->column[columns[0]].name, part_words[0]) >= 0 &&
+                 (snprintf(guess.format, sizeof guess.format, "parts"), true));
+    if (!found && f->sample->n_records == f->first)
+        return llap_fail(LLAP_EFORMAT, "%s: has no line of data", f->file);
+    if (!found) {
+        char                 what[256];
+        const llap_csv_field cell = llap_csv_cell(f->sample, f->first, columns[0]);
+        snprintf(what, sizeof what,
+                 "cannot tell how column '%.60s' writes the time ('%.*s' ...); give its format",
+                 f->s->column[columns[0]].name, (int)(cell.len < 48 ? cell.len : 48), cell.text);
+        return fail_columns(f, LLAP_EFORMAT, what);
+    }
+    if (strcmp(guess.format, "number") == 0)
+        snprintf(guess.unit, sizeof guess.unit, "%s", unit_of(f->s->column[columns[0]].name));
+    set_time(f, columns, n, &guess);
+    return LLAP_OK;
+}
+
+/* "Date+Time": columns joined by '+', unless one has that very name. */
+static llap_status time_by_option(finder *f)
+{
+    size_t      columns[LLAP_CLOCK_PARTS_MAX];
+    int         n = 0;
+    const char *name = f->o->time;
+    for (size_t c = 0; c < f->s->n_columns; c++)
+        if (strcmp(f->s->column[c].name, name) == 0) return format_time(f, &c, 1);
+    for (;;) {
+        const char       *plus = strchr(name, '+');
+        const size_t      len = plus == NULL ? strlen(name) : (size_t)(plus - name);
+        const llap_status st = find_named(f, name, len, &columns[n]);
+        if (st != LLAP_OK) return st;
+        n++;
+        if (plus == NULL) break;
+        if (n == LLAP_CLOCK_PARTS_MAX)
+            return llap_fail(LLAP_EINVAL, "time columns '%s': more than %d", f->o->time,
+                             LLAP_CLOCK_PARTS_MAX);
+        name = plus + 1;
+    }
+    return format_time(f, columns, n);
+}
+
+/* year, month, day, ... by name; how many in a row are there. */
+static int find_parts(const finder *f, size_t columns[LLAP_CLOCK_PARTS_MAX])
+{
+    int n = 0;
+    for (; n < LLAP_CLOCK_PARTS_MAX; n++) {
+        columns[n] = find_word(f, part_words[n]);
+        if (columns[n] == f->s->n_columns) break;
+    }
+    return n;
+}
+
+/* Without a header: the first columns may be 2017 01 31 23. */
+static int find_bare_parts(const finder *f)
+{
+    static const double low[] = { 1700, 1, 1, 0 }, high[] = { 2262, 12, 31, 24 };
+    int                 n = 0;
+    for (; n < 4 && (size_t)n < f->s->n_columns; n++)
+        for (size_t r = f->first; r < f->sample->n_records; r++) {
+            const llap_csv_field cell = llap_csv_cell(f->sample, r, (size_t)n);
+            double               x;
+            if (llap_number_double(cell.text, cell.len, '.', &x) != LLAP_NUMBER_FINITE ||
+                x < low[n] || x > high[n] || memchr(cell.text, '.', cell.len) != NULL)
+                return n;
+        }
+    return n;
+}
+
+static llap_status find_time(finder *f)
+{
+    if (f->o->time != NULL) return time_by_option(f);
+    llap_csv_timeguess guess;
+    size_t             columns[LLAP_CLOCK_PARTS_MAX];
+    const size_t       none = f->s->n_columns;
+    /* a date and a clock */
+    columns[0] = find_word(f, date_words);
+    columns[1] = find_word(f, clock_words);
+    if (columns[0] != none && columns[1] != none && columns[0] != columns[1] &&
+        llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess)) {
+        set_time(f, columns, 2, &guess);
+        return LLAP_OK;
+    }
+    /* one column that says so, or parts that do */
+    columns[0] = find_word(f, time_words);
+    const int n_parts = columns[0] == none ? find_parts(f, columns) : 0;
+    if (n_parts >= 2) {
+        guess = (llap_csv_timeguess){ .format = "parts" };
+        set_time(f, columns, n_parts, &guess);
+        return LLAP_OK;
+    }
+    if (columns[0] != none && n_parts == 0) return format_time(f, columns, 1);
+    /* one column that looks like it */
+    for (size_t c = 0; c < none && c < MANY_COLUMNS; c++)
+        if (f->s->column[c].role == LLAP_CSV_WORDS &&
+            llap_csv_guess_time(f->sample, f->first, c, false, &guess)) {
+            set_time(f, &c, 1, &guess);
+            return LLAP_OK;
+        }
+    if (!f->s->header && find_bare_parts(f) >= 3) {
+        const int n = find_bare_parts(f);
+        for (int i = 0; i < n; i++) columns[i] = (size_t)i;
+        guess = (llap_csv_timeguess){ .format = "parts" };
+        set_time(f, columns, n, &guess);
+        return LLAP_OK;
+    }
+    return fail_columns(f, LLAP_EFORMAT, "no time column found: name it");
+}
+
+/* ---- the others ----------------------------------------------------------------------------- */
+
+static llap_status find_entity(finder *f)
+{
+    size_t c = f->s->n_columns;
+    if (f->o->entity != NULL) {
+        if (f->o->entity[0] == '\0') return LLAP_OK;
+        const llap_status st = find_named(f, f->o->entity, strlen(f->o->entity), &c);
+        if (st != LLAP_OK) return st;
+    } else {
+        c = find_word(f, entity_words);
+        if (c != f->s->n_columns && all_differ(f, c)) c = f->s->n_columns;
+        /* words in front of the time */
+        for (size_t k = 0; c == f->s->n_columns && k < c && f->s->column[k].role != LLAP_CSV_TIME;
+             k++)
+            if (f->s->column[k].role == LLAP_CSV_WORDS && !all_differ(f, k)) c = k;
+        if (c == f->s->n_columns) return LLAP_OK;
+    }
+    f->s->column[c].role = LLAP_CSV_ENTITY;
+    return LLAP_OK;
+}
+
+/* The column that an option names, or a word of the list; n_columns: none. */
+static llap_status find_either(const finder *f, const char *name, const char *const *words,
+                               size_t *out)
+{
+    if (name != NULL) return find_named(f, name, strlen(name), out);
+    *out = find_word(f, words);
+    return LLAP_OK;
+}
+
+static llap_status find_form(finder *f)
+{
+    if (f->o->form == LLAP_CSV_WIDE) return LLAP_OK;
+    const size_t none = f->s->n_columns;
+    size_t       variable, value;
+    llap_status  st = find_either(f, f->o->variable, variable_words, &variable);
+    if (st == LLAP_OK) st = find_either(f, f->o->value, value_words, &value);
+    if (st != LLAP_OK) return st;
+    const bool asked = f->o->form == LLAP_CSV_LONG || f->o->variable != NULL || f->o->value != NULL;
+    if (variable == none || value == none) {
+        if (!asked) return LLAP_OK;
+        return fail_columns(f, LLAP_EINVAL,
+                            variable == none ? "long form, but which column has the variables?"
+                                             : "long form, but which column has the values?");
+    }
+    if (!asked && f->s->column[variable].role != LLAP_CSV_WORDS && f->sample->n_records > f->first)
+        return LLAP_OK;
+    f->s->is_long = true;
+    f->s->column[variable].role = LLAP_CSV_VARIABLE;
+    f->s->column[value].role = LLAP_CSV_VALUE;
+    return LLAP_OK;
+}
+
+/* What is left: columns that number the lines; in long form everything. */
+static void set_rest(finder *f)
+{
+    for (size_t c = 0; c < f->s->n_columns; c++) {
+        llap_csv_role *role = &f->s->column[c].role;
+        if (*role != LLAP_CSV_NUMBER && *role != LLAP_CSV_WORDS) continue;
+        const char *name = f->s->header ? f->s->column[c].name : "x";
+        const bool  unnamed = f->s->header && llap_csv_cell(f->sample, 0, c).len == 0;
+        if (f->s->is_long) *role = LLAP_CSV_NOTHING;
+        else if (*role == LLAP_CSV_NUMBER && word_index(unnamed ? "" : name, counter_words) >= 0 &&
+                 look_at(f, c).whole && all_differ(f, c))
+            *role = LLAP_CSV_COUNTER;
+    }
+}
+
+llap_status llap_csv_schema_init(llap_csv_schema *s, const char *name,
+                                 const llap_csv_sample *sample, const llap_csv_opts *o)
+{
+    *s = (llap_csv_schema){ .dialect = sample->dialect, .decimal = sample->decimal };
+    finder      f = { s, sample, o, name, 0 };
+    llap_status st = name_columns(&f);
+    if (st == LLAP_OK) st = find_time(&f);
+    if (st == LLAP_OK) st = find_form(&f);
+    if (st == LLAP_OK) st = find_entity(&f);
+    if (st == LLAP_OK) set_rest(&f);
+    return st;
+}
+
+void llap_csv_schema_deinit(llap_csv_schema *s)
+{
+    llap_arena_deinit(&s->text);
+    *s = (llap_csv_schema){ 0 };
+}

@@ -1,0 +1,166 @@
+/* Finds the format of a column of times by trying: each candidate must read every cell. */
+#include "base/error.h"
+#include "data/csv_schema.h"
+#include "data/number.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+/* Day first before month first: where both fit, the one whose times wander less is taken. */
+static const char *const dates[] = {
+    "%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y",  "%m-%d-%Y",
+    "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y",
+    "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y", "%Y-%j",
+};
+static const char *const clocks[] = {
+    "%H:%M:%S", "%H:%M", "%H.%M.%S", "%H.%M", "%I:%M:%S %p", "%I:%M %p", "%H:%M:%S.%f", "%H",
+};
+static const char *const joints[] = { " ", "T", ", " };
+static const char *const packed[] = { "%Y%m%d",        "%Y%m%d%H",        "%Y%m%d%H%M",
+                                      "%Y%m%d%H%M%S",  "%Y%m%dT%H%M%S",   "%Y%m%dT%H%M%SZ",
+                                      "%Y%m%d %H%M%S", "%Y%m%d %H:%M:%S", "%Y%m%d %H:%M" };
+
+enum {
+    N_DATES = sizeof dates / sizeof dates[0],
+    N_CLOCKS = sizeof clocks / sizeof clocks[0],
+    N_JOINTS = sizeof joints / sizeof joints[0],
+    N_PACKED = sizeof packed / sizeof packed[0]
+};
+
+/* One column, or two whose cells are joined by a blank. */
+typedef struct cells {
+    const llap_csv_sample *sample;
+    size_t                 first, column, second;
+    bool                   two;
+} cells;
+
+/* The text of a record; false when it is missing. *fits is false when it is too long for a time. */
+static bool text_of(const cells *c, size_t record, char out[128], size_t *n, bool *fits)
+{
+    const llap_csv_field a = llap_csv_cell(c->sample, record, c->column);
+    const llap_csv_field b = c->two ? llap_csv_cell(c->sample, record, c->second) : a;
+    if (llap_csv_is_missing_word(a) || llap_csv_is_missing_word(b)) return false;
+    *fits = a.len < 60 && b.len < 60;
+    if (!*fits) return true;
+    *n = (size_t)snprintf(out, 128, c->two ? "%.*s %.*s" : "%.*s", (int)a.len, a.text, (int)b.len,
+                          b.text);
+    return true;
+}
+
+/* Whether the format reads every cell, and how far the times wander. */
+static bool fits_all(const cells *c, const char *format, const char *unit, double *wander)
+{
+    llap_clock clock;
+    bool       ok = llap_clock_init(&clock, format, unit, NULL) == LLAP_OK, any = false;
+    int64_t    before = 0, t;
+    *wander = 0;
+    for (size_t r = c->first; r < c->sample->n_records && ok; r++) {
+        char   text[128];
+        size_t n;
+        if (!text_of(c, r, text, &n, &ok) || !ok) continue;
+        ok = llap_clock_read(&clock, text, n, c->sample->decimal, &t) == LLAP_OK;
+        if (ok && any) *wander += fabs((double)t - (double)before);
+        before = t;
+        any = true;
+    }
+    llap_clock_deinit(&clock);
+    return ok && any;
+}
+
+static void take(llap_csv_timeguess *out, const char *format, const char *unit)
+{
+    snprintf(out->format, sizeof out->format, "%s", format);
+    snprintf(out->unit, sizeof out->unit, "%s", unit);
+}
+
+/* Takes the candidate if it fits better than the best so far. */
+static bool consider(const cells *c, const char *format, double *best, llap_csv_timeguess *out)
+{
+    double wander;
+    if (!fits_all(c, format, NULL, &wander)) return false;
+    if (*best >= 0) out->ambiguous = out->ambiguous || wander == *best;
+    if (*best < 0 || wander < *best) {
+        take(out, format, "");
+        out->ambiguous = false;
+        *best = wander;
+    }
+    return true;
+}
+
+/* Dates without marks between their parts. Those of digits only might be mere numbers. */
+static bool guess_packed(const cells *c, bool numbers, llap_csv_timeguess *out)
+{
+    double wander;
+    for (size_t i = 0; i < N_PACKED; i++) {
+        const bool marked = strpbrk(packed[i], "T ") != NULL;
+        if ((!marked && !numbers) || !fits_all(c, packed[i], NULL, &wander)) continue;
+        take(out, packed[i], "");
+        return true;
+    }
+    return false;
+}
+
+/* Epochs have 9 digits and more: by their size they are s, ms, us or ns. Else a plain number. */
+static bool guess_number(const cells *c, llap_csv_timeguess *out)
+{
+    double least = INFINITY, wander;
+    if (!fits_all(c, "number", "ns", &wander)) return false;
+    for (size_t r = c->first; r < c->sample->n_records; r++) {
+        const llap_csv_field f = llap_csv_cell(c->sample, r, c->column);
+        double               x;
+        if (llap_number_double(f.text, f.len, c->sample->decimal, &x) == LLAP_NUMBER_FINITE)
+            least = fmin(least, fabs(x));
+    }
+    if (least < 1e8 || isinf(least)) take(out, "number", "");
+    else take(out, "epoch", least < 1e11 ? "s" : least < 1e14 ? "ms" : least < 1e17 ? "us" : "ns");
+    return true;
+}
+
+static bool guess_date(const cells *c, llap_csv_timeguess *out)
+{
+    double best = -1;
+    for (size_t d = 0; d < N_DATES; d++) {
+        (void)consider(c, dates[d], &best, out);
+        for (size_t k = 0; k < N_CLOCKS; k++)
+            for (size_t j = 0; j < N_JOINTS; j++) {
+                char format[LLAP_CLOCK_TEXT];
+                snprintf(format, sizeof format, "%s%s%s", dates[d], joints[j], clocks[k]);
+                if (consider(c, format, &best, out)) break;
+            }
+    }
+    return best >= 0;
+}
+
+bool llap_csv_guess_time(const llap_csv_sample *sample, size_t first, size_t column, bool numbers,
+                         llap_csv_timeguess *out)
+{
+    const cells c = { sample, first, column, column, false };
+    double      wander;
+    *out = (llap_csv_timeguess){ 0 };
+    if (fits_all(&c, "rfc3339", NULL, &wander)) {
+        take(out, "rfc3339", "");
+        return true;
+    }
+    if (numbers && fits_all(&c, "elapsed", NULL, &wander)) {
+        take(out, "elapsed", "");
+        return true;
+    }
+    if (guess_date(&c, out)) return true;
+    return guess_packed(&c, numbers, out) || (numbers && guess_number(&c, out));
+}
+
+bool llap_csv_guess_date_and_time(const llap_csv_sample *sample, size_t first, size_t date,
+                                  size_t clock, llap_csv_timeguess *out)
+{
+    const cells c = { sample, first, date, clock, true };
+    double      best = -1;
+    *out = (llap_csv_timeguess){ 0 };
+    for (size_t d = 0; d <= N_DATES; d++)
+        for (size_t k = 0; k < N_CLOCKS; k++) {
+            char format[LLAP_CLOCK_TEXT];
+            snprintf(format, sizeof format, "%s %s", d < N_DATES ? dates[d] : "%Y%m%d", clocks[k]);
+            (void)consider(&c, format, &best, out);
+        }
+    return best >= 0;
+}

@@ -1,0 +1,291 @@
+#include "data/csv_variables.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <strings.h>
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* The name in the files of an entry "new=old" or "name", and the part that is the new name. */
+static const char *old_name(const char *entry, size_t *new_len)
+{
+    const char *equals = strchr(entry, '=');
+    *new_len = equals == NULL ? strlen(entry) : (size_t)(equals - entry);
+    return equals == NULL ? entry : equals + 1;
+}
+
+static bool listed(const char *const *list, const char *name, size_t len)
+{
+    for (; list != NULL && *list != NULL; list++)
+        if (strlen(*list) == len && memcmp(*list, name, len) == 0) return true;
+    return false;
+}
+
+/* What the panel calls the variable; NULL: not wanted. An entry is looked up as it stands first,
+ * for names that hold a '='. */
+static const char *panel_name(const llap_csv_opts *o, const char *name, size_t len, size_t *out_len)
+{
+    *out_len = len;
+    if (listed(o->drop, name, len)) return NULL;
+    if (o->columns == NULL || listed(o->columns, name, len)) return name;
+    for (const char *const *entry = o->columns; *entry != NULL; entry++) {
+        const char *old = old_name(*entry, out_len);
+        if (strlen(old) == len && memcmp(old, name, len) == 0) return *entry;
+    }
+    return NULL;
+}
+
+static llap_csv_treatment treatment_of(const llap_csv_opts *o, const char *name, size_t len,
+                                       llap_csv_treatment likely)
+{
+    if (likely == LLAP_CSV_SKIP && o->columns == NULL) return LLAP_CSV_SKIP;
+    if (listed(o->circular, name, len)) return LLAP_CSV_CIRCULAR;
+    if (listed(o->coded, name, len)) return LLAP_CSV_CODE;
+    if (likely != LLAP_CSV_COUNT || o->text == LLAP_CSV_TEXT_ERROR) return LLAP_CSV_VALUES;
+    return o->text == LLAP_CSV_TEXT_CODE ? LLAP_CSV_CODE : LLAP_CSV_COUNT;
+}
+
+/* Room for the words of every variable of the builder. */
+static llap_status grow_words(llap_csv_variables *vs)
+{
+    const uint32_t n = llap_panel_builder_n_vars(vs->builder);
+    if (n <= vs->n_words) return LLAP_OK;
+    llap_names *larger = llap_grow(vs->words, n, sizeof *larger);
+    if (larger == NULL) return LLAP_ENOMEM;
+    vs->words = larger;
+    while (vs->n_words < n) vs->words[vs->n_words++] = (llap_names){ 0 };
+    return LLAP_OK;
+}
+
+static llap_status make_variable(llap_csv_variables *vs, llap_csv_variable *v, const char *name,
+                                 size_t len)
+{
+    if (v->how != LLAP_CSV_CIRCULAR) {
+        const llap_status st = llap_panel_builder_var(vs->builder, name, len, &v->var);
+        return st == LLAP_OK ? grow_words(vs) : st;
+    }
+    llap_arena  text = { 0 };
+    const char *sine = llap_arena_printf(&text, "%.*s_sin", (int)len, name);
+    const char *cosine = llap_arena_printf(&text, "%.*s_cos", (int)len, name);
+    llap_status st = sine == NULL || cosine == NULL ? LLAP_ENOMEM : LLAP_OK;
+    uint32_t    second = 0;
+    if (st == LLAP_OK) st = llap_panel_builder_var(vs->builder, sine, len + 4, &v->var);
+    if (st == LLAP_OK) st = llap_panel_builder_var(vs->builder, cosine, len + 4, &second);
+    if (st == LLAP_OK && second != v->var + 1)
+        st = llap_fail(LLAP_EINVAL, "a column '%s' or '%s' is there already", sine, cosine);
+    llap_arena_deinit(&text);
+    return st == LLAP_OK ? grow_words(vs) : st;
+}
+
+llap_status llap_csv_variables_find(llap_csv_variables *vs, const char *name, size_t len,
+                                    llap_csv_treatment likely, uint32_t *id)
+{
+    const uint32_t known = vs->source.n;
+    llap_status    st = llap_names_add(&vs->source, name, len, id);
+    if (st != LLAP_OK || *id < known) return st;
+    if (*id >= vs->capacity) {
+        llap_csv_variable *larger = llap_grow(vs->variable, vs->capacity * 2 + 16, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        vs->variable = larger;
+        vs->capacity = vs->capacity * 2 + 16;
+    }
+    llap_csv_variable *v = &vs->variable[*id];
+    *v = (llap_csv_variable){ .how = LLAP_CSV_SKIP };
+    size_t      as_len;
+    const char *as = panel_name(vs->o, name, len, &as_len);
+    if (as == NULL) return LLAP_OK;
+    v->how = treatment_of(vs->o, name, len, likely);
+    return v->how <= LLAP_CSV_COUNT ? LLAP_OK : make_variable(vs, v, as, as_len);
+}
+
+llap_status llap_csv_variables_init(llap_csv_variables *vs, const llap_csv_opts *o,
+                                    llap_panel_builder *builder)
+{
+    *vs = (llap_csv_variables){ .o = o, .builder = builder };
+    size_t n = 0;
+    while (o->missing != NULL && o->missing[n] != NULL) n++;
+    vs->missing = llap_new(n, sizeof *vs->missing);
+    if (vs->missing == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        double x;
+        if (llap_number_double(o->missing[i], strlen(o->missing[i]), '.', &x) != LLAP_NUMBER_NONE)
+            vs->missing[vs->n_missing++] = x;
+    }
+    return LLAP_OK;
+}
+
+void llap_csv_variables_deinit(llap_csv_variables *vs)
+{
+    for (uint32_t v = 0; v < vs->n_words; v++) llap_names_deinit(&vs->words[v]);
+    llap_free(vs->words);
+    llap_free(vs->missing);
+    llap_free(vs->variable);
+    llap_names_deinit(&vs->source);
+    *vs = (llap_csv_variables){ 0 };
+}
+
+llap_status llap_csv_variables_order(const llap_csv_variables *vs, uint32_t **order)
+{
+    *order = NULL;
+    if (vs->o->columns == NULL) return LLAP_OK;
+    const uint32_t n_vars = llap_panel_builder_n_vars(vs->builder);
+    *order = llap_new(n_vars, sizeof **order);
+    if (*order == NULL) return LLAP_ENOMEM;
+    uint32_t n = 0;
+    for (const char *const *entry = vs->o->columns; *entry != NULL; entry++) {
+        uint32_t id;
+        size_t   unused;
+        if (!llap_names_find(&vs->source, *entry, strlen(*entry), &id)) {
+            const char *old = old_name(*entry, &unused);
+            if (!llap_names_find(&vs->source, old, strlen(old), &id)) continue;
+        }
+        for (uint32_t k = 0; k < llap_csv_variables_width(vs, id) && n < n_vars; k++)
+            (*order)[n++] = vs->variable[id].var + k;
+    }
+    if (n == n_vars) return LLAP_OK;
+    llap_free(*order);
+    *order = NULL;
+    return llap_fail(LLAP_EINVAL, "a variable is asked for twice");
+}
+
+static llap_status check_list(const llap_csv_variables *vs, const char *const *list, bool renames)
+{
+    for (; list != NULL && *list != NULL; list++) {
+        uint32_t    id;
+        size_t      unused;
+        const char *name = *list;
+        if (llap_names_find(&vs->source, name, strlen(name), &id)) continue;
+        if (renames) name = old_name(name, &unused);
+        if (llap_names_find(&vs->source, name, strlen(name), &id)) continue;
+        char   seen[600] = "";
+        size_t at = 0;
+        for (id = 0; id < vs->source.n && at < sizeof seen; id++)
+            at += (size_t)snprintf(seen + at, sizeof seen - at, "%s'%s'", id == 0 ? "" : ", ",
+                                   vs->source.name[id]);
+        return llap_fail(LLAP_EINVAL, "no variable '%s'; there are %s", name, seen);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_csv_variables_check(const llap_csv_variables *vs)
+{
+    llap_status st = check_list(vs, vs->o->columns, true);
+    if (st == LLAP_OK) st = check_list(vs, vs->o->drop, false);
+    if (st == LLAP_OK) st = check_list(vs, vs->o->circular, false);
+    if (st == LLAP_OK) st = check_list(vs, vs->o->coded, false);
+    return st;
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static bool is_missing(const llap_csv_variables *vs, llap_csv_field f)
+{
+    if (llap_csv_is_missing_word(f)) return true;
+    const char *const *word = vs->o->missing;
+    for (; word != NULL && *word != NULL; word++)
+        if (strlen(*word) == f.len && strncasecmp(*word, f.text, f.len) == 0) return true;
+    return false;
+}
+
+static llap_status bad_cell(llap_csv_variables *vs, llap_csv_field f, const char *expected)
+{
+    if (vs->o->bad_is_missing) {
+        vs->bad_cells++;
+        return LLAP_OK;
+    }
+    return llap_fail(LLAP_EFORMAT, "expected %s, found '%.*s'", expected,
+                     (int)(f.len < 48 ? f.len : 48), f.text);
+}
+
+static float accept(llap_csv_variables *vs, float x)
+{
+    for (size_t i = 0; i < vs->n_missing; i++)
+        if (x == (float)vs->missing[i]) {
+            vs->missing_numbers++;
+            return NAN;
+        }
+    if ((double)x < vs->o->valid_min || (double)x > vs->o->valid_max) {
+        vs->out_of_range++;
+        return NAN;
+    }
+    vs->suspects += x <= -99 || x >= 1e20f;
+    return x;
+}
+
+static llap_status read_number(llap_csv_variables *vs, llap_csv_field f, char decimal, float *x)
+{
+    float                  value;
+    const llap_number_kind kind = llap_number_float(f.text, f.len, decimal, &value);
+    *x = NAN;
+    if (kind == LLAP_NUMBER_FINITE) *x = accept(vs, value);
+    else if (kind == LLAP_NUMBER_INFINITE) vs->infinite_cells++;
+    else if (!is_missing(vs, f)) return bad_cell(vs, f, "a number");
+    return LLAP_OK;
+}
+
+static bool compass(llap_csv_field f, float *degrees)
+{
+    static const char *const points[] = { "N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE",
+                                          "S", "SSW", "SW", "WSW", "W", "WNW", "NW", "NNW" };
+    for (int i = 0; i < 16; i++)
+        if (strlen(points[i]) == f.len && strncasecmp(points[i], f.text, f.len) == 0) {
+            *degrees = 22.5f * (float)i;
+            return true;
+        }
+    return false;
+}
+
+static llap_status read_circular(llap_csv_variables *vs, llap_csv_field f, char decimal, float *x)
+{
+    float degrees;
+    x[0] = x[1] = NAN;
+    if (!compass(f, &degrees)) {
+        const llap_status st = read_number(vs, f, decimal, &degrees);
+        if (st != LLAP_OK || isnan(degrees)) return st;
+    }
+    const double radians = (double)degrees * (3.14159265358979323846 / 180);
+    x[0] = (float)sin(radians);
+    x[1] = (float)cos(radians);
+    return LLAP_OK;
+}
+
+static llap_status read_word(llap_csv_variables *vs, uint32_t var, llap_csv_field f, float *x)
+{
+    uint32_t id;
+    *x = NAN;
+    if (is_missing(vs, f)) return LLAP_OK;
+    const llap_status st = llap_names_add(&vs->words[var], f.text, f.len, &id);
+    if (st != LLAP_OK) return st;
+    if (id >= 1 << 24) return llap_fail(LLAP_ELIMIT, "more than %d different words", 1 << 24);
+    *x = (float)id;
+    return LLAP_OK;
+}
+
+llap_status llap_csv_variables_read(llap_csv_variables *vs, uint32_t id, llap_csv_field cell,
+                                    char decimal, float *x)
+{
+    llap_csv_variable *v = &vs->variable[id];
+    if (v->how == LLAP_CSV_SKIP) return LLAP_OK;
+    if (cell.len > 0 && (cell.text[0] <= ' ' || cell.text[cell.len - 1] <= ' '))
+        cell = llap_csv_trim(cell);
+    switch (v->how) {
+    case LLAP_CSV_VALUES:
+        return read_number(vs, cell, decimal, x);
+    case LLAP_CSV_CIRCULAR:
+        return read_circular(vs, cell, decimal, x);
+    case LLAP_CSV_CODE:
+        return read_word(vs, v->var, cell, x);
+    case LLAP_CSV_COUNT:
+        if (is_missing(vs, cell)) return LLAP_OK;
+        v->n_words++;
+        vs->text_cells++;
+        return LLAP_OK;
+    case LLAP_CSV_SKIP:
+        break;
+    }
+    return LLAP_OK;
+}
