@@ -248,8 +248,8 @@ static llap_status finish(load *l, llap_panel_builder *b, llap_panel **out)
 static llap_status read_all(const llap_csv_files *files, llap_source *source,
                             const llap_csv_opts *o, llap_panel **out, llap_csv_report *report)
 {
-    load               *l = llap_new(1, sizeof *l);
-    llap_panel_builder *b = NULL;
+    load                   *l = llap_new(1, sizeof *l);
+    llap_panel_builder     *b = NULL;
     const llap_builder_opts build = { .duplicates = o->duplicates,
                                       .max_entities = o->max_entities };
     if (l == NULL) return LLAP_ENOMEM;

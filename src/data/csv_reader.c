@@ -152,9 +152,9 @@ static llap_status read_wide(llap_csv_reader *r, int64_t time)
             r->report->text_cells += llap_csv_trim(r->tokens.field[use.column]).len > 0;
             continue;
         }
-        const llap_status  st = llap_csv_variables_read(
-             &r->variables, use.variable, r->tokens.field[use.column], r->schema.decimal,
-             r->row + r->variables.variable[use.variable].var);
+        const llap_status st = llap_csv_variables_read(
+            &r->variables, use.variable, r->tokens.field[use.column], r->schema.decimal,
+            r->row + r->variables.variable[use.variable].var);
         if (st != LLAP_OK) return fail_cell(r, use.column, st);
     }
     const llap_status st = llap_panel_builder_row(r->builder, r->entity, time, r->row);

@@ -1,0 +1,74 @@
+#include "data/gaps.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* All gaps, sorted. Caller owns *out. */
+static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
+{
+    int64_t *gap = *out = llap_new((size_t)p->n_rows, sizeof *gap);
+    *n = 0;
+    if (gap == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t r = p->start[e] + 1; r < p->start[e + 1]; r++)
+            /* two ends of int64 apart is as far as can be said */
+            if (__builtin_sub_overflow(p->time[r], p->time[r - 1], &gap[(*n)++]))
+                gap[*n - 1] = INT64_MAX;
+    /* mostly one value: a pass over runs of equal gaps spares the sort for regular data */
+    bool sorted = true;
+    for (int64_t i = 1; i < *n && sorted; i++) sorted = gap[i - 1] <= gap[i];
+    if (!sorted) qsort(gap, (size_t)*n, sizeof *gap, ascending);
+    return LLAP_OK;
+}
+
+llap_status llap_gaps_measure(const llap_panel *p, llap_gaps *out)
+{
+    int64_t *gap, n;
+    *out = (llap_gaps){ 0 };
+    if (collect(p, &gap, &n) != LLAP_OK) return LLAP_ENOMEM;
+    if (n > 0) {
+        *out = (llap_gaps){ .n = n,
+                            .least = gap[0],
+                            .median = gap[n / 2],
+                            .p95 = gap[n - 1 - (n - 1) / 20],
+                            .most = gap[n - 1] };
+        int64_t best = 0;
+        for (int64_t i = 0, j; i < n; i = j) {
+            for (j = i; j < n && gap[j] == gap[i]; j++) continue;
+            if (j - i > best) best = j - i, out->usual = gap[i];
+        }
+        int64_t multiples = 0;
+        for (int64_t i = 0; i < n; i++) multiples += gap[i] % out->usual == 0;
+        out->usual_share = (double)best / (double)n;
+        out->multiple_share = (double)multiples / (double)n;
+    }
+    llap_free(gap);
+    out->grid = llap_gaps_grid(out, &p->axis);
+    return LLAP_OK;
+}
+
+int64_t llap_gaps_grid(const llap_gaps *g, const llap_axis *axis)
+{
+    static const int64_t lengths_s[] = { 1,     2,     5,     10,    15,    20,    30,   60,
+                                         120,   300,   600,   900,   1200,  1800,  3600, 7200,
+                                         10800, 14400, 21600, 43200, 86400, 604800 };
+    if (g->n == 0) return 0;
+    const bool known = axis->kind == LLAP_AXIS_CALENDAR || axis->unit[0] != '\0';
+    if (g->usual_share >= 0.5) return g->usual;
+    if (!known || g->median < 500000000) return g->usual_share >= 0.25 ? g->usual : g->median;
+    int64_t best = lengths_s[0];
+    for (size_t i = 1; i < sizeof lengths_s / sizeof lengths_s[0]; i++) {
+        const double median_s = (double)g->median * 1e-9;
+        if (fabs(log(median_s / (double)lengths_s[i])) < fabs(log(median_s / (double)best)))
+            best = lengths_s[i];
+    }
+    return best * 1000000000;
+}

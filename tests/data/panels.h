@@ -1,0 +1,47 @@
+/* Small panels from text, and the outside fixtures, for the tests of the data layer. */
+#ifndef LLAP_TESTS_DATA_PANELS_H
+#define LLAP_TESTS_DATA_PANELS_H
+
+#include "check.h"
+
+#include "data/csv.h"
+
+/* Reads CSV text with the options; the caller owns the panel. */
+static inline llap_panel *panel_of_opts(const char *text, const llap_csv_opts *o)
+{
+    llap_panel *p;
+    CHECK_OK(llap_csv_read_memory("test.csv", text, strlen(text), o, &p, NULL));
+    CHECK_OK(llap_panel_check(p));
+    return p;
+}
+
+static inline llap_panel *panel_of(const char *text)
+{
+    return panel_of_opts(text, &LLAP_CSV_DEFAULT);
+}
+
+/* A file of the data folder; skips the test where there is none. The path is good until the next
+ * call. */
+static inline const char *data_file(const char *name)
+{
+    static char path[1024];
+    const char *folder = getenv("LLAP_DATA");
+    if (folder == NULL) {
+        print_message("LLAP_DATA is not set: skipped\n");
+        skip();
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+/* Loads it; the caller owns the panel. */
+static inline llap_panel *panel_of_file(const char *name, const llap_csv_opts *o)
+{
+    llap_panel *p;
+    const char *path = data_file(name);
+    CHECK_OK(llap_csv_read(&path, 1, o, &p, NULL));
+    CHECK_OK(llap_panel_check(p));
+    return p;
+}
+
+#endif
