@@ -275,7 +275,7 @@ llap_status llap_clock_write(const llap_clock_writer *w, int64_t t, char out[LLA
     int64_t     back;
     llap_status st = llap_timefmt_write(&w->timefmt, t, w->zone, LLAP_DIGITS_EXACT, out, len);
     if (st == LLAP_OK)
-        st = llap_timefmt_parse(&w->timefmt, out, *len, w->zone, LLAP_WALL_EARLIER, &back);
+        st = llap_timefmt_parse(&w->timefmt, out, *len, w->zone, LLAP_WALL_ERROR, &back);
     if (st == LLAP_OK && back != t)
         st = llap_fail(LLAP_EINVAL, "time format '%s' cannot hold %lld ns exactly (it writes %s)",
                        w->axis.format, (long long)t, out);

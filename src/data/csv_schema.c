@@ -167,6 +167,12 @@ static bool find_header(finder *f)
            !is_number(f, llap_csv_cell(f->sample, 0, f->sample->n_columns - 1));
 }
 
+static bool has_name(const finder *f, size_t column)
+{
+    const llap_csv_field cell = llap_csv_cell(f->sample, 0, column);
+    return f->s->header && (cell.len > 0 || cell.quoted);
+}
+
 /* Names that come again get _2, _3, ... */
 static llap_status name_column(finder *f, llap_names *seen, size_t c)
 {
@@ -174,7 +180,7 @@ static llap_status name_column(finder *f, llap_names *seen, size_t c)
     llap_csv_schema     *s = f->s;
     const llap_csv_field cell = llap_csv_cell(f->sample, 0, c);
     const char          *name;
-    if (s->header && cell.len > 0) name = llap_arena_strndup(&s->text, cell.text, cell.len);
+    if (has_name(f, c)) name = llap_arena_strndup(&s->text, cell.text, cell.len);
     else name = llap_arena_printf(&s->text, "c%zu", c + 1);
     for (int again = 2; name != NULL && llap_names_find(seen, name, strlen(name), &id); again++)
         name = llap_arena_printf(&s->text, "%.*s_%d", (int)cell.len, cell.text, again);
@@ -196,9 +202,8 @@ static llap_status name_columns(finder *f)
     llap_names_deinit(&seen);
     for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) {
         const content cells = look_at(f, c);
-        const bool    named = s->header && llap_csv_cell(f->sample, 0, c).len > 0;
         if (cells.words > cells.numbers) s->column[c].role = LLAP_CSV_WORDS;
-        if (!named && s->header && cells.words + cells.numbers == 0)
+        if (!has_name(f, c) && s->header && cells.words + cells.numbers == 0)
             s->column[c].role = LLAP_CSV_NOTHING;
     }
     return st;
@@ -446,7 +451,7 @@ static void set_rest(finder *f)
         llap_csv_role *role = &f->s->column[c].role;
         if (*role != LLAP_CSV_NUMBER && *role != LLAP_CSV_WORDS) continue;
         const char *name = f->s->header ? f->s->column[c].name : "x";
-        const bool  unnamed = f->s->header && llap_csv_cell(f->sample, 0, c).len == 0;
+        const bool  unnamed = f->s->header && !has_name(f, c);
         if (f->s->is_long) *role = LLAP_CSV_NOTHING;
         else if (*role == LLAP_CSV_NUMBER && word_index(unnamed ? "" : name, counter_words) >= 0 &&
                  look_at(f, c).whole && all_differ(f, c))
