@@ -117,7 +117,11 @@ static llap_status cut_sample(llap_csv_sample *s, const char *text, size_t n, in
     t.dialect = s->dialect;
     while (st == LLAP_OK && n_cells < MANY_CELLS) {
         st = llap_csv_tokens_next(&t);
-        if (st == LLAP_EFORMAT || st == LLAP_ELIMIT) st = LLAP_OK, t.n_fields = 0;
+        if (st == LLAP_EFORMAT || st == LLAP_ELIMIT) {
+            s->broken = true;
+            st = LLAP_OK;
+            break;
+        }
         if (st != LLAP_OK || t.n_fields == 0) break;
         n_cells += t.n_fields;
         if (t.line > skip_lines) st = keep_record(s, &t, &capacity);
@@ -168,6 +172,7 @@ llap_status llap_csv_sample_init(llap_csv_sample *s, const char *name, const cha
     llap_status st = check_text(name, text, n);
     if (st != LLAP_OK) return st;
     if (memchr(text, '\n', n) == NULL && memchr(text, '\r', n) != NULL) s->dialect.line_end = '\r';
+    s->broken = !all && memchr(text + n / 2, s->dialect.line_end, n - n / 2) == NULL;
     if (!all)
         while (n > 0 && text[n - 1] != s->dialect.line_end) n--;
     const char *table = text;

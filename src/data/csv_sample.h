@@ -24,6 +24,7 @@ typedef struct llap_csv_sample {
     char             decimal;
     llap_csv_record *record;               /* whole ones only */
     size_t           n_records, n_columns; /* columns: of the longest record */
+    bool             broken; /* a mistake, or a very long line, cut it short: reading will tell */
     llap_arena       text;
 } llap_csv_sample;
 

@@ -284,8 +284,11 @@ static llap_status format_time(finder *f, const size_t *columns, int n)
         found = llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess) ||
                 (word_index(f->s->column[columns[0]].name, part_words[0]) >= 0 &&
                  (snprintf(guess.format, sizeof guess.format, "parts"), true));
-    if (!found && f->sample->n_records == f->first)
-        return llap_fail(LLAP_EFORMAT, "%s: has no line of data", f->file);
+    if (!found && f->sample->n_records == f->first) {
+        if (!f->sample->broken) return llap_fail(LLAP_EFORMAT, "%s: has no line of data", f->file);
+        snprintf(guess.format, sizeof guess.format, "number"); /* reading will not get that far */
+        found = true;
+    }
     if (!found) {
         char                 what[256];
         const llap_csv_field cell = llap_csv_cell(f->sample, f->first, columns[0]);

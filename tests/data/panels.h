@@ -10,7 +10,7 @@
 static inline llap_panel *panel_of_opts(const char *text, const llap_csv_opts *o)
 {
     llap_panel *p;
-    CHECK_OK(llap_csv_read_memory("test.csv", text, strlen(text), o, &p, NULL));
+    CHECK_OK(llap_csv_read_memory("t.csv", text, strlen(text), o, &p, NULL));
     CHECK_OK(llap_panel_check(p));
     return p;
 }
