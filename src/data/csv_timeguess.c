@@ -74,11 +74,32 @@ static void take(llap_csv_timeguess *out, const char *format, const char *unit)
     snprintf(out->unit, sizeof out->unit, "%s", unit);
 }
 
-/* Takes the candidate if it fits better than the best so far. */
-static bool consider(const cells *c, const char *format, double *best, llap_csv_timeguess *out)
+/* The first text of the column; false: there is none, or it is too long for a time. */
+static bool first_text(const cells *c, char text[128])
+{
+    for (size_t r = c->first; r < c->sample->n_records; r++) {
+        size_t n;
+        bool   fits;
+        if (text_of(c, r, text, &n, &fits)) return fits;
+    }
+    return false;
+}
+
+/* Whether text and format have the same marks: spares nearly all of the candidates a real try. */
+static bool plausible(const char *format, const char *text)
+{
+    for (const char *mark = "/.:-,"; *mark != '\0'; mark++)
+        if ((strchr(format, *mark) != NULL) != (strchr(text, *mark) != NULL)) return false;
+    const bool words = strpbrk(text, "abcdefghijlnoprstuvyABCDEFGJLMNOPS") != NULL;
+    return words == (strstr(format, "%b") != NULL || strstr(format, "%p") != NULL);
+}
+
+/* Takes the candidate if it fits better than the best so far. text is a cell of the column. */
+static bool consider(const cells *c, const char *text, const char *format, double *best,
+                     llap_csv_timeguess *out)
 {
     double wander;
-    if (!fits_all(c, format, NULL, &wander)) return false;
+    if (!plausible(format, text) || !fits_all(c, format, NULL, &wander)) return false;
     if (*best >= 0) out->ambiguous = out->ambiguous || wander == *best;
     if (*best < 0 || wander < *best) {
         take(out, format, "");
@@ -120,13 +141,15 @@ static bool guess_number(const cells *c, llap_csv_timeguess *out)
 static bool guess_date(const cells *c, llap_csv_timeguess *out)
 {
     double best = -1;
+    char   text[128];
+    if (!first_text(c, text)) return false;
     for (size_t d = 0; d < N_DATES; d++) {
-        (void)consider(c, dates[d], &best, out);
+        (void)consider(c, text, dates[d], &best, out);
         for (size_t k = 0; k < N_CLOCKS; k++)
             for (size_t j = 0; j < N_JOINTS; j++) {
                 char format[LLAP_CLOCK_TEXT];
                 snprintf(format, sizeof format, "%s%s%s", dates[d], joints[j], clocks[k]);
-                if (consider(c, format, &best, out)) break;
+                if (consider(c, text, format, &best, out)) break;
             }
     }
     return best >= 0;
@@ -155,12 +178,14 @@ bool llap_csv_guess_date_and_time(const llap_csv_sample *sample, size_t first, s
 {
     const cells c = { sample, first, date, clock, true };
     double      best = -1;
+    char        text[128];
     *out = (llap_csv_timeguess){ 0 };
+    if (!first_text(&c, text)) return false;
     for (size_t d = 0; d <= N_DATES; d++)
         for (size_t k = 0; k < N_CLOCKS; k++) {
             char format[LLAP_CLOCK_TEXT];
             snprintf(format, sizeof format, "%s %s", d < N_DATES ? dates[d] : "%Y%m%d", clocks[k]);
-            (void)consider(&c, format, &best, out);
+            (void)consider(&c, text, format, &best, out);
         }
     return best >= 0;
 }

@@ -5,12 +5,14 @@
 
 #include <string.h>
 
+enum { FIRST_BYTES = 16 * 1024 }; /* small files stay small; long ones double it a few times */
+
 llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t max_record)
 {
     *t = (llap_csv_tokens){
         .dialect = { ',', '"', '\n' }, .source = source, .next_line = 1, .max_record = max_record
     };
-    t->capacity = 2 * LLAP_CSV_PEEK;
+    t->capacity = FIRST_BYTES;
     t->field_capacity = 64;
     t->buffer = llap_new(t->capacity, 1);
     t->field = llap_new(t->field_capacity, sizeof *t->field);

@@ -77,12 +77,20 @@ static llap_status read_plain(llap_source *s, void *to, size_t max, size_t *n)
 /* Looks at the first bytes, and gets zlib ready when they are gzip's. */
 static llap_status look_inside(llap_source *s)
 {
-    s->raw = llap_new(PACKED_BYTES, 1);
-    if (s->raw == NULL) return LLAP_ENOMEM;
-    llap_status st = read_plain(s, s->raw, PACKED_BYTES, &s->n_raw);
-    if (st != LLAP_OK) return st;
-    s->packed = s->n_raw >= 2 && s->raw[0] == 0x1f && s->raw[1] == 0x8b;
+    const unsigned char *head = s->memory;
+    size_t               n = s->left;
+    if (s->fd >= 0) {
+        s->raw = llap_new(PACKED_BYTES, 1);
+        if (s->raw == NULL) return LLAP_ENOMEM;
+        const llap_status st = read_plain(s, s->raw, PACKED_BYTES, &s->n_raw);
+        if (st != LLAP_OK) return st;
+        head = s->raw;
+        n = s->n_raw;
+    }
+    s->packed = n >= 2 && head[0] == 0x1f && head[1] == 0x8b;
     if (!s->packed) return LLAP_OK;
+    if (s->raw == NULL) s->raw = llap_new(PACKED_BYTES, 1);
+    if (s->raw == NULL) return LLAP_ENOMEM;
     s->stream.zalloc = zlib_new;
     s->stream.zfree = zlib_free;
     if (inflateInit2(&s->stream, 15 + 16) != Z_OK) return LLAP_ENOMEM;

@@ -1,0 +1,87 @@
+/* Any bytes as a CSV file, under options that the first byte picks: a panel that keeps its
+ * promises, or a failure with a detail. What was read is laid on a grid, and must survive the wide
+ * form. */
+#include "data/csv.h"
+#include "data/timeline.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const circular[] = { "wd", NULL };
+static const char *const missing[] = { "-1", "x", NULL };
+static const char *const columns[] = { "b=x", NULL };
+
+static llap_csv_opts pick(uint8_t byte)
+{
+    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    o.max_line = 4096;
+    o.max_entities = 100;
+    if (byte & 1) o.text = LLAP_CSV_TEXT_CODE;
+    if (byte & 2) o.bad_is_missing = true;
+    if (byte & 4) o.duplicates = LLAP_DUPLICATES_ERROR;
+    if (byte & 8) o.missing = missing;
+    switch (byte >> 4) {
+    case 1:
+        o.separator = ' ';
+        break;
+    case 2:
+        o.form = LLAP_CSV_LONG;
+        break;
+    case 3:
+        o.entity = "";
+        break;
+    case 4:
+        o.circular = circular;
+        break;
+    case 5:
+        o.time_format = "elapsed";
+        break;
+    case 6:
+        o.header = LLAP_NO;
+        break;
+    case 7:
+        o.columns = columns;
+        break;
+    case 8:
+        o.zone = "+08:00";
+        break;
+    case 9:
+        o.skip_lines = 1;
+        break;
+    default:
+        break;
+    }
+    return o;
+}
+
+static void check(bool ok)
+{
+    if (!ok) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    if (n == 0) return 0;
+    const llap_csv_opts o = pick(data[0]);
+    llap_panel         *p, *q;
+    llap_csv_report     report;
+    const llap_status   st = llap_csv_read_memory("fuzz", data + 1, n - 1, &o, &p, &report);
+    if (st != LLAP_OK) {
+        check(p == NULL && llap_error_detail()[0] != '\0');
+        return 0;
+    }
+    check(llap_panel_check(p) == LLAP_OK && p->n_rows > 0);
+    const llap_timeline_opts grid = { .grid = LLAP_GRID_AUTO,
+                                      .fill = LLAP_FILL_BOTH,
+                                      .row_min = 0.5 };
+    if (p->n_rows < 100 && p->time[p->n_rows - 1] / 1000000 - p->time[0] / 1000000 < 1000000 &&
+        llap_timeline_apply(p, &grid, &q, NULL) == LLAP_OK) {
+        check(llap_panel_check(q) == LLAP_OK);
+        llap_panel_destroy(q);
+    }
+    llap_panel_destroy(p);
+    return 0;
+}
