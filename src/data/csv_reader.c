@@ -143,19 +143,32 @@ static llap_status after_row(llap_csv_reader *r)
     return note_place(r);
 }
 
+/* A cell that is no plain number. */
+static llap_status read_odd(llap_csv_reader *r, const llap_csv_use *use)
+{
+    const llap_csv_field f = r->tokens.field[use->column];
+    if (use->variable == NO_VARIABLE) {
+        r->report->text_cells += llap_csv_trim(f).len > 0;
+        return LLAP_OK;
+    }
+    const llap_status st = llap_csv_variables_read(&r->variables, use->variable, f,
+                                                   r->schema.decimal, r->row + use->var);
+    return st == LLAP_OK ? st : fail_cell(r, use->column, st);
+}
+
 static llap_status read_wide(llap_csv_reader *r, int64_t time)
 {
+    const char decimal = r->schema.decimal;
     for (uint32_t v = 0; v < r->n_row; v++) r->row[v] = NAN;
-    for (size_t i = 0; i < r->n_use; i++) {
-        const llap_csv_use use = r->use[i];
-        if (use.variable == NO_VARIABLE) {
-            r->report->text_cells += llap_csv_trim(r->tokens.field[use.column]).len > 0;
+    for (const llap_csv_use *use = r->use; use < r->use + r->n_use; use++) {
+        const llap_csv_field *f = &r->tokens.field[use->column];
+        float                 x;
+        if (use->plain && llap_number_quick(f->text, f->len, decimal, &x) && x > -99) {
+            r->row[use->var] = x;
             continue;
         }
-        const llap_status st = llap_csv_variables_read(
-            &r->variables, use.variable, r->tokens.field[use.column], r->schema.decimal,
-            r->row + r->variables.variable[use.variable].var);
-        if (st != LLAP_OK) return fail_cell(r, use.column, st);
+        const llap_status st = read_odd(r, use);
+        if (st != LLAP_OK) return st;
     }
     const llap_status st = llap_panel_builder_row(r->builder, r->entity, time, r->row);
     return st == LLAP_OK ? after_row(r) : st;
@@ -255,16 +268,20 @@ static llap_status bind(llap_csv_reader *r)
         if (role == LLAP_CSV_VARIABLE) r->variable_column = c;
         if (role == LLAP_CSV_VALUE) r->value_column = c;
         if (role == LLAP_CSV_TIME) r->time_column[s->column[c].part] = c;
-        if (role == LLAP_CSV_NOTHING) r->use[r->n_use++] = (llap_csv_use){ c, NO_VARIABLE };
+        if (role == LLAP_CSV_NOTHING)
+            r->use[r->n_use++] = (llap_csv_use){ (uint32_t)c, NO_VARIABLE, 0, false };
         if (role > LLAP_CSV_COUNTER) continue;
         const llap_csv_treatment likely = role == LLAP_CSV_NUMBER  ? LLAP_CSV_VALUES
                                           : role == LLAP_CSV_WORDS ? LLAP_CSV_COUNT
                                                                    : LLAP_CSV_SKIP;
-        uint32_t                *id = &r->use[r->n_use].variable;
+        uint32_t                 id;
         st = llap_csv_variables_find(&r->variables, s->column[c].name, strlen(s->column[c].name),
-                                     likely, id);
-        r->use[r->n_use].column = c;
-        r->n_use += st == LLAP_OK && r->variables.variable[*id].how != LLAP_CSV_SKIP;
+                                     likely, &id);
+        if (st != LLAP_OK) break;
+        const llap_csv_variable *v = &r->variables.variable[id];
+        if (v->how == LLAP_CSV_SKIP) continue;
+        r->use[r->n_use++] = (llap_csv_use){ (uint32_t)c, id, v->var,
+                                             r->variables.plain && v->how == LLAP_CSV_VALUES };
     }
     const uint32_t n_vars = llap_panel_builder_n_vars(r->builder);
     if (st == LLAP_OK && n_vars > r->n_row) {

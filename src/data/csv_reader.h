@@ -13,8 +13,10 @@ typedef struct llap_csv_place {
 } llap_csv_place;
 
 typedef struct llap_csv_use { /* a column that is read */
-    size_t   column;
+    uint32_t column;
     uint32_t variable; /* of llap_csv_variables */
+    uint32_t var;      /* of the builder */
+    bool     plain;    /* numbers that are what they are: the quick way will do */
 } llap_csv_use;
 
 typedef struct llap_csv_reader {

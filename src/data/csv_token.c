@@ -4,8 +4,14 @@
 #include "base/error.h"
 
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
-enum { FIRST_BYTES = 16 * 1024 }; /* small files stay small; long ones double it a few times */
+enum {
+    FIRST_BYTES = 16 * 1024, /* small files stay small; long ones double it a few times */
+    SLACK = 64,              /* bytes behind the buffer that may be looked at */
+};
 
 llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t max_record)
 {
@@ -13,8 +19,8 @@ llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t
         .dialect = { ',', '"', '\n' }, .source = source, .next_line = 1, .max_record = max_record
     };
     t->capacity = FIRST_BYTES;
-    t->field_capacity = 64;
-    t->buffer = llap_new(t->capacity, 1);
+    t->field_capacity = 256;
+    t->buffer = llap_new(t->capacity + SLACK, 1);
     t->field = llap_new(t->field_capacity, sizeof *t->field);
     if (t->buffer != NULL && t->field != NULL) return LLAP_OK;
     llap_csv_tokens_deinit(t);
@@ -32,15 +38,11 @@ void llap_csv_tokens_deinit(llap_csv_tokens *t)
 static llap_status refill(llap_csv_tokens *t)
 {
     const size_t left = t->end - t->at;
-    if (left > t->max_record)
-        return llap_fail(LLAP_ELIMIT,
-                         "%s:%lld: line is longer than %zu bytes (is a quote not closed?)",
-                         llap_source_name(t->source), (long long)t->line, t->max_record);
     if (t->at > 0) memmove(t->buffer, t->buffer + t->at, left);
     t->at = 0;
     t->end = left;
     if (left > t->capacity / 2) {
-        char *larger = llap_grow(t->buffer, t->capacity * 2, 1);
+        char *larger = llap_grow(t->buffer, t->capacity * 2 + SLACK, 1);
         if (larger == NULL) return LLAP_ENOMEM;
         t->buffer = larger;
         t->capacity *= 2;
@@ -135,13 +137,35 @@ static cut cut_quoted(llap_csv_tokens *t, char **at, llap_csv_field *f, int64_t 
     return CUT_DONE;
 }
 
+/* The first a or b in [p, end), or end. SLACK bytes behind end may be read, and are not heeded. */
+#if defined(__SSE2__)
+static char *find_either(char *p, char *end, char a, char b)
+{
+    const __m128i as = _mm_set1_epi8(a), bs = _mm_set1_epi8(b);
+    for (; p < end; p += 16) {
+        const __m128i  text = _mm_loadu_si128((const __m128i *)(const void *)p);
+        const unsigned hits = (unsigned)_mm_movemask_epi8(
+            _mm_or_si128(_mm_cmpeq_epi8(text, as), _mm_cmpeq_epi8(text, bs)));
+        if (hits == 0) continue;
+        p += __builtin_ctz(hits);
+        return p < end ? p : end;
+    }
+    return end;
+}
+#else
+static char *find_either(char *p, char *end, char a, char b)
+{
+    while (p < end && *p != a && *p != b) p++;
+    return p;
+}
+#endif
+
 /* One field from *at up to its separator or line end, to which *at then points. */
 static cut cut_plain(const llap_csv_tokens *t, char **at, llap_csv_field *f)
 {
-    const char *end = t->buffer + t->end;
-    const char  separator = t->dialect.separator, line_end = t->dialect.line_end;
-    char       *p = *at;
-    while (p < end && *p != separator && *p != line_end) p++;
+    const char  line_end = t->dialect.line_end;
+    char *const end = t->buffer + t->end;
+    char       *p = find_either(*at, end, t->dialect.separator, line_end);
     if (p == end && !t->at_end) return CUT_SHORT;
     uint32_t len = (uint32_t)(p - *at);
     if (len > 0 && p[-1] == '\r' && (p == end || *p == line_end)) len--;
@@ -175,12 +199,69 @@ static bool skip_blanks(const llap_csv_tokens *t, char **at, cut *how)
     return p == end || *p == t->dialect.line_end;
 }
 
+/* Where a, b and c stand among the 64 bytes from p on. */
+#if defined(__SSE2__)
+static uint64_t marks(const char *p, char a, char b, char c, uint64_t *where_c)
+{
+    const __m128i as = _mm_set1_epi8(a), bs = _mm_set1_epi8(b), cs = _mm_set1_epi8(c);
+    uint64_t      where = 0;
+    *where_c = 0;
+    for (int i = 0; i < 4; i++) {
+        const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+        const __m128i either = _mm_or_si128(_mm_cmpeq_epi8(text, as), _mm_cmpeq_epi8(text, bs));
+        where |= (uint64_t)(unsigned)_mm_movemask_epi8(either) << 16 * i;
+        *where_c |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(text, cs)) << 16 * i;
+    }
+    return where;
+}
+#else
+static uint64_t marks(const char *p, char a, char b, char c, uint64_t *where_c)
+{
+    uint64_t where = 0;
+    *where_c = 0;
+    for (int i = 0; i < 64; i++) {
+        where |= (uint64_t)(p[i] == a || p[i] == b) << i;
+        *where_c |= (uint64_t)(p[i] == c) << i;
+    }
+    return where;
+}
+#endif
+
+/* The usual record: no quotes, and all of it in the buffer. 64 bytes at a time, so that finding one
+ * field does not wait for the one before. False: it is another kind; nothing is changed then but
+ * t->field. */
+static bool cut_usual(llap_csv_tokens *t, char **at)
+{
+    const char  separator = t->dialect.separator, line_end = t->dialect.line_end;
+    char *const end = t->buffer + t->end;
+    size_t      n = 0;
+    char       *start = *at;
+    for (char *block = start; block < end; block += 64) {
+        uint64_t quotes, where = marks(block, separator, line_end, t->dialect.quote, &quotes);
+        if (quotes != 0 || n + 64 > t->field_capacity) return false;
+        for (; where != 0; where &= where - 1) {
+            char *mark = block + __builtin_ctzll(where);
+            if (mark >= end) return false;
+            t->field[n++] = (llap_csv_field){ start, (uint32_t)(mark - start), false };
+            start = mark + 1;
+            if (*mark != line_end) continue;
+            llap_csv_field *last = &t->field[n - 1];
+            if (last->len > 0 && last->text[last->len - 1] == '\r') last->len--;
+            t->n_fields = n;
+            *at = mark;
+            return true;
+        }
+    }
+    return false;
+}
+
 static cut cut_record(llap_csv_tokens *t, char **at, int64_t *lines, llap_status *st)
 {
     const char *end = t->buffer + t->end;
     const char  separator = t->dialect.separator, quote = t->dialect.quote;
     t->n_fields = 0;
     *lines = 0;
+    if (separator != ' ' && cut_usual(t, at)) return CUT_DONE;
     for (;;) {
         cut how = CUT_DONE;
         if (separator == ' ' && skip_blanks(t, at, &how)) return how;
@@ -225,6 +306,10 @@ static llap_status next_record(llap_csv_tokens *t)
             t->next_line += lines + 1;
             return LLAP_OK;
         }
+        if (t->end - t->at > t->max_record)
+            return llap_fail(LLAP_ELIMIT,
+                             "%s:%lld: line is longer than %zu bytes (is a quote not closed?)",
+                             llap_source_name(t->source), (long long)t->line, t->max_record);
         if ((st = refill(t)) != LLAP_OK) return st;
     }
 }

@@ -115,6 +115,8 @@ llap_status llap_csv_variables_init(llap_csv_variables *vs, const llap_csv_opts 
         if (llap_number_double(o->missing[i], strlen(o->missing[i]), '.', &x) != LLAP_NUMBER_NONE)
             vs->missing[vs->n_missing++] = x;
     }
+    vs->plain = vs->n_missing == 0 && isinf(o->valid_min) && isinf(o->valid_max) &&
+                o->valid_min < 0 && o->valid_max > 0;
     return LLAP_OK;
 }
 

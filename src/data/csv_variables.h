@@ -34,6 +34,7 @@ typedef struct llap_csv_variables {
     uint32_t           n_words;
 
     int64_t bad_cells, infinite_cells, out_of_range, missing_numbers, text_cells;
+    bool    plain;    /* a number is a value: no range, no codes given */
     int64_t suspects; /* values that might be codes for missing */
 
     const llap_csv_opts *o;

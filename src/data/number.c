@@ -32,7 +32,7 @@ static bool scan_exponent(const char *p, const char *end, int *exponent)
     return true;
 }
 
-static bool scan(const char *p, size_t n, char decimal, scanned *out)
+static inline bool scan(const char *p, size_t n, char decimal, scanned *out)
 {
     const char *end = p + n;
     if (n > LLAP_NUMBER_TEXT) return false;
