@@ -69,7 +69,9 @@ typedef struct llap_csv_opts {
     llap_duplicates    duplicates;
     size_t             max_line;     /* bytes */
     int64_t            max_entities; /* more is taken for a wrong entity column */
-    const llap_log    *log;          /* warnings; NULL: only counted */
+    int                threads;      /* that read one file; 0: one per processor, at most 8. The
+                                        panel is the same for any number */
+    const llap_log *log;             /* warnings; NULL: only counted */
 } llap_csv_opts;
 
 #define LLAP_CSV_DEFAULT                            \

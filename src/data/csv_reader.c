@@ -2,12 +2,11 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "data/csv_bulk.h"
 #include "data/csv_files.h"
 #include "data/number.h"
 
 #include <stdio.h>
-
-static const uint32_t NO_VARIABLE = UINT32_MAX; /* a column without name or content */
 
 /* ---- places --------------------------------------------------------------------------------- */
 
@@ -99,15 +98,15 @@ static llap_status read_time(llap_csv_reader *r, int64_t *out, bool *empty)
     return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
 }
 
-static llap_status find_entity(llap_csv_reader *r, size_t column)
+static llap_status find_entity(llap_csv_reader *r, llap_csv_field f)
 {
-    const llap_csv_field f = llap_csv_trim(r->tokens.field[column]);
+    f = llap_csv_trim(f);
     if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
     if (f.len == 0 && !f.quoted)
-        return fail_cell(r, column,
+        return fail_cell(r, r->entity_column,
                          llap_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
     const llap_status st = llap_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
-    if (st != LLAP_OK) return fail_cell(r, column, st);
+    if (st != LLAP_OK) return fail_cell(r, r->entity_column, st);
     r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
     if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
     return LLAP_OK;
@@ -143,11 +142,10 @@ static llap_status after_row(llap_csv_reader *r)
     return note_place(r);
 }
 
-/* A cell that is no plain number. */
-static llap_status read_odd(llap_csv_reader *r, const llap_csv_use *use)
+static llap_status read_cell(llap_csv_reader *r, const llap_csv_use *use)
 {
     const llap_csv_field f = r->tokens.field[use->column];
-    if (use->variable == NO_VARIABLE) {
+    if (use->nothing) {
         r->report->text_cells += llap_csv_trim(f).len > 0;
         return LLAP_OK;
     }
@@ -156,18 +154,20 @@ static llap_status read_odd(llap_csv_reader *r, const llap_csv_use *use)
     return st == LLAP_OK ? st : fail_cell(r, use->column, st);
 }
 
+llap_status llap_csv_reader_row(llap_csv_reader *r, llap_csv_field entity, int64_t time,
+                                const float *values)
+{
+    llap_status st = LLAP_OK;
+    if (r->entity_column < r->schema.n_columns) st = find_entity(r, entity);
+    if (st == LLAP_OK) st = llap_panel_builder_row(r->builder, r->entity, time, values);
+    return st == LLAP_OK ? after_row(r) : st;
+}
+
 static llap_status read_wide(llap_csv_reader *r, int64_t time)
 {
-    const char decimal = r->schema.decimal;
     for (uint32_t v = 0; v < r->n_row; v++) r->row[v] = NAN;
     for (const llap_csv_use *use = r->use; use < r->use + r->n_use; use++) {
-        const llap_csv_field *f = &r->tokens.field[use->column];
-        float                 x;
-        if (use->plain && llap_number_quick(f->text, f->len, decimal, &x) && x > -99) {
-            r->row[use->var] = x;
-            continue;
-        }
-        const llap_status st = read_odd(r, use);
+        const llap_status st = read_cell(r, use);
         if (st != LLAP_OK) return st;
     }
     const llap_status st = llap_panel_builder_row(r->builder, r->entity, time, r->row);
@@ -198,7 +198,7 @@ static llap_status read_long(llap_csv_reader *r, int64_t time)
     return st;
 }
 
-static llap_status read_record(llap_csv_reader *r)
+llap_status llap_csv_reader_record(llap_csv_reader *r)
 {
     int64_t     time;
     bool        no_time = false;
@@ -213,7 +213,7 @@ static llap_status read_record(llap_csv_reader *r)
         st = llap_fail(LLAP_EFORMAT, "%s:%lld: expected a time, found nothing", file_name(r),
                        (long long)r->tokens.line);
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
-        st = find_entity(r, r->entity_column);
+        st = find_entity(r, r->tokens.field[r->entity_column]);
     if (st != LLAP_OK) return st;
     return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
 }
@@ -269,7 +269,7 @@ static llap_status bind(llap_csv_reader *r)
         if (role == LLAP_CSV_VALUE) r->value_column = c;
         if (role == LLAP_CSV_TIME) r->time_column[s->column[c].part] = c;
         if (role == LLAP_CSV_NOTHING)
-            r->use[r->n_use++] = (llap_csv_use){ (uint32_t)c, NO_VARIABLE, 0, false };
+            r->use[r->n_use++] = (llap_csv_use){ .column = (uint32_t)c, .nothing = true };
         if (role > LLAP_CSV_COUNTER) continue;
         const llap_csv_treatment likely = role == LLAP_CSV_NUMBER  ? LLAP_CSV_VALUES
                                           : role == LLAP_CSV_WORDS ? LLAP_CSV_COUNT
@@ -280,8 +280,11 @@ static llap_status bind(llap_csv_reader *r)
         if (st != LLAP_OK) break;
         const llap_csv_variable *v = &r->variables.variable[id];
         if (v->how == LLAP_CSV_SKIP) continue;
-        r->use[r->n_use++] = (llap_csv_use){ (uint32_t)c, id, v->var,
-                                             r->variables.plain && v->how == LLAP_CSV_VALUES };
+        r->use[r->n_use++] =
+            (llap_csv_use){ .column = (uint32_t)c,
+                            .variable = id,
+                            .var = v->var,
+                            .plain = r->variables.plain && v->how == LLAP_CSV_VALUES };
     }
     const uint32_t n_vars = llap_panel_builder_n_vars(r->builder);
     if (st == LLAP_OK && n_vars > r->n_row) {
@@ -322,12 +325,16 @@ llap_status llap_csv_reader_records(llap_csv_reader *r)
 {
     bool        header = r->schema.header;
     llap_status st = bind(r);
-    while (st == LLAP_OK && (st = llap_csv_tokens_next(&r->tokens)) == LLAP_OK &&
-           r->tokens.n_fields > 0) {
+    for (int64_t k = 0; st == LLAP_OK; k++) {
+        /* tried again now and then, for quotes and oddities may stop */
+        if (!header && k % 4096 == 1 && r->tokens.next_line > r->o->skip_lines)
+            st = llap_csv_bulk_read(r);
+        if (st == LLAP_OK) st = llap_csv_tokens_next(&r->tokens);
+        if (st != LLAP_OK || r->tokens.n_fields == 0) break;
         if (r->tokens.line <= r->o->skip_lines) continue;
         r->report->lines++;
         if (header) header = false;
-        else st = read_record(r);
+        else st = llap_csv_reader_record(r);
     }
     r->report->empty_lines += r->tokens.skipped_lines;
     return st;

@@ -16,7 +16,8 @@ typedef struct llap_csv_use { /* a column that is read */
     uint32_t column;
     uint32_t variable; /* of llap_csv_variables */
     uint32_t var;      /* of the builder */
-    bool     plain;    /* numbers that are what they are: the quick way will do */
+    bool     plain;    /* numbers that are what they are: csv_bulk may read them */
+    bool     nothing;  /* neither name nor content */
 } llap_csv_use;
 
 typedef struct llap_csv_reader {
@@ -58,6 +59,13 @@ void        llap_csv_reader_deinit(llap_csv_reader *r);
 llap_status llap_csv_reader_enter(llap_csv_reader *r, const char *path, llap_source *source);
 llap_status llap_csv_reader_records(llap_csv_reader *r);
 void        llap_csv_reader_leave(llap_csv_reader *r); /* also after a failure */
+
+/* Adds a wide row, whose line is r->tokens.line; entity is not looked at where files are entities.
+ */
+llap_status llap_csv_reader_row(llap_csv_reader *r, llap_csv_field entity, int64_t time,
+                                const float *values);
+/* Takes in the record that r->tokens holds. */
+llap_status llap_csv_reader_record(llap_csv_reader *r);
 
 /* "FILE:LINE" of a row's or cell's arrival number. */
 void llap_csv_reader_place(const llap_csv_reader *r, int64_t arrival, char out[512]);

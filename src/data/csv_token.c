@@ -227,41 +227,46 @@ static uint64_t marks(const char *p, char a, char b, char c, uint64_t *where_c)
 }
 #endif
 
-/* The usual record: no quotes, and all of it in the buffer. 64 bytes at a time, so that finding one
- * field does not wait for the one before. False: it is another kind; nothing is changed then but
- * t->field. */
-static bool cut_usual(llap_csv_tokens *t, char **at)
+/* 64 bytes at a time, so that finding one field does not wait for the one before. */
+char *llap_csv_cut_line(char *p, char *end, const llap_csv_dialect *d, llap_csv_field *field,
+                        size_t capacity, size_t *n_fields)
 {
-    const char  separator = t->dialect.separator, line_end = t->dialect.line_end;
-    char *const end = t->buffer + t->end;
-    size_t      n = 0;
-    char       *start = *at;
-    for (char *block = start; block < end; block += 64) {
-        uint64_t quotes, where = marks(block, separator, line_end, t->dialect.quote, &quotes);
-        if (quotes != 0 || n + 64 > t->field_capacity) return false;
+    size_t n = 0;
+    char  *start = p;
+    for (; p < end; p += 64) {
+        uint64_t quotes, where = marks(p, d->separator, d->line_end, d->quote, &quotes);
+        if (quotes != 0 || n + 64 > capacity) return NULL;
         for (; where != 0; where &= where - 1) {
-            char *mark = block + __builtin_ctzll(where);
-            if (mark >= end) return false;
-            t->field[n++] = (llap_csv_field){ start, (uint32_t)(mark - start), false };
+            char *mark = p + __builtin_ctzll(where);
+            if (mark >= end) return NULL;
+            field[n++] = (llap_csv_field){ start, (uint32_t)(mark - start), false };
             start = mark + 1;
-            if (*mark != line_end) continue;
-            llap_csv_field *last = &t->field[n - 1];
+            if (*mark != d->line_end) continue;
+            llap_csv_field *last = &field[n - 1];
             if (last->len > 0 && last->text[last->len - 1] == '\r') last->len--;
-            t->n_fields = n;
-            *at = mark;
-            return true;
+            *n_fields = n;
+            return mark;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* The usual record: no quotes, and all of it in the buffer. */
+static bool cut_usual(llap_csv_tokens *t, char **at)
+{
+    char *end = llap_csv_cut_line(*at, t->buffer + t->end, &t->dialect, t->field, t->field_capacity,
+                                  &t->n_fields);
+    if (end != NULL) *at = end;
+    return end != NULL;
 }
 
 static cut cut_record(llap_csv_tokens *t, char **at, int64_t *lines, llap_status *st)
 {
     const char *end = t->buffer + t->end;
     const char  separator = t->dialect.separator, quote = t->dialect.quote;
-    t->n_fields = 0;
     *lines = 0;
     if (separator != ' ' && cut_usual(t, at)) return CUT_DONE;
+    t->n_fields = 0;
     for (;;) {
         cut how = CUT_DONE;
         if (separator == ' ' && skip_blanks(t, at, &how)) return how;
@@ -329,4 +334,25 @@ llap_status llap_csv_tokens_next(llap_csv_tokens *t)
     for (size_t i = 0; i < t->n_fields; i++)
         if (t->field[i].quoted) unquote(&t->field[i], t->dialect.quote);
     return LLAP_OK;
+}
+
+llap_status llap_csv_tokens_lines(llap_csv_tokens *t, size_t want, char **text, size_t *n)
+{
+    llap_status st = LLAP_OK;
+    *n = 0;
+    if (memchr(t->buffer + t->at, t->dialect.quote, t->end - t->at) != NULL) return LLAP_OK;
+    while (st == LLAP_OK && t->end - t->at < want && !t->at_end) st = refill(t);
+    if (st != LLAP_OK) return st;
+    *text = t->buffer + t->at;
+    size_t len = t->end - t->at < want ? t->end - t->at : want;
+    if (t->dialect.separator == ' ' || memchr(*text, t->dialect.quote, len) != NULL) return LLAP_OK;
+    while (len > 0 && (*text)[len - 1] != t->dialect.line_end) len--;
+    *n = len;
+    return LLAP_OK;
+}
+
+void llap_csv_tokens_take(llap_csv_tokens *t, size_t n_bytes, int64_t n_lines)
+{
+    t->at += n_bytes;
+    t->next_line += n_lines;
 }

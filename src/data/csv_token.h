@@ -61,4 +61,17 @@ void        llap_csv_tokens_deinit(llap_csv_tokens *t); /* { 0 } is fine */
 llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *n, bool *all);
 llap_status llap_csv_tokens_next(llap_csv_tokens *t);
 
+/* ---- many lines at once ---- */
+
+/* Whole lines without quotes, about want bytes of them, without taking them; *n == 0: there are
+ * none here. Borrowed until the next call that reads. */
+llap_status llap_csv_tokens_lines(llap_csv_tokens *t, size_t want, char **text, size_t *n);
+void        llap_csv_tokens_take(llap_csv_tokens *t, size_t n_bytes, int64_t n_lines);
+
+/* Cuts the line that begins at p into fields; returns its line end, or NULL when that does not come
+ * before end, or a quote does, or fields run out (64 to spare are needed). Reads up to 63 bytes
+ * beyond end, which lines of the tokeniser have. */
+char *llap_csv_cut_line(char *p, char *end, const llap_csv_dialect *d, llap_csv_field *field,
+                        size_t capacity, size_t *n_fields);
+
 #endif

@@ -169,7 +169,13 @@ llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64
     b->rows.entity[r] = entity;
     b->rows.time[r] = time;
     float *to = b->value + r * b->stride;
-    for (int64_t v = 0; v < b->stride; v++) to[v] = finite_or_nan(b, values[v], b->counts.rows);
+    bool   any_infinite = false; /* found without a branch per value */
+    for (int64_t v = 0; v < b->stride; v++) {
+        to[v] = values[v];
+        any_infinite |= isinf(values[v]) != 0;
+    }
+    if (any_infinite)
+        for (int64_t v = 0; v < b->stride; v++) to[v] = finite_or_nan(b, values[v], b->counts.rows);
     note_order(b, entity, time, b->counts.rows++);
     return LLAP_OK;
 }
