@@ -404,7 +404,11 @@ static llap_status find_entity(finder *f)
         if (st != LLAP_OK) return st;
     } else {
         c = find_word(f, entity_words);
-        if (c != f->s->n_columns && all_differ(f, c)) c = f->s->n_columns;
+        /* an id may number the rows; all other words of the list mean what they say, however many
+         * entities there are */
+        static const char *const id[] = { "id", NULL };
+        if (c != f->s->n_columns && word_index(f->s->column[c].name, id) == 0 && all_differ(f, c))
+            c = f->s->n_columns;
         /* words in front of the time */
         for (size_t k = 0; c == f->s->n_columns && k < c && f->s->column[k].role != LLAP_CSV_TIME;
              k++)

@@ -86,6 +86,23 @@ static void dialects_are_told_apart(void **state)
     expect_opts("4:'1'\n5:2\n", &o, "t@1:4 t@2:5");
 }
 
+/* In the first lines of shuffled rows no entity need come twice. */
+static void many_entities_are_still_entities(void **state)
+{
+    (void)state;
+    char text[8192], *p = text + sprintf(text, "station,time,x\n");
+    for (int i = 0; i < 300; i++) p += sprintf(p, "s%d,%d,1\n", i, i % 3);
+    llap_panel *q = panel_of(text);
+    assert_int_equal(q->n_entities, 300);
+    llap_panel_destroy(q);
+    p = text + sprintf(text, "id,time,x\n");
+    for (int i = 0; i < 300; i++) p += sprintf(p, "%d,%d,1\n", i + 1, i);
+    q = panel_of(text);
+    assert_int_equal(q->n_entities, 1);
+    assert_int_equal(q->n_vars, 1);
+    llap_panel_destroy(q);
+}
+
 /* ---- times ---- */
 
 static void times_are_read(void **state)
@@ -404,6 +421,52 @@ static void limits_hold(void **state)
     free(text);
 }
 
+/* Rows that are usual and rows that are not, in any mixture, read by any number of threads. */
+static void threads_change_nothing(void **state)
+{
+    (void)state;
+    enum { LINES = 120000 };
+    char *text = malloc((size_t)LINES * 80), *p = text;
+    p += sprintf(p, "entity,time,x,y,z\n");
+    for (int i = 0; i < LINES; i++) {
+        const int  t = i % 9000;
+        const bool odd = i % 7001 == 7000;
+        if (odd && i % 3 == 0) p += sprintf(p, "\n,,,,\n");
+        if (odd && i % 3 == 1) p += sprintf(p, "\"e,%d\",%d,1,2,inf\n", i / 9000, t + 100000);
+        if (i % 4001 == 0) p += sprintf(p, " e%d , %d, NA,?,-9999,\n", i / 9000, t + 200000);
+        p += sprintf(p, "e%d,%d,%d.%d,,%d%s\n", i / 9000, t, i * 31 % 977, i % 10,
+                     i * 17 % 1013 - 300, i > LINES / 2 ? "\r" : "");
+    }
+    llap_panel     *want, *found;
+    llap_csv_report a, b;
+    llap_csv_opts   o = LLAP_CSV_DEFAULT;
+    o.valid_min = -1e30; /* a range keeps every row from being usual */
+    CHECK_OK(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &want, &a));
+    for (int threads = 1; threads <= 9; threads += 2) {
+        o = LLAP_CSV_DEFAULT;
+        o.threads = threads;
+        CHECK_OK(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, &b));
+        assert_true(llap_panel_equal(want, found));
+        assert_int_equal(a.lines, b.lines);
+        assert_int_equal(a.empty_lines, b.empty_lines);
+        assert_int_equal(a.infinite_cells, b.infinite_cells);
+        assert_int_equal(a.rows.unordered, b.rows.unordered);
+        assert_int_equal(a.rows.first_unordered, b.rows.first_unordered);
+        assert_int_equal(a.warnings, b.warnings);
+        llap_panel_destroy(found);
+    }
+    llap_panel_destroy(want);
+    /* a mistake has its line, wherever it is */
+    int64_t line = 1;
+    for (char *q = text; q < p; q++) line += *q == '\n';
+    p += sprintf(p, "e0,1,2,oops,3\n");
+    char place[64];
+    snprintf(place, sizeof place, "t.csv:%lld: column 4 'y'", (long long)line);
+    CHECK_FAIL(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, NULL),
+               LLAP_EFORMAT, place);
+    free(text);
+}
+
 /* ---- files ---- */
 
 static char folder[] = "/tmp/llap-csv-XXXXXX";
@@ -576,6 +639,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_are_told_apart),
         cmocka_unit_test(dialects_are_told_apart),
+        cmocka_unit_test(many_entities_are_still_entities),
         cmocka_unit_test(times_are_read),
         cmocka_unit_test(times_are_read_as_told),
         cmocka_unit_test(missing_cells_are_known),
@@ -586,6 +650,7 @@ int main(void)
         cmocka_unit_test(oddities_are_counted),
         cmocka_unit_test(warnings_have_a_place),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(files_become_one_panel),
         cmocka_unit_test(failing_allocations_lose_nothing),
         cmocka_unit_test(the_originals_load_as_they_are),

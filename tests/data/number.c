@@ -169,6 +169,27 @@ static void floats_survive_writing(void **state)
     }
 }
 
+static void a_memory_changes_nothing(void **state)
+{
+    (void)state;
+    llap_number_memory *m = calloc(1, sizeof *m);
+    srand(5);
+    for (int i = 0; i < 300000; i++) {
+        static const char *const odd[] = { "",      "NA", "-",  "inf",      "1e39",     "1e38",
+                                           "1.2.3", "0",  "-0", "12345678", "123456789" };
+        char                     text[40] = "";
+        float                    x = 0, y = 0;
+        if (i % 5 == 0) snprintf(text, sizeof text, "%s", odd[rand() % 11]);
+        else snprintf(text, sizeof text, "%s%d.%d", i % 3 ? "" : "-", rand() % 300, rand() % 10);
+        const size_t n = strlen(text);
+        text[n + 1] = (char)rand(); /* what lies behind must not matter */
+        const llap_number_kind kind = llap_number_float(text, n, '.', &x);
+        assert_int_equal(llap_number_recall(m, text, n, '.', &y), kind);
+        if (kind == LLAP_NUMBER_FINITE) assert_memory_equal(&x, &y, sizeof x);
+    }
+    free(m);
+}
+
 static void ticks_are_exact(void **state)
 {
     (void)state;
@@ -218,6 +239,7 @@ int main(void)
         cmocka_unit_test(decimals_round_correctly), cmocka_unit_test(what_is_no_number_is_refused),
         cmocka_unit_test(infinity_is_told_apart),   cmocka_unit_test(the_decimal_comma_works),
         cmocka_unit_test(floats_survive_writing),   cmocka_unit_test(ticks_are_exact),
+        cmocka_unit_test(a_memory_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
