@@ -217,6 +217,8 @@ static llap_status finish(load *l, llap_panel_builder *b, llap_panel **out)
     llap_status         st = llap_csv_variables_check(vs);
     if (st == LLAP_OK && l->reader.arrivals == 0)
         st = llap_fail(LLAP_EFORMAT, "%s: no line of data", l->reader.path);
+    if (st == LLAP_OK && llap_panel_builder_n_vars(b) == 0)
+        st = llap_fail(LLAP_EFORMAT, "%s: no column of numbers", l->reader.path);
     if (st == LLAP_OK) st = erase_codes(l, b);
     if (st == LLAP_OK) st = llap_csv_rank_words(b, vs->words, vs->n_words);
     if (st == LLAP_OK) st = llap_csv_variables_order(vs, &order);

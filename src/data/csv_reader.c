@@ -49,16 +49,16 @@ void llap_csv_reader_place(const llap_csv_reader *r, int64_t arrival, char out[5
 static llap_status fail_cell(const llap_csv_reader *r, size_t column, llap_status st)
 {
     return llap_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
-                        column + 1, r->schema.column[column].name);
+                        column + 1, llap_text_show(r->schema.column[column].name).text);
 }
 
 /* ---- cells ---------------------------------------------------------------------------------- */
 
 static llap_status fail_part(const llap_csv_reader *r, int part, llap_csv_field f)
 {
-    return fail_cell(r, r->time_column[part],
-                     llap_fail(LLAP_EFORMAT, "expected a whole number, found '%.*s'",
-                               (int)(f.len < 48 ? f.len : 48), f.text));
+    return fail_cell(
+        r, r->time_column[part],
+        llap_fail(LLAP_EFORMAT, "expected a whole number, found '%s'", llap_csv_show(f).text));
 }
 
 /* year, month, day, ... each in its column */
@@ -287,7 +287,7 @@ static llap_status bind(llap_csv_reader *r)
                             .plain = r->variables.plain && v->how == LLAP_CSV_VALUES };
     }
     const uint32_t n_vars = llap_panel_builder_n_vars(r->builder);
-    if (st == LLAP_OK && n_vars > r->n_row) {
+    if (st == LLAP_OK && (n_vars > r->n_row || r->row == NULL)) {
         float *larger = llap_grow(r->row, n_vars, sizeof *larger);
         if (larger == NULL) return LLAP_ENOMEM;
         r->row = larger;

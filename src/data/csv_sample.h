@@ -9,9 +9,11 @@
 #define LLAP_DATA_CSV_SAMPLE_H
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "data/csv.h"
 #include "data/csv_token.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct llap_csv_record {
@@ -49,6 +51,14 @@ static inline llap_csv_field llap_csv_trim(llap_csv_field f)
 static inline bool llap_csv_is(llap_csv_field f, const char *word)
 {
     return strlen(word) == f.len && memcmp(f.text, word, f.len) == 0;
+}
+
+/* The cell for a message. */
+static inline llap_text_shown llap_csv_show(llap_csv_field f)
+{
+    char text[120];
+    snprintf(text, sizeof text, "%.*s", (int)(f.len < 119 ? f.len : 119), f.text);
+    return llap_text_show(text);
 }
 
 /* NA, NaN, null and their like, in any case; also the empty field. */

@@ -218,7 +218,7 @@ static llap_status fail_columns(const finder *f, llap_status code, const char *w
     list[0] = '\0';
     for (size_t c = 0; c < f->s->n_columns && at < sizeof list; c++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s'%s'", c == 0 ? "" : ", ",
-                               f->s->column[c].name);
+                               llap_text_show(f->s->column[c].name).text);
     return llap_fail(code, "%s: %s; its columns are %s", f->file, what, list);
 }
 
@@ -290,11 +290,11 @@ static llap_status format_time(finder *f, const size_t *columns, int n)
         found = true;
     }
     if (!found) {
-        char                 what[256];
+        char                 what[320];
         const llap_csv_field cell = llap_csv_cell(f->sample, f->first, columns[0]);
         snprintf(what, sizeof what,
-                 "cannot tell how column '%.60s' writes the time ('%.*s' ...); give its format",
-                 f->s->column[columns[0]].name, (int)(cell.len < 48 ? cell.len : 48), cell.text);
+                 "cannot tell how column '%s' writes the time ('%s' ...); give its format",
+                 llap_text_show(f->s->column[columns[0]].name).text, llap_csv_show(cell).text);
         return fail_columns(f, LLAP_EFORMAT, what);
     }
     if (strcmp(guess.format, "number") == 0)

@@ -18,6 +18,7 @@ llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t
     *t = (llap_csv_tokens){
         .dialect = { ',', '"', '\n' }, .source = source, .next_line = 1, .max_record = max_record
     };
+    t->bytes.source = source;
     t->capacity = FIRST_BYTES;
     t->field_capacity = 256;
     t->buffer = llap_new(t->capacity + SLACK, 1);
@@ -29,6 +30,7 @@ llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t
 
 void llap_csv_tokens_deinit(llap_csv_tokens *t)
 {
+    llap_utf8_deinit(&t->bytes);
     llap_free(t->buffer);
     llap_free(t->field);
     *t = (llap_csv_tokens){ 0 };
@@ -48,7 +50,7 @@ static llap_status refill(llap_csv_tokens *t)
         t->capacity *= 2;
     }
     size_t      n;
-    llap_status st = llap_source_read(t->source, t->buffer + left, t->capacity - left, &n);
+    llap_status st = llap_utf8_read(&t->bytes, t->buffer + left, t->capacity - left, &n);
     if (st != LLAP_OK) return st;
     t->at_end = n == 0;
     t->end += n;

@@ -11,15 +11,16 @@
  *
  * A field may be quoted as a whole; a doubled quote inside is one quote, and separators and line
  * ends inside are text. A quote anywhere else is an ordinary character. A carriage return before
- * the line end belongs to it. A byte-order mark at the start is skipped. A record of no bytes at
- * all is passed over (and its line counted); so t.n_fields == 0 only at the end.
- * LLAP_EFORMAT: a NUL byte, an unclosed quote, text behind a closing quote. LLAP_ELIMIT: a record
- * longer than max_record bytes, or of more than LLAP_CSV_FIELDS fields. All name source and line.
+ * the line end belongs to it. A byte-order mark at the start is skipped. Bytes that are not UTF-8
+ * are taken for Latin-1. A record of no bytes at all is passed over (and its line counted); so
+ * t.n_fields == 0 only at the end. LLAP_EFORMAT: a NUL byte, an unclosed quote, text behind a
+ * closing quote. LLAP_ELIMIT: a record longer than max_record bytes, or of more than
+ * LLAP_CSV_FIELDS fields. All name source and line.
  */
 #ifndef LLAP_DATA_CSV_TOKEN_H
 #define LLAP_DATA_CSV_TOKEN_H
 
-#include "data/source.h"
+#include "data/utf8.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,11 +46,12 @@ typedef struct llap_csv_tokens {
     int64_t          line;          /* where this record begins, from 1 */
     int64_t          skipped_lines; /* empty ones so far */
 
-    llap_source *source; /* the rest is the tokeniser's own */
-    char        *buffer;
-    size_t       at, end, capacity, max_record, field_capacity;
-    int64_t      next_line;
-    bool         at_end; /* the source has no more */
+    llap_source     *source; /* the rest is the tokeniser's own */
+    llap_utf8_reader bytes;
+    char            *buffer;
+    size_t           at, end, capacity, max_record, field_capacity;
+    int64_t          next_line;
+    bool             at_end; /* the source has no more */
 } llap_csv_tokens;
 
 /* Borrows source until deinit. */

@@ -78,6 +78,12 @@ static void dialects_are_told_apart(void **state)
     expect("2020-01-01,5\n2020-01-02,6\n", "t@1577836800:5 t@1577923200:6");
     expect("2017 01 31 23 5\n2017 02 01 00 6\n", "t@1485903600:5 t@1485907200:6");
     expect("time,7,8\n1,2,3\n", "t@1:2,3");
+    llap_panel *p = panel_of("time;T \xb0"
+                             "C;\xc3\xa9\n1;2;3\n"); /* Latin-1 and UTF-8 */
+    assert_string_equal(p->var[0], "T \xc2\xb0"
+                                   "C");
+    assert_string_equal(p->var[1], "\xc3\xa9");
+    llap_panel_destroy(p);
     llap_csv_opts o = LLAP_CSV_DEFAULT;
     o.skip_lines = 2;
     expect_opts("some title\nmore, of; it\ntime,x\n1,2\n", &o, "t@1:2");
@@ -311,6 +317,7 @@ static void mistakes_are_named(void **state)
         { "time,variable,value\n1,x,2\n2,,3\n", LLAP_EFORMAT,
           "t.csv:3: column 2 'variable': expected the name" },
         { "time,x\n1,\"2\n", LLAP_EFORMAT, "t.csv:2: the quote of field 2 is never closed" },
+        { "time,x\n1,a\n2,b\n", LLAP_EFORMAT, "t.csv: no column of numbers" },
         { "\x01\x02\x03rubbish", LLAP_EFORMAT, "byte 0x01 at offset 0: not a text file" },
         { "PK\x03\x04zip", LLAP_EFORMAT, "byte 0x03 at offset 2: not a text file" },
     };

@@ -113,6 +113,46 @@ static void buffer_borders_do_not_show(void **state)
     free(out);
 }
 
+/* Latin-1 bytes and UTF-8 characters across the borders of reads, against the definition. */
+static void other_bytes_become_characters(void **state)
+{
+    (void)state;
+    static char text[20000], want[40000], found[40000];
+    srand(11);
+    for (int trial = 0; trial < 300; trial++) {
+        size_t n = 0, m = 0;
+        while (n < sizeof text - 8) {
+            const int kind = rand() % (trial % 2 ? 4 : 40);
+            if (kind == 0) { /* a byte that begins or continues nothing here */
+                text[n++] = (char)0xe9;
+                text[n++] = 'x';
+                memcpy(want + m, "\xc3\xa9x", 3);
+                m += 3;
+            } else {
+                const char *valid = kind == 1   ? "\xe2\x82\xac"
+                                    : kind == 2 ? "\xf0\x9f\x98\x80"
+                                                : "a";
+                memcpy(text + n, valid, strlen(valid));
+                memcpy(want + m, valid, strlen(valid));
+                n += strlen(valid);
+                m += strlen(valid);
+            }
+        }
+        llap_source *s;
+        CHECK_OK(llap_source_open_memory("m", text, n, &s));
+        llap_utf8_reader u = { .source = s };
+        size_t           at = 0, got;
+        do {
+            CHECK_OK(llap_utf8_read(&u, found + at, 8 + (size_t)rand() % 300, &got));
+            at += got;
+        } while (got > 0);
+        assert_int_equal(at, m);
+        assert_memory_equal(found, want, m);
+        llap_utf8_deinit(&u);
+        llap_source_close(s);
+    }
+}
+
 static size_t pack(const void *text, size_t n, unsigned char *out, size_t room)
 {
     z_stream z = { .next_in = (unsigned char *)(uintptr_t)text,
@@ -172,6 +212,7 @@ int main(void)
         cmocka_unit_test(fields_are_cut),
         cmocka_unit_test(lines_are_counted_and_named),
         cmocka_unit_test(buffer_borders_do_not_show),
+        cmocka_unit_test(other_bytes_become_characters),
         cmocka_unit_test(gzip_is_unpacked),
         cmocka_unit_test(failing_allocations_lose_nothing),
         cmocka_unit_test(sources_that_are_none_are_named),
