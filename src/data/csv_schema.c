@@ -432,7 +432,7 @@ static llap_status find_form(finder *f)
 {
     if (f->o->form == LLAP_CSV_WIDE) return LLAP_OK;
     const size_t none = f->s->n_columns;
-    size_t       variable, value;
+    size_t       variable = none, value = none;
     llap_status  st = find_either(f, f->o->variable, variable_words, &variable);
     if (st == LLAP_OK) st = find_either(f, f->o->value, value_words, &value);
     if (st != LLAP_OK) return st;
