@@ -1,6 +1,6 @@
 /* Reading CSV: seconds, megabytes a second, and the panel against the memory it took.
  *
- *     bench_csv air.csv [more files]          bench/csv_pandas.py is what to compare with
+ *     csv air.csv [more files]          bench/csv_pandas.py is what to compare with
  *
  * Without a file it reads a panel of its own making. */
 #include "data/csv.h"
