@@ -1,0 +1,65 @@
+/* Which windows train, which validate, which test.
+ *
+ *     llap_split *s;
+ *     st = llap_split_create(w, &LLAP_SPLIT_DEFAULT, &s);
+ *     if (s->part[i] == LLAP_PART_TRAIN) ...
+ *     llap_split_destroy(s);
+ *
+ * purged      by the time of the targets, for all entities at once. The distinct times of first
+ *             targets are cut at 70 and 80 %: val_start and test_start. A window trains if its last
+ *             target lies before val_start, validates if its targets lie in val_start ..
+ *             test_start - 1, tests if its first lies at test_start or later, and is purged
+ *             otherwise: no window of one part sees a target time of another.
+ * contiguous  the windows of each entity in order of time: 70 %, 10 %, the rest. Neighbouring
+ *             parts share target rows. For parity with published results only.
+ * by entity   70/10/20 of a seeded permutation of the entities that have a window: the test is on
+ *             entities never seen. */
+#ifndef LLAP_DATA_SPLIT_H
+#define LLAP_DATA_SPLIT_H
+
+#include "data/windows.h"
+
+typedef enum llap_part {
+    LLAP_PART_TRAIN,
+    LLAP_PART_VAL,
+    LLAP_PART_TEST,
+    LLAP_PART_PURGED,
+    LLAP_PART_COUNT
+} llap_part;
+
+typedef enum llap_split_kind {
+    LLAP_SPLIT_PURGED,
+    LLAP_SPLIT_CONTIGUOUS,
+    LLAP_SPLIT_BY_ENTITY
+} llap_split_kind;
+
+typedef struct llap_split_opts {
+    llap_split_kind kind;
+    double          train, val; /* shares, > 0 together < 1; the test gets the rest */
+    uint64_t        seed;       /* by entity */
+} llap_split_opts;
+
+#define LLAP_SPLIT_DEFAULT \
+    ((llap_split_opts){ .kind = LLAP_SPLIT_PURGED, .train = 0.7, .val = 0.1 })
+
+typedef struct llap_split {
+    uint8_t *part;                             /* [windows] an llap_part */
+    int64_t  n_windows;                        /* of the list that was split */
+    int64_t  n[LLAP_PART_COUNT];               /* windows of each part */
+    int64_t  first_target[LLAP_PART_TEST + 1]; /* earliest first target time of the part */
+    int64_t  last_target[LLAP_PART_TEST + 1];  /* latest last target time of the part */
+    int64_t  val_start, test_start;            /* purged: the borders; else 0 */
+} llap_split;
+
+/* Caller owns *out. LLAP_EINVAL: shares that cannot be, or a part that comes out empty (the
+ * detail has the counts). */
+llap_status llap_split_create(const llap_windows *w, const llap_split_opts *o, llap_split **out);
+void        llap_split_destroy(llap_split *s); /* NULL is fine */
+
+/* floor(train n), floor(val n) in IEEE double and the rest. From n = 3 on train and val get at least
+ * 1, and the test too, if need be at the cost of val: 3 are split 2, 0, 1. */
+void llap_split_counts(int64_t n, double train, double val, int64_t out[3]);
+
+const char *llap_part_name(llap_part part); /* "train", ... */
+
+#endif
