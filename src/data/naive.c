@@ -1,0 +1,213 @@
+#include "data/naive.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+const char *llap_naive_name(llap_naive which)
+{
+    static const char *const name[LLAP_NAIVE_COUNT] = { "train_mean",        "persistence",
+                                                        "seasonal_naive",    "context_mean",
+                                                        "train_climatology", "context_empirical" };
+    return which < LLAP_NAIVE_COUNT ? name[which] : "?";
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void llap_empirical_init(llap_empirical *d, int64_t n, double *value, double *sum)
+{
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    double spread = 0;
+    sum[0] = 0;
+    for (int64_t k = 0; k < n; k++) {
+        sum[k + 1] = sum[k] + value[k];
+        spread += (double)(2 * k + 1 - n) * value[k];
+    }
+    *d = (llap_empirical){ .n = n,
+                           .value = value,
+                           .sum = sum,
+                           .spread = spread / ((double)n * (double)n),
+                           .mean = sum[n] / (double)n };
+}
+
+double llap_empirical_crps(const llap_empirical *d, double y)
+{
+    int64_t low = 0, high = d->n; /* the values below low are < y, those from high on >= y */
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        if (d->value[mid] < y) low = mid + 1;
+        else high = mid;
+    }
+    const double below = (double)low, above = (double)(d->n - low);
+    const double distance = y * below - d->sum[low] + (d->sum[d->n] - d->sum[low]) - y * above;
+    return distance / (double)d->n - d->spread;
+}
+
+static void add(llap_score *s, double crps, double error)
+{
+    s->crps += crps;
+    s->mae += fabs(error);
+    s->mse += error * error;
+    s->n++;
+}
+
+static void add_point(llap_score *s, double y, double point) { add(s, fabs(y - point), y - point); }
+
+/* Scratch: the context values of one window, or the training targets of one entity. */
+typedef struct work {
+    const llap_windows *w;
+    const llap_split   *split;
+    const llap_scaled  *x;
+    int64_t             period, n_targets, channel;
+    bool                own_unseen;
+    double             *value, *sum;     /* [most], [most + 1] for contexts */
+    double             *c_value, *c_sum; /* for climatologies */
+    double             *season;          /* [period] */
+} work;
+
+static double target(const work *k, int64_t row)
+{
+    return (double)k->x->y[row * k->n_targets + k->channel];
+}
+
+static bool observed(const work *k, int64_t row)
+{
+    return k->x->y_obs[row * k->n_targets + k->channel];
+}
+
+static int64_t gather(const work *k, int64_t first, int64_t stop, int64_t n)
+{
+    for (int64_t r = first; r < stop; r++)
+        if (observed(k, r)) k->c_value[n++] = target(k, r);
+    return n;
+}
+
+/* The observed training targets of entity e, or what stands for them. */
+static bool climatology(const work *k, const int64_t *stop, int64_t e, llap_empirical *d)
+{
+    const llap_panel *p = k->w->panel;
+    const bool        unseen = stop[e] == p->start[e];
+    int64_t           n = 0;
+    if (!unseen || k->own_unseen) n = gather(k, p->start[e], unseen ? p->start[e + 1] : stop[e], 0);
+    for (int64_t i = 0; i < p->n_entities && unseen && !k->own_unseen; i++)
+        n = gather(k, p->start[i], stop[i], n);
+    if (n > 0) llap_empirical_init(d, n, k->c_value, k->c_sum);
+    return n > 0;
+}
+
+/* Season: the phase of query r is r % period, whose candidates are the context rows period,
+ * 2 period, ... before it. */
+static void find_seasons(const work *k, const llap_window *v, double otherwise)
+{
+    const int64_t end = llap_window_query(v);
+    for (int64_t i = 0; i < k->period; i++) {
+        k->season[i] = otherwise;
+        for (int64_t r = end - k->period + i; r >= v->first; r -= k->period)
+            if (observed(k, r)) {
+                k->season[i] = target(k, r);
+                break;
+            }
+    }
+}
+
+static void score_window(const work *k, const llap_window *v, const llap_empirical *climate,
+                         llap_score *out)
+{
+    int64_t n = 0;
+    double  last = 0;
+    for (int64_t r = v->first; r < llap_window_query(v); r++)
+        if (observed(k, r)) k->value[n++] = last = target(k, r);
+    if (n == 0) k->value[n++] = 0;
+    llap_empirical context;
+    llap_empirical_init(&context, n, k->value, k->sum);
+    find_seasons(k, v, last);
+    for (int64_t h = 0; h < v->n_query; h++) {
+        const int64_t r = llap_window_query(v) + h;
+        if (!observed(k, r)) continue;
+        const double y = target(k, r);
+        add_point(&out[LLAP_NAIVE_MEAN], y, 0);
+        add_point(&out[LLAP_NAIVE_LAST], y, last);
+        add_point(&out[LLAP_NAIVE_SEASONAL], y, k->season[h % k->period]);
+        add_point(&out[LLAP_NAIVE_CONTEXT_MEAN], y, context.mean);
+        add(&out[LLAP_NAIVE_CONTEXT], llap_empirical_crps(&context, y), y - context.mean);
+        if (climate != NULL)
+            add(&out[LLAP_NAIVE_CLIMATOLOGY], llap_empirical_crps(climate, y), y - climate->mean);
+    }
+}
+
+static void score_all(work *k, const int64_t *stop, llap_part part, llap_score *out)
+{
+    const llap_windows *w = k->w;
+    for (k->channel = 0; k->channel < k->n_targets; k->channel++) {
+        llap_empirical climate;
+        bool           have = false;
+        int64_t        entity = -1;
+        for (int64_t i = 0; i < w->n; i++) {
+            const llap_window *v = &w->at[i];
+            if (k->split->part[i] != part) continue;
+            if (v->entity != entity) have = climatology(k, stop, v->entity, &climate);
+            entity = v->entity;
+            score_window(k, v, have ? &climate : NULL, out);
+        }
+    }
+}
+
+static bool make_room(work *k, int64_t n_context, int64_t n_rows)
+{
+    k->value = llap_new((size_t)n_context + 1, sizeof *k->value);
+    k->sum = llap_new((size_t)n_context + 2, sizeof *k->sum);
+    k->c_value = llap_new((size_t)n_rows, sizeof *k->c_value);
+    k->c_sum = llap_new((size_t)n_rows + 1, sizeof *k->c_sum);
+    k->season = llap_new((size_t)k->period, sizeof *k->season);
+    return k->value != NULL && k->sum != NULL && k->c_value != NULL && k->c_sum != NULL &&
+           k->season != NULL;
+}
+
+static void free_room(work *k)
+{
+    llap_free(k->value);
+    llap_free(k->sum);
+    llap_free(k->c_value);
+    llap_free(k->c_sum);
+    llap_free(k->season);
+}
+
+static void take_means(llap_score *s)
+{
+    const double n = s->n > 0 ? (double)s->n : NAN; /* no climatology at all: not a number */
+    s->crps /= n;
+    s->mae /= n;
+    s->mse /= n;
+}
+
+llap_status llap_naive_scores(const llap_windows *w, const llap_split *split, const llap_scaled *x,
+                              const llap_naive_opts *o, llap_score out[LLAP_NAIVE_COUNT])
+{
+    for (int i = 0; i < LLAP_NAIVE_COUNT; i++) out[i] = (llap_score){ 0 };
+    if (o->period_rows < 1)
+        return llap_fail(LLAP_EINVAL, "naive scores: a period of %lld rows",
+                         (long long)o->period_rows);
+    const int64_t n = w->panel->n_entities;
+    work          k = { .w = w, .split = split, .x = x, .period = o->period_rows };
+    k.own_unseen = o->own_unseen;
+    k.n_targets = x->n_targets;
+    int64_t    *stop = llap_new(2 * (size_t)n, sizeof *stop);
+    llap_status st = LLAP_OK;
+    if (!make_room(&k, w->n_context, w->panel->n_rows) || stop == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) {
+        llap_training_rows(w, split, stop + n, stop);
+        score_all(&k, stop, o->part, out);
+        if (out[LLAP_NAIVE_MEAN].n == 0)
+            st = llap_fail(LLAP_EINVAL, "naive scores: no observed target in the %s part",
+                           llap_part_name(o->part));
+    }
+    for (int i = 0; i < LLAP_NAIVE_COUNT; i++) take_means(&out[i]);
+    llap_free(stop);
+    free_room(&k);
+    return st;
+}

@@ -1,0 +1,208 @@
+#include "data/scaling.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <string.h>
+
+static const double VARIANCE_FLOOR = 1e-12;
+
+/* Count, mean and sum of squared distances from it. */
+typedef struct moments {
+    double n, mean, m2;
+} moments;
+
+/* Of the finite values of one variable in rows first .. stop - 1. The sums are taken about the
+ * first value, so that a constant has a variance of exactly 0. */
+static moments moments_of(const llap_panel *p, int64_t var, int64_t first, int64_t stop)
+{
+    double n = 0, shift = 0, sum = 0, square = 0;
+    for (int64_t r = first; r < stop; r++) {
+        const float x = p->value[r * p->n_vars + var];
+        if (isnan(x)) continue;
+        if (n == 0) shift = (double)x;
+        const double d = (double)x - shift;
+        n += 1;
+        sum += d;
+        square += d * d;
+    }
+    if (n == 0) return (moments){ 0 };
+    const double m = sum / n, m2 = square - n * m * m;
+    return (moments){ .n = n, .mean = shift + m, .m2 = m2 > 0 ? m2 : 0 };
+}
+
+static moments merge(moments a, moments b)
+{
+    if (a.n == 0) return b;
+    if (b.n == 0) return a;
+    const double n = a.n + b.n, d = b.mean - a.mean;
+    return (moments){ .n = n,
+                      .mean = a.mean + d * (b.n / n),
+                      .m2 = a.m2 + b.m2 + d * d * (a.n * (b.n / n)) };
+}
+
+static void store(moments m, float *mean, float *std)
+{
+    const double variance = m.n > 0 ? m.m2 / m.n : 1;
+    *mean = m.n > 0 ? (float)m.mean : 0.0f;
+    *std = (float)sqrt(variance > VARIANCE_FLOOR ? variance : VARIANCE_FLOOR);
+}
+
+/* Statistics of n_vars variables over the rows start[e] .. stop[e] - 1 of each entity. */
+static void statistics(const llap_panel *p, llap_scale_by by, const int64_t *var, int64_t n_vars,
+                       const int64_t *stop, float *mean, float *std)
+{
+    const int64_t n = p->n_entities;
+    for (int64_t v = 0; v < n_vars; v++) {
+        moments pooled = { 0 };
+        for (int64_t e = 0; e < n && by != LLAP_SCALE_NONE; e++)
+            pooled = merge(pooled, moments_of(p, var[v], p->start[e], stop[e]));
+        for (int64_t e = 0; e <= n; e++) {
+            moments own = { 0 };
+            if (e < n && by == LLAP_SCALE_BY_ENTITY)
+                own = moments_of(p, var[v], p->start[e], stop[e]);
+            store(own.n > 0 ? own : pooled, &mean[e * n_vars + v], &std[e * n_vars + v]);
+        }
+    }
+}
+
+void llap_training_rows(const llap_windows *w, const llap_split *split, int64_t *context,
+                        int64_t *query)
+{
+    const size_t n_bytes = (size_t)w->panel->n_entities * sizeof *context;
+    memcpy(context, w->panel->start, n_bytes);
+    memcpy(query, w->panel->start, n_bytes);
+    for (int64_t i = 0; i < w->n; i++) {
+        if (split->part[i] != LLAP_PART_TRAIN) continue;
+        const llap_window *v = &w->at[i];
+        const int64_t      a = llap_window_query(v), b = llap_window_last(v) + 1;
+        if (a > context[v->entity]) context[v->entity] = a;
+        if (b > query[v->entity]) query[v->entity] = b;
+    }
+}
+
+void llap_scaling_destroy(llap_scaling *s)
+{
+    if (s == NULL) return;
+    llap_free(s->feature);
+    llap_free(s->target);
+    llap_free(s->x_mean);
+    llap_free(s->x_std);
+    llap_free(s->y_mean);
+    llap_free(s->y_std);
+    llap_free(s);
+}
+
+static llap_status make_room(llap_scaling *s)
+{
+    const size_t rows = (size_t)s->n_entities + 1;
+    const size_t nx = rows * (size_t)s->n_features, ny = rows * (size_t)s->n_targets;
+    s->feature = llap_new((size_t)s->n_features, sizeof *s->feature);
+    s->target = llap_new((size_t)s->n_targets, sizeof *s->target);
+    s->x_mean = llap_new(nx, sizeof *s->x_mean);
+    s->x_std = llap_new(nx, sizeof *s->x_std);
+    s->y_mean = llap_new(ny, sizeof *s->y_mean);
+    s->y_std = llap_new(ny, sizeof *s->y_std);
+    return s->feature != NULL && s->target != NULL && s->x_mean != NULL && s->x_std != NULL &&
+                   s->y_mean != NULL && s->y_std != NULL
+               ? LLAP_OK
+               : LLAP_ENOMEM;
+}
+
+static llap_status choose(const llap_windows *w, const llap_scaling_opts *o, llap_scaling *s)
+{
+    for (int64_t f = 0; f < s->n_features; f++) {
+        s->feature[f] = o->feature == NULL ? f : o->feature[f];
+        if (s->feature[f] < 0 || s->feature[f] >= w->panel->n_vars)
+            return llap_fail(LLAP_EINVAL, "scaling: feature %lld of %lld variables",
+                             (long long)s->feature[f], (long long)w->panel->n_vars);
+    }
+    memcpy(s->target, w->target, (size_t)s->n_targets * sizeof *s->target);
+    return LLAP_OK;
+}
+
+static llap_status measure(const llap_windows *w, const llap_split *split,
+                           const llap_scaling_opts *o, llap_scaling *s)
+{
+    llap_status st = choose(w, o, s);
+    if (st != LLAP_OK) return st;
+    const llap_panel *p = w->panel;
+    int64_t          *stop = llap_new(2 * (size_t)p->n_entities, sizeof *stop);
+    if (stop == NULL) return LLAP_ENOMEM;
+    int64_t *query = stop + p->n_entities;
+    llap_training_rows(w, split, stop, query);
+    statistics(p, o->by, s->feature, s->n_features, stop, s->x_mean, s->x_std);
+    statistics(p, o->by, s->target, s->n_targets, o->target_as_feature ? stop : query, s->y_mean,
+               s->y_std);
+    llap_free(stop);
+    return LLAP_OK;
+}
+
+llap_status llap_scaling_create(const llap_windows *w, const llap_split *split,
+                                const llap_scaling_opts *o, llap_scaling **out)
+{
+    *out = NULL;
+    if (split->n_windows != w->n)
+        return llap_fail(LLAP_EINVAL, "scaling: a split of %lld windows for %lld windows",
+                         (long long)split->n_windows, (long long)w->n);
+    llap_scaling *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    s->n_entities = w->panel->n_entities;
+    s->n_features = o->feature == NULL ? w->panel->n_vars : o->n_features;
+    s->n_targets = w->n_targets;
+    s->clip = o->clip;
+    llap_status st = make_room(s);
+    if (st == LLAP_OK) st = measure(w, split, o, s);
+    if (st == LLAP_OK) *out = s;
+    else llap_scaling_destroy(s);
+    return st;
+}
+
+void llap_scaled_destroy(llap_scaled *x)
+{
+    if (x == NULL) return;
+    llap_free(x->x);
+    llap_free(x->y);
+    llap_free(x->x_obs);
+    llap_free(x->y_obs);
+    llap_free(x);
+}
+
+static void scale_rows(const llap_panel *p, const int64_t *var, int64_t n, const float *mean,
+                       const float *std, float clip, float *out, uint8_t *obs)
+{
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const float *m = mean + e * n, *s = std + e * n;
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
+            for (int64_t v = 0; v < n; v++) {
+                out[r * n + v] = llap_scale(p->value[r * p->n_vars + var[v]], m[v], s[v], clip);
+                obs[r * n + v] = llap_panel_observed(p, r, var[v]);
+            }
+    }
+}
+
+llap_status llap_scaled_create(const llap_panel *p, const llap_scaling *s, llap_scaled **out)
+{
+    *out = NULL;
+    if (s->n_entities != p->n_entities)
+        return llap_fail(LLAP_EINVAL, "scaling: statistics of %lld entities for %lld entities",
+                         (long long)s->n_entities, (long long)p->n_entities);
+    llap_scaled *x = llap_new(1, sizeof *x);
+    if (x == NULL) return LLAP_ENOMEM;
+    x->n_rows = p->n_rows;
+    x->n_features = s->n_features;
+    x->n_targets = s->n_targets;
+    const size_t nx = (size_t)(p->n_rows * s->n_features), ny = (size_t)(p->n_rows * s->n_targets);
+    x->x = llap_new_aligned(nx, sizeof *x->x);
+    x->y = llap_new_aligned(ny, sizeof *x->y);
+    x->x_obs = llap_new_aligned(nx, sizeof *x->x_obs);
+    x->y_obs = llap_new_aligned(ny, sizeof *x->y_obs);
+    if (x->x == NULL || x->y == NULL || x->x_obs == NULL || x->y_obs == NULL) {
+        llap_scaled_destroy(x);
+        return LLAP_ENOMEM;
+    }
+    scale_rows(p, s->feature, s->n_features, s->x_mean, s->x_std, s->clip, x->x, x->x_obs);
+    scale_rows(p, s->target, s->n_targets, s->y_mean, s->y_std, s->clip, x->y, x->y_obs);
+    *out = x;
+    return LLAP_OK;
+}

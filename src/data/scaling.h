@@ -1,0 +1,83 @@
+/* Scaling to mean 0, deviation 1, by what training may know and nothing later.
+ *
+ *     llap_scaling *s;
+ *     st = llap_scaling_create(w, split, &opts, &s);        statistics
+ *     llap_scaled *x;
+ *     st = llap_scaled_create(w->panel, s, &x);             the whole panel, scaled, once
+ *     y = llap_unscale(z, s->y_mean[e * C + c], s->y_std[e * C + c]);
+ *
+ * Of entity e the features are averaged over its rows up to the last context row of any training
+ * window, the targets up to the last query row of any training window (so one variable may be
+ * scaled a little differently as feature and as target). Every finite value counts, carried
+ * forward or not. Deviations are those of the population, at least 1e-6, in double, then rounded
+ * to float.
+ *
+ * An entity that has no training window, a variable of it without a value there, and entities that
+ * come after training use the pooled statistics over all others: row n_entities of the arrays. A
+ * variable without any training value gets mean 0, deviation 1.
+ *
+ * A value becomes (clip(x) - mean) / std, clipped to mean +- clip * std; a missing one becomes 0.
+ */
+#ifndef LLAP_DATA_SCALING_H
+#define LLAP_DATA_SCALING_H
+
+#include "data/split.h"
+
+typedef enum llap_scale_by {
+    LLAP_SCALE_BY_ENTITY,
+    LLAP_SCALE_GLOBAL, /* pooled over all entities, for every entity */
+    LLAP_SCALE_NONE,   /* mean 0, deviation 1 */
+} llap_scale_by;
+
+typedef struct llap_scaling_opts {
+    llap_scale_by  by;
+    float          clip;              /* deviations; 0: never clipped */
+    bool           target_as_feature; /* targets use the statistics of the contexts */
+    const int64_t *feature;           /* [n_features] variables, borrowed until return; NULL: all */
+    int64_t        n_features;
+} llap_scaling_opts;
+
+#define LLAP_SCALING_DEFAULT ((llap_scaling_opts){ .by = LLAP_SCALE_BY_ENTITY, .clip = 5 })
+
+typedef struct llap_scaling {
+    int64_t  n_entities, n_features, n_targets;
+    int64_t *feature, *target; /* variables of the panel */
+    float   *x_mean, *x_std;   /* [n_entities + 1,n_features], the last row pooled */
+    float   *y_mean, *y_std;   /* [n_entities + 1,n_targets] */
+    float    clip;
+} llap_scaling;
+
+/* Caller owns *out. Borrows w and split until return. LLAP_EINVAL: a feature that is no variable,
+ * or a split of other windows. */
+llap_status llap_scaling_create(const llap_windows *w, const llap_split *split,
+                                const llap_scaling_opts *o, llap_scaling **out);
+void        llap_scaling_destroy(llap_scaling *s); /* NULL is fine */
+
+static inline float llap_scale(float x, float mean, float std, float clip)
+{
+    if (isnan(x)) return 0.0f;
+    if (clip > 0) x = fminf(fmaxf(x, mean - clip * std), mean + clip * std);
+    return (x - mean) / std;
+}
+
+static inline float llap_unscale(float z, float mean, float std) { return z * std + mean; }
+
+/* Where the training rows of each entity end, [n_entities] each: after the last context row and
+ * after the last query row of any training window. Without one they end where the entity starts. */
+void llap_training_rows(const llap_windows *w, const llap_split *split, int64_t *context,
+                        int64_t *query);
+
+/* A panel after scaling, with masks of bytes: what batches are cut from. */
+typedef struct llap_scaled {
+    int64_t  n_rows, n_features, n_targets;
+    float   *x;     /* [n_rows,n_features], missing 0 */
+    float   *y;     /* [n_rows,n_targets], missing 0 */
+    uint8_t *x_obs; /* [n_rows,n_features] 1 = observed */
+    uint8_t *y_obs; /* [n_rows,n_targets] */
+} llap_scaled;
+
+/* Caller owns *out. Statistics row of entity e is e. */
+llap_status llap_scaled_create(const llap_panel *p, const llap_scaling *s, llap_scaled **out);
+void        llap_scaled_destroy(llap_scaled *x); /* NULL is fine */
+
+#endif
