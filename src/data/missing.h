@@ -1,0 +1,49 @@
+/* Missing on purpose: for the stress tests, and for imputation.
+ *
+ * Every draw is keyed by content: seed, entity name and row within the entity, or the id of a row
+ * (rows.h), never by a position in a batch or an epoch. */
+#ifndef LLAP_DATA_MISSING_H
+#define LLAP_DATA_MISSING_H
+
+#include "data/rows.h"
+
+/* Hides floor(rate * count) of the count observed cells of a context, chosen uniformly without
+ * replacement: their flag in obs [n_cells] is cleared and their value set to 0. rate in [0,1). The
+ * generator is llap_rng_make(seed, LLAP_STREAM_MASK, llap_hash(0, "SEED:ENTITY:START"), 0, 0) with
+ * START the first context row within the entity (a name that
+ * makes the text longer than 255 bytes stands there as its hash in hexadecimal digits); the cells
+ * are gone through in order and cell number i of the observed ones is taken if llap_rng_below(i,
+ * cells left) < cells still to hide. */
+void llap_hide_cells(uint64_t seed, const char *entity, int64_t start, double rate, int64_t n_cells,
+                     uint8_t *obs, float *value);
+
+/* Drops the windows whose context ends on a thin day: one on which fewer than ceil(share * N) of
+ * the N entities of the panel have a window ending. Days are day_ns long and begin at multiples of
+ * it from day_origin_ns (local midnight). Call it before splitting. *dropped counts windows. */
+llap_status llap_drop_thin_days(llap_windows *w, double share, int64_t day_ns,
+                                int64_t day_origin_ns, int64_t *dropped);
+
+typedef enum llap_impute {
+    LLAP_IMPUTE_REGULAR, /* keeps steps 0, every, 2 every, ... for all entries */
+    LLAP_IMPUTE_STEPS,   /* keeps each step that has an observed entry with probability keep */
+    LLAP_IMPUTE_ENTRIES, /* keeps each observed entry with probability keep */
+} llap_impute;
+
+typedef struct llap_impute_opts {
+    llap_impute kind;
+    int64_t     every;
+    double      keep;
+    uint64_t    seed;
+} llap_impute_opts;
+
+#define LLAP_IMPUTE_DEFAULT \
+    ((llap_impute_opts){ .kind = LLAP_IMPUTE_STEPS, .every = 4, .keep = 0.7, .seed = 1234 })
+
+/* What a method may see of one row: obs and kept are [n_steps,n_entries]; kept is set where the
+ * entry is observed and shown, so obs and not kept is what it is scored on. At least one step (or
+ * entry) is kept and one hidden; false, with nothing kept, when fewer than two are observed. With
+ * the last rows of a context as steps it hides history instead. */
+bool llap_impute_mask(const llap_impute_opts *o, uint64_t row_id, int64_t n_steps,
+                      int64_t n_entries, const uint8_t *obs, uint8_t *kept);
+
+#endif

@@ -1,0 +1,577 @@
+#include "random_panel.h"
+
+#include "data/loader.h"
+#include "data/missing.h"
+
+static const int64_t targets[] = { 0, 2 };
+static const int64_t features[] = { 2, 0, 1 };
+
+typedef struct setup {
+    llap_panel   *p;
+    llap_windows *w;
+    llap_split   *s;
+    llap_scaling *sc;
+    llap_scaled  *x;
+    llap_rows    *r;
+} setup;
+
+static setup make_setup(llap_panel *p, const llap_window_opts *o, llap_view view, llap_part part)
+{
+    setup             t = { .p = p };
+    llap_scaling_opts so = LLAP_SCALING_DEFAULT;
+    so.feature = features;
+    so.n_features = 3;
+    CHECK_OK(llap_windows_create(p, o, &t.w));
+    CHECK_OK(llap_split_create(t.w, &LLAP_SPLIT_DEFAULT, &t.s));
+    CHECK_OK(llap_scaling_create(t.w, t.s, &so, &t.sc));
+    CHECK_OK(llap_scaled_create(p, t.sc, &t.x));
+    CHECK_OK(llap_rows_create(t.w, t.s, part, view, &t.r));
+    return t;
+}
+
+static void free_setup(setup *t)
+{
+    llap_rows_destroy(t->r);
+    llap_scaled_destroy(t->x);
+    llap_scaling_destroy(t->sc);
+    llap_split_destroy(t->s);
+    llap_windows_destroy(t->w);
+    llap_panel_destroy(t->p);
+}
+
+static setup grid_setup(uint64_t seed, bool pad)
+{
+    const random_shape     s = { 5, 3, 150, true, 0.03, 0.3, 0.1 };
+    const llap_window_opts o = {
+        .context_rows = 9, .horizon_rows = 4, .pad = pad, .target = targets, .n_targets = 2
+    };
+    return make_setup(random_panel(seed, &s), &o, LLAP_VIEW_JOINT, LLAP_PART_TRAIN);
+}
+
+static setup minute_setup(uint64_t seed)
+{
+    const random_shape     s = { 5, 3, 150, false, 0, 0.3, 0.1 };
+    const llap_window_opts o = { .context_ns = 12 * hour_ns,
+                                 .horizon_ns = 5 * hour_ns,
+                                 .pad = seed % 2,
+                                 .target = targets,
+                                 .n_targets = 2 };
+    return make_setup(random_panel(seed, &s), &o, LLAP_VIEW_INDEPENDENT, LLAP_PART_TRAIN);
+}
+
+/* ---- one slot against the definition, cell by cell ---- */
+
+static float feature_at(const setup *t, int64_t e, int64_t row, int64_t d)
+{
+    return llap_scale(t->p->value[row * t->p->n_vars + features[d]], t->sc->x_mean[e * 3 + d],
+                      t->sc->x_std[e * 3 + d], 5);
+}
+
+static void check_context(const setup *t, const llap_batch *b, int64_t slot, const llap_window *v,
+                          const llap_batch_opts *o)
+{
+    const int64_t L = b->n_context;
+    bool          any = false;
+    for (int64_t k = 0; k < L; k++) {
+        const int64_t row = v->first + k - (L - v->n_context);
+        const bool    real = row >= v->first;
+        const double  off = real ? (double)(t->p->time[row] - t->p->time[v->first]) : 0;
+        assert_true(b->delta_t[slot * L + k] == (float)(off / (double)o->unit_ns));
+        for (int64_t d = 0; d < 3; d++) {
+            const int64_t c = (slot * L + k) * 3 + d;
+            const bool    obs = real && llap_panel_observed(t->p, row, features[d]);
+            float         diff = 0;
+            if (row > v->first)
+                diff = feature_at(t, v->entity, row, d) - feature_at(t, v->entity, row - 1, d);
+            if (o->diff == LLAP_DIFF_MASKED &&
+                !(obs && row > v->first && llap_panel_observed(t->p, row - 1, features[d])))
+                diff = 0;
+            assert_int_equal(b->x_obs[c], obs);
+            assert_true(b->v[c] == (real ? feature_at(t, v->entity, row, d) : 0));
+            if (o->diff == LLAP_DIFF_NONE) assert_null(b->dv);
+            else assert_true(b->dv[c] == diff);
+            any = any || obs;
+        }
+    }
+    assert_int_equal(b->valid[slot], any);
+}
+
+static void check_query(const setup *t, const llap_batch *b, int64_t slot, const llap_window *v,
+                        const llap_batch_opts *o)
+{
+    const int64_t H = b->n_query, query = llap_window_query(v);
+    const int64_t origin = o->from_first ? query : query - 1;
+    for (int64_t h = 0; h < H; h++) {
+        const bool    real = h < v->n_query;
+        const int64_t row = query + (real ? h : v->n_query - 1);
+        const double  off = (double)(t->p->time[row] - t->p->time[origin]) / (double)o->unit_ns;
+        assert_true(b->delta_t_y[slot * H + h] == (float)off);
+        for (int64_t c = 0; c < 2; c++) {
+            const int64_t at = (slot * H + h) * 2 + c;
+            const float   y =
+                llap_scale(t->p->value[row * t->p->n_vars + targets[c]],
+                           t->sc->y_mean[v->entity * 2 + c], t->sc->y_std[v->entity * 2 + c], 5);
+            assert_true(b->y[at] == (real ? y : 0));
+            assert_int_equal(b->y_obs[at], real && llap_panel_observed(t->p, row, targets[c]));
+        }
+    }
+}
+
+static void check_empty(const llap_batch *b, int64_t slot)
+{
+    const int64_t n = b->n_context * b->n_features, m = b->n_query * b->n_targets;
+    for (int64_t i = 0; i < n; i++) assert_true(b->v[slot * n + i] == 0 && !b->x_obs[slot * n + i]);
+    for (int64_t i = 0; i < m; i++) assert_true(b->y[slot * m + i] == 0 && !b->y_obs[slot * m + i]);
+    assert_true(!b->valid[slot] && b->window[slot] == LLAP_NO_WINDOW);
+}
+
+static void check_row(const setup *t, const llap_batch *b, int64_t i, int64_t row,
+                      const llap_batch_opts *o)
+{
+    int64_t m = t->r->first[row];
+    assert_int_equal(b->end[i], llap_row_end(t->r, row));
+    assert_true(b->id[i] == llap_row_id(t->r, row));
+    bool tau = false;
+    for (int64_t n = 0; n < b->n_slots; n++) {
+        const int64_t      slot = i * b->n_slots + n;
+        const llap_window *v = m < t->r->first[row + 1] ? &t->w->at[t->r->member[m]] : NULL;
+        const bool         here = v != NULL && (b->n_slots == 1 || v->entity == n);
+        assert_int_equal(b->entity_mask[slot], here);
+        if (!here) {
+            check_empty(b, slot);
+            continue;
+        }
+        assert_int_equal(b->window[slot], t->r->member[m++]);
+        check_context(t, b, slot, v, o);
+        check_query(t, b, slot, v, o);
+        if (!b->valid[slot]) continue;
+        tau = true;
+        assert_memory_equal(b->tau + i * b->n_query, b->delta_t_y + slot * b->n_query,
+                            (size_t)b->n_query * sizeof(float));
+    }
+    assert_int_equal(m, t->r->first[row + 1]);
+    for (int64_t h = 0; h < b->n_query; h++) {
+        bool any = false;
+        for (int64_t n = i * b->n_slots; n < (i + 1) * b->n_slots; n++)
+            for (int64_t c = 0; c < 2; c++)
+                any = any || (b->valid[n] && b->y_obs[(n * b->n_query + h) * 2 + c]);
+        assert_int_equal(b->any_obs[i * b->n_query + h], any);
+        if (!tau) assert_true(b->tau[i * b->n_query + h] == 0);
+    }
+}
+
+static void check_batches(setup *t, const llap_batch_opts *o)
+{
+    llap_batch b = { 0 };
+    int64_t    row[64];
+    for (int64_t first = 0; first < t->r->n_rows; first += 37) {
+        int64_t n = 0;
+        for (; n < 1 + first % 7 && first + n < t->r->n_rows; n++)
+            row[n] = t->r->n_rows - 1 - first - n;
+        CHECK_OK(llap_batch_fill(&b, t->r, t->x, o, row, n));
+        assert_int_equal(b.n_rows, n);
+        for (int64_t i = 0; i < n; i++) check_row(t, &b, i, row[i], o);
+    }
+    llap_batch_deinit(&b);
+}
+
+static void batches_are_as_defined(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        llap_batch_opts o = LLAP_BATCH_DEFAULT;
+        setup           t = seed % 2 ? minute_setup(seed / 2) : grid_setup(seed, seed % 4 == 0);
+        for (int k = 0; k < 3; k++) {
+            o.diff = (llap_diff)k;
+            o.from_first = k == 1;
+            check_batches(&t, &o);
+        }
+        free_setup(&t);
+    }
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    setup           t = grid_setup(1, false);
+    llap_batch      b = { 0 };
+    llap_batch_opts o = LLAP_BATCH_DEFAULT;
+    int64_t         row = 0;
+    llap_loader    *l;
+    o.hide_rate = 1;
+    CHECK_FAIL(llap_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "1 of the context hidden");
+    o = LLAP_BATCH_DEFAULT;
+    o.unit_ns = 0;
+    CHECK_FAIL(llap_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "time unit of 0 ns");
+    CHECK_FAIL(llap_loader_create(t.r, t.x, &(llap_loader_opts){ .n_groups = 0 }, &l), LLAP_EINVAL,
+               "batches of 0");
+    b = (llap_batch){
+        .n_rows = INT64_C(1) << 40, .n_slots = 1 << 20, .n_context = 1 << 20, .n_features = 1
+    };
+    CHECK_FAIL(llap_batch_shape(&b, false), LLAP_ELIMIT, "too large");
+    free_setup(&t);
+}
+
+/* ---- the loader ---- */
+
+static uint64_t hash_batch(const llap_batch *b)
+{
+    const size_t slots = (size_t)(b->n_rows * b->n_slots), n = (size_t)b->n_context;
+    const size_t h = (size_t)b->n_query, d = (size_t)b->n_features, c = (size_t)b->n_targets;
+    uint64_t     x = llap_hash(0, b->v, slots * n * d * sizeof(float));
+    x = llap_hash(x, b->dv, slots * n * d * sizeof(float));
+    x = llap_hash(x, b->y, slots * h * c * sizeof(float));
+    x = llap_hash(x, b->x_obs, slots * n * d);
+    x = llap_hash(x, b->y_obs, slots * h * c);
+    x = llap_hash(x, b->delta_t, slots * n * sizeof(float));
+    x = llap_hash(x, b->delta_t_y, slots * h * sizeof(float));
+    x = llap_hash(x, b->window, slots * sizeof *b->window);
+    return llap_hash(x, b->id, (size_t)b->n_rows * sizeof *b->id);
+}
+
+enum { MAX_BATCHES = 512 };
+
+static int64_t run_epoch(llap_loader *l, int64_t epoch, uint64_t *hash, int64_t *n_members,
+                         uint8_t *seen)
+{
+    const llap_batch *b;
+    int64_t           n = 0;
+    *n_members = 0;
+    CHECK_OK(llap_loader_start(l, epoch));
+    for (;;) {
+        CHECK_OK(llap_loader_next(l, &b));
+        if (b == NULL) break;
+        assert_true(n < MAX_BATCHES);
+        hash[n++] = hash_batch(b);
+        for (int64_t i = 0; i < b->n_rows * b->n_slots; i++)
+            if (b->entity_mask[i]) {
+                assert_false(seen[b->window[i]]);
+                seen[b->window[i]] = 1;
+                (*n_members)++;
+            }
+    }
+    return n;
+}
+
+static void epochs_are_the_same_for_any_threads(void **state)
+{
+    (void)state;
+    setup           t = grid_setup(11, true);
+    static uint64_t expected[3][2][MAX_BATCHES], found[MAX_BATCHES];
+    for (int order = 0; order < 3; order++)
+        for (int threads = 0; threads < 4; threads++) {
+            llap_loader_opts o = LLAP_LOADER_DEFAULT;
+            llap_loader     *l;
+            o.n_groups = 3;
+            o.order = (llap_order)order;
+            o.seed = 5;
+            o.threads = threads;
+            o.ahead = threads == 3 ? 1 : 0;
+            o.batch.diff = LLAP_DIFF_PLAIN;
+            o.batch.hide_rate = 0.25;
+            CHECK_OK(llap_loader_create(t.r, t.x, &o, &l));
+            assert_int_equal(llap_loader_batches(l), llap_rows_batches(t.r, 3));
+            for (int64_t epoch = 0; epoch < 2; epoch++) {
+                uint8_t *seen = calloc((size_t)t.w->n, 1);
+                int64_t  n_members, n;
+                if (threads == 2) { /* left in the middle */
+                    const llap_batch *b;
+                    CHECK_OK(llap_loader_start(l, 7));
+                    for (int i = 0; i < 3; i++) CHECK_OK(llap_loader_next(l, &b));
+                }
+                n = run_epoch(l, epoch, threads == 0 ? expected[order][epoch] : found, &n_members,
+                              seen);
+                assert_int_equal(n, llap_loader_batches(l));
+                assert_int_equal(n_members, t.s->n[LLAP_PART_TRAIN]);
+                if (threads > 0)
+                    assert_memory_equal(found, expected[order][epoch], (size_t)n * sizeof *found);
+                free(seen);
+            }
+            llap_loader_destroy(l);
+        }
+    const size_t n = (size_t)llap_rows_batches(t.r, 3) * sizeof(uint64_t);
+    assert_memory_equal(expected[LLAP_ORDER_TIME][0], expected[LLAP_ORDER_TIME][1], n);
+    for (int order = 1; order < 3; order++) {
+        assert_memory_not_equal(expected[order][0], expected[order][1], n);
+        assert_memory_not_equal(expected[order][0], expected[0][0], n);
+    }
+    free_setup(&t);
+}
+
+static llap_status load_all(void *user)
+{
+    const setup      *t = user;
+    llap_loader_opts  o = LLAP_LOADER_DEFAULT;
+    llap_loader      *l = NULL;
+    const llap_batch *b = NULL;
+    o.order = LLAP_ORDER_RANDOM;
+    o.threads = 0;
+    llap_status st = llap_loader_create(t->r, t->x, &o, &l);
+    if (st == LLAP_OK) st = llap_loader_start(l, 0);
+    do {
+        if (st == LLAP_OK) st = llap_loader_next(l, &b);
+    } while (st == LLAP_OK && b != NULL);
+    llap_loader_destroy(l);
+    return st;
+}
+
+static llap_status load_with_a_thread(void *user)
+{
+    const setup      *t = user;
+    llap_loader_opts  o = LLAP_LOADER_DEFAULT;
+    llap_loader      *l = NULL;
+    const llap_batch *b = NULL;
+    llap_status       st = llap_loader_create(t->r, t->x, &o, &l);
+    if (st == LLAP_OK) st = llap_loader_start(l, 0);
+    do {
+        if (st == LLAP_OK) st = llap_loader_next(l, &b);
+    } while (st == LLAP_OK && b != NULL);
+    llap_loader_destroy(l);
+    return st;
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    (void)state;
+    setup t = grid_setup(2, false);
+    check_every_failed_allocation(load_all, &t);
+    check_every_failed_allocation(load_with_a_thread, &t);
+    free_setup(&t);
+}
+
+/* ---- the golden case: tensors from elsewhere ---- */
+
+/* The bytes of one tensor of a safetensors file. The header of the golden files is our own kind:
+ * "NAME":{"dtype":...,"shape":[...],"data_offsets":[A,B]}. */
+typedef struct golden {
+    char  *bytes;
+    size_t header;
+} golden;
+
+static bool open_golden(const char *name, golden *g)
+{
+    const char *folder = getenv("LLAP_GOLDEN");
+    if (folder == NULL) {
+        print_message("LLAP_GOLDEN is not set: skipped\n");
+        return false;
+    }
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    const size_t n = (size_t)ftell(f);
+    rewind(f);
+    g->bytes = calloc(n + 1, 1);
+    assert_int_equal(fread(g->bytes, 1, n, f), n);
+    fclose(f);
+    uint64_t header;
+    memcpy(&header, g->bytes, 8);
+    g->header = (size_t)header;
+    return true;
+}
+
+static const void *tensor(const golden *g, const char *name, int64_t *n, int64_t shape[4])
+{
+    char key[64];
+    snprintf(key, sizeof key, "\"%s\":", name);
+    const char *s = strstr(g->bytes + 8, key);
+    assert_non_null(s);
+    const char *dims = strstr(s, "\"shape\":") + 8, *at = strstr(s, "\"data_offsets\":") + 15;
+    char       *end = (char *)(uintptr_t)dims;
+    memset(shape, 0, 4 * sizeof *shape);
+    for (int i = 0; i < 4 && *end != ']'; i++) shape[i] = strtoll(end + 1, &end, 10);
+    const long long a = strtoll(strchr(at, '[') + 1, &end, 10), b = strtoll(end + 1, NULL, 10);
+    *n = b - a;
+    return g->bytes + 8 + g->header + a;
+}
+
+static void copy_tensor(const golden *g, const char *name, void *to, size_t room)
+{
+    int64_t     n, shape[4];
+    const void *from = tensor(g, name, &n, shape);
+    assert_int_equal(n, room);
+    memcpy(to, from, room);
+}
+
+static llap_batch golden_batch(const golden *g)
+{
+    llap_batch b = { 0 };
+    int64_t    n, v[4], y[4];
+    (void)tensor(g, "in.V", &n, v);
+    (void)tensor(g, "in.y", &n, y);
+    b = (llap_batch){ .n_rows = v[0],
+                      .n_slots = v[1],
+                      .n_context = v[2],
+                      .n_features = v[3],
+                      .n_query = y[2],
+                      .n_targets = y[3] };
+    CHECK_OK(llap_batch_shape(&b, true));
+    const size_t slots = (size_t)(v[0] * v[1]), cells = slots * (size_t)(v[2] * v[3]);
+    const size_t entries = slots * (size_t)(y[2] * y[3]);
+    copy_tensor(g, "in.V", b.v, cells * sizeof(float));
+    copy_tensor(g, "in.T", b.dv, cells * sizeof(float));
+    copy_tensor(g, "in.y", b.y, entries * sizeof(float));
+    copy_tensor(g, "in.x_obs_mask", b.x_obs, cells);
+    copy_tensor(g, "in.y_obs_mask", b.y_obs, entries);
+    copy_tensor(g, "in.entity_mask", b.entity_mask, slots);
+    copy_tensor(g, "in.delta_t", b.delta_t, slots * (size_t)v[2] * sizeof(float));
+    copy_tensor(g, "in.delta_t_y", b.delta_t_y, slots * (size_t)y[2] * sizeof(float));
+    return b;
+}
+
+/* The tokens of the target autoencoder, [B,H,N,2C]: values and masks of valid slots. */
+static void check_tokens(const golden *g, const llap_batch *b)
+{
+    int64_t      n, s[4];
+    const float *tok = tensor(g, "mid.x_tok", &n, s);
+    assert_int_equal(s[3], 2 * b->n_targets);
+    for (int64_t i = 0; i < b->n_rows; i++)
+        for (int64_t h = 0; h < b->n_query; h++)
+            for (int64_t k = 0; k < b->n_slots; k++)
+                for (int64_t c = 0; c < b->n_targets; c++) {
+                    const int64_t slot = i * b->n_slots + k;
+                    const int64_t at = (slot * b->n_query + h) * b->n_targets + c;
+                    const float  *t = tok + ((i * b->n_query + h) * b->n_slots + k) * s[3];
+                    const bool    on = b->valid[slot] && b->y_obs[at];
+                    assert_true(t[b->n_targets + c] == (on ? 1.0f : 0.0f));
+                    assert_true(t[c] == (on ? b->y[at] : 0.0f));
+                }
+}
+
+static void the_golden_batch_is_made_usable(void **state)
+{
+    (void)state;
+    golden g;
+    if (!open_golden("c11_batch_pipeline", &g)) skip();
+    llap_batch b = golden_batch(&g);
+    CHECK_OK(llap_batch_check(&b));
+    int64_t        n, s[4];
+    const uint8_t *mask = tensor(&g, "out.mask_bn", &n, s), *any = tensor(&g, "out.obs_any", &n, s);
+    const float   *dt = tensor(&g, "out.dt_model", &n, s);
+    assert_memory_equal(b.valid, mask, (size_t)(b.n_rows * b.n_slots));
+    assert_memory_equal(b.any_obs, any, (size_t)(b.n_rows * b.n_query));
+    for (int64_t i = 0; i < b.n_rows * b.n_query; i++)
+        assert_true(fabs((double)b.tau[i] - (double)dt[i]) <= 1e-6 * fabs((double)dt[i]));
+    check_tokens(&g, &b);
+    for (int64_t i = 0; i < b.n_rows * b.n_slots * b.n_context * b.n_features; i++)
+        assert_true(isfinite(b.v[i]) && isfinite(b.dv[i]));
+    b.delta_t_y[b.n_query * (b.valid[0] ? 0 : 1) + 3] += 0.5f;
+    CHECK_FAIL(llap_batch_check(&b), LLAP_EINVAL, "row 0, slot");
+    llap_batch_deinit(&b);
+    free(g.bytes);
+}
+
+/* The same numbers put into a panel come out of the window, row and batch code as they went in. */
+static void a_golden_row_goes_through_a_panel(void **state)
+{
+    (void)state;
+    golden g;
+    if (!open_golden("c11_batch_pipeline", &g)) skip();
+    llap_batch b = golden_batch(&g);
+    CHECK_OK(llap_batch_check(&b));
+    const int64_t K = b.n_context, H = b.n_query, D = b.n_features, C = b.n_targets, N = b.n_slots;
+    enum { MAX = 8 };
+    assert_true(N <= MAX && D + C <= MAX);
+    for (int64_t i = 0; i < b.n_rows; i++) {
+        const char *name[MAX];
+        char        text[MAX][4];
+        int64_t     start[MAX + 1], vars[MAX], n = 0, of[MAX];
+        for (int64_t k = 0; k < MAX; k++) {
+            snprintf(text[k], 4, "%d", (int)k);
+            name[k] = text[k];
+            vars[k] = k;
+        }
+        for (int64_t k = 0; k < N; k++)
+            if (b.entity_mask[i * N + k]) of[n++] = k;
+        for (int64_t e = 0; e <= n; e++) start[e] = e * (K + H);
+        llap_panel_draft d = { .axis = LLAP_AXIS_UTC,
+                               .n_entities = n,
+                               .n_vars = D + C,
+                               .entity = name,
+                               .var = name,
+                               .start = start };
+        llap_panel      *p;
+        CHECK_OK(llap_panel_create(&d, &p));
+        for (int64_t e = 0; e < n; e++) {
+            const int64_t slot = i * N + of[e];
+            const float  *t = b.delta_t + slot * K, *q = b.delta_t_y + slot * H;
+            for (int64_t k = 0; k < K + H; k++) {
+                const int64_t row = start[e] + k;
+                /* the context ends at 0, for all entities; a unit is a million ticks */
+                const double off = k < K ? (double)t[k] - (double)t[K - 1] : (double)q[k - K];
+                d.time[row] = llrint(1e6 * off);
+                for (int64_t v = 0; v < (k < K ? D : C); v++) {
+                    const int64_t c = k < K ? (slot * K + k) * D + v : (slot * H + k - K) * C + v;
+                    const int64_t to = row * (D + C) + (k < K ? v : D + v);
+                    if (k < K ? b.x_obs[c] : b.y_obs[c]) {
+                        d.value[to] = k < K ? b.v[c] : b.y[c];
+                        llap_bit_set(d.observed, to);
+                    }
+                }
+            }
+        }
+        CHECK_OK(llap_panel_check(p));
+        llap_window_opts wo = {
+            .context_rows = K, .horizon_rows = H, .target = vars + D, .n_targets = C
+        };
+        llap_windows *w;
+        CHECK_OK(llap_windows_create(p, &wo, &w));
+        llap_split        s = { .n_windows = w->n, .n = { w->n } };
+        llap_scaling_opts so = { .by = LLAP_SCALE_NONE, .feature = vars, .n_features = D };
+        llap_scaling     *sc;
+        llap_scaled      *x;
+        llap_rows        *r;
+        llap_batch        c = { 0 };
+        llap_batch_opts   bo = { .unit_ns = 1000000 };
+        int64_t           row = 0;
+        s.part = calloc((size_t)w->n + 1, 1);
+        CHECK_OK(llap_scaling_create(w, &s, &so, &sc));
+        CHECK_OK(llap_scaled_create(p, sc, &x));
+        CHECK_OK(llap_rows_create(w, &s, LLAP_PART_TRAIN, LLAP_VIEW_JOINT, &r));
+        assert_int_equal(r->n_rows, 1); /* equal query times: one row */
+        CHECK_OK(llap_batch_fill(&c, r, x, &bo, &row, 1));
+        for (int64_t e = 0; e < n; e++) {
+            const int64_t slot = i * N + of[e];
+            if (!c.entity_mask[e]) continue; /* no observed target: no window */
+            assert_int_equal(c.valid[e], b.valid[slot]);
+            assert_memory_equal(c.x_obs + e * K * D, b.x_obs + slot * K * D, (size_t)(K * D));
+            assert_memory_equal(c.y_obs + e * H * C, b.y_obs + slot * H * C, (size_t)(H * C));
+            for (int64_t k = 0; k < K * D; k++)
+                assert_true(c.v[e * K * D + k] ==
+                            (b.x_obs[slot * K * D + k] ? b.v[slot * K * D + k] : 0));
+            for (int64_t k = 0; k < H * C; k++)
+                assert_true(c.y[e * H * C + k] ==
+                            (b.y_obs[slot * H * C + k] ? b.y[slot * H * C + k] : 0));
+            for (int64_t k = 0; k < K; k++)
+                assert_true(fabs((double)c.delta_t[e * K + k] -
+                                 ((double)b.delta_t[slot * K + k] - (double)b.delta_t[slot * K])) <
+                            3e-6);
+            for (int64_t k = 0; k < H; k++)
+                assert_true(fabs((double)c.delta_t_y[e * H + k] -
+                                 (double)b.delta_t_y[slot * H + k]) < 3e-6);
+        }
+        llap_batch_deinit(&c);
+        llap_rows_destroy(r);
+        llap_scaled_destroy(x);
+        llap_scaling_destroy(sc);
+        free(s.part);
+        llap_windows_destroy(w);
+        llap_panel_destroy(p);
+    }
+    llap_batch_deinit(&b);
+    free(g.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_are_as_defined),
+        cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(epochs_are_the_same_for_any_threads),
+        cmocka_unit_test(failing_allocations_lose_nothing),
+        cmocka_unit_test(the_golden_batch_is_made_usable),
+        cmocka_unit_test(a_golden_row_goes_through_a_panel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
