@@ -1,0 +1,193 @@
+#include "data/presets.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+#define DAY (24 * HOUR)
+
+#define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define PURGED                                              \
+    {                                                       \
+        .kind = LLAP_SPLIT_PURGED, .train = 0.7, .val = 0.1 \
+    }
+#define CONTIGUOUS                                              \
+    {                                                           \
+        .kind = LLAP_SPLIT_CONTIGUOUS, .train = 0.7, .val = 0.1 \
+    }
+#define BY_ENTITY                                                            \
+    {                                                                        \
+        .kind = LLAP_SPLIT_BY_ENTITY, .train = 0.7, .val = 0.1, .seed = 1234 \
+    }
+
+/* The four horizons, and the windows, of hourly, intensive-care and daily data. */
+#define HOURLY_WINDOWS .context_rows = 336, .horizon_rows = { 24, 48, 96, 168 }, .unit_ns = HOUR
+#define PATIENT_WINDOWS .context_rows = 24, .horizon_rows = { 4, 8, 10, 12 }, .unit_ns = HOUR
+#define DAILY_WINDOWS .context_rows = 200, .horizon_rows = { 5, 20, 60, 100 }, .unit_ns = DAY
+
+#define HOURLY_GRID .grid = LLAP_GRID_STEP, .step = HOUR, .bin = LLAP_BIN_FLOOR
+#define PATIENT_FILTER                                                                     \
+    .agg = LLAP_AGG_LAST, .row_min = 0.6, .row_min_filled = true, .row_min_present = true, \
+    .min_rows = 36, .min_span = HOUR, .need = "HR", .columns = LLAP_COLUMNS_COMMON, .first = "HR"
+#define WEATHER \
+    LIST("temperature", "dew_point", "sea_level_pressure", "wind_speed", "precipitation")
+#define ANY_VALUE .valid_min = 1, .valid_max = 0
+
+/* clang-format off */
+static const llap_preset presets[] = {
+    { .name = "bms_air", .about = "Beijing multi-site air quality, 12 stations, hourly",
+      .circular = LIST("wd_deg"), ANY_VALUE, .day_zone = "+08:00",
+      .timeline = { HOURLY_GRID, .common_span = true, .first = "PM2.5" },
+      .target = { "PM2.5" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 10, .latent = 24, .min_snr = 5.0, .summarizer_lr = 1e-4 },
+    { .name = "bms_air/reference", .about = "the same, rows under 60 % dropped, half precision",
+      ANY_VALUE, .day_zone = "+08:00",
+      .timeline = { HOURLY_GRID, .common_span = true, .row_min = 0.6, .half = true,
+                    .first = "PM2.5" },
+      .target = { "PM2.5" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 10, .latent = 24, .min_snr = 5.0, .summarizer_lr = 1e-4 },
+    { .name = "uci_air", .about = "UCI air quality, one Italian station, hourly",
+      ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, .row_min = 0.6, .row_min_filled = true,
+                    .first = "NO2(GT)" },
+      .target = { "NO2(GT)" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 10, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "uci_air/reference", .about = "the same in half precision",
+      ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, .row_min = 0.6, .row_min_filled = true,
+                    .half = true, .first = "NO2(GT)" },
+      .target = { "NO2(GT)" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 10, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "physionet", .about = "PhysioNet 2012 set a, intensive care, hours by floor binning",
+      .time_unit = "min", ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, PATIENT_FILTER },
+      .target = { "HR" }, PATIENT_WINDOWS, .season_rows = 24, .view = LLAP_VIEW_INDEPENDENT,
+      .split = BY_ENTITY, .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 256, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4,
+      .irregular = true },
+    { .name = "physionet/floor", .about = "the same with the published split and scaling",
+      .time_unit = "min", ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, PATIENT_FILTER },
+      .target = { "HR" }, PATIENT_WINDOWS, .season_rows = 24, .split = CONTIGUOUS,
+      .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
+    { .name = "physionet/reference", .about = "only what was stamped exactly on the hour",
+      .time_unit = "min", ANY_VALUE,
+      .timeline = { .grid = LLAP_GRID_STEP, .step = HOUR, .bin = LLAP_BIN_EXACT,
+                    .fill = LLAP_FILL_BOTH, PATIENT_FILTER, .half = true },
+      .target = { "HR" }, PATIENT_WINDOWS, .season_rows = 24, .split = CONTIGUOUS,
+      .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
+    { .name = "physionet/minutes", .about = "the records as they are, to the minute, no grid",
+      .time_unit = "min",
+      .columns = LIST("HR", "MAP", "SysABP", "DiasABP", "RespRate", "Temp", "GCS", "Urine"),
+      ANY_VALUE, .timeline = { .need = "HR" },
+      .target = { "HR" }, .context_ns = 24 * HOUR,
+      .horizon_ns = { 4 * HOUR, 8 * HOUR, 10 * HOUR, 12 * HOUR }, .unit_ns = HOUR, .pad = true,
+      .view = LLAP_VIEW_INDEPENDENT, .split = BY_ENTITY, .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 256, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4,
+      .irregular = true },
+    { .name = "noaa_us", .about = "NOAA integrated surface data, United States, 2021 to 2024",
+      .columns = WEATHER, ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, .entity_min = 0.85, .row_min = 0.85,
+                    .row_min_filled = true, .first = "temperature" },
+      .target = { "temperature" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 15, .latent = 24, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "noaa_uk", .about = "NOAA integrated surface data, United Kingdom, 2021 to 2024",
+      .columns = WEATHER, ANY_VALUE,
+      .timeline = { HOURLY_GRID, .fill = LLAP_FILL_GRID, .entity_min = 0.85, .row_min = 0.85,
+                    .row_min_filled = true, .first = "temperature" },
+      .target = { "temperature" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 15, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "metar_us", .about = "airport reports, 25 sites in the United States, 2012",
+      .columns = WEATHER, ANY_VALUE,
+      .timeline = { HOURLY_GRID, .common_span = true, .first = "temperature" },
+      .target = { "temperature" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 15, .latent = 24, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "metar_uk", .about = "airport reports, 5 sites in the United Kingdom, 2014 to 2015",
+      .columns = LIST("temperature", "dew_point", "sea_level_pressure", "wind_speed"), ANY_VALUE,
+      .timeline = { HOURLY_GRID, .common_span = true, .first = "temperature" },
+      .target = { "temperature" }, HOURLY_WINDOWS, .season_rows = 24, .split = PURGED,
+      .batch_groups = 15, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "noaa_isd_lite", .about = "NOAA ISD-Lite, 13 stations, hourly and three-hourly",
+      .columns = WEATHER, ANY_VALUE,
+      .timeline = { HOURLY_GRID, .first = "temperature" },
+      .target = { "temperature" }, HOURLY_WINDOWS, .season_rows = 24, .split = BY_ENTITY,
+      .view = LLAP_VIEW_INDEPENDENT, .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 64, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
+    { .name = "us_equity", .about = "222 US shares, daily bars, 2017 to 2024",
+      ANY_VALUE, .timeline = { .min_rows = 350, .first = "close" },
+      .target = { "close" }, DAILY_WINDOWS, .season_rows = 5, .split = PURGED,
+      .batch_groups = 5, .latent = 12, .min_snr = 5.0, .summarizer_lr = 5e-4 },
+    { .name = "crypto", .about = "118 coins, daily bars, 2019 to 2022",
+      ANY_VALUE, .timeline = { .min_rows = 350, .first = "close" },
+      .target = { "close" }, DAILY_WINDOWS, .season_rows = 7, .split = PURGED,
+      .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
+    { .name = "ghcn_sporadic", .about = "daily climate of 1202 US stations, 5 % of the readings kept",
+      ANY_VALUE, .timeline = { .grid = LLAP_GRID_NONE },
+      .target = { "prcp", "snow", "snwd", "tmax", "tmin" }, .context_ns = 150 * DAY,
+      .horizon_ns = { 7 * DAY, 14 * DAY, 30 * DAY, 50 * DAY }, .unit_ns = DAY,
+      .view = LLAP_VIEW_INDEPENDENT, .split = PURGED, .scale = LLAP_SCALE_GLOBAL,
+      .batch_groups = 256, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4,
+      .irregular = true },
+};
+/* clang-format on */
+
+enum { N_PRESETS = sizeof presets / sizeof presets[0] };
+
+int64_t llap_preset_count(void) { return N_PRESETS; }
+
+const llap_preset *llap_preset_at(int64_t i) { return &presets[i]; }
+
+const llap_preset *llap_preset_find(const char *name)
+{
+    for (int i = 0; i < N_PRESETS; i++)
+        if (strcmp(presets[i].name, name) == 0) return &presets[i];
+    return NULL;
+}
+
+llap_status llap_preset_panel(const llap_preset *s, const char *const *paths, size_t n_paths,
+                              const llap_log *log, llap_panel **out)
+{
+    *out = NULL;
+    llap_csv_opts csv = LLAP_CSV_DEFAULT;
+    csv.time_unit = s->time_unit;
+    csv.columns = s->columns;
+    csv.circular = s->circular;
+    csv.log = log;
+    if (s->valid_min <= s->valid_max) {
+        csv.valid_min = s->valid_min;
+        csv.valid_max = s->valid_max;
+    }
+    llap_panel *raw;
+    llap_status st = llap_csv_read(paths, n_paths, &csv, &raw, NULL);
+    if (st == LLAP_OK) {
+        st = llap_timeline_apply(raw, &s->timeline, out, NULL);
+        llap_panel_destroy(raw);
+    }
+    return st;
+}
+
+llap_status llap_preset_windows(const llap_preset *s, const llap_panel *panel, int h,
+                                llap_windows **out)
+{
+    *out = NULL;
+    if (h < 0 || h >= LLAP_PRESET_HORIZONS)
+        return llap_fail(LLAP_EINVAL, "preset %s: horizon number %d of %d", s->name, h,
+                         LLAP_PRESET_HORIZONS);
+    int64_t          target[LLAP_PRESET_TARGETS];
+    llap_window_opts o = { .context_rows = s->context_rows,
+                           .horizon_rows = s->horizon_rows[h],
+                           .context_ns = s->context_ns,
+                           .horizon_ns = s->horizon_ns[h],
+                           .pad = s->pad,
+                           .target = target };
+    for (; o.n_targets < LLAP_PRESET_TARGETS && s->target[o.n_targets] != NULL; o.n_targets++) {
+        target[o.n_targets] = llap_panel_find_var(panel, s->target[o.n_targets]);
+        if (target[o.n_targets] < 0)
+            return llap_fail(LLAP_EINVAL, "preset %s: the panel has no variable '%s'", s->name,
+                             s->target[o.n_targets]);
+    }
+    return llap_windows_create(panel, &o, out);
+}

@@ -1,0 +1,277 @@
+#include "panels.h"
+#include "random_panel.h"
+
+#include "data/naive.h"
+#include "data/presets.h"
+
+static const int64_t first_var = 0;
+
+typedef struct parts {
+    llap_panel   *p;
+    llap_windows *w;
+    llap_split   *s;
+} parts;
+
+static parts make_parts(llap_panel *p, llap_split_kind kind)
+{
+    parts            t = { .p = p };
+    llap_split_opts  so = LLAP_SPLIT_DEFAULT;
+    llap_window_opts o = {
+        .context_rows = 6, .horizon_rows = 3, .target = &first_var, .n_targets = 1
+    };
+    so.kind = kind;
+    CHECK_OK(llap_windows_create(p, &o, &t.w));
+    CHECK_OK(llap_split_create(t.w, &so, &t.s));
+    return t;
+}
+
+static void free_parts(parts *t)
+{
+    llap_split_destroy(t->s);
+    llap_windows_destroy(t->w);
+    llap_panel_destroy(t->p);
+}
+
+/* E[x^2] - E[x]^2 in long double, as the protocol has it. */
+static void slow_statistics(const llap_panel *p, int64_t var, int64_t first, int64_t stop,
+                            double *mean, double *std)
+{
+    long double n = 0, sum = 0, square = 0;
+    for (int64_t r = first; r < stop; r++) {
+        const float x = p->value[r * p->n_vars + var];
+        if (isnan(x)) continue;
+        n++, sum += x, square += (long double)x * x;
+    }
+    *mean = (double)(sum / n);
+    *std = (double)sqrtl(fmaxl(square / n - sum / n * (sum / n), 1e-12L));
+}
+
+static void statistics_are_those_of_the_training_rows(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        const random_shape s = { 4, 3, 120, true, 0.02, 0.2, 0.2 };
+        parts              t = make_parts(random_panel(seed, &s), LLAP_SPLIT_PURGED);
+        llap_scaling      *sc;
+        int64_t            a[4], b[4];
+        CHECK_OK(llap_scaling_create(t.w, t.s, &LLAP_SCALING_DEFAULT, &sc));
+        llap_training_rows(t.w, t.s, a, b);
+        for (int64_t e = 0; e < 4; e++)
+            for (int64_t v = 0; v < 3; v++) {
+                double mean, std;
+                if (a[e] == t.p->start[e]) continue;
+                slow_statistics(t.p, v, t.p->start[e], a[e], &mean, &std);
+                assert_true(fabs(mean - (double)sc->x_mean[e * 3 + v]) < 1e-5);
+                assert_true(fabs(std - (double)sc->x_std[e * 3 + v]) < 1e-6);
+                if (v > 0) continue;
+                slow_statistics(t.p, 0, t.p->start[e], b[e], &mean, &std);
+                assert_true(fabs(mean - (double)sc->y_mean[e]) < 1e-6);
+                assert_true(fabs(std - (double)sc->y_std[e]) < 1e-6);
+            }
+        llap_scaling_destroy(sc);
+        free_parts(&t);
+    }
+}
+
+/* Whatever happens after the training rows, the statistics keep their bits. */
+static void statistics_never_see_what_comes_later(void **state)
+{
+    (void)state;
+    for (int by = 0; by < 2; by++) {
+        const random_shape s = { 4, 3, 120, true, 0.02, 0.2, 0.2 };
+        parts              t = make_parts(random_panel(7, &s), LLAP_SPLIT_PURGED);
+        llap_scaling_opts  o = LLAP_SCALING_DEFAULT;
+        llap_scaling      *before, *after;
+        o.by = by == 0 ? LLAP_SCALE_BY_ENTITY : LLAP_SCALE_GLOBAL;
+        CHECK_OK(llap_scaling_create(t.w, t.s, &o, &before));
+        for (int64_t e = 0; e < 4; e++)
+            for (int64_t r = t.p->start[e]; r < t.p->start[e + 1]; r++)
+                for (int64_t v = 0; v < 3; v++)
+                    if (t.p->time[r] >= t.s->val_start)
+                        ((float *)(uintptr_t)t.p->value)[r * 3 + v] *= 1000;
+        CHECK_OK(llap_scaling_create(t.w, t.s, &o, &after));
+        assert_memory_equal(before->x_mean, after->x_mean, 5 * 3 * sizeof(float));
+        assert_memory_equal(before->x_std, after->x_std, 5 * 3 * sizeof(float));
+        assert_memory_equal(before->y_mean, after->y_mean, 5 * sizeof(float));
+        assert_memory_equal(before->y_std, after->y_std, 5 * sizeof(float));
+        if (by == 1) assert_memory_equal(before->x_mean, before->x_mean + 12, 3 * sizeof(float));
+        llap_scaling_destroy(before);
+        llap_scaling_destroy(after);
+        free_parts(&t);
+    }
+}
+
+static void entities_never_trained_on_are_pooled(void **state)
+{
+    (void)state;
+    const random_shape s = { 8, 2, 40, true, 0, 0.1, 0 };
+    parts              t = make_parts(random_panel(9, &s), LLAP_SPLIT_BY_ENTITY);
+    llap_scaling      *sc;
+    CHECK_OK(llap_scaling_create(t.w, t.s, &LLAP_SCALING_DEFAULT, &sc));
+    int checked = 0;
+    for (int64_t i = 0; i < t.w->n; i++) {
+        const int64_t e = t.w->at[i].entity;
+        const bool    same = memcmp(sc->x_mean + 2 * e, sc->x_mean + 16, 2 * sizeof(float)) == 0 &&
+                          sc->y_std[e] == sc->y_std[8];
+        assert_int_equal(same, t.s->part[i] != LLAP_PART_TRAIN);
+        checked += same;
+    }
+    assert_true(checked > 0);
+    llap_scaling_destroy(sc);
+    free_parts(&t);
+}
+
+static void values_are_clipped_and_come_back(void **state)
+{
+    (void)state;
+    assert_true(llap_scale(3, 1, 2, 5) == 1);
+    assert_true(llap_scale(100, 1, 2, 5) == 5);
+    assert_true(llap_scale(-100, 1, 2, 5) == -5);
+    assert_true(llap_scale(100, 0, 2, 0) == 50);
+    assert_true(llap_scale(NAN, 1, 2, 5) == 0);
+    assert_true(llap_unscale(llap_scale(4, 1, 2, 5), 1, 2) == 4);
+    /* A constant that doubles cannot square exactly is still 0, not a few deviations off. */
+    const random_shape s = { 2, 2, 100, true, 0, 0, 0 };
+    llap_panel        *p = random_panel(4, &s);
+    for (int64_t r = 0; r < p->n_rows; r++) ((float *)(uintptr_t)p->value)[r * 2 + 1] = 1234.567f;
+    parts         t = make_parts(p, LLAP_SPLIT_PURGED);
+    llap_scaling *sc;
+    llap_scaled  *x;
+    CHECK_OK(llap_scaling_create(t.w, t.s, &LLAP_SCALING_DEFAULT, &sc));
+    CHECK_OK(llap_scaled_create(p, sc, &x));
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        assert_true(x->x[r * 2 + 1] == 0);
+        assert_true(x->x_obs[r * 2 + 1] == 1);
+        const int64_t e = r >= p->start[1];
+        assert_true(x->x[r * 2] ==
+                    llap_scale(p->value[r * 2], sc->x_mean[e * 2], sc->x_std[e * 2], 5));
+    }
+    llap_scaled_destroy(x);
+    llap_scaling_destroy(sc);
+    free_parts(&t);
+}
+
+static void crps_is_that_of_the_definition(void **state)
+{
+    (void)state;
+    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
+    for (int64_t n = 1; n < 40; n++) {
+        double         v[40], s[41], y = (double)llap_rng_normal(&r, (uint64_t)n);
+        double         slow = 0;
+        llap_empirical d;
+        for (int64_t i = 0; i < n; i++)
+            v[i] = (double)llap_rng_normal(&r, (uint64_t)(1000 * n + i / 2)); /* with ties */
+        for (int64_t i = 0; i < n; i++) {
+            slow += fabs(v[i] - y) / (double)n;
+            for (int64_t j = 0; j < n; j++) slow -= fabs(v[i] - v[j]) / (2.0 * (double)(n * n));
+        }
+        llap_empirical_init(&d, n, v, s);
+        assert_true(fabs(llap_empirical_crps(&d, y) - slow) < 1e-13);
+    }
+}
+
+typedef struct known {
+    const char *var;
+    double      mean, std;
+} known;
+
+static void expect_known(const llap_scaling *s, const llap_panel *p, const known *k, double digits)
+{
+    const int64_t v = llap_panel_find_var(p, k->var);
+    if (fabs((double)s->x_mean[v] - k->mean) > digits ||
+        fabs((double)s->x_std[v] - k->std) > digits)
+        fail_msg("%s: expected %.5f, %.5f, found %.7f, %.7f", k->var, k->mean, k->std,
+                 (double)s->x_mean[v], (double)s->x_std[v]);
+}
+
+static llap_scaling *scaling_of(const llap_preset *preset, const llap_panel *p, int h)
+{
+    llap_windows     *w;
+    llap_split       *sp;
+    llap_scaling     *sc;
+    llap_scaling_opts o = LLAP_SCALING_DEFAULT;
+    o.by = preset->scale;
+    CHECK_OK(llap_preset_windows(preset, p, h, &w));
+    CHECK_OK(llap_split_create(w, &preset->split, &sp));
+    CHECK_OK(llap_scaling_create(w, sp, &o, &sc));
+    llap_split_destroy(sp);
+    llap_windows_destroy(w);
+    return sc;
+}
+
+/* Section 10 of the protocol, to the digits it prints. */
+static void the_air_panels_have_their_statistics(void **state)
+{
+    (void)state;
+    static const known uci168[] = { { "NO2(GT)", 96.91205, 40.49982 },
+                                    { "CO(GT)", 2.06004, 1.46165 },
+                                    { "NOx(GT)", 198.45312, 182.95036 },
+                                    { "T", 21.99830, 7.67864 } };
+    const char        *path = data_file("uci_air.csv.gz");
+    const llap_preset *uci = llap_preset_find("uci_air/reference");
+    llap_panel        *p;
+    CHECK_OK(llap_preset_panel(uci, &path, 1, NULL, &p));
+    llap_scaling *s = scaling_of(uci, p, 3);
+    for (int i = 0; i < 4; i++) expect_known(s, p, &uci168[i], 1e-5);
+    assert_true(fabs((double)s->y_mean[0] - 97.18454) < 1e-5);
+    assert_true(fabs((double)s->y_std[0] - 40.31873) < 1e-5);
+    llap_scaling_destroy(s);
+    s = scaling_of(uci, p, 0);
+    expect_known(s, p, &(known){ "NO2(GT)", 98.25147, 40.91740 }, 1e-5);
+    assert_true(fabs((double)s->y_mean[0] - 98.35006) < 1e-5);
+    assert_true(fabs((double)s->y_std[0] - 40.91901) < 1e-5);
+    llap_scaling_destroy(s);
+    llap_panel_destroy(p);
+
+    llap_preset bms = *llap_preset_find("bms_air");
+    path = data_file("bms_air.csv.gz");
+    bms.timeline.half = true;
+    CHECK_OK(llap_preset_panel(&bms, &path, 1, NULL, &p));
+    assert_string_equal(p->entity[0], "Aotizhongxin");
+    s = scaling_of(&bms, p, 3);
+    expect_known(s, p, &(known){ "PM2.5", 83.7218, 78.7535 }, 1e-4);
+    expect_known(s, p, &(known){ "PRES", 1010.5461, 9.9848 }, 1e-4);
+    assert_true(fabs((double)s->y_mean[0] - 83.65343) < 1e-5);
+    assert_true(fabs((double)s->y_std[0] - 78.80534) < 1e-5);
+    llap_scaling_destroy(s);
+    llap_panel_destroy(p);
+}
+
+static llap_status make_all(void *user)
+{
+    const parts  *t = user;
+    llap_scaling *sc = NULL;
+    llap_scaled  *x = NULL;
+    llap_score    score[LLAP_NAIVE_COUNT];
+    llap_status   st = llap_scaling_create(t->w, t->s, &LLAP_SCALING_DEFAULT, &sc);
+    if (st == LLAP_OK) st = llap_scaled_create(t->p, sc, &x);
+    if (st == LLAP_OK)
+        st =
+            llap_naive_scores(t->w, t->s, x, &(llap_naive_opts){ LLAP_PART_TEST, 3, false }, score);
+    llap_scaled_destroy(x);
+    llap_scaling_destroy(sc);
+    return st;
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    (void)state;
+    const random_shape s = { 3, 2, 100, true, 0, 0.2, 0 };
+    parts              t = make_parts(random_panel(1, &s), LLAP_SPLIT_PURGED);
+    check_every_failed_allocation(make_all, &t);
+    free_parts(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(statistics_are_those_of_the_training_rows),
+        cmocka_unit_test(statistics_never_see_what_comes_later),
+        cmocka_unit_test(entities_never_trained_on_are_pooled),
+        cmocka_unit_test(values_are_clipped_and_come_back),
+        cmocka_unit_test(crps_is_that_of_the_definition),
+        cmocka_unit_test(the_air_panels_have_their_statistics),
+        cmocka_unit_test(failing_allocations_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
