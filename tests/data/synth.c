@@ -1,0 +1,269 @@
+#include "check.h"
+
+#include "data/naive.h"
+#include "data/synth.h"
+
+static const int64_t first_var = 0;
+
+static void panels_are_as_lossy_as_asked(void **state)
+{
+    (void)state;
+    llap_synth_opts o = LLAP_SYNTH_DEFAULT;
+    llap_synth     *s;
+    llap_panel     *p, *q;
+    o.n_rows = 4000;
+    o.gap_start = 0;
+    CHECK_OK(llap_synth_create(&o, &s));
+    CHECK_OK(llap_synth_panel(s, &p));
+    CHECK_OK(llap_synth_panel(s, &q));
+    CHECK_OK(llap_panel_check(p));
+    assert_true(llap_panel_equal(p, q)); /* the same bytes every time */
+    llap_panel_destroy(q);
+    assert_int_equal(p->n_entities, 6);
+    assert_int_equal(p->n_vars, 3);
+    const double all = 6 * 4000.0, rows = (double)p->n_rows;
+    assert_true(fabs(rows / all - 0.9) < 5 * sqrt(0.09 / all));
+    int dead = 0;
+    for (int64_t e = 0; e < 6; e++)
+        for (int64_t v = 0; v < 3; v++) {
+            int64_t seen = 0, last = p->start[e];
+            for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
+                if (llap_panel_observed(p, r, v)) seen++, last = r;
+            if (last < p->start[e + 1] - 60) dead++; /* 60 lost cells in a row by chance: 1e-60 */
+            else
+                assert_true(fabs((double)seen / (double)(p->start[e + 1] - p->start[e]) - 0.9) <
+                            0.025);
+        }
+    assert_in_range(dead, 1, 6);
+    for (int64_t r = p->start[0] + 1; r < p->start[1]; r++) {
+        const double h = llap_synth_hours(p->time[r]);
+        assert_true(fabs(h - nearbyint(h)) <= 0.2 + 1e-9);
+    }
+    llap_panel_destroy(p);
+    llap_synth_destroy(s);
+    o.gap_start = 0.02;
+    o.row_loss = 0;
+    o.n_rows = 40000;
+    CHECK_OK(llap_synth_create(&o, &s));
+    CHECK_OK(llap_synth_panel(s, &p));
+    /* 49 rows on average until a gap of 13; 3870 of them are off by 0.0036 */
+    assert_true(fabs((double)p->n_rows / 240000 - 49.0 / 62) < 5 * 0.0036);
+    llap_panel_destroy(p);
+    llap_synth_destroy(s);
+}
+
+static llap_synth_opts small(void)
+{
+    llap_synth_opts o = LLAP_SYNTH_DEFAULT;
+    o.n_entities = 4;
+    o.n_vars = 2;
+    o.n_rows = 1500;
+    return o;
+}
+
+/* The forecast errors of the oracle have the variance it says, at every lead, and no mean. */
+static void the_oracle_is_calibrated(void **state)
+{
+    (void)state;
+    enum { K = 40, H = 12 };
+    double  z2[H] = { 0 }, z1 = 0, crps = 0, scale = 0;
+    int64_t n[H] = { 0 }, total = 0;
+    double  mean[H], variance[H];
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        llap_synth_opts  o = small();
+        llap_synth      *s;
+        llap_panel      *p;
+        llap_windows    *w;
+        llap_window_opts wo = { .context_rows = K,
+                                .horizon_rows = H,
+                                .stride_rows = 20,
+                                .target = &first_var,
+                                .n_targets = 1 };
+        o.seed = seed;
+        CHECK_OK(llap_synth_create(&o, &s));
+        CHECK_OK(llap_synth_panel(s, &p));
+        CHECK_OK(llap_windows_create(p, &wo, &w));
+        for (int64_t i = 0; i < w->n; i++) {
+            CHECK_OK(llap_synth_oracle(s, w, i, mean, variance));
+            for (int h = 0; h < H; h++) {
+                const int64_t row = llap_window_query(&w->at[i]) + h;
+                if (!llap_panel_observed(p, row, 0)) continue;
+                assert_true(variance[h] >= 0.99 * o.noise * o.noise);
+                const double z = ((double)p->value[row * 2] - mean[h]) / sqrt(variance[h]);
+                z1 += z;
+                z2[h] += z * z;
+                n[h]++;
+                total++;
+                crps += fabs((double)p->value[row * 2] - mean[h]);
+                scale += sqrt(variance[h]);
+            }
+        }
+        llap_windows_destroy(w);
+        llap_panel_destroy(p);
+        llap_synth_destroy(s);
+    }
+    assert_true(total > 10000);
+    for (int h = 0; h < H; h++) /* windows of a stride overlap a little: twice the plain error */
+        assert_true(fabs(z2[h] / (double)n[h] - 1) < 8 * sqrt(2.0 / (double)n[h]));
+    assert_true(fabs(z1 / (double)total) < 0.1);
+    /* mean |error| over mean deviation is sqrt(2 / pi) for Gaussians, up to the mix of scales */
+    assert_true(fabs(crps / scale / sqrt(2 / 3.14159265358979) - 1) < 0.05);
+}
+
+/* Two points by hand; the own value without noise; nothing given gives the prior. */
+static void conditionals_are_exact(void **state)
+{
+    (void)state;
+    llap_synth_opts o = small();
+    llap_synth     *s;
+    double          mean[2], variance[2];
+    CHECK_OK(llap_synth_create(&o, &s));
+    const llap_point a = { 1, 0, 10.5 }, b[2] = { { 1, 1, 14.25 }, { 2, 0, 10.5 } };
+    const double     x = 3.0, noise = o.noise * o.noise;
+    CHECK_OK(llap_synth_condition(s, &a, &x, 1, b, 2, mean, variance));
+    for (int k = 0; k < 2; k++) {
+        const double c = llap_synth_covariance(s, &a, &b[k]);
+        const double v = llap_synth_covariance(s, &a, &a) + noise;
+        const double m = llap_synth_mean(s, &b[k]) + c / v * (x - llap_synth_mean(s, &a));
+        assert_true(fabs(mean[k] - m) < 1e-12);
+        assert_true(fabs(variance[k] -
+                         (llap_synth_covariance(s, &b[k], &b[k]) + noise - c * c / v)) < 1e-12);
+    }
+    CHECK_OK(llap_synth_condition(s, NULL, NULL, 0, b, 2, mean, variance));
+    assert_true(mean[0] == llap_synth_mean(s, &b[0]));
+    llap_synth_destroy(s);
+    o.noise = 0;
+    CHECK_OK(llap_synth_create(&o, &s));
+    CHECK_OK(llap_synth_condition(s, &a, &x, 1, &a, 1, mean, variance));
+    assert_true(fabs(mean[0] - x) < 1e-12 && fabs(variance[0]) < 1e-12);
+    const llap_point twice[2] = { a, a };
+    const double     xs[2] = { x, x };
+    CHECK_FAIL(llap_synth_condition(s, twice, xs, 2, b, 1, mean, variance), LLAP_ENUMERIC,
+               "point 1 is determined");
+    llap_synth_destroy(s);
+    o.jitter = 0.7;
+    CHECK_FAIL(llap_synth_create(&o, &s), LLAP_EINVAL, "a time, period");
+}
+
+/* A decaying sine with offset obeys x[t+1] = p x[t] + q x[t-1] + r: least squares over rows. */
+static void fit(const llap_panel *p, int64_t e, int64_t from, int64_t stop, double *f, double *d)
+{
+    double a[3][4] = { { 0 } };
+    for (int64_t t = from + 1; t + 1 < stop; t++) {
+        const float *x = p->value + p->start[e] + t;
+        const double u[4] = { (double)x[0], (double)x[-1], 1, (double)x[1] };
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 4; j++) a[i][j] += u[i] * u[j];
+    }
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            if (k == i) continue;
+            const double m = a[k][i] / a[i][i];
+            for (int j = 0; j < 4; j++) a[k][j] -= m * a[i][j];
+        }
+    const double pp = a[0][3] / a[0][0], q = a[1][3] / a[1][1];
+    *d = -0.5 * log(-q);
+    *f = acos(pp / 2 * exp(*d)) / 6.283185307179586;
+}
+
+static void regimes_change_where_they_should(void **state)
+{
+    (void)state;
+    for (int decay = 0; decay < 2; decay++) {
+        llap_regime_opts o = LLAP_REGIME_CROSSING;
+        llap_panel      *p, *q;
+        o.decay = decay;
+        o.noise = 0;
+        CHECK_OK(llap_synth_regime(&o, &p));
+        CHECK_OK(llap_panel_check(p));
+        o.multiplier = 3;
+        CHECK_OK(llap_synth_regime(&o, &q));
+        assert_int_equal(p->n_entities, 64);
+        assert_int_equal(p->time[1] - p->time[0], INT64_C(3600000000000));
+        for (int64_t e = 0; e < 64; e++) {
+            double f[2], d[2];
+            assert_memory_equal(p->value + 288 * e, q->value + 288 * e, 216 * sizeof(float));
+            assert_true(p->value[288 * e + 216] != q->value[288 * e + 216]);
+            fit(p, e, 0, 216, &f[0], &d[0]);
+            fit(p, e, 216, 288, &f[1], &d[1]);
+            assert_true(f[0] > 0.0205 && f[0] < 0.0420 && d[0] > 0.0018 && d[0] < 0.0102);
+            assert_true(fabs(f[1] / f[0] - (decay ? 1 : 2)) < 0.02);
+            if (decay) assert_true(fabs(d[1] / d[0] - 2) < 0.1);
+        }
+        llap_panel_destroy(p);
+        llap_panel_destroy(q);
+    }
+}
+
+static void regime_windows_are_as_published(void **state)
+{
+    (void)state;
+    const llap_regime_opts geometry[] = { LLAP_REGIME_CROSSING, LLAP_REGIME_UNSEEN };
+    const int64_t          expected[][3] = { { 101, 14, 30 }, { 202, 28, 59 } };
+    for (int k = 0; k < 2; k++) {
+        llap_panel      *p;
+        llap_windows    *w;
+        llap_split      *s;
+        llap_split_opts  so = LLAP_SPLIT_DEFAULT;
+        llap_window_opts o = {
+            .context_rows = 96, .horizon_rows = 48, .target = &first_var, .n_targets = 1
+        };
+        CHECK_OK(llap_synth_regime(&geometry[k], &p));
+        CHECK_OK(llap_windows_create(p, &o, &w));
+        CHECK_FAIL(llap_split_create(w, &so, &s), LLAP_EINVAL, "the validation part is empty");
+        so.kind = LLAP_SPLIT_CONTIGUOUS;
+        CHECK_OK(llap_split_create(w, &so, &s));
+        for (int i = 0; i < 3; i++) assert_int_equal(s->n[i], 64 * expected[k][i]);
+        const int64_t last = s->last_target[k == 0 ? LLAP_PART_TRAIN : LLAP_PART_VAL];
+        assert_true(llap_synth_hours(last) ==
+                    (k == 0 ? 243 : 372)); /* 372: just before the change */
+        llap_split_destroy(s);
+        llap_windows_destroy(w);
+        llap_panel_destroy(p);
+    }
+}
+
+static llap_status make_all(void *user)
+{
+    (void)user;
+    llap_synth_opts  o = small();
+    llap_synth      *s = NULL;
+    llap_panel      *p = NULL;
+    llap_windows    *w = NULL;
+    llap_window_opts wo = {
+        .context_rows = 10, .horizon_rows = 2, .target = &first_var, .n_targets = 1
+    };
+    llap_regime_opts ro = LLAP_REGIME_CROSSING;
+    double           mean[2], variance[2];
+    o.n_rows = 50;
+    llap_status st = llap_synth_create(&o, &s);
+    if (st == LLAP_OK) st = llap_synth_panel(s, &p);
+    if (st == LLAP_OK) st = llap_windows_create(p, &wo, &w);
+    if (st == LLAP_OK) st = llap_synth_oracle(s, w, 0, mean, variance);
+    llap_windows_destroy(w);
+    llap_panel_destroy(p);
+    p = NULL;
+    if (st == LLAP_OK) st = llap_synth_regime(&ro, &p);
+    llap_panel_destroy(p);
+    llap_synth_destroy(s);
+    return st;
+}
+
+static void failing_allocations_lose_nothing(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(make_all, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(panels_are_as_lossy_as_asked),
+        cmocka_unit_test(the_oracle_is_calibrated),
+        cmocka_unit_test(conditionals_are_exact),
+        cmocka_unit_test(regimes_change_where_they_should),
+        cmocka_unit_test(regime_windows_are_as_published),
+        cmocka_unit_test(failing_allocations_lose_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
