@@ -35,6 +35,26 @@
 #define ANY_VALUE .valid_min = 1, .valid_max = 0
 
 /* clang-format off */
+/* Daily bars. The published sixteenth variable, the return of a market index, needs an index. */
+static const llap_derived daily_bars[] = {
+    { .name = "RET_CLOSE", .op = LLAP_DERIVE_LOG_CHANGE, .a = "close", .b = "close" },
+    { .name = "RET_OPEN", .op = LLAP_DERIVE_LOG_CHANGE, .a = "open", .b = "open" },
+    { .name = "RET_HIGH", .op = LLAP_DERIVE_LOG_CHANGE, .a = "high", .b = "high" },
+    { .name = "RET_LOW", .op = LLAP_DERIVE_LOG_CHANGE, .a = "low", .b = "low" },
+    { .name = "OC_RET", .op = LLAP_DERIVE_LOG_RATIO, .a = "close", .b = "open" },
+    { .name = "GAP_RET", .op = LLAP_DERIVE_LOG_CHANGE, .a = "open", .b = "close" },
+    { .name = "HL_RANGE", .op = LLAP_DERIVE_LOG_RATIO, .a = "high", .b = "low" },
+    { .name = "DLV", .op = LLAP_DERIVE_LOG_CHANGE, .a = "volume", .b = "volume" },
+    { .name = "RVOL20_CLOSE", .op = LLAP_DERIVE_VOLATILITY, .a = "close", .span = 20 },
+    { .name = "WEEKDAY_SIN", .op = LLAP_DERIVE_WEEKDAY },
+    { .name = "WEEKDAY_COS", .op = LLAP_DERIVE_WEEKDAY, .cosine = true },
+    { .name = "MONTHDAY_SIN", .op = LLAP_DERIVE_MONTHDAY },
+    { .name = "MONTHDAY_COS", .op = LLAP_DERIVE_MONTHDAY, .cosine = true },
+    { .name = "MONTH_SIN", .op = LLAP_DERIVE_MONTH },
+    { .name = "MONTH_COS", .op = LLAP_DERIVE_MONTH, .cosine = true },
+};
+#define DAILY_BARS .derived = daily_bars, .n_derived = sizeof daily_bars / sizeof daily_bars[0]
+
 static const llap_preset presets[] = {
     { .name = "bms_air", .about = "Beijing multi-site air quality, 12 stations, hourly",
       .circular = LIST("wd_deg"), ANY_VALUE, .day_zone = "+08:00",
@@ -117,12 +137,12 @@ static const llap_preset presets[] = {
       .view = LLAP_VIEW_INDEPENDENT, .scale = LLAP_SCALE_GLOBAL,
       .batch_groups = 64, .latent = 16, .min_snr = 4.5, .summarizer_lr = 1e-4 },
     { .name = "us_equity", .about = "222 US shares, daily bars, 2017 to 2024",
-      ANY_VALUE, .timeline = { .min_rows = 350, .first = "close" },
-      .target = { "close" }, DAILY_WINDOWS, .season_rows = 5, .split = PURGED,
+      ANY_VALUE, DAILY_BARS, .timeline = { .min_rows = 350 },
+      .target = { "RET_CLOSE" }, DAILY_WINDOWS, .season_rows = 5, .split = PURGED,
       .batch_groups = 5, .latent = 12, .min_snr = 5.0, .summarizer_lr = 5e-4 },
     { .name = "crypto", .about = "118 coins, daily bars, 2019 to 2022",
-      ANY_VALUE, .timeline = { .min_rows = 350, .first = "close" },
-      .target = { "close" }, DAILY_WINDOWS, .season_rows = 7, .split = PURGED,
+      ANY_VALUE, DAILY_BARS, .timeline = { .min_rows = 350 },
+      .target = { "RET_CLOSE" }, DAILY_WINDOWS, .season_rows = 7, .split = PURGED,
       .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
     { .name = "ghcn_sporadic", .about = "daily climate of 1202 US stations, 5 % of the readings kept",
       ANY_VALUE, .timeline = { .grid = LLAP_GRID_NONE },
@@ -160,12 +180,12 @@ llap_status llap_preset_panel(const llap_preset *s, const char *const *paths, si
         csv.valid_min = s->valid_min;
         csv.valid_max = s->valid_max;
     }
-    llap_panel *raw;
+    llap_panel *raw = NULL, *made = NULL;
     llap_status st = llap_csv_read(paths, n_paths, &csv, &raw, NULL);
-    if (st == LLAP_OK) {
-        st = llap_timeline_apply(raw, &s->timeline, out, NULL);
-        llap_panel_destroy(raw);
-    }
+    if (st == LLAP_OK && s->derived != NULL) st = llap_derive(raw, s->derived, s->n_derived, &made);
+    if (st == LLAP_OK) st = llap_timeline_apply(made != NULL ? made : raw, &s->timeline, out, NULL);
+    llap_panel_destroy(raw);
+    llap_panel_destroy(made);
     return st;
 }
 

@@ -13,6 +13,7 @@
 #define LLAP_DATA_PRESETS_H
 
 #include "data/csv.h"
+#include "data/derive.h"
 #include "data/rows.h"
 #include "data/scaling.h"
 #include "data/timeline.h"
@@ -25,9 +26,12 @@ typedef struct llap_preset {
     /* reading; as in csv.h, NULL: nothing said */
     const char        *time_unit;
     const char *const *columns, *const *circular;
-    double             valid_min; /* used when it is not above valid_max */
-    double             valid_max;
-    const char        *day_zone; /* zone whose midnights are the calendar days; NULL: UTC */
+    double      valid_min; /* used when it is not above valid_max */
+    double      valid_max;
+    const char *day_zone; /* zone whose midnights are the calendar days; NULL: UTC */
+    const llap_derived
+           *derived; /* what is made of the columns, before the timeline; NULL: nothing */
+    int64_t n_derived;
     llap_timeline_opts timeline;
     /* windows: rows on a grid, or durations */
     const char     *target[LLAP_PRESET_TARGETS]; /* up to the first NULL */
@@ -51,7 +55,7 @@ int64_t            llap_preset_count(void);
 const llap_preset *llap_preset_at(int64_t i);          /* static */
 const llap_preset *llap_preset_find(const char *name); /* NULL: no such name */
 
-/* Reads the files and applies the timeline. Caller owns *out. log may be NULL. */
+/* Reads the files, derives, and applies the timeline. Caller owns *out. log may be NULL. */
 llap_status llap_preset_panel(const llap_preset *s, const char *const *paths, size_t n_paths,
                               const llap_log *log, llap_panel **out);
 
