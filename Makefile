@@ -10,7 +10,7 @@ endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
-CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+CTEST = ctest --output-on-failure --no-tests=error -LE long -j $(JOBS)
 
 # Fuzz executions per target in test-all.
 FUZZ_RUNS ?= 10000000

@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *llap_naive_name(llap_naive which)
 {
@@ -19,9 +20,9 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void llap_empirical_init(llap_empirical *d, int64_t n, double *value, double *sum)
+/* The rest, for values in order. */
+static void add_up(llap_empirical *d, int64_t n, double *value, double *sum)
 {
-    qsort(value, (size_t)n, sizeof *value, by_value);
     double spread = 0;
     sum[0] = 0;
     for (int64_t k = 0; k < n; k++) {
@@ -35,16 +36,29 @@ void llap_empirical_init(llap_empirical *d, int64_t n, double *value, double *su
                            .mean = sum[n] / (double)n };
 }
 
-double llap_empirical_crps(const llap_empirical *d, double y)
+void llap_empirical_init(llap_empirical *d, int64_t n, double *value, double *sum)
 {
-    int64_t low = 0, high = d->n; /* the values below low are < y, those from high on >= y */
+    qsort(value, (size_t)n, sizeof *value, by_value);
+    add_up(d, n, value, sum);
+}
+
+/* How many of n sorted values are below y. */
+static int64_t count_below(const double *value, int64_t n, double y)
+{
+    int64_t low = 0, high = n; /* the values before low are < y, those from high on >= y */
     while (low < high) {
         const int64_t mid = low + (high - low) / 2;
-        if (d->value[mid] < y) low = mid + 1;
+        if (value[mid] < y) low = mid + 1;
         else high = mid;
     }
-    const double below = (double)low, above = (double)(d->n - low);
-    const double distance = y * below - d->sum[low] + (d->sum[d->n] - d->sum[low]) - y * above;
+    return low;
+}
+
+double llap_empirical_crps(const llap_empirical *d, double y)
+{
+    const int64_t low = count_below(d->value, d->n, y);
+    const double  below = (double)low, above = (double)(d->n - low);
+    const double  distance = y * below - d->sum[low] + (d->sum[d->n] - d->sum[low]) - y * above;
     return distance / (double)d->n - d->spread;
 }
 
@@ -66,6 +80,9 @@ typedef struct work {
     int64_t             period, n_targets, channel;
     bool                own_unseen;
     double             *value, *sum;     /* [most], [most + 1] for contexts */
+    int64_t             n_values;        /* sorted context values of the window before, */
+    llap_window         before;          /* which is this one; n_context 0: none */
+    double             *row_crps;        /* [rows] climatology scores of the rows of one entity */
     double             *c_value, *c_sum; /* for climatologies */
     double             *season;          /* [period] */
 } work;
@@ -115,16 +132,56 @@ static void find_seasons(const work *k, const llap_window *v, double otherwise)
     }
 }
 
-static void score_window(const work *k, const llap_window *v, const llap_empirical *climate,
+static void insert(work *k, double x)
+{
+    const int64_t at = count_below(k->value, k->n_values, x);
+    memmove(k->value + at + 1, k->value + at, (size_t)(k->n_values - at) * sizeof *k->value);
+    k->value[at] = x;
+    k->n_values++;
+}
+
+static void take_out(work *k, double x)
+{
+    const int64_t at = count_below(k->value, k->n_values, x);
+    k->n_values--;
+    memmove(k->value + at, k->value + at + 1, (size_t)(k->n_values - at) * sizeof *k->value);
+}
+
+/* The observed context values in order. The next window of an entity has one row less in front
+ * and one more at the end, so most of the order is there already. */
+static void sort_context(work *k, const llap_window *v)
+{
+    const llap_window *b = &k->before;
+    const int64_t      end = llap_window_query(v);
+    if (b->n_context == v->n_context && b->entity == v->entity && b->first + 1 == v->first) {
+        if (observed(k, b->first)) take_out(k, target(k, b->first));
+        if (observed(k, end - 1)) insert(k, target(k, end - 1));
+    } else {
+        k->n_values = 0;
+        for (int64_t r = v->first; r < end; r++)
+            if (observed(k, r)) k->value[k->n_values++] = target(k, r);
+        qsort(k->value, (size_t)k->n_values, sizeof *k->value, by_value);
+    }
+    k->before = *v;
+}
+
+static double last_value(const work *k, const llap_window *v)
+{
+    for (int64_t r = llap_window_query(v) - 1; r >= v->first; r--)
+        if (observed(k, r)) return target(k, r);
+    return 0;
+}
+
+static void score_window(work *k, const llap_window *v, const llap_empirical *climate,
                          llap_score *out)
 {
-    int64_t n = 0;
-    double  last = 0;
-    for (int64_t r = v->first; r < llap_window_query(v); r++)
-        if (observed(k, r)) k->value[n++] = last = target(k, r);
-    if (n == 0) k->value[n++] = 0;
+    const int64_t start = k->w->panel->start[v->entity];
+    const double  last = last_value(k, v);
+    double        mean_only[1] = { 0 }, no_sum[2];
+    sort_context(k, v);
     llap_empirical context;
-    llap_empirical_init(&context, n, k->value, k->sum);
+    if (k->n_values > 0) add_up(&context, k->n_values, k->value, k->sum);
+    else add_up(&context, 1, mean_only, no_sum);
     find_seasons(k, v, last);
     for (int64_t h = 0; h < v->n_query; h++) {
         const int64_t r = llap_window_query(v) + h;
@@ -136,8 +193,18 @@ static void score_window(const work *k, const llap_window *v, const llap_empiric
         add_point(&out[LLAP_NAIVE_CONTEXT_MEAN], y, context.mean);
         add(&out[LLAP_NAIVE_CONTEXT], llap_empirical_crps(&context, y), y - context.mean);
         if (climate != NULL)
-            add(&out[LLAP_NAIVE_CLIMATOLOGY], llap_empirical_crps(climate, y), y - climate->mean);
+            add(&out[LLAP_NAIVE_CLIMATOLOGY], k->row_crps[r - start], y - climate->mean);
     }
+}
+
+/* Rows are scored against the climatology once, not once for each window they are in. */
+static bool prepare_entity(work *k, const int64_t *stop, int64_t e, llap_empirical *climate)
+{
+    const int64_t *start = k->w->panel->start;
+    const bool     have = climatology(k, stop, e, climate);
+    for (int64_t r = start[e]; r < start[e + 1] && have; r++)
+        if (observed(k, r)) k->row_crps[r - start[e]] = llap_empirical_crps(climate, target(k, r));
+    return have;
 }
 
 static void score_all(work *k, const int64_t *stop, llap_part part, llap_score *out)
@@ -147,10 +214,11 @@ static void score_all(work *k, const int64_t *stop, llap_part part, llap_score *
         llap_empirical climate;
         bool           have = false;
         int64_t        entity = -1;
+        k->before.n_context = 0;
         for (int64_t i = 0; i < w->n; i++) {
             const llap_window *v = &w->at[i];
             if (k->split->part[i] != part) continue;
-            if (v->entity != entity) have = climatology(k, stop, v->entity, &climate);
+            if (v->entity != entity) have = prepare_entity(k, stop, v->entity, &climate);
             entity = v->entity;
             score_window(k, v, have ? &climate : NULL, out);
         }
@@ -164,8 +232,9 @@ static bool make_room(work *k, int64_t n_context, int64_t n_rows)
     k->c_value = llap_new((size_t)n_rows, sizeof *k->c_value);
     k->c_sum = llap_new((size_t)n_rows + 1, sizeof *k->c_sum);
     k->season = llap_new((size_t)k->period, sizeof *k->season);
+    k->row_crps = llap_new((size_t)n_rows, sizeof *k->row_crps);
     return k->value != NULL && k->sum != NULL && k->c_value != NULL && k->c_sum != NULL &&
-           k->season != NULL;
+           k->season != NULL && k->row_crps != NULL;
 }
 
 static void free_room(work *k)
@@ -175,6 +244,7 @@ static void free_room(work *k)
     llap_free(k->c_value);
     llap_free(k->c_sum);
     llap_free(k->season);
+    llap_free(k->row_crps);
 }
 
 static void take_means(llap_score *s)

@@ -170,6 +170,83 @@ static void crps_is_that_of_the_definition(void **state)
     }
 }
 
+/* E|X - y| - E|X - X'| / 2 and the error of the mean, by double loops. */
+static void slow_score(const double *v, int64_t n, double y, llap_score *out)
+{
+    double mean = 0, crps = 0;
+    for (int64_t i = 0; i < n; i++) {
+        mean += v[i] / (double)n;
+        crps += fabs(v[i] - y) / (double)n;
+        for (int64_t j = 0; j < n; j++) crps -= fabs(v[i] - v[j]) / (2.0 * (double)(n * n));
+    }
+    out->crps += crps;
+    out->mae += fabs(y - mean);
+    out->mse += (y - mean) * (y - mean);
+    out->n++;
+}
+
+static void slow_window(const parts *t, const llap_scaled *x, const int64_t *stop,
+                        const llap_window *w, int64_t period, llap_score *out)
+{
+    double        context[64], climate[512], zero = 0, last = 0;
+    const int64_t end = llap_window_query(w), start = t->p->start[w->entity];
+    int64_t       n = 0, m = 0;
+    for (int64_t r = w->first; r < end; r++)
+        if (x->y_obs[r]) context[n++] = last = (double)x->y[r];
+    if (n == 0) context[n++] = 0;
+    for (int64_t r = start; r < stop[w->entity]; r++)
+        if (x->y_obs[r]) climate[m++] = (double)x->y[r];
+    for (int64_t h = 0; h < w->n_query; h++) {
+        const double y = (double)x->y[end + h];
+        double       season = last;
+        if (!x->y_obs[end + h]) continue;
+        for (int64_t r = w->first; r < end; r++)
+            if (x->y_obs[r] && (end + h - r) % period == 0) season = (double)x->y[r];
+        slow_score(&zero, 1, y, &out[LLAP_NAIVE_MEAN]);
+        slow_score(&last, 1, y, &out[LLAP_NAIVE_LAST]);
+        slow_score(&season, 1, y, &out[LLAP_NAIVE_SEASONAL]);
+        slow_score(context, n, y, &out[LLAP_NAIVE_CONTEXT]);
+        slow_score(climate, m, y, &out[LLAP_NAIVE_CLIMATOLOGY]);
+    }
+}
+
+static void naive_scores_are_as_defined(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 6; seed++) {
+        const random_shape s = { 4, 2, 150, true, 0.02, seed % 2 ? 0.7 : 0.1, 0.1 };
+        parts              t = make_parts(random_panel(seed + 50, &s), LLAP_SPLIT_PURGED);
+        const int64_t      period = 1 + (int64_t)seed;
+        llap_scaling      *sc;
+        llap_scaled       *x;
+        llap_score         fast[LLAP_NAIVE_COUNT], slow[LLAP_NAIVE_COUNT] = { { 0 } };
+        int64_t            context[4], stop[4];
+        CHECK_OK(llap_scaling_create(t.w, t.s, &LLAP_SCALING_DEFAULT, &sc));
+        CHECK_OK(llap_scaled_create(t.p, sc, &x));
+        CHECK_OK(llap_naive_scores(t.w, t.s, x, &(llap_naive_opts){ LLAP_PART_TEST, period, false },
+                                   fast));
+        llap_training_rows(t.w, t.s, context, stop);
+        for (int64_t i = 0; i < t.w->n; i++)
+            if (t.s->part[i] == LLAP_PART_TEST) slow_window(&t, x, stop, &t.w->at[i], period, slow);
+        for (int k = 0; k < LLAP_NAIVE_COUNT; k++) {
+            if (k == LLAP_NAIVE_CONTEXT_MEAN) continue; /* the mean of LLAP_NAIVE_CONTEXT */
+            const double n = (double)slow[k].n;
+            assert_int_equal(fast[k].n, slow[k].n);
+            assert_true(fabs(fast[k].crps - slow[k].crps / n) < 1e-12);
+            assert_true(fabs(fast[k].mae - slow[k].mae / n) < 1e-12);
+            assert_true(fabs(fast[k].mse - slow[k].mse / n) < 1e-12);
+        }
+        assert_true(fast[LLAP_NAIVE_CONTEXT_MEAN].mae == fast[LLAP_NAIVE_CONTEXT].mae);
+        assert_true(fast[LLAP_NAIVE_CONTEXT_MEAN].crps == fast[LLAP_NAIVE_CONTEXT].mae);
+        CHECK_FAIL(
+            llap_naive_scores(t.w, t.s, x, &(llap_naive_opts){ LLAP_PART_TEST, 0, false }, fast),
+            LLAP_EINVAL, "a period of 0 rows");
+        llap_scaled_destroy(x);
+        llap_scaling_destroy(sc);
+        free_parts(&t);
+    }
+}
+
 typedef struct known {
     const char *var;
     double      mean, std;
@@ -270,6 +347,7 @@ int main(void)
         cmocka_unit_test(entities_never_trained_on_are_pooled),
         cmocka_unit_test(values_are_clipped_and_come_back),
         cmocka_unit_test(crps_is_that_of_the_definition),
+        cmocka_unit_test(naive_scores_are_as_defined),
         cmocka_unit_test(the_air_panels_have_their_statistics),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };

@@ -147,12 +147,15 @@ static int check_scores(const set *s, int64_t horizon, const llap_score *score)
 {
     char        line[1024], name[64], metric[16], text[32];
     const char *rest = NULL;
-    int         n = 0, wrong = 0;
+    int         n = 0, wrong = 0, equal = 0;
     FILE       *f = open_table("verified_naive_references.csv");
     if (f == NULL) return 0;
     while (next_line(f, s->scores, horizon, 0, line, sizeof line, &rest)) {
         assert_int_equal(sscanf(rest, "%63[^,],%15[^,],%31s", name, metric, text), 3);
         const double x = score_of(score, name, metric);
+        char         digits[32];
+        snprintf(digits, sizeof digits, strstr(s->scores, "floor") ? "%.3f0" : "%.4f", x);
+        equal += strcmp(digits, text) == 0;
         if (!same_score(s, x, text)) {
             print_error("%s, %lld, %s %s: expected %s, found %.7f\n", s->scores, (long long)horizon,
                         name, metric, text, x);
@@ -163,7 +166,29 @@ static int check_scores(const set *s, int64_t horizon, const llap_score *score)
     fclose(f);
     assert_true(n >= 8);
     assert_int_equal(wrong, 0);
+    return equal;
+}
+
+static int64_t joint_rows(const llap_windows *w, const llap_split *sp, llap_part part)
+{
+    llap_rows *r;
+    CHECK_OK(llap_rows_create(w, sp, part, LLAP_VIEW_JOINT, &r));
+    const int64_t n = r->n_rows;
+    llap_rows_destroy(r);
     return n;
+}
+
+/* What the text of the protocol adds to the tables, at the longest horizon. */
+static void check_text(const llap_preset *preset, const llap_windows *w, const llap_split *sp,
+                       const llap_score *score)
+{
+    if (strcmp(preset->name, "uci_air/reference") == 0)
+        assert_int_equal(score[LLAP_NAIVE_MEAN].n, 287903);
+    if (strcmp(preset->name, "physionet/reference") == 0) { /* all patients share one clock */
+        assert_int_equal(joint_rows(w, sp, LLAP_PART_TRAIN), 12);
+        assert_int_equal(joint_rows(w, sp, LLAP_PART_VAL), 8);
+        assert_int_equal(joint_rows(w, sp, LLAP_PART_TEST), 11);
+    }
 }
 
 static void check_horizon(const set *s, const llap_preset *preset, const llap_panel *p, int h,
@@ -187,6 +212,7 @@ static void check_horizon(const set *s, const llap_preset *preset, const llap_pa
     CHECK_OK(llap_scaled_create(p, sc, &x));
     CHECK_OK(llap_naive_scores(w, sp, x, &no, score));
     *n_scores += check_scores(s, horizon, score);
+    if (h == 3) check_text(preset, w, sp, score);
     llap_scaled_destroy(x);
     llap_scaling_destroy(sc);
     llap_split_destroy(sp);
@@ -203,7 +229,7 @@ static void check_set(const set *s)
     CHECK_OK(llap_preset_panel(&preset, &path, 1, NULL, &p));
     for (int h = everything ? 0 : 3; h < 4; h++)
         check_horizon(s, &preset, p, h, &n_counts, &n_scores);
-    print_message("%s: %lld entities, %lld variables, %d lines of counts, %d scores equal\n",
+    print_message("%s: %lld entities, %lld variables, equal: %d lines of counts, %d scores\n",
                   s->counts, (long long)p->n_entities, (long long)p->n_vars, n_counts, n_scores);
     llap_panel_destroy(p);
 }
