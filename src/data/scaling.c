@@ -158,6 +158,65 @@ llap_status llap_scaling_create(const llap_windows *w, const llap_split *split,
     return st;
 }
 
+/* Variables of the panel that have the names of those numbered in from. */
+static llap_status find_vars(const int64_t *from, int64_t n, const char *const *var,
+                             const llap_panel *to, int64_t *out)
+{
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = llap_panel_find_var(to, var[from[i]]);
+        if (out[i] < 0)
+            return llap_fail(LLAP_EINVAL, "scaling: the panel has no variable '%s'", var[from[i]]);
+    }
+    return LLAP_OK;
+}
+
+/* Row of the statistics of an entity; names are in byte order. */
+static int64_t find_entity(const llap_scaling *s, const char *const *entity, const char *name)
+{
+    int64_t low = 0, high = s->n_entities;
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        const int     order = strcmp(entity[mid], name);
+        if (order == 0) return mid;
+        if (order < 0) low = mid + 1;
+        else high = mid;
+    }
+    return s->n_entities;
+}
+
+static void copy_row(const llap_scaling *s, int64_t from, llap_scaling *t, int64_t to)
+{
+    const int64_t nx = s->n_features, ny = s->n_targets;
+    memcpy(t->x_mean + to * nx, s->x_mean + from * nx, (size_t)nx * sizeof *s->x_mean);
+    memcpy(t->x_std + to * nx, s->x_std + from * nx, (size_t)nx * sizeof *s->x_std);
+    memcpy(t->y_mean + to * ny, s->y_mean + from * ny, (size_t)ny * sizeof *s->y_mean);
+    memcpy(t->y_std + to * ny, s->y_std + from * ny, (size_t)ny * sizeof *s->y_std);
+}
+
+llap_status llap_scaling_transfer(const llap_scaling *s, const char *const *entity,
+                                  const char *const *var, const llap_panel *to, llap_scaling **out)
+{
+    *out = NULL;
+    llap_scaling *t = llap_new(1, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    t->n_entities = to->n_entities;
+    t->n_features = s->n_features;
+    t->n_targets = s->n_targets;
+    t->clip = s->clip;
+    llap_status st = make_room(t);
+    if (st == LLAP_OK) st = find_vars(s->feature, s->n_features, var, to, t->feature);
+    if (st == LLAP_OK) st = find_vars(s->target, s->n_targets, var, to, t->target);
+    if (st != LLAP_OK) {
+        llap_scaling_destroy(t);
+        return st;
+    }
+    for (int64_t e = 0; e < to->n_entities; e++)
+        copy_row(s, find_entity(s, entity, to->entity[e]), t, e);
+    copy_row(s, s->n_entities, t, to->n_entities);
+    *out = t;
+    return LLAP_OK;
+}
+
 void llap_scaled_destroy(llap_scaled *x)
 {
     if (x == NULL) return;

@@ -53,6 +53,13 @@ llap_status llap_scaling_create(const llap_windows *w, const llap_split *split,
                                 const llap_scaling_opts *o, llap_scaling **out);
 void        llap_scaling_destroy(llap_scaling *s); /* NULL is fine */
 
+/* The statistics for another panel, entity by entity and variable by variable by name: what a
+ * trained model needs to serve it. entity [n_entities] and var are the names of the panel that s
+ * comes from, borrowed until return. Entities that s does not know get the pooled statistics.
+ * Caller owns *out. LLAP_EINVAL: a variable that the panel does not have. */
+llap_status llap_scaling_transfer(const llap_scaling *s, const char *const *entity,
+                                  const char *const *var, const llap_panel *to, llap_scaling **out);
+
 static inline float llap_scale(float x, float mean, float std, float clip)
 {
     if (isnan(x)) return 0.0f;

@@ -121,6 +121,37 @@ static void entities_never_trained_on_are_pooled(void **state)
     free_parts(&t);
 }
 
+/* Another panel, other entities, other order of variables: statistics follow the names. */
+static void statistics_are_handed_on_by_name(void **state)
+{
+    (void)state;
+    const random_shape s = { 5, 2, 60, true, 0, 0.1, 0 };
+    parts              t = make_parts(random_panel(3, &s), LLAP_SPLIT_PURGED);
+    llap_panel   *other = panel_of("entity,time,v2,v1,v0\ne01,1,9,2,1\ne03,1,9,4,3\nnew,1,9,6,5\n");
+    llap_scaling *sc, *to;
+    llap_scaled  *x;
+    CHECK_OK(llap_scaling_create(t.w, t.s, &LLAP_SCALING_DEFAULT, &sc));
+    CHECK_OK(llap_scaling_transfer(sc, t.p->entity, t.p->var, other, &to));
+    CHECK_OK(llap_scaled_create(other, to, &x));
+    const int64_t row[] = { 1, 3, 5 };
+    for (int e = 0; e < 3; e++)
+        for (int v = 0; v < 2; v++) {
+            const int64_t at = row[e] * 2 + v;
+            assert_true(x->x[e * 2 + v] ==
+                        llap_scale((float)(2 * e + 1 + v), sc->x_mean[at], sc->x_std[at], 5));
+        }
+    assert_true(x->y[2] == llap_scale(5, sc->y_mean[5], sc->y_std[5], 5));
+    llap_scaled_destroy(x);
+    llap_scaling_destroy(to);
+    llap_panel_destroy(other);
+    other = panel_of("entity,time,v1\ne01,1,2\n");
+    CHECK_FAIL(llap_scaling_transfer(sc, t.p->entity, t.p->var, other, &to), LLAP_EINVAL,
+               "no variable 'v0'");
+    llap_panel_destroy(other);
+    llap_scaling_destroy(sc);
+    free_parts(&t);
+}
+
 static void values_are_clipped_and_come_back(void **state)
 {
     (void)state;
@@ -345,6 +376,7 @@ int main(void)
         cmocka_unit_test(statistics_are_those_of_the_training_rows),
         cmocka_unit_test(statistics_never_see_what_comes_later),
         cmocka_unit_test(entities_never_trained_on_are_pooled),
+        cmocka_unit_test(statistics_are_handed_on_by_name),
         cmocka_unit_test(values_are_clipped_and_come_back),
         cmocka_unit_test(crps_is_that_of_the_definition),
         cmocka_unit_test(naive_scores_are_as_defined),
