@@ -1,0 +1,252 @@
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "data/netcdf_load.h"
+#include "data/netcdf_rows.h"
+#include "data/netcdf_value.h"
+
+#include <string.h>
+
+enum { BOX = 1 << 18, BOX_MAX = 1 << 22 }; /* elements read at once: wanted, allowed */
+
+typedef struct reader {
+    llap_nc_file     file;
+    llap_nc_layout   layout;
+    llap_nc_rows     rows;
+    llap_nc_rule    *rule;   /* [n_columns] */
+    llap_nc_rule    *filled; /* [n_columns], where there are flags */
+    int64_t          box[2]; /* elements along i and j */
+    void            *raw;    /* [box] of the widest type */
+    float           *value, *flag;
+    llap_panel_draft draft;
+} reader;
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+/* The chunks in which a variable is stored; lines of the inner dimension when it has none. */
+static llap_status chunk_of(reader *r, const llap_nc_var *v, int64_t chunk[2])
+{
+    const llap_nc_file *f = &r->file;
+    size_t              len[LLAP_NC_VAR_DIMS] = { 0 };
+    int                 storage = 1;
+    const int           rc = f->nc->inq_chunks(f->id, v->id, &storage, len);
+    if (rc != 0) return llap_nc_fail(f->nc, f->path, v->name, rc);
+    const bool j_inner = llap_nc_j_is_inner(&r->layout, v);
+    chunk[0] = j_inner ? 1 : r->rows.n_i;
+    chunk[1] = j_inner ? r->rows.n_j : 1;
+    for (int d = 0; storage == 0 && d < v->n_dims; d++) {
+        const int64_t n = len[d] > INT64_MAX ? INT64_MAX : (int64_t)len[d];
+        if (v->dim[d] == r->layout.i_dim) chunk[0] = n;
+        if (v->dim[d] == r->layout.j_dim) chunk[1] = n;
+    }
+    return LLAP_OK;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x > high ? high : x < low ? low : x;
+}
+
+/* A box that holds whole chunks of every column, so that none is unpacked twice, and many of them,
+ * so that the calls do not count. */
+static llap_status choose_box(reader *r)
+{
+    const int64_t most[2] = { r->rows.n_i > 0 ? r->rows.n_i : 1,
+                              r->rows.n_j > 0 ? r->rows.n_j : 1 };
+    int64_t box[2] = { 1, 1 };
+    for (int c = 0; c < r->layout.n_columns; c++) {
+        int64_t           chunk[2];
+        const llap_status st = chunk_of(r, r->layout.column[c].var, chunk);
+        if (st != LLAP_OK) return st;
+        for (int k = 0; k < 2; k++)
+            box[k] = clamp(chunk[k] > box[k] ? chunk[k] : box[k], 1, most[k]);
+    }
+    const int inner =
+        r->layout.n_columns > 0 && llap_nc_j_is_inner(&r->layout, r->layout.column->var);
+    box[inner] = clamp(box[inner], 1, BOX_MAX);
+    box[!inner] = clamp(box[!inner], 1, BOX_MAX / box[inner]);
+    for (int turn = 0; turn < 2; turn++) { /* the inner side first */
+        const int     k = turn == 0 ? inner : !inner;
+        const int64_t times = BOX / (box[0] * box[1]);
+        if (times > 1) box[k] = clamp(box[k] * times, 1, most[k]);
+    }
+    r->box[0] = box[0];
+    r->box[1] = box[1];
+    const size_t n = (size_t)(box[0] * box[1]);
+    r->raw = llap_new(n, 8);
+    r->value = llap_new(n, sizeof *r->value);
+    r->flag = llap_new(n, sizeof *r->flag);
+    return r->raw == NULL || r->value == NULL || r->flag == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+static llap_status note_duplicate(reader *r, int c, int64_t row)
+{
+    const llap_nc_rows *p = &r->rows;
+    r->file.counts->duplicate_cells++;
+    if (r->file.opts->duplicates == LLAP_DUPLICATES_LAST) return LLAP_OK;
+    int64_t k = 0;
+    while (p->start[k + 1] <= row) k++;
+    return llap_fail(LLAP_EFORMAT, "%s: entity '%.200s': '%s' is given twice for time %lld",
+                     r->file.path, p->entity[k], r->layout.column[c].name,
+                     (long long)r->draft.time[row]);
+}
+
+/* Puts a box of column c, read into r->value (and r->flag), where it belongs. */
+static llap_status scatter(reader *r, int c, const int64_t start[2], const int64_t count[2])
+{
+    const llap_nc_column *column = &r->layout.column[c];
+    const bool            j_inner = llap_nc_j_is_inner(&r->layout, column->var);
+    const int64_t         i_step = j_inner ? count[1] : 1, j_step = j_inner ? 1 : count[0];
+    const int64_t         n_vars = r->draft.n_vars;
+    for (int64_t j = 0; j < count[1]; j++)
+        for (int64_t i = 0; i < count[0]; i++) {
+            const int64_t at = i * i_step + j * j_step;
+            const float   x = r->value[at];
+            if (x != x) continue;
+            const int64_t row = llap_nc_row(&r->rows, start[0] + i, start[1] + j);
+            if (row < 0) continue;
+            const int64_t cell = row * n_vars + c;
+            if (r->draft.value[cell] == r->draft.value[cell]) {
+                const llap_status st = note_duplicate(r, c, row);
+                if (st != LLAP_OK) return st;
+            }
+            r->draft.value[cell] = x;
+            const uint64_t bit = UINT64_C(1) << (cell & 63);
+            if (column->filled != NULL && r->flag[at] == 1) r->draft.observed[cell >> 6] &= ~bit;
+            else r->draft.observed[cell >> 6] |= bit;
+        }
+    return LLAP_OK;
+}
+
+static llap_status read_box(reader *r, int c, const int64_t start[2], const int64_t count[2])
+{
+    const llap_nc_column *column = &r->layout.column[c];
+    const size_t          n = (size_t)(count[0] * count[1]);
+    llap_netcdf_counts    flags = { 0 }; /* what is odd about flags is not about values */
+    llap_status st = llap_nc_read_box(&r->file, &r->layout, column->var, start, count, r->raw);
+    if (st == LLAP_OK) llap_nc_rule_apply(&r->rule[c], r->raw, n, r->value, r->file.counts);
+    if (st == LLAP_OK && column->filled != NULL) {
+        st = llap_nc_read_box(&r->file, &r->layout, column->filled, start, count, r->raw);
+        if (st == LLAP_OK) llap_nc_rule_apply(&r->filled[c], r->raw, n, r->flag, &flags);
+    }
+    return st == LLAP_OK ? scatter(r, c, start, count) : st;
+}
+
+static llap_status read_values(reader *r)
+{
+    const llap_nc_layout *l = &r->layout;
+    r->rule = llap_new((size_t)l->n_columns, sizeof *r->rule);
+    r->filled = llap_new((size_t)l->n_columns, sizeof *r->filled);
+    if (r->rule == NULL || r->filled == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    for (int c = 0; c < l->n_columns && st == LLAP_OK; c++) {
+        st = llap_nc_rule_init(&r->rule[c], &r->file, l->column[c].var);
+        if (st == LLAP_OK && l->column[c].filled != NULL)
+            st = llap_nc_rule_init(&r->filled[c], &r->file, l->column[c].filled);
+    }
+    if (st == LLAP_OK) st = choose_box(r);
+    const int64_t n[2] = { r->rows.n_i, r->rows.n_j };
+    int64_t       start[2];
+    for (start[1] = 0; start[1] < n[1]; start[1] += r->box[1])
+        for (start[0] = 0; start[0] < n[0]; start[0] += r->box[0])
+            for (int c = 0; c < l->n_columns; c++) { /* a box of all columns stays in the cache */
+                if (st != LLAP_OK) return st;
+                const int64_t count[2] = { clamp(n[0] - start[0], 1, r->box[0]),
+                                           clamp(n[1] - start[1], 1, r->box[1]) };
+                st = read_box(r, c, start, count);
+            }
+    return st;
+}
+
+/* ---- the panel ------------------------------------------------------------------------------ */
+
+static llap_status make_panel(reader *r, llap_panel **p)
+{
+    const llap_nc_rows   *rows = &r->rows;
+    const llap_nc_layout *l = &r->layout;
+    const char          **var = llap_new((size_t)l->n_columns, sizeof *var);
+    if (var == NULL) return LLAP_ENOMEM;
+    for (int c = 0; c < l->n_columns; c++) var[c] = l->column[c].name;
+    r->draft = (llap_panel_draft){ .axis = rows->clock.axis,
+                                   .n_entities = rows->n_stations,
+                                   .n_vars = l->n_columns,
+                                   .entity = rows->entity,
+                                   .var = var,
+                                   .start = rows->start };
+    const llap_status st = llap_panel_create(&r->draft, p);
+    llap_free(var);
+    if (st != LLAP_OK) return st;
+    const size_t n_bytes = (size_t)rows->n_times * sizeof *rows->time;
+    if (l->kind != LLAP_NETCDF_GRID) {
+        if (n_bytes > 0) memcpy(r->draft.time, rows->time, n_bytes);
+        return LLAP_OK;
+    }
+    for (int64_t k = 0; k < rows->n_stations && n_bytes > 0; k++)
+        memcpy(r->draft.time + rows->start[k], rows->time, n_bytes);
+    return LLAP_OK;
+}
+
+/* What was decided in one line, what was odd in one more. */
+static void tell(const reader *r, const llap_panel *p)
+{
+    static const char *const layouts[] = {
+        [LLAP_NETCDF_GRID] = "time x station",
+        [LLAP_NETCDF_SINGLE] = "one station",
+        [LLAP_NETCDF_CONTIGUOUS] = "contiguous ragged array",
+        [LLAP_NETCDF_INDEXED] = "indexed ragged array",
+        [LLAP_NETCDF_INCOMPLETE] = "incomplete array",
+    };
+    const llap_netcdf_counts *n = r->file.counts;
+    const llap_log           *log = r->file.opts->log;
+    llap_logf(log, LLAP_LOG_INFO,
+              "%s: %s, time '%s', names from %s: %lld entities, %lld variables, %lld rows",
+              r->file.path, layouts[n->layout], r->layout.time->name,
+              r->layout.name != NULL                 ? r->layout.name->name
+              : r->layout.kind == LLAP_NETCDF_SINGLE ? "the file"
+                                                     : "the index",
+              (long long)p->n_entities, (long long)p->n_vars, (long long)p->n_rows);
+    const struct {
+        int64_t     n;
+        const char *what;
+    } odd[] = {
+        { n->without_time, "elements without a time left out" },
+        { n->without_station, "elements without a station left out" },
+        { n->unordered, "rows earlier than the one before, sorted" },
+        { n->merged_rows, "rows at the time of another, merged" },
+        { n->duplicate_cells, "values given again, the last kept" },
+        { n->out_of_range, "values outside the valid range, taken as missing" },
+        { n->not_finite, "values infinite or beyond float, taken as missing" },
+    };
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        if (odd[i].n > 0)
+            llap_logf(log, LLAP_LOG_WARNING, "%s: %lld %s", r->file.path, (long long)odd[i].n,
+                      odd[i].what);
+}
+
+llap_status llap_netcdf_read_with(const llap_nc_driver *nc, const char *real, const char *path,
+                                  const llap_netcdf_opts *o, llap_panel **out,
+                                  llap_netcdf_counts *counts)
+{
+    llap_netcdf_counts own;
+    if (counts == NULL) counts = &own;
+    *counts = (llap_netcdf_counts){ 0 };
+    *out = NULL;
+    reader      r = { 0 };
+    llap_panel *p = NULL;
+    llap_status st = llap_nc_file_open(&r.file, nc, real, path, o, counts);
+    if (st == LLAP_OK) st = llap_nc_layout_find(&r.layout, &r.file);
+    if (st == LLAP_OK) st = llap_nc_rows_init(&r.rows, &r.file, &r.layout);
+    if (st == LLAP_OK) st = make_panel(&r, &p);
+    if (st == LLAP_OK) st = read_values(&r);
+    if (st == LLAP_OK) tell(&r, p);
+    llap_free(r.rule);
+    llap_free(r.filled);
+    llap_free(r.raw);
+    llap_free(r.value);
+    llap_free(r.flag);
+    llap_nc_rows_deinit(&r.rows);
+    llap_nc_file_close(&r.file);
+    if (st == LLAP_OK) *out = p;
+    else llap_panel_destroy(p);
+    return st;
+}

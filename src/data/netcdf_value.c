@@ -1,0 +1,235 @@
+#include "data/netcdf_value.h"
+
+#include "base/error.h"
+
+#include <float.h>
+#include <math.h>
+#include <strings.h>
+
+static int unsigned_type(int type)
+{
+    return type == LLAP_NC_BYTE    ? LLAP_NC_UBYTE
+           : type == LLAP_NC_SHORT ? LLAP_NC_USHORT
+           : type == LLAP_NC_INT   ? LLAP_NC_UINT
+           : type == LLAP_NC_INT64 ? LLAP_NC_UINT64
+                                   : type;
+}
+
+/* A number of an attribute as the integer that a value of this type would hold: -1 is 255 where a
+ * byte is unsigned. */
+static int64_t wrap(int64_t bits, int type)
+{
+    switch (type) {
+    case LLAP_NC_UBYTE:
+        return (uint8_t)bits;
+    case LLAP_NC_USHORT:
+        return (uint16_t)bits;
+    case LLAP_NC_UINT:
+        return (uint32_t)bits;
+    default:
+        return bits;
+    }
+}
+
+static void add_missing(llap_nc_rule *r, double value, int64_t bits, int type)
+{
+    if (r->n_missing == LLAP_NC_MISSING_MAX) return;
+    if (!llap_nc_is_integer(r->type)) {
+        /* -9999.9 of a double attribute is stored as the nearest float */
+        r->missing[r->n_missing++] = r->type == LLAP_NC_FLOAT ? (double)(float)value : value;
+        return;
+    }
+    if (!llap_nc_is_integer(type)) {
+        if (value != floor(value) || fabs(value) >= 0x1p63) return; /* no integer equals it */
+        bits = (int64_t)value;
+    }
+    r->missing_bits[r->n_missing++] = wrap(bits, r->type);
+}
+
+/* What libnetcdf puts where nothing was written. Bytes have no such value: all 256 are in use. */
+static void add_default_fill(llap_nc_rule *r)
+{
+    switch (r->type) {
+    case LLAP_NC_SHORT:
+        add_missing(r, 0, -32767, LLAP_NC_SHORT);
+        break;
+    case LLAP_NC_INT:
+        add_missing(r, 0, -2147483647, LLAP_NC_INT);
+        break;
+    case LLAP_NC_USHORT:
+        add_missing(r, 0, 65535, LLAP_NC_USHORT);
+        break;
+    case LLAP_NC_UINT:
+        add_missing(r, 0, 4294967295, LLAP_NC_UINT);
+        break;
+    case LLAP_NC_INT64:
+        add_missing(r, 0, -9223372036854775806, LLAP_NC_INT64);
+        break;
+    case LLAP_NC_UINT64:
+        add_missing(r, 0, -2, LLAP_NC_UINT64);
+        break;
+    case LLAP_NC_FLOAT:
+    case LLAP_NC_DOUBLE:
+        add_missing(r, 9.9692099683868690e+36, 0, r->type);
+        break;
+    default:
+        break;
+    }
+}
+
+static llap_status read_missing(llap_nc_rule *r, llap_nc_file *f, const llap_nc_var *v)
+{
+    llap_nc_numbers fill, missing;
+    llap_status     st = llap_nc_att_numbers(f, v, "_FillValue", &fill);
+    if (st == LLAP_OK) st = llap_nc_att_numbers(f, v, "missing_value", &missing);
+    if (st != LLAP_OK) return st;
+    if (fill.n > 0) add_missing(r, fill.value[0], fill.bits[0], fill.type);
+    else add_default_fill(r);
+    for (int i = 0; i < missing.n; i++)
+        add_missing(r, missing.value[i], missing.bits[i], missing.type);
+    return LLAP_OK;
+}
+
+static llap_status one_number(llap_nc_file *f, const llap_nc_var *v, const char *name,
+                              double otherwise, double *out, int *type)
+{
+    llap_nc_numbers n;
+    llap_status     st = llap_nc_att_numbers(f, v, name, &n);
+    *out = n.n > 0 ? n.value[0] : otherwise;
+    *type = n.n > 0 ? n.type : 0;
+    if (st == LLAP_OK && n.n > 1)
+        st = llap_fail(LLAP_EFORMAT, "%s: %s: attribute %s: expected 1 value, found %d", f->path,
+                       v->name, name, n.n);
+    if (st == LLAP_OK && n.n == 1 && isnan(*out))
+        st = llap_fail(LLAP_EFORMAT, "%s: %s: attribute %s: expected a number, found NaN", f->path,
+                       v->name, name);
+    return st;
+}
+
+static llap_status read_packing(llap_nc_rule *r, llap_nc_file *f, const llap_nc_var *v, int *type)
+{
+    int         scale_type, offset_type;
+    llap_status st = one_number(f, v, "scale_factor", 1, &r->scale, &scale_type);
+    if (st == LLAP_OK) st = one_number(f, v, "add_offset", 0, &r->offset, &offset_type);
+    if (st != LLAP_OK) return st;
+    r->packed = scale_type != 0 || offset_type != 0;
+    /* of the wider of the two */
+    *type = scale_type == LLAP_NC_DOUBLE || offset_type == LLAP_NC_DOUBLE ? LLAP_NC_DOUBLE
+            : scale_type != 0                                             ? scale_type
+                                                                          : offset_type;
+    return LLAP_OK;
+}
+
+/* An end of the range as the stored numbers see it. */
+static double end_of(const llap_nc_rule *r, const llap_nc_numbers *n, int i)
+{
+    if (r->type == LLAP_NC_FLOAT) return (double)(float)n->value[i];
+    if (!llap_nc_is_integer(r->type) || !llap_nc_is_integer(n->type)) return n->value[i];
+    return r->type == LLAP_NC_UINT64 ? (double)(uint64_t)n->bits[i]
+                                     : (double)wrap(n->bits[i], r->type);
+}
+
+static llap_status read_range(llap_nc_rule *r, llap_nc_file *f, const llap_nc_var *v,
+                              int unpacked_type)
+{
+    r->min = -INFINITY;
+    r->max = INFINITY;
+    llap_nc_numbers n;
+    int             type = 0;
+    llap_status     st = llap_nc_att_numbers(f, v, "valid_range", &n);
+    if (st == LLAP_OK && n.n > 0) {
+        if (n.n != 2)
+            return llap_fail(LLAP_EFORMAT,
+                             "%s: %s: attribute valid_range: expected 2 values, found %d", f->path,
+                             v->name, n.n);
+        r->min = end_of(r, &n, 0);
+        r->max = end_of(r, &n, 1);
+        type = n.type;
+    } else {
+        if (st == LLAP_OK) st = llap_nc_att_numbers(f, v, "valid_min", &n);
+        if (st == LLAP_OK && n.n > 0) r->min = end_of(r, &n, 0), type = n.type;
+        if (st == LLAP_OK) st = llap_nc_att_numbers(f, v, "valid_max", &n);
+        if (st == LLAP_OK && n.n > 0) r->max = end_of(r, &n, 0), type = n.type;
+    }
+    /* NetCDF's rule: a range of the unpacked type, when that is not the stored one, is meant for
+     * the unpacked numbers. */
+    r->range_unpacked = r->packed && type == unpacked_type && type != v->type;
+    return st;
+}
+
+llap_status llap_nc_rule_init(llap_nc_rule *r, llap_nc_file *f, const llap_nc_var *v)
+{
+    *r = (llap_nc_rule){ .type = v->type };
+    const char *text;
+    int         unpacked_type = 0;
+    llap_status st = llap_nc_att_text(f, v, "_Unsigned", &text);
+    if (st == LLAP_OK && text != NULL && strcasecmp(text, "true") == 0)
+        r->type = unsigned_type(v->type);
+    if (st == LLAP_OK) st = read_missing(r, f, v);
+    if (st == LLAP_OK) st = read_packing(r, f, v, &unpacked_type);
+    if (st == LLAP_OK) st = read_range(r, f, v, unpacked_type);
+    return st;
+}
+
+/* ---- applying ------------------------------------------------------------------------------- */
+
+/* x unpacked; NaN when it is missing or out of range. */
+static inline double unpack(const llap_nc_rule *r, double x, llap_netcdf_counts *counts)
+{
+    const double y = r->packed ? x * r->scale + r->offset : x, z = r->range_unpacked ? y : x;
+    if (z >= r->min && z <= r->max) return y;
+    if (!isnan(z)) counts->out_of_range++;
+    return NAN;
+}
+
+static inline double real(const llap_nc_rule *r, double x, llap_netcdf_counts *counts)
+{
+    /* before unpacking, which would hide them */
+    for (int k = 0; k < r->n_missing; k++)
+        if (x == r->missing[k]) return NAN;
+    return unpack(r, x, counts);
+}
+
+static inline double integer(const llap_nc_rule *r, int64_t x, llap_netcdf_counts *counts)
+{
+    for (int k = 0; k < r->n_missing; k++)
+        if (x == r->missing_bits[k]) return NAN;
+    return unpack(r, r->type == LLAP_NC_UINT64 ? (double)(uint64_t)x : (double)x, counts);
+}
+
+bool llap_nc_rule_number(const llap_nc_rule *r, const void *raw, size_t i, double *out,
+                         llap_netcdf_counts *counts)
+{
+    *out = llap_nc_is_integer(r->type) ? integer(r, llap_nc_element_bits(raw, r->type, i), counts)
+                                       : real(r, llap_nc_element(raw, r->type, i), counts);
+    return !isnan(*out);
+}
+
+static inline float to_float(double x, llap_netcdf_counts *counts)
+{
+    const float y = (float)x;
+    if (!isinf(y)) return y;
+    counts->not_finite++;
+    return NAN;
+}
+
+void llap_nc_rule_apply(const llap_nc_rule *r, const void *raw, size_t n, float *out,
+                        llap_netcdf_counts *counts)
+{
+    switch (r->type) { /* the two usual types have loops of their own */
+    case LLAP_NC_FLOAT:
+        for (size_t i = 0; i < n; i++)
+            out[i] = to_float(real(r, (double)((const float *)raw)[i], counts), counts);
+        break;
+    case LLAP_NC_SHORT:
+        for (size_t i = 0; i < n; i++)
+            out[i] = to_float(integer(r, ((const int16_t *)raw)[i], counts), counts);
+        break;
+    default:
+        for (size_t i = 0; i < n; i++) {
+            double x;
+            (void)llap_nc_rule_number(r, raw, i, &x, counts);
+            out[i] = to_float(x, counts);
+        }
+    }
+}
