@@ -11,6 +11,11 @@ static const llap_feature features[] = {
 #else
     { "simd", 1, "vector code chosen at run time" },
 #endif
+#ifdef LLAP_NETCDF
+    { "netcdf", 1, "loaded when a NetCDF file is named" },
+#else
+    { "netcdf", 0, "built without libnetcdf and udunits" },
+#endif
 };
 
 const char *llap_version(void)

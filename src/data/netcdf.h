@@ -34,7 +34,8 @@
  * valid_min, valid_max, NaN; without _FillValue, NetCDF's default one except for bytes. _Unsigned,
  * scale_factor and add_offset are obeyed. Infinite or beyond float is missing too; all are counted.
  *
- * Memory is the panel, 24 bytes for each time in the file and 64 MiB at most. */
+ * Memory: the panel and 16 bytes for each time in the file, or 56 bytes for each time, whichever is
+ * more, and slabs of 4 MiB (64 when the file's chunks are large). */
 #ifndef LLAP_DATA_NETCDF_H
 #define LLAP_DATA_NETCDF_H
 
