@@ -88,7 +88,7 @@ llap_status llap_netcdf_detect(const char *path, bool *yes);
 llap_status llap_netcdf_read(const char *path, const llap_netcdf_opts *o, llap_panel **out,
                              llap_netcdf_counts *counts);
 
-/* Writes a CF-1.8 contiguous ragged array (featureType timeSeries, netCDF-4) from which
+/* Writes a CF contiguous ragged array (featureType timeSeries, netCDF-4) from which
  * llap_netcdf_read makes an equal panel. Atomic, as llap_writer in base/file.h; the target must be
  * a regular file or new. Of the options only deflate, object and log are used.
  *

@@ -33,8 +33,8 @@ static llap_status damaged(const header *h, const char *what)
 /* A number of 4 or 8 bytes. */
 static llap_status take(header *h, size_t width, uint64_t *out)
 {
-    if (h->n - h->at < width) return damaged(h, "the header is cut short");
     *out = 0;
+    if (h->n - h->at < width) return damaged(h, "the header is cut short");
     for (size_t i = 0; i < width; i++) *out = *out << 8 | h->data[h->at + i];
     h->at += width;
     return LLAP_OK;

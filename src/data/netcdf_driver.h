@@ -68,6 +68,7 @@ typedef struct llap_nc_driver {
     int (*inq_n_vars)(int file, int *n);
     int (*inq_var)(int file, int var, char *name, int *type, int *n_dims, int *dims, int *n_atts);
     int (*inq_chunks)(int file, int var, int *storage, size_t *len); /* storage 0: chunked */
+    int (*set_cache)(int file, int var, size_t n_bytes); /* of chunks, where there are any */
     int (*inq_att)(int file, int var, const char *name, int *type, size_t *len);
     int (*get_att)(int file, int var, const char *name, void *to);
     int (*get)(int file, int var, const size_t *start, const size_t *count, void *to);

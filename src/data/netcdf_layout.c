@@ -371,15 +371,21 @@ static llap_status find_shape(llap_nc_layout *l, llap_nc_file *f)
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
+static bool same_dims(const llap_nc_var *a, const llap_nc_var *b)
+{
+    bool same = a->n_dims == b->n_dims;
+    for (int i = 0; i < a->n_dims && same; i++) same = a->dim[i] == b->dim[i];
+    return same;
+}
+
 /* The flags among v's ancillary variables that tell observed from filled. */
-static llap_status find_filled(llap_nc_layout *l, llap_nc_file *f, llap_nc_column *c)
+static llap_status find_filled(llap_nc_file *f, llap_nc_column *c)
 {
     const char *list;
     llap_status st = llap_nc_att_text(f, c->var, "ancillary_variables", &list);
     for (int v = 0; st == LLAP_OK && list != NULL && v < f->n_vars; v++) {
         const char *at = strstr(list, f->var[v].name);
-        if (at == NULL || !llap_nc_is_integer(f->var[v].type) ||
-            !lies_on(f, &f->var[v], l->i_dim, l->j_dim))
+        if (at == NULL || !llap_nc_is_integer(f->var[v].type) || !same_dims(&f->var[v], c->var))
             continue;
         const size_t n = strlen(f->var[v].name);
         if ((at > list && !isspace((unsigned char)at[-1])) ||
@@ -403,7 +409,7 @@ static llap_status add_column(llap_nc_layout *l, llap_nc_file *f, const llap_nc_
     for (int k = 0; k < l->n_columns && st == LLAP_OK; k++)
         if (strcmp(l->column[k].name, c->name) == 0)
             st = llap_fail(LLAP_EINVAL, "%s: two columns are named '%s'", f->path, c->name);
-    if (st == LLAP_OK) st = find_filled(l, f, c);
+    if (st == LLAP_OK) st = find_filled(f, c);
     l->n_columns++;
     return st;
 }

@@ -40,6 +40,12 @@ static int create_file(const char *path, int *file)
     return rc == NC_NOERR ? nc_set_fill(*file, NC_NOFILL, &old) : rc;
 }
 
+static int set_cache(int file, int var, size_t n_bytes)
+{
+    const int rc = nc_set_var_chunk_cache(file, var, n_bytes, 1009, 0.75f);
+    return rc == NC_ENOTNC4 ? NC_NOERR : rc;
+}
+
 /* ---- units ---------------------------------------------------------------------------------- */
 
 typedef struct units {
@@ -180,6 +186,7 @@ const llap_nc_driver                 llap_netcdf_driver = {
                     .inq_n_vars = nc_inq_nvars,
                     .inq_var = nc_inq_var,
                     .inq_chunks = nc_inq_var_chunking,
+                    .set_cache = set_cache,
                     .inq_att = nc_inq_att,
                     .get_att = nc_get_att,
                     .get = nc_get_vara,

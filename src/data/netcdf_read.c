@@ -5,9 +5,10 @@
 #include "data/netcdf_rows.h"
 #include "data/netcdf_value.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { BOX = 1 << 18, BOX_MAX = 1 << 22 }; /* elements read at once: wanted, allowed */
+enum { BOX = 1 << 16, BOX_MAX = 1 << 22 }; /* elements read at once: wanted, allowed */
 
 typedef struct reader {
     llap_nc_file     file;
@@ -79,6 +80,19 @@ static llap_status choose_box(reader *r)
     return r->raw == NULL || r->value == NULL || r->flag == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
+/* HDF5 would keep 16 MiB of chunks for every variable; a box holds whole ones anyway. */
+static llap_status limit_caches(reader *r)
+{
+    const llap_nc_file *f = &r->file;
+    const size_t        n_bytes = ((size_t)64 << 20) / (size_t)(r->layout.n_columns + 1);
+    for (int c = 0; c < r->layout.n_columns; c++) {
+        const int v = r->layout.column[c].var->id;
+        const int rc = f->nc->set_cache(f->id, v, n_bytes < 1 << 20 ? n_bytes : 1 << 20);
+        if (rc != 0) return llap_nc_fail(f->nc, f->path, r->layout.column[c].var->name, rc);
+    }
+    return LLAP_OK;
+}
+
 static llap_status note_duplicate(reader *r, int c, int64_t row)
 {
     const llap_nc_rows *p = &r->rows;
@@ -91,31 +105,82 @@ static llap_status note_duplicate(reader *r, int c, int64_t row)
                      (long long)r->draft.time[row]);
 }
 
+/* Where a box of column c goes: the cell of element (i, j), -1: nowhere; and its place in the box.
+ */
+typedef struct target {
+    const llap_nc_rows *rows;
+    int64_t             start[2], step[2], n_vars, column;
+} target;
+
+static inline int64_t cell_of(const target *t, int64_t i, int64_t j)
+{
+    const int64_t row = llap_nc_row(t->rows, t->start[0] + i, t->start[1] + j);
+    return row < 0 ? -1 : row * t->n_vars + t->column;
+}
+
+/* Rows that fell together: a value replaces another, a missing one never does. */
+static llap_status merge_box(reader *r, const target *t, const int64_t count[2])
+{
+    for (int64_t i = 0; i < count[0]; i++)
+        for (int64_t j = 0; j < count[1]; j++) {
+            const int64_t at = i * t->step[0] + j * t->step[1], cell = cell_of(t, i, j);
+            if (cell < 0 || isnan(r->value[at])) continue;
+            if (!isnan(r->draft.value[cell])) {
+                const llap_status st = note_duplicate(r, (int)t->column, cell / t->n_vars);
+                if (st != LLAP_OK) return st;
+            }
+            r->draft.value[cell] = r->value[at];
+        }
+    return LLAP_OK;
+}
+
+static void copy_box(reader *r, const target *t, const int64_t count[2])
+{
+    for (int64_t j = 0; j < count[1]; j++)
+        for (int64_t i = 0; i < count[0]; i++) {
+            const int64_t cell = cell_of(t, i, j);
+            if (cell >= 0) r->draft.value[cell] = r->value[i * t->step[0] + j * t->step[1]];
+        }
+}
+
+/* Notes in the observed bits which cells are filled: set_observed turns that round. */
+static void mark_filled(reader *r, const target *t, const int64_t count[2])
+{
+    for (int64_t j = 0; j < count[1]; j++)
+        for (int64_t i = 0; i < count[0]; i++) {
+            const int64_t at = i * t->step[0] + j * t->step[1], cell = cell_of(t, i, j);
+            if (cell < 0 || isnan(r->value[at])) continue;
+            const uint64_t bit = UINT64_C(1) << (cell & 63);
+            if (r->flag[at] == 1) r->draft.observed[cell >> 6] |= bit;
+            else r->draft.observed[cell >> 6] &= ~bit; /* of a value that this one replaced */
+        }
+}
+
+static void set_observed(reader *r)
+{
+    const int64_t n = r->rows.start[r->rows.n_stations] * r->draft.n_vars;
+    for (int64_t first = 0; first < n; first += 64) {
+        uint64_t bits = 0;
+        for (int64_t i = first; i < n && i < first + 64; i++)
+            bits |= (uint64_t)!isnan(r->draft.value[i]) << (i - first);
+        r->draft.observed[first >> 6] = bits & ~r->draft.observed[first >> 6];
+    }
+}
+
 /* Puts a box of column c, read into r->value (and r->flag), where it belongs. */
 static llap_status scatter(reader *r, int c, const int64_t start[2], const int64_t count[2])
 {
-    const llap_nc_column *column = &r->layout.column[c];
-    const bool            j_inner = llap_nc_j_is_inner(&r->layout, column->var);
-    const int64_t         i_step = j_inner ? count[1] : 1, j_step = j_inner ? 1 : count[0];
-    const int64_t         n_vars = r->draft.n_vars;
-    for (int64_t j = 0; j < count[1]; j++)
-        for (int64_t i = 0; i < count[0]; i++) {
-            const int64_t at = i * i_step + j * j_step;
-            const float   x = r->value[at];
-            if (x != x) continue;
-            const int64_t row = llap_nc_row(&r->rows, start[0] + i, start[1] + j);
-            if (row < 0) continue;
-            const int64_t cell = row * n_vars + c;
-            if (r->draft.value[cell] == r->draft.value[cell]) {
-                const llap_status st = note_duplicate(r, c, row);
-                if (st != LLAP_OK) return st;
-            }
-            r->draft.value[cell] = x;
-            const uint64_t bit = UINT64_C(1) << (cell & 63);
-            if (column->filled != NULL && r->flag[at] == 1) r->draft.observed[cell >> 6] &= ~bit;
-            else r->draft.observed[cell >> 6] |= bit;
-        }
-    return LLAP_OK;
+    const bool   j_inner = llap_nc_j_is_inner(&r->layout, r->layout.column[c].var);
+    const target t = { &r->rows,
+                       { start[0], start[1] },
+                       { j_inner ? count[1] : 1, j_inner ? 1 : count[0] },
+                       r->draft.n_vars,
+                       c };
+    llap_status  st = LLAP_OK;
+    if (r->file.counts->merged_rows > 0) st = merge_box(r, &t, count);
+    else copy_box(r, &t, count);
+    if (st == LLAP_OK && r->layout.column[c].filled != NULL) mark_filled(r, &t, count);
+    return st;
 }
 
 static llap_status read_box(reader *r, int c, const int64_t start[2], const int64_t count[2])
@@ -145,6 +210,7 @@ static llap_status read_values(reader *r)
             st = llap_nc_rule_init(&r->filled[c], &r->file, l->column[c].filled);
     }
     if (st == LLAP_OK) st = choose_box(r);
+    if (st == LLAP_OK) st = limit_caches(r);
     const int64_t n[2] = { r->rows.n_i, r->rows.n_j };
     int64_t       start[2];
     for (start[1] = 0; start[1] < n[1]; start[1] += r->box[1])
@@ -238,6 +304,7 @@ llap_status llap_netcdf_read_with(const llap_nc_driver *nc, const char *real, co
     if (st == LLAP_OK) st = llap_nc_rows_init(&r.rows, &r.file, &r.layout);
     if (st == LLAP_OK) st = make_panel(&r, &p);
     if (st == LLAP_OK) st = read_values(&r);
+    if (st == LLAP_OK) set_observed(&r);
     if (st == LLAP_OK) tell(&r, p);
     llap_free(r.rule);
     llap_free(r.filled);

@@ -213,19 +213,33 @@ static inline float to_float(double x, llap_netcdf_counts *counts)
     return NAN;
 }
 
+/* Floats as they are: one sweep for each missing value, which compilers make vectors of. */
+static void plain_floats(const llap_nc_rule *r, const float *raw, size_t n, float *out,
+                         llap_netcdf_counts *counts)
+{
+    int64_t infinite = 0;
+    for (size_t i = 0; i < n; i++) out[i] = raw[i];
+    for (int k = 0; k < r->n_missing; k++) {
+        const float missing = (float)r->missing[k];
+        for (size_t i = 0; i < n; i++) out[i] = out[i] == missing ? NAN : out[i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const bool yes = fabsf(out[i]) > FLT_MAX;
+        infinite += yes;
+        out[i] = yes ? NAN : out[i];
+    }
+    counts->not_finite += infinite;
+}
+
 void llap_nc_rule_apply(const llap_nc_rule *r, const void *raw, size_t n, float *out,
                         llap_netcdf_counts *counts)
 {
-    switch (r->type) { /* the two usual types have loops of their own */
-    case LLAP_NC_FLOAT:
-        for (size_t i = 0; i < n; i++)
-            out[i] = to_float(real(r, (double)((const float *)raw)[i], counts), counts);
-        break;
-    case LLAP_NC_SHORT:
+    if (r->type == LLAP_NC_FLOAT && !r->packed && r->min == -INFINITY && r->max == INFINITY) {
+        plain_floats(r, raw, n, out, counts);
+    } else if (r->type == LLAP_NC_SHORT) { /* the usual packed type */
         for (size_t i = 0; i < n; i++)
             out[i] = to_float(integer(r, ((const int16_t *)raw)[i], counts), counts);
-        break;
-    default:
+    } else {
         for (size_t i = 0; i < n; i++) {
             double x;
             (void)llap_nc_rule_number(r, raw, i, &x, counts);

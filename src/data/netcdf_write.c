@@ -208,7 +208,7 @@ static llap_status define_variable(writer *w, int64_t v)
 
 static llap_status define_all(writer *w)
 {
-    static const text_att global[] = { { "Conventions", "CF-1.8" },
+    static const text_att global[] = { { "Conventions", "CF-1.9" },
                                        { "featureType", "timeSeries" } };
     llap_status           st = put_texts(w, LLAP_NC_GLOBAL, global, 2);
     if (st == LLAP_OK) st = define_stations(w);

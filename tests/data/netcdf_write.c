@@ -168,7 +168,7 @@ static void the_file_follows_the_conventions(void **state)
         long long t[3], rows[2];
         float     x[3], fill;
         NC(nc_open(path, NC_NOWRITE, &nc));
-        get_text("", "Conventions", got), assert_string_equal(got, "CF-1.8");
+        get_text("", "Conventions", got), assert_string_equal(got, "CF-1.9");
         get_text("", "featureType", got), assert_string_equal(got, "timeSeries");
         get_text("time", "units", got), assert_string_equal(got, cases[i].units);
         get_text("row_size", "sample_dimension", got), assert_string_equal(got, "obs");
