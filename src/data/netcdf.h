@@ -57,7 +57,8 @@ typedef struct llap_netcdf_opts {
     const llap_log *log;          /* NULL: silent */
 } llap_netcdf_opts;
 
-#define LLAP_NETCDF_DEFAULT ((llap_netcdf_opts){ .duplicates = LLAP_DUPLICATES_LAST })
+#define LLAP_NETCDF_DEFAULT \
+    ((llap_netcdf_opts){ .duplicates = LLAP_DUPLICATES_LAST, .max_entities = 1000000 })
 
 typedef enum llap_netcdf_layout {
     LLAP_NETCDF_GRID,

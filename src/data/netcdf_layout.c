@@ -198,13 +198,23 @@ static llap_status find_names(llap_nc_layout *l, llap_nc_file *f)
     return LLAP_OK;
 }
 
-/* The coordinate variable of the stations names them when nothing else does. */
-static void name_by_coordinate(llap_nc_layout *l, llap_nc_file *f)
+/* The names must be those of the stations that were found. */
+static llap_status check_names(llap_nc_layout *l, llap_nc_file *f)
 {
-    if (l->name != NULL || l->stations < 0) return;
+    const int named = l->name == NULL ? -1 : named_dim(l->name);
+    if (l->kind == LLAP_NETCDF_SINGLE) {
+        if (named >= 0 && f->dim[named].len != 1) l->name = NULL;
+        return LLAP_OK;
+    }
+    if (named >= 0 && named != l->stations)
+        return llap_fail(LLAP_EFORMAT, "%s: %s names stations, but '%s' counts them", f->path,
+                         llap_nc_describe(f, l->name), f->dim[l->stations].name);
+    if (named >= 0) return LLAP_OK;
+    l->name = NULL; /* the name of a single one, if any */
     const int v = llap_nc_find_var(f, f->dim[l->stations].name);
     if (v >= 0 && llap_nc_is_coordinate(f, &f->var[v]) && names_stations(&f->var[v]))
         l->name = &f->var[v];
+    return LLAP_OK;
 }
 
 /* ---- layouts -------------------------------------------------------------------------------- */
@@ -253,11 +263,7 @@ static llap_status find_ragged(llap_nc_layout *l, llap_nc_file *f, bool *found)
             return llap_fail(LLAP_EFORMAT, "%s: %s: instance_dimension '%s' does not exist",
                              f->path, index->name, name);
     }
-    if (l->stations >= 0 && l->stations != stations)
-        return llap_fail(LLAP_EFORMAT, "%s: '%s' counts dimension '%s', but the names are on '%s'",
-                         f->path, l->rows->name, f->dim[stations].name, f->dim[l->stations].name);
     l->stations = stations;
-    if (l->name != NULL && named_dim(l->name) < 0) l->name = NULL; /* names one station only */
     return LLAP_OK;
 }
 
@@ -332,7 +338,6 @@ static llap_status find_grid(llap_nc_layout *l, llap_nc_file *f)
             l->j_dim = l->stations;
             return LLAP_OK;
         }
-    if (f->dim[l->stations].len != 1) l->name = NULL;
     return LLAP_OK;
 }
 
@@ -489,8 +494,8 @@ llap_status llap_nc_layout_find(llap_nc_layout *l, llap_nc_file *f)
     if (st == LLAP_OK) st = find_names(l, f);
     if (st == LLAP_OK) st = find_time(l, f);
     if (st == LLAP_OK) st = find_shape(l, f);
+    if (st == LLAP_OK) st = check_names(l, f);
     if (st != LLAP_OK) return st;
-    name_by_coordinate(l, f);
     f->counts->layout = l->kind;
     return find_columns(l, f);
 }

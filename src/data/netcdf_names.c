@@ -29,7 +29,7 @@ static llap_status char_names(llap_nc_file *f, const llap_nc_var *v, int64_t n, 
         return llap_fail(LLAP_ELIMIT, "%s: %s: names of more than %d bytes", f->path,
                          llap_nc_describe(f, v), NAME_MAX_BYTES);
     const int64_t step = len == 0 ? n : SLAB_BYTES / len;
-    char         *buf = llap_new(SLAB_BYTES, 1);
+    char         *buf = llap_new((size_t)(n < step ? n : step), (size_t)len);
     llap_status   st = buf == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t k = 0; k < n && st == LLAP_OK; k += step) {
         const size_t m = (size_t)(n - k < step ? n - k : step);
@@ -49,7 +49,7 @@ static llap_status char_names(llap_nc_file *f, const llap_nc_var *v, int64_t n, 
 static llap_status string_names(llap_nc_file *f, const llap_nc_var *v, int64_t n, const char **name)
 {
     enum { STEP = 4096 };
-    char      **buf = llap_new(STEP, sizeof *buf);
+    char      **buf = llap_new(n < STEP ? (size_t)n : STEP, sizeof *buf);
     llap_status st = buf == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t k = 0; k < n && st == LLAP_OK; k += STEP) {
         const size_t start = (size_t)k, m = (size_t)(n - k < STEP ? n - k : STEP);
@@ -72,7 +72,7 @@ static llap_status string_names(llap_nc_file *f, const llap_nc_var *v, int64_t n
 static llap_status number_names(llap_nc_file *f, const llap_nc_var *v, int64_t n, const char **name)
 {
     const int64_t step = SLAB_BYTES / 8;
-    int64_t      *buf = llap_new((size_t)step, sizeof *buf);
+    int64_t      *buf = llap_new((size_t)(n < step ? n : step), sizeof *buf);
     llap_status   st = buf == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t k = 0; k < n && st == LLAP_OK; k += step) {
         const size_t start = (size_t)k, m = (size_t)(n - k < step ? n - k : step);

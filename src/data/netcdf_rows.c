@@ -9,6 +9,8 @@
 
 enum { SLAB = 1 << 16 }; /* elements read at once */
 
+static size_t slab(int64_t n) { return n < SLAB ? (size_t)n : SLAB; }
+
 void llap_nc_rows_deinit(llap_nc_rows *r)
 {
     llap_free(r->entity);
@@ -83,11 +85,11 @@ static llap_status read_times(llap_nc_rows *r, llap_nc_file *f, const llap_nc_la
     const int64_t n_j = both ? r->n_j : 1;
     llap_nc_rule  rule;
     llap_status   st = llap_nc_rule_init(&rule, f, l->time);
-    void         *raw = st != LLAP_OK ? NULL : llap_new(SLAB, 8);
-    if (raw == NULL) return st != LLAP_OK ? st : LLAP_ENOMEM;
-    const bool j_inner = both && llap_nc_j_is_inner(l, l->time);
+    const bool    j_inner = both && llap_nc_j_is_inner(l, l->time);
     /* whole lines along the inner dimension, in slabs */
     const int64_t outer = j_inner ? r->n_i : n_j, inner = j_inner ? n_j : r->n_i;
+    void         *raw = st != LLAP_OK ? NULL : llap_new(slab(inner), 8);
+    if (raw == NULL) return st != LLAP_OK ? st : LLAP_ENOMEM;
     for (int64_t o = 0; o < outer && st == LLAP_OK; o++)
         for (int64_t k = 0; k < inner && st == LLAP_OK; k += SLAB) {
             const int64_t n = inner - k < SLAB ? inner - k : SLAB;
@@ -107,7 +109,7 @@ static llap_status read_integers(llap_nc_file *f, const llap_nc_var *v, int64_t 
 {
     llap_nc_rule rule;
     llap_status  st = llap_nc_rule_init(&rule, f, v);
-    void        *raw = st != LLAP_OK ? NULL : llap_new(SLAB, 8);
+    void        *raw = st != LLAP_OK ? NULL : llap_new(slab(n), 8);
     if (raw == NULL) return st != LLAP_OK ? st : LLAP_ENOMEM;
     for (int64_t k = 0; k < n && st == LLAP_OK; k += SLAB) {
         const size_t start = (size_t)k, m = (size_t)(n - k < SLAB ? n - k : SLAB);
@@ -371,7 +373,7 @@ llap_status llap_nc_rows_init(llap_nc_rows *r, llap_nc_file *f, const llap_nc_la
     if (r->time == NULL || r->position == NULL || r->base == NULL || r->start == NULL)
         return LLAP_ENOMEM;
     st = order_stations(r, f, l);
-    if (st == LLAP_OK) st = read_times(r, f, l);
+    if (st == LLAP_OK && n > 0) st = read_times(r, f, l); /* 0 may be 2^62 x 0 */
     if (st != LLAP_OK) return st;
     switch (l->kind) {
     case LLAP_NETCDF_CONTIGUOUS:

@@ -413,6 +413,17 @@ static void malformed_files_are_named(void **state)
     PUT("rows", 2, 0, 4), PUT("time", 0, 1, 2, 3, 4, 5);
     PUT_TEXTS("name", "a", "b", "a");
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "are both named 'a'");
+    for (int ragged_too = 0; ragged_too < 2; ragged_too++) {
+        begin("elsewhere.nc");
+        dim("station", 2), dim("obs", 3), dim("other", 5);
+        var("time", NC_INT, ragged_too ? "obs" : "station obs");
+        text("time", "units", "s since 1970-01-01");
+        var("name", NC_STRING, "other"), text("name", "cf_role", "timeseries_id");
+        var("rows", NC_INT, "station");
+        if (ragged_too) text("rows", "sample_dimension", "obs");
+        EXPECT_FAIL(end(), o, LLAP_EFORMAT,
+                    "name(other=5) names stations, but 'station' counts them");
+    }
     begin("none.nc");
     dim("time", 2), var("x", NC_FLOAT, "time");
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "none.nc: no time variable");
@@ -451,6 +462,7 @@ static void huge_dimensions_are_refused(void **state)
 {
     (void)state;
     llap_netcdf_opts o = defaults();
+    o.max_entities = 0;
     begin("huge.nc");
     dim("time", (size_t)1 << 40), dim("station", (size_t)1 << 40);
     time_and_data("s since 1970-01-01");
@@ -462,8 +474,16 @@ static void huge_dimensions_are_refused(void **state)
     time_and_data("s since 1970-01-01");
     var("x", NC_FLOAT, "time station");
     file = end();
-    o.max_entities = 1000000;
-    EXPECT_FAIL(file, o, LLAP_ELIMIT, "1099511627776 stations, more than the 1000000 allowed");
+    EXPECT_FAIL(file, defaults(), LLAP_ELIMIT,
+                "1099511627776 stations, more than the 1000000 allowed");
+    /* nothing, but a lot of it */
+    begin("nothing.nc");
+    dim("obs", (size_t)1 << 40), dim("station", 0);
+    var("time", NC_INT, "obs station"), text("time", "units", "s since 1970-01-01");
+    var("x", NC_FLOAT, "obs station");
+    text("x", "coordinates", "time");
+    o.station = "station";
+    EXPECT(end(), o, "x");
 }
 
 static void what_is_no_netcdf_is_said_so(void **state)
