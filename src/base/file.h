@@ -36,7 +36,10 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
  *     llap_writer_abort(&w);                                      nothing left to do after commit
  *
  * The mode of an existing target is kept; a symbolic link is followed, not replaced. A target that
- * is a directory is refused at open; a pipe or device (/dev/stdout) is written directly. */
+ * is a directory is refused at open; a pipe or device (/dev/stdout) is written directly.
+ *
+ * A library that wants a path may write w.temporary itself, as long as it does not replace the
+ * file, and close it before commit. */
 typedef struct llap_writer {
     FILE *stream;    /* for fprintf; NULL when closed. A failed write is reported by commit. */
     char *path;      /* the target */

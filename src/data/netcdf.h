@@ -8,7 +8,8 @@
  * when the first file is read or written and then stays. Without it, or without the libraries it
  * needs, both functions answer LLAP_EUNSUPPORTED and name the packages. Neither library may be
  * used by two threads at once: calls wait for one another here; a program that uses libnetcdf
- * itself must keep away meanwhile.
+ * itself must keep away meanwhile. Classic files are checked before libnetcdf sees them; netCDF-4
+ * files are taken apart by HDF5 alone, which a forged one can crash: not for files of strangers.
  *
  * Layouts that are read (dimensions in any order, others of length 1 are passed over):
  *     time x station     temp(time, station), time(time)

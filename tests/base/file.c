@@ -95,6 +95,22 @@ static void an_abandoned_write_changes_nothing(void **state)
     assert_int_equal(files_in_folder(), 1);
 }
 
+static void others_may_write_the_temporary_file(void **state)
+{
+    (void)state;
+    llap_writer w;
+    CHECK_OK(write_text(in_folder("a"), "old"));
+    CHECK_OK(llap_writer_open(in_folder("a"), &w));
+    FILE *f = fopen(w.temporary, "wb");
+    assert_non_null(f);
+    fputs("by another", f);
+    fclose(f);
+    expect_text(in_folder("a"), "old");
+    CHECK_OK(llap_writer_commit(&w));
+    expect_text(in_folder("a"), "by another");
+    assert_int_equal(files_in_folder(), 1);
+}
+
 static void mode_and_links_are_kept(void **state)
 {
     (void)state;
@@ -163,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(an_abandoned_write_changes_nothing),
+        cmocka_unit_test(others_may_write_the_temporary_file),
         cmocka_unit_test(mode_and_links_are_kept),
         cmocka_unit_test(bad_targets_are_named),
         cmocka_unit_test(bad_sources_are_named),
