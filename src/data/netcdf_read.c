@@ -211,15 +211,16 @@ static llap_status read_values(reader *r)
     }
     if (st == LLAP_OK) st = choose_box(r);
     if (st == LLAP_OK) st = limit_caches(r);
+    if (st != LLAP_OK) return st;
     const int64_t n[2] = { r->rows.n_i, r->rows.n_j };
     int64_t       start[2];
     for (start[1] = 0; start[1] < n[1]; start[1] += r->box[1])
         for (start[0] = 0; start[0] < n[0]; start[0] += r->box[0])
             for (int c = 0; c < l->n_columns; c++) { /* a box of all columns stays in the cache */
-                if (st != LLAP_OK) return st;
                 const int64_t count[2] = { clamp(n[0] - start[0], 1, r->box[0]),
                                            clamp(n[1] - start[1], 1, r->box[1]) };
                 st = read_box(r, c, start, count);
+                if (st != LLAP_OK) return st;
             }
     return st;
 }

@@ -450,6 +450,10 @@ static void malformed_files_are_named(void **state)
     PUT("time", 0, 1);
     NUMBER("x", "scale_factor", NC_DOUBLE, 1, 2);
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "x: attribute scale_factor: expected 1 value, found 2");
+    begin("empty.nc"); /* wrong also where there is nothing to unpack */
+    dim("time", 0), time_and_data("s since 1970-01-01"), var("x", NC_SHORT, "time");
+    NUMBER("x", "scale_factor", NC_DOUBLE, 1, 2);
+    EXPECT_FAIL(end(), o, LLAP_EFORMAT, "x: attribute scale_factor: expected 1 value, found 2");
     begin("range.nc");
     dim("time", 2), time_and_data("s since 1970-01-01"), var("x", NC_SHORT, "time");
     PUT("time", 0, 1);
