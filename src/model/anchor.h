@@ -1,0 +1,129 @@
+/* The anchor: a Gaussian process with stable poles, conditioned exactly on an irregular history.
+ *
+ *     y(t) = f(t) + noise,   cov(f(t), f(t + d)) = k(d) = sum_i a_i exp(-rho_i |d|) cos(omega_i d)
+ *
+ * Each term is a conjugate pair of poles -rho_i +- i omega_i, so f is the output of a linear
+ * stochastic system whose state is known exactly after every observation. All answers below equal
+ * those of the dense covariance matrix but cost O(J^2) per observation and query, where J is the
+ * number of states: one for a term with omega = 0, two for the others.
+ *
+ *     llap_anchor_kernel k = llap_anchor_kernel_hourly();
+ *     llap_anchor_window w = { .n_obs = n, .t = t, .y = y, .n_query = q, .t_query = tq };
+ *     llap_anchor_posterior *p = NULL;
+ *     llap_status st = llap_anchor_condition(&k, &w, &p);
+ *     if (st == LLAP_OK) st = llap_anchor_marginals(p, LLAP_ANCHOR_NOISY, mean, var);
+ *     llap_anchor_posterior_destroy(p);
+ *
+ * Time is any unit in which rho and omega are given. Everything is in double; the values of y and
+ * the times may come from single precision. Nothing here is random: draws take normals. */
+#ifndef LLAP_MODEL_ANCHOR_H
+#define LLAP_MODEL_ANCHOR_H
+
+#include <llapdiff/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LLAP_ANCHOR_MAX_TERMS 16
+#define LLAP_ANCHOR_MAX_STATES (2 * LLAP_ANCHOR_MAX_TERMS)
+
+typedef struct llap_anchor_kernel {
+    int32_t n_terms;                      /* 1 .. LLAP_ANCHOR_MAX_TERMS */
+    double  a[LLAP_ANCHOR_MAX_TERMS];     /* variances, > 0 */
+    double  rho[LLAP_ANCHOR_MAX_TERMS];   /* decay per unit of time, > 0 */
+    double  omega[LLAP_ANCHOR_MAX_TERMS]; /* radians per unit of time, >= 0 */
+    double  nu;                           /* variance of the observation noise, >= 0 */
+    double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
+                     * nu + jitter > 0 */
+} llap_anchor_kernel;
+
+/* The start of every fit on data with a clock: time in hours, three relaxations and the cycles
+ * of 24, 12, 8 and 168 hours. */
+llap_anchor_kernel llap_anchor_kernel_hourly(void);
+
+/* The start on data without a clock: three relaxations and n_cycles cycles whose periods are
+ * log-spaced from 2 * step to span, what a context of that length and spacing can resolve. */
+llap_status llap_anchor_kernel_spaced(double step, double span, int32_t n_cycles,
+                                      llap_anchor_kernel *out);
+
+llap_status llap_anchor_kernel_check(const llap_anchor_kernel *k); /* LLAP_EINVAL names the field */
+double      llap_anchor_kernel_at(const llap_anchor_kernel *k, double d); /* k(d), without noise */
+int32_t     llap_anchor_kernel_states(const llap_anchor_kernel *k);       /* J */
+double      llap_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
+
+/* The mean of exp((-rho + i omega) gap) over gaps [n], n > 0: what a mode is multiplied by from one
+ * event to the next when events come at those gaps. */
+void llap_anchor_event_multiplier(double rho, double omega, const double *gap, size_t n, double *re,
+                                  double *im);
+
+/* One history and the times asked about. Borrows all arrays until the call returns. */
+typedef struct llap_anchor_window {
+    size_t        n_obs;
+    const double *t;       /* [n_obs] finite, not decreasing; equal times are allowed */
+    const double *y;       /* [n_obs] NaN: missing */
+    size_t        n_query; /* 0 is fine */
+    const double *t_query; /* [n_query] finite, any order */
+    const double *target;  /* [n_query] what came true, NaN: unknown; only scores read it */
+} llap_anchor_window;
+
+/* Which quantity a variance belongs to. */
+typedef enum llap_anchor_of {
+    LLAP_ANCHOR_LATENT, /* f(t) */
+    LLAP_ANCHOR_NOISY,  /* a new reading y(t) = f(t) + noise: nu (without jitter) is included */
+} llap_anchor_of;
+
+/* Answers given everything observed, before and after each query (forecast, gap filling). */
+typedef struct llap_anchor_posterior llap_anchor_posterior;
+
+/* On success the caller owns *out (llap_anchor_posterior_destroy), else *out is NULL. Memory
+ * n_obs + n_query times O(J). LLAP_EINVAL: kernel or times; LLAP_ENOMEM. */
+llap_status llap_anchor_condition(const llap_anchor_kernel *k, const llap_anchor_window *w,
+                                  llap_anchor_posterior **out);
+void        llap_anchor_posterior_destroy(llap_anchor_posterior *p); /* NULL is fine */
+
+double llap_anchor_loglik(const llap_anchor_posterior *p); /* log density of the observed y */
+/* mean, var [n_query]; either may be NULL. */
+llap_status llap_anchor_marginals(const llap_anchor_posterior *p, llap_anchor_of of, double *mean,
+                                  double *var);
+/* cov [n_query,n_query], symmetric. O(n_query (n_query + n_obs) J). */
+llap_status llap_anchor_covariance(const llap_anchor_posterior *p, llap_anchor_of of, double *cov);
+/* Draws whole paths from the joint law of the queries: paths [n_paths,n_query]. normals
+ * [n_paths, llap_anchor_path_normals()] are independent standard normals; the same normals give
+ * the same path whatever n_paths is. O((n_query + n_obs) J) a path. */
+size_t      llap_anchor_path_normals(const llap_anchor_posterior *p);
+llap_status llap_anchor_paths(const llap_anchor_posterior *p, llap_anchor_of of, size_t n_paths,
+                              const double *normals, double *paths);
+
+/* Causal answers: each query given the observations at or before its time. Windows are shared out
+ * among threads; mean[i], var[i] [n_query of window i] (var of a new reading). loglik [n_windows]
+ * may be NULL. Same bytes for any number of threads. */
+llap_status llap_anchor_filter(const llap_anchor_kernel *k, const llap_anchor_window *w,
+                               size_t n_windows, double *const *mean, double *const *var,
+                               double *loglik);
+
+typedef enum llap_anchor_loss_kind {
+    LLAP_ANCHOR_CRPS, /* Gaussian CRPS of the targets, each given what was observed before it */
+    LLAP_ANCHOR_NLL,  /* negative log likelihood of the observations; targets are not read */
+} llap_anchor_loss_kind;
+
+typedef struct llap_anchor_loss {
+    double  sum;   /* over all scored values */
+    int64_t count; /* values scored: targets that are known (CRPS), observations (NLL) */
+    /* Derivatives of sum with respect to the kernel's fields themselves. */
+    double d_a[LLAP_ANCHOR_MAX_TERMS];
+    double d_rho[LLAP_ANCHOR_MAX_TERMS];
+    double d_omega[LLAP_ANCHOR_MAX_TERMS];
+    double d_nu;
+} llap_anchor_loss;
+
+/* Loss and its exact gradient, by one reverse sweep through the filter: O(J^2) per observation and
+ * query for all derivatives together. The variance of a target is held at var_floor from below
+ * (no derivative there); NLL does not use it. Same bytes for any number of threads. */
+llap_status llap_anchor_loss_gradient(const llap_anchor_kernel *k, const llap_anchor_window *w,
+                                      size_t n_windows, llap_anchor_loss_kind kind,
+                                      double var_floor, llap_anchor_loss *out);
+
+/* Gaussian CRPS of y under N(mean, sd^2), sd > 0; derivatives may be NULL. */
+double llap_anchor_crps(double y, double mean, double sd, double *d_mean, double *d_sd);
+
+#endif

@@ -1,0 +1,76 @@
+#include "base/error.h"
+#include "model/anchor_state.h"
+
+#include <math.h>
+#include <string.h>
+
+static llap_status check_times(const llap_anchor_window *w)
+{
+    for (size_t i = 0; i < w->n_obs; i++) {
+        if (!isfinite(w->t[i]))
+            return llap_fail(LLAP_EINVAL, "anchor: observation %zu: time %g is not finite", i,
+                             w->t[i]);
+        if (i > 0 && w->t[i] < w->t[i - 1])
+            return llap_fail(LLAP_EINVAL, "anchor: observation %zu: time %.17g is before %.17g", i,
+                             w->t[i], w->t[i - 1]);
+        if (isinf(w->y[i]))
+            return llap_fail(LLAP_EINVAL, "anchor: observation %zu: value %g is not finite", i,
+                             w->y[i]);
+    }
+    for (size_t i = 0; i < w->n_query; i++)
+        if (!isfinite(w->t_query[i]))
+            return llap_fail(LLAP_EINVAL, "anchor: query %zu: time %g is not finite", i,
+                             w->t_query[i]);
+    return LLAP_OK;
+}
+
+/* Stable merge sort, so that the order of queries of equal time does not depend on the C library.
+ * from [n] holds the answer; to [n] is scratch. */
+static void sort_by_time(const double *t, int64_t *from, int64_t *to, size_t n)
+{
+    if (n < 2) return;
+    const size_t half = n / 2;
+    sort_by_time(t, from, to, half);
+    sort_by_time(t, from + half, to + half, n - half);
+    memcpy(to, from, n * sizeof *to);
+    size_t i = 0, j = half;
+    for (size_t k = 0; k < n; k++) {
+        const bool left = j == n || (i < half && t[to[i]] <= t[to[j]]);
+        from[k] = left ? to[i++] : to[j++];
+    }
+}
+
+static void order_queries(const llap_anchor_window *w, int64_t *order)
+{
+    bool sorted = true;
+    for (size_t i = 0; i < w->n_query; i++) {
+        order[i] = (int64_t)i;
+        sorted = sorted && (i == 0 || w->t_query[i - 1] <= w->t_query[i]);
+    }
+    if (!sorted) sort_by_time(w->t_query, order, order + w->n_query, w->n_query);
+}
+
+llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order,
+                          size_t *n_events)
+{
+    const llap_status st = check_times(w);
+    if (st != LLAP_OK) return st;
+    order_queries(w, order);
+    size_t n = 0, i = 0, q = 0;
+    double now = 0.0;
+    while (i < w->n_obs || q < w->n_query) {
+        const bool query = i == w->n_obs || (q < w->n_query && w->t_query[order[q]] < w->t[i]);
+        if (!query && isnan(w->y[i])) {
+            i++;
+            continue;
+        }
+        const double t = query ? w->t_query[order[q]] : w->t[i];
+        ev[n] = (anchor_event){ .gap = n == 0 ? 0.0 : t - now, .query = -1 };
+        if (query) ev[n].query = order[q++];
+        else ev[n].y = w->y[i++];
+        now = t;
+        n++;
+    }
+    *n_events = n;
+    return LLAP_OK;
+}

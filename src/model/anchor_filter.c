@@ -1,0 +1,106 @@
+#include "model/anchor.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/anchor_state.h"
+
+#include <math.h>
+#include <omp.h>
+
+/* Scratch of one thread. */
+typedef struct worker {
+    anchor_event *ev;    /* [n_max] */
+    int64_t      *order; /* [2 * n_query_max] */
+} worker;
+
+/* One pass over the events: writes the law of each query as it is met, returns the log density of
+ * what was observed. */
+static double filter_events(const anchor_system *sys, const anchor_event *ev, size_t n,
+                            double *mean, double *var)
+{
+    double      x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    anchor_step step = { .gap = -1.0 };
+    double      loglik = 0.0;
+    anchor_start(sys, x, P);
+    for (size_t k = 0; k < n; k++) {
+        if (ev[k].gap > 0.0) {
+            anchor_step_set(&step, sys, ev[k].gap);
+            anchor_push(sys, &step, x);
+            anchor_push_cov(sys, &step, P);
+        }
+        if (ev[k].query >= 0) {
+            mean[ev[k].query] = x[0];
+            var[ev[k].query] = fmax(P[0], 0.0) + sys->nu;
+            continue;
+        }
+        const double d = fmax(P[0], 0.0) + sys->r, e = ev[k].y - x[0];
+        loglik -= anchor_surprise(e, d);
+        anchor_update(sys, e, d, b, x, P);
+    }
+    return loglik;
+}
+
+static llap_status workers_create(const llap_anchor_window *w, size_t n_windows, int n,
+                                  worker **out)
+{
+    size_t n_events = 0, n_query = 0;
+    for (size_t i = 0; i < n_windows; i++) {
+        if (w[i].n_obs + w[i].n_query > n_events) n_events = w[i].n_obs + w[i].n_query;
+        if (w[i].n_query > n_query) n_query = w[i].n_query;
+    }
+    *out = llap_new((size_t)n, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < n; i++) {
+        (*out)[i].ev = llap_new(n_events, sizeof *(*out)[i].ev);
+        (*out)[i].order = llap_new(2 * n_query, sizeof *(*out)[i].order);
+        if ((*out)[i].ev == NULL || (*out)[i].order == NULL) return LLAP_ENOMEM;
+    }
+    return LLAP_OK;
+}
+
+static void workers_destroy(worker *all, int n)
+{
+    for (int i = 0; all != NULL && i < n; i++) {
+        llap_free(all[i].ev);
+        llap_free(all[i].order);
+    }
+    llap_free(all);
+}
+
+static llap_status filter_windows(const anchor_system *sys, const llap_anchor_window *w,
+                                  size_t n_windows, worker *all, int n_threads, double *const *mean,
+                                  double *const *var, double *loglik)
+{
+    int64_t bad = INT64_MAX; /* the first window that was refused */
+#pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads) reduction(min : bad)
+    for (int64_t i = 0; i < (int64_t)n_windows; i++) {
+        worker *me = &all[omp_get_thread_num()];
+        size_t  n = 0;
+        if (anchor_events(&w[i], me->ev, me->order, &n) != LLAP_OK) {
+            if (i < bad) bad = i;
+            continue;
+        }
+        const double ll = filter_events(sys, me->ev, n, mean[i], var[i]);
+        if (loglik != NULL) loglik[i] = ll;
+    }
+    if (bad == INT64_MAX) return LLAP_OK;
+    size_t            n = 0; /* again here, so that this thread has the detail */
+    const llap_status st = anchor_events(&w[bad], all[0].ev, all[0].order, &n);
+    return llap_fail_in(st, "window %lld", (long long)bad);
+}
+
+llap_status llap_anchor_filter(const llap_anchor_kernel *k, const llap_anchor_window *w,
+                               size_t n_windows, double *const *mean, double *const *var,
+                               double *loglik)
+{
+    llap_status st = llap_anchor_kernel_check(k);
+    if (st != LLAP_OK) return st;
+    anchor_system sys;
+    anchor_system_init(&sys, k);
+    const int n_threads = omp_get_max_threads();
+    worker   *all = NULL;
+    st = workers_create(w, n_windows, n_threads, &all);
+    if (st == LLAP_OK) st = filter_windows(&sys, w, n_windows, all, n_threads, mean, var, loglik);
+    workers_destroy(all, n_threads);
+    return st;
+}

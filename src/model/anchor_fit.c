@@ -1,0 +1,138 @@
+#include "model/anchor_fit.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+
+#define MAX_NUMBERS (3 * LLAP_ANCHOR_MAX_TERMS + 1)
+
+/* What Adam moves: log a, log rho, log(nu - floor), then log omega of the cycles. Held within
+ * bounds that no data can tell from zero or infinity, so that every step is a valid kernel. */
+typedef struct numbers {
+    int    n;
+    double at[MAX_NUMBERS];
+} numbers;
+
+static const double LOG_BOUND = 46.0; /* e^46 = 1e20 */
+
+static numbers to_numbers(const llap_anchor_kernel *k, const llap_anchor_fit_opts *o)
+{
+    numbers x = { 0 };
+    for (int i = 0; i < k->n_terms; i++) x.at[x.n++] = log(k->a[i]);
+    for (int i = 0; i < k->n_terms; i++) x.at[x.n++] = log(k->rho[i]);
+    x.at[x.n++] = log(fmax(k->nu - o->nu_floor, 1e-12));
+    for (int i = 0; o->learn_omega && i < k->n_terms; i++)
+        if (k->omega[i] > 0.0) x.at[x.n++] = log(k->omega[i]);
+    return x;
+}
+
+static void to_kernel(const numbers *x, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
+{
+    int at = 0;
+    for (int i = 0; i < k->n_terms; i++) k->a[i] = exp(x->at[at++]);
+    for (int i = 0; i < k->n_terms; i++) k->rho[i] = exp(x->at[at++]);
+    k->nu = exp(x->at[at++]) + o->nu_floor;
+    for (int i = 0; o->learn_omega && i < k->n_terms; i++)
+        if (k->omega[i] > 0.0) k->omega[i] = exp(x->at[at++]);
+}
+
+/* Gradient of the mean score by the numbers, cut to the norm asked for. */
+static numbers gradient(const llap_anchor_kernel *k, const llap_anchor_fit_opts *o,
+                        const llap_anchor_loss *loss)
+{
+    numbers g = { 0 };
+    for (int i = 0; i < k->n_terms; i++) g.at[g.n++] = loss->d_a[i] * k->a[i];
+    for (int i = 0; i < k->n_terms; i++) g.at[g.n++] = loss->d_rho[i] * k->rho[i];
+    g.at[g.n++] = loss->d_nu * (k->nu - o->nu_floor);
+    for (int i = 0; o->learn_omega && i < k->n_terms; i++)
+        if (k->omega[i] > 0.0) g.at[g.n++] = loss->d_omega[i] * k->omega[i];
+    double square = 0.0;
+    for (int i = 0; i < g.n; i++) {
+        g.at[i] /= (double)loss->count;
+        square += g.at[i] * g.at[i];
+    }
+    const double norm = sqrt(square);
+    for (int i = 0; norm > o->clip && i < g.n; i++) g.at[i] *= o->clip / norm;
+    return g;
+}
+
+typedef struct adam {
+    int64_t n_steps;
+    double  m[MAX_NUMBERS], v[MAX_NUMBERS];
+} adam;
+
+static void adam_step(adam *state, const numbers *g, double lr, numbers *x)
+{
+    const double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+    const double n = (double)++state->n_steps;
+    for (int i = 0; i < x->n; i++) {
+        state->m[i] = beta1 * state->m[i] + (1.0 - beta1) * g->at[i];
+        state->v[i] = beta2 * state->v[i] + (1.0 - beta2) * g->at[i] * g->at[i];
+        const double m = state->m[i] / (1.0 - pow(beta1, n));
+        const double v = state->v[i] / (1.0 - pow(beta2, n));
+        x->at[i] = fmin(fmax(x->at[i] - lr * m / (sqrt(v) + eps), -LOG_BOUND), LOG_BOUND);
+    }
+}
+
+static llap_status check(const llap_anchor_kernel *k, const llap_anchor_fit_opts *o)
+{
+    const llap_status st = llap_anchor_kernel_check(k);
+    if (st != LLAP_OK) return st;
+    if (o->n_steps < 1 || o->n_rows < 1)
+        return llap_fail(LLAP_EINVAL,
+                         "anchor fit: expected at least one step and one row, "
+                         "found %lld and %zu",
+                         (long long)o->n_steps, o->n_rows);
+    if (!(o->lr > 0.0) || !(o->lr_late > 0.0) || !(o->clip > 0.0))
+        return llap_fail(LLAP_EINVAL,
+                         "anchor fit: expected step sizes and clip > 0, "
+                         "found %g, %g, %g",
+                         o->lr, o->lr_late, o->clip);
+    if (!(o->nu_floor >= 0.0) || !(o->nu_floor + k->jitter > 0.0) || !(o->var_floor > 0.0))
+        return llap_fail(LLAP_EINVAL,
+                         "anchor fit: expected nu_floor >= 0 and var_floor > 0, "
+                         "found %g and %g",
+                         o->nu_floor, o->var_floor);
+    return LLAP_OK;
+}
+
+/* One step. *loss is the mean score before it. */
+static llap_status step(llap_anchor_kernel *k, const llap_anchor_fit_opts *o, int64_t i,
+                        const llap_anchor_window *w, numbers *x, adam *state, double *loss)
+{
+    llap_anchor_loss  l;
+    const llap_status st = llap_anchor_loss_gradient(k, w, o->n_rows, o->loss, o->var_floor, &l);
+    *loss = NAN;
+    if (st != LLAP_OK || l.count == 0) return st;
+    const numbers g = gradient(k, o, &l);
+    *loss = l.sum / (double)l.count;
+    for (int j = 0; j < g.n; j++)
+        if (!isfinite(g.at[j]) || !isfinite(*loss))
+            return llap_fail(LLAP_ENUMERIC, "anchor fit: step %lld: the loss is %g", (long long)i,
+                             *loss);
+    const bool late = (double)i >= o->late * (double)o->n_steps;
+    adam_step(state, &g, late ? o->lr_late : o->lr, x);
+    to_kernel(x, o, k);
+    return LLAP_OK;
+}
+
+llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o,
+                            llap_anchor_batch batch, void *user)
+{
+    llap_status st = check(k, o);
+    if (st != LLAP_OK) return st;
+    llap_anchor_window *w = llap_new(o->n_rows, sizeof *w);
+    if (w == NULL) return LLAP_ENOMEM;
+    numbers x = to_numbers(k, o);
+    adam    state = { 0 };
+    for (int64_t i = 0; i < o->n_steps && st == LLAP_OK; i++) {
+        double loss = NAN;
+        st = batch(user, i, o->n_rows, w);
+        if (st == LLAP_OK) st = step(k, o, i, w, &x, &state, &loss);
+        if (st == LLAP_OK && o->progress != NULL && !o->progress(o->progress_user, i, loss))
+            st = llap_fail(LLAP_ECANCELLED, "anchor fit: stopped after step %lld", (long long)i);
+    }
+    llap_free(w);
+    return st;
+}

@@ -1,0 +1,52 @@
+/* Fitting a kernel: Adam on the logarithms of its numbers over batches of windows.
+ *
+ *     static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_window *out);
+ *
+ *     llap_anchor_kernel k = llap_anchor_kernel_hourly();         the start; then the answer
+ *     llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+ *     llap_status st = llap_anchor_fit(&k, &o, draw, data);
+ *
+ * The same start, options and windows give the same bytes, whatever the number of threads. */
+#ifndef LLAP_MODEL_ANCHOR_FIT_H
+#define LLAP_MODEL_ANCHOR_FIT_H
+
+#include "model/anchor.h"
+
+typedef struct llap_anchor_fit_opts {
+    int64_t               n_steps;     /* >= 1 */
+    size_t                n_rows;      /* windows a step, >= 1 */
+    llap_anchor_loss_kind loss;        /* what is minimised, per scored value */
+    double                lr, lr_late; /* step size, and after `late` of the steps */
+    double                late;        /* 0 .. 1 */
+    double                clip;        /* largest norm of the gradient */
+    double                nu_floor;    /* nu = exp(l) + nu_floor */
+    double                var_floor;   /* as in llap_anchor_loss_gradient */
+    bool                  learn_omega; /* else the frequencies stay as they start */
+    /* Told after each step; may be NULL. Answering false stops the fit: LLAP_ECANCELLED, the kernel
+     * is then that of the last step. */
+    bool (*progress)(void *user, int64_t step, double loss);
+    void *progress_user;
+} llap_anchor_fit_opts;
+
+#define LLAP_ANCHOR_FIT_DEFAULT                        \
+    ((llap_anchor_fit_opts){ .n_steps = 200,           \
+                             .n_rows = 48,             \
+                             .loss = LLAP_ANCHOR_CRPS, \
+                             .lr = .06,                \
+                             .lr_late = .015,          \
+                             .late = .7,               \
+                             .clip = 1,                \
+                             .nu_floor = .005,         \
+                             .var_floor = 1e-3 })
+
+/* Fills out [n_rows] with the windows of a step; they stay valid until its next call. A pure
+ * function of step makes the fit reproducible. */
+typedef llap_status (*llap_anchor_batch)(void *user, int64_t step, size_t n_rows,
+                                         llap_anchor_window *out);
+
+/* k is the start and becomes the answer; its jitter is kept. A step without a scored value moves
+ * nothing. LLAP_EINVAL: options, start or windows; LLAP_ENUMERIC: the loss is no number. */
+llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o,
+                            llap_anchor_batch batch, void *user);
+
+#endif

@@ -1,0 +1,89 @@
+/* The state-space form of a kernel, shared by the files of the anchor; not for others.
+ *
+ * Over a gap g each term moves a pair (c, s), or c alone where omega = 0:
+ *
+ *     c' = exp(-rho g) (cos(omega g) c - sin(omega g) s) + noise    variance a (1 - exp(-2 rho g))
+ *     s' = exp(-rho g) (sin(omega g) c + cos(omega g) s) + noise    the same, independent
+ *
+ * with stationary variance a, and f = sum of all c is what is observed. We keep f itself as the
+ * first state, in the place of the c of one term (the lead; its c is f minus the others):
+ *
+ *     x = [f, c_1 .. c_{n-1}, s of the oscillating terms]
+ *
+ * An observation then scales one row of the covariance instead of cancelling in a sum of all, and
+ * tiny noise loses no digits. The lead oscillates only if every term does. Terms are reordered:
+ * lead, oscillating, others, so that the oscillating places are o .. o + m - 1 and the s of place
+ * p is state n + p - o. Matrices are [J,ld] row-major, symmetric, both halves kept; the padding of
+ * a row is zero. */
+#ifndef LLAP_MODEL_ANCHOR_STATE_H
+#define LLAP_MODEL_ANCHOR_STATE_H
+
+#include "model/anchor.h"
+
+#define ANCHOR_MAX_J LLAP_ANCHOR_MAX_STATES
+
+typedef struct anchor_system {
+    int    n, m, o, J, ld;               /* terms, oscillating ones, their first place, n + m */
+    int    term[LLAP_ANCHOR_MAX_TERMS];  /* place -> index in the kernel */
+    double a[LLAP_ANCHOR_MAX_TERMS];     /* [n] by place, as the next two */
+    double rho[LLAP_ANCHOR_MAX_TERMS];   /* [n] */
+    double omega[LLAP_ANCHOR_MAX_TERMS]; /* [n] */
+    double nu, r;                        /* noise; noise where it is conditioned on */
+} anchor_system;
+
+/* Transition over one gap; kept while the gap stays the same, as it does on a grid. */
+typedef struct anchor_step {
+    double gap;                          /* < 0: nothing computed yet */
+    double c[LLAP_ANCHOR_MAX_TERMS];     /* [n] exp(-rho gap) cos(omega gap) */
+    double s[LLAP_ANCHOR_MAX_TERMS];     /* [n] exp(-rho gap) sin(omega gap) */
+    double lag[LLAP_ANCHOR_MAX_TERMS];   /* [n] c - c of the lead, without cancellation */
+    double grown[LLAP_ANCHOR_MAX_TERMS]; /* [n] 1 - exp(-2 rho gap) */
+} anchor_step;
+
+void anchor_system_init(anchor_system *sys, const llap_anchor_kernel *k);
+void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap);
+
+static inline int anchor_sine(const anchor_system *sys, int place) /* its s; -1: none */
+{
+    return place >= sys->o && place < sys->o + sys->m ? sys->n + place - sys->o : -1;
+}
+
+void anchor_start(const anchor_system *sys, double *x, double *P); /* stationary law */
+/* x <- F x; x <- F^T x */
+void anchor_push(const anchor_system *sys, const anchor_step *st, double *x);
+void anchor_pull(const anchor_system *sys, const anchor_step *st, double *x);
+/* P <- F P F^T + Q; N <- F^T N F */
+void anchor_push_cov(const anchor_system *sys, const anchor_step *st, double *P);
+void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N);
+
+/* Conditions on a reading e away from its mean, whose variance is d: b [J], the first row of P
+ * before, is copied out. P may be NULL. */
+void anchor_update(const anchor_system *sys, double e, double d, double *b, double *x, double *P);
+/* y = M x for a symmetric M */
+void anchor_apply(const anchor_system *sys, const double *M, const double *x, double *y);
+
+static inline double anchor_dot(int n, const double *x, const double *y)
+{
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* Minus the log density of a reading e away from its mean, whose variance is d. */
+double anchor_surprise(double e, double d);
+
+/* Observations and queries of one window in order of time, an observation before a query of the
+ * same time. */
+typedef struct anchor_event {
+    double  gap;   /* since the event before; 0 for the first */
+    int64_t query; /* index of the query, or -1: an observation */
+    double  y;     /* the observation */
+} anchor_event;
+
+/* Writes the events of w (missing observations left out) into ev [n_obs + n_query] and their
+ * number into *n_events; order [2 * n_query] is scratch. LLAP_EINVAL: times not finite or
+ * observations not in order. */
+llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order,
+                          size_t *n_events);
+
+#endif

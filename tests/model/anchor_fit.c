@@ -1,0 +1,172 @@
+#include "model/anchor_fit.h"
+#include "anchor_dense.h"
+
+#include <omp.h>
+
+/* Windows drawn from the process of a known kernel: 60 hours seen, 12 asked for. */
+enum { SEEN = 60, ASKED = 12, WINDOWS = 400 };
+typedef struct world {
+    double t[SEEN], tq[ASKED], y[WINDOWS][SEEN], target[WINDOWS][ASKED];
+} world;
+
+static const llap_anchor_kernel TRUTH = {
+    .n_terms = 2, .a = { .8, .5 }, .rho = { .04, .01 }, .omega = { 0, 0.5 }, .nu = .05, .jitter = 0
+};
+
+static void world_init(world *wd)
+{
+    dice d = { 21 };
+    for (int i = 0; i < SEEN; i++) wd->t[i] = i;
+    for (int i = 0; i < ASKED; i++) wd->tq[i] = SEEN + i;
+    double all[SEEN + ASKED], path[SEEN + ASKED];
+    for (int i = 0; i < SEEN + ASKED; i++) all[i] = i;
+    const llap_anchor_window w = { .n_query = SEEN + ASKED, .t_query = all };
+    llap_anchor_posterior   *prior = NULL;
+    CHECK_OK(llap_anchor_condition(&TRUTH, &w, &prior));
+    const size_t nz = llap_anchor_path_normals(prior);
+    double      *z = calloc(nz, sizeof *z);
+    for (int i = 0; i < WINDOWS; i++) {
+        for (size_t j = 0; j < nz; j++) z[j] = roll_normal(&d);
+        CHECK_OK(llap_anchor_paths(prior, LLAP_ANCHOR_NOISY, 1, z, path));
+        for (int j = 0; j < SEEN; j++) wd->y[i][j] = roll(&d) < 0.1 ? NAN : path[j];
+        for (int j = 0; j < ASKED; j++) wd->target[i][j] = path[SEEN + j];
+    }
+    free(z);
+    llap_anchor_posterior_destroy(prior);
+}
+
+static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+{
+    const world *wd = user;
+    for (size_t i = 0; i < n_rows; i++) {
+        const size_t row = ((size_t)step * n_rows + i) % WINDOWS;
+        out[i] = (llap_anchor_window){ .n_obs = SEEN,
+                                       .t = wd->t,
+                                       .y = wd->y[row],
+                                       .n_query = ASKED,
+                                       .t_query = wd->tq,
+                                       .target = wd->target[row] };
+    }
+    return LLAP_OK;
+}
+
+static double score(const llap_anchor_kernel *k, world *wd, llap_anchor_loss_kind kind)
+{
+    static llap_anchor_window all[WINDOWS];
+    llap_anchor_loss          l;
+    CHECK_OK(draw(wd, 0, WINDOWS, all));
+    CHECK_OK(llap_anchor_loss_gradient(k, all, WINDOWS, kind, 1e-3, &l));
+    return l.sum / (double)l.count;
+}
+
+/* From a start far off, the fit must score as well as the kernel that made the data. */
+static void learns_the_truth(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd);
+    for (int kind = 0; kind < 2; kind++) {
+        llap_anchor_kernel   k = { .n_terms = 2,
+                                   .a = { .2, .2 },
+                                   .rho = { .3, .1 },
+                                   .omega = { 0, .4 },
+                                   .nu = .3,
+                                   .jitter = 1e-4 };
+        llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+        o.loss = kind == 0 ? LLAP_ANCHOR_CRPS : LLAP_ANCHOR_NLL;
+        o.learn_omega = true;
+        o.n_rows = 20;
+        const double before = score(&k, &wd, o.loss);
+        CHECK_OK(llap_anchor_fit(&k, &o, draw, &wd));
+        const double after = score(&k, &wd, o.loss), best = score(&TRUTH, &wd, o.loss);
+        if (!(after < best + 0.003 * fabs(best)) || !(before > best + 0.02))
+            fail_msg("score %g before, %g after, %g at the truth", before, after, best);
+        assert_true(fabs(k.omega[1] - 0.5) < 0.01);
+        assert_true(k.omega[0] == 0.0);
+        if (kind == 1) assert_true(fabs(k.nu - .05) < 0.01 && fabs(k.rho[1] - .01) < 0.005);
+    }
+}
+
+static void same_bytes_for_any_threads(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd);
+    const int          usual = omp_get_max_threads();
+    llap_anchor_kernel k[2];
+    for (int j = 0; j < 2; j++) {
+        llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+        o.n_steps = 5;
+        omp_set_num_threads(j == 0 ? 1 : 3);
+        k[j] = llap_anchor_kernel_hourly();
+        CHECK_OK(llap_anchor_fit(&k[j], &o, draw, &wd));
+    }
+    omp_set_num_threads(usual);
+    assert_memory_equal(&k[0], &k[1], sizeof k[0]);
+}
+
+static bool stop_at_two(void *user, int64_t step, double loss)
+{
+    assert_true(isfinite(loss));
+    *(int64_t *)user = step;
+    return step < 2;
+}
+
+static llap_status broken(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+{
+    (void)user, (void)n_rows, (void)out;
+    return llap_fail(LLAP_EIO, "no window for step %lld", (long long)step);
+}
+
+static llap_status empty(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+{
+    (void)user, (void)step;
+    for (size_t i = 0; i < n_rows; i++) out[i] = (llap_anchor_window){ 0 };
+    return LLAP_OK;
+}
+
+static llap_status fit_once(void *user)
+{
+    llap_anchor_kernel   k = llap_anchor_kernel_hourly();
+    llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+    o.n_steps = 2;
+    o.n_rows = 2;
+    return llap_anchor_fit(&k, &o, draw, user);
+}
+
+static void edges(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd);
+    int64_t              last = -1;
+    llap_anchor_kernel   k = llap_anchor_kernel_hourly(), start = k;
+    llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+    o.n_rows = 2;
+    o.progress = stop_at_two;
+    o.progress_user = &last;
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_ECANCELLED, "after step 2");
+    assert_int_equal(last, 2);
+    o.progress = NULL;
+    CHECK_FAIL(llap_anchor_fit(&k, &o, broken, NULL), LLAP_EIO, "no window for step 0");
+    k = start;
+    CHECK_OK(llap_anchor_fit(&k, &o, empty, NULL));
+    assert_memory_equal(&k, &start, sizeof k);
+    o.n_steps = 0;
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_EINVAL, "at least one step");
+    o = LLAP_ANCHOR_FIT_DEFAULT, o.lr = NAN;
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_EINVAL, "step sizes and clip > 0");
+    o = LLAP_ANCHOR_FIT_DEFAULT, o.var_floor = 0;
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_EINVAL, "var_floor > 0");
+    check_every_failed_allocation(fit_once, &wd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learns_the_truth),
+        cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(edges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
