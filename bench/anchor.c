@@ -1,0 +1,97 @@
+/* The anchor at the sizes of bms_air: 336 hours of context, 168 asked for, the kernel of eleven
+ * states. Prints seconds of this machine and the cost of an event. */
+#include "model/anchor.h"
+#include "bench.h"
+#include "model/anchor_fit.h"
+
+#include <math.h>
+
+enum { CONTEXT = 336, HORIZON = 168, WINDOWS = 292 * 12, LONG = 10000, ROWS = 48 };
+
+static double y[LONG + CONTEXT + HORIZON + WINDOWS], t[LONG], tq[HORIZON], jittered[LONG];
+static double mean[WINDOWS][HORIZON], var[WINDOWS][HORIZON];
+static llap_anchor_window windows[WINDOWS];
+
+static void make_data(void)
+{
+    unsigned long long s = 1;
+    for (size_t i = 0; i < sizeof y / sizeof *y; i++) {
+        s = s * 6364136223846793005ULL + 1442695040888963407ULL;
+        const double u = (double)(s >> 11) * 0x1p-53;
+        y[i] = u < 0.02 ? NAN : sin(0.2617993877991494 * (double)i) + 2 * u - 1;
+        if (i < LONG) jittered[i] = (double)i + 0.9 * u;
+    }
+    for (int i = 0; i < LONG; i++) t[i] = i;
+    for (int i = 0; i < HORIZON; i++) tq[i] = CONTEXT + i;
+    for (int i = 0; i < WINDOWS; i++)
+        windows[i] = (llap_anchor_window){ CONTEXT, t, y + i, HORIZON, tq, y + i + CONTEXT };
+}
+
+static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+{
+    (void)user;
+    for (size_t i = 0; i < n_rows; i++) out[i] = windows[((size_t)step * 911 + i * 73) % WINDOWS];
+    return LLAP_OK;
+}
+
+static void filter_all(void)
+{
+    static double *means[WINDOWS], *vars[WINDOWS];
+    for (int i = 0; i < WINDOWS; i++) means[i] = mean[i], vars[i] = var[i];
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    if (llap_anchor_filter(&k, windows, WINDOWS, means, vars, NULL) != LLAP_OK) abort();
+}
+
+static void filter_long(const double *times)
+{
+    double                   ahead[HORIZON], *means[] = { mean[0] }, *vars[] = { var[0] };
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    for (int i = 0; i < HORIZON; i++) ahead[i] = LONG + 1 + i;
+    const llap_anchor_window w = { LONG, times, y, HORIZON, ahead, NULL };
+    if (llap_anchor_filter(&k, &w, 1, means, vars, NULL) != LLAP_OK) abort();
+}
+
+static void smooth_long(const double *times)
+{
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    const llap_anchor_window w = { LONG, times, y, LONG, times, NULL };
+    llap_anchor_posterior   *p = NULL;
+    if (llap_anchor_condition(&k, &w, &p) != LLAP_OK) abort();
+    llap_anchor_posterior_destroy(p);
+}
+
+static void gradient_batch(void)
+{
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    llap_anchor_loss         l;
+    if (llap_anchor_loss_gradient(&k, windows, ROWS, LLAP_ANCHOR_CRPS, 1e-3, &l) != LLAP_OK)
+        abort();
+}
+
+int main(void)
+{
+    static double all[BENCH_REPEATS], grid[BENCH_REPEATS], loose[BENCH_REPEATS],
+        smooth[BENCH_REPEATS], batch[BENCH_REPEATS];
+    make_data();
+    for (int r = 0; r < BENCH_REPEATS; r++) {
+        BENCH_TIME(all[r], filter_all());
+        BENCH_TIME(grid[r], filter_long(t));
+        BENCH_TIME(loose[r], filter_long(jittered));
+        BENCH_TIME(smooth[r], smooth_long(jittered));
+        BENCH_TIME(batch[r], gradient_batch());
+    }
+    const double events = (double)WINDOWS * (CONTEXT + HORIZON);
+    printf("%d windows of %d + %d forecast   %.3f s   %.0f ns an event\n", WINDOWS, CONTEXT,
+           HORIZON, bench_median(all), bench_median(all) / events * 1e9);
+    printf("%d readings filtered and forecast   %.2f ms on a grid, %.2f ms at irregular times\n",
+           LONG, bench_median(grid) * 1e3, bench_median(loose) * 1e3);
+    printf("%d readings smoothed at %d times   %.2f ms\n", LONG, LONG, bench_median(smooth) * 1e3);
+    printf("gradient of %d windows   %.2f ms   %.2f times as long as their forecast\n", ROWS,
+           bench_median(batch) * 1e3, bench_median(batch) * WINDOWS / ROWS / bench_median(all));
+    double               seconds;
+    llap_anchor_kernel   k = llap_anchor_kernel_hourly();
+    llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+    BENCH_TIME(seconds, if (llap_anchor_fit(&k, &o, draw, NULL) != LLAP_OK) abort());
+    printf("fit, %lld steps of %zu windows   %.2f s\n", (long long)o.n_steps, o.n_rows, seconds);
+    return 0;
+}
