@@ -296,7 +296,7 @@ llap_status llap_anchor_paths(const llap_anchor_posterior *p, llap_anchor_of of,
 {
     const size_t width = llap_anchor_path_normals(p);
     if (p->n_query == 0) return LLAP_OK;
-    double      *f = llap_new(p->n_events - p->first, sizeof *f);
+    double *f = llap_new(p->n_events - p->first, sizeof *f);
     if (f == NULL) return LLAP_ENOMEM;
     double L[ANCHOR_MAX_J * ANCHOR_MAX_J];
     factor(&p->sys, p->start, L);

@@ -1,0 +1,221 @@
+#include "model/chain.h"
+#include "anchor_dense.h"
+#include "model/calibration.h"
+
+#include <omp.h>
+
+enum { N = 3000, SERIES = 3 };
+typedef struct world {
+    double      t[SERIES][N], y[SERIES][N];
+    llap_series s[SERIES];
+} world;
+
+/* Skewed values with a daily cycle over hours; the second series has other units, the third is
+ * empty. Steps of 7 h make N rows span more than two years. */
+static void world_init(world *wd, double step)
+{
+    dice d = { 31 };
+    for (int e = 0; e < SERIES; e++) {
+        for (int i = 0; i < N; i++) {
+            wd->t[e][i] = 400000 + step * i;
+            const double f = roll_normal(&d) + sin(6.283185307179586 * wd->t[e][i] / 24) +
+                             cos(6.283185307179586 * wd->t[e][i] / 8766);
+            wd->y[e][i] = roll(&d) < 0.1 || e == 2 ? NAN : exp(0.5 * f) * (e == 1 ? 30 : 1);
+        }
+        wd->s[e] = (llap_series){ N, wd->t[e], wd->y[e] };
+    }
+}
+
+static void yeo_johnson_and_back(void **state)
+{
+    (void)state;
+    for (int l = 0; l <= 30; l++) {
+        const double lambda = (l - 10) / 10.0;
+        double       before = -INFINITY;
+        for (double x = -5; x <= 5; x += 0.01) {
+            const double v = llap_yeo_johnson(x, lambda), back = llap_yeo_johnson_back(v, lambda);
+            assert_true(v > before);
+            before = v;
+            if (!(fabs(back - x) <= 1e-12 * fmax(1, fabs(x))))
+                fail_msg("lambda %g, x %g: back %.17g", lambda, x, back);
+            const double p = x >= 0 ? lambda : 2 - lambda; /* the definition */
+            const double def = x >= 0 ? (p == 0 ? log(x + 1) : (pow(x + 1, p) - 1) / p)
+                                      : -(p == 0 ? log(1 - x) : (pow(1 - x, p) - 1) / p);
+            assert_true(fabs(v - def) <= 1e-12 * fmax(1, fabs(def)));
+        }
+    }
+    assert_true(isinf(llap_yeo_johnson_back(1.5, -1)));
+    assert_true(isnan(llap_yeo_johnson(NAN, .5)) && isnan(llap_yeo_johnson_back(NAN, .5)));
+}
+
+static void chain_and_back(void **state)
+{
+    (void)state;
+    static world wd;
+    for (int years = 0; years < 2; years++) {
+        world_init(&wd, years ? 7 : 1);
+        llap_chain *c = NULL;
+        CHECK_OK(llap_chain_fit(wd.s, SERIES, &LLAP_CHAIN_DEFAULT, &c));
+        assert_int_equal(c->n_climate, years ? 23 : 11);
+        double sum = 0, square = 0, n = 0;
+        for (size_t e = 0; e < 2; e++)
+            for (size_t i = 0; i < N; i++) {
+                const double y = wd.y[e][i], t = wd.t[e][i];
+                const double z = llap_chain_z(c, e, y), u = llap_chain_u(c, e, t, z);
+                assert_int_equal(isnan(u), isnan(y));
+                if (isnan(y)) continue;
+                sum += u, square += u * u, n += 1;
+                if (fabs(z) == 5) continue; /* clipped for good */
+                const double back = llap_chain_y_back(c, e, llap_chain_z_back(c, e, t, u));
+                if (!(fabs(back - y) <= 1e-10 * fabs(y))) fail_msg("%.17g, back %.17g", y, back);
+            }
+        assert_true(fabs(sum / n) < 0.02 && fabs(square / n - 1) < 0.01);
+        assert_true(fabs(c->sd[1] / c->sd[0] / 30 - 1) < 0.1);     /* its own units */
+        assert_true(c->mu[2] == c->mu[3] && c->sd[2] == c->sd[3]); /* empty: as all */
+        assert_true(llap_chain_u(c, 2, 1, .3) == llap_chain_u(c, 99, 1, .3));
+        assert_true(llap_chain_z_back(c, 0, 0, 1e9) == 5.0);
+        assert_true(llap_chain_z_back(c, 0, 0, -1e9) == c->z_lo);
+        double before = -INFINITY; /* quantiles keep their order */
+        for (double u = -6; u < 6; u += 0.01) {
+            const double z = llap_chain_z_back(c, 0, 5, u);
+            assert_true(z >= before);
+            before = z;
+        }
+        llap_chain_destroy(c);
+    }
+}
+
+static void climate_finds_the_cycle(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd, 1);
+    llap_chain     *with = NULL, *without = NULL;
+    llap_chain_opts o = LLAP_CHAIN_DEFAULT;
+    CHECK_OK(llap_chain_fit(wd.s, SERIES, &o, &with));
+    o.climate = false;
+    CHECK_OK(llap_chain_fit(wd.s, SERIES, &o, &without));
+    assert_true(without->r_s == 1.0 && without->n_climate == 0);
+    assert_true(with->r_s < 0.92);
+    /* f = log-normal of noise (variance 1), daily (1/2) and annual (about 1/2): the daily sine. */
+    assert_true(fabs(with->climate[1] - 1 / sqrt(2)) < 0.15 && fabs(with->climate[2]) < 0.1);
+    assert_true(with->lambda == without->lambda && with->lambda < 0.7); /* skewed to the right */
+    llap_chain_destroy(with);
+    llap_chain_destroy(without);
+}
+
+static void options(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd, 1);
+    llap_chain     *c = NULL;
+    llap_chain_opts o = { .pooled = true, .z_clip = INFINITY, .tail = 0.01 };
+    CHECK_OK(llap_chain_fit(wd.s, SERIES, &o, &c));
+    assert_true(c->mu[0] == c->mu[1] && c->lambda == 1 && c->n_climate == 0);
+    int64_t below = 0, n = 0;
+    for (int e = 0; e < 2; e++)
+        for (int i = 0; i < N; i++)
+            if (!isnan(wd.y[e][i])) n++, below += wd.y[e][i] < c->y_lo;
+    assert_true(llabs(below - n / 100) <= 1);
+    assert_true(llap_chain_z(c, 0, 1e12) == llap_chain_z(c, 0, c->y_hi));
+    assert_true(c->z_hi == llap_chain_z(c, 0, c->y_hi) + 0.2);
+    llap_chain_destroy(c);
+    const double t[] = { 0, 1 }, same[] = { 4, 4 }, none[] = { NAN, NAN }, inf[] = { 1, INFINITY };
+    const llap_series constant = { 2, t, same }, empty = { 2, t, none }, bad = { 2, t, inf };
+    CHECK_OK(llap_chain_fit(&constant, 1, &LLAP_CHAIN_DEFAULT, &c));
+    assert_true(llap_chain_u(c, 0, 0, llap_chain_z(c, 0, 4)) == 0.0);
+    assert_true(llap_chain_y_back(c, 0, llap_chain_z_back(c, 0, 0, 0)) == 4.0);
+    llap_chain_destroy(c);
+    CHECK_FAIL(llap_chain_fit(&empty, 1, &LLAP_CHAIN_DEFAULT, &c), LLAP_EINVAL,
+               "no training value");
+    CHECK_FAIL(llap_chain_fit(&bad, 1, &LLAP_CHAIN_DEFAULT, &c), LLAP_EINVAL, "row 1: value inf");
+    o.tail = 0.5;
+    CHECK_FAIL(llap_chain_fit(&constant, 1, &o, &c), LLAP_EINVAL, "tail < 0.5");
+}
+
+static void window_norm(void **state)
+{
+    (void)state;
+    const double u[] = { 1, NAN, 3, 5 };
+    double       m, s;
+    llap_window_norm(u, 4, 4, &m, &s);
+    assert_true(m == 9.0 / 7);
+    const double square = (1 - m) * (1 - m) + (3 - m) * (3 - m) + (5 - m) * (5 - m);
+    assert_true(fabs(s - sqrt((square + 8) / 11)) < 1e-15);
+    llap_window_norm(u + 1, 1, 4, &m, &s);
+    assert_true(m == 0.0 && s == 1.0);
+}
+
+/* Forecasts twice too narrow near, right in the middle, too wide far. */
+static void calibration(void **state)
+{
+    (void)state;
+    enum { M = 30000 };
+    static double lead[M], residual[M];
+    dice          d = { 32 };
+    for (int i = 0; i < M; i++) {
+        lead[i] = 1 + (int)(168 * roll(&d));
+        const double wrong = lead[i] <= 24 ? 1.6 : lead[i] <= 72 ? 1.0 : 0.8;
+        residual[i] = roll(&d) < 0.05 ? NAN : wrong * roll_normal(&d);
+    }
+    const llap_calibration c = llap_calibration_fit(lead, residual, M, 24, 72);
+    assert_true(llap_calibration_at(&c, 24) == 1.6);
+    assert_true(llap_calibration_at(&c, 25) == 1.0 && llap_calibration_at(&c, 72) == 1.0);
+    assert_true(llap_calibration_at(&c, 73) == 0.8);
+    for (int i = 0; i < M; i++) residual[i] = 1.02 * roll_normal(&d); /* too little to act on */
+    const llap_calibration none = llap_calibration_fit(lead, residual, M, 24, 72);
+    for (int b = 0; b < 3; b++) assert_true(none.scale[b] == 1.0);
+}
+
+static void same_bytes_for_any_threads(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd, 1);
+    const int   usual = omp_get_max_threads();
+    llap_chain *c[2];
+    for (int i = 0; i < 2; i++) {
+        omp_set_num_threads(i == 0 ? 1 : 4);
+        CHECK_OK(llap_chain_fit(wd.s, SERIES, &LLAP_CHAIN_DEFAULT, &c[i]));
+    }
+    omp_set_num_threads(usual);
+    assert_memory_equal(c[0]->climate, c[1]->climate, 4 * 11 * sizeof(double));
+    assert_true(c[0]->lambda == c[1]->lambda && c[0]->g_m == c[1]->g_m && c[0]->r_s == c[1]->r_s);
+    llap_chain_destroy(c[0]);
+    llap_chain_destroy(c[1]);
+}
+
+static llap_status fit_once(void *user)
+{
+    const world    *wd = user;
+    llap_chain     *c = NULL;
+    llap_chain_opts o = LLAP_CHAIN_DEFAULT;
+    o.tail = 0.001;
+    const llap_status st = llap_chain_fit(wd->s, SERIES, &o, &c);
+    llap_chain_destroy(c);
+    return st;
+}
+
+static void failing_allocations(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd, 1);
+    check_every_failed_allocation(fit_once, &wd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(yeo_johnson_and_back),
+        cmocka_unit_test(chain_and_back),
+        cmocka_unit_test(climate_finds_the_cycle),
+        cmocka_unit_test(options),
+        cmocka_unit_test(window_norm),
+        cmocka_unit_test(calibration),
+        cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
