@@ -2,6 +2,7 @@
 #include "model/anchor_state.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 static llap_status check_times(const llap_anchor_window *w)
@@ -73,4 +74,21 @@ llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t
     }
     *n_events = n;
     return LLAP_OK;
+}
+
+anchor_load anchor_load_of(const llap_anchor_window *w, size_t n_windows)
+{
+    enum { WORTH_IT = 4096 }; /* events */
+    anchor_load load = { .n_threads = 1 };
+    size_t      total = 0;
+    for (size_t i = 0; i < n_windows; i++) {
+        const size_t n = w[i].n_obs + w[i].n_query;
+        total += n;
+        if (n > load.n_events) load.n_events = n;
+        if (w[i].n_query > load.n_query) load.n_query = w[i].n_query;
+    }
+    if (total < WORTH_IT) return load;
+    load.n_threads = omp_get_max_threads();
+    if ((size_t)load.n_threads > n_windows) load.n_threads = (int)n_windows;
+    return load;
 }

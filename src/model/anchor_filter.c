@@ -40,19 +40,14 @@ static double filter_events(const anchor_system *sys, const anchor_event *ev, si
     return loglik;
 }
 
-static llap_status workers_create(const llap_anchor_window *w, size_t n_windows, int n,
-                                  worker **out)
+static llap_status workers_create(const anchor_load *load, worker **out)
 {
-    size_t n_events = 0, n_query = 0;
-    for (size_t i = 0; i < n_windows; i++) {
-        if (w[i].n_obs + w[i].n_query > n_events) n_events = w[i].n_obs + w[i].n_query;
-        if (w[i].n_query > n_query) n_query = w[i].n_query;
-    }
+    const int n = load->n_threads;
     *out = llap_new((size_t)n, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < n; i++) {
-        (*out)[i].ev = llap_new(n_events, sizeof *(*out)[i].ev);
-        (*out)[i].order = llap_new(2 * n_query, sizeof *(*out)[i].order);
+        (*out)[i].ev = llap_new(load->n_events, sizeof *(*out)[i].ev);
+        (*out)[i].order = llap_new(2 * load->n_query, sizeof *(*out)[i].order);
         if ((*out)[i].ev == NULL || (*out)[i].order == NULL) return LLAP_ENOMEM;
     }
     return LLAP_OK;
@@ -97,10 +92,11 @@ llap_status llap_anchor_filter(const llap_anchor_kernel *k, const llap_anchor_wi
     if (st != LLAP_OK) return st;
     anchor_system sys;
     anchor_system_init(&sys, k);
-    const int n_threads = omp_get_max_threads();
-    worker   *all = NULL;
-    st = workers_create(w, n_windows, n_threads, &all);
-    if (st == LLAP_OK) st = filter_windows(&sys, w, n_windows, all, n_threads, mean, var, loglik);
-    workers_destroy(all, n_threads);
+    const anchor_load load = anchor_load_of(w, n_windows);
+    worker           *all = NULL;
+    st = workers_create(&load, &all);
+    if (st == LLAP_OK)
+        st = filter_windows(&sys, w, n_windows, all, load.n_threads, mean, var, loglik);
+    workers_destroy(all, load.n_threads);
     return st;
 }

@@ -75,6 +75,22 @@ static void adam_step(adam *state, const numbers *g, double lr, numbers *x)
     }
 }
 
+/* The answer is the mean of the late steps: one batch of windows more or less then hardly shows. */
+typedef struct average {
+    double n, sum[MAX_NUMBERS];
+} average;
+
+static void average_add(average *a, const numbers *x)
+{
+    a->n += 1.0;
+    for (int i = 0; i < x->n; i++) a->sum[i] += x->at[i];
+}
+
+static void average_take(const average *a, numbers *x)
+{
+    for (int i = 0; a->n > 0.0 && i < x->n; i++) x->at[i] = a->sum[i] / a->n;
+}
+
 static llap_status check(const llap_anchor_kernel *k, const llap_anchor_fit_opts *o)
 {
     const llap_status st = llap_anchor_kernel_check(k);
@@ -97,6 +113,11 @@ static llap_status check(const llap_anchor_kernel *k, const llap_anchor_fit_opts
     return LLAP_OK;
 }
 
+static bool is_late(const llap_anchor_fit_opts *o, int64_t step)
+{
+    return (double)step >= o->late * (double)o->n_steps;
+}
+
 /* One step. *loss is the mean score before it. */
 static llap_status step(llap_anchor_kernel *k, const llap_anchor_fit_opts *o, int64_t i,
                         const llap_anchor_window *w, numbers *x, adam *state, double *loss)
@@ -111,8 +132,7 @@ static llap_status step(llap_anchor_kernel *k, const llap_anchor_fit_opts *o, in
         if (!isfinite(g.at[j]) || !isfinite(*loss))
             return llap_fail(LLAP_ENUMERIC, "anchor fit: step %lld: the loss is %g", (long long)i,
                              *loss);
-    const bool late = (double)i >= o->late * (double)o->n_steps;
-    adam_step(state, &g, late ? o->lr_late : o->lr, x);
+    adam_step(state, &g, is_late(o, i) ? o->lr_late : o->lr, x);
     to_kernel(x, o, k);
     return LLAP_OK;
 }
@@ -126,13 +146,17 @@ llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o
     if (w == NULL) return LLAP_ENOMEM;
     numbers x = to_numbers(k, o);
     adam    state = { 0 };
+    average mean = { 0 };
     for (int64_t i = 0; i < o->n_steps && st == LLAP_OK; i++) {
         double loss = NAN;
         st = batch(user, i, o->n_rows, w);
         if (st == LLAP_OK) st = step(k, o, i, w, &x, &state, &loss);
+        if (is_late(o, i)) average_add(&mean, &x);
         if (st == LLAP_OK && o->progress != NULL && !o->progress(o->progress_user, i, loss))
             st = llap_fail(LLAP_ECANCELLED, "anchor fit: stopped after step %lld", (long long)i);
     }
     llap_free(w);
+    average_take(&mean, &x);
+    if (state.n_steps > 0) to_kernel(&x, o, k);
     return st;
 }

@@ -22,8 +22,7 @@ typedef struct llap_anchor_fit_opts {
     double                nu_floor;    /* nu = exp(l) + nu_floor */
     double                var_floor;   /* as in llap_anchor_loss_gradient */
     bool                  learn_omega; /* else the frequencies stay as they start */
-    /* Told after each step; may be NULL. Answering false stops the fit: LLAP_ECANCELLED, the kernel
-     * is then that of the last step. */
+    /* Told after each step; may be NULL. Answering false stops the fit: LLAP_ECANCELLED. */
     bool (*progress)(void *user, int64_t step, double loss);
     void *progress_user;
 } llap_anchor_fit_opts;
@@ -44,8 +43,9 @@ typedef struct llap_anchor_fit_opts {
 typedef llap_status (*llap_anchor_batch)(void *user, int64_t step, size_t n_rows,
                                          llap_anchor_window *out);
 
-/* k is the start and becomes the answer; its jitter is kept. A step without a scored value moves
- * nothing. LLAP_EINVAL: options, start or windows; LLAP_ENUMERIC: the loss is no number. */
+/* k is the start and becomes the answer, the mean of the late steps; its jitter is kept. A step
+ * without a scored value moves nothing. LLAP_EINVAL: options, start or windows; LLAP_ENUMERIC: the
+ * loss is no number. */
 llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o,
                             llap_anchor_batch batch, void *user);
 

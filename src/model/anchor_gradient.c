@@ -228,18 +228,14 @@ static llap_status tape_init(const anchor_system *sys, size_t n_events, size_t n
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-static llap_status tapes_create(const anchor_system *sys, const llap_anchor_window *w,
-                                size_t n_windows, int n, tape **out)
+static llap_status tapes_create(const anchor_system *sys, const anchor_load *load, tape **out)
 {
-    size_t n_events = 0, n_query = 0;
-    for (size_t i = 0; i < n_windows; i++) {
-        if (w[i].n_obs + w[i].n_query > n_events) n_events = w[i].n_obs + w[i].n_query;
-        if (w[i].n_query > n_query) n_query = w[i].n_query;
-    }
+    const int n = load->n_threads;
     *out = llap_new((size_t)n, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
-    for (int i = 0; i < n && st == LLAP_OK; i++) st = tape_init(sys, n_events, n_query, &(*out)[i]);
+    for (int i = 0; i < n && st == LLAP_OK; i++)
+        st = tape_init(sys, load->n_events, load->n_query, &(*out)[i]);
     return st;
 }
 
@@ -267,14 +263,14 @@ llap_status llap_anchor_loss_gradient(const llap_anchor_kernel *k, const llap_an
     if (st != LLAP_OK) return st;
     anchor_system sys;
     anchor_system_init(&sys, k);
-    const int         n_threads = omp_get_max_threads();
+    const anchor_load load = anchor_load_of(w, n_windows);
     tape             *all = NULL;
     llap_anchor_loss *part = llap_new(n_windows, sizeof *part);
     if (part == NULL) return LLAP_ENOMEM;
-    st = tapes_create(&sys, w, n_windows, n_threads, &all);
+    st = tapes_create(&sys, &load, &all);
     int64_t bad = INT64_MAX; /* the first window that was refused */
     if (st == LLAP_OK) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads) reduction(min : bad)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(load.n_threads) reduction(min : bad)
         for (int64_t i = 0; i < (int64_t)n_windows; i++) {
             tape  *tp = &all[omp_get_thread_num()];
             size_t n = 0;
@@ -289,7 +285,7 @@ llap_status llap_anchor_loss_gradient(const llap_anchor_kernel *k, const llap_an
         st = llap_fail_in(st, "window %lld", (long long)bad);
     }
     if (st == LLAP_OK) add_up(part, n_windows, out);
-    tapes_destroy(all, n_threads);
+    tapes_destroy(all, load.n_threads);
     llap_free(part);
     return st;
 }

@@ -86,4 +86,13 @@ typedef struct anchor_event {
 llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order,
                           size_t *n_events);
 
+/* The most events and queries that one of the windows can have, and how many threads their work is
+ * worth: waking others for less than a millisecond costs more than it brings. */
+typedef struct anchor_load {
+    size_t n_events, n_query;
+    int    n_threads;
+} anchor_load;
+
+anchor_load anchor_load_of(const llap_anchor_window *w, size_t n_windows);
+
 #endif

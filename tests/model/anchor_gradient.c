@@ -126,7 +126,7 @@ static void same_bytes_for_any_threads(void **state)
     problem                  p[N];
     llap_anchor_window       w[N];
     for (size_t i = 0; i < N; i++) {
-        p[i] = roll_problem(&d, 7 * (i % 5), 6, 0.3, 3);
+        p[i] = roll_problem(&d, 200 * (i % 5), 6, 0.3, 3);
         w[i] = p[i].w;
     }
     const int        usual = omp_get_max_threads();

@@ -1,0 +1,245 @@
+/* Fitting the whole anchor model: candidates by chain and kappa, the best by validation. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "model/anchor_window.h"
+
+#include <math.h>
+
+static void rows_destroy(anchor_rows *rows, size_t n)
+{
+    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
+    llap_free(rows);
+}
+
+static llap_status rows_create(const llap_chain *c, const llap_series *s, size_t n,
+                               anchor_rows **out)
+{
+    anchor_rows *rows = llap_new(n, sizeof *rows);
+    llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
+    if (st == LLAP_OK) *out = rows;
+    else rows_destroy(rows, n);
+    return st;
+}
+
+/* Draws the windows of each step for llap_anchor_fit. */
+typedef struct drawer {
+    const llap_anchor_data       *data;
+    const llap_anchor_model_opts *opts;
+    const anchor_rows            *rows;
+    double                        kappa;
+    llap_origin                  *origin; /* [n_rows] */
+    anchor_batch                  batch;
+} drawer;
+
+static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+{
+    drawer        *d = user;
+    const llap_rng rng = llap_rng_make(d->opts->seed, LLAP_STREAM_FIT, 0, 0, (uint32_t)step);
+    for (size_t i = 0; i < n_rows; i++)
+        d->origin[i] = d->data->train[llap_rng_below(&rng, i, d->data->n_train)];
+    anchor_batch_deinit(&d->batch);
+    const llap_status st = anchor_batch_init(&d->batch, &d->opts->spec, d->kappa, d->rows,
+                                             d->data->n_series, d->origin, n_rows);
+    for (size_t i = 0; st == LLAP_OK && i < n_rows; i++) out[i] = d->batch.window[i];
+    return st;
+}
+
+static llap_status fit_kernel(const llap_anchor_data *data, const llap_anchor_model_opts *o,
+                              const anchor_rows *rows, double kappa, llap_anchor_kernel *k)
+{
+    drawer d = { .data = data, .opts = o, .rows = rows, .kappa = kappa };
+    d.origin = llap_new(o->fit.n_rows, sizeof *d.origin);
+    if (d.origin == NULL) return LLAP_ENOMEM;
+    *k = o->start.n_terms > 0 ? o->start : llap_anchor_kernel_hourly();
+    const llap_status st = llap_anchor_fit(k, &o->fit, draw, &d);
+    anchor_batch_deinit(&d.batch);
+    llap_free(d.origin);
+    return st;
+}
+
+/* Forecasts at origins where the truth is known. */
+typedef struct trial {
+    const anchor_rows *rows; /* [n_series] */
+    const llap_origin *origin;
+    size_t             n;
+    anchor_batch       batch;
+} trial;
+
+static llap_status trial_init(trial *t, const llap_anchor_model *m, const anchor_rows *rows,
+                              size_t n_series, const llap_origin *origin, size_t n)
+{
+    *t = (trial){ .rows = rows, .origin = origin, .n = n };
+    llap_status st = anchor_batch_init(&t->batch, &m->spec, m->kappa, rows, n_series, origin, n);
+    if (st == LLAP_OK)
+        st = llap_anchor_filter(&m->kernel, t->batch.window, n, t->batch.mean, t->batch.var, NULL);
+    if (st != LLAP_OK) anchor_batch_deinit(&t->batch);
+    return st;
+}
+
+static llap_status calibrate(llap_anchor_model *m, const trial *t, double near, double middle)
+{
+    const anchor_batch *b = &t->batch;
+    size_t              n_query = 0, at = 0;
+    for (size_t i = 0; i < t->n; i++) n_query += b->window[i].n_query;
+    double *lead = llap_new(n_query, sizeof *lead), *residual = llap_new(n_query, sizeof *residual);
+    const bool ok = lead != NULL && residual != NULL;
+    for (size_t i = 0; ok && i < t->n; i++)
+        for (size_t q = 0; q < b->window[i].n_query; q++, at++) {
+            lead[at] = b->window[i].t_query[q] - t->origin[i].t;
+            residual[at] =
+                (b->window[i].target[q] - b->mean[i][q]) / sqrt(fmax(b->var[i][q], m->var_floor));
+        }
+    if (ok) m->calibration = llap_calibration_fit(lead, residual, n_query, near, middle);
+    llap_free(lead);
+    llap_free(residual);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+/* Sum of CRPS of z over the known queries of window i. */
+static double score_window(const llap_anchor_model *m, const trial *t, size_t i, int64_t *count)
+{
+    const anchor_batch *b = &t->batch;
+    const size_t        series = t->origin[i].series;
+    double              sum = 0.0;
+    *count = 0;
+    for (size_t q = 0; q < b->window[i].n_query; q++) {
+        const double z = t->rows[series].z[b->query[i] + q], tq = b->window[i].t_query[q];
+        if (isnan(z)) continue;
+        const llap_law law = {
+            .mean = b->m[i] + b->s[i] * b->mean[i][q],
+            .sd = b->s[i] * sqrt(fmax(b->var[i][q], m->var_floor)),
+            .climate = llap_chain_climate(m->chain, series, tq),
+        };
+        sum += llap_anchor_crps_z(m, &law, z, NULL);
+        ++*count;
+    }
+    return sum;
+}
+
+static llap_status score(llap_anchor_model *m, const trial *t)
+{
+    double    *part = llap_new(t->n, sizeof *part), sum = 0.0;
+    int64_t   *count = llap_new(t->n, sizeof *count), known = 0;
+    const bool ok = part != NULL && count != NULL;
+    if (ok) {
+#pragma omp parallel for schedule(dynamic, 8)
+        for (int64_t i = 0; i < (int64_t)t->n; i++)
+            part[i] = score_window(m, t, (size_t)i, &count[i]);
+        for (size_t i = 0; i < t->n; i++) sum += part[i], known += count[i];
+        m->valid_crps = sum / (double)known; /* NaN: nothing known */
+    }
+    llap_free(part);
+    llap_free(count);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static llap_status validate(llap_anchor_model *m, const anchor_rows *rows, size_t n_series,
+                            const llap_origin *origin, size_t n, double near, double middle)
+{
+    trial       t;
+    llap_status st = trial_init(&t, m, rows, n_series, origin, n);
+    if (st != LLAP_OK) return st;
+    st = score(m, &t);
+    if (st == LLAP_OK) st = calibrate(m, &t, near, middle);
+    anchor_batch_deinit(&t.batch);
+    return st;
+}
+
+llap_status llap_anchor_model_calibrate(llap_anchor_model *m, const llap_series *series,
+                                        size_t n_series, const llap_origin *origin, size_t n,
+                                        double near, double middle)
+{
+    anchor_rows *rows = NULL;
+    llap_status  st = rows_create(m->chain, series, n_series, &rows);
+    if (st == LLAP_OK) st = validate(m, rows, n_series, origin, n, near, middle);
+    rows_destroy(rows, n_series);
+    return st;
+}
+
+static llap_status fit_chain(const llap_anchor_data *d, const llap_chain_opts *o, llap_chain **out)
+{
+    llap_series *train = llap_new(d->n_series, sizeof *train);
+    if (train == NULL) return LLAP_ENOMEM;
+    for (size_t e = 0; e < d->n_series; e++) {
+        train[e] = d->series[e];
+        if (d->train_rows[e] < train[e].n) train[e].n = d->train_rows[e];
+    }
+    const llap_status st = llap_chain_fit(train, d->n_series, o, out);
+    llap_free(train);
+    return st;
+}
+
+/* One candidate; takes the place of *best if validation prefers it. */
+static llap_status try_candidate(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                                 const llap_chain_opts *chain_opts, double kappa,
+                                 llap_anchor_model **best)
+{
+    llap_chain        *chain = NULL;
+    llap_anchor_kernel kernel;
+    anchor_rows       *rows = NULL;
+    llap_anchor_model *m = NULL;
+    llap_status        st = fit_chain(d, chain_opts, &chain);
+    if (st != LLAP_OK) return st;
+    st = rows_create(chain, d->series, d->n_series, &rows);
+    if (st == LLAP_OK) st = fit_kernel(d, o, rows, kappa, &kernel);
+    if (st == LLAP_OK) {
+        st = llap_anchor_model_create(&o->spec, chain, &kernel, kappa, &m);
+        chain = NULL; /* taken */
+    }
+    if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
+    if (st == LLAP_OK && d->n_valid > 0)
+        st = validate(m, rows, d->n_series, d->valid, d->n_valid, o->near, o->middle);
+    rows_destroy(rows, d->n_series);
+    llap_chain_destroy(chain);
+    const bool better = st == LLAP_OK && (*best == NULL || m->valid_crps < (*best)->valid_crps);
+    llap_anchor_model_destroy(better ? *best : m);
+    if (better) *best = m;
+    return st;
+}
+
+static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                              bool climate, llap_anchor_model **best)
+{
+    const double    kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
+    const int       n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
+    llap_chain_opts co = o->chain;
+    llap_status     st = LLAP_OK;
+    co.climate = climate;
+    for (int k = 0; k < n && st == LLAP_OK; k++) st = try_candidate(d, o, &co, kappas[k], best);
+    return st;
+}
+
+/* What a climate must gain on validation. Training of less than a year has not seen every season,
+ * and validation then says little about the seasons after it. */
+static double least_gain(const llap_anchor_data *d)
+{
+    double first = INFINITY, last = -INFINITY;
+    for (size_t e = 0; e < d->n_series; e++) {
+        const size_t n = d->train_rows[e] < d->series[e].n ? d->train_rows[e] : d->series[e].n;
+        if (n == 0) continue;
+        first = fmin(first, d->series[e].t[0]);
+        last = fmax(last, d->series[e].t[n - 1]);
+    }
+    return last - first < 8766.0 ? 0.04 : 0.0;
+}
+
+llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                                  llap_anchor_model **out)
+{
+    *out = NULL;
+    if (d->n_train == 0) return llap_fail(LLAP_EINVAL, "anchor: no training window");
+    llap_anchor_model *plain = NULL, *with = NULL;
+    llap_status        st = LLAP_OK;
+    if (o->chain.climate) st = best_kappa(d, o, true, &with);
+    if (st == LLAP_OK && (!o->chain.climate || d->n_valid > 0))
+        st = best_kappa(d, o, false, &plain);
+    const bool climate =
+        plain == NULL ||
+        (with != NULL && with->valid_crps < plain->valid_crps * (1.0 - least_gain(d)));
+    if (st == LLAP_OK) *out = climate ? with : plain;
+    if (with != *out) llap_anchor_model_destroy(with);
+    if (plain != *out) llap_anchor_model_destroy(plain);
+    return st;
+}

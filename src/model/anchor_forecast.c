@@ -1,0 +1,191 @@
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/anchor_window.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The rows of one request that are looked at, in w, and the way back. */
+typedef struct piece {
+    double *u, *w; /* [n] */
+    double  m, s;
+    size_t  first, n; /* rows of the history */
+} piece;
+
+static void piece_deinit(piece *p)
+{
+    llap_free(p->u);
+    llap_free(p->w);
+}
+
+/* Rows first .. last - 1 of the request's history. */
+static llap_status piece_init(piece *p, const llap_anchor_model *m, const llap_anchor_request *r,
+                              size_t first, size_t last)
+{
+    *p = (piece){ 0 };
+    p->u = llap_new(last - first, sizeof *p->u);
+    p->w = llap_new(last - first, sizeof *p->w);
+    if (p->u == NULL || p->w == NULL) {
+        piece_deinit(p);
+        return LLAP_ENOMEM;
+    }
+    for (size_t i = first; i < last; i++) {
+        const double z = llap_chain_z(m->chain, r->series, r->history.y[i]);
+        p->u[i - first] = isnan(z) ? NAN : llap_chain_u(m->chain, r->series, r->history.t[i], z);
+    }
+    const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
+    p->first = first + skip;
+    p->n = last - p->first;
+    llap_window_norm(p->u + skip, p->n, m->kappa, &p->m, &p->s);
+    for (size_t i = 0; i < p->n; i++) p->w[i] = (p->u[skip + i] - p->m) / p->s;
+    return LLAP_OK;
+}
+
+/* From a mean and variance of w to the law of u at time t. */
+static llap_law law_of(const llap_anchor_model *m, size_t series, const piece *p, double t,
+                       double mean, double var, double scale)
+{
+    return (llap_law){ .mean = p->m + p->s * mean,
+                       .sd = p->s * sqrt(fmax(var, m->var_floor)) * scale,
+                       .climate = llap_chain_climate(m->chain, series, t) };
+}
+
+/* Everything that a batch of forecasts needs. */
+typedef struct batch {
+    piece              *piece;  /* [n] */
+    llap_anchor_window *window; /* [n] */
+    double            **mean, **var;
+    double             *numbers;
+} batch;
+
+static void batch_deinit(batch *b, size_t n)
+{
+    for (size_t i = 0; b->piece != NULL && i < n; i++) piece_deinit(&b->piece[i]);
+    llap_free(b->piece);
+    llap_free(b->window);
+    llap_free(b->mean);
+    llap_free(b->var);
+    llap_free(b->numbers);
+}
+
+static llap_status batch_init(batch *b, const llap_anchor_model *m, const llap_anchor_request *r,
+                              size_t n)
+{
+    size_t n_query = 0;
+    for (size_t i = 0; i < n; i++) n_query += r[i].n_query;
+    b->piece = llap_new(n, sizeof *b->piece);
+    b->window = llap_new(n, sizeof *b->window);
+    b->mean = llap_new(n, sizeof *b->mean);
+    b->var = llap_new(n, sizeof *b->var);
+    b->numbers = llap_new(2 * n_query, sizeof *b->numbers);
+    if (b->piece == NULL || b->window == NULL || b->mean == NULL || b->var == NULL ||
+        b->numbers == NULL)
+        return LLAP_ENOMEM;
+    double *at = b->numbers;
+    for (size_t i = 0; i < n; i++) {
+        const llap_series *h = &r[i].history;
+        const size_t       first = anchor_after(h->t, h->n, r[i].origin - m->spec.context);
+        const llap_status  st =
+            piece_init(&b->piece[i], m, &r[i], first, anchor_after(h->t, h->n, r[i].origin));
+        if (st != LLAP_OK) return st;
+        b->window[i] = (llap_anchor_window){ .n_obs = b->piece[i].n,
+                                             .t = h->t + b->piece[i].first,
+                                             .y = b->piece[i].w,
+                                             .n_query = r[i].n_query,
+                                             .t_query = r[i].t_query };
+        b->mean[i] = at;
+        b->var[i] = at + r[i].n_query;
+        at += 2 * r[i].n_query;
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
+                                       size_t n)
+{
+    batch       b = { 0 };
+    llap_status st = batch_init(&b, m, r, n);
+    if (st == LLAP_OK) st = llap_anchor_filter(&m->kernel, b.window, n, b.mean, b.var, NULL);
+    for (size_t i = 0; st == LLAP_OK && i < n; i++)
+        for (size_t q = 0; q < r[i].n_query; q++) {
+            const double t = r[i].t_query[q];
+            const double scale = llap_calibration_at(&m->calibration, t - r[i].origin);
+            r[i].law[q] = law_of(m, r[i].series, &b.piece[i], t, b.mean[i][q], b.var[i][q], scale);
+        }
+    batch_deinit(&b, n);
+    return st;
+}
+
+/* Fills the queries (their indices) of one piece from the rows within half a context of it. */
+static llap_status impute_piece(const llap_anchor_model *m, const llap_anchor_request *r,
+                                const double *tq, const size_t *index, size_t n, double *mean,
+                                double *var)
+{
+    const double           reach = 0.5 * m->spec.context;
+    const llap_series     *h = &r->history;
+    llap_anchor_posterior *post = NULL;
+    piece                  p;
+    llap_status            st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                           anchor_after(h->t, h->n, tq[n - 1] + reach));
+    if (st != LLAP_OK) return st;
+    const llap_anchor_window w = {
+        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
+    };
+    st = llap_anchor_condition(&m->kernel, &w, &post);
+    if (st == LLAP_OK) st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, mean, var);
+    for (size_t i = 0; st == LLAP_OK && i < n; i++)
+        r->law[index[i]] = law_of(m, r->series, &p, tq[i], mean[i], var[i], 1.0);
+    llap_anchor_posterior_destroy(post);
+    piece_deinit(&p);
+    return st;
+}
+
+static void sort_queries(const double *t, size_t *from, size_t *to, size_t n)
+{
+    if (n < 2) return;
+    const size_t half = n / 2;
+    sort_queries(t, from, to, half);
+    sort_queries(t, from + half, to + half, n - half);
+    memcpy(to, from, n * sizeof *to);
+    size_t i = 0, j = half;
+    for (size_t k = 0; k < n; k++)
+        from[k] = j == n || (i < half && t[to[i]] <= t[to[j]]) ? to[i++] : to[j++];
+}
+
+static llap_status impute_series(const llap_anchor_model *m, const llap_anchor_request *r)
+{
+    const size_t n = r->n_query;
+    size_t      *index = llap_new(2 * n, sizeof *index);
+    double      *numbers = llap_new(3 * n, sizeof *numbers);
+    llap_status  st = index == NULL || numbers == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
+        index[i] = i;
+        if (!isfinite(r->t_query[i]))
+            st = llap_fail(LLAP_EINVAL, "anchor: query %zu: time %g is not finite", i,
+                           r->t_query[i]);
+    }
+    if (st == LLAP_OK) {
+        sort_queries(r->t_query, index, index + n, n);
+        for (size_t i = 0; i < n; i++) numbers[i] = r->t_query[index[i]];
+    }
+    for (size_t i = 0; st == LLAP_OK && i < n;) {
+        const size_t next = anchor_after(numbers, n, numbers[i] + 0.5 * m->spec.context);
+        st = impute_piece(m, r, numbers + i, index + i, next - i, numbers + n + i,
+                          numbers + 2 * n + i);
+        i = next;
+    }
+    llap_free(index);
+    llap_free(numbers);
+    return st;
+}
+
+llap_status llap_anchor_model_impute(const llap_anchor_model *m, const llap_anchor_request *r,
+                                     size_t n)
+{
+    llap_status st = LLAP_OK;
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) {
+        st = impute_series(m, &r[i]);
+        if (st != LLAP_OK) st = llap_fail_in(st, "request %zu", i);
+    }
+    return st;
+}

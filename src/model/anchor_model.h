@@ -1,0 +1,121 @@
+/* The anchor as a forecaster and gap filler of one variable: chain of scales, kernel, calibration,
+ * fitted together on plain arrays.
+ *
+ *     llap_anchor_model_opts o = LLAP_ANCHOR_MODEL_DEFAULT;
+ *     o.spec = (llap_anchor_spec){ .context = 336, .horizon = 168 };
+ *     llap_anchor_model *m = NULL;
+ *     llap_status st = llap_anchor_model_fit(&data, &o, &m);
+ *     llap_law law[168];
+ *     llap_anchor_request r = { .history = s, .series = e, .origin = now, .n_query = 168,
+ *                               .t_query = hours, .law = law };
+ *     if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &r, 1);
+ *     median = llap_anchor_quantile(m, e, &law[0], 0.0);
+ *     llap_anchor_model_destroy(m);
+ *
+ * Times are hours since 1970-01-01T00:00Z where the chain has a climate, else any unit; all spans
+ * are in that unit. A model is immutable and may be shared by threads. */
+#ifndef LLAP_MODEL_ANCHOR_MODEL_H
+#define LLAP_MODEL_ANCHOR_MODEL_H
+
+#include "model/anchor_fit.h"
+#include "model/calibration.h"
+#include "model/chain.h"
+
+/* What a forecast made at time t looks at, and how far. */
+typedef struct llap_anchor_spec {
+    double context;   /* rows in (t - context, t] */
+    double horizon;   /* queries in (t, t + horizon] when fitting */
+    size_t max_obs;   /* only the last so many observed values; 0: all */
+    size_t max_query; /* only the first so many rows, when fitting; 0: all */
+} llap_anchor_spec;
+
+typedef struct llap_origin {
+    size_t series;
+    double t;
+} llap_origin;
+
+typedef struct llap_anchor_data {
+    const llap_series *series; /* [n_series] all rows, of training and later */
+    size_t             n_series;
+    const size_t      *train_rows; /* [n_series] so many first rows give the statistics */
+    const llap_origin *train;      /* [n_train] where training forecasts may be made */
+    size_t             n_train;
+    const llap_origin *valid; /* [n_valid] where choices are made; 0: no choice, no calibration */
+    size_t             n_valid;
+} llap_anchor_data;
+
+typedef struct llap_anchor_model_opts {
+    llap_anchor_spec     spec;
+    llap_chain_opts      chain; /* climate: may be used, where validation prefers it */
+    llap_anchor_kernel   start; /* n_terms 0: llap_anchor_kernel_hourly() */
+    llap_anchor_fit_opts fit;
+    double               kappa;        /* of the window's level; 0: 4 or 200, by validation */
+    double               near, middle; /* leads of the calibration's buckets */
+    uint64_t             seed;         /* of the training windows drawn */
+} llap_anchor_model_opts;
+
+#define LLAP_ANCHOR_MODEL_DEFAULT \
+    ((llap_anchor_model_opts){    \
+        .chain = LLAP_CHAIN_DEFAULT, .fit = LLAP_ANCHOR_FIT_DEFAULT, .near = 24, .middle = 72 })
+
+/* Saved whole. */
+typedef struct llap_anchor_model {
+    llap_anchor_spec   spec;
+    llap_chain        *chain;
+    llap_anchor_kernel kernel;
+    double             kappa, var_floor;
+    llap_calibration   calibration;
+    double             valid_crps; /* of z, before calibration; NaN without validation */
+} llap_anchor_model;
+
+/* Fits every candidate (climate or not, kappa) and keeps the best on validation; where training
+ * spans less than a year of hours, a climate must gain 4 %. Caller owns *out.
+ * LLAP_EINVAL: origins outside the series, options; LLAP_ENOMEM, LLAP_ECANCELLED. */
+llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                                  llap_anchor_model **out);
+void        llap_anchor_model_destroy(llap_anchor_model *m); /* NULL is fine */
+
+/* A model of given parts (check values, a file): takes chain. Caller owns *out. On failure chain is
+ * freed too. */
+llap_status llap_anchor_model_create(const llap_anchor_spec *spec, llap_chain *chain,
+                                     const llap_anchor_kernel *kernel, double kappa,
+                                     llap_anchor_model **out);
+/* Sets the calibration, and valid_crps, from forecasts at these origins. */
+llap_status llap_anchor_model_calibrate(llap_anchor_model *m, const llap_series *series,
+                                        size_t n_series, const llap_origin *origin, size_t n,
+                                        double near, double middle);
+
+/* The law of one future value: the chain's u is normal with this mean and deviation. */
+typedef struct llap_law {
+    double mean, sd;
+    double climate; /* of its time, for the way back */
+} llap_law;
+
+typedef struct llap_anchor_request {
+    llap_series   history; /* borrowed until return, as the next pointers */
+    size_t        series;  /* index in training; SIZE_MAX: a new one */
+    double        origin;  /* rows after it are not looked at */
+    size_t        n_query;
+    const double *t_query; /* [n_query] */
+    llap_law     *law;     /* [n_query] written */
+} llap_anchor_request;
+
+/* Requests are shared out among threads; same bytes for any number of them. */
+llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
+                                       size_t n);
+
+/* Gap filling from both sides: the law of history at t_query given all observed rows within half a
+ * context of each; origin is not used. Long series are worked in pieces of half a context. */
+llap_status llap_anchor_model_impute(const llap_anchor_model *m, const llap_anchor_request *r,
+                                     size_t n);
+
+/* The value, or its z, at the normal score x: 0 the median, -1.96 and 1.96 the 95 % interval. */
+double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const llap_law *law,
+                            double x);
+double llap_anchor_quantile_z(const llap_anchor_model *m, const llap_law *law, double x);
+
+/* CRPS of a true z by 25 mid-point quantiles, and their mean. */
+enum { LLAP_ANCHOR_MIDPOINTS = 25 };
+double llap_anchor_crps_z(const llap_anchor_model *m, const llap_law *law, double z, double *mean);
+
+#endif

@@ -1,0 +1,135 @@
+#include "model/anchor_window.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+void anchor_rows_deinit(anchor_rows *r)
+{
+    llap_free(r->z);
+    llap_free(r->u);
+    *r = (anchor_rows){ 0 };
+}
+
+llap_status anchor_rows_init(anchor_rows *r, const llap_chain *c, size_t series,
+                             const llap_series *s)
+{
+    *r = (anchor_rows){ .n = s->n, .t = s->t };
+    r->z = llap_new(s->n, sizeof *r->z);
+    r->u = llap_new(s->n, sizeof *r->u);
+    if (r->z == NULL || r->u == NULL) {
+        anchor_rows_deinit(r);
+        return LLAP_ENOMEM;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        r->z[i] = llap_chain_z(c, series, s->y[i]);
+        r->u[i] = isnan(r->z[i]) ? NAN : llap_chain_u(c, series, s->t[i], r->z[i]);
+    }
+    return LLAP_OK;
+}
+
+size_t anchor_after(const double *t, size_t n, double at)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t[mid] <= at) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs)
+{
+    size_t seen = 0, i = last;
+    while (i > first && (max_obs == 0 || seen < max_obs)) {
+        i--;
+        if (!isnan(u[i])) seen++;
+    }
+    return i;
+}
+
+void anchor_batch_deinit(anchor_batch *b)
+{
+    void *const arrays[] = { b->window, b->m, b->s, b->query, b->mean, b->var, b->numbers };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) llap_free(arrays[i]);
+    *b = (anchor_batch){ 0 };
+}
+
+/* Rows of one window: context first .. now - 1, queries now .. end - 1. */
+typedef struct span {
+    size_t first, now, end;
+} span;
+
+static span span_of(const llap_anchor_spec *spec, const anchor_rows *r, double t)
+{
+    span s = { .first = anchor_after(r->t, r->n, t - spec->context),
+               .now = anchor_after(r->t, r->n, t),
+               .end = anchor_after(r->t, r->n, t + spec->horizon) };
+    s.first = anchor_first_row(r->u, s.first, s.now, spec->max_obs);
+    if (spec->max_query > 0 && s.end - s.now > spec->max_query) s.end = s.now + spec->max_query;
+    return s;
+}
+
+static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
+{
+    b->n = n;
+    b->window = llap_new(n, sizeof *b->window);
+    b->m = llap_new(n, sizeof *b->m);
+    b->s = llap_new(n, sizeof *b->s);
+    b->query = llap_new(n, sizeof *b->query);
+    b->mean = llap_new(n, sizeof *b->mean);
+    b->var = llap_new(n, sizeof *b->var);
+    b->numbers = llap_new(numbers, sizeof *b->numbers);
+    const bool ok = b->window != NULL && b->m != NULL && b->s != NULL && b->query != NULL &&
+                    b->mean != NULL && b->var != NULL && b->numbers != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static double *take(double **at, size_t n)
+{
+    double *p = *at;
+    *at += n;
+    return p;
+}
+
+static void fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, double kappa, double **at)
+{
+    const size_t n_obs = s.now - s.first, n_query = s.end - s.now;
+    double      *w = take(at, n_obs), *target = take(at, n_query);
+    llap_window_norm(r->u + s.first, n_obs, kappa, &b->m[i], &b->s[i]);
+    for (size_t j = 0; j < n_obs; j++) w[j] = (r->u[s.first + j] - b->m[i]) / b->s[i];
+    for (size_t j = 0; j < n_query; j++) target[j] = (r->u[s.now + j] - b->m[i]) / b->s[i];
+    b->window[i] = (llap_anchor_window){ n_obs, r->t + s.first, w, n_query, r->t + s.now, target };
+    b->query[i] = s.now;
+    b->mean[i] = take(at, n_query);
+    b->var[i] = take(at, n_query);
+}
+
+llap_status anchor_batch_init(anchor_batch *b, const llap_anchor_spec *spec, double kappa,
+                              const anchor_rows *rows, size_t n_series, const llap_origin *origin,
+                              size_t n)
+{
+    *b = (anchor_batch){ 0 };
+    size_t numbers = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (origin[i].series >= n_series || !isfinite(origin[i].t))
+            return llap_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
+                             origin[i].series, n_series, origin[i].t);
+        const span s = span_of(spec, &rows[origin[i].series], origin[i].t);
+        numbers += s.now - s.first + 3 * (s.end - s.now);
+    }
+    const llap_status st = batch_arrays(b, n, numbers);
+    if (st != LLAP_OK) {
+        anchor_batch_deinit(b);
+        return st;
+    }
+    double *at = b->numbers;
+    for (size_t i = 0; i < n; i++) {
+        const anchor_rows *r = &rows[origin[i].series];
+        fill(b, i, r, span_of(spec, r, origin[i].t), kappa, &at);
+    }
+    return LLAP_OK;
+}
