@@ -6,23 +6,6 @@
 
 #include <math.h>
 
-static void rows_destroy(anchor_rows *rows, size_t n)
-{
-    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
-    llap_free(rows);
-}
-
-static llap_status rows_create(const llap_chain *c, const llap_series *s, size_t n,
-                               anchor_rows **out)
-{
-    anchor_rows *rows = llap_new(n, sizeof *rows);
-    llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
-    if (st == LLAP_OK) *out = rows;
-    else rows_destroy(rows, n);
-    return st;
-}
-
 /* Draws the windows of each step for llap_anchor_fit. */
 typedef struct drawer {
     const llap_anchor_data       *data;
@@ -91,10 +74,12 @@ static llap_status calibrate(llap_anchor_model *m, const trial *t, double near, 
             residual[at] =
                 (b->window[i].target[q] - b->mean[i][q]) / sqrt(fmax(b->var[i][q], m->var_floor));
         }
-    if (ok) m->calibration = llap_calibration_fit(lead, residual, n_query, near, middle);
+    const llap_status st =
+        ok ? llap_calibration_fit(lead, residual, n_query, near, middle, &m->calibration)
+           : LLAP_ENOMEM;
     llap_free(lead);
     llap_free(residual);
-    return ok ? LLAP_OK : LLAP_ENOMEM;
+    return st;
 }
 
 /* Sum of CRPS of z over the known queries of window i. */
@@ -152,9 +137,9 @@ llap_status llap_anchor_model_calibrate(llap_anchor_model *m, const llap_series 
                                         double near, double middle)
 {
     anchor_rows *rows = NULL;
-    llap_status  st = rows_create(m->chain, series, n_series, &rows);
+    llap_status  st = anchor_rows_create(m->chain, series, n_series, &rows);
     if (st == LLAP_OK) st = validate(m, rows, n_series, origin, n, near, middle);
-    rows_destroy(rows, n_series);
+    anchor_rows_destroy(rows, n_series);
     return st;
 }
 
@@ -171,10 +156,10 @@ static llap_status fit_chain(const llap_anchor_data *d, const llap_chain_opts *o
     return st;
 }
 
-/* One candidate; takes the place of *best if validation prefers it. */
-static llap_status try_candidate(const llap_anchor_data *d, const llap_anchor_model_opts *o,
-                                 const llap_chain_opts *chain_opts, double kappa,
-                                 llap_anchor_model **best)
+/* One candidate. Caller owns *out. */
+static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                             const llap_chain_opts *chain_opts, double kappa,
+                             llap_anchor_model **out)
 {
     llap_chain        *chain = NULL;
     llap_anchor_kernel kernel;
@@ -182,7 +167,7 @@ static llap_status try_candidate(const llap_anchor_data *d, const llap_anchor_mo
     llap_anchor_model *m = NULL;
     llap_status        st = fit_chain(d, chain_opts, &chain);
     if (st != LLAP_OK) return st;
-    st = rows_create(chain, d->series, d->n_series, &rows);
+    st = anchor_rows_create(chain, d->series, d->n_series, &rows);
     if (st == LLAP_OK) st = fit_kernel(d, o, rows, kappa, &kernel);
     if (st == LLAP_OK) {
         st = llap_anchor_model_create(&o->spec, chain, &kernel, kappa, &m);
@@ -191,38 +176,59 @@ static llap_status try_candidate(const llap_anchor_data *d, const llap_anchor_mo
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
     if (st == LLAP_OK && d->n_valid > 0)
         st = validate(m, rows, d->n_series, d->valid, d->n_valid, o->near, o->middle);
-    rows_destroy(rows, d->n_series);
+    anchor_rows_destroy(rows, d->n_series);
     llap_chain_destroy(chain);
-    const bool better = st == LLAP_OK && (*best == NULL || m->valid_crps < (*best)->valid_crps);
-    llap_anchor_model_destroy(better ? *best : m);
-    if (better) *best = m;
+    if (st == LLAP_OK) *out = m;
+    else llap_anchor_model_destroy(m);
     return st;
 }
 
-static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model_opts *o,
-                              bool climate, llap_anchor_model **best)
+/* Keeps in *best the one that validation prefers: other must be better by the share `gain`, which
+ * may be negative. Takes other. */
+static void prefer(llap_anchor_model **best, llap_anchor_model *other, double gain)
 {
-    const double    kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
-    const int       n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
-    llap_chain_opts co = o->chain;
-    llap_status     st = LLAP_OK;
-    co.climate = climate;
-    for (int k = 0; k < n && st == LLAP_OK; k++) st = try_candidate(d, o, &co, kappas[k], best);
-    return st;
+    if (other == NULL) return;
+    const bool better = *best == NULL || other->valid_crps < (*best)->valid_crps * (1.0 - gain);
+    llap_anchor_model_destroy(better ? *best : other);
+    if (better) *best = other;
 }
 
-/* What a climate must gain on validation. Training of less than a year has not seen every season,
- * and validation then says little about the seasons after it. */
-static double least_gain(const llap_anchor_data *d)
+/* Shares that other choices than the local ones (level from the window, no climate) must gain on
+ * validation. Less than a year of training has not seen every season, and a validation part behind
+ * it says little about the season after it; from two years on the calendar is trusted unless it
+ * harms. */
+typedef struct demands {
+    double climate, kappa;
+} demands;
+
+static demands demands_of(const llap_anchor_data *d)
 {
-    double first = INFINITY, last = -INFINITY;
+    const double year = 8766.0; /* hours */
+    double       first = INFINITY, last = -INFINITY;
     for (size_t e = 0; e < d->n_series; e++) {
         const size_t n = d->train_rows[e] < d->series[e].n ? d->train_rows[e] : d->series[e].n;
         if (n == 0) continue;
         first = fmin(first, d->series[e].t[0]);
         last = fmax(last, d->series[e].t[n - 1]);
     }
-    return last - first < 8766.0 ? 0.04 : 0.0;
+    if (last - first < year) return (demands){ .climate = 0.04, .kappa = 0.04 };
+    return (demands){ .climate = last - first < 2.0 * year ? 0.0 : -0.01 };
+}
+
+static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+                              bool climate, double gain, llap_anchor_model **best)
+{
+    const double    kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
+    const int       n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
+    llap_chain_opts co = o->chain;
+    llap_status     st = LLAP_OK;
+    co.climate = climate;
+    for (int k = 0; k < n && st == LLAP_OK; k++) {
+        llap_anchor_model *m = NULL;
+        st = candidate(d, o, &co, kappas[k], &m);
+        prefer(best, m, gain);
+    }
+    return st;
 }
 
 llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
@@ -230,16 +236,15 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
 {
     *out = NULL;
     if (d->n_train == 0) return llap_fail(LLAP_EINVAL, "anchor: no training window");
-    llap_anchor_model *plain = NULL, *with = NULL;
+    const demands      ask = demands_of(d);
+    const bool         choose = d->n_valid > 0;
+    llap_anchor_model *best = NULL, *with = NULL;
     llap_status        st = LLAP_OK;
-    if (o->chain.climate) st = best_kappa(d, o, true, &with);
-    if (st == LLAP_OK && (!o->chain.climate || d->n_valid > 0))
-        st = best_kappa(d, o, false, &plain);
-    const bool climate =
-        plain == NULL ||
-        (with != NULL && with->valid_crps < plain->valid_crps * (1.0 - least_gain(d)));
-    if (st == LLAP_OK) *out = climate ? with : plain;
-    if (with != *out) llap_anchor_model_destroy(with);
-    if (plain != *out) llap_anchor_model_destroy(plain);
+    if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
+    if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
+    prefer(&best, with, ask.climate);
+    if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
+    if (st == LLAP_OK) *out = best;
+    else llap_anchor_model_destroy(best);
     return st;
 }

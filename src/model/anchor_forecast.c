@@ -16,6 +16,7 @@ static void piece_deinit(piece *p)
 {
     llap_free(p->u);
     llap_free(p->w);
+    *p = (piece){ 0 };
 }
 
 /* Rows first .. last - 1 of the request's history. */
@@ -43,11 +44,12 @@ static llap_status piece_init(piece *p, const llap_anchor_model *m, const llap_a
 
 /* From a mean and variance of w to the law of u at time t. */
 static llap_law law_of(const llap_anchor_model *m, size_t series, const piece *p, double t,
-                       double mean, double var, double scale)
+                       double mean, double var, double floor, const double *shape)
 {
     return (llap_law){ .mean = p->m + p->s * mean,
-                       .sd = p->s * sqrt(fmax(var, m->var_floor)) * scale,
-                       .climate = llap_chain_climate(m->chain, series, t) };
+                       .sd = p->s * sqrt(fmax(var, floor)),
+                       .climate = llap_chain_climate(m->chain, series, t),
+                       .shape = shape };
 }
 
 /* Everything that a batch of forecasts needs. */
@@ -100,26 +102,51 @@ static llap_status batch_init(batch *b, const llap_anchor_model *m, const llap_a
     return LLAP_OK;
 }
 
-llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
-                                       size_t n)
+static llap_status answer(const llap_anchor_model *m, const llap_anchor_kernel *k,
+                          const llap_calibration *c, double floor, const llap_anchor_request *r,
+                          size_t n)
 {
     batch       b = { 0 };
     llap_status st = batch_init(&b, m, r, n);
-    if (st == LLAP_OK) st = llap_anchor_filter(&m->kernel, b.window, n, b.mean, b.var, NULL);
+    if (st == LLAP_OK) st = llap_anchor_filter(k, b.window, n, b.mean, b.var, NULL);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
         for (size_t q = 0; q < r[i].n_query; q++) {
             const double t = r[i].t_query[q];
-            const double scale = llap_calibration_at(&m->calibration, t - r[i].origin);
-            r[i].law[q] = law_of(m, r[i].series, &b.piece[i], t, b.mean[i][q], b.var[i][q], scale);
+            r[i].law[q] = law_of(m, r[i].series, &b.piece[i], t, b.mean[i][q], b.var[i][q], floor,
+                                 llap_calibration_at(c, t - r[i].origin));
         }
     batch_deinit(&b, n);
     return st;
 }
 
+llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
+                                       size_t n)
+{
+    return answer(m, &m->kernel, &m->calibration, m->var_floor, r, n);
+}
+
+/* Each query becomes a forecast at its own time. */
+static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_request *r)
+{
+    llap_anchor_request *each = llap_new(r->n_query, sizeof *each);
+    if (each == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < r->n_query; i++) {
+        each[i] = *r;
+        each[i].origin = r->t_query[i];
+        each[i].n_query = 1;
+        each[i].t_query = &r->t_query[i];
+        each[i].law = &r->law[i];
+    }
+    const llap_status st =
+        answer(m, &m->fill_kernel, &m->fill_past, ANCHOR_FILL_FLOOR, each, r->n_query);
+    llap_free(each);
+    return st;
+}
+
 /* Fills the queries (their indices) of one piece from the rows within half a context of it. */
-static llap_status impute_piece(const llap_anchor_model *m, const llap_anchor_request *r,
-                                const double *tq, const size_t *index, size_t n, double *mean,
-                                double *var)
+static llap_status fill_piece(const llap_anchor_model *m, const llap_anchor_request *r,
+                              const double *tq, const size_t *index, size_t n, double *mean,
+                              double *var)
 {
     const double           reach = 0.5 * m->spec.context;
     const llap_series     *h = &r->history;
@@ -131,10 +158,11 @@ static llap_status impute_piece(const llap_anchor_model *m, const llap_anchor_re
     const llap_anchor_window w = {
         .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
     };
-    st = llap_anchor_condition(&m->kernel, &w, &post);
+    st = llap_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, mean, var);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
-        r->law[index[i]] = law_of(m, r->series, &p, tq[i], mean[i], var[i], 1.0);
+        r->law[index[i]] = law_of(m, r->series, &p, tq[i], mean[i], var[i], ANCHOR_FILL_FLOOR,
+                                  m->fill_both.factor[0]);
     llap_anchor_posterior_destroy(post);
     piece_deinit(&p);
     return st;
@@ -152,7 +180,7 @@ static void sort_queries(const double *t, size_t *from, size_t *to, size_t n)
         from[k] = j == n || (i < half && t[to[i]] <= t[to[j]]) ? to[i++] : to[j++];
 }
 
-static llap_status impute_series(const llap_anchor_model *m, const llap_anchor_request *r)
+static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_request *r)
 {
     const size_t n = r->n_query;
     size_t      *index = llap_new(2 * n, sizeof *index);
@@ -170,8 +198,8 @@ static llap_status impute_series(const llap_anchor_model *m, const llap_anchor_r
     }
     for (size_t i = 0; st == LLAP_OK && i < n;) {
         const size_t next = anchor_after(numbers, n, numbers[i] + 0.5 * m->spec.context);
-        st = impute_piece(m, r, numbers + i, index + i, next - i, numbers + n + i,
-                          numbers + 2 * n + i);
+        st = fill_piece(m, r, numbers + i, index + i, next - i, numbers + n + i,
+                        numbers + 2 * n + i);
         i = next;
     }
     llap_free(index);
@@ -179,12 +207,12 @@ static llap_status impute_series(const llap_anchor_model *m, const llap_anchor_r
     return st;
 }
 
-llap_status llap_anchor_model_impute(const llap_anchor_model *m, const llap_anchor_request *r,
-                                     size_t n)
+llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
+                                   size_t n, llap_fill from)
 {
     llap_status st = LLAP_OK;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
-        st = impute_series(m, &r[i]);
+        st = from == LLAP_FILL_PAST ? fill_from_past(m, &r[i]) : fill_from_both(m, &r[i]);
         if (st != LLAP_OK) st = llap_fail_in(st, "request %zu", i);
     }
     return st;

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/midpoints.h"
 
 #include <math.h>
 
@@ -41,16 +42,20 @@ llap_status llap_anchor_model_create(const llap_anchor_spec *spec, llap_chain *c
     *m = (llap_anchor_model){ .spec = *spec,
                               .chain = chain,
                               .kernel = *kernel,
+                              .fill_kernel = *kernel,
                               .kappa = kappa,
                               .var_floor = 1e-3,
-                              .valid_crps = NAN,
-                              .calibration = { .edge = { 24, 72 }, .scale = { 1, 1, 1 } } };
+                              .calibration = llap_calibration_none(24, 72),
+                              .fill_past = llap_calibration_none(0, 0),
+                              .fill_both = llap_calibration_none(0, 0),
+                              .valid_crps = NAN };
     *out = m;
     return LLAP_OK;
 }
 
 double llap_anchor_quantile_z(const llap_anchor_model *m, const llap_law *law, double x)
 {
+    if (law->shape != NULL) x = llap_calibration_bend(law->shape, x);
     return llap_chain_z_back_given(m->chain, law->climate, law->mean + law->sd * x);
 }
 
@@ -62,41 +67,11 @@ double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const lla
 
 double llap_anchor_crps_z(const llap_anchor_model *m, const llap_law *law, double z, double *mean)
 {
-    /* Normal quantiles of (i + 1/2)/25. */
-    static const double score[LLAP_ANCHOR_MIDPOINTS] = {
-        -2.0537489106318225,
-        -1.554773594596853,
-        -1.2815515655446008,
-        -1.080319340814956,
-        -0.9153650878428141,
-        -0.7721932141886849,
-        -0.6433454053929168,
-        -0.5244005127080407,
-        -0.4124631294414046,
-        -0.3054807880993974,
-        -0.2018934791418509,
-        -0.10043372051146975,
-        0.0,
-        0.10043372051146975,
-        0.2018934791418509,
-        0.3054807880993974,
-        0.4124631294414046,
-        0.5244005127080407,
-        0.6433454053929168,
-        0.7721932141886849,
-        0.9153650878428141,
-        1.080319340814956,
-        1.2815515655446008,
-        1.554773594596853,
-        2.0537489106318225,
-    };
-    double off = 0.0, spread = 0.0, sum = 0.0;
-    for (int i = 0; i < LLAP_ANCHOR_MIDPOINTS; i++) {
-        const double q = llap_anchor_quantile_z(m, law, score[i]);
-        off += fabs(q - z);
-        sum += q;
-        spread += q * (2 * i + 1 - LLAP_ANCHOR_MIDPOINTS); /* over all pairs: q is sorted */
+    double q[LLAP_MIDPOINTS], sum = 0.0;
+    for (int i = 0; i < LLAP_MIDPOINTS; i++) {
+        q[i] = llap_anchor_quantile_z(m, law, LLAP_MIDPOINT_SCORE[i]);
+        sum += q[i];
     }
-    if (mean != NULL) *mean = sum / LLAP_ANCHOR_MIDPOINTS;
-    return off / LLAP_ANCHOR_MIDPOINTS - spread / (LLAP_ANCHOR_MIDPOINTS * LLAP_ANCHOR_MIDPOINTS);
+    if (mean != NULL) *mean = sum / LLAP_MIDPOINTS;
+    return llap_midpoint_crps(q, z);
 }

@@ -62,14 +62,17 @@ typedef struct llap_anchor_model_opts {
 typedef struct llap_anchor_model {
     llap_anchor_spec   spec;
     llap_chain        *chain;
-    llap_anchor_kernel kernel;
+    llap_anchor_kernel kernel;      /* for forecasts over the horizon */
+    llap_anchor_kernel fill_kernel; /* for filling: fitted one reading ahead */
     double             kappa, var_floor;
-    llap_calibration   calibration;
-    double             valid_crps; /* of z, before calibration; NaN without validation */
+    llap_calibration   calibration;          /* of forecasts */
+    llap_calibration   fill_past, fill_both; /* of filling; one bucket */
+    double             valid_crps;           /* of z, before calibration; NaN without validation */
 } llap_anchor_model;
 
-/* Fits every candidate (climate or not, kappa) and keeps the best on validation; where training
- * spans less than a year of hours, a climate must gain 4 %. Caller owns *out.
+/* Fits every candidate (climate or not, kappa) and keeps the best on validation. Where training
+ * spans less than a year (of hours), a climate or kappa = 200 must gain 4 %; where it spans two, a
+ * climate may lose 1 %. Caller owns *out.
  * LLAP_EINVAL: origins outside the series, options; LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
                                   llap_anchor_model **out);
@@ -85,10 +88,11 @@ llap_status llap_anchor_model_calibrate(llap_anchor_model *m, const llap_series 
                                         size_t n_series, const llap_origin *origin, size_t n,
                                         double near, double middle);
 
-/* The law of one future value: the chain's u is normal with this mean and deviation. */
+/* The law of one value: the chain's u is mean + sd * (a standard normal, bent by shape). */
 typedef struct llap_law {
-    double mean, sd;
-    double climate; /* of its time, for the way back */
+    double        mean, sd;
+    double        climate; /* of its time, for the way back */
+    const double *shape;   /* of the calibration, borrowed from the model; NULL: none */
 } llap_law;
 
 typedef struct llap_anchor_request {
@@ -104,10 +108,13 @@ typedef struct llap_anchor_request {
 llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
                                        size_t n);
 
-/* Gap filling from both sides: the law of history at t_query given all observed rows within half a
- * context of each; origin is not used. Long series are worked in pieces of half a context. */
-llap_status llap_anchor_model_impute(const llap_anchor_model *m, const llap_anchor_request *r,
-                                     size_t n);
+/* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
+ * not used. From the past: given the observed rows at or before each, within a context. From both
+ * sides: given all observed rows within half a context of each; long series are worked in pieces of
+ * half a context. */
+typedef enum llap_fill { LLAP_FILL_PAST, LLAP_FILL_BOTH } llap_fill;
+llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
+                                   size_t n, llap_fill from);
 
 /* The value, or its z, at the normal score x: 0 the median, -1.96 and 1.96 the 95 % interval. */
 double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const llap_law *law,
@@ -115,7 +122,6 @@ double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const lla
 double llap_anchor_quantile_z(const llap_anchor_model *m, const llap_law *law, double x);
 
 /* CRPS of a true z by 25 mid-point quantiles, and their mean. */
-enum { LLAP_ANCHOR_MIDPOINTS = 25 };
 double llap_anchor_crps_z(const llap_anchor_model *m, const llap_law *law, double z, double *mean);
 
 #endif

@@ -30,6 +30,23 @@ llap_status anchor_rows_init(anchor_rows *r, const llap_chain *c, size_t series,
     return LLAP_OK;
 }
 
+void anchor_rows_destroy(anchor_rows *rows, size_t n)
+{
+    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
+    llap_free(rows);
+}
+
+llap_status anchor_rows_create(const llap_chain *c, const llap_series *s, size_t n,
+                               anchor_rows **out)
+{
+    anchor_rows *rows = llap_new(n, sizeof *rows);
+    llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
+    if (st == LLAP_OK) *out = rows;
+    else anchor_rows_destroy(rows, n);
+    return st;
+}
+
 size_t anchor_after(const double *t, size_t n, double at)
 {
     size_t lo = 0, hi = n;

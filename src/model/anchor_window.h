@@ -15,6 +15,11 @@ llap_status anchor_rows_init(anchor_rows *r, const llap_chain *c, size_t series,
                              const llap_series *s);
 void        anchor_rows_deinit(anchor_rows *r);
 
+/* The same for n series; the caller owns *out (anchor_rows_destroy). */
+llap_status anchor_rows_create(const llap_chain *c, const llap_series *s, size_t n,
+                               anchor_rows **out);
+void        anchor_rows_destroy(anchor_rows *rows, size_t n); /* NULL is fine */
+
 /* Index of the first row with t > at. */
 size_t anchor_after(const double *t, size_t n, double at);
 
@@ -38,5 +43,14 @@ void        anchor_batch_deinit(anchor_batch *b);
 
 /* The last max_obs observed (0: all) of rows first .. last - 1: the first row to use. */
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs);
+
+/* Variances of filled values are held at this from below; their noise may be smaller than that of
+ * forecasts. */
+#define ANCHOR_FILL_FLOOR 1e-6
+
+/* Fits the kernel for filling, one reading ahead, and calibrates it on hidden readings of the
+ * validation windows. */
+llap_status anchor_fit_filling(llap_anchor_model *m, const llap_anchor_data *d,
+                               const llap_anchor_model_opts *o);
 
 #endif

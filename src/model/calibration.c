@@ -1,46 +1,123 @@
 #include "model/calibration.h"
 
+#include "base/alloc.h"
 #include "model/anchor.h"
+#include "model/midpoints.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+enum { BUCKETS = LLAP_CALIBRATION_BUCKETS, LEVELS = LLAP_CALIBRATION_LEVELS };
 
 static const double FACTOR[] = { .7, .8, .9, 1, 1.1, 1.2, 1.3, 1.45, 1.6 };
 enum { N_FACTORS = sizeof FACTOR / sizeof *FACTOR, ONE = 3 };
-static const double LEAST_GAIN = 0.003;
+static const double FACTOR_GAIN = 0.003, SHAPE_GAIN = 0.0005; /* shares of the CRPS */
+enum { LEAST_COUNT = 1000 };
+
+static const double LEVEL[] = { .25, .5, .8, .95, .99 };
+static const double SCORE[] = { 0.31863936396437514, 0.6744897501960817, 1.2815515655446004,
+                                1.959963984540054, 2.5758293035489004 };
+
+llap_calibration llap_calibration_none(double near, double middle)
+{
+    llap_calibration c = { .edge = { near, middle } };
+    for (int b = 0; b < BUCKETS; b++)
+        for (int l = 0; l < LEVELS; l++) c.factor[b][l] = 1.0;
+    return c;
+}
 
 static int bucket_of(const llap_calibration *c, double lead)
 {
     int b = 0;
-    while (b < LLAP_CALIBRATION_BUCKETS - 1 && lead > c->edge[b]) b++;
+    while (b < BUCKETS - 1 && lead > c->edge[b]) b++;
     return b;
 }
 
-double llap_calibration_at(const llap_calibration *c, double lead)
+const double *llap_calibration_at(const llap_calibration *c, double lead)
 {
-    return c->scale[bucket_of(c, lead)];
+    return c->factor[bucket_of(c, lead)];
 }
 
-llap_calibration llap_calibration_fit(const double *lead, const double *residual, size_t n,
-                                      double near, double middle)
+double llap_calibration_bend(const double *factor, double score)
 {
-    llap_calibration c = { .edge = { near, middle }, .scale = { 1, 1, 1 } };
-    double           crps[LLAP_CALIBRATION_BUCKETS][N_FACTORS] = { 0 };
+    const double x = fabs(score);
+    double       from = 0.0, to = 0.0; /* the last knot below */
+    for (int l = 0; l < LEVELS; l++) {
+        const double next = factor[l] * SCORE[l];
+        if (x <= SCORE[l])
+            return copysign(to + (next - to) * ((x - from) / (SCORE[l] - from)), score);
+        from = SCORE[l];
+        to = next;
+    }
+    return copysign(to + factor[LEVELS - 1] * (x - from), score);
+}
+
+/* Mean CRPS of the residuals of each bucket under one factor. */
+static void fit_factor(llap_calibration *c, const double *lead, const double *residual, size_t n)
+{
+    double crps[BUCKETS][N_FACTORS] = { 0 }, before = 0.0, after = 0.0;
     for (size_t i = 0; i < n; i++) {
         if (isnan(residual[i])) continue;
-        double *at = crps[bucket_of(&c, lead[i])];
+        double *at = crps[bucket_of(c, lead[i])];
         for (int f = 0; f < N_FACTORS; f++)
             at[f] += llap_anchor_crps(residual[i], 0.0, FACTOR[f], NULL, NULL);
     }
-    double before = 0.0, after = 0.0;
-    int    best[LLAP_CALIBRATION_BUCKETS];
-    for (int b = 0; b < LLAP_CALIBRATION_BUCKETS; b++) {
+    int best[BUCKETS];
+    for (int b = 0; b < BUCKETS; b++) {
         best[b] = ONE; /* a tie changes nothing */
         for (int f = 0; f < N_FACTORS; f++)
             if (crps[b][f] < crps[b][best[b]]) best[b] = f;
         before += crps[b][ONE];
         after += crps[b][best[b]];
     }
-    if (after < before * (1.0 - LEAST_GAIN))
-        for (int b = 0; b < LLAP_CALIBRATION_BUCKETS; b++) c.scale[b] = FACTOR[best[b]];
-    return c;
+    if (!(after < before * (1.0 - FACTOR_GAIN))) return;
+    for (int b = 0; b < BUCKETS; b++)
+        for (int l = 0; l < LEVELS; l++) c->factor[b][l] = FACTOR[best[b]];
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Puts the quantiles of |residual| of bucket b into c; size [n] is scratch. */
+static void fit_shape(llap_calibration *c, int b, const double *lead, const double *residual,
+                      size_t n, double *size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(residual[i]) && bucket_of(c, lead[i]) == b) size[count++] = fabs(residual[i]);
+    if (count < LEAST_COUNT) return;
+    qsort(size, count, sizeof *size, compare);
+    for (int l = 0; l < LEVELS; l++)
+        c->factor[b][l] = size[(size_t)(LEVEL[l] * (double)count)] / SCORE[l];
+}
+
+/* Sum of CRPS of the residuals by their mid-point quantiles. */
+static double crps_of(const llap_calibration *c, const double *lead, const double *residual,
+                      size_t n)
+{
+    double q[BUCKETS][LLAP_MIDPOINTS], sum = 0.0;
+    for (int b = 0; b < BUCKETS; b++)
+        for (int i = 0; i < LLAP_MIDPOINTS; i++)
+            q[b][i] = llap_calibration_bend(c->factor[b], LLAP_MIDPOINT_SCORE[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(residual[i])) sum += llap_midpoint_crps(q[bucket_of(c, lead[i])], residual[i]);
+    return sum;
+}
+
+llap_status llap_calibration_fit(const double *lead, const double *residual, size_t n, double near,
+                                 double middle, llap_calibration *out)
+{
+    double *size = llap_new(n, sizeof *size);
+    if (size == NULL) return LLAP_ENOMEM;
+    *out = llap_calibration_none(near, middle);
+    fit_factor(out, lead, residual, n);
+    llap_calibration shaped = *out;
+    for (int b = 0; b < BUCKETS; b++) fit_shape(&shaped, b, lead, residual, n, size);
+    llap_free(size);
+    const double before = crps_of(out, lead, residual, n);
+    if (crps_of(&shaped, lead, residual, n) < before * (1.0 - SHAPE_GAIN)) *out = shaped;
+    return LLAP_OK;
 }

@@ -147,25 +147,63 @@ static void window_norm(void **state)
     assert_true(m == 0.0 && s == 1.0);
 }
 
-/* Forecasts twice too narrow near, right in the middle, too wide far. */
+static bool all_factors(const double *f, double value)
+{
+    bool same = true;
+    for (int l = 0; l < LLAP_CALIBRATION_LEVELS; l++) same = same && f[l] == value;
+    return same;
+}
+
+/* Forecasts too narrow near, right in the middle, too wide far. */
 static void calibration(void **state)
 {
     (void)state;
     enum { M = 30000 };
-    static double lead[M], residual[M];
-    dice          d = { 32 };
+    static double    lead[M], residual[M];
+    dice             d = { 32 };
+    llap_calibration c;
     for (int i = 0; i < M; i++) {
         lead[i] = 1 + (int)(168 * roll(&d));
         const double wrong = lead[i] <= 24 ? 1.6 : lead[i] <= 72 ? 1.0 : 0.8;
         residual[i] = roll(&d) < 0.05 ? NAN : wrong * roll_normal(&d);
     }
-    const llap_calibration c = llap_calibration_fit(lead, residual, M, 24, 72);
-    assert_true(llap_calibration_at(&c, 24) == 1.6);
-    assert_true(llap_calibration_at(&c, 25) == 1.0 && llap_calibration_at(&c, 72) == 1.0);
-    assert_true(llap_calibration_at(&c, 73) == 0.8);
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    assert_true(all_factors(llap_calibration_at(&c, 24), 1.6));
+    assert_true(all_factors(llap_calibration_at(&c, 25), 1.0));
+    assert_true(all_factors(llap_calibration_at(&c, 72), 1.0));
+    assert_true(all_factors(llap_calibration_at(&c, 73), 0.8));
     for (int i = 0; i < M; i++) residual[i] = 1.02 * roll_normal(&d); /* too little to act on */
-    const llap_calibration none = llap_calibration_fit(lead, residual, M, 24, 72);
-    for (int b = 0; b < 3; b++) assert_true(none.scale[b] == 1.0);
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    for (int b = 0; b < 3; b++) assert_true(all_factors(c.factor[b], 1.0));
+}
+
+/* Heavy tails: no factor suits all levels, the residuals' own quantiles do. */
+static void calibration_of_shape(void **state)
+{
+    (void)state;
+    enum { M = 20000 };
+    static double    lead[M], residual[M];
+    dice             d = { 33 };
+    llap_calibration c;
+    for (int i = 0; i < M; i++)
+        residual[i] = roll_normal(&d) * (roll(&d) < 0.15 ? 3.0 : 0.6), lead[i] = 1;
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    const double score[] = { 0.6744897501960817, 1.2815515655446004, 1.959963984540054 };
+    const double share[] = { .5, .8, .95 };
+    for (int j = 0; j < 3; j++) {
+        const double reach = llap_calibration_bend(c.factor[0], score[j]);
+        double       inside = 0;
+        for (int i = 0; i < M; i++) inside += fabs(residual[i]) <= reach;
+        assert_true(fabs(inside / M - share[j]) < 0.001);
+        assert_true(llap_calibration_bend(c.factor[0], -score[j]) == -reach);
+    }
+    assert_true(all_factors(c.factor[1], c.factor[1][0])); /* nothing there to learn from */
+    double before = -INFINITY;
+    for (double x = -6; x < 6; x += 0.01) {
+        const double bent = llap_calibration_bend(c.factor[0], x);
+        assert_true(bent > before);
+        before = bent;
+    }
 }
 
 static void same_bytes_for_any_threads(void **state)
@@ -214,6 +252,7 @@ int main(void)
         cmocka_unit_test(options),
         cmocka_unit_test(window_norm),
         cmocka_unit_test(calibration),
+        cmocka_unit_test(calibration_of_shape),
         cmocka_unit_test(same_bytes_for_any_threads),
         cmocka_unit_test(failing_allocations),
     };
