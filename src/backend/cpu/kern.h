@@ -1,0 +1,308 @@
+/* The arithmetic of the CPU backend: plain functions on fp32 arrays, row-major, last axis
+ * contiguous. They know no graph. They check nothing (the graph did), allocate nothing (scratch
+ * memory is passed in; its size comes from the *_work function beside them) and say in their
+ * comment whether they write (=) or add (+=).
+ *
+ *     llap_kern  kn = llap_kern_best(n_threads);
+ *     llap_gemm  g = { .m = rows, .n = 1024, .k = 256, .lda = 256, .ldb = 256, .ldc = 1024,
+ *                      .b_trans = true, .bias = b, .gelu = true };
+ *     void      *work = arena(llap_kern_gemm_work(&kn, &g));
+ *     llap_kern_gemm(&kn, &g, x, weight, y, work);          y = GELU(x W^T + b)
+ *
+ * Bits. Every function gives the same bits for any thread count and any instruction set, and each
+ * row (each batch item) the same bits whatever other rows are in the call. That is so because
+ *   - every product is a chain of fused multiply-adds in the order of the inner index, in blocks of
+ *     LLAP_KERN_KBLOCK, and every other sum runs in 16 lanes that are added by one fixed tree;
+ *   - sums over rows run in fixed pieces, whoever computes them;
+ *   - transcendental functions are SLEEF's deterministic (finz) ones, at most 1.0 ulp, vector tails
+ *     are masked vectors, so that an element's bits do not depend on its position.
+ * Under LLAP_SIMD=off or on a machine without fused multiply-add instructions fma() itself is
+ * emulated by the C library: slow, and the same bits.
+ *
+ * Scratch memory must be aligned to 64 bytes. Inputs and outputs need no alignment. Output may be
+ * the same array as an input only where the comment says "in place". Zero sizes are fine. */
+#ifndef LLAP_BACKEND_CPU_KERN_H
+#define LLAP_BACKEND_CPU_KERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- which instructions, how many threads ------------------------------------------------- */
+
+struct llap_kern_isa;
+typedef struct llap_kern { /* two words, copied freely */
+    const struct llap_kern_isa *isa;
+    int                         n_threads; /* >= 1; OpenMP threads of every call */
+} llap_kern;
+
+/* The fastest instruction set of this build and machine. n_threads 0: as many as OpenMP has. */
+llap_kern llap_kern_best(int n_threads);
+/* A named one: "portable", "avx2", "avx512". False when this build or machine does not have it. */
+bool        llap_kern_pick(const char *name, int n_threads, llap_kern *out);
+const char *llap_kern_name(const llap_kern *kn);
+
+enum { LLAP_KERN_ALIGN = 64, LLAP_KERN_KBLOCK = 256 };
+
+/* --- matrix products ------------------------------------------------------------------------ */
+
+/* C[m,n] = op(A)[m,k] op(B)[k,n], then, in this order: + C if accumulate, + bias, store to pre,
+ * GELU (exact erf form), + residual.
+ *     linear forward   y = x W^T + b     a_trans 0, b_trans 1
+ *     its dX           dx = dy W         a_trans 0, b_trans 0
+ *     its dW           dW = dy^T x       a_trans 1, b_trans 0   (k = rows, summed in fixed blocks)
+ * A is stored [m,k] with rows lda apart, or [k,m] when a_trans; B [k,n] with rows ldb apart, or
+ * [n,k] when b_trans. Batches: nb[0]*nb[1] products (0 counts as 1), item (i,j) of an operand
+ * starts at i*step[0] + j*step[1] floats; step 0 shares it. C items must not overlap. k = 0 gives
+ * zeros, then the epilogue. */
+typedef struct llap_gemm {
+    int64_t m, n, k;
+    int64_t lda, ldb, ldc;
+    bool    a_trans, b_trans;
+    bool    accumulate; /* C += instead of C = */
+    bool    gelu;
+
+    int64_t nb[2];
+    int64_t a_step[2], b_step[2], c_step[2];
+
+    const float *bias; /* [n] or NULL, the same for all items */
+    float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
+    const float *residual; /* laid out as C, or NULL; may be C itself */
+
+    const struct llap_norm *a_norm; /* or NULL: A's rows go through llap_kern_norm on the way in
+                                       (a_trans false; rows and n are taken from m and k) */
+} llap_gemm;
+
+size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g);
+void   llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
+                      float *c, void *work);
+
+/* --- attention -------------------------------------------------------------------------------- */
+
+/* Keep factors of dropout: writes scale[j], j in 0..n-1, 0 or 1/(1-p) of element first + j. Must be
+ * a function of (user, first + j) alone. */
+typedef void (*llap_kern_keep_fn)(const void *user, uint64_t first, int64_t n, float *scale);
+typedef struct llap_kern_drop {
+    llap_kern_keep_fn keep; /* NULL: no dropout */
+    const void       *user;
+} llap_kern_drop;
+
+/* Where head h of row i of batch item b starts: b*batch + i*row + h*head floats. */
+typedef struct llap_attn_at {
+    int64_t batch, row, head;
+} llap_attn_at;
+
+/* o = softmax(scale q k^T + bias, masked) v, per batch item and head. Memory O(nq + nk).
+ * A query whose keys are all excluded gives zeros. Samples that share k and v are more queries:
+ * pass nq * R. Dropout element: ((b*heads + h)*nq + i)*nk + j. */
+typedef struct llap_attn {
+    int64_t batch, heads, nq, nk, d;
+    float   scale; /* 1/sqrt(d) */
+
+    llap_attn_at q, k, v, o;
+
+    const unsigned char *key_pad;       /* [batch,nk], nonzero: key excluded; or NULL */
+    int64_t              key_pad_batch; /* bytes between batch items, 0 shares */
+    const float         *bias;          /* + bias[b*batch + i*row + h*head + j], or NULL */
+    llap_attn_at         bias_at;
+    llap_kern_drop       drop; /* on the softmax weights */
+} llap_attn;
+
+size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a);
+/* o = . lse [batch,heads,nq] = log of the sum of exponentials, or NULL; backward needs it. */
+void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
+                    const float *v, float *o, float *lse, void *work);
+
+/* dq = , dk = , dv = laid out as q, k, v; doo as o. dbias (or NULL) += laid out as bias: where its
+ * batch, head or row step is 0 the sum over that axis is added, in order. Any of dq, dk, dv may be
+ * NULL. */
+size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a);
+void   llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
+                           const float *v, const float *o, const float *lse, const float *doo,
+                           float *dq, float *dk, float *dv, float *dbias, void *work);
+
+/* --- element by element ------------------------------------------------------------------------
+ */
+
+typedef enum llap_unary {
+    LLAP_UNARY_NEG,
+    LLAP_UNARY_ABS,
+    LLAP_UNARY_SQUARE,
+    LLAP_UNARY_SQRT,
+    LLAP_UNARY_RSQRT, /* 1/sqrt(x), two exact roundings */
+    LLAP_UNARY_RECIP,
+    LLAP_UNARY_EXP,
+    LLAP_UNARY_LOG,
+    LLAP_UNARY_SIN,
+    LLAP_UNARY_COS,
+    LLAP_UNARY_TANH,
+    LLAP_UNARY_SIGMOID,
+    LLAP_UNARY_SILU,
+    LLAP_UNARY_SOFTPLUS, /* log(1+e^x); x itself when x > 20 */
+    LLAP_UNARY_GELU,     /* x/2 (1 + erf(x/sqrt 2)) */
+    LLAP_UNARY_COUNT
+} llap_unary;
+
+/* y = f(x). In place is fine. */
+void llap_kern_unary(const llap_kern *kn, llap_unary op, int64_t n, const float *x, float *y);
+/* dx = dy f'(x). In place on dy or x is fine. */
+void llap_kern_unary_grad(const llap_kern *kn, llap_unary op, int64_t n, const float *x,
+                          const float *dy, float *dx);
+/* y = min(max(x, lo), hi); a NaN stays. dx = dy inside [lo, hi], else 0. In place is fine. */
+void llap_kern_clamp(const llap_kern *kn, int64_t n, float lo, float hi, const float *x, float *y);
+void llap_kern_clamp_grad(const llap_kern *kn, int64_t n, float lo, float hi, const float *x,
+                          const float *dy, float *dx);
+/* y = scale x + shift (product and sum rounded separately). In place is fine. */
+void llap_kern_affine(const llap_kern *kn, int64_t n, float scale, float shift, const float *x,
+                      float *y);
+
+typedef enum llap_binary {
+    LLAP_BINARY_ADD,
+    LLAP_BINARY_SUB,
+    LLAP_BINARY_MUL,
+    LLAP_BINARY_DIV,
+    LLAP_BINARY_MAX,
+    LLAP_BINARY_MIN,
+    LLAP_BINARY_COUNT
+} llap_binary;
+
+/* An operand seen as [rows,cols]: element (i,j) at i*row + j*col floats, col 0 or 1. {cols,1} is a
+ * full array, {0,1} one row for all, {1,0} one number per row, {0,0} one number. */
+typedef struct llap_step {
+    int64_t row, col;
+} llap_step;
+
+/* y[i,j] = a[i,j] op b[i,j]; y's rows are y_row apart. In place on an operand with y's own steps.
+ */
+void llap_kern_binary(const llap_kern *kn, llap_binary op, int64_t rows, int64_t cols,
+                      const float *a, llap_step as, const float *b, llap_step bs, float *y,
+                      int64_t y_row);
+
+/* y = x * keep factors of elements first..first+n-1; its own gradient. In place is fine. */
+void llap_kern_dropout(const llap_kern *kn, llap_kern_drop drop, uint64_t first, int64_t n,
+                       const float *x, float *y);
+
+/* --- sums ----------------------------------------------------------------------------------------
+ */
+
+/* y[cols] = sums over the rows of x (rows ld apart), += if accumulate: bias gradients. */
+size_t llap_kern_col_sum_work(const llap_kern *kn, int64_t rows, int64_t cols);
+void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+                       bool accumulate, float *y, void *work);
+/* y[rows] = sums over each row. */
+void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+                       float *y);
+
+/* Sum of all, sum of squares, sum of w (a-b)^2 (w NULL: 1; b NULL: 0), in double by fixed pieces.
+ */
+size_t llap_kern_sum_work(const llap_kern *kn, int64_t n);
+double llap_kern_sum(const llap_kern *kn, int64_t n, const float *x, void *work);
+double llap_kern_sum_sq(const llap_kern *kn, int64_t n, const float *x, void *work);
+double llap_kern_sum_sq_diff(const llap_kern *kn, int64_t n, const float *a, const float *b,
+                             const float *w, void *work);
+
+/* x [outer,n,inner], w [outer,n] weights (a mask of 0 and 1, or any), y [outer,inner]:
+ * y = sum_i w_i x_i, divided by max(sum_i w_i, 1) if mean. An element of weight 0 is not looked at:
+ * it may be NaN. Backward: dx[o,i,:] = w_i dy[o,:], divided likewise. */
+void llap_kern_masked_sum(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
+                          const float *x, const float *w, bool mean, float *y);
+void llap_kern_masked_sum_grad(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
+                               const float *dy, const float *w, bool mean, float *dx);
+
+/* --- normalisation, softmax
+ * ------------------------------------------------------------------------ */
+
+/* u = (x - mean)/sqrt(var + eps) over the last axis (biased variance), then
+ *     gain, bias [n] given:   y = u gain + bias
+ *     scale, shift given:     y = (1 + scale_g) u + shift_g,   g = row / group, rows mod_ld apart
+ *     neither:                y = u */
+typedef struct llap_norm {
+    int64_t      rows, n;
+    float        eps;
+    const float *gain, *bias;   /* both or neither; [n] */
+    const float *scale, *shift; /* both or neither; [rows/group, n], AdaLN */
+    int64_t      group;         /* rows that share one row of scale and shift, >= 1 */
+    int64_t      mod_ld;
+} llap_norm;
+
+/* y = ; stats [rows,2] = mean, 1/sqrt(var+eps), or NULL. In place is fine. */
+void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, float *y,
+                    float *stats);
+/* dx = (or NULL). dgain and dbias [n] += with gain; dgain and dbias [rows/group, n], rows dmod_ld
+ * apart, = with scale (they are then the gradients of scale and shift); both or neither NULL. stats
+ * may be NULL: recomputed. In place dx on dy is fine. */
+size_t llap_kern_norm_grad_work(const llap_kern *kn, const llap_norm *p);
+void   llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
+                           const float *stats, const float *dy, float *dx, float *dgain, float *dbias,
+                           int64_t dmod_ld, void *work);
+
+/* y = softmax of each row; a row of -inf gives zeros. dx = y (dy - sum y dy). In place is fine. */
+void llap_kern_softmax(const llap_kern *kn, int64_t rows, int64_t n, const float *x, float *y);
+void llap_kern_softmax_grad(const llap_kern *kn, int64_t rows, int64_t n, const float *y,
+                            const float *dy, float *dx);
+
+/* --- the model's own
+ * ----------------------------------------------------------------------------------- */
+
+/* a[b,r,k] = exp(-t rho_k) cos(t omega_k), a[b,r,K+k] = exp(-t rho_k) sin(t omega_k); products in
+ * fp32, then functions accurate to 1 ulp at any angle. t [batch,h] batch items t_batch apart, rho
+ * and omega [batch,K] pole_batch apart (0 shares), a [batch,h,2K]. */
+typedef struct llap_basis {
+    int64_t batch, h, k;
+    int64_t t_batch, pole_batch;
+} llap_basis;
+void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, const float *rho,
+                     const float *omega, float *a);
+/* drho, domega [batch,K] = , dt [batch,h] = (any may be NULL); always [batch,...]: the caller sums
+ * what it shared. a is the forward result. */
+void llap_kern_basis_grad(const llap_kern *kn, const llap_basis *p, const float *t,
+                          const float *rho, const float *omega, const float *a, const float *da,
+                          float *dt, float *drho, float *domega);
+
+/* Rotary embedding of heads of width d (spec 3.2): pair i of dims (2i, 2i+1), i < floor(d/2),
+ * turned by the angle pos * base^(-2i/d_r), d_r = 2 floor(d/2); an odd last dim is copied. x, y
+ * [rows, heads, d], rows x_row and y_row apart, one position per row. Backward is the turn by -pos:
+ * pass inverse. In place is fine. */
+typedef struct llap_rotary {
+    int64_t rows, heads, d;
+    int64_t x_row, y_row;
+    float   base;
+    bool    inverse;
+} llap_rotary;
+void llap_kern_rotary(const llap_kern *kn, const llap_rotary *p, const float *pos, const float *x,
+                      float *y);
+
+/* y[b,j,o] = bias[o] + sum_{c,t} w[o,c,t] x[b, j+t-(taps-1)/2, c], zeros outside; taps odd. x
+ * [batch,len,cin], y [batch,len,cout], w [cout,cin,taps]. */
+typedef struct llap_conv {
+    int64_t batch, len, cin, cout, taps;
+} llap_conv;
+size_t llap_kern_conv_work(const llap_kern *kn, const llap_conv *p); /* for both */
+void   llap_kern_conv(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
+                      const float *bias, float *y, void *work);
+/* dx = , dw = , dbias = ; any may be NULL. */
+void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
+                         const float *dy, float *dx, float *dw, float *dbias, void *work);
+
+/* y[i,:] = table[index[i],:]. Backward: dtable[index[i],:] += dy[i,:] in the order of i. */
+void llap_kern_gather(const llap_kern *kn, int64_t n, int64_t width, const float *table,
+                      const int32_t *index, float *y);
+void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const float *dy,
+                           const int32_t *index, float *dtable);
+
+/* --- the optimiser
+ * ---------------------------------------------------------------------------------------- */
+
+/* One step of decoupled AdamW on a block of n parameters (spec 5.4.8-9), in place:
+ *     g' = clip g;   p -= lr wd p;   m += (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2
+ *     p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k) + eps);   ema += (1-ema_decay)(p - ema)
+ * clip is min(1, max_norm/(norm + 1e-6)) with norm^2 from llap_kern_sum_sq. ema may be NULL. */
+typedef struct llap_adamw {
+    float   lr, weight_decay, beta1, beta2, eps, ema_decay;
+    float   clip; /* 1: off */
+    int64_t step; /* k, from 1 */
+} llap_adamw;
+void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, int64_t n, const float *grad,
+                     float *p, float *m, float *v, float *ema);
+
+#endif
