@@ -67,7 +67,7 @@ typedef struct llap_gemm {
 
     const float *bias; /* [n] or NULL, the same for all items */
     float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
-    const float *residual; /* laid out as C, or NULL; may be C itself */
+    const float *residual; /* laid out as C, or NULL; not C itself: that is accumulate */
 
     const struct llap_norm *a_norm; /* or NULL: A's rows go through llap_kern_norm on the way in
                                        (a_trans false; rows and n are taken from m and k) */
@@ -109,7 +109,8 @@ typedef struct llap_attn {
 } llap_attn;
 
 size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a);
-/* o = . lse [batch,heads,nq] = log of the sum of exponentials, or NULL; backward needs it. */
+/* o = . lse [batch,heads,nq] = log2 of the sum of exponentials (+inf where no key is left), or
+ * NULL; backward needs it. */
 void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
                     const float *v, float *o, float *lse, void *work);
 
@@ -298,9 +299,9 @@ void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const 
  *     p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k) + eps);   ema += (1-ema_decay)(p - ema)
  * clip is min(1, max_norm/(norm + 1e-6)) with norm^2 from llap_kern_sum_sq. ema may be NULL. */
 typedef struct llap_adamw {
-    float   lr, weight_decay, beta1, beta2, eps, ema_decay;
-    float   clip; /* 1: off */
-    int64_t step; /* k, from 1 */
+    double  lr, weight_decay, beta1, beta2, eps, ema_decay; /* double: 1 - 0.999f is not 0.001 */
+    double  clip;                                           /* 1: off */
+    int64_t step;                                           /* k, from 1 */
 } llap_adamw;
 void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, int64_t n, const float *grad,
                      float *p, float *m, float *v, float *ema);

@@ -1,0 +1,204 @@
+/* Attention, the part compiled once per instruction set. One call does some queries of one head.
+ * The scores of a few queries against all keys stay in the first cache; nothing larger is stored,
+ * so there is no rescaling either: a row's maximum is known before its exponentials. */
+
+/* Scores are kept times log2(e), so that their exponential is a power of two. */
+static const float LOG2_E = 1.44269504f;
+
+enum { ATTN_QB = 48 }; /* queries of a backward step: sums over queries run in these pieces */
+static_assert(ATTN_QB % GEMM_MR == 0, "whole micro-kernel rows");
+
+/* c [mr, n] = or += a b, b packed in panels of k steps. */
+static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const float *packed,
+                         int64_t n, float *c, int64_t ldc)
+{
+    for (int64_t j = 0; j < n; j += GEMM_NR) {
+        micro_out     o = { .c = c + j, .ldc = ldc, .cols = n - j < GEMM_NR ? n - j : GEMM_NR };
+        const int64_t width = o.cols <= 16 ? 16 : GEMM_NR;
+        for (int64_t s = 0; s == 0 || s < k; s += LLAP_KERN_KBLOCK) {
+            const int64_t kc = k - s < LLAP_KERN_KBLOCK ? k - s : LLAP_KERN_KBLOCK;
+            o.add = s > 0;
+            micro(mr, kc, a + s, a_row, packed + j * k + s * width, &o);
+        }
+    }
+}
+
+/* c [m, n] += a^T b, a [k, m] with rows a_step apart, k <= ATTN_QB. */
+static void turned_times_packed(int64_t m, int64_t k, const float *a, int64_t a_step,
+                                const float *packed, int64_t n, float *c, int64_t ldc, bool add)
+{
+    for (int64_t j = 0; j < n; j += GEMM_NR) {
+        const int64_t cols = n - j < GEMM_NR ? n - j : GEMM_NR;
+        for (int64_t i = 0; i < m; i += GEMM_MR) {
+            const micro_out o = { .c = c + i * ldc + j, .ldc = ldc, .cols = cols, .add = add };
+            const int64_t   mr = m - i < GEMM_MR ? m - i : GEMM_MR;
+            micro_turned((int)mr, k, a + i, a_step, packed + j * k, &o);
+        }
+    }
+}
+
+static void pack_all(int64_t k, int64_t n, const float *b, int64_t ldb, bool trans, float *to)
+{
+    for (int64_t j = 0; j < n; j += GEMM_NR)
+        pack_panel(k, n - j < GEMM_NR ? n - j : GEMM_NR, trans ? b + j * ldb : b + j, ldb, trans,
+                   to + j * k);
+}
+
+/* to [rows][to_row] = by * from */
+VEC_INLINE void copy_scaled(int64_t rows, int64_t n, const float *from, int64_t from_row, float by,
+                            float *to, int64_t to_row)
+{
+    const vec s = v_set(by);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < n; j += 16)
+            v_st(to + i * to_row + j, n - j, v_mul(s, v_ld(from + i * from_row + j, n - j)));
+}
+
+/* y += by * x */
+VEC_INLINE void row_fma_to(float *y, const float *x, float by, int64_t n)
+{
+    const vec s = v_set(by);
+    for (int64_t j = 0; j < n; j += 16)
+        v_st(y + j, n - j, v_fma(s, v_ld(x + j, n - j), v_ld(y + j, n - j)));
+}
+
+VEC_INLINE void row_add_to(float *y, const float *x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j += 16)
+        v_st(y + j, n - j, v_add(v_ld(y + j, n - j), v_ld(x + j, n - j)));
+}
+
+/* Bias and mask on the scores of query i. */
+VEC_INLINE void score_row(const kern_attn_unit *u, int64_t i, float *s)
+{
+    const llap_attn *a = u->a;
+    if (a->bias != NULL) {
+        const llap_attn_at at = a->bias_at;
+        row_fma_to(s, a->bias + u->b * at.batch + i * at.row + u->h * at.head, LOG2_E, a->nk);
+    }
+    if (a->key_pad != NULL) row_add_to(s, u->mask, a->nk);
+}
+
+VEC_INLINE bool drop_row(const kern_attn_unit *u, int64_t i)
+{
+    const llap_attn *a = u->a;
+    if (a->drop.keep == NULL) return false;
+    const uint64_t row = (uint64_t)((u->b * a->heads + u->h) * a->nq + i);
+    a->drop.keep(a->drop.user, row * (uint64_t)a->nk, a->nk, u->keep);
+    return true;
+}
+
+/* 0 or -inf per key. */
+static void fill_mask(const kern_attn_unit *u)
+{
+    const llap_attn *a = u->a;
+    if (a->key_pad == NULL) return;
+    const unsigned char *pad = a->key_pad + u->b * a->key_pad_batch;
+    for (int64_t j = 0; j < a->nk; j++) u->mask[j] = pad[j] ? -INFINITY : 0.0f;
+}
+
+/* Queries u->i0..i1. k and v are those of this head. */
+static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
+                         float *out, float *lse)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, nk = a->nk, ld = u->ld_q, ls = u->ld_s;
+    pack_all(d, nk, k, a->k.row, true, u->k_cols);
+    pack_all(nk, d, v, a->v.row, false, u->v_rows);
+    fill_mask(u);
+    for (int64_t i = u->i0; i < u->i1; i += GEMM_MR) {
+        const int64_t mr = u->i1 - i < GEMM_MR ? u->i1 - i : GEMM_MR;
+        float         scale[GEMM_MR];
+        copy_scaled(mr, d, q + i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, ld);
+        times_packed((int)mr, d, u->q, ld, u->k_cols, nk, u->s, ls);
+        for (int64_t r = 0; r < mr; r++) {
+            float *s = u->s + r * ls;
+            score_row(u, i + r, s);
+            const float  top = row_top(s, nk);
+            const double sum = row_exp(v_exp2_down, s, nk, top == -INFINITY ? 0.0f : top, s);
+            scale[r] = sum == 0.0 ? 0.0f : (float)(1.0 / sum);
+            if (lse != NULL) /* no key left: +inf, so that 2^(s - lse) is 0 */
+                lse[i + r] = sum == 0.0 ? INFINITY : (float)((double)top + log2(sum));
+            if (drop_row(u, i + r))
+                for (int64_t j = 0; j < nk; j += 16)
+                    v_st(s + j, nk - j, v_mul(v_ld(s + j, nk - j), v_ld(u->keep + j, nk - j)));
+        }
+        times_packed((int)mr, nk, u->s, ls, u->v_rows, d, out + i * a->o.row, a->o.row);
+        for (int64_t r = 0; r < mr; r++) row_scale(out + (i + r) * a->o.row, d, scale[r]);
+    }
+}
+
+/* From scores s and dp = do v^T of query i: s becomes the weights that met v, dp the gradient of
+ * the scores. */
+VEC_INLINE void softmax_back(const kern_attn_unit *u, int64_t i, float lse, float dot, float *s,
+                             float *dp)
+{
+    const int64_t nk = u->a->nk;
+    const bool    dropped = drop_row(u, i);
+    const vec     l = v_set(lse), w = v_set(dot);
+    for (int64_t j = 0; j < nk; j += 16) {
+        const int64_t n = v_left(nk - j);
+        const vec     p = v_exp2_down(v_sub(v_ld(s + j, n), l));
+        vec           g = v_ld(dp + j, n), met = p;
+        if (dropped) {
+            const vec keep = v_ld(u->keep + j, n);
+            g = v_mul(g, keep);
+            met = v_mul(p, keep);
+        }
+        v_st(s + j, n, met);
+        v_st(dp + j, n, v_mul(p, v_sub(g, w)));
+    }
+}
+
+/* Scores and their gradients of queries i..i+rows-1, in u->s and u->dp. */
+static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
+                             int64_t rows)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    for (int64_t r = 0; r < rows; r += GEMM_MR) {
+        const int     mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
+        const int64_t at = r * ls;
+        times_packed(mr, d, u->q + r * u->ld_q, u->ld_q, u->k_cols, nk, u->s + at, ls);
+        times_packed(mr, d, g->doo + (i + r) * a->o.row, a->o.row, u->v_cols, nk, u->dp + at, ls);
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        const float dot = (float)row_dot(g->doo + (i + r) * a->o.row, g->o + (i + r) * a->o.row, d);
+        score_row(u, i + r, u->s + r * ls);
+        softmax_back(u, i + r, g->lse[i + r], dot, u->s + r * ls, u->dp + r * ls);
+        if (g->dbias != NULL) row_add_to(g->dbias + (i + r) * a->bias_at.row, u->dp + r * ls, nk);
+    }
+}
+
+/* All queries of one head: dq =, dk =, dv =, dbias +=; any may be NULL. */
+static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    pack_all(d, nk, g->k, a->k.row, true, u->k_cols);
+    pack_all(d, nk, g->v, a->v.row, true, u->v_cols);
+    if (g->dq != NULL) pack_all(nk, d, g->k, a->k.row, false, u->k_rows);
+    fill_mask(u);
+    for (int64_t i = 0; i == 0 || i < a->nq; i += ATTN_QB) {
+        const int64_t rows = a->nq - i < ATTN_QB ? a->nq - i : ATTN_QB;
+        copy_scaled(rows, d, g->q + i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, u->ld_q);
+        attn_scores_back(u, g, i, rows);
+        if (g->dv != NULL) {
+            pack_all(rows, d, g->doo + i * a->o.row, a->o.row, false, u->block);
+            turned_times_packed(nk, rows, u->s, ls, u->block, d, g->dv, a->v.row, i > 0);
+        }
+        if (g->dk != NULL) {
+            pack_all(rows, d, g->q + i * a->q.row, a->q.row, false, u->block);
+            turned_times_packed(nk, rows, u->dp, ls, u->block, d, g->dk, a->k.row, i > 0);
+        }
+        if (g->dq == NULL) continue;
+        for (int64_t r = 0; r < rows; r += GEMM_MR) {
+            const int mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
+            float    *dq = g->dq + (i + r) * a->q.row;
+            times_packed(mr, nk, u->dp + r * ls, ls, u->k_rows, d, dq, a->q.row);
+            for (int k = 0; k < mr; k++) row_scale(dq + k * a->q.row, d, a->scale);
+        }
+    }
+    if (g->dk != NULL)
+        for (int64_t j = 0; j < nk; j++) row_scale(g->dk + j * a->k.row, d, a->scale);
+}

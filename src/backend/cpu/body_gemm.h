@@ -1,0 +1,271 @@
+/* Matrix products, the part compiled once per instruction set.
+ *
+ * A unit is a range of rows against packed columns of B. The micro-kernel holds GEMM_MR x GEMM_NV
+ * vectors of C in registers and walks the inner index; each element of C is one chain of fused
+ * multiply-adds per block of LLAP_KERN_KBLOCK, blocks added in order. The chain does not depend on
+ * the tile shape, so a row's bits depend neither on its neighbours nor on the instruction set.
+ *
+ * Packed B: panels of GEMM_NR columns, each [k][width], width 16 or GEMM_NR. Packed A: the rows of
+ * a block side by side, GEMM_AS floats apart (not a power of two, or they would fight for one cache
+ * set). */
+
+enum { GEMM_NR = 16 * GEMM_NV, GEMM_MC = GEMM_MR * (96 / GEMM_MR) };
+static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR,
+              "workspace sizes of kern_gemm.c");
+
+typedef struct micro_out { /* where a micro-kernel leaves its result */
+    float       *c;
+    int64_t      ldc, cols;
+    bool         add;
+    const float *bias; /* of these columns, or NULL */
+} micro_out;
+
+/* c = or += a b (+ bias) over kc inner steps, for mr rows and nv vectors of which cols numbers are
+ * real. Element (i, k) of a is at i*a_row + k*a_step. */
+VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_row, int64_t a_step,
+                          const float *b, const micro_out *o)
+{
+    vec acc[GEMM_MR][GEMM_NV];
+#pragma GCC unroll 16
+    for (int i = 0; i < mr; i++)
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j++) acc[i][j] = v_set(0.0f);
+
+    /* Four row pointers: rows between them are an offset of the instruction. */
+    const float *a0 = a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *a9 = a + 9 * a_row;
+    for (int64_t k = 0; k < kc; k++) {
+        vec bv[GEMM_NV];
+#pragma GCC unroll 4
+        for (int j = 0; j < nv; j++) bv[j] = v_load(b + 16 * j);
+#pragma GCC unroll 16
+        for (int i = 0; i < mr; i++) {
+            const float *row = i < 3 ? a0 : i < 6 ? a3 : i < 9 ? a6 : a9;
+            const vec    av = v_set(row[(i % 3) * a_row]);
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);
+        }
+        b += 16 * nv;
+        a0 += a_step, a3 += a_step, a6 += a_step, a9 += a_step;
+    }
+
+#pragma GCC unroll 4
+    for (int j = 0; j < nv; j++) {
+        const int64_t left = v_left(o->cols - 16 * j);
+        const vec     bias = o->bias != NULL ? v_ld(o->bias + 16 * j, left) : v_set(0.0f);
+#pragma GCC unroll 16
+        for (int i = 0; i < mr; i++) {
+            float *to = o->c + i * o->ldc + 16 * j;
+            vec    y = o->add ? v_add(v_ld(to, left), acc[i][j]) : acc[i][j];
+            if (o->bias != NULL) y = v_add(y, bias);
+            v_st(to, left, y);
+        }
+    }
+}
+
+/* The same with the shape known to the compiler. */
+VEC_INLINE void micro_rows(int nv, int mr, int64_t kc, const float *a, int64_t a_row,
+                           int64_t a_step, const float *b, const micro_out *o)
+{
+    switch (mr) {
+#if GEMM_MR >= 12
+    case 12:
+        micro_any(12, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 11:
+        micro_any(11, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 10:
+        micro_any(10, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 9:
+        micro_any(9, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 8:
+        micro_any(8, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 7:
+        micro_any(7, nv, kc, a, a_row, a_step, b, o);
+        break;
+#endif
+#if GEMM_MR >= 6
+    case 6:
+        micro_any(6, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 5:
+        micro_any(5, nv, kc, a, a_row, a_step, b, o);
+        break;
+#endif
+    case 4:
+        micro_any(4, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 3:
+        micro_any(3, nv, kc, a, a_row, a_step, b, o);
+        break;
+    case 2:
+        micro_any(2, nv, kc, a, a_row, a_step, b, o);
+        break;
+    default:
+        micro_any(1, nv, kc, a, a_row, a_step, b, o);
+        break;
+    }
+}
+
+/* Rows of A side by side. */
+static void micro(int mr, int64_t kc, const float *a, int64_t a_row, const float *b,
+                  const micro_out *o)
+{
+    if (GEMM_NV > 1 && o->cols > 16) micro_rows(GEMM_NV, mr, kc, a, a_row, 1, b, o);
+    else micro_rows(1, mr, kc, a, a_row, 1, b, o);
+}
+
+/* A's columns side by side: A is the transpose of what lies in memory. */
+static void micro_turned(int mr, int64_t kc, const float *a, int64_t a_step, const float *b,
+                         const micro_out *o)
+{
+    if (GEMM_NV > 1 && o->cols > 16) micro_rows(GEMM_NV, mr, kc, a, 1, a_step, b, o);
+    else micro_rows(1, mr, kc, a, 1, a_step, b, o);
+}
+
+/* --- packing ------------------------------------------------------------------------------- */
+
+/* to[k][16 cols] = from^T, where from holds rows (one per column of B) of nk floats; missing ones
+ * 0. */
+VEC_INLINE void pack_turned(int64_t nk, int64_t rows, const float *from, int64_t ld, float *to,
+                            int64_t width)
+{
+    for (int64_t k = 0; k < nk; k += 16) {
+        const int64_t n = nk - k < 16 ? nk - k : 16;
+        vec           r[16];
+        if (rows >= 16 && n == 16) {
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; i++) r[i] = v_load(from + i * ld + k);
+        } else {
+            for (int i = 0; i < 16; i++)
+                r[i] = i < rows ? v_loadn(from + i * ld + k, n) : v_set(0.0f);
+        }
+        v_transpose(r);
+        if (n == 16) {
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; i++) v_store(to + (k + i) * width, r[i]);
+        } else {
+            for (int i = 0; i < n; i++) v_store(to + (k + i) * width, r[i]);
+        }
+    }
+}
+
+/* One panel: cols <= GEMM_NR columns of B, nk inner steps, to [nk][16 or GEMM_NR]. */
+static void pack_panel(int64_t nk, int64_t cols, const float *b, int64_t ldb, bool trans, float *to)
+{
+    const int64_t width = cols <= 16 ? 16 : GEMM_NR;
+    for (int64_t j = 0; j < width; j += 16) {
+        const int64_t n = cols - j < 16 ? cols - j : 16;
+        if (trans) {
+            pack_turned(nk, n, b + j * ldb, ldb, to + j, width);
+        } else if (n == 16) {
+            for (int64_t k = 0; k < nk; k++) v_store(to + k * width + j, v_load(b + k * ldb + j));
+        } else {
+            for (int64_t k = 0; k < nk; k++)
+                v_store(to + k * width + j, v_loadn(b + k * ldb + j, n > 0 ? n : 0));
+        }
+    }
+}
+
+static void gemm_pack(const kern_gemm_unit *u, const float *b, int64_t first_panel,
+                      int64_t n_panels)
+{
+    const llap_gemm *g = u->g;
+    const int64_t    nk = u->k1 - u->k0;
+    for (int64_t p = first_panel; p < first_panel + n_panels; p++) {
+        const int64_t j = u->j0 + p * GEMM_NR, left = u->j1 - j;
+        const float  *from = g->b_trans ? b + j * g->ldb + u->k0 : b + u->k0 * g->ldb + j;
+        pack_panel(nk, left < GEMM_NR ? left : GEMM_NR, from, g->ldb, g->b_trans,
+                   u->packed + p * GEMM_NR * nk);
+    }
+}
+
+/* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]. */
+static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
+                   int64_t kc, const float *stats, float *tile)
+{
+    if (g->a_trans) {
+        for (int64_t c = 0; c < kc; c += 16)
+            for (int64_t r = 0; r < rows; r += 16) {
+                const int64_t nr = rows - r < 16 ? rows - r : 16, nc = kc - c < 16 ? kc - c : 16;
+                vec           t[16];
+                for (int x = 0; x < 16; x++)
+                    t[x] = x < nc ? v_loadn(a + (k + c + x) * g->lda + i + r, nr) : v_set(0.0f);
+                v_transpose(t);
+                for (int x = 0; x < nr; x++) v_storen(tile + (r + x) * GEMM_AS + c, nc, t[x]);
+            }
+        return;
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        const float *from = a + (i + r) * g->lda + k;
+        float       *to = tile + r * GEMM_AS;
+        if (stats != NULL) norm_apply(g->a_norm, i + r, k, kc, from, to, stats + 2 * r);
+        else
+            for (int64_t c = 0; c < kc; c += 16) v_st(to + c, kc - c, v_ld(from + c, kc - c));
+    }
+}
+
+/* --- the unit --------------------------------------------------------------------------------- */
+
+/* What follows the product, on rows x cols of C while they are in the first cache. */
+static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t x = 0; x < cols; x += 16) {
+            const int64_t n = v_left(cols - x), at = i * g->ldc + x;
+            vec           y = v_ld(c + at, n);
+            if (g->pre != NULL) v_st(g->pre + offset + at, n, y);
+            if (g->gelu) y = v_gelu(y);
+            if (g->residual != NULL) y = v_add(y, v_ld(g->residual + offset + at, n));
+            v_st(c + at, n, y);
+        }
+}
+
+/* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile. */
+static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i,
+                          int64_t rows, int64_t k, int64_t kc)
+{
+    const llap_gemm *g = u->g;
+    const int64_t    nk = u->k1 - u->k0;
+    const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
+    const bool       more = g->pre != NULL || g->gelu || g->residual != NULL;
+    for (int64_t j = u->j0; j < u->j1; j += GEMM_NR) {
+        const int64_t cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
+        const int64_t width = cols <= 16 ? 16 : GEMM_NR;
+        const float  *b = u->packed + (j - u->j0) * nk + (k - u->k0) * width;
+        for (int64_t r = 0; r < rows; r += GEMM_MR) {
+            const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
+            const int64_t   at = c_item + (i + r) * g->ldc + j;
+            const micro_out out = { .c = c + at,
+                                    .ldc = g->ldc,
+                                    .cols = cols,
+                                    .add = add,
+                                    .bias = last && g->bias != NULL ? g->bias + j : NULL };
+            micro((int)mr, kc, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
+            if (last && more) finish(g, mr, cols, c + at, at);
+        }
+    }
+}
+
+/* Rows u->i0..i1 of one item: a and c are its starts, c_item the offset of c in the whole of C. */
+static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item)
+{
+    const llap_gemm *g = u->g;
+    float            stats[2 * GEMM_MC];
+    for (int64_t i = u->i0; i < u->i1; i += GEMM_MC) {
+        const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
+        if (g->a_norm != NULL)
+            for (int64_t r = 0; r < rows; r++)
+                norm_stats(a + (i + r) * g->lda, g->k, g->a_norm->eps, stats + 2 * r);
+        int64_t k = u->k0;
+        do {
+            const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
+            pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile);
+            block_columns(u, c, c_item, i, rows, k, kc);
+            k += kc;
+        } while (k < u->k1);
+    }
+}

@@ -1,0 +1,88 @@
+/* The damped-sinusoid basis, rotary embedding and AdamW; the part compiled once per instruction
+ * set. */
+
+/* Row of 2K: e^(-t rho) cos(t omega), then e^(-t rho) sin(t omega). */
+static void basis_row(int64_t k, float t, const float *rho, const float *omega, float *a)
+{
+    const vec time = v_set(t), minus = v_set(-t);
+    for (int64_t j = 0; j < k; j += 16) {
+        const int64_t n = v_left(k - j);
+        vec           s, c;
+        v_sincos(v_mul(time, v_ld(omega + j, n)), &s, &c);
+        const vec decay = v_exp(v_mul(minus, v_ld(rho + j, n)));
+        v_st(a + j, n, v_mul(decay, c));
+        v_st(a + k + j, n, v_mul(decay, s));
+    }
+}
+
+/* With P = da_c a_c + da_s a_s and Q = da_s a_c - da_c a_s: drho = -sum_r t P, domega = sum_r t Q.
+ */
+static void basis_grad_poles(int64_t h, int64_t k, int64_t j, const float *t, const float *a,
+                             const float *da, float *drho, float *domega)
+{
+    const int64_t n = v_left(k - j);
+    vecd          rho = vd_set(0.0), omega = vd_set(0.0);
+    for (int64_t r = 0; r < h; r++) {
+        const int64_t at = r * 2 * k + j;
+        const vec     c = v_ld(a + at, n), s = v_ld(a + at + k, n);
+        const vec     dc = v_ld(da + at, n), ds = v_ld(da + at + k, n), time = v_set(t[r]);
+        const vec     p = v_fma(dc, c, v_mul(ds, s)), q = v_fnma(dc, s, v_mul(ds, c));
+        rho = vd_add(rho, vd_wide(v_mul(v_neg(time), p)));
+        omega = vd_add(omega, vd_wide(v_mul(time, q)));
+    }
+    if (drho != NULL) v_st(drho + j, n, vd_narrow(rho));
+    if (domega != NULL) v_st(domega + j, n, vd_narrow(omega));
+}
+
+/* dt = sum_k omega Q - rho P of one row. */
+static float basis_grad_time(int64_t k, const float *rho, const float *omega, const float *a,
+                             const float *da)
+{
+    vecd sum = vd_set(0.0);
+    for (int64_t j = 0; j < k; j += 16) {
+        const int64_t n = v_left(k - j);
+        const vec     c = v_ld(a + j, n), s = v_ld(a + k + j, n);
+        const vec     dc = v_ld(da + j, n), ds = v_ld(da + k + j, n);
+        const vec     p = v_fma(dc, c, v_mul(ds, s)), q = v_fnma(dc, s, v_mul(ds, c));
+        sum = vd_add(sum, vd_wide(v_fnma(v_ld(rho + j, n), p, v_mul(v_ld(omega + j, n), q))));
+    }
+    return (float)vd_sum(sum);
+}
+
+/* sine and cosine of pos * freq[0..n-1]. */
+static void angles(int64_t n, float pos, const float *freq, float *sine, float *cosine)
+{
+    for (int64_t i = 0; i < n; i += 16) {
+        vec s, c;
+        v_sincos(v_mul(v_set(pos), v_ld(freq + i, n - i)), &s, &c);
+        v_st(sine + i, n - i, s);
+        v_st(cosine + i, n - i, c);
+    }
+}
+
+static void adamw(const llap_adamw *o, int64_t n, const float *grad, float *p, float *m, float *v,
+                  float *ema)
+{
+    const double k = (double)o->step;
+    const vec clip = v_set((float)o->clip), shrink = v_set((float)(1.0 - o->lr * o->weight_decay));
+    const vec new1 = v_set((float)(1.0 - o->beta1)), new2 = v_set((float)(1.0 - o->beta2));
+    const vec old2 = v_set((float)o->beta2), eps = v_set((float)o->eps);
+    const vec root = v_set((float)(1.0 / sqrt(1.0 - pow(o->beta2, k))));
+    const vec rate = v_set((float)(o->lr / (1.0 - pow(o->beta1, k))));
+    const vec pull = v_set((float)(1.0 - o->ema_decay));
+    for (int64_t i = 0; i < n; i += 16) {
+        const int64_t left = n - i;
+        const vec     g = v_mul(clip, v_ld(grad + i, left)), m0 = v_ld(m + i, left);
+        const vec     m1 = v_fma(new1, v_sub(g, m0), m0);
+        const vec     v1 = v_fma(v_mul(new2, g), g, v_mul(old2, v_ld(v + i, left)));
+        const vec     step = v_div(m1, v_fma(v_sqrt(v1), root, eps));
+        const vec     p1 = v_fnma(rate, step, v_mul(shrink, v_ld(p + i, left)));
+        v_st(m + i, left, m1);
+        v_st(v + i, left, v1);
+        v_st(p + i, left, p1);
+        if (ema != NULL) {
+            const vec e = v_ld(ema + i, left);
+            v_st(ema + i, left, v_fma(pull, v_sub(p1, e), e));
+        }
+    }
+}

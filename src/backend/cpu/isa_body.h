@@ -1,0 +1,52 @@
+/* The table of one instruction set; isa_*.c define its name and tile shape and include this. */
+#include "backend/cpu/kern_isa.h"
+#include "backend/cpu/vec.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Later ones use earlier ones. */
+/* clang-format off */
+#include "backend/cpu/body_norm.h"
+#include "backend/cpu/body_gemm.h"
+#include "backend/cpu/body_attn.h"
+#include "backend/cpu/body_map.h"
+#include "backend/cpu/body_sum.h"
+#include "backend/cpu/body_model.h"
+
+const kern_isa ISA_TABLE = {
+    .name = ISA_NAME,
+    .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_pack = gemm_pack, .gemm_rows = gemm_rows,
+    .attn_forward = attn_forward, .attn_backward = attn_backward,
+    .unary = {
+        [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs,
+        [LLAP_UNARY_SQUARE] = map_square,   [LLAP_UNARY_SQRT] = map_sqrt,
+        [LLAP_UNARY_RSQRT] = map_rsqrt,     [LLAP_UNARY_RECIP] = map_recip,
+        [LLAP_UNARY_EXP] = map_exp,         [LLAP_UNARY_LOG] = map_log,
+        [LLAP_UNARY_SIN] = map_sin,         [LLAP_UNARY_COS] = map_cos,
+        [LLAP_UNARY_TANH] = map_tanh,       [LLAP_UNARY_SIGMOID] = map_sigmoid,
+        [LLAP_UNARY_SILU] = map_silu,       [LLAP_UNARY_SOFTPLUS] = map_softplus,
+        [LLAP_UNARY_GELU] = map_gelu,
+    },
+    .unary_grad = {
+        [LLAP_UNARY_NEG] = grad_neg,        [LLAP_UNARY_ABS] = grad_abs,
+        [LLAP_UNARY_SQUARE] = grad_square,  [LLAP_UNARY_SQRT] = grad_sqrt,
+        [LLAP_UNARY_RSQRT] = grad_rsqrt,    [LLAP_UNARY_RECIP] = grad_recip,
+        [LLAP_UNARY_EXP] = grad_exp,        [LLAP_UNARY_LOG] = grad_log,
+        [LLAP_UNARY_SIN] = grad_sin,        [LLAP_UNARY_COS] = grad_cos,
+        [LLAP_UNARY_TANH] = grad_tanh,      [LLAP_UNARY_SIGMOID] = grad_sigmoid,
+        [LLAP_UNARY_SILU] = grad_silu,      [LLAP_UNARY_SOFTPLUS] = grad_softplus,
+        [LLAP_UNARY_GELU] = grad_gelu,
+    },
+    .binary = {
+        [LLAP_BINARY_ADD] = row_add, [LLAP_BINARY_SUB] = row_sub, [LLAP_BINARY_MUL] = row_mul,
+        [LLAP_BINARY_DIV] = row_div, [LLAP_BINARY_MAX] = row_max, [LLAP_BINARY_MIN] = row_min,
+    },
+    .clamp = clamp, .clamp_grad = clamp_grad, .affine = affine,
+    .sum_rows = sum_rows, .sum_pieces = sum_pieces, .sum_all = sum_all, .sum_sq = sum_sq,
+    .sum_sq_diff = sum_sq_diff, .row_sums = row_sums, .weighted_rows = weighted_rows,
+    .norm_rows = norm_rows, .norm_grad_rows = norm_grad_rows,
+    .softmax_rows = softmax_rows, .softmax_grad_rows = softmax_grad_rows,
+    .basis_row = basis_row, .basis_grad_poles = basis_grad_poles,
+    .basis_grad_time = basis_grad_time, .angles = angles, .adamw = adamw,
+};

@@ -1,0 +1,100 @@
+/* What one instruction set provides: the inner loops, each on one thread. kern_*.c share the work
+ * out to threads and call these; isa_*.c define one table each. */
+#ifndef LLAP_BACKEND_CPU_KERN_ISA_H
+#define LLAP_BACKEND_CPU_KERN_ISA_H
+
+#include "backend/cpu/kern.h"
+
+enum {
+    KERN_MAX_MC = 96, /* rows of A packed at a time, at most */
+    KERN_MAX_NR = 32, /* columns of a panel of B, at most */
+    GEMM_AS = LLAP_KERN_KBLOCK + 16
+};
+
+/* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
+typedef struct kern_gemm_unit {
+    const llap_gemm *g;
+    int64_t          i0, i1, j0, j1, k0, k1;
+    float           *packed; /* columns j0..j1 of B for these inner steps, in panels */
+    float           *tile;   /* KERN_MAX_MC * GEMM_AS floats of this thread */
+} kern_gemm_unit;
+
+/* Queries i0..i1 of head h of batch item b, with the scratch of this thread. */
+typedef struct kern_attn_unit {
+    const llap_attn *a;
+    int64_t          b, h, i0, i1;
+    int64_t          ld_q, ld_s;                        /* between rows of q; of s and dp */
+    float           *k_cols, *v_cols, *k_rows, *v_rows; /* packed: k^T, v^T, k, v */
+    float           *q, *s, *dp;                        /* scaled queries, scores, their gradient */
+    float           *mask, *keep;                       /* per key */
+    float           *block;                             /* packed rows of a block of queries */
+} kern_attn_unit;
+
+/* The arrays of this head. */
+typedef struct kern_attn_grad {
+    const float *q, *k, *v, *o, *lse, *doo;
+    float       *dq, *dk, *dv, *dbias;
+} kern_attn_grad;
+
+typedef struct llap_kern_isa {
+    const char *name;
+    int64_t     gemm_mr, gemm_nr;
+    void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
+                      int64_t n_panels);
+    void (*gemm_rows)(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item);
+
+    void (*attn_forward)(const kern_attn_unit *u, const float *q, const float *k, const float *v,
+                         float *o, float *lse);
+    void (*attn_backward)(const kern_attn_unit *u, const kern_attn_grad *g);
+
+    void (*unary[LLAP_UNARY_COUNT])(int64_t n, const float *x, float *y);
+    void (*unary_grad[LLAP_UNARY_COUNT])(int64_t n, const float *x, const float *dy, float *dx);
+    void (*binary[LLAP_BINARY_COUNT])(int64_t n, const float *a, int64_t a_col, const float *b,
+                                      int64_t b_col, float *y);
+    void (*clamp)(int64_t n, float lo, float hi, const float *x, float *y);
+    void (*clamp_grad)(int64_t n, float lo, float hi, const float *x, const float *dy, float *dx);
+    void (*affine)(int64_t n, float scale, float shift, const float *x, float *y);
+
+    void (*sum_rows)(int64_t rows, int64_t cols, const float *x, int64_t ld, float *y);
+    void (*sum_pieces)(int64_t n, int64_t cols, const float *x, int64_t ld, bool accumulate,
+                       float *y);
+    double (*sum_all)(int64_t n, const float *x);
+    double (*sum_sq)(int64_t n, const float *x);
+    double (*sum_sq_diff)(int64_t n, const float *a, const float *b, const float *w);
+    void (*row_sums)(int64_t rows, int64_t cols, const float *x, int64_t ld, float *y);
+    void (*weighted_rows)(int64_t n, int64_t inner, const float *x, const float *w, float scale,
+                          float *y);
+
+    void (*norm_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x, float *y,
+                      float *stats);
+    void (*norm_grad_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x,
+                           const float *stats, const float *dy, float *dx, float *sums);
+    void (*softmax_rows)(int64_t rows, int64_t n, const float *x, float *y);
+    void (*softmax_grad_rows)(int64_t rows, int64_t n, const float *y, const float *dy, float *dx);
+
+    void (*basis_row)(int64_t k, float t, const float *rho, const float *omega, float *a);
+    void (*basis_grad_poles)(int64_t h, int64_t k, int64_t j, const float *t, const float *a,
+                             const float *da, float *drho, float *domega);
+    float (*basis_grad_time)(int64_t k, const float *rho, const float *omega, const float *a,
+                             const float *da);
+    void (*angles)(int64_t n, float pos, const float *freq, float *sine, float *cosine);
+    void (*adamw)(const llap_adamw *o, int64_t n, const float *grad, float *p, float *m, float *v,
+                  float *ema);
+} kern_isa;
+
+extern const kern_isa llap_kern_portable, llap_kern_avx2, llap_kern_avx512;
+
+/* Sizes of cutting. */
+static inline int64_t kern_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t kern_most(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t kern_per(int64_t n, int64_t step) { return (n + step - 1) / step; }
+static inline int64_t kern_up(int64_t n, int64_t step) { return kern_per(n, step) * step; }
+
+/* Waking the threads costs some microseconds: below this many numbers one thread does it all. */
+enum { KERN_ALONE = 1 << 14 };
+static inline int kern_threads(const llap_kern *kn, int64_t n_numbers)
+{
+    return n_numbers < KERN_ALONE ? 1 : kn->n_threads;
+}
+
+#endif
