@@ -8,6 +8,7 @@
  *     vec v_keep(a, n)                the first n lanes, the rest 0
  *     v_add v_sub v_mul v_div v_sqrt v_abs v_neg v_rint
  *     vec v_fma(a, b, c)              a*b + c, rounded once (portable: twice); v_fnma: c - a*b
+ *     vec v_square_rest(a, s)         a*a - s, exact where s is a*a rounded
  *     vec v_max(a, b), v_min(a, b)    b where either is NaN
  *     vec v_ldexp(a, n)               a 2^n, n a whole number <= 127; 0 where n <= -127, whatever a
  *     vmask v_gt v_ge v_eq, vec v_pick(mask, yes, no)
@@ -87,7 +88,7 @@ VEC_INLINE vec v_phi(vec x, vec *bell)
     p = v_fma(p, u, v_set(6.705407053e-02f));
     p = v_fma(p, u, v_set(1.623316407e-01f));
     p = v_fma(p, u, v_set(2.570205629e-01f));
-    const vec s = v_mul(t, t), rest = v_fma(t, t, v_neg(s)); /* t^2 = s + rest exactly */
+    const vec s = v_mul(t, t), rest = v_square_rest(t, s);
     const vec half = v_set(-0.5f);
     vec       e = v_exp_down(v_mul(half, s));
     e = v_fma(v_mul(half, rest), e, e);

@@ -76,6 +76,10 @@ VEC_INLINE vec v_fnma(vec x, vec y, vec z)
 {
     return (vec){ _mm256_fnmadd_ps(x.a, y.a, z.a), _mm256_fnmadd_ps(x.b, y.b, z.b) };
 }
+VEC_INLINE vec v_square_rest(vec x, vec s)
+{
+    return (vec){ _mm256_fmsub_ps(x.a, x.a, s.a), _mm256_fmsub_ps(x.b, x.b, s.b) };
+}
 VEC_INLINE vec v_max(vec x, vec y)
 {
     return (vec){ _mm256_max_ps(x.a, y.a), _mm256_max_ps(x.b, y.b) };

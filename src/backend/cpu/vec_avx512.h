@@ -29,6 +29,7 @@ VEC_INLINE vec v_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
 VEC_INLINE vec v_div(vec a, vec b) { return _mm512_div_ps(a, b); }
 VEC_INLINE vec v_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
 VEC_INLINE vec v_fnma(vec a, vec b, vec c) { return _mm512_fnmadd_ps(a, b, c); }
+VEC_INLINE vec v_square_rest(vec a, vec s) { return _mm512_fmsub_ps(a, a, s); }
 VEC_INLINE vec v_max(vec a, vec b) { return _mm512_max_ps(a, b); }
 VEC_INLINE vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 VEC_INLINE vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }

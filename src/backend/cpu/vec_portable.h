@@ -82,6 +82,11 @@ VEC_INLINE vec v_fnma(vec a, vec b, vec c)
     VEC_EACH a.f[i] = c.f[i] - a.f[i] * b.f[i];
     return a;
 }
+VEC_INLINE vec v_square_rest(vec a, vec s)
+{
+    VEC_EACH a.f[i] = (float)((double)a.f[i] * (double)a.f[i] - (double)s.f[i]);
+    return a;
+}
 VEC_INLINE vec v_max(vec a, vec b)
 {
     VEC_EACH a.f[i] = a.f[i] > b.f[i] ? a.f[i] : b.f[i];

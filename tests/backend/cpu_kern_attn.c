@@ -1,0 +1,259 @@
+/* Attention, forward and backward, against double loops that store everything. */
+#include "kern_check.h"
+
+typedef struct attn_case {
+    llap_attn    a;
+    const float *q, *k, *v, *doo;
+    bool         forward;
+    int64_t      n_bias; /* size of bias and of its gradient */
+} attn_case;
+
+static void keep_most(const void *user, uint64_t first, int64_t n, float *scale)
+{
+    const uint64_t every = *(const uint64_t *)user;
+    for (int64_t j = 0; j < n; j++) {
+        const uint64_t element = first + (uint64_t)j;
+        scale[j] = element * 2654435761u % every == 0 ? 0.0f : 1.25f;
+    }
+}
+
+static int64_t q_size(const llap_attn *a) { return a->batch * a->nq * a->heads * a->d; }
+static int64_t k_size(const llap_attn *a) { return a->batch * a->nk * a->heads * a->d; }
+
+static void run_attn(const llap_kern *kn, const void *user, float *out)
+{
+    const attn_case *c = user;
+    const llap_attn *a = &c->a;
+    const int64_t    nq = q_size(a), nk = k_size(a), rows = a->batch * a->heads * a->nq;
+    float           *o = c->forward ? out : llap_new((size_t)nq, sizeof *o);
+    float           *lse = llap_new((size_t)rows, sizeof *lse);
+    void            *work = work_new(llap_kern_attn_work(kn, a));
+    llap_kern_attn(kn, a, c->q, c->k, c->v, o, lse, work);
+    if (!c->forward) {
+        void  *more = work_new(llap_kern_attn_grad_work(kn, a));
+        float *dbias = a->bias != NULL ? out + nq + 2 * nk : NULL;
+        for (int64_t i = 0; i < c->n_bias; i++) out[nq + 2 * nk + i] = 1.0f; /* added to */
+        llap_kern_attn_grad(kn, a, c->q, c->k, c->v, o, lse, c->doo, out, out + nq, out + nq + nk,
+                            dbias, more);
+        llap_free(more);
+        llap_free(o);
+    }
+    llap_free(lse);
+    llap_free(work);
+}
+
+/* Weights of query i and their gradients through the softmax; all in double. */
+typedef struct head {
+    double *p, *met, *ds; /* [nk]: softmax, after dropout, gradient of the scores */
+} head;
+
+static double dot(const float *a, const float *b, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
+    return sum;
+}
+
+static int64_t place(llap_attn_at s, int64_t b, int64_t i, int64_t h)
+{
+    return b * s.batch + i * s.row + h * s.head;
+}
+
+static void weights(const attn_case *c, int64_t b, int64_t h, int64_t i, head *w)
+{
+    const llap_attn *a = &c->a;
+    double           top = -INFINITY, sum = 0.0, mean = 0.0;
+    float           *keep = llap_new((size_t)a->nk, sizeof *keep);
+    for (int64_t j = 0; j < a->nk; j++) {
+        double s =
+            (double)a->scale * dot(c->q + place(a->q, b, i, h), c->k + place(a->k, b, j, h), a->d);
+        if (a->bias != NULL) s += (double)a->bias[place(a->bias_at, b, i, h) + j];
+        if (a->key_pad != NULL && a->key_pad[b * a->key_pad_batch + j]) s = -INFINITY;
+        w->p[j] = s;
+        top = fmax(top, s);
+        keep[j] = 1.0f;
+    }
+    for (int64_t j = 0; j < a->nk; j++)
+        sum += w->p[j] = w->p[j] == -INFINITY ? 0.0 : exp(w->p[j] - top);
+    if (a->drop.keep != NULL)
+        a->drop.keep(a->drop.user, (uint64_t)(((b * a->heads + h) * a->nq + i) * a->nk), a->nk,
+                     keep);
+    for (int64_t j = 0; j < a->nk; j++) {
+        w->p[j] = sum == 0.0 ? 0.0 : w->p[j] / sum;
+        w->met[j] = w->p[j] * (double)keep[j];
+        w->ds[j] =
+            (double)keep[j] * dot(c->doo + place(a->o, b, i, h), c->v + place(a->v, b, j, h), a->d);
+        mean += w->p[j] * w->ds[j];
+    }
+    for (int64_t j = 0; j < a->nk; j++) w->ds[j] = w->p[j] * (w->ds[j] - mean);
+    llap_free(keep);
+}
+
+static void attn_truth(const attn_case *c, const truth *y, const truth *d)
+{
+    const llap_attn *a = &c->a;
+    const int64_t    nq = q_size(a), nk = k_size(a);
+    head             w;
+    w.p = llap_new((size_t)a->nk, sizeof *w.p);
+    w.met = llap_new((size_t)a->nk, sizeof *w.met);
+    w.ds = llap_new((size_t)a->nk, sizeof *w.ds);
+    for (int64_t i = 0; i < y->n; i++) y->size[i] = 4.0; /* means of values of deviation 1 */
+    for (int64_t i = 0; i < d->n; i++) d->size[i] = 10.0 + (double)(i < nq ? 0 : a->nq) / 10;
+    for (int64_t i = nq + 2 * nk; i < d->n; i++) d->want[i] = 1.0, d->size[i] = 20.0;
+    for (int64_t b = 0; b < a->batch; b++)
+        for (int64_t h = 0; h < a->heads; h++)
+            for (int64_t i = 0; i < a->nq; i++) {
+                weights(c, b, h, i, &w);
+                for (int64_t j = 0; j < a->nk; j++) {
+                    for (int64_t e = 0; e < a->d; e++) {
+                        const int64_t qi = place(a->q, b, i, h) + e, kj = place(a->k, b, j, h) + e;
+                        const int64_t oi = place(a->o, b, i, h) + e, vj = place(a->v, b, j, h) + e;
+                        y->want[oi] += w.met[j] * (double)c->v[vj];
+                        d->want[qi] += (double)a->scale * w.ds[j] * (double)c->k[kj];
+                        d->want[nq + kj] += (double)a->scale * w.ds[j] * (double)c->q[qi];
+                        d->want[nq + nk + vj] += w.met[j] * (double)c->doo[oi];
+                    }
+                    if (a->bias != NULL)
+                        d->want[nq + 2 * nk + place(a->bias_at, b, i, h) + j] += w.ds[j];
+                }
+            }
+    llap_free(w.p);
+    llap_free(w.met);
+    llap_free(w.ds);
+}
+
+enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8 };
+
+static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int64_t d, int how)
+{
+    static const uint64_t every = 5;
+    const int64_t         width = heads * d;
+    attn_case             c = { .a = { .batch = batch,
+                                       .heads = heads,
+                                       .nq = nq,
+                                       .nk = nk,
+                                       .d = d,
+                                       .scale = 1.0f / sqrtf((float)d),
+                                       .q = { nq * width, width, d },
+                                       .o = { nq * width, width, d },
+                                       .k = { nk * width, width, d },
+                                       .v = { nk * width, width, d } } };
+    const int64_t         n_q = batch * nq * width, n_k = batch * nk * width;
+    float                *q = draw(n_q, 1.5f, 1), *k = draw(n_k, 1.5f, 2), *v = draw(n_k, 1, 3),
+          *doo = draw(n_q, 1, 4);
+    float         *bias = draw(batch * heads * nq * nk, 1, 5);
+    unsigned char *pad = llap_new((size_t)(batch * nk), 1);
+    for (int64_t i = 0; i < batch * nk; i++)
+        pad[i] = i % 3 == 1 || (batch > 1 && i < nk); /* item 0: all */
+    c.q = q, c.k = k, c.v = v, c.doo = doo;
+    if (how & MASK) c.a.key_pad = pad, c.a.key_pad_batch = nk;
+    if (how & (BIAS | SHARED_BIAS)) c.a.bias = bias;
+    if (how & BIAS) c.a.bias_at = (llap_attn_at){ heads * nq * nk, nk, nq * nk };
+    if (how & SHARED_BIAS) c.a.bias_at = (llap_attn_at){ 0, nk, 0 };
+    c.n_bias = how & BIAS ? batch * heads * nq * nk : how & SHARED_BIAS ? nq * nk : 0;
+    if (how & DROP) c.a.drop = (llap_kern_drop){ keep_most, &every };
+    truth y = truth_new(n_q), g = truth_new(n_q + 2 * n_k + c.n_bias);
+    attn_truth(&c, &y, &g);
+    char name[80];
+    snprintf(name, sizeof name, "attention %lldx%lldx%lldx%lldx%lld, %d", (long long)batch,
+             (long long)heads, (long long)nq, (long long)nk, (long long)d, how);
+    c.forward = true;
+    check_kernel(name, run_attn, &c, &y, 1e-6);
+    c.forward = false;
+    check_kernel(name, run_attn, &c, &g, 2e-6);
+    void *bufs[] = { q, k, v, doo, bias, pad };
+    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+    truth_free(&y);
+    truth_free(&g);
+}
+
+static void shapes(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][5] = { { 1, 1, 1, 1, 1 },    { 1, 1, 0, 3, 4 },
+                                        { 2, 1, 3, 0, 4 },    { 2, 2, 7, 5, 19 },
+                                        { 1, 4, 33, 70, 64 }, { 3, 1, 100, 17, 40 },
+                                        { 1, 2, 10, 300, 8 } };
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int how = 0; how < 12; how++)
+            check_attn(sizes[s][0], sizes[s][1], sizes[s][2], sizes[s][3], sizes[s][4], how);
+    check_attn(1, 1, 5, 6, 300, 0); /* heads wider than a block of the inner sum */
+}
+
+/* Each batch item and query has the bits it has alone. */
+static void items_alone(const llap_kern *kn)
+{
+    enum { B = 3, H = 2, Q = 200, K = 90, D = 16, W = H * D };
+    float    *q = draw(B * Q * W, 1, 6), *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
+    float    *all = llap_new(B * Q * W, sizeof *all), *some = llap_new(B * Q * W, sizeof *some);
+    llap_attn a = { .batch = B,
+                    .heads = H,
+                    .nq = Q,
+                    .nk = K,
+                    .d = D,
+                    .scale = 0.25f,
+                    .q = { Q * W, W, D },
+                    .o = { Q * W, W, D },
+                    .k = { K * W, W, D },
+                    .v = { K * W, W, D } };
+    void     *work = work_new(llap_kern_attn_work(kn, &a));
+    llap_kern_attn(kn, &a, q, k, v, all, NULL, work);
+    a.batch = 1;
+    for (int64_t b = 0; b < B; b++)
+        for (int64_t m = 1; m < 40; m += 3)
+            for (int64_t i = 0; i + m <= Q; i += 67) {
+                a.nq = m;
+                llap_kern_attn(kn, &a, q + (b * Q + i) * W, k + b * K * W, v + b * K * W, some,
+                               NULL, work);
+                same_bits(all + (b * Q + i) * W, some, m * W, "queries depend on the batch",
+                          llap_kern_name(kn));
+            }
+    void *bufs[] = { q, k, v, all, some, work };
+    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+}
+
+static void items_alone_everywhere(void **state)
+{
+    (void)state;
+    each_kern(items_alone);
+}
+
+/* NaN in one key reaches the queries that see it and no other item. */
+static void nan_stays_home(const llap_kern *kn)
+{
+    enum { B = 2, N = 20, D = 8 };
+    float *q = draw(B * N * D, 1, 9), *k = draw(B * N * D, 1, 10),
+          *o = llap_new(B * N * D, sizeof *o);
+    llap_attn a = { .batch = B,
+                    .heads = 1,
+                    .nq = N,
+                    .nk = N,
+                    .d = D,
+                    .scale = 0.3f,
+                    .q = { N * D, D, D },
+                    .o = { N * D, D, D },
+                    .k = { N * D, D, D },
+                    .v = { N * D, D, D } };
+    void     *work = work_new(llap_kern_attn_work(kn, &a));
+    k[3] = NAN;
+    llap_kern_attn(kn, &a, q, k, q, o, NULL, work);
+    for (int i = 0; i < N * D; i++) assert_true(isnan(o[i]) && !isnan(o[N * D + i]));
+    void *bufs[] = { q, k, o, work };
+    for (int i = 0; i < 4; i++) llap_free(bufs[i]);
+}
+
+static void nan_stays_home_everywhere(void **state)
+{
+    (void)state;
+    each_kern(nan_stays_home);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(items_alone_everywhere),
+        cmocka_unit_test(nan_stays_home_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,298 @@
+/* Matrix products and convolution against double loops; a row's bits for any number of rows. */
+#include "kern_check.h"
+
+typedef struct gemm_case {
+    llap_gemm    g;
+    const float *a, *b, *c0; /* c0: what C holds before */
+    const float *pre_want;
+} gemm_case;
+
+static int64_t items_of(const llap_gemm *g)
+{
+    return (g->nb[0] > 0 ? g->nb[0] : 1) * (g->nb[1] > 0 ? g->nb[1] : 1);
+}
+
+static void run_gemm(const llap_kern *kn, const void *user, float *out)
+{
+    const gemm_case *c = user;
+    const int64_t    n = items_of(&c->g) * c->g.m * c->g.ldc;
+    void            *work = work_new(llap_kern_gemm_work(kn, &c->g));
+    memcpy(out, c->c0, (size_t)n * sizeof *out);
+    llap_kern_gemm(kn, &c->g, c->a, c->b, out, work);
+    llap_free(work);
+}
+
+static double gelu(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
+
+/* The definition, element (i, j) of the item that starts at a, b. */
+static void element(const llap_gemm *g, const float *a, const float *b, int64_t i, int64_t j,
+                    double *sum, double *size)
+{
+    *sum = *size = 0.0;
+    for (int64_t k = 0; k < g->k; k++) {
+        const double x = (double)a[g->a_trans ? k * g->lda + i : i * g->lda + k] *
+                         (double)b[g->b_trans ? j * g->ldb + k : k * g->ldb + j];
+        *sum += x;
+        *size += fabs(x);
+    }
+}
+
+static void gemm_truth(const gemm_case *c, const truth *t)
+{
+    const llap_gemm *g = &c->g;
+    const int64_t    inner = g->nb[1] > 0 ? g->nb[1] : 1;
+    for (int64_t i = 0; i < t->n; i++) truth_set(t, i, (double)c->c0[i], 0.0);
+    for (int64_t item = 0; item < items_of(g); item++) {
+        const int64_t p = item / inner, q = item % inner;
+        const float  *a = c->a + p * g->a_step[0] + q * g->a_step[1];
+        const float  *b = c->b + p * g->b_step[0] + q * g->b_step[1];
+        for (int64_t i = 0; i < g->m; i++)
+            for (int64_t j = 0; j < g->n; j++) {
+                const int64_t at = p * g->c_step[0] + q * g->c_step[1] + i * g->ldc + j;
+                double        y, size;
+                element(g, a, b, i, j, &y, &size);
+                if (g->accumulate) y += (double)c->c0[at], size += fabs((double)c->c0[at]);
+                if (g->bias != NULL) y += (double)g->bias[j], size += fabs((double)g->bias[j]);
+                if (g->gelu) y = gelu(y);
+                if (g->residual != NULL) y += (double)g->residual[at], size += 4.0;
+                truth_set(t, at, y, size + 1e-30);
+            }
+    }
+}
+
+static void check_gemm(llap_gemm g)
+{
+    const int64_t items = items_of(&g);
+    gemm_case     c = { .g = g };
+    if (items > 1) { /* the second axis shares B */
+        c.g.a_step[0] = (g.nb[1] > 0 ? g.nb[1] : 1) * g.m * g.k;
+        c.g.a_step[1] = g.m * g.k;
+        c.g.b_step[0] = g.k * g.n;
+        c.g.c_step[0] = (g.nb[1] > 0 ? g.nb[1] : 1) * g.m * (g.n + 3);
+        c.g.c_step[1] = g.m * (g.n + 3);
+    }
+    c.g.lda = g.a_trans ? g.m : g.k;
+    c.g.ldb = g.b_trans ? g.k : g.n;
+    c.g.ldc = g.n + 3;
+    const truth t = truth_new(items * g.m * c.g.ldc);
+    float      *a = draw(items * g.m * g.k, 1, 1), *b = draw(items * g.k * g.n, 1, 2);
+    float      *c0 = draw(t.n, 1, 3), *bias = draw(g.n, 1, 4), *residual = draw(t.n, 1, 5);
+    c.a = a, c.b = b, c.c0 = c0;
+    c.g.bias = g.bias != NULL ? bias : NULL;
+    c.g.residual = g.residual != NULL ? residual : NULL;
+    gemm_truth(&c, &t);
+    char name[120];
+    snprintf(name, sizeof name, "gemm %lldx%lldx%lld %d%d", (long long)g.m, (long long)g.n,
+             (long long)g.k, g.a_trans, g.b_trans);
+    check_kernel(name, run_gemm, &c, &t, 3e-6); /* 256 roundings in a chain, worst case 1.5e-5 */
+    float *all[] = { a, b, c0, bias, residual };
+    for (size_t i = 0; i < 5; i++) llap_free(all[i]);
+    truth_free((truth *)&t);
+}
+
+static const int64_t shapes[][3] = { { 1, 1, 1 },     { 1, 1, 0 },    { 0, 3, 4 },
+                                     { 3, 0, 4 },     { 3, 7, 5 },    { 12, 32, 16 },
+                                     { 13, 33, 257 }, { 64, 33, 1 },  { 5, 100, 530 },
+                                     { 130, 17, 70 }, { 1, 300, 40 }, { 250, 70, 64 } };
+
+static void products(void **state)
+{
+    (void)state;
+    static const float yes = 0.0f;
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
+        for (int how = 0; how < 4; how++) {
+            llap_gemm g = { .m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2] };
+            g.a_trans = how & 1;
+            g.b_trans = how & 2;
+            check_gemm(g);
+            g.bias = &yes;
+            check_gemm(g);
+            g.gelu = true;
+            g.residual = how & 1 ? &yes : NULL;
+            check_gemm(g);
+            g.gelu = false;
+            g.accumulate = true;
+            check_gemm(g);
+        }
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    for (int how = 0; how < 4; how++) {
+        llap_gemm g = { .m = 19, .n = 35, .k = 21, .nb = { 3, 2 } };
+        g.a_trans = how & 1;
+        g.b_trans = how & 2;
+        check_gemm(g);
+        g.m = 150; /* large enough to be shared by threads */
+        g.nb[1] = 0;
+        check_gemm(g);
+    }
+}
+
+/* Inner sums longer than what is packed at once, wide B, many threads. */
+static void long_products(void **state)
+{
+    (void)state;
+    check_gemm((llap_gemm){ .m = 7, .n = 40, .k = 4500, .a_trans = true });
+    check_gemm((llap_gemm){ .m = 120, .n = 300, .k = 4100, .b_trans = true });
+    check_gemm((llap_gemm){ .m = 3, .n = 2000, .k = 20, .b_trans = true });
+}
+
+/* Each row has the bits it has alone, whatever the number of rows and its place among them. */
+static void rows_alone(const llap_kern *kn)
+{
+    enum { M = 300, N = 70, K = 300 };
+    float    *x = draw(M * K, 1, 11), *w = draw(N * K, 1, 12), *bias = draw(N, 1, 13);
+    float    *all = llap_new(M * N, sizeof *all), *some = llap_new(M * N, sizeof *some);
+    llap_gemm g = { .m = M,
+                    .n = N,
+                    .k = K,
+                    .lda = K,
+                    .ldb = K,
+                    .ldc = N,
+                    .b_trans = true,
+                    .bias = bias,
+                    .gelu = true };
+    void     *work = work_new(llap_kern_gemm_work(kn, &g));
+    llap_kern_gemm(kn, &g, x, w, all, work);
+    llap_free(work);
+    for (int64_t m = 1; m <= 130; m = m < 40 ? m + 1 : m + 13)
+        for (int64_t i = 0; i + m <= M; i += m < 40 ? 41 : 97) {
+            g.m = m;
+            work = work_new(llap_kern_gemm_work(kn, &g));
+            llap_kern_gemm(kn, &g, x + i * K, w, some, work);
+            llap_free(work);
+            same_bits(all + i * N, some, m * N, "rows depend on the batch", llap_kern_name(kn));
+        }
+    float *bufs[] = { x, w, bias, all, some };
+    for (size_t i = 0; i < 5; i++) llap_free(bufs[i]);
+}
+
+static void rows_alone_everywhere(void **state)
+{
+    (void)state;
+    each_kern(rows_alone);
+}
+
+/* Normalising A on the way in, and keeping the value before GELU, change nothing else. */
+static void fused(const llap_kern *kn)
+{
+    enum { M = 110, N = 40, K = 300, GROUP = 11 };
+    float *x = draw(M * K, 2, 21), *w = draw(N * K, 1, 22), *mod = draw(M / GROUP * 2 * K, 1, 23);
+    float *u = llap_new(M * K, sizeof *u), *y = llap_new(M * N, sizeof *y);
+    float *z = llap_new(M * N, sizeof *z), *pre = llap_new(M * N, sizeof *pre);
+    const llap_norm p = { .rows = M,
+                          .n = K,
+                          .eps = 1e-5f,
+                          .scale = mod,
+                          .shift = mod + K,
+                          .group = GROUP,
+                          .mod_ld = 2 * K };
+    llap_gemm       g = { .m = M, .n = N, .k = K, .lda = K, .ldb = K, .ldc = N, .b_trans = true };
+    void           *work = work_new(llap_kern_gemm_work(kn, &g));
+    llap_kern_norm(kn, &p, x, u, NULL);
+    llap_kern_gemm(kn, &g, u, w, y, work);
+    g.a_norm = &p;
+    g.gelu = true;
+    g.pre = pre;
+    llap_kern_gemm(kn, &g, x, w, z, work);
+    same_bits(y, pre, M * N, "norm on the way in", llap_kern_name(kn));
+    llap_kern_unary(kn, LLAP_UNARY_GELU, M * N, y, y);
+    same_bits(y, z, M * N, "GELU on the way out", llap_kern_name(kn));
+    void *bufs[] = { x, w, mod, u, y, z, pre, work };
+    for (size_t i = 0; i < 8; i++) llap_free(bufs[i]);
+}
+
+static void fused_everywhere(void **state)
+{
+    (void)state;
+    each_kern(fused);
+}
+
+/* --- convolution ---------------------------------------------------------------------------------
+ */
+
+typedef struct conv_case {
+    llap_conv    p;
+    const float *x, *w, *bias, *dy;
+} conv_case;
+
+static void run_conv(const llap_kern *kn, const void *user, float *out)
+{
+    const conv_case *c = user;
+    void            *work = work_new(llap_kern_conv_work(kn, &c->p));
+    llap_kern_conv(kn, &c->p, c->x, c->w, c->bias, out, work);
+    llap_free(work);
+}
+
+static void run_conv_grad(const llap_kern *kn, const void *user, float *out)
+{
+    const conv_case *c = user;
+    const int64_t    n_x = c->p.batch * c->p.len * c->p.cin, n_w = c->p.cout * c->p.cin * c->p.taps;
+    void            *work = work_new(llap_kern_conv_work(kn, &c->p));
+    llap_kern_conv_grad(kn, &c->p, c->x, c->w, c->dy, out, out + n_x, out + n_x + n_w, work);
+    llap_free(work);
+}
+
+/* Each product of the definition, once: into y, dx, dw. */
+static void conv_truth(const conv_case *c, const truth *y, const truth *d)
+{
+    const llap_conv *p = &c->p;
+    const int64_t    n_x = p->batch * p->len * p->cin, n_w = p->cout * p->cin * p->taps;
+    for (int64_t b = 0; b < p->batch; b++)
+        for (int64_t j = 0; j < p->len; j++)
+            for (int64_t o = 0; o < p->cout; o++) {
+                const int64_t at = (b * p->len + j) * p->cout + o;
+                const double  dy = (double)c->dy[at];
+                y->want[at] = (double)c->bias[o];
+                y->size[at] = d->size[n_x + n_w + o] = 10.0 + (double)(p->batch * p->len);
+                d->want[n_x + n_w + o] += dy;
+                for (int64_t i = 0; i < p->cin * p->taps; i++) {
+                    const int64_t from = j + i % p->taps - (p->taps - 1) / 2;
+                    if (from < 0 || from >= p->len) continue;
+                    const int64_t x_at = (b * p->len + from) * p->cin + i / p->taps;
+                    const int64_t w_at = o * p->cin * p->taps + i;
+                    y->want[at] += (double)c->x[x_at] * (double)c->w[w_at];
+                    d->want[x_at] += dy * (double)c->w[w_at];
+                    d->want[n_x + w_at] += dy * (double)c->x[x_at];
+                }
+            }
+    for (int64_t i = 0; i < n_x + n_w; i++) d->size[i] = 10.0 + (double)(p->batch * p->len);
+}
+
+static void convolution(void **state)
+{
+    (void)state;
+    static const llap_conv cases[] = { { 1, 1, 1, 1, 1 },
+                                       { 0, 5, 2, 3, 3 },
+                                       { 2, 7, 4, 5, 3 },
+                                       { 3, 2, 3, 17, 5 },
+                                       { 5, 2000, 2, 6, 3 } };
+    for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
+        const llap_conv p = cases[s];
+        const int64_t   n_x = p.batch * p.len * p.cin, n_y = p.batch * p.len * p.cout;
+        const int64_t   n_w = p.cout * p.cin * p.taps;
+        float          *x = draw(n_x, 1, 31), *w = draw(n_w, 1, 32), *bias = draw(p.cout, 1, 33);
+        float          *dy = draw(n_y, 1, 34);
+        const conv_case c = { p, x, w, bias, dy };
+        truth           y = truth_new(n_y), d = truth_new(n_x + n_w + p.cout);
+        conv_truth(&c, &y, &d);
+        check_kernel("conv", run_conv, &c, &y, 1e-6);
+        check_kernel("conv_grad", run_conv_grad, &c, &d, 1e-6);
+        float *bufs[] = { x, w, bias, dy };
+        for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+        truth_free(&y);
+        truth_free(&d);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products),         cmocka_unit_test(batches),
+        cmocka_unit_test(long_products),    cmocka_unit_test(rows_alone_everywhere),
+        cmocka_unit_test(fused_everywhere), cmocka_unit_test(convolution),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

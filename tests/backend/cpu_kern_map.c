@@ -1,0 +1,444 @@
+/* Element-by-element kernels and sums against the C library in double. */
+#include "kern_check.h"
+
+static const int64_t lengths[] = { 0, 1, 15, 16, 33, 1000, 100003 };
+enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
+
+typedef struct unary_case {
+    llap_unary   op;
+    int64_t      n;
+    const float *x, *dy;
+} unary_case;
+
+static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+static double bell(double x) { return exp(-x * x / 2) / sqrt(2 * M_PI); }
+static double phi(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
+
+static double value(llap_unary op, double x)
+{
+    switch (op) {
+    case LLAP_UNARY_NEG:
+        return -x;
+    case LLAP_UNARY_ABS:
+        return fabs(x);
+    case LLAP_UNARY_SQUARE:
+        return x * x;
+    case LLAP_UNARY_SQRT:
+        return sqrt(x);
+    case LLAP_UNARY_RSQRT:
+        return 1 / sqrt(x);
+    case LLAP_UNARY_RECIP:
+        return 1 / x;
+    case LLAP_UNARY_EXP:
+        return exp(x);
+    case LLAP_UNARY_LOG:
+        return log(x);
+    case LLAP_UNARY_SIN:
+        return sin(x);
+    case LLAP_UNARY_COS:
+        return cos(x);
+    case LLAP_UNARY_TANH:
+        return tanh(x);
+    case LLAP_UNARY_SIGMOID:
+        return sigmoid(x);
+    case LLAP_UNARY_SILU:
+        return x * sigmoid(x);
+    case LLAP_UNARY_SOFTPLUS:
+        return x > 20 ? x : log1p(exp(x));
+    case LLAP_UNARY_GELU:
+        return x * phi(x);
+    default:
+        return NAN;
+    }
+}
+
+static double slope(llap_unary op, double x)
+{
+    switch (op) {
+    case LLAP_UNARY_NEG:
+        return -1;
+    case LLAP_UNARY_ABS:
+        return x > 0 ? 1 : x < 0 ? -1 : 0;
+    case LLAP_UNARY_SQUARE:
+        return 2 * x;
+    case LLAP_UNARY_SQRT:
+        return 0.5 / sqrt(x);
+    case LLAP_UNARY_RSQRT:
+        return -0.5 / (x * sqrt(x));
+    case LLAP_UNARY_RECIP:
+        return -1 / (x * x);
+    case LLAP_UNARY_EXP:
+        return exp(x);
+    case LLAP_UNARY_LOG:
+        return 1 / x;
+    case LLAP_UNARY_SIN:
+        return cos(x);
+    case LLAP_UNARY_COS:
+        return -sin(x);
+    case LLAP_UNARY_TANH:
+        return 1 / (cosh(x) * cosh(x));
+    case LLAP_UNARY_SIGMOID:
+        return sigmoid(x) * sigmoid(-x);
+    case LLAP_UNARY_SILU:
+        return sigmoid(x) * (1 + x * sigmoid(-x));
+    case LLAP_UNARY_SOFTPLUS:
+        return x > 20 ? 1 : sigmoid(x);
+    case LLAP_UNARY_GELU:
+        return phi(x) + x * bell(x);
+    default:
+        return NAN;
+    }
+}
+
+static bool positive_only(llap_unary op)
+{
+    return op == LLAP_UNARY_SQRT || op == LLAP_UNARY_RSQRT || op == LLAP_UNARY_LOG;
+}
+
+static void run_unary(const llap_kern *kn, const void *user, float *out)
+{
+    const unary_case *c = user;
+    llap_kern_unary(kn, c->op, c->n, c->x, out);
+}
+
+static void run_unary_grad(const llap_kern *kn, const void *user, float *out)
+{
+    const unary_case *c = user;
+    llap_kern_unary_grad(kn, c->op, c->n, c->x, c->dy, out);
+}
+
+/* Results below the smallest normal number (1.2e-38) may be lost: hence 1e-31. Relative: 4 units in
+ * the last place (SLEEF's 1, and a few operations of ours). Slopes that cross zero (SiLU, GELU) are
+ * exact against 1. */
+static void unary_ops(void **state)
+{
+    (void)state;
+    static const float special[] = { 0.0f,  -0.0f,  1.0f,  -1.0f,  20.0f,
+                                     20.5f, -60.0f, 60.0f, 500.0f, -500.0f };
+    for (int op = 0; op < LLAP_UNARY_COUNT; op++)
+        for (int l = 0; l < N_LENGTHS; l++) {
+            const int64_t n = lengths[l];
+            float        *x = draw(n, 4, 1), *dy = draw(n, 1, 2);
+            for (int64_t i = 0; i < n && i < 10; i++) x[i] = special[i];
+            for (int64_t i = 0; i < n && positive_only(op); i++) x[i] = fabsf(x[i]);
+            const unary_case c = { op, n, x, dy };
+            truth            y = truth_new(n), d = truth_new(n);
+            for (int64_t i = 0; i < n; i++) {
+                const double v = value(op, (double)x[i]), s = slope(op, (double)x[i]);
+                truth_set(&y, i, (double)(float)v, fabs(v) + 1e-31);
+                truth_set(&d, i, (double)(float)((double)dy[i] * s),
+                          (fabs(s) + (op >= LLAP_UNARY_SILU ? 1 : 1e-31)) * fabs((double)dy[i]));
+            }
+            char name[40];
+            snprintf(name, sizeof name, "unary %d, n %lld", op, (long long)n);
+            check_kernel(name, run_unary, &c, &y, 4.8e-7);
+            check_kernel(name, run_unary_grad, &c, &d, 5e-7);
+            llap_free(x);
+            llap_free(dy);
+            truth_free(&y);
+            truth_free(&d);
+        }
+}
+
+/* Every float in a range of exponents would take long; a fine walk finds the worst error of what is
+ * our own. */
+static void gelu_error(const llap_kern *kn)
+{
+    enum { N = 1 << 20 };
+    float *x = llap_new(N, sizeof *x), *y = llap_new(N, sizeof *y);
+    for (int64_t i = 0; i < N; i++) x[i] = -13.0f + 26.0f * (float)i / N;
+    llap_kern_unary(kn, LLAP_UNARY_GELU, N, x, y);
+    double worst = 0.0;
+    for (int64_t i = 0; i < N; i++) {
+        const double want = value(LLAP_UNARY_GELU, (double)x[i]);
+        worst = fmax(worst, fabs((double)y[i] - want) / (fabs(want) + 1e-31));
+    }
+    if (worst > 4.8e-7) /* 4 units in the last place */
+        fail_msg("GELU, %s: relative error %.3g", llap_kern_name(kn), worst);
+    llap_free(x);
+    llap_free(y);
+}
+
+static void gelu_error_everywhere(void **state)
+{
+    (void)state;
+    each_kern(gelu_error);
+}
+
+/* NaN and infinities go where they should; in place; any position has the same bits. */
+static void odd_numbers(const llap_kern *kn)
+{
+    float x[37], y[37], z[37];
+    for (int op = 0; op < LLAP_UNARY_COUNT; op++) {
+        for (int i = 0; i < 37; i++) x[i] = positive_only(op) ? 1.75f : -1.75f;
+        x[20] = NAN;
+        llap_kern_unary(kn, op, 37, x, y);
+        assert_true(isnan(y[20]));
+        for (int i = 0; i < 37; i++)
+            if (i != 20) assert_memory_equal(&y[i], &y[0], sizeof y[0]);
+        memcpy(z, x, sizeof z);
+        llap_kern_unary(kn, op, 37, z, z);
+        assert_memory_equal(y, z, 19 * sizeof *y);
+        for (int n = 1; n < 37; n++) { /* the tail */
+            llap_kern_unary(kn, op, n, x, z);
+            if (n != 21) assert_memory_equal(&z[n - 1], &y[n - 1], sizeof y[0]);
+        }
+    }
+    x[0] = NAN, x[1] = INFINITY, x[2] = -INFINITY;
+    llap_kern_clamp(kn, 3, -1, 2, x, y);
+    assert_true(isnan(y[0]) && y[1] == 2.0f && y[2] == -1.0f);
+    llap_kern_unary(kn, LLAP_UNARY_EXP, 3, x, y);
+    assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == 0.0f);
+    llap_kern_unary(kn, LLAP_UNARY_GELU, 2, x, y);
+    assert_true(isnan(y[0]) && y[1] == INFINITY);
+}
+
+static void odd_numbers_everywhere(void **state)
+{
+    (void)state;
+    each_kern(odd_numbers);
+}
+
+/* --- two operands -------------------------------------------------------------------------------
+ */
+
+typedef struct binary_case {
+    llap_binary  op;
+    int64_t      rows, cols;
+    const float *a, *b;
+    llap_step    as, bs;
+} binary_case;
+
+static void run_binary(const llap_kern *kn, const void *user, float *out)
+{
+    const binary_case *c = user;
+    llap_kern_binary(kn, c->op, c->rows, c->cols, c->a, c->as, c->b, c->bs, out, c->cols);
+}
+
+static double combine(llap_binary op, double a, double b)
+{
+    switch (op) {
+    case LLAP_BINARY_ADD:
+        return a + b;
+    case LLAP_BINARY_SUB:
+        return a - b;
+    case LLAP_BINARY_MUL:
+        return a * b;
+    case LLAP_BINARY_DIV:
+        return a / b;
+    case LLAP_BINARY_MAX:
+        return fmax(a, b);
+    default:
+        return fmin(a, b);
+    }
+}
+
+static void binary_ops(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = { { 1, 1 },   { 1, 0 },     { 3, 7 },
+                                        { 64, 33 }, { 2, 20003 }, { 700, 40 } };
+    for (int op = 0; op < LLAP_BINARY_COUNT; op++)
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            for (int how = 0; how < 16; how++) {
+                const int64_t   rows = sizes[s][0], cols = sizes[s][1];
+                const llap_step steps[4] = { { cols, 1 }, { 0, 1 }, { 1, 0 }, { 0, 0 } };
+                float          *a = draw(rows * cols + 1, 1, 3), *b = draw(rows * cols + 1, 1, 4);
+                binary_case     c = { op, rows, cols, a, b, steps[how / 4], steps[how % 4] };
+                truth           t = truth_new(rows * cols);
+                for (int64_t i = 0; i < t.n; i++) {
+                    const int64_t r = i / cols, j = i % cols;
+                    const double  v = combine(op, (double)a[r * c.as.row + j * c.as.col],
+                                              (double)b[r * c.bs.row + j * c.bs.col]);
+                    truth_set(&t, i, (double)(float)v, 0.0); /* correctly rounded: equal */
+                }
+                check_kernel("binary", run_binary, &c, &t, 0.0);
+                llap_free(a);
+                llap_free(b);
+                truth_free(&t);
+            }
+}
+
+/* --- sums ----------------------------------------------------------------------------------------
+ */
+
+typedef struct sum_case {
+    int64_t      rows, cols;
+    const float *x, *w;
+    bool         flag;
+} sum_case;
+
+static void run_col_sum(const llap_kern *kn, const void *user, float *out)
+{
+    const sum_case *c = user;
+    void           *work = work_new(llap_kern_col_sum_work(kn, c->rows, c->cols));
+    for (int64_t j = 0; j < c->cols; j++) out[j] = c->flag ? 1.0f : NAN;
+    llap_kern_col_sum(kn, c->rows, c->cols, c->x, c->cols + 2, c->flag, out, work);
+    llap_free(work);
+}
+
+static void run_row_sum(const llap_kern *kn, const void *user, float *out)
+{
+    const sum_case *c = user;
+    llap_kern_row_sum(kn, c->rows, c->cols, c->x, c->cols + 2, out);
+}
+
+static void run_totals(const llap_kern *kn, const void *user, float *out)
+{
+    const sum_case *c = user;
+    const int64_t   n = c->rows * (c->cols + 2);
+    void           *work = work_new(llap_kern_sum_work(kn, n));
+    out[0] = (float)llap_kern_sum(kn, n, c->x, work);
+    out[1] = (float)llap_kern_sum_sq(kn, n, c->x, work);
+    out[2] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, NULL, work);
+    out[3] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, c->w, work);
+    llap_free(work);
+}
+
+static void run_masked(const llap_kern *kn, const void *user, float *out)
+{
+    const sum_case *c = user; /* outer 3, n rows, inner cols */
+    llap_kern_masked_sum(kn, 3, c->rows, c->cols, c->x, c->w, c->flag, out);
+    llap_kern_masked_sum_grad(kn, 3, c->rows, c->cols, out, c->w, c->flag, out + 3 * c->cols);
+}
+
+static void masked_truth(const sum_case *c, const truth *t)
+{
+    for (int64_t o = 0; o < 3; o++) {
+        double total = 0.0;
+        for (int64_t i = 0; i < c->rows; i++) total += (double)c->w[o * c->rows + i];
+        const double by = c->flag ? 1.0 / fmax(total, 1.0) : 1.0;
+        for (int64_t j = 0; j < c->cols; j++) {
+            double y = 0.0, size = 1e-30;
+            for (int64_t i = 0; i < c->rows; i++) {
+                const double w = (double)c->w[o * c->rows + i];
+                if (w == 0.0) continue;
+                y += by * w * (double)c->x[(o * c->rows + i) * c->cols + j];
+                size += by * w * fabs((double)c->x[(o * c->rows + i) * c->cols + j]);
+            }
+            truth_set(t, o * c->cols + j, y, size);
+            for (int64_t i = 0; i < c->rows; i++) {
+                const double w = (double)c->w[o * c->rows + i];
+                truth_set(t, (3 + o * c->rows + i) * c->cols + j, by * w * y, by * w * size);
+            }
+        }
+    }
+}
+
+static void sums(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = { { 0, 3 },    { 1, 1 },     { 3, 7 },
+                                        { 129, 65 }, { 1000, 40 }, { 2, 50003 } };
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int flag = 0; flag < 2; flag++) {
+            const int64_t rows = sizes[s][0], cols = sizes[s][1], n = rows * (cols + 2);
+            float        *x = draw(3 * n, 1, 5), *w = draw(3 * n, 1, 6);
+            sum_case      c = { rows, cols, x, w, flag };
+            truth         col = truth_new(cols), row = truth_new(rows), all = truth_new(4);
+            for (int64_t j = 0; j < cols; j++) truth_set(&col, j, flag ? 1.0 : 0.0, 1.0);
+            for (int i = 0; i < 4; i++) truth_set(&all, i, 0.0, 1e-30);
+            for (int64_t i = 0; i < n; i++) {
+                const double  v = (double)x[i], d = v - (double)w[i];
+                const double  add[] = { v, v * v, d * d, d * d * (double)w[i] };
+                const int64_t r = i / (cols + 2), j = i % (cols + 2);
+                for (int q = 0; q < 4; q++) all.want[q] += add[q], all.size[q] += fabs(add[q]);
+                if (j >= cols) continue;
+                col.want[j] += v, col.size[j] += fabs(v);
+                row.want[r] += v, row.size[r] += fabs(v);
+            }
+            check_kernel("col_sum", run_col_sum, &c, &col, 1e-6);
+            check_kernel("row_sum", run_row_sum, &c, &row, 1e-6);
+            check_kernel("totals", run_totals, &c, &all, 1e-7);
+            for (int64_t i = 0; i < 3 * rows; i++) w[i] = i % 3 == 0 ? 0.0f : i % 5 ? 1.0f : 0.25f;
+            for (int64_t i = 0; i < rows; i += 3) x[i * cols] = NAN; /* weight 0: not looked at */
+            truth masked = truth_new(3 * cols + 3 * rows * cols);
+            masked_truth(&c, &masked);
+            check_kernel("masked_sum", run_masked, &c, &masked, 2e-6);
+            truth *all_t[] = { &col, &row, &all, &masked };
+            for (int i = 0; i < 4; i++) truth_free(all_t[i]);
+            llap_free(x);
+            llap_free(w);
+        }
+}
+
+/* --- the small ones
+ * ------------------------------------------------------------------------------- */
+
+static void keep_thirds(const void *user, uint64_t first, int64_t n, float *scale)
+{
+    (void)user;
+    for (int64_t j = 0; j < n; j++) scale[j] = (first + (uint64_t)j) % 3 ? 1.5f : 0.0f;
+}
+
+static void small_ones(const llap_kern *kn)
+{
+    enum { N = 30011 };
+    float *x = draw(N, 1, 8), *y = llap_new(N, sizeof *y), *dy = draw(N, 1, 9);
+    llap_kern_clamp(kn, N, -0.5f, 1.0f, x, y);
+    for (int i = 0; i < N; i++) assert_true(y[i] == fminf(fmaxf(x[i], -0.5f), 1.0f));
+    llap_kern_clamp_grad(kn, N, -0.5f, 1.0f, x, dy, y);
+    for (int i = 0; i < N; i++) assert_true(y[i] == (x[i] >= -0.5f && x[i] <= 1.0f ? dy[i] : 0.0f));
+    llap_kern_affine(kn, N, 0.1f, 0.7f, x, y);
+    for (int i = 0; i < N; i++) {
+        const float product = 0.1f * x[i];
+        assert_true(y[i] == product + 0.7f);
+    }
+    const llap_kern_drop drop = { keep_thirds, NULL };
+    llap_kern_dropout(kn, drop, 4, N, x, y);
+    for (int i = 0; i < N; i++) assert_true(y[i] == ((i + 4) % 3 ? 1.5f * x[i] : 0.0f * x[i]));
+    llap_free(x);
+    llap_free(y);
+    llap_free(dy);
+}
+
+static void tables(const llap_kern *kn)
+{
+    enum { N = 501, ROWS = 7, WIDTH = 70 };
+    float  *table = draw(ROWS * WIDTH, 1, 10), *y = llap_new(N * WIDTH, sizeof *y);
+    float  *dy = draw(N * WIDTH, 1, 11), *want = draw(ROWS * WIDTH, 1, 10);
+    int32_t index[N];
+    for (int i = 0; i < N; i++) index[i] = i * 5 % ROWS;
+    llap_kern_gather(kn, N, WIDTH, table, index, y);
+    for (int i = 0; i < N; i++)
+        assert_memory_equal(y + i * WIDTH, table + index[i] * WIDTH, WIDTH * sizeof *y);
+    llap_kern_scatter_add(kn, N, WIDTH, dy, index, table);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < WIDTH; j++) want[index[i] * WIDTH + j] += dy[i * WIDTH + j];
+    assert_memory_equal(want, table, ROWS * WIDTH * sizeof *want); /* same order: same bits */
+    float *bufs[] = { table, y, dy, want };
+    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+}
+
+static void small_ones_everywhere(void **state)
+{
+    (void)state;
+    each_kern(small_ones);
+    each_kern(tables);
+}
+
+static void picking(void **state)
+{
+    (void)state;
+    llap_kern kn = llap_kern_best(0);
+    assert_true(kn.n_threads >= 1);
+    assert_non_null(llap_kern_name(&kn));
+    assert_true(llap_kern_pick("portable", 2, &kn));
+    assert_string_equal(llap_kern_name(&kn), "portable");
+    assert_int_equal(kn.n_threads, 2);
+    assert_false(llap_kern_pick("abacus", 1, &kn));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(picking),
+        cmocka_unit_test(unary_ops),
+        cmocka_unit_test(gelu_error_everywhere),
+        cmocka_unit_test(odd_numbers_everywhere),
+        cmocka_unit_test(binary_ops),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(small_ones_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
