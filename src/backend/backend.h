@@ -1,0 +1,142 @@
+/* What a backend is: a table of kernels indexed by op, and how it stores real numbers.
+ *
+ *     llap_call c = { .op = LLAP_OP_EXP, .in = &x, .n_in = 1, .out = &y, .n_out = 1, .n_threads = 2
+ * }; llap_backend_cpu.kernel[c.op](&c);
+ *
+ * Kernels check nothing (the graph did) and allocate nothing: c.work has the bytes that work_bytes
+ * asked for. Outputs are dense and written with `=`. Inputs are laid out as the op's descriptor
+ * demands: any strides, dense rows, or dense. */
+#ifndef LLAP_BACKEND_BACKEND_H
+#define LLAP_BACKEND_BACKEND_H
+
+#include "backend/op.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LLAP_MAX_RANK = 6 };
+
+/* LLAP_REAL is what the backend computes with: float, and double on ref. */
+typedef enum llap_dtype {
+    LLAP_REAL,
+    LLAP_INT, /* int32_t: indices, steps, seeds */
+} llap_dtype;
+
+typedef struct llap_shape {
+    int     rank; /* 0: a scalar */
+    int64_t dim[LLAP_MAX_RANK];
+} llap_shape;
+
+#define LLAP_SHAPE(...) \
+    ((llap_shape){ .rank = (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / 8), .dim = { __VA_ARGS__ } })
+#define LLAP_SCALAR ((llap_shape){ 0 })
+
+/* Memory seen as an array, outermost axis first. */
+typedef struct llap_view {
+    void      *data;
+    bool       present; /* false: an optional operand that is not there */
+    llap_dtype dtype;
+    llap_shape shape;
+    int64_t    stride[LLAP_MAX_RANK]; /* in elements; 0 where an axis is broadcast */
+} llap_view;
+
+int64_t llap_shape_count(const llap_shape *s); /* product of the dims */
+bool    llap_shape_equal(const llap_shape *a, const llap_shape *b);
+bool    llap_view_dense(const llap_view *v);             /* row-major without gaps */
+int64_t llap_view_offset(const llap_view *v, int64_t i); /* of the i-th element in row order */
+int64_t llap_view_rows(const llap_view *v);              /* product of all dims but the last */
+int64_t llap_view_row_offset(const llap_view *v, int64_t row); /* of element 0 of a row */
+/* Of the row of v that belongs to a row of a view of shape x: same rank, axes of length 1 repeat.
+ */
+int64_t llap_view_row_under(const llap_view *v, const llap_shape *x, int64_t row);
+
+/* "[4,512,256]"; returns buf, which needs LLAP_SHAPE_TEXT bytes. */
+enum { LLAP_SHAPE_TEXT = 160 };
+const char *llap_shape_text(const llap_shape *s, char *buf);
+
+/* One instruction of an elementwise chain. Operands below n_in are inputs, the others results of
+ * earlier instructions; the last instruction's result is the output. */
+typedef struct llap_chain_step {
+    llap_op op;
+    int     arg[2];
+    double  a, b; /* attr.scalar */
+} llap_chain_step;
+
+enum { LLAP_CHAIN_STEPS = 12, LLAP_CHAIN_INPUTS = 8 };
+
+typedef struct llap_chain {
+    int             n_in, n_steps;
+    llap_chain_step step[LLAP_CHAIN_STEPS];
+} llap_chain;
+
+/* The options of an op; the member with the op's name, or the one op.h names, is the valid one. */
+typedef union llap_attr {
+    struct {
+        double a, b;
+    } scalar;
+    struct {
+        unsigned axes; /* bit i: axis i is reduced to length 1 */
+    } reduce;
+    struct {
+        int     axis;
+        int64_t start, count; /* pad, slice: x lies at [start, start + x length) of count */
+    } part;
+    struct {
+        int axis[LLAP_MAX_RANK];
+    } permute;
+    struct {
+        bool ta, tb; /* the operand's last two axes are swapped */
+    } matmul;
+    struct {
+        bool gelu;
+    } linear;
+    struct {
+        double eps;
+        double offset; /* y = xhat (weight + offset) + bias: 0 affine, 1 modulation */
+    } norm;
+    struct {
+        int      n_heads;
+        double   scale;   /* of the scores */
+        double   dropout; /* of the weights; 0: none */
+        uint32_t id;      /* names this op's random numbers */
+    } attention;
+    struct {
+        int    n_heads;
+        double base;
+        double direction; /* 1, or -1 for the gradient */
+    } rotary;
+    struct {
+        int width; /* odd */
+    } unfold;
+    struct {
+        double   p;
+        uint32_t id;
+    } dropout;
+    struct {
+        double beta1, beta2, eps, weight_decay;
+    } adamw;
+    const llap_chain *chain;
+} llap_attr;
+
+typedef struct llap_call {
+    llap_op          op;
+    const llap_attr *attr;
+    const llap_view *in;
+    const llap_view *out;
+    int              n_in, n_out;
+    void            *work; /* aligned; see llap_backend.work_bytes */
+    int              n_threads;
+} llap_call;
+
+typedef void (*llap_kernel_fn)(const llap_call *c);
+
+typedef struct llap_backend {
+    const char *name;
+    size_t      real_bytes; /* of one LLAP_REAL */
+    /* Scratch one call needs; the views of c have no data yet. NULL: none ever. */
+    size_t (*work_bytes)(const llap_call *c);
+    llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
+} llap_backend;
+
+#endif

@@ -1,0 +1,102 @@
+/* The list of operations: what a graph may contain and a backend must compute.
+ *
+ * Adding an op touches its line here, its descriptor (graph/op_*.c: shape rule and gradient), one
+ * kernel per backend and one row of the test table. The tables are made from these lists, so that a
+ * forgotten descriptor or kernel fails to link. */
+#ifndef LLAP_BACKEND_OP_H
+#define LLAP_BACKEND_OP_H
+
+/* clang-format off */
+
+/* Another way to look at the same memory: no kernel, nothing is computed. */
+#define LLAP_VIEW_LIST(X) \
+    X(RESHAPE, reshape)   \
+    X(PERMUTE, permute)   \
+    X(SLICE,   slice)     \
+    X(SPLIT,   split)     /* equal parts of one axis, one output each */ \
+    X(EXPAND,  expand)    /* length 1 (or a missing leading axis) read with stride 0 */ \
+    X(DETACH,  detach)    /* stops the gradient */
+
+/* y = f(x) for each element. */
+#define LLAP_UNARY_LIST(X)  \
+    X(COPY,     copy)       /* also what makes a view dense */ \
+    X(NEG,      neg)        \
+    X(EXP,      exp)        \
+    X(LOG,      log)        \
+    X(SIN,      sin)        \
+    X(COS,      cos)        \
+    X(TANH,     tanh)       \
+    X(SIGMOID,  sigmoid)    \
+    X(SILU,     silu)       \
+    X(SOFTPLUS, softplus)   /* x itself above 20 */ \
+    X(GELU,     gelu)       /* exact: 0.5 x (1 + erf(x / sqrt 2)) */ \
+    X(SQRT,     sqrt)       \
+    X(SQUARE,   square)     \
+    X(ABS,      abs)        \
+    X(SIGN,     sign)       \
+    X(CLAMP,    clamp)      /* attr.scalar: to [a, b] */ \
+    X(AFFINE,   affine)     /* attr.scalar: a x + b */
+
+/* y = f(a, b) for each element. The _GRAD ones are x, dy -> dx. */
+#define LLAP_BINARY_LIST(X)    \
+    X(ADD,        add)         \
+    X(SUB,        sub)         \
+    X(MUL,        mul)         \
+    X(DIV,        div)         \
+    X(MAXIMUM,    maximum)     \
+    X(MINIMUM,    minimum)     \
+    X(AT_LEAST,   at_least)    /* 1 where a >= b, else 0 */ \
+    X(MASK,       mask)        /* a where b is not 0, else 0, even where a is not finite */ \
+    X(GELU_GRAD,  gelu_grad)   \
+    X(SILU_GRAD,  silu_grad)   \
+    X(CLAMP_GRAD, clamp_grad)  /* attr.scalar */
+
+/* Everything with a shape rule of its own. */
+#define LLAP_SHAPED_LIST(X)              \
+    X(CHAIN,          chain)             /* a run of elementwise ops; made by the planner only */ \
+    X(SUM,            sum)               /* attr.reduce */ \
+    X(MAX,            max)               /* attr.reduce */ \
+    X(CONCAT,         concat)            /* attr.part.axis */ \
+    X(PAD,            pad)               /* attr.part: zeros around x along one axis */ \
+    X(MATMUL,         matmul)            /* attr.matmul */ \
+    X(LINEAR,         linear)            /* x W^T + b [then GELU] [+ residual]; attr.linear */ \
+    X(SOFTMAX,        softmax)           /* last axis; a row of -inf gives zeros */ \
+    X(SOFTMAX_GRAD,   softmax_grad)      \
+    X(NORM,           norm)              /* layer norm, affine or modulated; attr.norm */ \
+    X(NORM_GRAD,      norm_grad)         \
+    X(ATTENTION,      attention)         /* attr.attention */ \
+    X(ATTENTION_GRAD, attention_grad)    \
+    X(ROTARY,         rotary)            /* attr.rotary */ \
+    X(UNFOLD,         unfold)            /* windows along time, for convolution; attr.unfold */ \
+    X(FOLD,           fold)              \
+    X(EMBEDDING,      embedding)         \
+    X(EMBEDDING_GRAD, embedding_grad)    \
+    X(BASIS,          basis)             /* damped sinusoids */ \
+    X(BASIS_GRAD,     basis_grad)        \
+    X(DROPOUT,        dropout)           /* attr.dropout */ \
+    X(ADAMW,          adamw)             /* attr.adamw */
+
+#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X)
+#define LLAP_OP_LIST(X) LLAP_VIEW_LIST(X) LLAP_KERNEL_LIST(X)
+/* clang-format on */
+
+typedef enum llap_op {
+#define X(ID, id) LLAP_OP_##ID,
+    LLAP_OP_LIST(X)
+#undef X
+        LLAP_OP_COUNT
+} llap_op;
+
+static inline int llap_op_is_view(llap_op op) { return op <= LLAP_OP_DETACH; }
+static inline int llap_op_is_unary(llap_op op)
+{
+    return op >= LLAP_OP_COPY && op <= LLAP_OP_AFFINE;
+}
+static inline int llap_op_is_binary(llap_op op)
+{
+    return op >= LLAP_OP_ADD && op <= LLAP_OP_CLAMP_GRAD;
+}
+
+const char *llap_op_name(llap_op op); /* "linear" */
+
+#endif

@@ -1,0 +1,24 @@
+/* The random numbers of dropout: keyed by (seed, op, step, element), the first and third read from
+ * memory, so that a plan replays with new draws when the caller advances the step. All backends use
+ * this, so that they drop the same elements. */
+#ifndef LLAP_BACKEND_RANDOM_H
+#define LLAP_BACKEND_RANDOM_H
+
+#include "base/rng.h"
+
+#include <stdint.h>
+
+/* state: { seed, its high half, step, its high half }; id: the op's own number. */
+LLAP_BOTH llap_rng llap_drop_rng(const int32_t *state, uint32_t id)
+{
+    const uint64_t seed = (uint32_t)state[0] | (uint64_t)(uint32_t)state[1] << 32;
+    return llap_rng_make(seed, LLAP_STREAM_DROPOUT, id, (uint32_t)state[3], (uint32_t)state[2]);
+}
+
+/* Whether element i survives dropout at rate p. */
+LLAP_BOTH int llap_drop_keeps(const llap_rng *r, uint64_t i, float p)
+{
+    return llap_rng_uniform(r, i) >= p;
+}
+
+#endif

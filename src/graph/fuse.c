@@ -1,0 +1,159 @@
+/* The fixed list of fusions. Each gives the same bits as the separate ops: it saves passes over
+ * memory, not roundings.
+ *
+ *     linear, then GELU               -> linear with attr.gelu
+ *     linear [GELU], then + residual  -> linear with a residual operand
+ *     elementwise into elementwise    -> chain
+ *
+ * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
+ */
+#include "graph/planner.h"
+
+#include <string.h>
+
+/* The draft that made t, if t shows all of a result that nothing else reads; else NULL. */
+static llap_draft *sole_source(llap_planner *p, llap_draft *const *by_tensor, const llap_tensor *t)
+{
+    if (t == NULL || t->base->leaf != LLAP_LEAF_NONE || p->readers[t->base->id] != 1) return NULL;
+    if (!llap_shows_all(t)) return NULL;
+    llap_draft *d = by_tensor[t->base->id];
+    return d == NULL || d->gone || d->n_out != 1 ? NULL : d;
+}
+
+static llap_tensor **new_operands(llap_planner *p, llap_tensor *const *in, int n, int room)
+{
+    llap_tensor **all = llap_arena_new(&p->arena, (size_t)room, sizeof *all);
+    for (int i = 0; all != NULL && i < n; i++) all[i] = in[i];
+    return all;
+}
+
+static bool is_plain_linear(const llap_draft *d)
+{
+    return d != NULL && d->op == LLAP_OP_LINEAR && d->n_in < 4;
+}
+
+/* d is GELU of a linear: becomes the linear. */
+static bool fuse_gelu(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    llap_draft *lin = d->op == LLAP_OP_GELU ? sole_source(p, by_tensor, d->in[0]) : NULL;
+    if (!is_plain_linear(lin) || lin->attr.linear.gelu) return false;
+    d->op = LLAP_OP_LINEAR;
+    d->attr.linear.gelu = true;
+    d->label = lin->label;
+    d->in = lin->in;
+    d->n_in = lin->n_in;
+    lin->gone = true;
+    return true;
+}
+
+/* d is the sum of a linear and something dense: becomes the linear with a residual. */
+static llap_status fuse_residual(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    for (int k = 0; k < 2 && d->op == LLAP_OP_ADD; k++) {
+        llap_draft     *lin = sole_source(p, by_tensor, d->in[k]);
+        llap_tensor    *other = d->in[1 - k];
+        const llap_view v = llap_tensor_view(other);
+        if (!is_plain_linear(lin) || !llap_view_dense(&v)) continue;
+        llap_tensor **in = new_operands(p, lin->in, lin->n_in, 4);
+        if (in == NULL) return LLAP_ENOMEM;
+        in[3] = other;
+        d->op = LLAP_OP_LINEAR;
+        d->attr = lin->attr;
+        d->label = lin->label;
+        d->in = in;
+        d->n_in = 4;
+        lin->gone = true;
+    }
+    return LLAP_OK;
+}
+
+/* -------- chains -------- */
+
+static bool is_elementwise(const llap_draft *d)
+{
+    return llap_op_is_unary(d->op) || llap_op_is_binary(d->op) || d->op == LLAP_OP_CHAIN;
+}
+
+/* The draft as a chain, by itself. */
+static llap_chain as_chain(const llap_draft *d)
+{
+    if (d->op == LLAP_OP_CHAIN) return *d->attr.chain;
+    llap_chain c = { .n_in = d->n_in, .n_steps = 1 };
+    c.step[0] = (llap_chain_step){
+        .op = d->op, .arg = { 0, d->n_in - 1 }, .a = d->attr.scalar.a, .b = d->attr.scalar.b
+    };
+    return c;
+}
+
+/* Joins the chain of operand k (made by source) in front of d's. False when it does not fit. */
+static bool join(const llap_draft *source, const llap_draft *d, int k, llap_chain *out,
+                 llap_tensor **in)
+{
+    const llap_chain first = as_chain(source), second = as_chain(d);
+    int              map_first[LLAP_CHAIN_INPUTS], map_second[LLAP_CHAIN_INPUTS], n_in = 0;
+    if (first.n_steps + second.n_steps > LLAP_CHAIN_STEPS) return false;
+    for (int pass = 0; pass < 2; pass++) {
+        const llap_draft *from = pass == 0 ? source : d;
+        for (int i = 0; i < from->n_in; i++) {
+            if (pass == 1 && i == k) continue;
+            int at = 0;
+            while (at < n_in && in[at] != from->in[i]) at++;
+            if (at == LLAP_CHAIN_INPUTS) return false;
+            if (at == n_in) in[n_in++] = from->in[i];
+            (pass == 0 ? map_first : map_second)[i] = at;
+        }
+    }
+    *out = (llap_chain){ .n_in = n_in, .n_steps = first.n_steps + second.n_steps };
+    const int joined = n_in + first.n_steps - 1; /* where operand k is now */
+    for (int s = 0; s < out->n_steps; s++) {
+        const bool       early = s < first.n_steps;
+        llap_chain_step *to = &out->step[s];
+        *to = early ? first.step[s] : second.step[s - first.n_steps];
+        for (int a = 0; a < 2; a++) {
+            const int old = to->arg[a], own = early ? first.n_in : second.n_in;
+            if (old >= own) to->arg[a] = n_in + (early ? 0 : first.n_steps) + old - own;
+            else if (!early && old == k) to->arg[a] = joined;
+            else to->arg[a] = (early ? map_first : map_second)[old];
+        }
+    }
+    return true;
+}
+
+static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    for (int k = 0; k < d->n_in && is_elementwise(d); k++) {
+        llap_draft  *source = sole_source(p, by_tensor, d->in[k]);
+        llap_chain   joined;
+        llap_tensor *in[LLAP_CHAIN_INPUTS + 1];
+        if (source == NULL || !is_elementwise(source) || d->in[k]->dtype != LLAP_REAL) continue;
+        if (!llap_shape_equal(&d->in[k]->shape, &source->out[0]->shape)) continue;
+        if (!join(source, d, k, &joined, in)) continue;
+        llap_chain *kept = llap_arena_new(&p->arena, 1, sizeof *kept);
+        d->in = new_operands(p, in, joined.n_in, joined.n_in);
+        if (kept == NULL || d->in == NULL) return LLAP_ENOMEM;
+        *kept = joined;
+        d->op = LLAP_OP_CHAIN;
+        d->attr.chain = kept;
+        d->n_in = joined.n_in;
+        source->gone = true;
+        k = -1; /* look at the new operands too */
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_plan_fuse(llap_planner *p)
+{
+    llap_draft **by_tensor = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *by_tensor);
+    if (by_tensor == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < p->n_drafts; i++)
+        for (int o = 0; o < p->draft[i].n_out; o++)
+            by_tensor[p->draft[i].out[o]->id] = &p->draft[i];
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
+        if (fuse_gelu(p, by_tensor, &p->draft[i])) continue;
+        st = fuse_residual(p, by_tensor, &p->draft[i]);
+    }
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
+        st = fuse_chain(p, by_tensor, &p->draft[i]);
+    return st;
+}

@@ -1,0 +1,360 @@
+#include "graph/graph.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/node.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Far above any model, far below where byte counts overflow. */
+#define MAX_ELEMENTS ((int64_t)1 << 40)
+
+llap_status llap_graph_create(llap_graph **out)
+{
+    *out = llap_new(1, sizeof **out);
+    return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+void llap_graph_destroy(llap_graph *g)
+{
+    if (g == NULL) return;
+    llap_free(g->node);
+    llap_free(g->tensor);
+    llap_free(g->output);
+    llap_arena_deinit(&g->arena);
+    llap_free(g);
+}
+
+llap_status llap_graph_status(const llap_graph *g)
+{
+    if (g->status == LLAP_OK) return LLAP_OK;
+    return llap_fail(g->status, "%s", g->detail == NULL ? "out of memory" : g->detail);
+}
+
+static void fail_with(llap_graph *g, llap_status code, const char *text)
+{
+    if (g->status != LLAP_OK) return;
+    g->status = code;
+    g->detail = llap_arena_strndup(&g->arena, text, strlen(text));
+}
+
+void llap_graph_fail(llap_graph *g, llap_status code, const char *fmt, ...)
+{
+    char    text[LLAP_DETAIL_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    fail_with(g, code, text);
+}
+
+bool llap_node_fail(llap_graph *g, const llap_node *n, const char *fmt, ...)
+{
+    char    text[LLAP_DETAIL_MAX / 2];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    const char *label = n->label == NULL ? "" : n->label;
+    const char *quote = *label == '\0' ? "" : "'";
+    llap_graph_fail(g, LLAP_EINVAL, "%s%s%s%s%s: %s", llap_op_name(n->op), *label ? " " : "", quote,
+                    label, quote, text);
+    return false;
+}
+
+static void *no_memory(llap_graph *g)
+{
+    fail_with(g, LLAP_ENOMEM, "out of memory");
+    return NULL;
+}
+
+/* Room for one more in a grown array of pointers or pairs. */
+static bool reserve(llap_graph *g, void *array, int n, int *cap, size_t size)
+{
+    if (n < *cap) return true;
+    const int want = *cap == 0 ? 64 : 2 * *cap;
+    void    **at = array;
+    void     *grown = llap_grow(*at, (size_t)want, size);
+    if (grown == NULL) return no_memory(g);
+    *at = grown;
+    *cap = want;
+    return true;
+}
+
+void llap_scope_push(llap_graph *g, const char *name)
+{
+    if (g->status != LLAP_OK) return;
+    if (g->depth == LLAP_SCOPE_DEPTH) {
+        llap_graph_fail(g, LLAP_EINVAL, "scope '%s': more than %d levels", name, LLAP_SCOPE_DEPTH);
+        return;
+    }
+    const char *outer = g->depth == 0 ? NULL : g->scope[g->depth - 1];
+    char       *path = outer == NULL ? llap_arena_strndup(&g->arena, name, strlen(name))
+                                     : llap_arena_printf(&g->arena, "%s.%s", outer, name);
+    if (path == NULL) (void)no_memory(g);
+    else g->scope[g->depth++] = path;
+}
+
+void llap_scope_pushf(llap_graph *g, const char *fmt, ...)
+{
+    char    name[256];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(name, sizeof name, fmt, args);
+    va_end(args);
+    llap_scope_push(g, name);
+}
+
+void llap_scope_pop(llap_graph *g)
+{
+    if (g->status != LLAP_OK) return;
+    assert(g->depth > 0);
+    g->depth--;
+}
+
+llap_shape llap_shape_of(const llap_tensor *x) { return x == NULL ? LLAP_SCALAR : x->shape; }
+
+int64_t llap_dim(const llap_tensor *x, int axis)
+{
+    if (x == NULL) return 0;
+    if (axis < 0) axis += x->shape.rank;
+    return axis < 0 || axis >= x->shape.rank ? 0 : x->shape.dim[axis];
+}
+
+const char *llap_tensor_name(const llap_tensor *x)
+{
+    return x == NULL || x->name == NULL ? "" : x->name;
+}
+
+void llap_dense_strides(const llap_shape *s, int64_t *stride)
+{
+    int64_t step = 1;
+    for (int i = s->rank - 1; i >= 0; i--) {
+        stride[i] = step;
+        step *= s->dim[i];
+    }
+}
+
+llap_view llap_tensor_view(const llap_tensor *t)
+{
+    llap_view v = { .present = t != NULL };
+    if (t == NULL) return v;
+    v.dtype = t->dtype;
+    v.shape = t->shape;
+    memcpy(v.stride, t->stride, sizeof v.stride);
+    return v;
+}
+
+static bool sane_shape(llap_graph *g, const llap_shape *s)
+{
+    int64_t n = 1;
+    if (s->rank < 0 || s->rank > LLAP_MAX_RANK) {
+        llap_graph_fail(g, LLAP_EINVAL, "rank %d: expected 0 to %d", s->rank, LLAP_MAX_RANK);
+        return false;
+    }
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dim[i] < 0 || s->dim[i] > MAX_ELEMENTS || (n *= s->dim[i]) > MAX_ELEMENTS) {
+            char text[LLAP_SHAPE_TEXT];
+            llap_graph_fail(g, LLAP_EINVAL, "shape %s: negative or too large",
+                            llap_shape_text(s, text));
+            return false;
+        }
+        if (n == 0) n = 1; /* an empty tensor must still have sane other dims */
+    }
+    return true;
+}
+
+llap_tensor *llap_tensor_add(llap_graph *g, llap_dtype dtype, const llap_shape *shape)
+{
+    if (g->status != LLAP_OK || !sane_shape(g, shape)) return NULL;
+    if (!reserve(g, &g->tensor, g->n_tensors, &g->tensors_cap, sizeof *g->tensor)) return NULL;
+    llap_tensor *t = llap_arena_new(&g->arena, 1, sizeof *t);
+    if (t == NULL) return no_memory(g);
+    t->graph = g;
+    t->id = g->n_tensors;
+    t->dtype = dtype;
+    t->shape = *shape;
+    t->base = t;
+    llap_dense_strides(shape, t->stride);
+    g->tensor[g->n_tensors++] = t;
+    return t;
+}
+
+/* The name of operand i: the i-th word of the descriptor's list, or its last one. */
+static const char *operand_name(const llap_op_desc *d, int i, char *buf, size_t size)
+{
+    const char *word = d->operands;
+    for (; i > 0 && strchr(word, ' ') != NULL; i--) word = strchr(word, ' ') + 1;
+    snprintf(buf, size, "%.*s", (int)strcspn(word, " "), word);
+    return buf;
+}
+
+bool llap_node_expect(llap_graph *g, const llap_node *n, int i, llap_shape expected)
+{
+    const llap_shape *found = &n->in[i]->shape;
+    if (llap_shape_equal(found, &expected)) return true;
+    char name[32], e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
+    return llap_node_fail(g, n, "%s expected %s, found %s",
+                          operand_name(llap_op_desc_of(n->op), i, name, sizeof name),
+                          llap_shape_text(&expected, e), llap_shape_text(found, f));
+}
+
+bool llap_node_rank(llap_graph *g, const llap_node *n, int i, int min_rank)
+{
+    if (n->in[i]->shape.rank >= min_rank) return true;
+    char name[32], f[LLAP_SHAPE_TEXT];
+    return llap_node_fail(g, n, "%s expected %d axes or more, found %s",
+                          operand_name(llap_op_desc_of(n->op), i, name, sizeof name), min_rank,
+                          llap_shape_text(&n->in[i]->shape, f));
+}
+
+static char letter_of(const char *layout, int i)
+{
+    const int n = (int)strlen(layout);
+    return layout[i < n ? i : n - 1];
+}
+
+/* The operand as the kernels want it: itself, or a dense copy. */
+static llap_tensor *laid_out(llap_graph *g, llap_tensor *t, char layout)
+{
+    const llap_view v = llap_tensor_view(t);
+    const int       r = t->shape.rank;
+    if (layout == 'a' || layout == 'i') return t;
+    if (layout == 'r' && (r == 0 || t->stride[r - 1] == 1 || t->shape.dim[r - 1] <= 1)) return t;
+    if (llap_view_dense(&v)) return t;
+    return llap_node_add1(g, LLAP_OP_COPY, NULL, &t, 1);
+}
+
+static bool check_operands(llap_graph *g, const llap_node *n, const llap_op_desc *d)
+{
+    char name[32];
+    for (int i = 0; i < n->n_in; i++) {
+        const llap_tensor *t = n->in[i];
+        if (t == NULL && i >= d->n_required) continue;
+        if (t == NULL)
+            return llap_node_fail(g, n, "%s is missing", operand_name(d, i, name, sizeof name));
+        if (t->graph != g)
+            return llap_node_fail(g, n, "%s belongs to another graph",
+                                  operand_name(d, i, name, sizeof name));
+        const bool whole = letter_of(d->layout, i) == 'i';
+        if (whole != (t->dtype == LLAP_INT))
+            return llap_node_fail(g, n, "%s expected %s numbers",
+                                  operand_name(d, i, name, sizeof name), whole ? "whole" : "real");
+    }
+    return true;
+}
+
+/* A node with room for its operands and outputs, not yet in the graph. */
+static llap_node *node_new(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *const *in,
+                           int n_in, int n_out)
+{
+    llap_node *n = llap_arena_new(&g->arena, 1, sizeof *n);
+    if (n == NULL) return no_memory(g);
+    n->op = op;
+    if (attr != NULL) n->attr = *attr;
+    n->label = g->depth == 0 ? NULL : g->scope[g->depth - 1];
+    n->n_in = n_in;
+    n->n_out = n_out;
+    n->in = llap_arena_new(&g->arena, (size_t)(n_in + n_out), sizeof *n->in);
+    if (n->in == NULL) return no_memory(g);
+    n->out = n->in + n_in;
+    for (int i = 0; i < n_in; i++) n->in[i] = in[i];
+    return n;
+}
+
+/* Gives the node its outputs and a place in the graph. */
+static llap_node *node_finish(llap_graph *g, llap_node *n, llap_dtype dtype,
+                              const llap_shape *shape)
+{
+    for (int i = 0; i < n->n_out; i++) {
+        n->out[i] = llap_tensor_add(g, dtype, &shape[i]);
+        if (n->out[i] == NULL) return NULL;
+        n->out[i]->node = n;
+        n->out[i]->out = i;
+    }
+    if (g->status != LLAP_OK) return NULL;
+    if (!reserve(g, &g->node, g->n_nodes, &g->nodes_cap, sizeof *g->node)) return NULL;
+    n->id = g->n_nodes;
+    g->node[g->n_nodes++] = n;
+    return n;
+}
+
+llap_node *llap_node_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *const *in,
+                         int n_in)
+{
+    if (g->status != LLAP_OK) return NULL;
+    const llap_op_desc *d = llap_op_desc_of(op);
+    llap_node          *n = node_new(g, op, attr, in, n_in, d->n_out);
+    llap_shape          shape[LLAP_MAX_OUT] = { { 0 } };
+    if (n == NULL || !check_operands(g, n, d) || !d->infer(g, n, shape)) return NULL;
+    for (int i = 0; i < n_in; i++)
+        if (n->in[i] != NULL) n->in[i] = laid_out(g, n->in[i], letter_of(d->layout, i));
+    return node_finish(g, n, LLAP_REAL, shape);
+}
+
+llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *x,
+                         const llap_shape *shape, int n_parts)
+{
+    if (g->status != LLAP_OK) return NULL;
+    llap_node  *n = node_new(g, op, attr, &x, 1, n_parts);
+    llap_shape *all = llap_arena_new(&g->arena, (size_t)n_parts, sizeof *all);
+    if (n == NULL || all == NULL) return no_memory(g);
+    for (int i = 0; i < n_parts; i++) all[i] = *shape;
+    n = node_finish(g, n, x->dtype, all);
+    for (int i = 0; n != NULL && i < n_parts; i++) {
+        n->out[i]->base = x->base;
+        n->out[i]->offset = x->offset;
+    }
+    return n;
+}
+
+llap_tensor *llap_node_add1(llap_graph *g, llap_op op, const llap_attr *attr,
+                            llap_tensor *const *in, int n_in)
+{
+    llap_node *n = llap_node_add(g, op, attr, in, n_in);
+    return n == NULL ? NULL : n->out[0];
+}
+
+void llap_output(llap_graph *g, const char *name, llap_tensor *x)
+{
+    if (g->status != LLAP_OK) return;
+    if (x == NULL) {
+        llap_graph_fail(g, LLAP_EINVAL, "output '%s' is missing", name);
+        return;
+    }
+    for (int i = 0; i < g->n_outputs; i++)
+        if (strcmp(g->output[i].name, name) == 0) {
+            llap_graph_fail(g, LLAP_EINVAL, "output '%s' is given twice", name);
+            return;
+        }
+    if (!reserve(g, &g->output, g->n_outputs, &g->outputs_cap, sizeof *g->output)) return;
+    const llap_view v = llap_tensor_view(x);
+    /* Results are handed out as dense arrays that the run owns. */
+    if (!llap_view_dense(&v) || x->base->leaf != LLAP_LEAF_NONE)
+        x = llap_node_add1(g, LLAP_OP_COPY, NULL, &x, 1);
+    const char *kept = llap_arena_strndup(&g->arena, name, strlen(name));
+    if (kept == NULL) (void)no_memory(g);
+    if (x == NULL || kept == NULL) return;
+    g->output[g->n_outputs++] = (llap_named){ kept, x };
+}
+
+void llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value)
+{
+    if (g->status != LLAP_OK || leaf == NULL || value == NULL) return;
+    if (leaf->leaf != LLAP_LEAF_PARAM && leaf->leaf != LLAP_LEAF_STATE)
+        llap_graph_fail(g, LLAP_EINVAL, "update of '%s': not a parameter or state",
+                        llap_tensor_name(leaf));
+    else if (!llap_shape_equal(&leaf->shape, &value->shape) || leaf->dtype != value->dtype) {
+        char e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
+        llap_graph_fail(g, LLAP_EINVAL, "update of '%s': expected %s, found %s", leaf->name,
+                        llap_shape_text(&leaf->shape, e), llap_shape_text(&value->shape, f));
+    } else {
+        const llap_view v = llap_tensor_view(value);
+        if (!llap_view_dense(&v) || value->base->leaf != LLAP_LEAF_NONE)
+            value = llap_node_add1(g, LLAP_OP_COPY, NULL, &value, 1);
+        leaf->update = value;
+    }
+}

@@ -1,0 +1,209 @@
+/* Who lives where: lifetimes, results that overwrite operands, and places in the workspace. */
+#include "base/alloc.h"
+#include "graph/planner.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static llap_storage *root_of(const llap_planner *p, const llap_tensor *t)
+{
+    return &p->store[p->store[t->base->id].root];
+}
+
+/* -------- lifetimes -------- */
+
+static void touch(llap_planner *p, const llap_tensor *t, int step, int *n_slots)
+{
+    if (t == NULL) return;
+    llap_storage *s = &p->store[t->base->id];
+    if (s->kind == STORE_NONE) {
+        const size_t size = t->dtype == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
+        s->n_bytes = llap_plan_round((size_t)llap_shape_count(&t->base->shape) * size);
+        s->root = t->base->id;
+        s->first = step;
+        s->kind = t->base->leaf == LLAP_LEAF_NONE       ? STORE_WORK
+                  : t->base->leaf == LLAP_LEAF_CONSTANT ? STORE_CONST
+                                                        : STORE_SLOT;
+        if (s->kind == STORE_SLOT) s->slot = (*n_slots)++;
+        if (s->kind == STORE_CONST) {
+            s->offset = p->constants;
+            p->constants += s->n_bytes;
+        }
+    }
+    if (step > s->last) s->last = step;
+}
+
+static void find_lifetimes(llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    int               n_slots = 0;
+    for (int i = 0; i < p->n_drafts; i++) {
+        for (int k = 0; k < p->draft[i].n_in; k++) touch(p, p->draft[i].in[k], i, &n_slots);
+        for (int k = 0; k < p->draft[i].n_out; k++) touch(p, p->draft[i].out[k], i, &n_slots);
+    }
+    for (int i = 0; i < g->n_outputs; i++) touch(p, g->output[i].tensor, INT_MAX, &n_slots);
+    for (int i = 0; i < g->n_tensors; i++) {
+        if (g->tensor[i]->update == NULL) continue;
+        touch(p, g->tensor[i], p->n_drafts, &n_slots);
+        touch(p, g->tensor[i]->update, p->n_drafts, &n_slots);
+    }
+}
+
+/* -------- results over operands -------- */
+
+/* Operand k of the draft may be overwritten: no other operand reads the same memory differently. */
+static bool alone(const llap_planner *p, const llap_draft *d, int k)
+{
+    for (int i = 0; i < d->n_in; i++) {
+        if (i == k || d->in[i] == NULL || root_of(p, d->in[i]) != root_of(p, d->in[k])) continue;
+        if (d->in[i]->base != d->in[k]->base || !llap_shows_all(d->in[i])) return false;
+        if (!llap_shape_equal(&d->in[i]->shape, &d->in[k]->shape)) return false;
+    }
+    return true;
+}
+
+static bool may_overwrite(const llap_planner *p, const llap_draft *d, int k, int o)
+{
+    if (o >= 3 || k >= 32 || (llap_op_desc_of(d->op)->in_place[o] & 1u << k) == 0) return false;
+    return d->in[k] != NULL && d->in[k]->dtype == d->out[o]->dtype && llap_shows_all(d->in[k]) &&
+           llap_shape_count(&d->in[k]->shape) == llap_shape_count(&d->out[o]->shape) &&
+           alone(p, d, k);
+}
+
+static void overwrite_operands(llap_planner *p)
+{
+    for (int i = 0; i < p->n_drafts; i++) {
+        const llap_draft *d = &p->draft[i];
+        for (int o = 0; o < d->n_out; o++) {
+            llap_storage *out = &p->store[d->out[o]->id];
+            for (int k = 0; k < d->n_in && out->root == d->out[o]->id; k++) {
+                if (!may_overwrite(p, d, k, o)) continue;
+                llap_storage *in = root_of(p, d->in[k]);
+                if (in->kind != STORE_WORK || in->last != i) continue;
+                out->root = in->root;
+                in->last = out->last;
+            }
+        }
+    }
+}
+
+/* -------- updates written straight into the caller's memory -------- */
+
+static int producer_of(const llap_planner *p, const llap_tensor *t, int *out)
+{
+    for (int i = 0; i < p->n_drafts; i++)
+        for (int o = 0; o < p->draft[i].n_out; o++)
+            if (p->draft[i].out[o] == t->base) {
+                *out = o;
+                return i;
+            }
+    return -1;
+}
+
+/* The value may be computed in the leaf's memory when nobody reads the leaf later, and its own
+ * step only in the way the op allows. Reads that alias it count by the leaf's storage. */
+static bool may_write_through(const llap_planner *p, const llap_tensor *leaf)
+{
+    const llap_tensor *value = leaf->update;
+    int                o = 0;
+    const int          step = producer_of(p, value, &o);
+    if (step < 0 || p->store[value->base->id].last > p->n_drafts || !llap_shows_all(value))
+        return false; /* a leaf, or also an output */
+    const llap_draft *d = &p->draft[step];
+    for (int k = 0; k < d->n_in; k++)
+        if (d->in[k] != NULL && d->in[k]->base == leaf && !may_overwrite(p, d, k, o)) return false;
+    for (int i = step + 1; i < p->n_drafts; i++)
+        for (int k = 0; k < p->draft[i].n_in; k++)
+            if (p->draft[i].in[k] != NULL && p->draft[i].in[k]->base == leaf) return false;
+    for (int i = 0; i < p->g->n_tensors; i++) /* the value of two leaves */
+        if (p->g->tensor[i] != leaf && p->g->tensor[i]->update != NULL &&
+            p->g->tensor[i]->update->base == value->base)
+            return false;
+    return true;
+}
+
+static void write_through(llap_planner *p)
+{
+    for (int i = 0; i < p->g->n_tensors; i++) {
+        const llap_tensor *leaf = p->g->tensor[i];
+        if (leaf->update == NULL || !may_write_through(p, leaf)) continue;
+        llap_storage *value = &p->store[leaf->update->base->id];
+        value->root = leaf->id;
+    }
+}
+
+/* -------- places in the workspace -------- */
+
+typedef struct block {
+    size_t  n_bytes;
+    int     first, last;
+    size_t *offset;
+} block;
+
+static int larger_first(const void *a, const void *b)
+{
+    const block *x = a, *y = b;
+    if (x->n_bytes != y->n_bytes) return x->n_bytes < y->n_bytes ? 1 : -1;
+    if (x->first != y->first) return x->first < y->first ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* The lowest free place beside the blocks placed before (kept in order of offset). */
+static size_t lowest_place(block *const *placed, int n, const block *b)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; i++) {
+        const block *other = placed[i];
+        if (other->last < b->first || other->first > b->last) continue;
+        if (*other->offset >= at + b->n_bytes) break;
+        if (*other->offset + other->n_bytes > at) at = *other->offset + other->n_bytes;
+    }
+    return at;
+}
+
+static void place_blocks(llap_planner *p, block *blocks, block **placed, int n, bool plain)
+{
+    if (!plain) qsort(blocks, (size_t)n, sizeof *blocks, larger_first);
+    for (int i = 0; i < n; i++) {
+        block       *b = &blocks[i];
+        const size_t at = plain ? p->workspace : lowest_place(placed, i, b);
+        int          k = i;
+        *b->offset = at;
+        for (; k > 0 && *placed[k - 1]->offset > at; k--) placed[k] = placed[k - 1];
+        placed[k] = b;
+        if (at + b->n_bytes > p->workspace) p->workspace = at + b->n_bytes;
+    }
+}
+
+static llap_status place_all(llap_planner *p, bool plain)
+{
+    const int    n_tensors = p->g->n_tensors;
+    const size_t most = (size_t)(n_tensors + p->n_drafts);
+    block       *blocks = llap_arena_new(&p->arena, most, sizeof *blocks);
+    block      **placed = llap_arena_new(&p->arena, most, sizeof *placed);
+    int          n = 0;
+    if (blocks == NULL || placed == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < n_tensors; i++) {
+        llap_storage *s = &p->store[i];
+        if (s->kind == STORE_WORK && s->root == i)
+            blocks[n++] = (block){ s->n_bytes, s->first, s->last, &s->offset };
+    }
+    for (int i = 0; i < p->n_drafts; i++)
+        if (p->work_bytes[i] > 0)
+            blocks[n++] = (block){ llap_plan_round(p->work_bytes[i]), i, i, &p->work_offset[i] };
+    place_blocks(p, blocks, placed, n, plain);
+    return LLAP_OK;
+}
+
+llap_status llap_plan_memory(llap_planner *p, bool plain)
+{
+    p->store = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->store);
+    if (p->store == NULL) return LLAP_ENOMEM;
+    find_lifetimes(p);
+    if (!plain) {
+        write_through(p);
+        overwrite_operands(p);
+    }
+    return place_all(p, plain);
+}

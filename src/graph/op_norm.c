@@ -1,0 +1,107 @@
+/* Normalisation over the last axis: softmax, layer norm with affine or modulation. */
+#include "graph/node.h"
+
+static bool infer_softmax(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    *out = n->in[0]->shape;
+    return llap_node_rank(g, n, 0, 1);
+}
+
+static void vjp_softmax(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
+{
+    dx[0] = llap_node_add1(g, LLAP_OP_SOFTMAX_GRAD, NULL, (llap_tensor *[]){ n->out[0], dy[0] }, 2);
+}
+
+const llap_op_desc llap_desc_softmax = { "x",
+                                         .n_required = 1,
+                                         .n_out = 1,
+                                         .layout = "r",
+                                         .in_place = { 1 },
+                                         .infer = infer_softmax,
+                                         .vjp = vjp_softmax };
+
+const llap_op_desc llap_desc_softmax_grad = {
+    "y dy", .n_required = 2, .n_out = 1, .layout = "d", .in_place = { 2 }, .infer = infer_softmax
+};
+
+llap_tensor *llap_softmax(llap_graph *g, llap_tensor *x)
+{
+    return llap_node_add1(g, LLAP_OP_SOFTMAX, NULL, &x, 1);
+}
+
+/* -------- layer norm: x, weight?, bias? -> y. Weight and bias have x's rank; an axis of length 1
+ * repeats, so that [1,1,n] is an affine norm and [B,1,n] a modulation per row of the batch.
+ * -------- */
+
+static bool infer_norm(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    if (!llap_node_rank(g, n, 0, 1)) return false;
+    *out = n->in[0]->shape;
+    for (int k = 1; k < 3; k++) {
+        if (k >= n->n_in || n->in[k] == NULL) continue;
+        llap_shape expected = *out;
+        for (int i = 0; i < out->rank - 1; i++)
+            if (llap_dim(n->in[k], i) == 1) expected.dim[i] = 1;
+        if (!llap_node_expect(g, n, k, expected)) return false;
+    }
+    return true;
+}
+
+static void vjp_norm(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
+{
+    llap_tensor *w = n->in[1], *b = n->in[2];
+    llap_node   *back = llap_node_add(g, LLAP_OP_NORM_GRAD, &n->attr,
+                                      (llap_tensor *[]){ n->in[0], dy[0], w, b }, 4);
+    if (back == NULL) return;
+    dx[0] = back->out[0];
+    if (w != NULL) dx[1] = back->out[1];
+    if (b != NULL) dx[2] = back->out[2];
+}
+
+const llap_op_desc llap_desc_norm = { "x weight bias", .n_required = 1,   .n_out = 1,
+                                      .layout = "rrr", .in_place = { 1 }, .infer = infer_norm,
+                                      .vjp = vjp_norm };
+
+/* x, dy, weight?, bias? -> dx, dweight, dbias (empty where the operand is absent) */
+static bool infer_norm_grad(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    (void)g;
+    out[0] = n->in[0]->shape;
+    out[1] = n->in[2] == NULL ? LLAP_SHAPE(0) : n->in[2]->shape;
+    out[2] = n->in[3] == NULL ? LLAP_SHAPE(0) : n->in[3]->shape;
+    return true;
+}
+
+const llap_op_desc llap_desc_norm_grad = { "x dy weight bias", .n_required = 2, .n_out = 3,
+                                           .layout = "rrrr", .infer = infer_norm_grad };
+
+/* Gives x leading axes of length 1 up to the rank of like. */
+static llap_tensor *align_rank(llap_graph *g, llap_tensor *x, const llap_tensor *like)
+{
+    if (x == NULL || like == NULL || x->shape.rank >= like->shape.rank) return x;
+    llap_shape s = { .rank = like->shape.rank };
+    const int  lead = s.rank - x->shape.rank;
+    for (int i = 0; i < s.rank; i++) s.dim[i] = i < lead ? 1 : x->shape.dim[i - lead];
+    return llap_reshape(g, x, s);
+}
+
+static llap_tensor *norm(llap_graph *g, llap_tensor *x, llap_tensor *w, llap_tensor *b, double eps,
+                         double offset)
+{
+    if (g->status != LLAP_OK) return NULL;
+    const llap_attr attr = { .norm = { eps, offset } };
+    llap_tensor    *in[] = { x, align_rank(g, w, x), align_rank(g, b, x) };
+    return llap_node_add1(g, LLAP_OP_NORM, &attr, in, 3);
+}
+
+llap_tensor *llap_layer_norm(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias,
+                             double eps)
+{
+    return norm(g, x, weight, bias, eps, 0.0);
+}
+
+llap_tensor *llap_modulated_norm(llap_graph *g, llap_tensor *x, llap_tensor *scale,
+                                 llap_tensor *shift, double eps)
+{
+    return norm(g, x, scale, shift, eps, 1.0);
+}

@@ -1,0 +1,251 @@
+/* From graph to plan: keep what the results need, fuse, give memory, write the steps down. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "graph/planner.h"
+
+#include <string.h>
+
+bool llap_shows_all(const llap_tensor *t)
+{
+    const llap_view v = llap_tensor_view(t);
+    return t->offset == 0 && llap_view_dense(&v) &&
+           llap_shape_count(&t->shape) == llap_shape_count(&t->base->shape);
+}
+
+/* -------- which nodes are needed -------- */
+
+static void need(bool *needed, const llap_tensor *t)
+{
+    if (t != NULL && t->node != NULL) needed[t->node->id] = true;
+}
+
+static llap_status keep_needed(llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    bool             *needed = llap_arena_new(&p->arena, (size_t)g->n_nodes, sizeof *needed);
+    p->draft = llap_arena_new(&p->arena, (size_t)g->n_nodes, sizeof *p->draft);
+    p->readers = llap_arena_new(&p->arena, (size_t)g->n_tensors, sizeof *p->readers);
+    if (needed == NULL || p->draft == NULL || p->readers == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < g->n_outputs; i++) need(needed, g->output[i].tensor);
+    for (int i = 0; i < g->n_tensors; i++) need(needed, g->tensor[i]->update);
+    for (int i = g->n_nodes - 1; i >= 0; i--)
+        for (int k = 0; needed[i] && k < g->node[i]->n_in; k++) need(needed, g->node[i]->in[k]);
+
+    for (int i = 0; i < g->n_outputs; i++) p->readers[g->output[i].tensor->base->id]++;
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensor[i]->update != NULL) p->readers[g->tensor[i]->update->base->id]++;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const llap_node *n = g->node[i];
+        if (!needed[i] || llap_op_is_view(n->op)) continue;
+        p->draft[p->n_drafts++] = (llap_draft){ .op = n->op,
+                                                .attr = n->attr,
+                                                .label = n->label,
+                                                .n_in = n->n_in,
+                                                .n_out = n->n_out,
+                                                .in = n->in,
+                                                .out = n->out };
+        for (int k = 0; k < n->n_in; k++)
+            if (n->in[k] != NULL) p->readers[n->in[k]->base->id]++;
+    }
+    return LLAP_OK;
+}
+
+static void drop_merged(llap_planner *p)
+{
+    int kept = 0;
+    for (int i = 0; i < p->n_drafts; i++)
+        if (!p->draft[i].gone) p->draft[kept++] = p->draft[i];
+    p->n_drafts = kept;
+}
+
+/* -------- writing the plan -------- */
+
+static llap_place place_of(const llap_planner *p, const llap_tensor *t)
+{
+    llap_place place = { .view = llap_tensor_view(t), .slot = -1 };
+    if (t == NULL) return place;
+    const llap_storage *root = &p->store[p->store[t->base->id].root];
+    const size_t        size = t->dtype == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
+    place.offset = root->offset + (size_t)t->offset * size;
+    if (root->kind == STORE_SLOT) place.slot = root->slot;
+    place.constant = root->kind == STORE_CONST;
+    return place;
+}
+
+static llap_status copy_chain(llap_plan *plan, llap_step *s)
+{
+    if (s->op != LLAP_OP_CHAIN) return LLAP_OK;
+    llap_chain *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
+    if (kept == NULL) return LLAP_ENOMEM;
+    *kept = *s->attr.chain;
+    s->attr.chain = kept;
+    return LLAP_OK;
+}
+
+static llap_status write_step(llap_plan *plan, const llap_planner *p, llap_op op,
+                              const llap_attr *attr, llap_tensor *const *in, int n_in,
+                              llap_tensor *const *out, int n_out)
+{
+    llap_step *s = &plan->step[plan->n_steps++];
+    *s = (llap_step){ .op = op,
+                      .fn = p->backend->kernel[op],
+                      .n_in = n_in,
+                      .n_out = n_out,
+                      .place =
+                          llap_arena_new(&plan->arena, (size_t)(n_in + n_out), sizeof *s->place) };
+    if (s->place == NULL) return LLAP_ENOMEM;
+    if (s->fn == NULL)
+        return llap_fail(LLAP_EUNSUPPORTED, "%s: not on backend '%s'", llap_op_name(op),
+                         p->backend->name);
+    if (attr != NULL) s->attr = *attr;
+    plan->n_places += n_in + n_out;
+    for (int k = 0; k < n_in; k++) s->place[k] = place_of(p, in[k]);
+    for (int k = 0; k < n_out; k++) s->place[n_in + k] = place_of(p, out[k]);
+    return copy_chain(plan, s);
+}
+
+static llap_status write_steps(llap_plan *plan, const llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    int               n_updates = 0;
+    for (int i = 0; i < g->n_tensors; i++) n_updates += g->tensor[i]->update != NULL;
+    plan->step =
+        llap_arena_new(&plan->arena, (size_t)(p->n_drafts + n_updates), sizeof *plan->step);
+    if (plan->step == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
+        const llap_draft *d = &p->draft[i];
+        st = write_step(plan, p, d->op, &d->attr, d->in, d->n_in, d->out, d->n_out);
+        plan->step[plan->n_steps - 1].work_offset = p->work_offset[i];
+    }
+    /* Updates that could not be written in place: all old content has been read by now. */
+    for (int i = 0; i < g->n_tensors && st == LLAP_OK; i++) {
+        llap_tensor *leaf = g->tensor[i], *value = leaf->update;
+        if (value == NULL) continue;
+        if (p->store[p->store[value->base->id].root].kind == STORE_SLOT) continue;
+        st = write_step(plan, p, LLAP_OP_COPY, NULL, &value, 1, &leaf, 1);
+    }
+    return st;
+}
+
+static llap_status write_slots(llap_plan *plan, llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    plan->slot = llap_arena_new(&plan->arena, (size_t)g->n_tensors, sizeof *plan->slot);
+    if (plan->slot == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < g->n_tensors; i++) {
+        const llap_tensor *t = g->tensor[i];
+        if (p->store[i].kind != STORE_SLOT || t->leaf == LLAP_LEAF_NONE) continue;
+        llap_slot *s = &plan->slot[p->store[i].slot];
+        *s = (llap_slot){ .name = llap_arena_strndup(&plan->arena, t->name, strlen(t->name)),
+                          .leaf = t->leaf,
+                          .dtype = t->dtype,
+                          .shape = t->shape,
+                          .init = t->init };
+        if (s->name == NULL) return LLAP_ENOMEM;
+        plan->n_slots++;
+    }
+    return LLAP_OK;
+}
+
+static llap_status write_constants(llap_plan *plan, const llap_planner *p)
+{
+    plan->constants = llap_arena_new(&plan->arena, p->constants, 1);
+    if (plan->constants == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < p->g->n_tensors; i++) {
+        const llap_tensor *t = p->g->tensor[i];
+        if (p->store[i].kind != STORE_CONST) continue;
+        const int64_t n = llap_shape_count(&t->shape);
+        void         *at = plan->constants + p->store[i].offset;
+        for (int64_t k = 0; k < n; k++) {
+            if (p->backend->real_bytes == sizeof(double)) ((double *)at)[k] = t->values[k];
+            else ((float *)at)[k] = (float)t->values[k];
+        }
+    }
+    return LLAP_OK;
+}
+
+static llap_status write_results(llap_plan *plan, const llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    plan->result = llap_arena_new(&plan->arena, (size_t)g->n_outputs, sizeof *plan->result);
+    if (plan->result == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < g->n_outputs; i++) {
+        const llap_named *o = &g->output[i];
+        const llap_place  at = place_of(p, o->tensor);
+        plan->result[i] =
+            (llap_result){ .name = llap_arena_strndup(&plan->arena, o->name, strlen(o->name)),
+                           .shape = o->tensor->shape,
+                           .offset = at.offset };
+        if (plan->result[i].name == NULL) return LLAP_ENOMEM;
+        plan->n_results++;
+    }
+    return LLAP_OK;
+}
+
+/* Scratch memory of each step, as the backend asks for it. */
+static llap_status ask_scratch(llap_planner *p, int n_threads)
+{
+    p->work_bytes = llap_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *p->work_bytes);
+    p->work_offset = llap_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *p->work_offset);
+    if (p->work_bytes == NULL || p->work_offset == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < p->n_drafts && p->backend->work_bytes != NULL; i++) {
+        const llap_draft *d = &p->draft[i];
+        llap_view        *v = llap_new((size_t)(d->n_in + d->n_out), sizeof *v);
+        if (v == NULL) return LLAP_ENOMEM;
+        for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
+        for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = llap_tensor_view(d->out[k]);
+        p->work_bytes[i] = p->backend->work_bytes(&(llap_call){ .op = d->op,
+                                                                .attr = &d->attr,
+                                                                .in = v,
+                                                                .n_in = d->n_in,
+                                                                .out = v + d->n_in,
+                                                                .n_out = d->n_out,
+                                                                .n_threads = n_threads });
+        llap_free(v);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, llap_plan **out)
+{
+    *out = NULL;
+    llap_status st = llap_graph_status(g);
+    if (st != LLAP_OK) return st;
+    llap_plan *plan = llap_new(1, sizeof *plan);
+    if (plan == NULL) return LLAP_ENOMEM;
+    atomic_init(&plan->refs, 1);
+    plan->backend = opts->backend;
+    plan->n_threads = opts->n_threads < 1 ? 1 : opts->n_threads;
+
+    llap_planner p = { .g = g, .backend = opts->backend };
+    st = keep_needed(&p);
+    if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
+    drop_merged(&p);
+    if (st == LLAP_OK) st = ask_scratch(&p, plan->n_threads);
+    if (st == LLAP_OK) st = llap_plan_memory(&p, opts->plain);
+    if (st == LLAP_OK) st = write_slots(plan, &p);
+    if (st == LLAP_OK) st = write_constants(plan, &p);
+    if (st == LLAP_OK) st = write_steps(plan, &p);
+    if (st == LLAP_OK) st = write_results(plan, &p);
+    plan->workspace = p.workspace;
+    llap_arena_deinit(&p.arena);
+    if (st == LLAP_OK) *out = plan;
+    else llap_plan_release(plan);
+    return st;
+}
+
+void llap_plan_retain(llap_plan *p) { atomic_fetch_add(&p->refs, 1); }
+
+void llap_plan_release(llap_plan *p)
+{
+    if (p == NULL || atomic_fetch_sub(&p->refs, 1) > 1) return;
+    llap_arena_deinit(&p->arena);
+    llap_free(p);
+}
+
+size_t llap_plan_workspace(const llap_plan *p) { return p->workspace; }
+int    llap_plan_n_steps(const llap_plan *p) { return p->n_steps; }
+int    llap_plan_n_slots(const llap_plan *p) { return p->n_slots; }
+
+const llap_slot *llap_plan_slot(const llap_plan *p, int i) { return &p->slot[i]; }

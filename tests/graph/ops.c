@@ -1,0 +1,348 @@
+/* Every op of the table: cpu against ref, gradients against central differences, the same bytes for
+ * any number of threads and any batch size. */
+#include "check.h"
+
+#include "backend/cpu/cpu.h"
+#include "backend/ref/ref.h"
+#include "op_table.h"
+
+enum { MAX_SLOTS = 12, MAX_GRADS = 12 };
+
+typedef struct sized {
+    int64_t b, l, n;
+} sized;
+
+/* unit, empty, odd, tail, wide, and long */
+static const sized shapes[] = {
+    { 1, 1, 1 }, { 2, 0, 3 }, { 3, 7, 5 }, { 2, 16, 33 }, { 4, 3, 130 }
+};
+static const sized long_shape = { 2, 3, 20011 };
+
+/* One op made ready: a plan with outputs "y" and the gradients of its real leaves as "d<leaf>". */
+typedef struct ready {
+    llap_plan *plan;
+    llap_run  *run;
+    void      *data[MAX_SLOTS]; /* bound to the slots */
+} ready;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9u;
+    return x ^ (x >> 32);
+}
+
+static double unit(const char *name, uint64_t i) /* (-1, 1), by name and element; exact in fp32 */
+{
+    uint64_t h = 1469598103934665603u;
+    for (; *name != '\0'; name++) h = (h ^ (unsigned char)*name) * 1099511628211u;
+    return (double)(mix(h + i * 0x9e3779b97f4a7c15u) >> 41) * 0x1p-22 - 1.0;
+}
+
+static double leaf_value(const char *name, int64_t i)
+{
+    const double u = unit(name, (uint64_t)i);
+    switch (op_leaf_fill(name)) {
+    case FILL_POSITIVE:
+        return (double)(float)(1.5 + u);
+    case FILL_MASK:
+        return u > 0.3 ? 1.0 : 0.0;
+    case FILL_TIME:
+        return (double)(float)(40.0 * (u + 1.0));
+    case FILL_INDEX:
+        return (double)(int)(3.5 * (u + 1.0));
+    default:
+        return (double)(float)(2.0 * u);
+    }
+}
+
+/* Sum over everything of y times fixed numbers, so that every element has a gradient of its own. */
+static llap_tensor *weigh(llap_graph *g, llap_tensor *y)
+{
+    const llap_shape s = llap_shape_of(y);
+    const int64_t    n = llap_shape_count(&s), row = s.rank > 0 && s.dim[0] > 0 ? n / s.dim[0] : 1;
+    double          *w = llap_new((size_t)n, sizeof *w);
+    if (w == NULL) {
+        llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
+        return NULL;
+    }
+    for (int64_t i = 0; i < n; i++) w[i] = (double)(float)unit("weight", (uint64_t)(i % row));
+    llap_tensor *sum = llap_sum(g, llap_mul(g, y, llap_constant(g, s, w)), LLAP_ALL_AXES);
+    llap_free(w);
+    return sum;
+}
+
+static llap_status describe(llap_graph *g, const op_row *row, sized s, op_layout layout)
+{
+    op_build     o = { .g = g, .b = s.b, .l = s.l, .n = s.n, .layout = layout };
+    llap_tensor *y = row->build(&o), *wrt[MAX_GRADS], *grad[MAX_GRADS];
+    int          n = 0;
+    llap_output(g, "y", y);
+    llap_plan *probe = NULL; /* its slots are the leaves */
+    if (llap_graph_status(g) == LLAP_OK) {
+        llap_status st = llap_plan_create(
+            g, &(llap_plan_opts){ .backend = &llap_backend_ref, .plain = true }, &probe);
+        if (st != LLAP_OK) return st;
+        for (int i = 0; i < llap_plan_n_slots(probe); i++) {
+            const llap_slot *slot = llap_plan_slot(probe, i);
+            if (slot->dtype == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
+            wrt[n++] = llap_input(g, slot->name, slot->shape);
+        }
+        llap_gradients(g, weigh(g, y), wrt, n, grad);
+        for (int i = 0; i < n; i++) {
+            char name[80];
+            snprintf(name, sizeof name, "d%s", llap_tensor_name(wrt[i]));
+            if (grad[i] != NULL) llap_output(g, name, grad[i]);
+        }
+        llap_plan_release(probe);
+    }
+    return llap_graph_status(g);
+}
+
+static ready make_ready(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+                        int n_threads, bool plain)
+{
+    ready       r = { 0 };
+    llap_graph *g;
+    CHECK_OK(llap_graph_create(&g));
+    CHECK_OK(describe(g, row, s, layout));
+    CHECK_OK(llap_plan_create(
+        g, &(llap_plan_opts){ .backend = backend, .n_threads = n_threads, .plain = plain },
+        &r.plan));
+    llap_graph_destroy(g);
+    CHECK_OK(llap_run_create(r.plan, &r.run));
+    assert_true(llap_plan_n_slots(r.plan) <= MAX_SLOTS);
+    return r;
+}
+
+/* Fills and binds the leaves; batched ones with rows first_row and on. */
+static void bind_leaves(ready *r, const llap_backend *backend, int64_t first_row)
+{
+    for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
+        const llap_slot *s = llap_plan_slot(r->plan, i);
+        const int64_t    n = llap_shape_count(&s->shape);
+        r->data[i] = llap_new_aligned((size_t)n, sizeof(double));
+        const bool    random = strcmp(s->name, "rng") == 0;
+        const int64_t skip = random || !op_leaf_batched(s->name) || s->shape.dim[0] == 0
+                                 ? 0
+                                 : first_row * (n / s->shape.dim[0]);
+        for (int64_t k = 0; k < n; k++) {
+            const double v = random ? (double)(k + 7) : leaf_value(s->name, skip + k);
+            if (s->dtype == LLAP_INT) ((int32_t *)r->data[i])[k] = (int32_t)v;
+            else if (backend->real_bytes == sizeof(double)) ((double *)r->data[i])[k] = v;
+            else ((float *)r->data[i])[k] = (float)v;
+        }
+        CHECK_OK(llap_run_bind(r->run, s->name, r->data[i], n));
+    }
+}
+
+static void dispose(ready *r)
+{
+    for (int i = 0; i < MAX_SLOTS; i++) llap_free(r->data[i]);
+    llap_run_destroy(r->run);
+    llap_plan_release(r->plan);
+}
+
+static ready run_row(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+                     int n_threads, bool plain)
+{
+    ready r = make_ready(row, s, layout, backend, n_threads, plain);
+    bind_leaves(&r, backend, 0);
+    CHECK_OK(llap_run_exec(r.run));
+    return r;
+}
+
+/* Name of output k: y, then the gradients of the real leaves. NULL after the last. */
+static const char *output_name(const ready *r, int k, char *buf, size_t size)
+{
+    if (k == 0) return "y";
+    for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
+        snprintf(buf, size, "d%s", llap_plan_slot(r->plan, i)->name);
+        if (llap_run_output(r->run, buf, NULL) != NULL && --k == 0) return buf;
+    }
+    return NULL;
+}
+
+static void compare_backends(const op_row *row, sized s, op_layout layout)
+{
+    ready ref = run_row(row, s, layout, &llap_backend_ref, 1, true);
+    ready cpu = run_row(row, s, layout, &llap_backend_cpu, 2, false);
+    char  name[80];
+    for (int k = 0; output_name(&ref, k, name, sizeof name) != NULL; k++) {
+        const char   *what = output_name(&ref, k, name, sizeof name);
+        llap_shape    shape;
+        const double *a = llap_run_output(ref.run, what, &shape);
+        const float  *b = llap_run_output(cpu.run, what, &shape);
+        const int64_t n = llap_shape_count(&shape);
+        double        top = 0.0, worst = 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            top = fmax(top, fabs(a[i]));
+            worst = fmax(worst, fabs(a[i] - b[i]));
+            if (isnan(a[i]) || isnan(b[i])) worst = INFINITY;
+        }
+        if (worst > row->tol * fmax(top, 1e-3))
+            fail_msg("%s [%lld,%lld,%lld] layout %d, %s: off by %g of %g", row->name,
+                     (long long)s.b, (long long)s.l, (long long)s.n, (int)layout, what, worst, top);
+    }
+    dispose(&ref);
+    dispose(&cpu);
+}
+
+static void cpu_is_ref(void **state)
+{
+    (void)state;
+    for (int i = 0; i < op_table_len; i++) {
+        for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+            for (op_layout layout = OP_DENSE; layout <= OP_SWAPPED; layout++)
+                compare_backends(&op_table[i], shapes[k], layout);
+        if (!op_table[i].quadratic) compare_backends(&op_table[i], long_shape, OP_DENSE);
+    }
+}
+
+/* -------- gradients -------- */
+
+static double weighed_sum(ready *r)
+{
+    llap_shape s;
+    CHECK_OK(llap_run_exec(r->run));
+    const double *y = llap_run_output(r->run, "y", &s);
+    const int64_t n = llap_shape_count(&s), row = s.rank > 0 && s.dim[0] > 0 ? n / s.dim[0] : 1;
+    double        sum = 0.0;
+    for (int64_t i = 0; i < n; i++)
+        sum += y[i] * (double)(float)unit("weight", (uint64_t)(i % row));
+    return sum;
+}
+
+static void check_gradient(const op_row *row, sized s, op_layout layout)
+{
+    ready r = run_row(row, s, layout, &llap_backend_ref, 1, false);
+    for (int i = 0; i < llap_plan_n_slots(r.plan); i++) {
+        const llap_slot *slot = llap_plan_slot(r.plan, i);
+        char             name[80];
+        snprintf(name, sizeof name, "d%s", slot->name);
+        const double *found = llap_run_output(r.run, name, NULL);
+        if (slot->dtype == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
+        /* No gradient node means that it is zero everywhere. */
+        const int64_t n = llap_shape_count(&slot->shape), stride = n / 9 + 1;
+        double       *x = r.data[i], h = 1e-5;
+        for (int64_t k = 0; k < n; k += stride) {
+            CHECK_OK(llap_run_exec(r.run));
+            const double grad = found == NULL ? 0.0 : found[k], kept = x[k];
+            x[k] = kept + h;
+            const double up = weighed_sum(&r);
+            x[k] = kept - h;
+            const double down = weighed_sum(&r), expected = (up - down) / (2.0 * h);
+            x[k] = kept;
+            if (!(fabs(grad - expected) <= 2e-7 + 1e-6 * fabs(expected)))
+                fail_msg("%s, gradient of %s[%lld]: %.10g, by differences %.10g", row->name,
+                         slot->name, (long long)k, grad, expected);
+        }
+    }
+    dispose(&r);
+}
+
+static void gradients_are_differences(void **state)
+{
+    (void)state;
+    for (int i = 0; i < op_table_len; i++) {
+        check_gradient(&op_table[i], (sized){ 1, 1, 1 }, OP_DENSE);
+        check_gradient(&op_table[i], (sized){ 2, 5, 4 }, OP_DENSE);
+        check_gradient(&op_table[i], (sized){ 2, 4, 3 }, OP_SLICED);
+        check_gradient(&op_table[i], (sized){ 2, 4, 3 }, OP_SWAPPED);
+    }
+}
+
+/* -------- bytes -------- */
+
+static void same_bytes(const op_row *row, const ready *a, const ready *b, const char *why)
+{
+    char name[80];
+    for (int k = 0; output_name(a, k, name, sizeof name) != NULL; k++) {
+        const char *what = output_name(a, k, name, sizeof name);
+        llap_shape  s;
+        const void *x = llap_run_output(a->run, what, &s), *y = llap_run_output(b->run, what, NULL);
+        if (memcmp(x, y, (size_t)llap_shape_count(&s) * sizeof(float)) != 0)
+            fail_msg("%s, %s: other bytes %s", row->name, what, why);
+    }
+}
+
+static void threads_and_fusion_do_not_change_bytes(void **state)
+{
+    (void)state;
+    const sized sizes[] = { { 3, 7, 5 }, { 2, 40, 67 } };
+    for (int i = 0; i < op_table_len; i++)
+        for (int k = 0; k < 2; k++) {
+            ready one = run_row(&op_table[i], sizes[k], OP_DENSE, &llap_backend_cpu, 1, false);
+            ready two = run_row(&op_table[i], sizes[k], OP_DENSE, &llap_backend_cpu, 2, false);
+            ready three = run_row(&op_table[i], sizes[k], OP_DENSE, &llap_backend_cpu, 3, false);
+            ready plain = run_row(&op_table[i], sizes[k], OP_DENSE, &llap_backend_cpu, 1, true);
+            same_bytes(&op_table[i], &one, &two, "with 2 threads");
+            same_bytes(&op_table[i], &one, &three, "with 3 threads");
+            same_bytes(&op_table[i], &one, &plain, "without fusion");
+            dispose(&one);
+            dispose(&two);
+            dispose(&three);
+            dispose(&plain);
+        }
+}
+
+/* Whether an output has a row per batch item: y, and the gradient of a batched leaf. */
+static bool by_batch(const char *name) { return name[0] == 'y' || op_leaf_batched(name + 1); }
+
+static void compare_batches(const op_row *row, sized s)
+{
+    ready all = run_row(row, s, OP_DENSE, &llap_backend_cpu, 2, false);
+    char  name[80];
+    for (int64_t b = 0; b < s.b; b++) {
+        ready one = make_ready(row, (sized){ 1, s.l, s.n }, OP_DENSE, &llap_backend_cpu, 1, false);
+        bind_leaves(&one, &llap_backend_cpu, b);
+        CHECK_OK(llap_run_exec(one.run));
+        for (int k = 0; output_name(&all, k, name, sizeof name) != NULL; k++) {
+            const char *what = output_name(&all, k, name, sizeof name);
+            llap_shape  shape;
+            if (!by_batch(what)) continue;
+            const float  *x = llap_run_output(all.run, what, NULL);
+            const float  *y = llap_run_output(one.run, what, &shape);
+            const int64_t n = llap_shape_count(&shape);
+            if (memcmp(x + b * n, y, (size_t)n * sizeof *y) != 0)
+                fail_msg("%s, %s: row %lld has other bytes alone than in a batch of %lld",
+                         row->name, what, (long long)b, (long long)s.b);
+        }
+        dispose(&one);
+    }
+    dispose(&all);
+}
+
+static void batch_does_not_change_bytes(void **state)
+{
+    (void)state;
+    for (int i = 0; i < op_table_len; i++) {
+        if (strstr(op_table[i].name, "dropout") != NULL) continue; /* keyed by element */
+        compare_batches(&op_table[i], (sized){ 3, 7, 5 });
+        compare_batches(&op_table[i], (sized){ 5, 33, 20 });
+    }
+}
+
+/* -------- the table itself -------- */
+
+static void every_kernel_has_a_row(void **state)
+{
+    (void)state;
+    for (int op = LLAP_OP_COPY; op < LLAP_OP_COUNT; op++) {
+        bool found = op == LLAP_OP_ADAMW; /* in train.c: it has states */
+        for (int i = 0; i < op_table_len; i++) found = found || (int)op_table[i].op == op;
+        if (!found) fail_msg("%s has no row", llap_op_name((llap_op)op));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kernel_has_a_row),
+        cmocka_unit_test(cpu_is_ref),
+        cmocka_unit_test(gradients_are_differences),
+        cmocka_unit_test(threads_and_fusion_do_not_change_bytes),
+        cmocka_unit_test(batch_does_not_change_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
