@@ -18,10 +18,10 @@
 enum { LLAP_MAX_RANK = 6 };
 
 /* LLAP_REAL is what the backend computes with: float, and double on ref. */
-typedef enum llap_dtype {
+typedef enum llap_elem {
     LLAP_REAL,
     LLAP_INT, /* int32_t: indices, steps, seeds */
-} llap_dtype;
+} llap_elem;
 
 typedef struct llap_shape {
     int     rank; /* 0: a scalar */
@@ -36,7 +36,7 @@ typedef struct llap_shape {
 typedef struct llap_view {
     void      *data;
     bool       present; /* false: an optional operand that is not there */
-    llap_dtype dtype;
+    llap_elem  elem;
     llap_shape shape;
     int64_t    stride[LLAP_MAX_RANK]; /* in elements; 0 where an axis is broadcast */
 } llap_view;

@@ -125,7 +125,7 @@ static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, lla
         llap_draft  *source = sole_source(p, by_tensor, d->in[k]);
         llap_chain   joined;
         llap_tensor *in[LLAP_CHAIN_INPUTS + 1];
-        if (source == NULL || !is_elementwise(source) || d->in[k]->dtype != LLAP_REAL) continue;
+        if (source == NULL || !is_elementwise(source) || d->in[k]->elem != LLAP_REAL) continue;
         if (!llap_shape_equal(&d->in[k]->shape, &source->out[0]->shape)) continue;
         if (!join(source, d, k, &joined, in)) continue;
         llap_chain *kept = llap_arena_new(&p->arena, 1, sizeof *kept);

@@ -24,6 +24,7 @@ void llap_graph_destroy(llap_graph *g)
     llap_free(g->node);
     llap_free(g->tensor);
     llap_free(g->output);
+    llap_free(g->note);
     llap_arena_deinit(&g->arena);
     llap_free(g);
 }
@@ -142,7 +143,7 @@ llap_view llap_tensor_view(const llap_tensor *t)
 {
     llap_view v = { .present = t != NULL };
     if (t == NULL) return v;
-    v.dtype = t->dtype;
+    v.elem = t->elem;
     v.shape = t->shape;
     memcpy(v.stride, t->stride, sizeof v.stride);
     return v;
@@ -167,7 +168,7 @@ static bool sane_shape(llap_graph *g, const llap_shape *s)
     return true;
 }
 
-llap_tensor *llap_tensor_add(llap_graph *g, llap_dtype dtype, const llap_shape *shape)
+llap_tensor *llap_tensor_add(llap_graph *g, llap_elem elem, const llap_shape *shape)
 {
     if (g->status != LLAP_OK || !sane_shape(g, shape)) return NULL;
     if (!reserve(g, &g->tensor, g->n_tensors, &g->tensors_cap, sizeof *g->tensor)) return NULL;
@@ -175,7 +176,7 @@ llap_tensor *llap_tensor_add(llap_graph *g, llap_dtype dtype, const llap_shape *
     if (t == NULL) return no_memory(g);
     t->graph = g;
     t->id = g->n_tensors;
-    t->dtype = dtype;
+    t->elem = elem;
     t->shape = *shape;
     t->base = t;
     llap_dense_strides(shape, t->stride);
@@ -240,7 +241,7 @@ static bool check_operands(llap_graph *g, const llap_node *n, const llap_op_desc
             return llap_node_fail(g, n, "%s belongs to another graph",
                                   operand_name(d, i, name, sizeof name));
         const bool whole = letter_of(d->layout, i) == 'i';
-        if (whole != (t->dtype == LLAP_INT))
+        if (whole != (t->elem == LLAP_INT))
             return llap_node_fail(g, n, "%s expected %s numbers",
                                   operand_name(d, i, name, sizeof name), whole ? "whole" : "real");
     }
@@ -266,11 +267,10 @@ static llap_node *node_new(llap_graph *g, llap_op op, const llap_attr *attr, lla
 }
 
 /* Gives the node its outputs and a place in the graph. */
-static llap_node *node_finish(llap_graph *g, llap_node *n, llap_dtype dtype,
-                              const llap_shape *shape)
+static llap_node *node_finish(llap_graph *g, llap_node *n, llap_elem elem, const llap_shape *shape)
 {
     for (int i = 0; i < n->n_out; i++) {
-        n->out[i] = llap_tensor_add(g, dtype, &shape[i]);
+        n->out[i] = llap_tensor_add(g, elem, &shape[i]);
         if (n->out[i] == NULL) return NULL;
         n->out[i]->node = n;
         n->out[i]->out = i;
@@ -303,7 +303,7 @@ llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_
     llap_shape *all = llap_arena_new(&g->arena, (size_t)n_parts, sizeof *all);
     if (n == NULL || all == NULL) return no_memory(g);
     for (int i = 0; i < n_parts; i++) all[i] = *shape;
-    n = node_finish(g, n, x->dtype, all);
+    n = node_finish(g, n, x->elem, all);
     for (int i = 0; n != NULL && i < n_parts; i++) {
         n->out[i]->base = x->base;
         n->out[i]->offset = x->offset;
@@ -316,6 +316,25 @@ llap_tensor *llap_node_add1(llap_graph *g, llap_op op, const llap_attr *attr,
 {
     llap_node *n = llap_node_add(g, op, attr, in, n_in);
     return n == NULL ? NULL : n->out[0];
+}
+
+llap_tensor *llap_note(llap_graph *g, const char *name, llap_tensor *x)
+{
+    if (g->status != LLAP_OK || x == NULL) return NULL;
+    if (!reserve(g, &g->note, g->n_notes, &g->notes_cap, sizeof *g->note)) return NULL;
+    const char *scope = g->depth == 0 ? "" : g->scope[g->depth - 1];
+    const char *dot = *scope != '\0' && name != NULL ? "." : "";
+    char       *full = llap_arena_printf(&g->arena, "%s%s%s", scope, dot, name == NULL ? "" : name);
+    if (full == NULL) return no_memory(g);
+    g->note[g->n_notes++] = (llap_named){ full, x };
+    return x;
+}
+
+llap_tensor *llap_noted(const llap_graph *g, const char *full_name)
+{
+    for (int i = g->n_notes - 1; i >= 0; i--)
+        if (strcmp(g->note[i].name, full_name) == 0) return g->note[i].tensor;
+    return NULL;
 }
 
 void llap_output(llap_graph *g, const char *name, llap_tensor *x)
@@ -347,7 +366,7 @@ void llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value)
     if (leaf->leaf != LLAP_LEAF_PARAM && leaf->leaf != LLAP_LEAF_STATE)
         llap_graph_fail(g, LLAP_EINVAL, "update of '%s': not a parameter or state",
                         llap_tensor_name(leaf));
-    else if (!llap_shape_equal(&leaf->shape, &value->shape) || leaf->dtype != value->dtype) {
+    else if (!llap_shape_equal(&leaf->shape, &value->shape) || leaf->elem != value->elem) {
         char e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
         llap_graph_fail(g, LLAP_EINVAL, "update of '%s': expected %s, found %s", leaf->name,
                         llap_shape_text(&leaf->shape, e), llap_shape_text(&value->shape, f));

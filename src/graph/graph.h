@@ -47,6 +47,11 @@ llap_shape  llap_shape_of(const llap_tensor *x);      /* rank 0 for NULL */
 int64_t     llap_dim(const llap_tensor *x, int axis); /* negative counts from the end; 0 for NULL */
 const char *llap_tensor_name(const llap_tensor *x);   /* of a leaf; else "" */
 
+/* Remembers x under the current scope's name (or scope.name), so that tests and tools can look at
+ * intermediate values; costs nothing else. Gives x. */
+llap_tensor *llap_note(llap_graph *g, const char *name, llap_tensor *x); /* name may be NULL */
+llap_tensor *llap_noted(const llap_graph *g, const char *full_name); /* NULL: none, or the last */
+
 /* -------- leaves: memory that the caller binds at run time, by name -------- */
 
 typedef enum llap_init_kind {
@@ -87,6 +92,18 @@ llap_tensor *llap_random(llap_graph *g);
 llap_tensor *llap_constant(llap_graph *g, llap_shape shape, const double *values); /* copied */
 llap_tensor *llap_full(llap_graph *g, llap_shape shape, double value);
 
+/* All leaves but constants, in order of making. */
+typedef struct llap_leaf_info {
+    const char *name; /* borrowed until llap_graph_destroy */
+    llap_leaf   leaf;
+    llap_elem   elem;
+    llap_shape  shape;
+    llap_init   init;
+} llap_leaf_info;
+
+int            llap_graph_n_leaves(const llap_graph *g);
+llap_leaf_info llap_graph_leaf(const llap_graph *g, int i);
+
 /* The i-th parameter, in order of making; NULL when there is none. */
 llap_tensor *llap_graph_param(const llap_graph *g, int i);
 int          llap_graph_n_params(const llap_graph *g);
@@ -97,7 +114,8 @@ void llap_output(llap_graph *g, const char *name, llap_tensor *x); /* kept reada
 
 /* After a run, the memory bound to the parameter or state holds value. All reads of it in the graph
  * see the old content. */
-void llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value);
+void         llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value);
+llap_tensor *llap_updated(llap_graph *g, llap_tensor *leaf); /* the value so far: update or leaf */
 
 /* Adds the nodes of d loss / d wrt[i] to the graph; grad[i] is NULL where the loss does not depend
  * on wrt[i]. loss has one element. */

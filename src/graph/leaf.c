@@ -11,18 +11,18 @@ static llap_tensor *find_leaf(const llap_graph *g, const char *name)
     return NULL;
 }
 
-static llap_tensor *known_leaf(llap_graph *g, llap_tensor *t, llap_leaf leaf, llap_dtype dtype,
+static llap_tensor *known_leaf(llap_graph *g, llap_tensor *t, llap_leaf leaf, llap_elem elem,
                                const llap_shape *shape)
 {
     char e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
-    if (t->leaf == leaf && t->dtype == dtype && llap_shape_equal(&t->shape, shape)) return t;
+    if (t->leaf == leaf && t->elem == elem && llap_shape_equal(&t->shape, shape)) return t;
     llap_graph_fail(g, LLAP_EINVAL, "'%s' is declared twice: first %s, then %s%s", t->name,
                     llap_shape_text(&t->shape, e), llap_shape_text(shape, f),
-                    t->leaf == leaf && t->dtype == dtype ? "" : " of another kind");
+                    t->leaf == leaf && t->elem == elem ? "" : " of another kind");
     return NULL;
 }
 
-static llap_tensor *leaf_add(llap_graph *g, const char *name, llap_leaf leaf, llap_dtype dtype,
+static llap_tensor *leaf_add(llap_graph *g, const char *name, llap_leaf leaf, llap_elem elem,
                              const llap_shape *shape, llap_init init)
 {
     if (g->status != LLAP_OK) return NULL;
@@ -34,8 +34,8 @@ static llap_tensor *leaf_add(llap_graph *g, const char *name, llap_leaf leaf, ll
         return NULL;
     }
     llap_tensor *known = find_leaf(g, full);
-    if (known != NULL) return known_leaf(g, known, leaf, dtype, shape);
-    llap_tensor *t = llap_tensor_add(g, dtype, shape);
+    if (known != NULL) return known_leaf(g, known, leaf, elem, shape);
+    llap_tensor *t = llap_tensor_add(g, elem, shape);
     if (t == NULL) return NULL;
     t->leaf = leaf;
     t->name = full;
@@ -105,4 +105,25 @@ int llap_graph_n_params(const llap_graph *g)
     int n = 0;
     for (int id = 0; id < g->n_tensors; id++) n += g->tensor[id]->leaf == LLAP_LEAF_PARAM;
     return n;
+}
+
+int llap_graph_n_leaves(const llap_graph *g)
+{
+    int n = 0;
+    for (int id = 0; id < g->n_tensors; id++) n += g->tensor[id]->name != NULL;
+    return n;
+}
+
+llap_leaf_info llap_graph_leaf(const llap_graph *g, int i)
+{
+    int id = 0;
+    while (g->tensor[id]->name == NULL || i-- > 0) id++;
+    const llap_tensor *t = g->tensor[id];
+    return (llap_leaf_info){ t->name, t->leaf, t->elem, t->shape, t->init };
+}
+
+llap_tensor *llap_updated(llap_graph *g, llap_tensor *leaf)
+{
+    if (g->status != LLAP_OK || leaf == NULL) return NULL;
+    return leaf->update != NULL ? leaf->update : leaf;
 }

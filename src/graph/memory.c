@@ -18,7 +18,7 @@ static void touch(llap_planner *p, const llap_tensor *t, int step, int *n_slots)
     if (t == NULL) return;
     llap_storage *s = &p->store[t->base->id];
     if (s->kind == STORE_NONE) {
-        const size_t size = t->dtype == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
+        const size_t size = t->elem == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
         s->n_bytes = llap_plan_round((size_t)llap_shape_count(&t->base->shape) * size);
         s->root = t->base->id;
         s->first = step;
@@ -66,7 +66,7 @@ static bool alone(const llap_planner *p, const llap_draft *d, int k)
 static bool may_overwrite(const llap_planner *p, const llap_draft *d, int k, int o)
 {
     if (o >= 3 || k >= 32 || (llap_op_desc_of(d->op)->in_place[o] & 1u << k) == 0) return false;
-    return d->in[k] != NULL && d->in[k]->dtype == d->out[o]->dtype && llap_shows_all(d->in[k]) &&
+    return d->in[k] != NULL && d->in[k]->elem == d->out[o]->elem && llap_shows_all(d->in[k]) &&
            llap_shape_count(&d->in[k]->shape) == llap_shape_count(&d->out[o]->shape) &&
            alone(p, d, k);
 }

@@ -15,7 +15,7 @@ enum {
 struct llap_tensor {
     llap_graph  *graph;
     int          id; /* counts from 0 in the graph */
-    llap_dtype   dtype;
+    llap_elem    elem;
     llap_shape   shape;
     int64_t      stride[LLAP_MAX_RANK];
     llap_tensor *base;   /* whose memory this is; itself unless a view */
@@ -55,6 +55,8 @@ struct llap_graph {
     int           n_tensors, tensors_cap;
     llap_named   *output;
     int           n_outputs, outputs_cap;
+    llap_named   *note;
+    int           n_notes, notes_cap;
     const char   *scope[LLAP_SCOPE_DEPTH]; /* full paths */
     int           depth;
     uint32_t      n_random; /* ops that draw random numbers */
@@ -79,9 +81,8 @@ typedef struct llap_op_desc {
 LLAP_SHAPED_LIST(X)
 #undef X
 
-#define X(ID, id)                                                                 \
-    void llap_vjp_##id(llap_graph *g, const llap_node *n, llap_tensor *const *dy, \
-                       llap_tensor **dx);
+#define X(ID, id) \
+    void llap_vjp_##id(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx);
 LLAP_VIEW_LIST(X)
 #undef X
 
@@ -103,7 +104,7 @@ bool llap_node_rank(llap_graph *g, const llap_node *n, int i, int min_rank);
 llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *x,
                          const llap_shape *shape, int n_parts);
 
-llap_tensor *llap_tensor_add(llap_graph *g, llap_dtype dtype, const llap_shape *shape);
+llap_tensor *llap_tensor_add(llap_graph *g, llap_elem elem, const llap_shape *shape);
 llap_view    llap_tensor_view(const llap_tensor *t); /* without data */
 void         llap_dense_strides(const llap_shape *s, int64_t *stride);
 

@@ -65,7 +65,7 @@ static llap_place place_of(const llap_planner *p, const llap_tensor *t)
     llap_place place = { .view = llap_tensor_view(t), .slot = -1 };
     if (t == NULL) return place;
     const llap_storage *root = &p->store[p->store[t->base->id].root];
-    const size_t        size = t->dtype == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
+    const size_t        size = t->elem == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
     place.offset = root->offset + (size_t)t->offset * size;
     if (root->kind == STORE_SLOT) place.slot = root->slot;
     place.constant = root->kind == STORE_CONST;
@@ -139,7 +139,7 @@ static llap_status write_slots(llap_plan *plan, llap_planner *p)
         llap_slot *s = &plan->slot[p->store[i].slot];
         *s = (llap_slot){ .name = llap_arena_strndup(&plan->arena, t->name, strlen(t->name)),
                           .leaf = t->leaf,
-                          .dtype = t->dtype,
+                          .elem = t->elem,
                           .shape = t->shape,
                           .init = t->init };
         if (s->name == NULL) return LLAP_ENOMEM;

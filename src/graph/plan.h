@@ -36,7 +36,7 @@ int    llap_plan_n_steps(const llap_plan *p);   /* kernels that one run calls */
 typedef struct llap_slot {
     const char *name;
     llap_leaf   leaf;
-    llap_dtype  dtype;
+    llap_elem   elem;
     llap_shape  shape;
     llap_init   init;
 } llap_slot;

@@ -160,7 +160,7 @@ static llap_status bind_all(llap_plan *p, bound *b)
             break;
         }
         b->data[b->n++] = x;
-        for (int64_t k = 0; k < n && s->dtype == LLAP_REAL && s->leaf != LLAP_LEAF_STATE; k++)
+        for (int64_t k = 0; k < n && s->elem == LLAP_REAL && s->leaf != LLAP_LEAF_STATE; k++)
             x[k] = sinf((float)(k + 1) * 0.7f + (float)s->name[0]) *
                    (s->leaf == LLAP_LEAF_PARAM ? 0.3f : 1.0f);
         if (strcmp(s->name, "step") == 0) b->step = (int32_t *)(void *)x;

@@ -85,7 +85,7 @@ static llap_status describe(llap_graph *g, const op_row *row, sized s, op_layout
         if (st != LLAP_OK) return st;
         for (int i = 0; i < llap_plan_n_slots(probe); i++) {
             const llap_slot *slot = llap_plan_slot(probe, i);
-            if (slot->dtype == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
+            if (slot->elem == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
             wrt[n++] = llap_input(g, slot->name, slot->shape);
         }
         llap_gradients(g, weigh(g, y), wrt, n, grad);
@@ -128,7 +128,7 @@ static void bind_leaves(ready *r, const llap_backend *backend, int64_t first_row
                                  : first_row * (n / s->shape.dim[0]);
         for (int64_t k = 0; k < n; k++) {
             const double v = random ? (double)(k + 7) : leaf_value(s->name, skip + k);
-            if (s->dtype == LLAP_INT) ((int32_t *)r->data[i])[k] = (int32_t)v;
+            if (s->elem == LLAP_INT) ((int32_t *)r->data[i])[k] = (int32_t)v;
             else if (backend->real_bytes == sizeof(double)) ((double *)r->data[i])[k] = v;
             else ((float *)r->data[i])[k] = (float)v;
         }
@@ -221,7 +221,7 @@ static void check_gradient(const op_row *row, sized s, op_layout layout)
         char             name[80];
         snprintf(name, sizeof name, "d%s", slot->name);
         const double *found = llap_run_output(r.run, name, NULL);
-        if (slot->dtype == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
+        if (slot->elem == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
         /* No gradient node means that it is zero everywhere. */
         const int64_t n = llap_shape_count(&slot->shape), stride = n / 9 + 1;
         double       *x = r.data[i], h = 1e-5;

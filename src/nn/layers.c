@@ -1,0 +1,122 @@
+/* Linear layers, norms, convolution, Time2Vec. */
+#include "nn/nn.h"
+
+#include <math.h>
+
+llap_tensor *llap_nn_linear_from(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                                 llap_init weight, llap_init bias)
+{
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "weight", LLAP_SHAPE(width, llap_dim(x, -1)), weight);
+    llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), bias);
+    llap_tensor *y = llap_note(g, NULL, llap_linear(g, x, w, b));
+    llap_scope_pop(g);
+    return y;
+}
+
+/* Uniform on +-1/sqrt(fan_in), as PyTorch starts linear and convolution layers. */
+static llap_init fan_in(int64_t n)
+{
+    return LLAP_INIT_UNIFORM(1.0 / sqrt((double)(n > 0 ? n : 1)));
+}
+
+llap_tensor *llap_nn_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width)
+{
+    const llap_init init = fan_in(llap_dim(x, -1));
+    return llap_nn_linear_from(g, name, x, width, init, init);
+}
+
+llap_tensor *llap_nn_conv1d(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                            int64_t kernel)
+{
+    const int64_t   in = llap_dim(x, -1);
+    const llap_init init = fan_in(in * kernel);
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "weight", LLAP_SHAPE(width, in, kernel), init);
+    llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), init);
+    llap_tensor *y = llap_note(g, NULL, llap_conv1d(g, x, w, b));
+    llap_scope_pop(g);
+    return y;
+}
+
+llap_tensor *llap_nn_norm(llap_graph *g, const char *name, llap_tensor *x)
+{
+    const llap_shape n = LLAP_SHAPE(llap_dim(x, -1));
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "weight", n, LLAP_INIT_ONE);
+    llap_tensor *b = llap_param(g, "bias", n, LLAP_INIT_ZERO);
+    llap_tensor *y = llap_note(g, NULL, llap_layer_norm(g, x, w, b, LLAP_NORM_EPS));
+    llap_scope_pop(g);
+    return y;
+}
+
+llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *cond)
+{
+    llap_scope_push(g, name);
+    llap_tensor *y;
+    if (cond == NULL) y = llap_layer_norm(g, x, NULL, NULL, LLAP_NORM_EPS);
+    else {
+        llap_tensor *part[2], *ss;
+        llap_scope_push(g, "to_ss");
+        ss = llap_note(g, NULL,
+                       llap_nn_linear_from(g, "1", llap_silu(g, cond), 2 * llap_dim(x, -1),
+                                           LLAP_INIT_ZERO, LLAP_INIT_ZERO));
+        llap_scope_pop(g);
+        /* One axis of length 1 for the tokens, and one for each sample axis of x. */
+        while (ss != NULL && llap_shape_of(ss).rank < llap_shape_of(x).rank)
+            ss = llap_unsqueeze(g, ss, -2);
+        llap_split(g, ss, -1, 2, part);
+        y = llap_modulated_norm(g, x, part[0], part[1], LLAP_NORM_EPS);
+    }
+    llap_note(g, NULL, y);
+    llap_scope_pop(g);
+    return y;
+}
+
+/* x / max(|x|, 1e-12) */
+static llap_tensor *unit_vector(llap_graph *g, llap_tensor *x)
+{
+    llap_tensor *norm = llap_sqrt(g, llap_sum(g, llap_square(g, x), LLAP_ALL_AXES));
+    return llap_div(g, x, llap_maximum(g, norm, llap_full(g, LLAP_SCALAR, 1e-12)));
+}
+
+llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                                     llap_init weight, llap_init bias, bool iterate)
+{
+    const int64_t in = llap_dim(x, -1);
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "weight_orig", LLAP_SHAPE(width, in), weight);
+    llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), bias);
+    llap_tensor *u_state = llap_state(g, "weight_u", LLAP_SHAPE(width), LLAP_INIT_NORMAL(1.0));
+    llap_tensor *v_state = llap_state(g, "weight_v", LLAP_SHAPE(in), LLAP_INIT_NORMAL(1.0));
+    /* What an earlier call in this graph left, or the stored vectors; as columns. */
+    llap_tensor *u = llap_updated(g, u_state), *v = llap_updated(g, v_state);
+    u = llap_reshape(g, u, LLAP_SHAPE(width, 1));
+    v = llap_reshape(g, v, LLAP_SHAPE(in, 1));
+    if (iterate) {
+        llap_tensor *fixed = llap_detach(g, w);
+        v = unit_vector(g, llap_matmul(g, fixed, true, u, false));
+        u = unit_vector(g, llap_matmul(g, fixed, false, v, false));
+        llap_update(g, u_state, llap_reshape(g, u, LLAP_SHAPE(width)));
+        llap_update(g, v_state, llap_reshape(g, v, LLAP_SHAPE(in)));
+    }
+    llap_tensor *wv = llap_matmul(g, w, false, llap_detach(g, v), false);
+    llap_tensor *sigma = llap_sum(g, llap_mul(g, llap_detach(g, u), wv), LLAP_ALL_AXES);
+    llap_note(g, "sigma", sigma);
+    llap_tensor *y = llap_note(g, NULL, llap_linear(g, x, llap_div(g, w, sigma), b));
+    llap_scope_pop(g);
+    return y;
+}
+
+llap_tensor *llap_nn_time2vec(llap_graph *g, const char *name, llap_tensor *u, int64_t d)
+{
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "w", LLAP_SHAPE(d), LLAP_INIT_NORMAL(1.0));
+    llap_tensor *b = llap_param(g, "b", LLAP_SHAPE(d), LLAP_INIT_ZERO);
+    llap_tensor *p = llap_add(g, llap_mul(g, llap_unsqueeze(g, u, -1), w), b);
+    llap_tensor *parts[] = { llap_slice(g, p, -1, 0, 1),
+                             llap_sin(g, llap_slice(g, p, -1, 1, d - 1)) };
+    llap_tensor *y = llap_note(g, NULL, llap_concat(g, parts, 2, -1));
+    llap_scope_pop(g);
+    return y;
+}

@@ -1,0 +1,106 @@
+/* Layers: functions that declare their parameters, named as in the reference's checkpoints, and add
+ * their computation to the graph.
+ *
+ *     llap_tensor *h = llap_nn_linear(g, "mlp.0", x, 4 * width);        mlp.0.weight, mlp.0.bias
+ *     h = llap_nn_linear(g, "mlp.3", llap_gelu(g, h), width);
+ *
+ * Each notes its result under its name (llap_noted). Failures are the graph's; NULL operands are
+ * fine. Tokens are rows: [B,L,H], or [B,R,L,H] with an explicit sample axis. */
+#ifndef LLAP_NN_NN_H
+#define LLAP_NN_NN_H
+
+#include "graph/graph.h"
+
+#define LLAP_NORM_EPS 1e-5
+
+/* x [...,in] -> [...,width]. Weight and bias start uniform on +-1/sqrt(in). */
+llap_tensor *llap_nn_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width);
+/* The same with other starts. */
+llap_tensor *llap_nn_linear_from(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                                 llap_init weight, llap_init bias);
+
+/* x [...,l,in] -> [...,l,width], kernel odd, zero padding. */
+llap_tensor *llap_nn_conv1d(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                            int64_t kernel);
+
+llap_tensor *llap_nn_norm(llap_graph *g, const char *name, llap_tensor *x); /* affine, 1 and 0 */
+
+/* AdaLN, spec 4.5: (1+s) LN0(x) + b, [s,b] = Linear(to_ss.1)(SiLU(cond)). cond has no token axis:
+ * [B,C] for x [B,L,H]; it broadcasts over further axes. cond NULL: plain LN0. */
+llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *cond);
+
+/* Linear with spectral normalisation, spec 4.7: weight_orig / (u . W v), with state weight_u and
+ * weight_v. With iterate, one power iteration comes first and u, v are updated; the gradient treats
+ * them as constants. Several calls for one name in one graph iterate one after the other. */
+llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
+                                     llap_init weight, llap_init bias, bool iterate);
+
+/* Time2Vec: p = u w + b for d numbers w, b; [p_0, sin p_1, .., sin p_{d-1}]. u [...] -> [...,d] */
+llap_tensor *llap_nn_time2vec(llap_graph *g, const char *name, llap_tensor *u, int64_t d);
+
+/* -------- attention -------- */
+
+typedef struct llap_nn_attn_opts {
+    int          n_heads;
+    llap_tensor *key_padding; /* [...,Lk], not 0 = excluded; or NULL */
+    llap_tensor *bias;        /* added to the scores, broadcasts to [...,heads,Lq,Lk]; or NULL */
+    double       dropout;     /* of the attention weights */
+} llap_nn_attn_opts;
+
+/* PyTorch's multi-head attention: in_proj_weight [3E,E] = q, k, v stacked, in_proj_bias, out_proj.
+ */
+llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_tensor *k,
+                         llap_tensor *v, const llap_nn_attn_opts *opts);
+
+/* PyTorch's encoder layer: self attention and a GELU feed-forward of width ff, each with residual
+ * and norm, before (norm_first) or after. With times [...,L], attention is rotary with its own
+ * names (self_attn.qkv, self_attn.out_proj), angles times base^(-2i/d). */
+typedef struct llap_nn_encoder_opts {
+    llap_nn_attn_opts attn;
+    int64_t           ff;
+    double            dropout;
+    bool              norm_first;
+    llap_tensor      *times;
+    double            rotary_base;
+} llap_nn_encoder_opts;
+
+llap_tensor *llap_nn_encoder_layer(llap_graph *g, const char *name, llap_tensor *x,
+                                   const llap_nn_encoder_opts *opts);
+
+/* -------- blocks of the denoiser, spec 4.6 -------- */
+
+typedef struct llap_nn_block_opts {
+    int          n_heads;
+    double       mlp_ratio;    /* transformer block */
+    llap_tensor *attn_bias;    /* transformer block; or NULL */
+    double       dropout;      /* of the branches */
+    double       attn_dropout; /* of the attention weights */
+} llap_nn_block_opts;
+
+/* x [...,L,H], cond as for AdaLN: self attention, then the MLP. */
+llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_tensor *x,
+                                       llap_tensor *cond, const llap_nn_block_opts *opts);
+/* x [...,Lq,H] attends to kv [...,Lk,H]. */
+llap_tensor *llap_nn_cross_block(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *kv,
+                                 llap_tensor *cond, const llap_nn_block_opts *opts);
+
+/* SummaryAttentionPool: one query vector [...,H] over tokens [...,S,H] -> [...,H]. */
+llap_tensor *llap_nn_summary_pool(llap_graph *g, const char *name, llap_tensor *tokens,
+                                  llap_tensor *query);
+
+/* -------- losses -------- */
+
+llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target); /* mean over all */
+
+/* sum m (x - target)^2 / max(sum m, 1) over the given axes, which stay with length 1; m broadcasts.
+ */
+llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
+                                unsigned axes);
+
+typedef enum llap_prediction { LLAP_PREDICT_V, LLAP_PREDICT_X0, LLAP_PREDICT_EPS } llap_prediction;
+
+/* Raw min-SNR weights of steps with these alpha-bar values, spec 5.4.6; no gradient. */
+llap_tensor *llap_nn_min_snr(llap_graph *g, llap_tensor *alpha_bar, double gamma,
+                             llap_prediction prediction);
+
+#endif
