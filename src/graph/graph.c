@@ -85,6 +85,14 @@ static bool reserve(llap_graph *g, void *array, int n, int *cap, size_t size)
     return true;
 }
 
+const char *llap_scoped(llap_graph *g, const char *name)
+{
+    const char *scope = g->depth == 0 ? "" : g->scope[g->depth - 1];
+    const char *dot = *scope != '\0' && *name != '\0' ? "." : "";
+    const char *full = llap_arena_printf(&g->arena, "%s%s%s", scope, dot, name);
+    return full != NULL ? full : no_memory(g);
+}
+
 void llap_scope_push(llap_graph *g, const char *name)
 {
     if (g->status != LLAP_OK) return;
@@ -92,11 +100,8 @@ void llap_scope_push(llap_graph *g, const char *name)
         llap_graph_fail(g, LLAP_EINVAL, "scope '%s': more than %d levels", name, LLAP_SCOPE_DEPTH);
         return;
     }
-    const char *outer = g->depth == 0 ? NULL : g->scope[g->depth - 1];
-    char       *path = outer == NULL ? llap_arena_strndup(&g->arena, name, strlen(name))
-                                     : llap_arena_printf(&g->arena, "%s.%s", outer, name);
-    if (path == NULL) (void)no_memory(g);
-    else g->scope[g->depth++] = path;
+    const char *path = llap_scoped(g, name);
+    if (path != NULL) g->scope[g->depth++] = path;
 }
 
 void llap_scope_pushf(llap_graph *g, const char *fmt, ...)
@@ -322,10 +327,8 @@ llap_tensor *llap_note(llap_graph *g, const char *name, llap_tensor *x)
 {
     if (g->status != LLAP_OK || x == NULL) return NULL;
     if (!reserve(g, &g->note, g->n_notes, &g->notes_cap, sizeof *g->note)) return NULL;
-    const char *scope = g->depth == 0 ? "" : g->scope[g->depth - 1];
-    const char *dot = *scope != '\0' && name != NULL ? "." : "";
-    char       *full = llap_arena_printf(&g->arena, "%s%s%s", scope, dot, name == NULL ? "" : name);
-    if (full == NULL) return no_memory(g);
+    const char *full = llap_scoped(g, name == NULL ? "" : name);
+    if (full == NULL) return NULL;
     g->note[g->n_notes++] = (llap_named){ full, x };
     return x;
 }

@@ -38,7 +38,7 @@ llap_status llap_graph_status(const llap_graph *g);
 /* For layers that check what ops cannot know: records a failure unless there is one already. */
 void llap_graph_fail(llap_graph *g, llap_status code, const char *fmt, ...) LLAP_PRINTF(3, 4);
 
-/* Names: what is made between push and pop is called "scope.name". */
+/* Names: what is made between push and pop is called "scope.name"; the empty scope adds nothing. */
 void llap_scope_push(llap_graph *g, const char *name);
 void llap_scope_pushf(llap_graph *g, const char *fmt, ...) LLAP_PRINTF(2, 3);
 void llap_scope_pop(llap_graph *g);

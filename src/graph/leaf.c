@@ -26,13 +26,8 @@ static llap_tensor *leaf_add(llap_graph *g, const char *name, llap_leaf leaf, ll
                              const llap_shape *shape, llap_init init)
 {
     if (g->status != LLAP_OK) return NULL;
-    char *full = g->depth == 0
-                     ? llap_arena_strndup(&g->arena, name, strlen(name))
-                     : llap_arena_printf(&g->arena, "%s.%s", g->scope[g->depth - 1], name);
-    if (full == NULL) {
-        llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
-        return NULL;
-    }
+    const char *full = llap_scoped(g, name);
+    if (full == NULL) return NULL;
     llap_tensor *known = find_leaf(g, full);
     if (known != NULL) return known_leaf(g, known, leaf, elem, shape);
     llap_tensor *t = llap_tensor_add(g, elem, shape);

@@ -88,6 +88,9 @@ LLAP_VIEW_LIST(X)
 
 const llap_op_desc *llap_op_desc_of(llap_op op);
 
+/* "scope.name" in the arena; NULL after recording a failure. */
+const char *llap_scoped(llap_graph *g, const char *name);
+
 /* Adds a node; n_in operands, trailing optional ones may be left out. NULL on failure. */
 llap_node   *llap_node_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *const *in,
                            int n_in);
