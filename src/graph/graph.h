@@ -219,7 +219,7 @@ typedef struct llap_attention_opts {
 } llap_attention_opts;
 
 /* softmax(q k^T / sqrt(d) + bias) v per head, heads concatenated. q [...,Lq,E], k [...,Lk,E],
- * v [...,Lk,F] -> [...,Lq,F]. Leading axes broadcast. A query whose keys are all excluded gives
+ * v [...,Lk,E] -> [...,Lq,E]. Leading axes broadcast. A query whose keys are all excluded gives
  * zeros. The score matrix is never stored; the gradient recomputes it. */
 llap_tensor *llap_attention(llap_graph *g, llap_tensor *q, llap_tensor *k, llap_tensor *v,
                             const llap_attention_opts *opts);

@@ -16,13 +16,11 @@ static bool infer_attention(llap_graph *g, const llap_node *n, llap_shape *out)
     llap_shape        expected = *q;
     expected.dim[r - 2] = n_keys;
     if (!llap_node_expect(g, n, K, expected)) return false;
-    expected.dim[r - 1] = llap_dim(n->in[V], -1);
     if (!llap_node_expect(g, n, V, expected)) return false;
-    if (heads < 1 || q->dim[r - 1] % heads != 0 || expected.dim[r - 1] % heads != 0)
-        return llap_node_fail(g, n, "%d heads do not divide widths %lld and %lld", heads,
-                              (long long)q->dim[r - 1], (long long)expected.dim[r - 1]);
+    if (heads < 1 || q->dim[r - 1] % heads != 0)
+        return llap_node_fail(g, n, "%d heads do not divide width %lld", heads,
+                              (long long)q->dim[r - 1]);
     out[0] = *q;
-    out[0].dim[r - 1] = expected.dim[r - 1];
     out[1] = *q; /* log of the sum of exponentials, for the gradient */
     out[1].dim[r - 2] = heads;
     out[1].dim[r - 1] = q->dim[r - 2];
@@ -61,7 +59,7 @@ static bool infer_attention_grad(llap_graph *g, const llap_node *n, llap_shape *
 }
 
 const llap_op_desc llap_desc_attention_grad = { "q k v key_padding bias rng y lse dy",
-                                                .n_required = 3, .n_out = 4, .layout = "rrrrrirdr",
+                                                .n_required = 3, .n_out = 4, .layout = "dddddiddd",
                                                 .infer = infer_attention_grad };
 
 llap_tensor *llap_attention(llap_graph *g, llap_tensor *q, llap_tensor *k, llap_tensor *v,
@@ -114,7 +112,7 @@ static void vjp_rotary(llap_graph *g, const llap_node *n, llap_tensor *const *dy
 }
 
 const llap_op_desc llap_desc_rotary = { "x t",          .n_required = 2,       .n_out = 1,
-                                        .layout = "ra", .infer = infer_rotary, .vjp = vjp_rotary };
+                                        .layout = "rd", .infer = infer_rotary, .vjp = vjp_rotary };
 
 llap_tensor *llap_rotary(llap_graph *g, llap_tensor *x, llap_tensor *t, int n_heads, double base)
 {

@@ -73,8 +73,8 @@ static void vjp_linear(llap_graph *g, const llap_node *n, llap_tensor *const *dy
 }
 
 const llap_op_desc llap_desc_linear = {
-    "x weight bias residual", .n_required = 2,       .n_out = 1,       .layout = "dddd",
-    .in_place = { 1u << 3 },  .infer = infer_linear, .vjp = vjp_linear
+    "x weight bias residual", .n_required = 2,       .n_out = 1,
+    .layout = "dddd",         .infer = infer_linear, .vjp = vjp_linear
 };
 
 llap_tensor *llap_linear(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias)

@@ -57,8 +57,9 @@ static bool infer_basis(llap_graph *g, const llap_node *n, llap_shape *out)
 
 static void vjp_basis(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
 {
-    llap_node *back = llap_node_add(g, LLAP_OP_BASIS_GRAD, NULL,
-                                    (llap_tensor *[]){ n->in[0], n->in[1], n->in[2], dy[0] }, 4);
+    llap_node *back =
+        llap_node_add(g, LLAP_OP_BASIS_GRAD, NULL,
+                      (llap_tensor *[]){ n->in[0], n->in[1], n->in[2], dy[0], n->out[0] }, 5);
     if (back == NULL) return;
     dx[1] = back->out[0];
     dx[2] = back->out[1];

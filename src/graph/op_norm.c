@@ -15,7 +15,7 @@ static void vjp_softmax(llap_graph *g, const llap_node *n, llap_tensor *const *d
 const llap_op_desc llap_desc_softmax = { "x",
                                          .n_required = 1,
                                          .n_out = 1,
-                                         .layout = "r",
+                                         .layout = "d",
                                          .in_place = { 1 },
                                          .infer = infer_softmax,
                                          .vjp = vjp_softmax };
@@ -29,22 +29,20 @@ llap_tensor *llap_softmax(llap_graph *g, llap_tensor *x)
     return llap_node_add1(g, LLAP_OP_SOFTMAX, NULL, &x, 1);
 }
 
-/* -------- layer norm: x, weight?, bias? -> y. Weight and bias have x's rank; an axis of length 1
- * repeats, so that [1,1,n] is an affine norm and [B,1,n] a modulation per row of the batch.
- * -------- */
+/* -------- layer norm: x, weight, bias (both or neither) -> y. Weight and bias are [x's first axes,
+ * 1, .., 1, n]: a row of them holds for a run of rows of x. align_operands makes them so. --------
+ */
 
 static bool infer_norm(llap_graph *g, const llap_node *n, llap_shape *out)
 {
     if (!llap_node_rank(g, n, 0, 1)) return false;
     *out = n->in[0]->shape;
-    for (int k = 1; k < 3; k++) {
-        if (k >= n->n_in || n->in[k] == NULL) continue;
-        llap_shape expected = *out;
-        for (int i = 0; i < out->rank - 1; i++)
-            if (llap_dim(n->in[k], i) == 1) expected.dim[i] = 1;
-        if (!llap_node_expect(g, n, k, expected)) return false;
-    }
-    return true;
+    if ((n->in[1] == NULL) != (n->in[2] == NULL))
+        return llap_node_fail(g, n, "weight and bias expected both or neither");
+    if (n->in[1] == NULL) return true;
+    llap_shape expected = *out;
+    for (int i = 0; i < out->rank - 1; i++) expected.dim[i] = llap_dim(n->in[1], i);
+    return llap_node_expect(g, n, 1, expected) && llap_node_expect(g, n, 2, expected);
 }
 
 static void vjp_norm(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
@@ -59,7 +57,7 @@ static void vjp_norm(llap_graph *g, const llap_node *n, llap_tensor *const *dy, 
 }
 
 const llap_op_desc llap_desc_norm = { "x weight bias", .n_required = 1,   .n_out = 1,
-                                      .layout = "rrr", .in_place = { 1 }, .infer = infer_norm,
+                                      .layout = "drr", .in_place = { 1 }, .infer = infer_norm,
                                       .vjp = vjp_norm };
 
 /* x, dy, weight?, bias? -> dx, dweight, dbias (empty where the operand is absent) */
@@ -73,25 +71,43 @@ static bool infer_norm_grad(llap_graph *g, const llap_node *n, llap_shape *out)
 }
 
 const llap_op_desc llap_desc_norm_grad = { "x dy weight bias", .n_required = 2, .n_out = 3,
-                                           .layout = "rrrr", .infer = infer_norm_grad };
+                                           .layout = "ddrr", .infer = infer_norm_grad };
 
-/* Gives x leading axes of length 1 up to the rank of like. */
-static llap_tensor *align_rank(llap_graph *g, llap_tensor *x, const llap_tensor *like)
+/* Gives w leading axes of length 1 up to x's rank. */
+static llap_tensor *align_rank(llap_graph *g, llap_tensor *w, const llap_tensor *x)
 {
-    if (x == NULL || like == NULL || x->shape.rank >= like->shape.rank) return x;
-    llap_shape s = { .rank = like->shape.rank };
-    const int  lead = s.rank - x->shape.rank;
-    for (int i = 0; i < s.rank; i++) s.dim[i] = i < lead ? 1 : x->shape.dim[i - lead];
-    return llap_reshape(g, x, s);
+    if (w == NULL || w->shape.rank >= x->shape.rank) return w;
+    llap_shape s = { .rank = x->shape.rank };
+    const int  lead = s.rank - w->shape.rank;
+    for (int i = 0; i < s.rank; i++) s.dim[i] = i < lead ? 1 : w->shape.dim[i - lead];
+    return llap_reshape(g, w, s);
+}
+
+/* Brings weight and bias to the form above: x's axes up to the last one in which either varies. */
+static void align_operands(llap_graph *g, const llap_tensor *x, llap_tensor **w, llap_tensor **b)
+{
+    llap_shape s = x->shape, both;
+    bool       varies = false;
+    *w = align_rank(g, *w, x);
+    *b = align_rank(g, *b, x);
+    if (*w == NULL || *b == NULL) return;
+    if (!llap_broadcast_shape(g, LLAP_OP_NORM, &(*w)->shape, &(*b)->shape, &both)) return;
+    if (both.rank != s.rank) return; /* the shape rule reports it */
+    for (int i = s.rank - 2; i >= 0; i--) {
+        if (both.dim[i] != 1) varies = true;
+        if (!varies) s.dim[i] = 1;
+    }
+    *w = llap_expand(g, *w, s);
+    *b = llap_expand(g, *b, s);
 }
 
 static llap_tensor *norm(llap_graph *g, llap_tensor *x, llap_tensor *w, llap_tensor *b, double eps,
                          double offset)
 {
-    if (g->status != LLAP_OK) return NULL;
+    if (g->status != LLAP_OK || x == NULL) return NULL;
     const llap_attr attr = { .norm = { eps, offset } };
-    llap_tensor    *in[] = { x, align_rank(g, w, x), align_rank(g, b, x) };
-    return llap_node_add1(g, LLAP_OP_NORM, &attr, in, 3);
+    align_operands(g, x, &w, &b);
+    return llap_node_add1(g, LLAP_OP_NORM, &attr, (llap_tensor *[]){ x, w, b }, 3);
 }
 
 llap_tensor *llap_layer_norm(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias,

@@ -16,7 +16,7 @@ static void vjp_sum(llap_graph *g, const llap_node *n, llap_tensor *const *dy, l
 }
 
 const llap_op_desc llap_desc_sum = { "x",           .n_required = 1,       .n_out = 1,
-                                     .layout = "a", .infer = infer_reduce, .vjp = vjp_sum };
+                                     .layout = "d", .infer = infer_reduce, .vjp = vjp_sum };
 
 /* All that reach the maximum share the gradient evenly. */
 static void vjp_max(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)

@@ -72,7 +72,7 @@ static llap_place place_of(const llap_planner *p, const llap_tensor *t)
     return place;
 }
 
-static llap_status copy_chain(llap_plan *plan, llap_step *s)
+static llap_status copy_chain(llap_plan *plan, llap_plan_step *s)
 {
     if (s->op != LLAP_OP_CHAIN) return LLAP_OK;
     llap_chain *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
@@ -86,13 +86,13 @@ static llap_status write_step(llap_plan *plan, const llap_planner *p, llap_op op
                               const llap_attr *attr, llap_tensor *const *in, int n_in,
                               llap_tensor *const *out, int n_out)
 {
-    llap_step *s = &plan->step[plan->n_steps++];
-    *s = (llap_step){ .op = op,
-                      .fn = p->backend->kernel[op],
-                      .n_in = n_in,
-                      .n_out = n_out,
-                      .place =
-                          llap_arena_new(&plan->arena, (size_t)(n_in + n_out), sizeof *s->place) };
+    llap_plan_step *s = &plan->step[plan->n_steps++];
+    *s = (llap_plan_step){ .op = op,
+                           .fn = p->backend->kernel[op],
+                           .n_in = n_in,
+                           .n_out = n_out,
+                           .place = llap_arena_new(&plan->arena, (size_t)(n_in + n_out),
+                                                   sizeof *s->place) };
     if (s->place == NULL) return LLAP_ENOMEM;
     if (s->fn == NULL)
         return llap_fail(LLAP_EUNSUPPORTED, "%s: not on backend '%s'", llap_op_name(op),

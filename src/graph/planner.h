@@ -62,14 +62,14 @@ typedef struct llap_place { /* an operand of a step */
     size_t    offset; /* bytes from the slot, the workspace or the constants */
 } llap_place;
 
-typedef struct llap_step {
+typedef struct llap_plan_step {
     llap_op        op;
     llap_kernel_fn fn;
     llap_attr      attr;
     llap_place    *place; /* n_in operands, then n_out results */
     int            n_in, n_out;
     size_t         work_offset;
-} llap_step;
+} llap_plan_step;
 
 typedef struct llap_result {
     const char *name;
@@ -82,7 +82,7 @@ struct llap_plan {
     atomic_int          refs;
     const llap_backend *backend;
     int                 n_threads;
-    llap_step          *step;
+    llap_plan_step     *step;
     int                 n_steps, n_places;
     llap_slot          *slot;
     int                 n_slots;

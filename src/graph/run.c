@@ -34,7 +34,7 @@ void llap_run_destroy(llap_run *r)
     llap_free(r);
 }
 
-static void prepare_step(llap_run *r, const llap_step *s, llap_call *c, llap_view *view)
+static void prepare_step(llap_run *r, const llap_plan_step *s, llap_call *c, llap_view *view)
 {
     *c = (llap_call){ .op = s->op,
                       .attr = &s->attr,

@@ -76,7 +76,7 @@ static void messages_name_op_place_and_shapes(void **state)
     check_message(wrong_weight,
                   "linear 'blocks.0.coef2hid': weight expected [256,24], found [256,16]");
     check_message(wrong_keys, "attention: k expected [2,7,8], found [2,7,6]");
-    check_message(wrong_heads, "attention: 3 heads do not divide widths 8 and 8");
+    check_message(wrong_heads, "attention: 3 heads do not divide width 8");
     check_message(wrong_sum, "add: [2,3] and [2,4] do not broadcast");
     check_message(wrong_reshape, "reshape: [2,3]: cannot become [7]");
     check_message(declared_twice, "'a' is declared twice: first [2,3], then [3,2]");

@@ -1,168 +1,171 @@
-/* Attention without a stored score matrix: one query at a time with a running maximum; the gradient
- * recomputes the weights from the stored log-sum-exp. */
+/* Attention: leading axes to the batch of one call, samples that share keys to more queries. */
 #include "backend/cpu/glue.h"
 #include "backend/random.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { Q, K, V, MASK, BIAS, RNG, Y, LSE, DY };
 
-typedef struct item { /* one batch item and head */
-    const float *q, *k, *v, *mask, *bias;
-    int64_t      q_row, k_row, v_row, mask_step, bias_row;
-    int64_t      lq, lk, d, dv;
-    uint64_t     first; /* dropout's element of query 0, key 0 */
-} item;
+typedef struct attn {
+    llap_attn a;
+    cpu_axes  axes;  /* of q, k, v, y, bias (q again where there is none) */
+    int       outer; /* leading axes that are looped over */
+    int64_t   n_calls, batch;
+    int64_t   samples; /* merged into the queries; 1: none */
+    int64_t   lq;
+    size_t    pad_bytes, lse_bytes; /* of the scratch before the arithmetic's own */
+} attn;
 
-static int64_t batch_offset(const llap_view *v, int lead, int64_t b)
+/* The last merged axis holds samples that share keys, values and bias: more queries, if theirs lie
+ * one after the other. */
+static bool shares_keys(const llap_call *c, const cpu_axes *x, int64_t lq, int64_t e)
 {
-    int64_t at = 0;
-    for (int axis = lead - 1; axis >= 0; axis--) {
-        at += b % v->shape.dim[axis] * v->stride[axis];
-        b /= v->shape.dim[axis];
-    }
-    return at;
+    const int last = x->n - 1, r = c->in[Q].shape.rank;
+    return x->n > 0 && x->stride[1][last] == 0 && x->stride[2][last] == 0 && !cpu_has(c, MASK) &&
+           !cpu_has(c, BIAS) && c->attr->attention.dropout == 0.0 &&
+           x->stride[0][last] == lq * c->in[Q].stride[r - 2] && x->stride[3][last] == lq * e;
 }
 
-static item item_of(const llap_call *c, int64_t b, int h)
+static attn attn_of(const llap_call *c)
 {
-    const int r = c->in[Q].shape.rank, heads = c->attr->attention.n_heads;
-    item      t = { .lq = c->in[Q].shape.dim[r - 2],
-                    .lk = c->in[K].shape.dim[r - 2],
-                    .d = cpu_width(&c->in[Q]) / heads,
-                    .dv = cpu_width(&c->in[V]) / heads };
-    t.q = cpu_in(c, Q) + batch_offset(&c->in[Q], r - 2, b) + h * t.d;
-    t.k = cpu_in(c, K) + batch_offset(&c->in[K], r - 2, b) + h * t.d;
-    t.v = cpu_in(c, V) + batch_offset(&c->in[V], r - 2, b) + h * t.dv;
-    t.q_row = c->in[Q].stride[r - 2];
-    t.k_row = c->in[K].stride[r - 2];
-    t.v_row = c->in[V].stride[r - 2];
-    if (cpu_has(c, MASK)) {
-        t.mask = cpu_in(c, MASK) + batch_offset(&c->in[MASK], r - 2, b);
-        t.mask_step = c->in[MASK].stride[r - 2];
-    }
-    if (cpu_has(c, BIAS)) {
-        t.bias =
-            cpu_in(c, BIAS) + batch_offset(&c->in[BIAS], r - 2, b) + h * c->in[BIAS].stride[r - 2];
-        t.bias_row = c->in[BIAS].stride[r - 1];
-    }
-    t.first = (uint64_t)((b * heads + h) * t.lq * t.lk);
+    const llap_view       *q = &c->in[Q], *bias = cpu_has(c, BIAS) ? &c->in[BIAS] : q;
+    const llap_view *const v[] = { q, &c->in[K], &c->in[V], &c->out[0], bias };
+    const int              r = q->shape.rank, heads = c->attr->attention.n_heads;
+    const int64_t          e = cpu_width(q), lq = q->shape.dim[r - 2];
+    attn                   t = {
+                          .axes = llap_cpu_merge(v, 5, r - 2), .samples = 1, .lq = lq, .batch = 1, .n_calls = 1
+    };
+    int n = t.axes.n;
+    for (int i = 0; i < r - 2; i++) t.batch *= q->shape.dim[i];
+    if (shares_keys(c, &t.axes, lq, e)) t.samples = t.axes.dim[--n];
+    t.outer = n > 1 ? n - 1 : 0;
+    for (int i = 0; i < t.outer; i++) t.n_calls *= t.axes.dim[i];
+    const int i = n > 0 ? n - 1 : LLAP_MAX_RANK - 1; /* strides of 0 where nothing is left */
+    t.a = (llap_attn){ .batch = n > 0 ? t.axes.dim[i] : 1,
+                       .heads = heads,
+                       .nq = lq * t.samples,
+                       .nk = c->in[K].shape.dim[r - 2],
+                       .d = e / heads,
+                       .scale = (float)c->attr->attention.scale,
+                       .q = { n > 0 ? t.axes.stride[0][i] : 0, q->stride[r - 2], e / heads },
+                       .k = { n > 0 ? t.axes.stride[1][i] : 0, c->in[K].stride[r - 2], e / heads },
+                       .v = { n > 0 ? t.axes.stride[2][i] : 0, c->in[V].stride[r - 2], e / heads },
+                       .o = { n > 0 ? t.axes.stride[3][i] : 0, e, e / heads } };
+    if (cpu_has(c, BIAS))
+        t.a.bias_at = (llap_attn_at){ n > 0 ? t.axes.stride[4][i] : 0, bias->stride[r - 1],
+                                      bias->stride[r - 2] };
+    t.a.key_pad_batch = t.a.nk;
+    if (cpu_has(c, MASK)) t.pad_bytes = cpu_round((size_t)(t.batch * t.a.nk));
+    if (t.samples > 1)
+        t.lse_bytes = cpu_round((size_t)(t.a.batch * heads * t.a.nq) * sizeof(float));
     return t;
 }
 
-static int64_t n_items(const llap_call *c)
+/* Which keys are excluded, as bytes [batch, nk]. */
+static void read_padding(const llap_call *c, const attn *t, unsigned char *pad)
 {
-    int64_t n = c->attr->attention.n_heads;
-    for (int i = 0; i < c->in[Q].shape.rank - 2; i++) n *= c->in[Q].shape.dim[i];
-    return n;
+    for (int64_t i = 0; i < t->batch * t->a.nk; i++)
+        pad[i] = cpu_in(c, MASK)[llap_view_offset(&c->in[MASK], i)] != 0.0f;
 }
 
-static float score(const item *t, int64_t i, int64_t j, float scale)
+/* [batch, heads, samples lq] as the arithmetic leaves it to [batch, samples, heads, lq]. */
+static void spread_lse(const attn *t, const float *from, float *to)
 {
-    if (t->mask != NULL && t->mask[j * t->mask_step] != 0.0f) return -INFINITY;
-    const float *q = t->q + i * t->q_row, *k = t->k + j * t->k_row;
-    float        dot = 0.0f;
-    for (int64_t x = 0; x < t->d; x++) dot = fmaf(q[x], k[x], dot);
-    return dot * scale + (t->bias == NULL ? 0.0f : t->bias[i * t->bias_row + j]);
-}
-
-static float kept(const llap_call *c, const llap_rng *rng, const item *t, int64_t i, int64_t j)
-{
-    const double p = c->attr->attention.dropout;
-    if (p == 0.0) return 1.0f;
-    return llap_drop_keeps(rng, t->first + (uint64_t)(i * t->lk + j), (float)p)
-               ? (float)(1.0 / (1.0 - p))
-               : 0.0f;
-}
-
-static llap_rng rng_of(const llap_call *c)
-{
-    return c->attr->attention.dropout > 0.0 ? llap_drop_rng(c->in[RNG].data, c->attr->attention.id)
-                                            : (llap_rng){ { 0, 0 }, 0, 0 };
-}
-
-static void query(const llap_call *c, const llap_rng *rng, const item *t, int64_t i, float *y,
-                  float *lse)
-{
-    const float scale = (float)c->attr->attention.scale;
-    float       top = -INFINITY, sum = 0.0f;
-    for (int64_t x = 0; x < t->dv; x++) y[x] = 0.0f;
-    for (int64_t j = 0; j < t->lk; j++) {
-        const float s = score(t, i, j, scale);
-        if (s == -INFINITY) continue;
-        if (s > top) {
-            const float shrink = expf(top - s);
-            for (int64_t x = 0; x < t->dv; x++) y[x] *= shrink;
-            sum *= shrink;
-            top = s;
-        }
-        const float w = expf(s - top), keep = w * kept(c, rng, t, i, j);
-        sum += w;
-        for (int64_t x = 0; x < t->dv; x++) y[x] += keep * t->v[j * t->v_row + x];
+    const int64_t heads = t->a.heads, lq = t->lq, samples = t->samples;
+    for (int64_t i = 0; i < t->a.batch * samples * heads; i++) {
+        const int64_t b = i / (samples * heads), s = i / heads % samples, h = i % heads;
+        memcpy(to + i * lq, from + ((b * heads + h) * samples + s) * lq, (size_t)lq * sizeof *to);
     }
-    for (int64_t x = 0; x < t->dv && sum != 0.0f; x++) y[x] /= sum;
-    *lse = sum == 0.0f ? -INFINITY : top + logf(sum);
+}
+
+static cpu_drop drop_of(const llap_call *c)
+{
+    cpu_drop d = { .p = (float)c->attr->attention.dropout };
+    if (d.p > 0.0f) d.rng = llap_drop_rng(c->in[RNG].data, c->attr->attention.id);
+    return d;
+}
+
+size_t llap_cpu_attention_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const attn      t = attn_of(c);
+    return t.pad_bytes + t.lse_bytes + llap_kern_attn_work(&kn, &t.a);
 }
 
 void llap_cpu_attention(const llap_call *c)
 {
-    const int      heads = c->attr->attention.n_heads;
-    const int64_t  items = n_items(c), lq = c->in[Q].shape.dim[c->in[Q].shape.rank - 2];
-    const llap_rng rng = rng_of(c);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t e = 0; e < items * lq; e++) {
-        const int64_t b = e / lq / heads, i = e % lq;
-        const int     h = (int)(e / lq % heads);
-        const item    t = item_of(c, b, h);
-        query(c, &rng, &t, i, cpu_out(c, 0) + ((b * lq + i) * heads + h) * t.dv, cpu_out(c, 1) + e);
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    attn            t = attn_of(c);
+    unsigned char  *pad = c->work;
+    float          *lse = (float *)(void *)(pad + t.pad_bytes);
+    void           *work = pad + t.pad_bytes + t.lse_bytes;
+    cpu_drop        drop = drop_of(c);
+    const int64_t   per_call = t.a.batch * t.a.heads * t.a.nq;
+    if (cpu_count(&c->out[0]) == 0) return;
+    if (t.pad_bytes > 0) read_padding(c, &t, pad);
+    if (drop.p > 0.0f) t.a.drop = (llap_kern_drop){ llap_cpu_keep, &drop };
+    for (int64_t i = 0; i < t.n_calls; i++) {
+        float *own = cpu_out(c, 1) + i * per_call;
+        drop.first = (uint64_t)(i * per_call * t.a.nk);
+        if (t.pad_bytes > 0) t.a.key_pad = pad + i * t.a.batch * t.a.nk;
+        if (cpu_has(c, BIAS)) t.a.bias = cpu_in(c, BIAS) + llap_cpu_at(&t.axes, 4, i, t.outer);
+        llap_kern_attn(&kn, &t.a, cpu_in(c, Q) + llap_cpu_at(&t.axes, 0, i, t.outer),
+                       cpu_in(c, K) + llap_cpu_at(&t.axes, 1, i, t.outer),
+                       cpu_in(c, V) + llap_cpu_at(&t.axes, 2, i, t.outer),
+                       cpu_out(c, 0) + llap_cpu_at(&t.axes, 3, i, t.outer),
+                       t.samples > 1 ? lse : own, work);
+        if (t.samples > 1) spread_lse(&t, lse, own);
     }
 }
 
-static void item_grad(const llap_call *c, const llap_rng *rng, int64_t b, int h)
+/* -------- gradient: all operands are dense, one call does it -------- */
+
+static attn grad_of(const llap_call *c)
 {
-    const item    t = item_of(c, b, h);
-    const int     heads = c->attr->attention.n_heads, r = c->in[Q].shape.rank;
-    const float   scale = (float)c->attr->attention.scale;
-    const float  *lse = cpu_in(c, LSE) + (b * heads + h) * t.lq;
-    const float  *y = cpu_in(c, Y) + batch_offset(&c->in[Y], r - 2, b) + h * t.dv;
-    const float  *dy = cpu_in(c, DY) + batch_offset(&c->in[DY], r - 2, b) + h * t.dv;
-    const int64_t row = heads * t.d, v_row = heads * t.dv;
-    float        *dq = cpu_out(c, 0) + b * t.lq * row + h * t.d;
-    float        *dk = cpu_out(c, 1) + b * t.lk * row + h * t.d;
-    float        *dv = cpu_out(c, 2) + b * t.lk * v_row + h * t.dv;
-    for (int64_t j = 0; j < t.lk; j++) {
-        memset(dk + j * row, 0, (size_t)t.d * sizeof *dk);
-        memset(dv + j * v_row, 0, (size_t)t.dv * sizeof *dv);
-    }
-    for (int64_t i = 0; i < t.lq; i++) {
-        const float *pd = dy + i * c->in[DY].stride[r - 2], *py = y + i * c->in[Y].stride[r - 2];
-        float        delta = 0.0f;
-        memset(dq + i * row, 0, (size_t)t.d * sizeof *dq);
-        for (int64_t x = 0; x < t.dv; x++) delta = fmaf(py[x], pd[x], delta);
-        for (int64_t j = 0; j < t.lk; j++) {
-            const float w = lse[i] == -INFINITY ? 0.0f : expf(score(&t, i, j, scale) - lse[i]);
-            const float keep = kept(c, rng, &t, i, j);
-            float       dw = 0.0f;
-            for (int64_t x = 0; x < t.dv; x++) {
-                dw = fmaf(pd[x], t.v[j * t.v_row + x], dw);
-                dv[j * v_row + x] += w * keep * pd[x];
-            }
-            const float ds = w * (dw * keep - delta);
-            for (int64_t x = 0; x < t.d; x++) {
-                dq[i * row + x] += scale * ds * t.k[j * t.k_row + x];
-                dk[j * row + x] += scale * ds * t.q[i * t.q_row + x];
-            }
-            if (t.bias != NULL) cpu_out(c, 3)[((b * heads + h) * t.lq + i) * t.lk + j] = ds;
-        }
-    }
+    const llap_view *q = &c->in[Q];
+    const int        r = q->shape.rank, heads = c->attr->attention.n_heads;
+    const int64_t    e = cpu_width(q), lq = q->shape.dim[r - 2], lk = c->in[K].shape.dim[r - 2];
+    attn             t = { .batch = 1, .lq = lq };
+    for (int i = 0; i < r - 2; i++) t.batch *= q->shape.dim[i];
+    t.a = (llap_attn){ .batch = t.batch,
+                       .heads = heads,
+                       .nq = lq,
+                       .nk = lk,
+                       .d = e / heads,
+                       .scale = (float)c->attr->attention.scale,
+                       .q = { lq * e, e, e / heads },
+                       .k = { lk * e, e, e / heads },
+                       .v = { lk * e, e, e / heads },
+                       .o = { lq * e, e, e / heads },
+                       .key_pad_batch = lk,
+                       .bias_at = { heads * lq * lk, lk, lq * lk } };
+    if (cpu_has(c, MASK)) t.pad_bytes = cpu_round((size_t)(t.batch * lk));
+    return t;
+}
+
+size_t llap_cpu_attention_grad_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const attn      t = grad_of(c);
+    return t.pad_bytes + llap_kern_attn_grad_work(&kn, &t.a);
 }
 
 void llap_cpu_attention_grad(const llap_call *c)
 {
-    const int      heads = c->attr->attention.n_heads;
-    const int64_t  items = n_items(c);
-    const llap_rng rng = rng_of(c);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t e = 0; e < items; e++) item_grad(c, &rng, e / heads, (int)(e % heads));
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    attn            t = grad_of(c);
+    unsigned char  *pad = c->work;
+    const cpu_drop  drop = drop_of(c);
+    for (int o = 0; o < 4; o++)
+        memset(cpu_out(c, o), 0, (size_t)cpu_count(&c->out[o]) * sizeof(float));
+    if (cpu_count(&c->out[0]) == 0 || cpu_count(&c->out[1]) == 0) return;
+    if (drop.p > 0.0f) t.a.drop = (llap_kern_drop){ llap_cpu_keep, &drop };
+    if (t.pad_bytes > 0) {
+        read_padding(c, &t, pad);
+        t.a.key_pad = pad;
+    }
+    if (cpu_has(c, BIAS)) t.a.bias = cpu_in(c, BIAS);
+    llap_kern_attn_grad(&kn, &t.a, cpu_in(c, Q), cpu_in(c, K), cpu_in(c, V), cpu_in(c, Y),
+                        cpu_in(c, LSE), cpu_in(c, DY), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2),
+                        cpu_has(c, BIAS) ? cpu_out(c, 3) : NULL, pad + t.pad_bytes);
 }

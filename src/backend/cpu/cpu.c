@@ -2,11 +2,47 @@
 
 #include "backend/cpu/glue.h"
 
+cpu_axes llap_cpu_merge(const llap_view *const *v, int n_views, int n_axes)
+{
+    cpu_axes a = { 0 };
+    for (int i = 0; i < n_axes; i++) {
+        const int64_t d = v[0]->shape.dim[i];
+        bool          fits = a.n > 0;
+        if (d == 1) continue;
+        for (int k = 0; k < n_views && fits; k++)
+            fits = a.stride[k][a.n - 1] == d * v[k]->stride[i];
+        if (fits) a.dim[a.n - 1] *= d;
+        else a.dim[a.n++] = d;
+        for (int k = 0; k < n_views; k++) a.stride[k][a.n - 1] = v[k]->stride[i];
+    }
+    return a;
+}
+
+int64_t llap_cpu_at(const cpu_axes *a, int k, int64_t i, int n_axes)
+{
+    int64_t at = 0;
+    for (int axis = n_axes - 1; axis >= 0; axis--) {
+        at += i % a->dim[axis] * a->stride[k][axis];
+        i /= a->dim[axis];
+    }
+    return at;
+}
+
 static size_t work_bytes(const llap_call *c)
 {
     switch (c->op) {
     case LLAP_OP_SUM:
         return llap_cpu_sum_work(c);
+    case LLAP_OP_MATMUL:
+        return llap_cpu_matmul_work(c);
+    case LLAP_OP_LINEAR:
+        return llap_cpu_linear_work(c);
+    case LLAP_OP_NORM_GRAD:
+        return llap_cpu_norm_grad_work(c);
+    case LLAP_OP_ATTENTION:
+        return llap_cpu_attention_work(c);
+    case LLAP_OP_ATTENTION_GRAD:
+        return llap_cpu_attention_grad_work(c);
     default:
         return 0;
     }

@@ -2,11 +2,14 @@
  * dense gathered into the tile first. One instruction is a chain of length one, so that a chain has
  * the bits of its parts. */
 #include "backend/cpu/glue.h"
+#include "backend/cpu/kern_isa.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { TILE = 512 };
+enum {
+    TILE = 1024,
+    ALONE = 1 << 14, /* fewer elements than waking the threads costs */
+};
 
 void llap_cpu_gather(const llap_view *v, int64_t first, int64_t n, float *out)
 {
@@ -31,92 +34,77 @@ void llap_cpu_gather(const llap_view *v, int64_t first, int64_t n, float *out)
 
 #define EACH for (int64_t i = 0; i < n; i++)
 
-static void unary_tile(llap_op op, int64_t n, const float *x, float *y, float a, float b)
+/* Ours to the arithmetic's names; -1 where it has none. */
+static int unary_of(llap_op op)
 {
     switch (op) {
-    case LLAP_OP_COPY:
-        memmove(y, x, (size_t)n * sizeof *y);
-        break;
     case LLAP_OP_NEG:
-        EACH y[i] = -x[i];
-        break;
+        return LLAP_UNARY_NEG;
     case LLAP_OP_EXP:
-        EACH y[i] = expf(x[i]);
-        break;
+        return LLAP_UNARY_EXP;
     case LLAP_OP_LOG:
-        EACH y[i] = logf(x[i]);
-        break;
+        return LLAP_UNARY_LOG;
     case LLAP_OP_SIN:
-        EACH y[i] = sinf(x[i]);
-        break;
+        return LLAP_UNARY_SIN;
     case LLAP_OP_COS:
-        EACH y[i] = cosf(x[i]);
-        break;
+        return LLAP_UNARY_COS;
     case LLAP_OP_TANH:
-        EACH y[i] = tanhf(x[i]);
-        break;
+        return LLAP_UNARY_TANH;
     case LLAP_OP_SIGMOID:
-        EACH y[i] = 1.0f / (1.0f + expf(-x[i]));
-        break;
+        return LLAP_UNARY_SIGMOID;
     case LLAP_OP_SILU:
-        EACH y[i] = x[i] / (1.0f + expf(-x[i]));
-        break;
+        return LLAP_UNARY_SILU;
     case LLAP_OP_SOFTPLUS:
-        EACH y[i] = x[i] > 20.0f ? x[i] : log1pf(expf(x[i]));
-        break;
+        return LLAP_UNARY_SOFTPLUS;
     case LLAP_OP_GELU:
-        EACH y[i] = 0.5f * x[i] * (1.0f + erff(x[i] * 0x1.6a09e6p-1f));
-        break;
+        return LLAP_UNARY_GELU;
     case LLAP_OP_SQRT:
-        EACH y[i] = sqrtf(x[i]);
-        break;
+        return LLAP_UNARY_SQRT;
     case LLAP_OP_SQUARE:
-        EACH y[i] = x[i] * x[i];
-        break;
+        return LLAP_UNARY_SQUARE;
     case LLAP_OP_ABS:
-        EACH y[i] = fabsf(x[i]);
-        break;
-    case LLAP_OP_SIGN:
-        EACH y[i] = (float)((x[i] > 0.0f) - (x[i] < 0.0f));
-        break;
-    case LLAP_OP_CLAMP:
-        EACH y[i] = x[i] < a ? a : x[i] > b ? b : x[i];
-        break;
-    case LLAP_OP_AFFINE:
-        EACH y[i] = a * x[i] + b;
-        break;
+        return LLAP_UNARY_ABS;
     default:
-        break;
+        return -1;
     }
 }
 
-static float gelu_slope(float x)
-{
-    return 0.5f * (1.0f + erff(x * 0x1.6a09e6p-1f)) + x * 0x1.988454p-2f * expf(-0.5f * x * x);
-}
-
-static float silu_slope(float x)
-{
-    const float s = 1.0f / (1.0f + expf(-x));
-    return s * (1.0f + x * (1.0f - s));
-}
-
-static void binary_tile(llap_op op, int64_t n, const float *x, const float *z, float *y, float a,
-                        float b)
+static int binary_of(llap_op op)
 {
     switch (op) {
     case LLAP_OP_ADD:
-        EACH y[i] = x[i] + z[i];
-        break;
+        return LLAP_BINARY_ADD;
     case LLAP_OP_SUB:
-        EACH y[i] = x[i] - z[i];
-        break;
+        return LLAP_BINARY_SUB;
     case LLAP_OP_MUL:
-        EACH y[i] = x[i] * z[i];
-        break;
+        return LLAP_BINARY_MUL;
     case LLAP_OP_DIV:
-        EACH y[i] = x[i] / z[i];
-        break;
+        return LLAP_BINARY_DIV;
+    default:
+        return -1;
+    }
+}
+
+static void unary_tile(const llap_kern *kn, const llap_chain_step *s, int64_t n, const float *x,
+                       float *y)
+{
+    const int op = unary_of(s->op);
+    if (op >= 0) kn->isa->unary[op](n, x, y);
+    else if (s->op == LLAP_OP_CLAMP) kn->isa->clamp(n, (float)s->a, (float)s->b, x, y);
+    else if (s->op == LLAP_OP_AFFINE) kn->isa->affine(n, (float)s->a, (float)s->b, x, y);
+    else if (s->op == LLAP_OP_SIGN) EACH y[i] = (float)((x[i] > 0.0f) - (x[i] < 0.0f));
+    else if (x != y) memcpy(y, x, (size_t)n * sizeof *y);
+}
+
+static void binary_tile(const llap_kern *kn, const llap_chain_step *s, int64_t n, const float *x,
+                        const float *z, float *y)
+{
+    const int op = binary_of(s->op);
+    if (op >= 0) {
+        kn->isa->binary[op](n, x, 1, z, 1, y);
+        return;
+    }
+    switch (s->op) {
     case LLAP_OP_MAXIMUM:
         EACH y[i] = x[i] >= z[i] ? x[i] : z[i];
         break;
@@ -130,21 +118,21 @@ static void binary_tile(llap_op op, int64_t n, const float *x, const float *z, f
         EACH y[i] = z[i] != 0.0f ? x[i] : 0.0f;
         break;
     case LLAP_OP_GELU_GRAD:
-        EACH y[i] = z[i] * gelu_slope(x[i]);
+        kn->isa->unary_grad[LLAP_UNARY_GELU](n, x, z, y);
         break;
     case LLAP_OP_SILU_GRAD:
-        EACH y[i] = z[i] * silu_slope(x[i]);
+        kn->isa->unary_grad[LLAP_UNARY_SILU](n, x, z, y);
         break;
     case LLAP_OP_CLAMP_GRAD:
-        EACH y[i] = x[i] < a || x[i] > b ? 0.0f : z[i];
+        kn->isa->clamp_grad(n, (float)s->a, (float)s->b, x, z, y);
         break;
     default:
         break;
     }
 }
 
-static void run_tile(const llap_call *c, const llap_chain *chain, const bool *dense, int64_t first,
-                     int64_t n)
+static void run_tile(const llap_call *c, const llap_kern *kn, const llap_chain *chain,
+                     const bool *dense, int64_t first, int64_t n)
 {
     float        gathered[LLAP_CHAIN_INPUTS][TILE], result[LLAP_CHAIN_STEPS][TILE];
     const float *value[LLAP_CHAIN_INPUTS + LLAP_CHAIN_STEPS];
@@ -156,21 +144,21 @@ static void run_tile(const llap_call *c, const llap_chain *chain, const bool *de
         const llap_chain_step *s = &chain->step[k];
         const bool             last = k == chain->n_steps - 1;
         float                 *y = last ? cpu_out(c, 0) + first : result[k];
-        if (llap_op_is_unary(s->op))
-            unary_tile(s->op, n, value[s->arg[0]], y, (float)s->a, (float)s->b);
-        else binary_tile(s->op, n, value[s->arg[0]], value[s->arg[1]], y, (float)s->a, (float)s->b);
+        if (llap_op_is_unary(s->op)) unary_tile(kn, s, n, value[s->arg[0]], y);
+        else binary_tile(kn, s, n, value[s->arg[0]], value[s->arg[1]], y);
         value[chain->n_in + k] = y;
     }
 }
 
 static void run_chain(const llap_call *c, const llap_chain *chain)
 {
-    bool          dense[LLAP_CHAIN_INPUTS];
-    const int64_t n = cpu_count(&c->out[0]), tiles = (n + TILE - 1) / TILE;
+    bool            dense[LLAP_CHAIN_INPUTS];
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const int64_t   n = cpu_count(&c->out[0]), tiles = (n + TILE - 1) / TILE;
     for (int k = 0; k < chain->n_in; k++) dense[k] = llap_view_dense(&c->in[k]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static) if (tiles > 4)
+#pragma omp parallel for num_threads(c->n_threads) schedule(static) if (n > ALONE)
     for (int64_t t = 0; t < tiles; t++)
-        run_tile(c, chain, dense, t * TILE, n - t * TILE < TILE ? n - t * TILE : TILE);
+        run_tile(c, &kn, chain, dense, t * TILE, n - t * TILE < TILE ? n - t * TILE : TILE);
 }
 
 void llap_cpu_chain(const llap_call *c) { run_chain(c, c->attr->chain); }

@@ -1,61 +1,88 @@
 /* Matrix products and linear layers; windows for convolution. */
 #include "backend/cpu/glue.h"
 
-#include <math.h>
 #include <string.h>
 
-/* One row of C = op(A) op(B): a fused chain over k in order. */
-static void row_product(const float *a, int64_t a_step, const float *b, int64_t b_row,
-                        int64_t b_col, float *y, int64_t n, int64_t k_len)
+/* The product with its leading axes: as many as fit into the two of one call, the others looped. */
+typedef struct product {
+    llap_gemm g;
+    cpu_axes  lead;  /* of a, b, y */
+    int       outer; /* leading axes that are looped over */
+} product;
+
+static product product_of(const llap_call *c)
 {
-    for (int64_t j = 0; j < n; j++) y[j] = 0.0f;
-    for (int64_t k = 0; k < k_len; k++) {
-        const float v = a[k * a_step];
-        for (int64_t j = 0; j < n; j++) y[j] = fmaf(v, b[k * b_row + j * b_col], y[j]);
+    const llap_view *const v[] = { &c->in[0], &c->in[1], &c->out[0] };
+    const int              r = c->out[0].shape.rank;
+    const bool             ta = c->attr->matmul.ta;
+    product                p = { .lead = llap_cpu_merge(v, 3, r - 2) };
+    p.g = (llap_gemm){ .m = v[2]->shape.dim[r - 2],
+                       .n = v[2]->shape.dim[r - 1],
+                       .k = v[0]->shape.dim[ta ? r - 2 : r - 1],
+                       .lda = v[0]->stride[r - 2],
+                       .ldb = v[1]->stride[r - 2],
+                       .ldc = v[2]->shape.dim[r - 1],
+                       .a_trans = ta,
+                       .b_trans = c->attr->matmul.tb };
+    p.outer = p.lead.n > 2 ? p.lead.n - 2 : 0;
+    for (int i = p.outer; i < p.lead.n; i++) {
+        const int to = i - p.outer;
+        p.g.nb[to] = p.lead.dim[i];
+        p.g.a_step[to] = p.lead.stride[0][i];
+        p.g.b_step[to] = p.lead.stride[1][i];
+        p.g.c_step[to] = p.lead.stride[2][i];
     }
+    return p;
+}
+
+size_t llap_cpu_matmul_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const product   p = product_of(c);
+    return llap_kern_gemm_work(&kn, &p.g);
 }
 
 void llap_cpu_matmul(const llap_call *c)
 {
-    const llap_view *a = &c->in[0], *b = &c->in[1], *y = &c->out[0];
-    const int        r = y->shape.rank;
-    const bool       ta = c->attr->matmul.ta, tb = c->attr->matmul.tb;
-    const int64_t    m = y->shape.dim[r - 2], n = y->shape.dim[r - 1];
-    const int64_t    k_len = a->shape.dim[ta ? r - 2 : r - 1], rows = llap_view_rows(y);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t at = 0, bt = 0, rest = row / m;
-        for (int axis = r - 3; axis >= 0; axis--) {
-            at += rest % y->shape.dim[axis] * a->stride[axis];
-            bt += rest % y->shape.dim[axis] * b->stride[axis];
-            rest /= y->shape.dim[axis];
-        }
-        row_product(cpu_in(c, 0) + at + row % m * a->stride[ta ? r - 1 : r - 2],
-                    a->stride[ta ? r - 2 : r - 1], cpu_in(c, 1) + bt, b->stride[tb ? r - 1 : r - 2],
-                    b->stride[tb ? r - 2 : r - 1], cpu_out(c, 0) + row * n, n, k_len);
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const product   p = product_of(c);
+    int64_t         n = 1;
+    if (cpu_count(&c->out[0]) == 0) return;
+    for (int i = 0; i < p.outer; i++) n *= p.lead.dim[i];
+    for (int64_t i = 0; i < n; i++)
+        llap_kern_gemm(&kn, &p.g, cpu_in(c, 0) + llap_cpu_at(&p.lead, 0, i, p.outer),
+                       cpu_in(c, 1) + llap_cpu_at(&p.lead, 1, i, p.outer),
+                       cpu_out(c, 0) + llap_cpu_at(&p.lead, 2, i, p.outer), c->work);
+}
+
+static llap_gemm linear_of(const llap_call *c)
+{
+    const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
+    return (llap_gemm){ .m = llap_view_rows(&c->out[0]),
+                        .n = out,
+                        .k = in,
+                        .lda = in,
+                        .ldb = in,
+                        .ldc = out,
+                        .b_trans = true,
+                        .gelu = c->attr->linear.gelu,
+                        .bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL,
+                        .residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL };
+}
+
+size_t llap_cpu_linear_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const llap_gemm g = linear_of(c);
+    return llap_kern_gemm_work(&kn, &g);
 }
 
 void llap_cpu_linear(const llap_call *c)
 {
-    const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
-    const int64_t rows = llap_view_rows(&c->out[0]);
-    const float  *bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL;
-    const float  *residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = cpu_in(c, 0) + r * in;
-        float       *y = cpu_out(c, 0) + r * out;
-        for (int64_t j = 0; j < out; j++) {
-            const float *w = cpu_in(c, 1) + j * in;
-            float        sum = 0.0f;
-            for (int64_t k = 0; k < in; k++) sum = fmaf(x[k], w[k], sum);
-            if (bias != NULL) sum += bias[j];
-            if (c->attr->linear.gelu) sum = 0.5f * sum * (1.0f + erff(sum * 0x1.6a09e6p-1f));
-            if (residual != NULL) sum += residual[r * out + j];
-            y[j] = sum;
-        }
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const llap_gemm g = linear_of(c);
+    if (cpu_count(&c->out[0]) > 0)
+        llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
 }
 
 void llap_cpu_unfold(const llap_call *c)

@@ -1,12 +1,110 @@
-/* Sums and maxima over chosen axes, and the copies that put parts together. Each result is summed
- * in fixed pieces of the reduced elements, in double, so that neither threads nor other results
- * change it. */
+/* Sums and maxima over chosen axes, and the copies that put parts together. */
 #include "backend/cpu/glue.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PIECE = 4096 };
+/* -------- sums -------- */
+
+/* Dense x as [outer, n, inner], n summed. More than one such stretch of axes is done one after the
+ * other, innermost first: `left` are those still to do. */
+typedef struct stretch {
+    int64_t  outer, n, inner;
+    unsigned left;
+} stretch;
+
+static stretch last_stretch(const llap_shape *x, unsigned axes)
+{
+    stretch s = { 1, 1, 1, axes };
+    int     i = x->rank - 1;
+    for (; i >= 0 && (axes & 1u << i) == 0; i--) s.inner *= x->dim[i];
+    for (; i >= 0 && (axes & 1u << i) != 0; i--) {
+        s.n *= x->dim[i];
+        s.left &= ~(1u << i);
+    }
+    for (; i >= 0; i--) s.outer *= x->dim[i];
+    return s;
+}
+
+static bool sums_all(const llap_call *c)
+{
+    const unsigned all = (1u << c->in[0].shape.rank) - 1u;
+    return (c->attr->reduce.axes & all) == all;
+}
+
+/* Scratch of the column sums: one part per outer element where those go to the threads. */
+static size_t column_work(const llap_kern *kn, const stretch *s)
+{
+    return s->inner == 1 ? 0 : (size_t)s->outer * llap_kern_col_sum_work(kn, s->n, s->inner);
+}
+
+static void sum_stretch(const llap_kern *kn, const stretch *s, const float *x, float *y, void *work)
+{
+    if (s->inner == 1) {
+        llap_kern_row_sum(kn, s->outer, s->n, x, s->n, y);
+        return;
+    }
+    const llap_kern one = { kn->isa, 1 };
+    const size_t    part = llap_kern_col_sum_work(kn, s->n, s->inner);
+    const int       threads = s->outer >= 2 * (int64_t)kn->n_threads ? kn->n_threads : 1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int64_t o = 0; o < s->outer; o++)
+        llap_kern_col_sum(threads > 1 ? &one : kn, s->n, s->inner, x + o * s->n * s->inner,
+                          s->inner, false, y + o * s->inner, (char *)work + (size_t)o * part);
+}
+
+/* The shape after the stretch is summed. */
+static llap_shape summed(llap_shape x, unsigned axes)
+{
+    for (int i = 0; i < x.rank; i++)
+        if ((axes & 1u << i) != 0) x.dim[i] = 1;
+    return x;
+}
+
+size_t llap_cpu_sum_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    if (sums_all(c)) return llap_kern_sum_work(&kn, cpu_count(&c->in[0]));
+    const stretch s = last_stretch(&c->in[0].shape, c->attr->reduce.axes);
+    size_t        most = cpu_round(column_work(&kn, &s));
+    if (s.left == 0) return most;
+    llap_shape between = summed(c->in[0].shape, c->attr->reduce.axes & ~s.left);
+    for (stretch t = last_stretch(&between, s.left);; t = last_stretch(&between, t.left)) {
+        const size_t need = cpu_round(column_work(&kn, &t));
+        if (need > most) most = need;
+        if (t.left == 0) break;
+        between = summed(between, s.left & ~t.left);
+    }
+    return most + 2 * cpu_round((size_t)(s.outer * s.inner) * sizeof(float));
+}
+
+void llap_cpu_sum(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    if (sums_all(c)) {
+        cpu_out(c, 0)[0] = (float)llap_kern_sum(&kn, cpu_count(&c->in[0]), cpu_in(c, 0), c->work);
+        return;
+    }
+    llap_shape   shape = c->in[0].shape;
+    const float *x = cpu_in(c, 0);
+    stretch      s = last_stretch(&shape, c->attr->reduce.axes);
+    const size_t room = cpu_round((size_t)(s.outer * s.inner) * sizeof(float));
+    char        *work = c->work;
+    float       *half[2] = { (float *)(void *)work, (float *)(void *)(work + room) };
+    char        *rest = s.left == 0 ? work : work + 2 * room;
+    unsigned     axes = c->attr->reduce.axes;
+    for (int turn = 0;; turn = 1 - turn) {
+        float *y = s.left == 0 ? cpu_out(c, 0) : half[turn];
+        sum_stretch(&kn, &s, x, y, rest);
+        if (s.left == 0) return;
+        shape = summed(shape, axes & ~s.left);
+        axes = s.left;
+        x = y;
+        s = last_stretch(&shape, axes);
+    }
+}
+
+/* -------- maxima -------- */
 
 /* x as two index spaces: the kept elements and, under each, the reduced ones. */
 typedef struct split {
@@ -22,47 +120,6 @@ static split split_axes(const llap_view *x, unsigned axes)
         to->stride[to->shape.rank++] = x->stride[i];
     }
     return s;
-}
-
-static double sum_piece(const float *x, const llap_view *reduced, int64_t first, int64_t n)
-{
-    float         part[256];
-    double        sum = 0.0;
-    llap_view     v = *reduced;
-    const int64_t end = first + n;
-    v.data = (void *)(uintptr_t)x;
-    for (int64_t i = first; i < end; i += 256) {
-        const int64_t m = end - i < 256 ? end - i : 256;
-        llap_cpu_gather(&v, i, m, part);
-        for (int64_t k = 0; k < m; k++) sum += part[k];
-    }
-    return sum;
-}
-
-size_t llap_cpu_sum_work(const llap_call *c)
-{
-    const split   s = split_axes(&c->in[0], c->attr->reduce.axes);
-    const int64_t pieces = (cpu_count(&s.reduced) + PIECE - 1) / PIECE;
-    return (size_t)(pieces * cpu_count(&s.kept)) * sizeof(double);
-}
-
-void llap_cpu_sum(const llap_call *c)
-{
-    const split   s = split_axes(&c->in[0], c->attr->reduce.axes);
-    const int64_t kept = cpu_count(&s.kept), n = cpu_count(&s.reduced);
-    const int64_t pieces = (n + PIECE - 1) / PIECE;
-    double       *part = c->work;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t e = 0; e < kept * pieces; e++) {
-        const int64_t first = e % pieces * PIECE;
-        part[e] = sum_piece(cpu_in(c, 0) + llap_view_offset(&s.kept, e / pieces), &s.reduced, first,
-                            n - first < PIECE ? n - first : PIECE);
-    }
-    for (int64_t e = 0; e < kept; e++) {
-        double sum = 0.0;
-        for (int64_t k = 0; k < pieces; k++) sum += part[e * pieces + k];
-        cpu_out(c, 0)[e] = (float)sum;
-    }
 }
 
 void llap_cpu_max(const llap_call *c)

@@ -7,125 +7,104 @@
 
 void llap_cpu_softmax(const llap_call *c)
 {
-    const int64_t n = cpu_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = cpu_in(c, 0) + llap_view_row_offset(&c->in[0], r);
-        float       *y = cpu_out(c, 0) + r * n, top = -INFINITY;
-        double       sum = 0.0;
-        for (int64_t i = 0; i < n; i++) top = fmaxf(top, x[i]);
-        if (top == -INFINITY) top = 0.0f; /* every exponential below is 0 */
-        for (int64_t i = 0; i < n; i++) {
-            y[i] = expf(x[i] - top);
-            sum += y[i];
-        }
-        const float scale = sum == 0.0 ? 0.0f : (float)(1.0 / sum);
-        for (int64_t i = 0; i < n; i++) y[i] *= scale;
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    llap_kern_softmax(&kn, llap_view_rows(&c->in[0]), cpu_width(&c->in[0]), cpu_in(c, 0),
+                      cpu_out(c, 0));
 }
 
 void llap_cpu_softmax_grad(const llap_call *c)
 {
-    const int64_t n = cpu_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *y = cpu_in(c, 0) + r * n, *dy = cpu_in(c, 1) + r * n;
-        double       dot = 0.0;
-        for (int64_t i = 0; i < n; i++) dot += (double)y[i] * dy[i];
-        for (int64_t i = 0; i < n; i++) cpu_out(c, 0)[r * n + i] = y[i] * (dy[i] - (float)dot);
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    llap_kern_softmax_grad(&kn, llap_view_rows(&c->in[0]), cpu_width(&c->in[0]), cpu_in(c, 0),
+                           cpu_in(c, 1), cpu_out(c, 0));
 }
 
 /* -------- layer norm -------- */
 
-static void moments(const float *x, int64_t n, double eps, float *mean, float *rstd)
+/* How the rows of weight and bias lie: `runs` of them, each for `group` rows of x. */
+typedef struct factors {
+    int64_t  runs, group;
+    bool     even; /* rows of both are equally far apart */
+    cpu_axes axes; /* of weight and bias, without their last one */
+} factors;
+
+static factors factors_of(const llap_view *x, const llap_view *w, const llap_view *b)
 {
-    double sum = 0.0, square = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += x[i];
-    const double m = sum / (double)n;
-    for (int64_t i = 0; i < n; i++) square += (x[i] - m) * (x[i] - m);
-    *mean = (float)m;
-    *rstd = (float)(1.0 / sqrt(square / (double)n + eps));
+    factors f = { .runs = 1, .group = llap_view_rows(x), .even = true };
+    if (!w->present) return f;
+    const llap_view *const v[] = { w, b };
+    f.runs = llap_view_rows(w);
+    f.group = f.runs == 0 ? 1 : f.group / f.runs;
+    f.axes = llap_cpu_merge(v, 2, w->shape.rank - 1);
+    f.even = f.axes.n == 0 || (f.axes.n == 1 && f.axes.stride[0][0] == f.axes.stride[1][0]);
+    return f;
 }
 
-static const float *under(const llap_view *w, const llap_view *x, int64_t row)
+/* The norm of run i (of all runs, where they are even). */
+static llap_norm norm_of(const llap_call *c, const factors *f, const llap_view *w,
+                         const llap_view *b, int64_t i)
 {
-    return (const float *)w->data + llap_view_row_under(w, &x->shape, row);
+    llap_norm p = { .rows = f->even && c->attr->norm.offset != 0.0 ? f->runs * f->group : f->group,
+                    .n = cpu_width(&c->in[0]),
+                    .eps = (float)c->attr->norm.eps,
+                    .group = f->group > 0 ? f->group : 1 };
+    if (!w->present) return p;
+    const float *weight =
+        w->data == NULL ? NULL : (const float *)w->data + llap_cpu_at(&f->axes, 0, i, f->axes.n);
+    const float *bias =
+        b->data == NULL ? NULL : (const float *)b->data + llap_cpu_at(&f->axes, 1, i, f->axes.n);
+    if (c->attr->norm.offset == 0.0) {
+        p.gain = weight;
+        p.bias = bias;
+    } else {
+        p.scale = weight;
+        p.shift = bias;
+        p.mod_ld = f->axes.n == 0 ? 0 : f->axes.stride[0][0];
+    }
+    return p;
+}
+
+/* Runs that one call covers. */
+static int64_t runs_at_once(const llap_call *c, const factors *f)
+{
+    return f->even && c->attr->norm.offset != 0.0 ? f->runs : 1;
 }
 
 void llap_cpu_norm(const llap_call *c)
 {
-    const llap_view *x = &c->in[0];
-    const int64_t    n = cpu_width(x), rows = llap_view_rows(x);
-    const float      offset = (float)c->attr->norm.offset;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *row = cpu_in(c, 0) + llap_view_row_offset(x, r);
-        const float *w = cpu_has(c, 1) ? under(&c->in[1], x, r) : NULL;
-        const float *b = cpu_has(c, 2) ? under(&c->in[2], x, r) : NULL;
-        float        mean, rstd;
-        moments(row, n, c->attr->norm.eps, &mean, &rstd);
-        for (int64_t i = 0; i < n; i++) {
-            float y = (row[i] - mean) * rstd;
-            if (w != NULL) y *= w[i] + offset;
-            if (b != NULL) y += b[i];
-            cpu_out(c, 0)[r * n + i] = y;
-        }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const factors   f = factors_of(&c->in[0], &c->in[1], &c->in[2]);
+    const int64_t   step = runs_at_once(c, &f), size = f.group * cpu_width(&c->in[0]);
+    for (int64_t i = 0; i < f.runs && size > 0; i += step) {
+        const llap_norm p = norm_of(c, &f, &c->in[1], &c->in[2], i);
+        llap_kern_norm(&kn, &p, cpu_in(c, 0) + i * size, cpu_out(c, 0) + i * size, NULL);
     }
 }
 
-static void norm_grad_row(const float *x, const float *dy, const float *w, float offset, double eps,
-                          int64_t n, float *dx)
+size_t llap_cpu_norm_grad_work(const llap_call *c)
 {
-    float  mean, rstd;
-    double sum = 0.0, dot = 0.0;
-    moments(x, n, eps, &mean, &rstd);
-    for (int64_t i = 0; i < n; i++) {
-        const float d = w == NULL ? dy[i] : dy[i] * (w[i] + offset);
-        sum += d;
-        dot += (double)d * ((x[i] - mean) * rstd);
-    }
-    const float a = (float)(sum / (double)n), b = (float)(dot / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        const float d = w == NULL ? dy[i] : dy[i] * (w[i] + offset);
-        dx[i] = rstd * (d - a - (x[i] - mean) * rstd * b);
-    }
-}
-
-/* Sums of dy xhat and dy over the rows that share one row of the weight, in row order. */
-static void norm_grad_sums(const llap_call *c, const llap_view *small, float *out, bool with_x,
-                           int64_t k)
-{
-    const llap_view *x = &c->in[0], *dy = &c->in[1];
-    const int64_t    n = cpu_width(x), rows = llap_view_rows(x);
-    for (int64_t i = 0; i < n; i++) out[k * n + i] = 0.0f;
-    for (int64_t r = 0; r < rows; r++) {
-        if (llap_view_row_under(small, &x->shape, r) != k * n) continue;
-        const float *px = cpu_in(c, 0) + llap_view_row_offset(x, r);
-        const float *pd = cpu_in(c, 1) + llap_view_row_offset(dy, r);
-        float        mean = 0.0f, rstd = 1.0f;
-        if (with_x) moments(px, n, c->attr->norm.eps, &mean, &rstd);
-        for (int64_t i = 0; i < n; i++)
-            out[k * n + i] += with_x ? pd[i] * ((px[i] - mean) * rstd) : pd[i];
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const factors   f = factors_of(&c->in[0], &c->in[2], &c->in[3]);
+    /* The views have no data yet; what counts is which pair of factors is there. */
+    static const float here = 0.0f;
+    llap_norm          p = norm_of(c, &f, &c->in[2], &c->in[3], 0);
+    if (c->in[2].present && c->attr->norm.offset != 0.0) p.scale = p.shift = &here;
+    return llap_kern_norm_grad_work(&kn, &p);
 }
 
 void llap_cpu_norm_grad(const llap_call *c)
 {
-    const llap_view *x = &c->in[0];
-    const int64_t    n = cpu_width(x), rows = llap_view_rows(x);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++)
-        norm_grad_row(cpu_in(c, 0) + llap_view_row_offset(x, r),
-                      cpu_in(c, 1) + llap_view_row_offset(&c->in[1], r),
-                      cpu_has(c, 2) ? under(&c->in[2], x, r) : NULL, (float)c->attr->norm.offset,
-                      c->attr->norm.eps, n, cpu_out(c, 0) + r * n);
-    for (int o = 1; o < 3; o++) {
-        if (!cpu_has(c, o + 1)) continue;
-        const int64_t groups = llap_view_rows(&c->out[o]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-        for (int64_t k = 0; k < groups; k++)
-            norm_grad_sums(c, &c->out[o], cpu_out(c, o), o == 1, k);
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const factors   f = factors_of(&c->in[0], &c->in[2], &c->in[3]);
+    const int64_t   n = cpu_width(&c->in[0]), step = runs_at_once(c, &f), size = f.group * n;
+    const bool      with = c->in[2].present;
+    for (int o = 1; o < 3; o++)
+        memset(cpu_out(c, o), 0, (size_t)cpu_count(&c->out[o]) * sizeof(float));
+    for (int64_t i = 0; i < f.runs && size > 0; i += step) {
+        const llap_norm p = norm_of(c, &f, &c->in[2], &c->in[3], i);
+        llap_kern_norm_grad(&kn, &p, cpu_in(c, 0) + i * size, NULL, cpu_in(c, 1) + i * size,
+                            cpu_out(c, 0) + i * size, with ? cpu_out(c, 1) + i * n : NULL,
+                            with ? cpu_out(c, 2) + i * n : NULL, n, c->work);
     }
 }
 
@@ -159,99 +138,110 @@ void llap_cpu_embedding_grad(const llap_call *c)
 
 void llap_cpu_rotary(const llap_call *c)
 {
-    const int64_t e = cpu_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
-    const int     heads = c->attr->rotary.n_heads;
-    const int64_t d = e / heads, pairs = d / 2;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float *x = cpu_in(c, 0) + llap_view_row_offset(&c->in[0], r);
-        float       *y = cpu_out(c, 0) + r * e;
-        const float  t = cpu_in(c, 1)[llap_view_offset(&c->in[1], r)];
-        for (int64_t i = 0; i < e; i++) y[i] = x[i];
-        for (int64_t i = 0; i < pairs; i++) {
-            const double rate = pow(c->attr->rotary.base, -(double)i / (double)pairs);
-            const float  phi = t * (float)rate, cs = cosf(phi);
-            const float  sn = sinf(phi) * (float)c->attr->rotary.direction;
-            for (int h = 0; h < heads; h++) {
-                const float a = x[h * d + 2 * i], b = x[h * d + 2 * i + 1];
-                y[h * d + 2 * i] = a * cs - b * sn;
-                y[h * d + 2 * i + 1] = a * sn + b * cs;
-            }
-        }
-    }
+    const llap_kern        kn = llap_kern_best(c->n_threads);
+    const llap_view *const x = &c->in[0];
+    const int              r = x->shape.rank;
+    const cpu_axes         rows = llap_cpu_merge(&x, 1, r - 1);
+    const int64_t          e = cpu_width(x), all = llap_view_rows(x);
+    const bool             even = rows.n <= 1;
+    const int64_t          at_once = even ? all : x->shape.dim[r - 2];
+    const llap_rotary      p = { .rows = at_once,
+                                 .heads = c->attr->rotary.n_heads,
+                                 .d = e / c->attr->rotary.n_heads,
+                                 .x_row = rows.n == 0 ? e
+                                          : even      ? rows.stride[0][0]
+                                                      : x->stride[r - 2],
+                                 .y_row = e,
+                                 .base = (float)c->attr->rotary.base,
+                                 .inverse = c->attr->rotary.direction < 0.0 };
+    for (int64_t i = 0; i < all && e > 0; i += at_once)
+        llap_kern_rotary(&kn, &p, cpu_in(c, 1) + i, cpu_in(c, 0) + llap_view_row_offset(x, i),
+                         cpu_out(c, 0) + i * e);
+}
+
+/* The basis for as many batch items at once as lie evenly. */
+typedef struct bases {
+    llap_basis p;
+    cpu_axes   axes; /* of t, rho, omega */
+    int64_t    batch;
+} bases;
+
+static bases bases_of(const llap_call *c)
+{
+    const llap_view *const v[] = { &c->in[0], &c->in[1], &c->in[2] };
+    bases                  b = { .batch = llap_view_rows(v[0]) };
+    b.axes = llap_cpu_merge(v, 3, v[0]->shape.rank - 1);
+    const bool even = b.axes.n <= 1 && b.axes.stride[1][0] == b.axes.stride[2][0];
+    b.p = (llap_basis){ .batch = even ? b.batch : 1,
+                        .h = cpu_width(v[0]),
+                        .k = cpu_width(v[1]),
+                        .t_batch = b.axes.stride[0][0],
+                        .pole_batch = b.axes.stride[1][0] };
+    return b;
 }
 
 void llap_cpu_basis(const llap_call *c)
 {
-    const int64_t h = cpu_width(&c->in[0]), n = cpu_width(&c->in[1]);
-    const int64_t rows = llap_view_rows(&c->in[0]) * h;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        const float  t = cpu_in(c, 0)[llap_view_offset(&c->in[0], r)];
-        const float *rho = cpu_in(c, 1) + llap_view_row_offset(&c->in[1], r / h);
-        const float *omega = cpu_in(c, 2) + llap_view_row_offset(&c->in[2], r / h);
-        float       *y = cpu_out(c, 0) + r * 2 * n;
-        for (int64_t k = 0; k < n; k++) {
-            const float decay = expf(-t * rho[k]), angle = t * omega[k];
-            y[k] = decay * cosf(angle);
-            y[n + k] = decay * sinf(angle);
-        }
-    }
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const bases     b = bases_of(c);
+    const int64_t   size = b.p.h * 2 * b.p.k;
+    for (int64_t i = 0; i < b.batch && size > 0; i += b.p.batch)
+        llap_kern_basis(&kn, &b.p, cpu_in(c, 0) + llap_cpu_at(&b.axes, 0, i, b.axes.n),
+                        cpu_in(c, 1) + llap_cpu_at(&b.axes, 1, i, b.axes.n),
+                        cpu_in(c, 2) + llap_cpu_at(&b.axes, 2, i, b.axes.n),
+                        cpu_out(c, 0) + i * size);
 }
 
 void llap_cpu_basis_grad(const llap_call *c)
 {
-    const int64_t h = cpu_width(&c->in[0]), n = cpu_width(&c->in[1]);
-    const int64_t batch = llap_view_rows(&c->in[0]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t e = 0; e < batch * n; e++) {
-        const int64_t b = e / n, k = e % n;
-        const float   rho = cpu_in(c, 1)[llap_view_row_offset(&c->in[1], b) + k];
-        const float   omega = cpu_in(c, 2)[llap_view_row_offset(&c->in[2], b) + k];
-        const float  *t = cpu_in(c, 0) + llap_view_row_offset(&c->in[0], b);
-        double        drho = 0.0, domega = 0.0;
-        for (int64_t j = 0; j < h; j++) {
-            const float *da = cpu_in(c, 3) + (b * h + j) * 2 * n;
-            const float  decay = t[j] * expf(-t[j] * rho), angle = t[j] * omega;
-            const float  cs = cosf(angle), sn = sinf(angle);
-            drho -= decay * (da[k] * cs + da[n + k] * sn);
-            domega += decay * (da[n + k] * cs - da[k] * sn);
-        }
-        cpu_out(c, 0)[e] = (float)drho;
-        cpu_out(c, 1)[e] = (float)domega;
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const bases     b = bases_of(c);
+    const int64_t   size = b.p.h * 2 * b.p.k;
+    if (size == 0) {
+        for (int o = 0; o < 2; o++)
+            memset(cpu_out(c, o), 0, (size_t)cpu_count(&c->out[o]) * sizeof(float));
+        return;
     }
+    for (int64_t i = 0; i < b.batch; i += b.p.batch)
+        llap_kern_basis_grad(&kn, &b.p, cpu_in(c, 0) + llap_cpu_at(&b.axes, 0, i, b.axes.n),
+                             cpu_in(c, 1) + llap_cpu_at(&b.axes, 1, i, b.axes.n),
+                             cpu_in(c, 2) + llap_cpu_at(&b.axes, 2, i, b.axes.n),
+                             cpu_in(c, 4) + i * size, cpu_in(c, 3) + i * size, NULL,
+                             cpu_out(c, 0) + i * b.p.k, cpu_out(c, 1) + i * b.p.k);
 }
 
 /* -------- dropout and AdamW -------- */
 
+void llap_cpu_keep(const void *user, uint64_t first, int64_t n, float *scale)
+{
+    const cpu_drop *d = user;
+    const float     kept = 1.0f / (1.0f - d->p);
+    llap_rng_fill_uniform(&d->rng, d->first + first, (size_t)n, scale);
+    for (int64_t i = 0; i < n; i++) scale[i] = scale[i] >= d->p ? kept : 0.0f;
+}
+
 void llap_cpu_dropout(const llap_call *c)
 {
-    const float    p = (float)c->attr->dropout.p, scale = (float)(1.0 / (1.0 - c->attr->dropout.p));
-    const llap_rng rng = llap_drop_rng(c->in[1].data, c->attr->dropout.id);
-    const int64_t  n = cpu_count(&c->out[0]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        cpu_out(c, 0)[i] = llap_drop_keeps(&rng, (uint64_t)i, p) ? cpu_in(c, 0)[i] * scale : 0.0f;
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const cpu_drop  d = { .rng = llap_drop_rng(c->in[1].data, c->attr->dropout.id),
+                          .p = (float)c->attr->dropout.p };
+    llap_kern_dropout(&kn, (llap_kern_drop){ llap_cpu_keep, &d }, 0, cpu_count(&c->out[0]),
+                      cpu_in(c, 0), cpu_out(c, 0));
 }
 
 void llap_cpu_adamw(const llap_call *c)
 {
-    const double step = (double)((const int32_t *)c->in[6].data)[0];
-    const double lr = cpu_in(c, 5)[0];
-    const float  scale = cpu_in(c, 4)[0];
-    const float  b1 = (float)c->attr->adamw.beta1, b2 = (float)c->attr->adamw.beta2;
-    const float  size = (float)(lr / (1.0 - pow(c->attr->adamw.beta1, step)));
-    const float  root = (float)(1.0 / sqrt(1.0 - pow(c->attr->adamw.beta2, step)));
-    const float  decay = (float)(1.0 - lr * c->attr->adamw.weight_decay);
-    const float  eps = (float)c->attr->adamw.eps;
-    const float  c1 = (float)(1.0 - c->attr->adamw.beta1), c2 = (float)(1.0 - c->attr->adamw.beta2);
-    const int64_t n = cpu_count(&c->in[0]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const float g = scale * cpu_in(c, 3)[i];
-        const float m = b1 * cpu_in(c, 1)[i] + c1 * g, v = b2 * cpu_in(c, 2)[i] + c2 * g * g;
-        cpu_out(c, 0)[i] = cpu_in(c, 0)[i] * decay - size * m / (sqrtf(v) * root + eps);
-        cpu_out(c, 1)[i] = m;
-        cpu_out(c, 2)[i] = v;
-    }
+    const llap_kern  kn = llap_kern_best(c->n_threads);
+    const int64_t    n = cpu_count(&c->in[0]);
+    const llap_adamw o = { .lr = cpu_in(c, 5)[0],
+                           .weight_decay = c->attr->adamw.weight_decay,
+                           .beta1 = c->attr->adamw.beta1,
+                           .beta2 = c->attr->adamw.beta2,
+                           .eps = c->attr->adamw.eps,
+                           .clip = cpu_in(c, 4)[0],
+                           .step = ((const int32_t *)c->in[6].data)[0] };
+    for (int i = 0; i < 3; i++) /* the arithmetic works in place, as a planned run does */
+        if (cpu_out(c, i) != cpu_in(c, i))
+            memcpy(cpu_out(c, i), cpu_in(c, i), (size_t)n * sizeof(float));
+    llap_kern_adamw(&kn, &o, n, cpu_in(c, 3), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2), NULL);
 }
