@@ -201,7 +201,7 @@ static void training_learns_and_allocates_nothing(void **state)
     (void)state;
     llap_plan *p = plan_training(false, &llap_backend_cpu);
     bound      b;
-    float      first, last;
+    float      first = 0, last = 0;
     CHECK_OK(bind_all(p, &b));
     CHECK_OK(train(&b, 1, &first, &last));
     const int64_t calls = llap_alloc_calls();
@@ -219,7 +219,7 @@ static void planning_does_not_change_training(void **state)
     llap_plan *p = plan_training(false, &llap_backend_cpu);
     llap_plan *plain = plan_training(true, &llap_backend_cpu);
     bound      b, c;
-    float      first, last, other;
+    float      first = 0, last = 0, other = 0;
     assert_true(llap_plan_workspace(p) < llap_plan_workspace(plain) / 2);
     assert_true(llap_plan_n_steps(p) < llap_plan_n_steps(plain));
     CHECK_OK(bind_all(p, &b));
@@ -244,7 +244,7 @@ static llap_status build_plan_run(void *user)
     llap_graph *g = NULL;
     llap_plan  *p = NULL;
     bound       b = { 0 };
-    float       first, last;
+    float       first = 0, last = 0;
     llap_status st = llap_graph_create(&g);
     if (st == LLAP_OK) st = describe_training(g, NULL, 0, NULL);
     if (st == LLAP_OK) st = llap_plan_create(g, &on_cpu, &p);
@@ -348,7 +348,7 @@ static void *work(void *user)
     worker       *w = user;
     llap_plan    *p = NULL;
     bound         b = { 0 };
-    float         first;
+    float         first = 0;
     const int64_t key = B;
     w->status = llap_plan_cache_get(w->cache, &key, 1, &p);
     if (w->status == LLAP_OK) w->status = bind_all(p, &b);
