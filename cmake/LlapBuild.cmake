@@ -75,7 +75,8 @@ function(llap_test NAME)
   target_link_libraries(${ID} PRIVATE llap_flags ${T_LIBS} PkgConfig::cmocka m)
   set_target_properties(${ID} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/tests)
   add_test(NAME ${NAME} COMMAND ${ID})
-  set_tests_properties(${NAME} PROPERTIES LABELS "${T_LABELS}")
+  # Threads that wait for each other by spinning starve where several tests share the processors.
+  set_tests_properties(${NAME} PROPERTIES LABELS "${T_LABELS}" ENVIRONMENT OMP_WAIT_POLICY=passive)
 endfunction()
 
 # llap_isa_flags(FILE avx2|avx512): compiles this one file for that instruction set. Its functions

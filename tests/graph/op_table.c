@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* A leaf is called "<fill letter><b|s>:<name>". */
-static const char fill_letter[] = "rpmti";
+static const char fill_letter[] = "rpmtic";
 
 op_fill op_leaf_fill(const char *name)
 {
@@ -17,7 +17,7 @@ llap_tensor *op_leaf(op_build *o, const char *name, op_fill fill, bool batched, 
 {
     char full[64];
     snprintf(full, sizeof full, "%c%c:%s", fill_letter[fill], batched ? 'b' : 's', name);
-    if (fill == FILL_INDEX) return llap_input_int(o->g, full, shape);
+    if (fill >= FILL_INDEX) return llap_input_int(o->g, full, shape);
     llap_shape stored = shape;
     const int  r = shape.rank;
     if (o->layout == OP_SLICED && r > 0) {
@@ -295,72 +295,84 @@ static llap_tensor *b_attention_dropout(op_build *o)
                           &(llap_attention_opts){ .n_heads = 2, .dropout = 0.25 });
 }
 
+/* -------- the optimiser -------- */
+
+static llap_tensor *b_adamw(op_build *o)
+{
+    llap_tensor *out[3], *step = op_leaf(o, "k", FILL_COUNT, false, LLAP_SCALAR);
+    llap_adamw_step(o->g, real3(o, "p"), real3(o, "m"), positive3(o, "v"), real3(o, "g"),
+                    llap_full(o->g, LLAP_SCALAR, 0.75), llap_full(o->g, LLAP_SCALAR, 0.125), step,
+                    &(llap_adamw_attr){ 0.9, 0.999, 1e-8, 5e-4 }, out);
+    return llap_concat(o->g, out, 3, 1);
+}
+
 /* clang-format off */
 const op_row op_table[] = {
-    { "copy",       LLAP_OP_COPY,       b_copy,       1e-6, false },
-    { "neg",        LLAP_OP_NEG,        b_neg,        1e-6, false },
-    { "exp",        LLAP_OP_EXP,        b_exp,        1e-6, false },
-    { "log",        LLAP_OP_LOG,        b_ln,         1e-6, false },
-    { "sin",        LLAP_OP_SIN,        b_sin,        1e-6, false },
-    { "cos",        LLAP_OP_COS,        b_cos,        1e-6, false },
-    { "tanh",       LLAP_OP_TANH,       b_tanh,       1e-6, false },
-    { "sigmoid",    LLAP_OP_SIGMOID,    b_sigmoid,    1e-6, false },
-    { "silu",       LLAP_OP_SILU,       b_silu,       1e-6, false },
-    { "softplus",   LLAP_OP_SOFTPLUS,   b_softplus,   1e-6, false },
-    { "gelu",       LLAP_OP_GELU,       b_gelu,       1e-6, false },
-    { "sqrt",       LLAP_OP_SQRT,       b_sqrt,       1e-6, false },
-    { "square",     LLAP_OP_SQUARE,     b_square,     1e-6, false },
-    { "abs",        LLAP_OP_ABS,        b_abs,        1e-6, false },
-    { "sign",       LLAP_OP_SIGN,       b_abs,        1e-6, false },
-    { "clamp",      LLAP_OP_CLAMP,      b_clamp,      1e-6, false },
-    { "affine",     LLAP_OP_AFFINE,     b_affine,     1e-6, false },
-    { "add",        LLAP_OP_ADD,        b_add,        1e-6, false },
-    { "sub",        LLAP_OP_SUB,        b_sub,        1e-6, false },
-    { "mul",        LLAP_OP_MUL,        b_mul,        1e-6, false },
-    { "div",        LLAP_OP_DIV,        b_div,        1e-6, false },
-    { "maximum",    LLAP_OP_MAXIMUM,    b_maximum,    1e-6, false },
-    { "minimum",    LLAP_OP_MINIMUM,    b_minimum,    1e-6, false },
-    { "at_least",   LLAP_OP_AT_LEAST,   b_at_least,   1e-6, false },
-    { "mask",       LLAP_OP_MASK,       b_mask,       1e-6, false },
-    { "gelu_grad",  LLAP_OP_GELU_GRAD,  b_gelu,       1e-6, false },
-    { "silu_grad",  LLAP_OP_SILU_GRAD,  b_silu,       1e-6, false },
-    { "clamp_grad", LLAP_OP_CLAMP_GRAD, b_clamp,      1e-6, false },
-    { "chain",      LLAP_OP_CHAIN,      b_chain,      1e-5, false },
-    { "dropout",    LLAP_OP_DROPOUT,    b_dropout,    1e-6, false },
-    { "sum last",   LLAP_OP_SUM,        b_sum_last,   1e-6, false },
-    { "sum mid",    LLAP_OP_SUM,        b_sum_mid,    1e-6, false },
-    { "sum tail",   LLAP_OP_SUM,        b_sum_tail,   1e-6, false },
-    { "mean",       LLAP_OP_SUM,        b_mean,       1e-6, false },
-    { "masked mean",LLAP_OP_SUM,        b_masked_mean,1e-6, false },
-    { "max",        LLAP_OP_MAX,        b_max,        1e-6, false },
-    { "concat",     LLAP_OP_CONCAT,     b_concat,     1e-6, false },
-    { "pad",        LLAP_OP_PAD,        b_pad,        1e-6, false },
-    { "split",      LLAP_OP_SPLIT,      b_split,      1e-6, false },
-    { "repeat",     LLAP_OP_EXPAND,     b_repeat,     1e-6, false },
-    { "matmul",     LLAP_OP_MATMUL,     b_matmul,     1e-5, false },
-    { "matmul ta",  LLAP_OP_MATMUL,     b_matmul_ta,  1e-5, false },
-    { "matmul tb",  LLAP_OP_MATMUL,     b_matmul_tb,  1e-5, false },
-    { "matmul tatb",LLAP_OP_MATMUL,     b_matmul_tatb,1e-5, false },
-    { "matmul shared",LLAP_OP_MATMUL,   b_matmul_shared,1e-5, false },
-    { "linear",     LLAP_OP_LINEAR,     b_linear,     1e-5, false },
-    { "linear+residual",LLAP_OP_LINEAR, b_linear_residual,1e-5, false },
-    { "linear+gelu+residual",LLAP_OP_LINEAR,b_linear_gelu_residual,1e-5, false },
-    { "unfold",     LLAP_OP_UNFOLD,     b_conv1d,     1e-5, false },
-    { "fold",       LLAP_OP_FOLD,       b_conv1d,     1e-5, false },
-    { "softmax",    LLAP_OP_SOFTMAX,    b_softmax,    1e-5, false },
-    { "softmax_grad",LLAP_OP_SOFTMAX_GRAD,b_softmax,  1e-5, false },
-    { "norm",       LLAP_OP_NORM,       b_norm,       1e-5, false },
-    { "norm affine",LLAP_OP_NORM,       b_norm_affine,1e-5, false },
-    { "norm modulated",LLAP_OP_NORM_GRAD,b_norm_modulated,1e-5, false },
-    { "rotary",     LLAP_OP_ROTARY,     b_rotary,     2e-5, false },
-    { "embedding",  LLAP_OP_EMBEDDING,  b_embedding,  1e-5, false },
-    { "embedding_grad",LLAP_OP_EMBEDDING_GRAD,b_embedding,1e-5, false },
-    { "basis",      LLAP_OP_BASIS,      b_basis,      3e-5, false },
-    { "basis_grad", LLAP_OP_BASIS_GRAD, b_basis,      3e-5, false },
-    { "attention",  LLAP_OP_ATTENTION,  b_attention,  1e-5, true },
-    { "attention cross",LLAP_OP_ATTENTION_GRAD,b_attention_cross,1e-5, true },
-    { "attention samples",LLAP_OP_ATTENTION,b_attention_samples,1e-5, true },
-    { "attention dropout",LLAP_OP_ATTENTION,b_attention_dropout,1e-5, true },
+    { "copy",       LLAP_OP_COPY,       b_copy,       1e-6, false, false },
+    { "neg",        LLAP_OP_NEG,        b_neg,        1e-6, false, false },
+    { "exp",        LLAP_OP_EXP,        b_exp,        1e-6, false, false },
+    { "log",        LLAP_OP_LOG,        b_ln,         1e-6, false, false },
+    { "sin",        LLAP_OP_SIN,        b_sin,        1e-6, false, false },
+    { "cos",        LLAP_OP_COS,        b_cos,        1e-6, false, false },
+    { "tanh",       LLAP_OP_TANH,       b_tanh,       1e-6, false, false },
+    { "sigmoid",    LLAP_OP_SIGMOID,    b_sigmoid,    1e-6, false, false },
+    { "silu",       LLAP_OP_SILU,       b_silu,       1e-6, false, false },
+    { "softplus",   LLAP_OP_SOFTPLUS,   b_softplus,   1e-6, false, false },
+    { "gelu",       LLAP_OP_GELU,       b_gelu,       1e-6, false, false },
+    { "sqrt",       LLAP_OP_SQRT,       b_sqrt,       1e-6, false, false },
+    { "square",     LLAP_OP_SQUARE,     b_square,     1e-6, false, false },
+    { "abs",        LLAP_OP_ABS,        b_abs,        1e-6, false, false },
+    { "sign",       LLAP_OP_SIGN,       b_abs,        1e-6, false, false },
+    { "clamp",      LLAP_OP_CLAMP,      b_clamp,      1e-6, false, false },
+    { "affine",     LLAP_OP_AFFINE,     b_affine,     1e-6, false, false },
+    { "add",        LLAP_OP_ADD,        b_add,        1e-6, false, false },
+    { "sub",        LLAP_OP_SUB,        b_sub,        1e-6, false, false },
+    { "mul",        LLAP_OP_MUL,        b_mul,        1e-6, false, false },
+    { "div",        LLAP_OP_DIV,        b_div,        1e-6, false, false },
+    { "maximum",    LLAP_OP_MAXIMUM,    b_maximum,    1e-6, false, false },
+    { "minimum",    LLAP_OP_MINIMUM,    b_minimum,    1e-6, false, false },
+    { "at_least",   LLAP_OP_AT_LEAST,   b_at_least,   1e-6, false, false },
+    { "mask",       LLAP_OP_MASK,       b_mask,       1e-6, false, false },
+    { "gelu_grad",  LLAP_OP_GELU_GRAD,  b_gelu,       1e-6, false, false },
+    { "silu_grad",  LLAP_OP_SILU_GRAD,  b_silu,       1e-6, false, false },
+    { "clamp_grad", LLAP_OP_CLAMP_GRAD, b_clamp,      1e-6, false, false },
+    { "chain",      LLAP_OP_CHAIN,      b_chain,      1e-5, false, false },
+    { "dropout",    LLAP_OP_DROPOUT,    b_dropout,    1e-6, false, false },
+    { "sum last",   LLAP_OP_SUM,        b_sum_last,   1e-6, false, false },
+    { "sum mid",    LLAP_OP_SUM,        b_sum_mid,    1e-6, false, false },
+    { "sum tail",   LLAP_OP_SUM,        b_sum_tail,   1e-6, false, false },
+    { "mean",       LLAP_OP_SUM,        b_mean,       1e-6, false, false },
+    { "masked mean",LLAP_OP_SUM,        b_masked_mean,1e-6, false, false },
+    { "max",        LLAP_OP_MAX,        b_max,        1e-6, false, false },
+    { "concat",     LLAP_OP_CONCAT,     b_concat,     1e-6, false, false },
+    { "pad",        LLAP_OP_PAD,        b_pad,        1e-6, false, false },
+    { "split",      LLAP_OP_SPLIT,      b_split,      1e-6, false, false },
+    { "repeat",     LLAP_OP_EXPAND,     b_repeat,     1e-6, false, false },
+    { "matmul",     LLAP_OP_MATMUL,     b_matmul,     1e-5, false, false },
+    { "matmul ta",  LLAP_OP_MATMUL,     b_matmul_ta,  1e-5, false, false },
+    { "matmul tb",  LLAP_OP_MATMUL,     b_matmul_tb,  1e-5, false, false },
+    { "matmul tatb",LLAP_OP_MATMUL,     b_matmul_tatb,1e-5, false, false },
+    { "matmul shared",LLAP_OP_MATMUL,   b_matmul_shared,1e-5, false, false },
+    { "linear",     LLAP_OP_LINEAR,     b_linear,     1e-5, false, false },
+    { "linear+residual",LLAP_OP_LINEAR, b_linear_residual,1e-5, false, false },
+    { "linear+gelu+residual",LLAP_OP_LINEAR,b_linear_gelu_residual,1e-5, false, false },
+    { "unfold",     LLAP_OP_UNFOLD,     b_conv1d,     1e-5, false, false },
+    { "fold",       LLAP_OP_FOLD,       b_conv1d,     1e-5, false, false },
+    { "softmax",    LLAP_OP_SOFTMAX,    b_softmax,    1e-5, false, false },
+    { "softmax_grad",LLAP_OP_SOFTMAX_GRAD,b_softmax,  1e-5, false, false },
+    { "norm",       LLAP_OP_NORM,       b_norm,       1e-5, false, false },
+    { "norm affine",LLAP_OP_NORM,       b_norm_affine,1e-5, false, false },
+    { "norm modulated",LLAP_OP_NORM_GRAD,b_norm_modulated,1e-5, false, false },
+    { "rotary",     LLAP_OP_ROTARY,     b_rotary,     2e-5, false, false },
+    { "embedding",  LLAP_OP_EMBEDDING,  b_embedding,  1e-5, false, false },
+    { "embedding_grad",LLAP_OP_EMBEDDING_GRAD,b_embedding,1e-5, false, false },
+    { "basis",      LLAP_OP_BASIS,      b_basis,      3e-5, false, false },
+    { "basis_grad", LLAP_OP_BASIS_GRAD, b_basis,      3e-5, false, false },
+    { "attention",  LLAP_OP_ATTENTION,  b_attention,  1e-5, false, true },
+    { "attention cross",LLAP_OP_ATTENTION_GRAD,b_attention_cross,1e-5, false, true },
+    { "attention samples",LLAP_OP_ATTENTION,b_attention_samples,1e-5, false, true },
+    { "attention dropout",LLAP_OP_ATTENTION,b_attention_dropout,1e-5, false, true },
+    { "adamw",      LLAP_OP_ADAMW,      b_adamw,      1e-6, true, false },
 };
 /* clang-format on */
 const int op_table_len = (int)(sizeof op_table / sizeof *op_table);

@@ -13,10 +13,16 @@ typedef struct op_build {
     llap_graph *g;
     int64_t     b, l, n; /* batch, length, width */
     op_layout   layout;
-    bool        single; /* operands have no views: for timing */
 } op_build;
 
-typedef enum op_fill { FILL_REAL, FILL_POSITIVE, FILL_MASK, FILL_TIME, FILL_INDEX } op_fill;
+typedef enum op_fill {
+    FILL_REAL,
+    FILL_POSITIVE,
+    FILL_MASK,
+    FILL_TIME,
+    FILL_INDEX, /* whole, 0 to 6 */
+    FILL_COUNT, /* whole, 3 */
+} op_fill;
 
 /* Leaves: a batched one has axis 0 of length b, which is what changes with the batch size. The fill
  * is the first letter of the full name; masks, times and indices get no gradient. */
@@ -28,7 +34,8 @@ typedef struct op_row {
     const char *name;
     llap_op     op; /* what it covers */
     llap_tensor *(*build)(op_build *o);
-    double tol;       /* cpu against ref, of the largest magnitude */
+    double tol; /* cpu against ref, of the largest magnitude */
+    bool   no_gradient;
     bool   quadratic; /* work grows with l squared or n squared: no long shapes */
 } op_row;
 

@@ -49,6 +49,8 @@ static double leaf_value(const char *name, int64_t i)
         return u > 0.3 ? 1.0 : 0.0;
     case FILL_TIME:
         return (double)(float)(40.0 * (u + 1.0));
+    case FILL_COUNT:
+        return 3.0;
     case FILL_INDEX:
         return (double)(int)(3.5 * (u + 1.0));
     default:
@@ -83,7 +85,7 @@ static llap_status describe(llap_graph *g, const op_row *row, sized s, op_layout
         llap_status st = llap_plan_create(
             g, &(llap_plan_opts){ .backend = &llap_backend_ref, .plain = true }, &probe);
         if (st != LLAP_OK) return st;
-        for (int i = 0; i < llap_plan_n_slots(probe); i++) {
+        for (int i = 0; i < llap_plan_n_slots(probe) && !row->no_gradient; i++) {
             const llap_slot *slot = llap_plan_slot(probe, i);
             if (slot->elem == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
             wrt[n++] = llap_input(g, slot->name, slot->shape);
@@ -245,6 +247,7 @@ static void gradients_are_differences(void **state)
 {
     (void)state;
     for (int i = 0; i < op_table_len; i++) {
+        if (op_table[i].no_gradient) continue;
         check_gradient(&op_table[i], (sized){ 1, 1, 1 }, OP_DENSE);
         check_gradient(&op_table[i], (sized){ 2, 5, 4 }, OP_DENSE);
         check_gradient(&op_table[i], (sized){ 2, 4, 3 }, OP_SLICED);
@@ -329,7 +332,7 @@ static void every_kernel_has_a_row(void **state)
 {
     (void)state;
     for (int op = LLAP_OP_COPY; op < LLAP_OP_COUNT; op++) {
-        bool found = op == LLAP_OP_ADAMW; /* in train.c: it has states */
+        bool found = false;
         for (int i = 0; i < op_table_len; i++) found = found || (int)op_table[i].op == op;
         if (!found) fail_msg("%s has no row", llap_op_name((llap_op)op));
     }

@@ -25,6 +25,8 @@ void llap_cpu_gather(const llap_view *v, int64_t first, int64_t n, float *out)
         const int64_t run = len - j < left ? len - j : left;
         const float  *row = data + llap_view_row_offset(v, i / len) + j * step;
         if (step == 1) memcpy(out, row, (size_t)run * sizeof *out);
+        else if (step == 0)
+            for (int64_t k = 0; k < run; k++) out[k] = row[0];
         else
             for (int64_t k = 0; k < run; k++) out[k] = row[k * step];
         out += run;
