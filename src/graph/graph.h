@@ -202,7 +202,7 @@ llap_tensor *llap_embedding(llap_graph *g, llap_tensor *table, llap_tensor *inde
 
 llap_tensor *llap_softmax(llap_graph *g, llap_tensor *x); /* last axis; a row of -inf gives zeros */
 
-/* Over the last axis, biased variance: (x - m) / sqrt(v + eps) * weight + bias; both may be NULL.
+/* Over the last axis, biased variance: (x - m) / sqrt(v + eps) * weight + bias; or both NULL.
  */
 llap_tensor *llap_layer_norm(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias,
                              double eps);

@@ -295,6 +295,58 @@ static llap_tensor *b_attention_dropout(op_build *o)
                           &(llap_attention_opts){ .n_heads = 2, .dropout = 0.25 });
 }
 
+/* -------- leading axes that do not merge into one -------- */
+
+static llap_tensor *b_sum_apart(op_build *o)
+{
+    llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 3, o->n));
+    return llap_sum(o->g, x, LLAP_AXIS(1) | LLAP_AXIS(3));
+}
+
+static llap_tensor *b_norm_uneven(op_build *o) /* factors by the middle axis, stored apart */
+{
+    llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, 3, o->l, o->n));
+    llap_tensor *s = op_leaf(o, "s", FILL_REAL, false, LLAP_SHAPE(3, 1, o->n));
+    llap_tensor *t = op_leaf(o, "t", FILL_REAL, false, LLAP_SHAPE(3, 1, o->n));
+    llap_tensor *y = llap_modulated_norm(o->g, x, s, t, 1e-5);
+    return llap_layer_norm(o->g, y, s, t, 1e-5);
+}
+
+static llap_tensor *b_matmul_uneven(op_build *o)
+{
+    llap_tensor *a = op_leaf(o, "a", FILL_REAL, true, LLAP_SHAPE(o->b, 3, 2, o->l, o->n));
+    llap_tensor *b = op_leaf(o, "b", FILL_REAL, true, LLAP_SHAPE(o->b, 1, 2, o->n, 5));
+    return llap_matmul(o->g, a, false, b, false);
+}
+
+static llap_tensor *uneven_attention(op_build *o, double dropout)
+{
+    llap_tensor *q = op_leaf(o, "q", FILL_REAL, true, LLAP_SHAPE(o->b, 2, 3, o->l, 2 * o->n));
+    llap_tensor *k = op_leaf(o, "k", FILL_REAL, true, LLAP_SHAPE(o->b, 1, 3, o->l, 2 * o->n));
+    llap_tensor *m = op_leaf(o, "m", FILL_MASK, true, LLAP_SHAPE(o->b, 1, 3, o->l));
+    llap_tensor *e = op_leaf(o, "e", FILL_REAL, false, LLAP_SHAPE(o->l, o->l));
+    return llap_attention(
+        o->g, q, k, llap_neg(o->g, k),
+        &(llap_attention_opts){ .n_heads = 2, .key_padding = m, .bias = e, .dropout = dropout });
+}
+static llap_tensor *b_attention_uneven(op_build *o) { return uneven_attention(o, 0.0); }
+static llap_tensor *b_attention_uneven_dropout(op_build *o) { return uneven_attention(o, 0.25); }
+
+static llap_tensor *b_rotary_uneven(op_build *o)
+{
+    llap_tensor *t = op_leaf(o, "t", FILL_TIME, true, LLAP_SHAPE(o->b, 1, o->l));
+    llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 3, 2 * o->n));
+    return llap_rotary(o->g, llap_permute(o->g, x, (int[]){ 0, 2, 1, 3 }), t, 2, 100.0);
+}
+
+static llap_tensor *b_basis_shared(op_build *o) /* one grid of times, samples of poles */
+{
+    llap_tensor *t = op_leaf(o, "t", FILL_TIME, false, LLAP_SHAPE(o->l));
+    llap_tensor *rho = op_leaf(o, "rho", FILL_POSITIVE, true, LLAP_SHAPE(o->b, 2, o->n));
+    llap_tensor *omega = op_leaf(o, "omega", FILL_POSITIVE, true, LLAP_SHAPE(o->b, 1, o->n));
+    return llap_modal_basis(o->g, t, llap_scale(o->g, rho, 0.02), omega);
+}
+
 /* -------- the optimiser -------- */
 
 static llap_tensor *b_adamw(op_build *o)
@@ -372,6 +424,13 @@ const op_row op_table[] = {
     { "attention cross",LLAP_OP_ATTENTION_GRAD,b_attention_cross,1e-5, false, true },
     { "attention samples",LLAP_OP_ATTENTION,b_attention_samples,1e-5, false, true },
     { "attention dropout",LLAP_OP_ATTENTION,b_attention_dropout,1e-5, false, true },
+    { "sum apart",  LLAP_OP_SUM,        b_sum_apart,  1e-6, false, false },
+    { "norm uneven",LLAP_OP_NORM,       b_norm_uneven,2e-5, false, false },
+    { "matmul uneven",LLAP_OP_MATMUL,   b_matmul_uneven,1e-5, false, false },
+    { "rotary uneven",LLAP_OP_ROTARY,   b_rotary_uneven,2e-5, false, false },
+    { "basis shared",LLAP_OP_BASIS,     b_basis_shared,3e-5, false, false },
+    { "attention uneven",LLAP_OP_ATTENTION,b_attention_uneven,1e-5, false, true },
+    { "attention uneven dropout",LLAP_OP_ATTENTION,b_attention_uneven_dropout,1e-5, false, true },
     { "adamw",      LLAP_OP_ADAMW,      b_adamw,      1e-6, true, false },
 };
 /* clang-format on */
