@@ -10,7 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Forced inline only where the compiler optimises: with sanitizers it would drown in copies. */
+#if defined __OPTIMIZE__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
+#else
+#define VEC_INLINE static inline __attribute__((unused))
+#endif
 #define VEC_EACH for (int i = 0; i < 16; i++)
 
 typedef struct vec {
