@@ -9,7 +9,7 @@ static void basis_row(int64_t k, float t, const float *rho, const float *omega, 
         const int64_t n = v_left(k - j);
         vec           s, c;
         v_sincos(v_mul(time, v_ld(omega + j, n)), &s, &c);
-        const vec decay = v_exp(v_mul(minus, v_ld(rho + j, n)));
+        const vec decay = v_exp_any(v_mul(minus, v_ld(rho + j, n)));
         v_st(a + j, n, v_mul(decay, c));
         v_st(a + k + j, n, v_mul(decay, s));
     }

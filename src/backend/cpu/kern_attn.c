@@ -2,8 +2,6 @@
  * keys and values it needs for itself. */
 #include "backend/cpu/kern_isa.h"
 
-#include <omp.h>
-
 enum { BACK_QUERIES = 48, MAX_MR = 12 };
 
 typedef struct layout { /* one thread's scratch, in floats */
@@ -43,74 +41,123 @@ static kern_attn_unit unit_of(const llap_attn *a, const layout *l, float *mine, 
     return u;
 }
 
+/* One call; the arrays of the whole batch. */
+typedef struct call {
+    const kern_isa  *isa;
+    const llap_attn *a;
+    layout           l;
+    float           *work;
+    int              threads;
+    int64_t          cuts;   /* forward: parts of a head's queries */
+    int64_t          nb, nh; /* backward: batch items and heads that run side by side */
+    kern_attn_grad   g;      /* forward: q, k, v */
+    float           *o, *lse;
+} call;
+
+static int threads_for(const llap_kern *kn, const llap_attn *a)
+{
+    return a->batch * a->heads * a->nq * a->nk * a->d < KERN_PRODUCTS_ALONE ? 1 : kn->n_threads;
+}
+
 size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a)
 {
-    return sizeof(float) * (size_t)(lay_out(a, false).all * kn->n_threads);
+    return sizeof(float) * (size_t)(lay_out(a, false).all * threads_for(kn, a));
 }
 
 size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a)
 {
-    return sizeof(float) * (size_t)(lay_out(a, true).all * kn->n_threads);
+    return sizeof(float) * (size_t)(lay_out(a, true).all * threads_for(kn, a));
 }
 
 static int64_t at(llap_attn_at s, int64_t b, int64_t h) { return b * s.batch + h * s.head; }
 
+static void forward_unit(const void *args, int64_t unit, int thread)
+{
+    const call      *c = args;
+    const llap_attn *a = c->a;
+    const int64_t    mr = c->isa->gemm_mr, head = unit / c->cuts, cut = unit % c->cuts;
+    const int64_t    rows = kern_per(a->nq, mr);
+    kern_attn_unit   u = unit_of(a, &c->l, c->work + thread * c->l.all, false);
+    u.b = head / a->heads;
+    u.h = head % a->heads;
+    u.i0 = kern_least(rows * cut / c->cuts * mr, a->nq);
+    u.i1 = kern_least(rows * (cut + 1) / c->cuts * mr, a->nq);
+    c->isa->attn_forward(&u, c->g.q + at(a->q, u.b, u.h), c->g.k + at(a->k, u.b, u.h),
+                         c->g.v + at(a->v, u.b, u.h), c->o + at(a->o, u.b, u.h),
+                         c->lse != NULL ? c->lse + head * a->nq : NULL);
+}
+
 void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
                     const float *v, float *o, float *lse, void *work)
 {
-    const layout  l = lay_out(a, false);
-    const int64_t heads = a->batch * a->heads, mr = kn->isa->gemm_mr;
+    const int64_t heads = a->batch * a->heads;
+    call          c = { .isa = kn->isa,
+                        .a = a,
+                        .l = lay_out(a, false),
+                        .work = work,
+                        .cuts = 1,
+                        .threads = threads_for(kn, a),
+                        .g = { .q = q, .k = k, .v = v },
+                        .o = o,
+                        .lse = lse };
     /* Where heads are few, cut their queries too, into at least 8 micro-kernels each. */
-    int64_t cuts = heads >= 8 * (int64_t)kn->n_threads || kn->n_threads == 1
-                       ? 1
-                       : kern_per(8 * kn->n_threads, kern_most(heads, 1));
-    cuts = kern_most(kern_least(cuts, a->nq / (8 * mr)), 1);
-#pragma omp parallel for schedule(dynamic) num_threads(kn->n_threads) if (kn->n_threads > 1)
-    for (int64_t unit = 0; unit < heads * cuts; unit++) {
-        const int64_t  head = unit / cuts, cut = unit % cuts, rows = kern_per(a->nq, mr);
-        float         *mine = (float *)work + (int64_t)omp_get_thread_num() * l.all;
-        kern_attn_unit u = unit_of(a, &l, mine, false);
-        u.b = head / a->heads;
-        u.h = head % a->heads;
-        u.i0 = kern_least(rows * cut / cuts * mr, a->nq);
-        u.i1 = kern_least(rows * (cut + 1) / cuts * mr, a->nq);
-        kn->isa->attn_forward(&u, q + at(a->q, u.b, u.h), k + at(a->k, u.b, u.h),
-                              v + at(a->v, u.b, u.h), o + at(a->o, u.b, u.h),
-                              lse != NULL ? lse + head * a->nq : NULL);
-    }
+    if (c.threads > 1 && heads < 8 * (int64_t)c.threads)
+        c.cuts = kern_per(8 * (int64_t)c.threads, kern_most(heads, 1));
+    c.cuts = kern_most(kern_least(c.cuts, a->nq / (8 * kn->isa->gemm_mr)), 1);
+    kern_each_free(c.threads, heads * c.cuts, forward_unit, &c);
 }
 
 static float *moved(float *p, int64_t by) { return p != NULL ? p + by : NULL; }
+
+static void backward_head(const call *c, int64_t b, int64_t h, int thread)
+{
+    const llap_attn     *a = c->a;
+    const kern_attn_grad g = { .q = c->g.q + at(a->q, b, h),
+                               .k = c->g.k + at(a->k, b, h),
+                               .v = c->g.v + at(a->v, b, h),
+                               .o = c->g.o + at(a->o, b, h),
+                               .lse = c->g.lse + (b * a->heads + h) * a->nq,
+                               .doo = c->g.doo + at(a->o, b, h),
+                               .dq = moved(c->g.dq, at(a->q, b, h)),
+                               .dk = moved(c->g.dk, at(a->k, b, h)),
+                               .dv = moved(c->g.dv, at(a->v, b, h)),
+                               .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
+    kern_attn_unit       u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
+    u.b = b;
+    u.h = h;
+    c->isa->attn_backward(&u, &g);
+}
+
+/* Heads or batch items that add into one dbias follow each other on one thread. */
+static void backward_unit(const void *args, int64_t unit, int thread)
+{
+    const call *c = args;
+    for (int64_t b = unit / c->nh; b < c->a->batch; b += c->nb)
+        for (int64_t h = unit % c->nh; h < c->a->heads; h += c->nh) backward_head(c, b, h, thread);
+}
 
 void llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
                          const float *v, const float *o, const float *lse, const float *doo,
                          float *dq, float *dk, float *dv, float *dbias, void *work)
 {
-    const layout l = lay_out(a, true);
-    /* Heads or batch items that add into one dbias follow each other on one thread. */
-    const bool    one_head = dbias != NULL && a->bias_at.head == 0;
-    const bool    one_batch = dbias != NULL && a->bias_at.batch == 0;
-    const int64_t nb = one_batch ? 1 : a->batch, nh = one_head ? 1 : a->heads;
-#pragma omp parallel for schedule(dynamic) num_threads(kn->n_threads) if (kn->n_threads > 1)
-    for (int64_t unit = 0; unit < nb * nh; unit++) {
-        float *mine = (float *)work + (int64_t)omp_get_thread_num() * l.all;
-        for (int64_t b = one_batch ? 0 : unit / nh; b < (one_batch ? a->batch : unit / nh + 1); b++)
-            for (int64_t h = one_head ? 0 : unit % nh; h < (one_head ? a->heads : unit % nh + 1);
-                 h++) {
-                kern_attn_unit u = unit_of(a, &l, mine, true);
-                u.b = b;
-                u.h = h;
-                const kern_attn_grad g = { .q = q + at(a->q, b, h),
-                                           .k = k + at(a->k, b, h),
-                                           .v = v + at(a->v, b, h),
-                                           .o = o + at(a->o, b, h),
-                                           .lse = lse + (b * a->heads + h) * a->nq,
-                                           .doo = doo + at(a->o, b, h),
-                                           .dq = moved(dq, at(a->q, b, h)),
-                                           .dk = moved(dk, at(a->k, b, h)),
-                                           .dv = moved(dv, at(a->v, b, h)),
-                                           .dbias = moved(dbias, at(a->bias_at, b, h)) };
-                kn->isa->attn_backward(&u, &g);
-            }
-    }
+    const bool one_head = dbias != NULL && a->bias_at.head == 0;
+    const bool one_batch = dbias != NULL && a->bias_at.batch == 0;
+    const call c = { .isa = kn->isa,
+                     .a = a,
+                     .l = lay_out(a, true),
+                     .work = work,
+                     .threads = threads_for(kn, a),
+                     .nb = one_batch ? 1 : a->batch,
+                     .nh = one_head ? 1 : a->heads,
+                     .g = { .q = q,
+                            .k = k,
+                            .v = v,
+                            .o = o,
+                            .lse = lse,
+                            .doo = doo,
+                            .dq = dq,
+                            .dk = dk,
+                            .dv = dv,
+                            .dbias = dbias } };
+    kern_each_free(c.threads, c.nb * c.nh, backward_unit, &c);
 }

@@ -13,10 +13,12 @@ enum {
     PACK_STEPS = 4096,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
     PRIVATE_STEPS = 1024,
+    ALONE_COLS = 1024, /* of a private unit when there is one thread */
     TILE_FLOATS = KERN_MAX_MC * GEMM_AS
 };
 
 typedef struct layout { /* how one product is cut */
+    int     threads;
     bool    shared;
     int64_t items, inner; /* batch items; those of the second axis */
     int64_t steps, cols;  /* inner steps and columns packed at a time */
@@ -29,17 +31,19 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
     const int64_t nr = kn->isa->gemm_nr;
     l.inner = kern_most(g->nb[1], 1);
     l.items = kern_most(g->nb[0], 1) * l.inner;
+    l.threads = l.items * g->m * g->n * g->k < KERN_PRODUCTS_ALONE ? 1 : kn->n_threads;
     const int64_t units = l.items * kern_per(g->n, PRIVATE_COLS);
-    l.shared = units < 8 * (int64_t)kn->n_threads && g->m > 8 * kn->isa->gemm_mr;
+    l.shared = l.threads > 1 && units < 8 * (int64_t)l.threads && g->m > 8 * kn->isa->gemm_mr;
     if (l.shared) {
         l.steps = kern_least(kern_most(g->k, 1), PACK_STEPS);
         l.cols = kern_least(kern_up(kern_most(g->n, 1), nr),
                             PACK_FLOATS / l.steps / KERN_MAX_NR * KERN_MAX_NR);
     } else {
         /* Few rows: fewer columns per unit, so that every thread gets some. */
-        const int64_t even = kern_up(kern_per(kern_most(g->n, 1), 2 * kn->n_threads), KERN_MAX_NR);
+        const int64_t even = kern_up(kern_per(kern_most(g->n, 1), 2 * l.threads), KERN_MAX_NR);
         l.steps = kern_least(kern_most(g->k, 1), PRIVATE_STEPS);
-        l.cols = kern_least(even, PRIVATE_COLS);
+        l.cols = l.threads > 1 ? kern_least(even, PRIVATE_COLS)
+                               : kern_least(kern_up(kern_most(g->n, 1), KERN_MAX_NR), ALONE_COLS);
     }
     l.pack_floats = (size_t)(l.steps * kern_up(l.cols, KERN_MAX_NR));
     return l;
@@ -48,7 +52,7 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
 size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
 {
     const layout l = lay_out(kn, g);
-    const size_t threads = (size_t)kn->n_threads;
+    const size_t threads = (size_t)l.threads;
     return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + TILE_FLOATS * threads);
 }
 
@@ -57,25 +61,32 @@ static int64_t item_at(const int64_t step[2], int64_t item, int64_t inner)
     return item / inner * step[0] + item % inner * step[1];
 }
 
-static void gemm_private(const llap_kern *kn, const llap_gemm *g, const layout *l, const float *a,
-                         const float *b, float *c, float *work)
+typedef struct product { /* one call */
+    const kern_isa  *isa;
+    const llap_gemm *g;
+    const layout    *l;
+    const float     *a, *b;
+    float           *c, *work;
+} product;
+
+static void private_unit(const void *args, int64_t unit, int thread)
 {
-    const int64_t chunks = kern_per(g->n, l->cols);
-#pragma omp parallel for schedule(dynamic) num_threads(kn->n_threads) if (kn->n_threads > 1)
-    for (int64_t unit = 0; unit < l->items * chunks; unit++) {
-        const int64_t  item = unit / chunks, c_item = item_at(g->c_step, item, l->inner);
-        float         *mine = work + (size_t)omp_get_thread_num() * (l->pack_floats + TILE_FLOATS);
-        kern_gemm_unit u = { .g = g, .i1 = g->m, .packed = mine, .tile = mine + l->pack_floats };
-        u.j0 = unit % chunks * l->cols;
-        u.j1 = kern_least(u.j0 + l->cols, g->n);
-        do {
-            u.k1 = kern_least(u.k0 + l->steps, g->k);
-            kn->isa->gemm_pack(&u, b + item_at(g->b_step, item, l->inner), 0,
-                               kern_per(u.j1 - u.j0, kn->isa->gemm_nr));
-            kn->isa->gemm_rows(&u, a + item_at(g->a_step, item, l->inner), c, c_item);
-            u.k0 = u.k1;
-        } while (u.k0 < g->k);
-    }
+    const product   *p = args;
+    const llap_gemm *g = p->g;
+    const layout    *l = p->l;
+    const int64_t    chunks = kern_per(g->n, l->cols), item = unit / chunks;
+    float           *mine = p->work + (size_t)thread * (l->pack_floats + TILE_FLOATS);
+    kern_gemm_unit   u = { .g = g, .i1 = g->m, .packed = mine, .tile = mine + l->pack_floats };
+    u.j0 = unit % chunks * l->cols;
+    u.j1 = kern_least(u.j0 + l->cols, g->n);
+    do {
+        u.k1 = kern_least(u.k0 + l->steps, g->k);
+        p->isa->gemm_pack(&u, p->b + item_at(g->b_step, item, l->inner), 0,
+                          kern_per(u.j1 - u.j0, p->isa->gemm_nr));
+        p->isa->gemm_rows(&u, p->a + item_at(g->a_step, item, l->inner), p->c,
+                          item_at(g->c_step, item, l->inner));
+        u.k0 = u.k1;
+    } while (u.k0 < g->k);
 }
 
 /* Row blocks of near equal numbers of micro-kernel rows, at least one per thread where possible. */
@@ -84,28 +95,30 @@ static int64_t block_start(int64_t block, int64_t blocks, int64_t m, int64_t mr)
     return kern_least(block * kern_per(m, mr) / blocks * mr, m);
 }
 
-static void gemm_shared(const llap_kern *kn, const llap_gemm *g, const layout *l, int64_t first,
-                        int64_t items, const float *a, const float *b, float *c, float *work)
+static void gemm_shared(const product *p, int64_t first, int64_t items)
 {
-    const kern_isa *isa = kn->isa;
-    const int64_t   t = kn->n_threads, blocks = t * kern_per(g->m, KERN_MAX_MC * t);
-    float          *tiles = work + l->pack_floats;
-    const float    *b_item = b + item_at(g->b_step, first, l->inner);
-#pragma omp parallel num_threads(kn->n_threads) if (kn->n_threads > 1)
+    const kern_isa  *isa = p->isa;
+    const llap_gemm *g = p->g;
+    const layout    *l = p->l;
+    const int64_t    t = l->threads, blocks = t * kern_per(g->m, KERN_MAX_MC * t);
+    float           *tiles = p->work + l->pack_floats;
+    const float     *b_item = p->b + item_at(g->b_step, first, l->inner);
+#pragma omp parallel num_threads(l->threads)
     for (int64_t j = 0; j < g->n; j += l->cols) {
-        kern_gemm_unit u = { .g = g, .j0 = j, .j1 = kern_least(j + l->cols, g->n), .packed = work };
+        kern_gemm_unit u = { .g = g, .j0 = j, .packed = p->work };
+        u.j1 = kern_least(j + l->cols, g->n);
         u.tile = tiles + (size_t)omp_get_thread_num() * TILE_FLOATS;
         do {
             u.k1 = kern_least(u.k0 + l->steps, g->k);
 #pragma omp for schedule(static)
-            for (int64_t p = 0; p < kern_per(u.j1 - u.j0, isa->gemm_nr); p++)
-                isa->gemm_pack(&u, b_item, p, 1);
+            for (int64_t panel = 0; panel < kern_per(u.j1 - u.j0, isa->gemm_nr); panel++)
+                isa->gemm_pack(&u, b_item, panel, 1);
 #pragma omp for schedule(dynamic)
             for (int64_t unit = 0; unit < items * blocks; unit++) {
                 const int64_t item = first + unit / blocks, block = unit % blocks;
                 u.i0 = block_start(block, blocks, g->m, isa->gemm_mr);
                 u.i1 = block_start(block + 1, blocks, g->m, isa->gemm_mr);
-                isa->gemm_rows(&u, a + item_at(g->a_step, item, l->inner), c,
+                isa->gemm_rows(&u, p->a + item_at(g->a_step, item, l->inner), p->c,
                                item_at(g->c_step, item, l->inner));
             }
             u.k0 = u.k1;
@@ -117,11 +130,11 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
                     float *c, void *work)
 {
     if (g->m == 0 || g->n == 0) return;
-    const layout l = lay_out(kn, g);
-    const bool   one_b = g->b_step[0] == 0 && g->b_step[1] == 0;
-    if (!l.shared) gemm_private(kn, g, &l, a, b, c, work);
-    else if (one_b) gemm_shared(kn, g, &l, 0, l.items, a, b, c, work);
+    const layout  l = lay_out(kn, g);
+    const product p = { kn->isa, g, &l, a, b, c, work };
+    const bool    one_b = g->b_step[0] == 0 && g->b_step[1] == 0;
+    if (!l.shared) kern_each_free(l.threads, l.items * kern_per(g->n, l.cols), private_unit, &p);
+    else if (one_b) gemm_shared(&p, 0, l.items);
     else
-        for (int64_t item = 0; item < l.items; item++)
-            gemm_shared(kn, g, &l, item, 1, a, b, c, work);
+        for (int64_t item = 0; item < l.items; item++) gemm_shared(&p, item, 1);
 }

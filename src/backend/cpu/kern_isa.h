@@ -90,8 +90,15 @@ static inline int64_t kern_most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t kern_per(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static inline int64_t kern_up(int64_t n, int64_t step) { return kern_per(n, step) * step; }
 
-/* Waking the threads costs some microseconds: below this many numbers one thread does it all. */
-enum { KERN_ALONE = 1 << 14 };
+/* Calls part(args, 0 .. units-1, thread) on n threads: equal shares in order, or each unit to the
+ * next free thread. One thread calls them directly: even an idle parallel region would cost a third
+ * of a microsecond. */
+typedef void (*kern_part)(const void *args, int64_t unit, int thread);
+void kern_each(int n_threads, int64_t units, kern_part part, const void *args);
+void kern_each_free(int n_threads, int64_t units, kern_part part, const void *args);
+
+/* Waking threads costs some microseconds: little work is done by one. */
+enum { KERN_ALONE = 1 << 14, KERN_PRODUCTS_ALONE = 1 << 18 };
 static inline int kern_threads(const llap_kern *kn, int64_t n_numbers)
 {
     return n_numbers < KERN_ALONE ? 1 : kn->n_threads;

@@ -7,84 +7,124 @@
 /* --- basis --------------------------------------------------------------------------------------
  */
 
-void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, const float *rho,
-                     const float *omega, float *a)
+enum { BASIS_ROWS = 16 };
+
+typedef struct basis_args {
+    const kern_isa   *isa;
+    const llap_basis *p;
+    const float      *t, *rho, *omega, *a, *da;
+    float            *out, *dt, *drho, *domega;
+} basis_args;
+
+static void basis_part(const void *args, int64_t unit, int thread)
 {
-    const int64_t all = p->batch * p->h * p->k;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t i = 0; i < p->batch * p->h; i++) {
+    const basis_args *q = args;
+    const llap_basis *p = q->p;
+    const int64_t     end = kern_least((unit + 1) * BASIS_ROWS, p->batch * p->h);
+    (void)thread;
+    for (int64_t i = unit * BASIS_ROWS; i < end; i++) {
         const int64_t b = i / p->h, r = i % p->h;
-        kn->isa->basis_row(p->k, t[b * p->t_batch + r], rho + b * p->pole_batch,
-                           omega + b * p->pole_batch, a + i * 2 * p->k);
+        q->isa->basis_row(p->k, q->t[b * p->t_batch + r], q->rho + b * p->pole_batch,
+                          q->omega + b * p->pole_batch, q->out + i * 2 * p->k);
     }
 }
 
-static void basis_grad_item(const kern_isa *isa, const llap_basis *p, int64_t b, const float *t,
-                            const float *rho, const float *omega, const float *a, const float *da,
-                            float *dt, float *drho, float *domega)
+void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, const float *rho,
+                     const float *omega, float *a)
 {
-    const int64_t k = p->k, at = b * p->h * 2 * k;
-    if (dt != NULL)
-        for (int64_t r = 0; r < p->h; r++)
-            dt[b * p->h + r] =
-                isa->basis_grad_time(k, rho + b * p->pole_batch, omega + b * p->pole_batch,
-                                     a + at + r * 2 * k, da + at + r * 2 * k);
-    if (drho == NULL && domega == NULL) return;
+    const basis_args q = { .isa = kn->isa, .p = p, .t = t, .rho = rho, .omega = omega, .out = a };
+    const int64_t    rows = p->batch * p->h;
+    kern_each(kern_threads(kn, rows * p->k), kern_per(rows, BASIS_ROWS), basis_part, &q);
+}
+
+static void basis_grad_part(const void *args, int64_t b, int thread)
+{
+    const basis_args *q = args;
+    const llap_basis *p = q->p;
+    const int64_t     k = p->k, at = b * p->h * 2 * k;
+    (void)thread;
+    for (int64_t r = 0; r < p->h && q->dt != NULL; r++)
+        q->dt[b * p->h + r] =
+            q->isa->basis_grad_time(k, q->rho + b * p->pole_batch, q->omega + b * p->pole_batch,
+                                    q->a + at + r * 2 * k, q->da + at + r * 2 * k);
+    if (q->drho == NULL && q->domega == NULL) return;
     for (int64_t j = 0; j < k; j += 16)
-        isa->basis_grad_poles(p->h, k, j, t + b * p->t_batch, a + at, da + at,
-                              drho != NULL ? drho + b * k : NULL,
-                              domega != NULL ? domega + b * k : NULL);
+        q->isa->basis_grad_poles(p->h, k, j, q->t + b * p->t_batch, q->a + at, q->da + at,
+                                 q->drho != NULL ? q->drho + b * k : NULL,
+                                 q->domega != NULL ? q->domega + b * k : NULL);
 }
 
 void llap_kern_basis_grad(const llap_kern *kn, const llap_basis *p, const float *t,
                           const float *rho, const float *omega, const float *a, const float *da,
                           float *dt, float *drho, float *domega)
 {
-    const int64_t all = p->batch * p->h * p->k;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t b = 0; b < p->batch; b++)
-        basis_grad_item(kn->isa, p, b, t, rho, omega, a, da, dt, drho, domega);
+    const basis_args q = { .isa = kn->isa,
+                           .p = p,
+                           .t = t,
+                           .rho = rho,
+                           .omega = omega,
+                           .a = a,
+                           .da = da,
+                           .dt = dt,
+                           .drho = drho,
+                           .domega = domega };
+    kern_each(kern_threads(kn, p->batch * p->h * p->k), p->batch, basis_grad_part, &q);
 }
 
 /* --- rotary -------------------------------------------------------------------------------------
  */
 
-enum { PAIRS = 64 };
+enum { PAIRS = 64, ROTARY_ROWS = 16 };
 
-/* Pairs first..first+n-1 of every head of one row. */
-static void rotate_row(const llap_rotary *p, int64_t first, int64_t n, const float *sine,
-                       const float *cosine, const float *x, float *y)
+typedef struct rotary_args {
+    const kern_isa    *isa;
+    const llap_rotary *p;
+    const float       *pos, *x;
+    float             *y;
+    int64_t            first, n; /* these pairs of every head */
+    float              freq[PAIRS];
+} rotary_args;
+
+static void rotate_row(const rotary_args *a, const float *sine, const float *cosine, const float *x,
+                       float *y)
 {
-    for (int64_t h = 0; h < p->heads; h++)
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t at = h * p->d + 2 * (first + i);
-            const float   s = p->inverse ? -sine[i] : sine[i], c = cosine[i];
-            const float   a = x[at], b = x[at + 1];
-            y[at] = a * c - b * s;
-            y[at + 1] = a * s + b * c;
+    for (int64_t h = 0; h < a->p->heads; h++)
+        for (int64_t i = 0; i < a->n; i++) {
+            const int64_t at = h * a->p->d + 2 * (a->first + i);
+            const float   s = a->p->inverse ? -sine[i] : sine[i], c = cosine[i];
+            const float   u = x[at], v = x[at + 1];
+            y[at] = u * c - v * s;
+            y[at + 1] = u * s + v * c;
         }
+}
+
+static void rotary_part(const void *args, int64_t unit, int thread)
+{
+    const rotary_args *a = args;
+    const int64_t      end = kern_least((unit + 1) * ROTARY_ROWS, a->p->rows);
+    (void)thread;
+    for (int64_t r = unit * ROTARY_ROWS; r < end; r++) {
+        float sine[PAIRS], cosine[PAIRS];
+        a->isa->angles(a->n, a->pos[r], a->freq, sine, cosine);
+        rotate_row(a, sine, cosine, a->x + r * a->p->x_row, a->y + r * a->p->y_row);
+    }
 }
 
 void llap_kern_rotary(const llap_kern *kn, const llap_rotary *p, const float *pos, const float *x,
                       float *y)
 {
-    const int64_t pairs = p->d / 2, all = p->rows * p->heads * p->d;
-    for (int64_t first = 0; first < pairs; first += PAIRS) {
-        const int64_t n = kern_least(PAIRS, pairs - first);
-        float         freq[PAIRS];
-        for (int64_t i = 0; i < n; i++)
-            freq[i] = (float)pow((double)p->base, -(double)(first + i) / (double)pairs);
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-        for (int64_t r = 0; r < p->rows; r++) {
-            float sine[PAIRS], cosine[PAIRS];
-            kn->isa->angles(n, pos[r], freq, sine, cosine);
-            rotate_row(p, first, n, sine, cosine, x + r * p->x_row, y + r * p->y_row);
-        }
+    const int64_t pairs = p->d / 2, threads = kern_threads(kn, p->rows * p->heads * p->d);
+    rotary_args   a = { .isa = kn->isa, .p = p, .pos = pos, .x = x, .y = y };
+    for (a.first = 0; a.first < pairs; a.first += PAIRS) {
+        a.n = kern_least(PAIRS, pairs - a.first);
+        for (int64_t i = 0; i < a.n; i++)
+            a.freq[i] = (float)pow((double)p->base, -(double)(a.first + i) / (double)pairs);
+        kern_each((int)threads, kern_per(p->rows, ROTARY_ROWS), rotary_part, &a);
     }
-    if (p->d % 2 == 1)
-        for (int64_t r = 0; r < p->rows; r++)
-            for (int64_t h = 0; h < p->heads; h++)
-                y[r * p->y_row + (h + 1) * p->d - 1] = x[r * p->x_row + (h + 1) * p->d - 1];
+    for (int64_t i = 0; i < p->rows * p->heads && p->d % 2 == 1; i++) {
+        const int64_t r = i / p->heads, last = (i % p->heads + 1) * p->d - 1;
+        y[r * p->y_row + last] = x[r * p->x_row + last];
+    }
 }
 
 /* --- convolution: a product over unfolded windows, some items at a time
@@ -169,13 +209,33 @@ static void fold(const llap_conv *p, const float *du, float *dx)
         }
 }
 
-static void unfold_items(const llap_kern *kn, const llap_conv *p, int64_t items, const float *x,
-                         float *u)
+typedef struct fold_args {
+    const llap_conv *p;
+    const float     *from;
+    float           *to;
+} fold_args;
+
+static void unfold_part(const void *args, int64_t item, int thread)
 {
-    const int64_t all = items * p->len * p->cin * p->taps;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t b = 0; b < items; b++)
-        unfold(p, x + b * p->len * p->cin, u + b * p->len * p->cin * p->taps);
+    const fold_args *a = args;
+    const int64_t    n = a->p->len * a->p->cin;
+    (void)thread;
+    unfold(a->p, a->from + item * n, a->to + item * n * a->p->taps);
+}
+
+static void fold_part(const void *args, int64_t item, int thread)
+{
+    const fold_args *a = args;
+    const int64_t    n = a->p->len * a->p->cin;
+    (void)thread;
+    fold(a->p, a->from + item * n * a->p->taps, a->to + item * n);
+}
+
+static void each_item(const llap_kern *kn, const llap_conv *p, int64_t items, kern_part part,
+                      const float *from, float *to)
+{
+    const fold_args a = { p, from, to };
+    kern_each(kern_threads(kn, items * p->len * p->cin * p->taps), items, part, &a);
 }
 
 void llap_kern_conv(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
@@ -187,7 +247,7 @@ void llap_kern_conv(const llap_kern *kn, const llap_conv *p, const float *x, con
     for (int64_t b = 0; b < p->batch; b += step) {
         const int64_t   items = kern_least(step, p->batch - b);
         const llap_gemm g = product(p, 0, items * p->len, bias);
-        unfold_items(kn, p, items, x + b * p->len * p->cin, u);
+        each_item(kn, p, items, unfold_part, x + b * p->len * p->cin, u);
         llap_kern_gemm(kn, &g, u, w, y + b * p->len * p->cout, rest);
     }
 }
@@ -206,16 +266,13 @@ void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x
         if (dw != NULL) {
             llap_gemm g = product(p, 2, n, NULL);
             g.accumulate = true;
-            unfold_items(kn, p, items, x + b * p->len * p->cin, u);
+            each_item(kn, p, items, unfold_part, x + b * p->len * p->cin, u);
             llap_kern_gemm(kn, &g, dy_b, u, dw, rest);
         }
         if (dx != NULL) {
             const llap_gemm g = product(p, 1, n, NULL);
             llap_kern_gemm(kn, &g, dy_b, w, u, rest);
-            const int64_t all = n * p->cin * p->taps;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-            for (int64_t i = 0; i < items; i++)
-                fold(p, u + i * p->len * p->cin * p->taps, dx + (b + i) * p->len * p->cin);
+            each_item(kn, p, items, fold_part, u, dx + b * p->len * p->cin);
         }
     }
 }
@@ -223,12 +280,28 @@ void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x
 /* --- AdamW
  * ------------------------------------------------------------------------------------------ */
 
+enum { ADAMW_PIECE = 1 << 13 };
+
+typedef struct adamw_args {
+    const kern_isa   *isa;
+    const llap_adamw *o;
+    int64_t           n;
+    const float      *grad;
+    float            *p, *m, *v, *ema;
+} adamw_args;
+
+static void adamw_part(const void *args, int64_t unit, int thread)
+{
+    const adamw_args *a = args;
+    const int64_t     i = unit * ADAMW_PIECE;
+    (void)thread;
+    a->isa->adamw(a->o, kern_least(ADAMW_PIECE, a->n - i), a->grad + i, a->p + i, a->m + i,
+                  a->v + i, a->ema != NULL ? a->ema + i : NULL);
+}
+
 void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, int64_t n, const float *grad,
                      float *p, float *m, float *v, float *ema)
 {
-    enum { PIECE = 1 << 13 };
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t i = 0; i < n; i += PIECE)
-        kn->isa->adamw(o, kern_least(PIECE, n - i), grad + i, p + i, m + i, v + i,
-                       ema != NULL ? ema + i : NULL);
+    const adamw_args a = { kn->isa, o, n, grad, p, m, v, ema };
+    kern_each(kern_threads(kn, n), kern_per(n, ADAMW_PIECE), adamw_part, &a);
 }

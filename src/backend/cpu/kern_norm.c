@@ -3,13 +3,28 @@
 
 enum { ROWS = 32 }; /* a piece of the sums over rows; also what a thread takes at a time */
 
+typedef struct norm_args {
+    const kern_isa  *isa;
+    const llap_norm *p;
+    const float     *x, *dy, *stats;
+    float           *y, *new_stats; /* y is dx on the way back */
+    float           *sums;
+    int64_t          group, pieces;
+} norm_args;
+
+static void norm_part(const void *args, int64_t unit, int thread)
+{
+    const norm_args *a = args;
+    const int64_t    i = unit * ROWS;
+    (void)thread;
+    a->isa->norm_rows(a->p, i, kern_least(ROWS, a->p->rows - i), a->x, a->y, a->new_stats);
+}
+
 void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, float *y, float *stats)
 {
-    const int64_t n = p->rows * p->n;
-    if (n == 0) return;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t i = 0; i < p->rows; i += ROWS)
-        kn->isa->norm_rows(p, i, kern_least(ROWS, p->rows - i), x, y, stats);
+    const norm_args a = { .isa = kn->isa, .p = p, .x = x, .y = y, .new_stats = stats };
+    if (p->n == 0) return;
+    kern_each(kern_threads(kn, p->rows * p->n), kern_per(p->rows, ROWS), norm_part, &a);
 }
 
 /* Rows that share one row of factors: a group of AdaLN, or all. */
@@ -23,44 +38,78 @@ size_t llap_kern_norm_grad_work(const llap_kern *kn, const llap_norm *p)
     return sizeof(float) * (size_t)(groups * kern_per(group, ROWS) * 2 * p->n);
 }
 
+static void norm_grad_part(const void *args, int64_t unit, int thread)
+{
+    const norm_args *a = args;
+    const int64_t    g = unit / a->pieces, first = g * a->group + unit % a->pieces * ROWS;
+    const int64_t    end = kern_least(kern_least((g + 1) * a->group, a->p->rows), first + ROWS);
+    (void)thread;
+    a->isa->norm_grad_rows(a->p, first, kern_most(end - first, 0), a->x, a->stats, a->dy, a->y,
+                           a->sums != NULL ? a->sums + unit * 2 * a->p->n : NULL);
+}
+
 void llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
                          const float *stats, const float *dy, float *dx, float *dgain, float *dbias,
                          int64_t dmod_ld, void *work)
 {
-    const int64_t all = p->rows * p->n;
-    if (all == 0) return;
-    float        *sums = dgain != NULL ? work : NULL;
-    const int64_t group = group_rows(p), groups = kern_per(p->rows, group);
-    const int64_t pieces = kern_per(group, ROWS), size = 2 * p->n;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t unit = 0; unit < groups * pieces; unit++) {
-        const int64_t first = unit / pieces * group + unit % pieces * ROWS;
-        const int64_t end =
-            kern_least(kern_least((unit / pieces + 1) * group, p->rows), first + ROWS);
-        kn->isa->norm_grad_rows(p, first, kern_most(end - first, 0), x, stats, dy, dx,
-                                sums != NULL ? sums + unit * size : NULL);
-    }
-    if (sums == NULL) return;
-    const bool add = p->scale == NULL;
+    if (p->rows == 0 || p->n == 0) return;
+    const int64_t   group = group_rows(p), groups = kern_per(p->rows, group);
+    const norm_args a = { .isa = kn->isa,
+                          .p = p,
+                          .x = x,
+                          .dy = dy,
+                          .stats = stats,
+                          .y = dx,
+                          .sums = dgain != NULL ? work : NULL,
+                          .group = group,
+                          .pieces = kern_per(group, ROWS) };
+    kern_each(kern_threads(kn, p->rows * p->n), groups * a.pieces, norm_grad_part, &a);
+    if (a.sums == NULL) return;
+    const bool    add = p->scale == NULL;
+    const int64_t size = 2 * p->n;
     for (int64_t g = 0; g < groups; g++) {
-        const float *from = sums + g * pieces * size;
-        kn->isa->sum_pieces(pieces, p->n, from, size, add, dgain + g * dmod_ld);
-        kn->isa->sum_pieces(pieces, p->n, from + p->n, size, add, dbias + g * dmod_ld);
+        const float *from = a.sums + g * a.pieces * size;
+        kn->isa->sum_pieces(a.pieces, p->n, from, size, add, dgain + g * dmod_ld);
+        kn->isa->sum_pieces(a.pieces, p->n, from + p->n, size, add, dbias + g * dmod_ld);
     }
+}
+
+/* --- softmax -------------------------------------------------------------------------------------
+ */
+
+typedef struct softmax_args {
+    const kern_isa *isa;
+    int64_t         rows, n;
+    const float    *x, *dy; /* x is the result on the way back */
+    float          *y;
+} softmax_args;
+
+static void softmax_part(const void *args, int64_t unit, int thread)
+{
+    const softmax_args *a = args;
+    const int64_t       i = unit * ROWS;
+    (void)thread;
+    a->isa->softmax_rows(kern_least(ROWS, a->rows - i), a->n, a->x + i * a->n, a->y + i * a->n);
+}
+
+static void softmax_grad_part(const void *args, int64_t unit, int thread)
+{
+    const softmax_args *a = args;
+    const int64_t       i = unit * ROWS;
+    (void)thread;
+    a->isa->softmax_grad_rows(kern_least(ROWS, a->rows - i), a->n, a->x + i * a->n,
+                              a->dy + i * a->n, a->y + i * a->n);
 }
 
 void llap_kern_softmax(const llap_kern *kn, int64_t rows, int64_t n, const float *x, float *y)
 {
-    const int64_t all = rows * n;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t i = 0; i < rows; i++) kn->isa->softmax_rows(1, n, x + i * n, y + i * n);
+    const softmax_args a = { kn->isa, rows, n, x, NULL, y };
+    kern_each(kern_threads(kn, rows * n), kern_per(rows, ROWS), softmax_part, &a);
 }
 
 void llap_kern_softmax_grad(const llap_kern *kn, int64_t rows, int64_t n, const float *y,
                             const float *dy, float *dx)
 {
-    const int64_t all = rows * n;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t i = 0; i < rows; i++)
-        kn->isa->softmax_grad_rows(1, n, y + i * n, dy + i * n, dx + i * n);
+    const softmax_args a = { kn->isa, rows, n, y, dy, dx };
+    kern_each(kern_threads(kn, rows * n), kern_per(rows, ROWS), softmax_grad_part, &a);
 }

@@ -3,31 +3,55 @@
 
 enum { ROWS = 128, NUMBERS = 1 << 13 };
 
+typedef struct args { /* of any of these functions */
+    const kern_isa *isa;
+    int64_t         rows, cols, ld;
+    const float    *x, *b, *w;
+    float          *y;
+    double         *sums;
+    bool            mean;
+} args;
+
 size_t llap_kern_col_sum_work(const llap_kern *kn, int64_t rows, int64_t cols)
 {
     (void)kn;
     return sizeof(float) * (size_t)(kern_per(rows, ROWS) * cols);
 }
 
+static void col_part(const void *p, int64_t unit, int thread)
+{
+    const args *a = p;
+    (void)thread;
+    a->isa->sum_rows(kern_least(ROWS, a->rows - unit * ROWS), a->cols, a->x + unit * ROWS * a->ld,
+                     a->ld, a->y + unit * a->cols);
+}
+
 void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        bool accumulate, float *y, void *work)
 {
-    float        *piece = work;
-    const int64_t n = rows * cols, pieces = kern_per(rows, ROWS);
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t p = 0; p < pieces; p++)
-        kn->isa->sum_rows(kern_least(ROWS, rows - p * ROWS), cols, x + p * ROWS * ld, ld,
-                          piece + p * cols);
-    kn->isa->sum_pieces(pieces, cols, piece, cols, accumulate, y);
+    const int64_t pieces = kern_per(rows, ROWS);
+    const args    a = { .isa = kn->isa, .rows = rows, .cols = cols, .ld = ld, .x = x, .y = work };
+    kern_each(kern_threads(kn, rows * cols), pieces, col_part, &a);
+    kn->isa->sum_pieces(pieces, cols, work, cols, accumulate, y);
+}
+
+static void row_part(const void *p, int64_t unit, int thread)
+{
+    const args   *a = p;
+    const int64_t i = unit * ROWS;
+    (void)thread;
+    a->isa->row_sums(kern_least(ROWS, a->rows - i), a->cols, a->x + i * a->ld, a->ld, a->y + i);
 }
 
 void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        float *y)
 {
-    const int64_t n = rows * cols;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t i = 0; i < rows; i++) kn->isa->row_sums(1, cols, x + i * ld, ld, y + i);
+    const args a = { .isa = kn->isa, .rows = rows, .cols = cols, .ld = ld, .x = x, .y = y };
+    kern_each(kern_threads(kn, rows * cols), kern_per(rows, ROWS), row_part, &a);
 }
+
+/* --- everything, in double
+ * ------------------------------------------------------------------------ */
 
 size_t llap_kern_sum_work(const llap_kern *kn, int64_t n)
 {
@@ -35,77 +59,106 @@ size_t llap_kern_sum_work(const llap_kern *kn, int64_t n)
     return sizeof(double) * (size_t)kern_per(n, NUMBERS);
 }
 
-static double in_order(const double *piece, int64_t n)
+static double total(const llap_kern *kn, const args *a, kern_part part)
 {
-    double sum = 0.0;
-    for (int64_t i = 0; i < n; i++) sum += piece[i];
+    const int64_t pieces = kern_per(a->cols, NUMBERS);
+    double        sum = 0.0;
+    kern_each(kern_threads(kn, a->cols), pieces, part, a);
+    for (int64_t i = 0; i < pieces; i++) sum += a->sums[i];
     return sum;
+}
+
+static void sum_part(const void *p, int64_t unit, int thread)
+{
+    const args   *a = p;
+    const int64_t i = unit * NUMBERS;
+    (void)thread;
+    a->sums[unit] = a->isa->sum_all(kern_least(NUMBERS, a->cols - i), a->x + i);
+}
+
+static void sum_sq_part(const void *p, int64_t unit, int thread)
+{
+    const args   *a = p;
+    const int64_t i = unit * NUMBERS;
+    (void)thread;
+    a->sums[unit] = a->isa->sum_sq(kern_least(NUMBERS, a->cols - i), a->x + i);
+}
+
+static void sum_sq_diff_part(const void *p, int64_t unit, int thread)
+{
+    const args   *a = p;
+    const int64_t i = unit * NUMBERS;
+    (void)thread;
+    a->sums[unit] =
+        a->isa->sum_sq_diff(kern_least(NUMBERS, a->cols - i), a->x + i,
+                            a->b != NULL ? a->b + i : NULL, a->w != NULL ? a->w + i : NULL);
 }
 
 double llap_kern_sum(const llap_kern *kn, int64_t n, const float *x, void *work)
 {
-    double       *piece = work;
-    const int64_t pieces = kern_per(n, NUMBERS);
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t p = 0; p < pieces; p++)
-        piece[p] = kn->isa->sum_all(kern_least(NUMBERS, n - p * NUMBERS), x + p * NUMBERS);
-    return in_order(piece, pieces);
+    return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_part);
 }
 
 double llap_kern_sum_sq(const llap_kern *kn, int64_t n, const float *x, void *work)
 {
-    double       *piece = work;
-    const int64_t pieces = kern_per(n, NUMBERS);
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t p = 0; p < pieces; p++)
-        piece[p] = kn->isa->sum_sq(kern_least(NUMBERS, n - p * NUMBERS), x + p * NUMBERS);
-    return in_order(piece, pieces);
+    return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_sq_part);
 }
 
 double llap_kern_sum_sq_diff(const llap_kern *kn, int64_t n, const float *a, const float *b,
                              const float *w, void *work)
 {
-    double       *piece = work;
-    const int64_t pieces = kern_per(n, NUMBERS);
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, n)) if (n > KERN_ALONE)
-    for (int64_t p = 0; p < pieces; p++) {
-        const int64_t i = p * NUMBERS;
-        piece[p] = kn->isa->sum_sq_diff(kern_least(NUMBERS, n - i), a + i, b != NULL ? b + i : NULL,
-                                        w != NULL ? w + i : NULL);
-    }
-    return in_order(piece, pieces);
+    return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = a, .b = b, .w = w, .sums = work },
+                 sum_sq_diff_part);
 }
 
+/* --- masked sums and means: rows of x are n, cols the inner axis
+ * ----------------------------------------- */
+
 /* 1, or 1/max(sum of weights, 1). */
-static float mean_factor(const float *w, int64_t n, bool mean)
+static float mean_factor(const args *a, const float *w)
 {
     double sum = 0.0;
-    if (!mean) return 1.0f;
-    for (int64_t i = 0; i < n; i++) sum += (double)w[i];
+    if (!a->mean) return 1.0f;
+    for (int64_t i = 0; i < a->rows; i++) sum += (double)w[i];
     return (float)(1.0 / (sum > 1.0 ? sum : 1.0));
+}
+
+static void masked_part(const void *p, int64_t o, int thread)
+{
+    const args  *a = p;
+    const float *w = a->w + o * a->rows;
+    (void)thread;
+    a->isa->weighted_rows(a->rows, a->cols, a->x + o * a->rows * a->cols, w, mean_factor(a, w),
+                          a->y + o * a->cols);
+}
+
+static void masked_grad_part(const void *p, int64_t o, int thread)
+{
+    const args  *a = p;
+    const float *w = a->w + o * a->rows;
+    const float  factor = mean_factor(a, w);
+    (void)thread;
+    for (int64_t i = 0; i < a->rows; i++) {
+        const float by = w[i] * factor;
+        a->isa->binary[LLAP_BINARY_MUL](a->cols, a->x + o * a->cols, 1, &by, 0,
+                                        a->y + (o * a->rows + i) * a->cols);
+    }
 }
 
 void llap_kern_masked_sum(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
                           const float *x, const float *w, bool mean, float *y)
 {
-    const int64_t all = outer * n * inner;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t o = 0; o < outer; o++)
-        kn->isa->weighted_rows(n, inner, x + o * n * inner, w + o * n,
-                               mean_factor(w + o * n, n, mean), y + o * inner);
+    const args a = {
+        .isa = kn->isa, .rows = n, .cols = inner, .x = x, .w = w, .y = y, .mean = mean
+    };
+    kern_each(kern_threads(kn, outer * n * inner), outer, masked_part, &a);
 }
 
 void llap_kern_masked_sum_grad(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
                                const float *dy, const float *w, bool mean, float *dx)
 {
-    const int64_t all = outer * n * inner;
-#pragma omp parallel for schedule(static) num_threads(kern_threads(kn, all)) if (all > KERN_ALONE)
-    for (int64_t o = 0; o < outer; o++) {
-        const float factor = mean_factor(w + o * n, n, mean);
-        for (int64_t i = 0; i < n; i++) {
-            const float by = w[o * n + i] * factor;
-            kn->isa->binary[LLAP_BINARY_MUL](inner, dy + o * inner, 1, &by, 0,
-                                             dx + (o * n + i) * inner);
-        }
-    }
+    const args a = {
+        .isa = kn->isa, .rows = n, .cols = inner, .x = dy, .w = w, .y = dx, .mean = mean
+    };
+    kern_each(kern_threads(kn, outer * n * inner), outer, masked_grad_part, &a);
 }

@@ -55,6 +55,13 @@ VEC_INLINE vec v_exp_down(vec x)
     return v_ldexp(q, n);
 }
 
+/* e^x to 1.2 ulp for any x; results below 1e-38 are 0. */
+VEC_INLINE vec v_exp_any(vec x)
+{
+    const vec limit = v_set(88.0f), y = v_exp_down(v_min(limit, x));
+    return v_top(x) <= 88.0f ? y : v_pick(v_gt(x, limit), v_exp(x), y);
+}
+
 /* 2^x likewise, a third cheaper: attention keeps its scores in powers of two. */
 VEC_INLINE vec v_exp2_down(vec x)
 {

@@ -7,6 +7,7 @@
 #include <sleef.h>
 #include <stdint.h>
 
+enum { VEC_NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
 typedef struct vec {
@@ -101,8 +102,7 @@ VEC_INLINE vec v_neg(vec x)
 }
 VEC_INLINE vec v_rint(vec x)
 {
-    const int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    return (vec){ _mm256_round_ps(x.a, how), _mm256_round_ps(x.b, how) };
+    return (vec){ _mm256_round_ps(x.a, VEC_NEAREST), _mm256_round_ps(x.b, VEC_NEAREST) };
 }
 VEC_INLINE __m256 v_ldexp8(__m256 x, __m256 n)
 {
@@ -174,9 +174,8 @@ VEC_INLINE vecd vd_mul(vecd x, vecd y)
 }
 VEC_INLINE vecd vd_rint(vecd x)
 {
-    const int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    return (vecd){ { _mm256_round_pd(x.q[0], how), _mm256_round_pd(x.q[1], how),
-                     _mm256_round_pd(x.q[2], how), _mm256_round_pd(x.q[3], how) } };
+    return (vecd){ { _mm256_round_pd(x.q[0], VEC_NEAREST), _mm256_round_pd(x.q[1], VEC_NEAREST),
+                     _mm256_round_pd(x.q[2], VEC_NEAREST), _mm256_round_pd(x.q[3], VEC_NEAREST) } };
 }
 VEC_INLINE double vd_sum(vecd x)
 {

@@ -6,6 +6,7 @@
 #include <sleef.h>
 #include <stdint.h>
 
+enum { VEC_NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
 typedef __m512    vec;
@@ -35,10 +36,7 @@ VEC_INLINE vec v_min(vec a, vec b) { return _mm512_min_ps(a, b); }
 VEC_INLINE vec v_sqrt(vec a) { return _mm512_sqrt_ps(a); }
 VEC_INLINE vec v_abs(vec a) { return _mm512_abs_ps(a); }
 VEC_INLINE vec v_neg(vec a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
-VEC_INLINE vec v_rint(vec a)
-{
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-}
+VEC_INLINE vec v_rint(vec a) { return _mm512_roundscale_ps(a, VEC_NEAREST); }
 VEC_INLINE vec v_ldexp(vec a, vec n)
 {
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(n, _mm512_set1_ps(-127.0f), _CMP_NLE_UQ), a,
@@ -87,8 +85,8 @@ VEC_INLINE vecd vd_mul(vecd a, vecd b)
 }
 VEC_INLINE vecd vd_rint(vecd a)
 {
-    const int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    return (vecd){ _mm512_roundscale_pd(a.lo, how), _mm512_roundscale_pd(a.hi, how) };
+    return (vecd){ _mm512_roundscale_pd(a.lo, VEC_NEAREST),
+                   _mm512_roundscale_pd(a.hi, VEC_NEAREST) };
 }
 VEC_INLINE double vd_sum(vecd a)
 {
