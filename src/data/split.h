@@ -56,8 +56,8 @@ typedef struct llap_split {
 llap_status llap_split_create(const llap_windows *w, const llap_split_opts *o, llap_split **out);
 void        llap_split_destroy(llap_split *s); /* NULL is fine */
 
-/* floor(train n), floor(val n) in IEEE double and the rest. From n = 3 on train and val get at least
- * 1, and the test too, if need be at the cost of val: 3 are split 2, 0, 1. */
+/* floor(train n), floor(val n) in IEEE double and the rest. From n = 3 on train and val get at
+ * least 1, and the test too, if need be at the cost of val: 3 are split 2, 0, 1. */
 void llap_split_counts(int64_t n, double train, double val, int64_t out[3]);
 
 const char *llap_part_name(llap_part part); /* "train", ... */
