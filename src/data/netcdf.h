@@ -28,7 +28,7 @@
  * Time: udunits reads the unit. "minutes since 2000-01-01 00:00:00 +08:00" makes a calendar axis, a
  * plain "hours" or no unit a number axis. The Gregorian calendar only. Integers are exact. A
  * floating number means the roundest time (whole hours, minutes, s, ms, us, else ns) among those
- * that would be stored as it: 1/24 day in binary is 01:00:00, not 00:59:59.999999893. The origin
+ * that would be stored as it: day 20000 and 1/24 is 01:00:00, not 01:00:00.000000105. The origin
  * counts to the microsecond. Rows without a time are left out and counted.
  *
  * Missing is: equal to _FillValue or missing_value (before unpacking), outside valid_range,
