@@ -5,7 +5,7 @@
 #include <omp.h>
 #include <string.h>
 
-static llap_status check_times(const llap_anchor_window *w)
+static llap_status check_window(const llap_anchor_window *w)
 {
     for (size_t i = 0; i < w->n_obs; i++) {
         if (!isfinite(w->t[i]))
@@ -22,6 +22,15 @@ static llap_status check_times(const llap_anchor_window *w)
         if (!isfinite(w->t_query[i]))
             return llap_fail(LLAP_EINVAL, "anchor: query %zu: time %g is not finite", i,
                              w->t_query[i]);
+    return LLAP_OK;
+}
+
+llap_status anchor_check(const llap_anchor_window *w, size_t n_windows)
+{
+    for (size_t i = 0; i < n_windows; i++) {
+        const llap_status st = check_window(&w[i]);
+        if (st != LLAP_OK) return n_windows == 1 ? st : llap_fail_in(st, "window %zu", i);
+    }
     return LLAP_OK;
 }
 
@@ -51,11 +60,8 @@ static void order_queries(const llap_anchor_window *w, int64_t *order)
     if (!sorted) sort_by_time(w->t_query, order, order + w->n_query, w->n_query);
 }
 
-llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order,
-                          size_t *n_events)
+size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order)
 {
-    const llap_status st = check_times(w);
-    if (st != LLAP_OK) return st;
     order_queries(w, order);
     size_t n = 0, i = 0, q = 0;
     double now = 0.0;
@@ -72,8 +78,7 @@ llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t
         now = t;
         n++;
     }
-    *n_events = n;
-    return LLAP_OK;
+    return n;
 }
 
 anchor_load anchor_load_of(const llap_anchor_window *w, size_t n_windows)

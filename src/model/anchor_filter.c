@@ -1,7 +1,6 @@
 #include "model/anchor.h"
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "model/anchor_state.h"
 
 #include <math.h>
@@ -62,26 +61,17 @@ static void workers_destroy(worker *all, int n)
     llap_free(all);
 }
 
-static llap_status filter_windows(const anchor_system *sys, const llap_anchor_window *w,
-                                  size_t n_windows, worker *all, int n_threads, double *const *mean,
-                                  double *const *var, double *loglik)
+static void filter_windows(const anchor_system *sys, const llap_anchor_window *w, size_t n_windows,
+                           worker *all, int n_threads, double *const *mean, double *const *var,
+                           double *loglik)
 {
-    int64_t bad = INT64_MAX; /* the first window that was refused */
-#pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads) reduction(min : bad)
+#pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads)
     for (int64_t i = 0; i < (int64_t)n_windows; i++) {
-        worker *me = &all[omp_get_thread_num()];
-        size_t  n = 0;
-        if (anchor_events(&w[i], me->ev, me->order, &n) != LLAP_OK) {
-            if (i < bad) bad = i;
-            continue;
-        }
+        worker      *me = &all[omp_get_thread_num()];
+        const size_t n = anchor_events(&w[i], me->ev, me->order);
         const double ll = filter_events(sys, me->ev, n, mean[i], var[i]);
         if (loglik != NULL) loglik[i] = ll;
     }
-    if (bad == INT64_MAX) return LLAP_OK;
-    size_t            n = 0; /* again here, so that this thread has the detail */
-    const llap_status st = anchor_events(&w[bad], all[0].ev, all[0].order, &n);
-    return llap_fail_in(st, "window %lld", (long long)bad);
 }
 
 llap_status llap_anchor_filter(const llap_anchor_kernel *k, const llap_anchor_window *w,
@@ -89,14 +79,14 @@ llap_status llap_anchor_filter(const llap_anchor_kernel *k, const llap_anchor_wi
                                double *loglik)
 {
     llap_status st = llap_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(w, n_windows);
     if (st != LLAP_OK) return st;
     anchor_system sys;
     anchor_system_init(&sys, k);
     const anchor_load load = anchor_load_of(w, n_windows);
     worker           *all = NULL;
     st = workers_create(&load, &all);
-    if (st == LLAP_OK)
-        st = filter_windows(&sys, w, n_windows, all, load.n_threads, mean, var, loglik);
+    if (st == LLAP_OK) filter_windows(&sys, w, n_windows, all, load.n_threads, mean, var, loglik);
     workers_destroy(all, load.n_threads);
     return st;
 }

@@ -10,7 +10,6 @@
 #include "model/anchor.h"
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "model/anchor_state.h"
 
 #include <math.h>
@@ -260,6 +259,7 @@ llap_status llap_anchor_loss_gradient(const llap_anchor_kernel *k, const llap_an
                                       double var_floor, llap_anchor_loss *out)
 {
     llap_status st = llap_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(w, n_windows);
     if (st != LLAP_OK) return st;
     anchor_system sys;
     anchor_system_init(&sys, k);
@@ -268,23 +268,15 @@ llap_status llap_anchor_loss_gradient(const llap_anchor_kernel *k, const llap_an
     llap_anchor_loss *part = llap_new(n_windows, sizeof *part);
     if (part == NULL) return LLAP_ENOMEM;
     st = tapes_create(&sys, &load, &all);
-    int64_t bad = INT64_MAX; /* the first window that was refused */
     if (st == LLAP_OK) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(load.n_threads) reduction(min : bad)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(load.n_threads)
         for (int64_t i = 0; i < (int64_t)n_windows; i++) {
-            tape  *tp = &all[omp_get_thread_num()];
-            size_t n = 0;
-            if (anchor_events(&w[i], tp->ev, tp->order, &n) == LLAP_OK)
-                window_gradient(&sys, &w[i], n, kind, var_floor, tp, &part[i]);
-            else if (i < bad) bad = i;
+            tape        *tp = &all[omp_get_thread_num()];
+            const size_t n = anchor_events(&w[i], tp->ev, tp->order);
+            window_gradient(&sys, &w[i], n, kind, var_floor, tp, &part[i]);
         }
+        add_up(part, n_windows, out);
     }
-    if (bad != INT64_MAX) { /* again here, so that this thread has the detail */
-        size_t n = 0;
-        st = anchor_events(&w[bad], all[0].ev, all[0].order, &n);
-        st = llap_fail_in(st, "window %lld", (long long)bad);
-    }
-    if (st == LLAP_OK) add_up(part, n_windows, out);
     tapes_destroy(all, load.n_threads);
     llap_free(part);
     return st;

@@ -10,7 +10,6 @@
 #include "model/anchor.h"
 
 #include "base/alloc.h"
-#include "base/error.h"
 #include "model/anchor_state.h"
 
 #include <math.h>
@@ -51,9 +50,8 @@ static llap_status read_events(llap_anchor_posterior *p, const llap_anchor_windo
         return LLAP_ENOMEM;
     }
     p->n_query = w->n_query;
-    const llap_status st = anchor_events(w, p->ev, order, &p->n_events);
+    p->n_events = anchor_events(w, p->ev, order);
     llap_free(order);
-    if (st != LLAP_OK) return st;
     while (p->first < p->n_events && p->ev[p->first].query < 0) p->first++;
     return LLAP_OK;
 }
@@ -158,6 +156,7 @@ llap_status llap_anchor_condition(const llap_anchor_kernel *k, const llap_anchor
 {
     *out = NULL;
     llap_status st = llap_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(w, 1);
     if (st != LLAP_OK) return st;
     llap_anchor_posterior *p = llap_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;

@@ -80,11 +80,13 @@ typedef struct anchor_event {
     double  y;     /* the observation */
 } anchor_event;
 
-/* Writes the events of w (missing observations left out) into ev [n_obs + n_query] and their
- * number into *n_events; order [2 * n_query] is scratch. LLAP_EINVAL: times not finite or
- * observations not in order. */
-llap_status anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order,
-                          size_t *n_events);
+/* LLAP_EINVAL: times or values not finite, or observations not in order; the window is named where
+ * there are several. Done before threads start, so that their work cannot fail. */
+llap_status anchor_check(const llap_anchor_window *w, size_t n_windows);
+
+/* Writes the events of w (missing observations left out) into ev [n_obs + n_query] and returns
+ * their number; order [2 * n_query] is scratch. */
+size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order);
 
 /* The most events and queries that one of the windows can have, and how many threads their work is
  * worth: waking others for less than a millisecond costs more than it brings. */

@@ -307,7 +307,6 @@ static void refusals(void **state)
     llap_anchor_kernel     k = llap_anchor_kernel_hourly(), bad = k;
     llap_anchor_posterior *post = NULL;
     double                 t[] = { 0, 1, 2 }, y[] = { 1, 2, 3 }, tq[] = { 3 }, mean, var;
-    double                *means[] = { &mean }, *vars[] = { &var };
     llap_anchor_window     w = { .n_obs = 3, .t = t, .y = y, .n_query = 1, .t_query = tq };
     bad.n_terms = 17;
     CHECK_FAIL(llap_anchor_condition(&bad, &w, &post), LLAP_EINVAL, "1 to 16 terms, found 17");
@@ -323,7 +322,9 @@ static void refusals(void **state)
     CHECK_FAIL(llap_anchor_condition(&k, &w, &post), LLAP_EINVAL,
                "observation 2: time 2 is before");
     assert_null(post);
-    CHECK_FAIL(llap_anchor_filter(&k, &w, 1, means, vars, NULL), LLAP_EINVAL, "window 0: ");
+    const llap_anchor_window two[] = { { 0 }, w };
+    double                  *means2[] = { &mean, &mean }, *vars2[] = { &var, &var };
+    CHECK_FAIL(llap_anchor_filter(&k, two, 2, means2, vars2, NULL), LLAP_EINVAL, "window 1: ");
     t[1] = 1, y[0] = INFINITY;
     CHECK_FAIL(llap_anchor_condition(&k, &w, &post), LLAP_EINVAL, "observation 0: value inf");
     y[0] = 0, tq[0] = NAN;

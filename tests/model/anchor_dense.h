@@ -92,6 +92,16 @@ static inline llap_anchor_kernel roll_kernel(dice *d, double nu_min)
     return k;
 }
 
+/* Bit for bit; the padding of a struct is no number. */
+static inline void check_same_kernel(const llap_anchor_kernel *x, const llap_anchor_kernel *y)
+{
+    assert_int_equal(x->n_terms, y->n_terms);
+    assert_memory_equal(x->a, y->a, sizeof x->a);
+    assert_memory_equal(x->rho, y->rho, sizeof x->rho);
+    assert_memory_equal(x->omega, y->omega, sizeof x->omega);
+    assert_true(x->nu == y->nu && x->jitter == y->jitter);
+}
+
 typedef struct problem {
     llap_anchor_window w;
     double            *t, *y, *tq, *target;
