@@ -39,7 +39,7 @@ VEC_INLINE void    v_st(float *p, int64_t n, vec a)
 }
 
 /* e^x for x <= 0 (a little above is fine), at most 1.1 ulp; 0 below -87.7 (SLEEF's is as exact but
- * is a call, before which a loop must put all its registers away: 1.5 times slower inside a
+ * is a call, before which a loop must put all its registers away: 1.3 times slower inside a
  * softmax). */
 VEC_INLINE vec v_exp_down(vec x)
 {
