@@ -77,6 +77,16 @@ function(llap_test NAME)
   add_test(NAME ${NAME} COMMAND ${ID})
   # Threads that wait for each other by spinning starve where several tests share the processors.
   set_tests_properties(${NAME} PROPERTIES LABELS "${T_LABELS}" ENVIRONMENT OMP_WAIT_POLICY=passive)
+  llap_group(${NAME} ${ID})
+endfunction()
+
+# llap_group(FOLDER/NAME TARGET): building tests-FOLDER builds TARGET.
+function(llap_group NAME TARGET)
+  string(REGEX REPLACE "/.*" "" FOLDER ${NAME})
+  if(NOT TARGET tests-${FOLDER})
+    add_custom_target(tests-${FOLDER})
+  endif()
+  add_dependencies(tests-${FOLDER} ${TARGET})
 endfunction()
 
 # llap_isa_flags(FILE avx2|avx512): compiles this one file for that instruction set. Its functions
