@@ -10,7 +10,7 @@ endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
-CTEST = ctest --output-on-failure --no-tests=error -LE long -j $(JOBS)
+CTEST = ctest --output-on-failure --no-tests=error -LE 'long|slow' -j $(JOBS)
 
 # What hostile bytes and odd shapes reach first: also under the sanitizers in `make test`.
 READERS = base data graph fuzz cli
