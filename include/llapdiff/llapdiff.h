@@ -8,6 +8,8 @@
 #define LLAPDIFF_LLAPDIFF_H
 
 #include <llapdiff/log.h>
+#include <llapdiff/model.h>
+#include <llapdiff/panel.h>
 #include <llapdiff/progress.h>
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const cli_command cmd_help, cmd_version;
+extern const cli_command cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info, cmd_help,
+    cmd_version;
 
-const cli_command *const cli_commands[] = { &cmd_version, &cmd_help, NULL };
+const cli_command *const cli_commands[] = { &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+                                            &cmd_info,  &cmd_version,  &cmd_help,   NULL };
 
 const cli_option cli_common_options[] = {
     { "help", 'h', CLI_FLAG, NULL, offsetof(cli_common, help), "show this help", 0, 0 },

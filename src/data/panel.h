@@ -20,7 +20,7 @@
 #ifndef LLAP_DATA_PANEL_H
 #define LLAP_DATA_PANEL_H
 
-#include <llapdiff/status.h>
+#include <llapdiff/panel.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ typedef struct llap_axis {
     ((llap_axis){     \
         .kind = LLAP_AXIS_CALENDAR, .zone = "UTC", .format = "", .unit = "", .unit_ns = 1 })
 
-typedef struct llap_panel {
+struct llap_panel {
     llap_axis          axis;
     int64_t            n_entities, n_vars, n_rows;
     const char *const *entity; /* [n_entities], strictly increasing in byte order */
@@ -55,9 +55,7 @@ typedef struct llap_panel {
     const float       *value;  /* [n_rows,n_vars] */
     const uint64_t    *observed; /* cell c = row * n_vars + var is bit c % 64 of word c / 64 */
     void              *owned;    /* the blocks behind the pointers above */
-} llap_panel;
-
-void llap_panel_destroy(llap_panel *p); /* NULL is fine */
+};
 
 static inline bool llap_bit(const uint64_t *bits, int64_t i)
 {

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "model/anchor_window.h"
 
 #include <math.h>
@@ -125,6 +126,55 @@ llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_an
     return answer(m, &m->kernel, &m->calibration, m->var_floor, r, n);
 }
 
+/* Paths of w as normal scores of their own marginals, which the law of each query then takes to
+ * data units: the ranks are joint, the margins are those of the forecast. */
+static void path_values(const llap_anchor_model *m, const llap_anchor_request *r,
+                        const llap_law *law, const double *mean, const double *var, double *path)
+{
+    for (size_t q = 0; q < r->n_query; q++) {
+        const double score = (path[q] - mean[q]) / sqrt(fmax(var[q], 1e-300));
+        path[q] = llap_anchor_quantile(m, r->series, &law[q], score);
+    }
+}
+
+llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
+                                    uint64_t seed, uint64_t window, size_t n_paths, double *out)
+{
+    llap_law              *law = llap_new(r->n_query, sizeof *law);
+    double                *margin = llap_new(2 * r->n_query, sizeof *margin), *normals = NULL;
+    float                 *draw = NULL;
+    llap_anchor_request    own = *r;
+    llap_anchor_posterior *post = NULL;
+    batch                  b = { 0 };
+    own.law = law;
+    llap_status st = law == NULL || margin == NULL ? LLAP_ENOMEM : batch_init(&b, m, r, 1);
+    if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &own, 1);
+    if (st == LLAP_OK) st = llap_anchor_condition(&m->kernel, b.window, &post);
+    if (st == LLAP_OK)
+        st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, margin, margin + r->n_query);
+    const size_t n = st == LLAP_OK ? llap_anchor_path_normals(post) : 0;
+    if (st == LLAP_OK) {
+        normals = llap_new(n, sizeof *normals);
+        draw = llap_new(n, sizeof *draw);
+        if (normals == NULL || draw == NULL) st = LLAP_ENOMEM;
+    }
+    for (size_t k = 0; st == LLAP_OK && k < n_paths; k++) {
+        const llap_rng rng = llap_rng_make(seed, LLAP_STREAM_NOISE, window, (uint32_t)k, 0);
+        llap_rng_fill_normal(&rng, 0, n, draw);
+        for (size_t i = 0; i < n; i++) normals[i] = (double)draw[i];
+        st = llap_anchor_paths(post, LLAP_ANCHOR_NOISY, 1, normals, out + k * r->n_query);
+        if (st == LLAP_OK)
+            path_values(m, r, law, margin, margin + r->n_query, out + k * r->n_query);
+    }
+    llap_anchor_posterior_destroy(post);
+    batch_deinit(&b, 1);
+    llap_free(law);
+    llap_free(margin);
+    llap_free(normals);
+    llap_free(draw);
+    return st;
+}
+
 /* Each query becomes a forecast at its own time. */
 static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_request *r)
 {
@@ -208,11 +258,11 @@ static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_
 }
 
 llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
-                                   size_t n, llap_fill from)
+                                   size_t n, llap_anchor_from from)
 {
     llap_status st = LLAP_OK;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
-        st = from == LLAP_FILL_PAST ? fill_from_past(m, &r[i]) : fill_from_both(m, &r[i]);
+        st = from == LLAP_ANCHOR_PAST ? fill_from_past(m, &r[i]) : fill_from_both(m, &r[i]);
         if (st != LLAP_OK) st = llap_fail_in(st, "request %zu", i);
     }
     return st;

@@ -108,13 +108,19 @@ typedef struct llap_anchor_request {
 llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
                                        size_t n);
 
+/* Whole paths of the queries from their joint law, in data units: out [n_paths,n_query]. r->law is
+ * not used. Path number k is drawn from the stream (seed, noise, window, k), so it does not depend
+ * on n_paths. */
+llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
+                                    uint64_t seed, uint64_t window, size_t n_paths, double *out);
+
 /* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
  * not used. From the past: given the observed rows at or before each, within a context. From both
  * sides: given all observed rows within half a context of each; long series are worked in pieces of
  * half a context. */
-typedef enum llap_fill { LLAP_FILL_PAST, LLAP_FILL_BOTH } llap_fill;
+typedef enum llap_anchor_from { LLAP_ANCHOR_PAST, LLAP_ANCHOR_BOTH } llap_anchor_from;
 llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
-                                   size_t n, llap_fill from);
+                                   size_t n, llap_anchor_from from);
 
 /* The value, or its z, at the normal score x: 0 the median, -1.96 and 1.96 the 95 % interval. */
 double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const llap_law *law,

@@ -167,7 +167,7 @@ static void filling(void **state)
     llap_anchor_request r = { .history = { N, wd->t, y }, .n_query = n, .t_query = tq, .law = law };
     double              crps[2] = { 0 };
     for (int from = 0; from < 2; from++) {
-        CHECK_OK(llap_anchor_model_fill(m, &r, 1, from == 0 ? LLAP_FILL_PAST : LLAP_FILL_BOTH));
+        CHECK_OK(llap_anchor_model_fill(m, &r, 1, from == 0 ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH));
         for (size_t i = 0; i < n; i++) {
             const double z = llap_chain_z(m->chain, 0, truth[(size_t)(tq[i] - wd->t[0])]);
             crps[from] += llap_anchor_crps_z(m, &law[i], z, NULL) / (double)n;
@@ -177,10 +177,10 @@ static void filling(void **state)
     llap_anchor_request none = {
         .history = { 0, NULL, NULL }, .series = SIZE_MAX, .n_query = 1, .t_query = tq, .law = law
     };
-    CHECK_OK(llap_anchor_model_fill(m, &none, 1, LLAP_FILL_BOTH)); /* a new, empty series */
+    CHECK_OK(llap_anchor_model_fill(m, &none, 1, LLAP_ANCHOR_BOTH)); /* a new, empty series */
     assert_true(isfinite(law[0].mean) && law[0].sd > 0);
     tq[0] = NAN;
-    CHECK_FAIL(llap_anchor_model_fill(m, &r, 1, LLAP_FILL_BOTH), LLAP_EINVAL, "request 0: ");
+    CHECK_FAIL(llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_BOTH), LLAP_EINVAL, "request 0: ");
     llap_anchor_model_destroy(m);
 }
 
@@ -202,8 +202,8 @@ static llap_status little_of_everything(void *user)
         .history = wd->s[0], .origin = wd->t[200], .n_query = 3, .t_query = wd->t + 201, .law = law
     };
     if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &r, 1);
-    if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_FILL_PAST);
-    if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_FILL_BOTH);
+    if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_PAST);
+    if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_BOTH);
     if (st == LLAP_OK) st = llap_anchor_model_calibrate(m, wd->s, SERIES, wd->valid, 2, 24, 72);
     llap_anchor_model_destroy(m);
     return st;

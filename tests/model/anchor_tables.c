@@ -319,7 +319,7 @@ static result fill(const char *what, const llap_anchor_model *m, const panel *p,
                                        .law = law + i };
         r[n - 1].n_query++;
     }
-    CHECK_OK(llap_anchor_model_fill(m, r, n, causal ? LLAP_FILL_PAST : LLAP_FILL_BOTH));
+    CHECK_OK(llap_anchor_model_fill(m, r, n, causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH));
     for (size_t i = 0; i < h->n; i++)
         add_score(&res, m, &law[i],
                   llap_chain_z(m->chain, h->series[i], p->s[h->series[i]].y[h->row[i]]));

@@ -1,0 +1,139 @@
+/* A trained model and what it answers.
+ *
+ *     llap_train_opts how = LLAP_TRAIN_OPTS;
+ *     how.target = "PM2.5", how.context = "14d", how.horizon = "48h";
+ *     llap_model *m = NULL;
+ *     llap_status st = llap_train(panel, &how, &m);
+ *     if (st == LLAP_OK) st = llap_model_save(m, "air.safetensors");
+ *     llap_answer *a = NULL;
+ *     llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+ *     if (st == LLAP_OK) st = llap_forecast(m, panel, &ask, &a);
+ *     if (st == LLAP_OK) st = llap_answer_write(a, "forecast.csv");
+ *     llap_answer_destroy(a);
+ *     llap_model_destroy(m);
+ *
+ * Strings in options are borrowed until the call returns. A model is immutable: any number of
+ * threads may ask it. */
+#ifndef LLAPDIFF_MODEL_H
+#define LLAPDIFF_MODEL_H
+
+#include <llapdiff/log.h>
+#include <llapdiff/panel.h>
+#include <llapdiff/progress.h>
+#include <llapdiff/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llap_model llap_model;
+
+/* ---- training ---- */
+
+typedef struct llap_train_opts {
+    const char     *target;  /* variables, separated by commas; NULL: all */
+    const char     *context; /* duration looked back, "14d", or rows of the grid, "336" */
+    const char     *horizon; /* duration looked ahead, or rows */
+    const char     *step;    /* between default queries; NULL: the usual gap of the data */
+    const char     *split;   /* "time" (purged), "entity"; NULL: time */
+    int64_t         seed;
+    int             no_climate; /* never fit calendar terms */
+    const llap_log *log;
+    llap_progress   progress;
+} llap_train_opts;
+
+#define LLAP_TRAIN_OPTS                                          \
+    {                                                            \
+        NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, { NULL, NULL } \
+    }
+
+/* Fits a model of size `anchor`: for each target a stable-pole Gaussian process with its scales and
+ * calibration, in seconds. Uses the first 70 % of the time for fitting and the next 10 % for
+ * choices; the last 20 % are left for llap_evaluate. Caller owns *out. */
+LLAP_API llap_status llap_train(const llap_panel *panel, const llap_train_opts *o,
+                                llap_model **out);
+
+/* ---- the file ---- */
+
+LLAP_API llap_status llap_model_save(const llap_model *m, const char *path); /* atomically */
+LLAP_API llap_status llap_model_load(const char *path, llap_model **out);    /* caller owns */
+LLAP_API void        llap_model_destroy(llap_model *m);                      /* NULL is fine */
+
+/* What the model is, for people or as JSON: targets, spans, poles with half-lives and periods.
+ * Caller owns *text (llap_text_free). */
+LLAP_API llap_status llap_model_describe(const llap_model *m, int json, char **text);
+LLAP_API void        llap_text_free(char *text); /* NULL is fine */
+
+/* ---- asking ---- */
+
+/* A table of results, one row per entity, time and variable. */
+typedef struct llap_answer llap_answer;
+
+typedef struct llap_forecast_opts {
+    const char     *at;        /* time of the forecast; NULL: the last row of each entity */
+    const char     *horizon;   /* duration; NULL: that of training */
+    const char     *step;      /* between queries; NULL: that of training */
+    const char     *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
+    int64_t         samples;   /* joint sample paths instead of quantiles; 0: none */
+    int64_t         seed;
+    const llap_log *log;
+} llap_forecast_opts;
+
+#define LLAP_FORECAST_OPTS                 \
+    {                                      \
+        NULL, NULL, NULL, NULL, 0, 1, NULL \
+    }
+
+LLAP_API llap_status llap_forecast(const llap_model *m, const llap_panel *panel,
+                                   const llap_forecast_opts *o, llap_answer **out);
+
+typedef struct llap_impute_opts {
+    const char     *quantiles; /* as above */
+    int             causal;    /* from the past only; else from both sides */
+    int             all;       /* answer observed cells too; else missing ones only */
+    const llap_log *log;
+} llap_impute_opts;
+
+#define LLAP_IMPUTE_OPTS \
+    {                    \
+        NULL, 0, 0, NULL \
+    }
+
+/* Fills the missing cells of the target variables at the panel's own rows. */
+LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
+                                 const llap_impute_opts *o, llap_answer **out);
+
+LLAP_API size_t llap_answer_rows(const llap_answer *a);
+/* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
+ * entity,time,variable,sample,value), times as in the panel. "-" is standard output. Replaces the
+ * file as a whole. */
+LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
+LLAP_API llap_status llap_answer_json(const llap_answer *a,
+                                      char             **text);       /* caller owns: llap_text_free */
+LLAP_API void        llap_answer_destroy(llap_answer *a); /* NULL is fine */
+
+typedef struct llap_evaluate_opts {
+    const char *part;   /* "test", "validation" */
+    const char *stride; /* least time between two scored forecasts of an entity; NULL: 23 steps */
+    const llap_log *log;
+    llap_progress   progress;
+} llap_evaluate_opts;
+
+#define LLAP_EVALUATE_OPTS               \
+    {                                    \
+        NULL, NULL, NULL, { NULL, NULL } \
+    }
+
+/* Scores the model and the opponents that any model has to beat on the same windows of the held-out
+ * part, in data units and on the normalised scale. Caller owns *text (llap_text_free): a table, or
+ * JSON. */
+LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
+                                   const llap_evaluate_opts *o, int json, char **text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+/* A panel: what was measured. Each entity (station, patient, ticker) has its own rows at its own
+ * times, one value or hole per variable. Immutable; any number of threads may read it.
+ *
+ *     llap_read_opts how = LLAP_READ_OPTS;
+ *     llap_panel    *panel = NULL;
+ *     llap_status    st = llap_panel_read((const char *[]){ "air.csv.gz" }, 1, &how, &panel);
+ *     ...
+ *     llap_panel_destroy(panel); */
+#ifndef LLAPDIFF_PANEL_H
+#define LLAPDIFF_PANEL_H
+
+#include <llapdiff/log.h>
+#include <llapdiff/status.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct llap_panel llap_panel;
+
+/* How files are read. Everything that is NULL or 0 is found out; what was decided goes to the log
+ * in two lines. Lists are separated by commas. Strings are borrowed until the call returns. */
+typedef struct llap_read_opts {
+    const char *entity;      /* column of the entity; "": none, one entity per file */
+    const char *time;        /* column of the time, or parts joined by '+': "Date+Time" */
+    const char *variable;    /* long form: column of the variable's name */
+    const char *value;       /* long form: column of the value */
+    const char *time_format; /* "rfc3339", "epoch", "number", "elapsed", or as for strptime */
+    const char *time_unit;   /* of epochs and numbers: "s", "ms", "min", "h" */
+    const char *zone;        /* of times that name none: "Europe/Rome", "+08:00" */
+    char        separator;
+    char        decimal;
+    const char *columns;  /* variables wanted, "new=old" renames */
+    const char *drop;     /* variables not wanted */
+    const char *missing;  /* further words or numbers that mean missing */
+    const char *circular; /* columns of degrees or compass points: sine and cosine */
+    const char *coded;    /* columns of words: coded 0, 1, ... */
+    const char
+        *grid; /* "auto" or a duration: rows at every multiple; NULL or "none": as they are */
+    const char     *bin; /* with a grid: "nearest", "floor", "exact" */
+    const char     *agg; /* several values in a bin: "mean", "last" */
+    const llap_log *log;
+} llap_read_opts;
+
+#define LLAP_READ_OPTS                                                                            \
+    {                                                                                             \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, NULL                                                                            \
+    }
+
+/* Reads CSV files (plain or gzip; wide or long) into one panel; "-" is standard input. Caller owns
+ * *out. */
+LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
+                                     const llap_read_opts *o, llap_panel **out);
+LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+#include "read.h"
+
+typedef struct forecast_options {
+    cli_read    read;
+    const char *at, *horizon, *step, *quantiles, *output;
+    int64_t     samples;
+} forecast_options;
+
+static const cli_option options[] = {
+    { "at", 0, CLI_STRING, "TIME", offsetof(forecast_options, at),
+      "forecast from this time (default: the last row of each entity)", 0, 0 },
+    { "horizon", 0, CLI_STRING, "SPAN", offsetof(forecast_options, horizon),
+      "how far ahead (default: as trained)", 0, 0 },
+    { "step", 0, CLI_STRING, "DURATION", offsetof(forecast_options, step),
+      "between forecast times (default: as trained)", 0, 0 },
+    { "quantiles", 0, CLI_STRING, "LIST", offsetof(forecast_options, quantiles),
+      "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },
+    { "samples", 'n', CLI_INT, "N", offsetof(forecast_options, samples),
+      "joint sample paths instead of quantiles", 1, 1e6 },
+    { "output", 'o', CLI_STRING, "FILE", offsetof(forecast_options, output),
+      "CSV file (default: standard output)", 0, 0 },
+    CLI_READ_OPTIONS,
+    { 0 },
+};
+
+static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
+{
+    const forecast_options *o = opts;
+    llap_panel             *panel = NULL;
+    llap_model             *model = NULL;
+    llap_answer            *answer = NULL;
+    llap_status             st = llap_model_load(operands[0], &model);
+    if (st == LLAP_OK)
+        st = cli_read_panel(common, "forecast", &o->read, n - 1, operands + 1, &panel);
+    if (st == LLAP_OK) {
+        llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+        ask.at = o->at;
+        ask.horizon = o->horizon;
+        ask.step = o->step;
+        ask.quantiles = o->quantiles;
+        ask.samples = o->samples;
+        ask.seed = common->seed;
+        ask.log = &common->log;
+        st = llap_forecast(model, panel, &ask, &answer);
+    }
+    if (st == LLAP_OK) st = cli_print_answer(common, answer, o->output);
+    llap_answer_destroy(answer);
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    return st;
+}
+
+extern const cli_command cmd_forecast;
+const cli_command        cmd_forecast = {
+           .name = "forecast",
+           .operands = "MODEL DATA...",
+           .summary = "what comes next, with uncertainty",
+           .text = "Forecasts every target of every entity from its latest context: mean and quantiles in "
+                          "the\n"
+                          "units of the data, as CSV entity,time,variable,mean,q0.025,...; with --samples joint "
+                          "paths\n"
+                          "entity,time,variable,sample,value.",
+           .example = "  llapdiff forecast air.safetensors air.csv --quantiles 0.1,0.5,0.9 -o next.csv",
+           .options = options,
+           .min_operands = 2,
+           .max_operands = -1,
+           .options_size = sizeof(forecast_options),
+           .defaults = &(const forecast_options){ .read = { 0 } },
+           .run = run,
+};

@@ -1,0 +1,31 @@
+#include "cli.h"
+
+#include <stdio.h>
+
+static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
+{
+    (void)opts, (void)n;
+    llap_model *model = NULL;
+    char       *text = NULL;
+    llap_status st = llap_model_load(operands[0], &model);
+    if (st == LLAP_OK) st = llap_model_describe(model, common->json, &text);
+    if (st == LLAP_OK) fputs(text, stdout);
+    if (st == LLAP_OK && common->json) putchar('\n');
+    llap_text_free(text);
+    llap_model_destroy(model);
+    return st;
+}
+
+extern const cli_command cmd_info;
+const cli_command        cmd_info = {
+           .name = "info",
+           .operands = "MODEL",
+           .summary = "show what a model file holds",
+           .text =
+               "Prints targets, context, horizon and, for each target, the poles that were learned with\n"
+                      "their half-lives and periods.",
+           .example = "  llapdiff info air.safetensors --json",
+           .min_operands = 1,
+           .max_operands = 1,
+           .run = run,
+};

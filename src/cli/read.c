@@ -1,0 +1,59 @@
+#include "read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One character, or "tab". */
+static llap_status one_char(const char *command, const char *option, const char *text, char *out)
+{
+    *out = 0;
+    if (text == NULL) return LLAP_OK;
+    if (strcmp(text, "tab") == 0) text = "\t";
+    if (strlen(text) != 1)
+        return cli_usage(command, "--%s expects one character, found '%s'", option, text);
+    *out = *text;
+    return LLAP_OK;
+}
+
+llap_status cli_read_panel(const cli_common *common, const char *command, const cli_read *r, int n,
+                           char **paths, llap_panel **out)
+{
+    llap_read_opts o = LLAP_READ_OPTS;
+    o.entity = r->entity;
+    o.time = r->time;
+    o.variable = r->variable;
+    o.value = r->value;
+    o.time_format = r->time_format;
+    o.time_unit = r->time_unit;
+    o.zone = r->zone;
+    o.columns = r->columns;
+    o.drop = r->drop;
+    o.missing = r->missing;
+    o.circular = r->circular;
+    o.coded = r->coded;
+    o.grid = r->grid;
+    o.bin = r->bin;
+    o.agg = r->agg;
+    o.log = &common->log;
+    llap_status st = one_char(command, "separator", r->separator, &o.separator);
+    if (st == LLAP_OK) st = one_char(command, "decimal", r->decimal, &o.decimal);
+    if (st == LLAP_OK) st = llap_panel_read((const char *const *)paths, (size_t)n, &o, out);
+    return st;
+}
+
+llap_progress cli_progress(const cli_common *common, llap_bar **bar)
+{
+    *bar = NULL;
+    if (common->quiet || llap_bar_create(stderr, bar) != LLAP_OK) return (llap_progress){ 0 };
+    return llap_bar_progress(*bar);
+}
+
+llap_status cli_print_answer(const cli_common *common, const llap_answer *a, const char *path)
+{
+    if (!common->json) return llap_answer_write(a, path == NULL ? "-" : path);
+    char             *text = NULL;
+    const llap_status st = llap_answer_json(a, &text);
+    if (st == LLAP_OK) puts(text);
+    llap_text_free(text);
+    return st;
+}

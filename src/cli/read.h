@@ -1,0 +1,50 @@
+/* The options of every command that reads data, and what they do. A command's options struct begins
+ * with a cli_read, its table with CLI_READ_OPTIONS. */
+#ifndef LLAP_CLI_READ_H
+#define LLAP_CLI_READ_H
+
+#include "cli.h"
+
+typedef struct cli_read {
+    const char *entity, *time, *variable, *value, *time_format, *time_unit, *zone;
+    const char *separator, *decimal, *columns, *drop, *missing, *circular, *coded;
+    const char *grid, *bin, *agg;
+} cli_read;
+
+#define CLI_READ_ROW(name, arg, field, help)                            \
+    {                                                                   \
+        name, 0, CLI_STRING, arg, offsetof(cli_read, field), help, 0, 0 \
+    }
+
+/* clang-format off */
+#define CLI_READ_OPTIONS                                                                               \
+    CLI_READ_ROW("entity", "COLUMN", entity, "column of the entity; '' for none"),                     \
+    CLI_READ_ROW("time", "COLUMN", time, "column of the time; parts joined by +, Date+Time"),          \
+    CLI_READ_ROW("variable", "COLUMN", variable, "long form: column of the variable's name"),          \
+    CLI_READ_ROW("value", "COLUMN", value, "long form: column of the value"),                          \
+    CLI_READ_ROW("time-format", "FORMAT", time_format, "rfc3339, epoch, number, elapsed or strptime"), \
+    CLI_READ_ROW("time-unit", "UNIT", time_unit, "of epochs and numbers: s, ms, min, h"),              \
+    CLI_READ_ROW("zone", "ZONE", zone, "zone of times that name none: Europe/Rome, +08:00"),           \
+    CLI_READ_ROW("separator", "CHAR", separator, "between fields; 'tab' for tabulators"),              \
+    CLI_READ_ROW("decimal", "CHAR", decimal, "decimal point: . or ,"),                                 \
+    CLI_READ_ROW("columns", "LIST", columns, "variables to read; new=old renames"),                    \
+    CLI_READ_ROW("drop", "LIST", drop, "variables to leave out"),                                      \
+    CLI_READ_ROW("missing", "LIST", missing, "further words or numbers that mean missing"),            \
+    CLI_READ_ROW("circular", "LIST", circular, "columns of degrees or compass points"),                \
+    CLI_READ_ROW("coded", "LIST", coded, "columns of words, coded 0, 1, ..."),                         \
+    CLI_READ_ROW("grid", "none|auto|DURATION", grid, "put the rows on a grid (default none)"),         \
+    CLI_READ_ROW("bin", "nearest|floor|exact", bin, "which values a grid point takes"),                \
+    CLI_READ_ROW("agg", "mean|last", agg, "several values of one grid point")
+/* clang-format on */
+
+/* Reads the files; caller owns *out (llap_panel_destroy). */
+llap_status cli_read_panel(const cli_common *common, const char *command, const cli_read *r, int n,
+                           char **paths, llap_panel **out);
+
+/* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. */
+llap_progress cli_progress(const cli_common *common, llap_bar **bar);
+
+/* Writes the answer to path ("-" or NULL: stdout) or, with --json, prints it. */
+llap_status cli_print_answer(const cli_common *common, const llap_answer *a, const char *path);
+
+#endif

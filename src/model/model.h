@@ -1,0 +1,66 @@
+/* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
+ * shared by threads. Today it holds one anchor per target variable (size `anchor`).
+ *
+ * The file is one safetensors file (base/safetensors.h). Metadata:
+ *     llapdiff.format      "1"; a newer one is refused
+ *     llapdiff.config      JSON: size, time axis, context, horizon, step, grid, what training has
+ *                          seen, and per target the numbers of its anchor
+ *     llapdiff.variables   JSON array of the target names
+ *     llapdiff.entities    JSON array of the entity names seen in training
+ * Tensors, for target number i, all F64, [entities + 1] with everything pooled in the last row:
+ *     scale.i.mean, scale.i.std        of the first link of the chain
+ *     scale.i.climate                  [entities + 1,terms], absent without a climate
+ * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
+ * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
+ * name. */
+#ifndef LLAP_MODEL_MODEL_H
+#define LLAP_MODEL_MODEL_H
+
+#include "base/arena.h"
+#include "data/split.h"
+#include "data/timeline.h"
+#include "model/anchor_model.h"
+
+#include <llapdiff/model.h>
+
+/* Everything but the fitted numbers. Times and spans are ticks of the panel (nanoseconds). */
+typedef struct llap_model_frame {
+    int64_t            n_targets, n_entities;
+    const char *const *target; /* names */
+    const char *const *entity;
+    llap_axis_kind     axis;
+    int64_t            unit;    /* ticks per unit of the anchor's time */
+    int64_t            context; /* ticks looked back */
+    int64_t            horizon; /* ticks looked ahead in training */
+    int64_t            step;    /* ticks from one default query to the next */
+    bool               gridded; /* new data is put on a grid of that step first */
+    llap_bin           bin;
+    llap_agg           agg;
+    /* What training has seen: windows are parted by the time of their targets, or by entity. */
+    bool           by_entity;
+    int64_t        val_start, test_start; /* by time */
+    const uint8_t *part;                  /* by entity: [n_entities] an llap_part */
+} llap_model_frame;
+
+struct llap_model {
+    llap_model_frame    frame;  /* names in the arena */
+    llap_anchor_model **anchor; /* [n_targets], owned */
+    llap_arena          arena;
+};
+
+/* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed). Caller
+ * owns *out (llap_model_destroy). */
+llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model **anchor,
+                              llap_model **out);
+
+/* Index of an entity or target by name; -1: unknown. */
+int64_t llap_model_entity(const llap_model *m, const char *name);
+int64_t llap_model_target(const llap_model *m, const char *name);
+
+/* Time of a panel in the anchor's unit. */
+static inline double llap_model_time(const llap_model *m, int64_t tick)
+{
+    return (double)tick / (double)m->frame.unit;
+}
+
+#endif

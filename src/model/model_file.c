@@ -1,0 +1,459 @@
+/* Saving and loading, the format of model.h. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/safetensors.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#define FORMAT "1"
+
+static const char *const axis_names[] = { "calendar", "number", NULL };
+static const char *const bin_names[] = { "nearest", "floor", "exact", NULL };
+static const char *const agg_names[] = { "mean", "last", NULL };
+static const char *const size_names[] = { "anchor", NULL };
+
+/* ---- saving ---- */
+
+static void put_doubles(llap_json_writer *w, const char *key, const double *v, int64_t n)
+{
+    llap_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) llap_json_put_double(w, NULL, v[i]);
+    llap_json_close(w, ']');
+}
+
+static void put_kernel(llap_json_writer *w, const char *key, const llap_anchor_kernel *k)
+{
+    llap_json_open(w, key, '{');
+    put_doubles(w, "a", k->a, k->n_terms);
+    put_doubles(w, "rho", k->rho, k->n_terms);
+    put_doubles(w, "omega", k->omega, k->n_terms);
+    llap_json_put_double(w, "nu", k->nu);
+    llap_json_put_double(w, "jitter", k->jitter);
+    llap_json_close(w, '}');
+}
+
+static void put_calibration(llap_json_writer *w, const char *key, const llap_calibration *c)
+{
+    llap_json_open(w, key, '{');
+    put_doubles(w, "edge", c->edge, LLAP_CALIBRATION_BUCKETS - 1);
+    put_doubles(w, "factor", &c->factor[0][0], LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS);
+    llap_json_close(w, '}');
+}
+
+static void put_anchor(llap_json_writer *w, const llap_anchor_model *a)
+{
+    const llap_chain *c = a->chain;
+    llap_json_open(w, NULL, '{');
+    put_kernel(w, "kernel", &a->kernel);
+    put_kernel(w, "fill_kernel", &a->fill_kernel);
+    put_calibration(w, "calibration", &a->calibration);
+    put_calibration(w, "fill_past", &a->fill_past);
+    put_calibration(w, "fill_both", &a->fill_both);
+    llap_json_put_double(w, "context", a->spec.context);
+    llap_json_put_double(w, "horizon", a->spec.horizon);
+    llap_json_put_int(w, "max_obs", (int64_t)a->spec.max_obs);
+    llap_json_put_int(w, "max_query", (int64_t)a->spec.max_query);
+    llap_json_put_double(w, "kappa", a->kappa);
+    llap_json_put_double(w, "var_floor", a->var_floor);
+    if (isfinite(a->valid_crps)) llap_json_put_double(w, "valid_crps", a->valid_crps);
+    if (isfinite(c->y_lo)) llap_json_put_double(w, "y_lo", c->y_lo); /* absent: no bound */
+    if (isfinite(c->y_hi)) llap_json_put_double(w, "y_hi", c->y_hi);
+    llap_json_put_double(w, "z_clip", c->z_clip);
+    llap_json_put_double(w, "lambda", c->lambda);
+    llap_json_put_double(w, "g_m", c->g_m);
+    llap_json_put_double(w, "g_s", c->g_s);
+    llap_json_put_double(w, "z_lo", c->z_lo);
+    llap_json_put_double(w, "z_hi", c->z_hi);
+    llap_json_put_int(w, "climate_terms", c->n_climate);
+    llap_json_put_double(w, "r_s", c->r_s);
+    llap_json_close(w, '}');
+}
+
+static llap_status config_text(const llap_model *m, char **text)
+{
+    const llap_model_frame *f = &m->frame;
+    llap_json_writer        w = { .indent = 0 };
+    size_t                  n;
+    llap_json_open(&w, NULL, '{');
+    llap_json_put_string(&w, "size", size_names[0]);
+    llap_json_put_string(&w, "axis", axis_names[f->axis]);
+    llap_json_put_int(&w, "unit", f->unit);
+    llap_json_put_int(&w, "context", f->context);
+    llap_json_put_int(&w, "horizon", f->horizon);
+    llap_json_put_int(&w, "step", f->step);
+    llap_json_put_bool(&w, "gridded", f->gridded);
+    llap_json_put_string(&w, "bin", bin_names[f->bin]);
+    llap_json_put_string(&w, "agg", agg_names[f->agg]);
+    if (f->by_entity) {
+        llap_json_open(&w, "parts", '(');
+        for (int64_t i = 0; i < f->n_entities; i++) llap_json_put_int(&w, NULL, f->part[i]);
+        llap_json_close(&w, ']');
+    } else {
+        llap_json_put_int(&w, "val_start", f->val_start);
+        llap_json_put_int(&w, "test_start", f->test_start);
+    }
+    llap_json_open(&w, "anchors", '[');
+    for (int64_t i = 0; i < f->n_targets; i++) put_anchor(&w, m->anchor[i]);
+    llap_json_close(&w, ']');
+    llap_json_close(&w, '}');
+    return llap_json_finish(&w, text, &n);
+}
+
+static llap_status names_text(const char *const *names, int64_t count, char **text)
+{
+    llap_json_writer w = { .indent = 0 };
+    size_t           n;
+    llap_json_open(&w, NULL, '[');
+    for (int64_t i = 0; i < count; i++) llap_json_put_string(&w, NULL, names[i]);
+    llap_json_close(&w, ']');
+    return llap_json_finish(&w, text, &n);
+}
+
+static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *what, int rank,
+                              const int64_t *shape, const double *data)
+{
+    char name[64];
+    snprintf(name, sizeof name, "scale.%lld.%s", (long long)i, what);
+    return llap_tensors_writer_add(w, name, LLAP_F64, rank, shape, data);
+}
+
+static llap_status add_all(llap_tensors_writer *w, const llap_model *m)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++) {
+        const llap_chain *c = m->anchor[i]->chain;
+        const int64_t     shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
+        st = add_tensor(w, i, "mean", 1, shape, c->mu);
+        if (st == LLAP_OK) st = add_tensor(w, i, "std", 1, shape, c->sd);
+        if (st == LLAP_OK && c->n_climate > 0)
+            st = add_tensor(w, i, "climate", 2, shape, c->climate);
+    }
+    return st;
+}
+
+llap_status llap_model_save(const llap_model *m, const char *path)
+{
+    llap_tensors_writer *w = NULL;
+    char                *config = NULL, *variables = NULL, *entities = NULL;
+    llap_status          st = llap_tensors_writer_create(&w);
+    if (st == LLAP_OK) st = config_text(m, &config);
+    if (st == LLAP_OK) st = names_text(m->frame.target, m->frame.n_targets, &variables);
+    if (st == LLAP_OK) st = names_text(m->frame.entity, m->frame.n_entities, &entities);
+    if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.format", FORMAT);
+    if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.config", config);
+    if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.variables", variables);
+    if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.entities", entities);
+    if (st == LLAP_OK) st = add_all(w, m);
+    if (st == LLAP_OK) st = llap_tensors_writer_save(w, path);
+    llap_tensors_writer_destroy(w);
+    llap_free(config);
+    llap_free(variables);
+    llap_free(entities);
+    return st;
+}
+
+/* ---- loading ---- */
+
+/* A number at "anchors[i].key". */
+typedef struct number {
+    const char *key;
+    double      min, max;
+    double     *v;
+    bool        optional; /* absent leaves *v */
+} number;
+
+static llap_status get_numbers(const llap_json *j, int64_t i, const number *numbers, size_t n)
+{
+    llap_status st = LLAP_OK;
+    for (size_t k = 0; st == LLAP_OK && k < n; k++) {
+        char path[96];
+        snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, numbers[k].key);
+        if (!numbers[k].optional) st = llap_json_need(j, path);
+        if (st == LLAP_OK)
+            st = llap_json_double(j, path, numbers[k].min, numbers[k].max, numbers[k].v);
+    }
+    return st;
+}
+
+static llap_status get_array(const llap_json *j, int64_t i, const char *key, double min, double max,
+                             size_t n, double *out)
+{
+    char    path[96];
+    double *v = NULL;
+    size_t  found = 0;
+    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key);
+    llap_status st = llap_json_doubles(j, path, min, max, &v, &found);
+    if (st == LLAP_OK && found != n)
+        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected %zu numbers, found %zu", path, n,
+                       found);
+    if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
+    llap_free(v);
+    return st;
+}
+
+static llap_status get_kernel(const llap_json *j, int64_t i, const char *what,
+                              llap_anchor_kernel *k)
+{
+    char                     key[5][64], path[96];
+    static const char *const names[] = { "a", "rho", "omega", "nu", "jitter" };
+    for (int n = 0; n < 5; n++) snprintf(key[n], sizeof key[n], "%s.%s", what, names[n]);
+    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key[0]);
+    const size_t n = llap_json_length(j, path);
+    if (n < 1 || n > LLAP_ANCHOR_MAX_TERMS)
+        return llap_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d terms, found %zu", path,
+                         LLAP_ANCHOR_MAX_TERMS, n);
+    k->n_terms = (int32_t)n;
+    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, n, k->a);
+    if (st == LLAP_OK) st = get_array(j, i, key[1], 0, HUGE_VAL, n, k->rho);
+    if (st == LLAP_OK) st = get_array(j, i, key[2], 0, HUGE_VAL, n, k->omega);
+    const number numbers[] = { { key[3], 0, HUGE_VAL, &k->nu, false },
+                               { key[4], 0, HUGE_VAL, &k->jitter, false } };
+    if (st == LLAP_OK) st = get_numbers(j, i, numbers, 2);
+    if (st == LLAP_OK && llap_anchor_kernel_check(k) != LLAP_OK)
+        st = llap_fail_in(LLAP_EFORMAT, "config: anchors[%lld].%s", (long long)i, what);
+    return st;
+}
+
+static llap_status get_calibration(const llap_json *j, int64_t i, const char *what,
+                                   llap_calibration *c)
+{
+    char key[2][64];
+    snprintf(key[0], sizeof key[0], "%s.edge", what);
+    snprintf(key[1], sizeof key[1], "%s.factor", what);
+    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LLAP_CALIBRATION_BUCKETS - 1, c->edge);
+    if (st == LLAP_OK)
+        st = get_array(j, i, key[1], 1e-6, 1e6, LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS,
+                       &c->factor[0][0]);
+    return st;
+}
+
+/* A tensor of finite numbers, copied; caller owns *out. */
+static llap_status get_tensor(const llap_tensors *t, int64_t i, const char *what, int rank,
+                              const int64_t *shape, double **out)
+{
+    char             name[64];
+    llap_tensor_info info;
+    snprintf(name, sizeof name, "scale.%lld.%s", (long long)i, what);
+    llap_status st = llap_tensors_require(t, name, LLAP_F64, rank, shape, &info);
+    if (st != LLAP_OK) return st;
+    const double *v = info.data;
+    for (int64_t k = 0; k < info.n_elements; k++)
+        if (!isfinite(v[k]))
+            return llap_fail(LLAP_EFORMAT, "%s: element %lld is not a finite number", name,
+                             (long long)k);
+    *out = llap_new((size_t)info.n_elements, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    memcpy(*out, v, info.n_bytes);
+    return LLAP_OK;
+}
+
+static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t i,
+                             int64_t n_entities, llap_chain **out)
+{
+    llap_chain *c = llap_new(1, sizeof *c);
+    if (c == NULL) return LLAP_ENOMEM;
+    c->n_series = (size_t)n_entities;
+    c->y_lo = -HUGE_VAL;
+    c->y_hi = HUGE_VAL;
+    const number numbers[] = {
+        { "y_lo", -HUGE_VAL, HUGE_VAL, &c->y_lo, true },
+        { "y_hi", -HUGE_VAL, HUGE_VAL, &c->y_hi, true },
+        { "z_clip", 1e-9, HUGE_VAL, &c->z_clip, false },
+        { "lambda", -10, 10, &c->lambda, false },
+        { "g_m", -HUGE_VAL, HUGE_VAL, &c->g_m, false },
+        { "g_s", 1e-300, HUGE_VAL, &c->g_s, false },
+        { "z_lo", -HUGE_VAL, HUGE_VAL, &c->z_lo, false },
+        { "z_hi", -HUGE_VAL, HUGE_VAL, &c->z_hi, false },
+        { "r_s", 1e-300, HUGE_VAL, &c->r_s, false },
+    };
+    char    path[96];
+    int64_t terms = -1;
+    snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
+    llap_status st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
+    if (st == LLAP_OK) st = llap_json_int(j, path, 0, LLAP_CLIMATE_MAX, &terms);
+    if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LLAP_CLIMATE_MAX)
+        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
+                       LLAP_CLIMATE_MAX, (long long)terms);
+    c->n_climate = (int32_t)terms;
+    const int64_t shape[2] = { n_entities + 1, terms };
+    if (st == LLAP_OK) st = get_tensor(t, i, "mean", 1, shape, &c->mu);
+    if (st == LLAP_OK) st = get_tensor(t, i, "std", 1, shape, &c->sd);
+    if (st == LLAP_OK && terms > 0) st = get_tensor(t, i, "climate", 2, shape, &c->climate);
+    for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
+        if (!(c->sd[k] > 0))
+            st = llap_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive",
+                           (long long)i, (long long)k);
+    if (st == LLAP_OK) *out = c;
+    else llap_chain_destroy(c);
+    return st;
+}
+
+static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t i,
+                              int64_t n_entities, llap_anchor_model **out)
+{
+    llap_anchor_model a = { .valid_crps = NAN };
+    int64_t           max_obs = 0, max_query = 0;
+    char              path[2][96];
+    snprintf(path[0], sizeof path[0], "anchors[%lld].max_obs", (long long)i);
+    snprintf(path[1], sizeof path[1], "anchors[%lld].max_query", (long long)i);
+    const number numbers[] = {
+        { "context", 1e-12, HUGE_VAL, &a.spec.context, false },
+        { "horizon", 1e-12, HUGE_VAL, &a.spec.horizon, false },
+        { "kappa", 0, HUGE_VAL, &a.kappa, false },
+        { "var_floor", 0, HUGE_VAL, &a.var_floor, false },
+        { "valid_crps", 0, HUGE_VAL, &a.valid_crps, true },
+    };
+    llap_status st = get_kernel(j, i, "kernel", &a.kernel);
+    if (st == LLAP_OK) st = get_kernel(j, i, "fill_kernel", &a.fill_kernel);
+    if (st == LLAP_OK) st = get_calibration(j, i, "calibration", &a.calibration);
+    if (st == LLAP_OK) st = get_calibration(j, i, "fill_past", &a.fill_past);
+    if (st == LLAP_OK) st = get_calibration(j, i, "fill_both", &a.fill_both);
+    if (st == LLAP_OK) st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
+    if (st == LLAP_OK) st = llap_json_int(j, path[0], 0, INT64_MAX, &max_obs);
+    if (st == LLAP_OK) st = llap_json_int(j, path[1], 0, INT64_MAX, &max_query);
+    if (st == LLAP_OK) st = get_chain(t, j, i, n_entities, &a.chain);
+    a.spec.max_obs = (size_t)max_obs;
+    a.spec.max_query = (size_t)max_query;
+    if (st == LLAP_OK) st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
+    if (st == LLAP_OK) **out = a;
+    return st;
+}
+
+static llap_status get_frame(const llap_json *j, llap_model_frame *f)
+{
+    /* By time both borders are there, by entity the parts. */
+    static const char *const keys[] = { "size",  "axis",      "unit",       "context", "horizon",
+                                        "step",  "gridded",   "bin",        "agg",     "anchors",
+                                        "parts", "val_start", "test_start", NULL };
+    int                      size = -1, axis = -1, bin = -1, agg = -1;
+    llap_status              st = llap_json_keys(j, "", keys);
+    f->by_entity = llap_json_has(j, "parts");
+    for (int i = 0; st == LLAP_OK && keys[i] != NULL; i++) {
+        const bool borders = i >= 11;
+        if (i != 10 && !(borders && f->by_entity)) st = llap_json_need(j, keys[i]);
+        if (st == LLAP_OK && borders && f->by_entity && llap_json_has(j, keys[i]))
+            st = llap_fail(LLAP_EFORMAT, "config: both 'parts' and '%s'", keys[i]);
+    }
+    if (st == LLAP_OK) st = llap_json_int(j, "val_start", INT64_MIN, INT64_MAX, &f->val_start);
+    if (st == LLAP_OK) st = llap_json_int(j, "test_start", INT64_MIN, INT64_MAX, &f->test_start);
+    if (st == LLAP_OK) st = llap_json_enum(j, "size", size_names, &size);
+    if (st == LLAP_OK) st = llap_json_enum(j, "axis", axis_names, &axis);
+    if (st == LLAP_OK) st = llap_json_enum(j, "bin", bin_names, &bin);
+    if (st == LLAP_OK) st = llap_json_enum(j, "agg", agg_names, &agg);
+    if (st == LLAP_OK) st = llap_json_int(j, "unit", 1, INT64_MAX, &f->unit);
+    if (st == LLAP_OK) st = llap_json_int(j, "context", 1, INT64_MAX, &f->context);
+    if (st == LLAP_OK) st = llap_json_int(j, "horizon", 1, INT64_MAX, &f->horizon);
+    if (st == LLAP_OK) st = llap_json_int(j, "step", 1, INT64_MAX, &f->step);
+    if (st == LLAP_OK) st = llap_json_bool(j, "gridded", &f->gridded);
+    f->axis = (llap_axis_kind)axis;
+    f->bin = (llap_bin)bin;
+    f->agg = (llap_agg)agg;
+    return st;
+}
+
+/* Caller owns *out. */
+static llap_status get_parts(const llap_json *j, size_t n_entities, uint8_t **out)
+{
+    int64_t    *v = NULL;
+    size_t      n = 0;
+    llap_status st = llap_json_ints(j, "parts", 0, LLAP_PART_PURGED, &v, &n);
+    if (st == LLAP_OK && n != n_entities)
+        st = llap_fail(LLAP_EFORMAT, "config: 'parts': expected %zu numbers, found %zu", n_entities,
+                       n);
+    if (st == LLAP_OK && (*out = llap_new(n, 1)) == NULL) st = LLAP_ENOMEM;
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) (*out)[i] = (uint8_t)v[i];
+    llap_free(v);
+    return st;
+}
+
+/* Metadata as a JSON document; caller owns *out. */
+static llap_status get_json(const llap_tensors *t, const char *key, llap_json **out)
+{
+    const char *text = llap_tensors_metadata(t, key);
+    if (text == NULL)
+        return llap_fail(LLAP_EFORMAT, "metadata '%s' is missing: not a llapdiff model", key);
+    return llap_json_parse(text, strlen(text), key, NULL, out);
+}
+
+/* Whatever is not part of the model must not be in its file. */
+static llap_status check_count(const llap_tensors *t, const llap_model *m)
+{
+    size_t n = 0;
+    for (int64_t i = 0; i < m->frame.n_targets; i++)
+        n += m->anchor[i]->chain->n_climate > 0 ? 3 : 2;
+    if (llap_tensors_count(t) == n) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, llap_tensors_count(t));
+}
+
+static llap_status read_model(const llap_tensors *t, const llap_json *config, const char **target,
+                              size_t n_targets, const char **entity, size_t n_entities,
+                              llap_model **out)
+{
+    llap_model_frame f = { .n_targets = (int64_t)n_targets,
+                           .n_entities = (int64_t)n_entities,
+                           .target = (const char *const *)target,
+                           .entity = (const char *const *)entity };
+    llap_status      st = get_frame(config, &f);
+    if (st == LLAP_OK && (n_targets == 0 || llap_json_length(config, "anchors") != n_targets))
+        st = llap_fail(LLAP_EFORMAT, "expected an anchor for each of %zu variables, found %zu",
+                       n_targets, llap_json_length(config, "anchors"));
+    for (size_t i = 1; st == LLAP_OK && i < n_entities; i++)
+        if (strcmp(entity[i - 1], entity[i]) >= 0)
+            st = llap_fail(LLAP_EFORMAT, "llapdiff.entities: '%s' is out of order", entity[i]);
+    uint8_t *part = NULL;
+    if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
+    f.part = part;
+    llap_anchor_model **anchor = st == LLAP_OK ? llap_new(n_targets, sizeof *anchor) : NULL;
+    if (st == LLAP_OK && anchor == NULL) st = LLAP_ENOMEM;
+    for (size_t i = 0; st == LLAP_OK && i < n_targets; i++)
+        st = get_anchor(t, config, (int64_t)i, f.n_entities, &anchor[i]);
+    if (st == LLAP_OK) {
+        st = llap_model_create(&f, anchor, out);
+    } else if (anchor != NULL) {
+        for (size_t i = 0; i < n_targets; i++) llap_anchor_model_destroy(anchor[i]);
+        llap_free(anchor);
+    }
+    llap_free(part);
+    return st;
+}
+
+static llap_status load_checked(const llap_tensors *t, llap_model **out)
+{
+    const char *format = llap_tensors_metadata(t, "llapdiff.format");
+    if (format != NULL && strcmp(format, FORMAT) != 0)
+        return llap_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format,
+                         FORMAT);
+    llap_json   *config = NULL, *variables = NULL, *entities = NULL;
+    const char **target = NULL, **entity = NULL;
+    size_t       n_targets = 0, n_entities = 0;
+    llap_status  st = get_json(t, "llapdiff.config", &config);
+    if (st == LLAP_OK) st = get_json(t, "llapdiff.variables", &variables);
+    if (st == LLAP_OK) st = get_json(t, "llapdiff.entities", &entities);
+    if (st == LLAP_OK) st = llap_json_strings(variables, "", &target, &n_targets);
+    if (st == LLAP_OK) st = llap_json_strings(entities, "", &entity, &n_entities);
+    if (st == LLAP_OK) st = read_model(t, config, target, n_targets, entity, n_entities, out);
+    if (st == LLAP_OK && (st = check_count(t, *out)) != LLAP_OK) {
+        llap_model_destroy(*out);
+        *out = NULL;
+    }
+    llap_free((void *)target);
+    llap_free((void *)entity);
+    llap_json_destroy(config);
+    llap_json_destroy(variables);
+    llap_json_destroy(entities);
+    return st;
+}
+
+llap_status llap_model_load(const char *path, llap_model **out)
+{
+    *out = NULL;
+    llap_tensors *t = NULL;
+    llap_status   st = llap_tensors_open(path, &t);
+    if (st != LLAP_OK) return st;
+    st = load_checked(t, out);
+    llap_tensors_close(t);
+    return st == LLAP_OK ? st : llap_fail_in(st, "%s", path);
+}

@@ -1,0 +1,174 @@
+/* Tables of results, and how they are written. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "data/clock.h"
+#include "task/task.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *copy(llap_arena *a, const char *s)
+{
+    return llap_arena_strndup(a, s, strlen(s));
+}
+
+static llap_status copy_names(llap_answer *a, const llap_model *m, const llap_panel *p)
+{
+    const size_t n = (size_t)p->n_entities, n_targets = (size_t)m->frame.n_targets;
+    const char **entity = llap_arena_new(&a->arena, n, sizeof *entity);
+    const char **target = llap_arena_new(&a->arena, n_targets, sizeof *target);
+    if (entity == NULL || target == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        if ((entity[i] = copy(&a->arena, p->entity[i])) == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n_targets; i++)
+        if ((target[i] = copy(&a->arena, m->frame.target[i])) == NULL) return LLAP_ENOMEM;
+    a->entity = (const char *const *)entity;
+    a->target = (const char *const *)target;
+    a->axis = p->axis;
+    a->axis.zone = copy(&a->arena, p->axis.zone);
+    a->axis.format = copy(&a->arena, p->axis.format);
+    a->axis.unit = copy(&a->arena, p->axis.unit);
+    const bool ok = a->axis.zone != NULL && a->axis.format != NULL && a->axis.unit != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,
+                               size_t n_rows, const double *quantile, int n_quantiles,
+                               llap_answer **out)
+{
+    *out = NULL;
+    llap_answer *a = llap_new(1, sizeof *a);
+    if (a == NULL) return LLAP_ENOMEM;
+    a->kind = kind;
+    a->n_rows = n_rows;
+    a->n_quantiles = n_quantiles;
+    a->n_numbers = kind == TASK_SAMPLES ? 1 : 1 + n_quantiles;
+    for (int i = 0; i < n_quantiles; i++) a->quantile[i] = quantile[i];
+    llap_status st = copy_names(a, m, p);
+    if (st == LLAP_OK) {
+        a->row = llap_new(n_rows, sizeof *a->row);
+        a->number = llap_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
+        if (a->row == NULL || a->number == NULL) st = LLAP_ENOMEM;
+    }
+    if (st == LLAP_OK) *out = a;
+    else llap_answer_destroy(a);
+    return st;
+}
+
+void llap_answer_destroy(llap_answer *a)
+{
+    if (a == NULL) return;
+    llap_free(a->row);
+    llap_free(a->number);
+    llap_arena_deinit(&a->arena);
+    llap_free(a);
+}
+
+size_t llap_answer_rows(const llap_answer *a) { return a->n_rows; }
+
+/* A field of CSV: quoted where it must be. */
+static void put_field(FILE *f, const char *s)
+{
+    if (strpbrk(s, ",\"\r\n") == NULL) {
+        fputs(s, f);
+        return;
+    }
+    fputc('"', f);
+    for (; *s != '\0'; s++) {
+        if (*s == '"') fputc('"', f);
+        fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+static void put_header(FILE *f, const llap_answer *a)
+{
+    fputs("entity,time,variable", f);
+    if (a->kind == TASK_SAMPLES) {
+        fputs(",sample,value\n", f);
+        return;
+    }
+    if (a->kind == TASK_IMPUTATION) fputs(",observed", f);
+    fputs(",mean", f);
+    for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",q%g", a->quantile[i]);
+    fputc('\n', f);
+}
+
+static llap_status put_rows(FILE *f, const llap_answer *a, const llap_clock_writer *clock)
+{
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const task_row *r = &a->row[i];
+        char            text[LLAP_TIMEFMT_TEXT_MAX];
+        size_t          n;
+        llap_status     st = llap_clock_write(clock, r->time, text, &n);
+        if (st != LLAP_OK) return st;
+        put_field(f, a->entity[r->entity]);
+        fprintf(f, ",%.*s,", (int)n, text);
+        put_field(f, a->target[r->target]);
+        if (a->kind == TASK_SAMPLES) fprintf(f, ",%d", r->sample);
+        if (a->kind == TASK_IMPUTATION) fprintf(f, ",%d", r->observed);
+        for (int k = 0; k < a->n_numbers; k++)
+            fprintf(f, ",%.7g", a->number[i * (size_t)a->n_numbers + (size_t)k]);
+        fputc('\n', f);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_answer_write(const llap_answer *a, const char *path)
+{
+    llap_clock_writer clock;
+    llap_writer       w = { 0 };
+    llap_status       st = llap_clock_writer_init(&clock, &a->axis);
+    const char       *target = strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+    if (st == LLAP_OK) st = llap_writer_open(target, &w);
+    if (st == LLAP_OK) {
+        put_header(w.stream, a);
+        st = put_rows(w.stream, a, &clock);
+    }
+    if (st == LLAP_OK) st = llap_writer_commit(&w);
+    llap_writer_abort(&w);
+    llap_clock_writer_deinit(&clock);
+    return st;
+}
+
+llap_status llap_answer_json(const llap_answer *a, char **text)
+{
+    llap_clock_writer clock;
+    llap_json_writer  w = { .indent = 1 };
+    size_t            n_text;
+    *text = NULL;
+    llap_status st = llap_clock_writer_init(&clock, &a->axis);
+    llap_json_open(&w, NULL, '[');
+    for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) {
+        const task_row *r = &a->row[i];
+        const double   *x = a->number + i * (size_t)a->n_numbers;
+        char            t[LLAP_TIMEFMT_TEXT_MAX + 1];
+        size_t          n;
+        st = llap_clock_write(&clock, r->time, t, &n);
+        if (st != LLAP_OK) break;
+        t[n] = '\0';
+        llap_json_open(&w, NULL, '{');
+        llap_json_put_string(&w, "entity", a->entity[r->entity]);
+        llap_json_put_string(&w, "time", t);
+        llap_json_put_string(&w, "variable", a->target[r->target]);
+        if (a->kind == TASK_IMPUTATION) llap_json_put_bool(&w, "observed", r->observed);
+        if (a->kind == TASK_SAMPLES) llap_json_put_int(&w, "sample", r->sample);
+        llap_json_put_double(&w, a->kind == TASK_SAMPLES ? "value" : "mean", x[0]);
+        for (int k = 0; k < a->n_quantiles; k++) {
+            char key[32];
+            snprintf(key, sizeof key, "q%g", a->quantile[k]);
+            llap_json_put_double(&w, key, x[1 + k]);
+        }
+        llap_json_close(&w, '}');
+    }
+    llap_json_close(&w, ']');
+    const llap_status end = llap_json_finish(&w, text, &n_text);
+    llap_clock_writer_deinit(&clock);
+    if (st == LLAP_OK) return end;
+    llap_free(*text);
+    *text = NULL;
+    return st;
+}

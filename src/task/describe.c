@@ -1,0 +1,114 @@
+/* What a model is, for people and as JSON. */
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "task/task.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void llap_text_free(char *text) { llap_free(text); }
+
+typedef struct span {
+    char text[40];
+} span;
+
+/* A span of ticks, or of units of the anchor's time. */
+static span ticks_text(const llap_model *m, double ticks)
+{
+    span s;
+    if (m->frame.axis == LLAP_AXIS_NUMBER)
+        snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)m->frame.unit);
+    else if (ticks >= 9e18) snprintf(s.text, sizeof s.text, "over 285 years");
+    else {
+        /* three figures are enough for a person */
+        const double  hours = ticks / 3.6e12;
+        const int64_t round_to = hours >= 240  ? INT64_C(86400000000000)
+                                 : hours >= 10 ? INT64_C(3600000000000)
+                                 : hours >= 1  ? INT64_C(60000000000)
+                                               : INT64_C(1000000000);
+        llap_duration_format((int64_t)llround(ticks / (double)round_to) * round_to, s.text);
+    }
+    return s;
+}
+
+static span unit_text(const llap_model *m, double units)
+{
+    return ticks_text(m, units * (double)m->frame.unit);
+}
+
+static void describe_json(llap_json_writer *w, const llap_model *m)
+{
+    const llap_model_frame *f = &m->frame;
+    llap_json_open(w, NULL, '{');
+    llap_json_put_string(w, "size", "anchor");
+    llap_json_put_int(w, "entities", f->n_entities);
+    llap_json_put_int(w, "context_ns", f->context);
+    llap_json_put_int(w, "horizon_ns", f->horizon);
+    llap_json_put_int(w, "step_ns", f->step);
+    llap_json_open(w, "targets", '[');
+    for (int64_t i = 0; i < f->n_targets; i++) {
+        const llap_anchor_model *a = m->anchor[i];
+        llap_json_open(w, NULL, '{');
+        llap_json_put_string(w, "name", f->target[i]);
+        llap_json_put_double(w, "validation_crps", a->valid_crps);
+        llap_json_put_double(w, "lambda", a->chain->lambda);
+        llap_json_put_int(w, "climate_terms", a->chain->n_climate);
+        llap_json_put_double(w, "noise_variance", a->kernel.nu);
+        llap_json_open(w, "poles", '[');
+        for (int32_t k = 0; k < a->kernel.n_terms; k++) {
+            llap_json_open(w, NULL, '{');
+            llap_json_put_double(w, "variance", a->kernel.a[k]);
+            llap_json_put_double(w, "rho", a->kernel.rho[k]);
+            llap_json_put_double(w, "omega", a->kernel.omega[k]);
+            llap_json_close(w, '}');
+        }
+        llap_json_close(w, ']');
+        llap_json_close(w, '}');
+    }
+    llap_json_close(w, ']');
+    llap_json_close(w, '}');
+}
+
+static void describe_text(FILE *out, const llap_model *m)
+{
+    const llap_model_frame *f = &m->frame;
+    fprintf(out, "a model of size anchor: %lld %s, context %s, horizon %s, step %s\n",
+            (long long)f->n_entities, f->n_entities == 1 ? "entity" : "entities",
+            ticks_text(m, (double)f->context).text, ticks_text(m, (double)f->horizon).text,
+            ticks_text(m, (double)f->step).text);
+    for (int64_t i = 0; i < f->n_targets; i++) {
+        const llap_anchor_model *a = m->anchor[i];
+        fprintf(out, "\n%s: validation CRPS %.4f; Yeo-Johnson lambda %.1f; %s; noise %.4f\n",
+                f->target[i], a->valid_crps, a->chain->lambda,
+                a->chain->n_climate > 0 ? "calendar climate" : "no climate", a->kernel.nu);
+        fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
+        for (int32_t k = 0; k < a->kernel.n_terms; k++)
+            fprintf(out, "  %10.4f  %-12s %-12s\n", a->kernel.a[k],
+                    unit_text(m, llap_anchor_half_life(a->kernel.rho[k])).text,
+                    a->kernel.omega[k] > 0 ? unit_text(m, 2 * acos(-1.0) / a->kernel.omega[k]).text
+                                           : "none");
+    }
+}
+
+llap_status llap_model_describe(const llap_model *m, int json, char **text)
+{
+    *text = NULL;
+    if (json) {
+        llap_json_writer w = { .indent = 2 };
+        size_t           n;
+        describe_json(&w, m);
+        return llap_json_finish(&w, text, &n);
+    }
+    char  *buffer = NULL;
+    size_t n = 0;
+    FILE  *f = open_memstream(&buffer, &n);
+    if (f == NULL) return llap_fail(LLAP_ENOMEM, "out of memory");
+    describe_text(f, m);
+    const bool ok = fclose(f) == 0;
+    *text = ok ? llap_strndup(buffer, n) : NULL;
+    free(buffer);
+    return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+}

@@ -1,0 +1,219 @@
+#include "task/task.h"
+
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, int64_t unit)
+{
+    *s = (task_series){ .n = (size_t)p->n_entities };
+    s->series = llap_new(s->n, sizeof *s->series);
+    s->numbers = llap_new(2 * (size_t)p->n_rows, sizeof *s->numbers);
+    if (s->series == NULL || s->numbers == NULL) {
+        task_series_deinit(s);
+        return LLAP_ENOMEM;
+    }
+    double *t = s->numbers, *y = s->numbers + p->n_rows;
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        t[r] = (double)p->time[r] / (double)unit;
+        y[r] = llap_panel_observed(p, r, var) ? (double)p->value[r * p->n_vars + var] : NAN;
+    }
+    for (size_t e = 0; e < s->n; e++) {
+        const int64_t first = p->start[e];
+        s->series[e] =
+            (llap_series){ .n = (size_t)(p->start[e + 1] - first), .t = t + first, .y = y + first };
+    }
+    return LLAP_OK;
+}
+
+void task_series_deinit(task_series *s)
+{
+    llap_free(s->series);
+    llap_free(s->numbers);
+    *s = (task_series){ 0 };
+}
+
+llap_status task_span(const char *what, const char *text, int64_t step, int64_t *ticks)
+{
+    char           *end;
+    const long long rows = strtoll(text, &end, 10);
+    if (*text != '\0' && *end == '\0') {
+        if (rows < 1 || __builtin_mul_overflow((int64_t)rows, step, ticks))
+            return llap_fail(LLAP_EINVAL, "%s: expected at least 1 row, found %s", what, text);
+        return LLAP_OK;
+    }
+    const llap_status st = llap_duration_parse(text, strlen(text), ticks);
+    if (st != LLAP_OK) return llap_fail_in(LLAP_EINVAL, "%s", what);
+    if (*ticks <= 0) return llap_fail(LLAP_EINVAL, "%s: '%s' is not positive", what, text);
+    return LLAP_OK;
+}
+
+llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_panel **out,
+                       llap_panel **owned)
+{
+    const llap_model_frame *f = &m->frame;
+    *out = p;
+    *owned = NULL;
+    if (p->axis.kind != f->axis)
+        return llap_fail(LLAP_EINVAL, "the model was trained on %s, the data has %s",
+                         f->axis == LLAP_AXIS_CALENDAR ? "calendar times" : "numbers as times",
+                         p->axis.kind == LLAP_AXIS_CALENDAR ? "calendar times"
+                                                            : "numbers as times");
+    if (!f->gridded) return LLAP_OK;
+    llap_timeline_opts o = LLAP_TIMELINE_DEFAULT;
+    o.grid = LLAP_GRID_STEP;
+    o.step = f->step;
+    o.bin = f->bin;
+    o.agg = f->agg;
+    const llap_status st = llap_timeline_apply(p, &o, owned, NULL);
+    if (st == LLAP_OK) *out = *owned;
+    return st;
+}
+
+llap_status task_columns(const llap_model *m, const llap_panel *p, int64_t *var)
+{
+    for (int64_t i = 0; i < m->frame.n_targets; i++) {
+        var[i] = llap_panel_find_var(p, m->frame.target[i]);
+        if (var[i] >= 0) continue;
+        char   there[512] = "";
+        size_t n = 0;
+        for (int64_t v = 0; v < p->n_vars && n < sizeof there; v++)
+            n +=
+                (size_t)snprintf(there + n, sizeof there - n, "%s%s", v > 0 ? ", " : "", p->var[v]);
+        return llap_fail(LLAP_EINVAL,
+                         "the model forecasts '%s', the data has no such column, only %s",
+                         llap_text_show(m->frame.target[i]).text, there);
+    }
+    return LLAP_OK;
+}
+
+llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n)
+{
+    static const double usual[] = { 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975 };
+    *n = 0;
+    if (text == NULL) {
+        memcpy(out, usual, sizeof usual);
+        *n = sizeof usual / sizeof *usual;
+        return LLAP_OK;
+    }
+    for (const char *p = text;;) {
+        char        *end;
+        const double q = strtod(p, &end);
+        if (end == p || (*end != ',' && *end != '\0'))
+            return llap_fail(LLAP_EINVAL,
+                             "quantiles: expected numbers separated by commas, found '%s'",
+                             llap_text_show(text).text);
+        if (!(q > 0 && q < 1))
+            return llap_fail(LLAP_EINVAL, "quantiles: expected numbers between 0 and 1, found %g",
+                             q);
+        if (*n > 0 && q <= out[*n - 1])
+            return llap_fail(LLAP_EINVAL, "quantiles: %g does not come after %g in order", q,
+                             out[*n - 1]);
+        if (*n == TASK_QUANTILES)
+            return llap_fail(LLAP_ELIMIT, "quantiles: more than %d", TASK_QUANTILES);
+        out[(*n)++] = q;
+        if (*end == '\0') return LLAP_OK;
+        p = end + 1;
+    }
+}
+
+/* Halley's method on the distribution function, from a start that is right in the tails. */
+double task_normal_score(double p)
+{
+    const double tail = fmin(p, 1 - p);
+    double       x = -sqrt(-2 * log(2 * tail)); /* of the lower tail */
+    for (int i = 0; i < 12; i++) {
+        const double error = 0.5 * erfc(-x / sqrt(2.0)) - tail;
+        const double u = error * sqrt(2 * acos(-1.0)) * exp(0.5 * x * x);
+        x -= u / (1 + 0.5 * x * u);
+    }
+    return p < 0.5 ? x : -x;
+}
+
+void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
+                      const double *score, int n, double *number)
+{
+    enum { POINTS = 49 };
+    double sum = 0;
+    for (int i = 0; i < POINTS; i++)
+        sum += llap_anchor_quantile(a, series, law, task_normal_score((i + 0.5) / POINTS));
+    number[0] = sum / POINTS;
+    for (int i = 0; i < n; i++) number[1 + i] = llap_anchor_quantile(a, series, law, score[i]);
+}
+
+llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const int64_t *target,
+                         int64_t n_targets, llap_windows **out)
+{
+    const llap_window_opts o = { .context_ns = f->context,
+                                 .horizon_ns = f->horizon,
+                                 .pad = f->by_entity,
+                                 .target = target,
+                                 .n_targets = n_targets };
+    llap_status            st = llap_windows_create(p, &o, out);
+    if (st != LLAP_OK || f->by_entity) return st;
+    llap_windows *w = *out;
+    uint8_t      *covered = llap_new((size_t)w->n, sizeof *covered);
+    if (covered == NULL) {
+        llap_windows_destroy(w);
+        *out = NULL;
+        return LLAP_ENOMEM;
+    }
+    for (int64_t i = 0; i < w->n; i++) {
+        const int64_t last = p->time[p->start[w->at[i].entity + 1] - 1];
+        covered[i] = last - llap_window_end(w, &w->at[i]) >= f->horizon;
+    }
+    llap_windows_keep(w, covered);
+    llap_free(covered);
+    return LLAP_OK;
+}
+
+/* By time: no window of one part sees a target time of another (data/split.h, purged). */
+static llap_part part_of(const llap_model_frame *f, const llap_windows *w, const llap_window *v,
+                         const int64_t *entity)
+{
+    if (f->by_entity)
+        return entity[v->entity] < 0 ? LLAP_PART_TEST : (llap_part)f->part[entity[v->entity]];
+    const int64_t *t = w->panel->time;
+    const int64_t  first = t[llap_window_query(v)], last = t[llap_window_last(v)];
+    if (last < f->val_start) return LLAP_PART_TRAIN;
+    if (first >= f->test_start) return LLAP_PART_TEST;
+    return first >= f->val_start && last < f->test_start ? LLAP_PART_VAL : LLAP_PART_PURGED;
+}
+
+/* Both lists are sorted bytewise. */
+static void match_entities(const llap_model_frame *f, const llap_panel *p, int64_t *entity)
+{
+    for (int64_t e = 0, k = 0; e < p->n_entities; e++) {
+        while (k < f->n_entities && strcmp(f->entity[k], p->entity[e]) < 0) k++;
+        entity[e] = k < f->n_entities && strcmp(f->entity[k], p->entity[e]) == 0 ? k : -1;
+    }
+}
+
+llap_status task_split(const llap_model_frame *f, const llap_windows *w, llap_split **out)
+{
+    *out = NULL;
+    llap_split *s = llap_new(1, sizeof *s);
+    int64_t    *entity = llap_new((size_t)w->panel->n_entities, sizeof *entity);
+    if (s != NULL) s->part = llap_new((size_t)w->n, sizeof *s->part);
+    if (s == NULL || entity == NULL || s->part == NULL) {
+        llap_split_destroy(s);
+        llap_free(entity);
+        return LLAP_ENOMEM;
+    }
+    match_entities(f, w->panel, entity);
+    s->n_windows = w->n;
+    s->val_start = f->val_start;
+    s->test_start = f->test_start;
+    for (int64_t i = 0; i < w->n; i++) {
+        s->part[i] = (uint8_t)part_of(f, w, &w->at[i], entity);
+        s->n[s->part[i]]++;
+    }
+    llap_free(entity);
+    *out = s;
+    return LLAP_OK;
+}

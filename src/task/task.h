@@ -1,0 +1,80 @@
+/* The use cases: train, forecast, impute, evaluate. The functions themselves are declared in
+ * <llapdiff/model.h>; here is what they share. */
+#ifndef LLAP_TASK_TASK_H
+#define LLAP_TASK_TASK_H
+
+#include "data/split.h"
+#include "model/model.h"
+
+/* One variable of a panel as the series of all its entities, in the model's unit of time. */
+typedef struct task_series {
+    llap_series *series; /* [n] */
+    size_t       n;
+    double      *numbers; /* behind them */
+} task_series;
+
+llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, int64_t unit);
+void        task_series_deinit(task_series *s); /* { 0 } is fine */
+
+/* "14d", or a plain number of steps. LLAP_EINVAL names what. */
+llap_status task_span(const char *what, const char *text, int64_t step, int64_t *ticks);
+
+/* The panel as the model saw its own: on its grid where it has one. *out is p itself or a new panel
+ * that the caller owns; *owned says so (NULL: it is p). Refuses another kind of time axis. */
+llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_panel **out,
+                       llap_panel **owned);
+
+/* The variable of the panel for each target, [n_targets]. LLAP_EINVAL names the columns that are
+ * missing and those that are there. */
+llap_status task_columns(const llap_model *m, const llap_panel *p, int64_t *var);
+
+/* The windows of a panel as the model's frame says, about these variables. By time, windows whose
+ * horizon goes beyond the record are left out, so that all leads weigh the same. Caller owns *out.
+ */
+llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const int64_t *target,
+                         int64_t n_targets, llap_windows **out);
+
+/* Which part of the model's training every window belongs to. Entities that training did not see
+ * test, by entity; by time they are parted as all others. Caller owns *out (llap_split_destroy). */
+llap_status task_split(const llap_model_frame *f, const llap_windows *w, llap_split **out);
+
+/* "0.1,0.5,0.9", increasing, within (0, 1); NULL: the usual seven. */
+enum { TASK_QUANTILES = 99 };
+llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n);
+
+double
+task_normal_score(double p); /* the x below which a standard normal lies with probability p */
+
+/* ---- answers ---- */
+
+typedef enum task_kind { TASK_FORECAST, TASK_IMPUTATION, TASK_SAMPLES } task_kind;
+
+typedef struct task_row {
+    int64_t time;
+    int32_t entity, target, sample;
+    bool    observed;
+} task_row;
+
+struct llap_answer {
+    task_kind          kind;
+    llap_axis          axis; /* strings in the arena, as the names */
+    const char *const *entity, *const *target;
+    int        n_numbers; /* of a row: mean and quantiles, or one sampled value */
+    double     quantile[TASK_QUANTILES];
+    int        n_quantiles;
+    size_t     n_rows;
+    task_row  *row;    /* [n_rows] */
+    double    *number; /* [n_rows,n_numbers] */
+    llap_arena arena;
+};
+
+/* Room for n_rows; names and axis are copied. Caller owns *out (llap_answer_destroy). */
+llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,
+                               size_t n_rows, const double *quantile, int n_quantiles,
+                               llap_answer **out);
+
+/* Mean and quantiles of a law in data units, into number [1 + n_quantiles]. */
+void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
+                      const double *score, int n, double *number);
+
+#endif

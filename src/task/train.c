@@ -1,0 +1,242 @@
+/* Training a model of size `anchor`: which windows train and which choose, then one fit a target.
+ */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "data/gaps.h"
+#include "data/scaling.h"
+#include "task/task.h"
+
+#include <math.h>
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+
+enum { VALID_MAX = 1024 }; /* origins that choices are made on */
+
+/* "a,b" to variables of the panel; NULL: all. Caller owns *out. */
+static llap_status parse_targets(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+{
+    *n = 0;
+    *out = llap_new((size_t)p->n_vars + 1, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    if (text == NULL) {
+        for (*n = 0; *n < p->n_vars; (*n)++) (*out)[*n] = *n;
+        return LLAP_OK;
+    }
+    for (const char *s = text; *s != '\0';) {
+        char         name[256];
+        const size_t len = strcspn(s, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), s);
+        const int64_t v = llap_panel_find_var(p, name);
+        if (v < 0) {
+            const char **names = llap_new((size_t)p->n_vars + 1, sizeof *names);
+            if (names == NULL) return LLAP_ENOMEM;
+            for (int64_t i = 0; i < p->n_vars; i++) names[i] = p->var[i];
+            const char *near = llap_text_nearest(name, (const char *const *)names);
+            llap_free((void *)names);
+            return llap_fail(LLAP_EINVAL, "target: the data has no column '%s'%s%s%s",
+                             llap_text_show(name).text, near ? " (did you mean '" : "",
+                             near ? near : "", near ? "'?)" : "");
+        }
+        for (int64_t i = 0; i < *n; i++)
+            if ((*out)[i] == v)
+                return llap_fail(LLAP_EINVAL, "target: '%s' is given twice",
+                                 llap_text_show(name).text);
+        (*out)[(*n)++] = v;
+        s += len + (s[len] == ',');
+    }
+    return *n > 0 ? LLAP_OK : llap_fail(LLAP_EINVAL, "target: no name given");
+}
+
+/* Spans, step and unit of the model to come. */
+static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, llap_model_frame *f)
+{
+    llap_gaps   gaps;
+    llap_status st = llap_gaps_measure(p, &gaps);
+    if (st != LLAP_OK) return st;
+    f->axis = p->axis.kind;
+    f->step = gaps.usual_share >= 0.5 ? gaps.usual : gaps.grid > 0 ? gaps.grid : gaps.median;
+    if (o->step != NULL) st = task_span("step", o->step, 1, &f->step);
+    if (st == LLAP_OK && f->step <= 0)
+        st = llap_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
+    if (st == LLAP_OK && o->context == NULL) st = llap_fail(LLAP_EINVAL, "context: not given");
+    if (st == LLAP_OK && o->horizon == NULL) st = llap_fail(LLAP_EINVAL, "horizon: not given");
+    if (st == LLAP_OK) st = task_span("context", o->context, f->step, &f->context);
+    if (st == LLAP_OK) st = task_span("horizon", o->horizon, f->step, &f->horizon);
+    f->unit = f->axis == LLAP_AXIS_CALENDAR ? HOUR : f->step;
+    return st;
+}
+
+/* The origins of one part, at most `most` of them, evenly spread. Caller owns *out. */
+static llap_status origins(const llap_windows *w, const llap_split *s, llap_part part, int64_t unit,
+                           int64_t most, llap_origin **out, size_t *n)
+{
+    const int64_t all = s->n[part], keep = most > 0 && most < all ? most : all;
+    *n = 0;
+    *out = llap_new((size_t)keep, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    int64_t seen = 0;
+    for (int64_t i = 0; i < w->n; i++) {
+        if (s->part[i] != part) continue;
+        /* The k-th kept one is number floor(k all / keep) of the part. */
+        if (seen++ == (int64_t)((double)*n * (double)all / (double)keep) && (int64_t)*n < keep)
+            (*out)[(*n)++] = (llap_origin){
+                .series = (size_t)w->at[i].entity,
+                .t = (double)llap_window_end(w, &w->at[i]) / (double)unit,
+            };
+    }
+    return LLAP_OK;
+}
+
+typedef struct fit_state {
+    const llap_train_opts *o;
+    const char            *stage;
+    int64_t                done;
+} fit_state;
+
+static bool on_step(void *user, int64_t step, double loss)
+{
+    (void)step;
+    fit_state *s = user;
+    char       note[32];
+    snprintf(note, sizeof note, "crps %.4f", loss);
+    const llap_progress_event e = { s->stage, ++s->done, 0, "steps", note };
+    return llap_report(s->o->progress, &e) == LLAP_OK;
+}
+
+static llap_status fit_windows(const llap_windows *w, const llap_split *split,
+                               const llap_train_opts *o, const llap_model_frame *f, int64_t var,
+                               llap_anchor_model **out)
+{
+    const llap_panel *p = w->panel;
+    task_series       series = { 0 };
+    llap_origin      *train = NULL, *valid = NULL;
+    size_t            n_train = 0, n_valid = 0;
+    int64_t          *rows = llap_new(2 * (size_t)p->n_entities, sizeof *rows);
+    size_t           *train_rows = llap_new((size_t)p->n_entities, sizeof *train_rows);
+    llap_status       st = rows == NULL || train_rows == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = task_series_init(&series, p, var, f->unit);
+    if (st == LLAP_OK) st = origins(w, split, LLAP_PART_TRAIN, f->unit, 0, &train, &n_train);
+    if (st == LLAP_OK) st = origins(w, split, LLAP_PART_VAL, f->unit, VALID_MAX, &valid, &n_valid);
+    if (st == LLAP_OK) {
+        llap_training_rows(w, split, rows, rows + p->n_entities);
+        for (int64_t e = 0; e < p->n_entities; e++)
+            train_rows[e] = (size_t)(rows[p->n_entities + e] - p->start[e]);
+        const bool             daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
+        fit_state              state = { .o = o, .stage = p->var[var] };
+        llap_anchor_model_opts how = LLAP_ANCHOR_MODEL_DEFAULT;
+        how.spec.context = (double)f->context / (double)f->unit;
+        how.spec.horizon = (double)f->horizon / (double)f->unit;
+        how.chain.climate = daily && !o->no_climate;
+        how.near = daily ? 24 : how.spec.horizon / 7;
+        how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
+        how.seed = (uint64_t)o->seed;
+        how.fit.progress = on_step;
+        how.fit.progress_user = &state;
+        if (!daily)
+            st = llap_anchor_kernel_spaced((double)f->step / (double)f->unit, how.spec.context, 4,
+                                           &how.start);
+        how.fit.learn_omega = !daily;
+        const llap_anchor_data data = { .series = series.series,
+                                        .n_series = series.n,
+                                        .train_rows = train_rows,
+                                        .train = train,
+                                        .n_train = n_train,
+                                        .valid = valid,
+                                        .n_valid = n_valid };
+        if (st == LLAP_OK) st = llap_anchor_model_fit(&data, &how, out);
+    }
+    task_series_deinit(&series);
+    llap_free(train);
+    llap_free(valid);
+    llap_free(rows);
+    llap_free(train_rows);
+    return st;
+}
+
+/* One split for all targets: its borders, or the part of every entity, become the frame's. part is
+ * [n_entities]. */
+static llap_status make_split(const llap_panel *p, const llap_train_opts *o, const int64_t *var,
+                              llap_model_frame *f, uint8_t *part)
+{
+    llap_split_opts so = LLAP_SPLIT_DEFAULT;
+    llap_windows   *w = NULL;
+    llap_split     *split = NULL;
+    if (f->by_entity) so.kind = LLAP_SPLIT_BY_ENTITY;
+    so.seed = (uint64_t)o->seed;
+    llap_status st = task_windows(f, p, var, f->n_targets, &w);
+    if (st == LLAP_OK && w->n == 0)
+        st = llap_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
+                                    "observed value: shorten them");
+    if (st == LLAP_OK) st = llap_split_create(w, &so, &split);
+    if (st == LLAP_OK) {
+        f->val_start = split->val_start;
+        f->test_start = split->test_start;
+        memset(part, LLAP_PART_TEST, (size_t)p->n_entities); /* without a window: never seen */
+        for (int64_t i = 0; i < w->n; i++) part[w->at[i].entity] = split->part[i];
+        f->part = part;
+    }
+    llap_split_destroy(split);
+    llap_windows_destroy(w);
+    return st;
+}
+
+static llap_status fit_target(const llap_panel *p, const llap_train_opts *o,
+                              const llap_model_frame *f, int64_t var, llap_anchor_model **out)
+{
+    llap_windows *w = NULL;
+    llap_split   *split = NULL;
+    llap_status   st = task_windows(f, p, &var, 1, &w);
+    if (st == LLAP_OK) st = task_split(f, w, &split);
+    if (st == LLAP_OK && split->n[LLAP_PART_TRAIN] == 0)
+        st = llap_fail(LLAP_EINVAL, "no observed value in the training part");
+    if (st == LLAP_OK) st = fit_windows(w, split, o, f, var, out);
+    llap_split_destroy(split);
+    llap_windows_destroy(w);
+    return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
+}
+
+llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
+{
+    *out = NULL;
+    if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
+        return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
+                         llap_text_show(o->split).text);
+    int64_t            *var = NULL;
+    uint8_t            *part = llap_new((size_t)panel->n_entities, 1);
+    llap_model_frame    f = { .n_entities = panel->n_entities,
+                              .entity = panel->entity,
+                              .by_entity = o->split != NULL && strcmp(o->split, "entity") == 0 };
+    llap_anchor_model **anchor = NULL;
+    const char        **names = NULL;
+    llap_status         st = part == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = parse_targets(panel, o->target, &var, &f.n_targets);
+    if (st == LLAP_OK) st = make_frame(panel, o, &f);
+    if (st == LLAP_OK) st = make_split(panel, o, var, &f, part);
+    if (st == LLAP_OK) {
+        anchor = llap_new((size_t)f.n_targets, sizeof *anchor);
+        names = llap_new((size_t)f.n_targets, sizeof *names);
+        if (anchor == NULL || names == NULL) st = LLAP_ENOMEM;
+    }
+    for (int64_t i = 0; st == LLAP_OK && i < f.n_targets; i++) {
+        names[i] = panel->var[var[i]];
+        st = fit_target(panel, o, &f, var[i], &anchor[i]);
+        if (st == LLAP_OK)
+            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation",
+                      names[i], anchor[i]->valid_crps);
+    }
+    f.target = (const char *const *)names;
+    if (st == LLAP_OK) {
+        st = llap_model_create(&f, anchor, out);
+    } else if (anchor != NULL) {
+        for (int64_t i = 0; i < f.n_targets; i++) llap_anchor_model_destroy(anchor[i]);
+        llap_free(anchor);
+    }
+    llap_free((void *)names);
+    llap_free(var);
+    llap_free(part);
+    return st;
+}

@@ -1,0 +1,415 @@
+/* A model of size anchor from training to answers, on a made-up network of sensors. */
+#include "check.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/rng.h"
+#include "base/safetensors.h"
+#include "data/panel_builder.h"
+#include "task/task.h"
+
+#include <unistd.h>
+
+#define HOUR INT64_C(3600000000000)
+
+enum { ENTITIES = 3, ROWS = 1200 };
+
+static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
+static llap_model *model;
+static char        folder[] = "/tmp/llap-task-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][256];
+    static int  turn;
+    char       *p = path[turn = (turn + 1) % 4];
+    snprintf(p, sizeof path[0], "%s/%s", folder, name);
+    return p;
+}
+
+/* A slow drift and a daily cycle, measured with noise; a fifth of the cells is missing. */
+static llap_panel *make_panel(const char *first, const char *second, int n_entities)
+{
+    llap_panel_builder *b;
+    llap_panel         *p;
+    uint32_t            v, e;
+    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+    CHECK_OK(llap_panel_builder_var(b, first, strlen(first), &v));
+    CHECK_OK(llap_panel_builder_var(b, second, strlen(second), &v));
+    for (int k = 0; k < n_entities; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", k);
+        CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &e));
+        const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, (uint64_t)k, 0, 0);
+        double         drift = 0;
+        for (uint64_t i = 0; i < ROWS; i++) {
+            drift = 0.98 * drift + 0.2 * (double)llap_rng_normal(&r, 4 * i);
+            const double x = 50 + 10 * k + 8 * (drift + cos(0.2617993878 * (double)i + k)) +
+                             (double)llap_rng_normal(&r, 4 * i + 1);
+            const float row[2] = { llap_rng_uniform(&r, 4 * i + 2) < 0.2f ? NAN : (float)x,
+                                   llap_rng_normal(&r, 4 * i + 3) };
+            CHECK_OK(llap_panel_builder_row(b, e, (int64_t)i * HOUR, row));
+        }
+    }
+    CHECK_OK(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p));
+    llap_panel_builder_destroy(b);
+    return p;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (mkdtemp(folder) == NULL) return 1;
+    panel = make_panel("no2", "noise", ENTITIES);
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.target = "no2";
+    o.context = "2d";
+    o.horizon = "24";
+    return llap_train(panel, &o, &model) != LLAP_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static double score(const llap_json *j, const char *path)
+{
+    double v = NAN;
+    CHECK_OK(llap_json_need(j, path));
+    CHECK_OK(llap_json_double(j, path, 0, HUGE_VAL, &v));
+    return v;
+}
+
+static void the_model_beats_every_opponent(void **state)
+{
+    (void)state;
+    static const char *const opponents[] = {
+        "no2.context_days.crps",   "no2.train_mean.crps",        "no2.persistence.crps",
+        "no2.seasonal_naive.crps", "no2.train_climatology.crps", "no2.context_empirical.crps"
+    };
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    char              *text;
+    llap_json         *j;
+    o.stride = "5";
+    CHECK_OK(llap_evaluate(model, panel, &o, 1, &text));
+    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    for (size_t i = 0; i < sizeof opponents / sizeof *opponents; i++)
+        assert_true(score(j, "no2.model.crps") < 0.97 * score(j, opponents[i]));
+    llap_json_destroy(j);
+    llap_text_free(text);
+}
+
+static char *forecast_text(const llap_model *m, const llap_panel *p)
+{
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *a;
+    char              *text;
+    CHECK_OK(llap_forecast(m, p, &o, &a));
+    assert_int_equal(llap_answer_rows(a), (size_t)(24 * p->n_entities));
+    CHECK_OK(llap_answer_json(a, &text));
+    llap_answer_destroy(a);
+    return text;
+}
+
+static void a_saved_model_answers_the_same_and_saves_the_same(void **state)
+{
+    (void)state;
+    llap_model *again;
+    llap_map    a, b;
+    CHECK_OK(llap_model_save(model, in_folder("a")));
+    CHECK_OK(llap_model_load(in_folder("a"), &again));
+    CHECK_OK(llap_model_save(again, in_folder("b")));
+    CHECK_OK(llap_map_open(in_folder("a"), &a));
+    CHECK_OK(llap_map_open(in_folder("b"), &b));
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    char *one = forecast_text(model, panel), *two = forecast_text(again, panel);
+    assert_string_equal(one, two);
+    llap_text_free(one);
+    llap_text_free(two);
+    llap_map_close(&a);
+    llap_map_close(&b);
+    llap_model_destroy(again);
+}
+
+/* Copies the model's file with one thing changed. */
+typedef struct change {
+    const char *tensor, *rename; /* a tensor gets another name */
+    const char *shrink;          /* or loses its last element */
+    const char *nan;             /* or its first element becomes NaN */
+    const char *key, *from, *to; /* or in this metadata from becomes to */
+    const char *message;         /* what loading must say */
+} change;
+
+static void expect_refusal(const change *c)
+{
+    llap_tensors        *t;
+    llap_tensors_writer *w;
+    double               copy[64];
+    char                *text = NULL;
+    CHECK_OK(llap_tensors_open(in_folder("a"), &t));
+    CHECK_OK(llap_tensors_writer_create(&w));
+    for (size_t i = 0; i < llap_tensors_count(t); i++) {
+        llap_tensor_info x = llap_tensors_at(t, i);
+        if (c->tensor != NULL && strcmp(c->tensor, x.name) == 0) x.name = c->rename;
+        if (c->shrink != NULL && strcmp(c->shrink, x.name) == 0) x.shape[0]--;
+        if (c->nan != NULL && strcmp(c->nan, x.name) == 0) {
+            memcpy(copy, x.data, x.n_bytes);
+            copy[0] = NAN;
+            x.data = copy;
+        }
+        CHECK_OK(llap_tensors_writer_add(w, x.name, x.dtype, x.rank, x.shape, x.data));
+    }
+    for (size_t i = 0; i < llap_tensors_metadata_count(t); i++) {
+        const llap_metadata m = llap_tensors_metadata_at(t, i);
+        const char         *value = m.value;
+        if (c->key != NULL && strcmp(c->key, m.key) == 0) {
+            const char *at = strstr(value, c->from);
+            assert_non_null(at);
+            const size_t n = strlen(value) + strlen(c->to) + 1;
+            text = llap_new(n, 1);
+            snprintf(text, n, "%.*s%s%s", (int)(at - value), value, c->to, at + strlen(c->from));
+            value = text;
+        }
+        CHECK_OK(llap_tensors_writer_metadata(w, m.key, value));
+    }
+    CHECK_OK(llap_tensors_writer_save(w, in_folder("changed")));
+    llap_model       *m = NULL;
+    const llap_status st = llap_model_load(in_folder("changed"), &m);
+    assert_null(m);
+    if (st == LLAP_OK || strstr(llap_error_detail(), c->message) == NULL)
+        fail_msg("expected '%s', found '%s'", c->message, llap_error_detail());
+    assert_non_null(strstr(llap_error_detail(), "changed"));
+    llap_tensors_writer_destroy(w);
+    llap_tensors_close(t);
+    llap_free(text);
+}
+
+static void a_damaged_file_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const change changes[] = {
+        { .tensor = "scale.0.mean", .rename = "scale.0.meen", .message = "scale.0.mean" },
+        { .shrink = "scale.0.std", .message = "scale.0.std: expected F64 [4], found F64 [3]" },
+        { .nan = "scale.0.mean", .message = "scale.0.mean: element 0 is not a finite number" },
+        { .key = "llapdiff.format", .from = "1", .to = "2", .message = "format '2'" },
+        { .key = "llapdiff.config", .from = "\"size\"", .to = "\"sise\"", .message = "sise" },
+        { .key = "llapdiff.config", .from = "\"nu\":", .to = "\"nu\":-", .message = "nu" },
+        { .key = "llapdiff.config", .from = "\"rho\":[", .to = "\"rho\":[0.5,", .message = "rho" },
+        { .key = "llapdiff.config", .from = "calendar", .to = "lunar", .message = "lunar" },
+        { .key = "llapdiff.variables",
+          .from = "\"no2\"",
+          .to = "\"no2\",\"x\"",
+          .message = "2 variables" },
+        { .key = "llapdiff.entities", .from = "s1", .to = "s0", .message = "out of order" },
+    };
+    CHECK_OK(llap_model_save(model, in_folder("a")));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) expect_refusal(&changes[i]);
+    llap_model *m;
+    CHECK_FAIL(llap_model_load(in_folder("none"), &m), LLAP_ENOTFOUND, "none");
+}
+
+static void quantiles_are_ordered_and_hold_the_truth(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *a;
+    int                inside = 0, n = 0;
+    o.quantiles = "0.1,0.5,0.9";
+    for (int day = 0; day < 8; day++) { /* forecasts within the test part, checked by what came */
+        char at[40];
+        snprintf(at, sizeof at, "1970-02-%02dT%02d:00:00Z", 11 + day, 3 * day);
+        o.at = at;
+        CHECK_OK(llap_forecast(model, panel, &o, &a));
+        for (size_t i = 0; i < a->n_rows; i++) {
+            const double *x = a->number + i * 4;
+            const int64_t row = panel->start[a->row[i].entity] + a->row[i].time / HOUR;
+            assert_true(x[1] < x[2] && x[2] < x[3] && x[0] > x[1] && x[0] < x[3]);
+            if (!llap_panel_observed(panel, row, 0)) continue;
+            const double y = (double)panel->value[row * panel->n_vars];
+            inside += y >= x[1] && y <= x[3];
+            n++;
+        }
+        llap_answer_destroy(a);
+    }
+    assert_true(n > 300);
+    assert_true(inside > 0.7 * n && inside < 0.9 * n);
+}
+
+/* Paths have the margins of the forecast and move smoothly; each is the same however many are
+ * asked for. */
+static void samples_are_joint_paths(void **state)
+{
+    (void)state;
+    enum { PATHS = 400 };
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *many, *few, *law;
+    o.quantiles = "0.1,0.5,0.9";
+    CHECK_OK(llap_forecast(model, panel, &o, &law));
+    o.samples = PATHS;
+    CHECK_OK(llap_forecast(model, panel, &o, &many));
+    o.samples = 3;
+    CHECK_OK(llap_forecast(model, panel, &o, &few));
+    assert_memory_equal(many->number, few->number, 3 * 24 * sizeof(double));
+    for (int q = 0; q < 24; q++) { /* of the first entity */
+        int          below = 0;
+        const double low = law->number[q * 4 + 1];
+        for (int k = 0; k < PATHS; k++) below += many->number[k * 24 + q] < low;
+        assert_true(abs(below - PATHS / 10) < 5 * 6);
+    }
+    double far = 0, near = 0;
+    for (int k = 0; k + 1 < PATHS; k++) {
+        const double *x = many->number + k * 24, *y = x + 24;
+        near += fabs(x[12] - x[11]);
+        far += fabs(x[12] - y[11]); /* another path's neighbour */
+    }
+    assert_true(near < 0.7 * far);
+    o.samples = -1;
+    llap_answer *none;
+    CHECK_FAIL(llap_forecast(model, panel, &o, &none), LLAP_EINVAL, "samples");
+    llap_answer_destroy(many);
+    llap_answer_destroy(few);
+    llap_answer_destroy(law);
+}
+
+static void a_new_entity_is_forecast_too(void **state)
+{
+    (void)state;
+    llap_panel *more = make_panel("no2", "other", ENTITIES + 1);
+    char       *text = forecast_text(model, more);
+    assert_non_null(strstr(text, "\"s3\""));
+    llap_text_free(text);
+    llap_panel_destroy(more);
+}
+
+static void gaps_are_filled_and_measurements_kept(void **state)
+{
+    (void)state;
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *a;
+    CHECK_OK(llap_impute(model, panel, &o, &a));
+    int64_t missing = 0;
+    for (int64_t r = 0; r < panel->n_rows; r++) missing += !llap_panel_observed(panel, r, 0);
+    assert_int_equal(llap_answer_rows(a), (size_t)missing);
+    for (size_t i = 0; i < a->n_rows; i++) assert_true(isfinite(a->number[i * 8]));
+    llap_answer_destroy(a);
+    o.all = 1;
+    CHECK_OK(llap_impute(model, panel, &o, &a));
+    assert_int_equal(llap_answer_rows(a), (size_t)panel->n_rows);
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const int64_t row = panel->start[a->row[i].entity] + a->row[i].time / HOUR;
+        if (a->row[i].observed)
+            assert_true(a->number[i * 8] == (double)panel->value[row * panel->n_vars]);
+    }
+    llap_answer_destroy(a);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    llap_model     *m;
+    llap_answer    *a;
+    char           *text;
+    llap_train_opts t = LLAP_TRAIN_OPTS;
+    t.context = "5d";
+    t.horizon = "24h";
+    t.target = "no3";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "'no3' (did you mean 'no2'?)");
+    t.target = "no2,no2";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "twice");
+    t.target = "no2";
+    t.horizon = "80d";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "shorten");
+    t.horizon = "-3";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "horizon");
+    t.horizon = "soon";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "horizon");
+    t.horizon = NULL;
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "horizon: not given");
+    t.horizon = "24h";
+    t.split = "luck";
+    CHECK_FAIL(llap_train(panel, &t, &m), LLAP_EINVAL, "luck");
+
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    f.quantiles = "0.5,1.5";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_EINVAL, "1.5");
+    f.quantiles = "0.5,0.1";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_EINVAL, "order");
+    f.quantiles = "half";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_EINVAL, "half");
+    f = (llap_forecast_opts)LLAP_FORECAST_OPTS;
+    f.at = "yesterday";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_EINVAL, "at");
+    llap_panel *other = make_panel("so2", "noise", 1);
+    f.at = NULL;
+    CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'no2'");
+    CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "so2, noise");
+    llap_panel_destroy(other);
+
+    llap_evaluate_opts e = LLAP_EVALUATE_OPTS;
+    e.part = "best";
+    CHECK_FAIL(llap_evaluate(model, panel, &e, 0, &text), LLAP_EINVAL, "best");
+}
+
+static llap_status load_and_ask(void *user)
+{
+    llap_model        *m = NULL;
+    llap_answer       *a = NULL, *b = NULL;
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    llap_impute_opts   i = LLAP_IMPUTE_OPTS;
+    llap_status        st = llap_model_load(user, &m);
+    f.horizon = "3";
+    if (st == LLAP_OK) st = llap_forecast(m, panel, &f, &a);
+    llap_answer_destroy(a);
+    a = NULL;
+    f.samples = 2;
+    if (st == LLAP_OK) st = llap_forecast(m, panel, &f, &a);
+    i.causal = 1;
+    if (st == LLAP_OK) st = llap_impute(m, panel, &i, &b);
+    if (st == LLAP_OK) st = llap_answer_write(a, in_folder("answer.csv"));
+    llap_answer_destroy(a);
+    llap_answer_destroy(b);
+    llap_model_destroy(m);
+    return st;
+}
+
+static void failing_allocations_are_survived(void **state)
+{
+    (void)state;
+    CHECK_OK(llap_model_save(model, in_folder("a")));
+    check_every_failed_allocation(load_and_ask, (void *)(uintptr_t)in_folder("a"));
+}
+
+static void normal_scores_are_exact(void **state)
+{
+    (void)state;
+    for (int i = 1; i < 2000; i++) {
+        const double p = i / 2000.0, x = task_normal_score(p);
+        assert_true(fabs(0.5 * erfc(-x / sqrt(2.0)) - p) < 1e-14);
+    }
+    assert_true(fabs(task_normal_score(0.975) - 1.959963984540054) < 1e-13);
+    assert_true(fabs(task_normal_score(1e-10) + 6.361340902404056) < 1e-11);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_model_beats_every_opponent),
+        cmocka_unit_test(a_saved_model_answers_the_same_and_saves_the_same),
+        cmocka_unit_test(a_damaged_file_is_refused_by_name),
+        cmocka_unit_test(quantiles_are_ordered_and_hold_the_truth),
+        cmocka_unit_test(samples_are_joint_paths),
+        cmocka_unit_test(a_new_entity_is_forecast_too),
+        cmocka_unit_test(gaps_are_filled_and_measurements_kept),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(normal_scores_are_exact),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
