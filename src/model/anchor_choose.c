@@ -75,7 +75,7 @@ static llap_status calibrate(llap_anchor_model *m, const trial *t, double near, 
                 (b->window[i].target[q] - b->mean[i][q]) / sqrt(fmax(b->var[i][q], m->var_floor));
         }
     const llap_status st =
-        ok ? llap_calibration_fit(lead, residual, n_query, near, middle, &m->calibration)
+        ok ? llap_calibration_fit(lead, residual, n_query, near, middle, 0.5, &m->calibration)
            : LLAP_ENOMEM;
     llap_free(lead);
     llap_free(residual);

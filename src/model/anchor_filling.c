@@ -154,8 +154,8 @@ static llap_status calibrate(llap_anchor_model *m, const llap_anchor_data *d, ui
         const llap_rng rng = llap_rng_make(seed, LLAP_STREAM_MASK, i, 0, 0);
         st = ask(&q, m, &b.window[i], &rng);
     }
-    if (st == LLAP_OK) st = llap_calibration_fit(q.lead, q.past, q.n, 0, 0, &m->fill_past);
-    if (st == LLAP_OK) st = llap_calibration_fit(q.lead, q.both, q.n, 0, 0, &m->fill_both);
+    if (st == LLAP_OK) st = llap_calibration_fit(q.lead, q.past, q.n, 0, 0, 1.0, &m->fill_past);
+    if (st == LLAP_OK) st = llap_calibration_fit(q.lead, q.both, q.n, 0, 0, 1.0, &m->fill_both);
     quiz_deinit(&q);
     anchor_batch_deinit(&b);
     return st;

@@ -81,9 +81,9 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Puts the quantiles of |residual| of bucket b into c; size [n] is scratch. */
+/* Moves c towards the quantiles of |residual| of bucket b; size [n] is scratch. */
 static void fit_shape(llap_calibration *c, int b, const double *lead, const double *residual,
-                      size_t n, double *size)
+                      size_t n, double trust, double *size)
 {
     size_t count = 0;
     for (size_t i = 0; i < n; i++)
@@ -91,7 +91,8 @@ static void fit_shape(llap_calibration *c, int b, const double *lead, const doub
     if (count < LEAST_COUNT) return;
     qsort(size, count, sizeof *size, compare);
     for (int l = 0; l < LEVELS; l++)
-        c->factor[b][l] = size[(size_t)(LEVEL[l] * (double)count)] / SCORE[l];
+        c->factor[b][l] +=
+            trust * (size[(size_t)(LEVEL[l] * (double)count)] / SCORE[l] - c->factor[b][l]);
 }
 
 /* Sum of CRPS of the residuals by their mid-point quantiles. */
@@ -108,14 +109,14 @@ static double crps_of(const llap_calibration *c, const double *lead, const doubl
 }
 
 llap_status llap_calibration_fit(const double *lead, const double *residual, size_t n, double near,
-                                 double middle, llap_calibration *out)
+                                 double middle, double trust, llap_calibration *out)
 {
     double *size = llap_new(n, sizeof *size);
     if (size == NULL) return LLAP_ENOMEM;
     *out = llap_calibration_none(near, middle);
     fit_factor(out, lead, residual, n);
     llap_calibration shaped = *out;
-    for (int b = 0; b < BUCKETS; b++) fit_shape(&shaped, b, lead, residual, n, size);
+    for (int b = 0; b < BUCKETS; b++) fit_shape(&shaped, b, lead, residual, n, trust, size);
     llap_free(size);
     const double before = crps_of(out, lead, residual, n);
     if (crps_of(&shaped, lead, residual, n) < before * (1.0 - SHAPE_GAIN)) *out = shaped;

@@ -3,7 +3,7 @@
  * that flat or heavy-tailed truths are met too. Symmetric and monotone.
  *
  *     llap_calibration c;
- *     llap_status st = llap_calibration_fit(lead, residual, n, 24, 72, &c);
+ *     llap_status st = llap_calibration_fit(lead, residual, n, 24, 72, 0.5, &c);
  *     q = mean + sd * llap_calibration_bend(llap_calibration_at(&c, lead_of_query), score); */
 #ifndef LLAP_MODEL_CALIBRATION_H
 #define LLAP_MODEL_CALIBRATION_H
@@ -27,7 +27,7 @@ llap_calibration llap_calibration_none(double near, double middle);
  * own quantiles in the place of the factor, for buckets with 1000 of them, unless they do not lower
  * it by another 0.3 %. LLAP_ENOMEM. */
 llap_status llap_calibration_fit(const double *lead, const double *residual, size_t n, double near,
-                                 double middle, llap_calibration *out);
+                                 double middle, double trust, llap_calibration *out);
 
 const double *llap_calibration_at(const llap_calibration *c, double lead); /* borrowed from c */
 double        llap_calibration_bend(const double *factor, double score);

@@ -379,6 +379,10 @@ static void check_set(const set *which)
                   m->calibration.factor[0][2], m->calibration.factor[0][3]);
     const result own = evaluate("own fit", m, &p, test, n_test, which->horizon);
     assert_true(own.crps < which->crps + 0.003);
+    const double nominal[] = { 50, 80, 95 };
+    for (int i = 0; i < 3; i++)
+        if (!(fabs(own.cover[i] - nominal[i]) <= 3))
+            fail_msg("%g %% intervals hold %.3f %%", nominal[i], own.cover[i]);
     check_filling(m, &p);
     llap_anchor_model_destroy(m);
     free(train);

@@ -167,13 +167,13 @@ static void calibration(void **state)
         const double wrong = lead[i] <= 24 ? 1.6 : lead[i] <= 72 ? 1.0 : 0.8;
         residual[i] = roll(&d) < 0.05 ? NAN : wrong * roll_normal(&d);
     }
-    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 1.0, &c));
     assert_true(all_factors(llap_calibration_at(&c, 24), 1.6));
     assert_true(all_factors(llap_calibration_at(&c, 25), 1.0));
     assert_true(all_factors(llap_calibration_at(&c, 72), 1.0));
     assert_true(all_factors(llap_calibration_at(&c, 73), 0.8));
     for (int i = 0; i < M; i++) residual[i] = 1.02 * roll_normal(&d); /* too little to act on */
-    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 1.0, &c));
     for (int b = 0; b < 3; b++) assert_true(all_factors(c.factor[b], 1.0));
 }
 
@@ -187,7 +187,7 @@ static void calibration_of_shape(void **state)
     llap_calibration c;
     for (int i = 0; i < M; i++)
         residual[i] = roll_normal(&d) * (roll(&d) < 0.15 ? 3.0 : 0.6), lead[i] = 1;
-    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, &c));
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 1.0, &c));
     const double score[] = { 0.6744897501960817, 1.2815515655446004, 1.959963984540054 };
     const double share[] = { .5, .8, .95 };
     for (int j = 0; j < 3; j++) {
@@ -198,6 +198,12 @@ static void calibration_of_shape(void **state)
         assert_true(llap_calibration_bend(c.factor[0], -score[j]) == -reach);
     }
     assert_true(all_factors(c.factor[1], c.factor[1][0])); /* nothing there to learn from */
+    llap_calibration half, base;                           /* half of the way from the one factor */
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 0.5, &half));
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 0.0, &base));
+    assert_true(all_factors(base.factor[0], base.factor[0][0]));
+    for (int l = 0; l < LLAP_CALIBRATION_LEVELS; l++)
+        assert_true(fabs(half.factor[0][l] - 0.5 * (base.factor[0][l] + c.factor[0][l])) < 1e-12);
     double before = -INFINITY;
     for (double x = -6; x < 6; x += 0.01) {
         const double bent = llap_calibration_bend(c.factor[0], x);
