@@ -50,11 +50,34 @@ typedef struct llap_read_opts {
             NULL, NULL                                                                            \
     }
 
-/* Reads CSV files (plain or gzip; wide or long) into one panel; "-" is standard input. Caller owns
- * *out. */
+/* Reads CSV files (plain or gzip; wide or long) or one NetCDF file into a panel; "-" is standard
+ * input. Caller owns *out. */
 LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
 LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */
+
+/* Writes CSV (wide), or NetCDF where the path ends in .nc; reading gives the panel back. Replaces
+ * the file as a whole. "-": CSV to standard output. */
+LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);
+
+/* What the panel is like: entities, span, gaps, coverage, suggestions; for people or as JSON.
+ * Caller owns *text (llap_text_free). */
+LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **text);
+
+/* A made-up network of sensors: damped oscillators with shared and own modes, a daily cycle, noise,
+ * jittered timestamps, lost rows and cells, long gaps and dead sensors. */
+typedef struct llap_synth_sizes {
+    int64_t entities, variables, rows; /* rows per entity before any are lost */
+    int64_t seed;
+} llap_synth_sizes;
+
+#define LLAP_SYNTH_SIZES \
+    {                    \
+        6, 3, 2000, 1    \
+    }
+
+LLAP_API llap_status llap_panel_synth(const llap_synth_sizes *o,
+                                      llap_panel            **out); /* caller owns */
 
 #ifdef __cplusplus
 }

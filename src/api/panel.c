@@ -3,12 +3,20 @@
 #include "base/arena.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/clock.h"
 #include "data/csv.h"
+#include "data/csv_write.h"
+#include "data/inspect.h"
+#include "data/netcdf.h"
+#include "data/synth.h"
 #include "data/timeline.h"
 
 #include <llapdiff/panel.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "a,b" to a list closed by NULL, in the arena. NULL stays NULL. */
@@ -85,6 +93,30 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "grid");
 }
 
+/* One NetCDF file, or CSV. */
+static llap_status read_files(const char *const *paths, size_t n, const llap_read_opts *o,
+                              const llap_csv_opts *csv, llap_panel **out)
+{
+    bool        netcdf = false;
+    llap_status st = LLAP_OK;
+    if (n == 1 && strcmp(paths[0], "-") != 0) st = llap_netcdf_detect(paths[0], &netcdf);
+    if (st == LLAP_OK && netcdf) {
+        llap_netcdf_opts nc = LLAP_NETCDF_DEFAULT;
+        nc.columns = csv->columns;
+        nc.time = o->time;
+        nc.station = o->entity;
+        nc.log = o->log;
+        return llap_netcdf_read(paths[0], &nc, out, NULL);
+    }
+    llap_csv_report *report = llap_new(1, sizeof *report);
+    if (report == NULL) return LLAP_ENOMEM;
+    st = llap_csv_read(paths, n, csv, out, report);
+    for (int i = 0; st == LLAP_OK && i < 2; i++)
+        llap_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
+    llap_free(report);
+    return st;
+}
+
 llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *o,
                             llap_panel **out)
 {
@@ -92,13 +124,10 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     llap_arena         arena = { 0 };
     llap_csv_opts      csv;
     llap_timeline_opts timeline;
-    llap_csv_report   *report = llap_new(1, sizeof *report);
     llap_panel        *raw = NULL;
-    llap_status        st = report == NULL ? LLAP_ENOMEM : csv_opts(&arena, o, &csv);
+    llap_status        st = csv_opts(&arena, o, &csv);
     if (st == LLAP_OK) st = timeline_opts(o, &timeline);
-    if (st == LLAP_OK) st = llap_csv_read(paths, n_paths, &csv, &raw, report);
-    if (st == LLAP_OK)
-        for (int i = 0; i < 2; i++) llap_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
+    if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
     if (st == LLAP_OK && timeline.grid != LLAP_GRID_NONE) {
         st = llap_timeline_apply(raw, &timeline, out, NULL);
         llap_panel_destroy(raw);
@@ -106,6 +135,111 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
         *out = raw;
     }
     llap_arena_deinit(&arena);
-    llap_free(report);
+    return st;
+}
+
+llap_status llap_panel_write(const llap_panel *p, const char *path)
+{
+    const size_t n = strlen(path);
+    if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
+        return llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT);
+    return llap_csv_write(p, strcmp(path, "-") == 0 ? "/dev/stdout" : path,
+                          &LLAP_CSV_WRITE_DEFAULT);
+}
+
+llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
+{
+    *out = NULL;
+    llap_synth_opts so = LLAP_SYNTH_DEFAULT;
+    llap_synth     *s = NULL;
+    so.n_entities = o->entities;
+    so.n_vars = o->variables;
+    so.n_rows = o->rows;
+    so.seed = (uint64_t)o->seed;
+    llap_status st = llap_synth_create(&so, &s);
+    if (st == LLAP_OK) st = llap_synth_panel(s, out);
+    llap_synth_destroy(s);
+    return st;
+}
+
+/* ---- inspection ---- */
+
+typedef struct shown {
+    char text[LLAP_TIMEFMT_TEXT_MAX + 1];
+} shown;
+
+static shown time_text(const llap_clock_writer *w, int64_t t)
+{
+    shown  s;
+    size_t n = 0;
+    if (llap_clock_write(w, t, s.text, &n) != LLAP_OK) n = 0;
+    s.text[n] = '\0';
+    return s;
+}
+
+/* A gap: a duration, to the second where it is a minute or more (people read this), or a number
+ * where the axis has no unit of time. */
+static shown span_text(const llap_panel *p, int64_t ticks)
+{
+    const int64_t second = INT64_C(1000000000);
+    shown         s;
+    if (p->axis.kind == LLAP_AXIS_CALENDAR || *p->axis.unit != '\0')
+        llap_duration_format(ticks < 60 * second ? ticks : (ticks + second / 2) / second * second,
+                             s.text);
+    else snprintf(s.text, sizeof s.text, "%g", (double)ticks / (double)p->axis.unit_ns);
+    return s;
+}
+
+static void print_inspect(FILE *f, const llap_inspect *i, const llap_panel *p,
+                          const llap_clock_writer *w)
+{
+    fprintf(f, "%lld entities, %lld rows (%lld to %lld each), %lld variables, %s to %s\n",
+            (long long)i->entities, (long long)i->rows, (long long)i->rows_least,
+            (long long)i->rows_most, (long long)i->vars, time_text(w, i->first).text,
+            time_text(w, i->last).text);
+    fprintf(f, "gaps: least %s, median %s, 95 %% %s, most %s; %.1f %% are %s\n",
+            span_text(p, i->gaps.least).text, span_text(p, i->gaps.median).text,
+            span_text(p, i->gaps.p95).text, span_text(p, i->gaps.most).text,
+            100 * i->gaps.usual_share, span_text(p, i->gaps.usual).text);
+    fprintf(f,
+            "observed: %.1f %% of the cells; per timestamp %.1f %% at least, %.1f %% on average; "
+            "%lld rows without a value\n",
+            100 * i->coverage, 100 * i->joint_least, 100 * i->joint_mean, (long long)i->empty_rows);
+    fprintf(f, "suggested: --grid %s (%.1f %% of the rows lie on it), --context %s, --horizon %s\n",
+            i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
+            100 * i->suggested.regular, span_text(p, i->suggested.context).text,
+            span_text(p, i->suggested.horizon).text);
+    fprintf(f, "\n  %-20s %9s %11s %11s %11s %11s %8s\n", "variable", "observed", "least", "median",
+            "most", "deviation", "outliers");
+    for (int64_t v = 0; v < i->vars; v++) {
+        const llap_inspect_var *x = &i->var[v];
+        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s\n",
+                llap_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1],
+                x->most, x->std, (long long)x->outliers, x->constant ? "  constant" : "");
+    }
+}
+
+llap_status llap_panel_inspect(const llap_panel *p, int json, char **text)
+{
+    *text = NULL;
+    llap_inspect     *i = NULL;
+    llap_clock_writer w = { 0 };
+    size_t            n = 0;
+    llap_status       st = llap_inspect_create(p, &i);
+    if (st == LLAP_OK && json) {
+        st = llap_inspect_json(i, p, NULL, 2, text, &n);
+    } else if (st == LLAP_OK) {
+        char *buffer = NULL;
+        FILE *f = open_memstream(&buffer, &n);
+        st = f == NULL ? llap_fail(LLAP_ENOMEM, "out of memory")
+                       : llap_clock_writer_init(&w, &p->axis);
+        if (st == LLAP_OK) print_inspect(f, i, p, &w);
+        if (f != NULL && fclose(f) != 0 && st == LLAP_OK)
+            st = llap_fail(LLAP_ENOMEM, "out of memory");
+        if (st == LLAP_OK && (*text = llap_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
+        free(buffer);
+        llap_clock_writer_deinit(&w);
+    }
+    llap_inspect_destroy(i);
     return st;
 }

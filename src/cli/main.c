@@ -4,11 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const cli_command cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info, cmd_help,
-    cmd_version;
+extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
+    cmd_synth, cmd_version, cmd_help;
 
-const cli_command *const cli_commands[] = { &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
-                                            &cmd_info,  &cmd_version,  &cmd_help,   NULL };
+/* In the order in which one meets them. */
+const cli_command *const cli_commands[] = {
+    &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+    &cmd_info,    &cmd_synth, &cmd_version,  &cmd_help,   NULL,
+};
 
 const cli_option cli_common_options[] = {
     { "help", 'h', CLI_FLAG, NULL, offsetof(cli_common, help), "show this help", 0, 0 },

@@ -452,6 +452,7 @@ llap_status llap_model_load(const char *path, llap_model **out)
     *out = NULL;
     llap_tensors *t = NULL;
     llap_status   st = llap_tensors_open(path, &t);
+    if (st == LLAP_EFORMAT) return llap_fail(st, "%s: not a model file?", llap_error_detail());
     if (st != LLAP_OK) return st;
     st = load_checked(t, out);
     llap_tensors_close(t);

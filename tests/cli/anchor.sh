@@ -1,0 +1,22 @@
+# From a made-up panel to answers. Numbers may differ in the last digits from machine to machine, so
+# only what is stable is shown.
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 -o data.csv && head -1 data.csv
+llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 | cmp - data.csv && echo "the same again"
+llapdiff inspect data.csv --json -q | grep -c '"name"'
+llapdiff train data.csv -t v0 -c 2d --horizon 6h -o m.safetensors 2>notes | head -1
+cat notes | sed 's/CRPS [0-9.]*/CRPS N/'
+llapdiff train data.csv -t v0 -c 2d --horizon 6h -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
+llapdiff info m.safetensors | sed -n 's/.*validation CRPS.*/poles of v0/p'
+llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 -o f.csv && head -1 f.csv && wc -l <f.csv
+llapdiff forecast m.safetensors data.csv -q -n 3 --horizon 2h | cut -d, -f1,3,4 | sort | uniq -c
+llapdiff forecast m.safetensors - -q --json --quantiles 0.5 <data.csv | grep -c '"q0.5"'
+llapdiff impute m.safetensors data.csv -q --quantiles 0.5 | cut -d, -f4 | sort | uniq -c | sed 's/[0-9]* 0$/N 0/; s/^ *//'
+llapdiff impute m.safetensors data.csv -q --causal -a -o all.csv && test "$(wc -l <all.csv)" -gt 400 && echo "all cells"
+llapdiff evaluate m.safetensors data.csv -q --stride 3 | sed -n 's/^  \(model\|train_climatology\) .*/\1/p; s/^  intervals.*/intervals/p'
+if llapdiff --version | grep -q 'netcdf *yes'; then
+    llapdiff synth --rows 50 -o x.nc && llapdiff inspect x.nc -q | head -1 | cut -d, -f1
+else
+    echo "6 entities"
+fi
