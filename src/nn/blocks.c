@@ -101,11 +101,12 @@ llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_ten
     llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), h);
     x = llap_add(g, x, llap_dropout(g, y, o->dropout));
 
-    y = llap_nn_ada_norm(g, "norm2", x, cond);
-    y = llap_gelu(g, llap_nn_linear(g, "mlp.0", y, (int64_t)((double)h * o->mlp_ratio)));
-    y = llap_nn_linear(g, "mlp.3", llap_dropout(g, y, o->dropout), h);
-    y = llap_note(g, "mlp", llap_dropout(g, y, o->dropout));
-    x = llap_note(g, NULL, llap_add(g, x, y));
+    const llap_nn_mlp_opts mlp = { .hidden = (int64_t)((double)h * o->mlp_ratio),
+                                   .width = h,
+                                   .drops = true,
+                                   .dropout = o->dropout };
+    y = llap_nn_mlp(g, "mlp", llap_nn_ada_norm(g, "norm2", x, cond), &mlp);
+    x = llap_note(g, NULL, llap_add(g, x, llap_dropout(g, y, o->dropout)));
     llap_scope_pop(g);
     return x;
 }

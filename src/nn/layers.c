@@ -2,6 +2,7 @@
 #include "nn/nn.h"
 
 #include <math.h>
+#include <stdio.h>
 
 llap_tensor *llap_nn_linear_from(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                                  llap_init weight, llap_init bias)
@@ -50,11 +51,16 @@ llap_tensor *llap_nn_norm(llap_graph *g, const char *name, llap_tensor *x)
     return y;
 }
 
+llap_tensor *llap_nn_norm0(llap_graph *g, llap_tensor *x)
+{
+    return llap_layer_norm(g, x, NULL, NULL, LLAP_NORM_EPS);
+}
+
 llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *cond)
 {
     llap_scope_push(g, name);
     llap_tensor *y;
-    if (cond == NULL) y = llap_layer_norm(g, x, NULL, NULL, LLAP_NORM_EPS);
+    if (cond == NULL) y = llap_nn_norm0(g, x);
     else {
         llap_tensor *part[2], *ss;
         llap_scope_push(g, "to_ss");
@@ -106,6 +112,32 @@ llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tenso
     llap_tensor *y = llap_note(g, NULL, llap_linear(g, x, llap_div(g, w, sigma), b));
     llap_scope_pop(g);
     return y;
+}
+
+llap_tensor *llap_nn_mlp(llap_graph *g, const char *name, llap_tensor *x, const llap_nn_mlp_opts *o)
+{
+    int  layer = 0; /* in the Sequential */
+    char number[12];
+    llap_scope_push(g, name);
+    if (o->norm) {
+        x = llap_nn_norm(g, "0", x);
+        layer++;
+    }
+    snprintf(number, sizeof number, "%d", layer++);
+    x = llap_gelu(g, llap_nn_linear(g, number, x, o->hidden));
+    layer++;
+    if (o->drops) {
+        x = llap_dropout(g, x, o->dropout);
+        layer++;
+    }
+    snprintf(number, sizeof number, "%d", layer);
+    const llap_init usual = fan_in(o->hidden), small = LLAP_INIT_NORMAL(o->last_std);
+    const bool      is_small = o->last_std > 0.0;
+    x = llap_nn_linear_from(g, number, x, o->width, is_small ? small : usual,
+                            is_small ? LLAP_INIT_ZERO : usual);
+    llap_note(g, NULL, x);
+    llap_scope_pop(g);
+    return x;
 }
 
 llap_tensor *llap_nn_time2vec(llap_graph *g, const char *name, llap_tensor *u, int64_t d)

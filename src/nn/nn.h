@@ -24,6 +24,7 @@ llap_tensor *llap_nn_conv1d(llap_graph *g, const char *name, llap_tensor *x, int
                             int64_t kernel);
 
 llap_tensor *llap_nn_norm(llap_graph *g, const char *name, llap_tensor *x); /* affine, 1 and 0 */
+llap_tensor *llap_nn_norm0(llap_graph *g, llap_tensor *x);                  /* no parameters */
 
 /* AdaLN, spec 4.5: (1+s) LN0(x) + b, [s,b] = Linear(to_ss.1)(SiLU(cond)). cond has no token axis:
  * [B,C] for x [B,L,H]; it broadcasts over further axes. cond NULL: plain LN0. */
@@ -31,9 +32,25 @@ llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, l
 
 /* Linear with spectral normalisation, spec 4.7: weight_orig / (u . W v), with state weight_u and
  * weight_v. With iterate, one power iteration comes first and u, v are updated; the gradient treats
- * them as constants. Several calls for one name in one graph iterate one after the other. */
+ * them as constants. Several calls for one name in one graph iterate one after the other. Fresh
+ * u and v want llap_params_power_iterate (nn/params.h) before the first use. */
 llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                                      llap_init weight, llap_init bias, bool iterate);
+
+/* Two linear layers with a GELU between them, numbered as PyTorch numbers a Sequential:
+ *     [LN], Linear, GELU, [Dropout], Linear
+ * so that their names are 0 and 2; 1 and 3 with the norm; 0 and 3 with dropout; 1 and 4 with both.
+ * x [...,in] -> [...,width] */
+typedef struct llap_nn_mlp_opts {
+    int64_t hidden, width;
+    bool    norm;
+    bool    drops;    /* the Sequential has a dropout layer; it counts even if its p is 0 */
+    double  dropout;  /* p of that layer */
+    double  last_std; /* 0: the usual start; else the last layer starts normal, its bias at 0 */
+} llap_nn_mlp_opts;
+
+llap_tensor *llap_nn_mlp(llap_graph *g, const char *name, llap_tensor *x,
+                         const llap_nn_mlp_opts *opts);
 
 /* Time2Vec: p = u w + b for d numbers w, b; [p_0, sin p_1, .., sin p_{d-1}]. u [...] -> [...,d] */
 llap_tensor *llap_nn_time2vec(llap_graph *g, const char *name, llap_tensor *u, int64_t d);
@@ -71,16 +88,16 @@ llap_tensor *llap_nn_encoder_layer(llap_graph *g, const char *name, llap_tensor 
 
 typedef struct llap_nn_block_opts {
     int          n_heads;
-    double       mlp_ratio;    /* transformer block */
+    double       mlp_ratio;    /* transformer block: the MLP is that times as wide */
     llap_tensor *attn_bias;    /* transformer block; or NULL */
     double       dropout;      /* of the branches */
     double       attn_dropout; /* of the attention weights */
 } llap_nn_block_opts;
 
-/* x [...,L,H], cond as for AdaLN: self attention, then the MLP. */
+/* x [...,L,H], cond as for AdaLN (or NULL): self attention, then the MLP, each x + f(AdaLN(x)). */
 llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_tensor *x,
                                        llap_tensor *cond, const llap_nn_block_opts *opts);
-/* x [...,Lq,H] attends to kv [...,Lk,H]. */
+/* x [...,Lq,H] attends to kv [...,Lk,H]: x + f(AdaLN(x), AdaLN(kv)). */
 llap_tensor *llap_nn_cross_block(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *kv,
                                  llap_tensor *cond, const llap_nn_block_opts *opts);
 
@@ -92,8 +109,8 @@ llap_tensor *llap_nn_summary_pool(llap_graph *g, const char *name, llap_tensor *
 
 llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target); /* mean over all */
 
-/* sum m (x - target)^2 / max(sum m, 1) over the given axes, which stay with length 1; m broadcasts.
- */
+/* sum m (x - target)^2 / max(sum m, 1) over the given axes, which stay with length 1; m broadcasts
+ * to x. Where m is 0, neither x nor target is looked at. */
 llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
                                 unsigned axes);
 

@@ -1,18 +1,17 @@
 /* Training: clip, AdamW and EMA as part of the graph, and learning-rate schedules.
  *
- *     llap_nn_train(g, loss, &LLAP_TRAIN_DEFAULT);    adds gradients, clipping, the step and the
- * EMA
+ *     llap_nn_train(g, loss, &LLAP_TRAIN_DEFAULT);     adds gradients, clipping, the step, the EMA
  *
  * The run then has, beside what the loss needs:
- *     inputs   "lr" (one real), "step" (one whole number, 1 at the first step)
- *     states   "adam.m.NAME", "adam.v.NAME", and with EMA "ema.NAME" (which starts as a copy of
- * NAME: llap_nn_ema_start) outputs  "grad_norm", before clipping and updates every parameter that
- * the loss depends on. */
+ *     inputs    "lr" (one real), "step" (one whole number, 1 at the first step)
+ *     states    "adam.m.X", "adam.v.X" for every parameter X, and with EMA "ema.X", which starts as
+ *               a copy of X (llap_params_start_ema)
+ *     output    "grad_norm", before clipping; not finite when any gradient is not
+ * and updates them and every parameter. Call it outside all scopes. */
 #ifndef LLAP_NN_OPTIM_H
 #define LLAP_NN_OPTIM_H
 
 #include "graph/graph.h"
-#include "nn/params.h"
 
 typedef struct llap_train_attr {
     double beta1, beta2, eps;
@@ -31,15 +30,13 @@ typedef struct llap_train_attr {
 
 void llap_nn_train(llap_graph *g, llap_tensor *loss, const llap_train_attr *attr);
 
-/* The same on given gradients: grad[i] belongs to param[i]; a NULL gradient leaves its parameter
- * and EMA alone. */
+/* The same on given gradients: grad[i] belongs to param[i]. A NULL gradient leaves its parameter
+ * and moments alone; its EMA moves on. */
 void llap_nn_step(llap_graph *g, llap_tensor *const *param, llap_tensor *const *grad, int n,
                   const llap_train_attr *attr);
 
-/* sqrt of the sum of all squares; NULL ones are skipped. */
+/* sqrt of the sum of all squares, a scalar; NULL ones are skipped. */
 llap_tensor *llap_nn_global_norm(llap_graph *g, llap_tensor *const *x, int n);
-
-void llap_nn_ema_start(const llap_params *p); /* every "ema.NAME" becomes a copy of NAME */
 
 /* -------- learning rate, spec 5.4.10 -------- */
 

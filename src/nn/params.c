@@ -1,49 +1,80 @@
+/* The store itself: its block, its names, its first draws, its binding to runs. */
 #include "nn/params.h"
 
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "nn/store.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct llap_params {
-    llap_arena       arena;
-    llap_param_info *info;
-    llap_init       *init;
-    int              n;
-};
-
-static llap_status add(llap_params *p, const llap_leaf_info *l)
+static size_t padded(size_t n_bytes)
 {
-    llap_param_info *i = &p->info[p->n];
-    *i = (llap_param_info){ .name = llap_arena_strndup(&p->arena, l->name, strlen(l->name)),
-                            .leaf = l->leaf,
-                            .elem = l->elem,
-                            .shape = l->shape,
-                            .count = llap_shape_count(&l->shape) };
-    if (i->name == NULL) return LLAP_ENOMEM;
-    i->data = llap_new_aligned((size_t)i->count, sizeof(float));
-    if (i->data == NULL) return LLAP_ENOMEM;
-    p->init[p->n++] = l->init;
+    return (n_bytes + LLAP_ALIGN - 1) / LLAP_ALIGN * LLAP_ALIGN;
+}
+
+static size_t bytes_of(const llap_params *p, const llap_param_info *i)
+{
+    return (size_t)i->count * (i->elem == LLAP_INT ? sizeof(int32_t) : p->real_bytes);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const llap_param_info *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* Copies the graph's parameters and states, without data. */
+static llap_status list_leaves(llap_params *p, const llap_graph *g)
+{
+    const int n = llap_graph_n_leaves(g);
+    p->info = llap_arena_new(&p->arena, (size_t)n, sizeof *p->info);
+    p->init = llap_arena_new(&p->arena, (size_t)n, sizeof *p->init);
+    p->sorted = llap_arena_new(&p->arena, (size_t)n, sizeof *p->sorted);
+    if (p->info == NULL || p->init == NULL || p->sorted == NULL) return LLAP_ENOMEM;
+    for (int k = 0; k < n; k++) {
+        const llap_leaf_info l = llap_graph_leaf(g, k);
+        if (l.leaf != LLAP_LEAF_PARAM && l.leaf != LLAP_LEAF_STATE) continue;
+        llap_param_info *i = &p->info[p->n];
+        *i = (llap_param_info){ .name = llap_arena_strndup(&p->arena, l.name, strlen(l.name)),
+                                .leaf = l.leaf,
+                                .elem = l.elem,
+                                .shape = l.shape,
+                                .count = llap_shape_count(&l.shape) };
+        if (i->name == NULL) return LLAP_ENOMEM;
+        p->sorted[p->n] = i;
+        p->init[p->n++] = l.init;
+    }
+    qsort(p->sorted, (size_t)p->n, sizeof *p->sorted, by_name);
     return LLAP_OK;
 }
 
-llap_status llap_params_create(const llap_graph *g, llap_params **out)
+static llap_status place_arrays(llap_params *p)
+{
+    size_t n_bytes = 0;
+    for (int i = 0; i < p->n; i++) n_bytes += padded(bytes_of(p, &p->info[i]));
+    p->block = llap_new_aligned(n_bytes, 1);
+    if (p->block == NULL) return LLAP_ENOMEM;
+    unsigned char *at = p->block;
+    for (int i = 0; i < p->n; i++) {
+        p->info[i].data = at;
+        at += padded(bytes_of(p, &p->info[i]));
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_params_create(const llap_graph *g, const llap_backend *backend, llap_params **out)
 {
     *out = NULL;
     llap_status st = llap_graph_status(g);
     if (st != LLAP_OK) return st;
     llap_params *p = llap_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    const int n = llap_graph_n_leaves(g);
-    p->info = llap_arena_new(&p->arena, (size_t)n, sizeof *p->info);
-    p->init = llap_arena_new(&p->arena, (size_t)n, sizeof *p->init);
-    if (p->info == NULL || p->init == NULL) st = LLAP_ENOMEM;
-    for (int i = 0; i < n && st == LLAP_OK; i++) {
-        const llap_leaf_info l = llap_graph_leaf(g, i);
-        if (l.leaf == LLAP_LEAF_PARAM || l.leaf == LLAP_LEAF_STATE) st = add(p, &l);
-    }
+    p->real_bytes = backend->real_bytes;
+    st = list_leaves(p, g);
+    if (st == LLAP_OK) st = place_arrays(p);
     if (st == LLAP_OK) *out = p;
     else llap_params_destroy(p);
     return st;
@@ -52,60 +83,189 @@ llap_status llap_params_create(const llap_graph *g, llap_params **out)
 void llap_params_destroy(llap_params *p)
 {
     if (p == NULL) return;
-    for (int i = 0; i < p->n; i++) llap_free(p->info[i].data);
+    llap_free(p->block);
     llap_arena_deinit(&p->arena);
     llap_free(p);
 }
 
-static void draw(const llap_param_info *i, const llap_init *init, uint64_t seed)
+int                    llap_params_count(const llap_params *p) { return p->n; }
+const llap_param_info *llap_params_at(const llap_params *p, int i) { return &p->info[i]; }
+
+/* Order of HEADTAIL against name. */
+static int compare_joined(const char *head, const char *tail, const char *name)
 {
-    const llap_rng r =
-        llap_rng_make(seed, LLAP_STREAM_INIT, llap_hash(0, i->name, strlen(i->name)), 0, 0);
-    float      *x = i->data;
-    const float a = (float)init->a;
-    switch (init->kind) {
-    case LLAP_INIT_KIND_FILL:
-        for (int64_t k = 0; k < i->count; k++) x[k] = a;
-        break;
-    case LLAP_INIT_KIND_UNIFORM:
-        llap_rng_fill_uniform(&r, 0, (size_t)i->count, x);
-        for (int64_t k = 0; k < i->count; k++) x[k] = a * (2.0f * x[k] - 1.0f);
-        break;
-    case LLAP_INIT_KIND_NORMAL:
-        llap_rng_fill_normal(&r, 0, (size_t)i->count, x);
-        for (int64_t k = 0; k < i->count; k++) x[k] *= a;
-        break;
+    const size_t n = strlen(head);
+    const int    order = strncmp(head, name, n);
+    return order != 0 ? order : strcmp(tail, name + n);
+}
+
+const llap_param_info *llap_store_beside(const llap_params *p, const char *head, const char *tail)
+{
+    int low = 0, high = p->n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        const int order = compare_joined(head, tail, p->sorted[middle]->name);
+        if (order == 0) return p->sorted[middle];
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return NULL;
+}
+
+const llap_param_info *llap_params_find(const llap_params *p, const char *name)
+{
+    return llap_store_beside(p, "", name);
+}
+
+double llap_param_get(const llap_params *p, const llap_param_info *i, int64_t k)
+{
+    return p->real_bytes == sizeof(double) ? ((const double *)i->data)[k]
+                                           : (double)((const float *)i->data)[k];
+}
+
+void llap_param_set(llap_params *p, const llap_param_info *i, int64_t k, double v)
+{
+    if (p->real_bytes == sizeof(double)) ((double *)i->data)[k] = v;
+    else ((float *)i->data)[k] = (float)v;
+}
+
+/* -------- first values -------- */
+
+/* The same floats for every backend, drawn a piece at a time. */
+static void draw(llap_params *p, const llap_param_info *i, const llap_init *init, uint64_t seed)
+{
+    enum { PIECE = 256 };
+    const uint64_t name = llap_hash(0, i->name, strlen(i->name));
+    const llap_rng r = llap_rng_make(seed, LLAP_STREAM_INIT, name, 0, 0);
+    const float    a = (float)init->a;
+    for (int64_t first = 0; first < i->count; first += PIECE) {
+        const int64_t n = i->count - first < PIECE ? i->count - first : PIECE;
+        float         x[PIECE];
+        if (init->kind == LLAP_INIT_KIND_UNIFORM)
+            llap_rng_fill_uniform(&r, (uint64_t)first, (size_t)n, x);
+        if (init->kind == LLAP_INIT_KIND_NORMAL)
+            llap_rng_fill_normal(&r, (uint64_t)first, (size_t)n, x);
+        for (int64_t k = 0; k < n; k++) {
+            switch (init->kind) {
+            case LLAP_INIT_KIND_FILL:
+                x[k] = a;
+                break;
+            case LLAP_INIT_KIND_UNIFORM:
+                x[k] = a * (2.0f * x[k] - 1.0f);
+                break;
+            case LLAP_INIT_KIND_NORMAL:
+                x[k] = a * x[k];
+                break;
+            }
+            llap_param_set(p, i, first + k, (double)x[k]);
+        }
     }
 }
 
 void llap_params_init(llap_params *p, uint64_t seed)
 {
     for (int i = 0; i < p->n; i++) {
-        if (p->info[i].elem == LLAP_REAL) draw(&p->info[i], &p->init[i], seed);
-        else memset(p->info[i].data, 0, (size_t)p->info[i].count * sizeof(int32_t));
-        if (strcmp(p->info[i].name, "rng") == 0) {
-            ((int32_t *)p->info[i].data)[0] = (int32_t)(uint32_t)seed;
-            ((int32_t *)p->info[i].data)[1] = (int32_t)(uint32_t)(seed >> 32);
-        }
+        if (p->info[i].elem == LLAP_REAL) draw(p, &p->info[i], &p->init[i], seed);
+        else memset(p->info[i].data, 0, bytes_of(p, &p->info[i]));
+    }
+    const llap_param_info *rng = llap_params_find(p, "rng");
+    if (rng == NULL || rng->elem != LLAP_INT || rng->count < 2) return;
+    ((int32_t *)rng->data)[0] = (int32_t)(uint32_t)seed;
+    ((int32_t *)rng->data)[1] = (int32_t)(uint32_t)(seed >> 32);
+}
+
+void llap_params_copy(llap_params *p, const char *from, const char *to)
+{
+    const size_t n = strlen(to);
+    for (int i = 0; i < p->n; i++) {
+        const llap_param_info *x = &p->info[i], *y;
+        if (strncmp(x->name, to, n) != 0 || x->name[n] != '.') continue;
+        y = llap_store_beside(p, from, x->name + n);
+        if (y != NULL && y->elem == x->elem && llap_shape_equal(&y->shape, &x->shape))
+            memcpy(x->data, y->data, bytes_of(p, x));
     }
 }
 
-int                    llap_params_count(const llap_params *p) { return p->n; }
-const llap_param_info *llap_params_at(const llap_params *p, int i) { return &p->info[i]; }
-
-const llap_param_info *llap_params_find(const llap_params *p, const char *name)
+void llap_params_start_ema(llap_params *p)
 {
-    for (int i = 0; i < p->n; i++)
-        if (strcmp(p->info[i].name, name) == 0) return &p->info[i];
-    return NULL;
+    for (int i = 0; i < p->n; i++) {
+        const llap_param_info *x = &p->info[i];
+        if (strncmp(x->name, "ema.", 4) != 0) continue;
+        const llap_param_info *y = llap_params_find(p, x->name + 4);
+        if (y != NULL && y->count == x->count) memcpy(x->data, y->data, bytes_of(p, x));
+    }
 }
 
-llap_status llap_params_bind(const llap_params *p, const llap_plan *plan, llap_run *run)
+/* to = W from, or W^T from, made a unit vector. W [rows,columns]. */
+static void multiply(const llap_params *p, const llap_param_info *w, bool transpose,
+                     const double *from, double *to)
+{
+    const int64_t rows = w->shape.dim[0], columns = w->shape.dim[1];
+    const int64_t n = transpose ? columns : rows, sum_over = transpose ? rows : columns;
+    double        norm = 0.0;
+    for (int64_t i = 0; i < n; i++) {
+        to[i] = 0.0;
+        for (int64_t j = 0; j < sum_over; j++)
+            to[i] += llap_param_get(p, w, transpose ? j * columns + i : i * columns + j) * from[j];
+        norm += to[i] * to[i];
+    }
+    norm = fmax(sqrt(norm), 1e-12);
+    for (int64_t i = 0; i < n; i++) to[i] /= norm;
+}
+
+static llap_status iterate_one(llap_params *p, const llap_param_info *w, const llap_param_info *u,
+                               const llap_param_info *v, int n)
+{
+    double *a = llap_new((size_t)(u->count + v->count), sizeof *a), *b;
+    if (a == NULL) return LLAP_ENOMEM;
+    b = a + u->count;
+    for (int64_t k = 0; k < u->count; k++) a[k] = llap_param_get(p, u, k);
+    for (int round = 0; round < n; round++) {
+        multiply(p, w, true, a, b);
+        multiply(p, w, false, b, a);
+    }
+    for (int64_t k = 0; k < u->count && n > 0; k++) llap_param_set(p, u, k, a[k]);
+    for (int64_t k = 0; k < v->count && n > 0; k++) llap_param_set(p, v, k, b[k]);
+    llap_free(a);
+    return LLAP_OK;
+}
+
+llap_status llap_params_power_iterate(llap_params *p, int n)
+{
+    static const char orig[] = "weight_orig";
+    llap_status       st = LLAP_OK;
+    for (int i = 0; i < p->n && st == LLAP_OK; i++) {
+        const llap_param_info *w = &p->info[i];
+        const size_t           length = strlen(w->name), tail = sizeof orig - 1;
+        if (length < tail || strcmp(w->name + length - tail, orig) != 0) continue;
+        if (w->leaf != LLAP_LEAF_PARAM || llap_part_of(w->name) != LLAP_PART_MODEL) continue;
+        char *head = llap_strndup(w->name, length - tail);
+        if (head == NULL) return LLAP_ENOMEM;
+        const llap_param_info *u = llap_store_beside(p, head, "weight_u");
+        const llap_param_info *v = llap_store_beside(p, head, "weight_v");
+        llap_free(head);
+        if (u != NULL && v != NULL) st = iterate_one(p, w, u, v, n);
+    }
+    return st;
+}
+
+/* -------- binding -------- */
+
+static const llap_param_info *source_of(const llap_params *p, llap_part part, const llap_slot *s)
+{
+    const llap_param_info *averaged = NULL;
+    if (part == LLAP_PART_EMA && s->leaf == LLAP_LEAF_PARAM)
+        averaged = llap_store_beside(p, "ema.", s->name);
+    return averaged != NULL ? averaged : llap_params_find(p, s->name);
+}
+
+llap_status llap_params_bind(const llap_params *p, llap_part part, const llap_plan *plan,
+                             llap_run *run)
 {
     for (int i = 0; i < llap_plan_n_slots(plan); i++) {
         const llap_slot *s = llap_plan_slot(plan, i);
         if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
-        const llap_param_info *found = llap_params_find(p, s->name);
+        const llap_param_info *found = source_of(p, part, s);
         if (found == NULL)
             return llap_fail(LLAP_ENOTFOUND, "parameter '%s': not in the model", s->name);
         if (!llap_shape_equal(&found->shape, &s->shape) || found->elem != s->elem) {

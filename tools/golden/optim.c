@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "nn/optim.h"
+#include "nn/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -178,9 +179,9 @@ llap_status golden_adamw(golden *c)
     describe(&s, &a);
     st = llap_plan_create(s.g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
                           &s.plan);
-    if (st == LLAP_OK) st = llap_params_create(s.g, &s.params);
+    if (st == LLAP_OK) st = llap_params_create(s.g, &llap_backend_cpu, &s.params);
     if (st == LLAP_OK) st = llap_run_create(s.plan, &s.run);
-    if (st == LLAP_OK) st = llap_params_bind(s.params, s.plan, s.run);
+    if (st == LLAP_OK) st = llap_params_bind(s.params, LLAP_PART_MODEL, s.plan, s.run);
     for (int i = 0; i < s.n && st == LLAP_OK; i++) {
         char ema[64];
         snprintf(ema, sizeof ema, "ema.%s", s.name[i]);

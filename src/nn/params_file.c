@@ -1,0 +1,139 @@
+/* Parts of the store from and to safetensors files. Files are hostile: everything is checked before
+ * anything is written to the store. */
+#include "nn/params.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "nn/store.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static const char *const part_prefix[LLAP_PART_COUNT] = {
+    [LLAP_PART_MODEL] = "",
+    [LLAP_PART_EMA] = "ema.",
+    [LLAP_PART_ADAM_M] = "adam.m.",
+    [LLAP_PART_ADAM_V] = "adam.v.",
+};
+
+static bool begins(const char *s, const char *head) { return strncmp(s, head, strlen(head)) == 0; }
+
+llap_part llap_part_of(const char *name)
+{
+    if (strcmp(name, "rng") == 0) return LLAP_PART_COUNT;
+    for (llap_part part = LLAP_PART_EMA; part < LLAP_PART_COUNT; part++)
+        if (begins(name, part_prefix[part])) return part;
+    return LLAP_PART_MODEL;
+}
+
+static bool ignored(const char *name, const llap_load_opts *o)
+{
+    for (int i = 0; o->ignore != NULL && o->ignore[i] != NULL; i++)
+        if (begins(name, o->ignore[i])) return true;
+    return false;
+}
+
+/* No tensor of the file is unknown to the part. */
+static llap_status check_unknown(const llap_params *p, llap_part part, const llap_tensors *file,
+                                 const llap_load_opts *o, const char *prefix)
+{
+    for (size_t k = 0; k < llap_tensors_count(file); k++) {
+        const llap_tensor_info t = llap_tensors_at(file, k);
+        if (!begins(t.name, prefix)) continue;
+        const char *x = t.name + strlen(prefix);
+        if (ignored(x, o)) continue;
+        const llap_param_info *i = llap_store_beside(p, part_prefix[part], x);
+        if (i == NULL || llap_part_of(i->name) != part)
+            return llap_fail(LLAP_EFORMAT, "%s: the model has no such tensor", t.name);
+    }
+    return LLAP_OK;
+}
+
+static llap_status check_finite(const llap_tensor_info *t)
+{
+    const float *x = t->data;
+    for (int64_t k = 0; k < t->n_elements; k++)
+        if (!isfinite(x[k]))
+            return llap_fail(LLAP_EFORMAT,
+                             "%s: expected finite numbers, found %g at element %" PRId64, t->name,
+                             (double)x[k], k);
+    return LLAP_OK;
+}
+
+/* The tensor of the file that belongs to i. */
+static llap_status require(const llap_param_info *i, llap_part part, const llap_tensors *file,
+                           const char *prefix, llap_tensor_info *out)
+{
+    const char  *x = i->name + strlen(part_prefix[part]);
+    const size_t n = strlen(prefix) + strlen(x) + 1;
+    char        *name = llap_new(n, 1);
+    if (name == NULL) return LLAP_ENOMEM;
+    memcpy(name, prefix, strlen(prefix));
+    memcpy(name + strlen(prefix), x, strlen(x));
+    const llap_status st =
+        llap_tensors_require(file, name, LLAP_F32, i->shape.rank, i->shape.dim, out);
+    llap_free(name);
+    return st;
+}
+
+static void take(llap_params *p, const llap_param_info *i, const llap_tensor_info *t)
+{
+    const float *x = t->data;
+    if (p->real_bytes == sizeof(float) && i->count > 0)
+        memcpy(i->data, x, (size_t)i->count * sizeof(float));
+    else
+        for (int64_t k = 0; k < i->count; k++) llap_param_set(p, i, k, (double)x[k]);
+}
+
+static bool in_part(const llap_param_info *i, llap_part part)
+{
+    return i->elem == LLAP_REAL && llap_part_of(i->name) == part;
+}
+
+/* Finds and checks what the part needs: found[i] belongs to info[i]. */
+static llap_status check_needed(const llap_params *p, llap_part part, const llap_tensors *file,
+                                const char *prefix, llap_tensor_info *found)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < p->n && st == LLAP_OK; i++) {
+        if (!in_part(&p->info[i], part)) continue;
+        st = require(&p->info[i], part, file, prefix, &found[i]);
+        if (st == LLAP_OK) st = check_finite(&found[i]);
+    }
+    return st;
+}
+
+llap_status llap_params_load(llap_params *p, llap_part part, const llap_tensors *file,
+                             const llap_load_opts *opts)
+{
+    const char       *prefix = opts->prefix == NULL ? "" : opts->prefix;
+    llap_tensor_info *found = llap_new((size_t)p->n, sizeof *found);
+    if (found == NULL) return LLAP_ENOMEM;
+    llap_status st = check_needed(p, part, file, prefix, found);
+    if (st == LLAP_OK) st = check_unknown(p, part, file, opts, prefix);
+    for (int i = 0; i < p->n && st == LLAP_OK; i++)
+        if (in_part(&p->info[i], part)) take(p, &p->info[i], &found[i]);
+    llap_free(found);
+    return st;
+}
+
+llap_status llap_params_save(const llap_params *p, llap_part part, const char *prefix,
+                             llap_tensors_writer *w)
+{
+    if (p->real_bytes != sizeof(float))
+        return llap_fail(LLAP_EUNSUPPORTED, "parameters in double precision are not saved");
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < p->n && st == LLAP_OK; i++) {
+        const llap_param_info *x = &p->info[i];
+        if (!in_part(x, part)) continue;
+        llap_arena  names = { 0 };
+        const char *name =
+            llap_arena_printf(&names, "%s%s", prefix, x->name + strlen(part_prefix[part]));
+        st = name == NULL
+                 ? LLAP_ENOMEM
+                 : llap_tensors_writer_add(w, name, LLAP_F32, x->shape.rank, x->shape.dim, x->data);
+        llap_arena_deinit(&names);
+    }
+    return st;
+}

@@ -1,0 +1,401 @@
+/* The parameter store: draws, files, bindings, optimiser. */
+#include "check.h"
+
+#include "backend/cpu/cpu.h"
+#include "backend/ref/ref.h"
+#include "nn/nn.h"
+#include "nn/optim.h"
+#include "nn/params.h"
+
+/* A small network with every kind of start, and its loss. */
+static llap_tensor *describe(llap_graph *g)
+{
+    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(2, 3, 8));
+    x = llap_nn_encoder_layer(
+        g, "layers.0", x,
+        &(llap_nn_encoder_opts){ .attn = { .n_heads = 2 }, .ff = 16, .dropout = 0.1 });
+    x = llap_nn_encoder_layer(g, "layers.1", x,
+                              &(llap_nn_encoder_opts){ .attn = { .n_heads = 2 }, .ff = 16 });
+    x = llap_nn_spectral_linear(g, "out", x, 5, LLAP_INIT_NORMAL(0.5), LLAP_INIT_ZERO, false);
+    return llap_nn_mse(g, x, llap_input(g, "y", LLAP_SHAPE(2, 3, 5)));
+}
+
+static llap_params *new_params(const llap_backend *backend, bool train)
+{
+    llap_graph  *g;
+    llap_params *p;
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *loss = describe(g);
+    llap_output(g, "loss", loss);
+    if (train) llap_nn_train(g, loss, &LLAP_TRAIN_DEFAULT);
+    CHECK_OK(llap_params_create(g, backend, &p));
+    llap_graph_destroy(g);
+    return p;
+}
+
+static void draws_depend_on_seed_and_name_alone(void **state)
+{
+    (void)state;
+    llap_params *a = new_params(&llap_backend_cpu, false), *b = new_params(&llap_backend_ref, true);
+    llap_params_init(a, 7);
+    llap_params_init(b, 7);
+    for (int i = 0; i < llap_params_count(a); i++) {
+        const llap_param_info *x = llap_params_at(a, i), *y = llap_params_find(b, x->name);
+        assert_non_null(y);
+        assert_int_equal((uintptr_t)x->data % LLAP_ALIGN, 0);
+        for (int64_t k = 0; k < x->count && x->elem == LLAP_REAL; k++)
+            assert_true(llap_param_get(a, x, k) == llap_param_get(b, y, k));
+    }
+    const llap_param_info *w = llap_params_find(a, "layers.0.linear2.weight"); /* +-1/4 */
+    double                 top = 0.0, sum = 0.0;
+    for (int64_t k = 0; k < w->count; k++) {
+        top = fmax(top, fabs(llap_param_get(a, w, k)));
+        sum += llap_param_get(a, w, k);
+    }
+    assert_true(top <= 0.25 && top > 0.23 && fabs(sum / (double)w->count) < 0.04);
+    const llap_param_info *one = llap_params_find(a, "layers.0.norm1.weight");
+    assert_true(llap_param_get(a, one, 3) == 1.0);
+    const double before = llap_param_get(a, w, 0);
+    llap_params_init(a, 8);
+    assert_true(llap_param_get(a, w, 0) != before);
+    const llap_param_info *rng = llap_params_find(a, "rng");
+    assert_int_equal(((int32_t *)rng->data)[0], 8);
+    llap_params_destroy(a);
+    llap_params_destroy(b);
+}
+
+static void layers_may_start_equal(void **state)
+{
+    (void)state;
+    llap_params *p = new_params(&llap_backend_cpu, false);
+    llap_params_init(p, 1);
+    const llap_param_info *a = llap_params_find(p, "layers.0.linear1.weight");
+    const llap_param_info *b = llap_params_find(p, "layers.1.linear1.weight");
+    const size_t           n = (size_t)a->count * sizeof(float);
+    assert_memory_not_equal(a->data, b->data, n);
+    llap_params_copy(p, "layers.0", "layers.1");
+    assert_memory_equal(a->data, b->data, n);
+    llap_params_destroy(p);
+}
+
+/* u and v end as the leading singular vectors: W v = sigma u, |W x| <= sigma |x|. */
+static void power_iteration_finds_the_norm(void **state)
+{
+    (void)state;
+    llap_params *p = new_params(&llap_backend_cpu, false);
+    llap_params_init(p, 3);
+    CHECK_OK(llap_params_power_iterate(p, 200));
+    const llap_param_info *w = llap_params_find(p, "out.weight_orig"),
+                          *u = llap_params_find(p, "out.weight_u"),
+                          *v = llap_params_find(p, "out.weight_v");
+    double wv[5] = { 0 }, sigma = 0.0;
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 8; j++)
+            wv[i] += llap_param_get(p, w, i * 8 + j) * llap_param_get(p, v, j);
+    for (int i = 0; i < 5; i++) sigma += wv[i] * llap_param_get(p, u, i);
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(wv[i] - sigma * llap_param_get(p, u, i)) < 1e-5 * sigma);
+    for (int j = 0; j < 8; j++) { /* columns of W are images of unit vectors */
+        double column = 0.0;
+        for (int i = 0; i < 5; i++) column += pow(llap_param_get(p, w, i * 8 + j), 2);
+        assert_true(sqrt(column) <= sigma * (1 + 1e-6));
+    }
+    llap_params_destroy(p);
+}
+
+/* -------- files -------- */
+
+typedef struct image { /* a file in memory */
+    char  *bytes;
+    size_t n;
+} image;
+
+enum { AS_IT_IS, RENAMED, RESIZED, DROPPED, NOT_A_NUMBER, OTHER_TYPE };
+
+/* Writes the model part as "vae.X", one tensor spoilt. */
+static image write_file(const llap_params *p, int how, const char *which)
+{
+    llap_tensors_writer *w;
+    image                f = { 0 };
+    static float         zeros[4096];
+    static double        wide[4096];
+    memset(zeros, 0, sizeof zeros);
+    CHECK_OK(llap_tensors_writer_create(&w));
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        if (x->elem != LLAP_REAL) continue;
+        char       name[128];
+        const bool hit = strcmp(x->name, which) == 0;
+        snprintf(name, sizeof name, "vae.%s%s", x->name, hit && how == RENAMED ? "_" : "");
+        llap_shape  s = x->shape;
+        const void *data = x->data;
+        llap_dtype  dtype = LLAP_F32;
+        if (hit && how == DROPPED) continue;
+        if (hit && how == RESIZED) s.dim[0]--;
+        if (hit && how == NOT_A_NUMBER) {
+            zeros[2] = NAN;
+            data = zeros;
+        }
+        if (hit && how == OTHER_TYPE) {
+            dtype = LLAP_F64;
+            data = wide;
+        }
+        CHECK_OK(llap_tensors_writer_add(w, name, dtype, s.rank, s.dim, data));
+    }
+    CHECK_OK(llap_tensors_writer_add(w, "summarizer.x", LLAP_F32, 0, NULL, zeros + 9));
+    FILE *stream = open_memstream(&f.bytes, &f.n);
+    CHECK_OK(llap_tensors_writer_write(w, stream));
+    fclose(stream);
+    llap_tensors_writer_destroy(w);
+    return f;
+}
+
+static llap_status load(llap_params *p, image *f, const llap_load_opts *o)
+{
+    llap_tensors *t;
+    CHECK_OK(llap_tensors_view(f->bytes, f->n, "model", &t));
+    const llap_status st = llap_params_load(p, LLAP_PART_MODEL, t, o);
+    llap_tensors_close(t);
+    free(f->bytes);
+    return st;
+}
+
+static void a_file_comes_back_as_it_was(void **state)
+{
+    (void)state;
+    llap_params *a = new_params(&llap_backend_cpu, false), *b = new_params(&llap_backend_ref, true);
+    llap_params_init(a, 7);
+    image f = write_file(a, AS_IT_IS, "");
+    CHECK_OK(load(b, &f, &(llap_load_opts){ .prefix = "vae." }));
+    for (int i = 0; i < llap_params_count(a); i++) {
+        const llap_param_info *x = llap_params_at(a, i), *y = llap_params_find(b, x->name);
+        for (int64_t k = 0; k < x->count && x->elem == LLAP_REAL; k++)
+            assert_true(llap_param_get(a, x, k) == llap_param_get(b, y, k));
+    }
+    /* The library's own writer gives the same. */
+    llap_tensors_writer *w;
+    CHECK_OK(llap_tensors_writer_create(&w));
+    CHECK_OK(llap_params_save(a, LLAP_PART_MODEL, "vae.", w));
+    CHECK_FAIL(llap_params_save(b, LLAP_PART_MODEL, "vae.", w), LLAP_EUNSUPPORTED, "double");
+    image g = { 0 };
+    FILE *stream = open_memstream(&g.bytes, &g.n);
+    CHECK_OK(llap_tensors_writer_write(w, stream));
+    fclose(stream);
+    llap_tensors_writer_destroy(w);
+    llap_params_init(b, 9);
+    CHECK_OK(load(b, &g, &(llap_load_opts){ .prefix = "vae." }));
+    const llap_param_info *x = llap_params_find(a, "out.weight_u"),
+                          *y = llap_params_find(b, "out.weight_u");
+    assert_true(llap_param_get(a, x, 2) == llap_param_get(b, y, 2));
+    llap_params_destroy(a);
+    llap_params_destroy(b);
+}
+
+static void a_spoilt_file_is_refused_by_name(void **state)
+{
+    (void)state;
+    static const struct {
+        int         how;
+        const char *text;
+    } rows[] = {
+        { RENAMED, "vae.layers.1.linear1.weight: expected F32 [16,8], found no such tensor" },
+        { RESIZED, "vae.layers.1.linear1.weight: expected F32 [16,8], found F32 [15,8]" },
+        { DROPPED, "vae.layers.1.linear1.weight: expected F32 [16,8], found no such tensor" },
+        { NOT_A_NUMBER, "vae.layers.1.linear1.weight: expected finite numbers, found nan at" },
+        { OTHER_TYPE, "vae.layers.1.linear1.weight: expected F32 [16,8], found F64 [16,8]" },
+    };
+    llap_params *p = new_params(&llap_backend_cpu, true), *q = new_params(&llap_backend_cpu, false);
+    llap_params_init(q, 5);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        image f = write_file(q, rows[i].how, "layers.1.linear1.weight");
+        CHECK_FAIL(load(p, &f, &(llap_load_opts){ .prefix = "vae." }), LLAP_EFORMAT, rows[i].text);
+        for (int k = 0; k < llap_params_count(p); k++) { /* nothing has changed */
+            const llap_param_info *x = llap_params_at(p, k);
+            for (int64_t e = 0; e < x->count && x->elem == LLAP_REAL; e++)
+                assert_true(llap_param_get(p, x, e) == 0.0);
+        }
+    }
+    /* Without its prefix, the part of another network is unknown; ignoring it is possible. */
+    image f = write_file(q, AS_IT_IS, "");
+    CHECK_FAIL(load(p, &f, &(llap_load_opts){ 0 }), LLAP_EFORMAT, "found no such tensor");
+    llap_tensors_writer *w;
+    for (int pass = 0; pass < 2; pass++) {
+        static const float one = 1.0f;
+        image              extra = { 0 };
+        CHECK_OK(llap_tensors_writer_create(&w));
+        CHECK_OK(llap_params_save(q, LLAP_PART_MODEL, "", w));
+        CHECK_OK(llap_tensors_writer_add(w, "synthesis.encoder.x", LLAP_F32, 0, NULL, &one));
+        FILE *stream = open_memstream(&extra.bytes, &extra.n);
+        CHECK_OK(llap_tensors_writer_write(w, stream));
+        fclose(stream);
+        llap_tensors_writer_destroy(w);
+        static const char *const aliases[] = { "synthesis.encoder.", NULL };
+        if (pass == 0)
+            CHECK_FAIL(load(p, &extra, &(llap_load_opts){ 0 }), LLAP_EFORMAT,
+                       "synthesis.encoder.x: the model has no such tensor");
+        else CHECK_OK(load(p, &extra, &(llap_load_opts){ .ignore = aliases }));
+    }
+    llap_params_destroy(p);
+    llap_params_destroy(q);
+}
+
+/* -------- training -------- */
+
+typedef struct session {
+    llap_params *params;
+    llap_plan   *plan;
+    llap_run    *run;
+    float        x[2 * 3 * 8], y[2 * 3 * 5], lr;
+    int32_t      step;
+} session;
+
+static llap_status start(session *s, uint64_t seed)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_tensor *loss = describe(g);
+    llap_output(g, "loss", loss);
+    llap_nn_train(g, loss, &LLAP_TRAIN_DEFAULT);
+    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    st = llap_params_create(g, &llap_backend_cpu, &s->params);
+    if (st == LLAP_OK) st = llap_plan_create(g, &opts, &s->plan);
+    if (st == LLAP_OK) st = llap_run_create(s->plan, &s->run);
+    if (st == LLAP_OK) llap_params_init(s->params, seed);
+    if (st == LLAP_OK) st = llap_params_power_iterate(s->params, 20);
+    if (st == LLAP_OK) llap_params_start_ema(s->params);
+    if (st == LLAP_OK) st = llap_params_bind(s->params, LLAP_PART_MODEL, s->plan, s->run);
+    if (st == LLAP_OK) st = llap_run_bind(s->run, "x", s->x, 2 * 3 * 8);
+    if (st == LLAP_OK) st = llap_run_bind(s->run, "y", s->y, 2 * 3 * 5);
+    if (st == LLAP_OK) st = llap_run_bind(s->run, "lr", &s->lr, 1);
+    if (st == LLAP_OK) st = llap_run_bind(s->run, "step", &s->step, 1);
+    llap_graph_destroy(g);
+    for (int k = 0; k < 2 * 3 * 8; k++) s->x[k] = sinf(1.3f * (float)k);
+    for (int k = 0; k < 2 * 3 * 5; k++) s->y[k] = cosf(0.7f * (float)k);
+    s->lr = 0.01f;
+    return st;
+}
+
+static void stop(session *s)
+{
+    llap_run_destroy(s->run);
+    llap_plan_release(s->plan);
+    llap_params_destroy(s->params);
+}
+
+static void training_lowers_the_loss_and_the_average_follows(void **state)
+{
+    (void)state;
+    session s = { 0 };
+    CHECK_OK(start(&s, 11));
+    const llap_param_info *w = llap_params_find(s.params, "layers.0.linear1.weight"),
+                          *e = llap_params_find(s.params, "ema.layers.0.linear1.weight");
+    const double w0 = llap_param_get(s.params, w, 0);
+    assert_true(llap_param_get(s.params, e, 0) == w0);
+    float first = 0.0f;
+    for (s.step = 1; s.step <= 200; s.step++) {
+        CHECK_OK(llap_run_exec(s.run));
+        const float loss = *(const float *)llap_run_output(s.run, "loss", NULL);
+        if (s.step == 1) first = loss;
+        if (s.step == 200) assert_true(loss < 0.2f * first);
+        if (s.step == 1) { /* ema moves a thousandth of the way */
+            const double w1 = llap_param_get(s.params, w, 0), e1 = llap_param_get(s.params, e, 0);
+            assert_true(w1 != w0);
+            assert_true(fabs(e1 - (w0 + 0.001 * (w1 - w0))) < 1e-7);
+        }
+    }
+    const llap_param_info *u = llap_params_find(s.params, "ema.out.weight_u");
+    assert_null(u); /* buffers are not averaged */
+    stop(&s);
+}
+
+static llap_status train_once(void *user)
+{
+    (void)user;
+    session     s = { 0 };
+    llap_status st = start(&s, 1);
+    s.step = 1;
+    if (st == LLAP_OK) st = llap_run_exec(s.run);
+    stop(&s);
+    return st;
+}
+
+static void memory_failures_are_told(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(train_once, NULL);
+}
+
+static void the_average_may_be_bound(void **state)
+{
+    (void)state;
+    session     s = { 0 };
+    llap_graph *g;
+    llap_plan  *plan;
+    llap_run   *run;
+    CHECK_OK(start(&s, 11));
+    CHECK_OK(llap_graph_create(&g));
+    llap_output(
+        g, "w",
+        llap_scale(g, llap_param(g, "out.weight_orig", LLAP_SHAPE(5, 8), LLAP_INIT_ZERO), 2.0));
+    llap_output(g, "u",
+                llap_scale(g, llap_state(g, "out.weight_u", LLAP_SHAPE(5), LLAP_INIT_ZERO), 2.0));
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
+                              &plan));
+    CHECK_OK(llap_run_create(plan, &run));
+    const llap_param_info *e = llap_params_find(s.params, "ema.out.weight_orig");
+    llap_param_set(s.params, e, 4, 123.0);
+    CHECK_OK(llap_params_bind(s.params, LLAP_PART_EMA, plan, run));
+    CHECK_OK(llap_run_exec(run));
+    assert_true(((const float *)llap_run_output(run, "w", NULL))[4] == 246.0f);
+    CHECK_OK(llap_params_bind(s.params, LLAP_PART_MODEL, plan, run));
+    CHECK_OK(llap_run_exec(run));
+    assert_true(((const float *)llap_run_output(run, "w", NULL))[4] != 246.0f);
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+    llap_graph_destroy(g);
+
+    CHECK_OK(llap_graph_create(&g)); /* what does not fit is named */
+    llap_output(g, "w",
+                llap_exp(g, llap_param(g, "out.weight_orig", LLAP_SHAPE(5, 7), LLAP_INIT_ZERO)));
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
+                              &plan));
+    CHECK_OK(llap_run_create(plan, &run));
+    CHECK_FAIL(llap_params_bind(s.params, LLAP_PART_MODEL, plan, run), LLAP_EINVAL,
+               "'out.weight_orig': expected [5,7], found [5,8]");
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+    llap_graph_destroy(g);
+    stop(&s);
+}
+
+static void learning_rates_follow_their_schedules(void **state)
+{
+    (void)state;
+    llap_lr s = { LLAP_LR_WARMUP_COSINE, 1.0, 0.1, 0.2, 50 };
+    assert_true(llap_lr_at(&s, 0) == 0.1 && llap_lr_at(&s, 4) == 0.5 && llap_lr_at(&s, 9) == 1.0);
+    assert_true(fabs(llap_lr_at(&s, 30) - 0.5) < 1e-12);
+    assert_true(llap_lr_at(&s, 50) == 0.1 && llap_lr_at(&s, 5000) == 0.1);
+    s.kind = LLAP_LR_WARMUP_CONSTANT;
+    assert_true(llap_lr_at(&s, 4) == 0.5 && llap_lr_at(&s, 10) == 1.0 && llap_lr_at(&s, 99) == 1.0);
+    s.warmup = 0.0; /* no warm-up at all */
+    assert_true(llap_lr_at(&s, 0) == 1.0);
+    s.kind = LLAP_LR_CONSTANT;
+    assert_true(llap_lr_at(&s, 0) == 1.0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(draws_depend_on_seed_and_name_alone),
+        cmocka_unit_test(layers_may_start_equal),
+        cmocka_unit_test(power_iteration_finds_the_norm),
+        cmocka_unit_test(a_file_comes_back_as_it_was),
+        cmocka_unit_test(a_spoilt_file_is_refused_by_name),
+        cmocka_unit_test(training_lowers_the_loss_and_the_average_follows),
+        cmocka_unit_test(memory_failures_are_told),
+        cmocka_unit_test(the_average_may_be_bound),
+        cmocka_unit_test(learning_rates_follow_their_schedules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
