@@ -1,49 +1,80 @@
-/* What all cases share: reading options, running a layer with its gradients, comparing. */
+/* What all cases share: reading options, describing inputs, running. */
 #include "golden.h"
 
-#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "frame.h"
 
-#include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+void golden_fail(golden *c, llap_status st, const char *fmt, ...)
+{
+    if (c->status != LLAP_OK) return;
+    char    text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->status = llap_fail(st, "%s: %s", c->path, text);
+}
+
+static void take_status(golden *c, llap_status st)
+{
+    if (c->status == LLAP_OK) c->status = st;
+}
+
 /* -------- options -------- */
 
-static llap_status option(golden *c, const char *key, const char **text)
+static const char *option(golden *c, const char *key)
 {
     char full[96];
     snprintf(full, sizeof full, "cfg.%s", key);
-    *text = llap_tensors_metadata(c->file, full);
-    return *text != NULL ? LLAP_OK
-                         : llap_fail(LLAP_EFORMAT, "%s: metadata '%s' is missing", c->path, full);
+    const char *text = llap_tensors_metadata(c->file, full);
+    if (text == NULL) golden_fail(c, LLAP_EFORMAT, "metadata '%s' is missing", full);
+    return text;
 }
 
-llap_status golden_real(golden *c, const char *key, double *out)
+double golden_real(golden *c, const char *key)
 {
-    const char *text;
-    char       *end;
-    llap_status st = option(c, key, &text);
-    if (st != LLAP_OK) return st;
-    *out = strtod(text, &end);
-    if (end != text && *end == '\0') return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT, "%s: cfg.%s: expected a number, found '%s'", c->path, key, text);
+    const char *text = option(c, key);
+    char       *end = NULL;
+    if (text == NULL) return 0.0;
+    const double v = strtod(text, &end);
+    if (end == text || *end != '\0')
+        golden_fail(c, LLAP_EFORMAT, "cfg.%s: expected a number, found '%s'", key, text);
+    return v;
 }
 
-llap_status golden_int(golden *c, const char *key, int64_t *out)
+int64_t golden_int(golden *c, const char *key)
 {
-    double      v = 0.0;
-    llap_status st = golden_real(c, key, &v);
-    if (st == LLAP_OK && (v != floor(v) || fabs(v) > 1e9))
-        return llap_fail(LLAP_EFORMAT, "%s: cfg.%s: expected a whole number", c->path, key);
-    *out = (int64_t)v;
-    return st;
+    const double v = golden_real(c, key);
+    if (v == floor(v) && fabs(v) <= 1e9) return (int64_t)v;
+    golden_fail(c, LLAP_EFORMAT, "cfg.%s: expected a whole number, found %g", key, v);
+    return 0;
 }
 
-/* -------- tensors -------- */
+bool golden_is(golden *c, const char *key, const char *value)
+{
+    const char *text = option(c, key);
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+int golden_choice(golden *c, const char *key, const char *const *names)
+{
+    const char *text = option(c, key);
+    if (text == NULL) return 0;
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], text) == 0) return i;
+    golden_fail(c, LLAP_EFORMAT, "cfg.%s: unknown choice '%s'", key, text);
+    return 0;
+}
+
+/* -------- tensors of the file -------- */
 
 bool golden_has(const golden *c, const char *tensor)
 {
@@ -51,127 +82,214 @@ bool golden_has(const golden *c, const char *tensor)
     return llap_tensors_find(c->file, tensor, &t);
 }
 
-static llap_status find(golden *c, const char *tensor, llap_tensor_info *t)
+static bool find(golden *c, const char *tensor, llap_tensor_info *t)
 {
+    if (c->status != LLAP_OK) return false;
     if (!llap_tensors_find(c->file, tensor, t))
-        return llap_fail(LLAP_EFORMAT, "%s: no tensor '%s'", c->path, tensor);
-    if (t->dtype != LLAP_F32 || t->rank > LLAP_MAX_RANK)
-        return llap_fail(LLAP_EFORMAT, "%s: tensor '%s': expected F32 of rank at most %d", c->path,
-                         tensor, LLAP_MAX_RANK);
-    return LLAP_OK;
+        golden_fail(c, LLAP_EFORMAT, "no tensor '%s'", tensor);
+    else if (t->rank > LLAP_MAX_RANK)
+        golden_fail(c, LLAP_EFORMAT, "tensor '%s': rank over %d", tensor, LLAP_MAX_RANK);
+    return c->status == LLAP_OK;
 }
 
-llap_status golden_shape(golden *c, const char *tensor, llap_shape *out)
+llap_shape golden_shape(golden *c, const char *tensor)
 {
     llap_tensor_info t;
-    llap_status      st = find(c, tensor, &t);
-    if (st != LLAP_OK) return st;
-    out->rank = t.rank;
-    for (int i = 0; i < t.rank; i++) out->dim[i] = t.shape[i];
-    return LLAP_OK;
+    llap_shape       s = { 0 };
+    if (!find(c, tensor, &t)) return s;
+    s.rank = t.rank;
+    for (int i = 0; i < t.rank; i++) s.dim[i] = t.shape[i];
+    return s;
 }
 
-llap_status golden_floats(golden *c, const char *tensor, const float **data, int64_t *count)
+int64_t golden_dim(golden *c, const char *tensor, int axis)
+{
+    const llap_shape s = golden_shape(c, tensor);
+    const int        i = axis < 0 ? axis + s.rank : axis;
+    if (i >= 0 && i < s.rank) return s.dim[i];
+    golden_fail(c, LLAP_EFORMAT, "tensor '%s' has no axis %d", tensor, axis);
+    return 0;
+}
+
+double *golden_new(golden *c, int64_t count)
+{
+    double *x = llap_arena_new(&c->arena, (size_t)count, sizeof *x);
+    if (x == NULL) take_status(c, LLAP_ENOMEM);
+    return x;
+}
+
+double *golden_values(golden *c, const char *tensor)
 {
     llap_tensor_info t;
-    llap_status      st = find(c, tensor, &t);
-    if (st != LLAP_OK) return st;
-    *data = t.data;
-    *count = t.n_elements;
-    return LLAP_OK;
+    if (!find(c, tensor, &t)) return NULL;
+    double *x = golden_new(c, t.n_elements);
+    for (int64_t i = 0; x != NULL && i < t.n_elements; i++) x[i] = golden_element(&t, i);
+    return x;
 }
 
-llap_tensor *golden_input(golden *c, llap_graph *g, const char *name)
+/* -------- describing -------- */
+
+llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values)
 {
-    char       full[128];
-    llap_shape shape = { 0 };
-    snprintf(full, sizeof full, "in.%s", name);
-    const llap_status st = golden_shape(c, full, &shape);
-    if (st != LLAP_OK) {
-        llap_graph_fail(g, st, "%s", llap_error_detail());
+    if (c->status != LLAP_OK || values == NULL) return NULL;
+    struct golden_given *given = llap_arena_new(&c->arena, 1, sizeof *given);
+    if (given == NULL) {
+        take_status(c, LLAP_ENOMEM);
         return NULL;
     }
-    return llap_input(g, name, shape);
+    *given = (struct golden_given){ c->given, name, values, llap_shape_count(&shape) };
+    c->given = given;
+    return llap_input(c->graph, name, shape);
 }
 
-/* -------- a layer with its gradients -------- */
-
-static void add_gradients(golden *c, llap_graph *g, llap_tensor *loss, llap_tensor *const *inputs,
-                          int n_inputs)
+llap_tensor *golden_input(golden *c, const char *name)
 {
-    const int     n = llap_graph_n_params(g) + n_inputs;
-    llap_tensor **wrt = llap_new(2 * (size_t)n, sizeof *wrt);
-    if (wrt == NULL) {
-        llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
-        return;
-    }
-    for (int i = 0; i < n; i++)
-        wrt[i] = i < n_inputs ? inputs[i] : llap_graph_param(g, i - n_inputs);
-    llap_gradients(g, loss, wrt, n, wrt + n);
-    for (int i = 0; i < n; i++) {
-        char name[256];
-        snprintf(name, sizeof name, "%s.%s", i < n_inputs ? "gradin" : "grad",
-                 llap_tensor_name(wrt[i]));
-        if (wrt[n + i] != NULL && golden_has(c, name)) llap_output(g, name, wrt[n + i]);
-    }
-    llap_free(wrt);
+    char full[128];
+    snprintf(full, sizeof full, "in.%s", name);
+    if (!golden_has(c, full)) return NULL;
+    return golden_give(c, name, golden_shape(c, full), golden_values(c, full));
 }
 
-static void add_noted(golden *c, llap_graph *g)
+/* The parameters that the loss does not reach, as the file tells them; closed by NULL. */
+static const char **unreached(golden *c, llap_json **out)
+{
+    const char  *text = llap_tensors_metadata(c->file, "grad_none");
+    const char **names = NULL, **list = NULL;
+    size_t       n = 0;
+    *out = NULL;
+    if (text != NULL) {
+        llap_status st = llap_json_parse(text, strlen(text), "grad_none", NULL, out);
+        if (st == LLAP_OK) st = llap_json_strings(*out, "", &names, &n);
+        take_status(c, st);
+    }
+    list = llap_arena_new(&c->arena, n + 1, sizeof *list);
+    if (list == NULL) take_status(c, LLAP_ENOMEM);
+    for (size_t i = 0; list != NULL && i < n; i++) list[i] = names[i];
+    llap_free(names);
+    return list;
+}
+
+void golden_gradients(golden *c, llap_tensor *loss)
+{
+    llap_graph   *g = c->graph;
+    const int     n = llap_graph_n_leaves(g);
+    llap_tensor **wrt = llap_arena_new(&c->arena, 2 * (size_t)n + 1, sizeof *wrt), **grad = wrt + n;
+    const char  **name = llap_arena_new(&c->arena, (size_t)n + 1, sizeof *name);
+    if (wrt == NULL || name == NULL) take_status(c, LLAP_ENOMEM);
+    if (c->status != LLAP_OK) return;
+    int n_wrt = 0;
+    for (int i = 0; i < n; i++) {
+        const llap_leaf_info l = llap_graph_leaf(g, i);
+        const bool           is_param = l.leaf == LLAP_LEAF_PARAM;
+        const char          *full =
+            llap_arena_printf(&c->arena, "%s.%s", is_param ? "grad" : "gradin", l.name);
+        if (full == NULL) take_status(c, LLAP_ENOMEM);
+        if (full == NULL || l.elem != LLAP_REAL || l.leaf == LLAP_LEAF_STATE) continue;
+        if (!is_param && !golden_has(c, full)) continue;
+        name[n_wrt] = full;
+        wrt[n_wrt++] =
+            is_param ? llap_param(g, l.name, l.shape, l.init) : llap_input(g, l.name, l.shape);
+    }
+    llap_gradients(g, loss, wrt, n_wrt, grad);
+    for (int i = 0; i < n_wrt; i++)
+        if (grad[i] != NULL) llap_output(g, name[i], grad[i]);
+}
+
+void golden_noted(golden *c)
 {
     for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
         const llap_tensor_info t = llap_tensors_at(c->file, i);
         if (strncmp(t.name, "mid.", 4) != 0) continue;
-        llap_tensor *noted = llap_noted(g, t.name + 4);
-        if (noted != NULL) llap_output(g, t.name, noted);
+        llap_tensor *noted = llap_noted(c->graph, t.name + 4);
+        if (noted != NULL) llap_output(c->graph, t.name, noted);
     }
 }
 
-static llap_status bind_file(golden *c, const llap_plan *plan, llap_run *run)
+/* -------- running -------- */
+
+void golden_plan(golden *c)
 {
-    for (int i = 0; i < llap_plan_n_slots(plan); i++) {
-        const llap_slot *s = llap_plan_slot(plan, i);
-        char             full[256];
-        llap_tensor_info t;
-        snprintf(full, sizeof full, "%s.%s", s->leaf == LLAP_LEAF_INPUT ? "in" : "param", s->name);
-        llap_status st = find(c, full, &t);
-        if (st == LLAP_OK) {
-            /* Nothing of the file is written: these graphs update no parameter. */
-            st = llap_run_bind(run, s->name, (void *)(uintptr_t)t.data, t.n_elements);
-        }
-        if (st != LLAP_OK) return st;
-    }
-    return LLAP_OK;
+    if (c->status != LLAP_OK) return;
+    const llap_plan_opts opts = { .backend = c->backend, .n_threads = c->n_threads };
+    take_status(c, llap_params_create(c->graph, c->backend, &c->params));
+    if (c->status == LLAP_OK) take_status(c, llap_plan_create(c->graph, &opts, &c->plan));
+    if (c->status == LLAP_OK) take_status(c, llap_run_create(c->plan, &c->run));
+    if (c->status == LLAP_OK)
+        take_status(c, llap_params_bind(c->params, LLAP_PART_MODEL, c->plan, c->run));
 }
 
-static void compare_outputs(golden *c, const llap_run *run)
+void golden_load(golden *c)
+{
+    llap_json           *names;
+    const llap_load_opts opts = { .prefix = "param.", .ignore = unreached(c, &names) };
+    if (c->status == LLAP_OK)
+        take_status(c, llap_params_load(c->params, LLAP_PART_MODEL, c->file, &opts));
+    for (int i = 0; c->status == LLAP_OK && opts.ignore[i] != NULL; i++) {
+        char grad[256];
+        snprintf(grad, sizeof grad, "grad.%s", opts.ignore[i]);
+        if (llap_run_output(c->run, grad, NULL) != NULL)
+            golden_fail(c, LLAP_ENUMERIC, "%s: expected none, found one", grad);
+    }
+    llap_json_destroy(names);
+}
+
+void golden_bind_values(golden *c, const char *name, const double *values, int64_t count)
+{
+    if (c->status != LLAP_OK || values == NULL) return;
+    const llap_slot *slot = NULL;
+    for (int i = 0; i < llap_plan_n_slots(c->plan) && slot == NULL; i++)
+        if (strcmp(llap_plan_slot(c->plan, i)->name, name) == 0) slot = llap_plan_slot(c->plan, i);
+    if (slot == NULL) return; /* no result depends on it */
+    void *data = golden_new(c, count);
+    for (int64_t k = 0; data != NULL && k < count; k++) {
+        if (slot->elem == LLAP_INT) ((int32_t *)data)[k] = (int32_t)values[k];
+        else if (c->backend->real_bytes == sizeof(double)) ((double *)data)[k] = values[k];
+        else ((float *)data)[k] = (float)values[k];
+    }
+    if (data != NULL) take_status(c, llap_run_bind(c->run, name, data, count));
+}
+
+void golden_bind(golden *c)
+{
+    for (const struct golden_given *i = c->given; i != NULL; i = i->next)
+        golden_bind_values(c, i->name, i->values, i->count);
+}
+
+void golden_exec(golden *c)
+{
+    if (c->status == LLAP_OK) take_status(c, llap_run_exec(c->run));
+}
+
+double *golden_result(golden *c, const char *output, int64_t *count)
+{
+    llap_shape  shape;
+    const void *data = c->status == LLAP_OK ? llap_run_output(c->run, output, &shape) : NULL;
+    if (data == NULL) return NULL;
+    *count = llap_shape_count(&shape);
+    double *x = golden_new(c, *count);
+    for (int64_t k = 0; x != NULL && k < *count; k++)
+        x[k] = c->backend->real_bytes == sizeof(double) ? ((const double *)data)[k]
+                                                        : (double)((const float *)data)[k];
+    return x;
+}
+
+void golden_compare_outputs(golden *c)
 {
     for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
-        const llap_tensor_info t = llap_tensors_at(c->file, i);
-        llap_shape             shape;
-        const float           *found = llap_run_output(run, t.name, &shape);
-        if (found != NULL) golden_compare(c, t.name, found, llap_shape_count(&shape));
+        const char   *name = llap_tensors_at(c->file, i).name;
+        int64_t       count = 0;
+        const double *found = golden_result(c, name, &count);
+        if (found != NULL) golden_compare(c, name, found, count, NULL);
     }
 }
 
-llap_status golden_run_layer(golden *c, llap_graph *g, llap_tensor *y, llap_tensor *const *inputs,
-                             int n_inputs)
+void golden_run(golden *c, llap_tensor *loss)
 {
-    llap_plan   *plan = NULL;
-    llap_run    *run = NULL;
-    llap_tensor *error = llap_sub(g, y, golden_input(c, g, "target"));
-    llap_tensor *loss = llap_mean(g, llap_square(g, error), LLAP_ALL_AXES);
-    llap_output(g, "out.y", y);
-    llap_output(g, "out.loss", loss);
-    add_gradients(c, g, loss, inputs, n_inputs);
-    add_noted(c, g);
-    llap_status st = llap_plan_create(
-        g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 }, &plan);
-    if (st == LLAP_OK) st = llap_run_create(plan, &run);
-    if (st == LLAP_OK) st = bind_file(c, plan, run);
-    if (st == LLAP_OK) st = llap_run_exec(run);
-    if (st == LLAP_OK) compare_outputs(c, run);
-    llap_run_destroy(run);
-    llap_plan_release(plan);
-    return st;
+    golden_gradients(c, loss);
+    golden_noted(c);
+    golden_plan(c);
+    golden_load(c);
+    golden_bind(c);
+    golden_exec(c);
+    golden_compare_outputs(c);
 }

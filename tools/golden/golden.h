@@ -1,61 +1,131 @@
 /* The golden runner: checks our networks against tensors that the reference implementation
  * produced.
  *
- * A case file holds parameters (param.), inputs (in.), and what must come out (out., mid., grad.,
- * gradin.). A case's function builds the graph from the file's own shapes and options, binds and
- * runs it, and the frame compares every tensor of the file with the output of the same name. */
+ * A case file holds parameters (param.), inputs (in.) and what must come out (out., mid., grad.,
+ * gradin.). The function of a case describes the computation in c->graph from the file's own shapes
+ * and options, and the frame loads, runs and compares every tensor of the file with the result of
+ * the same name. A tensor that is not compared counts as failed unless golden_skip names it.
+ *
+ *     void golden_cross(golden *c)
+ *     {
+ *         llap_tensor *q = golden_input(c, "x_q"), *kv = golden_input(c, "x_kv");
+ *         llap_tensor *y = llap_nn_cross_block(c->graph, "", q, kv, NULL,
+ *                                              &(llap_nn_block_opts){ golden_int(c, "num_heads")
+ * }); llap_output(c->graph, "out.y", y); golden_run(c, loss);
+ *     }
+ *
+ * Adding a case: a function in the file of its family (c04.c), a line in the table of main.c.
+ *
+ * The first failure is kept in c->status, later calls do nothing; so nothing is checked on the way.
+ * Numbers are doubles here; they become what the backend computes with when they are bound. */
 #ifndef LLAP_GOLDEN_H
 #define LLAP_GOLDEN_H
 
+#include "base/arena.h"
 #include "base/safetensors.h"
 #include "graph/plan.h"
+#include "nn/params.h"
 
 typedef struct golden {
-    const char          *path;
-    llap_tensors        *file;
-    const char          *name;     /* the case */
-    int                  n_bad;    /* tensors out of tolerance or not compared */
-    bool                *seen;     /* by tensor of the file */
-    double               top_grad; /* largest gradient magnitude in the file */
+    const char         *path;
+    const char         *name; /* the case */
+    const llap_tensors *file;
+    const llap_backend *backend;
+    int                 n_threads;
+    llap_status         status;
+    llap_graph         *graph;  /* empty at first */
+    llap_params        *params; /* from golden_plan on */
+    llap_plan          *plan;
+    llap_run           *run;
+    llap_arena          arena; /* lives as long as the case */
+
+    /* the frame's */
+    struct golden_note  *note;  /* of each tensor of the file */
+    struct golden_given *given; /* inputs with computed values */
     struct golden_group *group;
+    double               top_grad; /* largest gradient magnitude in the file */
+    int                  n_bad;
 } golden;
 
-/* What one case does. Prints nothing; failures of the machinery are its status. */
-typedef llap_status (*golden_fn)(golden *c);
-
-typedef struct golden_case {
-    const char *prefix; /* of the case's name; the first match counts */
-    golden_fn   run;
-} golden_case;
-
-extern const golden_case golden_cases[];
-extern const int         golden_n_cases;
+void golden_fail(golden *c, llap_status st, const char *fmt, ...) LLAP_PRINTF(3, 4);
 
 /* -------- options and tensors of the file -------- */
 
-llap_status golden_int(golden *c, const char *key, int64_t *out); /* metadata cfg.<key> */
-llap_status golden_real(golden *c, const char *key, double *out);
-bool        golden_has(const golden *c, const char *tensor);
-llap_status golden_shape(golden *c, const char *tensor, llap_shape *out);
-llap_status golden_floats(golden *c, const char *tensor, const float **data, int64_t *count);
+int64_t golden_int(golden *c, const char *key); /* metadata cfg.<key> */
+double  golden_real(golden *c, const char *key);
+bool    golden_is(golden *c, const char *key, const char *value);
+/* One of the names (closed by NULL): its index. */
+int golden_choice(golden *c, const char *key, const char *const *names);
 
-/* An input of the graph with the shape of in.<name>; NULL and the graph's failure when absent. */
-llap_tensor *golden_input(golden *c, llap_graph *g, const char *name);
+bool       golden_has(const golden *c, const char *tensor);
+llap_shape golden_shape(golden *c, const char *tensor);
+int64_t    golden_dim(golden *c, const char *tensor, int axis); /* negative counts from the end */
+double    *golden_values(golden *c, const char *tensor);        /* a copy in the arena, any dtype */
+double    *golden_new(golden *c, int64_t count);                /* zeros in the arena */
 
-/* Adds out.loss = mean((y - target)^2), all gradients as grad.<param>, gradin.<input>, and every
- * noted intermediate value that the file has as mid.<name>; plans, binds and runs; compares
- * everything. y is out.y. */
-llap_status golden_run_layer(golden *c, llap_graph *g, llap_tensor *y, llap_tensor *const *inputs,
-                             int n_inputs);
+/* -------- describing -------- */
 
-/* Compares one tensor of the file with what was computed. */
-void golden_compare(golden *c, const char *tensor, const float *found, int64_t count);
+/* An input of the graph with shape and values of in.<name>; NULL when the file has none. */
+llap_tensor *golden_input(golden *c, const char *name);
+/* An input with computed values, which must stay (golden_new). */
+llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values);
 
-llap_status golden_adaln(golden *c);
-llap_status golden_transformer(golden *c);
-llap_status golden_cross(golden *c);
-llap_status golden_summary_pool(golden *c);
-llap_status golden_adamw(golden *c);
-llap_status golden_schedules(golden *c);
+/* Compares only the elements of a tensor where keep is not 0. keep must stay. */
+void golden_keep(golden *c, const char *tensor, const double *keep);
+void golden_skip(golden *c, const char *tensor); /* is none of our results */
+
+/* -------- running: all of it, or step by step -------- */
+
+/* Adds d loss / d each parameter as grad.<name> and d loss / d each input that the file has a
+ * gradin. of, and each noted value that the file has as mid.<name>; plans, loads "param." strictly
+ * (but for parameters that the loss does not reach), runs, compares. */
+void golden_run(golden *c, llap_tensor *loss);
+
+void golden_gradients(golden *c, llap_tensor *loss);
+void golden_noted(golden *c);
+void golden_plan(golden *c); /* makes store, plan and run, and binds them */
+void golden_load(golden *c);
+void golden_bind(golden *c); /* what golden_input and golden_give named */
+void golden_exec(golden *c);
+void golden_compare_outputs(golden *c);
+
+/* Binds count reals (or whole numbers) under that name. */
+void golden_bind_values(golden *c, const char *name, const double *values, int64_t count);
+/* A result of the last run, NULL when there is none. */
+double *golden_result(golden *c, const char *output, int64_t *count);
+
+/* Compares one tensor of the file with what was computed; allowed is per element, or NULL for the
+ * fixtures' tolerances. */
+void golden_compare(golden *c, const char *tensor, const double *found, int64_t count,
+                    const double *allowed);
+
+/* -------- the frame, for main.c -------- */
+
+typedef struct golden_opts {
+    const llap_backend *backend;
+    int                 n_threads;
+    bool                only_known; /* pass over cases that the table does not have */
+} golden_opts;
+
+typedef struct golden_case {
+    const char *prefix; /* of the case's name; the first match counts */
+    void (*run)(golden *c);
+} golden_case;
+
+/* 1 passed, 0 failed, -1 passed over. Prints its report. */
+int golden_run_file(const char *path, const golden_case *cases, int n, const golden_opts *opts);
+
+/* -------- the cases -------- */
+
+void golden_vae(golden *c); /* c01.c */
+void golden_latent_stats(golden *c);
+void golden_summarizer(golden *c); /* c02.c */
+void golden_adapter(golden *c);
+void golden_adaln(golden *c); /* c04.c */
+void golden_transformer(golden *c);
+void golden_cross(golden *c);
+void golden_summary_pool(golden *c);
+void golden_adamw(golden *c); /* c08.c */
+void golden_schedules(golden *c);
 
 #endif
