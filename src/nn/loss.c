@@ -9,7 +9,9 @@ llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target)
 llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
                                 unsigned axes)
 {
-    return llap_masked_mean(g, llap_square(g, llap_sub(g, x, target)), m, axes);
+    /* Masked before squaring: what is hidden may be NaN, and its gradient is 0. */
+    llap_tensor *error = llap_mask(g, llap_sub(g, x, target), m);
+    return llap_masked_mean(g, llap_square(g, error), m, axes);
 }
 
 llap_tensor *llap_nn_min_snr(llap_graph *g, llap_tensor *alpha_bar, double gamma,

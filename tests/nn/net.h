@@ -10,6 +10,8 @@
 
 #include "graph/plan.h"
 
+#include <stdbool.h>
+
 typedef struct net {
     llap_tensor *(*describe)(llap_graph *g, const void *cfg); /* gives the loss, one element */
     const void *cfg;
@@ -17,6 +19,7 @@ typedef struct net {
     /* Element k of the input of that name; NULL: normal draws. Gives NAN for "normal, please". */
     double (*fill)(const struct net *n, const char *name, int64_t k);
     const char *fixed;     /* inputs without gradients, between spaces */
+    bool        stops;     /* a gradient is stopped on purpose: no central differences */
     double      tolerance; /* cpu against ref, relative to each largest; 0: 3e-5 */
 } net;
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 
 static const golden_case cases[] = {
+    { "c01_vae", golden_vae },
+    { "c01_latent_stats", golden_latent_stats },
     { "c04_adaln", golden_adaln },
     { "c04_transformer_block", golden_transformer },
     { "c04_cross_attn_block", golden_cross },

@@ -1,0 +1,301 @@
+/* The set-VAE: golden numbers of the specification, any sizes and options, what must not matter. */
+#include "check.h"
+#include "net.h"
+#include "spec_fill.h"
+
+#include "backend/cpu/cpu.h"
+#include "model/latent.h"
+#include "model/vae.h"
+
+typedef struct forward { /* encode and decode on the cpu */
+    llap_graph  *graph;
+    llap_params *params;
+    llap_plan   *plan;
+    llap_run    *run;
+    float       *y, *obs, *ent;
+    int64_t      count, B, h, N, C, Z;
+    const float *mu, *logvar, *yhat;
+} forward;
+
+static void make_forward(forward *f, const llap_vae_config *cfg, int64_t B, int64_t h, int64_t N,
+                         int n_threads)
+{
+    *f = (forward){ .B = B, .h = h, .N = N, .C = cfg->channels, .Z = cfg->latent };
+    f->count = B * h * N * f->C;
+    CHECK_OK(llap_graph_create(&f->graph));
+    llap_graph         *g = f->graph;
+    llap_tensor        *y = llap_input(g, "y", LLAP_SHAPE(B, h, N, f->C));
+    llap_tensor        *obs = llap_input(g, "obs", LLAP_SHAPE(B, h, N, f->C));
+    llap_tensor        *ent = llap_input(g, "ent", LLAP_SHAPE(B, N));
+    const llap_vae_code code = llap_vae_encode(g, cfg, llap_vae_tokens(g, y, obs), ent);
+    llap_output(g, "mu", code.mu);
+    llap_output(g, "logvar", code.logvar);
+    llap_output(g, "yhat", llap_vae_decode(g, cfg, code.mu, ent));
+    CHECK_OK(llap_params_create(g, &llap_backend_cpu, &f->params));
+    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = n_threads };
+    CHECK_OK(llap_plan_create(g, &opts, &f->plan));
+    CHECK_OK(llap_run_create(f->plan, &f->run));
+    CHECK_OK(llap_params_bind(f->params, LLAP_PART_MODEL, f->plan, f->run));
+    f->y = llap_new_aligned((size_t)(2 * f->count + B * N), sizeof *f->y);
+    f->obs = f->y + f->count;
+    f->ent = f->obs + f->count;
+    CHECK_OK(llap_run_bind(f->run, "y", f->y, f->count));
+    CHECK_OK(llap_run_bind(f->run, "obs", f->obs, f->count));
+    CHECK_OK(llap_run_bind(f->run, "ent", f->ent, B * N));
+}
+
+static void exec(forward *f)
+{
+    CHECK_OK(llap_run_exec(f->run));
+    f->mu = llap_run_output(f->run, "mu", NULL);
+    f->logvar = llap_run_output(f->run, "logvar", NULL);
+    f->yhat = llap_run_output(f->run, "yhat", NULL);
+}
+
+static void drop_forward(forward *f)
+{
+    llap_free(f->y);
+    llap_run_destroy(f->run);
+    llap_plan_release(f->plan);
+    llap_params_destroy(f->params);
+    llap_graph_destroy(f->graph);
+}
+
+static const llap_vae_config small = { .width = 8,
+                                       .latent = 3,
+                                       .channels = 2,
+                                       .n_entities = 4,
+                                       .encoder = { 2, 2, 16 },
+                                       .decoder = { 2, 2, 16 } };
+
+/* Spec 11, G1. */
+static void fill_g1(forward *f)
+{
+    spec_fill(f->params);
+    for (int64_t i = 0; i < f->B * f->N; i++) f->ent[i] = i != 3;
+    for (int64_t i = 0; i < f->count; i++) {
+        const int64_t n = i / f->C % f->N, b = i / (f->C * f->N * f->h);
+        const int64_t r = i / (f->C * f->N) % f->h;
+        const bool    hidden = b == 1 && r == 2;
+        f->y[i] = spec_input("in.y", i);
+        f->obs[i] = spec_input("in.m", i) > -0.3f && f->ent[b * f->N + n] != 0.0f && !hidden;
+    }
+}
+
+static void golden_numbers_of_the_specification(void **state)
+{
+    (void)state;
+    forward f;
+    make_forward(&f, &small, 2, 5, 4, 1);
+    fill_g1(&f);
+    double seen = 0.0, sum = 0.0, squares = 0.0;
+    for (int64_t i = 0; i < f.count; i++) seen += (double)f.obs[i];
+    assert_true(seen == 37.0);
+    exec(&f);
+    check_numbers("mu[0,1]", f.mu + 3, (double[]){ 3.964393, -2.115668, -4.436632 }, 3, 2e-5);
+    check_numbers("logvar[0,1]", f.logvar + 3, (double[]){ -3.341407, 3.430287, 5.064545 }, 3,
+                  2e-5);
+    check_numbers("mu[1,2]", f.mu + 21, (double[]){ 0, 0, 0 }, 3, 0.0);
+    check_numbers("mu[1,4]", f.mu + 27, (double[]){ 3.966654, -1.881337, -3.911242 }, 3, 2e-5);
+    for (int i = 0; i < 30; i++) {
+        sum += (double)f.mu[i];
+        squares += pow((double)f.mu[i], 2);
+    }
+    assert_true(fabs(sum + 16.90507) < 1e-4 && fabs(squares - 278.27289) < 1e-3);
+    check_numbers("yhat[0,1,0]", f.yhat + 8, (double[]){ -1.075936, 3.633351 }, 2, 2e-5);
+    check_numbers("yhat[1,2,1]", f.yhat + 58, (double[]){ -0.249456, 0.673209 }, 2, 2e-5);
+    check_numbers("yhat[1,4,3]", f.yhat + 78, (double[]){ -0.460276, 2.616240 }, 2, 2e-5);
+    sum = squares = 0.0; /* absent entities give zeros, so the sums are over the present ones */
+    for (int64_t i = 0; i < f.count; i++) {
+        sum += (double)f.yhat[i];
+        squares += pow((double)f.yhat[i], 2);
+    }
+    assert_true(fabs(sum - 73.01208) < 2e-4 && fabs(squares - 234.95077) < 1e-3);
+    drop_forward(&f);
+}
+
+static float *copy_of(const float *x, int64_t n)
+{
+    float *y = llap_new((size_t)n, sizeof *y);
+    assert_non_null(y);
+    memcpy(y, x, (size_t)n * sizeof *y);
+    return y;
+}
+
+static void hidden_values_and_absent_entities_change_nothing(void **state)
+{
+    (void)state;
+    forward f;
+    make_forward(&f, &small, 2, 5, 4, 1);
+    fill_g1(&f);
+    exec(&f);
+    const int64_t n_mu = f.B * f.h * f.Z;
+    float        *mu = copy_of(f.mu, n_mu), *yhat = copy_of(f.yhat, f.count);
+    for (int64_t i = 0; i < f.count; i++) {
+        const int64_t n = i / f.C % f.N, b = i / (f.C * f.N * f.h);
+        if (f.obs[i] == 0.0f) f.y[i] = NAN;
+        if (f.ent[b * f.N + n] == 0.0f) { /* even if it claims to be observed */
+            f.obs[i] = 1.0f;
+            f.y[i] = 77.0f;
+        }
+    }
+    exec(&f);
+    assert_memory_equal(mu, f.mu, (size_t)n_mu * sizeof *mu);
+    assert_memory_equal(yhat, f.yhat, (size_t)f.count * sizeof *yhat);
+    for (int64_t i = 0; i < f.N; i++) f.ent[i] = 0.0f; /* nobody is there: zeros, not NaN */
+    exec(&f);
+    for (int64_t i = 0; i < n_mu / 2; i++) assert_true(f.mu[i] == 0.0f);
+    for (int64_t i = 0; i < f.count / 2; i++) assert_true(f.yhat[i] == 0.0f);
+    assert_memory_equal(mu + n_mu / 2, f.mu + n_mu / 2, (size_t)(n_mu / 2) * sizeof *mu);
+    llap_free(mu);
+    llap_free(yhat);
+    drop_forward(&f);
+}
+
+/* Rows alone or together, one thread or three: the same bytes. */
+static void rows_do_not_depend_on_their_batch(void **state)
+{
+    (void)state;
+    forward two, one;
+    make_forward(&two, &small, 2, 5, 4, 3);
+    fill_g1(&two);
+    exec(&two);
+    make_forward(&one, &small, 1, 5, 4, 1);
+    spec_fill(one.params);
+    memcpy(one.y, two.y + one.count, (size_t)one.count * sizeof(float));
+    memcpy(one.obs, two.obs + one.count, (size_t)one.count * sizeof(float));
+    memcpy(one.ent, two.ent + 4, 4 * sizeof(float));
+    exec(&one);
+    assert_memory_equal(one.mu, two.mu + 15, 15 * sizeof(float));
+    assert_memory_equal(one.yhat, two.yhat + one.count, (size_t)one.count * sizeof(float));
+    drop_forward(&one);
+    drop_forward(&two);
+}
+
+/* -------- any sizes and options -------- */
+
+typedef struct options {
+    int64_t              B, h;
+    llap_vae_config      vae;
+    llap_vae_loss_config loss;
+    int64_t              N;
+} options;
+
+static llap_tensor *describe(llap_graph *g, const void *cfg)
+{
+    const options       *o = cfg;
+    const llap_shape     all = LLAP_SHAPE(o->B, o->h, o->N, o->vae.channels);
+    const llap_vae_batch batch = {
+        .y = llap_input(g, "y", all),
+        .obs = llap_input(g, "obs", all),
+        .ent = llap_input(g, "ent", LLAP_SHAPE(o->B, o->N)),
+        .eps = llap_input(g, "eps", LLAP_SHAPE(o->B, o->h, o->vae.latent)),
+        .view = { { llap_input(g, "u", all), llap_input(g, "noise", all) },
+                  { llap_input(g, "u2", all), llap_input(g, "noise2", all) } }
+    };
+    return llap_vae_loss(g, &o->vae, &o->loss, &batch).loss;
+}
+
+static double fill(const net *n, const char *name, int64_t k)
+{
+    const options *o = n->cfg;
+    if (strcmp(name, "u") == 0 || strcmp(name, "u2") == 0) return net_uniform(n->seed, name, k);
+    if (strcmp(name, "obs") == 0) return net_uniform(n->seed, name, k) < 0.7;
+    if (strcmp(name, "ent") == 0) return k % o->N == 0 || net_uniform(n->seed, name, k) < 0.7;
+    return NAN;
+}
+
+static void any_sizes_and_options(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        options   o = { .B = net_pick(seed, "B", 1, 3),
+                        .h = net_pick(seed, "h", 1, 4),
+                        .N = net_pick(seed, "N", 1, 4),
+                        .loss = { .beta = 0.1,
+                                  .p_drop = seed % 2 == 0 ? 0.3 : 0.0,
+                                  .noise = seed % 3 == 0 ? 0.0 : 0.1,
+                                  .consistency = seed % 4 == 1 ? 0.5 : 0.0,
+                                  .balance_coverage = seed % 3 == 1 } };
+        const int enc_heads = (int)net_pick(seed, "enc", 1, 2), dec_heads = 3 - enc_heads;
+        o.vae =
+            (llap_vae_config){ .width = 2 * net_pick(seed, "W", 1, 4),
+                               .latent = net_pick(seed, "Z", 1, 4),
+                               .channels = net_pick(seed, "C", 1, 3),
+                               .n_entities = seed % 2 == 1 ? o.N : 0,
+                               .encoder = { (int)net_pick(seed, "n_enc", 0, 2), enc_heads, 5 },
+                               .decoder = { (int)net_pick(seed, "n_dec", 0, 2), dec_heads, 3 } };
+        net_check(&(net){ describe, &o, seed, fill, "obs ent u u2", o.loss.consistency > 0.0, 0 });
+    }
+}
+
+/* -------- small parts -------- */
+
+static void the_kl_weight_rises_between_epochs_5_and_30(void **state)
+{
+    (void)state;
+    assert_true(llap_vae_beta(2.0, 1) == 0.0 && llap_vae_beta(2.0, 5) == 0.0);
+    assert_true(llap_vae_beta(2.0, 10) == 0.4 && llap_vae_beta(2.0, 30) == 2.0);
+    assert_true(llap_vae_beta(2.0, 600) == 2.0);
+}
+
+static void latent_statistics_by_hand(void **state)
+{
+    (void)state;
+    const float        mu[] = { 1, 10, 3, 30, 5, 20, 900, 900 }; /* [2,2,2] */
+    const float        any[] = { 1, 1, 1, 0 };
+    float              mean[4], deviation[4];
+    llap_latent_stats *s;
+    CHECK_OK(llap_latent_stats_create(1, 2, &s));
+    llap_latent_stats_add(s, mu, any, 2, 2);
+    llap_latent_stats_finish(s, mean, deviation);
+    llap_latent_stats_destroy(s);
+    assert_true(mean[0] == 3.0f && mean[1] == 20.0f);
+    assert_true(fabsf(deviation[0] - sqrtf(8.0f / 3.0f)) < 1e-6f);
+    assert_true(fabsf(deviation[1] - sqrtf(200.0f / 3.0f)) < 1e-4f);
+    CHECK_OK(llap_latent_stats_create(2, 2, &s));
+    llap_latent_stats_add(s, mu, any, 2, 2);
+    llap_latent_stats_finish(s, mean, deviation);
+    llap_latent_stats_destroy(s);
+    assert_true(mean[0] == 3.0f && deviation[0] == 2.0f); /* 1 and 5 */
+    assert_true(mean[3] == 30.0f && deviation[3] == 1e-6f);
+}
+
+static void the_parameter_count_is_the_papers(void **state)
+{
+    (void)state;
+    llap_vae_config cfg = LLAP_VAE_PAPER;
+    cfg.n_entities = 45;
+    forward f;
+    make_forward(&f, &cfg, 1, 1, 45, 1);
+    int64_t n = 0;
+    for (int i = 0; i < llap_params_count(f.params); i++) n += llap_params_at(f.params, i)->count;
+    assert_int_equal(n, 810545);
+    drop_forward(&f);
+}
+
+static void another_number_of_entities_is_refused(void **state)
+{
+    (void)state;
+    llap_graph *g;
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *z = llap_input(g, "z", LLAP_SHAPE(1, 2, 3));
+    llap_vae_decode(g, &small, z, llap_input(g, "ent", LLAP_SHAPE(1, 5)));
+    CHECK_FAIL(llap_graph_status(g), LLAP_EINVAL, "decoder: expected 4 entities, found 5");
+    llap_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_numbers_of_the_specification),
+        cmocka_unit_test(hidden_values_and_absent_entities_change_nothing),
+        cmocka_unit_test(rows_do_not_depend_on_their_batch),
+        cmocka_unit_test(any_sizes_and_options),
+        cmocka_unit_test(the_kl_weight_rises_between_epochs_5_and_30),
+        cmocka_unit_test(latent_statistics_by_hand),
+        cmocka_unit_test(the_parameter_count_is_the_papers),
+        cmocka_unit_test(another_number_of_entities_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
