@@ -86,11 +86,10 @@ static void compare_masks(golden *c, sizes s, const double *y, const double *obs
 static void output_layers(golden *c, const char *stack, const char *name, int n)
 {
     for (int i = 0; i < n; i++) {
-        char full[64];
-        snprintf(full, sizeof full, "%s.layers.%d", stack, i);
-        llap_tensor *noted = llap_noted(c->graph, full);
-        snprintf(full, sizeof full, "mid.%s%d", name, i);
-        if (golden_has(c, full)) llap_output(c->graph, full, noted);
+        char tensor[64], noted[64];
+        snprintf(tensor, sizeof tensor, "mid.%s%d", name, i);
+        snprintf(noted, sizeof noted, "%s.layers.%d", stack, i);
+        golden_mid(c, tensor, noted);
     }
 }
 
@@ -128,7 +127,7 @@ static void output_results(golden *c, const llap_vae_config *cfg, const llap_vae
     char                     name[32];
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++) {
         snprintf(name, sizeof name, "out.%s", noted[i]);
-        if (golden_has(c, name)) llap_output(g, name, llap_noted(g, noted[i]));
+        golden_mid(c, name, noted[i]);
     }
     golden_noted(c);
     output_layers(c, "encoder", "enc", cfg->encoder.n_layers);
@@ -137,7 +136,7 @@ static void output_results(golden *c, const llap_vae_config *cfg, const llap_vae
     llap_output(g, "out.loss", terms->loss);
     llap_output(g, "out.recon_loss", terms->recon);
     llap_output(g, "out.kl_loss", terms->kl);
-    if (terms->consistency != NULL) llap_output(g, "out.cons_loss", terms->consistency);
+    golden_output(c, "out.cons_loss", terms->consistency);
 }
 
 void golden_vae(golden *c)

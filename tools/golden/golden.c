@@ -129,25 +129,47 @@ double *golden_values(golden *c, const char *tensor)
 
 /* -------- describing -------- */
 
-llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values)
+static void remember(golden *c, const char *name, const double *values, int64_t count)
 {
-    if (c->status != LLAP_OK || values == NULL) return NULL;
     struct golden_given *given = llap_arena_new(&c->arena, 1, sizeof *given);
     if (given == NULL) {
         take_status(c, LLAP_ENOMEM);
-        return NULL;
+        return;
     }
-    *given = (struct golden_given){ c->given, name, values, llap_shape_count(&shape) };
+    *given = (struct golden_given){ c->given, name, values, count };
     c->given = given;
+}
+
+llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values)
+{
+    if (c->status != LLAP_OK || values == NULL) return NULL;
+    remember(c, name, values, llap_shape_count(&shape));
     return llap_input(c->graph, name, shape);
 }
 
-llap_tensor *golden_input(golden *c, const char *name)
+static llap_tensor *input_of_file(golden *c, const char *name, bool whole)
 {
     char full[128];
     snprintf(full, sizeof full, "in.%s", name);
     if (!golden_has(c, full)) return NULL;
-    return golden_give(c, name, golden_shape(c, full), golden_values(c, full));
+    const llap_shape shape = golden_shape(c, full);
+    double          *values = golden_values(c, full);
+    if (!whole) return golden_give(c, name, shape, values);
+    if (c->status == LLAP_OK) remember(c, name, values, llap_shape_count(&shape));
+    return llap_input_int(c->graph, name, shape);
+}
+
+llap_tensor *golden_input(golden *c, const char *name) { return input_of_file(c, name, false); }
+llap_tensor *golden_input_int(golden *c, const char *name) { return input_of_file(c, name, true); }
+
+void golden_output(golden *c, const char *tensor, llap_tensor *x)
+{
+    if (x != NULL && golden_has(c, tensor)) llap_output(c->graph, tensor, x);
+}
+
+void golden_mid(golden *c, const char *tensor, const char *noted)
+{
+    golden_output(c, tensor, llap_noted(c->graph, noted));
 }
 
 /* The parameters that the loss does not reach, as the file tells them; closed by NULL. */
@@ -200,8 +222,7 @@ void golden_noted(golden *c)
     for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
         const llap_tensor_info t = llap_tensors_at(c->file, i);
         if (strncmp(t.name, "mid.", 4) != 0) continue;
-        llap_tensor *noted = llap_noted(c->graph, t.name + 4);
-        if (noted != NULL) llap_output(c->graph, t.name, noted);
+        golden_mid(c, t.name, t.name + 4);
     }
 }
 

@@ -67,8 +67,14 @@ double    *golden_new(golden *c, int64_t count);                /* zeros in the 
 
 /* An input of the graph with shape and values of in.<name>; NULL when the file has none. */
 llap_tensor *golden_input(golden *c, const char *name);
+llap_tensor *golden_input_int(golden *c, const char *name);
 /* An input with computed values, which must stay (golden_new). */
 llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values);
+
+/* Makes x (NULL is fine) an output where the file has a tensor of that full name; golden_mid does
+ * so for what was last noted under a name. */
+void golden_output(golden *c, const char *tensor, llap_tensor *x);
+void golden_mid(golden *c, const char *tensor, const char *noted);
 
 /* Compares only the elements of a tensor where keep is not 0. keep must stay. */
 void golden_keep(golden *c, const char *tensor, const double *keep);
