@@ -15,6 +15,8 @@
 static const golden_case cases[] = {
     { "c01_vae", golden_vae },
     { "c01_latent_stats", golden_latent_stats },
+    { "c02_sum", golden_summarizer },
+    { "c02_adapter", golden_adapter },
     { "c04_adaln", golden_adaln },
     { "c04_transformer_block", golden_transformer },
     { "c04_cross_attn_block", golden_cross },
