@@ -62,7 +62,7 @@ static void fill_g2(pass *p)
     for (int i = 0; i < B * N; i++) p->ent[i] = i != 2;
 }
 
-static void make_pass(pass *p, const llap_summarizer_config *cfg, bool balanced)
+static void make_pass_on(pass *p, const llap_summarizer_config *cfg, bool balanced, int n_threads)
 {
     memset(p, 0, sizeof *p);
     CHECK_OK(llap_graph_create(&p->graph));
@@ -82,7 +82,7 @@ static void make_pass(pass *p, const llap_summarizer_config *cfg, bool balanced)
     llap_output(g, "v_sig", s.v_sig);
     llap_output(g, "t_sig", s.t_sig);
     llap_output(g, "loss", llap_summarizer_loss(g, &weights, &s, &heads).loss);
-    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = 2 };
+    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = n_threads };
     CHECK_OK(llap_params_create(g, &llap_backend_cpu, &p->params));
     CHECK_OK(llap_plan_create(g, &opts, &p->plan));
     CHECK_OK(llap_run_create(p->plan, &p->run));
@@ -94,6 +94,11 @@ static void make_pass(pass *p, const llap_summarizer_config *cfg, bool balanced)
     CHECK_OK(llap_run_bind(p->run, "ent", p->ent, B * N));
     spec_fill(p->params);
     fill_g2(p);
+}
+
+static void make_pass(pass *p, const llap_summarizer_config *cfg, bool balanced)
+{
+    make_pass_on(p, cfg, balanced, 2);
 }
 
 static const float *out(const pass *p, const char *name)
@@ -185,6 +190,37 @@ static void absent_entities_change_nothing(void **state)
         assert_true(*out(&p, "loss") == loss);
         drop_pass(&p);
     }
+}
+
+static void swap_rows(float *x, int per_row)
+{
+    for (int i = 0; i < per_row; i++) {
+        const float first = x[i];
+        x[i] = x[per_row + i];
+        x[per_row + i] = first;
+    }
+}
+
+/* The same bytes in another place of the batch and with another number of threads. */
+static void rows_do_not_depend_on_their_batch(void **state)
+{
+    (void)state;
+    const llap_summarizer_config b = variant_b();
+    pass                         one, three;
+    make_pass_on(&one, &b, true, 1);
+    make_pass_on(&three, &b, true, 3);
+    swap_rows(three.x, L * N * D);
+    swap_rows(three.dx, L * N * D);
+    swap_rows(three.obs, L * N * D);
+    swap_rows(three.dt, L * N);
+    swap_rows(three.ent, N);
+    CHECK_OK(llap_run_exec(one.run));
+    CHECK_OK(llap_run_exec(three.run));
+    const size_t row = S * H * sizeof(float);
+    assert_memory_equal(out(&one, "E_raw"), out(&three, "E_raw") + S * H, row);
+    assert_memory_equal(out(&one, "E_raw") + S * H, out(&three, "E_raw"), row);
+    drop_pass(&one);
+    drop_pass(&three);
 }
 
 /* -------- any sizes and options -------- */
@@ -379,6 +415,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_numbers_of_the_specification),
         cmocka_unit_test(absent_entities_change_nothing),
+        cmocka_unit_test(rows_do_not_depend_on_their_batch),
         cmocka_unit_test(any_sizes_and_options),
         cmocka_unit_test(context_over_the_batch_has_mean_0_and_deviation_1),
         cmocka_unit_test(fresh_layers_start_equal_with_learned_positions_only),
