@@ -261,6 +261,52 @@ static void latent_statistics_by_hand(void **state)
     assert_true(mean[3] == 30.0f && deviation[3] == 1e-6f);
 }
 
+/* 28 series seen at all 20 steps, one at a single step, one never. */
+static void coverage_weights_by_hand(void **state)
+{
+    (void)state;
+    enum { STEPS = 20, SERIES = 30 };
+    static float obs[STEPS * SERIES];
+    llap_graph  *g;
+    llap_plan   *plan;
+    llap_run    *run;
+    for (int i = 0; i < STEPS * SERIES; i++)
+        obs[i] = i % SERIES < 28 || (i % SERIES == 28 && i / SERIES == 7);
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *in = llap_input(g, "obs", LLAP_SHAPE(1, STEPS, SERIES, 1));
+    llap_output(g, "weight", llap_vae_coverage_weight(g, in));
+    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    CHECK_OK(llap_plan_create(g, &opts, &plan));
+    CHECK_OK(llap_run_create(plan, &run));
+    CHECK_OK(llap_run_bind(run, "obs", obs, STEPS * SERIES));
+    CHECK_OK(llap_run_exec(run));
+    const float *w = llap_run_output(run, "weight", NULL);
+    const double mean = (28.0 + 20.0) / 29.0; /* of 1 / coverage, over those seen at all */
+    for (int n = 0; n < 28; n++) assert_true(fabs((double)w[n] - 1.0 / mean) < 1e-6);
+    assert_true(20.0 / mean > 10.0 && w[28] == 10.0f); /* at most 10 */
+    assert_true(w[29] == 0.0f);
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+    llap_graph_destroy(g);
+}
+
+/* The second view is a target: nothing flows back through it. */
+static void the_second_view_gets_no_gradient(void **state)
+{
+    (void)state;
+    options     o = { .B = 1, .h = 2, .N = 4, .vae = small, .loss = LLAP_VAE_LOSS_IRREGULAR };
+    llap_graph *g;
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *loss = describe(g, &o), *grad[2];
+    llap_tensor *noise[] = { llap_input(g, "noise", LLAP_SHAPE(1, 2, 4, 2)),
+                             llap_input(g, "noise2", LLAP_SHAPE(1, 2, 4, 2)) };
+    llap_gradients(g, loss, noise, 2, grad);
+    CHECK_OK(llap_graph_status(g));
+    assert_non_null(grad[0]);
+    assert_null(grad[1]);
+    llap_graph_destroy(g);
+}
+
 static void the_parameter_count_is_the_papers(void **state)
 {
     (void)state;
@@ -294,6 +340,8 @@ int main(void)
         cmocka_unit_test(any_sizes_and_options),
         cmocka_unit_test(the_kl_weight_rises_between_epochs_5_and_30),
         cmocka_unit_test(latent_statistics_by_hand),
+        cmocka_unit_test(coverage_weights_by_hand),
+        cmocka_unit_test(the_second_view_gets_no_gradient),
         cmocka_unit_test(the_parameter_count_is_the_papers),
         cmocka_unit_test(another_number_of_entities_is_refused),
     };
