@@ -10,11 +10,34 @@ static llap_attention_opts attention_opts(const llap_nn_attn_opts *o)
     };
 }
 
-/* Third i of the stacked projection applied to x. */
-static llap_tensor *in_projection(llap_graph *g, llap_tensor *x, llap_tensor *w, llap_tensor *b,
-                                  int64_t e, int i)
+static void stacked(llap_graph *g, int64_t e, llap_tensor **w, llap_tensor **b)
 {
-    return llap_linear(g, x, llap_slice(g, w, 0, i * e, e), llap_slice(g, b, 0, i * e, e));
+    *w = llap_param(g, "in_proj_weight", LLAP_SHAPE(3 * e, e),
+                    LLAP_INIT_UNIFORM(sqrt(6.0 / (4.0 * (double)(e > 0 ? e : 1)))));
+    *b = llap_param(g, "in_proj_bias", LLAP_SHAPE(3 * e), LLAP_INIT_ZERO);
+}
+
+llap_tensor *llap_nn_mha_project(llap_graph *g, const char *name, llap_tensor *x, int64_t e, int i)
+{
+    llap_tensor *w, *b;
+    llap_scope_push(g, name);
+    stacked(g, e, &w, &b);
+    llap_tensor *y =
+        llap_linear(g, x, llap_slice(g, w, 0, i * e, e), llap_slice(g, b, 0, i * e, e));
+    llap_scope_pop(g);
+    return y;
+}
+
+llap_tensor *llap_nn_mha_out(llap_graph *g, const char *name, llap_tensor *x)
+{
+    const int64_t e = llap_dim(x, -1);
+    llap_scope_push(g, name);
+    llap_tensor *y =
+        llap_nn_linear_from(g, "out_proj", x, e,
+                            LLAP_INIT_UNIFORM(1.0 / sqrt((double)(e > 0 ? e : 1))), LLAP_INIT_ZERO);
+    llap_note(g, NULL, y);
+    llap_scope_pop(g);
+    return y;
 }
 
 llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_tensor *k,
@@ -22,23 +45,18 @@ llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_t
 {
     const int64_t             e = llap_dim(q, -1);
     const llap_attention_opts att = attention_opts(opts);
-    llap_scope_push(g, name);
-    llap_tensor *w = llap_param(g, "in_proj_weight", LLAP_SHAPE(3 * e, e),
-                                LLAP_INIT_UNIFORM(sqrt(6.0 / (4.0 * (double)e))));
-    llap_tensor *b = llap_param(g, "in_proj_bias", LLAP_SHAPE(3 * e), LLAP_INIT_ZERO);
-    llap_tensor *p[3];
-    if (q == k && k == v) llap_split(g, llap_linear(g, q, w, b), -1, 3, p);
-    else {
-        p[0] = in_projection(g, q, w, b, e, 0);
-        p[1] = in_projection(g, k, w, b, e, 1);
-        p[2] = in_projection(g, v, w, b, e, 2);
+    llap_tensor              *p[3], *w, *b;
+    if (q == k && k == v) { /* one product for the three */
+        llap_scope_push(g, name);
+        stacked(g, e, &w, &b);
+        llap_split(g, llap_linear(g, q, w, b), -1, 3, p);
+        llap_scope_pop(g);
+    } else {
+        p[0] = llap_nn_mha_project(g, name, q, e, 0);
+        p[1] = llap_nn_mha_project(g, name, k, e, 1);
+        p[2] = llap_nn_mha_project(g, name, v, e, 2);
     }
-    llap_tensor *y =
-        llap_nn_linear_from(g, "out_proj", llap_attention(g, p[0], p[1], p[2], &att), e,
-                            LLAP_INIT_UNIFORM(1.0 / sqrt((double)e)), LLAP_INIT_ZERO);
-    llap_note(g, NULL, y);
-    llap_scope_pop(g);
-    return y;
+    return llap_nn_mha_out(g, name, llap_attention(g, p[0], p[1], p[2], &att));
 }
 
 /* Self attention with rotary positions: qkv rows are q, k, v; v is not rotated. */
@@ -88,41 +106,71 @@ llap_tensor *llap_nn_encoder_layer(llap_graph *g, const char *name, llap_tensor 
     return x;
 }
 
-llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_tensor *x,
-                                       llap_tensor *cond, const llap_nn_block_opts *o)
+llap_tensor *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                                 const llap_nn_block_opts *o)
 {
     const int64_t             h = llap_dim(x, -1);
     const llap_attention_opts att = { .n_heads = o->n_heads,
                                       .bias = o->attn_bias,
                                       .dropout = o->attn_dropout };
     llap_tensor              *p[3];
-    llap_scope_push(g, name);
-    llap_split(g, llap_nn_linear(g, "qkv", llap_nn_ada_norm(g, "norm1", x, cond), 3 * h), -1, 3, p);
+    llap_split(g,
+               llap_nn_linear(g, "qkv", llap_note(g, "norm1", llap_nn_ada_apply(g, x, ada)), 3 * h),
+               -1, 3, p);
     llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), h);
-    x = llap_add(g, x, llap_dropout(g, y, o->dropout));
+    return llap_dropout(g, y, o->dropout);
+}
 
-    const llap_nn_mlp_opts mlp = { .hidden = (int64_t)((double)h * o->mlp_ratio),
-                                   .width = h,
-                                   .drops = true,
-                                   .dropout = o->dropout };
-    y = llap_nn_mlp(g, "mlp", llap_nn_ada_norm(g, "norm2", x, cond), &mlp);
-    x = llap_note(g, NULL, llap_add(g, x, llap_dropout(g, y, o->dropout)));
+llap_tensor *llap_nn_mlp_up(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                            const llap_nn_block_opts *o)
+{
+    const int64_t wide = (int64_t)((double)llap_dim(x, -1) * o->mlp_ratio);
+    llap_tensor  *y = llap_note(g, "norm2", llap_nn_ada_apply(g, x, ada));
+    return llap_dropout(g, llap_gelu(g, llap_nn_linear(g, "mlp.0", y, wide)), o->dropout);
+}
+
+llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_tensor *x,
+                                       llap_tensor *cond, const llap_nn_block_opts *o)
+{
+    const int64_t h = llap_dim(x, -1);
+    llap_scope_push(g, name);
+    x = llap_add(g, x, llap_nn_self_branch(g, x, llap_nn_ada_of(g, "norm1", cond, h), o));
+    llap_tensor *y = llap_nn_mlp_up(g, x, llap_nn_ada_of(g, "norm2", cond, h), o);
+    y = llap_note(g, "mlp", llap_dropout(g, llap_nn_linear(g, "mlp.3", y, h), o->dropout));
+    x = llap_note(g, NULL, llap_add(g, x, y));
     llap_scope_pop(g);
     return x;
+}
+
+llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)
+{
+    const int64_t    h = llap_dim(kv, -1);
+    llap_tensor     *p[2] = { NULL, NULL };
+    llap_nn_cross_kv c = { .ada = llap_nn_ada_of(g, "norm_q", cond, h) };
+    llap_split(g, llap_nn_linear(g, "kv", llap_nn_ada_norm(g, "norm_kv", kv, cond), 2 * h), -1, 2,
+               p);
+    c.k = p[0];
+    c.v = p[1];
+    return c;
+}
+
+llap_tensor *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
+                                  const llap_nn_block_opts *o)
+{
+    const int64_t             h = llap_dim(x, -1);
+    const llap_attention_opts att = { .n_heads = o->n_heads, .dropout = o->attn_dropout };
+    llap_tensor              *q = llap_note(g, "norm_q", llap_nn_ada_apply(g, x, kv->ada));
+    q = llap_nn_linear(g, "q", q, h);
+    llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, q, kv->k, kv->v, &att), h);
+    return llap_dropout(g, y, o->dropout);
 }
 
 llap_tensor *llap_nn_cross_block(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *kv,
                                  llap_tensor *cond, const llap_nn_block_opts *o)
 {
-    const int64_t             h = llap_dim(x, -1);
-    const llap_attention_opts att = { .n_heads = o->n_heads, .dropout = o->attn_dropout };
-    llap_tensor              *p[2];
     llap_scope_push(g, name);
-    llap_tensor *q = llap_nn_linear(g, "q", llap_nn_ada_norm(g, "norm_q", x, cond), h);
-    llap_split(g, llap_nn_linear(g, "kv", llap_nn_ada_norm(g, "norm_kv", kv, cond), 2 * h), -1, 2,
-               p);
-    llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, q, p[0], p[1], &att), h);
-    x = llap_note(g, NULL, llap_add(g, x, llap_dropout(g, y, o->dropout)));
+    const llap_nn_cross_kv shared = llap_nn_cross_keys(g, kv, cond);
+    x = llap_note(g, NULL, llap_add(g, x, llap_nn_cross_branch(g, x, &shared, o)));
     llap_scope_pop(g);
     return x;
 }

@@ -56,27 +56,38 @@ llap_tensor *llap_nn_norm0(llap_graph *g, llap_tensor *x)
     return llap_layer_norm(g, x, NULL, NULL, LLAP_NORM_EPS);
 }
 
+llap_nn_ada llap_nn_ada_of(llap_graph *g, const char *name, llap_tensor *cond, int64_t width)
+{
+    llap_tensor *part[2] = { NULL, NULL };
+    if (cond == NULL) return (llap_nn_ada){ NULL, NULL };
+    llap_scope_push(g, name);
+    llap_scope_push(g, "to_ss");
+    llap_tensor *ss =
+        llap_nn_linear_from(g, "1", llap_silu(g, cond), 2 * width, LLAP_INIT_ZERO, LLAP_INIT_ZERO);
+    llap_split(g, llap_note(g, NULL, ss), -1, 2, part);
+    llap_scope_pop(g);
+    llap_scope_pop(g);
+    return (llap_nn_ada){ part[0], part[1] };
+}
+
+/* One axis of length 1 for the tokens, and one for each sample axis of x. */
+static llap_tensor *over_tokens(llap_graph *g, llap_tensor *s, llap_tensor *x)
+{
+    while (s != NULL && llap_shape_of(s).rank < llap_shape_of(x).rank) s = llap_unsqueeze(g, s, -2);
+    return s;
+}
+
+llap_tensor *llap_nn_ada_apply(llap_graph *g, llap_tensor *x, llap_nn_ada ada)
+{
+    if (ada.scale == NULL) return llap_nn_norm0(g, x);
+    return llap_modulated_norm(g, x, over_tokens(g, ada.scale, x), over_tokens(g, ada.shift, x),
+                               LLAP_NORM_EPS);
+}
+
 llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *cond)
 {
-    llap_scope_push(g, name);
-    llap_tensor *y;
-    if (cond == NULL) y = llap_nn_norm0(g, x);
-    else {
-        llap_tensor *part[2], *ss;
-        llap_scope_push(g, "to_ss");
-        ss = llap_note(g, NULL,
-                       llap_nn_linear_from(g, "1", llap_silu(g, cond), 2 * llap_dim(x, -1),
-                                           LLAP_INIT_ZERO, LLAP_INIT_ZERO));
-        llap_scope_pop(g);
-        /* One axis of length 1 for the tokens, and one for each sample axis of x. */
-        while (ss != NULL && llap_shape_of(ss).rank < llap_shape_of(x).rank)
-            ss = llap_unsqueeze(g, ss, -2);
-        llap_split(g, ss, -1, 2, part);
-        y = llap_modulated_norm(g, x, part[0], part[1], LLAP_NORM_EPS);
-    }
-    llap_note(g, NULL, y);
-    llap_scope_pop(g);
-    return y;
+    const llap_nn_ada ada = llap_nn_ada_of(g, name, cond, llap_dim(x, -1));
+    return llap_note(g, name, llap_nn_ada_apply(g, x, ada));
 }
 
 /* x / max(|x|, 1e-12) */
@@ -86,30 +97,67 @@ static llap_tensor *unit_vector(llap_graph *g, llap_tensor *x)
     return llap_div(g, x, llap_maximum(g, norm, llap_full(g, LLAP_SCALAR, 1e-12)));
 }
 
+/* The spectral norm of w by its state u, v. With iterate, one power iteration comes first, where
+ * there is something to iterate for: used is 1, or 0 to leave u and v alone; NULL: 1. */
+static llap_tensor *spectral_norm(llap_graph *g, llap_tensor *w, bool iterate, llap_tensor *used)
+{
+    const int64_t width = llap_dim(w, 0), in = llap_dim(w, 1);
+    llap_tensor  *state[] = { llap_state(g, "weight_u", LLAP_SHAPE(width), LLAP_INIT_NORMAL(1.0)),
+                              llap_state(g, "weight_v", LLAP_SHAPE(in), LLAP_INIT_NORMAL(1.0)) };
+    /* What an earlier call in this graph left, or the stored vectors; as columns. */
+    llap_tensor *u = llap_reshape(g, llap_updated(g, state[0]), LLAP_SHAPE(width, 1));
+    llap_tensor *v = llap_reshape(g, llap_updated(g, state[1]), LLAP_SHAPE(in, 1));
+    if (iterate) {
+        llap_tensor *fixed = llap_detach(g, w), *old[] = { u, v };
+        v = unit_vector(g, llap_matmul(g, fixed, true, u, false));
+        u = unit_vector(g, llap_matmul(g, fixed, false, v, false));
+        if (used != NULL) {
+            llap_tensor *not_used = llap_affine(g, used, -1.0, 1.0);
+            u = llap_add(g, llap_mul(g, u, used), llap_mul(g, old[0], not_used));
+            v = llap_add(g, llap_mul(g, v, used), llap_mul(g, old[1], not_used));
+        }
+        llap_update(g, state[0], llap_reshape(g, u, LLAP_SHAPE(width)));
+        llap_update(g, state[1], llap_reshape(g, v, LLAP_SHAPE(in)));
+    }
+    llap_tensor *wv = llap_matmul(g, w, false, llap_detach(g, v), false);
+    return llap_sum(g, llap_mul(g, llap_detach(g, u), wv), LLAP_ALL_AXES);
+}
+
 llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                                      llap_init weight, llap_init bias, bool iterate)
 {
-    const int64_t in = llap_dim(x, -1);
     llap_scope_push(g, name);
-    llap_tensor *w = llap_param(g, "weight_orig", LLAP_SHAPE(width, in), weight);
+    llap_tensor *w = llap_param(g, "weight_orig", LLAP_SHAPE(width, llap_dim(x, -1)), weight);
     llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), bias);
-    llap_tensor *u_state = llap_state(g, "weight_u", LLAP_SHAPE(width), LLAP_INIT_NORMAL(1.0));
-    llap_tensor *v_state = llap_state(g, "weight_v", LLAP_SHAPE(in), LLAP_INIT_NORMAL(1.0));
-    /* What an earlier call in this graph left, or the stored vectors; as columns. */
-    llap_tensor *u = llap_updated(g, u_state), *v = llap_updated(g, v_state);
-    u = llap_reshape(g, u, LLAP_SHAPE(width, 1));
-    v = llap_reshape(g, v, LLAP_SHAPE(in, 1));
-    if (iterate) {
-        llap_tensor *fixed = llap_detach(g, w);
-        v = unit_vector(g, llap_matmul(g, fixed, true, u, false));
-        u = unit_vector(g, llap_matmul(g, fixed, false, v, false));
-        llap_update(g, u_state, llap_reshape(g, u, LLAP_SHAPE(width)));
-        llap_update(g, v_state, llap_reshape(g, v, LLAP_SHAPE(in)));
-    }
-    llap_tensor *wv = llap_matmul(g, w, false, llap_detach(g, v), false);
-    llap_tensor *sigma = llap_sum(g, llap_mul(g, llap_detach(g, u), wv), LLAP_ALL_AXES);
-    llap_note(g, "sigma", sigma);
-    llap_tensor *y = llap_note(g, NULL, llap_linear(g, x, llap_div(g, w, sigma), b));
+    llap_tensor *sigma = llap_note(g, "sigma", spectral_norm(g, w, iterate, NULL));
+    llap_tensor *wn = llap_note(g, "weight_sn", llap_div(g, w, sigma));
+    llap_tensor *y = llap_note(g, NULL, llap_linear(g, x, wn, b));
+    llap_scope_pop(g);
+    return y;
+}
+
+/* 1 if any of x (zeros and ones) is 1, else 0; [1,1] */
+static llap_tensor *any(llap_graph *g, llap_tensor *x)
+{
+    llap_tensor *n = llap_reshape(g, llap_sum(g, x, LLAP_ALL_AXES), LLAP_SHAPE(1, 1));
+    return llap_detach(g, llap_at_least(g, n, llap_full(g, LLAP_SCALAR, 0.5)));
+}
+
+llap_tensor *llap_nn_spectral_linear_of(llap_graph *g, const char *name, llap_tensor *x,
+                                        int64_t width, llap_init weight, llap_init bias,
+                                        llap_tensor *first)
+{
+    llap_scope_push(g, name);
+    llap_tensor *w = llap_param(g, "weight_orig", LLAP_SHAPE(width, llap_dim(x, -1)), weight);
+    llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), bias);
+    llap_tensor *second = llap_affine(g, first, -1.0, 1.0), *one = llap_full(g, LLAP_SCALAR, 1.0);
+    llap_tensor *sigma[] = { spectral_norm(g, w, true, any(g, first)), NULL };
+    sigma[1] = spectral_norm(g, w, true, any(g, second));
+    for (int i = 0; i < 2; i++) sigma[i] = llap_reshape(g, sigma[i], LLAP_SCALAR);
+    llap_tensor *scale = llap_add(g, llap_mul(g, first, llap_div(g, one, sigma[0])),
+                                  llap_mul(g, second, llap_div(g, one, sigma[1])));
+    llap_tensor *y = llap_mul(g, llap_linear(g, x, w, NULL), scale);
+    y = llap_note(g, NULL, llap_add(g, y, b));
     llap_scope_pop(g);
     return y;
 }

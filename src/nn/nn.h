@@ -30,12 +30,28 @@ llap_tensor *llap_nn_norm0(llap_graph *g, llap_tensor *x);                  /* n
  * [B,C] for x [B,L,H]; it broadcasts over further axes. cond NULL: plain LN0. */
 llap_tensor *llap_nn_ada_norm(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *cond);
 
+/* The two halves of it, for what computes the modulation once and uses it often: [...,width] each,
+ * without token axis. Both NULL (as for no condition) mean plain LN0. */
+typedef struct llap_nn_ada {
+    llap_tensor *scale, *shift;
+} llap_nn_ada;
+
+llap_nn_ada  llap_nn_ada_of(llap_graph *g, const char *name, llap_tensor *cond, int64_t width);
+llap_tensor *llap_nn_ada_apply(llap_graph *g, llap_tensor *x, llap_nn_ada ada);
+
 /* Linear with spectral normalisation, spec 4.7: weight_orig / (u . W v), with state weight_u and
  * weight_v. With iterate, one power iteration comes first and u, v are updated; the gradient treats
  * them as constants. Several calls for one name in one graph iterate one after the other. Fresh
  * u and v want llap_params_power_iterate (nn/params.h) before the first use. */
 llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                                      llap_init weight, llap_init bias, bool iterate);
+
+/* The same in training for rows of two kinds that the reference sends through one after the other:
+ * first is 1 for those of its first pass, 0 for the second's, and broadcasts to the result. Each
+ * pass that has rows makes its own power iteration, and its rows are divided by its own norm. */
+llap_tensor *llap_nn_spectral_linear_of(llap_graph *g, const char *name, llap_tensor *x,
+                                        int64_t width, llap_init weight, llap_init bias,
+                                        llap_tensor *first);
 
 /* Two linear layers with a GELU between them, numbered as PyTorch numbers a Sequential:
  *     [LN], Linear, GELU, [Dropout], Linear
@@ -69,6 +85,10 @@ typedef struct llap_nn_attn_opts {
 llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_tensor *k,
                          llap_tensor *v, const llap_nn_attn_opts *opts);
 
+/* Its parts: projection i (0 q, 1 k, 2 v) to width e, and what follows the attention. */
+llap_tensor *llap_nn_mha_project(llap_graph *g, const char *name, llap_tensor *x, int64_t e, int i);
+llap_tensor *llap_nn_mha_out(llap_graph *g, const char *name, llap_tensor *x);
+
 /* PyTorch's encoder layer: self attention and a GELU feed-forward of width ff, each with residual
  * and norm, before (norm_first) or after. With times [...,L], attention is rotary with its own
  * names (self_attn.qkv, self_attn.out_proj), angles times base^(-2i/d). */
@@ -100,6 +120,21 @@ llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_ten
 /* x [...,Lq,H] attends to kv [...,Lk,H]: x + f(AdaLN(x), AdaLN(kv)). */
 llap_tensor *llap_nn_cross_block(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *kv,
                                  llap_tensor *cond, const llap_nn_block_opts *opts);
+
+/* Their parts, for what shares the keys of kv, or all that depends on cond, among many x. Names are
+ * relative to the block's scope. */
+typedef struct llap_nn_cross_kv {
+    llap_nn_ada  ada;   /* of the queries */
+    llap_tensor *k, *v; /* [...,Lk,H] */
+} llap_nn_cross_kv;
+
+llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond);
+llap_tensor     *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
+                                      const llap_nn_block_opts *opts); /* without x + */
+llap_tensor     *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                                     const llap_nn_block_opts *opts); /* without x + */
+llap_tensor     *llap_nn_mlp_up(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                                const llap_nn_block_opts *opts); /* GELU(mlp.0(AdaLN(x))) */
 
 /* SummaryAttentionPool: one query vector [...,H] over tokens [...,S,H] -> [...,H]. */
 llap_tensor *llap_nn_summary_pool(llap_graph *g, const char *name, llap_tensor *tokens,
