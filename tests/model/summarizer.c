@@ -308,7 +308,7 @@ static void any_sizes_and_options(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 12; seed++) {
         const options o = draw_options(seed);
-        net_check(&(net){ describe, &o, seed, fill, "ent dt obs", false, 0 });
+        net_check(&(net){ describe, &o, seed, fill, "ent dt obs", false, 0, 0 });
     }
 }
 

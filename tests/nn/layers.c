@@ -114,7 +114,7 @@ static void layers_on_cpu_and_ref_and_their_gradients(void **state)
     for (int kind = 0; kind < KINDS; kind++)
         for (uint64_t seed = 1; seed <= 4; seed++) {
             const sizes s = draw_sizes(100 * (uint64_t)kind + seed, kind);
-            net_check(&(net){ describe, &s, seed, fill, "pad times", false, 0 });
+            net_check(&(net){ describe, &s, seed, fill, "pad times", false, 0, 0 });
         }
 }
 
@@ -133,7 +133,7 @@ static llap_tensor *describe_samples(llap_graph *g, const void *cfg)
 static void blocks_broadcast_over_samples(void **state)
 {
     (void)state;
-    net_check(&(net){ describe_samples, NULL, 5, NULL, "", false, 0 });
+    net_check(&(net){ describe_samples, NULL, 5, NULL, "", false, 0, 0 });
 }
 
 static void parameters_have_the_names_of_the_specification(void **state)

@@ -211,6 +211,7 @@ static double loss_of(ready *r)
 /* A few elements of each gradient against central differences. */
 static void check_differences(ready *ref, double top)
 {
+    const double h = ref->net->step > 0.0 ? ref->net->step : 1e-5;
     for (int i = 0; i < ref->n; i++) {
         char       name[112];
         llap_shape s;
@@ -225,7 +226,7 @@ static void check_differences(ready *ref, double top)
         if (found == NULL) continue;
         const int64_t count = llap_shape_count(&s), stride = count / 3 + 1;
         for (int64_t k = 0; k < count; k += stride) {
-            const double d = found[k], old = x[k], h = 1e-5;
+            const double d = found[k], old = x[k];
             x[k] = old + h;
             const double up = loss_of(ref);
             x[k] = old - h;

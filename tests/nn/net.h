@@ -21,6 +21,7 @@ typedef struct net {
     const char *fixed;     /* inputs without gradients, between spaces */
     bool        stops;     /* a gradient is stopped on purpose: no central differences */
     double      tolerance; /* cpu against ref, relative to each largest; 0: 3e-5 */
+    double      step;      /* of the differences; 0: 1e-5. Sharp curvature wants a smaller one */
 } net;
 
 double net_normal(uint64_t seed, const char *name, int64_t k); /* what normal draws are */

@@ -184,9 +184,10 @@ static const char **unreached(golden *c, llap_json **out)
         if (st == LLAP_OK) st = llap_json_strings(*out, "", &names, &n);
         take_status(c, st);
     }
-    list = llap_arena_new(&c->arena, n + 1, sizeof *list);
+    list = llap_arena_new(&c->arena, n + 2, sizeof *list);
     if (list == NULL) take_status(c, LLAP_ENOMEM);
     for (size_t i = 0; list != NULL && i < n; i++) list[i] = names[i];
+    if (list != NULL) list[n] = "scheduler."; /* tables, not parameters */
     llap_free(names);
     return list;
 }

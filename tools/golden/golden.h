@@ -24,6 +24,7 @@
 #include "base/arena.h"
 #include "base/safetensors.h"
 #include "graph/plan.h"
+#include "model/diffusion.h"
 #include "nn/params.h"
 
 typedef struct golden {
@@ -127,11 +128,27 @@ void golden_vae(golden *c); /* c01.c */
 void golden_latent_stats(golden *c);
 void golden_summarizer(golden *c); /* c02.c */
 void golden_adapter(golden *c);
+void golden_laplace(golden *c); /* c03.c */
+void golden_modal_block(golden *c);
 void golden_adaln(golden *c); /* c04.c */
 void golden_transformer(golden *c);
 void golden_cross(golden *c);
 void golden_summary_pool(golden *c);
-void golden_adamw(golden *c); /* c08.c */
+void golden_denoiser(golden *c); /* c05.c */
+void golden_lapformer(golden *c);
+void golden_scheduler(golden *c); /* c06.c */
+void golden_min_snr(golden *c);
+void golden_generate(golden *c); /* c07.c */
+void golden_adamw(golden *c);    /* c08.c */
 void golden_schedules(golden *c);
+void golden_train_step(golden *c); /* c08_train.c */
+void golden_paper(golden *c);      /* c10.c */
+
+/* What the cases of the denoiser share: options, inputs, intermediate values by the names that the
+ * files give them, and the schedule of the tables param.<prefix>betas .. (caller owns). */
+llap_denoiser_config golden_denoiser_config(golden *c);
+llap_denoiser_in     golden_denoiser_in(golden *c);
+void golden_denoiser_notes(golden *c, const llap_denoiser_config *cfg, const char *prefix);
+llap_schedule *golden_schedule(golden *c, const char *prefix);
 
 #endif

@@ -17,12 +17,21 @@ static const golden_case cases[] = {
     { "c01_latent_stats", golden_latent_stats },
     { "c02_sum", golden_summarizer },
     { "c02_adapter", golden_adapter },
+    { "c03_lap", golden_laplace },
     { "c04_adaln", golden_adaln },
     { "c04_transformer_block", golden_transformer },
     { "c04_cross_attn_block", golden_cross },
     { "c04_summary_pool", golden_summary_pool },
+    { "c04_modal_block", golden_modal_block },
+    { "c05_lapformer", golden_lapformer },
+    { "c05_llapdiff", golden_denoiser },
+    { "c06_sched", golden_scheduler },
+    { "c07_gen", golden_generate },
+    { "c08_minsnr_weights", golden_min_snr },
+    { "c08_train_step", golden_train_step },
     { "c08_adamw_ema", golden_adamw },
     { "c08_lr_schedules", golden_schedules },
+    { "c10_paper", golden_paper },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 

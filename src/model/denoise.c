@@ -1,0 +1,321 @@
+/* Plans of the denoiser and their runs. */
+#include "model/denoise.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct ready { /* a plan with its run */
+    llap_plan *plan;
+    llap_run  *run;
+} ready;
+
+typedef struct pass { /* conditional or unconditional */
+    bool    conditional;
+    int64_t rows;   /* of the first half: B, or 1 where one serves all windows */
+    ready   first;  /* table or window; nothing with whole */
+    ready   second; /* sample, or everything */
+    int     at;     /* point of the list that the first half has run for; -1: none */
+} pass;
+
+enum { MAX_MODAL = 3 + 9 * LLAP_DENOISER_MAX_LAYERS };
+
+struct llap_denoise {
+    llap_denoiser_config c;
+    llap_denoise_opts    o;
+    const llap_params   *params;
+    llap_params         *folds;   /* NULL: none */
+    pass                 pass[2]; /* unconditional, conditional */
+    int32_t             *t;       /* [B] */
+    float               *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
+    const float         *tq, *E, *E_raw;
+};
+
+/* -------- describing -------- */
+
+static void make_output(void *user, const char *name, llap_tensor **x)
+{
+    llap_output(user, name, *x);
+}
+
+static void make_input(void *user, const char *name, llap_tensor **x)
+{
+    *x = llap_input(user, name, llap_shape_of(*x));
+}
+
+static llap_denoiser_in window_inputs(const llap_denoise *d, const pass *p, llap_graph *g)
+{
+    const llap_shape tokens = LLAP_SHAPE(p->rows, d->o.S, d->c.hidden_dim);
+    const bool       raw = d->c.pole_pool_use_raw_summary || d->c.analysis_qk_use_raw_summary;
+    return (llap_denoiser_in){ .t = llap_input_int(g, "t", LLAP_SHAPE(p->rows)),
+                               .tq = llap_input(g, "tq", LLAP_SHAPE(p->rows, d->o.extent.h)),
+                               .E = p->conditional ? llap_input(g, "E", tokens) : NULL,
+                               .E_raw =
+                                   p->conditional && raw ? llap_input(g, "E_raw", tokens) : NULL };
+}
+
+static void sample_inputs(const llap_denoise *d, llap_graph *g, llap_tensor **z, llap_tensor **sc)
+{
+    const llap_extent e = d->o.extent;
+    *z = llap_input(g, "z", LLAP_SHAPE(e.B, e.R, e.h, e.Z));
+    *sc = d->c.self_conditioning ? llap_input(g, "sc", LLAP_SHAPE(e.B, e.R, e.h, e.Z)) : NULL;
+}
+
+static void describe_sample(const llap_denoise *d, llap_graph *g, const llap_modal *m)
+{
+    llap_tensor *z, *sc;
+    sample_inputs(d, g, &z, &sc);
+    const llap_sample_opts o = { .folded = d->o.folded };
+    llap_output(g, "pred", llap_denoiser_sample(g, &d->c, m, z, sc, &o));
+}
+
+/* -------- planning and binding -------- */
+
+static llap_status plan(const llap_denoise *d, llap_graph *g, ready *r)
+{
+    llap_status st = llap_graph_status(g);
+    if (st == LLAP_OK)
+        st = llap_plan_create(
+            g, &(llap_plan_opts){ .backend = d->o.backend, .n_threads = d->o.n_threads }, &r->plan);
+    if (st == LLAP_OK) st = llap_run_create(r->plan, &r->run);
+    return st;
+}
+
+/* The array of a parameter or state: folded, of the chosen part, or the model's. */
+static const llap_param_info *find(const llap_denoise *d, const char *name)
+{
+    char                   full[512];
+    const char            *prefix = d->o.prefix == NULL ? "" : d->o.prefix;
+    const llap_param_info *p = d->folds == NULL ? NULL : llap_params_find(d->folds, name);
+    if (p == NULL && d->o.part == LLAP_PART_EMA) {
+        snprintf(full, sizeof full, "ema.%s%s", prefix, name);
+        p = llap_params_find(d->params, full);
+    }
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return p != NULL ? p : llap_params_find(d->params, full);
+}
+
+static llap_status bind_weights(const llap_denoise *d, ready *r)
+{
+    for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
+        const llap_slot *s = llap_plan_slot(r->plan, i);
+        if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
+        const llap_param_info *p = find(d, s->name);
+        char                   a[LLAP_SHAPE_TEXT], b[LLAP_SHAPE_TEXT];
+        if (p == NULL) return llap_fail(LLAP_ENOTFOUND, "denoiser: no parameter '%s'", s->name);
+        if (!llap_shape_equal(&p->shape, &s->shape) || p->elem != s->elem)
+            return llap_fail(LLAP_EINVAL, "denoiser: '%s': expected %s, found %s", s->name,
+                             llap_shape_text(&s->shape, a), llap_shape_text(&p->shape, b));
+        const llap_status st = llap_run_bind(r->run, s->name, p->data, p->count);
+        if (st != LLAP_OK) return st;
+    }
+    return LLAP_OK;
+}
+
+/* A name that the plan does not need is no failure. */
+static llap_status bind(ready *r, const char *name, const void *data, int64_t n)
+{
+    const llap_status st = llap_run_bind(r->run, name, (void *)(uintptr_t)data, n);
+    return st == LLAP_ENOTFOUND ? LLAP_OK : st;
+}
+
+/* The folded weights' own store: the states of the sample graph whose names have ".fold.". */
+static llap_status make_folds(llap_denoise *d, llap_graph *sample)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    for (int i = 0; i < llap_graph_n_leaves(sample); i++) {
+        const llap_leaf_info l = llap_graph_leaf(sample, i);
+        if (l.leaf == LLAP_LEAF_STATE && strstr(l.name, "fold.") != NULL)
+            llap_state(g, l.name, l.shape, l.init);
+    }
+    st = llap_params_create(g, d->o.backend, &d->folds);
+    llap_graph_destroy(g);
+    const llap_fold_opts o = { .prefix = d->o.prefix, .part = d->o.part };
+    return st == LLAP_OK ? llap_denoiser_fold(d->params, &o, d->folds) : st;
+}
+
+static llap_status build_whole(llap_denoise *d, pass *p)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_denoiser_in in = window_inputs(d, p, g);
+    sample_inputs(d, g, &in.z, &in.sc);
+    llap_output(g, "pred", llap_denoiser(g, &d->c, &in));
+    st = plan(d, g, &p->second);
+    llap_graph_destroy(g);
+    return st == LLAP_OK ? bind_weights(d, &p->second) : st;
+}
+
+static llap_status build_halves(llap_denoise *d, pass *p)
+{
+    llap_graph *first = NULL, *second = NULL;
+    llap_modal *m = llap_new(1, sizeof *m);
+    llap_status st = m == NULL ? LLAP_ENOMEM : llap_graph_create(&first);
+    if (st == LLAP_OK) st = llap_graph_create(&second);
+    if (st == LLAP_OK) {
+        const llap_denoiser_in in = window_inputs(d, p, first);
+        llap_denoiser_window(first, &d->c, &in, d->o.extent.h, m);
+        llap_modal_each(m, &d->c, make_output, first);
+        st = plan(d, first, &p->first);
+    }
+    if (st == LLAP_OK) {
+        llap_modal_each(m, &d->c, make_input, second);
+        describe_sample(d, second, m);
+        st = plan(d, second, &p->second);
+    }
+    if (st == LLAP_OK && d->o.folded && d->folds == NULL) st = make_folds(d, second);
+    llap_graph_destroy(first);
+    llap_graph_destroy(second);
+    llap_free(m);
+    if (st == LLAP_OK) st = bind_weights(d, &p->first);
+    return st == LLAP_OK ? bind_weights(d, &p->second) : st;
+}
+
+static llap_status build(llap_denoise *d, pass *p, bool conditional, int64_t rows)
+{
+    *p = (pass){ .conditional = conditional, .rows = rows, .at = -1 };
+    llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
+    ready      *first = d->o.whole ? &p->second : &p->first;
+    if (st == LLAP_OK) st = bind(first, "t", d->t, rows);
+    if (st == LLAP_OK && d->c.self_conditioning) {
+        const llap_extent e = d->o.extent;
+        st = bind(&p->second, "sc", d->zeros, e.B * e.R * e.h * e.Z);
+    }
+    return st;
+}
+
+static void drop(ready *r)
+{
+    llap_run_destroy(r->run);
+    llap_plan_release(r->plan);
+    *r = (ready){ 0 };
+}
+
+/* -------- the interface -------- */
+
+llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params *params,
+                                const llap_denoise_opts *o, llap_denoise **out)
+{
+    *out = NULL;
+    llap_status st = llap_denoiser_config_check(c);
+    if (st == LLAP_OK && o->backend->real_bytes != sizeof(float))
+        st = llap_fail(LLAP_EUNSUPPORTED, "denoiser: backend '%s' does not compute in floats",
+                       o->backend->name);
+    if (st == LLAP_OK && o->extent.Z != c->data_dim)
+        st = llap_fail(LLAP_EINVAL, "denoiser: data_dim: expected %lld, found %lld",
+                       (long long)o->extent.Z, (long long)c->data_dim);
+    if (st != LLAP_OK) return st;
+    llap_denoise *d = llap_new(1, sizeof *d);
+    if (d == NULL) return LLAP_ENOMEM;
+    const llap_extent e = o->extent;
+    *d = (llap_denoise){ .c = *c, .o = *o, .params = params };
+    if (o->whole) d->o.folded = false;
+    d->t = llap_new((size_t)e.B, sizeof *d->t);
+    d->zeros = llap_new((size_t)(e.B * e.R * e.h * e.Z), sizeof *d->zeros);
+    st = d->t == NULL || d->zeros == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && o->S > 0) st = build(d, &d->pass[1], true, e.B);
+    if (st == LLAP_OK) *out = d;
+    else llap_denoise_destroy(d);
+    return st;
+}
+
+void llap_denoise_destroy(llap_denoise *d)
+{
+    if (d == NULL) return;
+    for (int i = 0; i < 2; i++) {
+        drop(&d->pass[i].first);
+        drop(&d->pass[i].second);
+    }
+    llap_params_destroy(d->folds);
+    llap_free(d->t);
+    llap_free(d->zeros);
+    llap_free(d);
+}
+
+static bool same_grid(const llap_denoise *d, const float *tq)
+{
+    const size_t one = (size_t)d->o.extent.h * sizeof *tq;
+    for (int64_t b = 1; b < d->o.extent.B; b++)
+        if (memcmp(tq, tq + b * d->o.extent.h, one) != 0) return false;
+    return true;
+}
+
+llap_status llap_denoise_windows(llap_denoise *d, const float *tq, const float *E,
+                                 const float *E_raw)
+{
+    const llap_extent e = d->o.extent;
+    llap_status       st = LLAP_OK;
+    d->tq = tq;
+    if ((E == NULL) != (d->o.S == 0))
+        return llap_fail(LLAP_EINVAL, "denoiser: a summary %s",
+                         E == NULL ? "is missing" : "is not expected");
+    /* One table serves all windows that ask for the same times. */
+    const int64_t rows = same_grid(d, tq) && !d->o.whole ? 1 : e.B;
+    pass         *u = &d->pass[0];
+    if ((d->o.guided || d->o.S == 0) && (u->second.plan == NULL || u->rows != rows)) {
+        drop(&u->first);
+        drop(&u->second);
+        st = build(d, u, false, rows);
+    }
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
+        pass  *p = &d->pass[i];
+        ready *first = d->o.whole ? &p->second : &p->first;
+        if (first->run == NULL) continue;
+        const int64_t tokens = e.B * d->o.S * d->c.hidden_dim;
+        p->at = -1;
+        st = bind(first, "tq", tq, p->rows * e.h);
+        if (st == LLAP_OK && p->conditional) st = bind(first, "E", E, tokens);
+        if (st == LLAP_OK && p->conditional && E_raw != NULL)
+            st = bind(first, "E_raw", E_raw, tokens);
+    }
+    return st;
+}
+
+/* The first half for this step; its results become inputs of the second. */
+static llap_status prepare(llap_denoise *d, pass *p, int i)
+{
+    if (p->first.run == NULL || p->at == i) return LLAP_OK;
+    llap_status st = llap_run_exec(p->first.run);
+    for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {
+        const llap_slot *s = llap_plan_slot(p->second.plan, k);
+        if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, "modal.", 6) != 0) continue;
+        const void *x = llap_run_output(p->first.run, s->name, NULL);
+        st = bind(&p->second, s->name, x, llap_shape_count(&s->shape));
+    }
+    (void)d;
+    if (st == LLAP_OK) p->at = i;
+    return st;
+}
+
+static llap_status predict(void *user, int i, const llap_point *at, bool conditional,
+                           const float *x, const float *sc, float *pred)
+{
+    llap_denoise     *d = user;
+    pass             *p = &d->pass[conditional ? 1 : 0];
+    const llap_extent e = d->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    if (p->second.run == NULL)
+        return llap_fail(LLAP_EINVAL, "denoiser: the %s pass was not asked for",
+                         conditional ? "conditional" : "unconditional");
+    if (at->t < 0 || at->t >= d->c.timesteps)
+        return llap_fail(LLAP_EINVAL, "denoiser: step %lld is not below %lld", (long long)at->t,
+                         (long long)d->c.timesteps);
+    for (int64_t b = 0; b < e.B; b++) d->t[b] = (int32_t)at->t;
+    llap_status st = prepare(d, p, i);
+    if (st == LLAP_OK) st = bind(&p->second, "z", x, n);
+    if (st == LLAP_OK && sc != NULL) st = bind(&p->second, "sc", sc, n);
+    if (st == LLAP_OK) st = llap_run_exec(p->second.run);
+    if (st == LLAP_OK)
+        memcpy(pred, llap_run_output(p->second.run, "pred", NULL), (size_t)n * sizeof *pred);
+    return st;
+}
+
+llap_predictor llap_denoise_predictor(llap_denoise *d)
+{
+    return (llap_predictor){ predict, d, d->o.S > 0 };
+}

@@ -1,0 +1,46 @@
+/* The denoiser made ready to sample: plans on a backend, bound to a model's parameters.
+ *
+ *     llap_denoise *d;
+ *     st = llap_denoise_create(&cfg, params, &(llap_denoise_opts){ .extent = { B, R, h, Z }, .S =
+ * 336, .backend = &llap_backend_cpu, .n_threads = 2, .folded = true }, &d); if (st == LLAP_OK) st =
+ * llap_denoise_windows(d, tq, E, E_raw);     [B,h], [B,S,H]; borrows const llap_predictor p =
+ * llap_denoise_predictor(d); if (st == LLAP_OK) st = llap_sample(&opts, &list, extent, &p, &io,
+ * out); llap_denoise_destroy(d);
+ *
+ * Three kinds of plans (design.md): the table, for what depends on step and query times alone (the
+ * unconditional pass), shared by all windows with the same query times; the window, for what
+ * depends on step and window; the sample, for the rest. The first two run once per step, and their
+ * results are inputs of the third. With whole, one plan does everything for every sample: the plain
+ * version that tests compare with. */
+#ifndef LLAP_MODEL_DENOISE_H
+#define LLAP_MODEL_DENOISE_H
+
+#include "model/sampler.h"
+
+typedef struct llap_denoise llap_denoise; /* of one caller; parameters may be shared */
+
+typedef struct llap_denoise_opts {
+    llap_extent         extent;
+    int64_t             S;       /* summary tokens; 0: no summary, the unconditional pass alone */
+    llap_part           part;    /* the model's weights, or LLAP_PART_EMA */
+    const char         *prefix;  /* of the model's names in the store; NULL: none */
+    const llap_backend *backend; /* in memory that the caller can reach, of floats */
+    int                 n_threads;
+    bool                guided; /* the unconditional pass is wanted too */
+    bool                folded; /* neighbouring weights multiplied, spec 9.1 */
+    bool                whole;
+} llap_denoise_opts;
+
+/* Borrows params until llap_denoise_destroy; caller owns *out. */
+llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params *params,
+                                const llap_denoise_opts *o, llap_denoise **out);
+void        llap_denoise_destroy(llap_denoise *d); /* NULL is fine */
+
+/* The windows to sample: query offsets tq [B,h], summaries E and E_raw [B,S,H] (NULL: none).
+ * Borrows until other ones are given. */
+llap_status llap_denoise_windows(llap_denoise *d, const float *tq, const float *E,
+                                 const float *E_raw);
+
+llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
+
+#endif

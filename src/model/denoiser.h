@@ -1,0 +1,145 @@
+/* The denoiser: from a noisy latent trajectory, a diffusion step and the history's summary to the
+ * prediction at every query time (spec/model.md, section 4).
+ *
+ *     modal predictor     poles rho, omega from step and summary; residues theta by attention from
+ *                         poles to query times, refined in L blocks
+ *     modal synthesizer   y(t) = sum_k e^(-rho_k t) (theta_k cos(omega_k t) + theta_K+k sin(omega_k
+ * t)), a gated residual and a linear head
+ *
+ *     llap_denoiser_config cfg = LLAP_DENOISER_PAPER(24);
+ *     llap_tensor *v = llap_denoiser(g, &cfg, &(llap_denoiser_in){ .z = z, .t = t, .tq = tq, .E = E
+ * });
+ *
+ * Letters: B rows (windows), R samples of a row, h query times, Z latent channels, S summary
+ * tokens, H width, K poles, M = 2K modal tokens, L blocks, T diffusion steps.
+ *
+ * The computation has two halves. llap_denoiser_window does all that does not depend on the noisy
+ * latent, and the R samples of a window share it; llap_denoiser_sample does the rest. In one graph
+ * they are the whole network (llap_denoiser). In two graphs, whose outputs and inputs are the
+ * tensors of llap_modal, the first half runs once for all samples: model/sampler.h does that. */
+#ifndef LLAP_MODEL_DENOISER_H
+#define LLAP_MODEL_DENOISER_H
+
+#include "base/json.h"
+#include "nn/nn.h"
+#include "nn/params.h"
+
+typedef enum llap_rho_mode {                  /* what the condition perturbs, spec 4.2 */
+                             LLAP_RHO_RAW,    /* "raw": the parameter before softplus */
+                             LLAP_RHO_LEGACY, /* "legacy_effective": the positive rate */
+} llap_rho_mode;
+
+typedef enum llap_pool_mode { LLAP_POOL_MEAN, LLAP_POOL_ATTN } llap_pool_mode; /* "mean", "attn" */
+
+/* The names are those of the configuration in model files; spec 4.9 tells what each switch does. */
+typedef struct llap_denoiser_config {
+    int64_t data_dim;   /* Z */
+    int64_t hidden_dim; /* H */
+    int64_t num_layers; /* L, at most LLAP_DENOISER_MAX_LAYERS */
+    int64_t num_heads;  /* divides H */
+    int64_t laplace_k;  /* K */
+    int64_t timesteps;  /* T */
+    double  mlp_ratio;  /* the MLP of a block is that times as wide as H */
+    double  dropout, attn_dropout;
+
+    llap_rho_mode  rho_conditioning_mode;
+    llap_pool_mode summary_pool_mode;
+    bool           self_conditioning;
+    bool           pole_pool_use_raw_summary;
+    bool           block_summary_adaln;
+    bool           analysis_summary_qk;
+    bool           analysis_qk_use_raw_summary;
+    bool           cross_first;      /* cross attention before self attention */
+    bool           use_mlp_residual; /* the synthesizer's gated residual */
+    bool           fixed_poles;      /* ablation: the condition does not move the poles */
+} llap_denoiser_config;
+
+enum { LLAP_DENOISER_MAX_LAYERS = 64 };
+
+/* clang-format off */
+#define LLAP_DENOISER_PAPER(Z) \
+    ((llap_denoiser_config){ .data_dim = (Z), .hidden_dim = 256, .num_layers = 5, .num_heads = 4, \
+        .laplace_k = 256, .timesteps = 1000, .mlp_ratio = 4.0, .cross_first = true, .use_mlp_residual = true })
+/* clang-format on */
+
+/* LLAP_EINVAL names the field that is out of range or does not fit another one. */
+llap_status llap_denoiser_config_check(const llap_denoiser_config *c);
+
+/* Reads the object at path; absent keys leave what *c holds, other keys are not looked at, so that
+ * one object may configure more than the denoiser. Checked. */
+llap_status llap_denoiser_config_read(const llap_json *j, const char *path,
+                                      llap_denoiser_config *c);
+void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config *c); /* the keys */
+
+/* Beginnings and poles as spec 4.2 and 4.7 say, after llap_params_init: prefix is what stands
+ * before "model." in the store's names. */
+llap_status llap_denoiser_init(llap_params *p, const char *prefix, uint64_t seed);
+
+/* -------- the network -------- */
+
+typedef struct llap_denoiser_in {
+    llap_tensor *z;     /* [B,R,h,Z] noisy latent; or [B,h,Z] */
+    llap_tensor *t;     /* int [B] diffusion step; or NULL and */
+    llap_tensor *tau;   /* [B,H] its embedding */
+    llap_tensor *tq;    /* [B,h] query offsets, not re-centred; NULL: 0, 1, .., h-1 */
+    llap_tensor *E;     /* [B,S,H] summary, normalised; NULL: the unconditional pass */
+    llap_tensor *E_raw; /* [B,S,H] before normalisation; needed where an option asks for it */
+    llap_tensor
+        *conditional;      /* [B] ones and zeros: rows with 0 are unconditional; NULL: as E says */
+    llap_tensor *sc;       /* like z, the previous estimate (self_conditioning); NULL: none */
+    bool         training; /* dropout, power iterations */
+} llap_denoiser_in;
+
+/* The prediction, shaped like z. Declares time_embed.weight (with t) and model.*. */
+llap_tensor *llap_denoiser(llap_graph *g, const llap_denoiser_config *c,
+                           const llap_denoiser_in *in);
+
+/* The network behind the step embedding (in->tau), without the "model." before its names. */
+llap_tensor *llap_lapformer(llap_graph *g, const llap_denoiser_config *c,
+                            const llap_denoiser_in *in);
+
+/* -------- its two halves -------- */
+
+typedef struct llap_modal_block { /* what block i needs besides the residues */
+    llap_tensor     *place;       /* mode_pos + tau, [B,1,M,H] */
+    llap_nn_cross_kv cross;       /* keys and values [B,1,S,H]; NULL without summary */
+    llap_nn_ada      self, mlp;   /* AdaLN of self attention and MLP, [B,1,H] */
+} llap_modal_block;
+
+typedef struct llap_modal {
+    llap_tensor     *rho, *omega; /* poles, [B,1,K] */
+    llap_tensor     *basis;       /* A, [B,1,h,M] */
+    llap_tensor     *q, *k;       /* of the analysis, projected: [B,1,M,H], [B,1,h,H] */
+    llap_tensor     *conditional; /* [B,1,1,1], or NULL */
+    llap_modal_block block[LLAP_DENOISER_MAX_LAYERS];
+} llap_modal;
+
+/* Uses t, tq, E, E_raw, conditional; h only if tq is NULL. */
+void llap_denoiser_window(llap_graph *g, const llap_denoiser_config *c, const llap_denoiser_in *in,
+                          int64_t h, llap_modal *m);
+
+typedef struct llap_sample_opts {
+    bool training;
+    bool folded; /* uses the products of llap_denoiser_fold; not for training */
+} llap_sample_opts;
+
+/* z [B,R,h,Z], sc like it or NULL -> [B,R,h,Z]. B of the modal may be 1: shared by all rows. */
+llap_tensor *llap_denoiser_sample(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
+                                  llap_tensor *z, llap_tensor *sc, const llap_sample_opts *opts);
+
+/* Products of neighbouring weights, spec 9.1: every "X.fold.weight" and "X.fold.bias" of the store
+ * folds becomes the product of layers of the model's store, in double. */
+typedef struct llap_fold_opts {
+    const char *prefix; /* of the model's names; NULL: none */
+    llap_part   part;   /* LLAP_PART_MODEL or LLAP_PART_EMA */
+} llap_fold_opts;
+
+llap_status llap_denoiser_fold(const llap_params *model, const llap_fold_opts *o,
+                               llap_params *folds);
+
+/* Every tensor of the modal that a sample needs, with a name: to make them outputs of one graph and
+ * inputs of another. fn may replace *x. */
+typedef void (*llap_modal_fn)(void *user, const char *name, llap_tensor **x);
+void llap_modal_each(llap_modal *m, const llap_denoiser_config *c, llap_modal_fn fn, void *user);
+
+#endif

@@ -1,0 +1,262 @@
+/* The denoiser's configuration, its start and its folded weights. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "model/modal.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/* -------- configuration -------- */
+
+typedef enum kind { WHOLE, REAL, FLAG, CHOICE } kind;
+
+static const char *const rho_modes[] = { "raw", "legacy_effective", NULL };
+static const char *const pool_modes[] = { "mean", "attn", NULL };
+
+static const struct field {
+    const char        *key;
+    kind               kind;
+    size_t             offset;
+    double             low, high;
+    const char *const *names; /* of a choice */
+} fields[] = {
+/* clang-format off */
+#define AT(name) #name, .offset = offsetof(llap_denoiser_config, name)
+    { AT(data_dim),   .kind = WHOLE, .low = 1, .high = 1 << 16 },
+    { AT(hidden_dim), .kind = WHOLE, .low = 1, .high = 1 << 16 },
+    { AT(num_layers), .kind = WHOLE, .low = 0, .high = LLAP_DENOISER_MAX_LAYERS },
+    { AT(num_heads),  .kind = WHOLE, .low = 1, .high = 1 << 10 },
+    { AT(laplace_k),  .kind = WHOLE, .low = 1, .high = 1 << 16 },
+    { AT(timesteps),  .kind = WHOLE, .low = 2, .high = 1 << 20 },
+    { AT(mlp_ratio),  .kind = REAL,  .low = 1.0 / 16, .high = 64 },
+    { AT(dropout),      .kind = REAL, .low = 0, .high = 0.99 },
+    { AT(attn_dropout), .kind = REAL, .low = 0, .high = 0.99 },
+    { AT(rho_conditioning_mode), .kind = CHOICE, .names = rho_modes },
+    { AT(summary_pool_mode),     .kind = CHOICE, .names = pool_modes },
+    { AT(self_conditioning),           .kind = FLAG },
+    { AT(pole_pool_use_raw_summary),   .kind = FLAG },
+    { AT(block_summary_adaln),         .kind = FLAG },
+    { AT(analysis_summary_qk),         .kind = FLAG },
+    { AT(analysis_qk_use_raw_summary), .kind = FLAG },
+    { AT(cross_first),      .kind = FLAG },
+    { AT(use_mlp_residual), .kind = FLAG },
+    { AT(fixed_poles),      .kind = FLAG },
+#undef AT
+    /* clang-format on */
+};
+enum { N_FIELDS = sizeof fields / sizeof *fields };
+
+static double number(const struct field *f, const llap_denoiser_config *c)
+{
+    const char *at = (const char *)c + f->offset;
+    return f->kind == WHOLE ? (double)*(const int64_t *)(const void *)at
+                            : *(const double *)(const void *)at;
+}
+
+llap_status llap_denoiser_config_check(const llap_denoiser_config *c)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        const struct field *f = &fields[i];
+        if (f->kind != WHOLE && f->kind != REAL) continue;
+        const double v = number(f, c);
+        if (!(v >= f->low && v <= f->high))
+            return llap_fail(LLAP_EINVAL, "denoiser: %s: expected %g..%g, found %g", f->key, f->low,
+                             f->high, v);
+    }
+    if (c->hidden_dim % c->num_heads != 0)
+        return llap_fail(LLAP_EINVAL, "denoiser: num_heads: %lld does not divide hidden_dim %lld",
+                         (long long)c->num_heads, (long long)c->hidden_dim);
+    return LLAP_OK;
+}
+
+static llap_status read_field(const llap_json *j, const char *path, const struct field *f,
+                              llap_denoiser_config *c)
+{
+    void *at = (char *)c + f->offset;
+    switch (f->kind) {
+    case WHOLE:
+        return llap_json_int(j, path, (int64_t)f->low, (int64_t)f->high, at);
+    case REAL:
+        return llap_json_double(j, path, f->low, f->high, at);
+    case FLAG:
+        return llap_json_bool(j, path, at);
+    case CHOICE:
+        break;
+    }
+    int               v = 0;
+    const llap_status st = llap_json_has(j, path) ? llap_json_enum(j, path, f->names, &v) : LLAP_OK;
+    if (st == LLAP_OK && llap_json_has(j, path)) {
+        if (f->names == rho_modes) *(llap_rho_mode *)at = (llap_rho_mode)v;
+        else *(llap_pool_mode *)at = (llap_pool_mode)v;
+    }
+    return st;
+}
+
+llap_status llap_denoiser_config_read(const llap_json *j, const char *path, llap_denoiser_config *c)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < N_FIELDS && st == LLAP_OK; i++) {
+        char full[256];
+        snprintf(full, sizeof full, "%s%s%s", path, path[0] == '\0' ? "" : ".", fields[i].key);
+        st = read_field(j, full, &fields[i], c);
+    }
+    return st == LLAP_OK ? llap_denoiser_config_check(c) : st;
+}
+
+void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config *c)
+{
+    for (int i = 0; i < N_FIELDS; i++) {
+        const struct field *f = &fields[i];
+        const void         *at = (const char *)c + f->offset;
+        switch (f->kind) {
+        case WHOLE:
+            llap_json_put_int(w, f->key, *(const int64_t *)at);
+            break;
+        case REAL:
+            llap_json_put_double(w, f->key, *(const double *)at);
+            break;
+        case FLAG:
+            llap_json_put_bool(w, f->key, *(const bool *)at);
+            break;
+        case CHOICE:
+            llap_json_put_string(w, f->key,
+                                 f->names == rho_modes ? rho_modes[*(const llap_rho_mode *)at]
+                                                       : pool_modes[*(const llap_pool_mode *)at]);
+        }
+    }
+}
+
+/* -------- start -------- */
+
+static const llap_param_info *named(const llap_params *p, const char *prefix, const char *name)
+{
+    char full[256];
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return llap_params_find(p, full);
+}
+
+/* rho uniform on (0.01, 0.2); omega log-uniform on (0.01 pi, 0.95 pi); as raw parameters */
+static void start_poles(llap_params *p, const char *prefix, uint64_t seed)
+{
+    const llap_param_info *rho = named(p, prefix, "model.analysis._rho_raw");
+    const llap_param_info *omega = named(p, prefix, "model.analysis._omega_raw");
+    const llap_rng r = llap_rng_make(seed, LLAP_STREAM_INIT, llap_hash(0, "poles", 5), 0, 0);
+    for (int64_t k = 0; rho != NULL && omega != NULL && k < rho->count; k++) {
+        const double u = llap_rng_uniform(&r, (uint64_t)(2 * k));
+        const double v = llap_rng_uniform(&r, (uint64_t)(2 * k + 1));
+        const double rate = 0.01 + 0.19 * u, turn = 0.01 * pow(95.0, v); /* omega / pi */
+        llap_param_set(p, rho, k, log(expm1(fmax(rate - LLAP_RHO_MIN, 1e-8))));
+        llap_param_set(p, omega, k, log(turn / (1.0 - turn)));
+    }
+}
+
+llap_status llap_denoiser_init(llap_params *p, const char *prefix, uint64_t seed)
+{
+    start_poles(p, prefix, seed);
+    return llap_params_power_iterate(p, 20);
+}
+
+/* -------- folded weights, spec 9.1 -------- */
+
+llap_tensor *llap_folded_linear(llap_graph *g, llap_tensor *x, int64_t width)
+{
+    llap_scope_push(g, "fold");
+    llap_tensor *w = llap_state(g, "weight", LLAP_SHAPE(width, llap_dim(x, -1)), LLAP_INIT_ZERO);
+    llap_tensor *b = llap_state(g, "bias", LLAP_SHAPE(width), LLAP_INIT_ZERO);
+    llap_tensor *y = llap_linear(g, x, w, b);
+    llap_scope_pop(g);
+    return y;
+}
+
+/* outer (inner x + b) [+ c] as one layer. Where x also reaches outer by another way (the block's
+ * residual), its bias c is added there. */
+static const struct pair {
+    const char *scope_end, *inner, *outer;
+    bool        outer_bias;
+} pairs[] = {
+    { "analysis.", "attention.out_proj", "out_proj", true },
+    { "", "self_blk.mlp.3", "hid2coef", false },
+};
+
+typedef struct layer {
+    const llap_param_info *w, *b; /* [out,in], [out] */
+} layer;
+
+static const llap_param_info *find_array(const llap_params *p, const llap_fold_opts *o,
+                                         const char *scope, const char *name, const char *what)
+{
+    char                   full[512];
+    const char            *prefix = o->prefix == NULL ? "" : o->prefix;
+    const llap_param_info *found = NULL;
+    snprintf(full, sizeof full, "ema.%s%s%s.%s", prefix, scope, name, what);
+    if (o->part == LLAP_PART_EMA) found = llap_params_find(p, full);
+    return found != NULL ? found : llap_params_find(p, full + 4);
+}
+
+static llap_status find_layer(const llap_params *p, const llap_fold_opts *o, const char *scope,
+                              const char *name, layer *out)
+{
+    out->w = find_array(p, o, scope, name, "weight");
+    out->b = find_array(p, o, scope, name, "bias");
+    if (out->w != NULL && out->b != NULL) return LLAP_OK;
+    return llap_fail(LLAP_ENOTFOUND, "fold: '%s%s' is not in the model", scope, name);
+}
+
+static llap_status multiply(const llap_params *m, const layer *inner, const layer *outer,
+                            bool outer_bias, llap_params *to, const layer *fold)
+{
+    const int64_t n = outer->w->shape.dim[0], mid = outer->w->shape.dim[1];
+    const int64_t in = inner->w->shape.dim[1];
+    if (inner->w->shape.dim[0] != mid || fold->w->count != n * in || fold->b->count != n)
+        return llap_fail(LLAP_EINVAL, "fold: '%s' does not fit its layers", fold->w->name);
+    double *row = llap_new((size_t)in + 1, sizeof *row);
+    if (row == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        memset(row, 0, ((size_t)in + 1) * sizeof *row);
+        if (outer_bias) row[in] = llap_param_get(m, outer->b, i);
+        for (int64_t k = 0; k < mid; k++) {
+            const double a = llap_param_get(m, outer->w, i * mid + k);
+            for (int64_t j = 0; j < in; j++) row[j] += a * llap_param_get(m, inner->w, k * in + j);
+            row[in] += a * llap_param_get(m, inner->b, k);
+        }
+        for (int64_t j = 0; j < in; j++) llap_param_set(to, fold->w, i * in + j, row[j]);
+        llap_param_set(to, fold->b, i, row[in]);
+    }
+    llap_free(row);
+    return LLAP_OK;
+}
+
+/* "SCOPEfold.weight": which pair, and its layers */
+static llap_status fold_one(const llap_params *model, const llap_fold_opts *o, llap_params *folds,
+                            const char *name, size_t n_scope)
+{
+    char scope[256];
+    snprintf(scope, sizeof scope, "%.*s", (int)n_scope, name);
+    const struct pair *p = pairs;
+    while (n_scope < strlen(p->scope_end) ||
+           strcmp(scope + n_scope - strlen(p->scope_end), p->scope_end) != 0)
+        p++;
+    layer       inner, outer, fold;
+    llap_status st = find_layer(model, o, scope, p->inner, &inner);
+    if (st == LLAP_OK) st = find_layer(model, o, scope, p->outer, &outer);
+    if (st == LLAP_OK) st = find_layer(folds, &(llap_fold_opts){ 0 }, scope, "fold", &fold);
+    if (st == LLAP_OK) st = multiply(model, &inner, &outer, p->outer_bias, folds, &fold);
+    return st;
+}
+
+llap_status llap_denoiser_fold(const llap_params *model, const llap_fold_opts *o,
+                               llap_params *folds)
+{
+    static const char end[] = "fold.weight";
+    llap_status       st = LLAP_OK;
+    for (int i = 0; i < llap_params_count(folds) && st == LLAP_OK; i++) {
+        const char  *name = llap_params_at(folds, i)->name;
+        const size_t n = strlen(name);
+        if (n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0)
+            st = fold_one(model, o, folds, name, n - (sizeof end - 1));
+    }
+    return st;
+}

@@ -1,0 +1,240 @@
+/* Schedules, conversions and weights. */
+#include "model/diffusion.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <math.h>
+
+const char *const llap_schedule_names[] = { "cosine", "linear", NULL };
+const char *const llap_prediction_names[] = { "v", "x0", "eps", NULL };
+const char *const llap_weight_norm_names[] = { "auto", "batch", "global", "none", NULL };
+
+static float clampf(float x, float low, float high) { return fminf(fmaxf(x, low), high); }
+
+/* -------- tables, spec 5.2: single precision, in the reference's order of operations -------- */
+
+/* i-th of n numbers from low to high, from both ends and with fused products, as PyTorch does. */
+static float linspace(float low, float high, int64_t n, int64_t i)
+{
+    const float step = (high - low) / (float)(n - 1);
+    return i < n / 2 ? fmaf(step, (float)i, low) : fmaf(-step, (float)(n - 1 - i), high);
+}
+
+/* cos(((x + 0.008) / 1.008) pi / 2)^2, the cosine correctly rounded */
+static float cosine_at(int64_t T, int64_t i)
+{
+    const float x = (linspace(0.0f, 1.0f, T, i) + 0.008f) / 1.008f;
+    const float c = (float)cos((double)(x * 3.14159265358979323846f * 0.5f));
+    return c * c;
+}
+
+static void cosine_betas(llap_schedule *s)
+{
+    const float first = cosine_at(s->T, 0);
+    float       before = 1.0f;
+    s->beta[0] = 0.0f;
+    for (int64_t i = 1; i < s->T; i++) {
+        const float f = cosine_at(s->T, i) / first;
+        const float a = clampf(f / before, 1e-8f, 0.999999f);
+        s->beta[i] = clampf(1.0f - a, 1e-8f, 0.999f);
+        before = f;
+    }
+}
+
+static void linear_betas(llap_schedule *s)
+{
+    for (int64_t i = 0; i < s->T; i++)
+        s->beta[i] = clampf(linspace(1e-4f, 2e-2f, s->T, i), 1e-8f, 0.999f);
+    s->beta[0] = 0.0f;
+}
+
+/* The cumulative product is a double, rounded where it is stored. */
+static void accumulate(llap_schedule *s)
+{
+    double product = 1.0;
+    for (int64_t i = 0; i < s->T; i++) {
+        s->alpha[i] = clampf(1.0f - s->beta[i], 1e-12f, 1.0f);
+        product *= (double)s->alpha[i];
+        s->alpha_bar[i] = (float)product;
+    }
+}
+
+static void take_roots(llap_schedule *s)
+{
+    for (int64_t i = 0; i < s->T; i++) {
+        s->sqrt_alpha[i] = sqrtf(s->alpha[i]);
+        s->sqrt_alpha_bar[i] = sqrtf(s->alpha_bar[i]);
+        s->sqrt_one_minus_alpha_bar[i] = sqrtf(1.0f - s->alpha_bar[i]);
+    }
+}
+
+static llap_status new_schedule(int64_t T, llap_schedule **out)
+{
+    *out = NULL;
+    if (T < 2 || T > 1 << 20)
+        return llap_fail(LLAP_EINVAL, "diffusion: %lld steps, expected 2..1048576", (long long)T);
+    llap_schedule *s = llap_new(1, sizeof *s);
+    float         *all = llap_new((size_t)(6 * T), sizeof *all);
+    if (s == NULL || all == NULL) {
+        llap_free(s);
+        llap_free(all);
+        return LLAP_ENOMEM;
+    }
+    *s = (llap_schedule){ T, all, all + T, all + 2 * T, all + 3 * T, all + 4 * T, all + 5 * T };
+    *out = s;
+    return LLAP_OK;
+}
+
+llap_status llap_schedule_create(llap_schedule_kind kind, int64_t T, llap_schedule **out)
+{
+    const llap_status st = new_schedule(T, out);
+    if (st != LLAP_OK) return st;
+    if (kind == LLAP_SCHEDULE_COSINE) cosine_betas(*out);
+    else linear_betas(*out);
+    accumulate(*out);
+    take_roots(*out);
+    return LLAP_OK;
+}
+
+llap_status llap_schedule_from(const float *beta, const float *alpha_bar, int64_t T,
+                               llap_schedule **out)
+{
+    llap_status st = new_schedule(T, out);
+    for (int64_t i = 0; i < T && st == LLAP_OK; i++) {
+        const float above = i == 0 ? 1.0f : alpha_bar[i - 1];
+        if (!(beta[i] >= 0.0f && beta[i] < 1.0f))
+            st = llap_fail(LLAP_EFORMAT, "betas[%lld]: expected 0..1, found %g", (long long)i,
+                           (double)beta[i]);
+        else if (!(alpha_bar[i] > 0.0f && alpha_bar[i] <= above))
+            st = llap_fail(LLAP_EFORMAT,
+                           "alpha_bars[%lld]: expected above 0 and at most %g, found %g",
+                           (long long)i, (double)above, (double)alpha_bar[i]);
+        else {
+            (*out)->beta[i] = beta[i];
+            (*out)->alpha[i] = clampf(1.0f - beta[i], 1e-12f, 1.0f);
+            (*out)->alpha_bar[i] = alpha_bar[i];
+        }
+    }
+    if (st == LLAP_OK) take_roots(*out);
+    else {
+        llap_schedule_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+void llap_schedule_destroy(llap_schedule *s)
+{
+    if (s == NULL) return;
+    llap_free(s->beta);
+    llap_free(s);
+}
+
+float llap_schedule_sigma(const llap_schedule *s, int64_t t)
+{
+    const float q = fmaxf(s->alpha_bar[t], 1e-12f);
+    return sqrtf((1.0f - q) / q);
+}
+
+double llap_schedule_alpha_bar_at(const llap_schedule *s, double t)
+{
+    const double  last = (double)(s->T - 1), at = fmin(fmax(t, 0.0), last);
+    const int64_t i = (int64_t)at, next = i + 1 < s->T ? i + 1 : i;
+    const double  w = at - (double)i;
+    return (1.0 - w) * (double)s->alpha_bar[i] + w * (double)s->alpha_bar[next];
+}
+
+float llap_schedule_snr(const llap_schedule *s, int64_t t)
+{
+    const float q = clampf(s->alpha_bar[t], 1e-6f, 1.0f - 1e-6f);
+    return q / (1.0f - q);
+}
+
+/* -------- conversions -------- */
+
+llap_level llap_schedule_level(const llap_schedule *s, int64_t t)
+{
+    return (llap_level){ s->sqrt_alpha_bar[t], s->sqrt_one_minus_alpha_bar[t], s->alpha_bar[t] };
+}
+
+float llap_noised(llap_level l, float z0, float eps) { return l.a * z0 + l.s * eps; }
+
+float llap_target(llap_prediction p, llap_level l, float z0, float eps)
+{
+    if (p == LLAP_PREDICT_X0) return z0;
+    if (p == LLAP_PREDICT_EPS) return eps;
+    return l.a * eps - l.s * z0;
+}
+
+float llap_to_x0(llap_prediction p, llap_level l, float z_t, float pred)
+{
+    if (p == LLAP_PREDICT_X0) return pred;
+    if (p == LLAP_PREDICT_EPS) return (z_t - l.s * pred) / (l.a + 1e-12f);
+    return l.a * z_t - l.s * pred;
+}
+
+float llap_to_eps(llap_prediction p, llap_level l, float z_t, float pred)
+{
+    if (p == LLAP_PREDICT_X0) return (z_t - l.a * pred) / (l.s + 1e-12f);
+    if (p == LLAP_PREDICT_EPS) return pred;
+    return l.s * z_t + l.a * pred;
+}
+
+/* -------- Karras spacing -------- */
+
+/* First index whose sigma is not below x; T if there is none. */
+static int64_t lower_bound(const llap_schedule *s, double x)
+{
+    int64_t low = 0, high = s->T;
+    while (low < high) {
+        const int64_t mid = (low + high) / 2;
+        if ((double)llap_schedule_sigma(s, mid) < x) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+int64_t llap_karras_step(const llap_schedule *s, double u, double rho)
+{
+    const double  low = pow((double)llap_schedule_sigma(s, 1), 1.0 / rho);
+    const double  high = pow((double)llap_schedule_sigma(s, s->T - 1), 1.0 / rho);
+    const double  sigma = pow(high + u * (low - high), rho);
+    const int64_t found = lower_bound(s, sigma);
+    const int64_t i = found < 1 ? 1 : found > s->T - 1 ? s->T - 1 : found;
+    const int64_t below = i > 1 ? i - 1 : 1;
+    const double  d_below = fabs((double)llap_schedule_sigma(s, below) - sigma);
+    return d_below <= fabs((double)llap_schedule_sigma(s, i) - sigma) ? below : i;
+}
+
+/* -------- weights -------- */
+
+float llap_min_snr(const llap_schedule *s, int64_t t, double gamma, llap_prediction p)
+{
+    const float snr = llap_schedule_snr(s, t), c = fminf(snr, fmaxf((float)gamma, 0.0f));
+    if (p == LLAP_PREDICT_X0) return c;
+    return p == LLAP_PREDICT_V ? c / (snr + 1.0f) : c / fmaxf(snr, 1e-8f);
+}
+
+double llap_min_snr_mean(const llap_schedule *s, double gamma, llap_prediction p)
+{
+    double sum = 0.0;
+    for (int64_t t = 1; t < s->T; t++) sum += (double)llap_min_snr(s, t, gamma, p);
+    return sum / (double)(s->T - 1);
+}
+
+/* -------- draws -------- */
+
+void llap_diffusion_draw(const llap_schedule *s, const llap_draw_opts *o, uint64_t window,
+                         uint32_t step, int32_t *t, float *conditional, float *eps, size_t n)
+{
+    /* Sample 0 of the stream has the noise, sample 1 the row's choices. */
+    const llap_rng noise = llap_rng_make(o->seed, LLAP_STREAM_DIFFUSE, window, 0, step);
+    const llap_rng row = llap_rng_make(o->seed, LLAP_STREAM_DIFFUSE, window, 1, step);
+    if (o->karras)
+        *t = (int32_t)llap_karras_step(s, (double)llap_rng_uniform(&row, 8), LLAP_KARRAS_RHO);
+    else *t = 1 + (int32_t)llap_rng_below(&row, 0, (uint64_t)(s->T - 1));
+    *conditional = (double)llap_rng_uniform(&row, 9) >= o->drop ? 1.0f : 0.0f;
+    llap_rng_fill_normal(&noise, 0, n, eps);
+}

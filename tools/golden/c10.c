@@ -1,0 +1,178 @@
+/* The denoiser at paper size: c10. Parameters come from a formula; the results of one, two and
+ * three threads must be equal to the last bit. */
+#include "golden.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Element i of the sequence of a key, in [-1, 1). */
+static float formula(uint32_t key, uint32_t i)
+{
+    uint32_t x = i + 0x9E3779B9u * (key + 1u);
+    x ^= x >> 16;
+    x *= 0x85EBCA6Bu;
+    x ^= x >> 13;
+    x *= 0xC2B2AE35u;
+    x ^= x >> 16;
+    return (float)(x >> 8) * 0x1p-23f - 1.0f;
+}
+
+typedef struct paper {
+    golden      *c;
+    llap_json   *list; /* the names of the parameters */
+    const char **name;
+    size_t       n;
+} paper;
+
+static void near(golden *c, const char *tensor, size_t i, double found)
+{
+    const double *x = golden_values(c, tensor);
+    if (x != NULL && fabs(x[i] - found) > 1e-5 * fabs(x[i]))
+        golden_fail(c, LLAP_ENUMERIC, "%s[%zu]: generated %g, expected %g", tensor, i, found, x[i]);
+}
+
+/* metadata "spec.NAME" = "key offset scale shape", with the file's checks of the values */
+static void generate(paper *p, size_t i)
+{
+    golden                *c = p->c;
+    const llap_param_info *info = llap_params_find(c->params, p->name[i]);
+    char                   full[256];
+    unsigned long          key;
+    double                 offset, scale, sum = 0.0;
+    snprintf(full, sizeof full, "spec.%s", p->name[i]);
+    const char *text = llap_tensors_metadata(c->file, full);
+    if (info == NULL || text == NULL || sscanf(text, "%lu %lf %lf", &key, &offset, &scale) != 3) {
+        golden_fail(c, LLAP_EFORMAT, "'%s' cannot be generated", full);
+        return;
+    }
+    for (int64_t k = 0; k < info->count; k++) {
+        const float scaled = (float)scale * formula((uint32_t)key, (uint32_t)k);
+        const float value = (float)offset + scaled;
+        llap_param_set(c->params, info, k, (double)value);
+        sum += fabs((double)value);
+    }
+    near(c, "spec.first", i, llap_param_get(c->params, info, 0));
+    near(c, "spec.last", i, llap_param_get(c->params, info, info->count - 1));
+    near(c, "spec.abs_sum", i, sum);
+}
+
+/* Spectral-norm vectors are stored. */
+static void load_states(golden *c)
+{
+    for (int i = 0; c->status == LLAP_OK && i < llap_params_count(c->params); i++) {
+        const llap_param_info *info = llap_params_at(c->params, i);
+        char                   full[256];
+        if (info->leaf != LLAP_LEAF_STATE) continue;
+        snprintf(full, sizeof full, "param.%s", info->name);
+        const double *x = golden_values(c, full);
+        for (int64_t k = 0; x != NULL && k < info->count; k++)
+            llap_param_set(c->params, info, k, x[k]);
+    }
+}
+
+static void read_names(paper *p)
+{
+    golden     *c = p->c;
+    const char *text = llap_tensors_metadata(c->file, "param_names");
+    if (text == NULL) golden_fail(c, LLAP_EFORMAT, "no param_names");
+    if (c->status == LLAP_OK)
+        c->status = llap_json_parse(text, strlen(text), c->path, NULL, &p->list);
+    if (c->status == LLAP_OK) c->status = llap_json_strings(p->list, "", &p->name, &p->n);
+}
+
+static void describe(golden *c)
+{
+    const llap_denoiser_config cfg = golden_denoiser_config(c);
+    llap_denoiser_in           in = golden_denoiser_in(c);
+    if (c->status != LLAP_OK) return;
+    llap_tensor *y = llap_denoiser(c->graph, &cfg, &in);
+    llap_tensor *loss = llap_nn_mse(c->graph, y, golden_input(c, "target"));
+    golden_denoiser_notes(c, &cfg, "model.");
+    golden_output(c, "out.pred", y);
+    golden_output(c, "out.loss", loss);
+    golden_gradients(c, loss);
+    in.E = in.E_raw = NULL;
+    golden_output(c, "out.pred_uncond", llap_denoiser(c->graph, &cfg, &in));
+}
+
+/* Length of each gradient, and its product with a fixed vector. */
+static void compare_probes(paper *p)
+{
+    golden *c = p->c;
+    double *l2 = golden_new(c, (int64_t)p->n), *probe = golden_new(c, (int64_t)p->n);
+    for (size_t i = 0; l2 != NULL && probe != NULL && i < p->n; i++) {
+        char       full[256];
+        llap_shape shape = { 0 };
+        double     square = 0.0;
+        snprintf(full, sizeof full, "grad.%s", p->name[i]);
+        const float *x = llap_run_output(c->run, full, &shape);
+        for (int64_t k = 0; x != NULL && k < llap_shape_count(&shape); k++) {
+            square += (double)x[k] * (double)x[k];
+            probe[i] += (double)x[k] * (double)formula((uint32_t)i + 900000u, (uint32_t)k);
+        }
+        l2[i] = sqrt(square);
+    }
+    golden_compare(c, "out.grad_l2", l2, (int64_t)p->n, NULL);
+    golden_compare(c, "out.grad_probe", probe, (int64_t)p->n, NULL);
+}
+
+/* Every result has the bytes of the first run. */
+static void compare_bytes(paper *p, const llap_run *run, int n_threads)
+{
+    golden *c = p->c;
+    for (size_t i = 0; i < llap_tensors_count(c->file) + p->n; i++) {
+        char       full[256];
+        llap_shape shape = { 0 };
+        if (i < p->n) snprintf(full, sizeof full, "grad.%s", p->name[i]);
+        else snprintf(full, sizeof full, "%s", llap_tensors_at(c->file, i - p->n).name);
+        const void *x = llap_run_output(c->run, full, &shape),
+                   *y = llap_run_output(run, full, NULL);
+        const size_t bytes = (size_t)llap_shape_count(&shape) * c->backend->real_bytes;
+        if (x != NULL && (y == NULL || memcmp(x, y, bytes) != 0))
+            golden_fail(c, LLAP_ENUMERIC, "%d threads give other bits in %s", n_threads, full);
+    }
+}
+
+static void run_again(paper *p, int n_threads)
+{
+    golden              *c = p->c;
+    llap_run            *first = c->run, *run = NULL;
+    llap_plan           *first_plan = c->plan, *plan = NULL;
+    const llap_plan_opts opts = { .backend = c->backend, .n_threads = n_threads };
+    if (c->status == LLAP_OK) c->status = llap_plan_create(c->graph, &opts, &plan);
+    if (c->status == LLAP_OK) c->status = llap_run_create(plan, &run);
+    if (c->status == LLAP_OK) c->status = llap_params_bind(c->params, LLAP_PART_MODEL, plan, run);
+    c->plan = plan;
+    c->run = run;
+    golden_bind(c);
+    golden_exec(c);
+    c->plan = first_plan;
+    c->run = first;
+    if (c->status == LLAP_OK) compare_bytes(p, run, n_threads);
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+}
+
+void golden_paper(golden *c)
+{
+    paper p = { .c = c };
+    read_names(&p);
+    describe(c);
+    golden_plan(c);
+    for (size_t i = 0; c->status == LLAP_OK && i < p.n; i++) generate(&p, i);
+    load_states(c);
+    golden_bind(c);
+    golden_exec(c);
+    golden_compare_outputs(c);
+    if (c->status == LLAP_OK && c->backend->real_bytes == sizeof(float)) {
+        compare_probes(&p);
+        for (int n = 1; n <= 3; n++)
+            if (n != c->n_threads) run_again(&p, n);
+    }
+    llap_free(p.name);
+    llap_json_destroy(p.list);
+}
