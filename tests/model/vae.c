@@ -225,7 +225,8 @@ static void any_sizes_and_options(void **state)
                                .n_entities = seed % 2 == 1 ? o.N : 0,
                                .encoder = { (int)net_pick(seed, "n_enc", 0, 2), enc_heads, 5 },
                                .decoder = { (int)net_pick(seed, "n_dec", 0, 2), dec_heads, 3 } };
-        net_check(&(net){ describe, &o, seed, fill, "obs ent u u2", o.loss.consistency > 0.0, 0, 0 });
+        net_check(
+            &(net){ describe, &o, seed, fill, "obs ent u u2", o.loss.consistency > 0.0, 0, 0 });
     }
 }
 

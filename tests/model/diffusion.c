@@ -1,0 +1,262 @@
+/* Schedules, conversions, weights, and the loss's gradients. */
+#include "check.h"
+#include "net.h"
+
+#include "model/sampler.h"
+
+static llap_schedule *cosine(int64_t T)
+{
+    llap_schedule *s;
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, T, &s));
+    return s;
+}
+
+/* Spec 5.2 and 5.4.6, to the digits printed there. */
+static void the_cosine_schedule_is_that_of_the_specification(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t t;
+        double  alpha_bar, sigma;
+    } rows[] = { { 0, 1.0, 0.0 },
+                 { 1, 0.99995875, 0.00642247 },
+                 { 100, 0.97204149, 0.16959561 },
+                 { 500, 0.49306354, 1.01397049 },
+                 { 990, 1.971079e-04, 71.220528 },
+                 { 998, 2.433757e-06, 641.00421 },
+                 { 999, 2.433725e-09, 20270.488 } };
+    llap_schedule *s = cosine(1000);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double q = (double)s->alpha_bar[rows[i].t];
+        const double sigma = (double)llap_schedule_sigma(s, rows[i].t);
+        assert_true(fabs(q - rows[i].alpha_bar) <= 1e-5 * rows[i].alpha_bar);
+        assert_true(fabs(sigma - rows[i].sigma) <= 2e-3 * rows[i].sigma);
+    }
+    assert_true(fabs(llap_min_snr_mean(s, 4.5, LLAP_PREDICT_V) - 0.3179080) < 1e-5);
+    assert_true(fabs(llap_min_snr_mean(s, 5.0, LLAP_PREDICT_X0) - 2.003955) < 2e-5);
+    assert_true(fabs(llap_min_snr_mean(s, 5.0, LLAP_PREDICT_EPS) - 0.8240210) < 1e-5);
+    llap_schedule_destroy(s);
+}
+
+/* Whatever is predicted, x0 and eps come back. */
+static void conversions_undo_the_targets(void **state)
+{
+    (void)state;
+    llap_schedule *s = cosine(60);
+    for (int64_t t = 1; t < 60; t++)
+        for (int p = 0; p < 3; p++) {
+            const llap_level l = llap_schedule_level(s, t);
+            const float      z0 = 0.7f, eps = -1.3f, z = llap_noised(l, z0, eps);
+            const float      pred = llap_target((llap_prediction)p, l, z0, eps);
+            const double     tiny = 1e-5 / (double)fminf(l.a, l.s);
+            assert_true(fabs((double)(llap_to_x0((llap_prediction)p, l, z, pred) - z0)) < tiny);
+            assert_true(fabs((double)(llap_to_eps((llap_prediction)p, l, z, pred) - eps)) < tiny);
+        }
+    llap_schedule_destroy(s);
+}
+
+static void tables_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    float          beta[] = { 0.0f, 0.1f, 0.2f }, bars[] = { 1.0f, 0.9f, 0.72f };
+    llap_schedule *s;
+    CHECK_OK(llap_schedule_from(beta, bars, 3, &s));
+    llap_schedule_destroy(s);
+    bars[2] = 0.95f;
+    CHECK_FAIL(llap_schedule_from(beta, bars, 3, &s), LLAP_EFORMAT, "alpha_bars[2]");
+    bars[2] = NAN;
+    CHECK_FAIL(llap_schedule_from(beta, bars, 3, &s), LLAP_EFORMAT, "alpha_bars[2]");
+    bars[2] = 0.72f;
+    beta[1] = -0.1f;
+    CHECK_FAIL(llap_schedule_from(beta, bars, 3, &s), LLAP_EFORMAT, "betas[1]");
+    assert_null(s);
+    CHECK_FAIL(llap_schedule_create(LLAP_SCHEDULE_LINEAR, 1, &s), LLAP_EINVAL, "1 steps");
+}
+
+/* -------- lists -------- */
+
+static void check_list(const llap_points *p, const int *expected, int n)
+{
+    assert_int_equal(p->n, n);
+    for (int i = 0; i < n; i++) assert_int_equal(p->at[i].t, expected[i]);
+}
+
+/* Spec 6.1 */
+static void reference_lists_are_those_of_the_specification(void **state)
+{
+    (void)state;
+    static const int l16[] = { 999, 998, 997, 996, 991, 979, 940, 794, 357, 51, 1 };
+    static const int l64[] = { 999, 998, 997, 996, 995, 994, 993, 991, 989, 987, 983,
+                               979, 974, 966, 957, 943, 925, 900, 866, 818, 752, 664,
+                               554, 431, 311, 210, 133, 80,  45,  23,  10,  4,   1 };
+    static const int one[] = { 999 };
+    llap_schedule   *s = cosine(1000), *linear;
+    llap_points      p;
+    CHECK_OK(llap_points_reference(s, 16, LLAP_KARRAS_RHO, &p));
+    check_list(&p, l16, 11);
+    llap_points_deinit(&p);
+    CHECK_OK(llap_points_reference(s, 64, LLAP_KARRAS_RHO, &p));
+    check_list(&p, l64, 33);
+    llap_points_deinit(&p);
+    CHECK_OK(llap_points_reference(s, 1, LLAP_KARRAS_RHO, &p));
+    check_list(&p, one, 1);
+    llap_points_deinit(&p);
+    CHECK_OK(llap_points_reference(s, 5000, LLAP_KARRAS_RHO, &p));
+    assert_int_equal(p.n, 1000);
+    assert_int_equal(p.at[999].t, 0);
+    llap_points_deinit(&p);
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_LINEAR, 1000, &linear));
+    CHECK_OK(llap_points_reference(linear, 64, LLAP_KARRAS_RHO, &p));
+    assert_int_equal(p.n, 64);
+    llap_points_deinit(&p);
+    CHECK_FAIL(llap_points_reference(s, 0, LLAP_KARRAS_RHO, &p), LLAP_EINVAL, "0 steps");
+    llap_schedule_destroy(linear);
+    llap_schedule_destroy(s);
+}
+
+static void honest_lists_have_as_many_steps_as_asked(void **state)
+{
+    (void)state;
+    static const int64_t Ts[] = { 2, 3, 10, 60, 1000 };
+    for (size_t k = 0; k < sizeof Ts / sizeof *Ts; k++) {
+        llap_schedule *s = cosine(Ts[k]);
+        const int      top = Ts[k] > 2 ? (int)Ts[k] - 2 : 1;
+        for (int n = 1; n < 140; n += n < 20 ? 1 : 17) {
+            llap_points p;
+            CHECK_OK(llap_points_honest(s, n, &p));
+            assert_int_equal(p.n, n < top ? n : top);
+            assert_int_equal(p.at[0].t, top);
+            if (p.n > 1) assert_int_equal(p.at[p.n - 1].t, 1);
+            for (int i = 1; i < p.n; i++) assert_true(p.at[i].t < p.at[i - 1].t);
+            llap_points_deinit(&p);
+        }
+        llap_schedule_destroy(s);
+    }
+}
+
+static void continuous_points_are_uniform_in_log_snr(void **state)
+{
+    (void)state;
+    llap_points p;
+    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &p));
+    assert_int_equal(p.n, 12);
+    assert_true(fabs(p.at[0].time - 0.996) < 1e-9);
+    const double pi2 = 1.57079632679489661923, h = log(tan(pi2 * 0.012) / tan(pi2 * 0.996)) / 12.0;
+    for (int i = 1; i < 12; i++) {
+        const double now = log(tan(pi2 * p.at[i].time)), was = log(tan(pi2 * p.at[i - 1].time));
+        assert_true(fabs(now - was - h) < 1e-9);
+        assert_true(fabs((double)p.at[i].level.a - cos(pi2 * p.at[i].time)) < 1e-6);
+    }
+    llap_points_deinit(&p);
+    CHECK_FAIL(llap_points_continuous(3, 0.1, 0.9, &p), LLAP_EINVAL, "first > last");
+}
+
+/* -------- the loss -------- */
+
+typedef struct loss_case {
+    llap_denoiser_config c;
+    llap_schedule       *s;
+    llap_loss_opts       o;
+    bool                 rows, mask;
+} loss_case;
+
+enum { B = 3, H = 4, Z = 2, WIDTH = 4, S = 2 };
+
+static llap_tensor *describe_loss(llap_graph *g, const void *cfg)
+{
+    const loss_case   *l = cfg;
+    const llap_loss_in in = {
+        .z0 = llap_input(g, "z0", LLAP_SHAPE(B, H, Z)),
+        .eps = llap_input(g, "eps", LLAP_SHAPE(B, H, Z)),
+        .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
+        .mask = l->mask ? llap_input(g, "mask", LLAP_SHAPE(B, H)) : NULL,
+        .tq = llap_input(g, "tq", LLAP_SHAPE(B, H)),
+        .E = llap_input(g, "E", LLAP_SHAPE(B, S, WIDTH)),
+        .conditional = l->rows ? llap_input(g, "rows", LLAP_SHAPE(B)) : NULL,
+    };
+    return llap_diffusion_loss(g, &l->c, l->s, &l->o, &in);
+}
+
+static double fill_loss(const net *n, const char *name, int64_t k)
+{
+    const loss_case *l = n->cfg;
+    if (strcmp(name, "t") == 0) return (double)(1 + (k * 5 + (int64_t)n->seed) % (l->s->T - 1));
+    if (strcmp(name, "tq") == 0) return 1.0 + (double)(k % H);
+    if (strcmp(name, "rows") == 0) return (double)((k + (int64_t)n->seed) % 3 > 0);
+    if (strcmp(name, "mask") == 0) return (double)(k % 3 > 0);
+    return NAN;
+}
+
+static void the_loss_on_cpu_and_ref_with_gradients(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        loss_case l = { .c = { .data_dim = Z,
+                               .hidden_dim = WIDTH,
+                               .num_layers = 1,
+                               .num_heads = 2,
+                               .laplace_k = 2,
+                               .timesteps = 20,
+                               .mlp_ratio = 2,
+                               .cross_first = true,
+                               .self_conditioning = true },
+                        .s = cosine(20),
+                        .o = { .predict = (llap_prediction)net_pick(seed, "p", 0, 2),
+                               .min_snr = net_pick(seed, "w", 0, 3) > 0,
+                               .gamma = 5.0,
+                               .normalize = (llap_weight_norm)net_pick(seed, "norm", 0, 3),
+                               .share = { seed == 2 ? 0.82 : 0.0, seed == 2 ? 0.18 : 0.0 } },
+                        .rows = seed % 2 == 0,
+                        .mask = seed % 3 > 0 };
+        net_check(&(net){ .describe = describe_loss,
+                          .cfg = &l,
+                          .seed = seed,
+                          .fill = fill_loss,
+                          .fixed = "tq rows mask",
+                          .tolerance = 1e-3,
+                          .step = 1e-6 });
+        llap_schedule_destroy(l.s);
+    }
+}
+
+static void draws_belong_to_window_and_step(void **state)
+{
+    (void)state;
+    llap_schedule       *s = cosine(50);
+    const llap_draw_opts o = { .seed = 9, .drop = 0.18 };
+    float                a[8], b[8], flag, again;
+    int32_t              t, t2;
+    int                  dropped = 0, lowest = 50, highest = 0;
+    llap_diffusion_draw(s, &o, 77, 5, &t, &flag, a, 8);
+    llap_diffusion_draw(s, &o, 77, 5, &t2, &again, b, 8);
+    assert_int_equal(t, t2);
+    assert_memory_equal(a, b, sizeof a);
+    llap_diffusion_draw(s, &o, 77, 6, &t2, &again, b, 8);
+    assert_memory_not_equal(a, b, sizeof a);
+    for (uint32_t i = 0; i < 4000; i++) {
+        const llap_draw_opts both = { .seed = 9, .drop = 0.18, .karras = i % 2 == 1 };
+        llap_diffusion_draw(s, &both, i, 0, &t, &flag, a, 1);
+        dropped += flag == 0.0f;
+        lowest = t < lowest ? t : lowest;
+        highest = t > highest ? t : highest;
+    }
+    assert_true(dropped > 4000 * 0.15 && dropped < 4000 * 0.21);
+    assert_int_equal(lowest, 1);
+    assert_int_equal(highest, 49);
+    llap_schedule_destroy(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cosine_schedule_is_that_of_the_specification),
+        cmocka_unit_test(conversions_undo_the_targets),
+        cmocka_unit_test(tables_that_cannot_be_are_refused),
+        cmocka_unit_test(reference_lists_are_those_of_the_specification),
+        cmocka_unit_test(honest_lists_have_as_many_steps_as_asked),
+        cmocka_unit_test(continuous_points_are_uniform_in_log_snr),
+        cmocka_unit_test(the_loss_on_cpu_and_ref_with_gradients),
+        cmocka_unit_test(draws_belong_to_window_and_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/* The reverse process: on a problem with a known answer, and on the network where nothing but a
+ * window's own content may matter. Equality with the reference is llapdiff-golden's. */
+#include "check.h"
+#include "net.h"
+
+#include "backend/cpu/cpu.h"
+#include "model/denoise.h"
+
+/* -------- a Gaussian, whose best denoiser and exact samples are known -------- */
+
+enum { DIMS = 12 };
+
+/* z0 ~ N(mean_k, deviation_k^2) for coordinate k */
+static double mean_of(int64_t k) { return 0.3 * (double)(k % DIMS) - 1.5; }
+static double deviation_of(int64_t k) { return 0.15 + 0.12 * (double)(k % DIMS); }
+
+static llap_status predict_gaussian(void *user, int i, const llap_point *at, bool conditional,
+                                    const float *x, const float *sc, float *pred)
+{
+    const int64_t n = *(const int64_t *)user;
+    const double  a = (double)at->level.a, s = (double)at->level.s;
+    (void)i;
+    (void)conditional;
+    (void)sc;
+    for (int64_t k = 0; k < n; k++) {
+        const double c = deviation_of(k) * deviation_of(k), m = mean_of(k);
+        const double x0 = m + a * c / (a * a * c + s * s) * ((double)x[k] - a * m);
+        const double eps = ((double)x[k] - a * x0) / s;
+        pred[k] = (float)(a * eps - s * x0); /* v */
+    }
+    return LLAP_OK;
+}
+
+/* The sampler maps x_T to b + k x_T here, so that two runs tell the distribution it gives. The
+ * result is its Wasserstein distance to the true one, over all coordinates. */
+static double distance(llap_solver solver, const llap_points *list)
+{
+    const llap_extent       e = { 1, 1, 1, DIMS };
+    int64_t                 n = DIMS;
+    const llap_predictor    p = { predict_gaussian, &n, false };
+    const llap_sampler_opts o = { .solver = solver,
+                                  .predict = LLAP_PREDICT_V,
+                                  .guidance = { 1.0, 1.0 } };
+    float                   zero[DIMS] = { 0 }, one[DIMS], at_zero[DIMS], at_one[DIMS];
+    double                  sum = 0.0;
+    for (int k = 0; k < DIMS; k++) one[k] = 1.0f;
+    CHECK_OK(llap_sample(&o, list, e, &p, &(llap_sample_io){ .init = zero }, at_zero));
+    CHECK_OK(llap_sample(&o, list, e, &p, &(llap_sample_io){ .init = one }, at_one));
+    for (int k = 0; k < DIMS; k++) {
+        const double off = (double)at_zero[k] - mean_of(k);
+        const double wide = fabs((double)at_one[k] - (double)at_zero[k]) - deviation_of(k);
+        sum += off * off + wide * wide;
+    }
+    return sqrt(sum);
+}
+
+static void few_steps_of_second_order_equal_many_of_first(void **state)
+{
+    (void)state;
+    llap_schedule *s;
+    llap_points    few, some, many, continuous;
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 1000, &s));
+    CHECK_OK(llap_points_honest(s, 8, &few));
+    CHECK_OK(llap_points_honest(s, 24, &some));
+    CHECK_OK(llap_points_honest(s, 64, &many));
+    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &continuous));
+    const double ddim_64 = distance(LLAP_SOLVER_DDIM, &many);
+    const double ddim_8 = distance(LLAP_SOLVER_DDIM, &few);
+    const double dpm_8 = distance(LLAP_SOLVER_DPMPP_2M, &few);
+    const double dpm_64 = distance(LLAP_SOLVER_DPMPP_2M, &many);
+    const double uni_24 = distance(LLAP_SOLVER_UNIPC, &some);
+    const double uni_64 = distance(LLAP_SOLVER_UNIPC, &many);
+    const double dpm_12 = distance(LLAP_SOLVER_DPMPP_2M, &continuous);
+    print_message(
+        "distance: ddim %.4f (8) %.4f (64), dpm++ %.4f (8) %.4f (64) %.4f (12 continuous), "
+        "unipc %.4f (24) %.4f (64)\n",
+        ddim_8, ddim_64, dpm_8, dpm_64, dpm_12, uni_24, uni_64);
+    assert_true(dpm_8 <= ddim_64);
+    assert_true(uni_24 <= ddim_64);
+    assert_true(uni_64 < dpm_64); /* of higher order where steps are small */
+    assert_true(dpm_64 < ddim_64 / 4.0);
+    assert_true(dpm_12 < ddim_8);
+    llap_points_deinit(&few);
+    llap_points_deinit(&some);
+    llap_points_deinit(&many);
+    llap_points_deinit(&continuous);
+    llap_schedule_destroy(s);
+}
+
+/* With eta = 1 and own draws, samples have the distribution too: checks the noise. */
+static void ancestral_samples_have_the_right_moments(void **state)
+{
+    (void)state;
+    enum { R = 4000 };
+    llap_schedule          *s;
+    llap_points             list;
+    const llap_extent       e = { 1, R, 1, DIMS };
+    int64_t                 n = (int64_t)R * DIMS;
+    const llap_predictor    p = { predict_gaussian, &n, false };
+    const llap_sampler_opts o = { .predict = LLAP_PREDICT_V, .guidance = { 1.0, 1.0 }, .eta = 1.0 };
+    const uint64_t          window = 42;
+    float                  *x = llap_new((size_t)n, sizeof *x);
+    assert_non_null(x);
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 1000, &s));
+    CHECK_OK(llap_points_honest(s, 100, &list));
+    CHECK_OK(llap_sample(&o, &list, e, &p, &(llap_sample_io){ .seed = 3, .window = &window }, x));
+    for (int k = 0; k < DIMS; k++) {
+        double sum = 0.0, square = 0.0;
+        for (int r = 0; r < R; r++) sum += (double)x[r * DIMS + k];
+        for (int r = 0; r < R; r++) {
+            const double d = (double)x[r * DIMS + k] - sum / R;
+            square += d * d;
+        }
+        assert_true(fabs(sum / R - mean_of(k)) < 0.08 * deviation_of(k) + 0.01);
+        assert_true(fabs(sqrt(square / R) / deviation_of(k) - 1.0) < 0.08);
+    }
+    llap_points_deinit(&list);
+    llap_schedule_destroy(s);
+    llap_free(x);
+}
+
+/* -------- the network -------- */
+
+typedef struct world { /* a small model and windows */
+    llap_denoiser_config c;
+    llap_params         *params;
+    llap_schedule       *s;
+    llap_points          list;
+    int64_t              B, h, S;
+    float               *tq, *E, *E_raw;
+    uint64_t             window[4];
+} world;
+
+static void make_world(world *w, uint64_t seed, bool options)
+{
+    *w = (world){ .c = { .data_dim = 3,
+                         .hidden_dim = 8,
+                         .num_layers = 2,
+                         .num_heads = 2,
+                         .laplace_k = 5,
+                         .timesteps = 40,
+                         .mlp_ratio = 4,
+                         .cross_first = true,
+                         .use_mlp_residual = true,
+                         .summary_pool_mode = options ? LLAP_POOL_ATTN : LLAP_POOL_MEAN,
+                         .self_conditioning = options,
+                         .pole_pool_use_raw_summary = options,
+                         .block_summary_adaln = options,
+                         .analysis_summary_qk = options },
+                  .B = 4,
+                  .h = 6,
+                  .S = 5 };
+    llap_graph *g;
+    CHECK_OK(llap_graph_create(&g));
+    llap_denoiser(g, &w->c,
+                  &(llap_denoiser_in){ .z = llap_input(g, "z", LLAP_SHAPE(1, 2, 3)),
+                                       .t = llap_input_int(g, "t", LLAP_SHAPE(1)),
+                                       .E = llap_input(g, "E", LLAP_SHAPE(1, 2, 8)) });
+    CHECK_OK(llap_params_create(g, &llap_backend_cpu, &w->params));
+    llap_graph_destroy(g);
+    llap_params_init(w->params, seed);
+    CHECK_OK(llap_denoiser_init(w->params, "", seed));
+    for (int i = 0; i < llap_params_count(w->params); i++) {
+        const llap_param_info *p = llap_params_at(w->params, i);
+        for (int64_t k = 0; k < p->count && p->leaf == LLAP_LEAF_PARAM; k++)
+            ((float *)p->data)[k] += 0.2f * (float)net_normal(seed, p->name, k);
+    }
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 40, &w->s));
+    CHECK_OK(llap_points_honest(w->s, 5, &w->list));
+    const int64_t n_tokens = w->B * w->S * 8;
+    w->tq = llap_new((size_t)(w->B * w->h), sizeof *w->tq);
+    w->E = llap_new((size_t)n_tokens, sizeof *w->E);
+    w->E_raw = llap_new((size_t)n_tokens, sizeof *w->E_raw);
+    for (int64_t k = 0; k < w->B * w->h; k++) w->tq[k] = 1.0f + (float)(k % w->h);
+    for (int64_t k = 0; k < n_tokens; k++) {
+        w->E[k] = (float)net_normal(seed, "E", k);
+        w->E_raw[k] = (float)net_normal(seed, "raw", k);
+    }
+    for (int b = 0; b < 4; b++) w->window[b] = 1000u + (uint64_t)(7 * b);
+}
+
+static void end_world(world *w)
+{
+    llap_params_destroy(w->params);
+    llap_points_deinit(&w->list);
+    llap_schedule_destroy(w->s);
+    llap_free(w->tq);
+    llap_free(w->E);
+    llap_free(w->E_raw);
+}
+
+typedef struct manner { /* how to sample rows first .. first + n - 1 of the world */
+    int64_t     first, n, R;
+    uint32_t    first_sample;
+    int         n_threads;
+    bool        whole, folded;
+    llap_solver solver;
+} manner;
+
+static llap_status sample(const world *w, const manner *m, float *out)
+{
+    llap_denoise           *d = NULL;
+    const llap_extent       e = { m->n, m->R, w->h, 3 };
+    const llap_denoise_opts o = { .extent = e,
+                                  .S = w->S,
+                                  .backend = &llap_backend_cpu,
+                                  .n_threads = m->n_threads,
+                                  .guided = true,
+                                  .whole = m->whole,
+                                  .folded = m->folded };
+    llap_sampler_opts       so = LLAP_SAMPLER_REFERENCE;
+    so.solver = m->solver;
+    so.self_condition = w->c.self_conditioning;
+    llap_status st = llap_denoise_create(&w->c, w->params, &o, &d);
+    if (st == LLAP_OK)
+        st = llap_denoise_windows(d, w->tq + m->first * w->h, w->E + m->first * w->S * 8,
+                                  w->E_raw + m->first * w->S * 8);
+    if (st == LLAP_OK) {
+        const llap_predictor p = llap_denoise_predictor(d);
+        const llap_sample_io io = { .seed = 11,
+                                    .window = w->window + m->first,
+                                    .first_sample = m->first_sample };
+        st = llap_sample(&so, &w->list, e, &p, &io, out);
+    }
+    llap_denoise_destroy(d);
+    return st;
+}
+
+/* A window's samples have the same bits alone or among others, for any number of samples beside
+ * them and any number of threads. */
+static void only_a_windows_own_content_matters(void **state)
+{
+    (void)state;
+    for (int options = 0; options < 2; options++) {
+        world w;
+        float all[4 * 3 * 18], one[18];
+        make_world(&w, 5, options != 0);
+        const manner together = { 0, 4, 3, 0, 1, false, true, LLAP_SOLVER_DDIM };
+        CHECK_OK(sample(&w, &together, all));
+        for (int threads = 1; threads <= 3; threads++) {
+            float  again[4 * 3 * 18];
+            manner m = together;
+            m.n_threads = threads;
+            CHECK_OK(sample(&w, &m, again));
+            assert_memory_equal(all, again, sizeof all);
+        }
+        for (int64_t b = 0; b < 4; b++)
+            for (uint32_t r = 0; r < 3; r++) {
+                const manner alone = { b, 1, 1, r, 2, false, true, LLAP_SOLVER_DDIM };
+                CHECK_OK(sample(&w, &alone, one));
+                assert_memory_equal(one, all + (b * 3 + r) * 18, sizeof one);
+            }
+        end_world(&w);
+    }
+}
+
+/* One plan, halves, folded halves; the same and different query times. */
+static void plans_in_halves_equal_the_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        for (int solver = 0; llap_solver_names[solver] != NULL; solver++) {
+            world w;
+            float whole[4 * 2 * 18], halves[4 * 2 * 18], folded[4 * 2 * 18];
+            make_world(&w, 7 + (uint64_t)i, i % 2 == 1);
+            if (i >= 2) w.tq[w.h] += 0.5f; /* the second window asks for another time */
+            const manner m[] = { { 0, 4, 2, 0, 2, true, false, (llap_solver)solver },
+                                 { 0, 4, 2, 0, 2, false, false, (llap_solver)solver },
+                                 { 0, 4, 2, 0, 2, false, true, (llap_solver)solver } };
+            CHECK_OK(sample(&w, &m[0], whole));
+            CHECK_OK(sample(&w, &m[1], halves));
+            CHECK_OK(sample(&w, &m[2], folded));
+            for (int k = 0; k < 4 * 2 * 18; k++) {
+                assert_true(fabs((double)(whole[k] - halves[k])) <= 1e-3);
+                assert_true(fabs((double)(whole[k] - folded[k])) <= 1e-3);
+            }
+            end_world(&w);
+        }
+}
+
+static void kept_positions_are_returned_as_given(void **state)
+{
+    (void)state;
+    for (int solver = 0; llap_solver_names[solver] != NULL; solver++) {
+        llap_schedule          *s;
+        llap_points             list;
+        const llap_extent       e = { 2, 3, 2, DIMS };
+        int64_t                 n = 2 * 3 * 2 * DIMS;
+        const llap_predictor    p = { predict_gaussian, &n, false };
+        const llap_sampler_opts o = { .solver = (llap_solver)solver, .guidance = { 1.0, 1.0 } };
+        float                   y[2 * 2 * DIMS], out[2 * 3 * 2 * DIMS];
+        const uint8_t           keep[] = { 1, 0, 0, 1 };
+        for (int k = 0; k < 2 * 2 * DIMS; k++) y[k] = 0.01f * (float)k;
+        CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 100, &s));
+        CHECK_OK(llap_points_honest(s, 10, &list));
+        CHECK_OK(llap_sample(&o, &list, e, &p, &(llap_sample_io){ .y_obs = y, .keep = keep }, out));
+        for (int k = 0; k < 2 * 3 * 2 * DIMS; k++) {
+            const int  row = k / (3 * 2 * DIMS), at = k % (2 * DIMS);
+            const bool kept = keep[2 * row + at / DIMS] != 0;
+            assert_true((out[k] == y[row * 2 * DIMS + at]) == kept);
+        }
+        llap_points_deinit(&list);
+        llap_schedule_destroy(s);
+    }
+}
+
+/* -------- failures -------- */
+
+static llap_status predict_nothing(void *user, int i, const llap_point *at, bool conditional,
+                                   const float *x, const float *sc, float *pred)
+{
+    (void)user, (void)i, (void)at, (void)conditional, (void)x, (void)sc;
+    pred[0] = NAN;
+    return LLAP_OK;
+}
+
+static void wrong_options_and_predictions_are_named(void **state)
+{
+    (void)state;
+    world                w;
+    float                out[18];
+    const llap_predictor p = { predict_nothing, NULL, false };
+    const llap_extent    e = { 1, 1, 6, 3 };
+    const llap_sample_io io = { 0 };
+    llap_sampler_opts    o = LLAP_SAMPLER_DEFAULT;
+    make_world(&w, 1, false);
+    CHECK_FAIL(llap_sample(&o, &w.list, e, &p, &io, out), LLAP_ENUMERIC, "not finite");
+    o.eta = 0.5;
+    CHECK_FAIL(llap_sample(&o, &w.list, e, &p, &io, out), LLAP_EINVAL, "ddim");
+    o.eta = -1.0;
+    CHECK_FAIL(llap_sample(&o, &w.list, e, &p, &io, out), LLAP_EINVAL, "eta: expected 0..1");
+    o = LLAP_SAMPLER_REFERENCE;
+    o.guidance[1] = NAN;
+    CHECK_FAIL(llap_sample(&o, &w.list, e, &p, &io, out), LLAP_EINVAL, "guidance");
+    o.guidance[1] = 1.0;
+    CHECK_FAIL(llap_sample(&o, &w.list, e, &p, &(llap_sample_io){ .y_obs = out }, out), LLAP_EINVAL,
+               "both values and mask");
+    CHECK_FAIL(llap_sample(&o, &w.list, (llap_extent){ 1, 0, 6, 3 }, &p, &io, out), LLAP_EINVAL,
+               "[1,0,6,3]");
+    end_world(&w);
+}
+
+static llap_status whole_sampling(void *user)
+{
+    float        out[2 * 18];
+    const manner m = { 0, 2, 1, 0, 1, false, true, LLAP_SOLVER_UNIPC };
+    return sample(user, &m, out);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    world w;
+    make_world(&w, 2, false);
+    w.c.num_layers = 1;
+    check_every_failed_allocation(whole_sampling, &w);
+    end_world(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_steps_of_second_order_equal_many_of_first),
+        cmocka_unit_test(ancestral_samples_have_the_right_moments),
+        cmocka_unit_test(only_a_windows_own_content_matters),
+        cmocka_unit_test(plans_in_halves_equal_the_whole),
+        cmocka_unit_test(kept_positions_are_returned_as_given),
+        cmocka_unit_test(wrong_options_and_predictions_are_named),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
