@@ -212,20 +212,22 @@ static llap_status multiply(const llap_params *m, const layer *inner, const laye
     const int64_t in = inner->w->shape.dim[1];
     if (inner->w->shape.dim[0] != mid || fold->w->count != n * in || fold->b->count != n)
         return llap_fail(LLAP_EINVAL, "fold: '%s' does not fit its layers", fold->w->name);
-    double *row = llap_new((size_t)in + 1, sizeof *row);
-    if (row == NULL) return LLAP_ENOMEM;
+    /* The inner weights as doubles, then one row of the product at a time. */
+    double *w = llap_new((size_t)((mid + 1) * in + 1), sizeof *w), *row = w + mid * in;
+    if (w == NULL) return LLAP_ENOMEM;
+    for (int64_t k = 0; k < mid * in; k++) w[k] = llap_param_get(m, inner->w, k);
     for (int64_t i = 0; i < n; i++) {
         memset(row, 0, ((size_t)in + 1) * sizeof *row);
         if (outer_bias) row[in] = llap_param_get(m, outer->b, i);
         for (int64_t k = 0; k < mid; k++) {
             const double a = llap_param_get(m, outer->w, i * mid + k);
-            for (int64_t j = 0; j < in; j++) row[j] += a * llap_param_get(m, inner->w, k * in + j);
+            for (int64_t j = 0; j < in; j++) row[j] += a * w[k * in + j];
             row[in] += a * llap_param_get(m, inner->b, k);
         }
         for (int64_t j = 0; j < in; j++) llap_param_set(to, fold->w, i * in + j, row[j]);
         llap_param_set(to, fold->b, i, row[in]);
     }
-    llap_free(row);
+    llap_free(w);
     return LLAP_OK;
 }
 

