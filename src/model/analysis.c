@@ -42,16 +42,30 @@ static llap_tensor *pole_features(llap_graph *g, const llap_denoiser_config *c, 
     return llap_concat(g, f, 3, -1);
 }
 
-/* q[m] = LN(embed(pf[m]) + comp_emb[m]), projected; [B,1,M,H] */
+/* LN(embed(pf[m]) + comp_emb[m]), in the scope of the caller */
+static llap_tensor *pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p)
+{
+    llap_tensor *comp = llap_param(g, "comp_emb", LLAP_SHAPE(1, 2 * c->laplace_k, c->hidden_dim),
+                                   LLAP_INIT_NORMAL(0.02));
+    llap_tensor *x = embed(g, c, "pole_embedding", pole_features(g, c, p));
+    return llap_nn_norm(g, "q_norm", llap_add(g, x, comp));
+}
+
+llap_tensor *llap_pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p)
+{
+    llap_scope_push(g, "analysis");
+    llap_tensor *x = pole_tokens(g, c, p);
+    llap_scope_pop(g);
+    return x;
+}
+
+/* q[m] = those tokens, projected; [B,1,M,H] */
 llap_tensor *llap_pole_queries(llap_graph *g, const llap_denoiser_config *c, llap_poles p,
                                llap_tensor *pooled, llap_tensor *conditional)
 {
-    const int64_t m = 2 * c->laplace_k, h = c->hidden_dim;
     llap_scope_push(g, "analysis");
-    llap_tensor *comp = llap_param(g, "comp_emb", LLAP_SHAPE(1, m, h), LLAP_INIT_NORMAL(0.02));
-    llap_tensor *x = embed(g, c, "pole_embedding", pole_features(g, c, p));
-    x = llap_nn_norm(g, "q_norm", llap_add(g, x, comp));
-    x = llap_nn_mha_project(g, "attention", conditioned(g, c, "q", x, pooled, conditional), h, 0);
+    llap_tensor *x = conditioned(g, c, "q", pole_tokens(g, c, p), pooled, conditional);
+    x = llap_nn_mha_project(g, "attention", x, c->hidden_dim, 0);
     llap_scope_pop(g);
     return x;
 }

@@ -15,10 +15,24 @@ static llap_tensor *step_embedding(llap_graph *g, const llap_denoiser_config *c,
     return llap_note(g, "t_emb", llap_silu(g, llap_embedding(g, table, t)));
 }
 
+static llap_tensor *embedding_of(llap_graph *g, const llap_denoiser_config *c,
+                                 const llap_denoiser_in *in)
+{
+    if (in->tau != NULL) return in->tau;
+    if (c->stream == LLAP_STREAM_TOKENS) return llap_time_embedding(g, c, in->time);
+    return step_embedding(g, c, in->t);
+}
+
 /* The tokens as one vector: their mean, or attention with tau as the query; [B,1,S,H] -> [B,1,H] */
 static llap_tensor *pool(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tokens,
-                         llap_tensor *tau)
+                         llap_tensor *tau, llap_tensor *E_pad)
 {
+    if (E_pad != NULL) { /* the mean of those that are there */
+        llap_tensor *keep =
+            llap_affine(g, llap_unsqueeze(g, llap_unsqueeze(g, E_pad, 1), -1), -1.0, 1.0);
+        keep = llap_expand(g, keep, llap_shape_of(tokens));
+        return llap_squeeze(g, llap_masked_mean(g, tokens, keep, LLAP_AXIS(2)), LLAP_AXIS(2));
+    }
     if (c->summary_pool_mode == LLAP_POOL_ATTN)
         return llap_nn_summary_pool(g, "summary_pool", tokens, tau);
     return llap_squeeze(g, llap_mean(g, tokens, LLAP_AXIS(2)), LLAP_AXIS(2));
@@ -37,14 +51,16 @@ static llap_tensor *of_conditional(llap_graph *g, llap_tensor *x, llap_tensor *c
 }
 
 static pooled pool_summary(llap_graph *g, const llap_denoiser_config *c, llap_tensor *E,
-                           llap_tensor *E_raw, llap_tensor *tau, llap_tensor *conditional)
+                           llap_tensor *E_raw, llap_tensor *tau, llap_tensor *conditional,
+                           llap_tensor *E_pad)
 {
     pooled p = { NULL, NULL };
     if (E == NULL) return p;
     const bool   raw_poles = c->pole_pool_use_raw_summary && E_raw != NULL;
     const bool   raw_qk = c->analysis_qk_use_raw_summary && E_raw != NULL;
-    llap_tensor *of_poles = pool(g, c, raw_poles ? E_raw : E, tau), *of_qk = of_poles;
-    if (c->analysis_summary_qk && raw_qk != raw_poles) of_qk = pool(g, c, raw_qk ? E_raw : E, tau);
+    llap_tensor *of_poles = pool(g, c, raw_poles ? E_raw : E, tau, E_pad), *of_qk = of_poles;
+    if (c->analysis_summary_qk && raw_qk != raw_poles)
+        of_qk = pool(g, c, raw_qk ? E_raw : E, tau, E_pad);
     llap_note(g, "pooled", of_poles);
     p.poles = of_conditional(g, of_poles, conditional);
     p.analysis = llap_note(g, "attn_cond", of_qk);
@@ -85,7 +101,7 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
         m->conditional =
             llap_reshape(g, in->conditional, LLAP_SHAPE(llap_dim(in->conditional, 0), 1, 1, 1));
 
-    const pooled p = pool_summary(g, c, E, E_raw, tau, m->conditional);
+    const pooled p = pool_summary(g, c, E, E_raw, tau, m->conditional, in->E_pad);
     llap_tensor *pole_cond = llap_note(g, "pole_cond", joined(g, tau, p.poles));
     llap_tensor *cond = c->block_summary_adaln ? pole_cond : tau;
     llap_note(g, "block_cond", cond);
@@ -95,6 +111,10 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
     m->rho = llap_note(g, "rho", poles.rho);
     m->omega = llap_note(g, "omega", poles.omega);
     m->basis = llap_note(g, "basis", llap_modal_basis(g, tq, poles.rho, poles.omega));
+    if (c->stream == LLAP_STREAM_TOKENS) {
+        llap_tokens_shared(g, c, in, tau, tq, poles, m);
+        return;
+    }
     llap_tensor *to_qk = c->analysis_summary_qk ? p.analysis : NULL;
     m->q = llap_pole_queries(g, c, poles, to_qk, m->conditional);
     m->k = llap_time_keys(g, c, tq, to_qk, m->conditional);
@@ -121,6 +141,7 @@ static llap_tensor *first_residues(llap_graph *g, const llap_denoiser_config *c,
 static llap_tensor *sample_side(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
                                 llap_tensor *z, llap_tensor *sc, const llap_sample_opts *o)
 {
+    if (c->stream == LLAP_STREAM_TOKENS) return llap_tokens_sample(g, c, m, z, o);
     llap_tensor *theta = first_residues(g, c, m, z, sc, o);
     for (int i = 0; i < c->num_layers; i++) {
         llap_scope_pushf(g, "blocks.%d", i);
@@ -134,7 +155,7 @@ static llap_tensor *sample_side(llap_graph *g, const llap_denoiser_config *c, co
 void llap_denoiser_window(llap_graph *g, const llap_denoiser_config *c, const llap_denoiser_in *in,
                           int64_t h, llap_modal *m)
 {
-    llap_tensor *tau = in->tau != NULL ? in->tau : step_embedding(g, c, in->t);
+    llap_tensor *tau = embedding_of(g, c, in);
     llap_scope_push(g, "model");
     window_side(g, c, in, tau, h, m);
     llap_scope_pop(g);
@@ -177,7 +198,7 @@ llap_tensor *llap_denoiser(llap_graph *g, const llap_denoiser_config *c, const l
 {
     llap_denoiser_in behind = *in;
     if (!fits(g, c)) return NULL;
-    if (in->tau == NULL) behind.tau = step_embedding(g, c, in->t);
+    behind.tau = embedding_of(g, c, in);
     llap_scope_push(g, "model");
     llap_tensor *y = llap_lapformer(g, c, &behind);
     llap_scope_pop(g);
@@ -189,8 +210,11 @@ void llap_modal_each(llap_modal *m, const llap_denoiser_config *c, llap_modal_fn
     const struct {
         const char   *name;
         llap_tensor **x;
-    } all[] = { { "modal.basis", &m->basis }, { "modal.q", &m->q }, { "modal.k", &m->k } };
-    for (int i = 0; i < 3; i++) fn(user, all[i].name, all[i].x);
+    } all[] = { { "modal.basis", &m->basis }, { "modal.q", &m->q },        { "modal.k", &m->k },
+                { "modal.start", &m->start }, { "modal.gate", &m->gate },  { "modal.f", &m->f },
+                { "modal.pad", &m->pad },     { "modal.E_pad", &m->E_pad } };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (*all[i].x != NULL) fn(user, all[i].name, all[i].x);
     for (int i = 0; i < c->num_layers; i++) {
         llap_modal_block *b = &m->block[i];
         const struct {

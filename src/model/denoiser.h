@@ -31,6 +31,13 @@ typedef enum llap_rho_mode {                  /* what the condition perturbs, sp
 
 typedef enum llap_pool_mode { LLAP_POOL_MEAN, LLAP_POOL_ATTN } llap_pool_mode; /* "mean", "attn" */
 
+typedef enum llap_stream_mode {                       /* what flows from block to block */
+                                LLAP_STREAM_RESIDUES, /* "residues": theta [M,Z]; every block starts
+                                                         from it (reference) */
+                                LLAP_STREAM_TOKENS,   /* "tokens": x [M,H] is carried (default
+                                                         profile) */
+} llap_stream_mode;
+
 /* The names are those of the configuration in model files; spec 4.9 tells what each switch does. */
 typedef struct llap_denoiser_config {
     int64_t data_dim;   /* Z */
@@ -52,6 +59,13 @@ typedef struct llap_denoiser_config {
     bool           cross_first;      /* cross attention before self attention */
     bool           use_mlp_residual; /* the synthesizer's gated residual */
     bool           fixed_poles;      /* ablation: the condition does not move the poles */
+
+    /* The default profile, spec accuracy.md 4.7. With tokens: a continuous step (in->time) instead
+     * of the table of T, keys of the summary without AdaLN, a local path to the output instead of
+     * the synthesizer's residual and head. The options of spec 4.9 are then not used. */
+    llap_stream_mode stream;
+    int64_t          query_features; /* F, numbers known about each query (in->f) */
+    int64_t          synthesis_dim;  /* d_s, channels of the synthesis; 0: max(16, Z) */
 } llap_denoiser_config;
 
 enum { LLAP_DENOISER_MAX_LAYERS = 64 };
@@ -60,6 +74,10 @@ enum { LLAP_DENOISER_MAX_LAYERS = 64 };
 #define LLAP_DENOISER_PAPER(Z) \
     ((llap_denoiser_config){ .data_dim = (Z), .hidden_dim = 256, .num_layers = 5, .num_heads = 4, \
         .laplace_k = 256, .timesteps = 1000, .mlp_ratio = 4.0, .cross_first = true, .use_mlp_residual = true })
+#define LLAP_DENOISER_DEFAULT(Z, F) \
+    ((llap_denoiser_config){ .data_dim = (Z), .hidden_dim = 128, .num_layers = 2, .num_heads = 4, \
+        .laplace_k = 32, .timesteps = 2, .mlp_ratio = 2.0, .dropout = 0.1, .cross_first = true, \
+        .stream = LLAP_STREAM_TOKENS, .query_features = (F) })
 /* clang-format on */
 
 /* LLAP_EINVAL names the field that is out of range or does not fit another one. */
@@ -74,6 +92,10 @@ void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config 
 /* Beginnings and poles as spec 4.2 and 4.7 say, after llap_params_init: prefix is what stands
  * before "model." in the store's names. */
 llap_status llap_denoiser_init(llap_params *p, const char *prefix, uint64_t seed);
+/* The same with the poles of spec accuracy.md 4.7: days and weeks first, if the time unit of that
+ * many hours can resolve them, then a wide range. */
+llap_status llap_denoiser_init_calendar(llap_params *p, const char *prefix, uint64_t seed,
+                                        double unit_hours);
 
 /* -------- the network -------- */
 
@@ -88,6 +110,12 @@ typedef struct llap_denoiser_in {
         *conditional;      /* [B] ones and zeros: rows with 0 are unconditional; NULL: as E says */
     llap_tensor *sc;       /* like z, the previous estimate (self_conditioning); NULL: none */
     bool         training; /* dropout, power iterations */
+
+    /* With the stream of tokens: */
+    llap_tensor *time;  /* [B] continuous step in (0,1), instead of t and tau */
+    llap_tensor *f;     /* [B,h,F] what is known about the queries; NULL for F = 0 */
+    llap_tensor *pad;   /* [B,h], 1: no query, nobody looks at it; 0: a query; NULL: all are */
+    llap_tensor *E_pad; /* [B,S], 1: no token; NULL: all are */
 } llap_denoiser_in;
 
 /* The prediction, shaped like z. Declares time_embed.weight (with t) and model.*. */
@@ -107,10 +135,15 @@ typedef struct llap_modal_block { /* what block i needs besides the residues */
 } llap_modal_block;
 
 typedef struct llap_modal {
-    llap_tensor     *rho, *omega; /* poles, [B,1,K] */
-    llap_tensor     *basis;       /* A, [B,1,h,M] */
-    llap_tensor     *q, *k;       /* of the analysis, projected: [B,1,M,H], [B,1,h,H] */
-    llap_tensor     *conditional; /* [B,1,1,1], or NULL */
+    llap_tensor *rho, *omega; /* poles, [B,1,K] */
+    llap_tensor *basis;       /* A, [B,1,h,M] */
+    llap_tensor *q, *k;       /* of the analysis, projected: [B,1,M,H], [B,1,h,H] */
+    llap_tensor *conditional; /* [B,1,1,1], or NULL */
+    /* with the stream of tokens; else NULL */
+    llap_tensor     *start;       /* 0.5 q + tau, [B,1,M,H] */
+    llap_tensor     *gate;        /* W_t tau of the local path, [B,1,1,2H] */
+    llap_tensor     *f;           /* [B,1,h,F] */
+    llap_tensor     *pad, *E_pad; /* [B,1,h], [B,1,S] */
     llap_modal_block block[LLAP_DENOISER_MAX_LAYERS];
 } llap_modal;
 

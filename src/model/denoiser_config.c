@@ -15,6 +15,7 @@ typedef enum kind { WHOLE, REAL, FLAG, CHOICE } kind;
 
 static const char *const rho_modes[] = { "raw", "legacy_effective", NULL };
 static const char *const pool_modes[] = { "mean", "attn", NULL };
+static const char *const stream_modes[] = { "residues", "tokens", NULL };
 
 static const struct field {
     const char        *key;
@@ -44,6 +45,9 @@ static const struct field {
     { AT(cross_first),      .kind = FLAG },
     { AT(use_mlp_residual), .kind = FLAG },
     { AT(fixed_poles),      .kind = FLAG },
+    { AT(stream),         .kind = CHOICE, .names = stream_modes },
+    { AT(query_features), .kind = WHOLE, .low = 0, .high = 1 << 16 },
+    { AT(synthesis_dim),  .kind = WHOLE, .low = 0, .high = 1 << 16 },
 #undef AT
     /* clang-format on */
 };
@@ -90,7 +94,8 @@ static llap_status read_field(const llap_json *j, const char *path, const struct
     const llap_status st = llap_json_has(j, path) ? llap_json_enum(j, path, f->names, &v) : LLAP_OK;
     if (st == LLAP_OK && llap_json_has(j, path)) {
         if (f->names == rho_modes) *(llap_rho_mode *)at = (llap_rho_mode)v;
-        else *(llap_pool_mode *)at = (llap_pool_mode)v;
+        else if (f->names == pool_modes) *(llap_pool_mode *)at = (llap_pool_mode)v;
+        else *(llap_stream_mode *)at = (llap_stream_mode)v;
     }
     return st;
 }
@@ -104,6 +109,13 @@ llap_status llap_denoiser_config_read(const llap_json *j, const char *path, llap
         st = read_field(j, full, &fields[i], c);
     }
     return st == LLAP_OK ? llap_denoiser_config_check(c) : st;
+}
+
+static int choice(const struct field *f, const void *at)
+{
+    if (f->names == rho_modes) return (int)*(const llap_rho_mode *)at;
+    if (f->names == pool_modes) return (int)*(const llap_pool_mode *)at;
+    return (int)*(const llap_stream_mode *)at;
 }
 
 void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config *c)
@@ -122,9 +134,7 @@ void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config 
             llap_json_put_bool(w, f->key, *(const bool *)at);
             break;
         case CHOICE:
-            llap_json_put_string(w, f->key,
-                                 f->names == rho_modes ? rho_modes[*(const llap_rho_mode *)at]
-                                                       : pool_modes[*(const llap_pool_mode *)at]);
+            llap_json_put_string(w, f->key, f->names[choice(f, at)]);
         }
     }
 }
@@ -138,24 +148,67 @@ static const llap_param_info *named(const llap_params *p, const char *prefix, co
     return llap_params_find(p, full);
 }
 
-/* rho uniform on (0.01, 0.2); omega log-uniform on (0.01 pi, 0.95 pi); as raw parameters */
-static void start_poles(llap_params *p, const char *prefix, uint64_t seed)
+typedef struct pole {
+    double rho, omega; /* per time unit */
+} pole;
+
+static void put_pole(llap_params *p, const llap_param_info *rho, const llap_param_info *omega,
+                     int64_t k, pole at)
+{
+    const double turn = fmin(fmax(at.omega / LLAP_PI, 1e-4), 0.95);
+    llap_param_set(p, rho, k, log(expm1(fmax(at.rho - LLAP_RHO_MIN, 1e-8))));
+    llap_param_set(p, omega, k, log(turn / (1.0 - turn)));
+}
+
+/* low (high / low)^u */
+static double log_uniform(double low, double high, double u) { return low * pow(high / low, u); }
+
+/* Spec 4.2: rho uniform on (0.01, 0.2), omega log-uniform on (0.01 pi, 0.95 pi). */
+static pole reference_pole(double u, double v)
+{
+    return (pole){ 0.01 + 0.19 * u, log_uniform(0.01 * LLAP_PI, 0.95 * LLAP_PI, v) };
+}
+
+/* Spec accuracy.md 4.7; ten of the calendar, then two weeks to twice the time unit. */
+static pole calendar_pole(int64_t k, double unit_hours, double u, double v)
+{
+    static const pole slow[] = { { 1.0 / 400, 1e-3 }, { 1.0 / 48, 1e-3 }, { 1.0 / 8, 1e-3 } };
+    pole              hourly = { 1.0 / 300, 0.0 }; /* rates per hour */
+    if (k < 4) hourly.omega = 2.0 * LLAP_PI * (double)(k + 1) / 24.0;
+    else if (k < 7) hourly.omega = 2.0 * LLAP_PI * (double)(k - 3) / 168.0;
+    else if (k < 10) hourly = slow[k - 7];
+    const pole at = { hourly.rho * unit_hours, hourly.omega * unit_hours };
+    if (k < 10 && at.omega <= 0.95 * LLAP_PI) return at;
+    return (pole){ log_uniform(1.0 / 400, 0.5, u),
+                   log_uniform(2.0 * LLAP_PI / 336.0, 0.95 * LLAP_PI, v) };
+}
+
+/* unit_hours 0: as the reference */
+static void start_poles(llap_params *p, const char *prefix, uint64_t seed, double unit_hours)
 {
     const llap_param_info *rho = named(p, prefix, "model.analysis._rho_raw");
     const llap_param_info *omega = named(p, prefix, "model.analysis._omega_raw");
     const llap_rng r = llap_rng_make(seed, LLAP_STREAM_INIT, llap_hash(0, "poles", 5), 0, 0);
     for (int64_t k = 0; rho != NULL && omega != NULL && k < rho->count; k++) {
-        const double u = llap_rng_uniform(&r, (uint64_t)(2 * k));
-        const double v = llap_rng_uniform(&r, (uint64_t)(2 * k + 1));
-        const double rate = 0.01 + 0.19 * u, turn = 0.01 * pow(95.0, v); /* omega / pi */
-        llap_param_set(p, rho, k, log(expm1(fmax(rate - LLAP_RHO_MIN, 1e-8))));
-        llap_param_set(p, omega, k, log(turn / (1.0 - turn)));
+        const double u = (double)llap_rng_uniform(&r, (uint64_t)(2 * k));
+        const double v = (double)llap_rng_uniform(&r, (uint64_t)(2 * k + 1));
+        put_pole(p, rho, omega, k,
+                 unit_hours > 0.0 ? calendar_pole(k, unit_hours, u, v) : reference_pole(u, v));
     }
 }
 
 llap_status llap_denoiser_init(llap_params *p, const char *prefix, uint64_t seed)
 {
-    start_poles(p, prefix, seed);
+    start_poles(p, prefix, seed, 0.0);
+    return llap_params_power_iterate(p, 20);
+}
+
+llap_status llap_denoiser_init_calendar(llap_params *p, const char *prefix, uint64_t seed,
+                                        double unit_hours)
+{
+    if (!(unit_hours > 0.0 && isfinite(unit_hours)))
+        return llap_fail(LLAP_EINVAL, "denoiser: a time unit of %g hours", unit_hours);
+    start_poles(p, prefix, seed, unit_hours);
     return llap_params_power_iterate(p, 20);
 }
 

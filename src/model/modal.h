@@ -29,6 +29,9 @@ llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_te
                            llap_tensor *k, llap_tensor *z, const char *of,
                            const llap_sample_opts *o);
 
+/* Queries before their projection, spec 4.4: LN(embed(poles) + comp_emb); [B,1,M,H] */
+llap_tensor *llap_pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p);
+
 /* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. */
 void         llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tau,
                                llap_tensor *E, llap_tensor *cond, llap_modal_block *b);
@@ -43,6 +46,17 @@ llap_tensor *llap_synthesis(llap_graph *g, const llap_denoiser_config *c, llap_t
                             const llap_sample_opts *o);
 /* output_skip_scale y + head_proj(head_norm(y)) */
 llap_tensor *llap_head(llap_graph *g, llap_tensor *y);
+
+/* -------- the stream of tokens, spec accuracy.md 4.7; tokens.c -------- */
+
+/* tau of a continuous step, [B] -> [B,H] */
+llap_tensor *llap_time_embedding(llap_graph *g, const llap_denoiser_config *c, llap_tensor *time);
+/* What the samples of a window share, tau [B,1,H], tq [B,1,h]. */
+void llap_tokens_shared(llap_graph *g, const llap_denoiser_config *c, const llap_denoiser_in *in,
+                        llap_tensor *tau, llap_tensor *tq, llap_poles p, llap_modal *m);
+/* z [B,R,h,Z] -> the prediction */
+llap_tensor *llap_tokens_sample(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
+                                llap_tensor *z, const llap_sample_opts *o);
 
 /* The product of two neighbouring linear layers, made by llap_denoiser_fold: fold.weight, fold.bias
  * of the current scope. */

@@ -142,23 +142,35 @@ llap_tensor *llap_nn_transformer_block(llap_graph *g, const char *name, llap_ten
     return x;
 }
 
-llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)
+/* [k|v] = Linear(kv)(tokens), with the AdaLN of the queries */
+static llap_nn_cross_kv cross_keys(llap_graph *g, llap_tensor *tokens, llap_tensor *cond)
 {
-    const int64_t    h = llap_dim(kv, -1);
+    const int64_t    h = llap_dim(tokens, -1);
     llap_tensor     *p[2] = { NULL, NULL };
     llap_nn_cross_kv c = { .ada = llap_nn_ada_of(g, "norm_q", cond, h) };
-    llap_split(g, llap_nn_linear(g, "kv", llap_nn_ada_norm(g, "norm_kv", kv, cond), 2 * h), -1, 2,
-               p);
+    llap_split(g, llap_nn_linear(g, "kv", tokens, 2 * h), -1, 2, p);
     c.k = p[0];
     c.v = p[1];
     return c;
+}
+
+llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)
+{
+    return cross_keys(g, llap_nn_ada_norm(g, "norm_kv", kv, cond), cond);
+}
+
+llap_nn_cross_kv llap_nn_cross_plain_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)
+{
+    return cross_keys(g, kv, cond);
 }
 
 llap_tensor *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
                                   const llap_nn_block_opts *o)
 {
     const int64_t             h = llap_dim(x, -1);
-    const llap_attention_opts att = { .n_heads = o->n_heads, .dropout = o->attn_dropout };
+    const llap_attention_opts att = { .n_heads = o->n_heads,
+                                      .key_padding = o->key_padding,
+                                      .dropout = o->attn_dropout };
     llap_tensor              *q = llap_note(g, "norm_q", llap_nn_ada_apply(g, x, kv->ada));
     q = llap_nn_linear(g, "q", q, h);
     llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, q, kv->k, kv->v, &att), h);

@@ -110,6 +110,7 @@ typedef struct llap_nn_block_opts {
     int          n_heads;
     double       mlp_ratio;    /* transformer block: the MLP is that times as wide */
     llap_tensor *attn_bias;    /* transformer block; or NULL */
+    llap_tensor *key_padding;  /* cross block: [...,Lk], not 0 = excluded; or NULL */
     double       dropout;      /* of the branches */
     double       attn_dropout; /* of the attention weights */
 } llap_nn_block_opts;
@@ -129,6 +130,8 @@ typedef struct llap_nn_cross_kv {
 } llap_nn_cross_kv;
 
 llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond);
+/* The same where keys and values are Linear(kv) of the tokens as they are, whatever cond says. */
+llap_nn_cross_kv llap_nn_cross_plain_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond);
 llap_tensor     *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
                                       const llap_nn_block_opts *opts); /* without x + */
 llap_tensor     *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,

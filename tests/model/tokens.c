@@ -1,0 +1,219 @@
+/* The default profile's denoiser and summarizer: gradients, and what must not matter. */
+#include "check.h"
+#include "net.h"
+
+#include "backend/cpu/cpu.h"
+#include "model/denoiser.h"
+#include "model/patches.h"
+
+#define PI 3.14159265358979323846
+
+typedef struct shapes {
+    llap_denoiser_config c;
+    llap_patch_config    patch;
+    int64_t              B, R, h;
+    bool                 E, rows;
+} shapes;
+
+static shapes draw_shapes(uint64_t seed)
+{
+#define PICK(name, low, high) net_pick(seed, #name, low, high)
+    const int64_t heads = PICK(heads, 1, 2), H = heads * PICK(head, 2, 3), S = PICK(S, 2, 4);
+    return (shapes){ .c = { .data_dim = PICK(Z, 1, 3),
+                            .hidden_dim = H,
+                            .num_layers = PICK(L, 0, 2),
+                            .num_heads = heads,
+                            .laplace_k = PICK(K, 1, 4),
+                            .timesteps = 2,
+                            .mlp_ratio = 2,
+                            .cross_first = true,
+                            .stream = LLAP_STREAM_TOKENS,
+                            .query_features = PICK(F, 0, 3),
+                            .synthesis_dim = PICK(ds, 0, 1) * 5,
+                            .fixed_poles = PICK(fixed, 0, 3) == 0 },
+                     .patch = { .token_dim = PICK(T, 1, 4),
+                                .tokens = S,
+                                .hidden_dim = H,
+                                .num_layers = PICK(PL, 0, 2),
+                                .num_heads = heads,
+                                .entities = PICK(entities, 0, 1) * 3 },
+                     .B = PICK(B, 1, 3),
+                     .R = PICK(R, 1, 2),
+                     .h = PICK(h, 2, 5),
+                     .E = PICK(E, 0, 4) > 0,
+                     .rows = PICK(rows, 0, 1) };
+#undef PICK
+}
+
+static llap_denoiser_in inputs(llap_graph *g, const shapes *s)
+{
+    llap_denoiser_in in = {
+        .z = llap_input(g, "z", LLAP_SHAPE(s->B, s->R, s->h, s->c.data_dim)),
+        .time = llap_input(g, "time", LLAP_SHAPE(s->B)),
+        .tq = llap_input(g, "tq", LLAP_SHAPE(s->B, s->h)),
+        .pad = llap_input(g, "pad", LLAP_SHAPE(s->B, s->h)),
+    };
+    if (s->c.query_features > 0)
+        in.f = llap_input(g, "f", LLAP_SHAPE(s->B, s->h, s->c.query_features));
+    if (!s->E) return in;
+    in.E_pad = llap_input(g, "E_pad", LLAP_SHAPE(s->B, s->patch.tokens));
+    if (s->rows) in.conditional = llap_input(g, "rows", LLAP_SHAPE(s->B));
+    const llap_patch_in p = {
+        .tokens = llap_input(g, "tokens", LLAP_SHAPE(s->B, s->patch.tokens, s->patch.token_dim)),
+        .entity = s->patch.entities > 0 ? llap_input_int(g, "entity", LLAP_SHAPE(s->B)) : NULL,
+        .pad = in.E_pad,
+    };
+    llap_scope_push(g, "patch");
+    in.E = llap_patch_summary(g, &s->patch, &p);
+    llap_scope_pop(g);
+    return in;
+}
+
+static double fill(const net *n, const char *name, int64_t k)
+{
+    const shapes *s = n->cfg;
+    if (strcmp(name, "time") == 0) return 0.1 + 0.8 * net_uniform(n->seed, name, k);
+    if (strcmp(name, "tq") == 0) return 0.3 + 0.8 * (double)(k % s->h);
+    if (strcmp(name, "rows") == 0) return (double)(k % 2);
+    if (strcmp(name, "entity") == 0) return (double)(k % 3);
+    if (strcmp(name, "pad") == 0) return k % s->h == s->h - 1 ? 1.0 : 0.0;
+    if (strcmp(name, "E_pad") == 0) return k % s->patch.tokens == 0 ? 1.0 : 0.0;
+    return NAN;
+}
+
+static llap_tensor *describe(llap_graph *g, const void *cfg)
+{
+    const shapes          *s = cfg;
+    const llap_denoiser_in in = inputs(g, s);
+    llap_tensor           *y = llap_denoiser(g, &s->c, &in);
+    llap_tensor           *w = llap_input(g, "weights", llap_shape_of(in.z));
+    return llap_sum(g, llap_mul(g, y, w), LLAP_ALL_AXES);
+}
+
+static void any_configuration_on_cpu_and_ref_with_gradients(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 10; seed++) {
+        const shapes s = draw_shapes(seed);
+        net_check(&(net){ .describe = describe,
+                          .cfg = &s,
+                          .seed = seed,
+                          .fill = fill,
+                          .fixed = "time tq pad rows E_pad weights",
+                          .tolerance = 1e-3,
+                          .step = 1e-6 });
+    }
+}
+
+/* -------- what must not matter -------- */
+
+/* Runs the network on the cpu; where, k and by change one element of an input. */
+static void run(const shapes *s, uint64_t seed, const char *where, int64_t k_changed, float by,
+                float *out)
+{
+    const net    n = { .cfg = s, .seed = seed };
+    llap_graph  *g;
+    llap_plan   *plan;
+    llap_run    *r;
+    llap_params *params;
+    float       *data[16] = { NULL };
+    int          used = 0;
+    CHECK_OK(llap_graph_create(&g));
+    const llap_denoiser_in in = inputs(g, s);
+    llap_output(g, "y", llap_denoiser(g, &s->c, &in));
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
+                              &plan));
+    CHECK_OK(llap_run_create(plan, &r));
+    CHECK_OK(llap_params_create(g, &llap_backend_cpu, &params));
+    llap_params_init(params, seed);
+    CHECK_OK(llap_denoiser_init_calendar(params, "", seed, 1.0));
+    for (int i = 0; i < llap_params_count(params); i++) {
+        const llap_param_info *p = llap_params_at(params, i);
+        for (int64_t k = 0; k < p->count && strstr(p->name, "_raw") == NULL; k++)
+            ((float *)p->data)[k] += 0.2f * (float)net_normal(seed, p->name, k);
+    }
+    CHECK_OK(llap_params_bind(params, LLAP_PART_MODEL, plan, r));
+    for (int i = 0; i < llap_plan_n_slots(plan); i++) {
+        const llap_slot *slot = llap_plan_slot(plan, i);
+        if (slot->leaf != LLAP_LEAF_INPUT) continue;
+        const int64_t count = llap_shape_count(&slot->shape);
+        float        *x = data[used++] = llap_new((size_t)count, sizeof *x);
+        assert_non_null(x);
+        for (int64_t k = 0; k < count; k++) {
+            const double v = fill(&n, slot->name, k);
+            if (slot->elem == LLAP_INT) ((int32_t *)(void *)x)[k] = (int32_t)v;
+            else x[k] = (float)(isnan(v) ? net_normal(seed, slot->name, k) : v);
+        }
+        if (strcmp(slot->name, where) == 0) x[k_changed] += by;
+        CHECK_OK(llap_run_bind(r, slot->name, x, count));
+    }
+    CHECK_OK(llap_run_exec(r));
+    llap_shape   shape;
+    const float *y = llap_run_output(r, "y", &shape);
+    memcpy(out, y, (size_t)llap_shape_count(&shape) * sizeof *y);
+    for (int i = 0; i < used; i++) llap_free(data[i]);
+    llap_run_destroy(r);
+    llap_plan_release(plan);
+    llap_params_destroy(params);
+    llap_graph_destroy(g);
+}
+
+enum { MOST = 3 * 2 * 5 * 3 };
+
+/* What lies at a padded query or token reaches no real query; what is real does. */
+static void padding_changes_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        shapes s = draw_shapes(seed);
+        float  a[MOST], b[MOST];
+        s.E = true;
+        s.rows = false;
+        if (s.c.num_layers == 0) s.c.num_layers = 1;
+        const int64_t Z = s.c.data_dim, n = s.h * Z;
+        run(&s, seed, "", 0, 0.0f, a);
+        run(&s, seed, "z", n - 1, 3.0f, b); /* of the last query, which is none */
+        assert_memory_equal(a, b, (size_t)(n - Z) * sizeof *a);
+        run(&s, seed, "tokens", 0, 3.0f, b); /* of the first token, which is none */
+        assert_memory_equal(a, b, (size_t)(n - Z) * sizeof *a);
+        run(&s, seed, "z", 0, 3.0f, b);
+        assert_memory_not_equal(a, b, (size_t)(n - Z) * sizeof *a);
+        run(&s, seed, "tokens", s.patch.token_dim, 3.0f, b);
+        assert_memory_not_equal(a, b, (size_t)(n - Z) * sizeof *a);
+    }
+}
+
+static void default_size_and_start(void **state)
+{
+    (void)state;
+    const llap_denoiser_config c = LLAP_DENOISER_DEFAULT(6, 14);
+    const llap_patch_config    patch = LLAP_PATCH_DEFAULT(60, 56);
+    const shapes               s = { .c = c, .patch = patch, .B = 1, .R = 1, .h = 3, .E = true };
+    llap_graph                *g;
+    llap_params               *params;
+    int64_t                    count = 0;
+    CHECK_OK(llap_graph_create(&g));
+    const llap_denoiser_in in = inputs(g, &s);
+    llap_denoiser(g, &c, &in);
+    CHECK_OK(llap_params_create(g, &llap_backend_cpu, &params));
+    for (int i = 0; i < llap_params_count(params); i++) count += llap_params_at(params, i)->count;
+    assert_true(count > 800000 && count < 1400000); /* "1.1 M parameters with summarizer" */
+    llap_params_init(params, 3);
+    CHECK_OK(llap_denoiser_init_calendar(params, "", 3, 1.0));
+    const llap_param_info *omega = llap_params_find(params, "model.analysis._omega_raw");
+    const double           day = PI / (1.0 + exp(-llap_param_get(params, omega, 0)));
+    assert_true(fabs(day - 2.0 * PI / 24.0) < 1e-5);
+    CHECK_FAIL(llap_denoiser_init_calendar(params, "", 3, -1.0), LLAP_EINVAL, "-1 hours");
+    llap_params_destroy(params);
+    llap_graph_destroy(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_configuration_on_cpu_and_ref_with_gradients),
+        cmocka_unit_test(padding_changes_nothing),
+        cmocka_unit_test(default_size_and_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
