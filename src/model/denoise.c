@@ -20,8 +20,6 @@ typedef struct pass { /* conditional or unconditional */
     int     at;     /* point of the list that the first half has run for; -1: none */
 } pass;
 
-enum { MAX_MODAL = 3 + 9 * LLAP_DENOISER_MAX_LAYERS };
-
 struct llap_denoise {
     llap_denoiser_config c;
     llap_denoise_opts    o;
@@ -30,7 +28,8 @@ struct llap_denoise {
     pass                 pass[2]; /* unconditional, conditional */
     int32_t             *t;       /* [B] */
     float               *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
-    const float         *tq, *E, *E_raw;
+    float               *time;    /* [B] */
+    float               *none;    /* zeros: no padding; [B * max(h,S)] */
 };
 
 /* -------- describing -------- */
@@ -45,15 +44,25 @@ static void make_input(void *user, const char *name, llap_tensor **x)
     *x = llap_input(user, name, llap_shape_of(*x));
 }
 
+/* With the stream of tokens padding is always an input, zeros where there is none. */
 static llap_denoiser_in window_inputs(const llap_denoise *d, const pass *p, llap_graph *g)
 {
-    const llap_shape tokens = LLAP_SHAPE(p->rows, d->o.S, d->c.hidden_dim);
+    const int64_t    rows = p->rows, h = d->o.extent.h, F = d->c.query_features;
+    const llap_shape tokens = LLAP_SHAPE(rows, d->o.S, d->c.hidden_dim);
+    const bool       stream = d->c.stream == LLAP_STREAM_TOKENS;
     const bool       raw = d->c.pole_pool_use_raw_summary || d->c.analysis_qk_use_raw_summary;
-    return (llap_denoiser_in){ .t = llap_input_int(g, "t", LLAP_SHAPE(p->rows)),
-                               .tq = llap_input(g, "tq", LLAP_SHAPE(p->rows, d->o.extent.h)),
-                               .E = p->conditional ? llap_input(g, "E", tokens) : NULL,
-                               .E_raw =
-                                   p->conditional && raw ? llap_input(g, "E_raw", tokens) : NULL };
+    llap_denoiser_in in = { .tq = llap_input(g, "tq", LLAP_SHAPE(rows, h)) };
+    if (p->conditional) in.E = llap_input(g, "E", tokens);
+    if (p->conditional && raw && !stream) in.E_raw = llap_input(g, "E_raw", tokens);
+    if (!stream) {
+        in.t = llap_input_int(g, "t", LLAP_SHAPE(rows));
+        return in;
+    }
+    in.time = llap_input(g, "time", LLAP_SHAPE(rows));
+    in.pad = llap_input(g, "pad", LLAP_SHAPE(rows, h));
+    if (F > 0) in.f = llap_input(g, "f", LLAP_SHAPE(rows, h, F));
+    if (p->conditional) in.E_pad = llap_input(g, "E_pad", LLAP_SHAPE(rows, d->o.S));
+    return in;
 }
 
 static void sample_inputs(const llap_denoise *d, llap_graph *g, llap_tensor **z, llap_tensor **sc)
@@ -182,6 +191,7 @@ static llap_status build(llap_denoise *d, pass *p, bool conditional, int64_t row
     llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
     ready      *first = d->o.whole ? &p->second : &p->first;
     if (st == LLAP_OK) st = bind(first, "t", d->t, rows);
+    if (st == LLAP_OK) st = bind(first, "time", d->time, rows);
     if (st == LLAP_OK && d->c.self_conditioning) {
         const llap_extent e = d->o.extent;
         st = bind(&p->second, "sc", d->zeros, e.B * e.R * e.h * e.Z);
@@ -214,10 +224,13 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
     if (d == NULL) return LLAP_ENOMEM;
     const llap_extent e = o->extent;
     *d = (llap_denoise){ .c = *c, .o = *o, .params = params };
-    if (o->whole) d->o.folded = false;
+    /* Where tokens are carried, there are no neighbouring products. */
+    if (o->whole || c->stream == LLAP_STREAM_TOKENS) d->o.folded = false;
+    d->time = llap_new((size_t)e.B, sizeof *d->time);
+    d->none = llap_new((size_t)(e.B * (e.h > o->S ? e.h : o->S)), sizeof *d->none);
     d->t = llap_new((size_t)e.B, sizeof *d->t);
     d->zeros = llap_new((size_t)(e.B * e.R * e.h * e.Z), sizeof *d->zeros);
-    st = d->t == NULL || d->zeros == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (d->t == NULL || d->zeros == NULL || d->time == NULL || d->none == NULL) st = LLAP_ENOMEM;
     if (st == LLAP_OK && o->S > 0) st = build(d, &d->pass[1], true, e.B);
     if (st == LLAP_OK) *out = d;
     else llap_denoise_destroy(d);
@@ -234,50 +247,68 @@ void llap_denoise_destroy(llap_denoise *d)
     llap_params_destroy(d->folds);
     llap_free(d->t);
     llap_free(d->zeros);
+    llap_free(d->time);
+    llap_free(d->none);
     llap_free(d);
 }
 
-static bool same_grid(const llap_denoise *d, const float *tq)
+static bool same_rows(const float *x, int64_t rows, int64_t n)
 {
-    const size_t one = (size_t)d->o.extent.h * sizeof *tq;
-    for (int64_t b = 1; b < d->o.extent.B; b++)
-        if (memcmp(tq, tq + b * d->o.extent.h, one) != 0) return false;
+    for (int64_t b = 1; x != NULL && b < rows; b++)
+        if (memcmp(x, x + b * n, (size_t)n * sizeof *x) != 0) return false;
     return true;
 }
 
-llap_status llap_denoise_windows(llap_denoise *d, const float *tq, const float *E,
-                                 const float *E_raw)
+static llap_status bind_windows(llap_denoise *d, pass *p, const llap_windows *w)
 {
     const llap_extent e = d->o.extent;
+    const int64_t     S = d->o.S, tokens = p->rows * S * d->c.hidden_dim;
+    ready            *first = d->o.whole ? &p->second : &p->first;
+    const struct {
+        const char  *name;
+        const float *data;
+        int64_t      n;
+    } all[] = {
+        { "tq", w->tq, p->rows * e.h },
+        { "pad", w->pad != NULL ? w->pad : d->none, p->rows * e.h },
+        { "f", w->f, p->rows * e.h * d->c.query_features },
+        { "E", w->E, tokens },
+        { "E_raw", w->E_raw, tokens },
+        { "E_pad", w->E_pad != NULL ? w->E_pad : d->none, p->rows * S },
+    };
+    llap_status st = LLAP_OK;
+    p->at = -1;
+    for (size_t i = 0; i < sizeof all / sizeof *all && st == LLAP_OK; i++)
+        if (all[i].data != NULL && all[i].n > 0)
+            st = bind(first, all[i].name, all[i].data, all[i].n);
+    return st;
+}
+
+llap_status llap_denoise_windows(llap_denoise *d, const llap_windows *w)
+{
+    const llap_extent e = d->o.extent;
+    const int64_t     F = d->c.query_features;
     llap_status       st = LLAP_OK;
-    d->tq = tq;
-    if ((E == NULL) != (d->o.S == 0))
-        return llap_fail(LLAP_EINVAL, "denoiser: a summary %s",
-                         E == NULL ? "is missing" : "is not expected");
-    /* One table serves all windows that ask for the same times. */
-    const int64_t rows = same_grid(d, tq) && !d->o.whole ? 1 : e.B;
+    if ((w->E == NULL) != (d->o.S == 0))
+        return llap_fail(LLAP_EINVAL, "denoiser: a summary is %s",
+                         w->E == NULL ? "missing" : "not expected");
+    /* One table serves all windows that ask the same. */
+    const bool same =
+        same_rows(w->tq, e.B, e.h) && same_rows(w->pad, e.B, e.h) && same_rows(w->f, e.B, e.h * F);
+    const int64_t rows = same && !d->o.whole ? 1 : e.B;
     pass         *u = &d->pass[0];
     if ((d->o.guided || d->o.S == 0) && (u->second.plan == NULL || u->rows != rows)) {
         drop(&u->first);
         drop(&u->second);
         st = build(d, u, false, rows);
     }
-    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
-        pass  *p = &d->pass[i];
-        ready *first = d->o.whole ? &p->second : &p->first;
-        if (first->run == NULL) continue;
-        const int64_t tokens = e.B * d->o.S * d->c.hidden_dim;
-        p->at = -1;
-        st = bind(first, "tq", tq, p->rows * e.h);
-        if (st == LLAP_OK && p->conditional) st = bind(first, "E", E, tokens);
-        if (st == LLAP_OK && p->conditional && E_raw != NULL)
-            st = bind(first, "E_raw", E_raw, tokens);
-    }
+    for (int i = 0; i < 2 && st == LLAP_OK; i++)
+        if (d->pass[i].second.run != NULL) st = bind_windows(d, &d->pass[i], w);
     return st;
 }
 
 /* The first half for this step; its results become inputs of the second. */
-static llap_status prepare(llap_denoise *d, pass *p, int i)
+static llap_status prepare(pass *p, int i)
 {
     if (p->first.run == NULL || p->at == i) return LLAP_OK;
     llap_status st = llap_run_exec(p->first.run);
@@ -287,7 +318,6 @@ static llap_status prepare(llap_denoise *d, pass *p, int i)
         const void *x = llap_run_output(p->first.run, s->name, NULL);
         st = bind(&p->second, s->name, x, llap_shape_count(&s->shape));
     }
-    (void)d;
     if (st == LLAP_OK) p->at = i;
     return st;
 }
@@ -302,11 +332,14 @@ static llap_status predict(void *user, int i, const llap_point *at, bool conditi
     if (p->second.run == NULL)
         return llap_fail(LLAP_EINVAL, "denoiser: the %s pass was not asked for",
                          conditional ? "conditional" : "unconditional");
-    if (at->t < 0 || at->t >= d->c.timesteps)
+    if (d->c.stream == LLAP_STREAM_RESIDUES && (at->t < 0 || at->t >= d->c.timesteps))
         return llap_fail(LLAP_EINVAL, "denoiser: step %lld is not below %lld", (long long)at->t,
                          (long long)d->c.timesteps);
-    for (int64_t b = 0; b < e.B; b++) d->t[b] = (int32_t)at->t;
-    llap_status st = prepare(d, p, i);
+    for (int64_t b = 0; b < e.B; b++) {
+        d->t[b] = (int32_t)at->t;
+        d->time[b] = (float)at->time;
+    }
+    llap_status st = prepare(p, i);
     if (st == LLAP_OK) st = bind(&p->second, "z", x, n);
     if (st == LLAP_OK && sc != NULL) st = bind(&p->second, "sc", sc, n);
     if (st == LLAP_OK) st = llap_run_exec(p->second.run);

@@ -36,10 +36,16 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
                                 const llap_denoise_opts *o, llap_denoise **out);
 void        llap_denoise_destroy(llap_denoise *d); /* NULL is fine */
 
-/* The windows to sample: query offsets tq [B,h], summaries E and E_raw [B,S,H] (NULL: none).
- * Borrows until other ones are given. */
-llap_status llap_denoise_windows(llap_denoise *d, const float *tq, const float *E,
-                                 const float *E_raw);
+typedef struct llap_windows { /* borrowed until other ones are given */
+    const float *tq;          /* [B,h] query offsets */
+    const float *E, *E_raw;   /* [B,S,H] summaries; NULL without */
+    /* with the stream of tokens; NULL: none, no padding */
+    const float *f;     /* [B,h,F] */
+    const float *pad;   /* [B,h] */
+    const float *E_pad; /* [B,S] */
+} llap_windows;
+
+llap_status llap_denoise_windows(llap_denoise *d, const llap_windows *w);
 
 llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
 

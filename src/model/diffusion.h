@@ -91,10 +91,14 @@ typedef struct llap_loss_in {
     llap_tensor *E, *E_raw;   /* [B,S,H], as for the denoiser */
     llap_tensor *conditional; /* [B] ones and zeros, or NULL */
     bool         training;    /* dropout and power iterations */
+
+    /* In continuous time, a = cos(pi t / 2) and s = sin(pi t / 2): spec accuracy.md 4.8. */
+    llap_tensor *time;            /* [B] in (0,1), instead of t and the schedule, which is NULL */
+    llap_tensor *f, *pad, *E_pad; /* as for the denoiser */
 } llap_loss_in;
 
-/* One element. Conditional and unconditional rows go through one forward. Notes x_t, error (by
- * row), weights_raw, weights, loss_c, loss_u, and sc_feat. */
+/* One element; o->min_snr needs a schedule. Conditional and unconditional rows go through one
+ * forward. Notes x_t, error (by row), weights_raw, weights, loss_c, loss_u, and sc_feat. */
 llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
                                  const llap_schedule *s, const llap_loss_opts *o,
                                  const llap_loss_in *in);

@@ -17,6 +17,21 @@ static llap_tensor *at_step(llap_graph *g, const float *table, int64_t T, llap_t
     return llap_unsqueeze(g, x, -1);
 }
 
+/* Of signal and noise, [B,1,1]: by the schedule, or in continuous time */
+static void levels(llap_graph *g, const llap_schedule *s, const llap_loss_in *in, llap_tensor **a,
+                   llap_tensor **sigma)
+{
+    if (s != NULL) {
+        *a = at_step(g, s->sqrt_alpha_bar, s->T, in->t);
+        *sigma = at_step(g, s->sqrt_one_minus_alpha_bar, s->T, in->t);
+        return;
+    }
+    llap_tensor *angle = llap_scale(g, in->time, 1.57079632679489661923);
+    angle = llap_unsqueeze(g, llap_unsqueeze(g, angle, -1), -1);
+    *a = llap_cos(g, angle);
+    *sigma = llap_sin(g, angle);
+}
+
 static llap_tensor *mix(llap_graph *g, llap_tensor *a, llap_tensor *x, llap_tensor *s,
                         llap_tensor *y)
 {
@@ -79,10 +94,11 @@ static llap_tensor *divisor(llap_graph *g, const llap_schedule *s, const llap_lo
 
 /* w_b of the rows, each part normalised by itself; [B], no gradient */
 static llap_tensor *weights(llap_graph *g, const llap_schedule *s, const llap_loss_opts *o,
-                            llap_tensor *alpha_bar, llap_tensor *part[2])
+                            llap_tensor *t, llap_tensor *part[2])
 {
     const int64_t rows = llap_dim(part[0], 0);
     if (!o->min_snr) return llap_full(g, LLAP_SHAPE(rows), 1.0);
+    llap_tensor *alpha_bar = at_step(g, s->alpha_bar, s->T, t);
     llap_tensor *raw = llap_nn_min_snr(g, alpha_bar, o->gamma, o->predict);
     raw = llap_note(g, "weights_raw", llap_reshape(g, raw, LLAP_SHAPE(rows)));
     llap_tensor *by = llap_add(g, llap_mul(g, part[0], divisor(g, s, o, raw, part[0])),
@@ -111,8 +127,12 @@ llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
                                  const llap_schedule *s, const llap_loss_opts *o,
                                  const llap_loss_in *in)
 {
-    llap_tensor *a = at_step(g, s->sqrt_alpha_bar, s->T, in->t);
-    llap_tensor *sigma = at_step(g, s->sqrt_one_minus_alpha_bar, s->T, in->t);
+    llap_tensor *a, *sigma;
+    if (s == NULL && o->min_snr) {
+        llap_graph_fail(g, LLAP_EINVAL, "loss: min-SNR weights need a schedule");
+        return NULL;
+    }
+    levels(g, s, in, &a, &sigma);
     llap_tensor *z_t = llap_note(g, "x_t", mix(g, a, in->z0, sigma, in->eps));
 
     llap_denoiser_in d = { .z = z_t,
@@ -121,7 +141,11 @@ llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
                            .E = in->E,
                            .E_raw = in->E_raw,
                            .conditional = in->conditional,
-                           .training = in->training };
+                           .training = in->training,
+                           .time = in->time,
+                           .f = in->f,
+                           .pad = in->pad,
+                           .E_pad = in->E_pad };
     if (o->self_condition) {
         llap_tensor *first = llap_denoiser(g, c, &d);
         d.sc =
@@ -134,6 +158,6 @@ llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
     llap_tensor *part[2] = { in->conditional, NULL };
     if (part[0] == NULL) part[0] = llap_full(g, llap_shape_of(e), in->E == NULL ? 0.0 : 1.0);
     part[1] = llap_affine(g, part[0], -1.0, 1.0);
-    llap_tensor *w = weights(g, s, o, at_step(g, s->alpha_bar, s->T, in->t), part);
+    llap_tensor *w = weights(g, s, o, in->t, part);
     return of_parts(g, o, llap_mul(g, w, e), part);
 }

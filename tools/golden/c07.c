@@ -120,7 +120,9 @@ static void sample_once(sampling *s, bool whole, bool folded)
                                   .folded = folded };
     s->n_u = 0;
     if (c->status == LLAP_OK) c->status = llap_denoise_create(&s->cfg, s->params, &o, &d);
-    if (c->status == LLAP_OK) c->status = llap_denoise_windows(d, s->tq, s->E, s->E_raw);
+    if (c->status == LLAP_OK)
+        c->status =
+            llap_denoise_windows(d, &(llap_windows){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
     if (c->status == LLAP_OK) {
         const llap_predictor p = llap_denoise_predictor(d);
         c->status = llap_sample(&s->o, &s->list, s->e, &p, &s->io, s->out);
