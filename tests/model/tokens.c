@@ -3,7 +3,7 @@
 #include "net.h"
 
 #include "backend/cpu/cpu.h"
-#include "model/denoiser.h"
+#include "model/denoise.h"
 #include "model/patches.h"
 
 #define PI 3.14159265358979323846
@@ -105,6 +105,42 @@ static void any_configuration_on_cpu_and_ref_with_gradients(void **state)
     }
 }
 
+/* Plain masked MSE of v in continuous time, through denoiser and summarizer. */
+static llap_tensor *describe_loss(llap_graph *g, const void *cfg)
+{
+    shapes s = *(const shapes *)cfg;
+    s.R = 1;
+    const llap_denoiser_in d = inputs(g, &s);
+    const llap_shape       shape = LLAP_SHAPE(s.B, s.h, s.c.data_dim);
+    const llap_loss_opts   o = { .predict = LLAP_PREDICT_V };
+    const llap_loss_in     in = { .z0 = llap_input(g, "z0", shape),
+                                  .eps = llap_input(g, "eps", shape),
+                                  .mask = llap_affine(g, d.pad, -1.0, 1.0),
+                                  .time = d.time,
+                                  .tq = d.tq,
+                                  .E = d.E,
+                                  .conditional = d.conditional,
+                                  .f = d.f,
+                                  .pad = d.pad,
+                                  .E_pad = d.E_pad };
+    return llap_diffusion_loss(g, &s.c, NULL, &o, &in);
+}
+
+static void the_loss_on_cpu_and_ref_with_gradients(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 21; seed <= 25; seed++) {
+        const shapes s = draw_shapes(seed);
+        net_check(&(net){ .describe = describe_loss,
+                          .cfg = &s,
+                          .seed = seed,
+                          .fill = fill,
+                          .fixed = "time tq pad rows E_pad z",
+                          .tolerance = 1e-3,
+                          .step = 1e-6 });
+    }
+}
+
 /* -------- what must not matter -------- */
 
 /* Runs the network on the cpu; where, k and by change one element of an input. */
@@ -183,6 +219,61 @@ static void padding_changes_nothing(void **state)
     }
 }
 
+/* Twelve steps of DPM-Solver++: one plan and halves agree, and a window alone has the same bits. */
+static void sampling_in_continuous_time(void **state)
+{
+    (void)state;
+    enum { B = 3, R = 2, h = 4, F = 2, S = 3, H = 6, Z = 2, ONE = h * Z };
+    llap_denoiser_config c = LLAP_DENOISER_DEFAULT(Z, F);
+    c.hidden_dim = H;
+    c.num_heads = 2;
+    c.laplace_k = 12;
+    const llap_patch_config patch = {
+        .token_dim = 1, .tokens = S, .hidden_dim = H, .num_heads = 2
+    };
+    const shapes   s = { .c = c, .patch = patch, .B = 1, .R = 1, .h = h, .E = true };
+    llap_graph    *g;
+    llap_params   *params;
+    llap_points    list;
+    float          tq[B * h], E[B * S * H], f[B * h * F], out[3][B * R * ONE], one[R * ONE];
+    const uint64_t window[B] = { 5, 6, 7 };
+    CHECK_OK(llap_graph_create(&g));
+    const llap_denoiser_in in = inputs(g, &s);
+    llap_denoiser(g, &c, &in);
+    CHECK_OK(llap_params_create(g, &llap_backend_cpu, &params));
+    llap_graph_destroy(g);
+    llap_params_init(params, 8);
+    CHECK_OK(llap_denoiser_init_calendar(params, "", 8, 1.0));
+    for (int k = 0; k < B * h; k++) tq[k] = 1.0f + (float)(k % h);
+    for (int k = 0; k < B * S * H; k++) E[k] = (float)net_normal(1, "E", k);
+    for (int k = 0; k < B * h * F; k++) f[k] = (float)net_normal(1, "f", k);
+    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &list));
+    for (int i = 0; i < 3; i++) { /* in one plan, in halves, the last window alone */
+        const int               rows = i < 2 ? B : 1, first = B - rows;
+        const llap_extent       e = { rows, R, h, Z };
+        const llap_denoise_opts o = {
+            .extent = e, .S = S, .backend = &llap_backend_cpu, .n_threads = i + 1, .whole = i == 0
+        };
+        llap_denoise *d;
+        CHECK_OK(llap_denoise_create(&c, params, &o, &d));
+        CHECK_OK(llap_denoise_windows(d, &(llap_windows){ .tq = tq + first * h,
+                                                          .E = E + first * S * H,
+                                                          .f = f + first * h * F }));
+        const llap_predictor p = llap_denoise_predictor(d);
+        CHECK_OK(llap_sample(&LLAP_SAMPLER_DEFAULT, &list, e, &p,
+                             &(llap_sample_io){ .seed = 4, .window = window + first },
+                             i < 2 ? out[i] : one));
+        llap_denoise_destroy(d);
+    }
+    for (int k = 0; k < B * R * ONE; k++) {
+        assert_true(fabsf(out[0][k] - out[1][k]) < 1e-4f);
+        assert_true(fabsf(out[1][k]) <= 6.0f);
+    }
+    assert_memory_equal(one, out[1] + (B - 1) * R * ONE, sizeof one);
+    llap_points_deinit(&list);
+    llap_params_destroy(params);
+}
+
 static void default_size_and_start(void **state)
 {
     (void)state;
@@ -212,7 +303,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_configuration_on_cpu_and_ref_with_gradients),
+        cmocka_unit_test(the_loss_on_cpu_and_ref_with_gradients),
         cmocka_unit_test(padding_changes_nothing),
+        cmocka_unit_test(sampling_in_continuous_time),
         cmocka_unit_test(default_size_and_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
