@@ -1,10 +1,10 @@
 # A thin front to the CMake presets. `make help` lists what there is.
 
 # Fixtures from outside the tree, where they exist; tests that need them say when they are skipped.
-SHARED ?= $(wildcard ../shared)
-ifneq ($(SHARED),)
-export LLAP_GOLDEN ?= $(abspath $(SHARED)/golden)
-export LLAP_DATA ?= $(abspath $(SHARED)/data)
+LLAP_SHARED ?= $(wildcard ../shared)
+ifneq ($(LLAP_SHARED),)
+export LLAP_GOLDEN ?= $(abspath $(LLAP_SHARED)/golden)
+export LLAP_DATA ?= $(abspath $(LLAP_SHARED)/data)
 endif
 
 PREFIX ?= /usr/local
