@@ -210,8 +210,8 @@ llap_status llap_csv_reader_record(llap_csv_reader *r)
         return LLAP_OK;
     }
     if (st == LLAP_OK && no_time)
-        st = llap_fail(LLAP_EFORMAT, "%s:%lld: expected a time, found nothing", file_name(r),
-                       (long long)r->tokens.line);
+        st = fail_cell(r, r->time_column[0],
+                       llap_fail(LLAP_EFORMAT, "expected a time, found nothing"));
     if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
         st = find_entity(r, r->tokens.field[r->entity_column]);
     if (st != LLAP_OK) return st;

@@ -100,7 +100,7 @@ static llap_status keep_record(llap_csv_sample *s, const llap_csv_tokens *t, siz
         field[i].text = llap_arena_strndup(&s->text, t->field[i].text, t->field[i].len);
         if (field[i].text == NULL) return LLAP_ENOMEM;
     }
-    s->record[s->n_records++] = (llap_csv_record){ field, t->n_fields };
+    s->record[s->n_records++] = (llap_csv_record){ field, t->n_fields, t->line };
     if (t->n_fields > s->n_columns) s->n_columns = t->n_fields;
     return LLAP_OK;
 }
@@ -131,6 +131,23 @@ static llap_status cut_sample(llap_csv_sample *s, const char *text, size_t n, in
     return st;
 }
 
+/* 1,234 and 1,234,567: where commas part the fields, one in a number parts thousands. To read it as
+ * the point would be wrong by a factor that nobody sees. */
+static bool is_grouped(llap_csv_field f)
+{
+    size_t       digits = 0, groups = 0;
+    const size_t start = f.len > 0 && (f.text[0] == '-' || f.text[0] == '+');
+    if (start < f.len && f.text[start] == '0') return false; /* 0,125 */
+    for (size_t i = start; i < f.len; i++)
+        if (f.text[i] == ',') {
+            if (digits == 0 || digits > 3 || (groups > 0 && digits != 3)) return false;
+            groups++;
+            digits = 0;
+        } else if (f.text[i] < '0' || f.text[i] > '9') return false;
+        else digits++;
+    return groups > 0 && digits == 3;
+}
+
 /* A comma is the point when cells are numbers with it that are none without. */
 static char find_decimal(const llap_csv_sample *s)
 {
@@ -145,6 +162,7 @@ static char find_decimal(const llap_csv_sample *s)
         for (size_t c = 0; c < s->record[r].n; c++) {
             const llap_csv_field f = llap_csv_cell(s, r, c);
             double               x;
+            if (s->dialect.separator == ',' && is_grouped(f)) continue;
             if (memchr(f.text, ',', f.len) != NULL)
                 with_comma += llap_number_double(f.text, f.len, ',', &x) != LLAP_NUMBER_NONE;
             else if (memchr(f.text, '.', f.len) != NULL)

@@ -19,6 +19,7 @@
 typedef struct llap_csv_record {
     const llap_csv_field *field;
     size_t                n;
+    int64_t               line; /* of the file, from 1 */
 } llap_csv_record;
 
 typedef struct llap_csv_sample {

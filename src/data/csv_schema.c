@@ -120,20 +120,45 @@ static content look_at(const finder *f, size_t column)
     return c;
 }
 
-/* No two cells alike: such a column numbers the lines and names no entity. Quadratic, so looks at
- * the first few only. */
+static bool same_cell(const finder *f, size_t r, size_t q, size_t column)
+{
+    const llap_csv_field a = llap_csv_cell(f->sample, r, column);
+    const llap_csv_field b = llap_csv_cell(f->sample, q, column);
+    return a.len == b.len && memcmp(a.text, b.text, a.len) == 0;
+}
+
+/* What follows compares all pairs of records, so looks at the first few only. */
+static size_t few_records(const finder *f)
+{
+    return f->sample->n_records < f->first + 200 ? f->sample->n_records : f->first + 200;
+}
+
+/* No two cells alike: such a column may number the lines and name no entity. */
 static bool all_differ(const finder *f, size_t column)
 {
-    const size_t end =
-        f->sample->n_records < f->first + 200 ? f->sample->n_records : f->first + 200;
+    const size_t end = few_records(f);
     if (end < f->first + 20) return false;
     for (size_t r = f->first; r < end; r++)
-        for (size_t q = f->first; q < r; q++) {
-            const llap_csv_field a = llap_csv_cell(f->sample, r, column);
-            const llap_csv_field b = llap_csv_cell(f->sample, q, column);
-            if (a.len == b.len && memcmp(a.text, b.text, a.len) == 0) return false;
-        }
+        for (size_t q = f->first; q < r; q++)
+            if (same_cell(f, r, q, column)) return false;
     return true;
+}
+
+/* Two records of one time (and variable, in long form): there must be several entities. */
+static bool times_repeat(const finder *f)
+{
+    const size_t end = few_records(f);
+    for (size_t r = f->first; r < end; r++)
+        for (size_t q = f->first; q < r; q++) {
+            bool same = true;
+            for (size_t c = 0; c < f->s->n_columns && same; c++) {
+                const llap_csv_role role = f->s->column[c].role;
+                if (role == LLAP_CSV_TIME || role == LLAP_CSV_VARIABLE)
+                    same = same_cell(f, r, q, c);
+            }
+            if (same) return true;
+        }
+    return false;
 }
 
 /* ---- header --------------------------------------------------------------------------------- */
@@ -273,30 +298,57 @@ static const char *unit_of(const char *name)
     return "";
 }
 
+static bool guess_format(const finder *f, const llap_csv_sample *sample, const size_t *columns,
+                         int n, llap_csv_timeguess *guess)
+{
+    if (n == 1) return llap_csv_guess_time(sample, f->first, columns[0], true, guess);
+    return llap_csv_guess_date_and_time(sample, f->first, columns[0], columns[1], guess);
+}
+
+/* No format reads all of the cells: says which cell is the first that none of those reads that
+ * read the cells before it. */
+static llap_status fail_time(const finder *f, const size_t *columns, int n)
+{
+    llap_csv_sample    part = *f->sample;
+    llap_csv_timeguess guess, before = { 0 };
+    size_t             good = f->first, bad = f->sample->n_records; /* records read, not read */
+    while (bad - good > 1) {
+        part.n_records = good + (bad - good) / 2;
+        if (guess_format(f, &part, columns, n, &guess)) good = part.n_records, before = guess;
+        else bad = part.n_records;
+    }
+    char what[480], place[160];
+    snprintf(place, sizeof place, "column %zu '%s'", columns[0] + 1,
+             llap_text_show(f->s->column[columns[0]].name).text);
+    snprintf(what, sizeof what, "'%s%s%s'",
+             llap_csv_show(llap_csv_cell(f->sample, good, columns[0])).text, n == 2 ? " " : "",
+             n == 2 ? llap_csv_show(llap_csv_cell(f->sample, good, columns[1])).text : "");
+    const long long line = (long long)f->sample->record[good].line;
+    if (before.format[0] != '\0')
+        return llap_fail(LLAP_EFORMAT,
+                         "%s:%lld: %s: expected a time (%s in the lines before), found %s", f->file,
+                         line, place, before.format, what);
+    return llap_fail(LLAP_EFORMAT,
+                     "%s:%lld: %s: cannot tell how the time is written (%s); give its format",
+                     f->file, line, place, what);
+}
+
 /* Finds the format of columns that are the time, where it was not given. */
 static llap_status format_time(finder *f, const size_t *columns, int n)
 {
     llap_csv_timeguess guess = { .format = "parts" };
     bool               found = f->o->time_format != NULL || n > 2;
-    if (!found && n == 1)
-        found = llap_csv_guess_time(f->sample, f->first, columns[0], true, &guess);
-    if (!found && n == 2)
-        found = llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess) ||
-                (word_index(f->s->column[columns[0]].name, part_words[0]) >= 0 &&
-                 (snprintf(guess.format, sizeof guess.format, "parts"), true));
+    if (!found) found = guess_format(f, f->sample, columns, n, &guess);
+    if (!found && n == 2 && word_index(f->s->column[columns[0]].name, part_words[0]) >= 0) {
+        snprintf(guess.format, sizeof guess.format, "parts");
+        found = true;
+    }
     if (!found && f->sample->n_records == f->first) {
         if (!f->sample->broken) return llap_fail(LLAP_EFORMAT, "%s: has no line of data", f->file);
         snprintf(guess.format, sizeof guess.format, "number"); /* reading will not get that far */
         found = true;
     }
-    if (!found) {
-        char                 what[320];
-        const llap_csv_field cell = llap_csv_cell(f->sample, f->first, columns[0]);
-        snprintf(what, sizeof what,
-                 "cannot tell how column '%s' writes the time ('%s' ...); give its format",
-                 llap_text_show(f->s->column[columns[0]].name).text, llap_csv_show(cell).text);
-        return fail_columns(f, LLAP_EFORMAT, what);
-    }
+    if (!found) return fail_time(f, columns, n);
     if (strcmp(guess.format, "number") == 0)
         snprintf(guess.unit, sizeof guess.unit, "%s", unit_of(f->s->column[columns[0]].name));
     set_time(f, columns, n, &guess);
@@ -395,6 +447,21 @@ static llap_status find_time(finder *f)
 
 /* ---- the others ----------------------------------------------------------------------------- */
 
+/* The column of entities by its name or by words in front of the time; n_columns: none. numbering:
+ * whether columns will do whose cells all differ, which may number the lines instead. */
+static size_t guess_entity(const finder *f, bool numbering)
+{
+    static const char *const id[] = { "id", NULL };
+    const size_t             none = f->s->n_columns, c = find_word(f, entity_words);
+    /* an id may number the rows; all other words of the list mean what they say, however many
+     * entities there are */
+    if (c != none && (numbering || word_index(f->s->column[c].name, id) < 0 || !all_differ(f, c)))
+        return c;
+    for (size_t k = 0; k < none && f->s->column[k].role != LLAP_CSV_TIME; k++)
+        if (f->s->column[k].role == LLAP_CSV_WORDS && (numbering || !all_differ(f, k))) return k;
+    return none;
+}
+
 static llap_status find_entity(finder *f)
 {
     size_t c = f->s->n_columns;
@@ -403,16 +470,9 @@ static llap_status find_entity(finder *f)
         const llap_status st = find_named(f, f->o->entity, strlen(f->o->entity), &c);
         if (st != LLAP_OK) return st;
     } else {
-        c = find_word(f, entity_words);
-        /* an id may number the rows; all other words of the list mean what they say, however many
-         * entities there are */
-        static const char *const id[] = { "id", NULL };
-        if (c != f->s->n_columns && word_index(f->s->column[c].name, id) == 0 && all_differ(f, c))
-            c = f->s->n_columns;
-        /* words in front of the time */
-        for (size_t k = 0; c == f->s->n_columns && k < c && f->s->column[k].role != LLAP_CSV_TIME;
-             k++)
-            if (f->s->column[k].role == LLAP_CSV_WORDS && !all_differ(f, k)) c = k;
+        c = guess_entity(f, false);
+        /* files in order of time, of more entities than were looked at, have no name twice */
+        if (c == f->s->n_columns && times_repeat(f)) c = guess_entity(f, true);
         if (c == f->s->n_columns) return LLAP_OK;
     }
     f->s->column[c].role = LLAP_CSV_ENTITY;

@@ -73,6 +73,8 @@ static void dialects_are_told_apart(void **state)
     expect("time,x\r1,1.5\r2,3", "t@1:1.5 t@2:3");
     expect("\"time\",\"x,y\"\n\"1\",\"1.5\"\n", "t@1:1.5");
     expect("time,x\n1,\"1,5\"\n2,\"2,25\"\n", "t@1:1.5 t@2:2.25");
+    expect("time,x\n1,\"0,125\"\n2,\"0,250\"\n", "t@1:0.125 t@2:0.25");
+    expect("time,x,y\n1,\"1,234\",5\n2,\"12,345\",6\n", "t@1:5 t@2:6"); /* x: words */
     expect("time, x\n1, 1.5 \n", "t@1:1.5");
     expect("time;x;;\n1;2;;\n;;;\n\n2;3;;\n;;;;;\n", "t@1:2 t@2:3");
     expect("2020-01-01,5\n2020-01-02,6\n", "t@1577836800:5 t@1577923200:6");
@@ -96,7 +98,7 @@ static void dialects_are_told_apart(void **state)
 static void many_entities_are_still_entities(void **state)
 {
     (void)state;
-    char text[8192], *p = text + sprintf(text, "station,time,x\n");
+    char text[16384], *p = text + sprintf(text, "station,time,x\n");
     for (int i = 0; i < 300; i++) p += sprintf(p, "s%d,%d,1\n", i, i % 3);
     llap_panel *q = panel_of(text);
     assert_int_equal(q->n_entities, 300);
@@ -106,6 +108,23 @@ static void many_entities_are_still_entities(void **state)
     q = panel_of(text);
     assert_int_equal(q->n_entities, 1);
     assert_int_equal(q->n_vars, 1);
+    llap_panel_destroy(q);
+    /* in order of time: no name twice, but times that are; numbers and words alike */
+    for (int form = 0; form < 3; form++) {
+        p = text + sprintf(text, "%s", form < 2 ? "id,time,x\n" : "who,time,x\n");
+        for (int i = 0; i < 600; i++)
+            p += sprintf(p, "%s%d,%d,1\n", form > 0 ? "p" : "", i % 300, i / 300);
+        q = panel_of(text);
+        assert_int_equal(q->n_entities, 300);
+        assert_int_equal(q->n_rows, 600);
+        llap_panel_destroy(q);
+    }
+    /* the lines of the long form are numbered, its times repeat: still one entity */
+    p = text + sprintf(text, "id,time,variable,value\n");
+    for (int i = 0; i < 300; i++) p += sprintf(p, "%d,%d,%c,1\n", i, i / 2, "ab"[i % 2]);
+    q = panel_of(text);
+    assert_int_equal(q->n_entities, 1);
+    assert_int_equal(q->n_rows, 150);
     llap_panel_destroy(q);
 }
 
@@ -307,13 +326,21 @@ static void mistakes_are_named(void **state)
         { "time,x,y\n1,2,3\n\n2,3\n", LLAP_EFORMAT, "t.csv:4: expected 3 fields, found 2" },
         { "time,x\n1,2\n2,abc\n3,4\n", LLAP_EFORMAT,
           "t.csv:3: column 2 'x': expected a number, found 'abc'" },
-        { "time,x\n2020-01-01,2\n2020-01-02,3\n2020-01-03,3\nsoon,3\n", LLAP_EFORMAT,
-          "'time' writes the time" },
+        { "time,x\n2020-01-01,2\n2020-01-02,3\n\n2020-01-03,3\nsoon,3\n", LLAP_EFORMAT,
+          "t.csv:6: column 1 'time': expected a time (rfc3339 in the lines before), found 'soon'" },
+        { "time,x\n2024-02-29,2\n2023-02-29,3\n", LLAP_EFORMAT,
+          "t.csv:3: column 1 'time': expected a time (rfc3339 in the lines before), found "
+          "'2023-02" },
+        { "x,time\n[m],[s]\n1,2020-01-01\n", LLAP_EFORMAT,
+          "t.csv:2: column 2 'time': cannot tell how the time is written ('[s]')" },
+        { "time,x\n1,999\n2,999\n3,\"1,000\"\n", LLAP_EFORMAT,
+          "t.csv:4: column 2 'x': expected a number, found '1,000'" },
         { "a,b\n1,2\n3,4\n", LLAP_EFORMAT,
           "t.csv: no time column found: name it; its columns are 'a', 'b'" },
         { "entity,time,x\na,1,2\n,2,3\n", LLAP_EFORMAT,
           "t.csv:3: column 1 'entity': expected the name" },
-        { "time,x\n1,2\n,3\n", LLAP_EFORMAT, "t.csv:3: expected a time, found nothing" },
+        { "time,x\n1,2\n,3\n", LLAP_EFORMAT,
+          "t.csv:3: column 1 'time': expected a time, found nothing" },
         { "time,variable,value\n1,x,2\n2,,3\n", LLAP_EFORMAT,
           "t.csv:3: column 2 'variable': expected the name" },
         { "time,x\n1,\"2\n", LLAP_EFORMAT, "t.csv:2: the quote of field 2 is never closed" },
