@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { SPARSE = 1024, MANY_CELLS = 1 << 26 }; /* fewer values than one in SPARSE cells: a mistake */
+
 /* One growing list of (entity, time) with its payload: rows of values, or single cells. */
 typedef struct events {
     uint32_t *entity;
@@ -289,17 +291,14 @@ static llap_status note_duplicate(llap_panel_builder *b, uint32_t entity, uint32
                      b->entities.name[entity], b->vars.name[var], (long long)time);
 }
 
-/* Puts the k-th cell into the last row if it belongs there, else into a new one. */
+/* Puts the k-th cell into the last row if it belongs there, else into a new one, for which there is
+ * room. */
 static llap_status place_cell(llap_panel_builder *b, int64_t c)
 {
     const uint32_t entity = b->cells.entity[c], var = b->cell_var[c];
     const int64_t  time = b->cells.time[c];
     events        *rows = &b->rows;
     if (rows->n == 0 || rows->entity[rows->n - 1] != entity || rows->time[rows->n - 1] != time) {
-        if (rows->n == rows->capacity) {
-            const llap_status st = reserve_rows(b, grown(rows->capacity));
-            if (st != LLAP_OK) return st;
-        }
         rows->entity[rows->n] = entity;
         rows->time[rows->n++] = time;
         float *fresh = b->value + (rows->n - 1) * b->stride;
@@ -312,11 +311,35 @@ static llap_status place_cell(llap_panel_builder *b, int64_t c)
     return st;
 }
 
+/* Whether the i-th and the j-th event, in final order, are of one entity and time. */
+static bool same_event(const events *e, const int64_t *order, int64_t i, int64_t j)
+{
+    if (order != NULL) i = order[i], j = order[j];
+    return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];
+}
+
+/* Room for the rows of the cells. A column taken wrongly for the variables' names makes a row and a
+ * variable of every cell: a small file would take all memory there is. */
+static llap_status reserve_for_cells(llap_panel_builder *b, const int64_t *order)
+{
+    const events *e = &b->cells;
+    int64_t       n = 0;
+    for (int64_t k = 0; k < e->n; k++) n += k == 0 || !same_event(e, order, k - 1, k);
+    if (b->stride > SPARSE && n > MANY_CELLS / b->stride &&
+        (double)n * (double)b->stride > SPARSE * (double)e->n)
+        return llap_fail(LLAP_ELIMIT,
+                         "%lld variables in %lld rows, but only %lld values: not even one cell in "
+                         "%d; is this the column of the variables?",
+                         (long long)b->stride, (long long)n, (long long)e->n, SPARSE);
+    return reserve_rows(b, b->rows.n + n);
+}
+
 /* Turns the cells into rows in final order and gives their memory back. */
 static llap_status cells_to_rows(llap_panel_builder *b, const uint32_t *rank)
 {
     int64_t    *order;
     llap_status st = sort_events(&b->cells, rank, b->entities.n, &order);
+    if (st == LLAP_OK) st = reserve_for_cells(b, order);
     for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++)
         st = place_cell(b, order == NULL ? k : order[k]);
     llap_free(order);
@@ -327,13 +350,6 @@ static llap_status cells_to_rows(llap_panel_builder *b, const uint32_t *rank)
     b->cell_var = NULL;
     b->cell_value = NULL;
     return LLAP_OK;
-}
-
-/* Whether the i-th and the j-th event, in final order, are of one entity and time. */
-static bool same_event(const events *e, const int64_t *order, int64_t i, int64_t j)
-{
-    if (order != NULL) i = order[i], j = order[j];
-    return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];
 }
 
 /* Counts the values that rows of one entity and time share, before any row moves. */

@@ -84,7 +84,8 @@ void llap_panel_builder_sort_vars(llap_panel_builder *b);
 const llap_builder_counts *llap_panel_builder_counts(const llap_panel_builder *b);
 
 /* Sorts, merges and hands over: caller owns *out. Borrows axis until return. The builder is then
- * used up and can only be destroyed. */
+ * used up and can only be destroyed. LLAP_ELIMIT: cells of so many variables at so many times that
+ * hardly any cell of the panel would have a value. */
 llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *axis,
                                       llap_panel **out);
 

@@ -248,6 +248,28 @@ static void names_are_numbered(void **state)
     llap_names_deinit(&n);
 }
 
+/* A variable of every cell: 10^10 cells for 10^5 values are refused before they are allocated. */
+static void a_variable_per_value_is_a_mistake(void **state)
+{
+    (void)state;
+    llap_panel_builder *b;
+    llap_panel         *p = NULL;
+    uint32_t            e, v;
+    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+    CHECK_OK(llap_panel_builder_entity(b, "e", 1, &e));
+    for (int i = 0; i < 100000; i++) {
+        char      name[16];
+        const int n = sprintf(name, "v%d", i);
+        CHECK_OK(llap_panel_builder_var(b, name, (size_t)n, &v));
+        CHECK_OK(llap_panel_builder_cell(b, e, i, v, 1));
+    }
+    CHECK_FAIL(
+        llap_panel_builder_finish(b, &(llap_axis){ .kind = LLAP_AXIS_NUMBER, .unit_ns = 1 }, &p),
+        LLAP_ELIMIT, "100000 variables in 100000 rows, but only 100000 values");
+    assert_null(p);
+    llap_panel_builder_destroy(b);
+}
+
 static llap_status build_and_drop(void *user)
 {
     const size_t      order[] = { 5, 3, 1, 0, 4, 2, 1 };
@@ -276,6 +298,7 @@ int main(void)
         cmocka_unit_test(an_empty_panel_is_one),
         cmocka_unit_test(broken_promises_are_found),
         cmocka_unit_test(names_are_numbered),
+        cmocka_unit_test(a_variable_per_value_is_a_mistake),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
