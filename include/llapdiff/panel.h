@@ -42,12 +42,22 @@ typedef struct llap_read_opts {
     const char     *bin; /* with a grid: "nearest", "floor", "exact" */
     const char     *agg; /* several values in a bin: "mean", "last" */
     const llap_log *log;
+    const char     *form;       /* "wide": a row per time; "long": a row per value */
+    const char     *header;     /* "yes", "no": whether the first line names the columns */
+    int64_t         skip_lines; /* in front of the table */
+    char            quote;      /* 0: '"' */
+    const char     *codes;      /* "find": -200, -9999 and the like mean missing where they stand
+                                   apart from all other values; "keep": they are values */
+    const char *words;          /* columns of words: "ignore" with a warning, "code", "error" */
+    const char *bad;            /* cells that cannot be read: "error", "missing" and counted */
+    const char *duplicates;     /* values given twice: "last" stays and is counted, "error" */
+    const char *unordered;      /* time going back: "sort" and count, "error" */
 } llap_read_opts;
 
 #define LLAP_READ_OPTS                                                                            \
     {                                                                                             \
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL                                                                            \
+            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL                            \
     }
 
 /* Reads CSV files (plain or gzip; wide or long) or one NetCDF file into a panel; "-" is standard

@@ -39,6 +39,52 @@ static llap_status split_list(llap_arena *a, const char *text, const char *const
     return LLAP_OK;
 }
 
+/* Which of the names, closed by NULL, the text is; NULL is the first. */
+static llap_status choose(const char *what, const char *text, const char *const *names, int *out)
+{
+    *out = 0;
+    if (text == NULL) return LLAP_OK;
+    for (int i = 0; names[i] != NULL; i++)
+        if (strcmp(names[i], text) == 0) {
+            *out = i;
+            return LLAP_OK;
+        }
+    char   list[120];
+    size_t at = 0;
+    for (int i = 0; names[i] != NULL && at < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i == 0 ? "" : ", ", names[i]);
+    return llap_fail(LLAP_EINVAL, "%s: '%s' is none of %s", what, llap_text_show(text).text, list);
+}
+
+/* The options that choose among words. */
+static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
+{
+    static const char *const forms[] = { "auto", "wide", "long", NULL };
+    static const char *const headers[] = { "auto", "yes", "no", NULL };
+    static const char *const codes[] = { "find", "keep", NULL };
+    static const char *const words[] = { "ignore", "code", "error", NULL };
+    static const char *const bads[] = { "error", "missing", NULL };
+    static const char *const duplicates[] = { "last", "error", NULL };
+    static const char *const orders[] = { "sort", "error", NULL };
+    int                      form, header, code, word, bad, duplicate, order;
+    llap_status              st = choose("form", o->form, forms, &form);
+    if (st == LLAP_OK) st = choose("header", o->header, headers, &header);
+    if (st == LLAP_OK) st = choose("codes", o->codes, codes, &code);
+    if (st == LLAP_OK) st = choose("words", o->words, words, &word);
+    if (st == LLAP_OK) st = choose("bad", o->bad, bads, &bad);
+    if (st == LLAP_OK) st = choose("duplicates", o->duplicates, duplicates, &duplicate);
+    if (st == LLAP_OK) st = choose("unordered", o->unordered, orders, &order);
+    if (st != LLAP_OK) return st;
+    c->form = (llap_csv_form)form;
+    c->header = (llap_choice)header;
+    c->no_codes = code == 1;
+    c->text = (llap_csv_text)word;
+    c->bad_is_missing = bad == 1;
+    c->duplicates = (llap_duplicates)duplicate;
+    c->unordered_is_error = order == 1;
+    return LLAP_OK;
+}
+
 static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opts *c)
 {
     *c = LLAP_CSV_DEFAULT;
@@ -51,29 +97,16 @@ static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opt
     c->zone = o->zone;
     c->separator = o->separator;
     c->decimal = o->decimal;
+    c->skip_lines = o->skip_lines;
+    c->quote = o->quote;
     c->log = o->log;
-    llap_status st = split_list(a, o->columns, &c->columns);
+    llap_status st = csv_choices(o, c);
+    if (st == LLAP_OK) st = split_list(a, o->columns, &c->columns);
     if (st == LLAP_OK) st = split_list(a, o->drop, &c->drop);
     if (st == LLAP_OK) st = split_list(a, o->missing, &c->missing);
     if (st == LLAP_OK) st = split_list(a, o->circular, &c->circular);
     if (st == LLAP_OK) st = split_list(a, o->coded, &c->coded);
     return st;
-}
-
-/* Which of the names, closed by NULL, the text is; NULL is the first. */
-static llap_status choose(const char *what, const char *text, const char *const *names, int *out)
-{
-    *out = 0;
-    if (text == NULL) return LLAP_OK;
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], text) == 0) {
-            *out = i;
-            return LLAP_OK;
-        }
-    const char *near = llap_text_nearest(text, names);
-    return llap_fail(LLAP_EINVAL, "%s: '%s' is none of %s, %s%s%s%s", what,
-                     llap_text_show(text).text, names[0], names[1], names[2] ? ", ..." : "",
-                     near ? "; did you mean " : "", near ? near : "");
 }
 
 static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
@@ -113,8 +146,27 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
     st = llap_csv_read(paths, n, csv, out, report);
     for (int i = 0; st == LLAP_OK && i < 2; i++)
         llap_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
-    llap_free(report);
+    if (st == LLAP_OK) (*out)->reading = report;
+    else llap_free(report);
     return st;
+}
+
+/* A grid loses values, which nobody should have to find out. */
+static llap_status put_on_grid(llap_panel *raw, const llap_timeline_opts *t, const llap_log *log,
+                               llap_panel **out)
+{
+    llap_timeline_counts counts;
+    const llap_status    st = llap_timeline_apply(raw, t, out, &counts);
+    if (st != LLAP_OK) return st;
+    if (counts.off_grid_cells > 0)
+        llap_logf(log, LLAP_LOG_WARNING, "grid: %lld values lie off it and were left out",
+                  (long long)counts.off_grid_cells);
+    if (counts.merged_cells > 0)
+        llap_logf(log, LLAP_LOG_INFO, "grid: %lld values went into one with others (%s)",
+                  (long long)counts.merged_cells, t->agg == LLAP_AGG_MEAN ? "mean" : "last");
+    (*out)->reading = raw->reading;
+    raw->reading = NULL;
+    return LLAP_OK;
 }
 
 llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *o,
@@ -129,7 +181,7 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     if (st == LLAP_OK) st = timeline_opts(o, &timeline);
     if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
     if (st == LLAP_OK && timeline.grid != LLAP_GRID_NONE) {
-        st = llap_timeline_apply(raw, &timeline, out, NULL);
+        st = put_on_grid(raw, &timeline, o->log, out);
         llap_panel_destroy(raw);
     } else if (st == LLAP_OK) {
         *out = raw;
@@ -205,6 +257,15 @@ static void print_inspect(FILE *f, const llap_inspect *i, const llap_panel *p,
             "observed: %.1f %% of the cells; per timestamp %.1f %% at least, %.1f %% on average; "
             "%lld rows without a value\n",
             100 * i->coverage, 100 * i->joint_least, 100 * i->joint_mean, (long long)i->empty_rows);
+    const llap_csv_report *r = p->reading;
+    if (r != NULL)
+        fprintf(f,
+                "read: %lld lines of %lld files (%lld empty); %lld values given twice, %lld rows "
+                "out of order, %lld codes for missing, %lld infinite, %lld words left out\n",
+                (long long)r->lines, (long long)r->files, (long long)r->empty_lines,
+                (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
+                (long long)r->coded_missing, (long long)r->infinite_cells,
+                (long long)r->text_cells);
     fprintf(f, "suggested: --grid %s (%.1f %% of the rows lie on it), --context %s, --horizon %s\n",
             i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
             100 * i->suggested.regular, span_text(p, i->suggested.context).text,
@@ -227,7 +288,7 @@ llap_status llap_panel_inspect(const llap_panel *p, int json, char **text)
     size_t            n = 0;
     llap_status       st = llap_inspect_create(p, &i);
     if (st == LLAP_OK && json) {
-        st = llap_inspect_json(i, p, NULL, 2, text, &n);
+        st = llap_inspect_json(i, p, p->reading, 2, text, &n);
     } else if (st == LLAP_OK) {
         char *buffer = NULL;
         FILE *f = open_memstream(&buffer, &n);

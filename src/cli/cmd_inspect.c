@@ -16,7 +16,6 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_status            st = cli_read_panel(common, "inspect", &o->read, n, operands, &panel);
     if (st == LLAP_OK) st = llap_panel_inspect(panel, common->json, &text);
     if (st == LLAP_OK) fputs(text, stdout);
-    if (st == LLAP_OK && common->json) putchar('\n');
     llap_text_free(text);
     llap_panel_destroy(panel);
     return st;

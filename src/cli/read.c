@@ -34,9 +34,18 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
     o.grid = r->grid;
     o.bin = r->bin;
     o.agg = r->agg;
+    o.form = r->form;
+    o.header = r->header;
+    o.skip_lines = r->skip_lines;
+    o.codes = r->codes;
+    o.words = r->words;
+    o.bad = r->bad;
+    o.duplicates = r->duplicates;
+    o.unordered = r->unordered;
     o.log = &common->log;
     llap_status st = one_char(command, "separator", r->separator, &o.separator);
     if (st == LLAP_OK) st = one_char(command, "decimal", r->decimal, &o.decimal);
+    if (st == LLAP_OK) st = one_char(command, "quote", r->quote, &o.quote);
     if (st == LLAP_OK) st = llap_panel_read((const char *const *)paths, (size_t)n, &o, out);
     return st;
 }

@@ -9,6 +9,8 @@ typedef struct cli_read {
     const char *entity, *time, *variable, *value, *time_format, *time_unit, *zone;
     const char *separator, *decimal, *columns, *drop, *missing, *circular, *coded;
     const char *grid, *bin, *agg;
+    const char *form, *header, *quote, *codes, *words, *bad, *duplicates, *unordered;
+    int64_t     skip_lines;
 } cli_read;
 
 #define CLI_READ_ROW(name, arg, field, help)                            \
@@ -27,9 +29,19 @@ typedef struct cli_read {
     CLI_READ_ROW("zone", "ZONE", zone, "zone of times that name none: Europe/Rome, +08:00"),           \
     CLI_READ_ROW("separator", "CHAR", separator, "between fields; 'tab' for tabulators"),              \
     CLI_READ_ROW("decimal", "CHAR", decimal, "decimal point: . or ,"),                                 \
+    CLI_READ_ROW("quote", "CHAR", quote, "around fields (default \")"),                                 \
+    CLI_READ_ROW("form", "wide|long", form, "a row per time, or a row per value"),                     \
+    CLI_READ_ROW("header", "yes|no", header, "whether the first line names the columns"),              \
+    { "skip-lines", 0, CLI_INT, "N", offsetof(cli_read, skip_lines), "lines in front of the table",    \
+      0, 1e9 },                                                                                        \
     CLI_READ_ROW("columns", "LIST", columns, "variables to read; new=old renames"),                    \
     CLI_READ_ROW("drop", "LIST", drop, "variables to leave out"),                                      \
     CLI_READ_ROW("missing", "LIST", missing, "further words or numbers that mean missing"),            \
+    CLI_READ_ROW("codes", "find|keep", codes, "whether -200, -9999 and the like mean missing"),        \
+    CLI_READ_ROW("words", "ignore|code|error", words, "columns of words"),                             \
+    CLI_READ_ROW("bad", "error|missing", bad, "cells that cannot be read"),                            \
+    CLI_READ_ROW("duplicates", "last|error", duplicates, "values given twice"),                        \
+    CLI_READ_ROW("unordered", "sort|error", unordered, "time that goes back"),                         \
     CLI_READ_ROW("circular", "LIST", circular, "columns of degrees or compass points"),                \
     CLI_READ_ROW("coded", "LIST", coded, "columns of words, coded 0, 1, ..."),                         \
     CLI_READ_ROW("grid", "none|auto|DURATION", grid, "put the rows on a grid (default none)"),         \

@@ -24,6 +24,7 @@ void llap_panel_destroy(llap_panel *p)
         llap_free(b->observed);
     }
     llap_free(b);
+    llap_free(p->reading);
     llap_free(p);
 }
 

@@ -55,6 +55,8 @@ struct llap_panel {
     const float       *value;  /* [n_rows,n_vars] */
     const uint64_t    *observed; /* cell c = row * n_vars + var is bit c % 64 of word c / 64 */
     void              *owned;    /* the blocks behind the pointers above */
+    void              *reading; /* llap_csv_report of the files it came from, for inspection; owned,
+                                   NULL: none */
 };
 
 static inline bool llap_bit(const uint64_t *bits, int64_t i)
