@@ -81,7 +81,7 @@ static void say_columns(load *l)
             if (s->column[c].role == LLAP_CSV_TIME && s->column[c].part == part)
                 say(line, "%s%s", part == 0 ? "" : " + ", s->column[c].name);
     say(line, " as %s%s%s%s", s->time_format, s->time_unit[0] == '\0' ? "" : " in ", s->time_unit,
-        s->ambiguous ? " (or month first?)" : "");
+        s->ambiguous ? " (or day and month the other way round?)" : "");
     const char *entity = NULL;
     for (size_t c = 0; c < s->n_columns; c++)
         if (s->column[c].role == LLAP_CSV_ENTITY) entity = s->column[c].name;
@@ -135,13 +135,14 @@ static void warn_about(load *l)
             warn(l, "column '%s': %lld words left out", vs->source.name[i],
                  (long long)vs->variable[i].n_words);
     if (vs->bad_cells > 0)
-        warn(l, "%lld cells cannot be read; taken as missing", (long long)vs->bad_cells);
+        warn(l, "%s: %lld cells cannot be read; taken as missing (here first)", l->reader.first_bad,
+             (long long)vs->bad_cells);
     if (vs->infinite_cells > 0)
-        warn(l, "%lld cells are infinite or too large; taken as missing",
-             (long long)vs->infinite_cells);
+        warn(l, "%s: %lld cells are infinite or too large; taken as missing (here first)",
+             l->reader.first_infinite, (long long)vs->infinite_cells);
     if (vs->out_of_range > 0)
-        warn(l, "%lld cells are out of the valid range; taken as missing",
-             (long long)vs->out_of_range);
+        warn(l, "%s: %lld cells are out of the valid range; taken as missing (here first)",
+             l->reader.first_outside, (long long)vs->out_of_range);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -153,6 +154,9 @@ static llap_status enter(load *l, const char *path, llap_source *source)
     if (st == LLAP_OK && first) {
         say_dialect(l);
         say_columns(l);
+        if (l->reader.schema.ambiguous)
+            warn(l, "%s: day and month can be read either way; taken as %s: give the format", path,
+                 l->reader.schema.time_format);
     }
     return st;
 }

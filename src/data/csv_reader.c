@@ -142,6 +142,27 @@ static llap_status after_row(llap_csv_reader *r)
     return note_place(r);
 }
 
+static void note_cell(const llap_csv_reader *r, size_t column, char place[256])
+{
+    snprintf(place, 256, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
+             column + 1, llap_text_show(r->schema.column[column].name).text);
+}
+
+/* Reads a value and keeps the places where one was first taken as missing. */
+static llap_status read_value(llap_csv_reader *r, size_t column, uint32_t id, float *x)
+{
+    const llap_csv_variables *vs = &r->variables;
+    const int64_t             bad = vs->bad_cells, infinite = vs->infinite_cells;
+    const int64_t             outside = vs->out_of_range;
+    const llap_status         st =
+        llap_csv_variables_read(&r->variables, id, r->tokens.field[column], r->schema.decimal, x);
+    if (st != LLAP_OK) return fail_cell(r, column, st);
+    if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
+    if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
+    if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
+    return LLAP_OK;
+}
+
 static llap_status read_cell(llap_csv_reader *r, const llap_csv_use *use)
 {
     const llap_csv_field f = r->tokens.field[use->column];
@@ -149,9 +170,7 @@ static llap_status read_cell(llap_csv_reader *r, const llap_csv_use *use)
         r->report->text_cells += llap_csv_trim(f).len > 0;
         return LLAP_OK;
     }
-    const llap_status st = llap_csv_variables_read(&r->variables, use->variable, f,
-                                                   r->schema.decimal, r->row + use->var);
-    return st == LLAP_OK ? st : fail_cell(r, use->column, st);
+    return read_value(r, use->column, use->variable, r->row + use->var);
 }
 
 llap_status llap_csv_reader_row(llap_csv_reader *r, llap_csv_field entity, int64_t time,
@@ -176,8 +195,7 @@ static llap_status read_wide(llap_csv_reader *r, int64_t time)
 
 static llap_status read_long(llap_csv_reader *r, int64_t time)
 {
-    const llap_csv_schema *s = &r->schema;
-    const llap_csv_field   name = llap_csv_trim(r->tokens.field[r->variable_column]);
+    const llap_csv_field name = llap_csv_trim(r->tokens.field[r->variable_column]);
     if (name.len == 0 && !name.quoted)
         return fail_cell(r, r->variable_column,
                          llap_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
@@ -186,9 +204,8 @@ static llap_status read_long(llap_csv_reader *r, int64_t time)
         llap_csv_variables_find(&r->variables, name.text, name.len, LLAP_CSV_VALUES, &id);
     if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
     float x[2] = { NAN, NAN };
-    st =
-        llap_csv_variables_read(&r->variables, id, r->tokens.field[r->value_column], s->decimal, x);
-    if (st != LLAP_OK) return fail_cell(r, r->value_column, st);
+    st = read_value(r, r->value_column, id, x);
+    if (st != LLAP_OK) return st;
     const uint32_t width = llap_csv_variables_width(&r->variables, id);
     for (uint32_t k = 0; k < width && st == LLAP_OK; k++) {
         st = llap_panel_builder_cell(r->builder, r->entity, time, r->variables.variable[id].var + k,

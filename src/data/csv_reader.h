@@ -27,8 +27,9 @@ typedef struct llap_csv_reader {
     llap_csv_report     *report;
     llap_panel_builder  *builder;
     llap_csv_variables   variables;
-    llap_clock           clock;
-    llap_arena           text;
+    char first_bad[256], first_infinite[256], first_outside[256]; /* where such cells came first */
+    llap_clock clock;
+    llap_arena text;
 
     llap_csv_place *place;
     size_t          n_places, place_capacity;

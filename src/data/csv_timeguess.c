@@ -100,12 +100,15 @@ static bool consider(const cells *c, const char *text, const char *format, doubl
 {
     double wander;
     if (!plausible(format, text) || !fits_all(c, format, NULL, &wander)) return false;
-    if (*best >= 0) out->ambiguous = out->ambiguous || wander == *best;
+    /* rows in order of time wander many times as far when read the wrong way round; less than twice
+     * as far tells nothing */
+    const double far = fmax(wander, *best), near = fmin(wander, *best);
+    const bool   doubt = *best >= 0 && far <= 2 * near;
     if (*best < 0 || wander < *best) {
         take(out, format, "");
-        out->ambiguous = false;
+        out->ambiguous = doubt;
         *best = wander;
-    }
+    } else out->ambiguous = out->ambiguous || doubt;
     return true;
 }
 

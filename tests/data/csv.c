@@ -431,6 +431,26 @@ static void warnings_have_a_place(void **state)
     assert_string_equal(h.last, "t.csv:8: a value given twice for one entity and time; the last "
                                 "one stays (1 times, here first)");
     llap_panel_destroy(p);
+    p = panel_of_opts("time,y,x\n1,1,1\n2,1,inf\n3,1,1e39\n", &o);
+    assert_string_equal(h.last,
+                        "t.csv:3: column 3 'x': 2 cells are infinite or too large; taken as "
+                        "missing (here first)");
+    llap_panel_destroy(p);
+    p = panel_of_opts("time,variable,value\n1,x,1\n2,x,-inf\n", &o);
+    assert_string_equal(h.last, "t.csv:3: column 3 'value': 1 cells are infinite or too large; "
+                                "taken as missing (here first)");
+    llap_panel_destroy(p);
+    /* nothing tells day from month, though one wanders a little less */
+    h.n = 0;
+    p = panel_of_opts("date,x\n03/04/2004,1\n04/06/2004,1\n", &o);
+    assert_int_equal(h.n, 1);
+    assert_string_equal(h.last, "t.csv: day and month can be read either way; taken as %m/%d/%Y: "
+                                "give the format");
+    llap_panel_destroy(p);
+    h.n = 0; /* days in order tell */
+    p = panel_of_opts("date,x\n09/04/2004,1\n10/04/2004,1\n11/04/2004,1\n12/04/2004,1\n", &o);
+    assert_int_equal(h.n, 0);
+    llap_panel_destroy(p);
 }
 
 static void limits_hold(void **state)
