@@ -124,12 +124,30 @@ static llap_status open_temporary(llap_writer *w, mode_t mode)
     return LLAP_OK;
 }
 
+/* Whatever standard output is, with its place in it: a file opened by its name a second time would
+ * be replaced, and what others write to it, before or after us, lost. */
+static llap_status open_stdout(llap_writer *w)
+{
+    const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    w->stream = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (w->stream != NULL) return LLAP_OK;
+    const int err = errno;
+    if (fd >= 0) close(fd);
+    return llap_fail_errno(err, "standard output");
+}
+
 llap_status llap_writer_open(const char *path, llap_writer *w)
 {
     *w = (llap_writer){ 0 };
     if (*path == '\0') return llap_fail(LLAP_EINVAL, "the output path is empty");
-    w->path = resolve(path);
+    const bool to_stdout = strcmp(path, "/dev/stdout") == 0;
+    w->path = to_stdout ? llap_strndup(path, strlen(path)) : resolve(path);
     if (w->path == NULL) return LLAP_ENOMEM;
+    if (to_stdout) {
+        const llap_status opened = open_stdout(w);
+        if (opened != LLAP_OK) llap_writer_abort(w);
+        return opened;
+    }
     struct stat s;
     const bool  exists = stat(w->path, &s) == 0;
     llap_status st = LLAP_OK;

@@ -36,7 +36,8 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
  *     llap_writer_abort(&w);                                      nothing left to do after commit
  *
  * The mode of an existing target is kept; a symbolic link is followed, not replaced. A target that
- * is a directory is refused at open; a pipe or device (/dev/stdout) is written directly.
+ * is a directory is refused at open; a pipe or device is written directly. So is /dev/stdout, from
+ * where it stands, also where it is a file.
  *
  * A library that wants a path may write w.temporary itself, as long as it does not replace the
  * file, and close it before commit. */
