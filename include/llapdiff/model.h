@@ -33,11 +33,12 @@ typedef struct llap_model llap_model;
 /* ---- training ---- */
 
 typedef struct llap_train_opts {
-    const char     *target;  /* variables, separated by commas; NULL: all */
-    const char     *context; /* duration looked back, "14d", or rows of the grid, "336" */
-    const char     *horizon; /* duration looked ahead, or rows */
-    const char     *step;    /* between default queries; NULL: the usual gap of the data */
-    const char     *split;   /* "time" (purged), "entity"; NULL: time */
+    const char *target;    /* variables, separated by commas; NULL: all */
+    const char *context;   /* duration looked back, "14d", or steps, "336" */
+    const char *horizon;   /* duration looked ahead, or steps */
+    const char *step;      /* between default queries: duration, or usual gaps of the data, the
+                              default being one */
+    const char     *split; /* "time" (purged), "entity"; NULL: time */
     int64_t         seed;
     int             no_climate; /* never fit calendar terms */
     const llap_log *log;
@@ -73,8 +74,8 @@ typedef struct llap_answer llap_answer;
 
 typedef struct llap_forecast_opts {
     const char     *at;        /* time of the forecast; NULL: the last row of each entity */
-    const char     *horizon;   /* duration; NULL: that of training */
-    const char     *step;      /* between queries; NULL: that of training */
+    const char     *horizon;   /* duration, or steps of training; NULL: that of training */
+    const char     *step;      /* between queries, the same; NULL: that of training */
     const char     *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
     int64_t         samples;   /* joint sample paths instead of quantiles; 0: none */
     int64_t         seed;

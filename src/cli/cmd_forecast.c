@@ -11,7 +11,7 @@ static const cli_option options[] = {
       "forecast from this time (default: the last row of each entity)", 0, 0 },
     { "horizon", 0, CLI_STRING, "SPAN", offsetof(forecast_options, horizon),
       "how far ahead (default: as trained)", 0, 0 },
-    { "step", 0, CLI_STRING, "DURATION", offsetof(forecast_options, step),
+    { "step", 0, CLI_STRING, "SPAN", offsetof(forecast_options, step),
       "between forecast times (default: as trained)", 0, 0 },
     { "quantiles", 0, CLI_STRING, "LIST", offsetof(forecast_options, quantiles),
       "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },

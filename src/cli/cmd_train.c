@@ -17,7 +17,7 @@ static const cli_option options[] = {
     { "horizon", 0, CLI_STRING, "SPAN", offsetof(train_options, horizon),
       "how far to look ahead: 48h, or 48 steps", 0, 0 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(train_options, output), "the model file", 0, 0 },
-    { "step", 0, CLI_STRING, "DURATION", offsetof(train_options, step),
+    { "step", 0, CLI_STRING, "SPAN", offsetof(train_options, step),
       "between forecast times (default: the usual gap of the data)", 0, 0 },
     { "entities", 0, CLI_CHOICE, "joint|independent", offsetof(train_options, entities),
       "joint: test on later times; independent: test on entities never seen", 0, 0 },

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { QUERIES_MAX = 1000000, ROWS_MAX = INT32_MAX }; /* of one entity; of one answer */
+
 /* Queries of every entity, and the forecasts of one target after the other. */
 typedef struct plan {
     int64_t  n_query, step;
@@ -36,7 +38,7 @@ static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
     int64_t     horizon = m->frame.horizon, at = 0;
     llap_status st = LLAP_OK;
     q->step = m->frame.step;
-    if (o->step != NULL) st = task_span("step", o->step, 1, &q->step);
+    if (o->step != NULL) st = task_span("step", o->step, m->frame.step, &q->step);
     if (st == LLAP_OK && o->horizon != NULL)
         st = task_span("horizon", o->horizon, m->frame.step, &horizon);
     if (st == LLAP_OK && o->at != NULL) st = parse_at(p, o->at, &at);
@@ -48,6 +50,11 @@ static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
     q->n_query = horizon / q->step;
     if (q->n_query < 1)
         return llap_fail(LLAP_EINVAL, "horizon: shorter than a step of the forecast");
+    if (q->n_query > QUERIES_MAX)
+        return llap_fail(
+            LLAP_ELIMIT,
+            "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
+            (long long)q->n_query, QUERIES_MAX);
     const size_t n = (size_t)p->n_entities;
     q->origin = llap_new(n, sizeof *q->origin);
     q->entity = llap_new(n, sizeof *q->entity);
@@ -56,6 +63,9 @@ static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
     for (int64_t e = 0; e < p->n_entities; e++) {
         if (p->start[e] == p->start[e + 1]) continue;
         const int64_t last = o->at != NULL ? at : p->time[p->start[e + 1] - 1];
+        if (last > INT64_MAX - horizon)
+            return llap_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
+                             llap_text_show(p->entity[e]).text);
         for (int64_t k = 0; k < q->n_query; k++)
             q->t_query[(int64_t)q->n * q->n_query + k] =
                 llap_model_time(m, last + (k + 1) * q->step);
@@ -131,14 +141,25 @@ static llap_status sample_target(const llap_model *m, const llap_panel *p, const
     return st;
 }
 
+/* Rows of the answer: each query of each entity and target, `each` times. */
+static llap_status count_rows(const llap_model *m, const plan *q, int64_t each, size_t *rows)
+{
+    int64_t n;
+    if (__builtin_mul_overflow((int64_t)q->n * q->n_query, m->frame.n_targets, &n) ||
+        __builtin_mul_overflow(n, each, &n) || n > ROWS_MAX)
+        return llap_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for %s",
+                         ROWS_MAX, each > 1 ? "fewer samples" : "fewer steps");
+    *rows = (size_t)n;
+    return LLAP_OK;
+}
+
 static llap_status answer_samples(const llap_model *m, const llap_panel *p,
                                   const llap_forecast_opts *o, const plan *q, const int64_t *var,
                                   llap_answer **out)
 {
-    size_t      at = 0;
-    llap_status st = task_answer_create(
-        TASK_SAMPLES, m, p,
-        q->n * (size_t)q->n_query * (size_t)m->frame.n_targets * (size_t)o->samples, NULL, 0, out);
+    size_t      at = 0, rows = 0;
+    llap_status st = count_rows(m, q, o->samples, &rows);
+    if (st == LLAP_OK) st = task_answer_create(TASK_SAMPLES, m, p, rows, NULL, 0, out);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
         st = sample_target(m, p, q, v, var[v], o, *out, &at);
     if (st != LLAP_OK) {
@@ -153,13 +174,13 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
 {
     double      quantile[TASK_QUANTILES], score[TASK_QUANTILES];
     int         n_quantiles = 0;
+    size_t      rows = 0;
     llap_law   *law = llap_new(q->n, (size_t)q->n_query * sizeof *law);
     llap_status st =
         law == NULL ? LLAP_ENOMEM : task_quantiles(o->quantiles, quantile, &n_quantiles);
+    if (st == LLAP_OK) st = count_rows(m, q, 1, &rows);
     if (st == LLAP_OK)
-        st = task_answer_create(TASK_FORECAST, m, p,
-                                q->n * (size_t)q->n_query * (size_t)m->frame.n_targets, quantile,
-                                n_quantiles, out);
+        st = task_answer_create(TASK_FORECAST, m, p, rows, quantile, n_quantiles, out);
     for (int i = 0; i < n_quantiles; i++) score[i] = task_normal_score(quantile[i]);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
         st = forecast_target(m, p, q, v, var[v], law);

@@ -16,7 +16,7 @@ typedef struct task_series {
 llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, int64_t unit);
 void        task_series_deinit(task_series *s); /* { 0 } is fine */
 
-/* "14d", or a plain number of steps. LLAP_EINVAL names what. */
+/* "14d", or a plain number of steps. LLAP_EINVAL names what. step may be *ticks itself. */
 llap_status task_span(const char *what, const char *text, int64_t step, int64_t *ticks);
 
 /* The panel as the model saw its own: on its grid where it has one. *out is p itself or a new panel

@@ -59,7 +59,7 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     if (st != LLAP_OK) return st;
     f->axis = p->axis.kind;
     f->step = gaps.usual_share >= 0.5 ? gaps.usual : gaps.grid > 0 ? gaps.grid : gaps.median;
-    if (o->step != NULL) st = task_span("step", o->step, 1, &f->step);
+    if (o->step != NULL) st = task_span("step", o->step, f->step, &f->step);
     if (st == LLAP_OK && f->step <= 0)
         st = llap_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
     if (st == LLAP_OK && o->context == NULL) st = llap_fail(LLAP_EINVAL, "context: not given");

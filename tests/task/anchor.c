@@ -278,6 +278,19 @@ static void samples_are_joint_paths(void **state)
     llap_answer_destroy(law);
 }
 
+static void spans_are_durations_or_steps(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *a;
+    o.step = "3";
+    o.horizon = "12";
+    CHECK_OK(llap_forecast(model, panel, &o, &a));
+    assert_int_equal(llap_answer_rows(a), (size_t)(4 * ENTITIES));
+    assert_int_equal(a->row[3].time, (ROWS - 1 + 12) * HOUR);
+    llap_answer_destroy(a);
+}
+
 static void a_new_entity_is_forecast_too(void **state)
 {
     (void)state;
@@ -346,8 +359,16 @@ static void mistakes_are_named(void **state)
     f = (llap_forecast_opts)LLAP_FORECAST_OPTS;
     f.at = "yesterday";
     CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_EINVAL, "at");
-    llap_panel *other = make_panel("so2", "noise", 1);
+    f.at = "2262-04-11T12:00:00Z";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_ELIMIT, "out of the range of times");
     f.at = NULL;
+    f.step = "1ns";
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_ELIMIT, "longer step");
+    f.step = NULL;
+    f.samples = INT64_MAX / 72 + 2; /* times 72 queries: a small number again */
+    CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_ELIMIT, "fewer samples");
+    f.samples = 0;
+    llap_panel *other = make_panel("so2", "noise", 1);
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'no2'");
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "so2, noise");
     llap_panel_destroy(other);
@@ -405,6 +426,7 @@ int main(void)
         cmocka_unit_test(a_damaged_file_is_refused_by_name),
         cmocka_unit_test(quantiles_are_ordered_and_hold_the_truth),
         cmocka_unit_test(samples_are_joint_paths),
+        cmocka_unit_test(spans_are_durations_or_steps),
         cmocka_unit_test(a_new_entity_is_forecast_too),
         cmocka_unit_test(gaps_are_filled_and_measurements_kept),
         cmocka_unit_test(mistakes_are_named),
