@@ -3,11 +3,10 @@
  *
  * The file is one safetensors file (base/safetensors.h). Metadata:
  *     llapdiff.format      "1"; a newer one is refused
- *     llapdiff.config      JSON: size, time axis, context, horizon, step, grid, what training has
- *                          seen, and per target the numbers of its anchor
- *     llapdiff.variables   JSON array of the target names
- *     llapdiff.entities    JSON array of the entity names seen in training
- * Tensors, for target number i, all F64, [entities + 1] with everything pooled in the last row:
+ *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, grid, what
+ * training has seen, and per target the numbers of its anchor llapdiff.variables   JSON array of
+ * the target names llapdiff.entities    JSON array of the entity names seen in training Tensors,
+ * for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
@@ -29,11 +28,12 @@ typedef struct llap_model_frame {
     const char *const *target; /* names */
     const char *const *entity;
     llap_axis_kind     axis;
-    int64_t            unit;    /* ticks per unit of the anchor's time */
-    int64_t            context; /* ticks looked back */
-    int64_t            horizon; /* ticks looked ahead in training */
-    int64_t            step;    /* ticks from one default query to the next */
-    bool               gridded; /* new data is put on a grid of that step first */
+    int64_t            axis_unit; /* ticks per 1 of a number axis; 1 for calendars */
+    int64_t            unit;      /* ticks per unit of the anchor's time */
+    int64_t            context;   /* ticks looked back */
+    int64_t            horizon;   /* ticks looked ahead in training */
+    int64_t            step;      /* ticks from one default query to the next */
+    bool               gridded;   /* new data is put on a grid of that step first */
     llap_bin           bin;
     llap_agg           agg;
     /* What training has seen: windows are parted by the time of their targets, or by entity. */

@@ -80,6 +80,7 @@ static llap_status config_text(const llap_model *m, char **text)
     llap_json_open(&w, NULL, '{');
     llap_json_put_string(&w, "size", size_names[0]);
     llap_json_put_string(&w, "axis", axis_names[f->axis]);
+    llap_json_put_int(&w, "axis_unit", f->axis_unit);
     llap_json_put_int(&w, "unit", f->unit);
     llap_json_put_int(&w, "context", f->context);
     llap_json_put_int(&w, "horizon", f->horizon);
@@ -325,15 +326,16 @@ static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t
 static llap_status get_frame(const llap_json *j, llap_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
-    static const char *const keys[] = { "size",  "axis",      "unit",       "context", "horizon",
-                                        "step",  "gridded",   "bin",        "agg",     "anchors",
-                                        "parts", "val_start", "test_start", NULL };
+    enum { PARTS = 11 }; /* and the two borders after it */
+    static const char *const keys[] = { "size",    "axis",  "axis_unit", "unit",       "context",
+                                        "horizon", "step",  "gridded",   "bin",        "agg",
+                                        "anchors", "parts", "val_start", "test_start", NULL };
     int                      size = -1, axis = -1, bin = -1, agg = -1;
     llap_status              st = llap_json_keys(j, "", keys);
     f->by_entity = llap_json_has(j, "parts");
     for (int i = 0; st == LLAP_OK && keys[i] != NULL; i++) {
-        const bool borders = i >= 11;
-        if (i != 10 && !(borders && f->by_entity)) st = llap_json_need(j, keys[i]);
+        const bool borders = i > PARTS;
+        if (i != PARTS && !(borders && f->by_entity)) st = llap_json_need(j, keys[i]);
         if (st == LLAP_OK && borders && f->by_entity && llap_json_has(j, keys[i]))
             st = llap_fail(LLAP_EFORMAT, "config: both 'parts' and '%s'", keys[i]);
     }
@@ -343,6 +345,7 @@ static llap_status get_frame(const llap_json *j, llap_model_frame *f)
     if (st == LLAP_OK) st = llap_json_enum(j, "axis", axis_names, &axis);
     if (st == LLAP_OK) st = llap_json_enum(j, "bin", bin_names, &bin);
     if (st == LLAP_OK) st = llap_json_enum(j, "agg", agg_names, &agg);
+    if (st == LLAP_OK) st = llap_json_int(j, "axis_unit", 1, INT64_MAX, &f->axis_unit);
     if (st == LLAP_OK) st = llap_json_int(j, "unit", 1, INT64_MAX, &f->unit);
     if (st == LLAP_OK) st = llap_json_int(j, "context", 1, INT64_MAX, &f->context);
     if (st == LLAP_OK) st = llap_json_int(j, "horizon", 1, INT64_MAX, &f->horizon);

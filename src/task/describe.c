@@ -15,12 +15,12 @@ typedef struct span {
     char text[40];
 } span;
 
-/* A span of ticks, or of units of the anchor's time. */
+/* A span of ticks; where times are numbers, as such a number. */
 static span ticks_text(const llap_model *m, double ticks)
 {
     span s;
     if (m->frame.axis == LLAP_AXIS_NUMBER)
-        snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)m->frame.unit);
+        snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)m->frame.axis_unit);
     else if (ticks >= 9e18) snprintf(s.text, sizeof s.text, "over 285 years");
     else {
         /* three figures are enough for a person */

@@ -167,8 +167,9 @@ static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
         st =
             score_batch(m, target, w, &series, known, list + i, n - i < BATCH ? n - i : BATCH, out);
         if (st == LLAP_OK)
-            st = llap_report(progress, &(llap_progress_event){ "scoring", (int64_t)(i + BATCH),
-                                                               (int64_t)n, "windows", NULL });
+            st = llap_report(progress, &(llap_progress_event){
+                                           "scoring", (int64_t)(n - i < BATCH ? n : i + BATCH),
+                                           (int64_t)n, "windows", NULL });
     }
     out->windows = (int64_t)n;
     for (int k = 0; k < LEVELS; k++) {
@@ -310,14 +311,15 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
                          llap_text_show(o->part).text);
     const llap_panel *p;
     llap_panel       *owned;
-    int64_t           stride = 23 * m->frame.step;
-    llap_status       st = task_panel(m, panel, &p, &owned);
+    int64_t           stride;
+    if (__builtin_mul_overflow(23, m->frame.step, &stride)) stride = INT64_MAX;
+    llap_status st = task_panel(m, panel, &p, &owned);
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     scores  *s = llap_new((size_t)m->frame.n_targets, sizeof *s);
     st = var == NULL || s == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
     if (st == LLAP_OK && o->stride != NULL)
-        st = task_span("stride", o->stride, m->frame.step, &stride);
+        st = task_span("stride", o->stride, &p->axis, m->frame.step, &stride);
     for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++)
         st = score_target(m, p, i, var[i], part, stride, o->progress, &s[i]);
     if (st == LLAP_OK) st = json ? report_json(m, s, text) : report_table(m, s, text);

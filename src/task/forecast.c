@@ -38,9 +38,9 @@ static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
     int64_t     horizon = m->frame.horizon, at = 0;
     llap_status st = LLAP_OK;
     q->step = m->frame.step;
-    if (o->step != NULL) st = task_span("step", o->step, m->frame.step, &q->step);
+    if (o->step != NULL) st = task_span("step", o->step, &p->axis, m->frame.step, &q->step);
     if (st == LLAP_OK && o->horizon != NULL)
-        st = task_span("horizon", o->horizon, m->frame.step, &horizon);
+        st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
     if (st == LLAP_OK && o->at != NULL) st = parse_at(p, o->at, &at);
     if (st != LLAP_OK) return st;
     if (horizon > m->frame.horizon)

@@ -38,7 +38,8 @@ void task_series_deinit(task_series *s)
     *s = (task_series){ 0 };
 }
 
-llap_status task_span(const char *what, const char *text, int64_t step, int64_t *ticks)
+llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
+                      int64_t *ticks)
 {
     char           *end;
     const long long rows = strtoll(text, &end, 10);
@@ -49,6 +50,12 @@ llap_status task_span(const char *what, const char *text, int64_t step, int64_t 
     }
     const llap_status st = llap_duration_parse(text, strlen(text), ticks);
     if (st != LLAP_OK) return llap_fail_in(LLAP_EINVAL, "%s", what);
+    if (axis->kind == LLAP_AXIS_NUMBER && *axis->unit == '\0')
+        return llap_fail(
+            LLAP_EINVAL,
+            "%s: '%s' is a duration, but the times of the data are numbers of an unknown "
+            "unit: say which (time unit), or give a number of steps",
+            what, llap_text_show(text).text);
     if (*ticks <= 0) return llap_fail(LLAP_EINVAL, "%s: '%s' is not positive", what, text);
     return LLAP_OK;
 }
@@ -64,6 +71,13 @@ llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_pane
                          f->axis == LLAP_AXIS_CALENDAR ? "calendar times" : "numbers as times",
                          p->axis.kind == LLAP_AXIS_CALENDAR ? "calendar times"
                                                             : "numbers as times");
+    if (f->axis == LLAP_AXIS_NUMBER && p->axis.unit_ns != f->axis_unit)
+        return llap_fail(
+            LLAP_EINVAL,
+            "the times of the model's training are numbers of %g s, those of the data of "
+            "%g s%s: read them with the time unit of training",
+            1e-9 * (double)f->axis_unit, 1e-9 * (double)p->axis.unit_ns,
+            *p->axis.unit == '\0' ? " (for want of a unit)" : "");
     if (!f->gridded) return LLAP_OK;
     llap_timeline_opts o = LLAP_TIMELINE_DEFAULT;
     o.grid = LLAP_GRID_STEP;

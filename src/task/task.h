@@ -16,11 +16,14 @@ typedef struct task_series {
 llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, int64_t unit);
 void        task_series_deinit(task_series *s); /* { 0 } is fine */
 
-/* "14d", or a plain number of steps. LLAP_EINVAL names what. step may be *ticks itself. */
-llap_status task_span(const char *what, const char *text, int64_t step, int64_t *ticks);
+/* "14d", or a plain number of steps. LLAP_EINVAL names what, and refuses durations where the axis
+ * of the data has no unit of time. step may be *ticks itself. */
+llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
+                      int64_t *ticks);
 
 /* The panel as the model saw its own: on its grid where it has one. *out is p itself or a new panel
- * that the caller owns; *owned says so (NULL: it is p). Refuses another kind of time axis. */
+ * that the caller owns; *owned says so (NULL: it is p). Refuses another kind or unit of time axis.
+ */
 llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_panel **out,
                        llap_panel **owned);
 

@@ -58,14 +58,15 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     llap_status st = llap_gaps_measure(p, &gaps);
     if (st != LLAP_OK) return st;
     f->axis = p->axis.kind;
+    f->axis_unit = f->axis == LLAP_AXIS_NUMBER ? p->axis.unit_ns : 1;
     f->step = gaps.usual_share >= 0.5 ? gaps.usual : gaps.grid > 0 ? gaps.grid : gaps.median;
-    if (o->step != NULL) st = task_span("step", o->step, f->step, &f->step);
+    if (o->step != NULL) st = task_span("step", o->step, &p->axis, f->step, &f->step);
     if (st == LLAP_OK && f->step <= 0)
         st = llap_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
     if (st == LLAP_OK && o->context == NULL) st = llap_fail(LLAP_EINVAL, "context: not given");
     if (st == LLAP_OK && o->horizon == NULL) st = llap_fail(LLAP_EINVAL, "horizon: not given");
-    if (st == LLAP_OK) st = task_span("context", o->context, f->step, &f->context);
-    if (st == LLAP_OK) st = task_span("horizon", o->horizon, f->step, &f->horizon);
+    if (st == LLAP_OK) st = task_span("context", o->context, &p->axis, f->step, &f->context);
+    if (st == LLAP_OK) st = task_span("horizon", o->horizon, &p->axis, f->step, &f->horizon);
     f->unit = f->axis == LLAP_AXIS_CALENDAR ? HOUR : f->step;
     return st;
 }

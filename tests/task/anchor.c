@@ -28,7 +28,8 @@ static const char *in_folder(const char *name)
 }
 
 /* A slow drift and a daily cycle, measured with noise; a fifth of the cells is missing. */
-static llap_panel *make_panel(const char *first, const char *second, int n_entities)
+static llap_panel *make_panel_on(const llap_axis *axis, const char *first, const char *second,
+                                 int n_entities)
 {
     llap_panel_builder *b;
     llap_panel         *p;
@@ -51,9 +52,14 @@ static llap_panel *make_panel(const char *first, const char *second, int n_entit
             CHECK_OK(llap_panel_builder_row(b, e, (int64_t)i * HOUR, row));
         }
     }
-    CHECK_OK(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p));
+    CHECK_OK(llap_panel_builder_finish(b, axis, &p));
     llap_panel_builder_destroy(b);
     return p;
+}
+
+static llap_panel *make_panel(const char *first, const char *second, int n_entities)
+{
+    return make_panel_on(&LLAP_AXIS_UTC, first, second, n_entities);
 }
 
 static int set_up(void **state)
@@ -291,6 +297,62 @@ static void spans_are_durations_or_steps(void **state)
     llap_answer_destroy(a);
 }
 
+/* Times that are numbers: spans are steps unless the unit is known, another unit is another
+ * model's, and by entity what was trained on is not what is scored. */
+static void numbers_as_times_by_entity(void **state)
+{
+    (void)state;
+    const llap_axis unknown = { .kind = LLAP_AXIS_NUMBER,
+                                .zone = "",
+                                .format = "",
+                                .unit = "",
+                                .unit_ns = INT64_C(1000000000) };
+    llap_axis       hours = unknown;
+    hours.unit = "h";
+    hours.unit_ns = HOUR;
+    llap_panel     *plain = make_panel_on(&unknown, "no2", "noise", 10);
+    llap_panel     *known = make_panel_on(&hours, "no2", "noise", 10);
+    llap_train_opts t = LLAP_TRAIN_OPTS;
+    llap_model     *m;
+    t.target = "no2";
+    t.split = "entity";
+    t.context = "2d";
+    t.horizon = "6";
+    CHECK_FAIL(llap_train(plain, &t, &m), LLAP_EINVAL, "context: '2d' is a duration");
+    CHECK_OK(llap_train(known, &t, &m));
+    CHECK_OK(llap_model_save(m, in_folder("number")));
+    llap_model_destroy(m);
+    CHECK_OK(llap_model_load(in_folder("number"), &m));
+
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    llap_evaluate_opts e = LLAP_EVALUATE_OPTS;
+    llap_answer       *a;
+    char              *text;
+    CHECK_FAIL(llap_forecast(m, plain, &f, &a), LLAP_EINVAL, "time unit of training");
+    f.at = "1199";
+    CHECK_OK(llap_forecast(m, known, &f, &a));
+    assert_int_equal(llap_answer_rows(a), 60);
+    assert_int_equal(a->row[5].time, (1199 + 6) * HOUR);
+    llap_answer_destroy(a);
+    CHECK_OK(llap_model_describe(m, 0, &text));
+    assert_non_null(strstr(text, "context 48, horizon 6, step 1\n"));
+    llap_text_free(text);
+
+    llap_json *j;
+    int64_t    windows = 0;
+    e.stride = "24h";
+    CHECK_OK(llap_evaluate(m, known, &e, 1, &text));
+    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    CHECK_OK(llap_json_int(j, "no2.windows", 0, INT64_MAX, &windows));
+    assert_true(windows >= 2 * 45 && windows <= 2 * 51); /* two of ten entities test */
+    assert_true(score(j, "no2.model.crps") < 0.97 * score(j, "no2.train_climatology.crps"));
+    llap_json_destroy(j);
+    llap_text_free(text);
+    llap_model_destroy(m);
+    llap_panel_destroy(plain);
+    llap_panel_destroy(known);
+}
+
 static void a_new_entity_is_forecast_too(void **state)
 {
     (void)state;
@@ -427,6 +489,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_ordered_and_hold_the_truth),
         cmocka_unit_test(samples_are_joint_paths),
         cmocka_unit_test(spans_are_durations_or_steps),
+        cmocka_unit_test(numbers_as_times_by_entity),
         cmocka_unit_test(a_new_entity_is_forecast_too),
         cmocka_unit_test(gaps_are_filled_and_measurements_kept),
         cmocka_unit_test(mistakes_are_named),
