@@ -33,6 +33,7 @@ llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model *
         return LLAP_ENOMEM;
     }
     m->frame = *frame;
+    m->frame.part = NULL;
     m->anchor = anchor;
     llap_status st = copy_names(&m->arena, frame->target, frame->n_targets, &m->frame.target);
     if (st == LLAP_OK)

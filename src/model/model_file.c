@@ -274,6 +274,9 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
     int64_t terms = -1;
     snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
     llap_status st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
+    if (st == LLAP_OK && !(c->y_lo <= c->y_hi && c->z_lo <= c->z_hi))
+        st = llap_fail(LLAP_EFORMAT, "config: anchors[%lld]: bounds y_lo, y_hi or z_lo, z_hi cross",
+                       (long long)i);
     if (st == LLAP_OK) st = llap_json_int(j, path, 0, LLAP_CLIMATE_MAX, &terms);
     if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LLAP_CLIMATE_MAX)
         st = llap_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
@@ -292,8 +295,18 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
     return st;
 }
 
+/* The spans of an anchor are those of the frame in the anchor's unit. */
+static llap_status check_span(const char *path, double units, int64_t ticks, int64_t unit)
+{
+    const double expected = (double)ticks / (double)unit;
+    if (fabs(units - expected) <= 1e-9 * expected) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT,
+                     "config: '%s': expected %.17g as for the whole model, found %.17g", path,
+                     expected, units);
+}
+
 static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t i,
-                              int64_t n_entities, llap_anchor_model **out)
+                              const llap_model_frame *f, llap_anchor_model **out)
 {
     llap_anchor_model a = { .valid_crps = NAN };
     int64_t           max_obs = 0, max_query = 0;
@@ -315,7 +328,9 @@ static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t
     if (st == LLAP_OK) st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
     if (st == LLAP_OK) st = llap_json_int(j, path[0], 0, INT64_MAX, &max_obs);
     if (st == LLAP_OK) st = llap_json_int(j, path[1], 0, INT64_MAX, &max_query);
-    if (st == LLAP_OK) st = get_chain(t, j, i, n_entities, &a.chain);
+    if (st == LLAP_OK) st = check_span("anchors.context", a.spec.context, f->context, f->unit);
+    if (st == LLAP_OK) st = check_span("anchors.horizon", a.spec.horizon, f->horizon, f->unit);
+    if (st == LLAP_OK) st = get_chain(t, j, i, f->n_entities, &a.chain);
     a.spec.max_obs = (size_t)max_obs;
     a.spec.max_query = (size_t)max_query;
     if (st == LLAP_OK) st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
@@ -406,13 +421,17 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
     for (size_t i = 1; st == LLAP_OK && i < n_entities; i++)
         if (strcmp(entity[i - 1], entity[i]) >= 0)
             st = llap_fail(LLAP_EFORMAT, "llapdiff.entities: '%s' is out of order", entity[i]);
+    for (size_t i = 1; st == LLAP_OK && i < n_targets; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(target[i], target[k]) == 0)
+                st = llap_fail(LLAP_EFORMAT, "llapdiff.variables: '%s' is there twice", target[i]);
     uint8_t *part = NULL;
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
     f.part = part;
     llap_anchor_model **anchor = st == LLAP_OK ? llap_new(n_targets, sizeof *anchor) : NULL;
     if (st == LLAP_OK && anchor == NULL) st = LLAP_ENOMEM;
     for (size_t i = 0; st == LLAP_OK && i < n_targets; i++)
-        st = get_anchor(t, config, (int64_t)i, f.n_entities, &anchor[i]);
+        st = get_anchor(t, config, (int64_t)i, &f, &anchor[i]);
     if (st == LLAP_OK) {
         st = llap_model_create(&f, anchor, out);
     } else if (anchor != NULL) {
@@ -426,7 +445,10 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
 static llap_status load_checked(const llap_tensors *t, llap_model **out)
 {
     const char *format = llap_tensors_metadata(t, "llapdiff.format");
-    if (format != NULL && strcmp(format, FORMAT) != 0)
+    if (format == NULL)
+        return llap_fail(LLAP_EFORMAT,
+                         "metadata 'llapdiff.format' is missing: not a llapdiff model");
+    if (strcmp(format, FORMAT) != 0)
         return llap_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format,
                          FORMAT);
     llap_json   *config = NULL, *variables = NULL, *entities = NULL;
