@@ -22,10 +22,13 @@ static const cli_option options[] = {
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const impute_options *o = opts;
-    llap_panel           *panel = NULL;
-    llap_model           *model = NULL;
-    llap_answer          *answer = NULL;
-    llap_status           st = llap_model_load(operands[0], &model);
+    if (common->json && o->output != NULL)
+        return cli_usage("impute",
+                         "--json prints to standard output and --output writes CSV: take one");
+    llap_panel  *panel = NULL;
+    llap_model  *model = NULL;
+    llap_answer *answer = NULL;
+    llap_status  st = llap_model_load(operands[0], &model);
     if (st == LLAP_OK) st = cli_read_panel(common, "impute", &o->read, n - 1, operands + 1, &panel);
     if (st == LLAP_OK) {
         llap_impute_opts ask = LLAP_IMPUTE_OPTS;

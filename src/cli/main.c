@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
     if (st == LLAP_OK && common.help) {
         cli_print_help(command);
     } else if (st == LLAP_OK) {
+        if (common.threads > 0) omp_set_num_threads((int)common.threads);
         if (common.quiet) common.log.level = LLAP_LOG_WARNING;
         st = command->run(&common, options, n_operands, argv);
         if (st != LLAP_OK && *llap_error_detail() != '\0')

@@ -26,6 +26,8 @@ try forecast m.safetensors data.csv --samples -4
 try forecast m.safetensors data.csv --at noon
 try forecast m.safetensors data.csv --columns v1
 try forecast m.safetensors data.csv -o /dev/full
+try forecast m.safetensors data.csv --json -o f.json
+try forecast m.safetensors data.csv --step 1ns
 try evaluate m.safetensors data.csv --split training
 try evaluate m.safetensors data.csv --stride x
 try impute m.safetensors data.csv --quantiles 0.9,0.1
