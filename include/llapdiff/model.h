@@ -128,7 +128,7 @@ typedef struct llap_evaluate_opts {
     }
 
 /* Scores the model and the opponents that any model has to beat on the same windows of the held-out
- * part, in data units and on the normalised scale. Caller owns *text (llap_text_free): a table, or
+ * part, in standard deviations of training. Caller owns *text (llap_text_free): a table, or
  * JSON. */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
                                    const llap_evaluate_opts *o, int json, char **text);

@@ -22,7 +22,6 @@ static const double level[LEVELS] = { 0.5, 0.8, 0.95 };
 typedef struct scores {
     llap_score model, day, naive[LLAP_NAIVE_COUNT];
     double     inside[LEVELS]; /* share of truths within the central intervals */
-    double     width[LEVELS];  /* mean width, on the scale */
     int64_t    windows;
     bool       has_day;
 } scores;
@@ -136,7 +135,6 @@ static llap_status score_batch(const llap_model *m, int64_t target, const llap_w
                 const double lo = llap_anchor_quantile_z(a, &r[i].law[q], -x);
                 const double hi = llap_anchor_quantile_z(a, &r[i].law[q], x);
                 out->inside[k] += z >= lo && z <= hi;
-                out->width[k] += hi - lo;
             }
             if (out->has_day)
                 add_day(&out->day, a->chain, r[i].series, &r[i].history, r[i].origin,
@@ -172,10 +170,7 @@ static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
                                            (int64_t)n, "windows", NULL });
     }
     out->windows = (int64_t)n;
-    for (int k = 0; k < LEVELS; k++) {
-        out->inside[k] /= (double)out->model.n;
-        out->width[k] /= (double)out->model.n;
-    }
+    for (int k = 0; k < LEVELS; k++) out->inside[k] /= (double)out->model.n;
     finish(&out->model);
     finish(&out->day);
     task_series_deinit(&series);
