@@ -175,21 +175,24 @@ llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_ancho
     return st;
 }
 
-/* Each query becomes a forecast at its own time. */
+/* Each query becomes a forecast at its own time, with a context of its own: a few at a time, so
+ * that memory does not grow with queries times context. */
 static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_request *r)
 {
-    llap_anchor_request *each = llap_new(r->n_query, sizeof *each);
-    if (each == NULL) return LLAP_ENOMEM;
-    for (size_t i = 0; i < r->n_query; i++) {
-        each[i] = *r;
-        each[i].origin = r->t_query[i];
-        each[i].n_query = 1;
-        each[i].t_query = &r->t_query[i];
-        each[i].law = &r->law[i];
+    enum { AT_ONCE = 256 };
+    llap_anchor_request each[AT_ONCE];
+    llap_status         st = LLAP_OK;
+    for (size_t done = 0, n; st == LLAP_OK && done < r->n_query; done += n) {
+        n = r->n_query - done < AT_ONCE ? r->n_query - done : AT_ONCE;
+        for (size_t i = 0; i < n; i++) {
+            each[i] = *r;
+            each[i].origin = r->t_query[done + i];
+            each[i].n_query = 1;
+            each[i].t_query = &r->t_query[done + i];
+            each[i].law = &r->law[done + i];
+        }
+        st = answer(m, &m->fill_kernel, &m->fill_past, ANCHOR_FILL_FLOOR, each, n);
     }
-    const llap_status st =
-        answer(m, &m->fill_kernel, &m->fill_past, ANCHOR_FILL_FLOOR, each, r->n_query);
-    llap_free(each);
     return st;
 }
 

@@ -398,6 +398,28 @@ static void gaps_are_filled_and_measurements_kept(void **state)
     llap_answer_destroy(a);
 }
 
+/* From the past alone, what is said about a cell does not depend on what else is asked. */
+static void causal_answers_stand_alone(void **state)
+{
+    (void)state;
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *gaps, *all;
+    size_t           at = 0;
+    o.causal = 1;
+    CHECK_OK(llap_impute(model, panel, &o, &gaps));
+    o.all = 1;
+    CHECK_OK(llap_impute(model, panel, &o, &all));
+    for (size_t i = 0; i < all->n_rows; i++) {
+        if (all->row[i].observed) continue;
+        assert_true(at < gaps->n_rows && gaps->row[at].time == all->row[i].time);
+        assert_memory_equal(gaps->number + 8 * at, all->number + 8 * i, 8 * sizeof(double));
+        at++;
+    }
+    assert_int_equal(at, gaps->n_rows);
+    llap_answer_destroy(gaps);
+    llap_answer_destroy(all);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -505,6 +527,7 @@ int main(void)
         cmocka_unit_test(numbers_as_times_by_entity),
         cmocka_unit_test(a_new_entity_is_forecast_too),
         cmocka_unit_test(gaps_are_filled_and_measurements_kept),
+        cmocka_unit_test(causal_answers_stand_alone),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),
         cmocka_unit_test(normal_scores_are_exact),
