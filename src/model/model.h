@@ -17,7 +17,6 @@
 
 #include "base/arena.h"
 #include "data/split.h"
-#include "data/timeline.h"
 #include "model/anchor_model.h"
 
 #include <llapdiff/model.h>
@@ -33,9 +32,6 @@ typedef struct llap_model_frame {
     int64_t            context;   /* ticks looked back */
     int64_t            horizon;   /* ticks looked ahead in training */
     int64_t            step;      /* ticks from one default query to the next */
-    bool               gridded;   /* new data is put on a grid of that step first */
-    llap_bin           bin;
-    llap_agg           agg;
     /* What training has seen: windows are parted by the time of their targets, or by entity. */
     bool           by_entity;
     int64_t        val_start, test_start; /* by time */

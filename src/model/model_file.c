@@ -11,8 +11,6 @@
 #define FORMAT "1"
 
 static const char *const axis_names[] = { "calendar", "number", NULL };
-static const char *const bin_names[] = { "nearest", "floor", "exact", NULL };
-static const char *const agg_names[] = { "mean", "last", NULL };
 static const char *const size_names[] = { "anchor", NULL };
 
 /* ---- saving ---- */
@@ -85,9 +83,6 @@ static llap_status config_text(const llap_model *m, char **text)
     llap_json_put_int(&w, "context", f->context);
     llap_json_put_int(&w, "horizon", f->horizon);
     llap_json_put_int(&w, "step", f->step);
-    llap_json_put_bool(&w, "gridded", f->gridded);
-    llap_json_put_string(&w, "bin", bin_names[f->bin]);
-    llap_json_put_string(&w, "agg", agg_names[f->agg]);
     if (f->by_entity) {
         llap_json_open(&w, "parts", '(');
         for (int64_t i = 0; i < f->n_entities; i++) llap_json_put_int(&w, NULL, f->part[i]);
@@ -341,11 +336,11 @@ static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t
 static llap_status get_frame(const llap_json *j, llap_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
-    enum { PARTS = 11 }; /* and the two borders after it */
-    static const char *const keys[] = { "size",    "axis",  "axis_unit", "unit",       "context",
-                                        "horizon", "step",  "gridded",   "bin",        "agg",
-                                        "anchors", "parts", "val_start", "test_start", NULL };
-    int                      size = -1, axis = -1, bin = -1, agg = -1;
+    enum { PARTS = 8 }; /* and the two borders after it */
+    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",
+                                        "context", "horizon",   "step",       "anchors",
+                                        "parts",   "val_start", "test_start", NULL };
+    int                      size = -1, axis = -1;
     llap_status              st = llap_json_keys(j, "", keys);
     f->by_entity = llap_json_has(j, "parts");
     for (int i = 0; st == LLAP_OK && keys[i] != NULL; i++) {
@@ -358,17 +353,12 @@ static llap_status get_frame(const llap_json *j, llap_model_frame *f)
     if (st == LLAP_OK) st = llap_json_int(j, "test_start", INT64_MIN, INT64_MAX, &f->test_start);
     if (st == LLAP_OK) st = llap_json_enum(j, "size", size_names, &size);
     if (st == LLAP_OK) st = llap_json_enum(j, "axis", axis_names, &axis);
-    if (st == LLAP_OK) st = llap_json_enum(j, "bin", bin_names, &bin);
-    if (st == LLAP_OK) st = llap_json_enum(j, "agg", agg_names, &agg);
     if (st == LLAP_OK) st = llap_json_int(j, "axis_unit", 1, INT64_MAX, &f->axis_unit);
     if (st == LLAP_OK) st = llap_json_int(j, "unit", 1, INT64_MAX, &f->unit);
     if (st == LLAP_OK) st = llap_json_int(j, "context", 1, INT64_MAX, &f->context);
     if (st == LLAP_OK) st = llap_json_int(j, "horizon", 1, INT64_MAX, &f->horizon);
     if (st == LLAP_OK) st = llap_json_int(j, "step", 1, INT64_MAX, &f->step);
-    if (st == LLAP_OK) st = llap_json_bool(j, "gridded", &f->gridded);
     f->axis = (llap_axis_kind)axis;
-    f->bin = (llap_bin)bin;
-    f->agg = (llap_agg)agg;
     return st;
 }
 

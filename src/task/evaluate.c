@@ -179,27 +179,46 @@ static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
     return st;
 }
 
-static llap_status score_naive(const llap_model *m, int64_t var, const llap_windows *w,
-                               const llap_split *split, llap_part part, scores *out)
+/* The opponents see the same scale as the model: z of its chain. */
+static llap_status scale_by_chain(const llap_model *m, int64_t target, int64_t var,
+                                  const llap_panel *p, llap_scaled **out)
 {
-    llap_scaling_opts o = LLAP_SCALING_DEFAULT;
-    o.feature = &var;
-    o.n_features = 1;
-    o.clip = (float)m->anchor[0]->chain->z_clip;
-    llap_scaling *scaling = NULL;
+    const size_t n = (size_t)p->n_rows;
+    llap_scaled *s = *out = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (llap_scaled){ .n_rows = p->n_rows, .n_features = 1, .n_targets = 1 };
+    s->x = llap_new(n, sizeof *s->x);
+    s->y = llap_new(n, sizeof *s->y);
+    s->x_obs = llap_new(n, sizeof *s->x_obs);
+    s->y_obs = llap_new(n, sizeof *s->y_obs);
+    if (s->x == NULL || s->y == NULL || s->x_obs == NULL || s->y_obs == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t known = llap_model_entity(m, p->entity[e]);
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+            if (!llap_panel_observed(p, r, var)) continue;
+            s->x[r] = s->y[r] =
+                (float)llap_chain_z(m->anchor[target]->chain, known < 0 ? SIZE_MAX : (size_t)known,
+                                    (double)p->value[r * p->n_vars + var]);
+            s->x_obs[r] = s->y_obs[r] = 1;
+        }
+    }
+    return LLAP_OK;
+}
+
+static llap_status score_naive(const llap_model *m, int64_t target, int64_t var,
+                               const llap_windows *w, const llap_split *split, llap_part part,
+                               scores *out)
+{
     llap_scaled  *scaled = NULL;
-    llap_status   st = llap_scaling_create(w, split, &o, &scaling);
-    if (st == LLAP_OK) st = llap_scaled_create(w->panel, scaling, &scaled);
-    if (st == LLAP_OK) {
-        const int64_t season = m->frame.axis == LLAP_AXIS_CALENDAR && 24 * HOUR % m->frame.step == 0
-                                   ? 24 * HOUR / m->frame.step
-                                   : 1;
+    llap_status   st = scale_by_chain(m, target, var, w->panel, &scaled);
+    const int64_t season = m->frame.axis == LLAP_AXIS_CALENDAR && 24 * HOUR % m->frame.step == 0
+                               ? 24 * HOUR / m->frame.step
+                               : 1;
+    if (st == LLAP_OK)
         st = llap_naive_scores(w, split, scaled,
                                &(llap_naive_opts){ .part = part, .period_rows = season },
                                out->naive);
-    }
     llap_scaled_destroy(scaled);
-    llap_scaling_destroy(scaling);
     return st;
 }
 
@@ -220,7 +239,7 @@ static llap_status score_target(const llap_model *m, const llap_panel *p, int64_
                        (long long)split->n[LLAP_PART_VAL], (long long)split->n[LLAP_PART_TEST]);
     if (st == LLAP_OK) thin(w, split, part, stride);
     if (st == LLAP_OK) st = score_model(m, target, var, w, split, part, progress, out);
-    if (st == LLAP_OK) st = score_naive(m, var, w, split, part, out);
+    if (st == LLAP_OK) st = score_naive(m, target, var, w, split, part, out);
     llap_split_destroy(split);
     llap_windows_destroy(w);
     return st == LLAP_OK ? st
@@ -304,22 +323,19 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     else if (o->part != NULL && strcmp(o->part, "test") != 0)
         return llap_fail(LLAP_EINVAL, "part: expected test or validation, found '%s'",
                          llap_text_show(o->part).text);
-    const llap_panel *p;
-    llap_panel       *owned;
-    int64_t           stride;
+    int64_t stride;
     if (__builtin_mul_overflow(23, m->frame.step, &stride)) stride = INT64_MAX;
-    llap_status st = task_panel(m, panel, &p, &owned);
+    llap_status st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     scores  *s = llap_new((size_t)m->frame.n_targets, sizeof *s);
-    st = var == NULL || s == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    st = var == NULL || s == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK && o->stride != NULL)
-        st = task_span("stride", o->stride, &p->axis, m->frame.step, &stride);
+        st = task_span("stride", o->stride, &panel->axis, m->frame.step, &stride);
     for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++)
-        st = score_target(m, p, i, var[i], part, stride, o->progress, &s[i]);
+        st = score_target(m, panel, i, var[i], part, stride, o->progress, &s[i]);
     if (st == LLAP_OK) st = json ? report_json(m, s, text) : report_table(m, s, text);
     llap_free(s);
     llap_free(var);
-    llap_panel_destroy(owned);
     return st;
 }

@@ -210,22 +210,20 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
                           llap_answer **out)
 {
     *out = NULL;
-    const llap_panel *p;
-    llap_panel       *owned;
-    plan              q = { 0 };
-    int64_t          *var = NULL;
-    llap_status       st = task_panel(m, panel, &p, &owned);
+    plan        q = { 0 };
+    int64_t    *var = NULL;
+    llap_status st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
-    st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
-    if (st == LLAP_OK) st = plan_init(&q, m, p, o);
+    st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
+    if (st == LLAP_OK) st = plan_init(&q, m, panel, o);
     if (st == LLAP_OK && o->samples < 0)
         st = llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
                        (long long)o->samples);
     if (st == LLAP_OK)
-        st = o->samples > 0 ? answer_samples(m, p, o, &q, var, out) : answer(m, p, o, &q, var, out);
+        st = o->samples > 0 ? answer_samples(m, panel, o, &q, var, out)
+                            : answer(m, panel, o, &q, var, out);
     plan_deinit(&q);
     llap_free(var);
-    llap_panel_destroy(owned);
     return st;
 }

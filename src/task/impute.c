@@ -93,14 +93,11 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
                         llap_answer **out)
 {
     *out = NULL;
-    const llap_panel *p;
-    llap_panel       *owned;
-    llap_status       st = task_panel(m, panel, &p, &owned);
+    llap_status st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
-    st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
-    if (st == LLAP_OK) st = impute_all(m, p, var, o, out);
+    st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
+    if (st == LLAP_OK) st = impute_all(m, panel, var, o, out);
     llap_free(var);
-    llap_panel_destroy(owned);
     return st;
 }

@@ -60,12 +60,9 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
     return LLAP_OK;
 }
 
-llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_panel **out,
-                       llap_panel **owned)
+llap_status task_check_axis(const llap_model *m, const llap_panel *p)
 {
     const llap_model_frame *f = &m->frame;
-    *out = p;
-    *owned = NULL;
     if (p->axis.kind != f->axis)
         return llap_fail(LLAP_EINVAL, "the model was trained on %s, the data has %s",
                          f->axis == LLAP_AXIS_CALENDAR ? "calendar times" : "numbers as times",
@@ -78,15 +75,7 @@ llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_pane
             "%g s%s: read them with the time unit of training",
             1e-9 * (double)f->axis_unit, 1e-9 * (double)p->axis.unit_ns,
             *p->axis.unit == '\0' ? " (for want of a unit)" : "");
-    if (!f->gridded) return LLAP_OK;
-    llap_timeline_opts o = LLAP_TIMELINE_DEFAULT;
-    o.grid = LLAP_GRID_STEP;
-    o.step = f->step;
-    o.bin = f->bin;
-    o.agg = f->agg;
-    const llap_status st = llap_timeline_apply(p, &o, owned, NULL);
-    if (st == LLAP_OK) *out = *owned;
-    return st;
+    return LLAP_OK;
 }
 
 llap_status task_columns(const llap_model *m, const llap_panel *p, int64_t *var)

@@ -21,11 +21,8 @@ void        task_series_deinit(task_series *s); /* { 0 } is fine */
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks);
 
-/* The panel as the model saw its own: on its grid where it has one. *out is p itself or a new panel
- * that the caller owns; *owned says so (NULL: it is p). Refuses another kind or unit of time axis.
- */
-llap_status task_panel(const llap_model *m, const llap_panel *p, const llap_panel **out,
-                       llap_panel **owned);
+/* Refuses a panel whose time axis is not of the kind that the model was trained on. */
+llap_status task_check_axis(const llap_model *m, const llap_panel *p);
 
 /* The variable of the panel for each target, [n_targets]. LLAP_EINVAL names the columns that are
  * missing and those that are there. */
