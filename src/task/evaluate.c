@@ -121,6 +121,8 @@ static llap_status score_batch(const llap_model *m, int64_t target, const llap_w
         };
         at += r[i].n_query;
     }
+    double edge[LEVELS];
+    for (int k = 0; k < LEVELS; k++) edge[k] = task_normal_score(0.5 + 0.5 * level[k]);
     if (st == LLAP_OK) st = llap_anchor_model_forecast(a, r, n);
     for (size_t i = 0; st == LLAP_OK && i < n; i++) {
         const double *y = r[i].history.y + (r[i].t_query - r[i].history.t);
@@ -131,7 +133,7 @@ static llap_status score_batch(const llap_model *m, int64_t target, const llap_w
             const double crps = llap_anchor_crps_z(a, &r[i].law[q], z, &mean);
             add(&out->model, crps, z - mean);
             for (int k = 0; k < LEVELS; k++) {
-                const double x = task_normal_score(0.5 + 0.5 * level[k]);
+                const double x = edge[k];
                 const double lo = llap_anchor_quantile_z(a, &r[i].law[q], -x);
                 const double hi = llap_anchor_quantile_z(a, &r[i].law[q], x);
                 out->inside[k] += z >= lo && z <= hi;

@@ -172,7 +172,8 @@ static llap_status answer_samples(const llap_model *m, const llap_panel *p,
 static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
                           const plan *q, const int64_t *var, llap_answer **out)
 {
-    double      quantile[TASK_QUANTILES], score[TASK_QUANTILES];
+    double      quantile[TASK_QUANTILES];
+    task_scores score;
     int         n_quantiles = 0;
     size_t      rows = 0;
     llap_law   *law = llap_new(q->n, (size_t)q->n_query * sizeof *law);
@@ -181,7 +182,7 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     if (st == LLAP_OK) st = count_rows(m, q, 1, &rows);
     if (st == LLAP_OK)
         st = task_answer_create(TASK_FORECAST, m, p, rows, quantile, n_quantiles, out);
-    for (int i = 0; i < n_quantiles; i++) score[i] = task_normal_score(quantile[i]);
+    task_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
         st = forecast_target(m, p, q, v, var[v], law);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
@@ -193,7 +194,7 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
                                               .entity = (int32_t)q->entity[i],
                                               .target = (int32_t)v };
                 task_law_numbers(m->anchor[v], known < 0 ? SIZE_MAX : (size_t)known,
-                                 &law[(int64_t)i * q->n_query + k], score, n_quantiles,
+                                 &law[(int64_t)i * q->n_query + k], &score,
                                  (*out)->number + at * (size_t)(*out)->n_numbers);
             }
         }

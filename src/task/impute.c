@@ -22,7 +22,7 @@ static int64_t count_asked(const llap_model *m, const llap_panel *p, const int64
 /* Answers of one target of one entity, written from row `at` of the answer on. */
 static llap_status impute_entity(const llap_model *m, const llap_panel *p, const llap_series *s,
                                  int64_t e, int64_t target, int64_t var, const llap_impute_opts *o,
-                                 const double *score, llap_answer *out, size_t *at)
+                                 const task_scores *score, llap_answer *out, size_t *at)
 {
     const int64_t first = p->start[e], n_rows = p->start[e + 1] - first;
     const int64_t known = llap_model_entity(m, p->entity[e]);
@@ -51,8 +51,7 @@ static llap_status impute_entity(const llap_model *m, const llap_panel *p, const
                                         .entity = (int32_t)e,
                                         .target = (int32_t)target,
                                         .observed = observed };
-        task_law_numbers(m->anchor[target], request.series, &law[i], score, out->n_quantiles,
-                         number);
+        task_law_numbers(m->anchor[target], request.series, &law[i], score, number);
         /* What was measured stays. */
         for (int k = 0; observed && k < out->n_numbers; k++)
             number[k] = (double)p->value[row[i] * p->n_vars + var];
@@ -66,10 +65,11 @@ static llap_status impute_entity(const llap_model *m, const llap_panel *p, const
 static llap_status impute_all(const llap_model *m, const llap_panel *p, const int64_t *var,
                               const llap_impute_opts *o, llap_answer **out)
 {
-    double      quantile[TASK_QUANTILES], score[TASK_QUANTILES];
+    double      quantile[TASK_QUANTILES];
+    task_scores score;
     int         n_quantiles = 0;
     llap_status st = task_quantiles(o->quantiles, quantile, &n_quantiles);
-    for (int i = 0; i < n_quantiles; i++) score[i] = task_normal_score(quantile[i]);
+    task_scores_init(&score, quantile, n_quantiles);
     if (st == LLAP_OK)
         st = task_answer_create(TASK_IMPUTATION, m, p, (size_t)count_asked(m, p, var, o), quantile,
                                 n_quantiles, out);
@@ -79,7 +79,7 @@ static llap_status impute_all(const llap_model *m, const llap_panel *p, const in
         st = task_series_init(&s, p, var[v], m->frame.unit);
         if (st != LLAP_OK) break;
         for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
-            st = impute_entity(m, p, &s.series[e], e, v, var[v], o, score, *out, &at);
+            st = impute_entity(m, p, &s.series[e], e, v, var[v], o, &score, *out, &at);
         task_series_deinit(&s);
     }
     if (st != LLAP_OK) {

@@ -138,15 +138,21 @@ double task_normal_score(double p)
     return p < 0.5 ? x : -x;
 }
 
-void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
-                      const double *score, int n, double *number)
+void task_scores_init(task_scores *s, const double *quantile, int n_quantiles)
 {
-    enum { POINTS = 49 };
+    s->n_quantiles = n_quantiles;
+    for (int i = 0; i < n_quantiles; i++) s->quantile[i] = task_normal_score(quantile[i]);
+    for (int i = 0; i < TASK_POINTS; i++) s->point[i] = task_normal_score((i + 0.5) / TASK_POINTS);
+}
+
+void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
+                      const task_scores *s, double *number)
+{
     double sum = 0;
-    for (int i = 0; i < POINTS; i++)
-        sum += llap_anchor_quantile(a, series, law, task_normal_score((i + 0.5) / POINTS));
-    number[0] = sum / POINTS;
-    for (int i = 0; i < n; i++) number[1 + i] = llap_anchor_quantile(a, series, law, score[i]);
+    for (int i = 0; i < TASK_POINTS; i++) sum += llap_anchor_quantile(a, series, law, s->point[i]);
+    number[0] = sum / TASK_POINTS;
+    for (int i = 0; i < s->n_quantiles; i++)
+        number[1 + i] = llap_anchor_quantile(a, series, law, s->quantile[i]);
 }
 
 llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const int64_t *target,

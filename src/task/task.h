@@ -73,8 +73,18 @@ llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_p
                                size_t n_rows, const double *quantile, int n_quantiles,
                                llap_answer **out);
 
+/* Normal scores that answers are made of, computed once: of the quantiles, and of the points whose
+ * average is the mean. */
+enum { TASK_POINTS = 49 };
+typedef struct task_scores {
+    double quantile[TASK_QUANTILES], point[TASK_POINTS];
+    int    n_quantiles;
+} task_scores;
+
+void task_scores_init(task_scores *s, const double *quantile, int n_quantiles);
+
 /* Mean and quantiles of a law in data units, into number [1 + n_quantiles]. */
 void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
-                      const double *score, int n, double *number);
+                      const task_scores *s, double *number);
 
 #endif
