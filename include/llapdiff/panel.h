@@ -74,6 +74,11 @@ LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);
  * Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **text);
 
+/* Draws it: which entity was observed when, and how long the gaps between rows are. PNG, SVG or PDF
+ * as the path ends; replaces the file as a whole. LLAP_EINVAL: another end. LLAP_EUNSUPPORTED:
+ * built without cairo. */
+LLAP_API llap_status llap_panel_plot(const llap_panel *p, const char *path);
+
 /* A made-up network of sensors: damped oscillators with shared and own modes, a daily cycle, noise,
  * jittered timestamps, lost rows and cells, long gaps and dead sensors. */
 typedef struct llap_synth_sizes {

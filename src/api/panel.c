@@ -13,6 +13,7 @@
 #include "data/netcdf.h"
 #include "data/synth.h"
 #include "data/timeline.h"
+#include "plot/inspect_plot.h"
 
 #include <llapdiff/panel.h>
 #include <stdio.h>
@@ -197,6 +198,11 @@ llap_status llap_panel_write(const llap_panel *p, const char *path)
         return llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT);
     return llap_csv_write(p, strcmp(path, "-") == 0 ? "/dev/stdout" : path,
                           &LLAP_CSV_WRITE_DEFAULT);
+}
+
+llap_status llap_panel_plot(const llap_panel *p, const char *path)
+{
+    return llap_plot_inspect(p, path);
 }
 
 llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)

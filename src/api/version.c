@@ -16,6 +16,11 @@ static const llap_feature features[] = {
 #else
     { "netcdf", 0, "built without libnetcdf and udunits" },
 #endif
+#ifdef LLAP_CAIRO
+    { "pictures", 1, "cairo is loaded when one is drawn" },
+#else
+    { "pictures", 0, "built without cairo" },
+#endif
 };
 
 const char *llap_version(void)
