@@ -45,10 +45,9 @@ void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap)
     for (int i = 0; i < sys->n; i++) st->lag[i] = lost[i] - lost[0];
 }
 
-/* P += the covariance of independent c and s with the variances v [n], v scaled by by [n]. */
-static void add_independent(const anchor_system *sys, const double *v, const double *by, double *P)
+void anchor_add_independent(const anchor_system *sys, const double *v, const double *by, int ld,
+                            double *P)
 {
-    const int ld = sys->ld;
     for (int i = 0; i < sys->n; i++) {
         const double own = v[i] * by[i];
         const int    s = anchor_sine(sys, i);
@@ -67,7 +66,7 @@ void anchor_start(const anchor_system *sys, double *x, double *P)
     for (int i = 0; i < sys->n; i++) one[i] = 1.0;
     memset(x, 0, (size_t)sys->J * sizeof *x);
     memset(P, 0, (size_t)(sys->J * sys->ld) * sizeof *P);
-    add_independent(sys, sys->a, one, P);
+    anchor_add_independent(sys, sys->a, one, sys->ld, P);
 }
 
 /* M [J,w] <- F M, rows of w numbers at stride ld; w = ld = 1 is a vector. */
@@ -138,6 +137,11 @@ void anchor_push(const anchor_system *sys, const anchor_step *st, double *x)
     push_rows(sys, st, 1, 1, x);
 }
 
+void anchor_push_rows(const anchor_system *sys, const anchor_step *st, int w, int ld, double *M)
+{
+    push_rows(sys, st, w, ld, M);
+}
+
 void anchor_pull(const anchor_system *sys, const anchor_step *st, double *x)
 {
     pull_rows(sys, st, 1, 1, x);
@@ -166,7 +170,7 @@ void anchor_push_cov(const anchor_system *sys, const anchor_step *st, double *P)
     transpose(sys, P);
     push_rows(sys, st, sys->ld, sys->ld, P);
     mirror(sys, P);
-    add_independent(sys, sys->a, st->grown, P);
+    anchor_add_independent(sys, sys->a, st->grown, sys->ld, P);
 }
 
 void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N)

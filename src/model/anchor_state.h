@@ -52,6 +52,12 @@ void anchor_start(const anchor_system *sys, double *x, double *P); /* stationary
 /* x <- F x; x <- F^T x */
 void anchor_push(const anchor_system *sys, const anchor_step *st, double *x);
 void anchor_pull(const anchor_system *sys, const anchor_step *st, double *x);
+/* M [J,w] <- F M, rows at stride ld */
+void anchor_push_rows(const anchor_system *sys, const anchor_step *st, int w, int ld, double *M);
+/* P [J,J], rows at stride ld, += the covariance of independent c and s of variances v [n] * by [n]
+ */
+void anchor_add_independent(const anchor_system *sys, const double *v, const double *by, int ld,
+                            double *P);
 /* P <- F P F^T + Q; N <- F^T N F */
 void anchor_push_cov(const anchor_system *sys, const anchor_step *st, double *P);
 void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N);
