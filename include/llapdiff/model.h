@@ -41,13 +41,15 @@ typedef struct llap_train_opts {
     const char     *split; /* "time" (purged), "entity"; NULL: time */
     int64_t         seed;
     int             no_climate; /* never fit calendar terms */
+    int             no_joint;   /* never let entities learn of each other (forecasts of one look at
+                                 * all, where validation prefers it) */
     const llap_log *log;
     llap_progress   progress;
 } llap_train_opts;
 
-#define LLAP_TRAIN_OPTS                                          \
-    {                                                            \
-        NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, { NULL, NULL } \
+#define LLAP_TRAIN_OPTS                                             \
+    {                                                               \
+        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL } \
     }
 
 /* Fits a model of size `anchor`: for each target a stable-pole Gaussian process with its scales and

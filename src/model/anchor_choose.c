@@ -243,6 +243,7 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
     prefer(&best, with, ask.climate);
+    if (st == LLAP_OK && o->joint) st = anchor_fit_joint(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
     if (st == LLAP_OK) *out = best;
     else llap_anchor_model_destroy(best);

@@ -103,6 +103,17 @@ static llap_status batch_init(batch *b, const llap_anchor_model *m, const llap_a
     return LLAP_OK;
 }
 
+static void set_laws(const llap_anchor_model *m, const llap_calibration *c, double floor,
+                     const batch *b, const llap_anchor_request *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t q = 0; q < r[i].n_query; q++) {
+            const double t = r[i].t_query[q];
+            r[i].law[q] = law_of(m, r[i].series, &b->piece[i], t, b->mean[i][q], b->var[i][q],
+                                 floor, llap_calibration_at(c, t - r[i].origin));
+        }
+}
+
 static llap_status answer(const llap_anchor_model *m, const llap_anchor_kernel *k,
                           const llap_calibration *c, double floor, const llap_anchor_request *r,
                           size_t n)
@@ -110,20 +121,89 @@ static llap_status answer(const llap_anchor_model *m, const llap_anchor_kernel *
     batch       b = { 0 };
     llap_status st = batch_init(&b, m, r, n);
     if (st == LLAP_OK) st = llap_anchor_filter(k, b.window, n, b.mean, b.var, NULL);
-    for (size_t i = 0; st == LLAP_OK && i < n; i++)
-        for (size_t q = 0; q < r[i].n_query; q++) {
-            const double t = r[i].t_query[q];
-            r[i].law[q] = law_of(m, r[i].series, &b.piece[i], t, b.mean[i][q], b.var[i][q], floor,
-                                 llap_calibration_at(c, t - r[i].origin));
-        }
+    if (st == LLAP_OK) set_laws(m, c, floor, &b, r, n);
     batch_deinit(&b, n);
+    return st;
+}
+
+/* ---- forecasts that look at all series ---- */
+
+/* Requests first .. first + n - 1 have one origin, and each is about another series. */
+typedef struct group {
+    size_t first, n;
+} group;
+
+static bool is_joint(const llap_anchor_model *m, const llap_anchor_request *r)
+{
+    return m->joint.rank > 0 && r->all != NULL && r->series < m->joint.n;
+}
+
+static group group_at(const llap_anchor_model *m, const llap_anchor_request *r, size_t first,
+                      size_t n)
+{
+    bool   taken[LLAP_ANCHOR_JOINT_MAX] = { false };
+    size_t i = first;
+    for (; i < n && is_joint(m, &r[i]); i++) {
+        if (r[i].origin != r[first].origin || r[i].all != r[first].all || taken[r[i].series]) break;
+        taken[r[i].series] = true;
+    }
+    return (group){ first, i - first };
+}
+
+/* One request for every series: those of the group, and of others without a query. */
+static void whole_group(const llap_anchor_model *m, const llap_anchor_request *r, group g,
+                        llap_anchor_request *out)
+{
+    for (size_t e = 0; e < m->joint.n; e++)
+        out[e] = (llap_anchor_request){ .history = r[g.first].all[e],
+                                        .series = e,
+                                        .origin = r[g.first].origin };
+    for (size_t i = g.first; i < g.first + g.n; i++) {
+        out[r[i].series].n_query = r[i].n_query;
+        out[r[i].series].t_query = r[i].t_query;
+        out[r[i].series].law = r[i].law;
+    }
+}
+
+static llap_status answer_jointly(const llap_anchor_model *m, const llap_anchor_request *r,
+                                  const group *g, size_t n_groups)
+{
+    const size_t         n = n_groups * m->joint.n;
+    llap_anchor_request *all = llap_new(n, sizeof *all);
+    batch                b = { 0 };
+    if (all == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n_groups; i++) whole_group(m, r, g[i], all + i * m->joint.n);
+    llap_status st = batch_init(&b, m, all, n);
+    if (st == LLAP_OK)
+        st = llap_anchor_joint_filter(&m->kernel, &m->joint, b.window, n_groups, b.mean, b.var,
+                                      NULL);
+    if (st == LLAP_OK) set_laws(m, &m->calibration, m->var_floor, &b, all, n);
+    batch_deinit(&b, n);
+    llap_free(all);
     return st;
 }
 
 llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
                                        size_t n)
 {
-    return answer(m, &m->kernel, &m->calibration, m->var_floor, r, n);
+    group *g = llap_new(n, sizeof *g);
+    if (g == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    size_t      n_groups = 0;
+    for (size_t i = 0; st == LLAP_OK && i < n;) {
+        if (is_joint(m, &r[i])) {
+            g[n_groups] = group_at(m, r, i, n);
+            i += g[n_groups++].n;
+            continue;
+        }
+        size_t end = i + 1; /* the others, as many as stand together */
+        while (end < n && !is_joint(m, &r[end])) end++;
+        st = answer(m, &m->kernel, &m->calibration, m->var_floor, r + i, end - i);
+        i = end;
+    }
+    if (st == LLAP_OK && n_groups > 0) st = answer_jointly(m, r, g, n_groups);
+    llap_free(g);
+    return st;
 }
 
 /* Paths of w as normal scores of their own marginals, which the law of each query then takes to

@@ -24,10 +24,11 @@ typedef struct joint_event {
 
 /* Scratch of one thread. */
 typedef struct worker {
-    joint_event *ev;    /* [2 * n_events]: events, and room to sort them */
-    double      *x, *b; /* [N] */
-    double      *P;     /* [N,N] */
-    double      *own;   /* [n,J,ld] the blocks of the diagonal, when entities part */
+    joint_event *ev;      /* [2 * n_events]: events, and room to sort them */
+    double      *x, *row; /* [N] */
+    double      *b;       /* [n + 3,N] of readings */
+    double      *P;       /* [N,N] */
+    double      *own;     /* [n,J,ld] the blocks of the diagonal, when entities part */
 } worker;
 
 llap_status llap_anchor_joint_check(const llap_anchor_joint *j, int32_t n_terms)
@@ -135,22 +136,89 @@ static void push(const joint_system *s, const anchor_step *st, double *x, double
     add_noise(s, st->grown, P);
 }
 
-/* Conditions on a reading of state k, err away from its mean, whose variance is d. */
-static void update(const joint_system *s, size_t k, double err, double d, double *restrict b,
-                   double *restrict x, double *restrict P)
+/* Readings of different entities at one time. Each is taken in by itself, but P is gone through
+ * only once for all of them: until then its rows are brought up to date where they are needed. */
+typedef struct readings {
+    size_t  n;
+    size_t  k[LLAP_ANCHOR_JOINT_MAX]; /* the states read */
+    double  d[LLAP_ANCHOR_JOINT_MAX]; /* their variances when they were read, with noise */
+    double *b;                        /* [n + 3,N] row k of P then; three rows of zeros behind */
+} readings;
+
+static bool was_read(const readings *r, size_t k)
+{
+    for (size_t m = 0; m < r->n; m++)
+        if (r->k[m] == k) return true;
+    return false;
+}
+
+/* out [N] = row k[m] of P as reading m and the later ones leave it. What stays of the variance,
+ * 1 - P_kk/d, is taken without cancellation, as in anchor_update. */
+static void row_left(const joint_system *s, const readings *r, size_t m, double *restrict out)
 {
     const size_t N = s->N;
-    const double kept = s->sys.r / d; /* as in anchor_update */
-    for (size_t i = 0; i < k; i++) b[i] = P[i * N + k];
-    memcpy(b + k, P + k * N + k, (N - k) * sizeof *b);
-    for (size_t i = 0; i < N; i++) x[i] += b[i] * (err / d);
-    for (size_t i = 0; i < N; i++) {
-        const double bi = b[i] / d;
-        double *restrict row = P + i * N;
-        for (size_t g = i; g < N; g++) row[g] -= bi * b[g];
+    const double kept = s->sys.r / r->d[m];
+    for (size_t i = 0; i < N; i++) out[i] = r->b[m * N + i] * kept;
+    for (size_t l = m + 1; l < r->n; l++) {
+        const double c = r->b[l * N + r->k[m]] / r->d[l];
+        for (size_t i = 0; i < N; i++) out[i] -= c * r->b[l * N + i];
     }
-    for (size_t i = 0; i < k; i++) P[i * N + k] = b[i] * kept;
-    for (size_t i = k; i < N; i++) P[k * N + i] = b[i] * kept;
+}
+
+/* Row k of P as all readings leave it; k has not been read. */
+static void row_now(const joint_system *s, const readings *r, const double *P, size_t k,
+                    double *restrict out)
+{
+    const size_t N = s->N;
+    for (size_t i = 0; i < k; i++) out[i] = P[i * N + k];
+    memcpy(out + k, P + k * N + k, (N - k) * sizeof *out);
+    for (size_t m = 0; m < r->n; m++) {
+        const double c = r->b[m * N + k] / r->d[m];
+        for (size_t i = 0; i < N; i++) out[i] -= c * r->b[m * N + i];
+    }
+    for (size_t m = 0; m < r->n; m++) { /* these entries by the way that does not cancel */
+        double left = r->b[m * N + k] * (s->sys.r / r->d[m]);
+        for (size_t l = m + 1; l < r->n; l++)
+            left -= r->b[l * N + r->k[m]] / r->d[l] * r->b[l * N + k];
+        out[r->k[m]] = left;
+    }
+}
+
+/* Takes in a reading of state k and returns minus its log density. */
+static double take_in(const joint_system *s, readings *r, size_t k, double y, double *restrict x,
+                      const double *P)
+{
+    double *restrict b = r->b + r->n * s->N;
+    row_now(s, r, P, k, b);
+    const double d = fmax(b[k], 0.0) + s->sys.r, err = y - x[k];
+    for (size_t i = 0; i < s->N; i++) x[i] += b[i] * (err / d);
+    r->k[r->n] = k;
+    r->d[r->n++] = d;
+    return anchor_surprise(err, d);
+}
+
+/* Brings P up to date. out [N] is room. */
+static void settle(const joint_system *s, readings *r, double *restrict out, double *restrict P)
+{
+    const size_t N = s->N;
+    if (r->n == 0) return;
+    memset(r->b + r->n * N, 0, 3 * N * sizeof *r->b);
+    for (size_t i = 0; i < N; i++)
+        for (size_t m = 0; m < r->n; m += 4) {
+            const double *restrict b = r->b + m * N;
+            double c[4];
+            for (size_t l = 0; l < 4; l++) c[l] = m + l < r->n ? b[l * N + i] / r->d[m + l] : 0.0;
+            for (size_t g = i; g < N; g++)
+                P[i * N + g] -=
+                    c[0] * b[g] + c[1] * b[N + g] + c[2] * b[2 * N + g] + c[3] * b[3 * N + g];
+        }
+    for (size_t m = 0; m < r->n; m++) { /* where two were read, the later one's way holds */
+        const size_t k = r->k[m];
+        row_left(s, r, m, out);
+        for (size_t i = 0; i < k; i++) P[i * N + k] = out[i];
+        memcpy(P + k * N + k, out + k, (N - k) * sizeof *out);
+    }
+    r->n = 0;
 }
 
 /* After the last observation each entity's law moves by itself: its block, in the layout of one
@@ -164,13 +232,17 @@ static void part_ways(joint_system const *s, double *P, double *own)
             memcpy(own + (e * J + i) * ld, P + (e * J + i) * s->N + e * J, J * sizeof *own);
 }
 
-static void push_apart(const joint_system *s, const anchor_step *st, double *x, double *own)
+/* The entity's own law at a query after the last observation; *now is the time it stands at. An
+ * answer does not depend, to the last bit, on what else is asked. */
+static void move_alone(const joint_system *s, anchor_step *st, size_t e, double t, double *now,
+                       double *x, double *own)
 {
     const size_t J = (size_t)s->sys.J, ld = (size_t)s->sys.ld;
-    for (size_t e = 0; e < s->n; e++) {
-        anchor_push(&s->sys, st, x + e * J);
-        anchor_push_cov(&s->sys, st, own + e * J * ld);
-    }
+    if (!(t > *now)) return;
+    anchor_step_set(st, &s->sys, t - *now);
+    anchor_push(&s->sys, st, x + e * J);
+    anchor_push_cov(&s->sys, st, own + e * J * ld);
+    *now = t;
 }
 
 /* ---- events ---- */
@@ -215,35 +287,51 @@ static size_t events_of(const llap_anchor_window *w, size_t n, joint_event *ev, 
     return at;
 }
 
+/* The events after the last observation. */
+static void answer_apart(const joint_system *s, worker *me, size_t seen, size_t n,
+                         double *const *mean, double *const *var)
+{
+    const size_t J = (size_t)s->sys.J, block = J * (size_t)s->sys.ld;
+    anchor_step  step = { .gap = -1.0 };
+    double       now[LLAP_ANCHOR_JOINT_MAX];
+    part_ways(s, me->P, me->own);
+    for (size_t e = 0; e < s->n; e++) now[e] = seen > 0 ? me->ev[seen - 1].t : INFINITY;
+    for (size_t i = seen; i < n; i++) {
+        const joint_event *ev = &me->ev[i];
+        move_alone(s, &step, ev->entity, ev->t, &now[ev->entity], me->x, me->own);
+        mean[ev->entity][ev->query] = me->x[ev->entity * J];
+        var[ev->entity][ev->query] = fmax(me->own[ev->entity * block], 0.0) + s->sys.nu;
+    }
+}
+
 static double filter_group(const joint_system *s, worker *me, const llap_anchor_window *w,
                            size_t n_events, double *const *mean, double *const *var)
 {
-    const size_t J = (size_t)s->sys.J, N = s->N, block = J * (size_t)s->sys.ld;
+    const size_t J = (size_t)s->sys.J, N = s->N;
     anchor_step  step = { .gap = -1.0 };
+    readings     r = { .b = me->b };
     size_t       seen;
     const size_t n = events_of(w, s->n, me->ev, me->ev + n_events, &seen);
     double       loglik = 0.0;
     start(s, me->x, me->P);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < seen; i++) {
         const joint_event *ev = &me->ev[i];
         const size_t       k = ev->entity * J;
-        const bool         apart = i >= seen;
-        if (i == seen) part_ways(s, me->P, me->own);
-        if (i > 0 && ev->t > ev[-1].t) {
+        const bool         moves = i > 0 && ev->t > ev[-1].t;
+        if (moves || ev->query >= 0 || was_read(&r, k)) settle(s, &r, me->row, me->P);
+        if (moves) {
             anchor_step_set(&step, &s->sys, ev->t - ev[-1].t);
-            if (apart) push_apart(s, &step, me->x, me->own);
-            else push(s, &step, me->x, me->P);
+            push(s, &step, me->x, me->P);
         }
-        const double P = fmax(apart ? me->own[ev->entity * block] : me->P[k * N + k], 0.0);
         if (ev->query >= 0) {
             mean[ev->entity][ev->query] = me->x[k];
-            var[ev->entity][ev->query] = P + s->sys.nu;
-            continue;
+            var[ev->entity][ev->query] = fmax(me->P[k * N + k], 0.0) + s->sys.nu;
+        } else {
+            loglik -= take_in(s, &r, k, ev->y, me->x, me->P);
         }
-        const double d = P + s->sys.r, err = ev->y - me->x[k];
-        loglik -= anchor_surprise(err, d);
-        update(s, k, err, d, me->b, me->x, me->P);
     }
+    settle(s, &r, me->row, me->P);
+    answer_apart(s, me, seen, n, mean, var);
     return loglik;
 }
 
@@ -255,6 +343,7 @@ static void workers_destroy(worker *all, int n)
         llap_free(all[i].ev);
         llap_free(all[i].x);
         llap_free(all[i].b);
+        llap_free(all[i].row);
         llap_free(all[i].P);
         llap_free(all[i].own);
     }
@@ -269,10 +358,12 @@ static llap_status workers_create(const joint_system *s, size_t n_events, int n,
         worker *w = &(*out)[i];
         w->ev = llap_new(2 * n_events, sizeof *w->ev);
         w->x = llap_new(s->N, sizeof *w->x);
-        w->b = llap_new(s->N, sizeof *w->b);
+        w->row = llap_new(s->N, sizeof *w->row);
+        w->b = llap_new((s->n + 3) * s->N, sizeof *w->b);
         w->P = llap_new(s->N * s->N, sizeof *w->P);
         w->own = llap_new(s->N * (size_t)s->sys.ld, sizeof *w->own);
-        if (w->ev == NULL || w->x == NULL || w->b == NULL || w->P == NULL || w->own == NULL)
+        if (w->ev == NULL || w->x == NULL || w->row == NULL || w->b == NULL || w->P == NULL ||
+            w->own == NULL)
             return LLAP_ENOMEM;
     }
     return LLAP_OK;

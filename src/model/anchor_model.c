@@ -10,6 +10,7 @@ void llap_anchor_model_destroy(llap_anchor_model *m)
 {
     if (m == NULL) return;
     llap_chain_destroy(m->chain);
+    llap_free(m->loading);
     llap_free(m);
 }
 

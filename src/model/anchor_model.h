@@ -18,6 +18,7 @@
 #define LLAP_MODEL_ANCHOR_MODEL_H
 
 #include "model/anchor_fit.h"
+#include "model/anchor_joint.h"
 #include "model/calibration.h"
 #include "model/chain.h"
 
@@ -52,6 +53,7 @@ typedef struct llap_anchor_model_opts {
     double               kappa;        /* of the window's level; 0: 4 or 200, by validation */
     double               near, middle; /* leads of the calibration's buckets */
     uint64_t             seed;         /* of the training windows drawn */
+    bool                 joint;        /* link the series, where validation prefers it */
 } llap_anchor_model_opts;
 
 #define LLAP_ANCHOR_MODEL_DEFAULT \
@@ -68,6 +70,8 @@ typedef struct llap_anchor_model {
     llap_calibration   calibration;          /* of forecasts */
     llap_calibration   fill_past, fill_both; /* of filling; one bucket */
     double             valid_crps;           /* of z, before calibration; NaN without validation */
+    llap_anchor_joint  joint;                /* of forecasts: rank 0, or n = chain->n_series */
+    double            *loading;              /* owned: joint.loading */
 } llap_anchor_model;
 
 /* Fits every candidate (climate or not, kappa) and keeps the best on validation. Where training
@@ -102,15 +106,20 @@ typedef struct llap_anchor_request {
     size_t        n_query;
     const double *t_query; /* [n_query] */
     llap_law     *law;     /* [n_query] written */
+    /* The training series by index, what is known of each (n = 0: nothing): a model that links them
+     * (joint.rank > 0) then looks at all, within the context before origin. NULL: at history. */
+    const llap_series *all; /* [joint.n] */
 } llap_anchor_request;
 
-/* Requests are shared out among threads; same bytes for any number of them. */
+/* The next requests of the same origin and `all` share the work of a joint forecast: ask in order
+ * of time. Requests are shared out among threads; same bytes for any number of them. */
 llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
                                        size_t n);
 
 /* Whole paths of the queries from their joint law, in data units: out [n_paths,n_query]. r->law is
- * not used. Path number k is drawn from the stream (seed, noise, window, k), so it does not depend
- * on n_paths. */
+ * not used. The order of a path comes from its own history; its margins are those of the forecast,
+ * joint or not. Path number k is drawn from the stream (seed, noise, window, k), so it does not
+ * depend on n_paths. */
 llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
                                     uint64_t seed, uint64_t window, size_t n_paths, double *out);
 

@@ -53,4 +53,8 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
 llap_status anchor_fit_filling(llap_anchor_model *m, const llap_anchor_data *d,
                                const llap_anchor_model_opts *o);
 
+/* Links the series of a fitted model where that lowers the CRPS of validation. */
+llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,
+                             const llap_anchor_model_opts *o);
+
 #endif

@@ -9,6 +9,7 @@
  * for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
+ *     anchor.i.loadings                [entities,rank], absent where entities are not linked
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
  * name. */

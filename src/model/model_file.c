@@ -67,6 +67,7 @@ static void put_anchor(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_put_double(w, "z_hi", c->z_hi);
     llap_json_put_int(w, "climate_terms", c->n_climate);
     llap_json_put_double(w, "r_s", c->r_s);
+    if (a->joint.rank > 0) put_doubles(w, "share", a->joint.share, a->kernel.n_terms);
     llap_json_close(w, '}');
 }
 
@@ -108,11 +109,11 @@ static llap_status names_text(const char *const *names, int64_t count, char **te
     return llap_json_finish(&w, text, &n);
 }
 
-static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *what, int rank,
-                              const int64_t *shape, const double *data)
+static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *of, const char *what,
+                              int rank, const int64_t *shape, const double *data)
 {
     char name[64];
-    snprintf(name, sizeof name, "scale.%lld.%s", (long long)i, what);
+    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
     return llap_tensors_writer_add(w, name, LLAP_F64, rank, shape, data);
 }
 
@@ -122,10 +123,14 @@ static llap_status add_all(llap_tensors_writer *w, const llap_model *m)
     for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++) {
         const llap_chain *c = m->anchor[i]->chain;
         const int64_t     shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
-        st = add_tensor(w, i, "mean", 1, shape, c->mu);
-        if (st == LLAP_OK) st = add_tensor(w, i, "std", 1, shape, c->sd);
+        st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
+        if (st == LLAP_OK) st = add_tensor(w, i, "scale", "std", 1, shape, c->sd);
         if (st == LLAP_OK && c->n_climate > 0)
-            st = add_tensor(w, i, "climate", 2, shape, c->climate);
+            st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
+        const llap_anchor_joint *joint = &m->anchor[i]->joint;
+        const int64_t            linked[2] = { (int64_t)joint->n, (int64_t)joint->rank };
+        if (st == LLAP_OK && joint->rank > 0)
+            st = add_tensor(w, i, "anchor", "loadings", 2, linked, joint->loading);
     }
     return st;
 }
@@ -227,12 +232,12 @@ static llap_status get_calibration(const llap_json *j, int64_t i, const char *wh
 }
 
 /* A tensor of finite numbers, copied; caller owns *out. */
-static llap_status get_tensor(const llap_tensors *t, int64_t i, const char *what, int rank,
-                              const int64_t *shape, double **out)
+static llap_status get_tensor(const llap_tensors *t, int64_t i, const char *of, const char *what,
+                              int rank, const int64_t *shape, double **out)
 {
     char             name[64];
     llap_tensor_info info;
-    snprintf(name, sizeof name, "scale.%lld.%s", (long long)i, what);
+    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
     llap_status st = llap_tensors_require(t, name, LLAP_F64, rank, shape, &info);
     if (st != LLAP_OK) return st;
     const double *v = info.data;
@@ -278,9 +283,10 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
                        LLAP_CLIMATE_MAX, (long long)terms);
     c->n_climate = (int32_t)terms;
     const int64_t shape[2] = { n_entities + 1, terms };
-    if (st == LLAP_OK) st = get_tensor(t, i, "mean", 1, shape, &c->mu);
-    if (st == LLAP_OK) st = get_tensor(t, i, "std", 1, shape, &c->sd);
-    if (st == LLAP_OK && terms > 0) st = get_tensor(t, i, "climate", 2, shape, &c->climate);
+    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "mean", 1, shape, &c->mu);
+    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "std", 1, shape, &c->sd);
+    if (st == LLAP_OK && terms > 0)
+        st = get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
     for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
         if (!(c->sd[k] > 0))
             st = llap_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive",
@@ -298,6 +304,32 @@ static llap_status check_span(const char *path, double units, int64_t ticks, int
     return llap_fail(LLAP_EFORMAT,
                      "config: '%s': expected %.17g as for the whole model, found %.17g", path,
                      expected, units);
+}
+
+/* How the entities are linked, where a tensor of loadings says they are. */
+static llap_status get_joint(const llap_tensors *t, const llap_json *j, int64_t i,
+                             int64_t n_entities, llap_anchor_model *a)
+{
+    char             name[64], path[96];
+    llap_tensor_info info;
+    snprintf(name, sizeof name, "anchor.%lld.loadings", (long long)i);
+    snprintf(path, sizeof path, "anchors[%lld].share", (long long)i);
+    if (!llap_tensors_find(t, name, &info)) {
+        if (!llap_json_has(j, path)) return LLAP_OK;
+        return llap_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
+    }
+    const int64_t rank =
+        info.rank == 2 && info.shape[1] > 0 && info.shape[1] <= LLAP_ANCHOR_RANK_MAX ? info.shape[1]
+                                                                                     : 1;
+    const int64_t shape[2] = { n_entities, rank };
+    llap_status   st = get_tensor(t, i, "anchor", "loadings", 2, shape, &a->loading);
+    if (st != LLAP_OK) return st;
+    a->joint =
+        (llap_anchor_joint){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
+    st = get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->joint.share);
+    if (st == LLAP_OK && llap_anchor_joint_check(&a->joint, a->kernel.n_terms) != LLAP_OK)
+        st = llap_fail_in(LLAP_EFORMAT, "%s", name);
+    return st;
 }
 
 static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t i,
@@ -328,8 +360,14 @@ static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t
     if (st == LLAP_OK) st = get_chain(t, j, i, f->n_entities, &a.chain);
     a.spec.max_obs = (size_t)max_obs;
     a.spec.max_query = (size_t)max_query;
-    if (st == LLAP_OK) st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
-    if (st == LLAP_OK) **out = a;
+    if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);
+    if (st == LLAP_OK) {
+        st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
+        if (st == LLAP_OK) **out = a;
+    } else {
+        llap_chain_destroy(a.chain);
+    }
+    if (st != LLAP_OK) llap_free(a.loading);
     return st;
 }
 
@@ -391,7 +429,7 @@ static llap_status check_count(const llap_tensors *t, const llap_model *m)
 {
     size_t n = 0;
     for (int64_t i = 0; i < m->frame.n_targets; i++)
-        n += m->anchor[i]->chain->n_climate > 0 ? 3 : 2;
+        n += 2u + (m->anchor[i]->chain->n_climate > 0) + (m->anchor[i]->joint.rank > 0);
     if (llap_tensors_count(t) == n) return LLAP_OK;
     return llap_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, llap_tensors_count(t));
 }

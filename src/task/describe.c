@@ -57,6 +57,7 @@ static void describe_json(llap_json_writer *w, const llap_model *m)
         llap_json_put_double(w, "lambda", a->chain->lambda);
         llap_json_put_int(w, "climate_terms", a->chain->n_climate);
         llap_json_put_double(w, "noise_variance", a->kernel.nu);
+        llap_json_put_int(w, "joint_rank", (int64_t)a->joint.rank);
         llap_json_open(w, "poles", '[');
         for (int32_t k = 0; k < a->kernel.n_terms; k++) {
             llap_json_open(w, NULL, '{');
@@ -84,6 +85,9 @@ static void describe_text(FILE *out, const llap_model *m)
         fprintf(out, "\n%s: validation CRPS %.4f; Yeo-Johnson lambda %.1f; %s; noise %.4f\n",
                 f->target[i], a->valid_crps, a->chain->lambda,
                 a->chain->n_climate > 0 ? "calendar climate" : "no climate", a->kernel.nu);
+        if (a->joint.rank > 0)
+            fprintf(out, "  forecasts look at all entities: linked by %zu factor%s\n",
+                    a->joint.rank, a->joint.rank == 1 ? "" : "s");
         fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
         for (int32_t k = 0; k < a->kernel.n_terms; k++)
             fprintf(out, "  %10.4f  %-12s %-12s\n", a->kernel.a[k],

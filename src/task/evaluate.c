@@ -98,8 +98,8 @@ static void add_day(llap_score *out, const llap_chain *c, size_t series, const l
 
 /* The windows number first .. first + n - 1 of `list`. */
 static llap_status score_batch(const llap_model *m, int64_t target, const llap_windows *w,
-                               const task_series *series, const int64_t *known, const int64_t *list,
-                               size_t n, scores *out)
+                               const task_series *series, const llap_series *all,
+                               const int64_t *known, const int64_t *list, size_t n, scores *out)
 {
     const llap_anchor_model *a = m->anchor[target];
     size_t                   total = 0;
@@ -118,6 +118,7 @@ static llap_status score_batch(const llap_model *m, int64_t target, const llap_w
             .n_query = (size_t)v->n_query,
             .t_query = s->t + (llap_window_query(v) - w->panel->start[v->entity]),
             .law = law + at,
+            .all = all,
         };
         at += r[i].n_query;
     }
@@ -148,24 +149,52 @@ static llap_status score_batch(const llap_model *m, int64_t target, const llap_w
     return st;
 }
 
+static void merge_by_time(const llap_windows *w, int64_t *from, int64_t *to, size_t n)
+{
+    if (n < 2) return;
+    const size_t half = n / 2;
+    merge_by_time(w, from, to, half);
+    merge_by_time(w, from + half, to + half, n - half);
+    memcpy(to, from, n * sizeof *to);
+    size_t i = 0, j = half;
+    for (size_t k = 0; k < n; k++) {
+        const bool left = j == n || (i < half && llap_window_end(w, &w->at[to[i]]) <=
+                                                     llap_window_end(w, &w->at[to[j]]));
+        from[k] = left ? to[i++] : to[j++];
+    }
+}
+
+/* Windows of the list in order of their origins; those of one origin stay in order. */
+static llap_status sort_by_time(const llap_windows *w, int64_t *list, size_t n)
+{
+    int64_t *room = llap_new(n, sizeof *room);
+    if (room == NULL) return LLAP_ENOMEM;
+    merge_by_time(w, list, room, n);
+    llap_free(room);
+    return LLAP_OK;
+}
+
 static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
                                const llap_windows *w, const llap_split *split, llap_part part,
                                llap_progress progress, scores *out)
 {
     const llap_panel *p = w->panel;
     task_series       series = { 0 };
+    llap_series      *all = NULL;
     int64_t          *list = llap_new((size_t)split->n[part], sizeof *list);
     int64_t          *known = llap_new((size_t)p->n_entities, sizeof *known);
     llap_status       st = list == NULL || known == NULL ? LLAP_ENOMEM : LLAP_OK;
     size_t            n = 0;
     if (st == LLAP_OK) st = task_series_init(&series, p, var, m->frame.unit);
+    if (st == LLAP_OK) st = task_linked(m, target, p, &series, &all);
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
         known[e] = llap_model_entity(m, p->entity[e]);
     for (int64_t i = 0; st == LLAP_OK && i < w->n; i++)
         if (split->part[i] == part) list[n++] = i;
+    if (all != NULL) st = sort_by_time(w, list, n); /* forecasts of one time share their work */
     for (size_t i = 0; st == LLAP_OK && i < n; i += BATCH) {
-        st =
-            score_batch(m, target, w, &series, known, list + i, n - i < BATCH ? n - i : BATCH, out);
+        st = score_batch(m, target, w, &series, all, known, list + i, n - i < BATCH ? n - i : BATCH,
+                         out);
         if (st == LLAP_OK)
             st = llap_report(progress, &(llap_progress_event){
                                            "scoring", (int64_t)(n - i < BATCH ? n : i + BATCH),
@@ -176,6 +205,7 @@ static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
     finish(&out->model);
     finish(&out->day);
     task_series_deinit(&series);
+    llap_free(all);
     llap_free(list);
     llap_free(known);
     return st;

@@ -84,7 +84,8 @@ static void plan_deinit(plan *q)
 
 /* What is asked about the i-th entity of the plan. */
 static llap_anchor_request request(const llap_model *m, const llap_panel *p, const plan *q,
-                                   const task_series *s, size_t i, llap_law *law)
+                                   const task_series *s, const llap_series *all, size_t i,
+                                   llap_law *law)
 {
     const int64_t known = llap_model_entity(m, p->entity[q->entity[i]]);
     return (llap_anchor_request){ .history = s->series[q->entity[i]],
@@ -92,22 +93,26 @@ static llap_anchor_request request(const llap_model *m, const llap_panel *p, con
                                   .origin = llap_model_time(m, q->origin[i]),
                                   .n_query = (size_t)q->n_query,
                                   .t_query = q->t_query + (int64_t)i * q->n_query,
-                                  .law = law };
+                                  .law = law,
+                                  .all = all };
 }
 
 /* The laws of one target, [n,n_query]. */
 static llap_status forecast_target(const llap_model *m, const llap_panel *p, const plan *q,
                                    int64_t target, int64_t var, llap_law *law)
 {
-    task_series          s;
+    task_series          s = { 0 };
+    llap_series         *all = NULL;
     llap_anchor_request *r = llap_new(q->n, sizeof *r);
     llap_status          st = r == NULL ? LLAP_ENOMEM : task_series_init(&s, p, var, m->frame.unit);
+    if (st == LLAP_OK) st = task_linked(m, target, p, &s, &all);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < q->n; i++)
-            r[i] = request(m, p, q, &s, i, law + (int64_t)i * q->n_query);
+            r[i] = request(m, p, q, &s, all, i, law + (int64_t)i * q->n_query);
         st = llap_anchor_model_forecast(m->anchor[target], r, q->n);
-        task_series_deinit(&s);
     }
+    task_series_deinit(&s);
+    llap_free(all);
     llap_free(r);
     return st;
 }
@@ -119,10 +124,12 @@ static llap_status sample_target(const llap_model *m, const llap_panel *p, const
 {
     const size_t n = (size_t)q->n_query, n_paths = (size_t)o->samples;
     task_series  s = { 0 };
+    llap_series *all = NULL;
     double      *path = llap_new(n_paths, n * sizeof *path);
     llap_status  st = path == NULL ? LLAP_ENOMEM : task_series_init(&s, p, var, m->frame.unit);
+    if (st == LLAP_OK) st = task_linked(m, target, p, &s, &all);
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-        const llap_anchor_request r = request(m, p, q, &s, i, NULL);
+        const llap_anchor_request r = request(m, p, q, &s, all, i, NULL);
         const char               *name = p->entity[q->entity[i]], *of = m->frame.target[target];
         /* The draws belong to what is forecast: time, entity, variable. */
         uint64_t id = llap_hash(0, &q->origin[i], sizeof q->origin[i]);
@@ -137,6 +144,7 @@ static llap_status sample_target(const llap_model *m, const llap_panel *p, const
         }
     }
     task_series_deinit(&s);
+    llap_free(all);
     llap_free(path);
     return st;
 }

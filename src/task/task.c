@@ -38,6 +38,20 @@ void task_series_deinit(task_series *s)
     *s = (task_series){ 0 };
 }
 
+llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p,
+                        const task_series *s, llap_series **out)
+{
+    *out = NULL;
+    if (m->anchor[target]->joint.rank == 0) return LLAP_OK;
+    *out = llap_new((size_t)m->frame.n_entities, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t known = llap_model_entity(m, p->entity[e]);
+        if (known >= 0) (*out)[known] = s->series[e];
+    }
+    return LLAP_OK;
+}
+
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks)
 {

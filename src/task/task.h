@@ -16,6 +16,12 @@ typedef struct task_series {
 llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, int64_t unit);
 void        task_series_deinit(task_series *s); /* { 0 } is fine */
 
+/* The series of a panel in the order of the model's entities, [frame.n_entities], empty where the
+ * panel has none of that name; only if the target's anchor links them, else *out is NULL. Borrowed
+ * from s; caller owns *out (llap_free). */
+llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p,
+                        const task_series *s, llap_series **out);
+
 /* "14d", or a plain number of steps. LLAP_EINVAL names what, and refuses durations where the axis
  * of the data has no unit of time. step may be *ticks itself. */
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,

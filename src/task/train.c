@@ -134,6 +134,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.chain.climate = daily && !o->no_climate;
         how.near = daily ? 24 : how.spec.horizon / 7;
         how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
+        how.joint = !o->no_joint && !f->by_entity;
         how.seed = (uint64_t)o->seed;
         how.fit.progress = on_step;
         how.fit.progress_user = &state;
@@ -226,8 +227,9 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
         names[i] = panel->var[var[i]];
         st = fit_target(panel, o, &f, var[i], &anchor[i]);
         if (st == LLAP_OK)
-            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation",
-                      names[i], anchor[i]->valid_crps);
+            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s",
+                      names[i], anchor[i]->valid_crps,
+                      anchor[i]->joint.rank > 0 ? "; entities are linked" : "");
     }
     f.target = (const char *const *)names;
     if (st == LLAP_OK) {

@@ -48,6 +48,7 @@ static llap_anchor_model_opts small_opts(void)
     o.spec = (llap_anchor_spec){ .context = CONTEXT, .horizon = HORIZON };
     o.fit.n_steps = 30;
     o.fit.n_rows = 16;
+    o.joint = true;
     return o;
 }
 
