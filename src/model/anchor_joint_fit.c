@@ -209,7 +209,8 @@ static llap_law law_at(const llap_anchor_model *m, const groups *g, size_t i, si
                                                      b->window[i].t_query[q]) };
 }
 
-/* Mean CRPS of z of all series under a link. part, count [n n_series] are room. */
+/* Mean CRPS of z of all series under a link; the batch holds its forecasts. part [2,n,n_series] is
+ * room. */
 static llap_status score_link(const llap_anchor_model *m, const llap_anchor_joint *j, groups *g,
                               const anchor_rows *rows, double *part, double *crps)
 {
@@ -284,7 +285,8 @@ static llap_status choose_link(llap_anchor_model *m, const double *C, groups *va
     }
     if (st != LLAP_OK || best.rank == 0) return st;
     m->joint = best;
-    st = score_link(m, &best, valid, rows, part, &m->valid_crps);
+    m->valid_crps *= least / alone; /* of all validation windows, by what these few have gained */
+    st = score_link(m, &best, valid, rows, part, &crps);
     return st == LLAP_OK ? recalibrate(m, valid, o) : st;
 }
 

@@ -84,6 +84,33 @@ static int tear_down(void **state)
     return system(command);
 }
 
+/* One weather for all; each sensor is silent half of its half days. */
+static llap_panel *make_linked_panel(void)
+{
+    llap_panel_builder *b;
+    llap_panel         *p;
+    uint32_t            v, e;
+    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+    CHECK_OK(llap_panel_builder_var(b, "no2", 3, &v));
+    for (uint64_t k = 0; k < ENTITIES; k++) {
+        const char name[2] = { 's', (char)('0' + k) };
+        CHECK_OK(llap_panel_builder_entity(b, name, 2, &e));
+        const llap_rng shared = llap_rng_make(6, LLAP_STREAM_TEST, 0, 0, 0);
+        const llap_rng own = llap_rng_make(6, LLAP_STREAM_TEST, 1 + k, 0, 0);
+        double         drift = 0;
+        for (uint64_t i = 0; i < ROWS; i++) {
+            drift = 0.98 * drift + 0.2 * (double)llap_rng_normal(&shared, i);
+            const double x = 50 + 8 * drift + (double)llap_rng_normal(&own, i);
+            const bool   silent = llap_rng_uniform(&own, ROWS + i / 12) < 0.5f;
+            const float  row = silent ? NAN : (float)x;
+            CHECK_OK(llap_panel_builder_row(b, e, (int64_t)i * HOUR, &row));
+        }
+    }
+    CHECK_OK(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p));
+    llap_panel_builder_destroy(b);
+    return p;
+}
+
 static double score(const llap_json *j, const char *path)
 {
     double v = NAN;
@@ -475,6 +502,92 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &e, 0, &text), LLAP_EINVAL, "best");
 }
 
+static double test_crps(const llap_model *m, const llap_panel *p)
+{
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    char              *text;
+    llap_json         *j;
+    o.stride = "3";
+    CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
+    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    const double crps = score(j, "no2.model.crps");
+    llap_json_destroy(j);
+    llap_text_free(text);
+    return crps;
+}
+
+static void a_link_file_is_checked(llap_model *linked)
+{
+    static const change changes[] = {
+        { .shrink = "anchor.0.loadings", .message = "anchor.0.loadings: expected F64 [3," },
+        { .nan = "anchor.0.loadings", .message = "anchor.0.loadings: element 0 is not a finite" },
+        { .tensor = "anchor.0.loadings", .rename = "anchor.0.loading", .message = "share" },
+        { .key = "llapdiff.config",
+          .from = "\"share\":[1",
+          .to = "\"share\":[2",
+          .message = "share" },
+        { .key = "llapdiff.config", .from = "\"share\"", .to = "\"shore\"", .message = "share" },
+    };
+    CHECK_OK(llap_model_save(linked, in_folder("a")));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) expect_refusal(&changes[i]);
+    linked->anchor[0]->loading[0] = 1.5;
+    CHECK_OK(llap_model_save(linked, in_folder("a")));
+    llap_model *m;
+    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "squared loadings sum to");
+}
+
+static llap_status load_and_forecast(void *user)
+{
+    llap_model        *m = NULL;
+    llap_answer       *a = NULL, *b = NULL;
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    llap_status        st = llap_model_load(in_folder("a"), &m);
+    f.horizon = "3";
+    if (st == LLAP_OK) st = llap_forecast(m, user, &f, &a);
+    f.samples = 2;
+    if (st == LLAP_OK) st = llap_forecast(m, user, &f, &b);
+    llap_answer_destroy(a);
+    llap_answer_destroy(b);
+    llap_model_destroy(m);
+    return st;
+}
+
+/* Where sensors share their weather and fall silent, validation links them, and that pays. */
+static void linked_entities_are_forecast_better(void **state)
+{
+    (void)state;
+    llap_panel     *p = make_linked_panel();
+    llap_model     *linked, *apart, *again;
+    char           *text;
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.target = "no2";
+    o.context = "7d";
+    o.horizon = "24";
+    CHECK_OK(llap_train(p, &o, &linked));
+    o.no_joint = 1;
+    CHECK_OK(llap_train(p, &o, &apart));
+    assert_true(linked->anchor[0]->joint.rank > 0 && apart->anchor[0]->joint.rank == 0);
+    const double one = test_crps(linked, p), two = test_crps(apart, p);
+    print_message("test CRPS linked %.4f, apart %.4f\n", one, two);
+    assert_true(one < 0.985 * two);
+    CHECK_OK(llap_model_describe(linked, 0, &text));
+    assert_non_null(strstr(text, "forecasts look at all entities: linked by "));
+    llap_text_free(text);
+
+    CHECK_OK(llap_model_save(linked, in_folder("a")));
+    CHECK_OK(llap_model_load(in_folder("a"), &again));
+    char *before = forecast_text(linked, p), *after = forecast_text(again, p);
+    assert_string_equal(before, after);
+    llap_text_free(before);
+    llap_text_free(after);
+    check_every_failed_allocation(load_and_forecast, p);
+    a_link_file_is_checked(again);
+    llap_model_destroy(linked);
+    llap_model_destroy(apart);
+    llap_model_destroy(again);
+    llap_panel_destroy(p);
+}
+
 static llap_status load_and_ask(void *user)
 {
     llap_model        *m = NULL;
@@ -530,6 +643,7 @@ int main(void)
         cmocka_unit_test(causal_answers_stand_alone),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),
+        cmocka_unit_test(linked_entities_are_forecast_better),
         cmocka_unit_test(normal_scores_are_exact),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
