@@ -33,16 +33,16 @@ typedef struct llap_model llap_model;
 /* ---- training ---- */
 
 typedef struct llap_train_opts {
-    const char *target;    /* variables, separated by commas; NULL: all */
-    const char *context;   /* duration looked back, "14d", or steps, "336" */
-    const char *horizon;   /* duration looked ahead, or steps */
-    const char *step;      /* between default queries: duration, or usual gaps of the data, the
-                              default being one */
-    const char     *split; /* "time" (purged), "entity"; NULL: time */
-    int64_t         seed;
-    int             no_climate; /* never fit calendar terms */
-    int             no_joint;   /* never let entities learn of each other (forecasts of one look at
-                                 * all, where validation prefers it) */
+    const char *target;  /* variables, separated by commas; NULL: all */
+    const char *context; /* duration looked back, "14d", or steps, "336" */
+    const char *horizon; /* duration looked ahead, or steps */
+    const char *step;    /* between default queries: duration, or usual gaps of the data, the
+                            default being one */
+    const char *split;   /* "time" (purged), "entity"; NULL: time */
+    int64_t     seed;
+    int         no_climate; /* never fit calendar terms */
+    int         no_joint;   /* never let entities learn of each other (forecasts of one look at
+                             * all, where validation prefers it) */
     const llap_log *log;
     llap_progress   progress;
 } llap_train_opts;
