@@ -41,8 +41,8 @@ typedef struct llap_train_opts {
     const char *split;   /* "time" (purged), "entity"; NULL: time */
     int64_t     seed;
     int         no_climate; /* never fit calendar terms */
-    int         no_joint;   /* never let entities learn of each other (forecasts of one look at
-                             * all, where validation prefers it) */
+    int         link; /* let entities learn of each other where validation prefers it: forecasts
+                       * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
 } llap_train_opts;

@@ -6,7 +6,7 @@ typedef struct train_options {
     cli_read    read;
     const char *target, *context, *horizon, *step, *output;
     int         entities;
-    bool        no_climate, no_joint;
+    bool        no_climate, link;
 } train_options;
 
 static const cli_option options[] = {
@@ -23,8 +23,8 @@ static const cli_option options[] = {
       "joint: test on later times; independent: test on entities never seen", 0, 0 },
     { "no-climate", 0, CLI_FLAG, NULL, offsetof(train_options, no_climate),
       "no calendar terms, even where validation likes them", 0, 0 },
-    { "no-joint", 0, CLI_FLAG, NULL, offsetof(train_options, no_joint),
-      "each entity by itself, even where validation likes to link them", 0, 0 },
+    { "link", 0, CLI_FLAG, NULL, offsetof(train_options, link),
+      "let entities learn of each other, where validation likes it (slower)", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -48,7 +48,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.step = o->step;
         how.split = o->entities == 1 ? "entity" : "time";
         how.no_climate = o->no_climate;
-        how.no_joint = o->no_joint;
+        how.link = o->link;
         how.seed = common->seed;
         how.log = &common->log;
         how.progress = cli_progress(common, &bar);

@@ -134,7 +134,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.chain.climate = daily && !o->no_climate;
         how.near = daily ? 24 : how.spec.horizon / 7;
         how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
-        how.joint = !o->no_joint && !f->by_entity;
+        how.joint = o->link && !f->by_entity;
         how.seed = (uint64_t)o->seed;
         how.fit.progress = on_step;
         how.fit.progress_user = &state;

@@ -563,9 +563,9 @@ static void linked_entities_are_forecast_better(void **state)
     o.target = "no2";
     o.context = "7d";
     o.horizon = "24";
-    CHECK_OK(llap_train(p, &o, &linked));
-    o.no_joint = 1;
     CHECK_OK(llap_train(p, &o, &apart));
+    o.link = 1;
+    CHECK_OK(llap_train(p, &o, &linked));
     assert_true(linked->anchor[0]->joint.rank > 0 && apart->anchor[0]->joint.rank == 0);
     const double one = test_crps(linked, p), two = test_crps(apart, p);
     print_message("test CRPS linked %.4f, apart %.4f\n", one, two);
