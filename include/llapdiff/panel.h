@@ -52,12 +52,17 @@ typedef struct llap_read_opts {
     const char *bad;            /* cells that cannot be read: "error", "missing" and counted */
     const char *duplicates;     /* values given twice: "last" stays and is counted, "error" */
     const char *unordered;      /* time going back: "sort" and count, "error" */
+    const char *fill;           /* "forward": missing cells take the last value before them and stay
+                                   unobserved; NULL or "none": nothing is filled */
+    double      row_min;        /* rows with a smaller share of values are dropped; 0: none */
+    const char *keep;           /* "all" variables, or those "common" to all entities */
+    const char *half; /* "yes": values rounded to half precision, as published panels are */
 } llap_read_opts;
 
 #define LLAP_READ_OPTS                                                                            \
     {                                                                                             \
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL                            \
+            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL       \
     }
 
 /* Reads CSV files (plain or gzip; wide or long) or one NetCDF file into a panel; "-" is standard

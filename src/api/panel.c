@@ -114,12 +114,25 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
 {
     static const char *const bins[] = { "nearest", "floor", "exact", NULL };
     static const char *const aggs[] = { "mean", "last", NULL };
-    int                      bin = 0, agg = 0;
+    static const char *const fills[] = { "none", "forward", NULL };
+    static const char *const keeps[] = { "all", "common", NULL };
+    static const char *const halves[] = { "no", "yes", NULL };
+    int                      bin = 0, agg = 0, fill = 0, keep = 0, half = 0;
     *t = LLAP_TIMELINE_DEFAULT;
     llap_status st = choose("bin", o->bin, bins, &bin);
     if (st == LLAP_OK) st = choose("agg", o->agg, aggs, &agg);
+    if (st == LLAP_OK) st = choose("fill", o->fill, fills, &fill);
+    if (st == LLAP_OK) st = choose("keep", o->keep, keeps, &keep);
+    if (st == LLAP_OK) st = choose("half", o->half, halves, &half);
+    if (st == LLAP_OK && !(o->row_min >= 0 && o->row_min <= 1))
+        st = llap_fail(LLAP_EINVAL, "row-min: expected a share in 0..1, found %g", o->row_min);
     t->bin = (llap_bin)bin;
     t->agg = (llap_agg)agg;
+    t->fill = fill == 1 ? LLAP_FILL_GRID : LLAP_FILL_NONE;
+    t->columns = keep == 1 ? LLAP_COLUMNS_COMMON : LLAP_COLUMNS_ALL;
+    t->half = half == 1;
+    t->row_min = o->row_min;
+    t->row_min_filled = fill == 1;
     if (st != LLAP_OK || o->grid == NULL || strcmp(o->grid, "none") == 0) return st;
     t->grid = strcmp(o->grid, "auto") == 0 ? LLAP_GRID_AUTO : LLAP_GRID_STEP;
     if (t->grid == LLAP_GRID_AUTO) return LLAP_OK;
@@ -153,8 +166,8 @@ static llap_status read_files(const char *const *paths, size_t n, const llap_rea
 }
 
 /* A grid loses values, which nobody should have to find out. */
-static llap_status put_on_grid(llap_panel *raw, const llap_timeline_opts *t, const llap_log *log,
-                               llap_panel **out)
+static llap_status apply_timeline(llap_panel *raw, const llap_timeline_opts *t, const llap_log *log,
+                                  llap_panel **out)
 {
     llap_timeline_counts counts;
     const llap_status    st = llap_timeline_apply(raw, t, out, &counts);
@@ -165,6 +178,16 @@ static llap_status put_on_grid(llap_panel *raw, const llap_timeline_opts *t, con
     if (counts.merged_cells > 0)
         llap_logf(log, LLAP_LOG_INFO, "grid: %lld values went into one with others (%s)",
                   (long long)counts.merged_cells, t->agg == LLAP_AGG_MEAN ? "mean" : "last");
+    if (counts.filled_cells > 0)
+        llap_logf(log, LLAP_LOG_INFO, "fill: %lld cells carry the value before them",
+                  (long long)counts.filled_cells);
+    if (counts.dropped_rows + counts.dropped_entities + counts.dropped_vars > 0)
+        llap_logf(log, LLAP_LOG_WARNING, "left out: %lld rows, %lld entities, %lld variables",
+                  (long long)counts.dropped_rows, (long long)counts.dropped_entities,
+                  (long long)counts.dropped_vars);
+    if (counts.half_overflows > 0)
+        llap_logf(log, LLAP_LOG_WARNING, "half: %lld values are too large for it, now missing",
+                  (long long)counts.half_overflows);
     (*out)->reading = raw->reading;
     raw->reading = NULL;
     return LLAP_OK;
@@ -176,13 +199,16 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     *out = NULL;
     llap_arena         arena = { 0 };
     llap_csv_opts      csv;
-    llap_timeline_opts timeline;
+    llap_timeline_opts timeline = LLAP_TIMELINE_DEFAULT;
     llap_panel        *raw = NULL;
     llap_status        st = csv_opts(&arena, o, &csv);
     if (st == LLAP_OK) st = timeline_opts(o, &timeline);
     if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
-    if (st == LLAP_OK && timeline.grid != LLAP_GRID_NONE) {
-        st = put_on_grid(raw, &timeline, o->log, out);
+    const bool asked = timeline.grid != LLAP_GRID_NONE || timeline.fill != LLAP_FILL_NONE ||
+                       timeline.columns != LLAP_COLUMNS_ALL || timeline.half ||
+                       timeline.row_min > 0;
+    if (st == LLAP_OK && asked) {
+        st = apply_timeline(raw, &timeline, o->log, out);
         llap_panel_destroy(raw);
     } else if (st == LLAP_OK) {
         *out = raw;

@@ -34,6 +34,10 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
     o.grid = r->grid;
     o.bin = r->bin;
     o.agg = r->agg;
+    o.fill = r->fill;
+    o.row_min = r->row_min;
+    o.keep = r->keep;
+    o.half = r->half;
     o.form = r->form;
     o.header = r->header;
     o.skip_lines = r->skip_lines;

@@ -8,7 +8,8 @@
 typedef struct cli_read {
     const char *entity, *time, *variable, *value, *time_format, *time_unit, *zone;
     const char *separator, *decimal, *columns, *drop, *missing, *circular, *coded;
-    const char *grid, *bin, *agg;
+    const char *grid, *bin, *agg, *fill, *keep, *half;
+    double      row_min;
     const char *form, *header, *quote, *codes, *words, *bad, *duplicates, *unordered;
     int64_t     skip_lines;
 } cli_read;
@@ -46,7 +47,12 @@ typedef struct cli_read {
     CLI_READ_ROW("coded", "LIST", coded, "columns of words, coded 0, 1, ..."),                         \
     CLI_READ_ROW("grid", "none|auto|DURATION", grid, "put the rows on a grid (default none)"),         \
     CLI_READ_ROW("bin", "nearest|floor|exact", bin, "which values a grid point takes"),                \
-    CLI_READ_ROW("agg", "mean|last", agg, "several values of one grid point")
+    CLI_READ_ROW("agg", "mean|last", agg, "several values of one grid point"),                         \
+    CLI_READ_ROW("fill", "none|forward", fill, "carry values forward; they stay unobserved"),          \
+    { "row-min", 0, CLI_REAL, "SHARE", offsetof(cli_read, row_min),                                    \
+      "drop rows with a smaller share of values", 0, 1 },                                              \
+    CLI_READ_ROW("keep", "all|common", keep, "all variables, or those that every entity has"),         \
+    CLI_READ_ROW("half", "no|yes", half, "round values to half precision")
 /* clang-format on */
 
 /* Reads the files; caller owns *out (llap_panel_destroy). */
