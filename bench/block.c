@@ -33,7 +33,7 @@ static llap_tensor *dense(llap_graph *g, const char *name, llap_tensor *x, int64
 static llap_tensor *ada(llap_graph *g, const char *name, llap_tensor *x)
 {
     llap_tensor *ss = llap_input(g, name, LLAP_SHAPE(2 * WIDTH)), *p[2];
-    llap_split(g, ss, -1, 2, p);
+    llap_split_axis(g, ss, -1, 2, p);
     return llap_modulated_norm(g, x, p[0], p[1], 1e-5);
 }
 
@@ -45,9 +45,9 @@ static llap_tensor *block(llap_graph *g, llap_tensor *theta, llap_tensor *summar
     llap_tensor *pos = llap_param(g, "mode_pos", LLAP_SHAPE(TOKENS, WIDTH), LLAP_INIT_ZERO);
     llap_tensor *x = llap_add(g, dense(g, "coef2hid", theta, WIDTH), pos);
     llap_tensor *q = dense(g, "q", ada(g, "ss_q", x), WIDTH);
-    llap_split(g, dense(g, "kv", summary, 2 * WIDTH), -1, 2, kv); /* shared by the samples */
+    llap_split_axis(g, dense(g, "kv", summary, 2 * WIDTH), -1, 2, kv); /* shared by the samples */
     x = llap_add(g, x, dense(g, "proj_cross", llap_attention(g, q, kv[0], kv[1], &att), WIDTH));
-    llap_split(g, dense(g, "qkv", ada(g, "ss_1", x), 3 * WIDTH), -1, 3, p);
+    llap_split_axis(g, dense(g, "qkv", ada(g, "ss_1", x), 3 * WIDTH), -1, 3, p);
     x = llap_add(g, x, dense(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), WIDTH));
     llap_tensor *h = llap_gelu(g, dense(g, "mlp.0", ada(g, "ss_2", x), 4 * WIDTH));
     x = llap_add(g, x, dense(g, "mlp.3", h, WIDTH));

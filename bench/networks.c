@@ -86,7 +86,7 @@ static llap_status make(llap_tensor *(*network)(llap_graph *, bool), bool train,
     if (st == LLAP_OK) st = llap_plan_create(g, &opts, &r->plan);
     if (st == LLAP_OK) st = llap_run_create(r->plan, &r->run);
     if (st == LLAP_OK) llap_params_init(r->params, 1);
-    if (st == LLAP_OK) st = llap_params_bind(r->params, LLAP_PART_MODEL, r->plan, r->run);
+    if (st == LLAP_OK) st = llap_params_bind(r->params, LLAP_PARAMS_MODEL, r->plan, r->run);
     if (st == LLAP_OK) st = bind_ones(r);
     llap_graph_destroy(g);
     return st;
@@ -131,7 +131,7 @@ static llap_status measure_file(void)
     double               t[2][BENCH_REPEATS];
     llap_status          st = make(summarizer, true, 1, &r);
     if (st == LLAP_OK) st = llap_tensors_writer_create(&w);
-    if (st == LLAP_OK) st = llap_params_save(r.params, LLAP_PART_MODEL, "summarizer.", w);
+    if (st == LLAP_OK) st = llap_params_save(r.params, LLAP_PARAMS_MODEL, "summarizer.", w);
     if (st == LLAP_OK) {
         FILE *stream = open_memstream(&bytes, &n);
         st = stream == NULL ? LLAP_ENOMEM : llap_tensors_writer_write(w, stream);
@@ -144,7 +144,7 @@ static llap_status measure_file(void)
         BENCH_TIME(t[1][k], {
             st = llap_tensors_view(copy, n, "model", &file);
             if (st == LLAP_OK)
-                st = llap_params_load(r.params, LLAP_PART_MODEL, file,
+                st = llap_params_load(r.params, LLAP_PARAMS_MODEL, file,
                                       &(llap_load_opts){ .prefix = "summarizer." });
         });
         llap_tensors_close(file);

@@ -45,9 +45,10 @@ int main(int argc, char **argv)
                                       .guided = true,
                                       .whole = i == 0,
                                       .folded = i == 2 };
-        BENCH_TIME(create[i], if (llap_denoise_create(&c, params, &o, &d[i]) != LLAP_OK ||
-                                  llap_denoise_windows(d[i], &(llap_windows){ .tq = tq, .E = E }) !=
-                                      LLAP_OK) return 1);
+        BENCH_TIME(create[i],
+                   if (llap_denoise_create(&c, params, &o, &d[i]) != LLAP_OK ||
+                       llap_denoise_windows(d[i], &(llap_denoise_batch){ .tq = tq, .E = E }) !=
+                           LLAP_OK) return 1);
     }
     for (int r = 0; r < RUNS; r++)
         for (int i = 0; i < 3; i++) {

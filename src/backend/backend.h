@@ -65,10 +65,10 @@ typedef struct llap_chain_step {
 
 enum { LLAP_CHAIN_STEPS = 12, LLAP_CHAIN_INPUTS = 8 };
 
-typedef struct llap_chain {
+typedef struct llap_op_chain {
     int             n_in, n_steps;
     llap_chain_step step[LLAP_CHAIN_STEPS];
-} llap_chain;
+} llap_op_chain;
 
 /* The options of an op; the member with the op's name, or the one op.h names, is the valid one. */
 typedef union llap_attr {
@@ -116,7 +116,7 @@ typedef union llap_attr {
     struct {
         double beta1, beta2, eps, weight_decay;
     } adamw;
-    const llap_chain *chain;
+    const llap_op_chain *chain;
 } llap_attr;
 
 typedef struct llap_call {

@@ -148,7 +148,7 @@ static int64_t observed_unit(const units *u, int64_t k)
     return i;
 }
 
-bool llap_impute_mask(const llap_impute_opts *o, uint64_t row_id, int64_t n_steps,
+bool llap_impute_mask(const llap_impute_mask_opts *o, uint64_t row_id, int64_t n_steps,
                       int64_t n_entries, const uint8_t *obs, uint8_t *kept)
 {
     const bool     entries = o->kind == LLAP_IMPUTE_ENTRIES;

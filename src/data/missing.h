@@ -23,27 +23,27 @@ void llap_hide_cells(uint64_t seed, const char *entity, int64_t start, double ra
 llap_status llap_drop_thin_days(llap_windows *w, double share, int64_t day_ns,
                                 int64_t day_origin_ns, int64_t *dropped);
 
-typedef enum llap_impute {
+typedef enum llap_impute_kind {
     LLAP_IMPUTE_REGULAR, /* keeps steps 0, every, 2 every, ... for all entries */
     LLAP_IMPUTE_STEPS,   /* keeps each step that has an observed entry with probability keep */
     LLAP_IMPUTE_ENTRIES, /* keeps each observed entry with probability keep */
-} llap_impute;
+} llap_impute_kind;
 
-typedef struct llap_impute_opts {
-    llap_impute kind;
-    int64_t     every;
-    double      keep;
-    uint64_t    seed;
-} llap_impute_opts;
+typedef struct llap_impute_mask_opts {
+    llap_impute_kind kind;
+    int64_t          every;
+    double           keep;
+    uint64_t         seed;
+} llap_impute_mask_opts;
 
 #define LLAP_IMPUTE_DEFAULT \
-    ((llap_impute_opts){ .kind = LLAP_IMPUTE_STEPS, .every = 4, .keep = 0.7, .seed = 1234 })
+    ((llap_impute_mask_opts){ .kind = LLAP_IMPUTE_STEPS, .every = 4, .keep = 0.7, .seed = 1234 })
 
 /* What a method may see of one row: obs and kept are [n_steps,n_entries]; kept is set where the
  * entry is observed and shown, so obs and not kept is what it is scored on. At least one step (or
  * entry) is kept and one hidden; false, with nothing kept, when fewer than two are observed. With
  * the last rows of a context as steps it hides history instead. */
-bool llap_impute_mask(const llap_impute_opts *o, uint64_t row_id, int64_t n_steps,
+bool llap_impute_mask(const llap_impute_mask_opts *o, uint64_t row_id, int64_t n_steps,
                       int64_t n_entries, const uint8_t *obs, uint8_t *kept);
 
 #endif

@@ -40,7 +40,7 @@ typedef struct llap_preset {
     bool            pad;
     int64_t         unit_ns;     /* of time offsets */
     int64_t         season_rows; /* of the seasonal naive forecast; 0: none */
-    llap_view       view;
+    llap_row_view   view;
     llap_split_opts split;
     llap_scale_by   scale;
     /* training, as published */

@@ -41,7 +41,7 @@ static int by_key(const void *x, const void *y)
 }
 
 static key *sorted_keys(const llap_windows *w, const llap_split *split, llap_part part,
-                        llap_view view, int64_t *n)
+                        llap_row_view view, int64_t *n)
 {
     key *k = llap_new((size_t)split->n[part], sizeof *k);
     *n = 0;
@@ -75,7 +75,7 @@ static void cut(llap_rows *r, const key *k, int64_t n)
 }
 
 llap_status llap_rows_create(const llap_windows *w, const llap_split *split, llap_part part,
-                             llap_view view, llap_rows **out)
+                             llap_row_view view, llap_rows **out)
 {
     *out = NULL;
     int64_t    n = 0;

@@ -17,11 +17,11 @@
 
 #include "data/split.h"
 
-typedef enum llap_view { LLAP_VIEW_JOINT, LLAP_VIEW_INDEPENDENT } llap_view;
+typedef enum llap_row_view { LLAP_VIEW_JOINT, LLAP_VIEW_INDEPENDENT } llap_row_view;
 
 typedef struct llap_rows {
     const llap_windows *windows; /* borrowed until destroyed */
-    llap_view           view;
+    llap_row_view       view;
     int64_t             n_rows, n_groups;
     int64_t             n_slots; /* of a row: entities of the panel, or 1 */
     uint32_t           *member;  /* windows, row after row, by entity within a row */
@@ -31,7 +31,7 @@ typedef struct llap_rows {
 
 /* Caller owns *out; it borrows w until destroyed. */
 llap_status llap_rows_create(const llap_windows *w, const llap_split *split, llap_part part,
-                             llap_view view, llap_rows **out);
+                             llap_row_view view, llap_rows **out);
 void        llap_rows_destroy(llap_rows *r); /* NULL is fine */
 
 /* Batches of n_groups consecutive groups, the last may be short. */

@@ -234,7 +234,8 @@ static void scale_rows(const llap_panel *p, const int64_t *var, int64_t n, const
         const float *m = mean + e * n, *s = std + e * n;
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
             for (int64_t v = 0; v < n; v++) {
-                out[r * n + v] = llap_scale(p->value[r * p->n_vars + var[v]], m[v], s[v], clip);
+                out[r * n + v] =
+                    llap_scale_value(p->value[r * p->n_vars + var[v]], m[v], s[v], clip);
                 obs[r * n + v] = llap_panel_observed(p, r, var[v]);
             }
     }

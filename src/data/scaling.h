@@ -4,7 +4,7 @@
  *     st = llap_scaling_create(w, split, &opts, &s);        statistics
  *     llap_scaled *x;
  *     st = llap_scaled_create(w->panel, s, &x);             the whole panel, scaled, once
- *     y = llap_unscale(z, s->y_mean[e * C + c], s->y_std[e * C + c]);
+ *     y = llap_unscale_value(z, s->y_mean[e * C + c], s->y_std[e * C + c]);
  *
  * Of entity e the features are averaged over its rows up to the last context row of any training
  * window, the targets up to the last query row of any training window (so one variable may be
@@ -60,14 +60,14 @@ void        llap_scaling_destroy(llap_scaling *s); /* NULL is fine */
 llap_status llap_scaling_transfer(const llap_scaling *s, const char *const *entity,
                                   const char *const *var, const llap_panel *to, llap_scaling **out);
 
-static inline float llap_scale(float x, float mean, float std, float clip)
+static inline float llap_scale_value(float x, float mean, float std, float clip)
 {
     if (isnan(x)) return 0.0f;
     if (clip > 0) x = fminf(fmaxf(x, mean - clip * std), mean + clip * std);
     return (x - mean) / std;
 }
 
-static inline float llap_unscale(float z, float mean, float std) { return z * std + mean; }
+static inline float llap_unscale_value(float z, float mean, float std) { return z * std + mean; }
 
 /* Where the training rows of each entity end, [n_entities] each: after the last context row and
  * after the last query row of any training window. Without one they end where the entity starts. */

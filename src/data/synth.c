@@ -54,11 +54,12 @@ static llap_status check_opts(const llap_synth_opts *o)
     return LLAP_OK;
 }
 
-static llap_mode draw_mode(const llap_synth_opts *o, const llap_rng *r, uint64_t i, double power)
+static llap_synth_mode draw_mode(const llap_synth_opts *o, const llap_rng *r, uint64_t i,
+                                 double power)
 {
-    return (llap_mode){ .rho = 1 / between(r, i, o->min_life, o->max_life),
-                        .omega = TWO_PI / between(r, i + 1, o->min_period, o->max_period),
-                        .power = power };
+    return (llap_synth_mode){ .rho = 1 / between(r, i, o->min_life, o->max_life),
+                              .omega = TWO_PI / between(r, i + 1, o->min_period, o->max_period),
+                              .power = power };
 }
 
 static void draw_sensor(llap_synth *s, int64_t sensor)
@@ -112,7 +113,8 @@ typedef struct path {
 } path;
 
 /* Moves to a later time; the draws are numbered by call. */
-static double advance(const llap_mode *m, path *p, double hours, const llap_rng *r, uint64_t call)
+static double advance(const llap_synth_mode *m, path *p, double hours, const llap_rng *r,
+                      uint64_t call)
 {
     const double dt = hours - p->hours, keep = call == 0 ? 0 : exp(-m->rho * dt);
     const double c = cos(m->omega * dt), s = sin(m->omega * dt);
@@ -205,9 +207,9 @@ static void measure_sensor(const llap_synth *s, int64_t e, int64_t v, const uint
     const int64_t dies = silent_from(o, &cells);
     int64_t       row = d->start[e];
     for (int64_t k = 0; k < o->n_rows; k++) {
-        const int64_t    time = row_time(o, e, k);
-        const llap_point at = { .entity = e, .var = v, .hours = llap_synth_hours(time) };
-        double           x = llap_synth_mean(s, &at);
+        const int64_t          time = row_time(o, e, k);
+        const llap_synth_point at = { .entity = e, .var = v, .hours = llap_synth_hours(time) };
+        double                 x = llap_synth_mean(s, &at);
         for (int m = 0; m < o->n_shared; m++)
             x += s->load[sensor * o->n_shared + m] *
                  (double)shared[(e * o->n_rows + k) * o->n_shared + m];

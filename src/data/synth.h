@@ -59,17 +59,17 @@ typedef struct llap_synth_opts {
                         .dead = 0.1,         \
                         .seed = 1 })
 
-typedef struct llap_mode {
+typedef struct llap_synth_mode {
     double rho, omega; /* per hour, radians per hour */
     double power;      /* variance */
-} llap_mode;
+} llap_synth_mode;
 
 typedef struct llap_synth {
-    llap_synth_opts o;
-    llap_mode      *shared;                 /* [n_shared], power 1 */
-    llap_mode      *own;                    /* [n_entities,n_vars,n_own] */
-    double         *load;                   /* [n_entities,n_vars,n_shared] */
-    double         *level, *season, *phase; /* [n_entities,n_vars] */
+    llap_synth_opts  o;
+    llap_synth_mode *shared;                 /* [n_shared], power 1 */
+    llap_synth_mode *own;                    /* [n_entities,n_vars,n_own] */
+    double          *load;                   /* [n_entities,n_vars,n_shared] */
+    double          *level, *season, *phase; /* [n_entities,n_vars] */
 } llap_synth;
 
 /* Caller owns *out. LLAP_EINVAL: an option out of range. */
@@ -81,20 +81,21 @@ void        llap_synth_destroy(llap_synth *s); /* NULL is fine */
 llap_status llap_synth_panel(const llap_synth *s, llap_panel **out);
 
 /* What is expected of a variable, and the covariance of two noiseless values. Times in hours. */
-typedef struct llap_point {
+typedef struct llap_synth_point {
     int64_t entity, var;
     double  hours;
-} llap_point;
+} llap_synth_point;
 
-double llap_synth_mean(const llap_synth *s, const llap_point *a);
-double llap_synth_covariance(const llap_synth *s, const llap_point *a, const llap_point *b);
+double llap_synth_mean(const llap_synth *s, const llap_synth_point *a);
+double llap_synth_covariance(const llap_synth *s, const llap_synth_point *a,
+                             const llap_synth_point *b);
 
 /* Mean and variance of measurements (noise included) at asked[m], given values at given[n]; n^2
  * doubles of memory, n^3 / 6 multiplications. LLAP_ENUMERIC: points that determine one another
  * without noise. */
-llap_status llap_synth_condition(const llap_synth *s, const llap_point *given, const double *value,
-                                 int64_t n, const llap_point *asked, int64_t m, double *mean,
-                                 double *variance);
+llap_status llap_synth_condition(const llap_synth *s, const llap_synth_point *given,
+                                 const double *value, int64_t n, const llap_synth_point *asked,
+                                 int64_t m, double *mean, double *variance);
 
 /* The same for window i of a panel of s: given all observed cells of its context, asked its
  * targets; mean and variance are [n_query,n_targets], in units of the panel. */

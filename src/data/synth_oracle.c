@@ -7,18 +7,19 @@
 
 static const double TWO_PI = 6.283185307179586476925286766559;
 
-double llap_synth_mean(const llap_synth *s, const llap_point *a)
+double llap_synth_mean(const llap_synth *s, const llap_synth_point *a)
 {
     const int64_t i = a->entity * s->o.n_vars + a->var;
     return s->level[i] + s->season[i] * cos(TWO_PI * a->hours / s->o.season_period + s->phase[i]);
 }
 
-static double mode_covariance(const llap_mode *m, double dt)
+static double mode_covariance(const llap_synth_mode *m, double dt)
 {
     return m->power * exp(-m->rho * fabs(dt)) * cos(m->omega * dt);
 }
 
-double llap_synth_covariance(const llap_synth *s, const llap_point *a, const llap_point *b)
+double llap_synth_covariance(const llap_synth *s, const llap_synth_point *a,
+                             const llap_synth_point *b)
 {
     const int64_t i = a->entity * s->o.n_vars + a->var, j = b->entity * s->o.n_vars + b->var;
     const double  dt = a->hours - b->hours;
@@ -55,9 +56,9 @@ static void solve(const double *l, int64_t n, double *x)
     }
 }
 
-llap_status llap_synth_condition(const llap_synth *s, const llap_point *given, const double *value,
-                                 int64_t n, const llap_point *asked, int64_t m, double *mean,
-                                 double *variance)
+llap_status llap_synth_condition(const llap_synth *s, const llap_synth_point *given,
+                                 const double *value, int64_t n, const llap_synth_point *asked,
+                                 int64_t m, double *mean, double *variance)
 {
     const double noise = s->o.noise * s->o.noise;
     double      *l = llap_new((size_t)n, (size_t)n * sizeof *l);
@@ -94,20 +95,21 @@ llap_status llap_synth_oracle(const llap_synth *s, const llap_windows *w, int64_
     const llap_window *v = &w->at[i];
     const llap_panel  *p = w->panel;
     const int64_t      most = v->n_context * p->n_vars, m = v->n_query * w->n_targets;
-    llap_point        *point = llap_new((size_t)(most + m), sizeof *point);
+    llap_synth_point  *point = llap_new((size_t)(most + m), sizeof *point);
     double            *value = llap_new((size_t)most, sizeof *value);
     llap_status        st = point == NULL || value == NULL ? LLAP_ENOMEM : LLAP_OK;
     int64_t            n = 0;
     for (int64_t r = v->first; st == LLAP_OK && r < llap_window_query(v); r++)
         for (int64_t k = 0; k < p->n_vars; k++) {
             if (!llap_panel_observed(p, r, k)) continue;
-            point[n] = (llap_point){ v->entity, k, llap_synth_hours(p->time[r]) };
+            point[n] = (llap_synth_point){ v->entity, k, llap_synth_hours(p->time[r]) };
             value[n++] = (double)p->value[r * p->n_vars + k];
         }
     for (int64_t q = 0; st == LLAP_OK && q < m; q++)
-        point[most + q] =
-            (llap_point){ v->entity, w->target[q % w->n_targets],
-                          llap_synth_hours(p->time[llap_window_query(v) + q / w->n_targets]) };
+        point[most + q] = (llap_synth_point){
+            v->entity, w->target[q % w->n_targets],
+            llap_synth_hours(p->time[llap_window_query(v) + q / w->n_targets])
+        };
     if (st == LLAP_OK)
         st = llap_synth_condition(s, point, value, n, point + most, m, mean, variance);
     llap_free(point);

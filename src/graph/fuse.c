@@ -75,10 +75,10 @@ static bool is_elementwise(const llap_draft *d)
 }
 
 /* The draft as a chain, by itself. */
-static llap_chain as_chain(const llap_draft *d)
+static llap_op_chain as_chain(const llap_draft *d)
 {
     if (d->op == LLAP_OP_CHAIN) return *d->attr.chain;
-    llap_chain c = { .n_in = d->n_in, .n_steps = 1 };
+    llap_op_chain c = { .n_in = d->n_in, .n_steps = 1 };
     c.step[0] = (llap_chain_step){
         .op = d->op, .arg = { 0, d->n_in - 1 }, .a = d->attr.scalar.a, .b = d->attr.scalar.b
     };
@@ -86,11 +86,11 @@ static llap_chain as_chain(const llap_draft *d)
 }
 
 /* Joins the chain of operand k (made by source) in front of d's. False when it does not fit. */
-static bool join(const llap_draft *source, const llap_draft *d, int k, llap_chain *out,
+static bool join(const llap_draft *source, const llap_draft *d, int k, llap_op_chain *out,
                  llap_tensor **in)
 {
-    const llap_chain first = as_chain(source), second = as_chain(d);
-    int              map_first[LLAP_CHAIN_INPUTS], map_second[LLAP_CHAIN_INPUTS], n_in = 0;
+    const llap_op_chain first = as_chain(source), second = as_chain(d);
+    int                 map_first[LLAP_CHAIN_INPUTS], map_second[LLAP_CHAIN_INPUTS], n_in = 0;
     if (first.n_steps + second.n_steps > LLAP_CHAIN_STEPS) return false;
     for (int pass = 0; pass < 2; pass++) {
         const llap_draft *from = pass == 0 ? source : d;
@@ -103,7 +103,7 @@ static bool join(const llap_draft *source, const llap_draft *d, int k, llap_chai
             (pass == 0 ? map_first : map_second)[i] = at;
         }
     }
-    *out = (llap_chain){ .n_in = n_in, .n_steps = first.n_steps + second.n_steps };
+    *out = (llap_op_chain){ .n_in = n_in, .n_steps = first.n_steps + second.n_steps };
     const int joined = n_in + first.n_steps - 1; /* where operand k is now */
     for (int s = 0; s < out->n_steps; s++) {
         const bool       early = s < first.n_steps;
@@ -122,13 +122,13 @@ static bool join(const llap_draft *source, const llap_draft *d, int k, llap_chai
 static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
 {
     for (int k = 0; k < d->n_in && is_elementwise(d); k++) {
-        llap_draft  *source = sole_source(p, by_tensor, d->in[k]);
-        llap_chain   joined;
-        llap_tensor *in[LLAP_CHAIN_INPUTS + 1];
+        llap_draft   *source = sole_source(p, by_tensor, d->in[k]);
+        llap_op_chain joined;
+        llap_tensor  *in[LLAP_CHAIN_INPUTS + 1];
         if (source == NULL || !is_elementwise(source) || d->in[k]->elem != LLAP_REAL) continue;
         if (!llap_shape_equal(&d->in[k]->shape, &source->out[0]->shape)) continue;
         if (!join(source, d, k, &joined, in)) continue;
-        llap_chain *kept = llap_arena_new(&p->arena, 1, sizeof *kept);
+        llap_op_chain *kept = llap_arena_new(&p->arena, 1, sizeof *kept);
         d->in = new_operands(p, in, joined.n_in, joined.n_in);
         if (kept == NULL || d->in == NULL) return LLAP_ENOMEM;
         *kept = joined;

@@ -129,7 +129,7 @@ llap_tensor *llap_permute(llap_graph *g, llap_tensor *x,
                           const int *axes);                 /* y axis i = x axis axes[i] */
 llap_tensor *llap_transpose(llap_graph *g, llap_tensor *x); /* last two axes */
 llap_tensor *llap_slice(llap_graph *g, llap_tensor *x, int axis, int64_t start, int64_t n);
-void         llap_split(llap_graph *g, llap_tensor *x, int axis, int n, llap_tensor **parts);
+void         llap_split_axis(llap_graph *g, llap_tensor *x, int axis, int n, llap_tensor **parts);
 llap_tensor *llap_expand(llap_graph *g, llap_tensor *x, llap_shape shape); /* broadcast */
 llap_tensor *llap_unsqueeze(llap_graph *g, llap_tensor *x, int axis); /* a new axis of length 1 */
 llap_tensor *llap_detach(llap_graph *g, llap_tensor *x);

@@ -173,7 +173,7 @@ void llap_vjp_slice(llap_graph *g, const llap_node *n, llap_tensor *const *dy, l
     dx[0] = llap_node_add1(g, LLAP_OP_PAD, &n->attr, dy, 1);
 }
 
-void llap_split(llap_graph *g, llap_tensor *x, int axis, int n_parts, llap_tensor **parts)
+void llap_split_axis(llap_graph *g, llap_tensor *x, int axis, int n_parts, llap_tensor **parts)
 {
     for (int i = 0; i < n_parts; i++) parts[i] = NULL;
     if (!usable(g, x)) return;

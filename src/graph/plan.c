@@ -75,7 +75,7 @@ static llap_place place_of(const llap_planner *p, const llap_tensor *t)
 static llap_status copy_chain(llap_plan *plan, llap_plan_step *s)
 {
     if (s->op != LLAP_OP_CHAIN) return LLAP_OK;
-    llap_chain *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
+    llap_op_chain *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
     if (kept == NULL) return LLAP_ENOMEM;
     *kept = *s->attr.chain;
     s->attr.chain = kept;

@@ -98,7 +98,7 @@ static const llap_param_info *find(const llap_denoise *d, const char *name)
     char                   full[512];
     const char            *prefix = d->o.prefix == NULL ? "" : d->o.prefix;
     const llap_param_info *p = d->folds == NULL ? NULL : llap_params_find(d->folds, name);
-    if (p == NULL && d->o.part == LLAP_PART_EMA) {
+    if (p == NULL && d->o.part == LLAP_PARAMS_EMA) {
         snprintf(full, sizeof full, "ema.%s%s", prefix, name);
         p = llap_params_find(d->params, full);
     }
@@ -259,7 +259,7 @@ static bool same_rows(const float *x, int64_t rows, int64_t n)
     return true;
 }
 
-static llap_status bind_windows(llap_denoise *d, pass *p, const llap_windows *w)
+static llap_status bind_windows(llap_denoise *d, pass *p, const llap_denoise_batch *w)
 {
     const llap_extent e = d->o.extent;
     const int64_t     S = d->o.S, tokens = p->rows * S * d->c.hidden_dim;
@@ -284,7 +284,7 @@ static llap_status bind_windows(llap_denoise *d, pass *p, const llap_windows *w)
     return st;
 }
 
-llap_status llap_denoise_windows(llap_denoise *d, const llap_windows *w)
+llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w)
 {
     const llap_extent e = d->o.extent;
     const int64_t     F = d->c.query_features;

@@ -22,7 +22,7 @@ typedef struct llap_denoise llap_denoise; /* of one caller; parameters may be sh
 typedef struct llap_denoise_opts {
     llap_extent         extent;
     int64_t             S;       /* summary tokens; 0: no summary, the unconditional pass alone */
-    llap_part           part;    /* the model's weights, or LLAP_PART_EMA */
+    llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
     const char         *prefix;  /* of the model's names in the store; NULL: none */
     const llap_backend *backend; /* in memory that the caller can reach, of floats */
     int                 n_threads;
@@ -36,16 +36,16 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
                                 const llap_denoise_opts *o, llap_denoise **out);
 void        llap_denoise_destroy(llap_denoise *d); /* NULL is fine */
 
-typedef struct llap_windows { /* borrowed until other ones are given */
-    const float *tq;          /* [B,h] query offsets */
-    const float *E, *E_raw;   /* [B,S,H] summaries; NULL without */
+typedef struct llap_denoise_batch { /* borrowed until other ones are given */
+    const float *tq;                /* [B,h] query offsets */
+    const float *E, *E_raw;         /* [B,S,H] summaries; NULL without */
     /* with the stream of tokens; NULL: none, no padding */
     const float *f;     /* [B,h,F] */
     const float *pad;   /* [B,h] */
     const float *E_pad; /* [B,S] */
-} llap_windows;
+} llap_denoise_batch;
 
-llap_status llap_denoise_windows(llap_denoise *d, const llap_windows *w);
+llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w);
 
 llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
 

@@ -163,8 +163,8 @@ llap_tensor *llap_denoiser_sample(llap_graph *g, const llap_denoiser_config *c, 
 /* Products of neighbouring weights, spec 9.1: every "X.fold.weight" and "X.fold.bias" of the store
  * folds becomes the product of layers of the model's store, in double. */
 typedef struct llap_fold_opts {
-    const char *prefix; /* of the model's names; NULL: none */
-    llap_part   part;   /* LLAP_PART_MODEL or LLAP_PART_EMA */
+    const char      *prefix; /* of the model's names; NULL: none */
+    llap_params_part part;   /* LLAP_PARAMS_MODEL or LLAP_PARAMS_EMA */
 } llap_fold_opts;
 
 llap_status llap_denoiser_fold(const llap_params *model, const llap_fold_opts *o,

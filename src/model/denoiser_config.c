@@ -245,7 +245,7 @@ static const llap_param_info *find_array(const llap_params *p, const llap_fold_o
     const char            *prefix = o->prefix == NULL ? "" : o->prefix;
     const llap_param_info *found = NULL;
     snprintf(full, sizeof full, "ema.%s%s%s.%s", prefix, scope, name, what);
-    if (o->part == LLAP_PART_EMA) found = llap_params_find(p, full);
+    if (o->part == LLAP_PARAMS_EMA) found = llap_params_find(p, full);
     return found != NULL ? found : llap_params_find(p, full + 4);
 }
 

@@ -54,7 +54,7 @@ llap_status llap_event_pole_of(llap_mode m, const double *gap, int64_t n, llap_e
 
 typedef struct llap_poles_opts {
     const llap_backend *backend; /* of floats */
-    llap_part           part;    /* the model's weights, or LLAP_PART_EMA */
+    llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
     const float        *E;       /* [S,H] summary of one window; NULL: the unconditional poles */
     const float        *E_raw;   /* where an option asks for it */
     int64_t             S;

@@ -35,7 +35,7 @@ static void perturbation(llap_graph *g, const llap_denoiser_config *c, llap_tens
     llap_tensor *delta = llap_nn_linear_from(g, "1", llap_silu(g, cond), 2 * c->laplace_k,
                                              LLAP_INIT_ZERO, LLAP_INIT_ZERO);
     llap_scope_pop(g);
-    llap_split(g, llap_note(g, "delta", delta), -1, 2, part);
+    llap_split_axis(g, llap_note(g, "delta", delta), -1, 2, part);
     *d_rho = llap_scale(g, llap_tanh(g, part[0]), PERTURBATION);
     *d_omega = llap_scale(g, llap_tanh(g, part[1]), PERTURBATION);
 }

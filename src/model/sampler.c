@@ -20,7 +20,7 @@ typedef struct loop {
     const llap_sample_io    *io;
     int64_t                  n_one, n; /* numbers of one sample, of all */
     float                   *x, *pred, *pred_u, *x0, *eps, *sc, *noise, *sorted, *block;
-    llap_history             history;
+    llap_solver_history      history;
 } loop;
 
 /* -------- draws -------- */

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-void llap_solver_remember(llap_history *h, llap_level at, const float *x0)
+void llap_solver_remember(llap_solver_history *h, llap_level at, const float *x0)
 {
     float *oldest = h->x0[2];
     for (int i = 2; i > 0; i--) {
@@ -25,7 +25,7 @@ void llap_solver_remember(llap_history *h, llap_level at, const float *x0)
 static double lambda(llap_level l) { return log((double)l.a) - log((double)l.s); }
 
 /* x = keep from + sum_i w_i x0_i */
-static void combine(const llap_history *h, const float *from, double keep, const double w[3],
+static void combine(const llap_solver_history *h, const float *from, double keep, const double w[3],
                     float *x)
 {
     for (int64_t i = 0; i < h->n; i++) {
@@ -36,7 +36,7 @@ static void combine(const llap_history *h, const float *from, double keep, const
 }
 
 /* DPM-Solver++(2M): D = (1 + 1/2r) x0_0 - 1/2r x0_1, r = h_before / h */
-static void dpmpp_2m(const llap_history *h, llap_level to, float *x)
+static void dpmpp_2m(const llap_solver_history *h, llap_level to, float *x)
 {
     const double step = lambda(to) - lambda(h->level[0]);
     const double gain = -(double)to.a * expm1(-step);
@@ -47,7 +47,7 @@ static void dpmpp_2m(const llap_history *h, llap_level to, float *x)
 }
 
 /* UniP of second order with B(h) = e^-h - 1: the slope (x0_1 - x0_0) / r1 with the weight 1/2 */
-static void unip(llap_history *h, llap_level to, float *x)
+static void unip(llap_solver_history *h, llap_level to, float *x)
 {
     const double step = lambda(to) - lambda(h->level[0]);
     const double gain = -(double)to.a * expm1(-step);
@@ -61,7 +61,7 @@ static void unip(llap_history *h, llap_level to, float *x)
 /* UniC: the step from the point before again, now that the estimate at its end is known.
  * x = (s'/s) x - a' B (x0_1 + rho_1 (x0_2 - x0_1) / r1 + rho_2 (x0_0 - x0_1)), where the rho solve
  * rho_1 + rho_2 = b_1, r1 rho_1 + rho_2 = b_2; with one estimate before, rho_1 = 0, rho_2 = 1/2. */
-void llap_solver_correct(const llap_history *h, float *x)
+void llap_solver_correct(const llap_solver_history *h, float *x)
 {
     if (h->known < 2) return;
     const double step = lambda(h->level[0]) - lambda(h->level[1]), B = expm1(-step);
@@ -79,7 +79,7 @@ void llap_solver_correct(const llap_history *h, float *x)
     combine(h, h->x, (double)h->level[0].s / (double)h->level[1].s, w, x);
 }
 
-void llap_solver_advance(llap_solver solver, llap_history *h, llap_level to, float *x)
+void llap_solver_advance(llap_solver solver, llap_solver_history *h, llap_level to, float *x)
 {
     if (solver == LLAP_SOLVER_UNIPC) unip(h, to, x);
     else dpmpp_2m(h, to, x);

@@ -23,7 +23,7 @@ static llap_tensor *gated_residual(llap_graph *g, const llap_denoiser_config *c,
     llap_scope_push(g, "synthesis");
     llap_tensor *x =
         spectral(g, "mlp_in", llap_nn_norm(g, "norm", y), 2 * h, in, in, conditional, o);
-    llap_split(g, x, -1, 2, part);
+    llap_split_axis(g, x, -1, 2, part);
     x = llap_mul(g, part[1], llap_gelu(g, part[0]));
     x = spectral(g, "mlp_out", x, z, LLAP_INIT_NORMAL(1e-4), LLAP_INIT_ZERO, conditional, o);
     llap_scope_pop(g);

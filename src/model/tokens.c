@@ -136,7 +136,7 @@ static llap_tensor *local_head(llap_graph *g, const llap_denoiser_config *c, con
     llap_scope_push(g, "local");
     llap_tensor *x = with_features(g, llap_concat(g, seen, 2, -1), m->f);
     x = llap_add(g, llap_nn_linear(g, "in", x, 2 * c->hidden_dim), m->gate);
-    llap_split(g, x, -1, 2, part);
+    llap_split_axis(g, x, -1, 2, part);
     x = llap_mul(g, part[1], llap_gelu(g, part[0]));
     x = llap_nn_linear_from(g, "out", x, c->data_dim, LLAP_INIT_ZERO, LLAP_INIT_ZERO);
     llap_scope_pop(g);

@@ -49,7 +49,7 @@ llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_t
     if (q == k && k == v) { /* one product for the three */
         llap_scope_push(g, name);
         stacked(g, e, &w, &b);
-        llap_split(g, llap_linear(g, q, w, b), -1, 3, p);
+        llap_split_axis(g, llap_linear(g, q, w, b), -1, 3, p);
         llap_scope_pop(g);
     } else {
         p[0] = llap_nn_mha_project(g, name, q, e, 0);
@@ -67,7 +67,7 @@ static llap_tensor *rotary_attention(llap_graph *g, const char *name, llap_tenso
     const llap_attention_opts att = attention_opts(&o->attn);
     llap_tensor              *p[3];
     llap_scope_push(g, name);
-    llap_split(g, llap_nn_linear(g, "qkv", x, 3 * e), -1, 3, p);
+    llap_split_axis(g, llap_nn_linear(g, "qkv", x, 3 * e), -1, 3, p);
     p[0] = llap_rotary(g, p[0], o->times, o->attn.n_heads, o->rotary_base);
     p[1] = llap_rotary(g, p[1], o->times, o->attn.n_heads, o->rotary_base);
     llap_tensor *y = llap_nn_linear(g, "out_proj", llap_attention(g, p[0], p[1], p[2], &att), e);
@@ -114,9 +114,9 @@ llap_tensor *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
                                       .bias = o->attn_bias,
                                       .dropout = o->attn_dropout };
     llap_tensor              *p[3];
-    llap_split(g,
-               llap_nn_linear(g, "qkv", llap_note(g, "norm1", llap_nn_ada_apply(g, x, ada)), 3 * h),
-               -1, 3, p);
+    llap_split_axis(
+        g, llap_nn_linear(g, "qkv", llap_note(g, "norm1", llap_nn_ada_apply(g, x, ada)), 3 * h), -1,
+        3, p);
     llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), h);
     return llap_dropout(g, y, o->dropout);
 }
@@ -148,7 +148,7 @@ static llap_nn_cross_kv cross_keys(llap_graph *g, llap_tensor *tokens, llap_tens
     const int64_t    h = llap_dim(tokens, -1);
     llap_tensor     *p[2] = { NULL, NULL };
     llap_nn_cross_kv c = { .ada = llap_nn_ada_of(g, "norm_q", cond, h) };
-    llap_split(g, llap_nn_linear(g, "kv", tokens, 2 * h), -1, 2, p);
+    llap_split_axis(g, llap_nn_linear(g, "kv", tokens, 2 * h), -1, 2, p);
     c.k = p[0];
     c.v = p[1];
     return c;

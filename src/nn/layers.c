@@ -64,7 +64,7 @@ llap_nn_ada llap_nn_ada_of(llap_graph *g, const char *name, llap_tensor *cond, i
     llap_scope_push(g, "to_ss");
     llap_tensor *ss =
         llap_nn_linear_from(g, "1", llap_silu(g, cond), 2 * width, LLAP_INIT_ZERO, LLAP_INIT_ZERO);
-    llap_split(g, llap_note(g, NULL, ss), -1, 2, part);
+    llap_split_axis(g, llap_note(g, NULL, ss), -1, 2, part);
     llap_scope_pop(g);
     llap_scope_pop(g);
     return (llap_nn_ada){ part[0], part[1] };

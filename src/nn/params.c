@@ -238,7 +238,7 @@ llap_status llap_params_power_iterate(llap_params *p, int n)
         const llap_param_info *w = &p->info[i];
         const size_t           length = strlen(w->name), tail = sizeof orig - 1;
         if (length < tail || strcmp(w->name + length - tail, orig) != 0) continue;
-        if (w->leaf != LLAP_LEAF_PARAM || llap_part_of(w->name) != LLAP_PART_MODEL) continue;
+        if (w->leaf != LLAP_LEAF_PARAM || llap_part_of(w->name) != LLAP_PARAMS_MODEL) continue;
         char *head = llap_strndup(w->name, length - tail);
         if (head == NULL) return LLAP_ENOMEM;
         const llap_param_info *u = llap_store_beside(p, head, "weight_u");
@@ -251,15 +251,16 @@ llap_status llap_params_power_iterate(llap_params *p, int n)
 
 /* -------- binding -------- */
 
-static const llap_param_info *source_of(const llap_params *p, llap_part part, const llap_slot *s)
+static const llap_param_info *source_of(const llap_params *p, llap_params_part part,
+                                        const llap_slot *s)
 {
     const llap_param_info *averaged = NULL;
-    if (part == LLAP_PART_EMA && s->leaf == LLAP_LEAF_PARAM)
+    if (part == LLAP_PARAMS_EMA && s->leaf == LLAP_LEAF_PARAM)
         averaged = llap_store_beside(p, "ema.", s->name);
     return averaged != NULL ? averaged : llap_params_find(p, s->name);
 }
 
-llap_status llap_params_bind(const llap_params *p, llap_part part, const llap_plan *plan,
+llap_status llap_params_bind(const llap_params *p, llap_params_part part, const llap_plan *plan,
                              llap_run *run)
 {
     for (int i = 0; i < llap_plan_n_slots(plan); i++) {

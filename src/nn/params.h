@@ -3,8 +3,8 @@
  *     llap_params *p;
  *     st = llap_params_create(g, &llap_backend_cpu, &p);    all parameters and states of the graph
  *     if (st == LLAP_OK) llap_params_init(p, seed);         as each layer says; or
- *     if (st == LLAP_OK) st = llap_params_load(p, LLAP_PART_MODEL, file, &(llap_load_opts){ 0 });
- *     if (st == LLAP_OK) st = llap_params_bind(p, LLAP_PART_MODEL, plan, run);
+ *     if (st == LLAP_OK) st = llap_params_load(p, LLAP_PARAMS_MODEL, file, &(llap_load_opts){ 0 });
+ *     if (st == LLAP_OK) st = llap_params_bind(p, LLAP_PARAMS_MODEL, plan, run);
  *
  * One contiguous block; each array begins on a cache line. What a name draws depends on seed and
  * name alone, so that adding a layer changes no other one. Any number of plans (other batch sizes,
@@ -29,13 +29,13 @@ typedef struct llap_param_info {
 /* The parts of a store by the names in it: X is the model's (parameters, and states such as
  * weight_u), the others belong to training and lie beside it (nn/optim.h). The random state "rng"
  * is in no part. */
-typedef enum llap_part {
-    LLAP_PART_MODEL,  /* X */
-    LLAP_PART_EMA,    /* ema.X */
-    LLAP_PART_ADAM_M, /* adam.m.X */
-    LLAP_PART_ADAM_V, /* adam.v.X */
-    LLAP_PART_COUNT
-} llap_part;
+typedef enum llap_params_part {
+    LLAP_PARAMS_MODEL,  /* X */
+    LLAP_PARAMS_EMA,    /* ema.X */
+    LLAP_PARAMS_ADAM_M, /* adam.m.X */
+    LLAP_PARAMS_ADAM_V, /* adam.v.X */
+    LLAP_PARAMS_COUNT
+} llap_params_part;
 
 /* Zeroed; the reals are the backend's: float, or double on ref. Caller owns: llap_params_destroy.
  */
@@ -65,9 +65,9 @@ llap_status llap_params_power_iterate(llap_params *p, int n);
 /* -------- binding -------- */
 
 /* Binds all parameters and states of the run's plan; it borrows them until it is destroyed. With
- * LLAP_PART_EMA, "ema.X" is bound as X where there is one (its buffers stay the model's).
+ * LLAP_PARAMS_EMA, "ema.X" is bound as X where there is one (its buffers stay the model's).
  * LLAP_ENOTFOUND when one is not in the store, LLAP_EINVAL when its shape is another. */
-llap_status llap_params_bind(const llap_params *p, llap_part part, const llap_plan *plan,
+llap_status llap_params_bind(const llap_params *p, llap_params_part part, const llap_plan *plan,
                              llap_run *run);
 
 /* -------- files -------- */
@@ -80,12 +80,12 @@ typedef struct llap_load_opts {
 /* Fills one part from the tensors of a file whose names begin with the prefix. Strict: LLAP_EFORMAT
  * names the first tensor that is missing, unknown, of another shape or type, or not finite; then
  * nothing has changed. */
-llap_status llap_params_load(llap_params *p, llap_part part, const llap_tensors *file,
+llap_status llap_params_load(llap_params *p, llap_params_part part, const llap_tensors *file,
                              const llap_load_opts *opts);
 
 /* Adds one part to a file being written, as "PREFIXX". The writer borrows the data until it is
  * saved. LLAP_EUNSUPPORTED for a store of doubles. */
-llap_status llap_params_save(const llap_params *p, llap_part part, const char *prefix,
+llap_status llap_params_save(const llap_params *p, llap_params_part part, const char *prefix,
                              llap_tensors_writer *w);
 
 #endif

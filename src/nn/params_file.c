@@ -10,21 +10,21 @@
 #include <math.h>
 #include <string.h>
 
-static const char *const part_prefix[LLAP_PART_COUNT] = {
-    [LLAP_PART_MODEL] = "",
-    [LLAP_PART_EMA] = "ema.",
-    [LLAP_PART_ADAM_M] = "adam.m.",
-    [LLAP_PART_ADAM_V] = "adam.v.",
+static const char *const part_prefix[LLAP_PARAMS_COUNT] = {
+    [LLAP_PARAMS_MODEL] = "",
+    [LLAP_PARAMS_EMA] = "ema.",
+    [LLAP_PARAMS_ADAM_M] = "adam.m.",
+    [LLAP_PARAMS_ADAM_V] = "adam.v.",
 };
 
 static bool begins(const char *s, const char *head) { return strncmp(s, head, strlen(head)) == 0; }
 
-llap_part llap_part_of(const char *name)
+llap_params_part llap_part_of(const char *name)
 {
-    if (strcmp(name, "rng") == 0) return LLAP_PART_COUNT;
-    for (llap_part part = LLAP_PART_EMA; part < LLAP_PART_COUNT; part++)
+    if (strcmp(name, "rng") == 0) return LLAP_PARAMS_COUNT;
+    for (llap_params_part part = LLAP_PARAMS_EMA; part < LLAP_PARAMS_COUNT; part++)
         if (begins(name, part_prefix[part])) return part;
-    return LLAP_PART_MODEL;
+    return LLAP_PARAMS_MODEL;
 }
 
 static bool ignored(const char *name, const llap_load_opts *o)
@@ -35,8 +35,9 @@ static bool ignored(const char *name, const llap_load_opts *o)
 }
 
 /* No tensor of the file is unknown to the part. */
-static llap_status check_unknown(const llap_params *p, llap_part part, const llap_tensors *file,
-                                 const llap_load_opts *o, const char *prefix)
+static llap_status check_unknown(const llap_params *p, llap_params_part part,
+                                 const llap_tensors *file, const llap_load_opts *o,
+                                 const char *prefix)
 {
     for (size_t k = 0; k < llap_tensors_count(file); k++) {
         const llap_tensor_info t = llap_tensors_at(file, k);
@@ -62,8 +63,8 @@ static llap_status check_finite(const llap_tensor_info *t)
 }
 
 /* The tensor of the file that belongs to i. */
-static llap_status require(const llap_param_info *i, llap_part part, const llap_tensors *file,
-                           const char *prefix, llap_tensor_info *out)
+static llap_status require(const llap_param_info *i, llap_params_part part,
+                           const llap_tensors *file, const char *prefix, llap_tensor_info *out)
 {
     const char  *x = i->name + strlen(part_prefix[part]);
     const size_t n = strlen(prefix) + strlen(x) + 1;
@@ -86,14 +87,15 @@ static void take(llap_params *p, const llap_param_info *i, const llap_tensor_inf
         for (int64_t k = 0; k < i->count; k++) llap_param_set(p, i, k, (double)x[k]);
 }
 
-static bool in_part(const llap_param_info *i, llap_part part)
+static bool in_part(const llap_param_info *i, llap_params_part part)
 {
     return i->elem == LLAP_REAL && llap_part_of(i->name) == part;
 }
 
 /* Finds and checks what the part needs: found[i] belongs to info[i]. */
-static llap_status check_needed(const llap_params *p, llap_part part, const llap_tensors *file,
-                                const char *prefix, llap_tensor_info *found)
+static llap_status check_needed(const llap_params *p, llap_params_part part,
+                                const llap_tensors *file, const char *prefix,
+                                llap_tensor_info *found)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < p->n && st == LLAP_OK; i++) {
@@ -104,7 +106,7 @@ static llap_status check_needed(const llap_params *p, llap_part part, const llap
     return st;
 }
 
-llap_status llap_params_load(llap_params *p, llap_part part, const llap_tensors *file,
+llap_status llap_params_load(llap_params *p, llap_params_part part, const llap_tensors *file,
                              const llap_load_opts *opts)
 {
     const char       *prefix = opts->prefix == NULL ? "" : opts->prefix;
@@ -118,7 +120,7 @@ llap_status llap_params_load(llap_params *p, llap_part part, const llap_tensors 
     return st;
 }
 
-llap_status llap_params_save(const llap_params *p, llap_part part, const char *prefix,
+llap_status llap_params_save(const llap_params *p, llap_params_part part, const char *prefix,
                              llap_tensors_writer *w)
 {
     if (p->real_bytes != sizeof(float))

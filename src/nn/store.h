@@ -18,7 +18,7 @@ struct llap_params {
 /* The array called HEADTAIL, or NULL. */
 const llap_param_info *llap_store_beside(const llap_params *p, const char *head, const char *tail);
 
-/* Which part a name of the store belongs to; LLAP_PART_COUNT for "rng". */
-llap_part llap_part_of(const char *name);
+/* Which part a name of the store belongs to; LLAP_PARAMS_COUNT for "rng". */
+llap_params_part llap_part_of(const char *name);
 
 #endif

@@ -15,7 +15,8 @@ typedef struct setup {
     llap_rows    *r;
 } setup;
 
-static setup make_setup(llap_panel *p, const llap_window_opts *o, llap_view view, llap_part part)
+static setup make_setup(llap_panel *p, const llap_window_opts *o, llap_row_view view,
+                        llap_part part)
 {
     setup             t = { .p = p };
     llap_scaling_opts so = LLAP_SCALING_DEFAULT;
@@ -63,8 +64,8 @@ static setup minute_setup(uint64_t seed)
 
 static float feature_at(const setup *t, int64_t e, int64_t row, int64_t d)
 {
-    return llap_scale(t->p->value[row * t->p->n_vars + features[d]], t->sc->x_mean[e * 3 + d],
-                      t->sc->x_std[e * 3 + d], 5);
+    return llap_scale_value(t->p->value[row * t->p->n_vars + features[d]], t->sc->x_mean[e * 3 + d],
+                            t->sc->x_std[e * 3 + d], 5);
 }
 
 static void check_context(const setup *t, const llap_batch *b, int64_t slot, const llap_window *v,
@@ -108,9 +109,9 @@ static void check_query(const setup *t, const llap_batch *b, int64_t slot, const
         assert_true(b->delta_t_y[slot * H + h] == (float)off);
         for (int64_t c = 0; c < 2; c++) {
             const int64_t at = (slot * H + h) * 2 + c;
-            const float   y =
-                llap_scale(t->p->value[row * t->p->n_vars + targets[c]],
-                           t->sc->y_mean[v->entity * 2 + c], t->sc->y_std[v->entity * 2 + c], 5);
+            const float   y = llap_scale_value(t->p->value[row * t->p->n_vars + targets[c]],
+                                               t->sc->y_mean[v->entity * 2 + c],
+                                               t->sc->y_std[v->entity * 2 + c], 5);
             assert_true(b->y[at] == (real ? y : 0));
             assert_int_equal(b->y_obs[at], real && llap_panel_observed(t->p, row, targets[c]));
         }

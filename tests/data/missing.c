@@ -94,11 +94,11 @@ static void imputation_keeps_some_and_hides_some(void **state)
     int64_t        n_kept[3] = { 0 }, n_units[3] = { 0 };
     for (uint64_t id = 0; id < 2000; id++)
         for (int kind = 0; kind < 3; kind++) {
-            uint8_t          obs[T * E], kept[T * E], again[T * E];
-            const float      share = id % 10 == 0 ? 0.02f : 0.6f;
-            llap_impute_opts o = LLAP_IMPUTE_DEFAULT;
-            int64_t          units = 0, kept_units = 0;
-            o.kind = (llap_impute)kind;
+            uint8_t               obs[T * E], kept[T * E], again[T * E];
+            const float           share = id % 10 == 0 ? 0.02f : 0.6f;
+            llap_impute_mask_opts o = LLAP_IMPUTE_DEFAULT;
+            int64_t               units = 0, kept_units = 0;
+            o.kind = (llap_impute_kind)kind;
             for (int i = 0; i < T * E; i++)
                 obs[i] = llap_rng_uniform(&r, id * 1000 + (uint64_t)i) < share;
             const bool ok = llap_impute_mask(&o, id, T, E, obs, kept);

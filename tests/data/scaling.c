@@ -138,9 +138,9 @@ static void statistics_are_handed_on_by_name(void **state)
         for (int v = 0; v < 2; v++) {
             const int64_t at = row[e] * 2 + v;
             assert_true(x->x[e * 2 + v] ==
-                        llap_scale((float)(2 * e + 1 + v), sc->x_mean[at], sc->x_std[at], 5));
+                        llap_scale_value((float)(2 * e + 1 + v), sc->x_mean[at], sc->x_std[at], 5));
         }
-    assert_true(x->y[2] == llap_scale(5, sc->y_mean[5], sc->y_std[5], 5));
+    assert_true(x->y[2] == llap_scale_value(5, sc->y_mean[5], sc->y_std[5], 5));
     llap_scaled_destroy(x);
     llap_scaling_destroy(to);
     llap_panel_destroy(other);
@@ -155,12 +155,12 @@ static void statistics_are_handed_on_by_name(void **state)
 static void values_are_clipped_and_come_back(void **state)
 {
     (void)state;
-    assert_true(llap_scale(3, 1, 2, 5) == 1);
-    assert_true(llap_scale(100, 1, 2, 5) == 5);
-    assert_true(llap_scale(-100, 1, 2, 5) == -5);
-    assert_true(llap_scale(100, 0, 2, 0) == 50);
-    assert_true(llap_scale(NAN, 1, 2, 5) == 0);
-    assert_true(llap_unscale(llap_scale(4, 1, 2, 5), 1, 2) == 4);
+    assert_true(llap_scale_value(3, 1, 2, 5) == 1);
+    assert_true(llap_scale_value(100, 1, 2, 5) == 5);
+    assert_true(llap_scale_value(-100, 1, 2, 5) == -5);
+    assert_true(llap_scale_value(100, 0, 2, 0) == 50);
+    assert_true(llap_scale_value(NAN, 1, 2, 5) == 0);
+    assert_true(llap_unscale_value(llap_scale_value(4, 1, 2, 5), 1, 2) == 4);
     /* A constant that doubles cannot square exactly is still 0, not a few deviations off. */
     const random_shape s = { 2, 2, 100, true, 0, 0, 0 };
     llap_panel        *p = random_panel(4, &s);
@@ -175,7 +175,7 @@ static void values_are_clipped_and_come_back(void **state)
         assert_true(x->x_obs[r * 2 + 1] == 1);
         const int64_t e = r >= p->start[1];
         assert_true(x->x[r * 2] ==
-                    llap_scale(p->value[r * 2], sc->x_mean[e * 2], sc->x_std[e * 2], 5));
+                    llap_scale_value(p->value[r * 2], sc->x_mean[e * 2], sc->x_std[e * 2], 5));
     }
     llap_scaled_destroy(x);
     llap_scaling_destroy(sc);

@@ -118,8 +118,8 @@ static void conditionals_are_exact(void **state)
     llap_synth     *s;
     double          mean[2], variance[2];
     CHECK_OK(llap_synth_create(&o, &s));
-    const llap_point a = { 1, 0, 10.5 }, b[2] = { { 1, 1, 14.25 }, { 2, 0, 10.5 } };
-    const double     x = 3.0, noise = o.noise * o.noise;
+    const llap_synth_point a = { 1, 0, 10.5 }, b[2] = { { 1, 1, 14.25 }, { 2, 0, 10.5 } };
+    const double           x = 3.0, noise = o.noise * o.noise;
     CHECK_OK(llap_synth_condition(s, &a, &x, 1, b, 2, mean, variance));
     for (int k = 0; k < 2; k++) {
         const double c = llap_synth_covariance(s, &a, &b[k]);
@@ -136,8 +136,8 @@ static void conditionals_are_exact(void **state)
     CHECK_OK(llap_synth_create(&o, &s));
     CHECK_OK(llap_synth_condition(s, &a, &x, 1, &a, 1, mean, variance));
     assert_true(fabs(mean[0] - x) < 1e-12 && fabs(variance[0]) < 1e-12);
-    const llap_point twice[2] = { a, a };
-    const double     xs[2] = { x, x };
+    const llap_synth_point twice[2] = { a, a };
+    const double           xs[2] = { x, x };
     CHECK_FAIL(llap_synth_condition(s, twice, xs, 2, b, 1, mean, variance), LLAP_ENUMERIC,
                "point 1 is determined");
     llap_synth_destroy(s);

@@ -203,8 +203,8 @@ static void rows_hold_what_belongs_together(void **state)
         CHECK_OK(llap_windows_create(p, &o, &w));
         CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp));
         for (int k = 0; k < 6; k++) {
-            llap_rows      *r;
-            const llap_view view = k < 3 ? LLAP_VIEW_JOINT : LLAP_VIEW_INDEPENDENT;
+            llap_rows          *r;
+            const llap_row_view view = k < 3 ? LLAP_VIEW_JOINT : LLAP_VIEW_INDEPENDENT;
             CHECK_OK(llap_rows_create(w, sp, (llap_part)(k % 3), view, &r));
             check_rows(r, w, sp, (llap_part)(k % 3));
             assert_int_equal(r->n_slots, k < 3 ? 6 : 1);

@@ -100,7 +100,7 @@ static llap_status describe_training(llap_graph *g, const int64_t *key, int n_ke
         llap_linear(g, llap_layer_norm(g, x, NULL, NULL, 1e-5),
                     llap_param(g, "qkv.weight", LLAP_SHAPE(3 * W, W), LLAP_INIT_UNIFORM(0.3)),
                     llap_param(g, "qkv.bias", LLAP_SHAPE(3 * W), LLAP_INIT_ZERO));
-    llap_split(g, qkv, -1, 3, part);
+    llap_split_axis(g, qkv, -1, 3, part);
     llap_tensor *y = llap_attention(g, part[0], part[1], part[2],
                                     &(llap_attention_opts){ .n_heads = 2, .dropout = 0.1 });
     y = llap_add(g, x, llap_dropout(g, y, 0.1));

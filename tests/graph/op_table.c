@@ -158,7 +158,7 @@ static llap_tensor *b_pad(op_build *o) /* by the gradient of slice */
 static llap_tensor *b_split(op_build *o)
 {
     llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 3 * o->n)), *p[3];
-    llap_split(o->g, llap_neg(o->g, x), -1, 3, p);
+    llap_split_axis(o->g, llap_neg(o->g, x), -1, 3, p);
     return llap_mul(o->g, p[0], p[2]);
 }
 
@@ -229,7 +229,7 @@ static llap_tensor *b_norm_affine(op_build *o)
 static llap_tensor *b_norm_modulated(op_build *o)
 {
     llap_tensor *ss = op_leaf(o, "s", FILL_REAL, true, LLAP_SHAPE(o->b, 1, 2 * o->n)), *p[2];
-    llap_split(o->g, ss, -1, 2, p);
+    llap_split_axis(o->g, ss, -1, 2, p);
     return llap_modulated_norm(o->g, real3(o, "x"), p[0], p[1], 1e-5);
 }
 
@@ -259,7 +259,7 @@ static llap_tensor *b_basis(op_build *o)
 static llap_tensor *b_attention(op_build *o)
 {
     llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 6 * o->n)), *p[3];
-    llap_split(o->g, x, -1, 3, p);
+    llap_split_axis(o->g, x, -1, 3, p);
     return llap_attention(o->g, p[0], p[1], p[2], &(llap_attention_opts){ .n_heads = 2 });
 }
 
@@ -290,7 +290,7 @@ b_attention_samples(op_build *o) /* [B,3,...] queries, keys shared by the three 
 static llap_tensor *b_attention_dropout(op_build *o)
 {
     llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 6 * o->n)), *p[3];
-    llap_split(o->g, x, -1, 3, p);
+    llap_split_axis(o->g, x, -1, 3, p);
     return llap_attention(o->g, p[0], p[1], p[2],
                           &(llap_attention_opts){ .n_heads = 2, .dropout = 0.25 });
 }

@@ -125,7 +125,7 @@ static void execute(outcome *o, const shapes *s, uint64_t seed)
         for (int64_t k = 0; k < p->count && p->leaf == LLAP_LEAF_PARAM; k++)
             ((float *)p->data)[k] += 0.2f * (float)net_normal(seed, p->name, k);
     }
-    CHECK_OK(llap_params_bind(o->params, LLAP_PART_MODEL, o->plan, o->run));
+    CHECK_OK(llap_params_bind(o->params, LLAP_PARAMS_MODEL, o->plan, o->run));
     for (int i = 0; i < llap_plan_n_slots(o->plan); i++) {
         const llap_slot *slot = llap_plan_slot(o->plan, i);
         if (slot->leaf != LLAP_LEAF_INPUT) continue;

@@ -213,9 +213,10 @@ static llap_status sample(const world *w, const manner *m, float *out)
     so.self_condition = w->c.self_conditioning;
     llap_status st = llap_denoise_create(&w->c, w->params, &o, &d);
     if (st == LLAP_OK)
-        st = llap_denoise_windows(d, &(llap_windows){ .tq = w->tq + m->first * w->h,
-                                                      .E = w->E + m->first * w->S * 8,
-                                                      .E_raw = w->E_raw + m->first * w->S * 8 });
+        st = llap_denoise_windows(d,
+                                  &(llap_denoise_batch){ .tq = w->tq + m->first * w->h,
+                                                         .E = w->E + m->first * w->S * 8,
+                                                         .E_raw = w->E_raw + m->first * w->S * 8 });
     if (st == LLAP_OK) {
         const llap_predictor p = llap_denoise_predictor(d);
         const llap_sample_io io = { .seed = 11,

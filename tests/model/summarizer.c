@@ -86,7 +86,7 @@ static void make_pass_on(pass *p, const llap_summarizer_config *cfg, bool balanc
     CHECK_OK(llap_params_create(g, &llap_backend_cpu, &p->params));
     CHECK_OK(llap_plan_create(g, &opts, &p->plan));
     CHECK_OK(llap_run_create(p->plan, &p->run));
-    CHECK_OK(llap_params_bind(p->params, LLAP_PART_MODEL, p->plan, p->run));
+    CHECK_OK(llap_params_bind(p->params, LLAP_PARAMS_MODEL, p->plan, p->run));
     CHECK_OK(llap_run_bind(p->run, "x", p->x, B * L * N * D));
     CHECK_OK(llap_run_bind(p->run, "dx", p->dx, B * L * N * D));
     CHECK_OK(llap_run_bind(p->run, "obs", p->obs, B * L * N * D));

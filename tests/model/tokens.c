@@ -168,7 +168,7 @@ static void run(const shapes *s, uint64_t seed, const char *where, int64_t k_cha
         for (int64_t k = 0; k < p->count && strstr(p->name, "_raw") == NULL; k++)
             ((float *)p->data)[k] += 0.2f * (float)net_normal(seed, p->name, k);
     }
-    CHECK_OK(llap_params_bind(params, LLAP_PART_MODEL, plan, r));
+    CHECK_OK(llap_params_bind(params, LLAP_PARAMS_MODEL, plan, r));
     for (int i = 0; i < llap_plan_n_slots(plan); i++) {
         const llap_slot *slot = llap_plan_slot(plan, i);
         if (slot->leaf != LLAP_LEAF_INPUT) continue;
@@ -256,9 +256,9 @@ static void sampling_in_continuous_time(void **state)
         };
         llap_denoise *d;
         CHECK_OK(llap_denoise_create(&c, params, &o, &d));
-        CHECK_OK(llap_denoise_windows(d, &(llap_windows){ .tq = tq + first * h,
-                                                          .E = E + first * S * H,
-                                                          .f = f + first * h * F }));
+        CHECK_OK(llap_denoise_windows(d, &(llap_denoise_batch){ .tq = tq + first * h,
+                                                                .E = E + first * S * H,
+                                                                .f = f + first * h * F }));
         const llap_predictor p = llap_denoise_predictor(d);
         CHECK_OK(llap_sample(&LLAP_SAMPLER_DEFAULT, &list, e, &p,
                              &(llap_sample_io){ .seed = 4, .window = window + first },

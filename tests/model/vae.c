@@ -35,7 +35,7 @@ static void make_forward(forward *f, const llap_vae_config *cfg, int64_t B, int6
     const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = n_threads };
     CHECK_OK(llap_plan_create(g, &opts, &f->plan));
     CHECK_OK(llap_run_create(f->plan, &f->run));
-    CHECK_OK(llap_params_bind(f->params, LLAP_PART_MODEL, f->plan, f->run));
+    CHECK_OK(llap_params_bind(f->params, LLAP_PARAMS_MODEL, f->plan, f->run));
     f->y = llap_new_aligned((size_t)(2 * f->count + B * N), sizeof *f->y);
     f->obs = f->y + f->count;
     f->ent = f->obs + f->count;

@@ -146,8 +146,8 @@ static void make_ready(ready *r, const net *n, const llap_backend *backend, int 
     draw_parameters(r);
     CHECK_OK(llap_plan_create(r->graph, &opts, &r->plan));
     CHECK_OK(llap_run_create(r->plan, &r->run));
-    CHECK_OK(llap_params_bind(r->params, LLAP_PART_MODEL, r->plan, r->run));
-    CHECK_OK(llap_params_bind(r->params, LLAP_PART_MODEL, r->loss_plan, r->loss_run));
+    CHECK_OK(llap_params_bind(r->params, LLAP_PARAMS_MODEL, r->plan, r->run));
+    CHECK_OK(llap_params_bind(r->params, LLAP_PARAMS_MODEL, r->loss_plan, r->loss_run));
     bind_inputs(r);
     CHECK_OK(llap_run_exec(r->run));
 }

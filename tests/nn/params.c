@@ -154,7 +154,7 @@ static llap_status load(llap_params *p, image *f, const llap_load_opts *o)
 {
     llap_tensors *t;
     CHECK_OK(llap_tensors_view(f->bytes, f->n, "model", &t));
-    const llap_status st = llap_params_load(p, LLAP_PART_MODEL, t, o);
+    const llap_status st = llap_params_load(p, LLAP_PARAMS_MODEL, t, o);
     llap_tensors_close(t);
     free(f->bytes);
     return st;
@@ -175,8 +175,8 @@ static void a_file_comes_back_as_it_was(void **state)
     /* The library's own writer gives the same. */
     llap_tensors_writer *w;
     CHECK_OK(llap_tensors_writer_create(&w));
-    CHECK_OK(llap_params_save(a, LLAP_PART_MODEL, "vae.", w));
-    CHECK_FAIL(llap_params_save(b, LLAP_PART_MODEL, "vae.", w), LLAP_EUNSUPPORTED, "double");
+    CHECK_OK(llap_params_save(a, LLAP_PARAMS_MODEL, "vae.", w));
+    CHECK_FAIL(llap_params_save(b, LLAP_PARAMS_MODEL, "vae.", w), LLAP_EUNSUPPORTED, "double");
     image g = { 0 };
     FILE *stream = open_memstream(&g.bytes, &g.n);
     CHECK_OK(llap_tensors_writer_write(w, stream));
@@ -223,7 +223,7 @@ static void a_spoilt_file_is_refused_by_name(void **state)
         static const float one = 1.0f;
         image              extra = { 0 };
         CHECK_OK(llap_tensors_writer_create(&w));
-        CHECK_OK(llap_params_save(q, LLAP_PART_MODEL, "", w));
+        CHECK_OK(llap_params_save(q, LLAP_PARAMS_MODEL, "", w));
         CHECK_OK(llap_tensors_writer_add(w, "synthesis.encoder.x", LLAP_F32, 0, NULL, &one));
         FILE *stream = open_memstream(&extra.bytes, &extra.n);
         CHECK_OK(llap_tensors_writer_write(w, stream));
@@ -264,7 +264,7 @@ static llap_status start(session *s, uint64_t seed)
     if (st == LLAP_OK) llap_params_init(s->params, seed);
     if (st == LLAP_OK) st = llap_params_power_iterate(s->params, 20);
     if (st == LLAP_OK) llap_params_start_ema(s->params);
-    if (st == LLAP_OK) st = llap_params_bind(s->params, LLAP_PART_MODEL, s->plan, s->run);
+    if (st == LLAP_OK) st = llap_params_bind(s->params, LLAP_PARAMS_MODEL, s->plan, s->run);
     if (st == LLAP_OK) st = llap_run_bind(s->run, "x", s->x, 2 * 3 * 8);
     if (st == LLAP_OK) st = llap_run_bind(s->run, "y", s->y, 2 * 3 * 5);
     if (st == LLAP_OK) st = llap_run_bind(s->run, "lr", &s->lr, 1);
@@ -345,10 +345,10 @@ static void the_average_may_be_bound(void **state)
     CHECK_OK(llap_run_create(plan, &run));
     const llap_param_info *e = llap_params_find(s.params, "ema.out.weight_orig");
     llap_param_set(s.params, e, 4, 123.0);
-    CHECK_OK(llap_params_bind(s.params, LLAP_PART_EMA, plan, run));
+    CHECK_OK(llap_params_bind(s.params, LLAP_PARAMS_EMA, plan, run));
     CHECK_OK(llap_run_exec(run));
     assert_true(((const float *)llap_run_output(run, "w", NULL))[4] == 246.0f);
-    CHECK_OK(llap_params_bind(s.params, LLAP_PART_MODEL, plan, run));
+    CHECK_OK(llap_params_bind(s.params, LLAP_PARAMS_MODEL, plan, run));
     CHECK_OK(llap_run_exec(run));
     assert_true(((const float *)llap_run_output(run, "w", NULL))[4] != 246.0f);
     llap_run_destroy(run);
@@ -361,7 +361,7 @@ static void the_average_may_be_bound(void **state)
     CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
                               &plan));
     CHECK_OK(llap_run_create(plan, &run));
-    CHECK_FAIL(llap_params_bind(s.params, LLAP_PART_MODEL, plan, run), LLAP_EINVAL,
+    CHECK_FAIL(llap_params_bind(s.params, LLAP_PARAMS_MODEL, plan, run), LLAP_EINVAL,
                "'out.weight_orig': expected [5,7], found [5,8]");
     llap_run_destroy(run);
     llap_plan_release(plan);

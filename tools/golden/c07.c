@@ -78,7 +78,7 @@ static void read_params(sampling *s)
     llap_denoiser(g, &s->cfg, &in);
     if (c->status == LLAP_OK) c->status = llap_params_create(g, &llap_backend_cpu, &s->params);
     if (c->status == LLAP_OK)
-        c->status = llap_params_load(s->params, LLAP_PART_MODEL, c->file,
+        c->status = llap_params_load(s->params, LLAP_PARAMS_MODEL, c->file,
                                      &(llap_load_opts){ .prefix = "param.", .ignore = ignore });
 }
 
@@ -121,8 +121,8 @@ static void sample_once(sampling *s, bool whole, bool folded)
     s->n_u = 0;
     if (c->status == LLAP_OK) c->status = llap_denoise_create(&s->cfg, s->params, &o, &d);
     if (c->status == LLAP_OK)
-        c->status =
-            llap_denoise_windows(d, &(llap_windows){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
+        c->status = llap_denoise_windows(
+            d, &(llap_denoise_batch){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
     if (c->status == LLAP_OK) {
         const llap_predictor p = llap_denoise_predictor(d);
         c->status = llap_sample(&s->o, &s->list, s->e, &p, &s->io, s->out);

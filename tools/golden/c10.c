@@ -145,7 +145,7 @@ static void run_again(paper *p, int n_threads)
     const llap_plan_opts opts = { .backend = c->backend, .n_threads = n_threads };
     if (c->status == LLAP_OK) c->status = llap_plan_create(c->graph, &opts, &plan);
     if (c->status == LLAP_OK) c->status = llap_run_create(plan, &run);
-    if (c->status == LLAP_OK) c->status = llap_params_bind(c->params, LLAP_PART_MODEL, plan, run);
+    if (c->status == LLAP_OK) c->status = llap_params_bind(c->params, LLAP_PARAMS_MODEL, plan, run);
     c->plan = plan;
     c->run = run;
     golden_bind(c);

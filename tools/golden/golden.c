@@ -237,7 +237,7 @@ void golden_plan(golden *c)
     if (c->status == LLAP_OK) take_status(c, llap_plan_create(c->graph, &opts, &c->plan));
     if (c->status == LLAP_OK) take_status(c, llap_run_create(c->plan, &c->run));
     if (c->status == LLAP_OK)
-        take_status(c, llap_params_bind(c->params, LLAP_PART_MODEL, c->plan, c->run));
+        take_status(c, llap_params_bind(c->params, LLAP_PARAMS_MODEL, c->plan, c->run));
 }
 
 void golden_load(golden *c)
@@ -245,7 +245,7 @@ void golden_load(golden *c)
     llap_json           *names;
     const llap_load_opts opts = { .prefix = "param.", .ignore = unreached(c, &names) };
     if (c->status == LLAP_OK)
-        take_status(c, llap_params_load(c->params, LLAP_PART_MODEL, c->file, &opts));
+        take_status(c, llap_params_load(c->params, LLAP_PARAMS_MODEL, c->file, &opts));
     for (int i = 0; c->status == LLAP_OK && opts.ignore[i] != NULL; i++) {
         char grad[256];
         snprintf(grad, sizeof grad, "grad.%s", opts.ignore[i]);

@@ -133,7 +133,7 @@ static void binary_tile(const llap_kern *kn, const llap_chain_step *s, int64_t n
     }
 }
 
-static void run_tile(const llap_call *c, const llap_kern *kn, const llap_chain *chain,
+static void run_tile(const llap_call *c, const llap_kern *kn, const llap_op_chain *chain,
                      const bool *dense, int64_t first, int64_t n)
 {
     float        gathered[LLAP_CHAIN_INPUTS][TILE], result[LLAP_CHAIN_STEPS][TILE];
@@ -152,7 +152,7 @@ static void run_tile(const llap_call *c, const llap_kern *kn, const llap_chain *
     }
 }
 
-static void run_chain(const llap_call *c, const llap_chain *chain)
+static void run_chain(const llap_call *c, const llap_op_chain *chain)
 {
     bool            dense[LLAP_CHAIN_INPUTS];
     const llap_kern kn = llap_kern_best(c->n_threads);
@@ -167,12 +167,12 @@ void llap_cpu_chain(const llap_call *c) { run_chain(c, c->attr->chain); }
 
 static void run_single(const llap_call *c, int n_in)
 {
-    const llap_chain chain = { .n_in = n_in,
-                               .n_steps = 1,
-                               .step = { { .op = c->op,
-                                           .arg = { 0, n_in - 1 },
-                                           .a = c->attr->scalar.a,
-                                           .b = c->attr->scalar.b } } };
+    const llap_op_chain chain = { .n_in = n_in,
+                                  .n_steps = 1,
+                                  .step = { { .op = c->op,
+                                              .arg = { 0, n_in - 1 },
+                                              .a = c->attr->scalar.a,
+                                              .b = c->attr->scalar.b } } };
     run_chain(c, &chain);
 }
 

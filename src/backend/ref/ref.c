@@ -97,8 +97,8 @@ static void binary(const llap_call *c)
 
 void llap_ref_chain(const llap_call *c)
 {
-    const llap_chain *chain = c->attr->chain;
-    const int64_t     n = ref_count(&c->out[0]);
+    const llap_op_chain *chain = c->attr->chain;
+    const int64_t        n = ref_count(&c->out[0]);
     for (int64_t i = 0; i < n; i++) {
         double value[LLAP_CHAIN_INPUTS + LLAP_CHAIN_STEPS];
         for (int k = 0; k < chain->n_in; k++) value[k] = ref_get(&c->in[k], i);
