@@ -220,7 +220,7 @@ static void path_values(const llap_anchor_model *m, const llap_anchor_request *r
 llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
                                     uint64_t seed, uint64_t window, size_t n_paths, double *out)
 {
-    llap_law              *law = llap_new(r->n_query, sizeof *law);
+    llap_law              *law = r->law == NULL ? llap_new(r->n_query, sizeof *law) : r->law;
     double                *margin = llap_new(2 * r->n_query, sizeof *margin), *normals = NULL;
     float                 *draw = NULL;
     llap_anchor_request    own = *r;
@@ -228,7 +228,7 @@ llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_ancho
     batch                  b = { 0 };
     own.law = law;
     llap_status st = law == NULL || margin == NULL ? LLAP_ENOMEM : batch_init(&b, m, r, 1);
-    if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &own, 1);
+    if (st == LLAP_OK && r->law == NULL) st = llap_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = llap_anchor_condition(&m->kernel, b.window, &post);
     if (st == LLAP_OK)
         st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, margin, margin + r->n_query);
@@ -248,7 +248,7 @@ llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_ancho
     }
     llap_anchor_posterior_destroy(post);
     batch_deinit(&b, 1);
-    llap_free(law);
+    if (r->law == NULL) llap_free(law);
     llap_free(margin);
     llap_free(normals);
     llap_free(draw);

@@ -116,10 +116,10 @@ typedef struct llap_anchor_request {
 llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_anchor_request *r,
                                        size_t n);
 
-/* Whole paths of the queries from their joint law, in data units: out [n_paths,n_query]. r->law is
- * not used. The order of a path comes from its own history; its margins are those of the forecast,
- * joint or not. Path number k is drawn from the stream (seed, noise, window, k), so it does not
- * depend on n_paths. */
+/* Whole paths of the queries from their joint law, in data units: out [n_paths,n_query]. r->law:
+ * what llap_anchor_model_forecast wrote for r, which is then not asked again, or NULL. The order of
+ * a path comes from its own history; its margins are those of the forecast, joint or not. Path
+ * number k is drawn from the stream (seed, noise, window, k), so it does not depend on n_paths. */
 llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
                                     uint64_t seed, uint64_t window, size_t n_paths, double *out);
 

@@ -6,7 +6,8 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "data/naive.h"
-#include "task/task.h"
+#include "task/forecaster.h"
+#include "task/metric.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 #define HOUR INT64_C(3600000000000)
 
-enum { LEVELS = 3, DAYS = 14, BATCH = 256 };
+enum { LEVELS = 3, DAYS = 14, BATCH = 256, SAMPLES = 200 };
 
 static const double level[LEVELS] = { 0.5, 0.8, 0.95 };
 
@@ -96,57 +97,49 @@ static void add_day(llap_score *out, const llap_chain *c, size_t series, const l
     add(out, away - apart / ((double)n * (n - 1)), z - mean);
 }
 
-/* The windows number first .. first + n - 1 of `list`. */
-static llap_status score_batch(const llap_model *m, int64_t target, const llap_windows *w,
-                               const task_series *series, const llap_series *all,
-                               const int64_t *known, const int64_t *list, size_t n, scores *out)
+/* The windows of a list as forecasters see them, [n] into w. */
+static void ask_about(const llap_windows *all, const int64_t *list, int64_t n, task_window *w)
 {
-    const llap_anchor_model *a = m->anchor[target];
-    size_t                   total = 0;
-    for (size_t i = 0; i < n; i++) total += (size_t)w->at[list[i]].n_query;
-    llap_anchor_request *r = llap_new(n, sizeof *r);
-    llap_law            *law = llap_new(total, sizeof *law);
-    llap_status          st = r == NULL || law == NULL ? LLAP_ENOMEM : LLAP_OK;
-    size_t               at = 0;
-    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
-        const llap_window *v = &w->at[list[i]];
-        const llap_series *s = &series->series[v->entity];
-        r[i] = (llap_anchor_request){
-            .history = *s,
-            .series = known[v->entity] < 0 ? SIZE_MAX : (size_t)known[v->entity],
-            .origin = llap_model_time(m, llap_window_end(w, v)),
-            .n_query = (size_t)v->n_query,
-            .t_query = s->t + (llap_window_query(v) - w->panel->start[v->entity]),
-            .law = law + at,
-            .all = all,
-        };
-        at += r[i].n_query;
+    for (int64_t i = 0; i < n; i++) {
+        const llap_window *v = &all->at[list[i]];
+        const int64_t      end = llap_window_query(v), origin = llap_window_end(all, v);
+        w[i] = (task_window){ .entity = v->entity,
+                              .first = v->first,
+                              .end = end,
+                              .origin = origin,
+                              .n_query = v->n_query,
+                              .time = all->panel->time + end,
+                              .id = task_window_id(all->panel, v->entity, origin) };
     }
-    double edge[LEVELS];
-    for (int k = 0; k < LEVELS; k++) edge[k] = task_normal_score(0.5 + 0.5 * level[k]);
-    if (st == LLAP_OK) st = llap_anchor_model_forecast(a, r, n);
-    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
-        const double *y = r[i].history.y + (r[i].t_query - r[i].history.t);
-        for (size_t q = 0; q < r[i].n_query; q++) {
-            if (isnan(y[q])) continue;
-            double       mean;
-            const double z = llap_chain_z(a->chain, r[i].series, y[q]);
-            const double crps = llap_anchor_crps_z(a, &r[i].law[q], z, &mean);
-            add(&out->model, crps, z - mean);
-            for (int k = 0; k < LEVELS; k++) {
-                const double x = edge[k];
-                const double lo = llap_anchor_quantile_z(a, &r[i].law[q], -x);
-                const double hi = llap_anchor_quantile_z(a, &r[i].law[q], x);
-                out->inside[k] += z >= lo && z <= hi;
-            }
-            if (out->has_day)
-                add_day(&out->day, a->chain, r[i].series, &r[i].history, r[i].origin,
-                        a->spec.context, r[i].t_query[q], z);
-        }
+}
+
+/* Members of one query in order, on the scale; room [f->n]. */
+static void members_at(const task_forecast *f, int64_t n_query, int64_t q, const llap_chain *c,
+                       size_t series, double *room)
+{
+    for (int64_t k = 0; k < f->n; k++) room[k] = llap_chain_z(c, series, f->value[k * n_query + q]);
+    metric_sort(room, f->n);
+}
+
+static void score_window(const llap_model *m, int64_t target, int64_t var, const llap_panel *p,
+                         const task_window *w, const task_forecast *f, const llap_series *s,
+                         double *room, scores *out)
+{
+    const llap_chain *c = m->anchor[target]->chain;
+    const int64_t     known = llap_model_entity(m, p->entity[w->entity]);
+    const size_t      series = known < 0 ? SIZE_MAX : (size_t)known;
+    for (int64_t q = 0; q < w->n_query; q++) {
+        if (!llap_panel_observed(p, w->end + q, var)) continue;
+        const double z = llap_chain_z(c, series, (double)p->value[(w->end + q) * p->n_vars + var]);
+        members_at(f, w->n_query, q, c, series, room);
+        add(&out->model, metric_crps(room, f->n, z, f->drawn), z - metric_mean(room, f->n));
+        for (int k = 0; k < LEVELS; k++)
+            out->inside[k] += z >= metric_quantile(room, f->n, 0.5 - 0.5 * level[k]) &&
+                              z <= metric_quantile(room, f->n, 0.5 + 0.5 * level[k]);
+        if (out->has_day)
+            add_day(&out->day, c, series, s, llap_model_time(m, w->origin),
+                    m->anchor[target]->spec.context, llap_model_time(m, w->time[q]), z);
     }
-    llap_free(r);
-    llap_free(law);
-    return st;
 }
 
 static void merge_by_time(const llap_windows *w, int64_t *from, int64_t *to, size_t n)
@@ -174,40 +167,62 @@ static llap_status sort_by_time(const llap_windows *w, int64_t *list, size_t n)
     return LLAP_OK;
 }
 
-static llap_status score_model(const llap_model *m, int64_t target, int64_t var,
-                               const llap_windows *w, const llap_split *split, llap_part part,
-                               llap_progress progress, scores *out)
+/* Windows number first .. first + n - 1 of the list, all targets. */
+static llap_status score_batch(const llap_model *m, const int64_t *var, const llap_windows *all,
+                               const task_series *series, const task_forecaster *by,
+                               const int64_t *list, int64_t n, scores *out)
 {
-    const llap_panel *p = w->panel;
-    task_series       series = { 0 };
-    llap_series      *all = NULL;
-    int64_t          *list = llap_new((size_t)split->n[part], sizeof *list);
-    int64_t          *known = llap_new((size_t)p->n_entities, sizeof *known);
-    llap_status       st = list == NULL || known == NULL ? LLAP_ENOMEM : LLAP_OK;
-    size_t            n = 0;
-    if (st == LLAP_OK) st = task_series_init(&series, p, var, m->frame.unit);
-    if (st == LLAP_OK) st = task_linked(m, target, p, &series, &all);
-    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
-        known[e] = llap_model_entity(m, p->entity[e]);
+    const task_ask ask = { .n_samples = SAMPLES, .seed = 1 };
+    llap_arena     arena = { 0 };
+    task_window   *w = llap_arena_new(&arena, (size_t)n, sizeof *w);
+    task_forecast *f = llap_arena_new(&arena, (size_t)(n * by->n_targets), sizeof *f);
+    double        *room = llap_arena_new(&arena, SAMPLES, sizeof *room);
+    llap_status    st = w == NULL || f == NULL || room == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) {
+        ask_about(all, list, n, w);
+        st = by->forecast(by, &ask, w, n, &arena, f);
+    }
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++)
+        for (int64_t k = 0; k < by->n_targets; k++)
+            score_window(m, k, var[k], all->panel, &w[i], &f[i * by->n_targets + k],
+                         &series[k].series[w[i].entity], room, &out[k]);
+    llap_arena_deinit(&arena);
+    return st;
+}
+
+static llap_status score_model(const llap_model *m, const int64_t *var, const llap_windows *w,
+                               const llap_split *split, llap_part part, llap_progress progress,
+                               scores *out)
+{
+    const int64_t   n_targets = m->frame.n_targets;
+    int64_t        *list = llap_new((size_t)split->n[part], sizeof *list);
+    task_series    *series = llap_new((size_t)n_targets, sizeof *series);
+    task_forecaster by = { 0 };
+    llap_status     st = list == NULL || series == NULL ? LLAP_ENOMEM : LLAP_OK;
+    int64_t         n = 0;
+    for (int64_t k = 0; st == LLAP_OK && k < n_targets; k++)
+        st = task_series_init(&series[k], w->panel, var[k], m->frame.unit);
+    if (st == LLAP_OK) st = task_anchor_forecaster(m, w->panel, var, &by);
     for (int64_t i = 0; st == LLAP_OK && i < w->n; i++)
         if (split->part[i] == part) list[n++] = i;
-    if (all != NULL) st = sort_by_time(w, list, n); /* forecasts of one time share their work */
-    for (size_t i = 0; st == LLAP_OK && i < n; i += BATCH) {
-        st = score_batch(m, target, w, &series, all, known, list + i, n - i < BATCH ? n - i : BATCH,
-                         out);
+    if (st == LLAP_OK) st = sort_by_time(w, list, (size_t)n);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i += BATCH) {
+        const int64_t some = n - i < BATCH ? n - i : BATCH;
+        st = score_batch(m, var, w, series, &by, list + i, some, out);
         if (st == LLAP_OK)
-            st = llap_report(progress, &(llap_progress_event){
-                                           "scoring", (int64_t)(n - i < BATCH ? n : i + BATCH),
-                                           (int64_t)n, "windows", NULL });
+            st = llap_report(progress,
+                             &(llap_progress_event){ "scoring", i + some, n, "windows", NULL });
     }
-    out->windows = (int64_t)n;
-    for (int k = 0; k < LEVELS; k++) out->inside[k] /= (double)out->model.n;
-    finish(&out->model);
-    finish(&out->day);
-    task_series_deinit(&series);
-    llap_free(all);
+    for (int64_t k = 0; k < n_targets; k++) {
+        out[k].windows = n;
+        for (int i = 0; i < LEVELS; i++) out[k].inside[i] /= (double)out[k].model.n;
+        finish(&out[k].model);
+        finish(&out[k].day);
+        if (series != NULL) task_series_deinit(&series[k]);
+    }
+    task_forecaster_deinit(&by);
+    llap_free(series);
     llap_free(list);
-    llap_free(known);
     return st;
 }
 
@@ -254,14 +269,14 @@ static llap_status score_naive(const llap_model *m, int64_t target, int64_t var,
     return st;
 }
 
-static llap_status score_target(const llap_model *m, const llap_panel *p, int64_t target,
-                                int64_t var, llap_part part, int64_t stride, llap_progress progress,
-                                scores *out)
+static llap_status score_all(const llap_model *m, const llap_panel *p, const int64_t *var,
+                             llap_part part, int64_t stride, llap_progress progress, scores *out)
 {
     llap_windows *w = NULL;
     llap_split   *split = NULL;
-    *out = (scores){ .has_day = m->frame.axis == LLAP_AXIS_CALENDAR && m->frame.step <= 6 * HOUR };
-    llap_status st = task_windows(&m->frame, p, &var, 1, &w);
+    for (int64_t k = 0; k < m->frame.n_targets; k++)
+        out[k].has_day = m->frame.axis == LLAP_AXIS_CALENDAR && m->frame.step <= 6 * HOUR;
+    llap_status st = task_windows(&m->frame, p, var, m->frame.n_targets, &w);
     if (st == LLAP_OK) st = task_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[part] == 0)
         st = llap_fail(LLAP_EINVAL,
@@ -270,12 +285,14 @@ static llap_status score_target(const llap_model *m, const llap_panel *p, int64_
                        llap_part_name(part), (long long)split->n[LLAP_PART_TRAIN],
                        (long long)split->n[LLAP_PART_VAL], (long long)split->n[LLAP_PART_TEST]);
     if (st == LLAP_OK) thin(w, split, part, stride);
-    if (st == LLAP_OK) st = score_model(m, target, var, w, split, part, progress, out);
-    if (st == LLAP_OK) st = score_naive(m, target, var, w, split, part, out);
+    if (st == LLAP_OK) st = score_model(m, var, w, split, part, progress, out);
+    for (int64_t k = 0; st == LLAP_OK && k < m->frame.n_targets; k++) {
+        st = score_naive(m, k, var[k], w, split, part, &out[k]);
+        if (st != LLAP_OK) llap_fail_in(st, "%s", llap_text_show(m->frame.target[k]).text);
+    }
     llap_split_destroy(split);
     llap_windows_destroy(w);
-    return st == LLAP_OK ? st
-                         : llap_fail_in(st, "%s", llap_text_show(m->frame.target[target]).text);
+    return st;
 }
 
 /* ---- the report ---- */
@@ -364,8 +381,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     st = var == NULL || s == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK && o->stride != NULL)
         st = task_span("stride", o->stride, &panel->axis, m->frame.step, &stride);
-    for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++)
-        st = score_target(m, panel, i, var[i], part, stride, o->progress, &s[i]);
+    if (st == LLAP_OK) st = score_all(m, panel, var, part, stride, o->progress, s);
     if (st == LLAP_OK) st = json ? report_json(m, s, text) : report_table(m, s, text);
     llap_free(s);
     llap_free(var);

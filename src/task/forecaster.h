@@ -1,0 +1,73 @@
+/* Forecasters: whatever can be scored. The anchor is one, a network is one, and so is every
+ * opponent that a model has to beat; evaluation knows them only through this.
+ *
+ *     task_forecaster f = { 0 };
+ *     llap_arena      arena = { 0 };
+ *     llap_status     st = task_anchor_forecaster(model, panel, var, &f);
+ *     task_forecast  *out = ...;                                  [n,f.n_targets]
+ *     if (st == LLAP_OK) st = f.forecast(&f, &ask, window, n, &arena, out);
+ *     out[i * f.n_targets + k].value[s * window[i].n_query + q]   sample s of target k of window i
+ *     llap_arena_deinit(&arena);
+ *     task_forecaster_deinit(&f);
+ *
+ * Values are in data units; normalising is the scorer's business (task_scale). The same request
+ * gives the same bytes for any number of threads and any batch: draws are keyed by seed and window
+ * id. Nothing after the origin of a window may be looked at. */
+#ifndef LLAP_TASK_FORECASTER_H
+#define LLAP_TASK_FORECASTER_H
+
+#include "base/arena.h"
+#include "task/task.h"
+
+/* What is asked about: rows first .. end - 1 of the panel are the context, the last of them at
+ * origin. */
+typedef struct task_window {
+    int64_t        entity;     /* of the panel */
+    int64_t        first, end; /* rows of the panel */
+    int64_t        origin;     /* ticks */
+    int64_t        n_query;
+    const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
+    uint64_t       id;   /* task_window_id */
+} task_window;
+
+/* What draws are keyed by: what is forecast, not where it stands in a list. */
+uint64_t task_window_id(const llap_panel *p, int64_t entity, int64_t origin);
+
+/* The answer for one window and one target. */
+typedef struct task_forecast {
+    int64_t       n;     /* members, at least 1 */
+    const double *value; /* [n,n_query], or [n] increasing where constant; NaN: member without an
+                            answer to that query, but every query has at least one. From the arena
+                            of the call, or borrowed from the forecaster */
+    bool drawn;          /* members are draws from a law: scores are the fair ones. Else they are
+                            the law itself, with equal weights */
+    bool joint;          /* a member is a path: its values belong together */
+    bool constant;       /* the same members at every query */
+} task_forecast;
+
+typedef struct task_ask {
+    int64_t  n_samples; /* for forecasters that draw; the others have as many as they have */
+    uint64_t seed;
+} task_ask;
+
+typedef struct task_forecaster task_forecaster;
+struct task_forecaster {
+    const char *name; /* "anchor", "context_days"; static */
+    int64_t     n_targets;
+    void       *self;
+    /* out [n,n_targets]. Windows come in order of origin, then entity; those of one origin come in
+     * one call unless they are too many. Shares work out among threads by itself; one call at a
+     * time. */
+    llap_status (*forecast)(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                            int64_t n, llap_arena *arena, task_forecast *out);
+    void (*destroy)(void *self);
+};
+
+void task_forecaster_deinit(task_forecaster *f); /* { 0 } is fine */
+
+/* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are
+ * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
+llap_status task_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                   task_forecaster *out);
+
+#endif

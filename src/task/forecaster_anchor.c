@@ -1,0 +1,122 @@
+/* The anchor as a forecaster: exact laws of a batch at once, then joint paths window by window. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "task/forecaster.h"
+
+#include <string.h>
+
+typedef struct anchor_self {
+    const llap_model *m;
+    const llap_panel *p;
+    task_series      *series; /* [n_targets] */
+    llap_series     **all;    /* [n_targets] of linked entities, else NULL */
+    size_t           *known;  /* [entities of the panel] their index in training, or SIZE_MAX */
+} anchor_self;
+
+static void destroy(void *self)
+{
+    anchor_self *s = self;
+    for (int64_t k = 0; k < s->m->frame.n_targets; k++) {
+        if (s->series != NULL) task_series_deinit(&s->series[k]);
+        if (s->all != NULL) llap_free(s->all[k]);
+    }
+    llap_free(s->series);
+    llap_free(s->all);
+    llap_free(s->known);
+    llap_free(s);
+}
+
+/* Requests about one target, with queries, laws and paths in the arena. */
+typedef struct anchor_work {
+    llap_anchor_request *r;    /* [n] */
+    double             **path; /* [n] of [n_samples,n_query] */
+} anchor_work;
+
+static llap_status make_requests(const anchor_self *s, int64_t target, const task_window *w,
+                                 int64_t n, int64_t n_samples, llap_arena *arena, anchor_work *out)
+{
+    out->r = llap_arena_new(arena, (size_t)n, sizeof *out->r);
+    out->path = llap_arena_new(arena, (size_t)n, sizeof *out->path);
+    if (out->r == NULL || out->path == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        const size_t n_query = (size_t)w[i].n_query;
+        double      *t = llap_arena_new(arena, n_query, sizeof *t);
+        llap_law    *law = llap_arena_new(arena, n_query, sizeof *law);
+        out->path[i] = llap_arena_new(arena, (size_t)n_samples, n_query * sizeof **out->path);
+        if (t == NULL || law == NULL || out->path[i] == NULL) return LLAP_ENOMEM;
+        for (size_t q = 0; q < n_query; q++) t[q] = llap_model_time(s->m, w[i].time[q]);
+        out->r[i] = (llap_anchor_request){ .history = s->series[target].series[w[i].entity],
+                                           .series = s->known[w[i].entity],
+                                           .origin = llap_model_time(s->m, w[i].origin),
+                                           .n_query = n_query,
+                                           .t_query = t,
+                                           .law = law,
+                                           .all = s->all[target] };
+    }
+    return LLAP_OK;
+}
+
+static llap_status draw_paths(const anchor_self *s, int64_t target, const task_window *w, int64_t n,
+                              const task_ask *ask, const anchor_work *k)
+{
+    const char *name = s->m->frame.target[target];
+    int         worst = LLAP_OK;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t    id = llap_hash(w[i].id, name, strlen(name));
+        const llap_status st = llap_anchor_model_paths(s->m->anchor[target], &k->r[i], ask->seed,
+                                                       id, (size_t)ask->n_samples, k->path[i]);
+        if ((int)st > worst) worst = (int)st;
+    }
+    const llap_status st = (llap_status)worst; /* its detail may be another thread's */
+    return st == LLAP_OK ? st : llap_fail(st, "%s: drawing paths failed", name);
+}
+
+static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                            int64_t n, llap_arena *arena, task_forecast *out)
+{
+    const anchor_self *s = f->self;
+    llap_status        st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++) {
+        anchor_work work = { 0 };
+        st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
+        if (st == LLAP_OK) st = llap_anchor_model_forecast(s->m->anchor[k], work.r, (size_t)n);
+        if (st == LLAP_OK) st = draw_paths(s, k, w, n, ask, &work);
+        for (int64_t i = 0; st == LLAP_OK && i < n; i++)
+            out[i * f->n_targets + k] = (task_forecast){
+                .n = ask->n_samples, .value = work.path[i], .drawn = true, .joint = true
+            };
+    }
+    return st;
+}
+
+llap_status task_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                   task_forecaster *out)
+{
+    *out = (task_forecaster){ 0 };
+    const size_t n_targets = (size_t)m->frame.n_targets;
+    anchor_self *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (anchor_self){ .m = m, .p = p };
+    s->series = llap_new(n_targets, sizeof *s->series);
+    s->all = llap_new(n_targets, sizeof *s->all);
+    s->known = llap_new((size_t)p->n_entities, sizeof *s->known);
+    llap_status st =
+        s->series == NULL || s->all == NULL || s->known == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < m->frame.n_targets; k++) {
+        st = task_series_init(&s->series[k], p, var[k], m->frame.unit);
+        if (st == LLAP_OK) st = task_linked(m, k, p, &s->series[k], &s->all[k]);
+    }
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
+        const int64_t known = llap_model_entity(m, p->entity[e]);
+        s->known[e] = known < 0 ? SIZE_MAX : (size_t)known;
+    }
+    *out = (task_forecaster){ .name = "anchor",
+                              .n_targets = m->frame.n_targets,
+                              .self = s,
+                              .forecast = forecast,
+                              .destroy = destroy };
+    if (st != LLAP_OK) task_forecaster_deinit(out);
+    return st;
+}
