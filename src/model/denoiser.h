@@ -20,7 +20,7 @@
 #ifndef LLAP_MODEL_DENOISER_H
 #define LLAP_MODEL_DENOISER_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "nn/nn.h"
 #include "nn/params.h"
 
@@ -59,6 +59,7 @@ typedef struct llap_denoiser_config {
     bool           cross_first;      /* cross attention before self attention */
     bool           use_mlp_residual; /* the synthesizer's gated residual */
     bool           fixed_poles;      /* ablation: the condition does not move the poles */
+    bool           frozen_poles;     /* ablation: training does not move them either */
 
     /* The default profile, spec accuracy.md 4.7. With tokens: a continuous step (in->time) instead
      * of the table of T, keys of the summary without AdaLN, a local path to the output instead of
@@ -79,6 +80,10 @@ enum { LLAP_DENOISER_MAX_LAYERS = 64 };
         .laplace_k = 32, .timesteps = 2, .mlp_ratio = 2.0, .dropout = 0.1, .cross_first = true, \
         .stream = LLAP_STREAM_TOKENS, .query_features = (F) })
 /* clang-format on */
+
+/* The keys of the configuration, with their limits. */
+enum { LLAP_DENOISER_FIELDS = 23 };
+extern const llap_field llap_denoiser_fields[LLAP_DENOISER_FIELDS];
 
 /* LLAP_EINVAL names the field that is out of range or does not fit another one. */
 llap_status llap_denoiser_config_check(const llap_denoiser_config *c);

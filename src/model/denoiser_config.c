@@ -11,132 +11,58 @@
 
 /* -------- configuration -------- */
 
-typedef enum kind { WHOLE, REAL, FLAG, CHOICE } kind;
-
 static const char *const rho_modes[] = { "raw", "legacy_effective", NULL };
 static const char *const pool_modes[] = { "mean", "attn", NULL };
 static const char *const stream_modes[] = { "residues", "tokens", NULL };
 
-static const struct field {
-    const char        *key;
-    kind               kind;
-    size_t             offset;
-    double             low, high;
-    const char *const *names; /* of a choice */
-} fields[] = {
+const llap_field llap_denoiser_fields[LLAP_DENOISER_FIELDS] = {
 /* clang-format off */
 #define AT(name) #name, .offset = offsetof(llap_denoiser_config, name)
-    { AT(data_dim),   .kind = WHOLE, .low = 1, .high = 1 << 16 },
-    { AT(hidden_dim), .kind = WHOLE, .low = 1, .high = 1 << 16 },
-    { AT(num_layers), .kind = WHOLE, .low = 0, .high = LLAP_DENOISER_MAX_LAYERS },
-    { AT(num_heads),  .kind = WHOLE, .low = 1, .high = 1 << 10 },
-    { AT(laplace_k),  .kind = WHOLE, .low = 1, .high = 1 << 16 },
-    { AT(timesteps),  .kind = WHOLE, .low = 2, .high = 1 << 20 },
-    { AT(mlp_ratio),  .kind = REAL,  .low = 1.0 / 16, .high = 64 },
-    { AT(dropout),      .kind = REAL, .low = 0, .high = 0.99 },
-    { AT(attn_dropout), .kind = REAL, .low = 0, .high = 0.99 },
-    { AT(rho_conditioning_mode), .kind = CHOICE, .names = rho_modes },
-    { AT(summary_pool_mode),     .kind = CHOICE, .names = pool_modes },
-    { AT(self_conditioning),           .kind = FLAG },
-    { AT(pole_pool_use_raw_summary),   .kind = FLAG },
-    { AT(block_summary_adaln),         .kind = FLAG },
-    { AT(analysis_summary_qk),         .kind = FLAG },
-    { AT(analysis_qk_use_raw_summary), .kind = FLAG },
-    { AT(cross_first),      .kind = FLAG },
-    { AT(use_mlp_residual), .kind = FLAG },
-    { AT(fixed_poles),      .kind = FLAG },
-    { AT(stream),         .kind = CHOICE, .names = stream_modes },
-    { AT(query_features), .kind = WHOLE, .low = 0, .high = 1 << 16 },
-    { AT(synthesis_dim),  .kind = WHOLE, .low = 0, .high = 1 << 16 },
+    { AT(data_dim),   .kind = LLAP_FIELD_INT, .low = 1, .high = 1 << 16 },
+    { AT(hidden_dim), .kind = LLAP_FIELD_INT, .low = 1, .high = 1 << 16 },
+    { AT(num_layers), .kind = LLAP_FIELD_INT, .low = 0, .high = LLAP_DENOISER_MAX_LAYERS },
+    { AT(num_heads),  .kind = LLAP_FIELD_INT, .low = 1, .high = 1 << 10 },
+    { AT(laplace_k),  .kind = LLAP_FIELD_INT, .low = 1, .high = 1 << 16 },
+    { AT(timesteps),  .kind = LLAP_FIELD_INT, .low = 2, .high = 1 << 20 },
+    { AT(mlp_ratio),  .kind = LLAP_FIELD_REAL, .low = 1.0 / 16, .high = 64 },
+    { AT(dropout),      .kind = LLAP_FIELD_REAL, .low = 0, .high = 0.99 },
+    { AT(attn_dropout), .kind = LLAP_FIELD_REAL, .low = 0, .high = 0.99 },
+    { AT(rho_conditioning_mode), .kind = LLAP_FIELD_CHOICE, .names = rho_modes },
+    { AT(summary_pool_mode),     .kind = LLAP_FIELD_CHOICE, .names = pool_modes },
+    { AT(self_conditioning),           .kind = LLAP_FIELD_BOOL },
+    { AT(pole_pool_use_raw_summary),   .kind = LLAP_FIELD_BOOL },
+    { AT(block_summary_adaln),         .kind = LLAP_FIELD_BOOL },
+    { AT(analysis_summary_qk),         .kind = LLAP_FIELD_BOOL },
+    { AT(analysis_qk_use_raw_summary), .kind = LLAP_FIELD_BOOL },
+    { AT(cross_first),      .kind = LLAP_FIELD_BOOL },
+    { AT(use_mlp_residual), .kind = LLAP_FIELD_BOOL },
+    { AT(fixed_poles),      .kind = LLAP_FIELD_BOOL },
+    { AT(frozen_poles),     .kind = LLAP_FIELD_BOOL },
+    { AT(stream),         .kind = LLAP_FIELD_CHOICE, .names = stream_modes },
+    { AT(query_features), .kind = LLAP_FIELD_INT, .low = 0, .high = 1 << 16 },
+    { AT(synthesis_dim),  .kind = LLAP_FIELD_INT, .low = 0, .high = 1 << 16 },
 #undef AT
     /* clang-format on */
 };
-enum { N_FIELDS = sizeof fields / sizeof *fields };
-
-static double number(const struct field *f, const llap_denoiser_config *c)
-{
-    const char *at = (const char *)c + f->offset;
-    return f->kind == WHOLE ? (double)*(const int64_t *)(const void *)at
-                            : *(const double *)(const void *)at;
-}
 
 llap_status llap_denoiser_config_check(const llap_denoiser_config *c)
 {
-    for (int i = 0; i < N_FIELDS; i++) {
-        const struct field *f = &fields[i];
-        if (f->kind != WHOLE && f->kind != REAL) continue;
-        const double v = number(f, c);
-        if (!(v >= f->low && v <= f->high))
-            return llap_fail(LLAP_EINVAL, "denoiser: %s: expected %g..%g, found %g", f->key, f->low,
-                             f->high, v);
-    }
-    if (c->hidden_dim % c->num_heads != 0)
-        return llap_fail(LLAP_EINVAL, "denoiser: num_heads: %lld does not divide hidden_dim %lld",
-                         (long long)c->num_heads, (long long)c->hidden_dim);
-    return LLAP_OK;
-}
-
-static llap_status read_field(const llap_json *j, const char *path, const struct field *f,
-                              llap_denoiser_config *c)
-{
-    void *at = (char *)c + f->offset;
-    switch (f->kind) {
-    case WHOLE:
-        return llap_json_int(j, path, (int64_t)f->low, (int64_t)f->high, at);
-    case REAL:
-        return llap_json_double(j, path, f->low, f->high, at);
-    case FLAG:
-        return llap_json_bool(j, path, at);
-    case CHOICE:
-        break;
-    }
-    int               v = 0;
-    const llap_status st = llap_json_has(j, path) ? llap_json_enum(j, path, f->names, &v) : LLAP_OK;
-    if (st == LLAP_OK && llap_json_has(j, path)) {
-        if (f->names == rho_modes) *(llap_rho_mode *)at = (llap_rho_mode)v;
-        else if (f->names == pool_modes) *(llap_pool_mode *)at = (llap_pool_mode)v;
-        else *(llap_stream_mode *)at = (llap_stream_mode)v;
-    }
-    return st;
+    const llap_status st =
+        llap_fields_check("denoiser", llap_denoiser_fields, LLAP_DENOISER_FIELDS, c);
+    if (st != LLAP_OK || c->hidden_dim % c->num_heads == 0) return st;
+    return llap_fail(LLAP_EINVAL, "denoiser: num_heads: %lld does not divide hidden_dim %lld",
+                     (long long)c->num_heads, (long long)c->hidden_dim);
 }
 
 llap_status llap_denoiser_config_read(const llap_json *j, const char *path, llap_denoiser_config *c)
 {
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < N_FIELDS && st == LLAP_OK; i++) {
-        char full[256];
-        snprintf(full, sizeof full, "%s%s%s", path, path[0] == '\0' ? "" : ".", fields[i].key);
-        st = read_field(j, full, &fields[i], c);
-    }
+    const llap_status st = llap_fields_read(j, path, llap_denoiser_fields, LLAP_DENOISER_FIELDS, c);
     return st == LLAP_OK ? llap_denoiser_config_check(c) : st;
-}
-
-static int choice(const struct field *f, const void *at)
-{
-    if (f->names == rho_modes) return (int)*(const llap_rho_mode *)at;
-    if (f->names == pool_modes) return (int)*(const llap_pool_mode *)at;
-    return (int)*(const llap_stream_mode *)at;
 }
 
 void llap_denoiser_config_write(llap_json_writer *w, const llap_denoiser_config *c)
 {
-    for (int i = 0; i < N_FIELDS; i++) {
-        const struct field *f = &fields[i];
-        const void         *at = (const char *)c + f->offset;
-        switch (f->kind) {
-        case WHOLE:
-            llap_json_put_int(w, f->key, *(const int64_t *)at);
-            break;
-        case REAL:
-            llap_json_put_double(w, f->key, *(const double *)at);
-            break;
-        case FLAG:
-            llap_json_put_bool(w, f->key, *(const bool *)at);
-            break;
-        case CHOICE:
-            llap_json_put_string(w, f->key, f->names[choice(f, at)]);
-        }
-    }
+    llap_fields_write(w, llap_denoiser_fields, LLAP_DENOISER_FIELDS, c);
 }
 
 /* -------- start -------- */

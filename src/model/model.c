@@ -53,6 +53,7 @@ void llap_model_destroy(llap_model *m)
 {
     if (m == NULL) return;
     destroy_anchors(m->anchor, m->frame.n_targets);
+    llap_network_destroy(m->network);
     llap_arena_deinit(&m->arena);
     llap_free(m);
 }

@@ -1,5 +1,6 @@
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
- * shared by threads. Today it holds one anchor per target variable (size `anchor`).
+ * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
+ * networks (model/network.h). The `reference` profile has no anchors.
  *
  * The file is one safetensors file (base/safetensors.h). Metadata:
  *     llapdiff.format      "1"; a newer one is refused
@@ -10,15 +11,17 @@
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
  *     anchor.i.loadings                [entities,rank], absent where entities are not linked
- * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
- * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
- * name. */
+ * With networks: config has an object "network", metadata llapdiff.training may be there (JSON),
+ * and the tensors are those that network.h lists. There is no clock time in it: equal training
+ * gives equal bytes. Loading treats the file as hostile: whatever is missing, unknown,
+ * wrong-shaped, contradictory or not finite is refused by name. */
 #ifndef LLAP_MODEL_MODEL_H
 #define LLAP_MODEL_MODEL_H
 
 #include "base/arena.h"
 #include "data/split.h"
 #include "model/anchor_model.h"
+#include "model/network.h"
 
 #include <llapdiff/model.h>
 
@@ -40,13 +43,14 @@ typedef struct llap_model_frame {
 } llap_model_frame;
 
 struct llap_model {
-    llap_model_frame    frame;  /* names in the arena */
-    llap_anchor_model **anchor; /* [n_targets], owned */
+    llap_model_frame    frame;   /* names in the arena */
+    llap_anchor_model **anchor;  /* [n_targets], owned; NULL in the `reference` profile */
+    llap_network       *network; /* owned; NULL: size `anchor` */
     llap_arena          arena;
 };
 
-/* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed). Caller
- * owns *out (llap_model_destroy). */
+/* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed), or NULL.
+ * Caller owns *out (llap_model_destroy) and may give it a network: m->network = net. */
 llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model **anchor,
                               llap_model **out);
 

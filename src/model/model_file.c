@@ -11,7 +11,7 @@
 #define FORMAT "1"
 
 static const char *const axis_names[] = { "calendar", "number", NULL };
-static const char *const size_names[] = { "anchor", NULL };
+#define SIZE_ANCHOR "anchor" /* without networks; else llap_size_names */
 
 /* ---- saving ---- */
 
@@ -71,13 +71,16 @@ static void put_anchor(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_close(w, '}');
 }
 
+static int64_t n_anchors(const llap_model *m) { return m->anchor == NULL ? 0 : m->frame.n_targets; }
+
 static llap_status config_text(const llap_model *m, char **text)
 {
     const llap_model_frame *f = &m->frame;
     llap_json_writer        w = { .indent = 0 };
     size_t                  n;
     llap_json_open(&w, NULL, '{');
-    llap_json_put_string(&w, "size", size_names[0]);
+    llap_json_put_string(
+        &w, "size", m->network == NULL ? SIZE_ANCHOR : llap_size_names[m->network->config.size]);
     llap_json_put_string(&w, "axis", axis_names[f->axis]);
     llap_json_put_int(&w, "axis_unit", f->axis_unit);
     llap_json_put_int(&w, "unit", f->unit);
@@ -93,8 +96,9 @@ static llap_status config_text(const llap_model *m, char **text)
         llap_json_put_int(&w, "test_start", f->test_start);
     }
     llap_json_open(&w, "anchors", '[');
-    for (int64_t i = 0; i < f->n_targets; i++) put_anchor(&w, m->anchor[i]);
+    for (int64_t i = 0; i < n_anchors(m); i++) put_anchor(&w, m->anchor[i]);
     llap_json_close(&w, ']');
+    if (m->network != NULL) llap_network_write_config(&w, m->network);
     llap_json_close(&w, '}');
     return llap_json_finish(&w, text, &n);
 }
@@ -120,7 +124,7 @@ static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *of,
 static llap_status add_all(llap_tensors_writer *w, const llap_model *m)
 {
     llap_status st = LLAP_OK;
-    for (int64_t i = 0; st == LLAP_OK && i < m->frame.n_targets; i++) {
+    for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++) {
         const llap_chain *c = m->anchor[i]->chain;
         const int64_t     shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
         st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
@@ -132,6 +136,7 @@ static llap_status add_all(llap_tensors_writer *w, const llap_model *m)
         if (st == LLAP_OK && joint->rank > 0)
             st = add_tensor(w, i, "anchor", "loadings", 2, linked, joint->loading);
     }
+    if (st == LLAP_OK && m->network != NULL) st = llap_network_save(m->network, w);
     return st;
 }
 
@@ -371,17 +376,31 @@ static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t
     return st;
 }
 
+/* "anchor" without networks, else what the networks say. */
+static llap_status check_size(const llap_json *j)
+{
+    const char *size = NULL, *expected = SIZE_ANCHOR;
+    const bool  network = llap_json_has(j, "network");
+    llap_status st = llap_json_string(j, "size", &size);
+    if (st == LLAP_OK && network) st = llap_json_need(j, "network.size");
+    if (st == LLAP_OK && network) st = llap_json_string(j, "network.size", &expected);
+    if (st == LLAP_OK && strcmp(size, expected) != 0)
+        st = llap_fail(LLAP_EFORMAT, "config: 'size': expected \"%s\"%s, found \"%s\"", expected,
+                       network ? " as the networks have" : ", there are no networks", size);
+    return st;
+}
+
 static llap_status get_frame(const llap_json *j, llap_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
-    enum { PARTS = 8 }; /* and the two borders after it */
-    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",
-                                        "context", "horizon",   "step",       "anchors",
-                                        "parts",   "val_start", "test_start", NULL };
-    int                      size = -1, axis = -1;
+    enum { PARTS = 8, NETWORK = PARTS + 3 }; /* the two borders between them */
+    static const char *const keys[] = { "size",       "axis",    "axis_unit", "unit",  "context",
+                                        "horizon",    "step",    "anchors",   "parts", "val_start",
+                                        "test_start", "network", NULL };
+    int                      axis = -1;
     llap_status              st = llap_json_keys(j, "", keys);
     f->by_entity = llap_json_has(j, "parts");
-    for (int i = 0; st == LLAP_OK && keys[i] != NULL; i++) {
+    for (int i = 0; st == LLAP_OK && i < NETWORK; i++) {
         const bool borders = i > PARTS;
         if (i != PARTS && !(borders && f->by_entity)) st = llap_json_need(j, keys[i]);
         if (st == LLAP_OK && borders && f->by_entity && llap_json_has(j, keys[i]))
@@ -389,7 +408,7 @@ static llap_status get_frame(const llap_json *j, llap_model_frame *f)
     }
     if (st == LLAP_OK) st = llap_json_int(j, "val_start", INT64_MIN, INT64_MAX, &f->val_start);
     if (st == LLAP_OK) st = llap_json_int(j, "test_start", INT64_MIN, INT64_MAX, &f->test_start);
-    if (st == LLAP_OK) st = llap_json_enum(j, "size", size_names, &size);
+    if (st == LLAP_OK) st = check_size(j);
     if (st == LLAP_OK) st = llap_json_enum(j, "axis", axis_names, &axis);
     if (st == LLAP_OK) st = llap_json_int(j, "axis_unit", 1, INT64_MAX, &f->axis_unit);
     if (st == LLAP_OK) st = llap_json_int(j, "unit", 1, INT64_MAX, &f->unit);
@@ -424,11 +443,45 @@ static llap_status get_json(const llap_tensors *t, const char *key, llap_json **
     return llap_json_parse(text, strlen(text), key, NULL, out);
 }
 
-/* Whatever is not part of the model must not be in its file. */
-static llap_status check_count(const llap_tensors *t, const llap_model *m)
+/* Networks fit what they are asked about. */
+static llap_status check_network(const llap_model *m)
 {
-    size_t n = 0;
-    for (int64_t i = 0; i < m->frame.n_targets; i++)
+    const llap_network_config *c = &m->network->config;
+    if (c->n_targets != m->frame.n_targets)
+        return llap_fail(LLAP_EFORMAT, "config: 'network.targets': expected %lld, found %lld",
+                         (long long)m->frame.n_targets, (long long)c->n_targets);
+    if (c->n_entities != m->frame.n_entities)
+        return llap_fail(LLAP_EFORMAT, "config: 'network.entities': expected %lld, found %lld",
+                         (long long)m->frame.n_entities, (long long)c->n_entities);
+    const bool anchored = c->profile == LLAP_PROFILE_DEFAULT;
+    if (anchored != (m->anchor != NULL))
+        return llap_fail(LLAP_EFORMAT, "config: 'anchors': the %s profile has %s",
+                         llap_profile_names[c->profile], anchored ? "one per target" : "none");
+    return LLAP_OK;
+}
+
+/* The networks, from all tensors but the anchors'; *n becomes the number of theirs. */
+static llap_status get_network(const llap_tensors *t, const llap_json *config, llap_model *m,
+                               size_t *n)
+{
+    static const char *const of[] = { "scale", "anchor" };
+    llap_arena               names = { 0 };
+    const size_t             count = 2 * (size_t)n_anchors(m);
+    const char             **ignore = llap_arena_new(&names, count + 1, sizeof *ignore);
+    llap_status              st = ignore == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < count; i++)
+        if ((ignore[i] = llap_arena_printf(&names, "%s.%zu.", of[i % 2], i / 2)) == NULL)
+            st = LLAP_ENOMEM;
+    if (st == LLAP_OK)
+        st = llap_network_load(t, config, (const char *const *)ignore, &m->network, n);
+    llap_arena_deinit(&names);
+    return st == LLAP_OK ? check_network(m) : st;
+}
+
+/* Whatever is not part of the model must not be in its file. */
+static llap_status check_count(const llap_tensors *t, const llap_model *m, size_t n)
+{
+    for (int64_t i = 0; i < n_anchors(m); i++)
         n += 2u + (m->anchor[i]->chain->n_climate > 0) + (m->anchor[i]->joint.rank > 0);
     if (llap_tensors_count(t) == n) return LLAP_OK;
     return llap_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, llap_tensors_count(t));
@@ -443,9 +496,11 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
                            .target = (const char *const *)target,
                            .entity = (const char *const *)entity };
     llap_status      st = get_frame(config, &f);
-    if (st == LLAP_OK && (n_targets == 0 || llap_json_length(config, "anchors") != n_targets))
+    const size_t     found = llap_json_length(config, "anchors");
+    const bool       none = found == 0 && llap_json_has(config, "network");
+    if (st == LLAP_OK && (n_targets == 0 || (found != n_targets && !none)))
         st = llap_fail(LLAP_EFORMAT, "expected an anchor for each of %zu variables, found %zu",
-                       n_targets, llap_json_length(config, "anchors"));
+                       n_targets, found);
     for (size_t i = 1; st == LLAP_OK && i < n_entities; i++)
         if (strcmp(entity[i - 1], entity[i]) >= 0)
             st = llap_fail(LLAP_EFORMAT, "llapdiff.entities: '%s' is out of order", entity[i]);
@@ -456,9 +511,10 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
     uint8_t *part = NULL;
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
     f.part = part;
-    llap_anchor_model **anchor = st == LLAP_OK ? llap_new(n_targets, sizeof *anchor) : NULL;
-    if (st == LLAP_OK && anchor == NULL) st = LLAP_ENOMEM;
-    for (size_t i = 0; st == LLAP_OK && i < n_targets; i++)
+    llap_anchor_model **anchor =
+        st == LLAP_OK && !none ? llap_new(n_targets, sizeof *anchor) : NULL;
+    if (st == LLAP_OK && !none && anchor == NULL) st = LLAP_ENOMEM;
+    for (size_t i = 0; st == LLAP_OK && !none && i < n_targets; i++)
         st = get_anchor(t, config, (int64_t)i, &f, &anchor[i]);
     if (st == LLAP_OK) {
         st = llap_model_create(&f, anchor, out);
@@ -488,7 +544,11 @@ static llap_status load_checked(const llap_tensors *t, llap_model **out)
     if (st == LLAP_OK) st = llap_json_strings(variables, "", &target, &n_targets);
     if (st == LLAP_OK) st = llap_json_strings(entities, "", &entity, &n_entities);
     if (st == LLAP_OK) st = read_model(t, config, target, n_targets, entity, n_entities, out);
-    if (st == LLAP_OK && (st = check_count(t, *out)) != LLAP_OK) {
+    size_t n_network = 0;
+    if (st == LLAP_OK && llap_json_has(config, "network"))
+        st = get_network(t, config, *out, &n_network);
+    if (st == LLAP_OK) st = check_count(t, *out, n_network);
+    if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;
     }

@@ -13,6 +13,9 @@ static void raw_poles(llap_graph *g, const llap_denoiser_config *c, llap_tensor 
     const llap_shape k = LLAP_SHAPE(c->laplace_k);
     *rho = llap_param(g, "_rho_raw", k, LLAP_INIT_FILL(-2.3));
     *omega = llap_param(g, "_omega_raw", k, LLAP_INIT_ZERO);
+    if (!c->frozen_poles) return;
+    *rho = llap_detach(g, *rho);
+    *omega = llap_detach(g, *omega);
 }
 
 /* rho = softplus(_rho_raw) + rho_min, omega = pi sigmoid(_omega_raw); both [K] */

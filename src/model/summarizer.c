@@ -73,7 +73,15 @@ llap_tensor *llap_unit_times(llap_graph *g, llap_tensor *dt, int64_t B, int64_t 
     return llap_div(g, rel, llap_maximum(g, span, llap_full(g, LLAP_SCALAR, 1.0)));
 }
 
-/* Step 1: only present entities; the observation mask is not applied to x or dx. */
+/* x_{j-1}, and x_0 for the first. x [B,N,l,D] */
+static llap_tensor *before(llap_graph *g, llap_tensor *x)
+{
+    const int64_t l = llap_dim(x, 2);
+    llap_tensor  *part[] = { llap_slice(g, x, 2, 0, 1), llap_slice(g, x, 2, 0, l - 1) };
+    return l > 1 ? llap_concat(g, part, 2, 2) : x;
+}
+
+/* Step 1: only present entities; the observation mask is applied to x and dx only as an option. */
 static work prepare(llap_graph *g, const llap_summarizer_config *cfg, const llap_history *h)
 {
     work w = { .g = g, .cfg = cfg, .B = llap_dim(h->x, 0), .l = llap_dim(h->x, 1) };
@@ -86,6 +94,9 @@ static work prepare(llap_graph *g, const llap_summarizer_config *cfg, const llap
     w.x = llap_mask(g, entity_first(g, h->x), w.e);
     w.dx = llap_mask(g, entity_first(g, h->dx), w.e);
     w.seen = llap_mul(g, entity_first(g, obs), w.e);
+    if (!cfg->masked_input) return w;
+    w.x = llap_mask(g, w.x, w.seen);
+    w.dx = llap_mask(g, w.dx, llap_mul(g, w.seen, before(g, w.seen)));
     return w;
 }
 
@@ -132,11 +143,21 @@ static void add_irregular(work *w)
     add_bias(w, llap_nn_mlp(g, "pool_bias_proj", q, &opts));
 }
 
+/* A token that the ablation takes away is there and 0. */
+static llap_tensor *without(llap_graph *g, bool off, llap_tensor *x)
+{
+    return off ? llap_scale(g, x, 0.0) : x;
+}
+
 /* Step 8: f = [mix, v_sig, t_sig, o, T2V], to a width that the heads divide, with positions. */
 static llap_tensor *features(const work *w)
 {
     llap_graph   *g = w->g;
-    llap_tensor  *parts[] = { w->mix, w->v_sig, w->t_sig, w->o, w->times };
+    llap_tensor  *parts[] = { without(g, w->cfg->no_port_token, w->mix),
+                              without(g, w->cfg->no_dynamics_token, w->v_sig),
+                              without(g, w->cfg->no_dynamics_token, w->t_sig),
+                              without(g, w->cfg->no_temporal_token, w->o),
+                              without(g, w->cfg->no_temporal_token, w->times) };
     llap_tensor  *f = llap_concat(g, parts, 5, -1); /* [B,N,l,d_enc] */
     const int64_t n = w->cfg->n_heads > 0 ? w->cfg->n_heads : 1, d = llap_dim(f, -1);
     if (d % n != 0) f = llap_nn_linear(g, "input_pad", f, (d / n + 1) * n);
@@ -207,7 +228,9 @@ llap_summary llap_summarize(llap_graph *g, const llap_summarizer_config *cfg,
     w.v_sig = proxy(&w, "v_head.net", w.x);
     w.t_sig = proxy(&w, "t_head.net", w.dx);
     w.u = llap_unit_times(g, history->dt, w.B, w.l, w.N);
-    w.times = llap_nn_time2vec(g, "time2vec", by_entity(g, w.u), cfg->time2vec);
+    llap_tensor *rel = times_since_first(g, history->dt, w.B, w.l, w.N);
+    llap_tensor *t = cfg->absolute_time ? rel : w.u;
+    w.times = llap_nn_time2vec(g, "time2vec", by_entity(g, t), cfg->time2vec);
     w.o = llap_mean(g, w.seen, LLAP_AXIS(3));
     add_irregular(&w);
     llap_tensor *f = encode_history(&w, features(&w));
@@ -219,7 +242,7 @@ llap_summary llap_summarize(llap_graph *g, const llap_summarizer_config *cfg,
                            .ent = llap_reshape(g, w.e, LLAP_SHAPE(w.B, w.N)),
                            .v_sig = time_first(g, w.v_sig),
                            .t_sig = time_first(g, w.t_sig),
-                           .rel = times_since_first(g, history->dt, w.B, w.l, w.N),
+                           .rel = rel,
                            .u = w.u,
                            .seen_part = time_first(g, w.o) };
 }

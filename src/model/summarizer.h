@@ -41,6 +41,14 @@ typedef struct llap_summarizer_config {
     double        t_scale, irregular_scale; /* of the residuals */
     double        rotary_base;
     double        dropout; /* in training; 0 for inference */
+
+    /* Ablations of the paper: a kind of token is 0 in what the encoder sees. */
+    bool no_temporal_token; /* Time2Vec and the observed part */
+    bool no_dynamics_token; /* both proxies */
+    bool no_port_token;     /* the mixed values */
+    /* The paper where the reference differs, spec 8.23 and 8.24. */
+    bool masked_input;  /* values count where observed, differences where both ends are */
+    bool absolute_time; /* Time2Vec sees the time since the first step, not its part of the span */
 } llap_summarizer_config;
 
 /* The paper's sizes; n_entities, features, context and tokens (= context) depend on the data. */

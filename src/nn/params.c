@@ -196,6 +196,38 @@ void llap_params_start_ema(llap_params *p)
     }
 }
 
+/* What "TO_PREFIXX" is to become; NULL with a status: it cannot. */
+static const llap_param_info *counterpart(const llap_params *to, const llap_param_info *x,
+                                          size_t n_prefix, const llap_params *from,
+                                          const char *from_prefix, llap_status *st)
+{
+    char                   a[LLAP_SHAPE_TEXT], b[LLAP_SHAPE_TEXT];
+    const llap_param_info *y = llap_store_beside(from, from_prefix, x->name + n_prefix);
+    if (y == NULL)
+        *st = llap_fail(LLAP_ENOTFOUND, "parameter '%s': nothing called '%s%s' to take", x->name,
+                        from_prefix, x->name + n_prefix);
+    else if (y->elem != x->elem || !llap_shape_equal(&y->shape, &x->shape) ||
+             to->real_bytes != from->real_bytes)
+        *st = llap_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s called '%s'", x->name,
+                        llap_shape_text(&x->shape, a), llap_shape_text(&y->shape, b), y->name);
+    return *st == LLAP_OK ? y : NULL;
+}
+
+llap_status llap_params_take(llap_params *to, const char *to_prefix, const llap_params *from,
+                             const char *from_prefix)
+{
+    const size_t n = strlen(to_prefix);
+    llap_status  st = LLAP_OK;
+    for (int copy = 0; copy < 2 && st == LLAP_OK; copy++) /* all is checked first */
+        for (int i = 0; i < to->n && st == LLAP_OK; i++) {
+            const llap_param_info *x = &to->info[i];
+            if (strncmp(x->name, to_prefix, n) != 0) continue;
+            const llap_param_info *y = counterpart(to, x, n, from, from_prefix, &st);
+            if (copy && y != NULL && x->count > 0) memcpy(x->data, y->data, bytes_of(to, x));
+        }
+    return st;
+}
+
 /* to = W from, or W^T from, made a unit vector. W [rows,columns]. */
 static void multiply(const llap_params *p, const llap_param_info *w, bool transpose,
                      const double *from, double *to)

@@ -58,6 +58,13 @@ void llap_params_init(llap_params *p, uint64_t seed);
 void llap_params_copy(llap_params *p, const char *from, const char *to);
 void llap_params_start_ema(llap_params *p); /* every "ema.X" becomes a copy of X */
 
+/* Every "TO_PREFIXX" of to becomes a copy of "FROM_PREFIXX" of from: a trained part goes to the
+ * store that is saved, such as ("member.0.", "ema."). Both hold reals of one size. LLAP_ENOTFOUND,
+ * LLAP_EINVAL name the first that is not in from, or has another shape there; then nothing has
+ * changed. */
+llap_status llap_params_take(llap_params *to, const char *to_prefix, const llap_params *from,
+                             const char *from_prefix);
+
 /* Spectral-norm vectors of all "NAME.weight_orig": n rounds of v = W^T u, u = W v, each made a unit
  * vector, in double. A fresh model needs them (20 are enough) before it is used for inference. */
 llap_status llap_params_power_iterate(llap_params *p, int n);

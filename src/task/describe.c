@@ -39,48 +39,87 @@ static span unit_text(const llap_model *m, double units)
     return ticks_text(m, units * (double)m->frame.unit);
 }
 
+static const char *size_of(const llap_model *m)
+{
+    return m->network == NULL ? "anchor" : llap_size_names[m->network->config.size];
+}
+
+/* What training moved, in all members together. */
+static int64_t n_parameters(const llap_network *n)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < llap_params_count(n->params); i++) {
+        const llap_param_info *p = llap_params_at(n->params, i);
+        if (p->leaf == LLAP_LEAF_PARAM) sum += p->count;
+    }
+    return sum;
+}
+
+static void anchor_json(llap_json_writer *w, const llap_anchor_model *a)
+{
+    llap_json_put_double(w, "validation_crps", a->valid_crps);
+    llap_json_put_double(w, "lambda", a->chain->lambda);
+    llap_json_put_int(w, "climate_terms", a->chain->n_climate);
+    llap_json_put_double(w, "noise_variance", a->kernel.nu);
+    llap_json_put_int(w, "joint_rank", (int64_t)a->joint.rank);
+    llap_json_open(w, "poles", '[');
+    for (int32_t k = 0; k < a->kernel.n_terms; k++) {
+        llap_json_open(w, NULL, '{');
+        llap_json_put_double(w, "variance", a->kernel.a[k]);
+        llap_json_put_double(w, "rho", a->kernel.rho[k]);
+        llap_json_put_double(w, "omega", a->kernel.omega[k]);
+        llap_json_close(w, '}');
+    }
+    llap_json_close(w, ']');
+}
+
 static void describe_json(llap_json_writer *w, const llap_model *m)
 {
     const llap_model_frame *f = &m->frame;
     llap_json_open(w, NULL, '{');
-    llap_json_put_string(w, "size", "anchor");
+    llap_json_put_string(w, "size", size_of(m));
     llap_json_put_int(w, "entities", f->n_entities);
     llap_json_put_int(w, "context_ns", f->context);
     llap_json_put_int(w, "horizon_ns", f->horizon);
     llap_json_put_int(w, "step_ns", f->step);
     llap_json_open(w, "targets", '[');
     for (int64_t i = 0; i < f->n_targets; i++) {
-        const llap_anchor_model *a = m->anchor[i];
         llap_json_open(w, NULL, '{');
         llap_json_put_string(w, "name", f->target[i]);
-        llap_json_put_double(w, "validation_crps", a->valid_crps);
-        llap_json_put_double(w, "lambda", a->chain->lambda);
-        llap_json_put_int(w, "climate_terms", a->chain->n_climate);
-        llap_json_put_double(w, "noise_variance", a->kernel.nu);
-        llap_json_put_int(w, "joint_rank", (int64_t)a->joint.rank);
-        llap_json_open(w, "poles", '[');
-        for (int32_t k = 0; k < a->kernel.n_terms; k++) {
-            llap_json_open(w, NULL, '{');
-            llap_json_put_double(w, "variance", a->kernel.a[k]);
-            llap_json_put_double(w, "rho", a->kernel.rho[k]);
-            llap_json_put_double(w, "omega", a->kernel.omega[k]);
-            llap_json_close(w, '}');
-        }
-        llap_json_close(w, ']');
+        if (m->anchor != NULL) anchor_json(w, m->anchor[i]);
         llap_json_close(w, '}');
     }
     llap_json_close(w, ']');
+    if (m->network != NULL) {
+        llap_json_put_int(w, "parameters", n_parameters(m->network));
+        llap_network_write_config(w, m->network);
+    }
     llap_json_close(w, '}');
+}
+
+static void network_text(FILE *out, const llap_network *n)
+{
+    const llap_network_config  *c = &n->config;
+    const llap_denoiser_config *d = &c->denoiser;
+    fprintf(out, "profile %s: %lld %s, %lld parameters, %lld poles, width %lld, %lld %s\n",
+            llap_profile_names[c->profile], (long long)c->options.members,
+            c->options.members == 1 ? "network" : "networks", (long long)n_parameters(n),
+            (long long)d->laplace_k, (long long)d->hidden_dim, (long long)d->num_layers,
+            d->num_layers == 1 ? "block" : "blocks");
+    fprintf(out, "predicts %s from %lld latent channels; samples by %s in %lld steps\n",
+            llap_prediction_names[c->noise.prediction], (long long)d->data_dim,
+            llap_solver_names[c->sampling.solver.solver], (long long)c->sampling.steps);
 }
 
 static void describe_text(FILE *out, const llap_model *m)
 {
     const llap_model_frame *f = &m->frame;
-    fprintf(out, "a model of size anchor: %lld %s, context %s, horizon %s, step %s\n",
+    fprintf(out, "a model of size %s: %lld %s, context %s, horizon %s, step %s\n", size_of(m),
             (long long)f->n_entities, f->n_entities == 1 ? "entity" : "entities",
             ticks_text(m, (double)f->context).text, ticks_text(m, (double)f->horizon).text,
             ticks_text(m, (double)f->step).text);
-    for (int64_t i = 0; i < f->n_targets; i++) {
+    if (m->network != NULL) network_text(out, m->network);
+    for (int64_t i = 0; m->anchor != NULL && i < f->n_targets; i++) {
         const llap_anchor_model *a = m->anchor[i];
         fprintf(out, "\n%s: validation CRPS %.4f; Yeo-Johnson lambda %.1f; %s; noise %.4f\n",
                 f->target[i], a->valid_crps, a->chain->lambda,

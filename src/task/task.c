@@ -76,6 +76,10 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
 
 llap_status task_check_axis(const llap_model *m, const llap_panel *p)
 {
+    if (m->anchor == NULL)
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "a model of the %s profile without anchors cannot be asked yet",
+                         llap_profile_names[m->network->config.profile]);
     const llap_model_frame *f = &m->frame;
     if (p->axis.kind != f->axis)
         return llap_fail(LLAP_EINVAL, "the model was trained on %s, the data has %s",

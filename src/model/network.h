@@ -1,0 +1,250 @@
+/* The networks of a model: their configuration, and a store with all their tensors. One container
+ * for both profiles; model/model.h holds it beside the anchors, model_file.c saves both in one
+ * file.
+ *
+ *     llap_network_config c;
+ *     st = llap_network_config_named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY, &dims, &c);
+ *     c.denoiser.fixed_poles = true;              or from JSON: llap_network_config_read
+ *     llap_network *net = NULL;
+ *     if (st == LLAP_OK) st = llap_network_create(&c, input_names, &net);
+ *     if (st == LLAP_OK) st = llap_network_start(net, seed, unit_hours);           fresh, or
+ *     if (st == LLAP_OK) st = llap_params_take(net->params, "vae.", trained, "vae.");
+ *     model->network = net;                       owned by the model from then on
+ *     if (st == LLAP_OK) st = llap_model_save(model, path);
+ *
+ * What is in the store, and under the same name in the file (single precision):
+ *
+ *   reference   vae.X, summarizer.X, denoiser.X      X as in the reference's checkpoints, without
+ * the heads of pretraining; denoiser.scheduler.* are the noise process, denoiser.cond_adapter.* the
+ * adapter ema.denoiser.X [, ema.summarizer.X]  with ema: parameters, not buffers latent.mean,
+ * latent.std              [rows,Z], spec 2.8; not for an identity latent cond.mean, cond.std [H],
+ * spec 3.3 with cond_norm fixed scale.x.mean, scale.x.std            [N+1,D] as data/scaling.h, the
+ * last row pooled scale.y.mean, scale.y.std            [N+1,C] default     member.<i>.summarizer.X,
+ * member.<i>.denoiser.X    the weights that answer (the EMA) scale.x.mean, scale.x.std [N+1,D], of
+ * the covariates; not without any
+ *
+ * N entities, D inputs, C targets. To sample: llap_denoise_opts.prefix is that of
+ * llap_network_prefix_of, its part llap_network_part. */
+#ifndef LLAP_MODEL_NETWORK_H
+#define LLAP_MODEL_NETWORK_H
+
+#include "base/arena.h"
+#include "base/fields.h"
+#include "model/conditioning.h"
+#include "model/denoiser.h"
+#include "model/diffusion.h"
+#include "model/patches.h"
+#include "model/sampler.h"
+#include "model/summarizer.h"
+#include "model/vae.h"
+
+/* -------- options: every one is a key of the JSON configuration -------- */
+
+typedef enum llap_profile { LLAP_PROFILE_DEFAULT, LLAP_PROFILE_REFERENCE } llap_profile;
+
+/* "custom": none of the named ones, such as what was imported */
+typedef enum llap_size {
+    LLAP_SIZE_TINY,
+    LLAP_SIZE_SMALL,
+    LLAP_SIZE_PAPER,
+    LLAP_SIZE_CUSTOM
+} llap_size;
+
+typedef enum llap_latent_kind {
+    LLAP_LATENT_IDENTITY, /* "identity": the values are the latent; in `reference` the ablation "no
+                             latent space" */
+    LLAP_LATENT_SET_VAE,  /* "set_vae" */
+} llap_latent_kind;
+
+typedef enum llap_cond_norm { /* of the summary, spec 3.3 */
+                              LLAP_COND_NORM_BATCH,
+                              LLAP_COND_NORM_FIXED,
+                              LLAP_COND_NORM_NONE,
+} llap_cond_norm;
+
+typedef enum llap_query_origin { /* where query offsets count from, spec 8.4 */
+                                 LLAP_ORIGIN_LAST_CONTEXT,
+                                 LLAP_ORIGIN_FIRST_QUERY, /* the paper's */
+} llap_query_origin;
+
+typedef enum llap_point_list { /* of the sampler, model/sampler.h */
+                               LLAP_LIST_REFERENCE,
+                               LLAP_LIST_HONEST,
+                               LLAP_LIST_CONTINUOUS,
+} llap_point_list;
+
+typedef struct llap_network_options { /* profile-wide; keys of the object itself */
+    int64_t          members;         /* networks that share the samples; 1 in `reference` */
+    llap_latent_kind latent;
+    bool             conditioning;     /* false: ablation, no summary at all */
+    bool             joint_summarizer; /* trained with the denoiser: always in `default`; in
+                                          `reference` an ablation */
+    bool              ema;             /* `reference`: ema.* is kept */
+    bool              answer_ema;      /* `reference`: and answers (repair Q5) */
+    llap_cond_norm    cond_norm;       /* `reference`; fixed is the repair of Q3 */
+    bool              cond_adapter;    /* `reference`: the "stats" adapter of spec 4.9 */
+    int64_t           latent_rows;     /* `reference`: of latent.*, 1 or the horizon */
+    llap_query_origin query_origin;
+} llap_network_options;
+
+typedef struct llap_noise_config {
+    llap_schedule_kind schedule;   /* `reference`; `default` has continuous time */
+    llap_prediction    prediction; /* "v", "x0", "eps" */
+    /* of training */
+    bool             min_snr;
+    double           gamma;
+    llap_weight_norm normalize;
+    double           unconditional; /* share of rows without summary */
+} llap_noise_config;
+
+typedef struct llap_sampling { /* what a forecast does unless told */
+    llap_point_list   list;
+    int64_t           steps;
+    double            rho;         /* of the reference list */
+    double            first, last; /* times of the continuous list */
+    int64_t           samples;
+    llap_sampler_opts solver; /* its predict is that of llap_noise_config */
+} llap_sampling;
+
+typedef enum llap_residual {                       /* what is diffused */
+                             LLAP_RESIDUAL_ANCHOR, /* (w - a) / b, clipped */
+                             LLAP_RESIDUAL_NONE,   /* w itself */
+} llap_residual;
+
+typedef enum llap_guard { LLAP_GUARD_NETWORK, LLAP_GUARD_ANCHOR, LLAP_GUARD_POOL } llap_guard;
+
+typedef enum llap_entity_view { LLAP_ENTITIES_JOINT, LLAP_ENTITIES_ROWS } llap_entity_view;
+
+/* What the data side of the `default` profile makes (spec accuracy.md 4.5, 4.6, 4.9). A line here
+ * and one in the table of network_config.c add an option. */
+typedef struct llap_feature_config {
+    llap_entity_view view;        /* all entities in one trajectory, or a row for each */
+    double           patch;       /* length of a patch, in model time units */
+    int64_t          patch_rows;  /* values of a target in it; 1: their mean */
+    bool             ages;        /* time since the last observation */
+    bool             counts;      /* log1p of the readings in a bin, for irregular bins */
+    bool             covariates;  /* masked means and observed parts of the other variables */
+    bool             entity_mean; /* mean of w over all entities */
+    bool             calendar;    /* terms of day and week, of patches and queries */
+    bool             level;       /* m and log s of the window at each query */
+    llap_residual    residual;
+    double           clip;               /* of the residual */
+    double           augment;            /* g of accuracy.md 4.6 */
+    double           query_share;        /* part of the queries that a training row keeps */
+    llap_reals       calibration_edge;   /* leads between buckets, in model time units */
+    llap_reals       calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
+    llap_guard       guard;
+} llap_feature_config;
+
+typedef struct llap_network_config {
+    llap_profile         profile;
+    llap_size            size;
+    llap_network_options options;
+    int64_t              n_entities, n_inputs, n_targets; /* N, D, C of scale.* */
+
+    llap_vae_config        vae;        /* `reference`, latent set_vae */
+    llap_summarizer_config summarizer; /* `reference` */
+    llap_adapter_config    adapter;    /* `reference`, cond_adapter */
+    llap_patch_config      patches;    /* `default` */
+    llap_denoiser_config   denoiser;
+    llap_noise_config      noise;
+    llap_sampling          sampling;
+    llap_feature_config    features; /* `default` */
+} llap_network_config;
+
+/* Names as in the files, closed by NULL. */
+extern const char *const llap_profile_names[];
+extern const char *const llap_size_names[];
+
+/* What depends on the data. */
+typedef struct llap_network_dims {
+    int64_t entities, inputs, targets;
+    int64_t latent;    /* Z; `reference`: of the data set, 0: as the size says */
+    int64_t context;   /* `reference`: l */
+    bool    irregular; /* `reference`: the preset for irregular data, spec 3.1 */
+    /* `default` */
+    int64_t tokens, token_dim; /* S and F of a patch */
+    int64_t query_features;    /* F of a query */
+    int64_t embeddings;        /* entities told apart; 0: none */
+} llap_network_dims;
+
+/* All options of a profile and size: design.md's table. LLAP_EINVAL: there is no such size of this
+ * profile, or the result does not pass llap_network_config_check. */
+llap_status llap_network_config_named(llap_profile profile, llap_size size,
+                                      const llap_network_dims *dims, llap_network_config *out);
+
+/* A start for llap_network_config_read when everything is to be read: options, not sizes. */
+void llap_network_config_base(llap_profile profile, llap_network_config *out);
+
+/* LLAP_EINVAL names what is out of range or contradicts another option. */
+llap_status llap_network_config_check(const llap_network_config *c);
+
+/* Reads the object at path over what *c holds: absent keys leave it. Strict: unknown keys, groups
+ * of the other profile, and contradictions are LLAP_EFORMAT. The profile itself cannot change. */
+llap_status llap_network_config_read(const llap_json *j, const char *path, llap_network_config *c);
+/* profile, size and all other keys of an object that is open. */
+void llap_network_config_write(llap_json_writer *w, const llap_network_config *c);
+
+/* The VAE's and the summarizer's configuration for a graph: without dropout for inference. */
+llap_vae_config        llap_network_vae(const llap_network_config *c, bool training);
+llap_summarizer_config llap_network_summarizer(const llap_network_config *c, bool training);
+
+/* -------- the container -------- */
+
+typedef struct llap_network {
+    llap_network_config config;
+    llap_params        *params;   /* floats; names as above */
+    llap_schedule      *schedule; /* of denoiser.scheduler.*; NULL in continuous time */
+    int64_t             n_inputs;
+    const char *const  *input;    /* names of the D inputs, in their order */
+    char               *training; /* JSON text about the training, or NULL; owned (llap_free) */
+    llap_arena          arena;
+} llap_network;
+
+/* All tensors zero; scale.* and latent.* the identity. input [c->n_inputs] is copied; NULL only
+ * without inputs. Caller owns *out. LLAP_EINVAL: the configuration. */
+llap_status llap_network_create(const llap_network_config *c, const char *const *input,
+                                llap_network **out);
+void        llap_network_destroy(llap_network *n); /* NULL is fine */
+
+/* Every tensor as a fresh model has it, members by different seeds; the noise process as the
+ * configuration says. unit_hours is the model's time unit, for the poles of the `default` profile;
+ * 0: the data has no calendar. */
+llap_status llap_network_start(llap_network *n, uint64_t seed, double unit_hours);
+
+/* Adds the parameters and states of the whole container to a graph (inputs of one row, nothing is
+ * to be run): what a store is made from. */
+void llap_network_declare(llap_graph *g, const llap_network_config *c);
+
+/* What stands before "model." (or "time_embed.") of member i's denoiser, and before its
+ * summarizer's names: "member.2.denoiser.", in `reference` "denoiser." and "summarizer.". */
+typedef struct llap_network_prefix {
+    char denoiser[40], summarizer[40];
+} llap_network_prefix;
+llap_network_prefix llap_network_prefix_of(const llap_network_config *c, int64_t member);
+
+/* The part that answers: LLAP_PARAMS_EMA with answer_ema. */
+llap_params_part llap_network_part(const llap_network_config *c);
+
+/* The list of points of the sampling options; caller owns it (llap_points_deinit). steps 0: those
+ * of the configuration. */
+llap_status llap_network_points(const llap_network *n, int64_t steps, llap_points *out);
+
+/* tq [B,h], times after the last context row, as the origin of the configuration wants them. */
+void llap_network_origin(const llap_network_config *c, float *tq, int64_t B, int64_t h);
+
+/* -------- the file (network_file.c); model_file.c calls these -------- */
+
+/* The key "network" of an open object. */
+void llap_network_write_config(llap_json_writer *w, const llap_network *n);
+/* Adds the tensors, and llapdiff.training; the writer borrows them until it is saved. */
+llap_status llap_network_save(const llap_network *n, llap_tensors_writer *w);
+
+/* From the key "network" of the configuration and the tensors of the file but those whose names
+ * begin with one of ignore (closed by NULL). *n_tensors becomes the number that belongs to the
+ * networks. LLAP_EFORMAT names what is missing, unknown, wrong-shaped, not finite, contradictory.
+ * Caller owns *out. */
+llap_status llap_network_load(const llap_tensors *t, const llap_json *config,
+                              const char *const *ignore, llap_network **out, size_t *n_tensors);
+
+#endif

@@ -1,0 +1,438 @@
+/* The options of the networks: one table for reading, writing and limits, one for the named sizes,
+ * and the rules between options. */
+#include "base/error.h"
+#include "model/network.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const llap_profile_names[] = { "default", "reference", NULL };
+const char *const llap_size_names[] = { "tiny", "small", "paper", "custom", NULL };
+
+static const char *const latents[] = { "identity", "set_vae", NULL };
+static const char *const cond_norms[] = { "batch", "fixed", "none", NULL };
+static const char *const origins[] = { "last_context", "first_query", NULL };
+static const char *const lists[] = { "reference", "honest", "continuous", NULL };
+static const char *const positions[] = { "learned_abs", "continuous_rope",
+                                         "learned_plus_continuous_rope", NULL };
+static const char *const t_tokens[] = { "none", "residual", "bias", "both", NULL };
+static const char *const views[] = { "joint", "rows", NULL };
+static const char *const residuals[] = { "anchor", "none", NULL };
+static const char *const guards[] = { "network", "anchor", "pool", NULL };
+
+enum { MANY = 1 << 20 };
+
+/* -------- the tables -------- */
+
+/* clang-format off */
+#define INT(s, name, lo, hi)   { #name, LLAP_FIELD_INT, offsetof(s, name), lo, hi, NULL }
+#define SMALL(s, name, lo, hi) { #name, LLAP_FIELD_SMALL, offsetof(s, name), lo, hi, NULL }
+#define REAL(s, name, lo, hi)  { #name, LLAP_FIELD_REAL, offsetof(s, name), lo, hi, NULL }
+#define REALS(s, name, lo, hi) { #name, LLAP_FIELD_REALS, offsetof(s, name), lo, hi, NULL }
+#define BOOL(s, name)          { #name, LLAP_FIELD_BOOL, offsetof(s, name), 0, 0, NULL }
+#define CHOICE(s, name, names) { #name, LLAP_FIELD_CHOICE, offsetof(s, name), 0, 0, names }
+
+#define O llap_network_options
+static const llap_field option_fields[] = {
+    INT(O, members, 1, 64), CHOICE(O, latent, latents), BOOL(O, conditioning), BOOL(O, joint_summarizer),
+    BOOL(O, ema), BOOL(O, answer_ema), CHOICE(O, cond_norm, cond_norms), BOOL(O, cond_adapter),
+    INT(O, latent_rows, 1, MANY), CHOICE(O, query_origin, origins),
+};
+#undef O
+
+#define V llap_vae_config
+static const llap_field vae_fields[] = {
+    INT(V, width, 1, 1 << 16), INT(V, latent, 1, 1 << 16), INT(V, channels, 1, 1 << 16), INT(V, n_entities, 0, MANY),
+    { "encoder_layers", LLAP_FIELD_SMALL, offsetof(V, encoder.n_layers), 0, 64, NULL },
+    { "encoder_heads", LLAP_FIELD_SMALL, offsetof(V, encoder.n_heads), 1, 1024, NULL },
+    { "encoder_ff", LLAP_FIELD_INT, offsetof(V, encoder.ff), 1, 1 << 16, NULL },
+    { "decoder_layers", LLAP_FIELD_SMALL, offsetof(V, decoder.n_layers), 0, 64, NULL },
+    { "decoder_heads", LLAP_FIELD_SMALL, offsetof(V, decoder.n_heads), 1, 1024, NULL },
+    { "decoder_ff", LLAP_FIELD_INT, offsetof(V, decoder.ff), 1, 1 << 16, NULL },
+    REAL(V, dropout, 0, 0.99),
+};
+#undef V
+
+#define S llap_summarizer_config
+static const llap_field summarizer_fields[] = {
+    INT(S, n_entities, 1, MANY), INT(S, features, 1, 1 << 16), INT(S, context, 1, MANY), INT(S, tokens, 1, MANY),
+    INT(S, width, 1, 1 << 16), INT(S, mix, 1, 1 << 16), INT(S, kernel, 1, 255), INT(S, proxy_hidden, 1, 1 << 16),
+    INT(S, time2vec, 1, 1 << 10), INT(S, irregular_hidden, 1, 1 << 16), SMALL(S, n_layers, 0, 64), SMALL(S, n_heads, 1, 1024),
+    CHOICE(S, position, positions), CHOICE(S, t_token, t_tokens), BOOL(S, irregular_pooling),
+    REAL(S, t_scale, 0, 1e3), REAL(S, irregular_scale, 0, 1e3), REAL(S, rotary_base, 1, 1e9), REAL(S, dropout, 0, 0.99),
+    BOOL(S, no_temporal_token), BOOL(S, no_dynamics_token), BOOL(S, no_port_token), BOOL(S, masked_input), BOOL(S, absolute_time),
+};
+#undef S
+
+#define A llap_adapter_config
+static const llap_field adapter_fields[] = { INT(A, hidden, 1, 1 << 16), REAL(A, scale, 0, 1e3), REAL(A, dropout, 0, 0.99) };
+#undef A
+
+#define P llap_patch_config
+static const llap_field patch_fields[] = {
+    INT(P, token_dim, 1, MANY), INT(P, tokens, 1, MANY), INT(P, hidden_dim, 1, 1 << 16), INT(P, num_layers, 0, 64),
+    INT(P, num_heads, 1, 1024), INT(P, entities, 0, MANY), REAL(P, dropout, 0, 0.99),
+};
+#undef P
+
+#define N llap_noise_config
+static const llap_field noise_fields[] = {
+    CHOICE(N, schedule, llap_schedule_names), CHOICE(N, prediction, llap_prediction_names), BOOL(N, min_snr),
+    REAL(N, gamma, 0, 1e6), CHOICE(N, normalize, llap_weight_norm_names), REAL(N, unconditional, 0, 1),
+};
+#undef N
+
+#define S llap_sampling
+static const llap_field sampling_fields[] = {
+    CHOICE(S, list, lists), INT(S, steps, 1, MANY), REAL(S, rho, 0.1, 100), REAL(S, first, 0, 1), REAL(S, last, 0, 1),
+    INT(S, samples, 1, MANY),
+    { "solver", LLAP_FIELD_CHOICE, offsetof(S, solver.solver), 0, 0, llap_solver_names },
+    { "guidance_from", LLAP_FIELD_REAL, offsetof(S, solver.guidance[0]), -100, 100, NULL },
+    { "guidance_to", LLAP_FIELD_REAL, offsetof(S, solver.guidance[1]), -100, 100, NULL },
+    { "guidance_power", LLAP_FIELD_REAL, offsetof(S, solver.guidance_power), 0, 100, NULL },
+    { "guidance_rescale", LLAP_FIELD_BOOL, offsetof(S, solver.guidance_rescale), 0, 0, NULL },
+    { "eta", LLAP_FIELD_REAL, offsetof(S, solver.eta), 0, 1, NULL },
+    { "threshold_p", LLAP_FIELD_REAL, offsetof(S, solver.threshold_p), 0, 1, NULL },
+    { "threshold_max", LLAP_FIELD_REAL, offsetof(S, solver.threshold_max), 0, 1e6, NULL },
+    { "clip", LLAP_FIELD_REAL, offsetof(S, solver.clip), 0, 1e6, NULL },
+    { "self_condition", LLAP_FIELD_BOOL, offsetof(S, solver.self_condition), 0, 0, NULL },
+};
+#undef S
+
+#define F llap_feature_config
+static const llap_field feature_fields[] = {
+    CHOICE(F, view, views), REAL(F, patch, 1e-9, 1e12), INT(F, patch_rows, 1, 1 << 16), BOOL(F, ages), BOOL(F, counts),
+    BOOL(F, covariates), BOOL(F, entity_mean), BOOL(F, calendar), BOOL(F, level), CHOICE(F, residual, residuals),
+    REAL(F, clip, 0, 1e6), REAL(F, augment, 0, 1), REAL(F, query_share, 0, 1), REALS(F, calibration_edge, 0, 1e12),
+    REALS(F, calibration_factor, 1e-3, 1e3), CHOICE(F, guard, guards),
+};
+#undef F
+
+#define N_OF(table) ((int)(sizeof(table) / sizeof *(table)))
+enum { IN_DEFAULT = 1 << LLAP_PROFILE_DEFAULT, IN_REFERENCE = 1 << LLAP_PROFILE_REFERENCE, IN_BOTH = IN_DEFAULT | IN_REFERENCE };
+#define C llap_network_config
+/* Objects within the object. */
+static const struct group {
+    const char       *key;
+    unsigned          profiles;
+    size_t            offset;
+    const llap_field *fields;
+    int               n;
+} groups[] = {
+    { "options", IN_BOTH, offsetof(C, options), option_fields, N_OF(option_fields) },
+    { "vae", IN_REFERENCE, offsetof(C, vae), vae_fields, N_OF(vae_fields) },
+    { "summarizer", IN_REFERENCE, offsetof(C, summarizer), summarizer_fields, N_OF(summarizer_fields) },
+    { "adapter", IN_REFERENCE, offsetof(C, adapter), adapter_fields, N_OF(adapter_fields) },
+    { "patches", IN_DEFAULT, offsetof(C, patches), patch_fields, N_OF(patch_fields) },
+    { "denoiser", IN_BOTH, offsetof(C, denoiser), llap_denoiser_fields, LLAP_DENOISER_FIELDS },
+    { "noise", IN_BOTH, offsetof(C, noise), noise_fields, N_OF(noise_fields) },
+    { "sampling", IN_BOTH, offsetof(C, sampling), sampling_fields, N_OF(sampling_fields) },
+    { "features", IN_DEFAULT, offsetof(C, features), feature_fields, N_OF(feature_fields) },
+};
+static const llap_field top_fields[] = {
+    CHOICE(C, profile, llap_profile_names), CHOICE(C, size, llap_size_names),
+    { "entities", LLAP_FIELD_INT, offsetof(C, n_entities), 0, MANY, NULL },
+    { "targets", LLAP_FIELD_INT, offsetof(C, n_targets), 1, MANY, NULL },
+};
+#undef C
+/* clang-format on */
+
+static bool used(const struct group *gr, const llap_network_config *c)
+{
+    return (gr->profiles >> c->profile & 1u) != 0 && c->profile <= LLAP_PROFILE_REFERENCE;
+}
+
+/* -------- reading and writing -------- */
+
+static llap_status read_group(const llap_json *j, const char *path, const struct group *gr,
+                              llap_network_config *c)
+{
+    void             *at = (char *)c + gr->offset;
+    const llap_status st = llap_fields_only(j, path, gr->fields, gr->n, NULL);
+    return st == LLAP_OK ? llap_fields_read(j, path, gr->fields, gr->n, at) : st;
+}
+
+llap_status llap_network_config_read(const llap_json *j, const char *path, llap_network_config *c)
+{
+    const char        *more[N_OF(groups) + 2] = { "inputs" };
+    const llap_profile profile = c->profile;
+    const char        *dot = path[0] == '\0' ? "" : ".";
+    for (int i = 0; i < N_OF(groups); i++) more[i + 1] = groups[i].key;
+    llap_status st = llap_fields_only(j, path, top_fields, N_OF(top_fields), more);
+    if (st == LLAP_OK) st = llap_fields_read(j, path, top_fields, N_OF(top_fields), c);
+    if (st == LLAP_OK && c->profile != profile) {
+        st = llap_fail(LLAP_EFORMAT, "'%s%sprofile': expected \"%s\", found \"%s\"", path, dot,
+                       llap_profile_names[profile], llap_profile_names[c->profile]);
+        c->profile = profile;
+    }
+    for (int i = 0; i < N_OF(groups) && st == LLAP_OK; i++) {
+        char full[256];
+        snprintf(full, sizeof full, "%s%s%s", path, dot, groups[i].key);
+        if (!llap_json_has(j, full)) continue;
+        if (!used(&groups[i], c))
+            st = llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", full,
+                           llap_profile_names[c->profile]);
+        if (st == LLAP_OK) st = read_group(j, full, &groups[i], c);
+    }
+    if (st != LLAP_OK) return st;
+    st = llap_network_config_check(c);
+    return st == LLAP_EINVAL ? llap_fail_in(LLAP_EFORMAT, "%s", path[0] == '\0' ? "config" : path)
+                             : st;
+}
+
+void llap_network_config_write(llap_json_writer *w, const llap_network_config *c)
+{
+    llap_fields_write(w, top_fields, N_OF(top_fields), c);
+    for (int i = 0; i < N_OF(groups); i++) {
+        const void *at = (const char *)c + groups[i].offset;
+        if (!used(&groups[i], c)) continue;
+        llap_json_open(w, groups[i].key, '{');
+        llap_fields_write(w, groups[i].fields, groups[i].n, at);
+        llap_json_close(w, '}');
+    }
+}
+
+/* -------- what must fit together -------- */
+
+typedef struct rule {
+    bool        broken;
+    const char *what;
+} rule;
+
+static llap_status obey(const rule *rules, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (rules[i].broken) return llap_fail(LLAP_EINVAL, "%s", rules[i].what);
+    return LLAP_OK;
+}
+
+static llap_status check_sizes(const char *a, int64_t x, const char *b, int64_t y)
+{
+    if (x == y) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "%s is %lld, %s is %lld", a, (long long)x, b, (long long)y);
+}
+
+/* clang-format off */
+static llap_status check_reference(const llap_network_config *c)
+{
+    const llap_network_options   *o = &c->options;
+    const llap_summarizer_config *s = &c->summarizer;
+    const llap_vae_config        *v = &c->vae;
+    const bool rotary = s->position != LLAP_POSITION_LEARNED, vae = o->latent == LLAP_LATENT_SET_VAE;
+    const rule rules[] = {
+        { o->members != 1, "options.members: the reference has one" },
+        { o->answer_ema && !o->ema, "options.answer_ema needs options.ema" },
+        { !o->conditioning && o->joint_summarizer, "options.joint_summarizer without options.conditioning" },
+        { !o->conditioning && o->cond_adapter, "options.cond_adapter without options.conditioning" },
+        { !vae && o->latent_rows != 1, "options.latent_rows with an identity latent" },
+        { c->denoiser.stream != LLAP_STREAM_RESIDUES, "denoiser.stream: the reference has residues" },
+        { c->sampling.list == LLAP_LIST_CONTINUOUS, "sampling.list: the reference's time is not continuous" },
+        { c->n_inputs < 1 && o->conditioning, "inputs: the summarizer needs at least one" },
+        { s->kernel % 2 == 0, "summarizer.kernel is even" },
+        { s->no_temporal_token && (rotary || s->irregular_pooling),
+          "summarizer.no_temporal_token with position or irregular_pooling that use time" },
+        { s->no_dynamics_token && s->t_token != LLAP_T_TOKEN_NONE, "summarizer.no_dynamics_token with t_token" },
+        { c->denoiser.self_conditioning != c->sampling.solver.self_condition && c->sampling.solver.self_condition,
+          "sampling.self_condition without denoiser.self_conditioning" },
+        { vae && v->width % v->encoder.n_heads != 0, "vae.encoder_heads does not divide vae.width" },
+        { vae && v->width % v->decoder.n_heads != 0, "vae.decoder_heads does not divide vae.width" },
+        { vae && v->n_entities != 0 && v->n_entities != c->n_entities, "vae.n_entities is not the number of entities" },
+    };
+    llap_status st = obey(rules, N_OF(rules));
+    if (st == LLAP_OK && vae) st = check_sizes("vae.latent", v->latent, "denoiser.data_dim", c->denoiser.data_dim);
+    if (st == LLAP_OK && vae) st = check_sizes("vae.channels", v->channels, "targets", c->n_targets);
+    if (st == LLAP_OK && !vae)
+        st = check_sizes("entities times targets", c->n_entities * c->n_targets, "denoiser.data_dim", c->denoiser.data_dim);
+    if (st != LLAP_OK || !o->conditioning) return st;
+    st = check_sizes("summarizer.width", s->width, "denoiser.hidden_dim", c->denoiser.hidden_dim);
+    if (st == LLAP_OK) st = check_sizes("summarizer.features", s->features, "inputs", c->n_inputs);
+    return st;
+}
+
+static llap_status check_default(const llap_network_config *c)
+{
+    const llap_network_options *o = &c->options;
+    const rule rules[] = {
+        { o->latent != LLAP_LATENT_IDENTITY, "options.latent: the default profile has an identity latent" },
+        { o->conditioning && !o->joint_summarizer, "options.joint_summarizer: patches are always trained with the denoiser" },
+        { o->ema || o->answer_ema, "options.ema: the default profile saves the average as the weights" },
+        { o->cond_norm != LLAP_COND_NORM_NONE, "options.cond_norm: the default profile has none" },
+        { o->cond_adapter, "options.cond_adapter: not part of the default profile" },
+        { o->latent_rows != 1, "options.latent_rows: the default profile has no latent statistics" },
+        { o->query_origin != LLAP_ORIGIN_LAST_CONTEXT, "options.query_origin: the default profile counts from the last context row" },
+        { c->denoiser.stream != LLAP_STREAM_TOKENS, "denoiser.stream: the default profile has tokens" },
+        { c->sampling.list != LLAP_LIST_CONTINUOUS, "sampling.list: the default profile's time is continuous" },
+        { !(c->sampling.first > c->sampling.last), "sampling.first is not after sampling.last" },
+        { c->noise.min_snr, "noise.min_snr: not part of the default profile" },
+        { c->sampling.solver.self_condition, "sampling.self_condition: not part of the default profile" },
+        { c->patches.hidden_dim % c->patches.num_heads != 0, "patches.num_heads does not divide patches.hidden_dim" },
+        { c->features.covariates && c->n_inputs == 0, "features.covariates without inputs" },
+        { c->features.calibration_factor.n != 0 &&
+          c->features.calibration_factor.n % (c->features.calibration_edge.n + 1) != 0,
+          "features.calibration_factor: not one number (or one for each target) per bucket of calibration_edge" },
+    };
+    llap_status st = obey(rules, N_OF(rules));
+    if (st == LLAP_OK && o->conditioning)
+        st = check_sizes("patches.hidden_dim", c->patches.hidden_dim, "denoiser.hidden_dim", c->denoiser.hidden_dim);
+    return st;
+}
+/* clang-format on */
+
+llap_status llap_network_config_check(const llap_network_config *c)
+{
+    llap_status st = llap_fields_check("network", top_fields, N_OF(top_fields), c);
+    for (int i = 0; i < N_OF(groups) && st == LLAP_OK; i++) {
+        const void *at = (const char *)c + groups[i].offset;
+        if (!used(&groups[i], c)) continue;
+        st = llap_fields_check(groups[i].key, groups[i].fields, groups[i].n, at);
+    }
+    if (st == LLAP_OK) st = llap_denoiser_config_check(&c->denoiser);
+    if (st != LLAP_OK) return st;
+    return c->profile == LLAP_PROFILE_REFERENCE ? check_reference(c) : check_default(c);
+}
+
+/* -------- the named sizes, design.md -------- */
+
+/* clang-format off */
+static const struct named {
+    llap_profile profile;
+    llap_size    size;
+    int64_t      H, K, L, heads, members, layers; /* layers of the summarizer */
+    int64_t      S, mix, Z;                       /* `reference`; S 0: as many tokens as context rows */
+    int64_t      width, ff; int stack;            /* `reference`: VAE */
+} table[] = {
+    { LLAP_PROFILE_DEFAULT,   LLAP_SIZE_TINY,   32,   8, 1, 4, 1, 1,  0,  0,  0,   0,   0, 0 },
+    { LLAP_PROFILE_DEFAULT,   LLAP_SIZE_SMALL, 128,  32, 2, 4, 3, 2,  0,  0,  0,   0,   0, 0 },
+    { LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY,   32,  16, 2, 4, 1, 1, 16, 16,  8,  32,  64, 1 },
+    { LLAP_PROFILE_REFERENCE, LLAP_SIZE_PAPER, 256, 256, 5, 4, 1, 2,  0, 64, 24, 128, 256, 3 },
+};
+/* clang-format on */
+
+static void name_reference(const struct named *n, const llap_network_dims *d,
+                           llap_network_config *c)
+{
+    const int64_t Z = d->latent > 0 ? d->latent : n->Z;
+    c->options = (llap_network_options){ .members = 1,
+                                         .latent = LLAP_LATENT_SET_VAE,
+                                         .conditioning = true,
+                                         .ema = true,
+                                         .latent_rows = 1 };
+    c->vae = LLAP_VAE_PAPER;
+    c->vae.width = n->width;
+    c->vae.latent = Z;
+    c->vae.channels = d->targets;
+    c->vae.n_entities = d->entities;
+    c->vae.encoder = c->vae.decoder = (llap_vae_stack){ n->stack, (int)n->heads, n->ff };
+    c->vae.dropout = 0.1;
+    c->summarizer = LLAP_SUMMARIZER_PAPER;
+    c->summarizer.n_entities = d->entities;
+    c->summarizer.features = d->inputs;
+    c->summarizer.context = d->context;
+    c->summarizer.tokens = n->S > 0 ? n->S : d->context;
+    c->summarizer.width = n->H;
+    c->summarizer.mix = n->mix;
+    c->summarizer.n_layers = (int)n->layers;
+    c->summarizer.n_heads = (int)n->heads;
+    c->summarizer.dropout = 0.1;
+    if (d->irregular) {
+        c->summarizer.position = LLAP_POSITION_ROTARY;
+        c->summarizer.t_token = LLAP_T_TOKEN_BOTH;
+        c->summarizer.irregular_pooling = true;
+    }
+    c->adapter = LLAP_ADAPTER_PAPER;
+    c->denoiser = LLAP_DENOISER_PAPER(Z);
+    c->noise = (llap_noise_config){ .schedule = LLAP_SCHEDULE_COSINE,
+                                    .prediction = LLAP_PREDICT_V,
+                                    .min_snr = true,
+                                    .gamma = 5.0,
+                                    .normalize = LLAP_WEIGHT_AUTO,
+                                    .unconditional = 0.18 };
+    c->sampling = (llap_sampling){ .list = LLAP_LIST_REFERENCE,
+                                   .steps = 64,
+                                   .rho = LLAP_KARRAS_RHO,
+                                   .first = 1.0,
+                                   .samples = 25,
+                                   .solver = LLAP_SAMPLER_REFERENCE };
+}
+
+static void name_default(const struct named *n, const llap_network_dims *d, llap_network_config *c)
+{
+    c->options = (llap_network_options){ .members = n->members,
+                                         .latent = LLAP_LATENT_IDENTITY,
+                                         .conditioning = true,
+                                         .joint_summarizer = true,
+                                         .cond_norm = LLAP_COND_NORM_NONE,
+                                         .latent_rows = 1 };
+    c->patches = LLAP_PATCH_DEFAULT(d->token_dim, d->tokens);
+    c->patches.hidden_dim = n->H;
+    c->patches.num_layers = n->layers;
+    c->patches.num_heads = n->heads;
+    c->patches.entities = d->embeddings;
+    c->denoiser = LLAP_DENOISER_DEFAULT(d->latent, d->query_features);
+    c->noise = (llap_noise_config){ .prediction = LLAP_PREDICT_V, .normalize = LLAP_WEIGHT_NONE };
+    c->sampling = (llap_sampling){ .list = LLAP_LIST_CONTINUOUS,
+                                   .steps = 12,
+                                   .rho = LLAP_KARRAS_RHO,
+                                   .first = 0.996,
+                                   .last = 0.012,
+                                   .samples = 25,
+                                   .solver = LLAP_SAMPLER_DEFAULT };
+    c->features = (llap_feature_config){ .view = LLAP_ENTITIES_JOINT,
+                                         .patch = 6,
+                                         .patch_rows = 6,
+                                         .ages = true,
+                                         .residual = LLAP_RESIDUAL_ANCHOR,
+                                         .clip = 6,
+                                         .query_share = 1,
+                                         .covariates = d->inputs > 0 };
+}
+
+static llap_status fill(llap_profile profile, llap_size size, const llap_network_dims *dims,
+                        llap_network_config *out)
+{
+    const struct named *n = table, *end = table + N_OF(table);
+    while (n < end && !(n->profile == profile && n->size == size)) n++;
+    if (n == end)
+        return llap_fail(LLAP_EINVAL, "the %s profile has no size '%s'",
+                         llap_profile_names[profile], llap_size_names[size]);
+    *out = (llap_network_config){ .profile = profile,
+                                  .size = size,
+                                  .n_entities = dims->entities,
+                                  .n_inputs = dims->inputs,
+                                  .n_targets = dims->targets };
+    if (profile == LLAP_PROFILE_REFERENCE) name_reference(n, dims, out);
+    else name_default(n, dims, out);
+    out->denoiser.hidden_dim = n->H;
+    out->denoiser.laplace_k = n->K;
+    out->denoiser.num_layers = n->L;
+    out->denoiser.num_heads = n->heads;
+    return LLAP_OK;
+}
+
+llap_status llap_network_config_named(llap_profile profile, llap_size size,
+                                      const llap_network_dims *dims, llap_network_config *out)
+{
+    const llap_status st = fill(profile, size, dims, out);
+    return st == LLAP_OK ? llap_network_config_check(out) : st;
+}
+
+void llap_network_config_base(llap_profile profile, llap_network_config *out)
+{
+    (void)fill(profile, LLAP_SIZE_TINY, &(llap_network_dims){ 0 }, out); /* both have that size */
+    out->size = LLAP_SIZE_CUSTOM;
+}
+
+llap_vae_config llap_network_vae(const llap_network_config *c, bool training)
+{
+    llap_vae_config v = c->vae;
+    if (!training) v.dropout = 0.0;
+    return v;
+}
+
+llap_summarizer_config llap_network_summarizer(const llap_network_config *c, bool training)
+{
+    llap_summarizer_config s = c->summarizer;
+    if (!training) s.dropout = 0.0;
+    return s;
+}

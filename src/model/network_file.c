@@ -1,0 +1,155 @@
+/* The networks in a model file: what network.h says is in it, and nothing else. The file is
+ * hostile: nothing is allocated by what it claims before its tensors have been seen to be that
+ * large. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/network_store.h"
+
+#include <string.h>
+
+#define EMA "ema."
+
+void llap_network_write_config(llap_json_writer *w, const llap_network *n)
+{
+    llap_json_open(w, "network", '{');
+    llap_network_config_write(w, &n->config);
+    llap_json_open(w, "inputs", '[');
+    for (int64_t i = 0; i < n->n_inputs; i++) llap_json_put_string(w, NULL, n->input[i]);
+    llap_json_close(w, ']');
+    llap_json_close(w, '}');
+}
+
+llap_status llap_network_save(const llap_network *n, llap_tensors_writer *w)
+{
+    llap_status st = llap_params_save(n->params, LLAP_PARAMS_MODEL, "", w);
+    if (st == LLAP_OK) st = llap_params_save(n->params, LLAP_PARAMS_EMA, EMA, w);
+    if (st == LLAP_OK && n->training != NULL)
+        st = llap_tensors_writer_metadata(w, "llapdiff.training", n->training);
+    return st;
+}
+
+/* -------- loading -------- */
+
+/* Every tensor that the configuration asks for is there in its shape. */
+static llap_status check_leaves(const llap_graph *g, const llap_tensors *t, size_t *n)
+{
+    llap_status st = LLAP_OK;
+    *n = 0;
+    for (int i = 0; i < llap_graph_n_leaves(g) && st == LLAP_OK; i++) {
+        const llap_leaf_info l = llap_graph_leaf(g, i);
+        llap_tensor_info     info;
+        if (l.leaf != LLAP_LEAF_PARAM && l.leaf != LLAP_LEAF_STATE) continue;
+        st = llap_tensors_require(t, l.name, LLAP_F32, l.shape.rank, l.shape.dim, &info);
+        ++*n;
+    }
+    return st;
+}
+
+static llap_status read_inputs(const llap_json *j, llap_network_config *c, const char ***input)
+{
+    size_t      n = 0;
+    llap_status st = llap_json_need(j, "network.inputs");
+    if (st == LLAP_OK) st = llap_json_strings(j, "network.inputs", input, &n);
+    c->n_inputs = (int64_t)n;
+    for (size_t i = 1; st == LLAP_OK && i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp((*input)[i], (*input)[k]) == 0)
+                return llap_fail(LLAP_EFORMAT, "config: 'network.inputs': '%s' is there twice",
+                                 (*input)[i]);
+    return st;
+}
+
+static llap_status read_config(const llap_json *j, llap_network_config *c, const char ***input)
+{
+    int         profile = -1;
+    llap_status st = llap_json_need(j, "network.profile");
+    if (st == LLAP_OK) st = llap_json_enum(j, "network.profile", llap_profile_names, &profile);
+    if (st != LLAP_OK) return st;
+    llap_network_config_base((llap_profile)profile, c);
+    st = read_inputs(j, c, input);
+    return st == LLAP_OK ? llap_network_config_read(j, "network", c) : st;
+}
+
+/* Deviations divide. */
+static llap_status check_positive(const llap_network *n)
+{
+    static const char *const names[] = { "scale.x.std", "scale.y.std", "latent.std", "cond.std" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const llap_param_info *p = llap_params_find(n->params, names[i]);
+        const bool             zero = strcmp(names[i], "cond.std") == 0; /* 1e-6 is added to it */
+        for (int64_t k = 0; p != NULL && k < p->count; k++) {
+            const double v = llap_param_get(n->params, p, k);
+            if (!(v > 0) && !(zero && v == 0))
+                return llap_fail(LLAP_EFORMAT, "%s: element %lld is not positive", names[i],
+                                 (long long)k);
+        }
+    }
+    return LLAP_OK;
+}
+
+/* The ignored beginnings, and what the averages' names begin with. */
+static llap_status load_tensors(llap_network *n, const llap_tensors *t, const char *const *ignore)
+{
+    size_t count = 0;
+    while (ignore[count] != NULL) count++;
+    const char **most = llap_new(count + 2, sizeof *most);
+    if (most == NULL) return LLAP_ENOMEM;
+    memcpy((void *)most, (const void *)ignore, count * sizeof *most);
+    most[count] = EMA;
+    llap_status st = llap_params_load(n->params, LLAP_PARAMS_MODEL, t,
+                                      &(llap_load_opts){ .ignore = (const char *const *)most });
+    llap_free((void *)most);
+    if (st == LLAP_OK)
+        st = llap_params_load(n->params, LLAP_PARAMS_EMA, t, &(llap_load_opts){ .prefix = EMA });
+    return st;
+}
+
+static llap_status load_training(llap_network *n, const llap_tensors *t)
+{
+    const char *text = llap_tensors_metadata(t, "llapdiff.training");
+    if (text == NULL) return LLAP_OK;
+    llap_json  *j = NULL;
+    llap_status st = llap_json_parse(text, strlen(text), "llapdiff.training", NULL, &j);
+    llap_json_destroy(j);
+    if (st != LLAP_OK) return st;
+    n->training = llap_new(strlen(text) + 1, 1);
+    if (n->training == NULL) return LLAP_ENOMEM;
+    memcpy(n->training, text, strlen(text) + 1);
+    return LLAP_OK;
+}
+
+static llap_status load_into(const llap_network_config *c, const char *const *input,
+                             const llap_tensors *t, const char *const *ignore, llap_network **out,
+                             size_t *n_tensors)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_network_declare(g, c);
+    st = llap_graph_status(g);
+    if (st == LLAP_EINVAL) st = llap_fail_in(LLAP_EFORMAT, "network");
+    if (st == LLAP_OK) st = check_leaves(g, t, n_tensors);
+    if (st == LLAP_OK) st = llap_network_create_from(c, g, input, out);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = load_tensors(*out, t, ignore);
+    if (st == LLAP_OK) st = check_positive(*out);
+    if (st == LLAP_OK) st = llap_network_noise_loaded(*out);
+    if (st == LLAP_OK) st = load_training(*out, t);
+    return st;
+}
+
+llap_status llap_network_load(const llap_tensors *t, const llap_json *config,
+                              const char *const *ignore, llap_network **out, size_t *n_tensors)
+{
+    llap_network_config c;
+    const char        **input = NULL;
+    *out = NULL;
+    llap_status st = read_config(config, &c, &input);
+    if (st == LLAP_OK) st = load_into(&c, (const char *const *)input, t, ignore, out, n_tensors);
+    llap_free((void *)input);
+    if (st != LLAP_OK) {
+        llap_network_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
