@@ -32,6 +32,17 @@ void        llap_plan_release(llap_plan *p); /* NULL is fine */
 size_t llap_plan_workspace(const llap_plan *p); /* bytes of a run's memory */
 int    llap_plan_n_steps(const llap_plan *p);   /* kernels that one run calls */
 
+/* What one of them is: its op, the shapes of its first operand and result, and the multiply-adds of
+ * its matrix products (0 for ops without). */
+typedef struct llap_step_info {
+    llap_op    op;
+    llap_shape in, out;
+    double     products;
+} llap_step_info;
+
+llap_step_info llap_plan_step_at(const llap_plan *p, int i);
+double         llap_plan_products(const llap_plan *p); /* of one run */
+
 /* What a run needs bound: parameters, states and inputs that the results depend on. */
 typedef struct llap_slot {
     const char *name;
@@ -54,6 +65,9 @@ llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t cou
 
 /* Runs every step. LLAP_EINVAL when something is not bound. */
 llap_status llap_run_exec(llap_run *r);
+
+/* The same, and adds what each step took to seconds[llap_plan_n_steps]. */
+llap_status llap_run_exec_timed(llap_run *r, double *seconds);
 
 /* The result of that name, dense; NULL when there is none. shape may be NULL. */
 const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape);

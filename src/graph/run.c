@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct bound_view { /* an operand that lies in the caller's memory */
     llap_view *view;
@@ -95,7 +96,8 @@ llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t cou
     return llap_fail(LLAP_ENOTFOUND, "'%s': the plan has no such input", name);
 }
 
-llap_status llap_run_exec(llap_run *r)
+/* Hands the caller's arrays to the steps. */
+static llap_status bind_all(llap_run *r)
 {
     for (int i = 0; i < r->plan->n_slots; i++)
         if (r->slot[i] == NULL && llap_shape_count(&r->plan->slot[i].shape) > 0)
@@ -104,8 +106,32 @@ llap_status llap_run_exec(llap_run *r)
         const bound_view *b = &r->bound[i];
         b->view->data = r->slot[b->slot] == NULL ? NULL : (char *)r->slot[b->slot] + b->offset;
     }
-    for (int i = 0; i < r->plan->n_steps; i++) r->plan->step[i].fn(&r->call[i]);
     return LLAP_OK;
+}
+
+llap_status llap_run_exec(llap_run *r)
+{
+    const llap_status st = bind_all(r);
+    for (int i = 0; i < r->plan->n_steps && st == LLAP_OK; i++) r->plan->step[i].fn(&r->call[i]);
+    return st;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+llap_status llap_run_exec_timed(llap_run *r, double *seconds)
+{
+    const llap_status st = bind_all(r);
+    for (int i = 0; i < r->plan->n_steps && st == LLAP_OK; i++) {
+        const double start = now();
+        r->plan->step[i].fn(&r->call[i]);
+        seconds[i] += now() - start;
+    }
+    return st;
 }
 
 const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape)

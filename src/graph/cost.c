@@ -1,0 +1,46 @@
+/* What the steps of a plan are and what they cost. */
+#include "graph/planner.h"
+
+/* Rows of all axes but the last n. */
+static double lead(const llap_shape *s, int n)
+{
+    double rows = 1.0;
+    for (int i = 0; i < s->rank - n; i++) rows *= (double)s->dim[i];
+    return rows;
+}
+
+static double last(const llap_shape *s, int back) { return (double)s->dim[s->rank - back]; }
+
+/* Multiply-adds; the gradient of attention forms five products where attention forms two. */
+static double products_of(const llap_plan_step *s)
+{
+    const llap_shape *in = &s->place[0].view.shape, *out = &s->place[s->n_in].view.shape;
+    switch (s->op) {
+    case LLAP_OP_LINEAR:
+        return lead(out, 1) * last(out, 1) * last(in, 1);
+    case LLAP_OP_MATMUL:
+        return lead(out, 2) * last(out, 2) * last(out, 1) * last(in, s->attr.matmul.ta ? 2 : 1);
+    case LLAP_OP_ATTENTION:
+    case LLAP_OP_ATTENTION_GRAD:
+        return (s->op == LLAP_OP_ATTENTION ? 2.0 : 5.0) * lead(in, 1) * last(in, 1) *
+               last(&s->place[1].view.shape, 2);
+    default:
+        return 0.0;
+    }
+}
+
+llap_step_info llap_plan_step_at(const llap_plan *p, int i)
+{
+    const llap_plan_step *s = &p->step[i];
+    return (llap_step_info){ .op = s->op,
+                             .in = s->place[0].view.shape,
+                             .out = s->place[s->n_in].view.shape,
+                             .products = products_of(s) };
+}
+
+double llap_plan_products(const llap_plan *p)
+{
+    double sum = 0.0;
+    for (int i = 0; i < p->n_steps; i++) sum += products_of(&p->step[i]);
+    return sum;
+}
