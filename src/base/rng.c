@@ -1,10 +1,12 @@
-/* The bulk versions. Bits come from Random123 one block after another into a small buffer, which
- * the transforms then walk with the compiler's vectors; rng_transform.h is compiled once plain and
- * once for machines with fused multiply-add (rng_fma.c), where fmaf is one instruction. fmaf is
- * exact either way, so the results are the same. */
+/* The bulk versions. Bits come in blocks into a small buffer, many side by side where the machine
+ * has the vectors (rng_blocks.h) and one by one from Random123 where not. The transforms then walk
+ * it with the compiler's vectors; rng_transform.h is compiled once plain and once for machines with
+ * fused multiply-add (rng_fma.c), where fmaf is one instruction. fmaf is exact either way, so the
+ * results are the same. */
 #include "base/rng.h"
 
 #include "base/cpu.h"
+#include "base/rng_blocks.h"
 
 #include <string.h>
 
@@ -16,6 +18,18 @@ enum { BLOCKS = 64, WORDS = 4 * BLOCKS };
 /* Calls emit for pieces of at most WORDS elements that together are first .. first + n - 1. */
 typedef void emit_fn(const uint32_t *bits, size_t skip, size_t n, void *out);
 
+static void blocks(const llap_rng *r, uint64_t first, size_t n, uint32_t *bits)
+{
+#if defined __x86_64__ && !defined LLAP_NO_SIMD
+    if (n >= LLAP_BLOCK_LANES / 4 && llap_cpu_has_fma()) {
+        if (llap_cpu_has_avx512()) llap_blocks_avx512(r, first, n, bits);
+        else llap_blocks_fma(r, first, n, bits);
+        return;
+    }
+#endif
+    for (size_t b = 0; b < n; b++) llap_rng_block(r, first + b, bits + 4 * b);
+}
+
 static void fill(const llap_rng *r, uint64_t first, size_t n, void *out, emit_fn *emit)
 {
     uint32_t bits[WORDS];
@@ -23,7 +37,7 @@ static void fill(const llap_rng *r, uint64_t first, size_t n, void *out, emit_fn
         const uint64_t at = first + done;
         const size_t   skip = at % 4, room = WORDS - skip, left = n - done;
         const size_t   take = left < room ? left : room;
-        for (size_t b = 0; 4 * b < skip + take; b++) llap_rng_block(r, at / 4 + b, bits + 4 * b);
+        blocks(r, at / 4, (skip + take + 3) / 4, bits);
         emit(bits, skip, take, (char *)out + 4 * done);
         done += take;
     }

@@ -2,6 +2,7 @@
 
 #include "base/cpu.h"
 #include "base/rng.h"
+#include "base/rng_blocks.h"
 
 /* The three philox4x32-10 rows of Random123's published known answers. */
 static void philox_gives_the_published_vectors(void **state)
@@ -167,6 +168,30 @@ static void whole_numbers_and_permutations_are_even(void **state)
     }
 }
 
+/* Blocks made side by side are those made one by one, on every machine that has the vectors. */
+static void blocks_side_by_side(void **state)
+{
+    typedef void   blocks_fn(const llap_rng *, uint64_t, size_t, uint32_t *);
+    const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, 77, 3, 0xfffffff0u);
+    const uint64_t firsts[] = { 0, 1, 0xfffffff8u, 0x123456789abcu };
+    uint32_t       out[4 * 2 * LLAP_BLOCK_LANES], one[4];
+    (void)state;
+#if defined __x86_64__ && !defined LLAP_NO_SIMD
+    blocks_fn *const all[] = { llap_cpu_has_fma() ? llap_blocks_fma : NULL,
+                               llap_cpu_has_avx512() ? llap_blocks_avx512 : NULL };
+#else
+    blocks_fn *const all[] = { NULL };
+#endif
+    for (size_t v = 0; v < sizeof all / sizeof *all; v++)
+        for (size_t f = 0; f < sizeof firsts / sizeof *firsts && all[v] != NULL; f++) {
+            all[v](&r, firsts[f], LLAP_BLOCK_LANES + 1, out);
+            for (size_t b = 0; b < 2 * LLAP_BLOCK_LANES; b++) {
+                llap_rng_block(&r, firsts[f] + b, one);
+                for (int w = 0; w < 4; w++) assert_int_equal(out[4 * b + (size_t)w], one[w]);
+            }
+        }
+}
+
 static void hashes_tell_contents_apart(void **state)
 {
     (void)state;
@@ -190,6 +215,7 @@ int main(void)
         cmocka_unit_test(transform_is_accurate),
         cmocka_unit_test(normals_are_normal),
         cmocka_unit_test(whole_numbers_and_permutations_are_even),
+        cmocka_unit_test(blocks_side_by_side),
         cmocka_unit_test(hashes_tell_contents_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
