@@ -30,6 +30,7 @@ struct llap_denoise {
     float               *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
     float               *time;    /* [B] */
     float               *none;    /* zeros: no padding; [B * max(h,S)] */
+    double               products;
 };
 
 /* -------- describing -------- */
@@ -308,10 +309,11 @@ llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w)
 }
 
 /* The first half for this step; its results become inputs of the second. */
-static llap_status prepare(pass *p, int i)
+static llap_status prepare(llap_denoise *d, pass *p, int i)
 {
     if (p->first.run == NULL || p->at == i) return LLAP_OK;
     llap_status st = llap_run_exec(p->first.run);
+    d->products += llap_plan_products(p->first.plan);
     for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
         if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, "modal.", 6) != 0) continue;
@@ -339,10 +341,11 @@ static llap_status predict(void *user, int i, const llap_point *at, bool conditi
         d->t[b] = (int32_t)at->t;
         d->time[b] = (float)at->time;
     }
-    llap_status st = prepare(p, i);
+    llap_status st = prepare(d, p, i);
     if (st == LLAP_OK) st = bind(&p->second, "z", x, n);
     if (st == LLAP_OK && sc != NULL) st = bind(&p->second, "sc", sc, n);
     if (st == LLAP_OK) st = llap_run_exec(p->second.run);
+    d->products += llap_plan_products(p->second.plan);
     if (st == LLAP_OK)
         memcpy(pred, llap_run_output(p->second.run, "pred", NULL), (size_t)n * sizeof *pred);
     return st;
@@ -351,4 +354,17 @@ static llap_status predict(void *user, int i, const llap_point *at, bool conditi
 llap_predictor llap_denoise_predictor(llap_denoise *d)
 {
     return (llap_predictor){ predict, d, d->o.S > 0 };
+}
+
+double llap_denoise_products(const llap_denoise *d) { return d->products; }
+
+size_t llap_denoise_bytes(const llap_denoise *d)
+{
+    size_t n = 0;
+    for (int i = 0; i < 2; i++) {
+        const ready *r[] = { &d->pass[i].first, &d->pass[i].second };
+        for (int k = 0; k < 2; k++)
+            if (r[k]->plan != NULL) n += llap_plan_workspace(r[k]->plan);
+    }
+    return n;
 }

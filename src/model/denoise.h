@@ -49,4 +49,7 @@ llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w);
 
 llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
 
+double llap_denoise_products(const llap_denoise *d); /* multiply-adds of products so far */
+size_t llap_denoise_bytes(const llap_denoise *d);    /* of the plans' workspaces */
+
 #endif
