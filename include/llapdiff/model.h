@@ -118,20 +118,30 @@ LLAP_API llap_status llap_answer_json(const llap_answer *a,
 LLAP_API void        llap_answer_destroy(llap_answer *a); /* NULL is fine */
 
 typedef struct llap_evaluate_opts {
-    const char *part;   /* "test", "validation" */
-    const char *stride; /* least time between two scored forecasts of an entity; NULL: 23 steps */
+    const char *task;    /* "forecast", "impute"; NULL: forecast */
+    const char *part;    /* "train", "val", "test"; NULL: test */
+    const char *stride;  /* least time between two scored forecasts of an entity; NULL: 23 steps */
+    const char *by;      /* a finer table: "step", "variable", "entity"; NULL: none */
+    int64_t     samples; /* drawn per forecast; 0: 200, enough for 95 % intervals */
+    int64_t     bootstrap; /* draws for intervals of differences; 0: 1000, negative: none */
+    int64_t     seed;
+    int         units; /* the table in the units of the data, not in standard deviations */
+    int paper; /* also CRPS and MSE as the paper's tables have them: 25 samples, 200 pairs */
     const llap_log *log;
     llap_progress   progress;
 } llap_evaluate_opts;
 
-#define LLAP_EVALUATE_OPTS               \
-    {                                    \
-        NULL, NULL, NULL, { NULL, NULL } \
+#define LLAP_EVALUATE_OPTS                                          \
+    {                                                               \
+        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL } \
     }
 
-/* Scores the model and the opponents that any model has to beat on the same windows of the held-out
- * part, in standard deviations of training. Caller owns *text (llap_text_free): a table, or
- * JSON. */
+/* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of
+ * all pairs of samples), squared and absolute error, coverage, and by how much the model is better,
+ * with the 95 % interval of a paired bootstrap over days. As a table, or as JSON with everything
+ * else: quantile losses, widths, PIT, energy score, by step, in the units of the data. To impute is
+ * to hide 30 % of the values and to fill them, from both sides and from the past.
+ * Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
                                    const llap_evaluate_opts *o, int json, char **text);
 

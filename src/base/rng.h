@@ -42,6 +42,7 @@ typedef enum llap_stream {
     LLAP_STREAM_SYNTH,   /* synthetic data */
     LLAP_STREAM_FIT,     /* windows drawn while fitting */
     LLAP_STREAM_BOOT,    /* bootstrap */
+    LLAP_STREAM_SCORE,   /* scoring: places among equals, pairs of members */
 } llap_stream;
 
 typedef struct llap_rng {

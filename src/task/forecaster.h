@@ -10,9 +10,9 @@
  *     llap_arena_deinit(&arena);
  *     task_forecaster_deinit(&f);
  *
- * Values are in data units; normalising is the scorer's business (task_scale). The same request
- * gives the same bytes for any number of threads and any batch: draws are keyed by seed and window
- * id. Nothing after the origin of a window may be looked at. */
+ * Values are in data units; normalising is the scorer's business (task/readings.h). The same
+ * request gives the same bytes for any number of threads and any batch: draws are keyed by seed and
+ * window id. Nothing after the origin of a window may be looked at. */
 #ifndef LLAP_TASK_FORECASTER_H
 #define LLAP_TASK_FORECASTER_H
 
@@ -29,6 +29,12 @@ typedef struct task_window {
     const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
     uint64_t       id;   /* task_window_id */
 } task_window;
+
+/* Window i of a list. */
+task_window task_window_of(const llap_windows *w, int64_t i);
+
+/* By origin; those of one origin stay in order. */
+llap_status task_windows_sort(task_window *w, int64_t n);
 
 /* What draws are keyed by: what is forecast, not where it stands in a list. */
 uint64_t task_window_id(const llap_panel *p, int64_t entity, int64_t origin);
@@ -64,6 +70,18 @@ struct task_forecaster {
 };
 
 void task_forecaster_deinit(task_forecaster *f); /* { 0 } is fine */
+
+/* How far ahead, in bins of equal width: one a step, at most TASK_LEADS over the horizon. */
+enum { TASK_LEADS = 400 };
+typedef struct task_leads {
+    int64_t n, width; /* ticks */
+} task_leads;
+task_leads task_leads_of(const llap_model_frame *f);
+int32_t    task_lead(const task_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
+
+/* A model as a whole, whatever it is made of. As the next. */
+llap_status task_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                  task_forecaster *out);
 
 /* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */

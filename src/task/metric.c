@@ -43,9 +43,10 @@ static double between(const double *x, int64_t n, double at)
     return low + 1 < n ? x[low] + part * (x[low + 1] - x[low]) : x[n - 1];
 }
 
-double metric_quantile(const double *x, int64_t n, double p)
+double metric_quantile(const double *x, int64_t n, double p, bool drawn)
 {
-    const double at = p * (double)(n + 1) - 1, slack = 1e-9; /* 0.2 * 5 - 1 is 0 */
+    const double at = drawn ? p * (double)(n + 1) - 1 : p * (double)n - 0.5;
+    const double slack = 1e-9; /* 0.2 * 5 - 1 is 0 */
     if (at < -slack || at > (double)(n - 1) + slack) return NAN;
     return between(x, n, fmax(at, 0));
 }

@@ -19,9 +19,11 @@ double metric_crps_pairs(const double *x, int64_t n, double y, const int64_t *i,
 double metric_mean(const double *x, int64_t n);
 double metric_median(const double *x, int64_t n);
 
-/* The quantile p in (0, 1) at position p (n + 1) of 1 .. n, linear in between: for draws the one
- * below which a new draw lies with probability p. NaN where the members do not reach that far. */
-double metric_quantile(const double *x, int64_t n, double p);
+/* The quantile p in (0, 1), linear between members. Of draws at position p (n + 1) of 1 .. n: below
+ * it lies a new draw with probability p. Of a law at p n + 1/2: each member is the middle of its
+ * share. NaN where the members do not reach that far; a single one has no quantile but the median.
+ */
+double metric_quantile(const double *x, int64_t n, double p, bool drawn);
 /* At position 1 + p (n - 1): never NaN, but too narrow. What the reference uses. */
 double metric_quantile_inner(const double *x, int64_t n, double p);
 double metric_pinball(double quantile, double y, double p);

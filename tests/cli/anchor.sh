@@ -16,7 +16,7 @@ llapdiff forecast m.safetensors data.csv -q -n 3 --horizon 2h | cut -d, -f1,3,4 
 llapdiff forecast m.safetensors - -q --json --quantiles 0.5 <data.csv | grep -c '"q0.5"'
 llapdiff impute m.safetensors data.csv -q --quantiles 0.5 | cut -d, -f4 | sort | uniq -c | sed 's/[0-9]* 0$/N 0/; s/^ *//'
 llapdiff impute m.safetensors data.csv -q --causal -a -o all.csv && test "$(wc -l <all.csv)" -gt 400 && echo "all cells"
-llapdiff evaluate m.safetensors data.csv -q --stride 3 | sed -n 's/^  \(model\|train_climatology\) .*/\1/p; s/^  intervals.*/intervals/p'
+llapdiff evaluate m.safetensors data.csv -q --stride 3 | sed -n 's/^  \(model\|climatology\) .*/\1/p; s/^intervals.*/intervals/p'
 if llapdiff --version | grep -q 'netcdf *yes'; then
     llapdiff synth --rows 50 -o x.nc && llapdiff inspect x.nc -q | head -1 | cut -d, -f1
 else

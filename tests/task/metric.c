@@ -90,10 +90,16 @@ static void quantiles_stand_where_they_should(void **state)
 {
     (void)state;
     const double x[4] = { 1, 2, 4, 8 };
-    assert_true(metric_quantile(x, 4, 0.2) == 1 && metric_quantile(x, 4, 0.8) == 8);
-    assert_true(isnan(metric_quantile(x, 4, 0.19)) && isnan(metric_quantile(x, 4, 0.81)));
-    assert_true(fabs(metric_quantile(x, 4, 0.5) - 3) < 1e-12);
-    assert_true(fabs(metric_quantile(x, 4, 0.7) - 6) < 1e-12);
+    assert_true(metric_quantile(x, 4, 0.2, true) == 1 && metric_quantile(x, 4, 0.8, true) == 8);
+    assert_true(isnan(metric_quantile(x, 4, 0.19, true)));
+    assert_true(isnan(metric_quantile(x, 4, 0.81, true)));
+    assert_true(fabs(metric_quantile(x, 4, 0.5, true) - 3) < 1e-12);
+    assert_true(fabs(metric_quantile(x, 4, 0.7, true) - 6) < 1e-12);
+    assert_true(metric_quantile(x, 4, 0.125, false) == 1);
+    assert_true(isnan(metric_quantile(x, 4, 0.12, false)));
+    assert_true(fabs(metric_quantile(x, 4, 0.5, false) - 3) < 1e-12);
+    assert_true(fabs(metric_quantile(x, 4, 0.75, false) - 6) < 1e-12);
+    assert_true(isnan(metric_quantile(x, 1, 0.4, false)) && metric_quantile(x, 1, 0.5, false) == 1);
     assert_true(metric_quantile_inner(x, 4, 0.5) == 3 && metric_quantile_inner(x, 4, 1.0) == 8);
     assert_true(fabs(metric_quantile_inner(x, 4, 0.1) - 1.3) < 1e-12);
     assert_true(metric_median(x, 4) == 3 && metric_median(x, 3) == 2);
@@ -121,7 +127,8 @@ static void places_are_uniform_and_intervals_hold(void **state)
         assert_true(place >= 0 && place < 1);
         bin[(int)(BINS * place)]++;
         if (t % 2 == 1)
-            inside += y >= metric_quantile(x, N, 0.1) && y <= metric_quantile(x, N, 0.9);
+            inside +=
+                y >= metric_quantile(x, N, 0.1, true) && y <= metric_quantile(x, N, 0.9, true);
     }
     for (int k = 0; k < BINS; k++)
         assert_true(fabs(bin[k] - TRIALS / (double)BINS) < 5 * sqrt(TRIALS / (double)BINS));

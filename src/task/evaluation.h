@@ -1,0 +1,48 @@
+/* A finished evaluation, and how it is told; task/evaluate.c makes it. */
+#ifndef LLAP_TASK_EVALUATION_H
+#define LLAP_TASK_EVALUATION_H
+
+#include "task/bootstrap.h"
+
+enum { EVALUATION_MAX = 16 }; /* forecasters */
+
+typedef enum evaluation_by { BY_NOTHING, BY_STEP, BY_VARIABLE, BY_ENTITY } evaluation_by;
+
+typedef struct evaluation {
+    const llap_model *m; /* borrowed, as the panel */
+    const llap_panel *panel;
+    bool              impute; /* gaps were filled, not futures told */
+    llap_part         part;
+    int64_t           stride, n_samples, seed; /* stride in ticks */
+    const char       *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts    boot;
+    scoring           s;
+    int               n; /* forecasters; the first is the model */
+    const char       *name[EVALUATION_MAX];
+    int               n_own; /* the first so many are the model and its parts, no opponents */
+    /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. */
+    bootstrap_result *against;
+} evaluation;
+
+static inline const bootstrap_result *evaluation_against(const evaluation *e, int i, int64_t target)
+{
+    return &e->against[i * (e->s.n_targets + 1) + target];
+}
+
+/* The sums of a target, or of all together for target n_targets (its data units mean nothing). */
+tally evaluation_total(const evaluation *e, int i, int64_t target);
+
+/* The opponent with the least CRPS; -1: there is none. */
+int evaluation_best(const evaluation *e, int64_t target);
+
+typedef struct evaluation_look {
+    evaluation_by by;
+    bool          units; /* the table in data units */
+    bool          paper; /* columns as in the paper's tables */
+} evaluation_look;
+
+/* Caller owns *text (llap_free). */
+llap_status evaluation_table(const evaluation *e, const evaluation_look *look, char **text);
+llap_status evaluation_json(const evaluation *e, const evaluation_look *look, char **text);
+
+#endif

@@ -1,0 +1,406 @@
+#include "task/filling.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "task/metric.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DAY (24 * INT64_C(3600000000000))
+
+enum { MEMBERS = 99, BUCKETS = 8, TRUSTED = 50 };
+
+static const float share = 0.3f;
+
+/* Fillers that take a number from the readings around. */
+typedef enum naive { LINEAR, LAST, NAIVES } naive;
+
+/* Errors of one naive filler and target, as mid-point quantiles in standard deviations: by
+ * distance, and of all distances behind them. n = 0: none was seen. */
+typedef struct errors {
+    int64_t n[BUCKETS + 1];
+    double  quantile[BUCKETS + 1][MEMBERS];
+} errors;
+
+typedef struct fill_set {
+    const llap_model *m;
+    const llap_panel *p; /* with everything */
+    const int64_t    *var;
+    const task_scale *scale;
+    const uint8_t    *hidden;
+    llap_panel       *masked;
+    task_readings     r;      /* of what is left */
+    task_series      *series; /* [n_targets] likewise */
+    errors           *error;  /* [NAIVES,n_targets] */
+    double            score[MEMBERS];
+} fill_set;
+
+/* ---- hiding ---- */
+
+static void hide(const llap_panel *p, const int64_t *var, int64_t n_targets, uint64_t seed,
+                 uint8_t *hidden)
+{
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const uint64_t id = llap_hash(0, p->entity[e], strlen(p->entity[e]));
+        for (int64_t k = 0; k < n_targets; k++) {
+            const char    *name = p->var[var[k]];
+            const llap_rng r =
+                llap_rng_make(seed, LLAP_STREAM_MASK, llap_hash(id, name, strlen(name)), 0, 0);
+            for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
+                hidden[row * n_targets + k] = llap_panel_observed(p, row, var[k]) &&
+                                              llap_rng_uniform(&r, (uint64_t)p->time[row]) < share;
+        }
+    }
+}
+
+static llap_status mask(const llap_panel *p, const int64_t *var, int64_t n_targets,
+                        const uint8_t *hidden, llap_panel **out)
+{
+    llap_panel_draft d = { .axis = p->axis,
+                           .n_entities = p->n_entities,
+                           .n_vars = p->n_vars,
+                           .entity = p->entity,
+                           .var = p->var,
+                           .start = p->start };
+    llap_status      st = llap_panel_create(&d, out);
+    if (st != LLAP_OK) return st;
+    const int64_t cells = p->n_rows * p->n_vars;
+    memcpy(d.time, p->time, (size_t)p->n_rows * sizeof *d.time);
+    memcpy(d.value, p->value, (size_t)cells * sizeof *d.value);
+    memcpy(d.observed, p->observed, (size_t)(cells + 63) / 64 * sizeof *d.observed);
+    for (int64_t row = 0; row < p->n_rows; row++)
+        for (int64_t k = 0; k < n_targets; k++) {
+            if (!hidden[row * n_targets + k]) continue;
+            const int64_t c = row * p->n_vars + var[k];
+            d.value[c] = NAN;
+            d.observed[c >> 6] &= ~(UINT64_C(1) << (c & 63));
+        }
+    return LLAP_OK;
+}
+
+static llap_part part_of(const llap_model *m, const llap_panel *p, int64_t entity, int64_t row)
+{
+    const llap_model_frame *f = &m->frame;
+    if (f->by_entity) {
+        const int64_t known = llap_model_entity(m, p->entity[entity]);
+        return known < 0 ? LLAP_PART_TEST : (llap_part)f->part[known];
+    }
+    return p->time[row] < f->val_start    ? LLAP_PART_TRAIN
+           : p->time[row] < f->test_start ? LLAP_PART_VAL
+                                          : LLAP_PART_TEST;
+}
+
+/* ---- naive fillers ---- */
+
+typedef struct guess {
+    double  value;
+    int32_t bucket; /* of the distance to the nearest reading used: 0 a step, then powers of 2 */
+} guess;
+
+static guess guess_at(const fill_set *s, naive which, int64_t target, int64_t entity, int64_t time)
+{
+    const task_target_readings *r = &s->r.of[target];
+    int64_t                     low = r->start[entity], high = r->start[entity + 1];
+    const int64_t               first = low, end = high;
+    while (low < high) { /* the first reading after time */
+        const int64_t mid = low + (high - low) / 2;
+        if (r->time[mid] <= time) low = mid + 1;
+        else high = mid;
+    }
+    const int64_t before = low - 1, after = low;
+    const bool    back = before >= first, ahead = after < end && which == LINEAR;
+    double        far = INFINITY;
+    guess         g = { .value = s->scale[target * s->p->n_entities + entity].mean };
+    if (back) far = (double)(time - r->time[before]), g.value = r->value[before];
+    if (ahead && !back) g.value = r->value[after];
+    if (ahead) far = fmin(far, (double)(r->time[after] - time));
+    if (ahead && back) {
+        const double part =
+            (double)(time - r->time[before]) / (double)(r->time[after] - r->time[before]);
+        g.value += part * (r->value[after] - r->value[before]);
+    }
+    const double steps = far / (double)s->m->frame.step;
+    g.bucket = steps <= 1 ? 0 : (int32_t)fmin(BUCKETS - 1, ceil(log2(steps)));
+    return g;
+}
+
+/* Errors of all hidden cells that are neither scored nor for testing; room [hidden cells]. */
+static void learn(fill_set *s, naive which, int64_t target, llap_part scored, double *room,
+                  int32_t *bucket)
+{
+    const llap_panel *p = s->p;
+    errors           *out = &s->error[which * s->m->frame.n_targets + target];
+    int64_t           n = 0;
+    double           *some = room;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const task_scale *scale = &s->scale[target * p->n_entities + e];
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
+            if (!s->hidden[row * s->m->frame.n_targets + target]) continue;
+            const llap_part part = part_of(s->m, p, e, row);
+            if (part == scored || part == LLAP_PART_TEST) continue;
+            const guess  g = guess_at(s, which, target, e, p->time[row]);
+            const double y = (double)p->value[row * p->n_vars + s->var[target]];
+            bucket[n] = g.bucket;
+            room[n++] = task_scale_z(scale, y) - task_scale_z(scale, g.value);
+        }
+    }
+    some = room + n; /* the caller has room for two lists */
+    for (int b = 0; b <= BUCKETS; b++) {
+        int64_t kept = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (b == BUCKETS || bucket[i] == b) some[kept++] = room[i];
+        metric_sort(some, kept);
+        out->n[b] = kept;
+        for (int k = 0; kept > 0 && k < MEMBERS; k++)
+            out->quantile[b][k] = metric_quantile_inner(some, kept, (k + 0.5) / MEMBERS);
+    }
+}
+
+static llap_status fill_naively(const fill_set *s, naive which, const task_window *w,
+                                int64_t target, llap_arena *arena, task_forecast *out)
+{
+    const errors     *e = &s->error[which * s->m->frame.n_targets + target];
+    const task_scale *scale = &s->scale[target * s->p->n_entities + w->entity];
+    const int64_t     n = e->n[BUCKETS] > 0 ? MEMBERS : 1;
+    double           *value = llap_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
+    if (value == NULL) return LLAP_ENOMEM;
+    for (int64_t q = 0; q < w->n_query; q++) {
+        const guess   g = guess_at(s, which, target, w->entity, w->time[q]);
+        const double *error = e->quantile[e->n[g.bucket] >= TRUSTED ? g.bucket : BUCKETS];
+        for (int64_t k = 0; k < n; k++)
+            value[k * w->n_query + q] = g.value + (n > 1 ? scale->sd * error[k] : 0);
+    }
+    *out = (task_forecast){ .n = n, .value = value };
+    return LLAP_OK;
+}
+
+/* ---- the model ---- */
+
+/* Members of one window's laws: mid-point quantiles. */
+static llap_status fill_one(const fill_set *s, llap_anchor_from from, int64_t target,
+                            const task_window *w, size_t series, double *t, llap_law *law,
+                            double *value)
+{
+    const llap_anchor_model  *a = s->m->anchor[target];
+    const llap_anchor_request r = { .history = s->series[target].series[w->entity],
+                                    .series = series,
+                                    .n_query = (size_t)w->n_query,
+                                    .t_query = t,
+                                    .law = law };
+    for (int64_t q = 0; q < w->n_query; q++) t[q] = llap_model_time(s->m, w->time[q]);
+    const llap_status st = llap_anchor_model_fill(a, &r, 1, from);
+    for (int64_t q = 0; st == LLAP_OK && q < w->n_query; q++)
+        for (int k = 0; k < MEMBERS; k++)
+            value[k * w->n_query + q] = llap_anchor_quantile(a, series, &law[q], s->score[k]);
+    return st;
+}
+
+static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64_t target,
+                                 const task_window *w, int64_t n, llap_arena *arena,
+                                 task_forecast *out)
+{
+    const int64_t n_targets = s->m->frame.n_targets;
+    double      **t = llap_arena_new(arena, (size_t)n, sizeof *t);
+    llap_law    **law = llap_arena_new(arena, (size_t)n, sizeof *law);
+    double      **value = llap_arena_new(arena, (size_t)n, sizeof *value);
+    if (t == NULL || law == NULL || value == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        const size_t n_query = (size_t)w[i].n_query;
+        t[i] = llap_arena_new(arena, n_query, sizeof **t);
+        law[i] = llap_arena_new(arena, n_query, sizeof **law);
+        value[i] = llap_arena_new(arena, MEMBERS * n_query, sizeof **value);
+        if (t[i] == NULL || law[i] == NULL || value[i] == NULL) return LLAP_ENOMEM;
+        out[i * n_targets + target] = (task_forecast){ .n = MEMBERS, .value = value[i] };
+    }
+    int worst = LLAP_OK;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t     known = llap_model_entity(s->m, s->p->entity[w[i].entity]);
+        const llap_status st = fill_one(
+            s, from, target, &w[i], known < 0 ? SIZE_MAX : (size_t)known, t[i], law[i], value[i]);
+        if ((int)st > worst) worst = (int)st;
+    }
+    return worst == LLAP_OK ? LLAP_OK : llap_fail((llap_status)worst, "filling gaps failed");
+}
+
+static llap_status fill_both(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                             int64_t n, llap_arena *arena, task_forecast *out)
+{
+    (void)ask;
+    llap_status st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
+        st = fill_by_model(f->self, LLAP_ANCHOR_BOTH, k, w, n, arena, out);
+    return st;
+}
+
+static llap_status fill_past(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                             int64_t n, llap_arena *arena, task_forecast *out)
+{
+    (void)ask;
+    llap_status st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
+        st = fill_by_model(f->self, LLAP_ANCHOR_PAST, k, w, n, arena, out);
+    return st;
+}
+
+static llap_status each_naively(const task_forecaster *f, naive which, const task_window *w,
+                                int64_t n, llap_arena *arena, task_forecast *out)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < n * f->n_targets; i++)
+        st = fill_naively(f->self, which, &w[i / f->n_targets], i % f->n_targets, arena, &out[i]);
+    return st;
+}
+
+static llap_status fill_linear(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                               int64_t n, llap_arena *arena, task_forecast *out)
+{
+    (void)ask;
+    return each_naively(f, LINEAR, w, n, arena, out);
+}
+
+static llap_status fill_last(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                             int64_t n, llap_arena *arena, task_forecast *out)
+{
+    (void)ask;
+    return each_naively(f, LAST, w, n, arena, out);
+}
+
+/* ---- what is asked ---- */
+
+static bool is_asked(const task_filling *g, const llap_model *m, const llap_panel *p, int64_t e,
+                     int64_t row, llap_part part, int64_t *target)
+{
+    const int64_t n = m->frame.n_targets;
+    for (*target = 0; *target < n; (*target)++)
+        if (g->hidden[row * n + *target]) return part_of(m, p, e, row) == part;
+    return false;
+}
+
+/* Hidden cells of one entity and one day are one window. */
+static llap_status list_windows(task_filling *g, const llap_model *m, const llap_panel *p,
+                                llap_part part)
+{
+    const int64_t length = m->frame.axis == LLAP_AXIS_CALENDAR ? DAY : m->frame.horizon;
+    int64_t       n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        int64_t day = INT64_MIN, target;
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
+            if (!is_asked(g, m, p, e, row, part, &target)) continue;
+            const int64_t now = p->time[row] / length - (p->time[row] % length < 0);
+            if (now != day)
+                g->w[g->n_windows++] = (task_window){ .entity = e,
+                                                      .first = p->start[e],
+                                                      .end = p->start[e + 1],
+                                                      .origin = now * length,
+                                                      .time = g->time + n,
+                                                      .id = task_window_id(p, e, now * length) };
+            day = now;
+            g->w[g->n_windows - 1].n_query++;
+            const task_target_readings *r = &g->set->r.of[target];
+            int64_t                     ahead = 0; /* since the reading before */
+            const task_stretch          before =
+                task_readings_within(&g->set->r, target, e, p->start[e], row);
+            if (before.end > before.first) ahead = p->time[row] - r->time[before.end - 1];
+            g->row[n] = row;
+            g->lead[n] = task_lead(&g->leads, ahead);
+            g->time[n++] = p->time[row];
+        }
+    }
+    if (n == 0)
+        return llap_fail(LLAP_EINVAL, "the data has no observed value to hide in the %s part",
+                         llap_part_name(part));
+    return task_windows_sort(g->w, g->n_windows);
+}
+
+/* ---- all of it ---- */
+
+static llap_status learn_errors(fill_set *s, llap_part part)
+{
+    const int64_t n = s->m->frame.n_targets;
+    double       *room = llap_new(2 * (size_t)s->p->n_rows, sizeof *room);
+    int32_t      *bucket = llap_new((size_t)s->p->n_rows, sizeof *bucket);
+    s->error = llap_new((size_t)(NAIVES * n), sizeof *s->error);
+    const bool ok = room != NULL && bucket != NULL && s->error != NULL;
+    for (int64_t i = 0; ok && i < NAIVES * n; i++)
+        learn(s, (naive)(i / n), i % n, part, room, bucket);
+    llap_free(room);
+    llap_free(bucket);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static llap_status set_init(fill_set *s, llap_part part)
+{
+    const int64_t n = s->m->frame.n_targets;
+    llap_status   st = mask(s->p, s->var, n, s->hidden, &s->masked);
+    if (st == LLAP_OK) st = task_readings_init(&s->r, s->masked, s->var, n);
+    if (st == LLAP_OK) {
+        s->series = llap_new((size_t)n, sizeof *s->series);
+        if (s->series == NULL) st = LLAP_ENOMEM;
+    }
+    for (int64_t k = 0; st == LLAP_OK && k < n; k++)
+        st = task_series_init(&s->series[k], s->masked, s->var[k], s->m->frame.unit);
+    for (int i = 0; i < MEMBERS; i++) s->score[i] = task_normal_score((i + 0.5) / MEMBERS);
+    return st == LLAP_OK ? learn_errors(s, part) : st;
+}
+
+llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_panel *p,
+                              const int64_t *var, const task_scale *scale, llap_part part,
+                              uint64_t seed)
+{
+    static const struct {
+        const char *name;
+        llap_status (*fill)(const task_forecaster *, const task_ask *, const task_window *, int64_t,
+                            llap_arena *, task_forecast *);
+    } filler[TASK_FILLERS] = { { "model", fill_both },
+                               { "model_causal", fill_past },
+                               { "linear", fill_linear },
+                               { "last_value", fill_last } };
+    const size_t n_rows = (size_t)p->n_rows;
+    *g = (task_filling){ .n = TASK_FILLERS, .n_own = 2, .leads = task_leads_of(&m->frame) };
+    g->set = llap_new(1, sizeof *g->set);
+    g->hidden = llap_new(n_rows, (size_t)m->frame.n_targets);
+    g->w = llap_new(n_rows, sizeof *g->w);
+    g->row = llap_new(n_rows, sizeof *g->row);
+    g->time = llap_new(n_rows, sizeof *g->time);
+    g->lead = llap_new(n_rows, sizeof *g->lead);
+    llap_status st = g->set == NULL || g->hidden == NULL || g->w == NULL || g->row == NULL ||
+                             g->time == NULL || g->lead == NULL
+                         ? LLAP_ENOMEM
+                         : LLAP_OK;
+    if (st == LLAP_OK) {
+        hide(p, var, m->frame.n_targets, seed, g->hidden);
+        *g->set = (fill_set){ .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden };
+        st = set_init(g->set, part);
+    }
+    if (st == LLAP_OK) st = list_windows(g, m, p, part);
+    for (int i = 0; i < TASK_FILLERS; i++)
+        g->f[i] = (task_forecaster){ .name = filler[i].name,
+                                     .n_targets = m->frame.n_targets,
+                                     .self = g->set,
+                                     .forecast = filler[i].fill };
+    if (st != LLAP_OK) task_filling_deinit(g);
+    return st;
+}
+
+void task_filling_deinit(task_filling *g)
+{
+    fill_set *s = g->set;
+    if (s != NULL) {
+        for (int64_t k = 0; s->series != NULL && k < s->m->frame.n_targets; k++)
+            task_series_deinit(&s->series[k]);
+        llap_free(s->series);
+        llap_free(s->error);
+        task_readings_deinit(&s->r);
+        llap_panel_destroy(s->masked);
+        llap_free(s);
+    }
+    llap_free(g->w);
+    llap_free(g->row);
+    llap_free(g->time);
+    llap_free(g->lead);
+    llap_free(g->hidden);
+    *g = (task_filling){ 0 };
+}

@@ -1,0 +1,38 @@
+/* Gaps made on purpose, and who fills them: 30 % of the observed cells are hidden, by a seeded draw
+ * for each, and the hidden cells of one part are what is scored.
+ *
+ *     model         the model, from both sides
+ *     model_causal  the model, from the past alone
+ *     linear        between the readings on both sides, with its empirical error
+ *     last_value    the reading before, with its empirical error
+ *
+ * The errors of the last two are those that they make on hidden cells of the other parts, by
+ * distance to the nearest reading they use. */
+#ifndef LLAP_TASK_FILLING_H
+#define LLAP_TASK_FILLING_H
+
+#include "task/forecaster.h"
+#include "task/readings.h"
+
+enum { TASK_FILLERS = 4 };
+
+typedef struct task_filling {
+    int             n, n_own; /* forecasters; the first n_own are the model's */
+    task_forecaster f[TASK_FILLERS];
+    int64_t         n_windows;
+    task_window    *w;    /* [n_windows] hidden cells of an entity within a day: what is asked */
+    int64_t        *row;  /* of all queries */
+    int64_t        *time; /* likewise */
+    int32_t        *lead; /* likewise: steps since the reading before, of the first hidden target */
+    uint8_t        *hidden; /* [n_rows,n_targets] */
+    task_leads      leads;
+    struct fill_set *set;
+} task_filling;
+
+/* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. */
+llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_panel *p,
+                              const int64_t *var, const task_scale *scale, llap_part part,
+                              uint64_t seed);
+void        task_filling_deinit(task_filling *g); /* { 0 } is fine */
+
+#endif

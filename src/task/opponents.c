@@ -1,0 +1,180 @@
+#include "task/opponents.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "data/scaling.h"
+#include "task/metric.h"
+#include "task/opponent_set.h"
+
+#define HOUR INT64_C(3600000000000)
+#define DAY (24 * HOUR)
+
+enum { DAYS_MAX = 60 };
+
+/* ---- climatology ---- */
+
+static llap_status take_climate(const opponent_set *s, int64_t target, const int64_t *stop,
+                                int64_t first, int64_t last, opponent_climate *out)
+{
+    const task_target_readings *r = &s->r.of[target];
+    int64_t                     n = 0;
+    for (int64_t e = first; e < last; e++) {
+        const task_stretch x = task_readings_within(&s->r, target, e, s->p->start[e], stop[e]);
+        n += x.end - x.first;
+    }
+    if (n == 0) return LLAP_OK;
+    out->value = llap_new((size_t)n, sizeof *out->value);
+    if (out->value == NULL) return LLAP_ENOMEM;
+    for (int64_t e = first; e < last; e++) {
+        const task_stretch x = task_readings_within(&s->r, target, e, s->p->start[e], stop[e]);
+        for (int64_t i = x.first; i < x.end; i++) out->value[out->n++] = r->value[i];
+    }
+    metric_sort(out->value, n);
+    out->mean = metric_mean(out->value, n);
+    return LLAP_OK;
+}
+
+/* Without any training reading at all: the mean of training, which the scale has. */
+static llap_status take_climates(opponent_set *s, const llap_windows *w, const llap_split *split)
+{
+    const int64_t n = s->p->n_entities;
+    int64_t      *stop = llap_new(2 * (size_t)n, sizeof *stop);
+    s->climate = llap_new((size_t)(s->r.n_targets * (n + 1)), sizeof *s->climate);
+    llap_status st = stop == NULL || s->climate == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) llap_training_rows(w, split, stop + n, stop);
+    for (int64_t k = 0; st == LLAP_OK && k < s->r.n_targets; k++) {
+        opponent_climate *c = s->climate + k * (n + 1);
+        for (int64_t e = 0; st == LLAP_OK && e < n; e++)
+            st = take_climate(s, k, stop, e, e + 1, &c[e]);
+        if (st == LLAP_OK) st = take_climate(s, k, stop, 0, n, &c[n]);
+        if (st != LLAP_OK || c[n].n > 0) continue;
+        c[n] = (opponent_climate){ .n = 1, .value = llap_new(1, sizeof *c[n].value) };
+        if (c[n].value == NULL) st = LLAP_ENOMEM;
+        else c[n].mean = c[n].value[0] = n > 0 ? opponent_scale(s, k, 0)->mean : 0;
+    }
+    llap_free(stop);
+    return st;
+}
+
+const opponent_climate *opponent_climate_of(const opponent_set *s, int64_t target, int64_t entity)
+{
+    const opponent_climate *c = s->climate + target * (s->p->n_entities + 1);
+    return c[entity].n > 0 ? &c[entity] : &c[s->p->n_entities];
+}
+
+/* ---- the set ---- */
+
+static llap_status learn(opponent_set *s, const llap_windows *w, const llap_split *split,
+                         llap_part scored)
+{
+    llap_part part = scored == LLAP_PART_TEST ? LLAP_PART_VAL : LLAP_PART_TRAIN;
+    if (split->n[part] == 0) part = LLAP_PART_TRAIN;
+    s->gaussian = llap_new((size_t)s->r.n_targets, sizeof *s->gaussian);
+    llap_status st = s->gaussian == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = task_normal_score((i + 0.5) / BAR_MEMBERS);
+    for (int64_t k = 0; st == LLAP_OK && k < s->r.n_targets; k++) {
+        st = opponent_learn_ar1(s, k, w, split);
+        if (st == LLAP_OK) st = opponent_learn_bar(s, k, w, split, part);
+    }
+    return st;
+}
+
+static llap_status set_init(opponent_set *s, const int64_t *var, const llap_windows *w,
+                            const llap_split *split, llap_part scored)
+{
+    const llap_model_frame *f = s->frame;
+    s->leads = task_leads_of(f);
+    if (f->axis == LLAP_AXIS_CALENDAR && f->step <= DAY)
+        s->season = f->step <= 6 * HOUR ? DAY : 7 * DAY;
+    if (s->season == DAY) s->n_days = f->context / DAY < DAYS_MAX ? f->context / DAY : DAYS_MAX;
+    llap_status st = task_readings_init(&s->r, s->p, var, f->n_targets);
+    if (st == LLAP_OK) st = take_climates(s, w, split);
+    if (st == LLAP_OK) st = learn(s, w, split, scored);
+    return st;
+}
+
+static void set_destroy(opponent_set *s)
+{
+    if (s == NULL) return;
+    const int64_t n = s->frame->n_targets;
+    for (int64_t i = 0; s->climate != NULL && i < n * (s->p->n_entities + 1); i++)
+        llap_free(s->climate[i].value);
+    for (int64_t k = 0; s->gaussian != NULL && k < n; k++) llap_free(s->gaussian[k].spread);
+    llap_free(s->climate);
+    llap_free(s->gaussian);
+    task_readings_deinit(&s->r);
+    llap_free(s);
+}
+
+/* ---- the list ---- */
+
+typedef struct opponent {
+    const char      *name;
+    opponent_answer *answer;
+    enum { ALWAYS, WITH_SEASON, WITH_DAYS, WITH_GAUSSIAN } when;
+} opponent;
+
+static const opponent list[TASK_OPPONENTS] = {
+    { "last_value", opponent_last, ALWAYS },        { "linear", opponent_linear, ALWAYS },
+    { "seasonal", opponent_seasonal, WITH_SEASON }, { "climatology", opponent_climatology, ALWAYS },
+    { "context", opponent_histogram, ALWAYS },      { "context_days", opponent_days, WITH_DAYS },
+    { "ar1", opponent_ar1, WITH_GAUSSIAN },         { "residual_bar", opponent_bar, WITH_GAUSSIAN },
+};
+
+static bool makes_sense(const opponent *o, const opponent_set *s)
+{
+    bool known = true;
+    for (int64_t k = 0; k < s->r.n_targets; k++) known = known && s->gaussian[k].known;
+    return o->when == ALWAYS || (o->when == WITH_SEASON && s->season > 0) ||
+           (o->when == WITH_DAYS && s->n_days >= 2) || (o->when == WITH_GAUSSIAN && known);
+}
+
+/* What a forecaster's self points to: the set is owned by the list of opponents. */
+typedef struct one {
+    const opponent     *who;
+    const opponent_set *set;
+} one;
+
+static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                            int64_t n, llap_arena *arena, task_forecast *out)
+{
+    const one  *me = f->self;
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++)
+        for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
+            st = me->who->answer(me->set, ask, &w[i], k, arena, &out[i * f->n_targets + k]);
+    return st;
+}
+
+llap_status task_opponents_init(task_opponents *o, const llap_model_frame *frame,
+                                const task_scale *scale, const int64_t *var, const llap_windows *w,
+                                const llap_split *split, llap_part scored)
+{
+    *o = (task_opponents){ .set = llap_new(1, sizeof *o->set) };
+    if (o->set == NULL) return LLAP_ENOMEM;
+    *o->set = (opponent_set){ .frame = frame, .p = w->panel, .scale = scale };
+    llap_status st = set_init(o->set, var, w, split, scored);
+    for (int i = 0; st == LLAP_OK && i < TASK_OPPONENTS; i++) {
+        if (!makes_sense(&list[i], o->set)) continue;
+        one *self = llap_new(1, sizeof *self);
+        if (self == NULL) st = LLAP_ENOMEM;
+        else {
+            *self = (one){ &list[i], o->set };
+            o->f[o->n++] = (task_forecaster){ .name = list[i].name,
+                                              .n_targets = frame->n_targets,
+                                              .self = self,
+                                              .forecast = forecast,
+                                              .destroy = llap_free };
+        }
+    }
+    if (st != LLAP_OK) task_opponents_deinit(o);
+    return st;
+}
+
+void task_opponents_deinit(task_opponents *o)
+{
+    for (int i = 0; i < o->n; i++) task_forecaster_deinit(&o->f[i]);
+    set_destroy(o->set);
+    *o = (task_opponents){ 0 };
+}

@@ -1,0 +1,114 @@
+#include "task/readings.h"
+
+#include "base/alloc.h"
+
+static llap_status take_target(task_target_readings *r, const llap_panel *p, int64_t var)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < p->n_rows; i++) n += llap_panel_observed(p, i, var);
+    r->start = llap_new((size_t)p->n_entities + 1, sizeof *r->start);
+    r->row = llap_new((size_t)n, sizeof *r->row);
+    r->time = llap_new((size_t)n, sizeof *r->time);
+    r->value = llap_new((size_t)n, sizeof *r->value);
+    if (r->start == NULL || r->row == NULL || r->time == NULL || r->value == NULL)
+        return LLAP_ENOMEM;
+    n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        r->start[e] = n;
+        for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
+            if (!llap_panel_observed(p, i, var)) continue;
+            r->row[n] = i;
+            r->time[n] = p->time[i];
+            r->value[n++] = (double)p->value[i * p->n_vars + var];
+        }
+    }
+    r->start[p->n_entities] = n;
+    return LLAP_OK;
+}
+
+llap_status task_readings_init(task_readings *r, const llap_panel *p, const int64_t *var,
+                               int64_t n_targets)
+{
+    *r = (task_readings){ .n_targets = n_targets, .n_entities = p->n_entities };
+    r->of = llap_new((size_t)n_targets, sizeof *r->of);
+    llap_status st = r->of == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < n_targets; k++) st = take_target(&r->of[k], p, var[k]);
+    if (st != LLAP_OK) task_readings_deinit(r);
+    return st;
+}
+
+void task_readings_deinit(task_readings *r)
+{
+    for (int64_t k = 0; r->of != NULL && k < r->n_targets; k++) {
+        llap_free(r->of[k].start);
+        llap_free(r->of[k].row);
+        llap_free(r->of[k].time);
+        llap_free(r->of[k].value);
+    }
+    llap_free(r->of);
+    *r = (task_readings){ 0 };
+}
+
+/* The first of x[first .. end) that is not below `bound`. */
+static int64_t from(const int64_t *x, int64_t first, int64_t end, int64_t bound)
+{
+    while (first < end) {
+        const int64_t mid = first + (end - first) / 2;
+        if (x[mid] < bound) first = mid + 1;
+        else end = mid;
+    }
+    return first;
+}
+
+task_stretch task_readings_within(const task_readings *r, int64_t target, int64_t entity,
+                                  int64_t first, int64_t end)
+{
+    const task_target_readings *t = &r->of[target];
+    const int64_t               a = t->start[entity], b = t->start[entity + 1];
+    return (task_stretch){ from(t->row, a, b, first), from(t->row, a, b, end) };
+}
+
+int64_t task_readings_near(const task_readings *r, int64_t target, task_stretch s, int64_t time,
+                           int64_t within)
+{
+    const int64_t *t = r->of[target].time;
+    const int64_t  after = from(t, s.first, s.end, time);
+    int64_t        best = -1;
+    if (after > s.first && time - t[after - 1] <= within) best = after - 1;
+    if (after < s.end && t[after] - time <= within &&
+        (best < 0 || t[after] - time < time - t[best]))
+        best = after;
+    return best;
+}
+
+static double hold(double x, double lo, double hi) /* NaN stays */
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+double task_scale_z(const task_scale *s, double y)
+{
+    return hold((hold(y, s->lo, s->hi) - s->mean) / s->sd, -s->clip, s->clip);
+}
+
+double task_scale_y(const task_scale *s, double z) { return s->mean + s->sd * z; }
+
+llap_status task_scales(const llap_model *m, const llap_panel *p, task_scale **out)
+{
+    const int64_t n = p->n_entities;
+    *out = llap_new((size_t)(m->frame.n_targets * n), sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < n; e++) {
+        const int64_t known = llap_model_entity(m, p->entity[e]);
+        for (int64_t k = 0; k < m->frame.n_targets; k++) {
+            const llap_chain *c = m->anchor[k]->chain;
+            const size_t      row = known < 0 ? c->n_series : (size_t)known;
+            (*out)[k * n + e] = (task_scale){ .mean = c->mu[row],
+                                              .sd = c->sd[row],
+                                              .lo = c->y_lo,
+                                              .hi = c->y_hi,
+                                              .clip = c->z_clip };
+        }
+    }
+    return LLAP_OK;
+}
