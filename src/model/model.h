@@ -4,17 +4,20 @@
  *
  * The file is one safetensors file (base/safetensors.h). Metadata:
  *     llapdiff.format      "1"; a newer one is refused
- *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, grid, what
- * training has seen, and per target the numbers of its anchor llapdiff.variables   JSON array of
- * the target names llapdiff.entities    JSON array of the entity names seen in training Tensors,
- * for target number i, all F64, [entities + 1] with everything pooled in the last row:
+ *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
+ *                          training has seen, per target the numbers of its anchor, and "network"
+ *     llapdiff.variables   JSON array of the target names
+ *     llapdiff.entities    JSON array of the entity names seen in training
+ *     llapdiff.training    JSON about the training of networks; may be absent
+ * Tensors for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
  *     anchor.i.loadings                [entities,rank], absent where entities are not linked
- * With networks: config has an object "network", metadata llapdiff.training may be there (JSON),
- * and the tensors are those that network.h lists. There is no clock time in it: equal training
- * gives equal bytes. Loading treats the file as hostile: whatever is missing, unknown,
- * wrong-shaped, contradictory or not finite is refused by name. */
+ * and those of the networks, which network.h lists.
+ *
+ * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
+ * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
+ * name. */
 #ifndef LLAP_MODEL_MODEL_H
 #define LLAP_MODEL_MODEL_H
 

@@ -14,14 +14,18 @@
  *
  * What is in the store, and under the same name in the file (single precision):
  *
- *   reference   vae.X, summarizer.X, denoiser.X      X as in the reference's checkpoints, without
- * the heads of pretraining; denoiser.scheduler.* are the noise process, denoiser.cond_adapter.* the
- * adapter ema.denoiser.X [, ema.summarizer.X]  with ema: parameters, not buffers latent.mean,
- * latent.std              [rows,Z], spec 2.8; not for an identity latent cond.mean, cond.std [H],
- * spec 3.3 with cond_norm fixed scale.x.mean, scale.x.std            [N+1,D] as data/scaling.h, the
- * last row pooled scale.y.mean, scale.y.std            [N+1,C] default     member.<i>.summarizer.X,
- * member.<i>.denoiser.X    the weights that answer (the EMA) scale.x.mean, scale.x.std [N+1,D], of
- * the covariates; not without any
+ *   reference
+ *     vae.X, summarizer.X, denoiser.X   X as in the reference's checkpoints, without the heads of
+ *                                       pretraining; denoiser.scheduler.* is the noise process,
+ *                                       denoiser.cond_adapter.* the adapter
+ *     ema.denoiser.X, ema.summarizer.X  with ema (the second with joint_summarizer): parameters
+ *     latent.mean, latent.std           [rows,Z], spec 2.8; not for an identity latent
+ *     cond.mean, cond.std               [H], spec 3.3, with cond_norm fixed
+ *     scale.x.mean, scale.x.std         [N+1,D] as in data/scaling.h, the last row pooled
+ *     scale.y.mean, scale.y.std         [N+1,C]
+ *   default
+ *     member.<i>.summarizer.X, member.<i>.denoiser.X     the weights that answer (the EMA)
+ *     scale.x.mean, scale.x.std         [N+1,D] of the covariates; not without any
  *
  * N entities, D inputs, C targets. To sample: llap_denoise_opts.prefix is that of
  * llap_network_prefix_of, its part llap_network_part. */
