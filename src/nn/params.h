@@ -80,8 +80,11 @@ llap_status llap_params_bind(const llap_params *p, llap_params_part part, const 
 /* -------- files -------- */
 
 typedef struct llap_load_opts {
-    const char        *prefix; /* "PREFIXX" in the file is X of the part; NULL: none */
-    const char *const *ignore; /* beginnings of X that are skipped, closed by NULL; or NULL */
+    const char *prefix; /* "PREFIXX" in the file is "SCOPEX" of the part; NULL: none */
+    const char *scope;  /* only that much of the part; NULL: all */
+    /* Beginnings of X, closed by NULL; or NULL: */
+    const char *const *ignore; /* tensors of the file that are not refused */
+    const char *const *leave;  /* names of the store that are not asked for and stay as they are */
 } llap_load_opts;
 
 /* Fills one part from the tensors of a file whose names begin with the prefix. Strict: LLAP_EFORMAT
@@ -94,5 +97,8 @@ llap_status llap_params_load(llap_params *p, llap_params_part part, const llap_t
  * saved. LLAP_EUNSUPPORTED for a store of doubles. */
 llap_status llap_params_save(const llap_params *p, llap_params_part part, const char *prefix,
                              llap_tensors_writer *w);
+/* The same for every "SCOPEX" of the part: the reverse of loading with that scope. */
+llap_status llap_params_save_scope(const llap_params *p, llap_params_part part, const char *scope,
+                                   const char *prefix, llap_tensors_writer *w);
 
 #endif

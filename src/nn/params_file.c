@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char *const part_prefix[LLAP_PARAMS_COUNT] = {
@@ -27,25 +28,43 @@ llap_params_part llap_part_of(const char *name)
     return LLAP_PARAMS_MODEL;
 }
 
-static bool ignored(const char *name, const llap_load_opts *o)
+static bool listed(const char *name, const char *const *beginnings)
 {
-    for (int i = 0; o->ignore != NULL && o->ignore[i] != NULL; i++)
-        if (begins(name, o->ignore[i])) return true;
+    for (int i = 0; beginnings != NULL && beginnings[i] != NULL; i++)
+        if (begins(name, beginnings[i])) return true;
     return false;
 }
 
-/* No tensor of the file is unknown to the part. */
-static llap_status check_unknown(const llap_params *p, llap_params_part part,
-                                 const llap_tensors *file, const llap_load_opts *o,
-                                 const char *prefix)
+/* What of a store is meant: names PARTSCOPEX; X in the file is called PREFIXX. */
+typedef struct selection {
+    llap_params_part      part;
+    const char           *scope, *prefix;
+    const llap_load_opts *o; /* NULL: nothing is left out */
+} selection;
+
+/* X of a name of the store; NULL: it is not meant. */
+static const char *chosen(const selection *s, const llap_param_info *i)
 {
+    if (i->elem != LLAP_REAL || llap_part_of(i->name) != s->part) return NULL;
+    const char *x = i->name + strlen(part_prefix[s->part]);
+    if (!begins(x, s->scope)) return NULL;
+    x += strlen(s->scope);
+    return s->o != NULL && listed(x, s->o->leave) ? NULL : x;
+}
+
+/* No tensor of the file is unknown to the selection. */
+static llap_status check_unknown(const llap_params *p, const llap_tensors *file, const selection *s)
+{
+    char head[256];
+    if (snprintf(head, sizeof head, "%s%s", part_prefix[s->part], s->scope) >= (int)sizeof head)
+        return llap_fail(LLAP_EINVAL, "scope '%.80s...' is too long", s->scope);
     for (size_t k = 0; k < llap_tensors_count(file); k++) {
         const llap_tensor_info t = llap_tensors_at(file, k);
-        if (!begins(t.name, prefix)) continue;
-        const char *x = t.name + strlen(prefix);
-        if (ignored(x, o)) continue;
-        const llap_param_info *i = llap_store_beside(p, part_prefix[part], x);
-        if (i == NULL || llap_part_of(i->name) != part)
+        if (!begins(t.name, s->prefix)) continue;
+        const char *x = t.name + strlen(s->prefix);
+        if (listed(x, s->o->ignore)) continue;
+        const llap_param_info *i = llap_store_beside(p, head, x);
+        if (i == NULL || chosen(s, i) == NULL)
             return llap_fail(LLAP_EFORMAT, "%s: the model has no such tensor", t.name);
     }
     return LLAP_OK;
@@ -62,16 +81,14 @@ static llap_status check_finite(const llap_tensor_info *t)
     return LLAP_OK;
 }
 
-/* The tensor of the file that belongs to i. */
-static llap_status require(const llap_param_info *i, llap_params_part part,
-                           const llap_tensors *file, const char *prefix, llap_tensor_info *out)
+/* The tensor of the file that belongs to i, called PREFIXX. */
+static llap_status require(const llap_param_info *i, const llap_tensors *file, const char *prefix,
+                           const char *x, llap_tensor_info *out)
 {
-    const char  *x = i->name + strlen(part_prefix[part]);
     const size_t n = strlen(prefix) + strlen(x) + 1;
     char        *name = llap_new(n, 1);
     if (name == NULL) return LLAP_ENOMEM;
-    memcpy(name, prefix, strlen(prefix));
-    memcpy(name + strlen(prefix), x, strlen(x));
+    snprintf(name, n, "%s%s", prefix, x);
     const llap_status st =
         llap_tensors_require(file, name, LLAP_F32, i->shape.rank, i->shape.dim, out);
     llap_free(name);
@@ -87,20 +104,15 @@ static void take(llap_params *p, const llap_param_info *i, const llap_tensor_inf
         for (int64_t k = 0; k < i->count; k++) llap_param_set(p, i, k, (double)x[k]);
 }
 
-static bool in_part(const llap_param_info *i, llap_params_part part)
-{
-    return i->elem == LLAP_REAL && llap_part_of(i->name) == part;
-}
-
-/* Finds and checks what the part needs: found[i] belongs to info[i]. */
-static llap_status check_needed(const llap_params *p, llap_params_part part,
-                                const llap_tensors *file, const char *prefix,
+/* Finds and checks what the selection needs: found[i] belongs to info[i]. */
+static llap_status check_needed(const llap_params *p, const llap_tensors *file, const selection *s,
                                 llap_tensor_info *found)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < p->n && st == LLAP_OK; i++) {
-        if (!in_part(&p->info[i], part)) continue;
-        st = require(&p->info[i], part, file, prefix, &found[i]);
+        const char *x = chosen(s, &p->info[i]);
+        if (x == NULL) continue;
+        st = require(&p->info[i], file, s->prefix, x, &found[i]);
         if (st == LLAP_OK) st = check_finite(&found[i]);
     }
     return st;
@@ -109,33 +121,43 @@ static llap_status check_needed(const llap_params *p, llap_params_part part,
 llap_status llap_params_load(llap_params *p, llap_params_part part, const llap_tensors *file,
                              const llap_load_opts *opts)
 {
-    const char       *prefix = opts->prefix == NULL ? "" : opts->prefix;
+    const selection   s = { .part = part,
+                            .scope = opts->scope == NULL ? "" : opts->scope,
+                            .prefix = opts->prefix == NULL ? "" : opts->prefix,
+                            .o = opts };
     llap_tensor_info *found = llap_new((size_t)p->n, sizeof *found);
     if (found == NULL) return LLAP_ENOMEM;
-    llap_status st = check_needed(p, part, file, prefix, found);
-    if (st == LLAP_OK) st = check_unknown(p, part, file, opts, prefix);
+    llap_status st = check_needed(p, file, &s, found);
+    if (st == LLAP_OK) st = check_unknown(p, file, &s);
     for (int i = 0; i < p->n && st == LLAP_OK; i++)
-        if (in_part(&p->info[i], part)) take(p, &p->info[i], &found[i]);
+        if (chosen(&s, &p->info[i]) != NULL) take(p, &p->info[i], &found[i]);
     llap_free(found);
+    return st;
+}
+
+llap_status llap_params_save_scope(const llap_params *p, llap_params_part part, const char *scope,
+                                   const char *prefix, llap_tensors_writer *w)
+{
+    if (p->real_bytes != sizeof(float))
+        return llap_fail(LLAP_EUNSUPPORTED, "parameters in double precision are not saved");
+    const selection s = { .part = part, .scope = scope, .prefix = prefix };
+    llap_status     st = LLAP_OK;
+    for (int i = 0; i < p->n && st == LLAP_OK; i++) {
+        const llap_param_info *a = &p->info[i];
+        const char            *x = chosen(&s, a);
+        if (x == NULL) continue;
+        llap_arena  names = { 0 };
+        const char *name = llap_arena_printf(&names, "%s%s", prefix, x);
+        st = name == NULL
+                 ? LLAP_ENOMEM
+                 : llap_tensors_writer_add(w, name, LLAP_F32, a->shape.rank, a->shape.dim, a->data);
+        llap_arena_deinit(&names);
+    }
     return st;
 }
 
 llap_status llap_params_save(const llap_params *p, llap_params_part part, const char *prefix,
                              llap_tensors_writer *w)
 {
-    if (p->real_bytes != sizeof(float))
-        return llap_fail(LLAP_EUNSUPPORTED, "parameters in double precision are not saved");
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < p->n && st == LLAP_OK; i++) {
-        const llap_param_info *x = &p->info[i];
-        if (!in_part(x, part)) continue;
-        llap_arena  names = { 0 };
-        const char *name =
-            llap_arena_printf(&names, "%s%s", prefix, x->name + strlen(part_prefix[part]));
-        st = name == NULL
-                 ? LLAP_ENOMEM
-                 : llap_tensors_writer_add(w, name, LLAP_F32, x->shape.rank, x->shape.dim, x->data);
-        llap_arena_deinit(&names);
-    }
-    return st;
+    return llap_params_save_scope(p, part, "", prefix, w);
 }
