@@ -3,9 +3,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/safetensors.h"
-#include "model/model.h"
+#include "model/model_parts.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FORMAT "1"
@@ -14,62 +14,6 @@ static const char *const axis_names[] = { "calendar", "number", NULL };
 #define SIZE_ANCHOR "anchor" /* without networks; else llap_size_names */
 
 /* ---- saving ---- */
-
-static void put_doubles(llap_json_writer *w, const char *key, const double *v, int64_t n)
-{
-    llap_json_open(w, key, '(');
-    for (int64_t i = 0; i < n; i++) llap_json_put_double(w, NULL, v[i]);
-    llap_json_close(w, ']');
-}
-
-static void put_kernel(llap_json_writer *w, const char *key, const llap_anchor_kernel *k)
-{
-    llap_json_open(w, key, '{');
-    put_doubles(w, "a", k->a, k->n_terms);
-    put_doubles(w, "rho", k->rho, k->n_terms);
-    put_doubles(w, "omega", k->omega, k->n_terms);
-    llap_json_put_double(w, "nu", k->nu);
-    llap_json_put_double(w, "jitter", k->jitter);
-    llap_json_close(w, '}');
-}
-
-static void put_calibration(llap_json_writer *w, const char *key, const llap_calibration *c)
-{
-    llap_json_open(w, key, '{');
-    put_doubles(w, "edge", c->edge, LLAP_CALIBRATION_BUCKETS - 1);
-    put_doubles(w, "factor", &c->factor[0][0], LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS);
-    llap_json_close(w, '}');
-}
-
-static void put_anchor(llap_json_writer *w, const llap_anchor_model *a)
-{
-    const llap_chain *c = a->chain;
-    llap_json_open(w, NULL, '{');
-    put_kernel(w, "kernel", &a->kernel);
-    put_kernel(w, "fill_kernel", &a->fill_kernel);
-    put_calibration(w, "calibration", &a->calibration);
-    put_calibration(w, "fill_past", &a->fill_past);
-    put_calibration(w, "fill_both", &a->fill_both);
-    llap_json_put_double(w, "context", a->spec.context);
-    llap_json_put_double(w, "horizon", a->spec.horizon);
-    llap_json_put_int(w, "max_obs", (int64_t)a->spec.max_obs);
-    llap_json_put_int(w, "max_query", (int64_t)a->spec.max_query);
-    llap_json_put_double(w, "kappa", a->kappa);
-    llap_json_put_double(w, "var_floor", a->var_floor);
-    if (isfinite(a->valid_crps)) llap_json_put_double(w, "valid_crps", a->valid_crps);
-    if (isfinite(c->y_lo)) llap_json_put_double(w, "y_lo", c->y_lo); /* absent: no bound */
-    if (isfinite(c->y_hi)) llap_json_put_double(w, "y_hi", c->y_hi);
-    llap_json_put_double(w, "z_clip", c->z_clip);
-    llap_json_put_double(w, "lambda", c->lambda);
-    llap_json_put_double(w, "g_m", c->g_m);
-    llap_json_put_double(w, "g_s", c->g_s);
-    llap_json_put_double(w, "z_lo", c->z_lo);
-    llap_json_put_double(w, "z_hi", c->z_hi);
-    llap_json_put_int(w, "climate_terms", c->n_climate);
-    llap_json_put_double(w, "r_s", c->r_s);
-    if (a->joint.rank > 0) put_doubles(w, "share", a->joint.share, a->kernel.n_terms);
-    llap_json_close(w, '}');
-}
 
 static int64_t n_anchors(const llap_model *m) { return m->anchor == NULL ? 0 : m->frame.n_targets; }
 
@@ -96,7 +40,7 @@ static llap_status config_text(const llap_model *m, char **text)
         llap_json_put_int(&w, "test_start", f->test_start);
     }
     llap_json_open(&w, "anchors", '[');
-    for (int64_t i = 0; i < n_anchors(m); i++) put_anchor(&w, m->anchor[i]);
+    for (int64_t i = 0; i < n_anchors(m); i++) llap_anchor_write(&w, m->anchor[i]);
     llap_json_close(&w, ']');
     if (m->network != NULL) llap_network_write_config(&w, m->network);
     llap_json_close(&w, '}');
@@ -113,268 +57,38 @@ static llap_status names_text(const char *const *names, int64_t count, char **te
     return llap_json_finish(&w, text, &n);
 }
 
-static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *of, const char *what,
-                              int rank, const int64_t *shape, const double *data)
+llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *w)
 {
-    char name[64];
-    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    return llap_tensors_writer_add(w, name, LLAP_F64, rank, shape, data);
-}
-
-static llap_status add_all(llap_tensors_writer *w, const llap_model *m)
-{
-    llap_status st = LLAP_OK;
-    for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++) {
-        const llap_chain *c = m->anchor[i]->chain;
-        const int64_t     shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
-        st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
-        if (st == LLAP_OK) st = add_tensor(w, i, "scale", "std", 1, shape, c->sd);
-        if (st == LLAP_OK && c->n_climate > 0)
-            st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
-        const llap_anchor_joint *joint = &m->anchor[i]->joint;
-        const int64_t            linked[2] = { (int64_t)joint->n, (int64_t)joint->rank };
-        if (st == LLAP_OK && joint->rank > 0)
-            st = add_tensor(w, i, "anchor", "loadings", 2, linked, joint->loading);
-    }
-    if (st == LLAP_OK && m->network != NULL) st = llap_network_save(m->network, w);
-    return st;
-}
-
-llap_status llap_model_save(const llap_model *m, const char *path)
-{
-    llap_tensors_writer *w = NULL;
-    char                *config = NULL, *variables = NULL, *entities = NULL;
-    llap_status          st = llap_tensors_writer_create(&w);
-    if (st == LLAP_OK) st = config_text(m, &config);
+    char       *config = NULL, *variables = NULL, *entities = NULL;
+    llap_status st = config_text(m, &config);
     if (st == LLAP_OK) st = names_text(m->frame.target, m->frame.n_targets, &variables);
     if (st == LLAP_OK) st = names_text(m->frame.entity, m->frame.n_entities, &entities);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.format", FORMAT);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.config", config);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.variables", variables);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.entities", entities);
-    if (st == LLAP_OK) st = add_all(w, m);
-    if (st == LLAP_OK) st = llap_tensors_writer_save(w, path);
-    llap_tensors_writer_destroy(w);
+    if (st == LLAP_OK && m->network != NULL && m->network->training != NULL)
+        st = llap_tensors_writer_metadata(w, "llapdiff.training", m->network->training);
     llap_free(config);
     llap_free(variables);
     llap_free(entities);
     return st;
 }
 
+llap_status llap_model_save(const llap_model *m, const char *path)
+{
+    llap_tensors_writer *w = NULL;
+    llap_status          st = llap_tensors_writer_create(&w);
+    if (st == LLAP_OK) st = llap_model_write_metadata(m, w);
+    for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++)
+        st = llap_anchor_save(m->anchor[i], i, w);
+    if (st == LLAP_OK && m->network != NULL) st = llap_network_save(m->network, w);
+    if (st == LLAP_OK) st = llap_tensors_writer_save(w, path);
+    llap_tensors_writer_destroy(w);
+    return st;
+}
+
 /* ---- loading ---- */
-
-/* A number at "anchors[i].key". */
-typedef struct number {
-    const char *key;
-    double      min, max;
-    double     *v;
-    bool        optional; /* absent leaves *v */
-} number;
-
-static llap_status get_numbers(const llap_json *j, int64_t i, const number *numbers, size_t n)
-{
-    llap_status st = LLAP_OK;
-    for (size_t k = 0; st == LLAP_OK && k < n; k++) {
-        char path[96];
-        snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, numbers[k].key);
-        if (!numbers[k].optional) st = llap_json_need(j, path);
-        if (st == LLAP_OK)
-            st = llap_json_double(j, path, numbers[k].min, numbers[k].max, numbers[k].v);
-    }
-    return st;
-}
-
-static llap_status get_array(const llap_json *j, int64_t i, const char *key, double min, double max,
-                             size_t n, double *out)
-{
-    char    path[96];
-    double *v = NULL;
-    size_t  found = 0;
-    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key);
-    llap_status st = llap_json_doubles(j, path, min, max, &v, &found);
-    if (st == LLAP_OK && found != n)
-        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected %zu numbers, found %zu", path, n,
-                       found);
-    if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
-    llap_free(v);
-    return st;
-}
-
-static llap_status get_kernel(const llap_json *j, int64_t i, const char *what,
-                              llap_anchor_kernel *k)
-{
-    char                     key[5][64], path[96];
-    static const char *const names[] = { "a", "rho", "omega", "nu", "jitter" };
-    for (int n = 0; n < 5; n++) snprintf(key[n], sizeof key[n], "%s.%s", what, names[n]);
-    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key[0]);
-    const size_t n = llap_json_length(j, path);
-    if (n < 1 || n > LLAP_ANCHOR_MAX_TERMS)
-        return llap_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d terms, found %zu", path,
-                         LLAP_ANCHOR_MAX_TERMS, n);
-    k->n_terms = (int32_t)n;
-    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, n, k->a);
-    if (st == LLAP_OK) st = get_array(j, i, key[1], 0, HUGE_VAL, n, k->rho);
-    if (st == LLAP_OK) st = get_array(j, i, key[2], 0, HUGE_VAL, n, k->omega);
-    const number numbers[] = { { key[3], 0, HUGE_VAL, &k->nu, false },
-                               { key[4], 0, HUGE_VAL, &k->jitter, false } };
-    if (st == LLAP_OK) st = get_numbers(j, i, numbers, 2);
-    if (st == LLAP_OK && llap_anchor_kernel_check(k) != LLAP_OK)
-        st = llap_fail_in(LLAP_EFORMAT, "config: anchors[%lld].%s", (long long)i, what);
-    return st;
-}
-
-static llap_status get_calibration(const llap_json *j, int64_t i, const char *what,
-                                   llap_calibration *c)
-{
-    char key[2][64];
-    snprintf(key[0], sizeof key[0], "%s.edge", what);
-    snprintf(key[1], sizeof key[1], "%s.factor", what);
-    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LLAP_CALIBRATION_BUCKETS - 1, c->edge);
-    if (st == LLAP_OK)
-        st = get_array(j, i, key[1], 1e-6, 1e6, LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS,
-                       &c->factor[0][0]);
-    return st;
-}
-
-/* A tensor of finite numbers, copied; caller owns *out. */
-static llap_status get_tensor(const llap_tensors *t, int64_t i, const char *of, const char *what,
-                              int rank, const int64_t *shape, double **out)
-{
-    char             name[64];
-    llap_tensor_info info;
-    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    llap_status st = llap_tensors_require(t, name, LLAP_F64, rank, shape, &info);
-    if (st != LLAP_OK) return st;
-    const double *v = info.data;
-    for (int64_t k = 0; k < info.n_elements; k++)
-        if (!isfinite(v[k]))
-            return llap_fail(LLAP_EFORMAT, "%s: element %lld is not a finite number", name,
-                             (long long)k);
-    *out = llap_new((size_t)info.n_elements, sizeof **out);
-    if (*out == NULL) return LLAP_ENOMEM;
-    memcpy(*out, v, info.n_bytes);
-    return LLAP_OK;
-}
-
-static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t i,
-                             int64_t n_entities, llap_chain **out)
-{
-    llap_chain *c = llap_new(1, sizeof *c);
-    if (c == NULL) return LLAP_ENOMEM;
-    c->n_series = (size_t)n_entities;
-    c->y_lo = -HUGE_VAL;
-    c->y_hi = HUGE_VAL;
-    const number numbers[] = {
-        { "y_lo", -HUGE_VAL, HUGE_VAL, &c->y_lo, true },
-        { "y_hi", -HUGE_VAL, HUGE_VAL, &c->y_hi, true },
-        { "z_clip", 1e-9, HUGE_VAL, &c->z_clip, false },
-        { "lambda", -10, 10, &c->lambda, false },
-        { "g_m", -HUGE_VAL, HUGE_VAL, &c->g_m, false },
-        { "g_s", 1e-300, HUGE_VAL, &c->g_s, false },
-        { "z_lo", -HUGE_VAL, HUGE_VAL, &c->z_lo, false },
-        { "z_hi", -HUGE_VAL, HUGE_VAL, &c->z_hi, false },
-        { "r_s", 1e-300, HUGE_VAL, &c->r_s, false },
-    };
-    char    path[96];
-    int64_t terms = -1;
-    snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
-    llap_status st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
-    if (st == LLAP_OK && !(c->y_lo <= c->y_hi && c->z_lo <= c->z_hi))
-        st = llap_fail(LLAP_EFORMAT, "config: anchors[%lld]: bounds y_lo, y_hi or z_lo, z_hi cross",
-                       (long long)i);
-    if (st == LLAP_OK) st = llap_json_int(j, path, 0, LLAP_CLIMATE_MAX, &terms);
-    if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LLAP_CLIMATE_MAX)
-        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
-                       LLAP_CLIMATE_MAX, (long long)terms);
-    c->n_climate = (int32_t)terms;
-    const int64_t shape[2] = { n_entities + 1, terms };
-    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "mean", 1, shape, &c->mu);
-    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "std", 1, shape, &c->sd);
-    if (st == LLAP_OK && terms > 0)
-        st = get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
-    for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
-        if (!(c->sd[k] > 0))
-            st = llap_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive",
-                           (long long)i, (long long)k);
-    if (st == LLAP_OK) *out = c;
-    else llap_chain_destroy(c);
-    return st;
-}
-
-/* The spans of an anchor are those of the frame in the anchor's unit. */
-static llap_status check_span(const char *path, double units, int64_t ticks, int64_t unit)
-{
-    const double expected = (double)ticks / (double)unit;
-    if (fabs(units - expected) <= 1e-9 * expected) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT,
-                     "config: '%s': expected %.17g as for the whole model, found %.17g", path,
-                     expected, units);
-}
-
-/* How the entities are linked, where a tensor of loadings says they are. */
-static llap_status get_joint(const llap_tensors *t, const llap_json *j, int64_t i,
-                             int64_t n_entities, llap_anchor_model *a)
-{
-    char             name[64], path[96];
-    llap_tensor_info info;
-    snprintf(name, sizeof name, "anchor.%lld.loadings", (long long)i);
-    snprintf(path, sizeof path, "anchors[%lld].share", (long long)i);
-    if (!llap_tensors_find(t, name, &info)) {
-        if (!llap_json_has(j, path)) return LLAP_OK;
-        return llap_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
-    }
-    const int64_t rank =
-        info.rank == 2 && info.shape[1] > 0 && info.shape[1] <= LLAP_ANCHOR_RANK_MAX ? info.shape[1]
-                                                                                     : 1;
-    const int64_t shape[2] = { n_entities, rank };
-    llap_status   st = get_tensor(t, i, "anchor", "loadings", 2, shape, &a->loading);
-    if (st != LLAP_OK) return st;
-    a->joint =
-        (llap_anchor_joint){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
-    st = get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->joint.share);
-    if (st == LLAP_OK && llap_anchor_joint_check(&a->joint, a->kernel.n_terms) != LLAP_OK)
-        st = llap_fail_in(LLAP_EFORMAT, "%s", name);
-    return st;
-}
-
-static llap_status get_anchor(const llap_tensors *t, const llap_json *j, int64_t i,
-                              const llap_model_frame *f, llap_anchor_model **out)
-{
-    llap_anchor_model a = { .valid_crps = NAN };
-    int64_t           max_obs = 0, max_query = 0;
-    char              path[2][96];
-    snprintf(path[0], sizeof path[0], "anchors[%lld].max_obs", (long long)i);
-    snprintf(path[1], sizeof path[1], "anchors[%lld].max_query", (long long)i);
-    const number numbers[] = {
-        { "context", 1e-12, HUGE_VAL, &a.spec.context, false },
-        { "horizon", 1e-12, HUGE_VAL, &a.spec.horizon, false },
-        { "kappa", 0, HUGE_VAL, &a.kappa, false },
-        { "var_floor", 0, HUGE_VAL, &a.var_floor, false },
-        { "valid_crps", 0, HUGE_VAL, &a.valid_crps, true },
-    };
-    llap_status st = get_kernel(j, i, "kernel", &a.kernel);
-    if (st == LLAP_OK) st = get_kernel(j, i, "fill_kernel", &a.fill_kernel);
-    if (st == LLAP_OK) st = get_calibration(j, i, "calibration", &a.calibration);
-    if (st == LLAP_OK) st = get_calibration(j, i, "fill_past", &a.fill_past);
-    if (st == LLAP_OK) st = get_calibration(j, i, "fill_both", &a.fill_both);
-    if (st == LLAP_OK) st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
-    if (st == LLAP_OK) st = llap_json_int(j, path[0], 0, INT64_MAX, &max_obs);
-    if (st == LLAP_OK) st = llap_json_int(j, path[1], 0, INT64_MAX, &max_query);
-    if (st == LLAP_OK) st = check_span("anchors.context", a.spec.context, f->context, f->unit);
-    if (st == LLAP_OK) st = check_span("anchors.horizon", a.spec.horizon, f->horizon, f->unit);
-    if (st == LLAP_OK) st = get_chain(t, j, i, f->n_entities, &a.chain);
-    a.spec.max_obs = (size_t)max_obs;
-    a.spec.max_query = (size_t)max_query;
-    if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);
-    if (st == LLAP_OK) {
-        st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
-        if (st == LLAP_OK) **out = a;
-    } else {
-        llap_chain_destroy(a.chain);
-    }
-    if (st != LLAP_OK) llap_free(a.loading);
-    return st;
-}
 
 /* "anchor" without networks, else what the networks say. */
 static llap_status check_size(const llap_json *j)
@@ -444,7 +158,7 @@ static llap_status get_json(const llap_tensors *t, const char *key, llap_json **
 }
 
 /* Networks fit what they are asked about. */
-static llap_status check_network(const llap_model *m)
+llap_status llap_model_check_network(const llap_model *m)
 {
     const llap_network_config *c = &m->network->config;
     if (c->n_targets != m->frame.n_targets)
@@ -475,14 +189,13 @@ static llap_status get_network(const llap_tensors *t, const llap_json *config, l
     if (st == LLAP_OK)
         st = llap_network_load(t, config, (const char *const *)ignore, &m->network, n);
     llap_arena_deinit(&names);
-    return st == LLAP_OK ? check_network(m) : st;
+    return st == LLAP_OK ? llap_model_check_network(m) : st;
 }
 
 /* Whatever is not part of the model must not be in its file. */
 static llap_status check_count(const llap_tensors *t, const llap_model *m, size_t n)
 {
-    for (int64_t i = 0; i < n_anchors(m); i++)
-        n += 2u + (m->anchor[i]->chain->n_climate > 0) + (m->anchor[i]->joint.rank > 0);
+    for (int64_t i = 0; i < n_anchors(m); i++) n += llap_anchor_tensors(m->anchor[i]);
     if (llap_tensors_count(t) == n) return LLAP_OK;
     return llap_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, llap_tensors_count(t));
 }
@@ -515,7 +228,7 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
         st == LLAP_OK && !none ? llap_new(n_targets, sizeof *anchor) : NULL;
     if (st == LLAP_OK && !none && anchor == NULL) st = LLAP_ENOMEM;
     for (size_t i = 0; st == LLAP_OK && !none && i < n_targets; i++)
-        st = get_anchor(t, config, (int64_t)i, &f, &anchor[i]);
+        st = llap_anchor_load(t, config, (int64_t)i, &f, &anchor[i]);
     if (st == LLAP_OK) {
         st = llap_model_create(&f, anchor, out);
     } else if (anchor != NULL) {
@@ -526,37 +239,50 @@ static llap_status read_model(const llap_tensors *t, const llap_json *config, co
     return st;
 }
 
-static llap_status load_checked(const llap_tensors *t, llap_model **out)
+static llap_status check_format(const llap_tensors *t)
 {
     const char *format = llap_tensors_metadata(t, "llapdiff.format");
     if (format == NULL)
         return llap_fail(LLAP_EFORMAT,
                          "metadata 'llapdiff.format' is missing: not a llapdiff model");
-    if (strcmp(format, FORMAT) != 0)
-        return llap_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format,
-                         FORMAT);
-    llap_json   *config = NULL, *variables = NULL, *entities = NULL;
+    if (strcmp(format, FORMAT) == 0) return LLAP_OK;
+    return llap_fail(LLAP_EUNSUPPORTED, "format '%s': this version reads format %s", format,
+                     FORMAT);
+}
+
+llap_status llap_model_read(const llap_tensors *t, llap_json **config, llap_model **out)
+{
+    llap_json   *variables = NULL, *entities = NULL;
     const char **target = NULL, **entity = NULL;
     size_t       n_targets = 0, n_entities = 0;
-    llap_status  st = get_json(t, "llapdiff.config", &config);
+    *config = NULL;
+    llap_status st = check_format(t);
+    if (st == LLAP_OK) st = get_json(t, "llapdiff.config", config);
     if (st == LLAP_OK) st = get_json(t, "llapdiff.variables", &variables);
     if (st == LLAP_OK) st = get_json(t, "llapdiff.entities", &entities);
     if (st == LLAP_OK) st = llap_json_strings(variables, "", &target, &n_targets);
     if (st == LLAP_OK) st = llap_json_strings(entities, "", &entity, &n_entities);
-    if (st == LLAP_OK) st = read_model(t, config, target, n_targets, entity, n_entities, out);
-    size_t n_network = 0;
+    if (st == LLAP_OK) st = read_model(t, *config, target, n_targets, entity, n_entities, out);
+    llap_free((void *)target);
+    llap_free((void *)entity);
+    llap_json_destroy(variables);
+    llap_json_destroy(entities);
+    return st;
+}
+
+static llap_status load_checked(const llap_tensors *t, llap_model **out)
+{
+    llap_json  *config = NULL;
+    size_t      n_network = 0;
+    llap_status st = llap_model_read(t, &config, out);
     if (st == LLAP_OK && llap_json_has(config, "network"))
         st = get_network(t, config, *out, &n_network);
     if (st == LLAP_OK) st = check_count(t, *out, n_network);
+    llap_json_destroy(config);
     if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;
     }
-    llap_free((void *)target);
-    llap_free((void *)entity);
-    llap_json_destroy(config);
-    llap_json_destroy(variables);
-    llap_json_destroy(entities);
     return st;
 }
 

@@ -241,7 +241,7 @@ void llap_network_origin(const llap_network_config *c, float *tq, int64_t B, int
 
 /* The key "network" of an open object. */
 void llap_network_write_config(llap_json_writer *w, const llap_network *n);
-/* Adds the tensors, and llapdiff.training; the writer borrows them until it is saved. */
+/* Adds the tensors; the writer borrows them until it is saved. */
 llap_status llap_network_save(const llap_network *n, llap_tensors_writer *w);
 
 /* From the key "network" of the configuration and the tensors of the file but those whose names

@@ -23,8 +23,6 @@ llap_status llap_network_save(const llap_network *n, llap_tensors_writer *w)
 {
     llap_status st = llap_params_save(n->params, LLAP_PARAMS_MODEL, "", w);
     if (st == LLAP_OK) st = llap_params_save(n->params, LLAP_PARAMS_EMA, EMA, w);
-    if (st == LLAP_OK && n->training != NULL)
-        st = llap_tensors_writer_metadata(w, "llapdiff.training", n->training);
     return st;
 }
 
@@ -59,7 +57,8 @@ static llap_status read_inputs(const llap_json *j, llap_network_config *c, const
     return st;
 }
 
-static llap_status read_config(const llap_json *j, llap_network_config *c, const char ***input)
+llap_status llap_network_read_config(const llap_json *j, llap_network_config *c,
+                                     const char ***input)
 {
     int         profile = -1;
     llap_status st = llap_json_need(j, "network.profile");
@@ -87,6 +86,12 @@ static llap_status check_positive(const llap_network *n)
     return LLAP_OK;
 }
 
+llap_status llap_network_loaded(llap_network *n)
+{
+    const llap_status st = check_positive(n);
+    return st == LLAP_OK ? llap_network_noise_loaded(n) : st;
+}
+
 /* The ignored beginnings, and what the averages' names begin with. */
 static llap_status load_tensors(llap_network *n, const llap_tensors *t, const char *const *ignore)
 {
@@ -104,7 +109,7 @@ static llap_status load_tensors(llap_network *n, const llap_tensors *t, const ch
     return st;
 }
 
-static llap_status load_training(llap_network *n, const llap_tensors *t)
+llap_status llap_network_load_training(llap_network *n, const llap_tensors *t)
 {
     const char *text = llap_tensors_metadata(t, "llapdiff.training");
     if (text == NULL) return LLAP_OK;
@@ -132,9 +137,8 @@ static llap_status load_into(const llap_network_config *c, const char *const *in
     if (st == LLAP_OK) st = llap_network_create_from(c, g, input, out);
     llap_graph_destroy(g);
     if (st == LLAP_OK) st = load_tensors(*out, t, ignore);
-    if (st == LLAP_OK) st = check_positive(*out);
-    if (st == LLAP_OK) st = llap_network_noise_loaded(*out);
-    if (st == LLAP_OK) st = load_training(*out, t);
+    if (st == LLAP_OK) st = llap_network_loaded(*out);
+    if (st == LLAP_OK) st = llap_network_load_training(*out, t);
     return st;
 }
 
@@ -144,7 +148,7 @@ llap_status llap_network_load(const llap_tensors *t, const llap_json *config,
     llap_network_config c;
     const char        **input = NULL;
     *out = NULL;
-    llap_status st = read_config(config, &c, &input);
+    llap_status st = llap_network_read_config(config, &c, &input);
     if (st == LLAP_OK) st = load_into(&c, (const char *const *)input, t, ignore, out, n_tensors);
     llap_free((void *)input);
     if (st != LLAP_OK) {

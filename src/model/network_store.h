@@ -13,4 +13,15 @@ llap_status llap_network_noise(llap_network *n);
 /* n->schedule from the tables in the store. LLAP_EFORMAT: they contradict each other. */
 llap_status llap_network_noise_loaded(llap_network *n);
 
+/* After all tensors have been filled from files: deviations are positive, the noise process is
+ * one. */
+llap_status llap_network_loaded(llap_network *n);
+
+/* n->training from a file's metadata, if it is there. */
+llap_status llap_network_load_training(llap_network *n, const llap_tensors *t);
+
+/* "network" of a document; caller owns *input (llap_free), its strings borrow from j. */
+llap_status llap_network_read_config(const llap_json *j, llap_network_config *c,
+                                     const char ***input);
+
 #endif
