@@ -143,6 +143,15 @@ static bool used(const struct group *gr, const llap_network_config *c)
     return (gr->profiles >> c->profile & 1u) != 0 && c->profile <= LLAP_PROFILE_REFERENCE;
 }
 
+/* Whether the options have a use for it. */
+static bool needed(const struct group *gr, const llap_network_config *c)
+{
+    const void *at = (const char *)c + gr->offset;
+    if (at == &c->vae) return c->options.latent == LLAP_LATENT_SET_VAE;
+    if (at == &c->summarizer || at == &c->patches) return c->options.conditioning;
+    return at != &c->adapter || c->options.cond_adapter;
+}
+
 /* -------- reading and writing -------- */
 
 static llap_status read_group(const llap_json *j, const char *path, const struct group *gr,
@@ -173,6 +182,8 @@ llap_status llap_network_config_read(const llap_json *j, const char *path, llap_
         if (!used(&groups[i], c))
             st = llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", full,
                            llap_profile_names[c->profile]);
+        else if (!needed(&groups[i], c))
+            st = llap_fail(LLAP_EFORMAT, "'%s': the options have no use for it", full);
         if (st == LLAP_OK) st = read_group(j, full, &groups[i], c);
     }
     if (st != LLAP_OK) return st;
@@ -186,7 +197,7 @@ void llap_network_config_write(llap_json_writer *w, const llap_network_config *c
     llap_fields_write(w, top_fields, N_OF(top_fields), c);
     for (int i = 0; i < N_OF(groups); i++) {
         const void *at = (const char *)c + groups[i].offset;
-        if (!used(&groups[i], c)) continue;
+        if (!used(&groups[i], c) || !needed(&groups[i], c)) continue;
         llap_json_open(w, groups[i].key, '{');
         llap_fields_write(w, groups[i].fields, groups[i].n, at);
         llap_json_close(w, '}');
@@ -219,7 +230,7 @@ static llap_status check_reference(const llap_network_config *c)
     const llap_network_options   *o = &c->options;
     const llap_summarizer_config *s = &c->summarizer;
     const llap_vae_config        *v = &c->vae;
-    const bool rotary = s->position != LLAP_POSITION_LEARNED, vae = o->latent == LLAP_LATENT_SET_VAE;
+    const bool rotary = s->position != LLAP_POSITION_LEARNED, vae = o->latent == LLAP_LATENT_SET_VAE, summary = o->conditioning;
     const rule rules[] = {
         { o->members != 1, "options.members: the reference has one" },
         { o->answer_ema && !o->ema, "options.answer_ema needs options.ema" },
@@ -229,10 +240,10 @@ static llap_status check_reference(const llap_network_config *c)
         { c->denoiser.stream != LLAP_STREAM_RESIDUES, "denoiser.stream: the reference has residues" },
         { c->sampling.list == LLAP_LIST_CONTINUOUS, "sampling.list: the reference's time is not continuous" },
         { c->n_inputs < 1 && o->conditioning, "inputs: the summarizer needs at least one" },
-        { s->kernel % 2 == 0, "summarizer.kernel is even" },
-        { s->no_temporal_token && (rotary || s->irregular_pooling),
+        { summary && s->kernel % 2 == 0, "summarizer.kernel is even" },
+        { summary && s->no_temporal_token && (rotary || s->irregular_pooling),
           "summarizer.no_temporal_token with position or irregular_pooling that use time" },
-        { s->no_dynamics_token && s->t_token != LLAP_T_TOKEN_NONE, "summarizer.no_dynamics_token with t_token" },
+        { summary && s->no_dynamics_token && s->t_token != LLAP_T_TOKEN_NONE, "summarizer.no_dynamics_token with t_token" },
         { c->denoiser.self_conditioning != c->sampling.solver.self_condition && c->sampling.solver.self_condition,
           "sampling.self_condition without denoiser.self_conditioning" },
         { vae && v->width % v->encoder.n_heads != 0, "vae.encoder_heads does not divide vae.width" },
@@ -266,7 +277,7 @@ static llap_status check_default(const llap_network_config *c)
         { !(c->sampling.first > c->sampling.last), "sampling.first is not after sampling.last" },
         { c->noise.min_snr, "noise.min_snr: not part of the default profile" },
         { c->sampling.solver.self_condition, "sampling.self_condition: not part of the default profile" },
-        { c->patches.hidden_dim % c->patches.num_heads != 0, "patches.num_heads does not divide patches.hidden_dim" },
+        { o->conditioning && c->patches.hidden_dim % c->patches.num_heads != 0, "patches.num_heads does not divide patches.hidden_dim" },
         { c->features.covariates && c->n_inputs == 0, "features.covariates without inputs" },
         { c->features.calibration_factor.n != 0 &&
           c->features.calibration_factor.n % (c->features.calibration_edge.n + 1) != 0,
@@ -284,7 +295,7 @@ llap_status llap_network_config_check(const llap_network_config *c)
     llap_status st = llap_fields_check("network", top_fields, N_OF(top_fields), c);
     for (int i = 0; i < N_OF(groups) && st == LLAP_OK; i++) {
         const void *at = (const char *)c + groups[i].offset;
-        if (!used(&groups[i], c)) continue;
+        if (!used(&groups[i], c) || !needed(&groups[i], c)) continue;
         st = llap_fields_check(groups[i].key, groups[i].fields, groups[i].n, at);
     }
     if (st == LLAP_OK) st = llap_denoiser_config_check(&c->denoiser);
