@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Day first before month first: where both fit, the one whose times wander less is taken. */
 static const char *const dates[] = {
@@ -43,8 +44,14 @@ static bool text_of(const cells *c, size_t record, char out[128], size_t *n, boo
     if (llap_csv_is_missing_word(a) || llap_csv_is_missing_word(b)) return false;
     *fits = a.len < 60 && b.len < 60;
     if (!*fits) return true;
-    *n = (size_t)snprintf(out, 128, c->two ? "%.*s %.*s" : "%.*s", (int)a.len, a.text, (int)b.len,
-                          b.text);
+    memcpy(out, a.text, a.len);
+    *n = a.len;
+    if (c->two) {
+        out[(*n)++] = ' ';
+        memcpy(out + *n, b.text, b.len);
+        *n += b.len;
+    }
+    out[*n] = '\0';
     return true;
 }
 
@@ -74,13 +81,14 @@ static void take(llap_csv_timeguess *out, const char *format, const char *unit)
     snprintf(out->unit, sizeof out->unit, "%s", unit);
 }
 
-/* The first text of the column; false: there is none, or it is too long for a time. */
+/* The first text of the column; false: there is none, or it is too long for a time or without a
+ * digit, which every format needs. */
 static bool first_text(const cells *c, char text[128])
 {
     for (size_t r = c->first; r < c->sample->n_records; r++) {
         size_t n;
         bool   fits;
-        if (text_of(c, r, text, &n, &fits)) return fits;
+        if (text_of(c, r, text, &n, &fits)) return fits && strpbrk(text, "0123456789") != NULL;
     }
     return false;
 }
@@ -141,11 +149,9 @@ static bool guess_number(const cells *c, llap_csv_timeguess *out)
     return true;
 }
 
-static bool guess_date(const cells *c, llap_csv_timeguess *out)
+static bool guess_date(const cells *c, const char *text, llap_csv_timeguess *out)
 {
     double best = -1;
-    char   text[128];
-    if (!first_text(c, text)) return false;
     for (size_t d = 0; d < N_DATES; d++) {
         (void)consider(c, text, dates[d], &best, out);
         for (size_t k = 0; k < N_CLOCKS; k++)
@@ -163,7 +169,9 @@ bool llap_csv_guess_time(const llap_csv_sample *sample, size_t first, size_t col
 {
     const cells c = { sample, first, column, column, false };
     double      wander;
+    char        text[128];
     *out = (llap_csv_timeguess){ 0 };
+    if (!first_text(&c, text)) return false;
     if (fits_all(&c, "rfc3339", NULL, &wander)) {
         take(out, "rfc3339", "");
         return true;
@@ -172,7 +180,7 @@ bool llap_csv_guess_time(const llap_csv_sample *sample, size_t first, size_t col
         take(out, "elapsed", "");
         return true;
     }
-    if (guess_date(&c, out)) return true;
+    if (guess_date(&c, text, out)) return true;
     return guess_packed(&c, numbers, out) || (numbers && guess_number(&c, out));
 }
 
