@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A grid of many rows for each one measured: a time that is wrong, or a step that is. */
+enum { MANY_ROWS = 1 << 24, SPARSE = 1024 };
+
 /* The rows of one entity on their way. Cells are observed, carried (finite) or missing (NaN). */
 typedef struct rows {
     int64_t       *time;     /* [n] */
@@ -173,6 +176,11 @@ static llap_status lay_out(work *w, int64_t e, float *carried)
         return llap_fail(LLAP_ELIMIT,
                          "grid: entity '%s' would have more than %d rows; take a longer step",
                          p->entity[e], INT32_MAX);
+    if (n > MANY_ROWS && n / SPARSE > (w->o->common_span ? p->n_rows : to - from))
+        return llap_fail(LLAP_ELIMIT,
+                         "grid: entity '%s' has %lld rows and would have %lld; take a longer step, "
+                         "or correct a first or last time that is far off",
+                         p->entity[e], (long long)(to - from), (long long)n);
     if (n < 0) n = 0; /* an exact grid may have no point */
     st = rows_reset(&w->rows, n, p->n_vars, w->step > 0 && w->o->agg == LLAP_AGG_MEAN);
     if (st != LLAP_OK) return st;

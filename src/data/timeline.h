@@ -67,7 +67,8 @@ typedef struct llap_timeline_counts {
 
 /* Caller owns *out; p is borrowed until return and unchanged. counts may be NULL. LLAP_EINVAL: an
  * option that cannot be, or an unknown variable. LLAP_ELIMIT: a grid of more than 2^31 rows for an
- * entity. A result may have no entities: that is for the caller to judge. */
+ * entity, or of more than 2^24 and 1024 times those it has. A result may have no entities: that is
+ * for the caller to judge. */
 llap_status llap_timeline_apply(const llap_panel *p, const llap_timeline_opts *o, llap_panel **out,
                                 llap_timeline_counts *counts);
 

@@ -171,6 +171,9 @@ static void entities_and_columns_are_chosen(void **state)
     o = (llap_timeline_opts){ .grid = LLAP_GRID_STEP, .step = 1 };
     CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "take a longer step");
     assert_null(q);
+    o.step = second / 1000000; /* 20 million rows and more for a handful */
+    CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "far off");
+    assert_null(q);
     llap_panel_destroy(p);
 }
 
