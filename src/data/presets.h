@@ -43,6 +43,7 @@ typedef struct llap_preset {
     llap_row_view   view;
     llap_split_opts split;
     llap_scale_by   scale;
+    bool            own_rows; /* as in scaling.h */
     /* training, as published */
     int64_t batch_groups; /* distinct context ends (joint) or windows (independent) of a batch */
     int     latent;       /* d_z */

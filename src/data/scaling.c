@@ -48,19 +48,28 @@ static void store(moments m, float *mean, float *std)
     *std = (float)sqrt(variance > VARIANCE_FLOOR ? variance : VARIANCE_FLOOR);
 }
 
+/* Where the statistics of an entity start. */
+static int64_t first_row(const llap_panel *p, const llap_scaling_opts *o, int64_t var, int64_t e)
+{
+    int64_t r = p->start[e];
+    if (o->own_rows)
+        while (r < p->start[e + 1] && !llap_panel_observed(p, r, var)) r++;
+    return r;
+}
+
 /* Statistics of n_vars variables over the rows start[e] .. stop[e] - 1 of each entity. */
-static void statistics(const llap_panel *p, llap_scale_by by, const int64_t *var, int64_t n_vars,
-                       const int64_t *stop, float *mean, float *std)
+static void statistics(const llap_panel *p, const llap_scaling_opts *o, const int64_t *var,
+                       int64_t n_vars, const int64_t *stop, float *mean, float *std)
 {
     const int64_t n = p->n_entities;
     for (int64_t v = 0; v < n_vars; v++) {
         moments pooled = { 0 };
-        for (int64_t e = 0; e < n && by != LLAP_SCALE_NONE; e++)
-            pooled = merge(pooled, moments_of(p, var[v], p->start[e], stop[e]));
+        for (int64_t e = 0; e < n && o->by != LLAP_SCALE_NONE; e++)
+            pooled = merge(pooled, moments_of(p, var[v], first_row(p, o, var[v], e), stop[e]));
         for (int64_t e = 0; e <= n; e++) {
             moments own = { 0 };
-            if (e < n && by == LLAP_SCALE_BY_ENTITY)
-                own = moments_of(p, var[v], p->start[e], stop[e]);
+            if (e < n && o->by == LLAP_SCALE_BY_ENTITY)
+                own = moments_of(p, var[v], first_row(p, o, var[v], e), stop[e]);
             store(own.n > 0 ? own : pooled, &mean[e * n_vars + v], &std[e * n_vars + v]);
         }
     }
@@ -131,8 +140,10 @@ static llap_status measure(const llap_windows *w, const llap_split *split,
     if (stop == NULL) return LLAP_ENOMEM;
     int64_t *query = stop + p->n_entities;
     llap_training_rows(w, split, stop, query);
-    statistics(p, o->by, s->feature, s->n_features, stop, s->x_mean, s->x_std);
-    statistics(p, o->by, s->target, s->n_targets, o->target_as_feature ? stop : query, s->y_mean,
+    for (int64_t e = 0; e < p->n_entities && o->own_rows; e++)
+        if (query[e] == p->start[e]) stop[e] = query[e] = p->start[e + 1];
+    statistics(p, o, s->feature, s->n_features, stop, s->x_mean, s->x_std);
+    statistics(p, o, s->target, s->n_targets, o->target_as_feature ? stop : query, s->y_mean,
                s->y_std);
     llap_free(stop);
     return LLAP_OK;

@@ -12,11 +12,11 @@
  * forward or not. Deviations are those of the population, at least 1e-6, in double, then rounded
  * to float.
  *
- * An entity that has no training window, a variable of it without a value there, and entities that
- * come after training use the pooled statistics over all others: row n_entities of the arrays. A
- * variable without any training value gets mean 0, deviation 1.
+ * An entity that has no training window (but see own_rows), a variable of it without a value
+ * there, and entities that come after training use the pooled statistics over all others: row
+ * n_entities of the arrays. A variable without any training value gets mean 0, deviation 1.
  *
- * A value becomes (clip(x) - mean) / std, clipped to mean +- clip * std; a missing one becomes 0.
+ * A value becomes (x - mean) / std, clipped to +- clip; a missing one becomes 0.
  */
 #ifndef LLAP_DATA_SCALING_H
 #define LLAP_DATA_SCALING_H
@@ -30,10 +30,13 @@ typedef enum llap_scale_by {
 } llap_scale_by;
 
 typedef struct llap_scaling_opts {
-    llap_scale_by  by;
-    float          clip;              /* deviations; 0: never clipped */
-    bool           target_as_feature; /* targets use the statistics of the contexts */
-    const int64_t *feature;           /* [n_features] variables, borrowed until return; NULL: all */
+    llap_scale_by by;
+    float         clip;              /* deviations; 0: never clipped */
+    bool          target_as_feature; /* targets use the statistics of the contexts */
+    bool own_rows; /* of an entity count only rows from its first observed value on, not what was
+                      carried into them, and all of them where it has no training window: that sees
+                      what it is scored on (parity with published references) */
+    const int64_t *feature; /* [n_features] variables, borrowed until return; NULL: all */
     int64_t        n_features;
 } llap_scaling_opts;
 
@@ -63,8 +66,8 @@ llap_status llap_scaling_transfer(const llap_scaling *s, const char *const *enti
 static inline float llap_scale_value(float x, float mean, float std, float clip)
 {
     if (isnan(x)) return 0.0f;
-    if (clip > 0) x = fminf(fmaxf(x, mean - clip * std), mean + clip * std);
-    return (x - mean) / std;
+    const float z = (x - mean) / std;
+    return clip > 0 ? fminf(fmaxf(z, -clip), clip) : z;
 }
 
 static inline float llap_unscale_value(float z, float mean, float std) { return z * std + mean; }

@@ -121,6 +121,41 @@ static void entities_never_trained_on_are_pooled(void **state)
     free_parts(&t);
 }
 
+/* For parity: entities never trained on by themselves, and nothing that was carried in. */
+static void statistics_of_own_rows(void **state)
+{
+    (void)state;
+    llap_panel        *p, *q = panel_of("entity,time,x,y\na,0,9,\na,1,,4\na,2,1,5\na,3,3,6\n"
+                                               "a,4,5,7\na,5,7,8\nb,1,,2\nb,2,10,3\nb,3,20,4\n");
+    llap_timeline_opts fill = { .fill = LLAP_FILL_GRID, .row_min = 1, .row_min_filled = true };
+    CHECK_OK(llap_timeline_apply(q, &fill, &p, NULL)); /* a: x 9f 1 3 5 7 from 1 on; b: 10 20 */
+    llap_panel_destroy(q);
+    const int64_t    target[] = { 0 };
+    llap_window_opts wo = {
+        .target = target, .n_targets = 1, .context_rows = 1, .horizon_rows = 1
+    };
+    llap_split_opts so = LLAP_SPLIT_DEFAULT;
+    llap_windows   *w;
+    llap_split     *sp;
+    llap_scaling   *sc;
+    so.kind = LLAP_SPLIT_CONTIGUOUS;
+    CHECK_OK(llap_windows_create(p, &wo, &w));
+    CHECK_OK(llap_split_create(w, &so, &sp));
+    llap_scaling_opts o = LLAP_SCALING_DEFAULT;
+    CHECK_OK(llap_scaling_create(w, sp, &o, &sc));
+    assert_float_equal(sc->y_mean[0], 13.0 / 3, 1e-5); /* 9 1 3 */
+    assert_float_equal(sc->y_mean[1], 13.0 / 3, 1e-5); /* one window, for the test: pooled */
+    llap_scaling_destroy(sc);
+    o.own_rows = true;
+    CHECK_OK(llap_scaling_create(w, sp, &o, &sc));
+    assert_float_equal(sc->y_mean[0], 2, 1e-5); /* 1 3 */
+    assert_float_equal(sc->y_mean[1], 15, 1e-5);
+    llap_scaling_destroy(sc);
+    llap_split_destroy(sp);
+    llap_windows_destroy(w);
+    llap_panel_destroy(p);
+}
+
 /* Another panel, other entities, other order of variables: statistics follow the names. */
 static void statistics_are_handed_on_by_name(void **state)
 {
@@ -376,6 +411,7 @@ int main(void)
         cmocka_unit_test(statistics_are_those_of_the_training_rows),
         cmocka_unit_test(statistics_never_see_what_comes_later),
         cmocka_unit_test(entities_never_trained_on_are_pooled),
+        cmocka_unit_test(statistics_of_own_rows),
         cmocka_unit_test(statistics_are_handed_on_by_name),
         cmocka_unit_test(values_are_clipped_and_come_back),
         cmocka_unit_test(crps_is_that_of_the_definition),
