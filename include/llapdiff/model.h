@@ -45,11 +45,19 @@ typedef struct llap_train_opts {
                        * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
+    /* networks on top of the anchors */
+    const char *size; /* "anchor": none, "tiny", "small"; NULL: anchor */
+    const char *view; /* "joint": all entities in one trajectory, "rows": each by itself, "auto";
+                         NULL: auto */
+    int64_t members;  /* networks that share the samples; 0: as the size says, as are */
+    int64_t steps;    /* of training a member */
+    int64_t batch;    /* rows of a step */
+    double  lr;       /* learning rate */
 } llap_train_opts;
 
-#define LLAP_TRAIN_OPTS                                             \
-    {                                                               \
-        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL } \
+#define LLAP_TRAIN_OPTS                                                                     \
+    {                                                                                       \
+        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0 \
     }
 
 /* Fits a model of size `anchor`: for each target a stable-pole Gaussian process with its scales and
@@ -112,11 +120,12 @@ typedef struct llap_forecast_opts {
     int64_t         samples;   /* joint sample paths instead of quantiles; 0: none */
     int64_t         seed;
     const llap_log *log;
+    int             total; /* the sum over the horizon instead of each time */
 } llap_forecast_opts;
 
-#define LLAP_FORECAST_OPTS                 \
-    {                                      \
-        NULL, NULL, NULL, NULL, 0, 1, NULL \
+#define LLAP_FORECAST_OPTS                    \
+    {                                         \
+        NULL, NULL, NULL, NULL, 0, 1, NULL, 0 \
     }
 
 LLAP_API llap_status llap_forecast(const llap_model *m, const llap_panel *panel,

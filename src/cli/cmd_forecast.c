@@ -4,6 +4,7 @@ typedef struct forecast_options {
     cli_read    read;
     const char *at, *horizon, *step, *quantiles, *output;
     int64_t     samples;
+    bool        total;
 } forecast_options;
 
 static const cli_option options[] = {
@@ -17,6 +18,8 @@ static const cli_option options[] = {
       "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },
     { "samples", 'n', CLI_INT, "N", offsetof(forecast_options, samples),
       "joint sample paths instead of quantiles", 1, 1e6 },
+    { "total", 0, CLI_FLAG, NULL, offsetof(forecast_options, total),
+      "the sum over the horizon instead of each time", 0, 0 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(forecast_options, output),
       "CSV file (default: standard output)", 0, 0 },
     CLI_READ_OPTIONS,
@@ -42,6 +45,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         ask.step = o->step;
         ask.quantiles = o->quantiles;
         ask.samples = o->samples;
+        ask.total = o->total;
         ask.seed = common->seed;
         ask.log = &common->log;
         st = llap_forecast(model, panel, &ask, &answer);

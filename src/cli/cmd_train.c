@@ -5,7 +5,8 @@
 typedef struct train_options {
     cli_read    read;
     const char *target, *context, *horizon, *step, *output;
-    int         entities;
+    int         entities, size, view;
+    int64_t     members, steps, batch;
     bool        no_climate, link;
 } train_options;
 
@@ -21,6 +22,16 @@ static const cli_option options[] = {
       "between forecast times (default: the usual gap of the data)", 0, 0 },
     { "entities", 0, CLI_CHOICE, "joint|independent", offsetof(train_options, entities),
       "joint: test on later times; independent: test on entities never seen", 0, 0 },
+    { "size", 0, CLI_CHOICE, "anchor|tiny|small", offsetof(train_options, size),
+      "networks on top of the anchor (default anchor: none)", 0, 0 },
+    { "members", 0, CLI_INT, "N", offsetof(train_options, members),
+      "networks that share the samples (default: as the size says)", 1, 64 },
+    { "steps", 0, CLI_INT, "N", offsetof(train_options, steps),
+      "of training each (default: by size and horizon)", 1, 1e9 },
+    { "batch", 0, CLI_INT, "N", offsetof(train_options, batch), "rows of a step (default 128)", 1,
+      1e6 },
+    { "view", 0, CLI_CHOICE, "auto|joint|rows", offsetof(train_options, view),
+      "all entities in one trajectory, or each by itself", 0, 0 },
     { "no-climate", 0, CLI_FLAG, NULL, offsetof(train_options, no_climate),
       "no calendar terms, even where validation likes them", 0, 0 },
     { "link", 0, CLI_FLAG, NULL, offsetof(train_options, link),
@@ -49,6 +60,11 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.split = o->entities == 1 ? "entity" : "time";
         how.no_climate = o->no_climate;
         how.link = o->link;
+        how.size = (const char *const[]){ "anchor", "tiny", "small" }[o->size];
+        how.view = (const char *const[]){ "auto", "joint", "rows" }[o->view];
+        how.members = o->members;
+        how.steps = o->steps;
+        how.batch = o->batch;
         how.seed = common->seed;
         how.log = &common->log;
         how.progress = cli_progress(common, &bar);

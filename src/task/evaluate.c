@@ -112,26 +112,29 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     llap_windows          *w = NULL;
     llap_split            *split = NULL;
     task_window           *list = NULL;
-    task_forecaster        model = { 0 };
+    task_forecaster        model = { 0 }, anchor = { 0 };
     task_opponents         others = { 0 };
-    const task_forecaster *f[EVALUATION_MAX] = { &model };
+    const task_forecaster *f[EVALUATION_MAX] = { &model, &anchor };
+    const int              n_own = m->network != NULL && m->anchor != NULL ? 2 : 1;
     llap_status            st = task_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
     if (st == LLAP_OK) st = task_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);
     if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, &model);
+    if (st == LLAP_OK && n_own > 1) st = task_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
     if (st == LLAP_OK) {
         thin(w, split, e->part, e->stride);
         st = list_windows(w, split, e->part, &list);
     }
-    for (int i = 0; i < others.n; i++) f[1 + i] = &others.f[i];
+    for (int i = 0; i < others.n; i++) f[n_own + i] = &others.f[i];
     in->w = list;
     in->n = st == LLAP_OK ? split->n[e->part] : 0;
     in->leads = task_leads_of(&m->frame);
-    if (st == LLAP_OK) st = run_scoring(in, e, f, 1 + others.n, 1);
+    if (st == LLAP_OK) st = run_scoring(in, e, f, n_own + others.n, n_own);
     task_opponents_deinit(&others);
     task_forecaster_deinit(&model);
+    task_forecaster_deinit(&anchor);
     llap_free(list);
     llap_split_destroy(split);
     llap_windows_destroy(w);

@@ -1,12 +1,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/rng.h"
 #include "base/text.h"
 #include "data/clock.h"
-#include "task/task.h"
+#include "task/networks.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { QUERIES_MAX = 1000000, ROWS_MAX = INT32_MAX }; /* of one entity; of one answer */
@@ -117,38 +117,6 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p, con
     return st;
 }
 
-/* Paths of one target, every entity after the other. */
-static llap_status sample_target(const llap_model *m, const llap_panel *p, const plan *q,
-                                 int64_t target, int64_t var, const llap_forecast_opts *o,
-                                 llap_answer *out, size_t *at)
-{
-    const size_t n = (size_t)q->n_query, n_paths = (size_t)o->samples;
-    task_series  s = { 0 };
-    llap_series *all = NULL;
-    double      *path = llap_new(n_paths, n * sizeof *path);
-    llap_status  st = path == NULL ? LLAP_ENOMEM : task_series_init(&s, p, var, m->frame.unit);
-    if (st == LLAP_OK) st = task_linked(m, target, p, &s, &all);
-    for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-        const llap_anchor_request r = request(m, p, q, &s, all, i, NULL);
-        const char               *name = p->entity[q->entity[i]], *of = m->frame.target[target];
-        /* The draws belong to what is forecast: time, entity, variable. */
-        uint64_t id = llap_hash(0, &q->origin[i], sizeof q->origin[i]);
-        id = llap_hash(llap_hash(id, name, strlen(name)), of, strlen(of));
-        st = llap_anchor_model_paths(m->anchor[target], &r, (uint64_t)o->seed, id, n_paths, path);
-        for (size_t k = 0; st == LLAP_OK && k < n_paths * n; k++) {
-            out->row[*at] = (task_row){ .time = q->origin[i] + ((int64_t)(k % n) + 1) * q->step,
-                                        .entity = (int32_t)q->entity[i],
-                                        .target = (int32_t)target,
-                                        .sample = (int32_t)(k / n) };
-            out->number[(*at)++] = path[k];
-        }
-    }
-    task_series_deinit(&s);
-    llap_free(all);
-    llap_free(path);
-    return st;
-}
-
 /* Rows of the answer: each query of each entity and target, `each` times. */
 static llap_status count_rows(const llap_model *m, const plan *q, int64_t each, size_t *rows)
 {
@@ -161,21 +129,181 @@ static llap_status count_rows(const llap_model *m, const plan *q, int64_t each, 
     return LLAP_OK;
 }
 
-static llap_status answer_samples(const llap_model *m, const llap_panel *p,
-                                  const llap_forecast_opts *o, const plan *q, const int64_t *var,
-                                  llap_answer **out)
+/* ---- joint paths ---- */
+
+enum { WINDOWS_AT_ONCE = 64, PATHS_FOR_QUANTILES = 200 };
+
+typedef struct asked { /* an entity of the plan, by the time it is asked at */
+    int64_t origin;
+    size_t  place;
+} asked;
+
+static int in_time(const void *a, const void *b)
 {
-    size_t      at = 0, rows = 0;
-    llap_status st = count_rows(m, q, o->samples, &rows);
-    if (st == LLAP_OK) st = task_answer_create(TASK_SAMPLES, m, p, rows, NULL, 0, out);
-    for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
-        st = sample_target(m, p, q, v, var[v], o, *out, &at);
+    const asked *x = a, *y = b;
+    if (x->origin != y->origin) return x->origin < y->origin ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static int increasing(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Mean and quantiles of x [n], which is sorted, into number [1 + n_quantiles]: between the values
+ * at positions p (n + 1). */
+static void sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
+{
+    double sum = 0;
+    qsort(x, (size_t)n, sizeof *x, increasing);
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    number[0] = sum / (double)n;
+    for (int k = 0; k < a->n_quantiles; k++) {
+        const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
+        const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
+        number[1 + k] = x[i] + (at - (double)i) * (x[next] - x[i]);
+    }
+}
+
+/* What becomes of the paths of one entity and target, [n_paths,n_query]. */
+typedef struct paths {
+    const llap_forecast_opts *o;
+    const plan               *q;
+    int64_t                   n_paths, n_targets;
+    double                   *x; /* [n_paths] scratch */
+    llap_answer              *out;
+} paths;
+
+static task_row row_of(const paths *a, size_t i, int64_t target, int64_t k)
+{
+    return (task_row){ .time = a->q->origin[i] + (k + 1) * a->q->step,
+                       .entity = (int32_t)a->q->entity[i],
+                       .target = (int32_t)target };
+}
+
+static void put_samples(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = a->q->n_query;
+    size_t        at = ((size_t)target * a->q->n + i) * (size_t)(a->n_paths * h);
+    for (int64_t k = 0; k < a->n_paths * h; k++, at++) {
+        a->out->row[at] = row_of(a, i, target, k % h);
+        a->out->row[at].sample = (int32_t)(k / h);
+        a->out->number[at] = path[k];
+    }
+}
+
+static void put_quantiles(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = a->q->n_query;
+    for (int64_t k = 0; k < h; k++) {
+        const size_t at = (i * (size_t)h + (size_t)k) * (size_t)a->n_targets + (size_t)target;
+        for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
+        a->out->row[at] = row_of(a, i, target, k);
+        sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+    }
+}
+
+static void put_total(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = a->q->n_query;
+    const size_t  at = i * (size_t)a->n_targets + (size_t)target;
+    for (int64_t s = 0; s < a->n_paths; s++) {
+        a->x[s] = 0;
+        for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
+    }
+    a->out->row[at] = row_of(a, i, target, h - 1);
+    sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+}
+
+/* The entities list[0 .. n-1]. */
+static llap_status put_paths(const paths *a, const llap_panel *p, const task_forecaster *f,
+                             const asked *list, int64_t n)
+{
+    const plan    *q = a->q;
+    const task_ask ask = { .n_samples = a->n_paths, .seed = (uint64_t)a->o->seed };
+    llap_arena     arena = { 0 };
+    task_window   *w = llap_arena_new(&arena, (size_t)n, sizeof *w);
+    int64_t       *time = llap_arena_new(&arena, (size_t)n, (size_t)q->n_query * sizeof *time);
+    task_forecast *from = llap_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
+    llap_status    st = w == NULL || time == NULL || from == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        const int64_t e = q->entity[list[i].place];
+        int64_t       end = p->start[e];
+        while (end < p->start[e + 1] && p->time[end] <= list[i].origin) end++;
+        for (int64_t k = 0; k < q->n_query; k++)
+            time[i * q->n_query + k] = list[i].origin + (k + 1) * q->step;
+        w[i] = (task_window){ .entity = e,
+                              .first = p->start[e],
+                              .end = end,
+                              .origin = list[i].origin,
+                              .n_query = q->n_query,
+                              .time = time + i * q->n_query,
+                              .id = task_window_id(p, e, list[i].origin) };
+    }
+    if (st == LLAP_OK) st = f->forecast(f, &ask, w, n, &arena, from);
+    for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
+        const size_t  place = list[i / a->n_targets].place;
+        const int64_t target = i % a->n_targets;
+        if (a->o->total) put_total(a, place, target, from[i].value);
+        else if (a->o->samples > 0) put_samples(a, place, target, from[i].value);
+        else put_quantiles(a, place, target, from[i].value);
+    }
+    llap_arena_deinit(&arena);
+    return st;
+}
+
+static llap_status put_all(const paths *a, const llap_panel *p, const task_forecaster *f)
+{
+    const plan *q = a->q;
+    asked      *list = llap_new(q->n, sizeof *list);
+    llap_status st = list == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; i < q->n && st == LLAP_OK; i++) list[i] = (asked){ q->origin[i], i };
+    if (st == LLAP_OK) qsort(list, q->n, sizeof *list, in_time);
+    for (size_t i = 0, end; i < q->n && st == LLAP_OK; i = end) {
+        for (end = i + 1; end < q->n; end++)
+            if (list[end].origin != list[end - 1].origin && end - i >= WINDOWS_AT_ONCE) break;
+        st = put_paths(a, p, f, list + i, (int64_t)(end - i));
+    }
+    llap_free(list);
+    return st;
+}
+
+/* Samples, or numbers made of them. */
+static llap_status answer_paths(const llap_model *m, const llap_panel *p,
+                                const llap_forecast_opts *o, const plan *q, const int64_t *var,
+                                llap_answer **out)
+{
+    const bool      draws = o->samples > 0 && !o->total;
+    double          quantile[TASK_QUANTILES];
+    int             n_quantiles = 0;
+    size_t          rows = 0;
+    task_forecaster f = { 0 };
+    paths           a = { .o = o,
+                          .q = q,
+                          .n_paths = o->samples > 0 ? o->samples : PATHS_FOR_QUANTILES,
+                          .n_targets = m->frame.n_targets };
+    llap_status     st = count_rows(m, q, draws ? o->samples : 1, &rows);
+    if (st == LLAP_OK) st = task_quantiles(o->quantiles, quantile, &n_quantiles);
+    if (st == LLAP_OK) a.x = llap_new((size_t)a.n_paths, sizeof *a.x);
+    if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
+    if (o->total) rows = q->n * (size_t)m->frame.n_targets;
+    if (st == LLAP_OK)
+        st = task_answer_create(draws ? TASK_SAMPLES : TASK_FORECAST, m, p, rows, quantile,
+                                draws ? 0 : n_quantiles, out);
+    a.out = *out;
+    if (st == LLAP_OK) st = task_model_forecaster(m, p, var, &f);
+    if (st == LLAP_OK) st = put_all(&a, p, &f);
+    task_forecaster_deinit(&f);
+    llap_free(a.x);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;
     }
     return st;
 }
+
+/* ---- laws ---- */
 
 static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
                           const plan *q, const int64_t *var, llap_answer **out)
@@ -215,6 +343,12 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     return st;
 }
 
+/* Where the guard left the anchor alone, its laws are known exactly. */
+static bool from_networks(const llap_model *m)
+{
+    return m->network != NULL && m->network->config.features.guard != LLAP_GUARD_ANCHOR;
+}
+
 llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,
                           llap_answer **out)
 {
@@ -230,8 +364,9 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
         st = llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
                        (long long)o->samples);
     if (st == LLAP_OK)
-        st = o->samples > 0 ? answer_samples(m, panel, o, &q, var, out)
-                            : answer(m, panel, o, &q, var, out);
+        st = o->samples > 0 || o->total || from_networks(m)
+                 ? answer_paths(m, panel, o, &q, var, out)
+                 : answer(m, panel, o, &q, var, out);
     plan_deinit(&q);
     llap_free(var);
     return st;

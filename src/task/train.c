@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "data/gaps.h"
 #include "data/scaling.h"
-#include "task/task.h"
+#include "task/networks.h"
 
 #include <math.h>
 #include <string.h>
@@ -201,12 +201,44 @@ static llap_status fit_target(const llap_panel *p, const llap_train_opts *o,
     return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
 }
 
+enum { NETWORKS_NONE = -1 };
+
+static llap_status parse_size(const char *text, int *size)
+{
+    *size = NETWORKS_NONE;
+    if (text == NULL || strcmp(text, "anchor") == 0) return LLAP_OK;
+    if (strcmp(text, "tiny") == 0) *size = LLAP_SIZE_TINY;
+    else if (strcmp(text, "small") == 0) *size = LLAP_SIZE_SMALL;
+    else
+        return llap_fail(LLAP_EINVAL, "size: expected anchor, tiny or small, found '%s'",
+                         llap_text_show(text).text);
+    return LLAP_OK;
+}
+
+static llap_status train_networks(llap_model *m, const llap_panel *p, const llap_train_opts *o,
+                                  int size)
+{
+    return task_networks_train(m, p,
+                               &(task_networks_opts){ .size = (llap_size)size,
+                                                      .view = o->view,
+                                                      .members = o->members,
+                                                      .steps = o->steps,
+                                                      .batch = o->batch,
+                                                      .lr = o->lr,
+                                                      .seed = (uint64_t)o->seed,
+                                                      .log = o->log,
+                                                      .progress = o->progress });
+}
+
 llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
 {
     *out = NULL;
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
         return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
+    int         size;
+    llap_status st = parse_size(o->size, &size);
+    if (st != LLAP_OK) return st;
     int64_t            *var = NULL;
     uint8_t            *part = llap_new((size_t)panel->n_entities, 1);
     llap_model_frame    f = { .n_entities = panel->n_entities,
@@ -214,7 +246,7 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
                               .by_entity = o->split != NULL && strcmp(o->split, "entity") == 0 };
     llap_anchor_model **anchor = NULL;
     const char        **names = NULL;
-    llap_status         st = part == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (part == NULL) st = LLAP_ENOMEM;
     if (st == LLAP_OK) st = parse_targets(panel, o->target, &var, &f.n_targets);
     if (st == LLAP_OK) st = make_frame(panel, o, &f);
     if (st == LLAP_OK) st = make_split(panel, o, var, &f, part);
@@ -234,6 +266,11 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     f.target = (const char *const *)names;
     if (st == LLAP_OK) {
         st = llap_model_create(&f, anchor, out);
+        if (st == LLAP_OK && size != NETWORKS_NONE) st = train_networks(*out, panel, o, size);
+        if (st != LLAP_OK) {
+            llap_model_destroy(*out);
+            *out = NULL;
+        }
     } else if (anchor != NULL) {
         for (int64_t i = 0; i < f.n_targets; i++) llap_anchor_model_destroy(anchor[i]);
         llap_free(anchor);

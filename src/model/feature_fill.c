@@ -1,0 +1,400 @@
+/* The tensors of a batch, spec accuracy.md 4.6 and 4.7. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "model/anchor_window.h"
+#include "model/features.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_SLOTS = 56 * LLAP_FEATURE_SLOTS, CALENDAR = LLAP_FEATURE_CALENDAR };
+static const double COVARIATE_MAX = 5.0;
+static const double FIRST_GAP = 24.0; /* since the last reading, before the window */
+
+void llap_feature_batch_destroy(llap_feature_batch *b)
+{
+    if (b == NULL) return;
+    void *const arrays[] = {
+        b->tokens, b->token_pad, b->entity, b->tq, b->f, b->pad, b->z0, b->mask
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) llap_free(arrays[i]);
+    llap_free(b);
+}
+
+llap_status llap_feature_batch_create(const llap_layout *c, int64_t B, int64_t h,
+                                      llap_feature_batch **out)
+{
+    const int64_t       Z = llap_feature_channels(c), S = c->tokens;
+    llap_feature_batch *b = llap_new(1, sizeof *b);
+    *out = NULL;
+    if (b == NULL) return LLAP_ENOMEM;
+    b->B = B;
+    b->h = h;
+    b->tokens = llap_new_aligned((size_t)(B * S * llap_feature_token_dim(c)), sizeof(float));
+    b->token_pad = llap_new_aligned((size_t)(B * S), sizeof(float));
+    b->entity = llap_new_aligned((size_t)B, sizeof(int32_t));
+    b->tq = llap_new_aligned((size_t)(B * h), sizeof(float));
+    b->f = llap_new_aligned((size_t)(B * h * llap_feature_query_dim(c)), sizeof(float));
+    b->pad = llap_new_aligned((size_t)(B * h), sizeof(float));
+    b->z0 = llap_new_aligned((size_t)(B * h * Z), sizeof(float));
+    b->mask = llap_new_aligned((size_t)(B * h * Z), sizeof(float));
+    if (b->tokens == NULL || b->token_pad == NULL || b->entity == NULL || b->tq == NULL ||
+        b->f == NULL || b->pad == NULL || b->z0 == NULL || b->mask == NULL) {
+        llap_feature_batch_destroy(b);
+        return LLAP_ENOMEM;
+    }
+    *out = b;
+    return LLAP_OK;
+}
+
+/* ---- tokens ---- */
+
+/* The context of one entity: rows first .. last - 1, and the slots they fall in. */
+typedef struct context {
+    const llap_layout *c;
+    const llap_record *h;
+    size_t             first, last;
+    double             origin;
+} context;
+
+static context context_of(const llap_feature_set *s, const llap_feature_row *r, size_t e)
+{
+    const llap_record *h = &s->source.history[e];
+    const double       length = s->source.anchor[0]->spec.context;
+    return (context){ .c = &s->c,
+                      .h = h,
+                      .first = anchor_after(h->t, h->n, r->origin - length),
+                      .last = anchor_after(h->t, h->n, r->origin),
+                      .origin = r->origin };
+}
+
+/* Sums and counts of (x - m) / s by slot, the oldest slot first. */
+typedef struct slots {
+    float sum[MAX_SLOTS], n[MAX_SLOTS];
+} slots;
+
+static void add_slots(const context *k, size_t v, double m, double s, double limit, slots *out)
+{
+    const int64_t n = k->c->tokens * k->c->slots;
+    const double  per = 1.0 / k->c->slot;
+    const float  *x = k->h->x[v];
+    for (size_t i = k->first; i < k->last; i++) {
+        const int64_t back = (int64_t)((k->origin - k->h->t[i]) * per + 1e-6);
+        if (isnan(x[i]) || back >= n) continue;
+        const double w = ((double)x[i] - m) / s;
+        out->sum[n - 1 - back] += (float)fmax(-limit, fmin(limit, w));
+        out->n[n - 1 - back] += 1.0f;
+    }
+}
+
+static void clear(const llap_layout *c, slots *x)
+{
+    const size_t n = (size_t)(c->tokens * c->slots) * sizeof(float);
+    memset(x->sum, 0, n);
+    memset(x->n, 0, n);
+}
+
+static float slot_mean(const slots *x, int64_t i) { return x->n[i] > 0 ? x->sum[i] / x->n[i] : 0; }
+
+/* Mean of a token's readings, and the share of its slots that have one. */
+static float token_mean(const slots *x, int64_t s, int64_t P, float *share)
+{
+    float sum = 0, n = 0, filled = 0;
+    for (int64_t i = s * P; i < (s + 1) * P; i++) {
+        sum += x->sum[i];
+        n += x->n[i];
+        filled += x->n[i] > 0;
+    }
+    *share = filled / (float)P;
+    return n > 0 ? sum / n : 0;
+}
+
+/* log(1 + time since the last reading of v) at the end of every token, at out[s * stride]; shift
+ * is how far the origin lies past the row's. */
+static void put_gaps(const context *k, size_t v, double shift, float *out, int64_t stride)
+{
+    const llap_layout *c = k->c;
+    const double       token = c->slot * (double)c->slots;
+    const double       start = k->origin - token * (double)c->tokens;
+    double             last = start - FIRST_GAP;
+    size_t             i = k->first;
+    for (int64_t s = 0; s < c->tokens; s++) {
+        const double end = s + 1 == c->tokens ? k->origin : start + token * (double)(s + 1);
+        for (; i < k->last && k->h->t[i] <= end + 1e-6 * c->slot; i++)
+            if (!isnan(k->h->x[v][i])) last = k->h->t[i];
+        out[s * stride] = (float)log1p(fmax(0.0, end + shift - last));
+    }
+}
+
+static void put_calendar(double t, float *out)
+{
+    double terms[1 + CALENDAR];
+    llap_climate_terms(t, 1 + CALENDAR, terms);
+    for (int i = 0; i < CALENDAR; i++) out[i] = (float)terms[1 + i];
+}
+
+static void put_token_calendar(const llap_layout *c, double origin, float *out, int64_t stride)
+{
+    const double token = c->slot * (double)c->slots;
+    for (int64_t s = 0; s < c->tokens; s++)
+        put_calendar(origin - token * ((double)(c->tokens - s) - 0.5), out + s * stride);
+}
+
+/* Level and scale that a variable is seen on: those of its window, or none for new entities, whose
+ * covariates are on one scale already. */
+static void covariate_norm(const llap_feature_set *s, const context *k, size_t v, double *m,
+                           double *scale)
+{
+    *m = 0.0;
+    *scale = 1.0;
+    if (s->c.entities > 0)
+        llap_feature_norm(k->h, v, k->first, k->last, s->source.anchor[0]->kappa, m, scale);
+}
+
+/* The mean over entities of the target, slot by slot, at out[s * stride]. */
+static void put_others(const llap_feature_set *s, const llap_feature_row *r, float *out,
+                       int64_t stride)
+{
+    const int64_t P = s->c.slots, n = s->c.tokens * P;
+    slots         one, all;
+    clear(&s->c, &all);
+    for (size_t e = 0; e < s->source.n; e++) {
+        if (s->source.known[e] == SIZE_MAX) continue;
+        const context k = context_of(s, r, e);
+        double        m, scale;
+        llap_feature_norm(k.h, r->target, k.first, k.last, s->source.anchor[r->target]->kappa, &m,
+                          &scale);
+        clear(&s->c, &one);
+        add_slots(&k, r->target, m, scale, INFINITY, &one);
+        for (int64_t i = 0; i < n; i++) {
+            all.sum[i] += slot_mean(&one, i);
+            all.n[i] += one.n[i] > 0;
+        }
+    }
+    for (int64_t i = 0; i < n; i++) out[i / P * stride + i % P] = slot_mean(&all, i);
+}
+
+static void single_tokens(const llap_feature_set *s, size_t i, double shift, float *out)
+{
+    const llap_layout      *c = &s->c;
+    const llap_feature_row *r = &s->row[i];
+    const int64_t           F = llap_feature_token_dim(c), P = c->slots, S = c->tokens;
+    const context           k = context_of(s, r, r->entity);
+    slots                   x;
+    clear(c, &x);
+    add_slots(&k, r->target, (double)s->m[i], (double)s->s[i], INFINITY, &x);
+    for (int64_t j = 0; j < S * P; j++) {
+        float *token = out + j / P * F;
+        token[j % P] = slot_mean(&x, j);
+        token[P + j % P] = log2f(1.0f + x.n[j]);
+    }
+    put_gaps(&k, r->target, shift, out + 2 * P, F);
+    float *at = out + 2 * P + 1;
+    if (c->entities > 1) {
+        put_others(s, r, at, F);
+        at += P;
+    }
+    for (size_t v = 0; v < (size_t)(c->targets + c->covariates); v++) {
+        double m, scale;
+        if (v == r->target) continue;
+        covariate_norm(s, &k, v, &m, &scale);
+        clear(c, &x);
+        add_slots(&k, v, m, scale, COVARIATE_MAX, &x);
+        for (int64_t j = 0; j < S; j++) at[j * F] = token_mean(&x, j, P, &at[j * F + 1]);
+        at += 2;
+    }
+    if (c->calendar) put_token_calendar(c, r->origin, at, F);
+}
+
+/* Means of covariate v, averaged over the entities that have any, at out[s * stride]. */
+static void put_covariate(const llap_feature_set *s, const llap_feature_row *r, size_t v,
+                          float *out, int64_t stride)
+{
+    const int64_t P = s->c.slots, S = s->c.tokens;
+    float         n[56] = { 0 }, share;
+    slots         x;
+    for (int64_t j = 0; j < S; j++) out[j * stride] = 0;
+    for (size_t e = 0; e < s->source.n; e++) {
+        const context k = context_of(s, r, e);
+        double        m, scale;
+        covariate_norm(s, &k, v, &m, &scale);
+        clear(&s->c, &x);
+        add_slots(&k, v, m, scale, COVARIATE_MAX, &x);
+        for (int64_t j = 0; j < S; j++) {
+            const float mean = token_mean(&x, j, P, &share);
+            if (share > 0) {
+                out[j * stride] += mean;
+                n[j] += 1;
+            }
+        }
+    }
+    for (int64_t j = 0; j < S; j++)
+        if (n[j] > 0) out[j * stride] /= n[j];
+}
+
+static void joint_tokens(const llap_feature_set *s, size_t i, double shift, float *out)
+{
+    const llap_layout      *c = &s->c;
+    const llap_feature_row *r = &s->row[i];
+    const int64_t           F = llap_feature_token_dim(c), P = c->slots, S = c->tokens;
+    const int64_t           C = c->targets, Z = llap_feature_channels(c);
+    slots                   x;
+    for (int64_t z = 0; z < Z; z++) {
+        const context k = context_of(s, r, (size_t)(z / C));
+        const size_t  at = i * (size_t)Z + (size_t)z;
+        float         share;
+        clear(c, &x);
+        add_slots(&k, (size_t)(z % C), (double)s->m[at], (double)s->s[at], INFINITY, &x);
+        for (int64_t j = 0; j < S * P; j++) out[j / P * F + z * P + j % P] = slot_mean(&x, j);
+        for (int64_t j = 0; j < S; j++) {
+            token_mean(&x, j, P, &share);
+            out[j * F + Z * P + z] = share;
+        }
+        put_gaps(&k, (size_t)(z % C), shift, out + Z * (P + 1) + z, F);
+    }
+    float *at = out + Z * (P + 2);
+    for (int64_t v = 0; v < c->covariates; v++) put_covariate(s, r, (size_t)(C + v), at + v, F);
+    if (c->calendar) put_token_calendar(c, r->origin, at + c->covariates, F);
+}
+
+/* Tokens that lie before the record are none; the last always is one. */
+static void put_token_pad(const llap_feature_set *s, const llap_feature_row *r, float *pad)
+{
+    const llap_layout *c = &s->c;
+    double             first = INFINITY;
+    for (size_t e = 0; e < s->source.n; e++) {
+        const llap_record *h = &s->source.history[c->joint ? e : r->entity];
+        if (h->n > 0 && h->t[0] < first) first = h->t[0];
+        if (!c->joint) break;
+    }
+    const double token = c->slot * (double)c->slots;
+    for (int64_t j = 0; j < c->tokens; j++) {
+        const double end = r->origin - token * (double)(c->tokens - 1 - j);
+        pad[j] = j + 1 < c->tokens && end < first - 1e-6 * c->slot ? 1.0f : 0.0f;
+    }
+}
+
+/* ---- queries ---- */
+
+static void put_query(const llap_feature_set *s, size_t i, size_t q, double tq, float *f)
+{
+    const int64_t Z = llap_feature_channels(&s->c), at = ((int64_t)i * s->h + (int64_t)q) * Z;
+    f[0] = (float)(tq / s->c.horizon);
+    f[1] = (float)(log1p(tq) / 5.0);
+    memcpy(f + 2, s->a + at, (size_t)Z * sizeof *f);
+    memcpy(f + 2 + Z, s->log_b + at, (size_t)Z * sizeof *f);
+    f += 2 + 2 * Z;
+    if (s->c.calendar) {
+        put_calendar(s->row[i].t_query[q], f);
+        f += CALENDAR;
+    }
+    for (int64_t z = 0; s->c.level && z < Z; z++) {
+        f[z] = s->m[(int64_t)i * Z + z];
+        f[Z + z] = logf(s->s[(int64_t)i * Z + z]);
+    }
+}
+
+static void put_queries(const llap_feature_set *s, size_t i, double shift, llap_feature_batch *b,
+                        int64_t row)
+{
+    const int64_t           Z = llap_feature_channels(&s->c), Q = llap_feature_query_dim(&s->c);
+    const llap_feature_row *r = &s->row[i];
+    for (size_t q = 0; q < r->n_query; q++) {
+        const int64_t at = row * b->h + (int64_t)q;
+        const double  tq = fmax(0.0, r->t_query[q] - r->origin - shift);
+        b->tq[at] = (float)tq;
+        b->pad[at] = 0.0f;
+        put_query(s, i, q, tq, b->f + at * Q);
+        for (int64_t z = 0; z < Z; z++) {
+            const float x = s->r[((int64_t)i * s->h + (int64_t)q) * Z + z];
+            b->z0[at * Z + z] = isnan(x) ? 0.0f : x;
+            b->mask[at * Z + z] = isnan(x) ? 0.0f : 1.0f;
+        }
+    }
+}
+
+/* ---- rows ---- */
+
+typedef enum use { USE_ROW, USE_TOKEN_DROP, USE_TOKEN_NOISE, USE_QUERY } use;
+
+static llap_rng draws(const llap_feature_noise *o, uint64_t id, use what)
+{
+    return llap_rng_make(o->seed, LLAP_STREAM_MASK, id, (uint32_t)what, o->step);
+}
+
+static void vary_tokens(const llap_layout *c, const llap_feature_noise *o, uint64_t id,
+                        float *tokens, float *pad)
+{
+    const int64_t  F = llap_feature_token_dim(c);
+    const llap_rng drop = draws(o, id, USE_TOKEN_DROP), noise = draws(o, id, USE_TOKEN_NOISE);
+    for (int64_t j = 0; j < c->tokens; j++) {
+        if (o->drop > 0 && (double)llap_rng_uniform(&drop, (uint64_t)j) < o->drop &&
+            j + 1 < c->tokens)
+            pad[j] = 1.0f;
+        for (int64_t k = 0; o->noise > 0 && k < F; k++)
+            tokens[j * F + k] += (float)o->noise * llap_rng_normal(&noise, (uint64_t)(j * F + k));
+    }
+}
+
+/* Leaves out queries with a probability of the row's own, but never the first. */
+static void vary_queries(const llap_feature_noise *o, uint64_t id, int64_t n, int64_t Z, float *pad,
+                         float *mask)
+{
+    const llap_rng r = draws(o, id, USE_QUERY);
+    const float    out = llap_rng_uniform(&r, 0);
+    for (int64_t q = 1; q < n; q++) {
+        if (llap_rng_uniform(&r, (uint64_t)q) >= out) continue;
+        pad[q] = 1.0f;
+        for (int64_t z = 0; z < Z; z++) mask[q * Z + z] = 0.0f;
+    }
+}
+
+static void fill_row(const llap_feature_set *s, size_t i, const llap_feature_noise *o,
+                     llap_feature_batch *b, int64_t row)
+{
+    const llap_layout      *c = &s->c;
+    const llap_feature_row *r = &s->row[i];
+    const int64_t           Z = llap_feature_channels(c), F = llap_feature_token_dim(c);
+    float                  *tokens = b->tokens + row * c->tokens * F;
+    float                  *token_pad = b->token_pad + row * c->tokens;
+    float                   chance[4] = { 1, 1, 1, 1 };
+    double                  shift = 0.0;
+    if (o != NULL) {
+        const llap_rng rng = draws(o, r->id, USE_ROW);
+        llap_rng_fill_uniform(&rng, 0, 4, chance);
+        if ((double)chance[1] < o->shift) shift = 0.999 * (double)chance[3] * c->slot;
+    }
+    if (c->joint) joint_tokens(s, i, shift, tokens);
+    else single_tokens(s, i, shift, tokens);
+    put_token_pad(s, r, token_pad);
+    put_queries(s, i, shift, b, row);
+    size_t known = c->joint ? 0 : s->source.known[r->entity];
+    if (o != NULL && (double)chance[0] < o->strange) known = SIZE_MAX;
+    if (known >= (size_t)c->entities) known = (size_t)c->entities;
+    b->entity[row] = (int32_t)(known * (size_t)c->targets + (c->joint ? 0 : r->target));
+    if (o == NULL) return;
+    vary_tokens(c, o, r->id, tokens, token_pad);
+    if ((double)chance[2] < o->subset)
+        vary_queries(o, r->id, (int64_t)r->n_query, Z, b->pad + row * b->h,
+                     b->mask + row * b->h * Z);
+}
+
+static void clear_row(const llap_layout *c, llap_feature_batch *b, int64_t row)
+{
+    const int64_t Z = llap_feature_channels(c), Q = llap_feature_query_dim(c);
+    for (int64_t q = 0; q < b->h; q++) b->pad[row * b->h + q] = 1.0f;
+    memset(b->tq + row * b->h, 0, (size_t)b->h * sizeof(float));
+    memset(b->f + row * b->h * Q, 0, (size_t)(b->h * Q) * sizeof(float));
+    memset(b->z0 + row * b->h * Z, 0, (size_t)(b->h * Z) * sizeof(float));
+    memset(b->mask + row * b->h * Z, 0, (size_t)(b->h * Z) * sizeof(float));
+}
+
+void llap_feature_fill(const llap_feature_set *s, const uint32_t *index, int64_t n,
+                       const llap_feature_noise *noise, llap_feature_batch *b)
+{
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t row = 0; row < b->B; row++) {
+        clear_row(&s->c, b, row);
+        if (row < n) fill_row(s, index[row], noise, b, row);
+    }
+}

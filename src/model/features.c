@@ -1,0 +1,223 @@
+#include "model/features.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/anchor_window.h"
+
+#include <math.h>
+
+enum { TOKENS = 56, SLOTS = LLAP_FEATURE_SLOTS, CALENDAR = LLAP_FEATURE_CALENDAR };
+
+void llap_feature_slots(double context, double step, llap_layout *c)
+{
+    const double most = (double)TOKENS * SLOTS;
+    c->slot = step * most < context ? context / most : step;
+    const int64_t rows = (int64_t)ceil(context / c->slot - 1e-6);
+    c->slots = (rows + TOKENS - 1) / TOKENS;
+    if (c->slots < 1) c->slots = 1;
+    c->tokens = (rows + c->slots - 1) / c->slots;
+}
+
+llap_status llap_layout_check(const llap_layout *c)
+{
+    const struct {
+        const char *name;
+        int64_t     value, least, most;
+    } field[] = {
+        { "entities", c->entities, c->joint ? 1 : 0, 1 << 24 },
+        { "targets", c->targets, 1, 1 << 16 },
+        { "covariates", c->covariates, 0, 1 << 16 },
+        { "tokens", c->tokens, 1, TOKENS },
+        { "slots", c->slots, 1, SLOTS },
+    };
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+        if (field[i].value < field[i].least || field[i].value > field[i].most)
+            return llap_fail(LLAP_EINVAL, "features: %s: expected %lld to %lld, found %lld",
+                             field[i].name, (long long)field[i].least, (long long)field[i].most,
+                             (long long)field[i].value);
+    if (!(c->slot > 0.0) || !isfinite(c->slot) || !(c->horizon > 0.0) || !isfinite(c->horizon))
+        return llap_fail(LLAP_EINVAL, "features: slot %g and horizon %g: expected lengths of time",
+                         c->slot, c->horizon);
+    return LLAP_OK;
+}
+
+int64_t llap_feature_channels(const llap_layout *c)
+{
+    return c->joint ? c->entities * c->targets : 1;
+}
+
+int64_t llap_feature_token_dim(const llap_layout *c)
+{
+    const int64_t calendar = c->calendar ? CALENDAR : 0, Z = llap_feature_channels(c);
+    if (c->joint) return Z * (c->slots + 2) + c->covariates + calendar;
+    const int64_t others = c->entities > 1 ? c->slots : 0;
+    return 2 * c->slots + 1 + others + 2 * (c->targets - 1 + c->covariates) + calendar;
+}
+
+int64_t llap_feature_query_dim(const llap_layout *c)
+{
+    const int64_t Z = llap_feature_channels(c);
+    return 2 + 2 * Z + (c->calendar ? CALENDAR : 0) + (c->level ? 2 * Z : 0);
+}
+
+int64_t llap_feature_embeddings(const llap_layout *c)
+{
+    if (c->joint || (c->entities <= 1 && c->targets == 1)) return 0;
+    return (c->entities + 1) * c->targets;
+}
+
+/* ---- sets ---- */
+
+void llap_feature_set_destroy(llap_feature_set *s)
+{
+    if (s == NULL) return;
+    void *const arrays[] = { s->row, s->a, s->log_b, s->r, s->m, s->s };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) llap_free(arrays[i]);
+    llap_free(s);
+}
+
+void llap_feature_law(const llap_feature_set *s, size_t i, int64_t q, int64_t z, double *mean,
+                      double *sd)
+{
+    const int64_t Z = llap_feature_channels(&s->c), at = ((int64_t)i * s->h + q) * Z + z;
+    const double level = (double)s->m[(int64_t)i * Z + z], scale = (double)s->s[(int64_t)i * Z + z];
+    *mean = level + scale * (double)s->a[at];
+    *sd = scale * exp((double)s->log_b[at]);
+}
+
+/* Of the source, where channel z of a row looks. */
+static size_t entity_of(const llap_feature_set *s, const llap_feature_row *r, int64_t z)
+{
+    return s->c.joint ? (size_t)(z / s->c.targets) : r->entity;
+}
+
+static size_t target_of(const llap_feature_set *s, const llap_feature_row *r, int64_t z)
+{
+    return s->c.joint ? (size_t)(z % s->c.targets) : r->target;
+}
+
+/* u of the series at time t, NaN where there is none. */
+static float at_time(const llap_record *h, size_t v, double t)
+{
+    const size_t i = anchor_after(h->t, h->n, t - 1e-6);
+    return i < h->n && h->t[i] <= t + 1e-6 ? h->x[v][i] : NAN;
+}
+
+void llap_feature_norm(const llap_record *h, size_t v, size_t first, size_t last, double kappa,
+                       double *m, double *s)
+{
+    const float *x = h->x[v];
+    double       sum = 0.0, squares = 0.0, n = 0.0;
+    for (size_t i = first; i < last; i++) {
+        if (isnan(x[i])) continue;
+        sum += (double)x[i];
+        n += 1.0;
+    }
+    *m = sum / (n + kappa);
+    for (size_t i = first; i < last; i++)
+        if (!isnan(x[i])) squares += ((double)x[i] - *m) * ((double)x[i] - *m);
+    *s = sqrt((squares + 8.0) / (n + 8.0));
+}
+
+/* The answers of one channel of row i, from its laws. */
+static void keep_channel(llap_feature_set *s, size_t i, int64_t z, const llap_law *law)
+{
+    const llap_feature_row  *r = &s->row[i];
+    const int64_t            Z = llap_feature_channels(&s->c);
+    const size_t             c = target_of(s, r, z);
+    const llap_anchor_model *anchor = s->source.anchor[c];
+    const llap_record       *h = &s->source.history[entity_of(s, r, z)];
+    double                   m, scale;
+    llap_feature_norm(h, c, anchor_after(h->t, h->n, r->origin - anchor->spec.context),
+                      anchor_after(h->t, h->n, r->origin), anchor->kappa, &m, &scale);
+    s->m[(int64_t)i * Z + z] = (float)m;
+    s->s[(int64_t)i * Z + z] = (float)scale;
+    for (size_t q = 0; q < r->n_query; q++) {
+        const int64_t at = ((int64_t)i * s->h + (int64_t)q) * Z + z;
+        const double  u = (double)at_time(h, c, r->t_query[q]);
+        const double  x = (u - law[q].mean) / law[q].sd;
+        s->a[at] = (float)((law[q].mean - m) / scale);
+        s->log_b[at] = (float)log(law[q].sd / scale);
+        s->r[at] = (float)(isnan(x) ? x : fmax(-LLAP_RESIDUAL_MAX, fmin(LLAP_RESIDUAL_MAX, x)));
+    }
+}
+
+/* Rows first .. first + n - 1; requests of one target stand together, of one origin in order. */
+static llap_status ask_anchors(llap_feature_set *s, size_t first, size_t n,
+                               llap_anchor_request *request, llap_law *law)
+{
+    const int64_t Z = llap_feature_channels(&s->c);
+    llap_status   st = LLAP_OK;
+    for (int64_t c = 0; c < s->c.targets && st == LLAP_OK; c++) {
+        size_t count = 0;
+        for (size_t i = first; i < first + n; i++)
+            for (int64_t z = 0; z < Z; z++) {
+                const llap_feature_row *r = &s->row[i];
+                if (target_of(s, r, z) != (size_t)c) continue;
+                const size_t e = entity_of(s, r, z);
+                request[count] =
+                    (llap_anchor_request){ .history = s->source.series[c][e],
+                                           .series = s->source.known[e],
+                                           .origin = r->origin,
+                                           .n_query = r->n_query,
+                                           .t_query = r->t_query,
+                                           .law = law + count * (size_t)s->h,
+                                           .all = s->source.all ? s->source.all[c] : NULL };
+                count++;
+            }
+        st = llap_anchor_model_forecast(s->source.anchor[c], request, count);
+        count = 0;
+        for (size_t i = first; i < first + n && st == LLAP_OK; i++)
+            for (int64_t z = 0; z < Z; z++)
+                if (target_of(s, &s->row[i], z) == (size_t)c)
+                    keep_channel(s, i, z, law + count++ * (size_t)s->h);
+    }
+    return st;
+}
+
+static llap_status set_arrays(llap_feature_set *s, const llap_feature_row *row, size_t n)
+{
+    const int64_t Z = llap_feature_channels(&s->c);
+    s->n = n;
+    for (size_t i = 0; i < n; i++)
+        if ((int64_t)row[i].n_query > s->h) s->h = (int64_t)row[i].n_query;
+    const size_t values = (size_t)(s->h * Z);
+    s->row = llap_new(n, sizeof *s->row);
+    s->a = llap_new(n, values * sizeof *s->a);
+    s->log_b = llap_new(n, values * sizeof *s->log_b);
+    s->r = llap_new(n, values * sizeof *s->r);
+    s->m = llap_new(n, (size_t)Z * sizeof *s->m);
+    s->s = llap_new(n, (size_t)Z * sizeof *s->s);
+    if (s->row == NULL || s->a == NULL || s->log_b == NULL || s->r == NULL || s->m == NULL ||
+        s->s == NULL)
+        return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) s->row[i] = row[i];
+    for (size_t i = 0; i < n * values; i++) s->r[i] = NAN;
+    return LLAP_OK;
+}
+
+llap_status llap_feature_set_create(const llap_layout *c, const llap_feature_source *source,
+                                    const llap_feature_row *row, size_t n, llap_feature_set **out)
+{
+    enum { AT_ONCE = 4096 }; /* requests */
+    *out = NULL;
+    llap_status st = llap_layout_check(c);
+    if (st != LLAP_OK) return st;
+    llap_feature_set *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    s->c = *c;
+    s->source = *source;
+    st = set_arrays(s, row, n);
+    const size_t Z = (size_t)llap_feature_channels(c), chunk = Z < AT_ONCE ? AT_ONCE / Z : 1;
+    const size_t most = (chunk < n ? chunk : n) * Z;
+    llap_anchor_request *request = llap_new(most, sizeof *request);
+    llap_law            *law = llap_new(most, (size_t)s->h * sizeof *law);
+    if (st == LLAP_OK && (request == NULL || law == NULL)) st = LLAP_ENOMEM;
+    for (size_t i = 0; i < n && st == LLAP_OK; i += chunk)
+        st = ask_anchors(s, i, n - i < chunk ? n - i : chunk, request, law);
+    llap_free(request);
+    llap_free(law);
+    if (st == LLAP_OK) *out = s;
+    else llap_feature_set_destroy(s);
+    return st;
+}

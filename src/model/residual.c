@@ -1,0 +1,244 @@
+#include "model/residual.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <math.h>
+
+/* ---- the graph of a training step ---- */
+
+typedef struct step_in {
+    llap_tensor *tokens, *token_pad, *entity, *tq, *f, *pad, *z0, *mask, *eps, *time;
+} step_in;
+
+static step_in step_inputs(llap_graph *g, const llap_residual_config *c, int64_t B, int64_t h)
+{
+    const int64_t S = c->patches.tokens, Z = c->denoiser.data_dim;
+    return (step_in){
+        .tokens = llap_input(g, "tokens", LLAP_SHAPE(B, S, c->patches.token_dim)),
+        .token_pad = llap_input(g, "token_pad", LLAP_SHAPE(B, S)),
+        .entity = c->patches.entities > 0 ? llap_input_int(g, "entity", LLAP_SHAPE(B)) : NULL,
+        .tq = llap_input(g, "tq", LLAP_SHAPE(B, h)),
+        .f = llap_input(g, "f", LLAP_SHAPE(B, h, c->denoiser.query_features)),
+        .pad = llap_input(g, "pad", LLAP_SHAPE(B, h)),
+        .z0 = llap_input(g, "z0", LLAP_SHAPE(B, h, Z)),
+        .mask = llap_input(g, "mask", LLAP_SHAPE(B, h, Z)),
+        .eps = llap_input(g, "eps", LLAP_SHAPE(B, h, Z)),
+        .time = llap_input(g, "time", LLAP_SHAPE(B)),
+    };
+}
+
+static llap_tensor *summary(llap_graph *g, const llap_residual_config *c, llap_tensor *tokens,
+                            llap_tensor *pad, llap_tensor *entity, bool training)
+{
+    llap_scope_push(g, "summarizer");
+    llap_tensor *E = llap_patch_summary(
+        g, &c->patches,
+        &(llap_patch_in){ .tokens = tokens, .pad = pad, .entity = entity, .training = training });
+    llap_scope_pop(g);
+    return E;
+}
+
+/* Plain masked mean square of v = a eps - s z0, over all values of the batch. */
+static llap_tensor *step_loss(llap_graph *g, const llap_residual_config *c, const step_in *in)
+{
+    llap_tensor *angle = llap_scale(g, in->time, 1.57079632679489661923);
+    angle = llap_unsqueeze(g, llap_unsqueeze(g, angle, -1), -1);
+    llap_tensor *a = llap_cos(g, angle), *s = llap_sin(g, angle);
+    llap_tensor *z = llap_add(g, llap_mul(g, a, in->z0), llap_mul(g, s, in->eps));
+    llap_tensor *v = llap_sub(g, llap_mul(g, a, in->eps), llap_mul(g, s, in->z0));
+
+    llap_denoiser_in d = { .z = z,
+                           .time = in->time,
+                           .tq = in->tq,
+                           .f = in->f,
+                           .pad = in->pad,
+                           .E = summary(g, c, in->tokens, in->token_pad, in->entity, true),
+                           .E_pad = in->token_pad,
+                           .training = true };
+    llap_scope_push(g, "denoiser");
+    llap_tensor *prediction = llap_denoiser(g, &c->denoiser, &d);
+    llap_scope_pop(g);
+    return llap_nn_masked_mse(g, prediction, v, in->mask, LLAP_ALL_AXES);
+}
+
+/* ---- the trainer ---- */
+
+struct llap_residual_trainer {
+    llap_residual_config    c;
+    llap_residual_opts      o;
+    const llap_feature_set *set;
+    llap_params            *params;
+    llap_plan              *plan;
+    llap_run               *run;
+    llap_feature_batch     *batch;
+    float                  *eps, *time; /* [B,h,Z], [B] */
+    uint32_t               *index;      /* [B] */
+    uint32_t               *order;      /* [n] rows of the epoch in order of use */
+    int64_t                 epoch;      /* of order; -1: none yet */
+    float                   lr;
+    int32_t                 count;
+};
+
+void llap_residual_trainer_destroy(llap_residual_trainer *t)
+{
+    if (t == NULL) return;
+    llap_run_destroy(t->run);
+    llap_plan_release(t->plan);
+    llap_params_destroy(t->params);
+    llap_feature_batch_destroy(t->batch);
+    llap_free(t->eps);
+    llap_free(t->time);
+    llap_free(t->index);
+    llap_free(t->order);
+    llap_free(t);
+}
+
+llap_params *llap_residual_trainer_params(llap_residual_trainer *t) { return t->params; }
+
+static llap_status bind_batch(llap_residual_trainer *t)
+{
+    const llap_residual_config *c = &t->c;
+    const llap_feature_batch   *b = t->batch;
+    const int64_t               B = b->B, h = b->h, S = c->patches.tokens, Z = c->denoiser.data_dim;
+    const struct {
+        const char *name;
+        void       *data;
+        int64_t     n;
+    } all[] = {
+        { "tokens", b->tokens, B * S * c->patches.token_dim },
+        { "token_pad", b->token_pad, B * S },
+        { "entity", b->entity, B },
+        { "tq", b->tq, B * h },
+        { "f", b->f, B * h * c->denoiser.query_features },
+        { "pad", b->pad, B * h },
+        { "z0", b->z0, B * h * Z },
+        { "mask", b->mask, B * h * Z },
+        { "eps", t->eps, B * h * Z },
+        { "time", t->time, B },
+        { "lr", &t->lr, 1 },
+        { "step", &t->count, 1 },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const llap_status st = llap_run_bind(t->run, all[i].name, all[i].data, all[i].n);
+        if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
+    }
+    return LLAP_OK;
+}
+
+static llap_status make_plan(llap_residual_trainer *t)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    const step_in in = step_inputs(g, &t->c, t->o.batch, t->set->h);
+    llap_tensor  *loss = step_loss(g, &t->c, &in);
+    llap_output(g, "loss", loss);
+    llap_nn_train(g, loss, &t->o.optim);
+    st = llap_graph_status(g);
+    if (st == LLAP_OK) st = llap_params_create(g, t->o.backend, &t->params);
+    const llap_plan_opts how = { .backend = t->o.backend, .n_threads = t->o.n_threads };
+    if (st == LLAP_OK) st = llap_plan_create(g, &how, &t->plan);
+    if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status start(llap_residual_trainer *t)
+{
+    const char *const prefix = "denoiser.";
+    llap_params_init(t->params, t->o.seed);
+    const llap_status st =
+        t->o.unit_hours > 0
+            ? llap_denoiser_init_calendar(t->params, prefix, t->o.seed, t->o.unit_hours)
+            : llap_denoiser_init(t->params, prefix, t->o.seed);
+    llap_params_start_ema(t->params);
+    return st;
+}
+
+llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
+                                         const llap_residual_opts *o, llap_residual_trainer **out)
+{
+    *out = NULL;
+    if (set->n == 0 || o->batch < 1)
+        return llap_fail(LLAP_EINVAL, "training: %zu rows, batches of %lld", set->n,
+                         (long long)o->batch);
+    llap_residual_trainer *t = llap_new(1, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    *t = (llap_residual_trainer){ .c = *c, .o = *o, .set = set, .epoch = -1 };
+    const size_t values = (size_t)(o->batch * set->h * c->denoiser.data_dim);
+    t->eps = llap_new_aligned(values, sizeof *t->eps);
+    t->time = llap_new_aligned((size_t)o->batch, sizeof *t->time);
+    t->index = llap_new((size_t)o->batch, sizeof *t->index);
+    t->order = llap_new(set->n, sizeof *t->order);
+    llap_status st = t->eps == NULL || t->time == NULL || t->index == NULL || t->order == NULL
+                         ? LLAP_ENOMEM
+                         : llap_feature_batch_create(&c->layout, o->batch, set->h, &t->batch);
+    if (st == LLAP_OK) st = make_plan(t);
+    if (st == LLAP_OK) st = start(t);
+    if (st == LLAP_OK) st = llap_params_bind(t->params, LLAP_PARAMS_MODEL, t->plan, t->run);
+    if (st == LLAP_OK) st = bind_batch(t);
+    if (st == LLAP_OK) *out = t;
+    else llap_residual_trainer_destroy(t);
+    return st;
+}
+
+/* Every epoch has its own order; a batch takes the next rows, over the end of an epoch too. */
+static void choose_rows(llap_residual_trainer *t, int64_t step)
+{
+    const int64_t n = (int64_t)t->set->n;
+    for (int64_t b = 0; b < t->o.batch; b++) {
+        const int64_t k = step * t->o.batch + b;
+        if (k / n != t->epoch) {
+            t->epoch = k / n;
+            const llap_rng r =
+                llap_rng_make(t->o.seed, LLAP_STREAM_SHUFFLE, 0, 0, (uint32_t)t->epoch);
+            llap_rng_permute(&r, (size_t)n, t->order);
+        }
+        t->index[b] = t->order[k % n];
+    }
+}
+
+/* Times stratified over the batch, normals by row. */
+static void draw_noise(llap_residual_trainer *t, int64_t step)
+{
+    const int64_t  B = t->o.batch, n = t->set->h * t->c.denoiser.data_dim;
+    const llap_rng times = llap_rng_make(t->o.seed, LLAP_STREAM_DIFFUSE, 0, 1, (uint32_t)step);
+    for (int64_t b = 0; b < B; b++) {
+        const double u = (double)llap_rng_uniform(&times, (uint64_t)b);
+        t->time[b] = (float)(0.003 + 0.994 * ((double)b + u) / (double)B);
+        const llap_rng r = llap_rng_make(t->o.seed, LLAP_STREAM_DIFFUSE,
+                                         t->set->row[t->index[b]].id, 0, (uint32_t)step);
+        llap_rng_fill_normal(&r, 0, (size_t)n, t->eps + b * n);
+    }
+}
+
+/* Linear warm-up, then a cosine down to lr_least. */
+static double rate(const llap_residual_opts *o, int64_t step)
+{
+    if (step < o->warmup) return o->lr * (double)(step + 1) / (double)o->warmup;
+    const int64_t rest = o->steps - o->warmup > 1 ? o->steps - o->warmup : 1;
+    const double  part = fmin(1.0, (double)(step - o->warmup) / (double)rest);
+    return o->lr *
+           (o->lr_least + (1.0 - o->lr_least) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)));
+}
+
+llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
+{
+    llap_feature_noise     vary = t->o.vary;
+    const llap_param_info *rng = llap_params_find(t->params, "rng");
+    vary.seed = t->o.seed;
+    vary.step = (uint32_t)step;
+    choose_rows(t, step);
+    llap_feature_fill(t->set, t->index, t->o.batch, &vary, t->batch);
+    draw_noise(t, step);
+    t->lr = (float)rate(&t->o, step);
+    t->count = (int32_t)step + 1;
+    if (rng != NULL) ((int32_t *)rng->data)[2] = (int32_t)step;
+    const llap_status st = llap_run_exec(t->run);
+    if (st != LLAP_OK) return st;
+    if (loss != NULL) *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
+    if (norm != NULL) *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);
+    return LLAP_OK;
+}

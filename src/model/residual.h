@@ -1,0 +1,87 @@
+/* The default profile's networks: the summary of the context and the diffusion of the residual that
+ * the anchor leaves, trained together (spec accuracy.md 4.6-4.8).
+ *
+ *     llap_residual_trainer *t = NULL;
+ *     st = llap_residual_trainer_create(&c, set, &opts, &t);
+ *     for (int64_t i = 0; i < n && st == LLAP_OK; i++)
+ *         st = llap_residual_step(t, i, &loss, &norm);
+ *
+ * A step is a function of the parameters, the seed and its number alone. Parameters are called
+ * summarizer.* and denoiser.*. */
+#ifndef LLAP_MODEL_RESIDUAL_H
+#define LLAP_MODEL_RESIDUAL_H
+
+#include "model/denoise.h"
+#include "model/features.h"
+#include "model/patches.h"
+#include "nn/optim.h"
+
+typedef struct llap_residual_config {
+    llap_layout          layout;
+    llap_patch_config    patches;
+    llap_denoiser_config denoiser;
+} llap_residual_config;
+
+/* ---- training ---- */
+
+typedef struct llap_residual_opts {
+    int64_t             batch, steps, warmup;
+    double              lr, lr_least; /* the rate; the share of it that is left at the end */
+    llap_train_attr     optim;
+    llap_feature_noise  vary; /* without seed and step */
+    uint64_t            seed;
+    double              unit_hours; /* of the time axis; 0: no calendar, poles of a wide range */
+    int                 n_threads;
+    const llap_backend *backend;
+} llap_residual_opts;
+
+/* clang-format off */
+#define LLAP_RESIDUAL_OPTS \
+    ((llap_residual_opts){ .batch = 128, .steps = 1600, .warmup = 200, .lr = 3e-4, .lr_least = 0.02, \
+        .optim = { .beta1 = 0.9, .beta2 = 0.98, .eps = 1e-8, .weight_decay = 0.02, .clip = 1.0, .ema = 0.99 }, \
+        .vary = { .strange = 0.05, .shift = 0.1, .subset = 0.1 }, .seed = 1, .unit_hours = 1.0, .n_threads = 1 })
+/* clang-format on */
+
+typedef struct llap_residual_trainer llap_residual_trainer;
+
+/* Fresh parameters by the seed; borrows set until destroyed. Caller owns *out. */
+llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
+                                         const llap_residual_opts *o, llap_residual_trainer **out);
+void        llap_residual_trainer_destroy(llap_residual_trainer *t); /* NULL is fine */
+llap_params *llap_residual_trainer_params(llap_residual_trainer *t); /* borrowed */
+
+/* Step number `step`, from 0. loss and norm (of the gradient) may be NULL. */
+llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm);
+
+/* ---- sampling ---- */
+
+typedef struct llap_residual_member {
+    const llap_params *params;
+    llap_params_part   part;   /* LLAP_PARAMS_EMA or LLAP_PARAMS_MODEL */
+    const char        *prefix; /* before summarizer. and denoiser.; NULL: none */
+} llap_residual_member;
+
+typedef struct llap_draw_plan {
+    int64_t             rows, samples; /* of one run, and of one member in it */
+    int64_t             h;
+    int                 steps; /* of the solver, from one time to the other */
+    double              first, last;
+    int                 n_threads;
+    const llap_backend *backend;
+} llap_draw_plan;
+
+typedef struct llap_residual_sampler llap_residual_sampler;
+
+/* Borrows the members' parameters until destroyed. Caller owns *out. */
+llap_status llap_residual_sampler_create(const llap_residual_config *c,
+                                         const llap_residual_member *member, int n_members,
+                                         const llap_draw_plan *o, llap_residual_sampler **out);
+void        llap_residual_sampler_destroy(llap_residual_sampler *s); /* NULL is fine */
+
+/* Samples of the residuals of rows index[0 .. n-1]: out [n,n_samples,h,Z]. Sample k is drawn by
+ * member k modulo their number, from (seed, row id, k): it depends on nothing else. */
+llap_status llap_residual_draw(llap_residual_sampler *s, const llap_feature_set *set,
+                               const uint32_t *index, int64_t n, uint64_t seed, int64_t n_samples,
+                               float *out);
+
+#endif

@@ -1,0 +1,165 @@
+/* Samples of the residual: every member's summary, then its reverse process. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "model/residual.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct voice {  /* one member made ready */
+    llap_plan    *plan; /* of its summary */
+    llap_run     *run;
+    llap_denoise *denoise;
+    char          prefix[64];
+} voice;
+
+struct llap_residual_sampler {
+    llap_residual_config c;
+    llap_draw_plan       o;
+    voice               *voice; /* [n_voices] */
+    int                  n_voices;
+    llap_points          points;
+    llap_feature_batch  *batch;
+    uint64_t            *window; /* [B] */
+    float               *x;      /* [B,R,h,Z] */
+};
+
+void llap_residual_sampler_destroy(llap_residual_sampler *s)
+{
+    if (s == NULL) return;
+    for (int i = 0; s->voice != NULL && i < s->n_voices; i++) {
+        llap_denoise_destroy(s->voice[i].denoise);
+        llap_run_destroy(s->voice[i].run);
+        llap_plan_release(s->voice[i].plan);
+    }
+    llap_free(s->voice);
+    llap_points_deinit(&s->points);
+    llap_feature_batch_destroy(s->batch);
+    llap_free(s->window);
+    llap_free(s->x);
+    llap_free(s);
+}
+
+/* Names of the store are prefix + name, or ema.prefix + name. */
+static llap_status bind_member(const llap_residual_member *m, const llap_plan *plan, llap_run *run)
+{
+    for (int i = 0; i < llap_plan_n_slots(plan); i++) {
+        const llap_slot *s = llap_plan_slot(plan, i);
+        char             name[512];
+        if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
+        snprintf(name, sizeof name, "%s%s%s", m->part == LLAP_PARAMS_EMA ? "ema." : "",
+                 m->prefix == NULL ? "" : m->prefix, s->name);
+        const llap_param_info *p = llap_params_find(m->params, name);
+        if (p == NULL) return llap_fail(LLAP_ENOTFOUND, "networks: no parameter '%s'", name);
+        const llap_status st = llap_run_bind(run, s->name, p->data, p->count);
+        if (st != LLAP_OK) return st;
+    }
+    return LLAP_OK;
+}
+
+static llap_status voice_init(llap_residual_sampler *s, const llap_residual_member *m, voice *v)
+{
+    const llap_residual_config *c = &s->c;
+    const int64_t               B = s->o.rows, S = c->patches.tokens;
+    llap_graph                 *g = NULL;
+    llap_status                 st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_patch_in in = { .tokens = llap_input(g, "tokens", LLAP_SHAPE(B, S, c->patches.token_dim)),
+                         .pad = llap_input(g, "token_pad", LLAP_SHAPE(B, S)) };
+    if (c->patches.entities > 0) in.entity = llap_input_int(g, "entity", LLAP_SHAPE(B));
+    llap_scope_push(g, "summarizer");
+    llap_output(g, "E", llap_patch_summary(g, &c->patches, &in));
+    llap_scope_pop(g);
+    st = llap_graph_status(g);
+    const llap_plan_opts how = { .backend = s->o.backend, .n_threads = s->o.n_threads };
+    if (st == LLAP_OK) st = llap_plan_create(g, &how, &v->plan);
+    if (st == LLAP_OK) st = llap_run_create(v->plan, &v->run);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = bind_member(m, v->plan, v->run);
+    const llap_feature_batch *b = s->batch;
+    if (st == LLAP_OK)
+        st = llap_run_bind(v->run, "tokens", b->tokens, B * S * c->patches.token_dim);
+    if (st == LLAP_OK) st = llap_run_bind(v->run, "token_pad", b->token_pad, B * S);
+    if (st == LLAP_OK && c->patches.entities > 0)
+        st = llap_run_bind(v->run, "entity", b->entity, B);
+    snprintf(v->prefix, sizeof v->prefix, "%sdenoiser.", m->prefix == NULL ? "" : m->prefix);
+    const llap_denoise_opts d = { .extent = { B, s->o.samples, s->o.h, c->denoiser.data_dim },
+                                  .S = S,
+                                  .part = m->part,
+                                  .prefix = v->prefix,
+                                  .backend = s->o.backend,
+                                  .n_threads = s->o.n_threads };
+    if (st == LLAP_OK) st = llap_denoise_create(&c->denoiser, m->params, &d, &v->denoise);
+    return st;
+}
+
+llap_status llap_residual_sampler_create(const llap_residual_config *c,
+                                         const llap_residual_member *member, int n_members,
+                                         const llap_draw_plan *o, llap_residual_sampler **out)
+{
+    *out = NULL;
+    llap_residual_sampler *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (llap_residual_sampler){ .c = *c, .o = *o, .n_voices = n_members };
+    s->voice = llap_new((size_t)n_members, sizeof *s->voice);
+    s->window = llap_new((size_t)o->rows, sizeof *s->window);
+    s->x = llap_new((size_t)(o->rows * o->samples),
+                    (size_t)(o->h * c->denoiser.data_dim) * sizeof *s->x);
+    llap_status st = s->voice == NULL || s->window == NULL || s->x == NULL
+                         ? LLAP_ENOMEM
+                         : llap_points_continuous(o->steps, o->first, o->last, &s->points);
+    if (st == LLAP_OK) st = llap_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
+    for (int i = 0; i < n_members && st == LLAP_OK; i++)
+        st = voice_init(s, &member[i], &s->voice[i]);
+    if (st == LLAP_OK) *out = s;
+    else llap_residual_sampler_destroy(s);
+    return st;
+}
+
+/* Samples first, first + voices, ... of member v for the rows in the batch. */
+static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uint64_t seed,
+                              int64_t n_samples, float *out)
+{
+    const int64_t            R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
+    const int64_t            mine = (n_samples - v + s->n_voices - 1) / s->n_voices;
+    voice                   *me = &s->voice[v];
+    const llap_extent        extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
+    const uint64_t           own[2] = { seed, (uint64_t)v };
+    llap_status              st = llap_run_exec(me->run);
+    const llap_denoise_batch w = { .tq = s->batch->tq,
+                                   .E = st == LLAP_OK ? llap_run_output(me->run, "E", NULL) : NULL,
+                                   .f = s->batch->f,
+                                   .pad = s->batch->pad,
+                                   .E_pad = s->batch->token_pad };
+    if (st == LLAP_OK) st = llap_denoise_windows(me->denoise, &w);
+    const llap_predictor predictor = llap_denoise_predictor(me->denoise);
+    for (int64_t first = 0; first < mine && st == LLAP_OK; first += R) {
+        const llap_sample_io io = { .seed = llap_hash(0, own, sizeof own),
+                                    .window = s->window,
+                                    .first_sample = (uint32_t)first };
+        st = llap_sample(&LLAP_SAMPLER_DEFAULT, &s->points, extent, &predictor, &io, s->x);
+        for (int64_t b = 0; b < rows && st == LLAP_OK; b++)
+            for (int64_t r = 0; r < R && first + r < mine; r++)
+                memcpy(out + (b * n_samples + (first + r) * s->n_voices + v) * n,
+                       s->x + (b * R + r) * n, (size_t)n * sizeof *out);
+    }
+    return st;
+}
+
+llap_status llap_residual_draw(llap_residual_sampler *s, const llap_feature_set *set,
+                               const uint32_t *index, int64_t n, uint64_t seed, int64_t n_samples,
+                               float *out)
+{
+    const int64_t values = s->o.h * s->c.denoiser.data_dim;
+    llap_status   st = LLAP_OK;
+    for (int64_t first = 0; first < n && st == LLAP_OK; first += s->o.rows) {
+        const int64_t rows = n - first < s->o.rows ? n - first : s->o.rows;
+        llap_feature_fill(set, index + first, rows, NULL, s->batch);
+        for (int64_t b = 0; b < s->o.rows; b++)
+            s->window[b] = b < rows ? set->row[index[first + b]].id : 0;
+        for (int v = 0; v < s->n_voices && st == LLAP_OK; v++)
+            st = draw_voice(s, v, rows, seed, n_samples, out + first * n_samples * values);
+    }
+    return st;
+}

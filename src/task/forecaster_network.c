@@ -1,0 +1,327 @@
+/* The networks as a forecaster: windows become rows, rows of one length go through the sampler
+ * together, residuals come back in data units. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "task/networks.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { ROUND = 8, SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, QUERIES_MAX = 16384 };
+static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk of rows */
+
+typedef struct network_self {
+    const llap_model      *m;
+    const llap_panel      *p;
+    task_networks          n;
+    task_sight             sight;
+    task_forecaster        anchor;
+    llap_residual_sampler *sampler; /* the one in use, of queries h and samples R */
+    int64_t                h, R;
+} network_self;
+
+static void destroy(void *self)
+{
+    network_self *s = self;
+    llap_residual_sampler_destroy(s->sampler);
+    task_forecaster_deinit(&s->anchor);
+    task_sight_deinit(&s->sight);
+    llap_free(s);
+}
+
+/* A sampler for rows of h queries, kept until another is needed. */
+static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
+{
+    const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
+    const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
+    int64_t       rows = PATHS_AT_ONCE * 64 / (R * (h > 64 ? h : 64));
+    if (rows < 1) rows = 1;
+    if (s->sampler != NULL && s->h == h && s->R == R) return LLAP_OK;
+    llap_residual_sampler_destroy(s->sampler);
+    s->sampler = NULL;
+    s->h = h;
+    s->R = R;
+    const llap_draw_plan o = { .rows = rows,
+                               .samples = R,
+                               .h = h,
+                               .steps = (int)s->n.sampling.steps,
+                               .first = s->n.sampling.first,
+                               .last = s->n.sampling.last,
+                               .n_threads = omp_get_max_threads(),
+                               .backend = &llap_backend_cpu };
+    return llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &s->sampler);
+}
+
+/* ---- rows of windows ---- */
+
+typedef struct group { /* the windows that one row answers: first .. first + n - 1 */
+    int64_t first, n, target;
+    int64_t h; /* queries of the sampler */
+} group;
+
+typedef struct work {
+    group            *group; /* [n] */
+    llap_feature_row *row;   /* [n] */
+    int64_t           n;
+} work;
+
+/* Queries of a window that lie within the trained horizon. */
+static int64_t within(const network_self *s, const task_window *w)
+{
+    int64_t n = 0;
+    while (n < w->n_query && w->time[n] - w->origin <= s->m->frame.horizon) n++;
+    return n;
+}
+
+static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
+
+static llap_status add_row(network_self *s, work *k, const task_window *w, group g,
+                           const int64_t *time, int64_t n_query, size_t entity, uint64_t id,
+                           llap_arena *arena)
+{
+    double *t = llap_arena_new(arena, (size_t)n_query, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    for (int64_t q = 0; q < n_query; q++) t[q] = llap_model_time(s->m, time[q]);
+    g.h = rounded(n_query);
+    k->group[k->n] = g;
+    k->row[k->n++] = (llap_feature_row){ .origin = llap_model_time(s->m, w->origin),
+                                         .entity = entity,
+                                         .target = (size_t)g.target,
+                                         .n_query = (size_t)n_query,
+                                         .t_query = t,
+                                         .id = id };
+    return LLAP_OK;
+}
+
+/* The times asked about by any of the windows, within the horizon, in order. */
+static llap_status union_of(const network_self *s, const task_window *w, int64_t n,
+                            llap_arena *arena, int64_t **time, int64_t *n_time)
+{
+    int64_t most = 0, *at = llap_arena_new(arena, (size_t)n, sizeof *at);
+    for (int64_t i = 0; i < n; i++) most += within(s, &w[i]);
+    *time = llap_arena_new(arena, (size_t)most, sizeof **time);
+    *n_time = 0;
+    if (at == NULL || *time == NULL) return LLAP_ENOMEM;
+    for (;;) {
+        int64_t next = INT64_MAX;
+        for (int64_t i = 0; i < n; i++)
+            if (at[i] < within(s, &w[i]) && w[i].time[at[i]] < next) next = w[i].time[at[i]];
+        if (next == INT64_MAX) return LLAP_OK;
+        for (int64_t i = 0; i < n; i++)
+            while (at[i] < within(s, &w[i]) && w[i].time[at[i]] == next) at[i]++;
+        (*time)[(*n_time)++] = next;
+    }
+}
+
+static llap_status joint_work(network_self *s, const task_window *w, int64_t n, llap_arena *arena,
+                              work *k)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0, end; i < n && st == LLAP_OK; i = end) {
+        int64_t *time, n_time;
+        for (end = i + 1; end < n && w[end].origin == w[i].origin; end++) continue;
+        st = union_of(s, w + i, end - i, arena, &time, &n_time);
+        if (st == LLAP_OK && n_time > 0 && n_time <= QUERIES_MAX)
+            st = add_row(s, k, &w[i], (group){ .first = i, .n = end - i }, time, n_time, 0,
+                         task_row_id(w[i].origin, NULL, -1), arena);
+    }
+    return st;
+}
+
+static llap_status single_work(network_self *s, const task_window *w, int64_t n, llap_arena *arena,
+                               work *k)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < s->sight.layout.targets && st == LLAP_OK; c++) {
+            const int64_t n_query = within(s, &w[i]);
+            if (n_query == 0 || n_query > QUERIES_MAX) continue;
+            const uint64_t id =
+                llap_hash(w[i].id, s->m->frame.target[c], strlen(s->m->frame.target[c]));
+            st = add_row(s, k, &w[i], (group){ .first = i, .n = 1, .target = c }, w[i].time,
+                         n_query, (size_t)w[i].entity, id, arena);
+        }
+    return st;
+}
+
+/* ---- residuals to values ---- */
+
+/* With a pool every other sample is the anchor's, the first one too. */
+static int64_t drawn(const network_self *s, int64_t n_samples)
+{
+    return s->n.guard == LLAP_GUARD_POOL ? n_samples / 2 : n_samples;
+}
+
+/* Channel z of row i: x [n_samples,h,Z] of residuals become values of the window's queries. */
+static void put_values(const network_self *s, const llap_feature_set *set, size_t i, int64_t z,
+                       int64_t c, const task_window *w, const float *x, int64_t n_samples,
+                       double *out)
+{
+    const llap_feature_row  *r = &set->row[i];
+    const llap_anchor_model *a = s->m->anchor[c];
+    const int64_t            Z = llap_feature_channels(&set->c);
+    const size_t  e = s->sight.known[set->c.joint ? (size_t)(z / set->c.targets) : r->entity];
+    const int64_t every = s->n.guard == LLAP_GUARD_POOL ? 2 : 1;
+    int64_t       q = 0;
+    for (int64_t k = 0; k < w->n_query; k++) {
+        const double t = llap_model_time(s->m, w->time[k]);
+        while (q < (int64_t)r->n_query && r->t_query[q] < t) q++;
+        if (q == (int64_t)r->n_query || r->t_query[q] > t) continue; /* beyond: the anchor's */
+        double       mean, sd, middle = 0;
+        const double climate = llap_chain_climate(a->chain, e, t);
+        const double factor = task_networks_factor(&s->n, c, t - r->origin);
+        const float *at = x + q * Z + z;
+        llap_feature_law(set, i, q, z, &mean, &sd);
+        for (int64_t j = 0; j < n_samples; j++)
+            middle += (double)at[j * s->h * Z] / (double)n_samples;
+        for (int64_t j = 0; j < n_samples; j++) {
+            const double own = (double)at[j * s->h * Z];
+            const double res = factor == 1.0 ? own : middle + factor * (own - middle);
+            const double v = llap_chain_z_back_given(a->chain, climate, mean + sd * res);
+            out[(j * every + every - 1) * w->n_query + k] = llap_chain_y_back(a->chain, e, v);
+        }
+    }
+}
+
+/* Rows number list[0 .. n-1] of the work, all of h queries. */
+static llap_status draw_rows(network_self *s, const task_ask *ask, const task_window *w,
+                             const work *k, const int64_t *list, int64_t n, double **out)
+{
+    const int64_t     C = s->sight.layout.targets, Z = llap_feature_channels(&s->sight.layout);
+    const int64_t     n_samples = drawn(s, ask->n_samples);
+    llap_feature_row *row = llap_new((size_t)n, sizeof *row);
+    uint32_t         *index = llap_new((size_t)n, sizeof *index);
+    float            *x = llap_new((size_t)(n * n_samples), (size_t)(s->h * Z) * sizeof *x);
+    llap_feature_set *set = NULL;
+    llap_status       st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        row[i] = k->row[list[i]];
+        index[i] = (uint32_t)i;
+    }
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(&s->sight.layout, &s->sight.source, row, (size_t)n, &set);
+    if (st == LLAP_OK) st = llap_residual_draw(s->sampler, set, index, n, ask->seed, n_samples, x);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        const group *g = &k->group[list[i]];
+        const float *at = x + i * n_samples * s->h * Z;
+        for (int64_t j = g->first; j < g->first + g->n; j++)
+            for (int64_t c = 0; c < C; c++) {
+                int64_t z = 0;
+                if (s->sight.layout.joint) {
+                    const int64_t e = llap_model_entity(s->m, s->p->entity[w[j].entity]);
+                    if (e < 0) continue; /* new to the model: the anchor's */
+                    z = e * C + c;
+                } else if (c != g->target) {
+                    continue;
+                }
+                put_values(s, set, (size_t)i, z, c, &w[j], at, n_samples, out[j * C + c]);
+            }
+    }
+    llap_feature_set_destroy(set);
+    llap_free(row);
+    llap_free(index);
+    llap_free(x);
+    return st;
+}
+
+/* All rows, those of equally many queries together, a chunk at a time. */
+static llap_status draw_work(network_self *s, const task_ask *ask, const task_window *w,
+                             const work *k, double **out)
+{
+    const int64_t Z = llap_feature_channels(&s->sight.layout);
+    int64_t      *list = llap_new((size_t)k->n, sizeof *list);
+    bool         *done = llap_new((size_t)k->n, sizeof *done);
+    llap_status   st = list == NULL || done == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < k->n && st == LLAP_OK; i++) {
+        if (done[i]) continue;
+        const int64_t h = k->group[i].h, mine = drawn(s, ask->n_samples);
+        const size_t  each = (size_t)(mine * h * Z);
+        const int64_t most = each < VALUES_AT_ONCE ? (int64_t)(VALUES_AT_ONCE / each) : 1;
+        int64_t       n = 0;
+        for (int64_t j = i; j < k->n && n < most; j++) {
+            if (done[j] || k->group[j].h != h) continue;
+            done[j] = true;
+            list[n++] = j;
+        }
+        st = sampler_for(s, h, mine);
+        if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
+    }
+    llap_free(list);
+    llap_free(done);
+    return st;
+}
+
+/* Does the anchor answer any of it? */
+static bool anchor_needed(const network_self *s, const task_window *w, int64_t n)
+{
+    if (s->n.guard != LLAP_GUARD_NETWORK) return true;
+    for (int64_t i = 0; i < n; i++) {
+        const bool known = llap_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
+        if (within(s, &w[i]) < w[i].n_query || w[i].n_query > QUERIES_MAX) return true;
+        if (s->sight.layout.joint && !known) return true;
+    }
+    return false;
+}
+
+/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come. */
+static llap_status start_paths(network_self *s, const task_ask *ask, const task_window *w,
+                               int64_t n, llap_arena *arena, double **out)
+{
+    const int64_t  C = s->sight.layout.targets;
+    const bool     needed = anchor_needed(s, w, n);
+    task_forecast *from = llap_arena_new(arena, (size_t)(n * C), sizeof *from);
+    llap_status    st = from == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && needed) st = s->anchor.forecast(&s->anchor, ask, w, n, arena, from);
+    for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
+        const size_t values = (size_t)(ask->n_samples * w[i / C].n_query);
+        out[i] = llap_arena_new(arena, values, sizeof **out);
+        if (out[i] == NULL) st = LLAP_ENOMEM;
+        else if (needed) memcpy(out[i], from[i].value, values * sizeof **out);
+    }
+    return st;
+}
+
+static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                            int64_t n, llap_arena *arena, task_forecast *out)
+{
+    network_self *s = f->self;
+    const int64_t C = s->sight.layout.targets;
+    work          k = { .group = llap_arena_new(arena, (size_t)(n * C), sizeof *k.group),
+                        .row = llap_arena_new(arena, (size_t)(n * C), sizeof *k.row) };
+    double      **path = llap_arena_new(arena, (size_t)(n * C), sizeof *path);
+    llap_status   st = k.group == NULL || k.row == NULL || path == NULL
+                           ? LLAP_ENOMEM
+                           : start_paths(s, ask, w, n, arena, path);
+    if (st == LLAP_OK)
+        st = s->sight.layout.joint ? joint_work(s, w, n, arena, &k)
+                                   : single_work(s, w, n, arena, &k);
+    if (st == LLAP_OK && s->n.guard != LLAP_GUARD_ANCHOR && drawn(s, ask->n_samples) > 0)
+        st = draw_work(s, ask, w, &k, path);
+    for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
+        out[i] =
+            (task_forecast){ .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true };
+    return st;
+}
+
+llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                     task_forecaster *out)
+{
+    *out = (task_forecaster){ 0 };
+    network_self *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    s->m = m;
+    s->p = p;
+    task_networks_init(&s->n, m);
+    llap_status st = task_anchor_forecaster(m, p, var, &s->anchor);
+    if (st == LLAP_OK) st = task_sight_init(&s->sight, m, p, &s->n.config.layout, &s->n.inputs);
+    *out = (task_forecaster){ .name = "network",
+                              .n_targets = m->frame.n_targets,
+                              .self = s,
+                              .forecast = forecast,
+                              .destroy = destroy };
+    if (st != LLAP_OK) task_forecaster_deinit(out);
+    return st;
+}

@@ -1,0 +1,187 @@
+#include "task/networks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+llap_layout task_layout(const llap_model_frame *f, const llap_network_config *c)
+{
+    return (llap_layout){
+        .joint = c->features.view == LLAP_ENTITIES_JOINT,
+        .entities = f->by_entity ? 0 : f->n_entities,
+        .targets = f->n_targets,
+        .covariates = c->n_inputs,
+        .tokens = c->patches.tokens,
+        .slots = c->features.patch_rows,
+        .slot = c->features.patch / (double)c->features.patch_rows,
+        .horizon = (double)f->horizon / (double)f->unit,
+        .calendar = c->features.calendar,
+        .level = c->features.level,
+    };
+}
+
+void task_networks_init(task_networks *out, const llap_model *m)
+{
+    const llap_network        *n = m->network;
+    const llap_network_config *c = &n->config;
+    *out = (task_networks){
+        .config = { .layout = task_layout(&m->frame, c),
+                    .patches = c->patches,
+                    .denoiser = c->denoiser },
+        .n_members = (int)c->options.members,
+        .inputs = { .n = n->n_inputs, .name = n->input },
+        .guard = c->features.guard,
+        .sampling = c->sampling,
+        .edge = &c->features.calibration_edge,
+        .factor = &c->features.calibration_factor,
+    };
+    if (n->n_inputs > 0) {
+        out->inputs.mean = llap_params_find(n->params, "scale.x.mean")->data;
+        out->inputs.std = llap_params_find(n->params, "scale.x.std")->data;
+    }
+    for (int i = 0; i < out->n_members; i++) {
+        snprintf(out->prefix[i], sizeof out->prefix[i], "member.%d.", i);
+        out->member[i] = (llap_residual_member){ .params = n->params,
+                                                 .part = LLAP_PARAMS_MODEL,
+                                                 .prefix = out->prefix[i] };
+    }
+}
+
+static int bucket_of(const llap_reals *edge, double lead)
+{
+    int b = 0;
+    while (b < edge->n && lead > edge->v[b]) b++;
+    return b;
+}
+
+double task_networks_factor(const task_networks *n, int64_t c, double lead)
+{
+    const int buckets = n->edge->n + 1;
+    if (n->factor->n == 0) return 1.0;
+    const int64_t row = n->factor->n > buckets ? c * buckets : 0;
+    return n->factor->v[row + bucket_of(n->edge, lead)];
+}
+
+/* ---- scores ---- */
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Fair CRPS of n draws, sorted on the way. */
+static double fair_crps(double *x, int64_t n, double truth)
+{
+    double away = 0, apart = 0;
+    qsort(x, (size_t)n, sizeof *x, compare);
+    for (int64_t i = 0; i < n; i++) {
+        away += fabs(x[i] - truth);
+        apart += x[i] * (double)(2 * i + 1 - n);
+    }
+    return away / (double)n - (n > 1 ? apart / ((double)n * (double)(n - 1)) : 0);
+}
+
+typedef struct place { /* one value of a set */
+    size_t  row;
+    int64_t q, z;
+} place;
+
+static const float *residuals_at(const llap_feature_set *s, place p, const float *x, int64_t h,
+                                 int64_t n_samples)
+{
+    const int64_t Z = llap_feature_channels(&s->c);
+    return x + ((int64_t)p.row * n_samples * h + p.q) * Z + p.z;
+}
+
+/* CRPS of samples and anchor at one value whose residual is r. */
+static void check_value(const llap_model *m, const llap_feature_set *s, const task_networks *n,
+                        place p, double r, const float *x, int64_t h, int64_t n_samples,
+                        task_check *out)
+{
+    enum { MOST = 128 };
+    const llap_feature_row  *row = &s->row[p.row];
+    const int64_t            Z = llap_feature_channels(&s->c), C = s->c.targets;
+    const size_t             e = s->c.joint ? (size_t)(p.z / C) : row->entity;
+    const int64_t            c = s->c.joint ? p.z % C : (int64_t)row->target;
+    const llap_anchor_model *a = m->anchor[c];
+    const double             t = row->t_query[p.q], lead = t - row->origin;
+    const float             *at = residuals_at(s, p, x, h, n_samples);
+    double                   y[2 * MOST], middle = 0, mean;
+    llap_law                 law = { .climate = llap_chain_climate(a->chain, s->source.known[e], t),
+                                     .shape = llap_calibration_at(&a->calibration, lead) };
+    if (n_samples > MOST) n_samples = MOST;
+    llap_feature_law(s, p.row, p.q, p.z, &law.mean, &law.sd);
+    const double truth = llap_chain_z_back_given(a->chain, law.climate, law.mean + law.sd * r);
+    const double factor = task_networks_factor(n, c, lead);
+    for (int64_t k = 0; k < n_samples; k++) middle += (double)at[k * h * Z] / (double)n_samples;
+    for (int64_t k = 0; k < n_samples; k++) {
+        const double u = middle + factor * ((double)at[k * h * Z] - middle);
+        y[k] = llap_chain_z_back_given(a->chain, law.climate, law.mean + law.sd * u);
+        y[n_samples + k] = llap_anchor_quantile_z(
+            a, &law, task_normal_score(((double)k + 0.5) / (double)n_samples));
+    }
+    out->anchor += llap_anchor_crps_z(a, &law, truth, &mean);
+    out->network += fair_crps(y, n_samples, truth);
+    out->pool += fair_crps(y, 2 * n_samples, truth);
+    out->n++;
+}
+
+task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
+                               const task_networks *n, const float *x, int64_t h, int64_t n_samples)
+{
+    const int64_t Z = llap_feature_channels(&set->c);
+    task_check    out = { 0 };
+    for (size_t i = 0; i < set->n; i++)
+        for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
+            for (int64_t z = 0; z < Z; z++) {
+                const float r = set->r[((int64_t)i * set->h + q) * Z + z];
+                if (!isnan(r))
+                    check_value(m, set, n, (place){ i, q, z }, (double)r, x, h, n_samples, &out);
+            }
+    const double count = out.n > 0 ? (double)out.n : NAN;
+    out.network /= count;
+    out.anchor /= count;
+    out.pool /= count;
+    return out;
+}
+
+void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_t h,
+                             int64_t n_samples, const llap_reals *edge, llap_reals *factor)
+{
+    static const double choice[] = { .7, .8, .9, 1, 1.1, 1.2, 1.3, 1.45, 1.6 };
+    enum { CHOICES = sizeof choice / sizeof *choice, ONE = 3, MOST = 128 };
+    const int64_t Z = llap_feature_channels(&set->c), C = set->c.targets;
+    const int     buckets = edge->n + 1, own = C * buckets <= LLAP_REALS_MAX;
+    double        sum[LLAP_REALS_MAX][CHOICES] = { { 0 } }, before = 0, after = 0, y[MOST];
+    if (n_samples > MOST) n_samples = MOST;
+    for (size_t i = 0; i < set->n; i++)
+        for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
+            for (int64_t z = 0; z < Z; z++) {
+                const llap_feature_row *row = &set->row[i];
+                const double            r = (double)set->r[((int64_t)i * set->h + q) * Z + z];
+                const int64_t           c = !own ? 0 : set->c.joint ? z % C : (int64_t)row->target;
+                const float            *at = residuals_at(set, (place){ i, q, z }, x, h, n_samples);
+                double *to = sum[c * buckets + bucket_of(edge, row->t_query[q] - row->origin)];
+                double  middle = 0;
+                if (isnan(r)) continue;
+                for (int64_t k = 0; k < n_samples; k++)
+                    middle += (double)at[k * h * Z] / (double)n_samples;
+                for (int f = 0; f < CHOICES; f++) {
+                    for (int64_t k = 0; k < n_samples; k++)
+                        y[k] = middle + choice[f] * ((double)at[k * h * Z] - middle);
+                    to[f] += fair_crps(y, n_samples, r);
+                }
+            }
+    factor->n = (own ? (int)C : 1) * buckets;
+    for (int b = 0; b < factor->n; b++) {
+        int best = ONE;
+        for (int f = 0; f < CHOICES; f++)
+            if (sum[b][f] < sum[b][best]) best = f;
+        factor->v[b] = choice[best];
+        before += sum[b][ONE];
+        after += sum[b][best];
+    }
+    if (!(after < before * (1 - 0.003))) factor->n = 0;
+}

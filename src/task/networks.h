@@ -1,0 +1,74 @@
+/* The networks of a model of the default profile: training them, and asking them about a panel as
+ * joint paths in data units. */
+#ifndef LLAP_TASK_NETWORKS_H
+#define LLAP_TASK_NETWORKS_H
+
+#include "model/residual.h"
+#include "task/forecaster.h"
+#include "task/sight.h"
+
+enum { TASK_MEMBERS_MAX = 64 };
+
+/* What of a model its networks are made ready from; borrowed from it. */
+typedef struct task_networks {
+    llap_residual_config config;
+    llap_residual_member member[TASK_MEMBERS_MAX];
+    char                 prefix[TASK_MEMBERS_MAX][40];
+    int                  n_members;
+    task_inputs          inputs;
+    llap_guard           guard;
+    llap_sampling        sampling;
+    const llap_reals    *edge, *factor; /* of the spread, by lead */
+} task_networks;
+
+/* What the networks see, as frame and configuration say. */
+llap_layout task_layout(const llap_model_frame *f, const llap_network_config *c);
+
+/* Of a model that has networks. out is borrowed by its own members: it must not move. */
+void task_networks_init(task_networks *out, const llap_model *m);
+
+/* Factor of the spread of target c at this lead. */
+double task_networks_factor(const task_networks *n, int64_t c, double lead);
+
+/* Draws paths from the networks; queries beyond the trained horizon, entities that a joint model
+ * does not know, and the guard's share are the anchor's. Everything is borrowed until deinit. */
+llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                     task_forecaster *out);
+
+/* ---- training ---- */
+
+typedef struct task_networks_opts {
+    llap_size       size;
+    const char     *view;    /* "auto", "joint", "rows"; NULL: auto */
+    int64_t         members; /* 0: as the size says, and so on */
+    int64_t         steps, batch;
+    double          lr;
+    uint64_t        seed;
+    int             n_threads;
+    const llap_log *log;
+    llap_progress   progress;
+} task_networks_opts;
+
+/* Trains networks on top of the model's anchors and gives them to it: m->network. */
+llap_status task_networks_train(llap_model *m, const llap_panel *p, const task_networks_opts *o);
+
+/* ---- scores on validation ---- */
+
+/* Mean CRPS of the observed values of a set in standard deviations: of residual samples
+ * x [n,n_samples,h,Z], of the anchor, and of both pooled. The spread of the samples is multiplied
+ * by the factors of n. */
+typedef struct task_check {
+    double  network, anchor, pool;
+    int64_t n;
+} task_check;
+
+task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
+                               const task_networks *n, const float *x, int64_t h,
+                               int64_t n_samples);
+
+/* Chooses the factors of the spread: those with the least CRPS of the residuals in each bucket of
+ * leads, if they gain 0.3 % together. */
+void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_t h,
+                             int64_t n_samples, const llap_reals *edge, llap_reals *factor);
+
+#endif

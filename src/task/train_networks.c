@@ -1,0 +1,412 @@
+/* Training the networks of the default profile, spec accuracy.md 4.5-4.9: rows of the anchor's
+ * residuals, members by different seeds, the best by sampled validation CRPS, spread and guard. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "data/scaling.h"
+#include "task/networks.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+#define DAY (24 * HOUR)
+
+enum {
+    JOINT_MAX = 32,      /* channels of one trajectory */
+    JOINT_ROWS = 6000,   /* training rows at most, evenly spread */
+    SINGLE_ROWS = 80000, /* the same, one row a series */
+    QUERIES = 64,        /* of a row of irregular data, at most */
+    CHECK_ROWS = 256,    /* of validation while training */
+    CHECK_SAMPLES = 8,   /* of each, by so many steps */
+    CHECK_STEPS = 10,
+    PATIENCE = 8,     /* checks without gain */
+    FINAL_ROWS = 512, /* for spread and guard */
+    FINAL_SAMPLES = 24,
+};
+
+/* ---- what is trained on ---- */
+
+typedef struct field { /* everything that training looks at */
+    llap_windows     *windows;
+    llap_split       *split;
+    llap_scaling     *scaling; /* of the inputs; NULL: none */
+    const char      **input;   /* names */
+    int64_t           n_inputs;
+    task_sight        sight;
+    task_rows         train_rows, check_rows, final_rows;
+    llap_feature_set *train, *check, *final;
+} field;
+
+static void field_deinit(field *f)
+{
+    llap_feature_set_destroy(f->train);
+    llap_feature_set_destroy(f->check);
+    llap_feature_set_destroy(f->final);
+    task_rows_deinit(&f->train_rows);
+    task_rows_deinit(&f->check_rows);
+    task_rows_deinit(&f->final_rows);
+    task_sight_deinit(&f->sight);
+    llap_scaling_destroy(f->scaling);
+    llap_split_destroy(f->split);
+    llap_windows_destroy(f->windows);
+    llap_free((void *)f->input);
+}
+
+/* Every variable that is no target is an input. */
+static llap_status find_inputs(field *f, const llap_panel *p, const int64_t *var, int64_t n_targets)
+{
+    int64_t    *feature = llap_new((size_t)p->n_vars, sizeof *feature);
+    llap_status st = LLAP_OK;
+    f->input = llap_new((size_t)p->n_vars, sizeof *f->input);
+    if (feature == NULL || f->input == NULL) st = LLAP_ENOMEM;
+    for (int64_t v = 0; v < p->n_vars && st == LLAP_OK; v++) {
+        bool target = false;
+        for (int64_t i = 0; i < n_targets; i++) target = target || var[i] == v;
+        if (target) continue;
+        f->input[f->n_inputs] = p->var[v];
+        feature[f->n_inputs++] = v;
+    }
+    return st;
+}
+
+/* Do all entities have their rows on one grid of the model's step? */
+static bool on_grid(const llap_panel *p, int64_t step)
+{
+    int64_t off = 0;
+    for (int64_t r = 0; r < p->n_rows; r++) off += (p->time[r] - p->time[0]) % step != 0;
+    return (double)off <= 1e-3 * (double)p->n_rows;
+}
+
+static llap_status choose_view(const llap_model *m, const llap_panel *p, const char *view,
+                               bool *joint)
+{
+    const llap_model_frame *f = &m->frame;
+    const int64_t           Z = f->n_entities * f->n_targets;
+    const bool              can = !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step);
+    *joint = can && Z > 1;
+    if (view == NULL || strcmp(view, "auto") == 0) return LLAP_OK;
+    if (strcmp(view, "rows") == 0) *joint = false;
+    else if (strcmp(view, "joint") != 0)
+        return llap_fail(LLAP_EINVAL, "view: expected auto, joint or rows, found '%s'", view);
+    else if (!can)
+        return llap_fail(LLAP_EINVAL,
+                         "view: joint rows need one grid of times and at most %d series",
+                         JOINT_MAX);
+    else *joint = true;
+    return LLAP_OK;
+}
+
+static llap_status make_layout(const llap_model *m, const llap_panel *p, const char *view,
+                               int64_t n_inputs, llap_layout *out)
+{
+    const llap_model_frame *f = &m->frame;
+    const double            unit = (double)f->unit;
+    const bool              daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
+    *out = (llap_layout){ .entities = f->by_entity ? 0 : f->n_entities,
+                          .targets = f->n_targets,
+                          .covariates = n_inputs,
+                          .horizon = (double)f->horizon / unit };
+    for (int64_t c = 0; c < f->n_targets; c++)
+        if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
+    /* Levels tell seasons apart, once training has seen each of them twice. */
+    out->level = f->axis == LLAP_AXIS_CALENDAR && !f->by_entity && p->n_rows > 0 &&
+                 f->val_start - p->time[0] >= 730 * DAY;
+    llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
+    return choose_view(m, p, view, &out->joint);
+}
+
+static llap_status make_rows(field *f, const llap_model *m)
+{
+    const llap_layout *l = &f->sight.layout;
+    const size_t       steps = (size_t)(m->frame.horizon / m->frame.step);
+    task_rows_opts     o = { .part = LLAP_PART_TRAIN,
+                             .most = l->joint ? JOINT_ROWS : SINGLE_ROWS,
+                             .max_query = steps > QUERIES ? steps : QUERIES };
+    llap_status        st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
+    o.part = LLAP_PART_VAL;
+    o.most = CHECK_ROWS;
+    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->check_rows);
+    o.most = l->joint ? CHECK_ROWS : FINAL_ROWS;
+    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->final_rows);
+    const llap_feature_source *s = &f->sight.source;
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->train_rows.row, f->train_rows.n, &f->train);
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->check_rows.row, f->check_rows.n, &f->check);
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->final_rows.row, f->final_rows.n, &f->final);
+    if (st == LLAP_OK && (f->train->n == 0 || f->check->n == 0))
+        st = llap_fail(LLAP_EINVAL, "networks: nothing observed in training or validation");
+    return st;
+}
+
+static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
+                              const task_networks_opts *o)
+{
+    *f = (field){ 0 };
+    int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
+    llap_layout layout;
+    llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    if (st == LLAP_OK) st = find_inputs(f, p, var, m->frame.n_targets);
+    if (st == LLAP_OK) st = task_windows(&m->frame, p, var, m->frame.n_targets, &f->windows);
+    if (st == LLAP_OK) st = task_split(&m->frame, f->windows, &f->split);
+    if (st == LLAP_OK && f->n_inputs > 0) {
+        int64_t *feature = llap_new((size_t)f->n_inputs, sizeof *feature);
+        for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
+            feature[i] = llap_panel_find_var(p, f->input[i]);
+        llap_scaling_opts so = LLAP_SCALING_DEFAULT;
+        so.by = m->frame.by_entity ? LLAP_SCALE_GLOBAL : LLAP_SCALE_BY_ENTITY;
+        so.feature = feature;
+        so.n_features = f->n_inputs;
+        st = feature == NULL ? LLAP_ENOMEM
+                             : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
+        llap_free(feature);
+    }
+    if (st == LLAP_OK) st = make_layout(m, p, o->view, f->n_inputs, &layout);
+    const task_inputs in = { .n = f->n_inputs,
+                             .name = (const char *const *)f->input,
+                             .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
+                             .std = f->scaling != NULL ? f->scaling->x_std : NULL };
+    if (st == LLAP_OK) st = task_sight_init(&f->sight, m, p, &layout, &in);
+    if (st == LLAP_OK) st = make_rows(f, m);
+    llap_free(var);
+    return st;
+}
+
+/* ---- the model's networks ---- */
+
+static llap_status make_network(const llap_model *m, const field *f, const task_networks_opts *o,
+                                llap_network **out)
+{
+    const llap_layout      *l = &f->sight.layout;
+    const llap_network_dims dims = { .entities = m->frame.n_entities,
+                                     .inputs = f->n_inputs,
+                                     .targets = m->frame.n_targets,
+                                     .latent = llap_feature_channels(l),
+                                     .tokens = l->tokens,
+                                     .token_dim = llap_feature_token_dim(l),
+                                     .query_features = llap_feature_query_dim(l),
+                                     .embeddings = llap_feature_embeddings(l) };
+    llap_network_config     c;
+    llap_status st = llap_network_config_named(LLAP_PROFILE_DEFAULT, o->size, &dims, &c);
+    if (st != LLAP_OK) return st;
+    if (o->members > 0) c.options.members = o->members;
+    c.features.view = l->joint ? LLAP_ENTITIES_JOINT : LLAP_ENTITIES_ROWS;
+    c.features.patch_rows = l->slots;
+    c.features.patch = l->slot * (double)l->slots;
+    c.features.counts = !l->joint;
+    c.features.entity_mean = !l->joint && l->entities > 1;
+    c.features.calendar = l->calendar;
+    c.features.level = l->level;
+    c.features.augment = m->frame.horizon / m->frame.step > 48 ? 0.3 : 0.0;
+    c.features.calibration_edge = (llap_reals){
+        .n = 2, .v = { m->anchor[0]->calibration.edge[0], m->anchor[0]->calibration.edge[1] }
+    };
+    st = llap_network_config_check(&c);
+    if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, out);
+    if (st != LLAP_OK || f->scaling == NULL) return st;
+    const llap_param_info *mean = llap_params_find((*out)->params, "scale.x.mean");
+    const llap_param_info *std = llap_params_find((*out)->params, "scale.x.std");
+    memcpy(mean->data, f->scaling->x_mean, (size_t)mean->count * sizeof(float));
+    memcpy(std->data, f->scaling->x_std, (size_t)std->count * sizeof(float));
+    return LLAP_OK;
+}
+
+/* Steps of a member: long horizons memorise sooner. */
+static int64_t steps_of(const llap_model *m, const task_networks_opts *o)
+{
+    const int64_t h = m->frame.horizon / m->frame.step;
+    if (o->steps > 0) return o->steps;
+    if (o->size == LLAP_SIZE_TINY) return 300;
+    return h <= 24 ? 1600 : h < 168 ? 800 : 500;
+}
+
+static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
+                                      const task_networks_opts *o, int64_t member)
+{
+    llap_residual_opts t = LLAP_RESIDUAL_OPTS;
+    t.steps = steps_of(m, o);
+    t.batch = o->batch > 0 ? o->batch : o->size == LLAP_SIZE_TINY ? 64 : 128;
+    t.warmup = t.steps / 8 < 200 ? t.steps / 8 : 200;
+    if (o->lr > 0) t.lr = o->lr;
+    else if (o->size == LLAP_SIZE_TINY) t.lr = 2e-3;
+    t.vary.noise = 0.3 * c->features.augment;
+    t.vary.drop = 0.5 * c->features.augment;
+    t.seed = o->seed + (uint64_t)member * UINT64_C(1000003);
+    t.unit_hours = m->frame.axis == LLAP_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
+    t.n_threads = o->n_threads;
+    t.backend = &llap_backend_cpu;
+    return t;
+}
+
+/* ---- validation ---- */
+
+/* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
+static llap_status draw(const task_networks *n, const llap_feature_set *set, int steps,
+                        int64_t n_samples, uint64_t seed, int n_threads, float **out)
+{
+    const int64_t          Z = llap_feature_channels(&set->c);
+    const int64_t          R = (n_samples + n->n_members - 1) / n->n_members;
+    const llap_draw_plan   o = { .rows = R < 128 ? 128 / R : 1,
+                                 .samples = R,
+                                 .h = set->h,
+                                 .steps = steps,
+                                 .first = n->sampling.first,
+                                 .last = n->sampling.last,
+                                 .n_threads = n_threads,
+                                 .backend = &llap_backend_cpu };
+    llap_residual_sampler *s = NULL;
+    uint32_t              *index = llap_new(set->n, sizeof *index);
+    *out = llap_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
+    llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
+    if (st == LLAP_OK)
+        st = llap_residual_sampler_create(&n->config, n->member, n->n_members, &o, &s);
+    if (st == LLAP_OK)
+        st = llap_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
+    llap_residual_sampler_destroy(s);
+    llap_free(index);
+    return st;
+}
+
+static llap_status check(const llap_model *m, const task_networks *n, const llap_feature_set *set,
+                         const task_networks_opts *o, task_check *out)
+{
+    float            *x = NULL;
+    const llap_status st = draw(n, set, CHECK_STEPS, CHECK_SAMPLES, o->seed, o->n_threads, &x);
+    if (st == LLAP_OK) *out = task_networks_check(m, set, n, x, set->h, CHECK_SAMPLES);
+    llap_free(x);
+    return st;
+}
+
+/* ---- members ---- */
+
+typedef struct member_run {
+    llap_residual_trainer *trainer;
+    task_networks          networks; /* the trainer's average as the only member */
+    double                 best;
+    int64_t                since; /* checks without gain */
+    char                   prefix[40];
+} member_run;
+
+/* Scores the average; the best so far goes to the model's store. */
+static llap_status check_member(member_run *r, const llap_model *m, llap_network *net,
+                                const field *f, const task_networks_opts *o, task_check *score)
+{
+    llap_status st = check(m, &r->networks, f->check, o, score);
+    if (st != LLAP_OK) return st;
+    r->since++;
+    if (score->network < r->best) {
+        r->best = score->network;
+        r->since = 0;
+        st = llap_params_take(net->params, r->prefix, llap_residual_trainer_params(r->trainer),
+                              "ema.");
+    }
+    return st;
+}
+
+static llap_status train_member(const llap_model *m, llap_network *net, const field *f,
+                                const task_networks_opts *o, int64_t member)
+{
+    const llap_residual_opts t = training_of(m, &net->config, o, member);
+    const int64_t            every = t.steps >= 1600 ? 100 : t.steps >= 400 ? 50 : 25;
+    const llap_layout       *l = &f->sight.layout;
+    member_run               r = { .best = INFINITY,
+                                   .networks = { .config = { .layout = *l,
+                                                             .patches = net->config.patches,
+                                                             .denoiser = net->config.denoiser },
+                                                 .n_members = 1,
+                                                 .sampling = net->config.sampling,
+                                                 .edge = &net->config.features.calibration_edge,
+                                                 .factor = &net->config.features.calibration_factor } };
+    char                     stage[32], note[64] = "";
+    task_check               score = { 0 };
+    snprintf(stage, sizeof stage, "member %lld", (long long)member + 1);
+    snprintf(r.prefix, sizeof r.prefix, "member.%lld.", (long long)member);
+    llap_status st = llap_residual_trainer_create(&r.networks.config, f->train, &t, &r.trainer);
+    if (st == LLAP_OK)
+        r.networks.member[0] =
+            (llap_residual_member){ .params = llap_residual_trainer_params(r.trainer),
+                                    .part = LLAP_PARAMS_EMA };
+    for (int64_t i = 0; i < t.steps && st == LLAP_OK && r.since < PATIENCE; i++) {
+        double loss;
+        st = llap_residual_step(r.trainer, i, &loss, NULL);
+        if (st == LLAP_OK && !isfinite(loss))
+            st = llap_fail(LLAP_ENUMERIC, "%s: the loss of step %lld is not finite", stage,
+                           (long long)i + 1);
+        if (st == LLAP_OK && ((i + 1) % every == 0 || i + 1 == t.steps)) {
+            st = check_member(&r, m, net, f, o, &score);
+            snprintf(note, sizeof note, "crps %.4f, anchor %.4f", score.network, score.anchor);
+            llap_logf(o->log, LLAP_LOG_INFO,
+                      "%s: step %lld: loss %.4f, validation CRPS %.4f (anchor %.4f)", stage,
+                      (long long)i + 1, loss, score.network, score.anchor);
+        }
+        const llap_progress_event e = { stage, i + 1, t.steps, "steps", note };
+        if (st == LLAP_OK) st = llap_report(o->progress, &e);
+    }
+    llap_residual_trainer_destroy(r.trainer);
+    return st;
+}
+
+/* ---- spread and guard, spec accuracy.md 4.9 ---- */
+
+/* Validation of less than two months may be of another season than what is to come. */
+static bool short_validation(const llap_model_frame *f)
+{
+    return !f->by_entity && f->axis == LLAP_AXIS_CALENDAR &&
+           f->test_start - f->val_start < 60 * DAY;
+}
+
+static llap_status settle(llap_model *m, const field *f, const task_networks_opts *o)
+{
+    llap_feature_config *c = &m->network->config.features;
+    task_networks        n;
+    float               *x = NULL;
+    const int            steps = (int)m->network->config.sampling.steps;
+    task_networks_init(&n, m);
+    llap_status st = draw(&n, f->final, steps, FINAL_SAMPLES, o->seed, o->n_threads, &x);
+    if (st == LLAP_OK) {
+        task_networks_calibrate(f->final, x, f->final->h, FINAL_SAMPLES, &c->calibration_edge,
+                                &c->calibration_factor);
+        const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, FINAL_SAMPLES);
+        c->guard = !(s.network < s.anchor)                             ? LLAP_GUARD_ANCHOR
+                   : short_validation(&m->frame) || s.pool < s.network ? LLAP_GUARD_POOL
+                                                                       : LLAP_GUARD_NETWORK;
+        llap_logf(o->log, LLAP_LOG_INFO,
+                  "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
+                  s.anchor, s.pool,
+                  c->guard == LLAP_GUARD_ANCHOR ? "the anchor"
+                  : c->guard == LLAP_GUARD_POOL ? "the pool of both"
+                                                : "the network");
+    }
+    llap_free(x);
+    return st;
+}
+
+llap_status task_networks_train(llap_model *m, const llap_panel *p, const task_networks_opts *opts)
+{
+    task_networks_opts o = *opts;
+    field              f;
+    llap_network      *net = NULL;
+    if (o.n_threads < 1) o.n_threads = omp_get_max_threads();
+    llap_status st = field_init(&f, m, p, &o);
+    if (st == LLAP_OK) st = make_network(m, &f, &o, &net);
+    if (st == LLAP_OK)
+        llap_logf(o.log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
+                  f.train->n, (long long)llap_feature_channels(&f.sight.layout),
+                  (long long)net->config.options.members);
+    for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
+        st = train_member(m, net, &f, &o, i);
+    if (st == LLAP_OK) {
+        m->network = net;
+        st = settle(m, &f, &o);
+    } else {
+        llap_network_destroy(net);
+    }
+    field_deinit(&f);
+    return st;
+}

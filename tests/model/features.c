@@ -1,0 +1,288 @@
+/* What networks see of windows, against plain sums over the readings. */
+#include "check.h"
+
+#include "base/rng.h"
+#include "model/features.h"
+
+enum { N = 3, ROWS = 200, H = 8 };
+
+static double             t[ROWS], y[N][ROWS];
+static float              u[N][ROWS], x[N][ROWS];
+static const float       *columns[N][2];
+static llap_record        record[N];
+static llap_series        series[N];
+static const llap_series *all_series[1] = { series };
+static size_t             known[N] = { 0, 1, 2 };
+static llap_anchor_model *anchor;
+static double             tq[H];
+
+/* Rows an hour apart, a fifth missing; the covariate is there every other hour. */
+static int set_up(void **state)
+{
+    (void)state;
+    llap_chain              *chain = NULL;
+    const llap_anchor_spec   spec = { .context = 24, .horizon = H };
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    for (int e = 0; e < N; e++) {
+        const llap_rng r = llap_rng_make(3, LLAP_STREAM_TEST, (uint64_t)e, 0, 0);
+        for (uint64_t i = 0; i < ROWS; i++) {
+            t[i] = 1000 + (double)i;
+            y[e][i] = llap_rng_uniform(&r, 2 * i) < 0.2f
+                          ? NAN
+                          : 5 + e + sin(0.3 * (double)i) + 0.3 * (double)llap_rng_normal(&r, 3 * i);
+            x[e][i] = i % 2 ? NAN : (float)(i % 24) / 12.0f - 1.0f;
+        }
+        series[e] = (llap_series){ ROWS, t, y[e] };
+        columns[e][0] = u[e];
+        columns[e][1] = x[e];
+        record[e] = (llap_record){ ROWS, t, columns[e] };
+    }
+    const llap_chain_opts o = { .transform = true, .z_clip = 5 };
+    if (llap_chain_fit(series, N, &o, &chain) != LLAP_OK) return 1;
+    for (int e = 0; e < N; e++)
+        for (int i = 0; i < ROWS; i++)
+            u[e][i] = (float)llap_chain_u(chain, (size_t)e, t[i],
+                                          llap_chain_z(chain, (size_t)e, y[e][i]));
+    for (int q = 0; q < H; q++) tq[q] = 1100.0 + q + 1;
+    return llap_anchor_model_create(&spec, chain, &k, 4, &anchor) != LLAP_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    llap_anchor_model_destroy(anchor);
+    return 0;
+}
+
+static llap_feature_source source(void)
+{
+    static const llap_anchor_model *anchors[1];
+    anchors[0] = anchor;
+    return (llap_feature_source){
+        .history = record, .known = known, .n = N, .anchor = anchors, .series = all_series
+    };
+}
+
+static llap_layout layout(bool joint)
+{
+    llap_layout l = {
+        .joint = joint, .entities = N, .targets = 1, .covariates = 1, .horizon = H, .level = true
+    };
+    llap_feature_slots(24, 1, &l);
+    l.tokens = 8; /* of three hours */
+    l.slots = 3;
+    return l;
+}
+
+/* w of entity e, hours back from the origin; NaN where missing. */
+static double w_at(const llap_feature_set *s, int e, int z, int back)
+{
+    return ((double)u[e][100 - back] - (double)s->m[z]) / (double)s->s[z];
+}
+
+static void answers_of_the_anchor_and_residuals(void **state)
+{
+    (void)state;
+    const llap_layout         l = layout(true);
+    const llap_feature_source from = source();
+    const llap_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
+    llap_feature_set         *s = NULL;
+    llap_law                  law[H];
+    CHECK_OK(llap_feature_set_create(&l, &from, &row, 1, &s));
+    for (int e = 0; e < N; e++) {
+        const llap_anchor_request r = { .history = series[e],
+                                        .series = (size_t)e,
+                                        .origin = 1100,
+                                        .n_query = H,
+                                        .t_query = tq,
+                                        .law = law };
+        CHECK_OK(llap_anchor_model_forecast(anchor, &r, 1));
+        double m, scale, window[24];
+        for (int i = 0; i < 24; i++) window[i] = (double)u[e][77 + i];
+        llap_window_norm(window, 24, 4, &m, &scale);
+        assert_float_equal(s->m[e], m, 1e-5);
+        assert_float_equal(s->s[e], scale, 1e-5);
+        for (int q = 0; q < H; q++) {
+            double       mean, sd;
+            const float  r_at = s->r[q * N + e];
+            const double truth = (double)u[e][101 + q];
+            llap_feature_law(s, 0, q, e, &mean, &sd);
+            assert_float_equal(mean, law[q].mean, 1e-5);
+            assert_float_equal(sd, law[q].sd, 1e-5);
+            if (isnan(truth)) assert_true(isnan(r_at));
+            else assert_float_equal(mean + sd * (double)r_at, truth, 1e-4);
+        }
+    }
+    llap_feature_set_destroy(s);
+}
+
+/* hours since the last reading at the end of token j */
+static double gap_at(int e, int j)
+{
+    const int end = 100 - 3 * (7 - j);
+    for (int i = end; i > 76; i--)
+        if (!isnan(u[e][i])) return end - i;
+    return end - 76 + 24;
+}
+
+static void tokens_of_joint_rows(void **state)
+{
+    (void)state;
+    const llap_layout         l = layout(true);
+    const llap_feature_source from = source();
+    const llap_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
+    const int64_t             F = llap_feature_token_dim(&l), Q = llap_feature_query_dim(&l);
+    llap_feature_set         *s = NULL;
+    llap_feature_batch       *b = NULL;
+    CHECK_OK(llap_feature_set_create(&l, &from, &row, 1, &s));
+    CHECK_OK(llap_feature_batch_create(&l, 2, H + 2, &b));
+    llap_feature_fill(s, (const uint32_t[]){ 0 }, 1, NULL, b);
+    assert_int_equal(F, N * 5 + 1);
+    for (int j = 0; j < 8; j++)
+        for (int e = 0; e < N; e++) {
+            int seen = 0;
+            for (int p = 0; p < 3; p++) {
+                const double w = w_at(s, e, e, 3 * (7 - j) + 2 - p);
+                assert_float_equal(b->tokens[j * F + e * 3 + p], isnan(w) ? 0 : w, 1e-5);
+                seen += isnan(w) ? 0 : 1;
+            }
+            assert_float_equal(b->tokens[j * F + N * 3 + e], seen / 3.0, 1e-6);
+            assert_float_equal(b->tokens[j * F + N * 4 + e], log1p(gap_at(e, j)), 1e-5);
+        }
+    for (int q = 0; q < H + 2; q++) {
+        assert_float_equal(b->pad[q], q < H ? 0 : 1, 0);
+        if (q >= H) continue;
+        assert_float_equal(b->tq[q], q + 1, 1e-5);
+        assert_float_equal(b->f[q * Q], (q + 1) / 8.0, 1e-6);
+        assert_float_equal(b->f[q * Q + 2 + 1], s->a[q * N + 1], 0);
+        assert_float_equal(b->f[q * Q + 2 + N + 1], s->log_b[q * N + 1], 0);
+        assert_float_equal(b->f[q * Q + 2 + 2 * N + 1], s->m[1], 0);
+        assert_float_equal(b->mask[q * N + 2], isnan(u[2][101 + q]) ? 0 : 1, 0);
+    }
+    for (int q = 0; q < H + 2; q++) assert_float_equal(b->pad[H + 2 + q], 1, 0); /* no second row */
+    llap_feature_batch_destroy(b);
+    llap_feature_set_destroy(s);
+}
+
+static void tokens_of_single_rows(void **state)
+{
+    (void)state;
+    const llap_layout         l = layout(false);
+    const llap_feature_source from = source();
+    const llap_feature_row    row[2] = {
+           { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+           { .origin = 1100, .entity = 2, .n_query = H - 3, .t_query = tq, .id = 8 },
+    };
+    const int64_t       F = llap_feature_token_dim(&l);
+    llap_feature_set   *s = NULL;
+    llap_feature_batch *b = NULL, *alone = NULL;
+    CHECK_OK(llap_feature_set_create(&l, &from, row, 2, &s));
+    CHECK_OK(llap_feature_batch_create(&l, 2, H, &b));
+    CHECK_OK(llap_feature_batch_create(&l, 1, H, &alone));
+    llap_feature_fill(s, (const uint32_t[]){ 1, 0 }, 2, NULL, b);
+    llap_feature_fill(s, (const uint32_t[]){ 0 }, 1, NULL, alone);
+    assert_int_equal(F, 2 * 3 + 1 + 3 + 2);
+    assert_memory_equal(b->tokens + 8 * F, alone->tokens, (size_t)(8 * F) * sizeof(float));
+    assert_int_equal(b->entity[0], 2);
+    assert_int_equal(b->entity[1], 1);
+    for (int j = 0; j < 8; j++) {
+        double sum = 0;
+        int    n = 0;
+        for (int p = 0; p < 3; p++) {
+            const int    back = 3 * (7 - j) + 2 - p;
+            const double w = w_at(s, 1, 0, back);
+            assert_float_equal(alone->tokens[j * F + p], isnan(w) ? 0 : w, 1e-5);
+            assert_float_equal(alone->tokens[j * F + 3 + p], isnan(w) ? 0 : 1, 1e-6);
+            if (!isnan(x[1][100 - back])) sum += (double)x[1][100 - back], n++;
+        }
+        double m, scale;
+        llap_feature_norm(&record[1], 1, 77, 101, 4, &m, &scale);
+        assert_float_equal(alone->tokens[j * F + 6], log1p(gap_at(1, j)), 1e-5);
+        assert_float_equal(alone->tokens[j * F + 10], (sum / n - m) / scale, 1e-5);
+        assert_float_equal(alone->tokens[j * F + 11], n / 3.0, 1e-6);
+    }
+    llap_feature_batch_destroy(b);
+    llap_feature_batch_destroy(alone);
+    llap_feature_set_destroy(s);
+}
+
+static void training_varies_rows_by_name_alone(void **state)
+{
+    (void)state;
+    const llap_layout         l = layout(false);
+    const llap_feature_source from = source();
+    const llap_feature_row    row[2] = {
+           { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+           { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
+    };
+    const llap_feature_noise o = {
+        .seed = 5, .step = 3, .noise = 0.1, .drop = 0.3, .strange = 0.5, .shift = 1, .subset = 1
+    };
+    const size_t        F = (size_t)llap_feature_token_dim(&l);
+    llap_feature_set   *s = NULL;
+    llap_feature_batch *b = NULL, *alone = NULL;
+    CHECK_OK(llap_feature_set_create(&l, &from, row, 2, &s));
+    CHECK_OK(llap_feature_batch_create(&l, 2, H, &b));
+    CHECK_OK(llap_feature_batch_create(&l, 1, H, &alone));
+    llap_feature_fill(s, (const uint32_t[]){ 1, 0 }, 2, &o, b);
+    llap_feature_fill(s, (const uint32_t[]){ 0 }, 1, &o, alone);
+    assert_memory_equal(b->tokens + 8 * F, alone->tokens, 8 * F * sizeof(float));
+    assert_memory_equal(b->pad + H, alone->pad, H * sizeof(float));
+    assert_true(alone->tq[0] < 1 && alone->tq[0] > 0); /* the origin has moved */
+    assert_float_equal(alone->pad[0], 0, 0);
+    for (int q = 0; q < H; q++) assert_false(alone->pad[q] == 1 && alone->mask[q] == 1);
+    llap_feature_batch_destroy(b);
+    llap_feature_batch_destroy(alone);
+    llap_feature_set_destroy(s);
+}
+
+static llap_status work(void *user)
+{
+    (void)user;
+    const llap_layout         l = layout(true);
+    const llap_feature_source from = source();
+    const llap_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq };
+    llap_feature_set         *s = NULL;
+    llap_feature_batch       *b = NULL;
+    llap_status               st = llap_feature_set_create(&l, &from, &row, 1, &s);
+    if (st == LLAP_OK) st = llap_feature_batch_create(&l, 2, H, &b);
+    llap_feature_batch_destroy(b);
+    llap_feature_set_destroy(s);
+    return st;
+}
+
+static void failing_allocations(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(work, NULL);
+}
+
+static void layouts(void **state)
+{
+    (void)state;
+    llap_layout l = { .targets = 1, .horizon = 24 };
+    llap_feature_slots(336, 1, &l);
+    assert_int_equal(l.tokens, 56);
+    assert_int_equal(l.slots, 6);
+    llap_feature_slots(24, 1, &l);
+    assert_int_equal(l.tokens, 24);
+    assert_int_equal(l.slots, 1);
+    llap_feature_slots(1e6, 1, &l); /* more than a token can hold: longer slots */
+    assert_true(l.slots <= 32 && (double)(l.tokens * l.slots) * l.slot >= 1e6 * (1 - 1e-9));
+    CHECK_OK(llap_layout_check(&l));
+    l.slots = 0;
+    CHECK_FAIL(llap_layout_check(&l), LLAP_EINVAL, "slots");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layouts),
+        cmocka_unit_test(answers_of_the_anchor_and_residuals),
+        cmocka_unit_test(tokens_of_joint_rows),
+        cmocka_unit_test(tokens_of_single_rows),
+        cmocka_unit_test(training_varies_rows_by_name_alone),
+        cmocka_unit_test(failing_allocations),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
