@@ -10,6 +10,7 @@
 #define LLAP_BACKEND_BACKEND_H
 
 #include "backend/op.h"
+#include "llapdiff/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,9 +132,30 @@ typedef struct llap_call {
 
 typedef void (*llap_kernel_fn)(const llap_call *c);
 
+/* Memory that the caller cannot reach: a GPU's. Work is queued, in order for each calling thread;
+ * download and finish wait for it, and report what went wrong in it. Whatever fails has a why. */
+typedef struct llap_memory {
+    llap_status (*alloc)(size_t n_bytes, void **out); /* zeroed */
+    void (*release)(void *p);
+    llap_status (*upload)(void *to, const void *from, size_t n_bytes);
+    llap_status (*download)(void *to, const void *from, size_t n_bytes);
+    llap_status (*copy)(void *to, const void *from, size_t n_bytes); /* within this memory */
+    llap_status (*finish)(void);
+    /* What is queued between record and recorded is kept instead, to be repeated at once. Nothing
+     * may be allocated or downloaded in between. */
+    bool (*recording)(void);
+    llap_status (*record)(void);
+    llap_status (*recorded)(void **out);
+    llap_status (*replay)(void *recording);
+    void (*forget)(void *recording);
+    const char *(*why)(void);
+} llap_memory;
+
 typedef struct llap_backend {
     const char *name;
     size_t      real_bytes; /* of one LLAP_REAL */
+    /* NULL: kernels work in the caller's memory. */
+    const llap_memory *memory;
     /* Scratch one call needs; the views of c have no data yet. NULL: none ever. */
     size_t (*work_bytes)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */

@@ -1,4 +1,5 @@
 /* From graph to plan: keep what the results need, fuse, give memory, write the steps down. */
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "graph/planner.h"
@@ -150,19 +151,27 @@ static llap_status write_slots(llap_plan *plan, llap_planner *p)
 
 static llap_status write_constants(llap_plan *plan, const llap_planner *p)
 {
-    plan->constants = llap_arena_new(&plan->arena, p->constants, 1);
-    if (plan->constants == NULL) return LLAP_ENOMEM;
+    unsigned char *values = llap_arena_new(&plan->arena, p->constants, 1);
+    void          *near = NULL;
+    if (values == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < p->g->n_tensors; i++) {
         const llap_tensor *t = p->g->tensor[i];
         if (p->store[i].kind != STORE_CONST) continue;
         const int64_t n = llap_shape_count(&t->shape);
-        void         *at = plan->constants + p->store[i].offset;
+        void         *at = values + p->store[i].offset;
         for (int64_t k = 0; k < n; k++) {
             if (p->backend->real_bytes == sizeof(double)) ((double *)at)[k] = t->values[k];
             else ((float *)at)[k] = (float)t->values[k];
         }
     }
-    return LLAP_OK;
+    if (p->backend->memory == NULL || p->constants == 0) {
+        plan->constants = values;
+        return LLAP_OK;
+    }
+    llap_status st = llap_near_alloc(p->backend, p->constants, &near);
+    plan->constants = near;
+    if (st == LLAP_OK) st = llap_near_put(p->backend, near, values, p->constants);
+    return st;
 }
 
 static llap_status write_results(llap_plan *plan, const llap_planner *p)
@@ -229,6 +238,7 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     if (st == LLAP_OK) st = write_steps(plan, &p);
     if (st == LLAP_OK) st = write_results(plan, &p);
     plan->workspace = p.workspace;
+    plan->n_constants = p.constants;
     llap_arena_deinit(&p.arena);
     if (st == LLAP_OK) *out = plan;
     else llap_plan_release(plan);
@@ -240,6 +250,8 @@ void llap_plan_retain(llap_plan *p) { atomic_fetch_add(&p->refs, 1); }
 void llap_plan_release(llap_plan *p)
 {
     if (p == NULL || atomic_fetch_sub(&p->refs, 1) > 1) return;
+    if (p->backend->memory != NULL && p->n_constants > 0)
+        llap_near_release(p->backend, p->constants);
     llap_arena_deinit(&p->arena);
     llap_free(p);
 }

@@ -72,6 +72,12 @@ llap_status llap_run_exec_timed(llap_run *r, double *seconds);
 /* The result of that name, dense; NULL when there is none. shape may be NULL. */
 const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape);
 
+/* On a backend with memory of its own (backend/near.h) every exec copies what was bound above
+ * there, and what the graph updates back; output waits and copies. These two take and give that
+ * memory itself, without copies or waiting. On the others they are the same as those above. */
+llap_status llap_run_bind_near(llap_run *r, const char *name, void *data, int64_t count);
+void       *llap_run_output_near(const llap_run *r, const char *name, llap_shape *shape);
+
 /* -------- a small cache of plans by shape signature -------- */
 
 typedef struct llap_plan_cache llap_plan_cache;

@@ -88,8 +88,8 @@ struct llap_plan {
     int                 n_slots;
     llap_result        *result;
     int                 n_results;
-    unsigned char      *constants;
-    size_t              workspace;
+    unsigned char      *constants;              /* near memory */
+    size_t              n_constants, workspace; /* bytes */
 };
 
 #endif

@@ -1,4 +1,5 @@
 /* One caller's run of a plan: its memory, its bindings, its loop over the steps. */
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "graph/planner.h"
@@ -7,11 +8,18 @@
 #include <string.h>
 #include <time.h>
 
-typedef struct bound_view { /* an operand that lies in the caller's memory */
+typedef struct bound_view { /* an operand that lies in a slot */
     llap_view *view;
     int        slot;
     size_t     offset;
 } bound_view;
+
+typedef struct binding { /* of one slot */
+    void *host;          /* of the caller, copied around every exec; NULL: near is the caller's */
+    void *near;          /* what kernels see */
+    void *own;           /* near memory of the run, made when a host's is bound; or NULL */
+    bool  written;       /* by a step */
+} binding;
 
 struct llap_run {
     llap_plan     *plan; /* shared */
@@ -20,18 +28,37 @@ struct llap_run {
     llap_call     *call;
     bound_view    *bound;
     int            n_bound;
-    void         **slot; /* what the caller bound */
+    binding       *slot;
+    void         **fetched;   /* by result: a copy in the caller's memory, or NULL */
+    bool           moved;     /* something was bound since the last exec */
+    int            n_same;    /* execs since */
+    void          *recording; /* of all steps, or NULL */
 };
+
+static bool apart(const llap_run *r) { return r->plan->backend->memory != NULL; }
+
+static void forget(llap_run *r)
+{
+    if (r->recording != NULL) r->plan->backend->memory->forget(r->recording);
+    r->recording = NULL;
+    r->n_same = 0;
+}
 
 void llap_run_destroy(llap_run *r)
 {
     if (r == NULL) return;
+    const llap_backend *b = r->plan->backend;
+    forget(r);
+    llap_near_release(b, r->workspace);
+    for (int i = 0; r->slot != NULL && i < r->plan->n_slots; i++)
+        llap_near_release(b, r->slot[i].own);
+    for (int i = 0; r->fetched != NULL && i < r->plan->n_results; i++) llap_free(r->fetched[i]);
     llap_plan_release(r->plan);
-    llap_free(r->workspace);
     llap_free(r->view);
     llap_free(r->call);
     llap_free(r->bound);
     llap_free(r->slot);
+    llap_free(r->fetched);
     llap_free(r);
 }
 
@@ -49,9 +76,30 @@ static void prepare_step(llap_run *r, const llap_plan_step *s, llap_call *c, lla
         const llap_place *at = &s->place[k];
         view[k] = at->view;
         if (!at->view.present) continue;
-        if (at->slot >= 0) r->bound[r->n_bound++] = (bound_view){ &view[k], at->slot, at->offset };
-        else view[k].data = (at->constant ? r->plan->constants : r->workspace) + at->offset;
+        if (at->slot >= 0) {
+            r->bound[r->n_bound++] = (bound_view){ &view[k], at->slot, at->offset };
+            if (k >= s->n_in) r->slot[at->slot].written = true;
+        } else {
+            view[k].data = (at->constant ? r->plan->constants : r->workspace) + at->offset;
+        }
     }
+}
+
+static llap_status allocate(llap_run *r)
+{
+    const llap_plan *p = r->plan;
+    void            *workspace = NULL;
+    r->view = llap_new((size_t)p->n_places, sizeof *r->view);
+    r->call = llap_new((size_t)p->n_steps, sizeof *r->call);
+    r->bound = llap_new((size_t)p->n_places, sizeof *r->bound);
+    r->slot = llap_new((size_t)p->n_slots, sizeof *r->slot);
+    r->fetched = llap_new((size_t)p->n_results, sizeof *r->fetched);
+    if (r->view == NULL || r->call == NULL || r->bound == NULL || r->slot == NULL ||
+        r->fetched == NULL)
+        return LLAP_ENOMEM;
+    const llap_status st = llap_near_alloc(p->backend, p->workspace, &workspace);
+    r->workspace = workspace;
+    return st;
 }
 
 llap_status llap_run_create(llap_plan *p, llap_run **out)
@@ -61,15 +109,10 @@ llap_status llap_run_create(llap_plan *p, llap_run **out)
     if (r == NULL) return LLAP_ENOMEM;
     r->plan = p;
     llap_plan_retain(p);
-    r->workspace = llap_new_aligned(p->workspace, 1);
-    r->view = llap_new((size_t)p->n_places, sizeof *r->view);
-    r->call = llap_new((size_t)p->n_steps, sizeof *r->call);
-    r->bound = llap_new((size_t)p->n_places, sizeof *r->bound);
-    r->slot = llap_new((size_t)p->n_slots, sizeof *r->slot);
-    if (r->workspace == NULL || r->view == NULL || r->call == NULL || r->bound == NULL ||
-        r->slot == NULL) {
+    const llap_status st = allocate(r);
+    if (st != LLAP_OK) {
         llap_run_destroy(r);
-        return LLAP_ENOMEM;
+        return st;
     }
     llap_view *view = r->view;
     for (int i = 0; i < p->n_steps; i++) {
@@ -80,40 +123,127 @@ llap_status llap_run_create(llap_plan *p, llap_run **out)
     return LLAP_OK;
 }
 
-llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t count)
+static size_t slot_bytes(const llap_run *r, int i)
+{
+    const llap_slot *s = &r->plan->slot[i];
+    return (size_t)llap_shape_count(&s->shape) *
+           (s->elem == LLAP_INT ? sizeof(int32_t) : r->plan->backend->real_bytes);
+}
+
+/* The slot of that name for count elements. */
+static llap_status find_slot(const llap_run *r, const char *name, int64_t count, int *out)
 {
     for (int i = 0; i < r->plan->n_slots; i++) {
         const llap_slot *s = &r->plan->slot[i];
         if (strcmp(s->name, name) != 0) continue;
-        if (llap_shape_count(&s->shape) != count) {
-            char text[LLAP_SHAPE_TEXT];
-            return llap_fail(LLAP_EINVAL, "'%s': expected %s, found %" PRId64 " elements", name,
-                             llap_shape_text(&s->shape, text), count);
-        }
-        r->slot[i] = data;
-        return LLAP_OK;
+        *out = i;
+        if (llap_shape_count(&s->shape) == count) return LLAP_OK;
+        char text[LLAP_SHAPE_TEXT];
+        return llap_fail(LLAP_EINVAL, "'%s': expected %s, found %" PRId64 " elements", name,
+                         llap_shape_text(&s->shape, text), count);
     }
     return llap_fail(LLAP_ENOTFOUND, "'%s': the plan has no such input", name);
 }
 
-/* Hands the caller's arrays to the steps. */
+static void set_near(llap_run *r, int i, void *near)
+{
+    r->moved = r->moved || r->slot[i].near != near;
+    r->slot[i].near = near;
+}
+
+llap_status llap_run_bind_near(llap_run *r, const char *name, void *data, int64_t count)
+{
+    int         i;
+    llap_status st = find_slot(r, name, count, &i);
+    if (st != LLAP_OK) return st;
+    r->slot[i].host = NULL;
+    set_near(r, i, data);
+    return LLAP_OK;
+}
+
+llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t count)
+{
+    int i;
+    if (!apart(r)) return llap_run_bind_near(r, name, data, count);
+    llap_status st = find_slot(r, name, count, &i);
+    if (st == LLAP_OK && r->slot[i].own == NULL)
+        st = llap_near_alloc(r->plan->backend, slot_bytes(r, i), &r->slot[i].own);
+    if (st != LLAP_OK) return st;
+    r->slot[i].host = data;
+    set_near(r, i, r->slot[i].own);
+    return LLAP_OK;
+}
+
+/* -------- running -------- */
+
+static void run_steps(llap_run *r)
+{
+    for (int i = 0; i < r->plan->n_steps; i++) r->plan->step[i].fn(&r->call[i]);
+}
+
+/* The first time as it comes; from the second on as one recording, until something else is bound. A
+ * run inside somebody's recording becomes part of that. */
+static llap_status run_apart(llap_run *r)
+{
+    const llap_memory *m = r->plan->backend->memory;
+    if (m->record == NULL || m->recording() || r->n_same == 0) {
+        run_steps(r);
+        r->n_same += m->record != NULL && !m->recording();
+        return LLAP_OK;
+    }
+    llap_status st = LLAP_OK;
+    if (r->recording == NULL) {
+        st = m->record();
+        if (st == LLAP_OK) run_steps(r);
+        if (st == LLAP_OK) st = m->recorded(&r->recording);
+    }
+    if (st == LLAP_OK) st = m->replay(r->recording);
+    return llap_near_status(r->plan->backend, st);
+}
+
+/* Copies what is bound from the caller's memory there, or what was written back. */
+static llap_status exchange(llap_run *r, bool back)
+{
+    const llap_backend *b = r->plan->backend;
+    llap_status         st = LLAP_OK;
+    for (int i = 0; i < r->plan->n_slots && st == LLAP_OK; i++) {
+        const binding *s = &r->slot[i];
+        if (s->host == NULL) continue;
+        if (!back) st = llap_near_put(b, s->near, s->host, slot_bytes(r, i));
+        else if (s->written) st = llap_near_get(b, s->host, s->near, slot_bytes(r, i));
+    }
+    return st;
+}
+
+/* Hands what is bound to the steps. */
 static llap_status bind_all(llap_run *r)
 {
     for (int i = 0; i < r->plan->n_slots; i++)
-        if (r->slot[i] == NULL && llap_shape_count(&r->plan->slot[i].shape) > 0)
+        if (r->slot[i].near == NULL && llap_shape_count(&r->plan->slot[i].shape) > 0)
             return llap_fail(LLAP_EINVAL, "'%s' is not bound", r->plan->slot[i].name);
+    if (!r->moved && r->n_same > 0) return LLAP_OK;
     for (int i = 0; i < r->n_bound; i++) {
         const bound_view *b = &r->bound[i];
-        b->view->data = r->slot[b->slot] == NULL ? NULL : (char *)r->slot[b->slot] + b->offset;
+        char             *at = r->slot[b->slot].near;
+        b->view->data = at == NULL ? NULL : at + b->offset;
     }
+    forget(r);
+    r->moved = false;
     return LLAP_OK;
 }
 
 llap_status llap_run_exec(llap_run *r)
 {
-    const llap_status st = bind_all(r);
-    for (int i = 0; i < r->plan->n_steps && st == LLAP_OK; i++) r->plan->step[i].fn(&r->call[i]);
-    return st;
+    llap_status st = bind_all(r);
+    if (st != LLAP_OK) return st;
+    if (!apart(r)) {
+        run_steps(r);
+        r->n_same = 1;
+        return LLAP_OK;
+    }
+    st = exchange(r, false);
+    if (st == LLAP_OK) st = run_apart(r);
+    return st == LLAP_OK ? exchange(r, true) : st;
 }
 
 static double now(void)
@@ -125,22 +255,45 @@ static double now(void)
 
 llap_status llap_run_exec_timed(llap_run *r, double *seconds)
 {
-    const llap_status st = bind_all(r);
+    llap_status st = bind_all(r);
+    if (st == LLAP_OK) st = exchange(r, false);
     for (int i = 0; i < r->plan->n_steps && st == LLAP_OK; i++) {
+        st = llap_near_finish(r->plan->backend);
         const double start = now();
         r->plan->step[i].fn(&r->call[i]);
+        if (st == LLAP_OK) st = llap_near_finish(r->plan->backend);
         seconds[i] += now() - start;
     }
-    return st;
+    return st == LLAP_OK ? exchange(r, true) : st;
 }
 
-const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape)
+static int find_result(const llap_run *r, const char *name, llap_shape *shape)
 {
     for (int i = 0; i < r->plan->n_results; i++) {
         const llap_result *o = &r->plan->result[i];
         if (strcmp(o->name, name) != 0) continue;
         if (shape != NULL) *shape = o->shape;
-        return r->workspace + o->offset;
+        return i;
     }
-    return NULL;
+    return -1;
+}
+
+void *llap_run_output_near(const llap_run *r, const char *name, llap_shape *shape)
+{
+    const int i = find_result(r, name, shape);
+    return i < 0 ? NULL : r->workspace + r->plan->result[i].offset;
+}
+
+const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape)
+{
+    const int i = find_result(r, name, shape);
+    if (i < 0) return NULL;
+    const llap_result *o = &r->plan->result[i];
+    if (!apart(r)) return r->workspace + o->offset;
+    const size_t n_bytes = (size_t)llap_shape_count(&o->shape) * r->plan->backend->real_bytes;
+    if (r->fetched[i] == NULL) r->fetched[i] = llap_new_aligned(n_bytes, 1);
+    if (r->fetched[i] == NULL) return NULL;
+    const llap_status st =
+        llap_near_get(r->plan->backend, r->fetched[i], r->workspace + o->offset, n_bytes);
+    return st == LLAP_OK ? r->fetched[i] : NULL;
 }

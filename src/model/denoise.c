@@ -1,6 +1,7 @@
 /* Plans of the denoiser and their runs. */
 #include "model/denoise.h"
 
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
@@ -118,7 +119,7 @@ static llap_status bind_weights(const llap_denoise *d, ready *r)
         if (!llap_shape_equal(&p->shape, &s->shape) || p->elem != s->elem)
             return llap_fail(LLAP_EINVAL, "denoiser: '%s': expected %s, found %s", s->name,
                              llap_shape_text(&s->shape, a), llap_shape_text(&p->shape, b));
-        const llap_status st = llap_run_bind(r->run, s->name, p->data, p->count);
+        const llap_status st = llap_run_bind_near(r->run, s->name, p->near, p->count);
         if (st != LLAP_OK) return st;
     }
     return LLAP_OK;
@@ -145,7 +146,8 @@ static llap_status make_folds(llap_denoise *d, llap_graph *sample)
     st = llap_params_create(g, d->o.backend, &d->folds);
     llap_graph_destroy(g);
     const llap_fold_opts o = { .prefix = d->o.prefix, .part = d->o.part };
-    return st == LLAP_OK ? llap_denoiser_fold(d->params, &o, d->folds) : st;
+    if (st == LLAP_OK) st = llap_denoiser_fold(d->params, &o, d->folds);
+    return st == LLAP_OK ? llap_params_push(d->folds) : st;
 }
 
 static llap_status build_whole(llap_denoise *d, pass *p)
@@ -216,6 +218,9 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
     llap_status st = llap_denoiser_config_check(c);
     if (st == LLAP_OK && o->backend->real_bytes != sizeof(float))
         st = llap_fail(LLAP_EUNSUPPORTED, "denoiser: backend '%s' does not compute in floats",
+                       o->backend->name);
+    if (st == LLAP_OK && llap_params_backend(params)->memory != o->backend->memory)
+        st = llap_fail(LLAP_EINVAL, "denoiser: the parameters are not where '%s' computes",
                        o->backend->name);
     if (st == LLAP_OK && o->extent.Z != c->data_dim)
         st = llap_fail(LLAP_EINVAL, "denoiser: data_dim: expected %lld, found %lld",
@@ -317,8 +322,8 @@ static llap_status prepare(llap_denoise *d, pass *p, int i)
     for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
         if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, "modal.", 6) != 0) continue;
-        const void *x = llap_run_output(p->first.run, s->name, NULL);
-        st = bind(&p->second, s->name, x, llap_shape_count(&s->shape));
+        void *x = llap_run_output_near(p->first.run, s->name, NULL);
+        st = llap_run_bind_near(p->second.run, s->name, x, llap_shape_count(&s->shape));
     }
     if (st == LLAP_OK) p->at = i;
     return st;
@@ -347,7 +352,8 @@ static llap_status predict(void *user, int i, const llap_point *at, bool conditi
     if (st == LLAP_OK) st = llap_run_exec(p->second.run);
     d->products += llap_plan_products(p->second.plan);
     if (st == LLAP_OK)
-        memcpy(pred, llap_run_output(p->second.run, "pred", NULL), (size_t)n * sizeof *pred);
+        st = llap_near_get(d->o.backend, pred, llap_run_output_near(p->second.run, "pred", NULL),
+                           (size_t)n * sizeof *pred);
     return st;
 }
 

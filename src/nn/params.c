@@ -1,6 +1,7 @@
 /* The store itself: its block, its names, its first draws, its binding to runs. */
 #include "nn/params.h"
 
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -55,11 +56,17 @@ static llap_status place_arrays(llap_params *p)
 {
     size_t n_bytes = 0;
     for (int i = 0; i < p->n; i++) n_bytes += padded(bytes_of(p, &p->info[i]));
+    p->n_bytes = n_bytes;
     p->block = llap_new_aligned(n_bytes, 1);
     if (p->block == NULL) return LLAP_ENOMEM;
-    unsigned char *at = p->block;
-    for (int i = 0; i < p->n; i++) {
-        p->info[i].data = at;
+    if (p->backend->memory != NULL) {
+        const llap_status st = llap_near_alloc(p->backend, n_bytes, &p->near);
+        if (st != LLAP_OK) return st;
+    }
+    unsigned char *near = p->near == NULL ? p->block : p->near;
+    for (size_t at = 0, i = 0; i < (size_t)p->n; i++) {
+        p->info[i].data = p->block + at;
+        p->info[i].near = near + at;
         at += padded(bytes_of(p, &p->info[i]));
     }
     return LLAP_OK;
@@ -72,6 +79,7 @@ llap_status llap_params_create(const llap_graph *g, const llap_backend *backend,
     if (st != LLAP_OK) return st;
     llap_params *p = llap_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
+    p->backend = backend;
     p->real_bytes = backend->real_bytes;
     st = list_leaves(p, g);
     if (st == LLAP_OK) st = place_arrays(p);
@@ -83,11 +91,23 @@ llap_status llap_params_create(const llap_graph *g, const llap_backend *backend,
 void llap_params_destroy(llap_params *p)
 {
     if (p == NULL) return;
+    if (p->near != NULL) llap_near_release(p->backend, p->near);
     llap_free(p->block);
     llap_arena_deinit(&p->arena);
     llap_free(p);
 }
 
+llap_status llap_params_push(const llap_params *p)
+{
+    return p->near == NULL ? LLAP_OK : llap_near_put(p->backend, p->near, p->block, p->n_bytes);
+}
+
+llap_status llap_params_pull(llap_params *p)
+{
+    return p->near == NULL ? LLAP_OK : llap_near_get(p->backend, p->block, p->near, p->n_bytes);
+}
+
+const llap_backend    *llap_params_backend(const llap_params *p) { return p->backend; }
 int                    llap_params_count(const llap_params *p) { return p->n; }
 const llap_param_info *llap_params_at(const llap_params *p, int i) { return &p->info[i]; }
 
@@ -306,7 +326,7 @@ llap_status llap_params_bind(const llap_params *p, llap_params_part part, const 
             return llap_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s", s->name,
                              llap_shape_text(&s->shape, e), llap_shape_text(&found->shape, f));
         }
-        const llap_status st = llap_run_bind(run, s->name, found->data, found->count);
+        const llap_status st = llap_run_bind_near(run, s->name, found->near, found->count);
         if (st != LLAP_OK) return st;
     }
     return LLAP_OK;

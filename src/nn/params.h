@@ -24,6 +24,7 @@ typedef struct llap_param_info {
     llap_shape  shape;
     int64_t     count;
     void       *data; /* count reals of the backend, or int32; owned by the store */
+    void       *near; /* what runs are bound to: data, or its copy in the backend's memory */
 } llap_param_info;
 
 /* The parts of a store by the names in it: X is the model's (parameters, and states such as
@@ -42,9 +43,16 @@ typedef enum llap_params_part {
 llap_status llap_params_create(const llap_graph *g, const llap_backend *backend, llap_params **out);
 void        llap_params_destroy(llap_params *p); /* NULL is fine */
 
+const llap_backend    *llap_params_backend(const llap_params *p);
 int                    llap_params_count(const llap_params *p);
 const llap_param_info *llap_params_at(const llap_params *p, int i); /* in order of the graph */
 const llap_param_info *llap_params_find(const llap_params *p, const char *name); /* NULL: none */
+
+/* On a backend with memory of its own (backend/near.h) runs work on a copy there. push takes what
+ * was drawn, loaded or set to it, and pull what runs have updated back; elsewhere they do nothing.
+ */
+llap_status llap_params_push(const llap_params *p);
+llap_status llap_params_pull(llap_params *p);
 
 /* One number of an array of reals, whatever the backend. */
 double llap_param_get(const llap_params *p, const llap_param_info *i, int64_t k);

@@ -12,7 +12,11 @@ struct llap_params {
     llap_param_info **sorted; /* by name */
     int               n;
     unsigned char    *block; /* all arrays */
+    size_t            n_bytes;
+    void             *near; /* the block's copy in the backend's memory; NULL: none */
     size_t            real_bytes;
+
+    const llap_backend *backend;
 };
 
 /* The array called HEADTAIL, or NULL. */
