@@ -1,0 +1,96 @@
+#define _GNU_SOURCE /* dladdr */
+#include "backend/cuda/cuda.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OBJECT "llapdiff/llapdiff-cuda.so"
+
+const char *const llap_precision_names[] = { "fp32", "tf32", "bf16", NULL };
+
+/* The object that belongs to the library this code is in. Caller owns it. A program of a build or a
+ * bundle that has the library inside looks beside itself: bin/X -> bin/../lib/. */
+static char *object_path(const char *between)
+{
+    Dl_info info;
+    if (dladdr((void *)(uintptr_t)llap_cuda_open, &info) == 0 || info.dli_fname == NULL)
+        return llap_strndup(OBJECT, strlen(OBJECT));
+    const char  *slash = strrchr(info.dli_fname, '/');
+    const size_t folder = slash == NULL ? 0 : (size_t)(slash - info.dli_fname) + 1;
+    char        *path = llap_new(folder + strlen(between) + sizeof OBJECT, 1);
+    if (path == NULL) return NULL;
+    memcpy(path, info.dli_fname, folder);
+    memcpy(path + folder, between, strlen(between));
+    memcpy(path + folder + strlen(between), OBJECT, sizeof OBJECT);
+    return path;
+}
+
+/* Never unloaded: the driver keeps threads and exit handlers. */
+static void *load(const char *object)
+{
+    if (object != NULL) return dlopen(object, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    static const char *const between[] = { "", "../lib/", "../../lib/" };
+    void                    *handle = NULL;
+    for (size_t i = 0; i < sizeof between / sizeof *between && handle == NULL; i++) {
+        char *path = object_path(between[i]);
+        if (path == NULL) return NULL;
+        const bool there = access(path, R_OK) == 0;
+        if (there) handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+        llap_free(path);
+        if (there) break;
+    }
+    return handle;
+}
+
+llap_status llap_cuda_open(const char *object, int device, llap_precision precision,
+                           const llap_backend **out)
+{
+    char text[LLAP_CUDA_TEXT] = "";
+    *out = NULL;
+    void *handle = load(object);
+    if (handle == NULL) {
+        const char *why = dlerror();
+        return llap_fail(LLAP_EUNSUPPORTED, "cuda: no GPU support here: %s",
+                         why == NULL ? "the object llapdiff-cuda.so is not there" : why);
+    }
+    const llap_cuda_driver *driver = dlsym(handle, LLAP_CUDA_SYMBOL);
+    if (driver == NULL || driver->abi != LLAP_CUDA_ABI || driver->op_count != LLAP_OP_COUNT) {
+        (void)dlclose(handle);
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "cuda: the object llapdiff-cuda.so belongs to another version");
+    }
+    const llap_status st = driver->open(device, precision, out, text);
+    return st == LLAP_OK ? st : llap_fail(st, "cuda:%d: %s", device, text);
+}
+
+bool llap_device_parse(const char *name, int *device, bool *automatic)
+{
+    *device = -1;
+    *automatic = strcmp(name, "auto") == 0;
+    if (*automatic || strcmp(name, "cpu") == 0) return true;
+    if (strncmp(name, "cuda", 4) != 0) return false;
+    *device = 0;
+    if (name[4] == '\0') return true;
+    char      *end = NULL;
+    const long n = strtol(name + 5, &end, 10);
+    if (name[4] != ':' || name[5] < '0' || name[5] > '9' || *end != '\0' || n > 255) return false;
+    *device = (int)n;
+    return true;
+}
+
+llap_status llap_device_find(const char *name, llap_precision precision, const llap_backend **out)
+{
+    int  device;
+    bool automatic;
+    *out = NULL;
+    if (!llap_device_parse(name, &device, &automatic))
+        return llap_fail(LLAP_EINVAL, "device '%s': expected cpu, cuda, cuda:N or auto", name);
+    if (device < 0 && !automatic) return LLAP_OK;
+    const llap_status st = llap_cuda_open(NULL, device < 0 ? 0 : device, precision, out);
+    return automatic ? LLAP_OK : st;
+}

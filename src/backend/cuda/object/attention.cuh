@@ -1,0 +1,90 @@
+// What the attention kernels of both precisions share: operands and where their rows lie.
+#ifndef LLAP_BACKEND_CUDA_OBJECT_ATTENTION_CUH
+#define LLAP_BACKEND_CUDA_OBJECT_ATTENTION_CUH
+
+#include "backend/cuda/object/common.cuh"
+#include "backend/random.h"
+
+enum { ATT_Q, ATT_K, ATT_V, ATT_MASK, ATT_BIAS, ATT_RNG, ATT_Y, ATT_LSE, ATT_DY };
+
+struct att_rows { // rows [..., L, heads d] of one operand
+    const float *data;
+    view_arg     at;
+    int64_t      step; // from row to row
+};
+
+struct att_arg {
+    int64_t        batch, lq, lk;
+    int            heads, d;
+    float          scale;
+    att_rows       q, k, v;
+    const float   *mask, *bias; // NULL: none
+    view_arg       at_mask, at_bias;
+    const int32_t *rng; // NULL: no dropout
+    uint32_t       id;
+    float          p, keep_scale;
+    // forward
+    float *y, *lse_out;
+    // backward
+    const float *y_in, *lse, *dy;
+    float       *delta, *dq, *dk, *dv, *dbias;
+};
+
+static inline att_rows rows_of(const llap_view &v)
+{
+    att_rows r = { real_of(v), arg_of(v), v.stride[v.shape.rank - 2] };
+    return r;
+}
+
+static inline att_arg att_of(const llap_call *c)
+{
+    const llap_view &q = c->in[ATT_Q];
+    const int        r = q.shape.rank;
+    att_arg          p = {};
+    p.heads = c->attr->attention.n_heads;
+    p.batch = 1;
+    for (int i = 0; i < r - 2; i++) p.batch *= q.shape.dim[i];
+    p.lq = q.shape.dim[r - 2];
+    p.lk = c->in[ATT_K].shape.dim[r - 2];
+    p.d = (int)(width_of(q) / p.heads);
+    p.scale = (float)c->attr->attention.scale;
+    p.q = rows_of(q);
+    p.k = rows_of(c->in[ATT_K]);
+    p.v = rows_of(c->in[ATT_V]);
+    if (c->in[ATT_MASK].present) {
+        p.mask = real_of(c->in[ATT_MASK]);
+        p.at_mask = arg_of(c->in[ATT_MASK]);
+    }
+    if (c->in[ATT_BIAS].present) {
+        p.bias = real_of(c->in[ATT_BIAS]);
+        p.at_bias = arg_of(c->in[ATT_BIAS]);
+    }
+    const double drop = c->attr->attention.dropout;
+    if (drop > 0.0) {
+        p.rng = (const int32_t *)c->in[ATT_RNG].data;
+        p.id = c->attr->attention.id;
+        p.p = (float)drop;
+        p.keep_scale = (float)(1.0 / (1.0 - drop));
+    }
+    return p;
+}
+
+__device__ static inline const float *head_of(const att_rows &r, int64_t b, int h, int d)
+{
+    return r.data + offset_at(r.at, b, r.at.rank - 2) + (int64_t)h * d;
+}
+__device__ static inline const float *mask_of(const att_arg &p, int64_t b)
+{
+    return p.mask == NULL ? NULL : p.mask + offset_at(p.at_mask, b, p.at_mask.rank - 1);
+}
+// Of query 0; queries lie at_bias.stride[rank - 2] apart.
+__device__ static inline const float *bias_of(const att_arg &p, int64_t b, int h)
+{
+    return p.bias == NULL ? NULL
+                          : p.bias + offset_at(p.at_bias, b * p.heads + h, p.at_bias.rank - 2);
+}
+
+void llap_cuda_attention_forward(const llap_call *c, const att_arg &p);
+void llap_cuda_attention_backward(const llap_call *c, const att_arg &p);
+
+#endif

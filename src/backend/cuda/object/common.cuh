@@ -1,0 +1,118 @@
+// What the kernels share. Launchers queue work on the calling thread's own stream; what fails is
+// remembered and reported by the next function of llap_memory.
+#ifndef LLAP_BACKEND_CUDA_OBJECT_COMMON_CUH
+#define LLAP_BACKEND_CUDA_OBJECT_COMMON_CUH
+
+#include "backend/cuda/object/kernels.h"
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define LLAP_QUEUE cudaStreamPerThread
+
+// Remembers the first failure of this thread.
+void llap_cuda_note(cudaError_t e, const char *what);
+void llap_cuda_note_text(llap_status st, const char *text);
+// Makes the process's device the thread's current one.
+void llap_cuda_enter();
+
+static inline void launched(const llap_call *c)
+{
+    llap_cuda_note(cudaGetLastError(), llap_op_name(c->op));
+}
+
+static inline int64_t      count_of(const llap_view &v) { return llap_shape_count(&v.shape); }
+static inline int64_t      width_of(const llap_view &v) { return v.shape.dim[v.shape.rank - 1]; }
+static inline const float *real_of(const llap_view &v) { return (const float *)v.data; }
+static inline float       *result_of(const llap_call *c, int i) { return (float *)c->out[i].data; }
+
+enum { BLOCK = 256, MAX_BLOCKS = 132 * 16 };
+
+// Blocks for n items of which a block takes `each` at a time; kernels loop over the rest.
+static inline unsigned blocks_for(int64_t n, int64_t each = BLOCK)
+{
+    const int64_t b = (n + each - 1) / each;
+    return (unsigned)(b < 1 ? 1 : b > MAX_BLOCKS ? MAX_BLOCKS : b);
+}
+
+#define FOR_EACH(i, n)                                                                       \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, n_##i = (n); i < n_##i; \
+         i += (int64_t)gridDim.x * blockDim.x)
+
+// A view as kernels see it.
+struct view_arg {
+    int     rank;
+    int64_t dim[LLAP_MAX_RANK], stride[LLAP_MAX_RANK];
+};
+
+static inline view_arg arg_of(const llap_view &v)
+{
+    view_arg a;
+    a.rank = v.shape.rank;
+    for (int i = 0; i < LLAP_MAX_RANK; i++) {
+        a.dim[i] = i < a.rank ? v.shape.dim[i] : 1;
+        a.stride[i] = i < a.rank ? v.stride[i] : 0;
+    }
+    return a;
+}
+
+// Offset of the i-th of the first n_axes axes, in row order.
+__device__ static inline int64_t offset_at(const view_arg &v, int64_t i, int n_axes)
+{
+    int64_t at = 0;
+    for (int axis = n_axes - 1; axis >= 0; axis--) {
+        at += i % v.dim[axis] * v.stride[axis];
+        i /= v.dim[axis];
+    }
+    return at;
+}
+
+// Sum of all lanes of a warp, or of a block (in shared memory of 32), the same in every thread; in
+// a fixed order.
+template <typename T> __device__ static inline T warp_sum(T x)
+{
+    for (int k = 16; k > 0; k >>= 1) x += __shfl_xor_sync(0xffffffffu, x, k);
+    return x;
+}
+__device__ static inline float warp_max(float x)
+{
+    for (int k = 16; k > 0; k >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, k));
+    return x;
+}
+template <typename T> __device__ static inline T block_sum(T x, T *shared)
+{
+    const int n = (blockDim.x + 31) / 32;
+    x = warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
+    __syncthreads();
+    T sum = 0;
+    for (int i = 0; i < n; i++) sum += shared[i];
+    return sum;
+}
+__device__ static inline float block_max(float x, float *shared)
+{
+    const int n = (blockDim.x + 31) / 32;
+    x = warp_max(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
+    __syncthreads();
+    float top = shared[0];
+    for (int i = 1; i < n; i++) top = fmaxf(top, shared[i]);
+    return top;
+}
+
+__device__ static inline float gelu_of(float x)
+{
+    return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+}
+
+// Sine and cosine of a product of two floats without the rounding of the product.
+__device__ static inline void turn_of(float t, float rate, float *s, float *c)
+{
+    double angle = (double)t * (double)rate;
+    angle -= rint(angle * 0.15915494309189535) * 6.283185307179586;
+    sincosf((float)angle, s, c);
+}
+
+#endif

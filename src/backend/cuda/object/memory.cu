@@ -1,0 +1,196 @@
+// The device's memory and queue, its recordings, and the choice of the device.
+#include "backend/cuda/object/common.cuh"
+
+#include <atomic>
+#include <stdio.h>
+#include <string.h>
+
+static std::atomic<int> taken{ -1 }; // the process's device
+
+static thread_local struct {
+    llap_status status;
+    char        text[LLAP_CUDA_TEXT];
+    bool        entered;
+} own;
+
+void llap_cuda_note_text(llap_status st, const char *text)
+{
+    if (own.status != LLAP_OK) return;
+    own.status = st;
+    snprintf(own.text, sizeof own.text, "cuda:%d: %s", taken.load(), text);
+}
+
+void llap_cuda_note(cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess || own.status != LLAP_OK) return;
+    char text[LLAP_CUDA_TEXT];
+    snprintf(text, sizeof text, "%s: %s", what, cudaGetErrorString(e));
+    llap_cuda_note_text(e == cudaErrorMemoryAllocation ? LLAP_ENOMEM : LLAP_EIO, text);
+}
+
+void llap_cuda_enter()
+{
+    if (own.entered) return;
+    llap_cuda_note(cudaSetDevice(taken.load()), "device");
+    own.entered = true;
+}
+
+// What failed since the last time; the text stays for why.
+static llap_status take_status()
+{
+    const llap_status st = own.status;
+    own.status = LLAP_OK;
+    return st;
+}
+
+static const char *why(void) { return own.text; }
+
+static llap_status allocate(size_t n_bytes, void **out)
+{
+    *out = NULL;
+    llap_cuda_enter();
+    cudaError_t e = cudaMalloc(out, n_bytes == 0 ? 256 : n_bytes);
+    if (e == cudaErrorMemoryAllocation) {
+        char   text[LLAP_CUDA_TEXT];
+        size_t left = 0, all = 0;
+        (void)cudaGetLastError();
+        (void)cudaMemGetInfo(&left, &all);
+        snprintf(text, sizeof text, "out of memory: %.1f MiB asked for, %.1f of %.1f MiB free",
+                 (double)n_bytes / 1048576.0, (double)left / 1048576.0, (double)all / 1048576.0);
+        llap_cuda_note_text(LLAP_ENOMEM, text);
+        return take_status();
+    }
+    llap_cuda_note(e, "allocation");
+    if (e == cudaSuccess)
+        llap_cuda_note(cudaMemsetAsync(*out, 0, n_bytes == 0 ? 256 : n_bytes, LLAP_QUEUE), "zeros");
+    return take_status();
+}
+
+static void release(void *p)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaStreamSynchronize(LLAP_QUEUE), "queue");
+    (void)cudaFree(p);
+}
+
+static llap_status upload(void *to, const void *from, size_t n_bytes)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, LLAP_QUEUE),
+                   "upload");
+    return take_status();
+}
+
+static llap_status finish(void)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaStreamSynchronize(LLAP_QUEUE), "queue");
+    return take_status();
+}
+
+static llap_status download(void *to, const void *from, size_t n_bytes)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, LLAP_QUEUE),
+                   "download");
+    return finish();
+}
+
+static llap_status copy(void *to, const void *from, size_t n_bytes)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToDevice, LLAP_QUEUE),
+                   "copy");
+    return take_status();
+}
+
+static bool recording(void)
+{
+    cudaStreamCaptureStatus s = cudaStreamCaptureStatusNone;
+    (void)cudaStreamIsCapturing(LLAP_QUEUE, &s);
+    return s != cudaStreamCaptureStatusNone;
+}
+
+static llap_status record(void)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaStreamBeginCapture(LLAP_QUEUE, cudaStreamCaptureModeThreadLocal),
+                   "recording");
+    return take_status();
+}
+
+static llap_status recorded(void **out)
+{
+    cudaGraph_t     graph = NULL;
+    cudaGraphExec_t made = NULL;
+    *out = NULL;
+    llap_cuda_note(cudaStreamEndCapture(LLAP_QUEUE, &graph), "recording");
+    if (graph != NULL) llap_cuda_note(cudaGraphInstantiate(&made, graph, 0), "recording");
+    if (graph != NULL) (void)cudaGraphDestroy(graph);
+    *out = made;
+    return take_status();
+}
+
+static llap_status replay(void *recording)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaGraphLaunch((cudaGraphExec_t)recording, LLAP_QUEUE), "replay");
+    return take_status();
+}
+
+static void forget(void *recording)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaStreamSynchronize(LLAP_QUEUE), "queue");
+    (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
+}
+
+extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download,
+                                                  copy,     finish,  recording, record,
+                                                  recorded, replay,  forget,    why };
+
+static llap_status refuse(char text[LLAP_CUDA_TEXT], const char *what, cudaError_t e)
+{
+    snprintf(text, LLAP_CUDA_TEXT, "%s (%s)", what, cudaGetErrorString(e));
+    return LLAP_EUNSUPPORTED;
+}
+
+static llap_status look_at(int device, char text[LLAP_CUDA_TEXT])
+{
+    int         n = 0, driver = 0, major = 0, minor = 0;
+    cudaError_t e = cudaGetDeviceCount(&n);
+    (void)cudaDriverGetVersion(&driver);
+    if (e == cudaErrorInsufficientDriver || (e != cudaSuccess && driver < CUDART_VERSION)) {
+        if (driver == 0) return refuse(text, "no NVIDIA driver here", e);
+        snprintf(text, LLAP_CUDA_TEXT,
+                 "the driver is too old: it supports CUDA %d.%d, needed is %d.%d", driver / 1000,
+                 driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        return LLAP_EUNSUPPORTED;
+    }
+    if (e == cudaErrorNoDevice || (e == cudaSuccess && n == 0))
+        return refuse(text, "no NVIDIA GPU here", e);
+    if (e != cudaSuccess) return refuse(text, "the driver does not answer", e);
+    if (device >= n) {
+        snprintf(text, LLAP_CUDA_TEXT, "no such GPU: there %s %d", n == 1 ? "is" : "are", n);
+        return LLAP_ENOTFOUND;
+    }
+    (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    if (major >= 8) return LLAP_OK;
+    snprintf(text, LLAP_CUDA_TEXT, "the GPU is too old: compute capability %d.%d, needed is 8.0",
+             major, minor);
+    return LLAP_EUNSUPPORTED;
+}
+
+extern "C" llap_status llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT])
+{
+    int none = -1;
+    if (taken.load() < 0) {
+        const llap_status st = look_at(device, text);
+        if (st != LLAP_OK) return st;
+        (void)taken.compare_exchange_strong(none, device);
+    }
+    if (taken.load() == device) return LLAP_OK;
+    snprintf(text, LLAP_CUDA_TEXT, "this process computes on cuda:%d already", taken.load());
+    return LLAP_EUNSUPPORTED;
+}

@@ -1,0 +1,220 @@
+// Ops of this model: damped sinusoids, rotary positions, dropout, the optimiser's step.
+#include "backend/cuda/object/common.cuh"
+#include "backend/random.h"
+
+// -------- damped sinusoids: t [b,h], rho and omega [b,K] -> [b,h,2K] --------
+
+struct basis_arg {
+    int64_t      batch, h, k;
+    const float *t, *rho, *omega;
+    view_arg     at_t, at_rho, at_omega; // of their rows
+};
+
+static basis_arg basis_of(const llap_call *c)
+{
+    basis_arg p;
+    p.h = width_of(c->in[0]);
+    p.k = width_of(c->in[1]);
+    p.batch = llap_view_rows(&c->in[0]);
+    p.t = real_of(c->in[0]);
+    p.rho = real_of(c->in[1]);
+    p.omega = real_of(c->in[2]);
+    p.at_t = arg_of(c->in[0]);
+    p.at_rho = arg_of(c->in[1]);
+    p.at_omega = arg_of(c->in[2]);
+    return p;
+}
+
+__global__ void basis_kernel(const __grid_constant__ basis_arg p, float *y)
+{
+    FOR_EACH(e, p.batch * p.h * p.k)
+    {
+        const int64_t b = e / (p.h * p.k), j = e / p.k % p.h, k = e % p.k;
+        const float   t = p.t[offset_at(p.at_t, b, p.at_t.rank - 1) + j];
+        const float   rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
+        const float   omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
+        float         s, cosine;
+        turn_of(t, omega, &s, &cosine);
+        const float decay = expf(-t * rho);
+        float      *to = y + e / p.k * 2 * p.k + k;
+        to[0] = decay * cosine;
+        to[p.k] = decay * s;
+    }
+}
+
+extern "C" void llap_cuda_basis(const llap_call *c)
+{
+    const basis_arg p = basis_of(c);
+    llap_cuda_enter();
+    if (p.batch * p.h * p.k == 0) return;
+    basis_kernel<<<blocks_for(p.batch * p.h * p.k), BLOCK, 0, LLAP_QUEUE>>>(p, result_of(c, 0));
+    launched(c);
+}
+
+__global__ void basis_grad_kernel(const __grid_constant__ basis_arg p, const float *dy, float *drho,
+                                  float *domega)
+{
+    FOR_EACH(e, p.batch * p.k)
+    {
+        const int64_t b = e / p.k, k = e % p.k;
+        const float  *t = p.t + offset_at(p.at_t, b, p.at_t.rank - 1);
+        const float   rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
+        const float   omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
+        double        r = 0.0, o = 0.0;
+        for (int64_t j = 0; j < p.h; j++) {
+            float s, cosine;
+            turn_of(t[j], omega, &s, &cosine);
+            const float decay = t[j] * expf(-t[j] * rho);
+            const float da = dy[((b * p.h + j) * 2) * p.k + k],
+                        db = dy[((b * p.h + j) * 2 + 1) * p.k + k];
+            r -= (double)(decay * (da * cosine + db * s));
+            o += (double)(decay * (db * cosine - da * s));
+        }
+        drho[e] = (float)r;
+        domega[e] = (float)o;
+    }
+}
+
+extern "C" void llap_cuda_basis_grad(const llap_call *c)
+{
+    const basis_arg p = basis_of(c);
+    llap_cuda_enter();
+    if (p.batch * p.k == 0) return;
+    basis_grad_kernel<<<blocks_for(p.batch * p.k, 64), 64, 0, LLAP_QUEUE>>>(
+        p, real_of(c->in[3]), result_of(c, 0), result_of(c, 1));
+    launched(c);
+}
+
+// -------- rotary positions: pairs of each head turn by t base^(-i / pairs) --------
+
+struct rotary_arg {
+    int64_t      rows, e, d;
+    const float *x, *t;
+    view_arg     at; // of x
+    double       log_base, direction;
+};
+
+__global__ void rotary_kernel(const __grid_constant__ rotary_arg p, float *y)
+{
+    const int64_t per_head = (p.d + 1) / 2, heads = p.e / p.d;
+    FOR_EACH(n, p.rows * heads * per_head)
+    {
+        const int64_t row = n / (heads * per_head), h = n / per_head % heads, i = n % per_head;
+        const float  *from = p.x + offset_at(p.at, row, p.at.rank - 1) + h * p.d + 2 * i;
+        float        *to = y + row * p.e + h * p.d + 2 * i;
+        const int64_t pairs = p.d / 2;
+        if (i >= pairs) { // the odd one out
+            to[0] = from[0];
+            continue;
+        }
+        double angle =
+            (double)p.t[row] * exp(-(double)i / (double)pairs * p.log_base) * p.direction;
+        float s, cosine;
+        angle -= rint(angle * 0.15915494309189535) * 6.283185307179586;
+        sincosf((float)angle, &s, &cosine);
+        const float a = from[0], b = from[1];
+        to[0] = a * cosine - b * s;
+        to[1] = a * s + b * cosine;
+    }
+}
+
+extern "C" void llap_cuda_rotary(const llap_call *c)
+{
+    rotary_arg p;
+    p.rows = llap_view_rows(&c->in[0]);
+    p.e = width_of(c->in[0]);
+    p.d = p.e / c->attr->rotary.n_heads;
+    p.x = real_of(c->in[0]);
+    p.t = real_of(c->in[1]);
+    p.at = arg_of(c->in[0]);
+    p.log_base = log(c->attr->rotary.base);
+    p.direction = c->attr->rotary.direction;
+    llap_cuda_enter();
+    if (p.rows * p.e == 0) return;
+    rotary_kernel<<<blocks_for(p.rows * p.e / 2), BLOCK, 0, LLAP_QUEUE>>>(p, result_of(c, 0));
+    launched(c);
+}
+
+// -------- dropout --------
+
+__global__ void dropout_kernel(const float *x, const int32_t *state, float *y, int64_t n,
+                               uint32_t id, float p, float scale)
+{
+    const llap_rng rng = llap_drop_rng(state, id);
+    FOR_EACH(block, (n + 3) / 4)
+    {
+        uint32_t bits[4];
+        llap_rng_block(&rng, (uint64_t)block, bits);
+        for (int k = 0; k < 4 && 4 * block + k < n; k++)
+            y[4 * block + k] = llap_uniform_of(bits[k]) >= p ? x[4 * block + k] * scale : 0.0f;
+    }
+}
+
+extern "C" void llap_cuda_dropout(const llap_call *c)
+{
+    const int64_t n = count_of(c->out[0]);
+    const double  p = c->attr->dropout.p;
+    llap_cuda_enter();
+    if (n == 0) return;
+    dropout_kernel<<<blocks_for((n + 3) / 4), BLOCK, 0, LLAP_QUEUE>>>(
+        real_of(c->in[0]), (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id,
+        (float)p, (float)(1.0 / (1.0 - p)));
+    launched(c);
+}
+
+// -------- AdamW --------
+
+struct adamw_arg {
+    const float   *p, *m, *v, *g, *scale, *lr;
+    const int32_t *step;
+    float         *p_out, *m_out, *v_out;
+    double         beta1, beta2, eps, decay;
+    int64_t        n;
+};
+
+__global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
+{
+    __shared__ double size, root;
+    if (threadIdx.x == 0) {
+        const double step = (double)a.step[0];
+        size = (double)a.lr[0] / (1.0 - pow(a.beta1, step));
+        root = sqrt(1.0 - pow(a.beta2, step));
+    }
+    __syncthreads();
+    const float b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
+                c2 = (float)(1.0 - a.beta2), scale = a.scale[0], eps = (float)a.eps;
+    const float shrink = (float)((double)a.lr[0] * a.decay), each = (float)size,
+                inverse = (float)(1.0 / root);
+    FOR_EACH(i, a.n)
+    {
+        const float g = scale * a.g[i], p = a.p[i];
+        const float m = fmaf(b1, a.m[i], c1 * g), v = fmaf(b2, a.v[i], c2 * g * g);
+        a.p_out[i] = p - shrink * p - each * m / (sqrtf(v) * inverse + eps);
+        a.m_out[i] = m;
+        a.v_out[i] = v;
+    }
+}
+
+extern "C" void llap_cuda_adamw(const llap_call *c)
+{
+    adamw_arg a;
+    a.p = real_of(c->in[0]);
+    a.m = real_of(c->in[1]);
+    a.v = real_of(c->in[2]);
+    a.g = real_of(c->in[3]);
+    a.scale = real_of(c->in[4]);
+    a.lr = real_of(c->in[5]);
+    a.step = (const int32_t *)c->in[6].data;
+    a.p_out = result_of(c, 0);
+    a.m_out = result_of(c, 1);
+    a.v_out = result_of(c, 2);
+    a.beta1 = c->attr->adamw.beta1;
+    a.beta2 = c->attr->adamw.beta2;
+    a.eps = c->attr->adamw.eps;
+    a.decay = c->attr->adamw.weight_decay;
+    a.n = count_of(c->in[0]);
+    llap_cuda_enter();
+    if (a.n == 0) return;
+    adamw_kernel<<<blocks_for(a.n), BLOCK, 0, LLAP_QUEUE>>>(a);
+    launched(c);
+}

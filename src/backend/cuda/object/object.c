@@ -1,0 +1,53 @@
+/* The tables of the CUDA object, one backend per precision. */
+#include "backend/cuda/object/kernels.h"
+
+static const llap_backend plain = {
+    .name = "cuda",
+    .real_bytes = sizeof(float),
+    .memory = &llap_cuda_memory,
+    .work_bytes = llap_cuda_work_bytes,
+    .kernel = {
+#define X(ID, id) [LLAP_OP_##ID] = llap_cuda_map,
+        LLAP_UNARY_LIST(X)
+        LLAP_BINARY_LIST(X)
+#undef X
+#define X(ID, id) [LLAP_OP_##ID] = llap_cuda_##id,
+        LLAP_SHAPED_LIST(X)
+#undef X
+    },
+};
+
+static llap_backend other[LLAP_PRECISION_COUNT]; /* written before it is handed out */
+
+/* Same content whoever writes it, so that two threads may. */
+static const llap_backend *backend_of(llap_precision precision)
+{
+    if (precision == LLAP_PRECISION_FP32) return &plain;
+    llap_backend b = plain;
+    if (precision == LLAP_PRECISION_TF32) {
+        b.name = "cuda tf32";
+        b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_tf32;
+        b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_tf32;
+    } else {
+        b.name = "cuda bf16";
+        b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_bf16;
+        b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_bf16;
+        b.kernel[LLAP_OP_ATTENTION] = llap_cuda_attention_bf16;
+        b.kernel[LLAP_OP_ATTENTION_GRAD] = llap_cuda_attention_grad_bf16;
+    }
+    other[precision] = b;
+    return &other[precision];
+}
+
+static llap_status open_device(int device, llap_precision precision, const llap_backend **out,
+                               char text[LLAP_CUDA_TEXT])
+{
+    const llap_status st = llap_cuda_take_device(device, text);
+    if (st == LLAP_OK) *out = backend_of(precision);
+    return st;
+}
+
+extern const llap_cuda_driver                                 llap_cuda_entry;
+__attribute__((visibility("default"))) const llap_cuda_driver llap_cuda_entry = {
+    .abi = LLAP_CUDA_ABI, .op_count = LLAP_OP_COUNT, .open = open_device
+};

@@ -1,0 +1,34 @@
+// A matrix product as all kernels see it: y = op(a) op(b) for each item of a batch.
+#ifndef LLAP_BACKEND_CUDA_OBJECT_PRODUCT_CUH
+#define LLAP_BACKEND_CUDA_OBJECT_PRODUCT_CUH
+
+#include "backend/cuda/object/common.cuh"
+
+struct product {
+    int64_t      m, n, k;
+    const float *a, *b; // a: [m,k], or [k,m] with ta; b: [k,n], or [n,k] with tb
+    int64_t      lda, ldb;
+    bool         ta, tb;
+    float       *y;       // dense [batch.., m, n]
+    int          n_batch; // axes
+    int64_t      batch[LLAP_MAX_RANK], a_step[LLAP_MAX_RANK], b_step[LLAP_MAX_RANK];
+    // of a linear layer: y = gelu?(a b + bias) + residual
+    const float *bias, *residual; // [n], [m,n]; NULL: none
+    bool         gelu;
+};
+
+product llap_cuda_matmul_of(const llap_call *c);
+product llap_cuda_linear_of(const llap_call *c);
+// True when it was small or empty enough to be done with.
+bool llap_cuda_product_trivial(const llap_call *c, const product &p);
+void llap_cuda_product_plain(const llap_call *c, const product &p); // any strides, slow
+bool llap_cuda_product_bf16(const llap_call *c, const product &p);  // false: not for this one
+
+static inline int64_t batch_count(const product &p)
+{
+    int64_t n = 1;
+    for (int i = 0; i < p.n_batch; i++) n *= p.batch[i];
+    return n;
+}
+
+#endif

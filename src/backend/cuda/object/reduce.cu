@@ -1,0 +1,143 @@
+// Sums and maxima over chosen axes.
+//
+// The reduced elements of a result are counted in row order and cut into n_cuts pieces of equal
+// length; a group of 1, 32 or 256 threads takes a piece and leaves a partial result in the scratch
+// memory; a second launch joins the pieces in order. Sums are in double. The cut depends on shapes
+// alone, so that results are the same from run to run.
+#include "backend/cuda/object/common.cuh"
+
+struct reduce_arg {
+    int     n_kept, n_gone;
+    int64_t kept[LLAP_MAX_RANK], kept_stride[LLAP_MAX_RANK];
+    int64_t gone[LLAP_MAX_RANK], gone_stride[LLAP_MAX_RANK];
+    int64_t n_out, length, n_cuts; // length: elements per result
+};
+
+__device__ static inline int64_t walk(const int64_t *dim, const int64_t *stride, int n, int64_t i)
+{
+    int64_t at = 0;
+    for (int k = n - 1; k > 0; k--) {
+        at += i % dim[k] * stride[k];
+        i /= dim[k];
+    }
+    return n == 0 ? 0 : at + i * stride[0];
+}
+
+template <bool MAX> __device__ static inline double join(double a, double b)
+{
+    return MAX ? (a >= b ? a : b) : a + b;
+}
+
+template <bool MAX, int GROUP> __device__ static inline double join_group(double x)
+{
+    __shared__ double shared[32];
+    if constexpr (GROUP > 1)
+        for (int k = 16; k > 0; k >>= 1) x = join<MAX>(x, __shfl_xor_sync(0xffffffffu, x, k));
+    if constexpr (GROUP > 32) {
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
+        __syncthreads();
+        x = shared[0];
+        for (int i = 1; i < GROUP / 32; i++) x = join<MAX>(x, shared[i]);
+    }
+    return x;
+}
+
+// Item (result, cut) of all: its piece of x. partial: [n_out, n_cuts]
+template <bool MAX, int GROUP, typename T>
+__global__ void piece_kernel(const __grid_constant__ reduce_arg p, const float *x, T *partial)
+{
+    const int64_t each = (p.length + p.n_cuts - 1) / p.n_cuts, n = p.n_out * p.n_cuts;
+    const int     lane = threadIdx.x % GROUP;
+    for (int64_t g = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / GROUP; g < n;
+         g += (int64_t)gridDim.x * blockDim.x / GROUP) {
+        const int64_t out = g % p.n_out, cut = g / p.n_out;
+        const float  *from = x + walk(p.kept, p.kept_stride, p.n_kept, out);
+        const int64_t first = cut * each, end = first + each < p.length ? first + each : p.length;
+        double        y = MAX ? -INFINITY : 0.0;
+        for (int64_t i = first + lane; i < end; i += GROUP)
+            y = join<MAX>(y, (double)from[walk(p.gone, p.gone_stride, p.n_gone, i)]);
+        y = join_group<MAX, GROUP>(y);
+        if (lane == 0) partial[out * p.n_cuts + cut] = (T)y;
+    }
+}
+
+template <bool MAX>
+__global__ void join_kernel(const double *partial, int64_t n_out, int64_t n_cuts, float *out)
+{
+    FOR_EACH(i, n_out)
+    {
+        double y = partial[i * n_cuts];
+        for (int64_t k = 1; k < n_cuts; k++) y = join<MAX>(y, partial[i * n_cuts + k]);
+        out[i] = (float)y;
+    }
+}
+
+static reduce_arg describe(const llap_call *c, int *group)
+{
+    const llap_view &x = c->in[0];
+    reduce_arg       p = {};
+    int              last = -1; // kind of the last axis taken: 1 reduced, 0 kept
+    p.n_out = p.length = p.n_cuts = 1;
+    for (int axis = 0; axis < x.shape.rank; axis++) {
+        const bool    gone = (c->attr->reduce.axes >> axis & 1u) != 0;
+        const int64_t d = x.shape.dim[axis], s = x.stride[axis];
+        int          &n = gone ? p.n_gone : p.n_kept;
+        int64_t      *dim = gone ? p.gone : p.kept, *stride = gone ? p.gone_stride : p.kept_stride;
+        (gone ? p.length : p.n_out) *= d;
+        if (d == 1) continue;
+        if (last == (int)gone && n > 0 && stride[n - 1] == d * s) {
+            dim[n - 1] *= d;
+            stride[n - 1] = s;
+        } else {
+            dim[n] = d;
+            stride[n++] = s;
+        }
+        last = gone;
+    }
+    const bool inner = p.n_gone > 0 && p.gone_stride[p.n_gone - 1] == 1;
+    *group = !inner || p.length < 16 ? 1 : p.length < 1024 ? 32 : 256;
+    // Enough pieces to fill the device, each of some length.
+    const int64_t wanted = 64 * 1024 / (p.n_out * *group > 0 ? p.n_out * *group : 1);
+    const int64_t most = p.length / (*group == 1 ? 32 : 16 * *group);
+    p.n_cuts = wanted < most ? wanted : most;
+    if (p.n_cuts > 256) p.n_cuts = 256;
+    if (p.n_cuts < 1) p.n_cuts = 1;
+    return p;
+}
+
+size_t llap_cuda_reduce_bytes(const llap_call *c)
+{
+    int              group;
+    const reduce_arg p = describe(c, &group);
+    return p.n_cuts > 1 ? (size_t)(p.n_out * p.n_cuts) * sizeof(double) : 0;
+}
+
+template <bool MAX, int GROUP> static void pieces(const llap_call *c, const reduce_arg &p)
+{
+    const unsigned blocks = blocks_for(p.n_out * p.n_cuts, BLOCK / GROUP);
+    const float   *x = real_of(c->in[0]);
+    if (p.n_cuts == 1) {
+        piece_kernel<MAX, GROUP, float><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
+        return;
+    }
+    double *partial = (double *)c->work;
+    piece_kernel<MAX, GROUP, double><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, partial);
+    join_kernel<MAX><<<blocks_for(p.n_out), BLOCK, 0, LLAP_QUEUE>>>(partial, p.n_out, p.n_cuts,
+                                                                    result_of(c, 0));
+}
+
+template <bool MAX> static void reduce(const llap_call *c)
+{
+    int              group;
+    const reduce_arg p = describe(c, &group);
+    llap_cuda_enter();
+    if (p.n_out == 0) return;
+    if (group == 1) pieces<MAX, 1>(c, p);
+    else if (group == 32) pieces<MAX, 32>(c, p);
+    else pieces<MAX, 256>(c, p);
+    launched(c);
+}
+
+extern "C" void llap_cuda_sum(const llap_call *c) { reduce<false>(c); }
+extern "C" void llap_cuda_max(const llap_call *c) { reduce<true>(c); }

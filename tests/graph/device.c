@@ -1,0 +1,141 @@
+/* Every op of the table on a GPU: against ref, in each precision; the same bytes from run to run,
+ * as it comes and replayed. LLAP_DEVICE names the device (cuda). Without one the test is skipped.
+ * LLAP_TEST_QUICK keeps to a few shapes, for slow checkers. */
+#include "op_run.h"
+
+#include "backend/cpu/cpu.h"
+#include "backend/cuda/cuda.h"
+#include "backend/ref/ref.h"
+
+static const llap_backend *device[LLAP_PRECISION_COUNT];
+
+/* Of the largest magnitude; operands of products have 24, 11 or 8 bits. */
+static const double tolerance[] = { 0.0, 4e-3, 3e-2 };
+
+static bool quick(void) { return getenv("LLAP_TEST_QUICK") != NULL; }
+
+/* Heads of width 32 and 64, more queries than a tile, keys that end inside one. */
+static const sized att_shapes[] = { { 2, 70, 32 }, { 2, 130, 64 } };
+
+static void compare_all(llap_precision p)
+{
+    if (quick()) {
+        for (int i = 0; i < op_table_len; i++)
+            for (op_layout layout = OP_DENSE; layout <= OP_SWAPPED; layout++)
+                compare_with_ref(&op_table[i], (sized){ 3, 7, 5 }, layout, device[p], tolerance[p]);
+    } else {
+        compare_table_with_ref(device[p], tolerance[p]);
+    }
+    for (int i = 0; i < op_table_len; i++)
+        for (size_t k = 0; op_table[i].quadratic && k < (quick() ? 1 : 2); k++)
+            compare_with_ref(&op_table[i], att_shapes[k], OP_DENSE, device[p], tolerance[p]);
+}
+
+static void floats_are_ref(void **state) { (void)state, compare_all(LLAP_PRECISION_FP32); }
+static void tf32_is_near_ref(void **state) { (void)state, compare_all(LLAP_PRECISION_TF32); }
+static void bf16_is_near_ref(void **state) { (void)state, compare_all(LLAP_PRECISION_BF16); }
+
+/* -------- products larger than a tile, and long sums -------- */
+
+static llap_tensor *large_linear(op_build *o)
+{
+    llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, o->n));
+    llap_tensor *w = op_leaf(o, "w", FILL_REAL, false, LLAP_SHAPE(260, o->n));
+    llap_tensor *y = llap_linear(o->g, x, w, op_leaf(o, "c", FILL_REAL, false, LLAP_SHAPE(260)));
+    llap_tensor *z = op_leaf(o, "z", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 260));
+    return llap_add(o->g, z, llap_gelu(o->g, y));
+}
+
+static llap_tensor *large_products(op_build *o) /* every way to lay out a and b */
+{
+    llap_tensor *sum = NULL;
+    for (int k = 0; k < 4; k++) {
+        const bool   ta = k % 2 == 1, tb = k / 2 == 1;
+        char         a[2] = { (char)('a' + k), 0 }, b[2] = { (char)('h' + k), 0 };
+        llap_tensor *x = op_leaf(o, a, FILL_REAL, true,
+                                 ta ? LLAP_SHAPE(o->b, o->n, o->l) : LLAP_SHAPE(o->b, o->l, o->n));
+        llap_tensor *y = op_leaf(o, b, FILL_REAL, true,
+                                 tb ? LLAP_SHAPE(o->b, 150, o->n) : LLAP_SHAPE(o->b, o->n, 150));
+        llap_tensor *z = llap_matmul(o->g, x, ta, y, tb);
+        sum = sum == NULL ? z : llap_add(o->g, sum, z);
+    }
+    return sum;
+}
+
+static const op_row large[] = {
+    { "large linear", LLAP_OP_LINEAR, large_linear, 2e-5, false, false },
+    { "large products", LLAP_OP_MATMUL, large_products, 2e-5, false, false },
+};
+
+static void large_products_are_right(void **state)
+{
+    (void)state;
+    const sized sizes[] = { { 5, 1000, 70 }, { 30, 140, 131 } };
+    for (size_t i = 0; i < 2 && !quick(); i++)
+        for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
+            compare_with_ref(&large[0], sizes[i], OP_DENSE, device[p], tolerance[p]);
+            compare_with_ref(&large[1], (sized){ 20, 140, 65 + 3 * (int64_t)i }, OP_DENSE,
+                             device[p], tolerance[p]);
+        }
+}
+
+/* -------- bytes -------- */
+
+/* A copy of every result, one after the other; the caller owns it. */
+static float *results_of(const ready *r, int64_t *n)
+{
+    char   name[80];
+    float *all = NULL;
+    *n = 0;
+    for (int k = 0; output_name(r, k, name, sizeof name) != NULL; k++) {
+        llap_shape    s;
+        const float  *x = llap_run_output(r->run, output_name(r, k, name, sizeof name), &s);
+        const int64_t count = llap_shape_count(&s);
+        all = llap_grow(all, (size_t)(*n + count + 1), sizeof *all);
+        assert_non_null(all);
+        memcpy(all + *n, x, (size_t)count * sizeof *all);
+        *n += count;
+    }
+    return all;
+}
+
+static void runs_give_the_same_bytes(void **state)
+{
+    (void)state;
+    const sized s = { 3, 33, 20 };
+    for (int p = 0; p < LLAP_PRECISION_COUNT; p++)
+        for (int i = 0; i < op_table_len; i++) {
+            ready   one = run_row(&op_table[i], s, OP_DENSE, device[p], 1, false);
+            ready   two = run_row(&op_table[i], s, OP_DENSE, device[p], 1, false);
+            int64_t n, m;
+            float  *first = results_of(&one, &n);
+            same_bytes(&op_table[i], &one, &two, "in a second run");
+            for (int k = 0; k < 3; k++) {
+                CHECK_OK(llap_run_exec(one.run));
+                float *again = results_of(&one, &m);
+                if (n != m || memcmp(first, again, (size_t)n * sizeof *first) != 0)
+                    fail_msg("%s on %s: other bytes when replayed", op_table[i].name,
+                             device[p]->name);
+                llap_free(again);
+            }
+            llap_free(first);
+            dispose(&one);
+            dispose(&two);
+        }
+}
+
+int main(void)
+{
+    const char *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
+    for (int p = 0; p < LLAP_PRECISION_COUNT; p++)
+        if (llap_device_find(name, (llap_precision)p, &device[p]) != LLAP_OK || device[p] == NULL) {
+            printf("skipped: %s\n", llap_error_detail());
+            return 77;
+        }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(floats_are_ref),           cmocka_unit_test(tf32_is_near_ref),
+        cmocka_unit_test(bf16_is_near_ref),         cmocka_unit_test(large_products_are_right),
+        cmocka_unit_test(runs_give_the_same_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
