@@ -13,6 +13,7 @@ typedef struct sampling {
     llap_denoiser_config cfg;
     llap_sampler_opts    o;
     llap_extent          e;
+    const llap_backend  *backend; /* of floats */
     llap_params         *params;
     llap_points          list;
     llap_sample_io       io;
@@ -76,10 +77,11 @@ static void read_params(sampling *s)
                                     .t = llap_input_int(g, "t", LLAP_SHAPE(1)),
                                     .E = llap_input(g, "E", LLAP_SHAPE(1, 2, s->cfg.hidden_dim)) };
     llap_denoiser(g, &s->cfg, &in);
-    if (c->status == LLAP_OK) c->status = llap_params_create(g, &llap_backend_cpu, &s->params);
+    if (c->status == LLAP_OK) c->status = llap_params_create(g, s->backend, &s->params);
     if (c->status == LLAP_OK)
         c->status = llap_params_load(s->params, LLAP_PARAMS_MODEL, c->file,
                                      &(llap_load_opts){ .prefix = "param.", .ignore = ignore });
+    if (c->status == LLAP_OK) c->status = llap_params_push(s->params);
 }
 
 static void watch(void *user, int i, const float *x, const float *pred_c, const float *pred_u)
@@ -113,7 +115,7 @@ static void sample_once(sampling *s, bool whole, bool folded)
     llap_denoise           *d = NULL;
     const llap_denoise_opts o = { .extent = s->e,
                                   .S = s->S,
-                                  .backend = &llap_backend_cpu,
+                                  .backend = s->backend,
                                   .n_threads = c->n_threads,
                                   .guided = true,
                                   .whole = whole,
@@ -133,7 +135,8 @@ static void sample_once(sampling *s, bool whole, bool folded)
 
 void golden_generate(golden *c)
 {
-    sampling s = { .c = c };
+    sampling s = { .c = c, .backend = c->backend };
+    if (c->backend->real_bytes != sizeof(float)) s.backend = &llap_backend_cpu;
     read_options(&s);
     read_inputs(&s);
     read_params(&s);

@@ -279,7 +279,9 @@ void golden_bind(golden *c)
 
 void golden_exec(golden *c)
 {
+    if (c->status == LLAP_OK) take_status(c, llap_params_push(c->params));
     if (c->status == LLAP_OK) take_status(c, llap_run_exec(c->run));
+    if (c->status == LLAP_OK) take_status(c, llap_params_pull(c->params));
 }
 
 double *golden_result(golden *c, const char *output, int64_t *count)

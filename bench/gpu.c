@@ -1,0 +1,181 @@
+/* What a GPU takes for the products and attentions of the paper's denoiser, in each precision:
+ * gpu [DEVICE] ops. Each is replayed from a recording; times are medians of batches. */
+#include "bench.h"
+
+#include "backend/cuda/cuda.h"
+#include "backend/near.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "graph/plan.h"
+
+#include <string.h>
+
+typedef struct job { /* one op between inputs and "y" */
+    const char *name;
+    llap_tensor *(*build)(llap_graph *g);
+    double flops;
+} job;
+
+static llap_tensor *in(llap_graph *g, const char *name, llap_shape s)
+{
+    return llap_input(g, name, s);
+}
+
+static llap_tensor *square_linear(llap_graph *g)
+{
+    return llap_linear(g, in(g, "x", LLAP_SHAPE(12800, 256)), in(g, "w", LLAP_SHAPE(256, 256)),
+                       in(g, "c", LLAP_SHAPE(256)));
+}
+static llap_tensor *wide_linear(llap_graph *g)
+{
+    return llap_gelu(g,
+                     llap_linear(g, in(g, "x", LLAP_SHAPE(12800, 256)),
+                                 in(g, "w", LLAP_SHAPE(1024, 256)), in(g, "c", LLAP_SHAPE(1024))));
+}
+static llap_tensor *small_linear(llap_graph *g)
+{
+    return llap_linear(g, in(g, "x", LLAP_SHAPE(512, 256)), in(g, "w", LLAP_SHAPE(256, 256)),
+                       in(g, "c", LLAP_SHAPE(256)));
+}
+static llap_tensor *weight_gradient(llap_graph *g)
+{
+    return llap_matmul(g, in(g, "x", LLAP_SHAPE(131072, 256)), true,
+                       in(g, "w", LLAP_SHAPE(131072, 256)), false);
+}
+static llap_tensor *attention(llap_graph *g, int64_t b, int64_t lk)
+{
+    llap_tensor *q = in(g, "q", LLAP_SHAPE(b, 512, 256)), *k = in(g, "k", LLAP_SHAPE(b, lk, 256));
+    return llap_attention(g, q, k, in(g, "v", LLAP_SHAPE(b, lk, 256)),
+                          &(llap_attention_opts){ .n_heads = 4 });
+}
+static llap_tensor *self_attention(llap_graph *g) { return attention(g, 25, 512); }
+static llap_tensor *one_attention(llap_graph *g) { return attention(g, 1, 512); }
+static llap_tensor *attention_gradient(llap_graph *g)
+{
+    llap_tensor *x[] = { in(g, "q", LLAP_SHAPE(25, 512, 256)), in(g, "k", LLAP_SHAPE(25, 512, 256)),
+                         in(g, "v", LLAP_SHAPE(25, 512, 256)) };
+    llap_tensor *y = llap_attention(g, x[0], x[1], x[2], &(llap_attention_opts){ .n_heads = 4 }),
+                *d[3];
+    llap_gradients(g, llap_sum(g, llap_mul(g, y, x[0]), LLAP_ALL_AXES), x, 3, d);
+    return llap_add(g, d[0], llap_add(g, d[1], d[2]));
+}
+static llap_tensor *norm(llap_graph *g)
+{
+    return llap_layer_norm(g, in(g, "x", LLAP_SHAPE(12800, 256)), in(g, "w", LLAP_SHAPE(256)),
+                           in(g, "c", LLAP_SHAPE(256)), 1e-5);
+}
+static llap_tensor *chain(llap_graph *g)
+{
+    llap_tensor *x = in(g, "x", LLAP_SHAPE(12800, 256)), *z = in(g, "z", LLAP_SHAPE(1, 256));
+    return llap_mul(g, llap_tanh(g, llap_add(g, x, z)), llap_affine(g, x, 0.5, 0.1));
+}
+static llap_tensor *column_sum(llap_graph *g)
+{
+    return llap_sum(g, in(g, "x", LLAP_SHAPE(131072, 256)), LLAP_AXIS(0));
+}
+static llap_tensor *square_sum(llap_graph *g)
+{
+    return llap_sum(g, llap_square(g, in(g, "x", LLAP_SHAPE(1024, 256))), LLAP_ALL_AXES);
+}
+
+static const job jobs[] = {
+    { "linear [12800,256] -> 256", square_linear, 2.0 * 12800 * 256 * 256 },
+    { "linear [12800,256] -> 1024, GELU", wide_linear, 2.0 * 12800 * 256 * 1024 },
+    { "linear [512,256] -> 256", small_linear, 2.0 * 512 * 256 * 256 },
+    { "[131072,256]^T [131072,256]", weight_gradient, 2.0 * 131072 * 256 * 256 },
+    { "attention [25,512,256], 4 heads", self_attention, 4.0 * 25 * 512 * 512 * 256 },
+    { "attention [1,512,256], 4 heads", one_attention, 4.0 * 512 * 512 * 256 },
+    { "attention and gradient [25,512,256]", attention_gradient, 14.0 * 25 * 512 * 512 * 256 },
+    { "norm [12800,256]", norm, 0 },
+    { "chain of 4 [12800,256]", chain, 0 },
+    { "sum of columns [131072,256]", column_sum, 0 },
+    { "sum of squares [1024,256]", square_sum, 0 },
+};
+
+static llap_status bind_random(const llap_backend *b, llap_plan *p, llap_run *r, void **kept)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < llap_plan_n_slots(p) && st == LLAP_OK; i++) {
+        const llap_slot *s = llap_plan_slot(p, i);
+        const int64_t    n = llap_shape_count(&s->shape);
+        const llap_rng   g = llap_rng_make(1, LLAP_STREAM_TEST, (uint64_t)i, 0, 0);
+        float           *x = llap_new((size_t)n, sizeof *x);
+        if (x == NULL) return LLAP_ENOMEM;
+        llap_rng_fill_normal(&g, 0, (size_t)n, x);
+        st = llap_near_alloc(b, (size_t)n * sizeof *x, &kept[i]);
+        if (st == LLAP_OK) st = llap_near_put(b, kept[i], x, (size_t)n * sizeof *x);
+        if (st == LLAP_OK) st = llap_run_bind_near(r, s->name, kept[i], n);
+        llap_free(x);
+    }
+    return st;
+}
+
+/* Seconds of one run. */
+static llap_status measure(const llap_backend *b, llap_run *r, double *out)
+{
+    enum { EACH = 50 };
+    double      t[BENCH_REPEATS];
+    llap_status st = LLAP_OK;
+    for (int k = 0; k < 5 && st == LLAP_OK; k++) st = llap_run_exec(r);
+    if (st == LLAP_OK) st = llap_near_finish(b);
+    for (int i = 0; i < BENCH_REPEATS && st == LLAP_OK; i++) {
+        const double start = bench_now();
+        for (int k = 0; k < EACH && st == LLAP_OK; k++) st = llap_run_exec(r);
+        if (st == LLAP_OK) st = llap_near_finish(b);
+        t[i] = (bench_now() - start) / EACH;
+    }
+    if (st == LLAP_OK) *out = bench_median(t);
+    return st;
+}
+
+static llap_status run_job(const job *j, const llap_backend *b, double *seconds)
+{
+    llap_graph *g;
+    llap_plan  *p = NULL;
+    llap_run   *r = NULL;
+    void       *kept[8] = { NULL };
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_output(g, "y", j->build(g));
+    st = llap_plan_create(g, &(llap_plan_opts){ .backend = b, .n_threads = 1 }, &p);
+    if (st == LLAP_OK) st = llap_run_create(p, &r);
+    if (st == LLAP_OK) st = bind_random(b, p, r, kept);
+    if (st == LLAP_OK) st = measure(b, r, seconds);
+    llap_run_destroy(r);
+    for (int i = 0; i < 8; i++) llap_near_release(b, kept[i]);
+    llap_plan_release(p);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status ops(const char *device)
+{
+    printf("%-38s", "us (TFLOP/s)");
+    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) printf(" %16s", llap_precision_names[p]);
+    printf("\n");
+    for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+        printf("%-38s", jobs[i].name);
+        for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
+            const llap_backend *b;
+            double              t = 0.0;
+            llap_status         st = llap_device_find(device, (llap_precision)p, &b);
+            if (st == LLAP_OK) st = run_job(&jobs[i], b, &t);
+            if (st != LLAP_OK) return st;
+            printf(" %8.1f (%5.1f)", 1e6 * t, jobs[i].flops / t * 1e-12);
+        }
+        printf("\n");
+        fflush(stdout);
+    }
+    return LLAP_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const char *device = argc > 1 ? argv[1] : "cuda";
+    const char *what = argc > 2 ? argv[2] : "ops";
+    llap_status st = LLAP_EINVAL;
+    if (strcmp(what, "ops") == 0) st = ops(device);
+    if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
+    return llap_status_exit_code(st);
+}
