@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* ---- reading ---- */
@@ -74,6 +75,21 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
         *len = 0;
         llap_free(buf);
     }
+    return st;
+}
+
+llap_status llap_file_room(const char *path, uint64_t *n_bytes)
+{
+    const char    *slash = strrchr(path, '/');
+    char          *folder = slash == NULL   ? llap_strndup(".", 1)
+                            : slash == path ? llap_strndup("/", 1)
+                                            : llap_strndup(path, (size_t)(slash - path));
+    struct statvfs v;
+    llap_status    st = folder == NULL ? LLAP_ENOMEM : LLAP_OK;
+    *n_bytes = 0;
+    if (st == LLAP_OK && statvfs(folder, &v) != 0) st = llap_fail_errno(errno, "%s", folder);
+    if (st == LLAP_OK) *n_bytes = (uint64_t)v.f_bavail * (uint64_t)v.f_frsize;
+    llap_free(folder);
     return st;
 }
 

@@ -25,6 +25,9 @@ void        llap_map_close(llap_map *m);                    /* { 0 } is fine, al
  * NUL behind its *len bytes. LLAP_ELIMIT when there is more. */
 llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len);
 
+/* Bytes that a new file at path could take, by what its folder's file system has left. */
+llap_status llap_file_room(const char *path, uint64_t *n_bytes);
+
 /* Atomic writing: everything goes to a temporary file beside the target, which commit renames over
  * it after fsync (and syncs the folder). Before commit the target is untouched; abort, or a crash,
  * leaves it so.

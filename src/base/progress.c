@@ -18,6 +18,7 @@ struct llap_bar {
     double delay;     /* seconds before a stage is drawn at all */
     double began;     /* of the stage, on the monotonic clock */
     double last;      /* time of the last drawing */
+    double base;      /* done when the stage began: work that was resumed does not start at 0 */
     char   stage[64]; /* whose events came last */
 };
 
@@ -113,11 +114,15 @@ static int bar_report(void *user, const llap_progress_event *e)
         b->drawn = false;
         snprintf(b->stage, sizeof b->stage, "%s", e->stage);
         b->began = b->last = t;
+        b->base = (double)e->done;
     }
     const bool complete = e->total > 0 && e->done >= e->total;
     if (t - b->began < b->delay || (!complete && b->drawn && t - b->last < 0.1)) return 0;
     char line[512];
-    llap_bar_line(e, t - b->began, b->columns - 1, line, sizeof line);
+    /* as if all of it had gone at the pace of what was done here */
+    const double done = (double)e->done, fresh = done - b->base;
+    const double seconds = (t - b->began) * (fresh > 0 && b->base > 0 ? done / fresh : 1);
+    llap_bar_line(e, seconds, b->columns - 1, line, sizeof line);
     fprintf(b->to, "\r%s%s%s\033[K", b->colour ? "\033[36m" : "", line, b->colour ? "\033[0m" : "");
     fflush(b->to);
     b->drawn = true;

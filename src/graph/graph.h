@@ -241,7 +241,8 @@ typedef struct llap_adamw_attr {
 } llap_adamw_attr;
 
 /* One decoupled AdamW step of p with moments m, v and gradient scale * grad. lr and scale have one
- * element; step is int, one element, 1 at the first step. Gives the new p, m, v. */
+ * element; step is int, one element, 1 at the first step. Gives the new p, m, v; the old ones where
+ * scale is not finite. */
 void llap_adamw_step(llap_graph *g, llap_tensor *p, llap_tensor *m, llap_tensor *v,
                      llap_tensor *grad, llap_tensor *scale, llap_tensor *lr, llap_tensor *step,
                      const llap_adamw_attr *attr, llap_tensor *out[3]);

@@ -66,6 +66,8 @@ void llap_nn_step(llap_graph *g, llap_tensor *const *param, llap_tensor *const *
         llap_tensor *limit = llap_full(g, LLAP_SCALAR, a->clip);
         scale = llap_minimum(g, one, llap_div(g, limit, llap_affine(g, norm, 1.0, 1e-6)));
     }
+    /* norm - norm is 0, or NaN where a gradient is not finite: the step is then left out. */
+    scale = llap_add(g, scale, llap_sub(g, norm, norm));
     llap_note(g, "clip", scale);
     for (int i = 0; i < n && llap_graph_status(g) == LLAP_OK; i++) {
         llap_tensor *p = param[i];

@@ -7,7 +7,8 @@
  *     states    "adam.m.X", "adam.v.X" for every parameter X, and with EMA "ema.X", which starts as
  *               a copy of X (llap_params_start_ema)
  *     output    "grad_norm", before clipping; not finite when any gradient is not
- * and updates them and every parameter. Call it outside all scopes. */
+ * and updates them and every parameter. Where the norm is not finite, parameters and moments stay
+ * as they are, so that one bad batch does not end a training. Call it outside all scopes. */
 #ifndef LLAP_NN_OPTIM_H
 #define LLAP_NN_OPTIM_H
 

@@ -110,6 +110,7 @@ llap_status llap_params_pull(llap_params *p)
 const llap_backend    *llap_params_backend(const llap_params *p) { return p->backend; }
 int                    llap_params_count(const llap_params *p) { return p->n; }
 const llap_param_info *llap_params_at(const llap_params *p, int i) { return &p->info[i]; }
+size_t                 llap_params_real_bytes(const llap_params *p) { return p->real_bytes; }
 
 /* Order of HEADTAIL against name. */
 static int compare_joined(const char *head, const char *tail, const char *name)

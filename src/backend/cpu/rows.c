@@ -243,5 +243,7 @@ void llap_cpu_adamw(const llap_call *c)
     for (int i = 0; i < 3; i++) /* the arithmetic works in place, as a planned run does */
         if (cpu_out(c, i) != cpu_in(c, i))
             memcpy(cpu_out(c, i), cpu_in(c, i), (size_t)n * sizeof(float));
-    llap_kern_adamw(&kn, &o, n, cpu_in(c, 3), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2), NULL);
+    if (isfinite(o.clip)) /* else the step is left out */
+        llap_kern_adamw(&kn, &o, n, cpu_in(c, 3), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2),
+                        NULL);
 }

@@ -204,6 +204,10 @@ void llap_ref_adamw(const llap_call *c)
     const double b1 = c->attr->adamw.beta1, b2 = c->attr->adamw.beta2;
     const double size = lr / (1.0 - pow(b1, step)), root = sqrt(1.0 - pow(b2, step));
     for (int64_t i = 0; i < ref_count(&c->in[0]); i++) {
+        if (!isfinite(scale)) { /* a step that is left out */
+            for (int k = 0; k < 3; k++) ref_out(c, k)[i] = ref_get(&c->in[k], i);
+            continue;
+        }
         const double g = scale * ref_get(&c->in[3], i);
         double       p = ref_get(&c->in[0], i);
         const double m = b1 * ref_get(&c->in[1], i) + (1.0 - b1) * g;

@@ -1,0 +1,283 @@
+#include "task/state.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char format_key[] = "llapdiff.state", format_value[] = "1";
+
+void task_progress_start(task_progress *g)
+{
+    *g = (task_progress){ .best_step = -1, .best = INFINITY, .score = NAN, .least = INFINITY };
+}
+
+/* -------- names and types -------- */
+
+/* STAGE/PART/X; NULL: out of memory. */
+static const char *name_of(llap_arena *a, const char *stage, const char *part, const char *x)
+{
+    return llap_arena_printf(a, "%s/%s%s%s", stage, part, *x != '\0' ? "/" : "", x);
+}
+
+static llap_dtype dtype_of(const llap_params *p, const llap_param_info *i)
+{
+    if (i->elem == LLAP_INT) return LLAP_I32;
+    return llap_params_real_bytes(p) == sizeof(double) ? LLAP_F64 : LLAP_F32;
+}
+
+static size_t bytes_of(const llap_params *p, const llap_param_info *i)
+{
+    return (size_t)i->count * llap_dtype_size(dtype_of(p, i));
+}
+
+static llap_status add(llap_tensors_writer *w, const char *stage, const char *part, const char *x,
+                       llap_dtype dtype, int rank, const int64_t *shape, const void *data)
+{
+    llap_arena        a = { 0 };
+    const char       *name = name_of(&a, stage, part, x);
+    const llap_status st =
+        name == NULL ? LLAP_ENOMEM : llap_tensors_writer_add(w, name, dtype, rank, shape, data);
+    llap_arena_deinit(&a);
+    return st;
+}
+
+static llap_status require(const llap_tensors *t, const char *stage, const char *part,
+                           const char *x, llap_dtype dtype, int rank, const int64_t *shape,
+                           llap_tensor_info *out)
+{
+    llap_arena        a = { 0 };
+    const char       *name = name_of(&a, stage, part, x);
+    const llap_status st =
+        name == NULL ? LLAP_ENOMEM : llap_tensors_require(t, name, dtype, rank, shape, out);
+    llap_arena_deinit(&a);
+    return st;
+}
+
+/* -------- copies of weights -------- */
+
+typedef struct copy {
+    const char *name; /* in the arena */
+    llap_dtype  dtype;
+    llap_shape  shape;
+    size_t      n_bytes;
+    void       *data; /* in the arena */
+} copy;
+
+struct task_weights {
+    llap_arena arena;
+    copy      *copy;
+    int        n;
+};
+
+/* Moments and the random state belong to the steps alone. */
+static bool is_weight(const char *name)
+{
+    return strncmp(name, "adam.", 5) != 0 && strcmp(name, "rng") != 0;
+}
+
+static llap_status list_weights(task_weights *w, const llap_params *p)
+{
+    w->copy = llap_arena_new(&w->arena, (size_t)llap_params_count(p), sizeof *w->copy);
+    if (w->copy == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        if (!is_weight(x->name)) continue;
+        copy *c = &w->copy[w->n++];
+        *c = (copy){ .name = llap_arena_strndup(&w->arena, x->name, strlen(x->name)),
+                     .dtype = dtype_of(p, x),
+                     .shape = x->shape,
+                     .n_bytes = bytes_of(p, x),
+                     .data = llap_arena_new(&w->arena, bytes_of(p, x) / 4 + 1, 4) };
+        if (c->name == NULL || c->data == NULL) return LLAP_ENOMEM;
+    }
+    return LLAP_OK;
+}
+
+llap_status task_weights_create(const llap_params *p, task_weights **out)
+{
+    *out = llap_new(1, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    const llap_status st = list_weights(*out, p);
+    if (st == LLAP_OK) {
+        task_weights_take(*out, p);
+    } else {
+        task_weights_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+void task_weights_destroy(task_weights *w)
+{
+    if (w == NULL) return;
+    llap_arena_deinit(&w->arena);
+    llap_free(w);
+}
+
+void task_weights_take(task_weights *w, const llap_params *p)
+{
+    for (int i = 0; i < w->n; i++)
+        memcpy(w->copy[i].data, llap_params_find(p, w->copy[i].name)->data, w->copy[i].n_bytes);
+}
+
+void task_weights_give(const task_weights *w, llap_params *p)
+{
+    for (int i = 0; i < w->n; i++)
+        memcpy(llap_params_find(p, w->copy[i].name)->data, w->copy[i].data, w->copy[i].n_bytes);
+}
+
+/* -------- writing -------- */
+
+llap_status task_state_writer(const task_fact *fact, size_t n, llap_tensors_writer **out)
+{
+    llap_arena           a = { 0 };
+    llap_tensors_writer *w = NULL;
+    llap_status          st = llap_tensors_writer_create(&w);
+    if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, format_key, format_value);
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) {
+        const char *key = llap_arena_printf(&a, "run.%s", fact[i].name);
+        st = key == NULL ? LLAP_ENOMEM : llap_tensors_writer_metadata(w, key, fact[i].value);
+    }
+    llap_arena_deinit(&a);
+    if (st != LLAP_OK) llap_tensors_writer_destroy(w);
+    *out = st == LLAP_OK ? w : NULL;
+    return st;
+}
+
+llap_status task_state_add_progress(llap_tensors_writer *w, const char *stage,
+                                    const task_progress *g, void *room)
+{
+    int64_t      *count = room;
+    double       *score = (double *)(count + TASK_COUNTS);
+    const int64_t counts[TASK_COUNTS] = { g->step,     g->best_step, g->n_worse, g->n_skipped,
+                                          g->n_summed, g->finished,  g->log_size };
+    const double  scores[TASK_SCORES] = { g->best, g->score, g->sum, g->least };
+    memcpy(count, counts, sizeof counts);
+    memcpy(score, scores, sizeof scores);
+    llap_status st = add(w, stage, "counts", "", LLAP_I64, 1, (int64_t[]){ TASK_COUNTS }, count);
+    if (st == LLAP_OK)
+        st = add(w, stage, "scores", "", LLAP_F64, 1, (int64_t[]){ TASK_SCORES }, score);
+    return st;
+}
+
+llap_status task_state_add_store(llap_tensors_writer *w, const char *stage, const llap_params *p)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < llap_params_count(p) && st == LLAP_OK; i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        st = add(w, stage, "now", x->name, dtype_of(p, x), x->shape.rank, x->shape.dim, x->data);
+    }
+    return st;
+}
+
+llap_status task_state_add_weights(llap_tensors_writer *w, const char *stage, const task_weights *x)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < x->n && st == LLAP_OK; i++) {
+        const copy *c = &x->copy[i];
+        st = add(w, stage, "best", c->name, c->dtype, c->shape.rank, c->shape.dim, c->data);
+    }
+    return st;
+}
+
+/* -------- reading -------- */
+
+static llap_status check_facts(const llap_tensors *t, const char *path, const task_fact *fact,
+                               size_t n)
+{
+    const char *format = llap_tensors_metadata(t, format_key);
+    if (format == NULL) return llap_fail(LLAP_EFORMAT, "%s: is no state of a training", path);
+    if (strcmp(format, format_value) != 0)
+        return llap_fail(LLAP_EUNSUPPORTED, "%s: state of format %s, expected %s", path,
+                         llap_text_show(format).text, format_value);
+    for (size_t i = 0; i < n; i++) {
+        char key[96];
+        snprintf(key, sizeof key, "run.%s", fact[i].name);
+        const char *found = llap_tensors_metadata(t, key);
+        if (found == NULL || strcmp(found, fact[i].value) != 0)
+            return llap_fail(LLAP_EINVAL,
+                             "%s: belongs to another training: its %s is %s, here it is %s", path,
+                             fact[i].name, found == NULL ? "not known" : llap_text_show(found).text,
+                             llap_text_show(fact[i].value).text);
+    }
+    return LLAP_OK;
+}
+
+llap_status task_state_open(const char *path, const task_fact *fact, size_t n, llap_tensors **out)
+{
+    llap_status st = llap_tensors_open(path, out);
+    if (st == LLAP_OK) st = check_facts(*out, path, fact, n);
+    if (st != LLAP_OK) {
+        llap_tensors_close(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+bool task_state_has(const llap_tensors *t, const char *stage)
+{
+    char             name[160];
+    llap_tensor_info found;
+    snprintf(name, sizeof name, "%s/counts", stage);
+    return llap_tensors_find(t, name, &found);
+}
+
+llap_status task_state_progress(const llap_tensors *t, const char *stage, task_progress *g)
+{
+    llap_tensor_info counts, scores;
+    llap_status      st =
+        require(t, stage, "counts", "", LLAP_I64, 1, (int64_t[]){ TASK_COUNTS }, &counts);
+    if (st == LLAP_OK)
+        st = require(t, stage, "scores", "", LLAP_F64, 1, (int64_t[]){ TASK_SCORES }, &scores);
+    if (st != LLAP_OK) return st;
+    const int64_t *c = counts.data;
+    const double  *s = scores.data;
+    *g = (task_progress){ .step = c[0],
+                          .best_step = c[1],
+                          .n_worse = c[2],
+                          .n_skipped = c[3],
+                          .n_summed = c[4],
+                          .finished = c[5],
+                          .log_size = c[6],
+                          .best = s[0],
+                          .score = s[1],
+                          .sum = s[2],
+                          .least = s[3] };
+    return LLAP_OK;
+}
+
+llap_status task_state_store(const llap_tensors *t, const char *stage, llap_params *p)
+{
+    /* Once to check, once to copy. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < llap_params_count(p); i++) {
+            const llap_param_info *x = llap_params_at(p, i);
+            llap_tensor_info       found;
+            const llap_status st = require(t, stage, "now", x->name, dtype_of(p, x), x->shape.rank,
+                                           x->shape.dim, &found);
+            if (st != LLAP_OK) return st;
+            if (pass == 1 && found.n_bytes > 0) memcpy(x->data, found.data, found.n_bytes);
+        }
+    }
+    return LLAP_OK;
+}
+
+llap_status task_state_weights(const llap_tensors *t, const char *stage, task_weights *x)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < x->n; i++) {
+            const copy       *c = &x->copy[i];
+            llap_tensor_info  found;
+            const llap_status st =
+                require(t, stage, "best", c->name, c->dtype, c->shape.rank, c->shape.dim, &found);
+            if (st != LLAP_OK) return st;
+            if (pass == 1 && found.n_bytes > 0) memcpy(c->data, found.data, found.n_bytes);
+        }
+    }
+    return LLAP_OK;
+}

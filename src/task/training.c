@@ -1,0 +1,431 @@
+#include "task/training.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/progress.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A stage that is over, as later states keep it. */
+typedef struct ended {
+    const char   *name;
+    task_progress progress;
+    task_weights *weights;
+    struct ended *next;
+} ended;
+
+struct task_training {
+    task_training_opts o; /* strings in the arena */
+    task_fact         *fact;
+    size_t             n_facts;
+    llap_tensors      *old; /* the state that was there; NULL: none */
+    ended             *ended;
+    FILE              *log;
+    int64_t            log_size;
+    double             began, saved; /* when the stage began, and the last attempt at a state */
+    llap_arena         arena;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* -------- the log -------- */
+
+/* How much of the log the state that was there knows of. */
+static int64_t known_log(const llap_tensors *old)
+{
+    static const char tail[] = "/counts";
+    int64_t           most = 0;
+    for (size_t i = 0; old != NULL && i < llap_tensors_count(old); i++) {
+        const llap_tensor_info x = llap_tensors_at(old, i);
+        const size_t           n = strlen(x.name), k = sizeof tail - 1;
+        task_progress          g;
+        char                   stage[128];
+        if (n < k || n - k >= sizeof stage || strcmp(x.name + n - k, tail) != 0) continue;
+        snprintf(stage, sizeof stage, "%.*s", (int)(n - k), x.name);
+        if (task_state_progress(old, stage, &g) == LLAP_OK && g.log_size > most) most = g.log_size;
+    }
+    return most;
+}
+
+/* Opens the log where the state left it: lines that came after it are written again. */
+static llap_status open_log(task_training *t)
+{
+    if (t->o.log == NULL) return LLAP_OK;
+    const int64_t known = known_log(t->old);
+    t->log = fopen(t->o.log, known > 0 ? "r+e" : "we");
+    if (t->log == NULL && known > 0 && errno == ENOENT) t->log = fopen(t->o.log, "we");
+    if (t->log == NULL) return llap_fail_errno(errno, "%s", t->o.log);
+    if (fseeko(t->log, 0, SEEK_END) == 0) t->log_size = ftello(t->log);
+    if (t->log_size < known)
+        llap_logf(t->o.messages, LLAP_LOG_WARNING,
+                  "%s: has %" PRId64 " bytes where the state knows of %" PRId64
+                  ": lines are missing",
+                  t->o.log, t->log_size, known);
+    if (t->log_size > known) {
+        if (ftruncate(fileno(t->log), known) != 0) return llap_fail_errno(errno, "%s", t->o.log);
+        fseeko(t->log, known, SEEK_SET);
+        t->log_size = known;
+    }
+    return LLAP_OK;
+}
+
+static llap_status log_line(task_training *t, const task_stage *s, const task_progress *g,
+                            double loss, bool better)
+{
+    if (t->log == NULL) return LLAP_OK;
+    char            *text = NULL;
+    size_t           n = 0;
+    llap_json_writer w = { 0 };
+    llap_json_open(&w, NULL, '{');
+    llap_json_put_string(&w, "stage", s->name);
+    llap_json_put_int(&w, "step", g->step);
+    llap_json_put_int(&w, "of", s->n_steps);
+    llap_json_put_double(&w, "loss", loss);
+    if (s->evaluate != NULL) {
+        llap_json_put_double(&w, "score", g->score);
+        llap_json_put_double(&w, "best", g->best);
+        llap_json_put_bool(&w, "better", better);
+    }
+    llap_json_put_int(&w, "skipped", g->n_skipped);
+    if (s->fields != NULL) s->fields(s->user, &w);
+    llap_json_close(&w, '}');
+    llap_status st = llap_json_finish(&w, &text, &n);
+    if (st == LLAP_OK && (fprintf(t->log, "%s\n", text) < 0 || fflush(t->log) != 0))
+        st = llap_fail_errno(errno, "%s", t->o.log);
+    if (st == LLAP_OK) t->log_size += (int64_t)n + 1;
+    llap_free(text);
+    return st;
+}
+
+/* -------- the state -------- */
+
+static llap_status write_state(task_training *t, const task_stage *s, const task_progress *g,
+                               const task_weights *best)
+{
+    llap_tensors_writer *w = NULL;
+    llap_arena           rooms = { 0 };
+    llap_status          st = task_state_writer(t->fact, t->n_facts, &w);
+    for (const ended *e = t->ended; e != NULL && st == LLAP_OK; e = e->next) {
+        void *room = llap_arena_new(&rooms, 1, TASK_PROGRESS_ROOM);
+        st = room == NULL ? LLAP_ENOMEM : task_state_add_progress(w, e->name, &e->progress, room);
+        if (st == LLAP_OK) st = task_state_add_weights(w, e->name, e->weights);
+    }
+    if (st == LLAP_OK && !g->finished) {
+        void *room = llap_arena_new(&rooms, 1, TASK_PROGRESS_ROOM);
+        st = room == NULL ? LLAP_ENOMEM : task_state_add_progress(w, s->name, g, room);
+        if (st == LLAP_OK) st = task_state_add_store(w, s->name, s->params);
+        if (st == LLAP_OK && g->best_step >= 0) st = task_state_add_weights(w, s->name, best);
+    }
+    if (st == LLAP_OK && t->log != NULL) (void)fsync(fileno(t->log)); /* lines before their state */
+    if (st == LLAP_OK) st = llap_tensors_writer_save(w, t->o.state);
+    llap_tensors_writer_destroy(w);
+    llap_arena_deinit(&rooms);
+    return st;
+}
+
+/* A state that cannot be written is said; training goes on and the state before it stays. */
+static llap_status save(task_training *t, const task_stage *s, task_progress *g,
+                        const task_weights *best)
+{
+    if (t->o.state == NULL) return LLAP_OK;
+    t->saved = now();
+    g->log_size = t->log_size;
+    const llap_status st = write_state(t, s, g, best);
+    if (st != LLAP_OK)
+        llap_logf(t->o.messages, LLAP_LOG_WARNING,
+                  "%s: the state after step %" PRId64 " is not saved: %s", s->name, g->step,
+                  llap_error_detail());
+    return st;
+}
+
+static size_t state_bytes(const task_training *t, const llap_params *p)
+{
+    size_t n = 1 << 16; /* header */
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        n += (size_t)x->count * 8; /* now, and at most once more as the best */
+    }
+    llap_map m;
+    if (llap_map_open(t->o.state, &m) == LLAP_OK) {
+        n = n > m.size ? n : m.size;
+        llap_map_close(&m);
+    }
+    return n;
+}
+
+llap_status task_training_room(const task_training *t, size_t n_bytes)
+{
+    if (t->o.state == NULL) return LLAP_OK;
+    uint64_t    n_free = 0;
+    llap_status st = llap_file_room(t->o.state, &n_free);
+    if (st == LLAP_OK && n_free < n_bytes)
+        st = llap_fail(LLAP_EIO,
+                       "%s: a state of training takes about %.0f MB, its folder has %.0f MB left",
+                       t->o.state, 1e-6 * (double)n_bytes, 1e-6 * (double)n_free);
+    return st;
+}
+
+/* -------- create, destroy -------- */
+
+static llap_status copy_options(task_training *t, const task_training_opts *o,
+                                const task_fact *fact, size_t n)
+{
+    t->o = *o;
+    t->fact = llap_arena_new(&t->arena, n, sizeof *t->fact);
+    t->n_facts = n;
+    bool ok = t->fact != NULL;
+    if (o->state != NULL)
+        ok = (t->o.state = llap_arena_strndup(&t->arena, o->state, strlen(o->state))) != NULL && ok;
+    if (o->log != NULL)
+        ok = (t->o.log = llap_arena_strndup(&t->arena, o->log, strlen(o->log))) != NULL && ok;
+    for (size_t i = 0; i < n && ok; i++) {
+        t->fact[i].name = llap_arena_strndup(&t->arena, fact[i].name, strlen(fact[i].name));
+        t->fact[i].value = llap_arena_strndup(&t->arena, fact[i].value, strlen(fact[i].value));
+        ok = t->fact[i].name != NULL && t->fact[i].value != NULL;
+    }
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static llap_status open_state(task_training *t)
+{
+    if (t->o.state == NULL) return LLAP_OK;
+    const bool there = access(t->o.state, F_OK) == 0;
+    if (!t->o.resume && there)
+        return llap_fail(
+            LLAP_EINVAL,
+            "%s: is the state of a training that was interrupted; resume it, or remove "
+            "the file to start anew",
+            t->o.state);
+    if (!there) {
+        if (t->o.resume)
+            llap_logf(t->o.messages, LLAP_LOG_INFO, "%s: no state there, training from the start",
+                      t->o.state);
+        return LLAP_OK;
+    }
+    return task_state_open(t->o.state, t->fact, t->n_facts, &t->old);
+}
+
+llap_status task_training_create(const task_training_opts *o, const task_fact *fact, size_t n,
+                                 task_training **out)
+{
+    *out = NULL;
+    task_training *t = llap_new(1, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    llap_status st = copy_options(t, o, fact, n);
+    if (st == LLAP_OK) st = open_state(t);
+    if (st == LLAP_OK) st = open_log(t);
+    if (st == LLAP_OK) *out = t;
+    else task_training_destroy(t);
+    return st;
+}
+
+void task_training_destroy(task_training *t)
+{
+    if (t == NULL) return;
+    for (ended *e = t->ended; e != NULL; e = e->next) task_weights_destroy(e->weights);
+    if (t->log != NULL) fclose(t->log);
+    llap_tensors_close(t->old);
+    llap_arena_deinit(&t->arena);
+    llap_free(t);
+}
+
+/* -------- one stage -------- */
+
+typedef struct stage_run {
+    task_training    *t;
+    const task_stage *s;
+    task_progress     g;
+    task_weights     *best;
+    int64_t           saved_step; /* of the last state written; -1: none */
+} stage_run;
+
+static llap_status report(stage_run *r, double loss)
+{
+    const task_progress *g = &r->g;
+    char                 note[96];
+    int                  n = 0;
+    if (!isnan(loss)) n = snprintf(note, sizeof note, "loss %.4g", loss);
+    else note[0] = '\0';
+    if (!isnan(g->score))
+        snprintf(note + n, sizeof note - (size_t)n, "  val %.4g (best %.4g)", g->score, g->best);
+    return llap_report(r->t->o.progress,
+                       &(llap_progress_event){ r->s->name, g->step, r->s->n_steps, "steps", note });
+}
+
+static llap_status not_finite(stage_run *r, double loss, double norm)
+{
+    const task_stage *s = r->s;
+    char              what[512];
+    snprintf(what, sizeof what, "%s is not finite", isfinite(loss) ? "the gradient" : "the loss");
+    if (s->blame != NULL) {
+        const llap_status st = s->blame(s->user, r->g.step, what, sizeof what);
+        if (st != LLAP_OK) return st;
+    }
+    (void)norm;
+    if (++r->g.n_skipped > s->max_skipped)
+        return llap_fail(LLAP_ENUMERIC,
+                         "%s: step %" PRId64 ": %s; %" PRId64
+                         " such steps were skipped before it, no more are%s%s",
+                         s->name, r->g.step + 1, what, s->max_skipped,
+                         r->saved_step < 0 ? "" : "; the last good state is in ",
+                         r->saved_step < 0 ? "" : r->t->o.state);
+    llap_logf(r->t->o.messages, LLAP_LOG_WARNING,
+              "%s: step %" PRId64 ": %s; the step is skipped (%" PRId64 " of %" PRId64 ")", s->name,
+              r->g.step + 1, what, r->g.n_skipped, s->max_skipped);
+    return LLAP_OK;
+}
+
+/* Scores, keeps what is better, writes the log. *stop: it gets no better. */
+static llap_status evaluate(stage_run *r, bool *stop)
+{
+    const task_stage *s = r->s;
+    task_progress    *g = &r->g;
+    const double      loss = g->n_summed > 0 ? g->sum / (double)g->n_summed : NAN;
+    const int64_t     every = s->eval_every > 0 ? s->eval_every : s->n_steps;
+    const int64_t     number = (g->step + every - 1) / every;
+    bool              better = false;
+    llap_status       st = LLAP_OK;
+    if (s->evaluate != NULL) st = s->evaluate(s->user, g->step, &g->score);
+    if (st != LLAP_OK) return st;
+    if (s->evaluate != NULL && number >= s->select_from)
+        better = g->score < (1.0 - s->relative) * g->best - s->margin || /* inf - inf is not less */
+                 (isinf(g->best) && isfinite(g->score));
+    if (better) {
+        g->best = g->score;
+        g->best_step = g->step;
+        g->n_worse = 0;
+        task_weights_take(r->best, s->params);
+    } else if (s->evaluate != NULL && number >= s->patience_from && g->best_step >= 0) {
+        g->n_worse++;
+    }
+    if (isfinite(g->least) && loss > 10.0 * g->least)
+        llap_logf(r->t->o.messages, LLAP_LOG_WARNING,
+                  "%s: diverging after step %" PRId64 ": the mean loss is %.4g, it was %.4g before",
+                  s->name, g->step, loss, g->least);
+    if (s->evaluate != NULL && !isfinite(g->score))
+        llap_logf(r->t->o.messages, LLAP_LOG_WARNING,
+                  "%s: the validation score after step %" PRId64 " is not finite", s->name,
+                  g->step);
+    g->least = fmin(g->least, loss);
+    g->sum = 0.0;
+    g->n_summed = 0;
+    *stop = s->patience > 0 && g->n_worse >= s->patience;
+    return log_line(r->t, s, g, loss, better);
+}
+
+/* Step by step to the end, from wherever the stage is. */
+static llap_status run_steps(stage_run *r)
+{
+    const task_stage *s = r->s;
+    task_training    *t = r->t;
+    task_progress    *g = &r->g;
+    bool              stop = false;
+    llap_status       st = report(r, NAN);
+    while (st == LLAP_OK && g->step < s->n_steps && !stop) {
+        double loss = NAN, norm = 0.0;
+        st = s->step(s->user, g->step, &loss, &norm);
+        if (st != LLAP_OK) return llap_fail_in(st, "%s: step %" PRId64, s->name, g->step + 1);
+        if (!isfinite(loss) || !isfinite(norm)) {
+            st = not_finite(r, loss, norm);
+            if (st != LLAP_OK) return st;
+        } else {
+            g->sum += loss;
+            g->n_summed++;
+        }
+        g->step++;
+        if (g->step == s->n_steps || (s->eval_every > 0 && g->step % s->eval_every == 0))
+            st = evaluate(r, &stop);
+        if (st != LLAP_OK) return st;
+        const bool due = now() - t->saved >= t->o.save_every ||
+                         (t->o.save_steps > 0 && g->step % t->o.save_steps == 0);
+        if (due && !stop && g->step < s->n_steps && save(t, s, g, r->best) == LLAP_OK)
+            r->saved_step = g->step;
+        st = report(r, loss);
+    }
+    if (st == LLAP_OK || st != LLAP_ECANCELLED) return st;
+    if (t->o.state == NULL)
+        return llap_fail(st, "%s: stopped after step %" PRId64 "; no state was kept", s->name,
+                         g->step);
+    if (save(t, s, g, r->best) == LLAP_OK)
+        return llap_fail(st,
+                         "%s: stopped after step %" PRId64 " of %" PRId64
+                         "; resume to go on, the state is in %s",
+                         s->name, g->step, s->n_steps, t->o.state);
+    return llap_fail(st, "%s: stopped after step %" PRId64 ", which could not be saved: %s",
+                     s->name, g->step,
+                     r->saved_step < 0 ? "nothing is kept" : "the state before it is");
+}
+
+/* What the state that was there says about this stage. */
+static llap_status restore(stage_run *r)
+{
+    const task_stage *s = r->s;
+    llap_tensors     *old = r->t->old;
+    task_progress_start(&r->g);
+    if (old == NULL || !task_state_has(old, s->name)) return LLAP_OK;
+    llap_status st = task_state_progress(old, s->name, &r->g);
+    if (st == LLAP_OK && !r->g.finished) st = task_state_store(old, s->name, s->params);
+    if (st == LLAP_OK && (r->g.finished || r->g.best_step >= 0))
+        st = task_state_weights(old, s->name, r->best);
+    if (st != LLAP_OK) return llap_fail_in(st, "%s", r->t->o.state);
+    if (r->g.finished) {
+        task_weights_give(r->best, s->params);
+    } else {
+        r->saved_step = r->g.step;
+        llap_logf(r->t->o.messages, LLAP_LOG_INFO, "%s: going on after step %" PRId64, s->name,
+                  r->g.step);
+    }
+    return LLAP_OK;
+}
+
+/* The stage becomes one that is over, with what it ended with. */
+static llap_status end_stage(stage_run *r)
+{
+    task_training *t = r->t;
+    ended         *e = llap_arena_new(&t->arena, 1, sizeof *e);
+    const char    *name = llap_arena_strndup(&t->arena, r->s->name, strlen(r->s->name));
+    if (e == NULL || name == NULL) return LLAP_ENOMEM;
+    const bool was = r->g.finished != 0;
+    if (!was && r->g.best_step >= 0) task_weights_give(r->best, r->s->params);
+    else if (!was) task_weights_take(r->best, r->s->params);
+    r->g.finished = 1;
+    if (!was) r->g.log_size = t->log_size;
+    *e = (ended){ .name = name, .progress = r->g, .weights = r->best, .next = t->ended };
+    r->best = NULL;
+    t->ended = e;
+    if (!was) (void)save(t, r->s, &r->g, NULL);
+    return LLAP_OK;
+}
+
+llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result)
+{
+    stage_run   r = { .t = t, .s = s, .saved_step = -1 };
+    llap_status st = task_weights_create(s->params, &r.best);
+    if (st == LLAP_OK) st = restore(&r);
+    if (st == LLAP_OK && !r.g.finished) {
+        st = task_training_room(t, t->o.state == NULL ? 0 : state_bytes(t, s->params));
+        t->saved = now();
+        if (st == LLAP_OK) st = run_steps(&r);
+    }
+    if (st == LLAP_OK) st = end_stage(&r);
+    if (st == LLAP_OK && result != NULL)
+        *result = (task_result){ .n_steps = r.g.step,
+                                 .best_step = r.g.best_step,
+                                 .n_skipped = r.g.n_skipped,
+                                 .score = s->evaluate == NULL ? NAN : r.g.best };
+    task_weights_destroy(r.best);
+    return st;
+}

@@ -1,0 +1,92 @@
+/* Training that is never lost: the loop that all stages of all profiles go through.
+ *
+ *     task_training *t;
+ *     st = task_training_create(&opts, facts, n_facts, &t);
+ *     if (st == LLAP_OK) st = task_training_stage(t, &vae, NULL);           each to its end, in
+ * turn if (st == LLAP_OK) st = task_training_stage(t, &denoiser, &result);
+ *     task_training_destroy(t);
+ *
+ * A stage is data: a store that holds everything its steps change, how many steps, and functions
+ * that make one step and score the result. A step is a function of the store, the seed and its
+ * number alone; so the number is the position in the data, and a run that was interrupted ends in
+ * the same bytes as one that was not.
+ *
+ * The loop evaluates every so many steps, keeps the weights that scored best and puts them back at
+ * the end, and stops early when they get no better. It writes the state (task/state.h) at
+ * intervals, after every stage and when it is asked to stop; a state that cannot be written is a
+ * warning, the one before it stays. A step whose loss or gradient is not finite changes nothing
+ * (nn/optim.h); so many are skipped and counted, one more is LLAP_ENUMERIC. */
+#ifndef LLAP_TASK_TRAINING_H
+#define LLAP_TASK_TRAINING_H
+
+#include "base/json.h"
+#include "task/state.h"
+
+#include <llapdiff/log.h>
+#include <llapdiff/progress.h>
+
+typedef struct task_stage {
+    const char  *name;   /* "vae"; within a run no two are equal */
+    llap_params *params; /* filled as the first step finds it */
+    void        *user;
+    int64_t      n_steps;
+    int64_t      eval_every;  /* steps between evaluations, and lines of the log; 0: at the end */
+    int64_t      patience;    /* stop after so many evaluations in a row without a better one; 0:
+                                 never */
+    int64_t patience_from;    /* evaluation, from 1, that is the first to count against it */
+    int64_t select_from;      /* evaluation, from 1, that is the first to be kept */
+    double  margin, relative; /* better is score < (1 - relative) best - margin */
+    int64_t max_skipped;      /* steps that may come out not finite */
+
+    /* Step number step, from 0. grad_norm of NaN or infinity: nothing was updated. */
+    llap_status (*step)(void *user, int64_t step, double *loss, double *grad_norm);
+
+    /* Score of the weights in the store after `step` steps, lower is better. NULL: the last weights
+     * are the result. */
+    llap_status (*evaluate)(void *user, int64_t step, double *score);
+
+    /* Further members of the log's line, after an evaluation. NULL: none. */
+    void (*fields)(void *user, llap_json_writer *w);
+
+    /* What was not finite in the step just made, "gradient of 'encoder.mu.weight'; windows ...".
+     * NULL: nobody knows. */
+    llap_status (*blame)(void *user, int64_t step, char *text, size_t size);
+} task_stage;
+
+#define TASK_STAGE_DEFAULT ((task_stage){ .patience_from = 1, .select_from = 1, .max_skipped = 8 })
+
+typedef struct task_result {
+    int64_t n_steps;   /* made, with those of an earlier run */
+    int64_t best_step; /* after how many steps the weights were kept; -1: there was no evaluation */
+    int64_t n_skipped;
+    double  score; /* of the weights kept; NaN without evaluation */
+} task_result;
+
+typedef struct task_training_opts {
+    const char     *state;      /* file; NULL: none is written */
+    bool            resume;     /* go on with the state, if there is one */
+    double          save_every; /* seconds between states */
+    int64_t         save_steps; /* steps between states; 0: by the clock alone */
+    const char     *log;        /* file of JSON lines; NULL: none */
+    const llap_log *messages;
+    llap_progress   progress; /* non-zero: finish the step, save, LLAP_ECANCELLED */
+} task_training_opts;
+
+typedef struct task_training task_training;
+
+/* Facts say which run this is: options, sizes, a hash of the data. Strings are copied. With resume
+ * the state is read and checked; without, one that is there already is refused, since it may hold
+ * hours of somebody's work. Caller owns *out. */
+llap_status task_training_create(const task_training_opts *o, const task_fact *fact, size_t n,
+                                 task_training **out);
+void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
+
+/* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
+ * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */
+llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result);
+
+/* Is there room on the disk for a state of n_bytes beside the one before it? LLAP_EIO says how much
+ * is missing. Stages ask for themselves; a run that knows its largest one asks first. */
+llap_status task_training_room(const task_training *t, size_t n_bytes);
+
+#endif

@@ -1,0 +1,412 @@
+/* The loop of training on a small regression: whatever interrupts it, it ends in the same bytes. */
+#include "check.h"
+
+#include "backend/cpu/cpu.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "nn/nn.h"
+#include "nn/optim.h"
+#include "task/training.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { B = 8, D = 6 };
+
+static char folder[] = "/tmp/llap-training-XXXXXX";
+
+/* The same name, the same string, for as long as the test runs. */
+static const char *in_folder(const char *name)
+{
+    static char path[32][128];
+    char        wanted[128];
+    int         i = 0;
+    snprintf(wanted, sizeof wanted, "%s/%s", folder, name);
+    while (path[i][0] != '\0' && strcmp(path[i], wanted) != 0) assert_true(++i < 32);
+    return strcpy(path[i], wanted);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+/* ---- a stage: y = x w, learned with dropout ---- */
+
+typedef struct net {
+    llap_params *params;
+    llap_plan   *plan;
+    llap_run    *run;
+    float        x[B * D], y[B], lr;
+    int32_t      step;
+    int64_t      bad_from, bad_to; /* steps whose data is not finite */
+    double       worse_after;      /* the score rises from there on; 0: never */
+    int          wait_us;
+} net;
+
+static llap_status net_init(net *n, uint64_t seed)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(B, D));
+        llap_tensor *h = llap_dropout(g, llap_tanh(g, llap_nn_linear(g, "in", x, 5)), 0.1);
+        h = llap_nn_linear(g, "out", h, 1);
+        llap_tensor *loss = llap_nn_mse(g, h, llap_input(g, "y", LLAP_SHAPE(B, 1)));
+        llap_output(g, "loss", loss);
+        llap_train_attr a = LLAP_TRAIN_DEFAULT;
+        a.ema = 0.9;
+        llap_nn_train(g, loss, &a);
+        st = llap_params_create(g, &llap_backend_cpu, &n->params);
+    }
+    if (st == LLAP_OK)
+        st = llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 2 },
+                              &n->plan);
+    if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
+    if (st == LLAP_OK) st = llap_params_bind(n->params, LLAP_PARAMS_MODEL, n->plan, n->run);
+    if (st == LLAP_OK) st = llap_run_bind(n->run, "x", n->x, B * D);
+    if (st == LLAP_OK) st = llap_run_bind(n->run, "y", n->y, B);
+    if (st == LLAP_OK) st = llap_run_bind(n->run, "lr", &n->lr, 1);
+    if (st == LLAP_OK) st = llap_run_bind(n->run, "step", &n->step, 1);
+    if (st == LLAP_OK) llap_params_init(n->params, seed);
+    if (st == LLAP_OK) llap_params_start_ema(n->params);
+    n->lr = 0.01f;
+    llap_graph_destroy(g);
+    return st;
+}
+
+static void net_deinit(net *n)
+{
+    llap_run_destroy(n->run);
+    llap_plan_release(n->plan);
+    llap_params_destroy(n->params);
+    *n = (net){ 0 };
+}
+
+static llap_status net_step(void *user, int64_t step, double *loss, double *norm)
+{
+    net           *n = user;
+    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, (uint32_t)step);
+    llap_rng_fill_normal(&r, 0, B * D, n->x);
+    for (int b = 0; b < B; b++) n->y[b] = n->x[b * D] - 0.5f * n->x[b * D + 1];
+    if (step >= n->bad_from && step < n->bad_to) n->x[3] = NAN;
+    n->step = (int32_t)step + 1;
+    const llap_status st = llap_run_exec(n->run);
+    if (st != LLAP_OK) return st;
+    *loss = ((const float *)llap_run_output(n->run, "loss", NULL))[0];
+    *norm = ((const float *)llap_run_output(n->run, "grad_norm", NULL))[0];
+    if (n->wait_us > 0) usleep((useconds_t)n->wait_us);
+    return LLAP_OK;
+}
+
+/* Some number of the weights that depends on all of the past; it need not mean anything. */
+static llap_status net_evaluate(void *user, int64_t step, double *score)
+{
+    const net             *n = user;
+    const llap_param_info *w = llap_params_find(n->params, "out.weight");
+    *score = 1.0;
+    for (int64_t k = 0; k < w->count; k++) *score += fabs(llap_param_get(n->params, w, k)) * 0.01;
+    if (n->worse_after > 0) *score = fabs((double)step - n->worse_after);
+    return LLAP_OK;
+}
+
+static void net_fields(void *user, llap_json_writer *w)
+{
+    llap_json_put_double(w, "lr", (double)((net *)user)->lr);
+}
+
+static llap_status net_blame(void *user, int64_t step, char *text, size_t size)
+{
+    (void)user, (void)step;
+    snprintf(text, size, "gradient of 'in.weight' is not finite; window 7");
+    return LLAP_OK;
+}
+
+/* ---- a run of two stages ---- */
+
+typedef struct run_opts {
+    task_training_opts how;
+    const char        *horizon; /* a fact */
+    int64_t            n_steps;
+    int                wait_us;
+} run_opts;
+
+static llap_status train(const run_opts *o, const char *model)
+{
+    const task_fact      facts[] = { { "horizon", o->horizon == NULL ? "24" : o->horizon } };
+    net                  a = { .wait_us = o->wait_us }, b = { .wait_us = o->wait_us };
+    task_training       *t = NULL;
+    llap_tensors_writer *w = NULL;
+    task_stage           s = TASK_STAGE_DEFAULT;
+    llap_status          st = net_init(&a, 1);
+    if (st == LLAP_OK) st = net_init(&b, 2);
+    if (st == LLAP_OK) st = task_training_create(&o->how, facts, 1, &t);
+    s.n_steps = o->n_steps;
+    s.eval_every = 7;
+    s.step = net_step;
+    s.evaluate = net_evaluate;
+    s.fields = net_fields;
+    s.name = "first", s.user = &a, s.params = a.params;
+    if (st == LLAP_OK) st = task_training_stage(t, &s, NULL);
+    s.name = "second", s.user = &b, s.params = b.params, s.evaluate = NULL;
+    if (st == LLAP_OK) st = task_training_stage(t, &s, NULL);
+    if (st == LLAP_OK) st = llap_tensors_writer_create(&w);
+    if (st == LLAP_OK) st = llap_params_save(a.params, LLAP_PARAMS_MODEL, "first.", w);
+    if (st == LLAP_OK) st = llap_params_save(b.params, LLAP_PARAMS_MODEL, "second.", w);
+    if (st == LLAP_OK) st = llap_params_save(b.params, LLAP_PARAMS_EMA, "ema.", w);
+    if (st == LLAP_OK && model != NULL) st = llap_tensors_writer_save(w, model);
+    llap_tensors_writer_destroy(w);
+    task_training_destroy(t);
+    net_deinit(&a);
+    net_deinit(&b);
+    return st;
+}
+
+static void check_same_file(const char *a, const char *b)
+{
+    char  *x, *y;
+    size_t n, m;
+    CHECK_OK(llap_file_read(a, 1 << 20, &x, &n));
+    CHECK_OK(llap_file_read(b, 1 << 20, &y, &m));
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    llap_free(x);
+    llap_free(y);
+}
+
+/* Stops after a number of reports. */
+static int stop_after(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    return --*(int *)user == 0;
+}
+
+static const char *whole_run(int64_t n_steps)
+{
+    const char *model = in_folder("whole.safetensors");
+    run_opts    o = { .n_steps = n_steps,
+                      .how = { .save_every = 1e9, .log = in_folder("whole.log") } };
+    CHECK_OK(train(&o, model));
+    return model;
+}
+
+static void stopping_changes_nothing(void **state)
+{
+    (void)state;
+    const char *whole = whole_run(30);
+    for (int every = 1; every <= 9; every += 4) { /* steps between two stops */
+        run_opts    o = { .n_steps = 30 };
+        llap_status st = LLAP_ECANCELLED;
+        int         n = 0;
+        o.how = (task_training_opts){ .state = in_folder("s.state"),
+                                      .save_every = 1e9,
+                                      .log = in_folder("s.log"),
+                                      .resume = true };
+        while (st == LLAP_ECANCELLED && n++ < 100) {
+            int left = every + 1;
+            o.how.progress = (llap_progress){ stop_after, &left };
+            st = train(&o, in_folder("s.safetensors"));
+            if (st == LLAP_ECANCELLED)
+                assert_non_null(strstr(llap_error_detail(), "resume to go on"));
+        }
+        CHECK_OK(st);
+        assert_true(n > 5);
+        check_same_file(whole, in_folder("s.safetensors"));
+        check_same_file(in_folder("whole.log"), in_folder("s.log"));
+        assert_int_equal(unlink(in_folder("s.state")), 0);
+    }
+}
+
+/* A number that differs from call to call and from run to run of the program not at all. */
+static uint32_t draw(uint32_t *seed) { return *seed = *seed * 1664525u + 1013904223u; }
+
+/* Kills the training at random moments, n times, resuming each time; true when it got through. */
+static void kill_and_resume(int n_kills, uint32_t seed)
+{
+    run_opts o = { .n_steps = 120, .wait_us = 300 };
+    o.how = (task_training_opts){ .state = in_folder("k.state"),
+                                  .save_every = 0.004,
+                                  .log = in_folder("k.log"),
+                                  .resume = true };
+    int         killed = 0, status = -1;
+    const pid_t first = fork(); /* all work in children: threads of a library do not survive fork */
+    if (first == 0) _exit(whole_run(120) == NULL);
+    assert_int_equal(waitpid(first, &status, 0), first);
+    for (int i = 0; i < 50 * n_kills; i++) {
+        const pid_t child = fork();
+        if (child == 0) _exit(train(&o, in_folder("k.safetensors")) != LLAP_OK);
+        assert_true(child > 0);
+        if (killed < n_kills) {
+            usleep(2000 + draw(&seed) % 16000);
+            kill(child, SIGKILL);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status)) {
+            assert_int_equal(WEXITSTATUS(status), 0);
+            if (killed >= n_kills) break;
+            unlink(in_folder("k.state")); /* too quick to be killed often enough: once more */
+        } else {
+            killed++;
+        }
+    }
+    assert_int_equal(killed, n_kills);
+    check_same_file(in_folder("whole.safetensors"), in_folder("k.safetensors"));
+    check_same_file(in_folder("whole.log"), in_folder("k.log"));
+    unlink(in_folder("k.state"));
+}
+
+static void killing_loses_nothing(void **state)
+{
+    (void)state;
+    kill_and_resume(5, 1);
+}
+
+static void another_run_is_refused(void **state)
+{
+    (void)state;
+    int      left = 5;
+    run_opts o = { .n_steps = 30 };
+    o.how = (task_training_opts){ .state = in_folder("r.state"),
+                                  .save_every = 1e9,
+                                  .progress = { stop_after, &left } };
+    CHECK_FAIL(train(&o, NULL), LLAP_ECANCELLED, "first: stopped after step 4 of 30");
+    CHECK_FAIL(train(&o, NULL), LLAP_EINVAL, "resume it, or remove the file");
+    o.how.resume = true;
+    o.horizon = "48";
+    CHECK_FAIL(train(&o, NULL), LLAP_EINVAL, "its horizon is 24, here it is 48");
+    unlink(in_folder("r.state"));
+    FILE *f = fopen(in_folder("r.state"), "w");
+    fputs("nonsense", f);
+    fclose(f);
+    CHECK_FAIL(train(&o, NULL), LLAP_EFORMAT, "r.state");
+    unlink(in_folder("r.state"));
+}
+
+static void the_best_weights_are_kept(void **state)
+{
+    (void)state;
+    net            a = { .worse_after = 20 }, b = { 0 };
+    task_training *t;
+    task_result    r;
+    task_stage     s = TASK_STAGE_DEFAULT;
+    CHECK_OK(net_init(&a, 1));
+    CHECK_OK(net_init(&b, 1));
+    CHECK_OK(task_training_create(&(task_training_opts){ .save_every = 1e9 }, NULL, 0, &t));
+    s.name = "s", s.user = &a, s.params = a.params;
+    s.n_steps = 100, s.eval_every = 5, s.patience = 3;
+    s.step = net_step, s.evaluate = net_evaluate;
+    CHECK_OK(task_training_stage(t, &s, &r));
+    assert_int_equal(r.best_step, 20);
+    assert_int_equal(r.n_steps, 35);
+    assert_true(r.score == 0.0);
+    for (int64_t i = 0; i < 20; i++) {
+        double loss, norm;
+        CHECK_OK(net_step(&b, i, &loss, &norm));
+    }
+    for (int i = 0; i < llap_params_count(a.params); i++) {
+        const llap_param_info *x = llap_params_at(a.params, i), *y = llap_params_at(b.params, i);
+        if (x->leaf == LLAP_LEAF_PARAM || strncmp(x->name, "ema.", 4) == 0)
+            assert_memory_equal(x->data, y->data, (size_t)x->count * sizeof(float));
+    }
+    task_training_destroy(t);
+    net_deinit(&a);
+    net_deinit(&b);
+}
+
+static void keep_line(void *user, llap_log_level level, const char *message)
+{
+    (void)level;
+    snprintf(user, 512, "%s", message);
+}
+
+static void what_is_not_finite_is_named_and_skipped(void **state)
+{
+    (void)state;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    for (int n_bad = 3; n_bad <= 4; n_bad++) {
+        net            a = { .bad_from = 10, .bad_to = 10 + n_bad };
+        task_training *t;
+        task_result    r;
+        task_stage     s = TASK_STAGE_DEFAULT;
+        CHECK_OK(net_init(&a, 1));
+        CHECK_OK(task_training_create(&(task_training_opts){ .save_every = 1e9, .messages = &log },
+                                      NULL, 0, &t));
+        s.name = "s", s.user = &a, s.params = a.params, s.n_steps = 40, s.max_skipped = 3;
+        s.step = net_step, s.blame = net_blame;
+        if (n_bad == 3) {
+            CHECK_OK(task_training_stage(t, &s, &r));
+            assert_int_equal(r.n_skipped, 3);
+            for (int i = 0; i < llap_params_count(a.params); i++) {
+                const llap_param_info *x = llap_params_at(a.params, i);
+                for (int64_t k = 0; k < x->count && x->elem == LLAP_REAL; k++)
+                    assert_true(isfinite(llap_param_get(a.params, x, k)));
+            }
+            assert_non_null(strstr(said, "s: step 13: gradient of 'in.weight'"));
+        } else {
+            CHECK_FAIL(task_training_stage(t, &s, &r), LLAP_ENUMERIC,
+                       "s: step 14: gradient of 'in.weight' is not finite; window 7; 3 such steps");
+        }
+        task_training_destroy(t);
+        net_deinit(&a);
+    }
+}
+
+static void a_state_that_cannot_be_written_is_said(void **state)
+{
+    (void)state;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    const char    *whole = whole_run(30);
+    run_opts       o = { .n_steps = 30 };
+    o.how = (task_training_opts){
+        .state = in_folder("none/x.state"), .save_every = 1e9, .save_steps = 5, .messages = &log
+    };
+    CHECK_FAIL(train(&o, NULL), LLAP_ENOTFOUND, "none");
+    o.how.state = in_folder("x.state");
+    assert_int_equal(mkdir(in_folder("x.state"), 0700), 0);
+    CHECK_FAIL(train(&o, NULL), LLAP_EINVAL, "x.state"); /* a folder of that name */
+    rmdir(in_folder("x.state"));
+    (void)whole;
+}
+
+static llap_status train_with_state(void *user)
+{
+    (void)user;
+    run_opts o = { .n_steps = 4 };
+    o.how =
+        (task_training_opts){ .state = in_folder("m.state"), .save_every = 1e9, .save_steps = 2 };
+    const llap_status st = train(&o, NULL);
+    unlink(in_folder("m.state"));
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "kills") == 0) { /* the long form */
+        if (make_folder(NULL) != 0) return 1;
+        kill_and_resume(20, 7);
+        return remove_folder(NULL);
+    }
+    (void)train_with_state;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(killing_loses_nothing), /* forks: before any thread is started */
+        cmocka_unit_test(stopping_changes_nothing),
+        cmocka_unit_test(another_run_is_refused),
+        cmocka_unit_test(the_best_weights_are_kept),
+        cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
+        cmocka_unit_test(a_state_that_cannot_be_written_is_said),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
