@@ -1,6 +1,9 @@
 #include "task/readings.h"
 
 #include "base/alloc.h"
+#include "data/scaling.h"
+
+#include <math.h>
 
 static llap_status take_target(task_target_readings *r, const llap_panel *p, int64_t var)
 {
@@ -93,6 +96,29 @@ double task_scale_z(const task_scale *s, double y)
 
 double task_scale_y(const task_scale *s, double z) { return s->mean + s->sd * z; }
 
+/* Of an anchor: the first link of its chain. */
+static task_scale scale_of_chain(const llap_chain *c, int64_t entity)
+{
+    const size_t row = entity < 0 ? c->n_series : (size_t)entity;
+    return (task_scale){
+        .mean = c->mu[row], .sd = c->sd[row], .lo = c->y_lo, .hi = c->y_hi, .clip = c->z_clip
+    };
+}
+
+/* Of networks without anchors: their tensors [entities + 1,targets]. */
+static task_scale scale_of_network(const llap_network *n, int64_t entity, int64_t target)
+{
+    const int64_t          row = entity < 0 ? n->config.n_entities : entity;
+    const int64_t          at = row * n->config.n_targets + target;
+    const llap_param_info *mean = llap_params_find(n->params, "scale.y.mean");
+    const llap_param_info *sd = llap_params_find(n->params, "scale.y.std");
+    return (task_scale){ .mean = llap_param_get(n->params, mean, at),
+                         .sd = llap_param_get(n->params, sd, at),
+                         .lo = -INFINITY,
+                         .hi = INFINITY,
+                         .clip = (double)LLAP_SCALING_DEFAULT.clip };
+}
+
 llap_status task_scales(const llap_model *m, const llap_panel *p, task_scale **out)
 {
     const int64_t n = p->n_entities;
@@ -100,15 +126,9 @@ llap_status task_scales(const llap_model *m, const llap_panel *p, task_scale **o
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < n; e++) {
         const int64_t known = llap_model_entity(m, p->entity[e]);
-        for (int64_t k = 0; k < m->frame.n_targets; k++) {
-            const llap_chain *c = m->anchor[k]->chain;
-            const size_t      row = known < 0 ? c->n_series : (size_t)known;
-            (*out)[k * n + e] = (task_scale){ .mean = c->mu[row],
-                                              .sd = c->sd[row],
-                                              .lo = c->y_lo,
-                                              .hi = c->y_hi,
-                                              .clip = c->z_clip };
-        }
+        for (int64_t k = 0; k < m->frame.n_targets; k++)
+            (*out)[k * n + e] = m->anchor != NULL ? scale_of_chain(m->anchor[k]->chain, known)
+                                                  : scale_of_network(m->network, known, k);
     }
     return LLAP_OK;
 }

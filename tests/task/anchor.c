@@ -1,18 +1,10 @@
 /* A model of size anchor from training to answers, on a made-up network of sensors. */
-#include "check.h"
+#include "sensors.h"
 
 #include "base/file.h"
-#include "base/json.h"
-#include "base/rng.h"
 #include "base/safetensors.h"
-#include "data/panel_builder.h"
-#include "task/task.h"
 
 #include <unistd.h>
-
-#define HOUR INT64_C(3600000000000)
-
-enum { ENTITIES = 3, ROWS = 1200 };
 
 static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
 static llap_model *model;
@@ -25,41 +17,6 @@ static const char *in_folder(const char *name)
     char       *p = path[turn = (turn + 1) % 4];
     snprintf(p, sizeof path[0], "%s/%s", folder, name);
     return p;
-}
-
-/* A slow drift and a daily cycle, measured with noise; a fifth of the cells is missing. */
-static llap_panel *make_panel_on(const llap_axis *axis, const char *first, const char *second,
-                                 int n_entities)
-{
-    llap_panel_builder *b;
-    llap_panel         *p;
-    uint32_t            v, e;
-    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
-    CHECK_OK(llap_panel_builder_var(b, first, strlen(first), &v));
-    CHECK_OK(llap_panel_builder_var(b, second, strlen(second), &v));
-    for (int k = 0; k < n_entities; k++) {
-        char name[8];
-        snprintf(name, sizeof name, "s%d", k);
-        CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &e));
-        const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, (uint64_t)k, 0, 0);
-        double         drift = 0;
-        for (uint64_t i = 0; i < ROWS; i++) {
-            drift = 0.98 * drift + 0.2 * (double)llap_rng_normal(&r, 4 * i);
-            const double x = 50 + 10 * k + 8 * (drift + cos(0.2617993878 * (double)i + k)) +
-                             (double)llap_rng_normal(&r, 4 * i + 1);
-            const float row[2] = { llap_rng_uniform(&r, 4 * i + 2) < 0.2f ? NAN : (float)x,
-                                   llap_rng_normal(&r, 4 * i + 3) };
-            CHECK_OK(llap_panel_builder_row(b, e, (int64_t)i * HOUR, row));
-        }
-    }
-    CHECK_OK(llap_panel_builder_finish(b, axis, &p));
-    llap_panel_builder_destroy(b);
-    return p;
-}
-
-static llap_panel *make_panel(const char *first, const char *second, int n_entities)
-{
-    return make_panel_on(&LLAP_AXIS_UTC, first, second, n_entities);
 }
 
 static int set_up(void **state)
@@ -109,44 +66,6 @@ static llap_panel *make_linked_panel(void)
     CHECK_OK(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p));
     llap_panel_builder_destroy(b);
     return p;
-}
-
-/* A number of one forecaster of the first target: score(j, "climatology", "crps"). */
-static double score(const llap_json *j, const char *name, const char *what)
-{
-    const size_t n = llap_json_length(j, "targets[0].scores");
-    for (size_t i = 0; i < n; i++) {
-        char        path[128];
-        const char *found = "";
-        double      v = NAN;
-        snprintf(path, sizeof path, "targets[0].scores[%zu].name", i);
-        CHECK_OK(llap_json_string(j, path, &found));
-        if (strcmp(found, name) != 0) continue;
-        snprintf(path, sizeof path, "targets[0].scores[%zu].%s", i, what);
-        CHECK_OK(llap_json_need(j, path));
-        CHECK_OK(llap_json_double(j, path, -HUGE_VAL, HUGE_VAL, &v));
-        return v;
-    }
-    fail_msg("no forecaster '%s'", name);
-    return NAN;
-}
-
-static void the_model_beats_every_opponent(void **state)
-{
-    (void)state;
-    static const char *const opponents[] = { "last_value",   "linear",  "seasonal",
-                                             "climatology",  "context", "context_days",
-                                             "residual_bar", "ar1" };
-    llap_evaluate_opts       o = LLAP_EVALUATE_OPTS;
-    char                    *text;
-    llap_json               *j;
-    o.stride = "5";
-    CHECK_OK(llap_evaluate(model, panel, &o, 1, &text));
-    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
-    for (size_t i = 0; i < sizeof opponents / sizeof *opponents; i++)
-        assert_true(score(j, "model", "crps") < 0.97 * score(j, opponents[i], "crps"));
-    llap_json_destroy(j);
-    llap_text_free(text);
 }
 
 static char *forecast_text(const llap_model *m, const llap_panel *p)
@@ -392,13 +311,11 @@ static void numbers_as_times_by_entity(void **state)
     llap_json *j;
     int64_t    windows = 0;
     e.stride = "24h";
-    CHECK_OK(llap_evaluate(m, known, &e, 1, &text));
-    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    j = evaluate(m, known, &e);
     CHECK_OK(llap_json_int(j, "windows", 0, INT64_MAX, &windows));
     assert_true(windows >= 2 * 45 && windows <= 2 * 51); /* two of ten entities test */
     assert_true(score(j, "model", "crps") < 0.97 * score(j, "climatology", "crps"));
     llap_json_destroy(j);
-    llap_text_free(text);
     llap_model_destroy(m);
     llap_panel_destroy(plain);
     llap_panel_destroy(known);
@@ -463,7 +380,6 @@ static void mistakes_are_named(void **state)
     (void)state;
     llap_model     *m;
     llap_answer    *a;
-    char           *text;
     llap_train_opts t = LLAP_TRAIN_OPTS;
     t.context = "5d";
     t.horizon = "24h";
@@ -507,23 +423,16 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'no2'");
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "so2, noise");
     llap_panel_destroy(other);
-
-    llap_evaluate_opts e = LLAP_EVALUATE_OPTS;
-    e.part = "best";
-    CHECK_FAIL(llap_evaluate(model, panel, &e, 0, &text), LLAP_EINVAL, "best");
 }
 
 static double test_crps(const llap_model *m, const llap_panel *p)
 {
     llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
-    char              *text;
-    llap_json         *j;
     o.stride = "3";
-    CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
-    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    o.samples = 100;
+    llap_json   *j = evaluate(m, p, &o);
     const double crps = score(j, "model", "crps");
     llap_json_destroy(j);
-    llap_text_free(text);
     return crps;
 }
 
@@ -642,7 +551,6 @@ static void normal_scores_are_exact(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_model_beats_every_opponent),
         cmocka_unit_test(a_saved_model_answers_the_same_and_saves_the_same),
         cmocka_unit_test(a_damaged_file_is_refused_by_name),
         cmocka_unit_test(quantiles_are_ordered_and_hold_the_truth),

@@ -1,0 +1,82 @@
+/* A made-up network of sensors, and what is read from an evaluation. */
+#ifndef LLAP_TESTS_TASK_SENSORS_H
+#define LLAP_TESTS_TASK_SENSORS_H
+
+#include "check.h"
+
+#include "base/json.h"
+#include "base/rng.h"
+#include "data/panel_builder.h"
+#include "task/task.h"
+
+#define HOUR INT64_C(3600000000000)
+
+enum { ENTITIES = 3, ROWS = 1200 };
+
+/* A slow drift and a daily cycle, measured with noise; a fifth of the cells is missing. */
+static inline llap_panel *make_panel_on(const llap_axis *axis, const char *first,
+                                        const char *second, int n_entities)
+{
+    llap_panel_builder *b;
+    llap_panel         *p;
+    uint32_t            v, e;
+    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+    CHECK_OK(llap_panel_builder_var(b, first, strlen(first), &v));
+    CHECK_OK(llap_panel_builder_var(b, second, strlen(second), &v));
+    for (int k = 0; k < n_entities; k++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", k);
+        CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &e));
+        const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, (uint64_t)k, 0, 0);
+        double         drift = 0;
+        for (uint64_t i = 0; i < ROWS; i++) {
+            drift = 0.98 * drift + 0.2 * (double)llap_rng_normal(&r, 4 * i);
+            const double x = 50 + 10 * k + 8 * (drift + cos(0.2617993878 * (double)i + k)) +
+                             (double)llap_rng_normal(&r, 4 * i + 1);
+            const float row[2] = { llap_rng_uniform(&r, 4 * i + 2) < 0.2f ? NAN : (float)x,
+                                   llap_rng_normal(&r, 4 * i + 3) };
+            CHECK_OK(llap_panel_builder_row(b, e, (int64_t)i * HOUR, row));
+        }
+    }
+    CHECK_OK(llap_panel_builder_finish(b, axis, &p));
+    llap_panel_builder_destroy(b);
+    return p;
+}
+
+static inline llap_panel *make_panel(const char *first, const char *second, int n_entities)
+{
+    return make_panel_on(&LLAP_AXIS_UTC, first, second, n_entities);
+}
+
+/* A number of one forecaster of the first target: score(j, "climatology", "crps"). */
+static inline double score(const llap_json *j, const char *name, const char *what)
+{
+    const size_t n = llap_json_length(j, "targets[0].scores");
+    for (size_t i = 0; i < n; i++) {
+        char        path[128];
+        const char *found = "";
+        double      v = NAN;
+        snprintf(path, sizeof path, "targets[0].scores[%zu].name", i);
+        CHECK_OK(llap_json_string(j, path, &found));
+        if (strcmp(found, name) != 0) continue;
+        snprintf(path, sizeof path, "targets[0].scores[%zu].%s", i, what);
+        CHECK_OK(llap_json_need(j, path));
+        CHECK_OK(llap_json_double(j, path, -HUGE_VAL, HUGE_VAL, &v));
+        return v;
+    }
+    fail_msg("no forecaster '%s'", name);
+    return NAN;
+}
+
+static inline llap_json *evaluate(const llap_model *m, const llap_panel *p,
+                                  const llap_evaluate_opts *o)
+{
+    char      *text;
+    llap_json *j;
+    CHECK_OK(llap_evaluate(m, p, o, 1, &text));
+    CHECK_OK(llap_json_parse(text, strlen(text), "scores", NULL, &j));
+    llap_text_free(text);
+    return j;
+}
+
+#endif
