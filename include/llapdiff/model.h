@@ -53,11 +53,21 @@ typedef struct llap_train_opts {
     int64_t steps;    /* of training a member */
     int64_t batch;    /* rows of a step */
     double  lr;       /* learning rate */
+    /* training that is never lost: an interrupted one (progress answers non-zero, or the process is
+     * killed) goes on from its state to the same model */
+    const char *state;      /* file of the state; NULL: none. It stays when training is done: remove
+                               it once the model is saved */
+    int         resume;     /* go on with that state; without, one that is there is refused */
+    double      save_every; /* seconds between states; 0: 60 */
+    const char *history;    /* file of JSON lines, one an evaluation; NULL: none */
+    const char *profile;    /* "default", "reference"; NULL: default */
+    int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none */
 } llap_train_opts;
 
-#define LLAP_TRAIN_OPTS                                                                     \
-    {                                                                                       \
-        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0 \
+#define LLAP_TRAIN_OPTS                                                                            \
+    {                                                                                              \
+        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
+            0, 0, NULL, NULL, 0                                                                    \
     }
 
 /* Fits a model of size `anchor`: for each target a stable-pole Gaussian process with its scales and

@@ -77,6 +77,11 @@ void        cli_print_help(const cli_command *command);
 void        cli_print_manual(const cli_command *command); /* troff; NULL: the page of the program */
 llap_status cli_print_completion(const char *shell);
 
+/* main.c: has somebody asked the work to stop? Only after cli_catch_signals; before, signals end
+ * the program as they do any other. */
+bool cli_stop_asked(void);
+void cli_catch_signals(void);
+
 /* A JSON string with its quotes, on stdout. */
 void cli_json_string(const char *s);
 

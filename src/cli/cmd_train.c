@@ -1,13 +1,18 @@
 #include "read.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 typedef struct train_options {
     cli_read    read;
     const char *target, *context, *horizon, *step, *output;
     int         entities, size, view;
-    int64_t     members, steps, batch;
-    bool        no_climate, link;
+    int64_t     members, steps, batch, prefetch;
+    const char *state, *log;
+    double      save_every;
+    bool        no_climate, link, resume;
 } train_options;
 
 static const cli_option options[] = {
@@ -32,6 +37,16 @@ static const cli_option options[] = {
       1e6 },
     { "view", 0, CLI_CHOICE, "auto|joint|rows", offsetof(train_options, view),
       "all entities in one trajectory, or each by itself", 0, 0 },
+    { "resume", 0, CLI_FLAG, NULL, offsetof(train_options, resume),
+      "go on with a training that was interrupted, to the same model", 0, 0 },
+    { "state", 0, CLI_STRING, "FILE", offsetof(train_options, state),
+      "where its state is kept; none: nowhere (default: the model file and .state)", 0, 0 },
+    { "save-every", 0, CLI_REAL, "SECONDS", offsetof(train_options, save_every),
+      "between two states (default 60)", 1e-3, 1e9 },
+    { "log", 0, CLI_STRING, "FILE", offsetof(train_options, log),
+      "a JSON line for every evaluation", 0, 0 },
+    { "prefetch", 0, CLI_INT, "N", offsetof(train_options, prefetch),
+      "threads that make batches ready (default 1); results do not depend on it", 0, 64 },
     { "no-climate", 0, CLI_FLAG, NULL, offsetof(train_options, no_climate),
       "no calendar terms, even where validation likes them", 0, 0 },
     { "link", 0, CLI_FLAG, NULL, offsetof(train_options, link),
@@ -39,6 +54,19 @@ static const cli_option options[] = {
     CLI_READ_OPTIONS,
     { 0 },
 };
+
+/* The state beside the model unless told; "none" is none. Caller frees *out. */
+static llap_status state_path(const train_options *o, char **out)
+{
+    *out = NULL;
+    if (o->state != NULL && strcmp(o->state, "none") == 0) return LLAP_OK;
+    const size_t n = strlen(o->state != NULL ? o->state : o->output) + sizeof ".state";
+    *out = malloc(n);
+    if (*out == NULL) return LLAP_ENOMEM;
+    if (o->state != NULL) snprintf(*out, n, "%s", o->state);
+    else snprintf(*out, n, "%s.state", o->output);
+    return LLAP_OK;
+}
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
@@ -49,8 +77,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     llap_bar   *bar = NULL;
-    char       *text = NULL;
-    llap_status st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
+    char       *text = NULL, *state = NULL;
+    llap_status st = state_path(o, &state);
+    if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) {
         llap_train_opts how = LLAP_TRAIN_OPTS;
         how.target = o->target;
@@ -65,19 +94,28 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.members = o->members;
         how.steps = o->steps;
         how.batch = o->batch;
+        how.state = state;
+        how.resume = o->resume;
+        how.save_every = o->save_every;
+        how.history = o->log;
+        how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
         how.seed = common->seed;
         how.log = &common->log;
         how.progress = cli_progress(common, &bar);
         st = llap_train(panel, &how, &model);
         llap_bar_destroy(bar);
+        if (st == LLAP_ECANCELLED && state != NULL && access(state, F_OK) == 0)
+            fputs("llapdiff train: the same command with --resume goes on\n", stderr);
     }
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
+    if (st == LLAP_OK && state != NULL) (void)remove(state); /* the model is safe now */
     if (st == LLAP_OK) st = llap_model_describe(model, common->json, &text);
     if (st == LLAP_OK) fputs(text, stdout);
     if (st == LLAP_OK && common->json) putchar('\n');
     llap_text_free(text);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
+    free(state);
     return st;
 }
 
@@ -97,6 +135,6 @@ const cli_command        cmd_train = {
            .min_operands = 1,
            .max_operands = -1,
            .options_size = sizeof(train_options),
-           .defaults = &(const train_options){ .read = { 0 } },
+           .defaults = &(const train_options){ .prefetch = 1 },
            .run = run,
 };

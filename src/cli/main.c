@@ -1,6 +1,7 @@
 #include "cli.h"
 
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,26 @@ static llap_status no_such_command(const char *word)
     const char *near = llap_text_nearest(word, names);
     return cli_usage(NULL, "no command '%s'%s%s%s", word, near ? " (did you mean '" : "",
                      near ? near : "", near ? "'?)" : "");
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_asked = 1;
+}
+
+bool cli_stop_asked(void) { return stop_asked != 0; }
+
+void cli_catch_signals(void)
+{
+    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
 }
 
 static llap_status run_command(const cli_command *command, int argc, char **argv)

@@ -54,11 +54,20 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
     return st;
 }
 
+/* Draws the bar, if there is one, and tells whether to stop. */
+static int report(void *user, const llap_progress_event *e)
+{
+    const llap_progress bar = user == NULL ? (llap_progress){ 0 } : llap_bar_progress(user);
+    if (bar.report != NULL) (void)bar.report(bar.user, e);
+    return cli_stop_asked();
+}
+
 llap_progress cli_progress(const cli_common *common, llap_bar **bar)
 {
     *bar = NULL;
-    if (common->quiet || llap_bar_create(stderr, bar) != LLAP_OK) return (llap_progress){ 0 };
-    return llap_bar_progress(*bar);
+    if (!common->quiet) (void)llap_bar_create(stderr, bar); /* without one it goes as well */
+    cli_catch_signals();
+    return (llap_progress){ report, *bar };
 }
 
 llap_status cli_print_answer(const cli_common *common, const llap_answer *a, const char *path)

@@ -59,7 +59,9 @@ typedef struct cli_read {
 llap_status cli_read_panel(const cli_common *common, const char *command, const cli_read *r, int n,
                            char **paths, llap_panel **out);
 
-/* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. */
+/* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. From then on
+ * SIGINT and SIGTERM stop the work at its next report, with exit code 3; a second one ends it at
+ * once. */
 llap_progress cli_progress(const cli_common *common, llap_bar **bar);
 
 /* Writes the answer to path ("-" or NULL: stdout) or, with --json, prints it. */

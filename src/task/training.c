@@ -117,7 +117,8 @@ static llap_status write_state(task_training *t, const task_stage *s, const task
 {
     llap_tensors_writer *w = NULL;
     llap_arena           rooms = { 0 };
-    llap_status          st = task_state_writer(t->fact, t->n_facts, &w);
+    llap_status          st = llap_params_pull(s->params);
+    if (st == LLAP_OK) st = task_state_writer(t->fact, t->n_facts, &w);
     for (const ended *e = t->ended; e != NULL && st == LLAP_OK; e = e->next) {
         void *room = llap_arena_new(&rooms, 1, TASK_PROGRESS_ROOM);
         st = room == NULL ? LLAP_ENOMEM : task_state_add_progress(w, e->name, &e->progress, room);
@@ -304,6 +305,8 @@ static llap_status evaluate(stage_run *r, bool *stop)
         better = g->score < (1.0 - s->relative) * g->best - s->margin || /* inf - inf is not less */
                  (isinf(g->best) && isfinite(g->score));
     if (better) {
+        st = llap_params_pull(s->params);
+        if (st != LLAP_OK) return st;
         g->best = g->score;
         g->best_step = g->step;
         g->n_worse = 0;
@@ -381,14 +384,14 @@ static llap_status restore(stage_run *r)
     if (st == LLAP_OK && (r->g.finished || r->g.best_step >= 0))
         st = task_state_weights(old, s->name, r->best);
     if (st != LLAP_OK) return llap_fail_in(st, "%s", r->t->o.state);
-    if (r->g.finished) {
-        task_weights_give(r->best, s->params);
-    } else {
+    if (r->g.finished) task_weights_give(r->best, s->params);
+    st = llap_params_push(s->params);
+    if (st == LLAP_OK && !r->g.finished) {
         r->saved_step = r->g.step;
         llap_logf(r->t->o.messages, LLAP_LOG_INFO, "%s: going on after step %" PRId64, s->name,
                   r->g.step);
     }
-    return LLAP_OK;
+    return st;
 }
 
 /* The stage becomes one that is over, with what it ended with. */
@@ -398,9 +401,13 @@ static llap_status end_stage(stage_run *r)
     ended         *e = llap_arena_new(&t->arena, 1, sizeof *e);
     const char    *name = llap_arena_strndup(&t->arena, r->s->name, strlen(r->s->name));
     if (e == NULL || name == NULL) return LLAP_ENOMEM;
-    const bool was = r->g.finished != 0;
-    if (!was && r->g.best_step >= 0) task_weights_give(r->best, r->s->params);
-    else if (!was) task_weights_take(r->best, r->s->params);
+    const bool was = r->g.finished != 0, chosen = r->g.best_step >= 0;
+    if (!was && chosen) task_weights_give(r->best, r->s->params);
+    llap_status st = was      ? LLAP_OK
+                     : chosen ? llap_params_push(r->s->params)
+                              : llap_params_pull(r->s->params);
+    if (st != LLAP_OK) return st;
+    if (!was && !chosen) task_weights_take(r->best, r->s->params);
     r->g.finished = 1;
     if (!was) r->g.log_size = t->log_size;
     *e = (ended){ .name = name, .progress = r->g, .weights = r->best, .next = t->ended };

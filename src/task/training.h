@@ -20,10 +20,10 @@
 #define LLAP_TASK_TRAINING_H
 
 #include "base/json.h"
+#include "model/network.h"
 #include "task/state.h"
 
-#include <llapdiff/log.h>
-#include <llapdiff/progress.h>
+#include <llapdiff/model.h>
 
 typedef struct task_stage {
     const char  *name;   /* "vae"; within a run no two are equal */
@@ -80,6 +80,10 @@ typedef struct task_training task_training;
 llap_status task_training_create(const task_training_opts *o, const task_fact *fact, size_t n,
                                  task_training **out);
 void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
+
+/* The run of llap_train: its facts are the options, the configuration and a hash of the data. */
+llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
+                               const llap_network_config *c, task_training **out);
 
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */

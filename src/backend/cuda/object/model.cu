@@ -187,6 +187,12 @@ __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
                 inverse = (float)(1.0 / root);
     FOR_EACH(i, a.n)
     {
+        if (!isfinite(scale)) { /* a step that is left out */
+            a.p_out[i] = a.p[i];
+            a.m_out[i] = a.m[i];
+            a.v_out[i] = a.v[i];
+            continue;
+        }
         const float g = scale * a.g[i], p = a.p[i];
         const float m = fmaf(b1, a.m[i], c1 * g), v = fmaf(b2, a.v[i], c2 * g * g);
         a.p_out[i] = p - shrink * p - each * m / (sqrtf(v) * inverse + eps);

@@ -1,0 +1,93 @@
+/* The run that the options of llap_train describe: what tells it from others, and where it keeps
+ * its state. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "data/panel.h"
+#include "task/training.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Names, times, values and what was observed. */
+static uint64_t hash_panel(const llap_panel *p)
+{
+    const size_t n_cells = (size_t)(p->n_rows * p->n_vars);
+    uint64_t     h = llap_hash(0, p->start, (size_t)(p->n_entities + 1) * sizeof *p->start);
+    for (int64_t e = 0; e < p->n_entities; e++)
+        h = llap_hash(h, p->entity[e], strlen(p->entity[e]) + 1);
+    for (int64_t v = 0; v < p->n_vars; v++) h = llap_hash(h, p->var[v], strlen(p->var[v]) + 1);
+    h = llap_hash(h, p->time, (size_t)p->n_rows * sizeof *p->time);
+    h = llap_hash(h, p->value, n_cells * sizeof *p->value);
+    return llap_hash(h, p->observed, (n_cells + 63) / 64 * sizeof *p->observed);
+}
+
+typedef struct fact_list {
+    task_fact  fact[24];
+    size_t     n;
+    llap_arena arena;
+    bool       failed;
+} fact_list;
+
+static void add_text(fact_list *l, const char *name, const char *value)
+{
+    l->fact[l->n++] = (task_fact){ name, value == NULL ? "not given" : value };
+    l->failed = l->failed || l->n == sizeof l->fact / sizeof *l->fact;
+}
+
+static void add_number(fact_list *l, const char *name, double value)
+{
+    const char *text = llap_arena_printf(&l->arena, "%.17g", value);
+    l->failed = l->failed || text == NULL;
+    add_text(l, name, text);
+}
+
+static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
+                              const llap_network_config *c)
+{
+    char            *text = NULL;
+    size_t           n = 0;
+    llap_json_writer w = { 0 };
+    llap_json_open(&w, NULL, '{');
+    llap_network_config_write(&w, c);
+    llap_json_close(&w, '}');
+    llap_status st = llap_json_finish(&w, &text, &n);
+    add_text(l, "target", o->target);
+    add_text(l, "context", o->context);
+    add_text(l, "horizon", o->horizon);
+    add_text(l, "step", o->step);
+    add_text(l, "split", o->split);
+    add_text(l, "profile", llap_profile_names[c->profile]);
+    add_text(l, "size", llap_size_names[c->size]);
+    add_text(l, "view", o->view);
+    add_number(l, "seed", (double)o->seed);
+    add_number(l, "members", (double)o->members);
+    add_number(l, "steps", (double)o->steps);
+    add_number(l, "batch", (double)o->batch);
+    add_number(l, "learning rate", o->lr);
+    add_number(l, "climate", !o->no_climate);
+    add_number(l, "link", o->link);
+    const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
+    const char *config = text == NULL ? NULL : llap_arena_strndup(&l->arena, text, n);
+    add_text(l, "data", hash);
+    add_text(l, "network", config);
+    if (st == LLAP_OK && (l->failed || hash == NULL || config == NULL)) st = LLAP_ENOMEM;
+    llap_free(text);
+    return st;
+}
+
+llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
+                               const llap_network_config *c, task_training **out)
+{
+    fact_list                l = { .n = 0 };
+    const task_training_opts how = { .state = o->state,
+                                     .resume = o->resume != 0,
+                                     .save_every = o->save_every > 0 ? o->save_every : 60,
+                                     .log = o->history,
+                                     .messages = o->log,
+                                     .progress = o->progress };
+    *out = NULL;
+    llap_status st = list_facts(&l, p, o, c);
+    if (st == LLAP_OK) st = task_training_create(&how, l.fact, l.n, out);
+    llap_arena_deinit(&l.arena);
+    return st;
+}
