@@ -18,7 +18,7 @@ static sizes read_sizes(golden *c, const char *y)
                     golden_dim(c, y, 3) };
 }
 
-static llap_vae_config read_config(golden *c)
+llap_vae_config golden_vae_config(golden *c)
 {
     const llap_vae_config cfg = {
         .width = golden_int(c, "latent_dim"),
@@ -142,7 +142,7 @@ static void output_results(golden *c, const llap_vae_config *cfg, const llap_vae
 void golden_vae(golden *c)
 {
     const sizes                s = read_sizes(c, "in.y");
-    const llap_vae_config      cfg = read_config(c);
+    const llap_vae_config      cfg = golden_vae_config(c);
     const llap_vae_loss_config loss = read_loss(c);
     double *y = golden_values(c, "in.y"), *mask = golden_values(c, "in.y_obs_mask");
     double *ent = golden_values(c, "in.entity_mask"), *obs = observed(c, s, y, mask, ent);
@@ -275,7 +275,7 @@ static void normalised(golden *c, const llap_vae_config *cfg, const encoded *e, 
 void golden_latent_stats(golden *c)
 {
     const sizes           s = read_sizes(c, "in.y0");
-    const llap_vae_config cfg = read_config(c);
+    const llap_vae_config cfg = golden_vae_config(c);
     const int64_t         Z = cfg.latent;
     encoded               e[2];
     for (int k = 0; k < 2; k++) e[k] = encode_batch(c, &cfg, k);

@@ -15,7 +15,7 @@ static const char *const positions[] = { "learned_abs", "continuous_rope",
                                          "learned_plus_continuous_rope", NULL };
 static const char *const t_modes[] = { "none", "residual", "bias", "both", NULL };
 
-static llap_summarizer_config read_config(golden *c)
+llap_summarizer_config golden_summarizer_config(golden *c)
 {
     return (llap_summarizer_config){
         .n_entities = golden_int(c, "num_entities"),
@@ -94,7 +94,7 @@ static void output_summary(golden *c, const llap_summary *s, const llap_summariz
 void golden_summarizer(golden *c)
 {
     llap_graph                       *g = c->graph;
-    const llap_summarizer_config      cfg = read_config(c);
+    const llap_summarizer_config      cfg = golden_summarizer_config(c);
     const llap_summarizer_loss_config weights = read_loss(c);
     const llap_history                history = { .x = golden_input(c, "x"),
                                                   .dx = golden_input(c, "ctx_diff"),

@@ -33,7 +33,7 @@ static void take_status(golden *c, llap_status st)
 static const char *option(golden *c, const char *key)
 {
     char full[96];
-    snprintf(full, sizeof full, "cfg.%s", key);
+    snprintf(full, sizeof full, "cfg.%s%s", c->part != NULL ? c->part : "", key);
     const char *text = llap_tensors_metadata(c->file, full);
     if (text == NULL) golden_fail(c, LLAP_EFORMAT, "metadata '%s' is missing", full);
     return text;

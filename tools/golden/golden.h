@@ -25,6 +25,8 @@
 #include "base/safetensors.h"
 #include "graph/plan.h"
 #include "model/diffusion.h"
+#include "model/summarizer.h"
+#include "model/vae.h"
 #include "nn/params.h"
 
 typedef struct golden {
@@ -39,6 +41,7 @@ typedef struct golden {
     llap_plan          *plan;
     llap_run           *run;
     llap_arena          arena; /* lives as long as the case */
+    const char         *part;  /* options are cfg.<part><key>, "vae."; NULL: cfg.<key> */
 
     /* the frame's */
     struct golden_note  *note;  /* of each tensor of the file */
@@ -142,7 +145,13 @@ void golden_generate(golden *c); /* c07.c */
 void golden_adamw(golden *c);    /* c08.c */
 void golden_schedules(golden *c);
 void golden_train_step(golden *c); /* c08_train.c */
+void golden_metrics(golden *c);    /* c09.c */
 void golden_paper(golden *c);      /* c10.c */
+void golden_pipeline(golden *c);   /* c11.c */
+
+/* What several cases read from the options. */
+llap_vae_config        golden_vae_config(golden *c);
+llap_summarizer_config golden_summarizer_config(golden *c);
 
 /* What the cases of the denoiser share: options, inputs, intermediate values by the names that the
  * files give them, and the schedule of the tables param.<prefix>betas .. (caller owns). */

@@ -33,7 +33,9 @@ static const golden_case cases[] = {
     { "c08_train_step", golden_train_step },
     { "c08_adamw_ema", golden_adamw },
     { "c08_lr_schedules", golden_schedules },
+    { "c09_metrics", golden_metrics },
     { "c10_paper", golden_paper },
+    { "c11_batch_pipeline", golden_pipeline },
 };
 enum { N_CASES = sizeof cases / sizeof *cases };
 
