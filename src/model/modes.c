@@ -1,9 +1,11 @@
 #include "model/modes.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "model/modal.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 double llap_mode_half_life(llap_mode m) { return m.rho > 0.0 ? log(2.0) / m.rho : INFINITY; }
@@ -105,6 +107,36 @@ llap_status llap_event_pole_of(llap_mode m, const double *gap, int64_t n, llap_e
 
 /* -------- the poles of a model -------- */
 
+/* The residues, [1,1,M,Z] or, with a stream of tokens, [1,1,M,d_s] before a linear layer. */
+static llap_tensor *residues_of(llap_graph *g, const llap_denoiser_config *c)
+{
+    char name[64] = "model.theta";
+    if (c->stream == LLAP_STREAM_RESIDUES && c->num_layers > 0)
+        snprintf(name, sizeof name, "model.blocks.%lld.theta", (long long)c->num_layers - 1);
+    else if (c->stream == LLAP_STREAM_RESIDUES)
+        snprintf(name, sizeof name, "model.analysis.z.theta");
+    return llap_noted(g, name);
+}
+
+static llap_denoiser_in inputs_of(llap_graph *g, const llap_denoiser_config *c,
+                                  const llap_poles_opts *o)
+{
+    const llap_shape tokens = LLAP_SHAPE(1, o->S, c->hidden_dim);
+    const bool       stream = c->stream == LLAP_STREAM_TOKENS;
+    const int64_t    F = c->query_features, h = o->h;
+    llap_denoiser_in in = { 0 };
+    if (stream) in.time = llap_input(g, "time", LLAP_SHAPE(1));
+    else in.t = llap_input_int(g, "t", LLAP_SHAPE(1));
+    if (o->E != NULL) in.E = llap_input(g, "E", tokens);
+    if (o->E_raw != NULL) in.E_raw = llap_input(g, "E_raw", tokens);
+    if (o->E_pad != NULL && stream) in.E_pad = llap_input(g, "E_pad", LLAP_SHAPE(1, o->S));
+    if (h == 0) return in;
+    in.z = llap_input(g, "z", LLAP_SHAPE(1, h, c->data_dim));
+    in.tq = llap_input(g, "tq", LLAP_SHAPE(1, h));
+    if (F > 0 && stream) in.f = llap_input(g, "f", LLAP_SHAPE(1, h, F));
+    return in;
+}
+
 static void describe(llap_graph *g, const llap_denoiser_config *c, const llap_poles_opts *o)
 {
     llap_poles p;
@@ -112,16 +144,14 @@ static void describe(llap_graph *g, const llap_denoiser_config *c, const llap_po
         llap_scope_push(g, "model");
         p = llap_base_poles(g, c);
         llap_scope_pop(g);
+    } else if (o->h > 0) {
+        const llap_denoiser_in in = inputs_of(g, c, o);
+        llap_denoiser(g, c, &in);
+        p = (llap_poles){ llap_noted(g, "model.rho"), llap_noted(g, "model.omega") };
+        llap_output(g, "theta", residues_of(g, c));
     } else {
-        const llap_shape tokens = LLAP_SHAPE(1, o->S, c->hidden_dim);
-        const bool       stream = c->stream == LLAP_STREAM_TOKENS;
-        llap_denoiser_in in = {
-            .t = stream ? NULL : llap_input_int(g, "t", LLAP_SHAPE(1)),
-            .time = stream ? llap_input(g, "time", LLAP_SHAPE(1)) : NULL,
-            .E = o->E == NULL ? NULL : llap_input(g, "E", tokens),
-            .E_raw = o->E_raw == NULL ? NULL : llap_input(g, "E_raw", tokens),
-        };
-        llap_modal m; /* only what the poles need becomes part of the plan */
+        const llap_denoiser_in in = inputs_of(g, c, o);
+        llap_modal             m; /* only what the poles need becomes part of the plan */
         llap_denoiser_window(g, c, &in, 1, &m);
         p = (llap_poles){ m.rho, m.omega };
     }
@@ -129,8 +159,9 @@ static void describe(llap_graph *g, const llap_denoiser_config *c, const llap_po
     llap_output(g, "omega", p.omega);
 }
 
+/* zeros has room for z and f */
 static llap_status bind(const llap_denoiser_config *c, const llap_poles_opts *o, llap_run *run,
-                        int32_t *t, float *time)
+                        int32_t *t, float *time, const float *zeros)
 {
     const int64_t tokens = o->S * c->hidden_dim;
     const struct {
@@ -138,7 +169,14 @@ static llap_status bind(const llap_denoiser_config *c, const llap_poles_opts *o,
         const void *data;
         int64_t     n;
     } all[] = {
-        { "t", t, 1 }, { "time", time, 1 }, { "E", o->E, tokens }, { "E_raw", o->E_raw, tokens }
+        { "t", t, 1 },
+        { "time", time, 1 },
+        { "E", o->E, tokens },
+        { "E_raw", o->E_raw, tokens },
+        { "E_pad", o->E_pad, o->S },
+        { "tq", o->tq, o->h },
+        { "z", o->z != NULL ? o->z : zeros, o->h * c->data_dim },
+        { "f", o->f != NULL ? o->f : zeros, o->h * c->query_features },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (all[i].data == NULL) continue;
@@ -149,33 +187,96 @@ static llap_status bind(const llap_denoiser_config *c, const llap_poles_opts *o,
     return LLAP_OK;
 }
 
-llap_status llap_denoiser_poles(const llap_denoiser_config *c, const llap_params *params,
-                                const llap_poles_opts *o, llap_mode *m)
+/* Residue of token m in latent channel z. With a stream of tokens, of the linear layer behind the
+ * synthesis: sum_d W[z,d] theta[m,d] / sqrt(K). */
+static double residue(const llap_denoiser_config *c, const llap_params *params,
+                      const llap_param_info *head, const float *theta, int64_t width, int64_t m,
+                      int64_t z)
 {
-    llap_graph *g;
-    llap_plan  *plan = NULL;
-    llap_run   *run = NULL;
-    int32_t     t = (int32_t)o->t;
-    float       time = (float)o->time;
-    llap_status st = llap_denoiser_config_check(c);
-    if (st == LLAP_OK && (o->t < 0 || o->t >= c->timesteps))
-        st = llap_fail(LLAP_EINVAL, "poles: step %lld, expected 0..%lld", (long long)o->t,
-                       (long long)c->timesteps - 1);
+    if (head == NULL) return (double)theta[m * width + z];
+    double sum = 0.0;
+    for (int64_t d = 0; d < width; d++)
+        sum += llap_param_get(params, head, z * width + d) * (double)theta[m * width + d];
+    return sum / sqrt((double)c->laplace_k);
+}
+
+static llap_status read_residues(const llap_denoiser_config *c, const llap_params *params,
+                                 const llap_poles_opts *o, const llap_run *run, int64_t channel,
+                                 llap_mode *m, double *energy)
+{
+    const char            *prefix = o->prefix == NULL ? "" : o->prefix;
+    const int64_t          K = c->laplace_k;
+    char                   name[2][256];
+    llap_shape             shape;
+    const float           *theta = llap_run_output(run, "theta", &shape);
+    const llap_param_info *head = NULL;
+    if (c->stream == LLAP_STREAM_TOKENS) {
+        snprintf(name[0], sizeof name[0], "ema.%smodel.head_proj.weight", prefix);
+        snprintf(name[1], sizeof name[1], "%smodel.head_proj.weight", prefix);
+        if (o->part == LLAP_PARAMS_EMA) head = llap_params_find(params, name[0]);
+        if (head == NULL) head = llap_params_find(params, name[1]);
+        if (head == NULL) return llap_fail(LLAP_ENOTFOUND, "poles: no '%s'", name[1]);
+    }
+    const int64_t width = shape.dim[shape.rank - 1];
+    for (int64_t k = 0; k < K; k++) {
+        m[k].c = residue(c, params, head, theta, width, k, channel);
+        m[k].b = residue(c, params, head, theta, width, K + k, channel);
+        if (energy == NULL) continue;
+        energy[k] = 0.0;
+        for (int64_t z = 0; z < c->data_dim; z++) {
+            const double cosine = residue(c, params, head, theta, width, k, z);
+            const double sine = residue(c, params, head, theta, width, K + k, z);
+            energy[k] += cosine * cosine + sine * sine;
+        }
+    }
+    return LLAP_OK;
+}
+
+static llap_status check_opts(const llap_denoiser_config *c, const llap_poles_opts *o,
+                              int64_t channel)
+{
+    const llap_status st = llap_denoiser_config_check(c);
+    if (st != LLAP_OK) return st;
+    if (o->t < 0 || o->t >= c->timesteps)
+        return llap_fail(LLAP_EINVAL, "poles: step %lld, expected 0..%lld", (long long)o->t,
+                         (long long)c->timesteps - 1);
+    if (channel < 0 || channel >= c->data_dim)
+        return llap_fail(LLAP_EINVAL, "poles: latent channel %lld, expected 0..%lld",
+                         (long long)channel, (long long)c->data_dim - 1);
+    return LLAP_OK;
+}
+
+llap_status llap_denoiser_poles(const llap_denoiser_config *c, const llap_params *params,
+                                const llap_poles_opts *o, int64_t channel, llap_mode *m,
+                                double *energy)
+{
+    llap_graph   *g;
+    llap_plan    *plan = NULL;
+    llap_run     *run = NULL;
+    int32_t       t = (int32_t)o->t;
+    float         time = (float)o->time;
+    const int64_t most = c->data_dim > c->query_features ? c->data_dim : c->query_features;
+    llap_status   st = check_opts(c, o, channel);
     if (st == LLAP_OK) st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
     describe(g, c, o);
     const llap_plan_opts opts = { .backend = o->backend, .n_threads = 1 };
-    st = llap_plan_create(g, &opts, &plan);
+    float               *zeros = llap_new((size_t)(o->h * most) + 1, sizeof *zeros);
+    st = zeros == NULL ? LLAP_ENOMEM : llap_plan_create(g, &opts, &plan);
     if (st == LLAP_OK) st = llap_run_create(plan, &run);
-    if (st == LLAP_OK) st = llap_params_bind(params, o->part, plan, run);
-    if (st == LLAP_OK) st = bind(c, o, run, &t, &time);
+    if (st == LLAP_OK)
+        st = llap_params_bind_scope(params, o->part, o->prefix == NULL ? "" : o->prefix, plan, run);
+    if (st == LLAP_OK) st = bind(c, o, run, &t, &time, zeros);
     if (st == LLAP_OK) st = llap_run_exec(run);
     if (st == LLAP_OK) {
         const float *rho = llap_run_output(run, "rho", NULL);
         const float *omega = llap_run_output(run, "omega", NULL);
         for (int64_t k = 0; k < c->laplace_k; k++)
             m[k] = (llap_mode){ .rho = (double)rho[k], .omega = (double)omega[k] };
+        for (int64_t k = 0; energy != NULL && k < c->laplace_k; k++) energy[k] = 0.0;
+        if (o->h > 0 && !o->base) st = read_residues(c, params, o, run, channel, m, energy);
     }
+    llap_free(zeros);
     llap_run_destroy(run);
     llap_plan_release(plan);
     llap_graph_destroy(g);

@@ -55,16 +55,26 @@ llap_status llap_event_pole_of(llap_mode m, const double *gap, int64_t n, llap_e
 typedef struct llap_poles_opts {
     const llap_backend *backend; /* of floats */
     llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
+    const char         *prefix;  /* of the model's names in the store; NULL: none */
     const float        *E;       /* [S,H] summary of one window; NULL: the unconditional poles */
     const float        *E_raw;   /* where an option asks for it */
+    const float        *E_pad;   /* [S], 1: no token; NULL: all are */
     int64_t             S;
     int64_t             t;    /* diffusion step, or */
     double              time; /* continuous time */
     bool                base; /* the parameters alone, without step and summary */
+    /* Residues, those of the prediction from z: wanted with h > 0 queries. */
+    int64_t      h;
+    const float *tq; /* [h] */
+    const float *z;  /* [h,Z]; NULL: zeros, the middle of the noise */
+    const float *f;  /* [h,F], with query features; NULL: zeros */
 } llap_poles_opts;
 
-/* Fills rho and omega of m[K] (c and b become 0), spec 4.11. Names in params have no prefix. */
+/* Fills rho and omega of m[K], spec 4.11; with residues (h > 0) c and b of one latent channel, else
+ * 0. energy [K], or NULL: c^2 + b^2 of each mode summed over all channels. The residues are those
+ * of y = A theta in latent channels, before the head's nonlinear part. */
 llap_status llap_denoiser_poles(const llap_denoiser_config *c, const llap_params *params,
-                                const llap_poles_opts *o, llap_mode *m);
+                                const llap_poles_opts *o, int64_t channel, llap_mode *m,
+                                double *energy);
 
 #endif

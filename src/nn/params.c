@@ -8,6 +8,7 @@
 #include "nn/store.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -305,21 +306,29 @@ llap_status llap_params_power_iterate(llap_params *p, int n)
 /* -------- binding -------- */
 
 static const llap_param_info *source_of(const llap_params *p, llap_params_part part,
-                                        const llap_slot *s)
+                                        const char *scope, const llap_slot *s)
 {
     const llap_param_info *averaged = NULL;
+    char                   head[256];
+    snprintf(head, sizeof head, "ema.%s", scope);
     if (part == LLAP_PARAMS_EMA && s->leaf == LLAP_LEAF_PARAM)
-        averaged = llap_store_beside(p, "ema.", s->name);
-    return averaged != NULL ? averaged : llap_params_find(p, s->name);
+        averaged = llap_store_beside(p, head, s->name);
+    return averaged != NULL ? averaged : llap_store_beside(p, scope, s->name);
 }
 
 llap_status llap_params_bind(const llap_params *p, llap_params_part part, const llap_plan *plan,
                              llap_run *run)
 {
+    return llap_params_bind_scope(p, part, "", plan, run);
+}
+
+llap_status llap_params_bind_scope(const llap_params *p, llap_params_part part, const char *scope,
+                                   const llap_plan *plan, llap_run *run)
+{
     for (int i = 0; i < llap_plan_n_slots(plan); i++) {
         const llap_slot *s = llap_plan_slot(plan, i);
         if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
-        const llap_param_info *found = source_of(p, part, s);
+        const llap_param_info *found = source_of(p, part, scope, s);
         if (found == NULL)
             return llap_fail(LLAP_ENOTFOUND, "parameter '%s': not in the model", s->name);
         if (!llap_shape_equal(&found->shape, &s->shape) || found->elem != s->elem) {

@@ -86,6 +86,9 @@ llap_status llap_params_power_iterate(llap_params *p, int n);
  * LLAP_ENOTFOUND when one is not in the store, LLAP_EINVAL when its shape is another. */
 llap_status llap_params_bind(const llap_params *p, llap_params_part part, const llap_plan *plan,
                              llap_run *run);
+/* The same for a plan whose names X are "SCOPEX" in the store. */
+llap_status llap_params_bind_scope(const llap_params *p, llap_params_part part, const char *scope,
+                                   const llap_plan *plan, llap_run *run);
 
 /* -------- files -------- */
 

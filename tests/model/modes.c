@@ -154,14 +154,14 @@ static void poles_of_a_model(void **state)
         }
         for (int k = 0; k < 16; k++) E[k] = (float)net_normal(4, "E", k);
         llap_poles_opts o = { .backend = &llap_backend_cpu, .E = E, .S = 2, .t = 3, .time = 0.2 };
-        CHECK_OK(llap_denoiser_poles(&c, params, &o, a));
+        CHECK_OK(llap_denoiser_poles(&c, params, &o, 0, a, NULL));
         o.t = 20;
         o.time = 0.8;
-        CHECK_OK(llap_denoiser_poles(&c, params, &o, b));
+        CHECK_OK(llap_denoiser_poles(&c, params, &o, 0, b, NULL));
         o.E = NULL;
-        CHECK_OK(llap_denoiser_poles(&c, params, &o, u));
+        CHECK_OK(llap_denoiser_poles(&c, params, &o, 0, u, NULL));
         o.base = true;
-        CHECK_OK(llap_denoiser_poles(&c, params, &o, base));
+        CHECK_OK(llap_denoiser_poles(&c, params, &o, 0, base, NULL));
         assert_true(llap_modes_stable(a, K) && llap_modes_stable(u, K) &&
                     llap_modes_stable(base, K));
         for (int k = 0; k < K; k++) {
@@ -170,7 +170,92 @@ static void poles_of_a_model(void **state)
             if (kind == 1) assert_true(fabs(a[k].rho - base[k].rho) < 1e-6);
         }
         o.t = 30;
-        CHECK_FAIL(llap_denoiser_poles(&c, params, &o, a), LLAP_EINVAL, "step 30, expected 0..29");
+        CHECK_FAIL(llap_denoiser_poles(&c, params, &o, 0, a, NULL), LLAP_EINVAL,
+                   "step 30, expected 0..29");
+        llap_params_destroy(params);
+    }
+}
+
+/* What the modes say at the query times is what the network synthesized there, in every channel;
+ * the energies are those of all channels. */
+static void residues_of_a_model(void **state)
+{
+    (void)state;
+    enum { H = 8, Z = 3, Q = 5, F = 2 };
+    for (int kind = 0; kind < 3; kind++) {
+        llap_denoiser_config c = LLAP_DENOISER_PAPER(Z);
+        llap_graph          *g;
+        llap_plan           *plan;
+        llap_run            *run;
+        llap_params         *params;
+        float   z[Q * Z], f[Q * F], tq[Q] = { 0.5f, 1.0f, 2.0f, 2.5f, 7.0f }, time = 0.4f;
+        int32_t t = 7;
+        c.hidden_dim = H, c.num_heads = 2, c.num_layers = kind == 1 ? 0 : 2, c.laplace_k = K;
+        if (kind == 2) c.stream = LLAP_STREAM_TOKENS, c.query_features = F;
+        CHECK_OK(llap_graph_create(&g));
+        llap_scope_push(g, "net");
+        llap_denoiser_in in = { .z = llap_input(g, "z", LLAP_SHAPE(1, Q, Z)),
+                                .tq = llap_input(g, "tq", LLAP_SHAPE(1, Q)) };
+        if (kind == 2) {
+            in.time = llap_input(g, "time", LLAP_SHAPE(1));
+            in.f = llap_input(g, "f", LLAP_SHAPE(1, Q, F));
+        } else {
+            in.t = llap_input_int(g, "t", LLAP_SHAPE(1));
+        }
+        llap_denoiser(g, &c, &in);
+        llap_scope_pop(g);
+        llap_tensor *y = llap_noted(g, kind == 2 ? "net.model.y_time" : "net.model.y_linear");
+        if (kind == 2) { /* through the linear layer of the output, without its bias */
+            llap_scope_push(g, "net.model.head_proj");
+            y = llap_linear(g, y, llap_param(g, "weight", LLAP_SHAPE(Z, 16), LLAP_INIT_ZERO), NULL);
+            llap_scope_pop(g);
+        }
+        llap_output(g, "y", y);
+        CHECK_OK(llap_params_create(g, &llap_backend_cpu, &params));
+        llap_params_init(params, 4);
+        CHECK_OK(llap_denoiser_init(params, "net.", 4));
+        for (int i = 0; i < llap_params_count(params); i++) {
+            const llap_param_info *p = llap_params_at(params, i);
+            for (int64_t k = 0; k < p->count; k++)
+                ((float *)p->data)[k] += 0.2f * (float)net_normal(4, p->name, k);
+        }
+        for (int i = 0; i < Q * Z; i++) z[i] = (float)net_normal(4, "z", i);
+        for (int i = 0; i < Q * F; i++) f[i] = (float)net_normal(4, "f", i);
+        CHECK_OK(llap_plan_create(
+            g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 }, &plan));
+        CHECK_OK(llap_run_create(plan, &run));
+        CHECK_OK(llap_params_bind(params, LLAP_PARAMS_MODEL, plan, run));
+        CHECK_OK(llap_run_bind(run, "net.z", z, Q * Z));
+        CHECK_OK(llap_run_bind(run, "net.tq", tq, Q));
+        if (kind == 2) CHECK_OK(llap_run_bind(run, "net.f", f, Q * F));
+        if (kind == 2) CHECK_OK(llap_run_bind(run, "net.time", &time, 1));
+        else CHECK_OK(llap_run_bind(run, "net.t", &t, 1));
+        CHECK_OK(llap_run_exec(run));
+        const float          *expected = llap_run_output(run, "y", NULL);
+        const llap_poles_opts o = { .backend = &llap_backend_cpu,
+                                    .prefix = "net.",
+                                    .t = kind == 2 ? 0 : t,
+                                    .time = (double)time,
+                                    .h = Q,
+                                    .tq = tq,
+                                    .z = z,
+                                    .f = f };
+        double                energy[K], sum[K] = { 0 };
+        for (int64_t channel = 0; channel < Z; channel++) {
+            llap_mode m[K];
+            CHECK_OK(llap_denoiser_poles(&c, params, &o, channel, m, energy));
+            for (int r = 0; r < Q; r++)
+                assert_true(fabs(llap_modes_response(m, K, (double)tq[r]) -
+                                 (double)expected[r * Z + channel]) < 1e-5);
+            for (int k = 0; k < K; k++) sum[k] += m[k].c * m[k].c + m[k].b * m[k].b;
+        }
+        for (int k = 0; k < K; k++) assert_true(fabs(sum[k] - energy[k]) < 1e-12 * sum[k]);
+        llap_mode m[K];
+        CHECK_FAIL(llap_denoiser_poles(&c, params, &o, Z, m, NULL), LLAP_EINVAL,
+                   "latent channel 3");
+        llap_run_destroy(run);
+        llap_plan_release(plan);
+        llap_graph_destroy(g);
         llap_params_destroy(params);
     }
 }
@@ -184,6 +269,7 @@ int main(void)
         cmocka_unit_test(energy_never_grows),
         cmocka_unit_test(event_poles),
         cmocka_unit_test(poles_of_a_model),
+        cmocka_unit_test(residues_of_a_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
