@@ -7,11 +7,11 @@
 #include <string.h>
 
 extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
-    cmd_import, cmd_export, cmd_synth, cmd_version, cmd_help;
+    cmd_poles, cmd_import, cmd_export, cmd_synth, cmd_version, cmd_help;
 
 /* In the order in which one meets them. */
 const cli_command *const cli_commands[] = {
-    &cmd_inspect, &cmd_train,  &cmd_forecast, &cmd_impute,  &cmd_evaluate, &cmd_info,
+    &cmd_inspect, &cmd_train,  &cmd_forecast, &cmd_impute,  &cmd_evaluate, &cmd_info, &cmd_poles,
     &cmd_import,  &cmd_export, &cmd_synth,    &cmd_version, &cmd_help,     NULL,
 };
 

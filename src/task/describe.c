@@ -11,15 +11,11 @@
 
 void llap_text_free(char *text) { llap_free(text); }
 
-typedef struct span {
-    char text[40];
-} span;
-
-/* A span of ticks; where times are numbers, as such a number. */
-static span ticks_text(const llap_model *m, double ticks)
+task_shown task_ticks_show(const llap_model *m, double ticks)
 {
-    span s;
-    if (m->frame.axis == LLAP_AXIS_NUMBER)
+    task_shown s;
+    if (!(ticks < HUGE_VAL)) snprintf(s.text, sizeof s.text, "none");
+    else if (m->frame.axis == LLAP_AXIS_NUMBER)
         snprintf(s.text, sizeof s.text, "%.4g", ticks / (double)m->frame.axis_unit);
     else if (ticks >= 9e18) snprintf(s.text, sizeof s.text, "over 285 years");
     else {
@@ -34,9 +30,9 @@ static span ticks_text(const llap_model *m, double ticks)
     return s;
 }
 
-static span unit_text(const llap_model *m, double units)
+task_shown task_units_show(const llap_model *m, double units)
 {
-    return ticks_text(m, units * (double)m->frame.unit);
+    return task_ticks_show(m, units * (double)m->frame.unit);
 }
 
 static const char *size_of(const llap_model *m)
@@ -116,8 +112,8 @@ static void describe_text(FILE *out, const llap_model *m)
     const llap_model_frame *f = &m->frame;
     fprintf(out, "a model of size %s: %lld %s, context %s, horizon %s, step %s\n", size_of(m),
             (long long)f->n_entities, f->n_entities == 1 ? "entity" : "entities",
-            ticks_text(m, (double)f->context).text, ticks_text(m, (double)f->horizon).text,
-            ticks_text(m, (double)f->step).text);
+            task_ticks_show(m, (double)f->context).text,
+            task_ticks_show(m, (double)f->horizon).text, task_ticks_show(m, (double)f->step).text);
     if (m->network != NULL) network_text(out, m->network);
     for (int64_t i = 0; m->anchor != NULL && i < f->n_targets; i++) {
         const llap_anchor_model *a = m->anchor[i];
@@ -130,9 +126,10 @@ static void describe_text(FILE *out, const llap_model *m)
         fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
         for (int32_t k = 0; k < a->kernel.n_terms; k++)
             fprintf(out, "  %10.4f  %-12s %-12s\n", a->kernel.a[k],
-                    unit_text(m, llap_anchor_half_life(a->kernel.rho[k])).text,
-                    a->kernel.omega[k] > 0 ? unit_text(m, 2 * acos(-1.0) / a->kernel.omega[k]).text
-                                           : "none");
+                    task_units_show(m, llap_anchor_half_life(a->kernel.rho[k])).text,
+                    a->kernel.omega[k] > 0
+                        ? task_units_show(m, 2 * acos(-1.0) / a->kernel.omega[k]).text
+                        : "none");
     }
 }
 

@@ -27,6 +27,14 @@ llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks);
 
+/* A span as people say it: "1d12h"; a number where times are numbers; "none" for an infinite one. */
+typedef struct task_shown {
+    char text[40];
+} task_shown;
+
+task_shown task_ticks_show(const llap_model *m, double ticks);
+task_shown task_units_show(const llap_model *m, double units); /* of the model's time */
+
 /* Refuses a panel whose time axis is not of the kind that the model was trained on. */
 llap_status task_check_axis(const llap_model *m, const llap_panel *p);
 

@@ -1,0 +1,155 @@
+#include "plot/poles_plot.h"
+
+#include "base/text.h"
+#include "plot/canvas.h"
+#include "plot/ticks.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {
+    PAGE = 960,
+    LEFT = 90,
+    RIGHT = 36,
+    TOP = 70,
+    HIGH = 380, /* of the plane */
+    LANE = 44,  /* of poles without a period */
+    BELOW = 60,
+    SMALL = 9,
+    NORMAL = 11,
+    TITLE = 15,
+    LINE = 16,
+    COLOURS = 2,
+};
+
+typedef struct span {
+    double least, most; /* ticks */
+} span;
+
+typedef struct plane {
+    const llap_pole_marks *set;
+    int                    n_sets;
+    const llap_axis       *axis;
+    llap_canvas           *canvas;
+    span                   life, period;
+} plane;
+
+static void widen(span *s, double x)
+{
+    if (!(x > 0 && x < HUGE_VAL)) return;
+    if (s->least == 0 || x < s->least) s->least = x;
+    if (x > s->most) s->most = x;
+}
+
+/* Some room on both sides; a single value gets a decade around it. */
+static span with_margin(span s)
+{
+    if (s.least == 0) return (span){ 1, 10 };
+    const double margin = fmax(pow(s.most / s.least, 0.06), s.most > s.least ? 1.2 : 3.2);
+    return (span){ s.least / margin, s.most * margin };
+}
+
+static void measure(plane *p)
+{
+    for (int i = 0; i < p->n_sets; i++)
+        for (int64_t k = 0; k < p->set[i].n; k++) {
+            widen(&p->life, p->set[i].half_life[k]);
+            widen(&p->period, p->set[i].period[k]);
+        }
+    p->life = with_margin(p->life);
+    p->period = with_margin(p->period);
+}
+
+static double along(span s, double x) { return log(x / s.least) / log(s.most / s.least); }
+
+/* Longer half-lives lie to the right, nearer to the imaginary axis; what never decays, on it. */
+static double life_x(const plane *p, double half_life)
+{
+    return LEFT + (PAGE - LEFT - RIGHT) * fmin(along(p->life, half_life), 1);
+}
+
+/* Faster is higher, as in the plane of s. */
+static double period_y(const plane *p, double period)
+{
+    if (!(period < HUGE_VAL)) return TOP + HIGH + LANE / 2.0;
+    return TOP + HIGH * along(p->period, period);
+}
+
+static void draw_axes(const plane *p)
+{
+    llap_canvas *c = p->canvas;
+    llap_tick    tick[LLAP_TICKS_MAX];
+    const double foot = TOP + HIGH + LANE, right = PAGE - RIGHT;
+    int          n = llap_ticks_gap(p->axis, p->life.least, p->life.most, 0.08, tick);
+    for (int i = 0; i < n; i++) {
+        const double x = LEFT + (right - LEFT) * tick[i].at;
+        llap_canvas_line(c, x, TOP, x, foot, 0.5, LLAP_COLOUR_PALE);
+        llap_canvas_text(c, x, foot + 15, LLAP_TEXT_CENTRE, SMALL, LLAP_COLOUR_INK, tick[i].label);
+    }
+    n = llap_ticks_gap(p->axis, p->period.least, p->period.most, 0.05, tick);
+    for (int i = 0; i < n; i++) {
+        const double y = TOP + HIGH * tick[i].at;
+        llap_canvas_line(c, LEFT, y, right, y, 0.5, LLAP_COLOUR_PALE);
+        llap_canvas_text(c, LEFT - 6, y + 0.35 * SMALL, LLAP_TEXT_RIGHT, SMALL, LLAP_COLOUR_INK,
+                         tick[i].label);
+    }
+    llap_canvas_text(c, LEFT - 6, TOP + HIGH + LANE / 2.0 + 0.35 * SMALL, LLAP_TEXT_RIGHT, SMALL,
+                     LLAP_COLOUR_INK, "none");
+    llap_canvas_line(c, LEFT, TOP + HIGH, right, TOP + HIGH, 1, LLAP_COLOUR_LINE);
+    llap_canvas_line(c, LEFT, foot, right, foot, 1, LLAP_COLOUR_LINE);
+    llap_canvas_line(c, LEFT, TOP, LEFT, foot, 1, LLAP_COLOUR_LINE);
+    llap_canvas_text(c, (LEFT + right) / 2, foot + 34, LLAP_TEXT_CENTRE, NORMAL, LLAP_COLOUR_GREY,
+                     "half-life");
+    llap_canvas_text(c, LEFT - 6, TOP - 10, LLAP_TEXT_RIGHT, NORMAL, LLAP_COLOUR_GREY, "period");
+}
+
+static llap_colour colour_of(int set)
+{
+    static const llap_colour colours[COLOURS] = { LLAP_COLOUR_BLUE, LLAP_COLOUR_ORANGE };
+    return set < COLOURS ? colours[set] : LLAP_COLOUR_GREY;
+}
+
+static void draw_cross(llap_canvas *c, double x, double y, double size, llap_colour colour)
+{
+    llap_canvas_line(c, x - size, y - size, x + size, y + size, 1.6, colour);
+    llap_canvas_line(c, x - size, y + size, x + size, y - size, 1.6, colour);
+}
+
+static void draw_poles(const plane *p, int set)
+{
+    const llap_pole_marks *s = &p->set[set];
+    double                 most = 0;
+    for (int64_t k = 0; k < s->n; k++) most = fmax(most, s->energy[k]);
+    for (int64_t k = 0; k < s->n; k++) {
+        const double share = most > 0 ? s->energy[k] / most : 0.25;
+        draw_cross(p->canvas, life_x(p, s->half_life[k]), period_y(p, s->period[k]),
+                   2 + 6 * sqrt(fmax(share, 0)), colour_of(set));
+    }
+}
+
+static void draw_names(const plane *p)
+{
+    double x = LEFT + 120;
+    for (int i = 0; i < p->n_sets && x < PAGE - 160; i++) {
+        const llap_text_shown name = llap_text_show(p->set[i].name);
+        draw_cross(p->canvas, x, 28, 4, colour_of(i));
+        llap_canvas_text(p->canvas, x + 10, 32, LLAP_TEXT_LEFT, NORMAL, LLAP_COLOUR_INK, name.text);
+        x += 36 + llap_canvas_text_width(p->canvas, NORMAL, name.text);
+    }
+}
+
+llap_status llap_plot_poles(const llap_pole_marks *set, int n_sets, const llap_axis *axis,
+                            const char *path)
+{
+    plane       p = { .set = set, .n_sets = n_sets, .axis = axis };
+    llap_status st = llap_canvas_create(path, PAGE, TOP + HIGH + LANE + BELOW, &p.canvas);
+    if (st != LLAP_OK) return st;
+    measure(&p);
+    llap_canvas_text(p.canvas, LEFT, 32, LLAP_TEXT_LEFT, TITLE, LLAP_COLOUR_INK, "Poles");
+    draw_axes(&p);
+    for (int i = n_sets - 1; i >= 0; i--) draw_poles(&p, i);
+    draw_names(&p);
+    st = llap_canvas_commit(p.canvas);
+    llap_canvas_destroy(p.canvas);
+    return st;
+}
