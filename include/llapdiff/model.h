@@ -90,24 +90,27 @@ LLAP_API void        llap_text_free(char *text); /* NULL is fine */
 /* ---- poles ---- */
 
 typedef struct llap_pole_opts {
-    const char *target; /* only its anchor; NULL: all */
-    double  time; /* of the reverse process that a network's poles are asked at: 1 noise, 0 data */
-    int     base; /* a network's poles as its parameters have them, moved by nothing */
-    int64_t channel;     /* latent channel whose residues count, from 0 */
-    int64_t transfer;    /* so many values of the transfer function G(i omega); 0: none */
-    int64_t impulse;     /* so many values of the impulse response over the horizon; 0: none */
-    int     realisation; /* the state-space form with real 2 x 2 blocks */
+    const char *target;      /* only its anchor; NULL: all */
+    double      noise;       /* where in the reverse process networks are asked: 1 noise, 0 data */
+    int         base;        /* a network's poles as its parameters have them, moved by nothing */
+    int64_t     channel;     /* latent channel whose residues count, from 0 */
+    int64_t     transfer;    /* so many values of the transfer function G(i omega); 0: none */
+    int64_t     impulse;     /* so many values of the impulse response over the horizon; 0: none */
+    int         realisation; /* the state-space form with real 2 x 2 blocks */
+    /* With a panel, the window whose history moves the poles of networks: */
+    const char *entity; /* NULL: the first; joint networks look at all */
+    const char *at;     /* its end, a time; NULL: the last row of the entity */
 } llap_pole_opts;
 
-#define LLAP_POLE_OPTS           \
-    {                            \
-        NULL, 0.5, 0, 0, 0, 0, 0 \
+#define LLAP_POLE_OPTS                       \
+    {                                        \
+        NULL, 0.5, 0, 0, 0, 0, 0, NULL, NULL \
     }
 
 /* The poles of each anchor's kernel and of each network: rate, frequency, half-life, period,
- * energy. With a panel (or NULL) also what they become from reading to reading over its gaps:
- * multiplier, log-pole and its second-order approximation. A table, or JSON; caller owns *text
- * (llap_text_free). */
+ * energy. With a panel (or NULL) also those of networks given the history of a window, and what all
+ * become from reading to reading over the panel's gaps: multiplier, log-pole and its second-order
+ * approximation. A table, or JSON; caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_model_poles(const llap_model *m, const llap_panel *panel,
                                       const llap_pole_opts *o, int json, char **text);
 /* A picture of the pole plane: .png, .svg or .pdf. Replaces the file as a whole. */

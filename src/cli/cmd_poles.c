@@ -4,8 +4,8 @@
 
 typedef struct poles_options {
     cli_read    read;
-    const char *target, *plot;
-    double      at;
+    const char *target, *plot, *of, *at;
+    double      noise;
     int64_t     channel, transfer, impulse;
     bool        base, realisation;
 } poles_options;
@@ -13,8 +13,12 @@ typedef struct poles_options {
 static const cli_option options[] = {
     { "target", 't', CLI_STRING, "NAME", offsetof(poles_options, target),
       "only the anchor of this variable", 0, 0 },
-    { "at", 0, CLI_REAL, "SHARE", offsetof(poles_options, at),
-      "where in the reverse process a network is asked: 1 noise, 0 data (default 0.5)", 0, 1 },
+    { "noise", 0, CLI_REAL, "SHARE", offsetof(poles_options, noise),
+      "where in the reverse process networks are asked: 1 noise, 0 data (default 0.5)", 0, 1 },
+    { "of", 0, CLI_STRING, "ENTITY", offsetof(poles_options, of),
+      "whose history moves the poles of networks (default: the first)", 0, 0 },
+    { "at", 0, CLI_STRING, "TIME", offsetof(poles_options, at),
+      "where that history ends (default: the entity's last row)", 0, 0 },
     { "base", 0, CLI_FLAG, NULL, offsetof(poles_options, base),
       "a network's poles as its parameters have them, moved by nothing", 0, 0 },
     { "channel", 0, CLI_INT, "N", offsetof(poles_options, channel),
@@ -39,7 +43,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     char                *text = NULL;
     llap_pole_opts       ask = LLAP_POLE_OPTS;
     ask.target = o->target;
-    ask.time = o->at;
+    ask.noise = o->noise;
+    ask.entity = o->of;
+    ask.at = o->at;
     ask.base = o->base;
     ask.channel = o->channel - 1;
     ask.transfer = o->transfer;
@@ -65,7 +71,8 @@ const cli_command        cmd_poles = {
            .summary = "show the poles that a model has learned",
            .text = "Prints rate, frequency, half-life, period and energy of every mode: of each target's "
                           "anchor,\n"
-                          "and of each network. With data, also what remains of a mode from reading to reading "
+                          "and of each network. With data, also the poles of networks given a history, and what "
+                          "remains of a mode from reading to reading "
                           "over its\n"
                           "gaps: multiplier, log-pole, and the second-order approximation by mean and variance "
                           "of the gaps.",
@@ -74,6 +81,6 @@ const cli_command        cmd_poles = {
            .min_operands = 1,
            .max_operands = -1,
            .options_size = sizeof(poles_options),
-           .defaults = &(const poles_options){ .at = 0.5, .channel = 1 },
+           .defaults = &(const poles_options){ .noise = 0.5, .channel = 1 },
            .run = run,
 };

@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/clock.h"
 #include "task/networks.h"
 
 #include <math.h>
@@ -20,18 +19,6 @@ typedef struct plan {
     double  *t_query; /* [n,n_query] in the model's unit */
 } plan;
 
-static llap_status parse_at(const llap_panel *p, const char *text, int64_t *at)
-{
-    const bool  number = p->axis.kind == LLAP_AXIS_NUMBER;
-    llap_clock  c;
-    llap_status st = llap_clock_init(&c, number ? "number" : "rfc3339",
-                                     number && *p->axis.unit ? p->axis.unit : NULL,
-                                     !number && *p->axis.zone ? p->axis.zone : NULL);
-    if (st == LLAP_OK) st = llap_clock_read(&c, text, strlen(text), '.', at);
-    llap_clock_deinit(&c);
-    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "at");
-}
-
 static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
                              const llap_forecast_opts *o)
 {
@@ -41,7 +28,7 @@ static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
     if (o->step != NULL) st = task_span("step", o->step, &p->axis, m->frame.step, &q->step);
     if (st == LLAP_OK && o->horizon != NULL)
         st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
-    if (st == LLAP_OK && o->at != NULL) st = parse_at(p, o->at, &at);
+    if (st == LLAP_OK && o->at != NULL) st = task_parse_time(p, "at", o->at, &at);
     if (st != LLAP_OK) return st;
     if (horizon > m->frame.horizon)
         llap_logf(o->log, LLAP_LOG_WARNING,

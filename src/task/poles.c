@@ -54,27 +54,50 @@ static llap_status query_steps(task_poles *p, const llap_model *m, llap_poles_op
     return LLAP_OK;
 }
 
+/* view NULL: the unconditional poles, or with base those of the parameters. */
 static llap_status add_network(task_poles *p, const llap_model *m, int64_t member,
-                               const llap_pole_opts *ask)
+                               const llap_pole_opts *ask, const task_view *view)
 {
     const llap_network_config *c = &m->network->config;
     const llap_network_prefix  prefix = llap_network_prefix_of(c, member);
-    const bool                 stream = c->denoiser.stream == LLAP_STREAM_TOKENS;
     llap_poles_opts            o = { .backend = &llap_backend_cpu,
                                      .part = llap_network_part(c),
                                      .prefix = prefix.denoiser,
-                                     .time = ask->time,
+                                     .time = ask->noise,
                                      .base = ask->base != 0 };
-    char                       name[96];
+    char                       name[256];
     task_pole_set             *s;
-    if (!stream) o.t = llround(ask->time * (double)(c->denoiser.timesteps - 1));
+    if (c->denoiser.stream == LLAP_STREAM_RESIDUES)
+        o.t = llround(ask->noise * (double)(c->denoiser.timesteps - 1));
     snprintf(name, sizeof name, "network %lld, %s", (long long)member + 1,
-             o.base ? "its parameters alone" : "without a history");
+             o.base         ? "its parameters alone"
+             : view != NULL ? view->name
+                            : "without a history");
     llap_status st = add_set(p, c->denoiser.laplace_k, name, "residues squared", &s);
     if (st == LLAP_OK && !o.base) st = query_steps(p, m, &o);
+    if (st == LLAP_OK && view != NULL) {
+        o.S = view->S, o.h = view->h;
+        o.tq = view->tq, o.f = view->f, o.E_pad = view->E_pad;
+        st = task_view_summary(view, m, member, &p->arena, &o.E);
+    }
     if (st == LLAP_OK)
         st = llap_denoiser_poles(&c->denoiser, m->network->params, &o, ask->channel, s->mode,
                                  s->energy);
+    return st;
+}
+
+static llap_status add_networks(task_poles *p, const llap_model *m, const llap_panel *panel,
+                                const llap_pole_opts *o)
+{
+    const int64_t members = m->network == NULL ? 0 : m->network->config.options.members;
+    const bool    look =
+        members > 0 && panel != NULL && !o->base && m->network->config.options.conditioning;
+    task_view   view;
+    llap_status st = look ? task_view_init(&view, m, panel, o, &p->arena) : LLAP_OK;
+    for (int64_t i = 0; i < members && st == LLAP_OK; i++) {
+        st = add_network(p, m, i, o, NULL);
+        if (st == LLAP_OK && look) st = add_network(p, m, i, o, &view);
+    }
     return st;
 }
 
@@ -133,8 +156,8 @@ static llap_status check_ask(const llap_model *m, const llap_pole_opts *o)
     if (o->target != NULL && llap_model_target(m, o->target) < 0)
         return llap_fail(LLAP_EINVAL, "target: the model has no '%s'",
                          llap_text_show(o->target).text);
-    if (!(o->time >= 0 && o->time <= 1))
-        return llap_fail(LLAP_EINVAL, "time: expected 0 to 1, found %g", o->time);
+    if (!(o->noise >= 0 && o->noise <= 1))
+        return llap_fail(LLAP_EINVAL, "noise: expected 0 to 1, found %g", o->noise);
     return LLAP_OK;
 }
 
@@ -147,12 +170,12 @@ llap_status task_poles_init(task_poles *out, const llap_model *m, const llap_pan
     if (st == LLAP_OK && panel != NULL) st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     out->set =
-        llap_arena_new(&out->arena, (size_t)(m->frame.n_targets + members), sizeof *out->set);
+        llap_arena_new(&out->arena, (size_t)(m->frame.n_targets + 2 * members), sizeof *out->set);
     if (out->set == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; m->anchor != NULL && i < m->frame.n_targets && st == LLAP_OK; i++)
         if (o->target == NULL || strcmp(o->target, m->frame.target[i]) == 0)
             st = add_anchor(out, m, i);
-    for (int64_t i = 0; i < members && st == LLAP_OK; i++) st = add_network(out, m, i, o);
+    if (st == LLAP_OK) st = add_networks(out, m, panel, o);
     if (st == LLAP_OK && panel != NULL) st = add_events(out, m, panel);
     return st;
 }

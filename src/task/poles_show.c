@@ -140,7 +140,7 @@ static llap_status all_json(const llap_model *m, const task_poles *p, const llap
     llap_status      st = LLAP_OK;
     llap_json_open(&w, NULL, '{');
     llap_json_put_int(&w, "unit_ns", m->frame.unit);
-    if (m->network != NULL && !o->base) llap_json_put_double(&w, "time", o->time);
+    if (m->network != NULL && !o->base) llap_json_put_double(&w, "noise", o->noise);
     llap_json_open(&w, "sets", '[');
     for (int i = 0; i < p->n && st == LLAP_OK; i++) st = set_json(&w, m, &p->set[i], o);
     llap_json_close(&w, ']');

@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "data/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -72,6 +73,18 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
             what, llap_text_show(text).text);
     if (*ticks <= 0) return llap_fail(LLAP_EINVAL, "%s: '%s' is not positive", what, text);
     return LLAP_OK;
+}
+
+llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
+{
+    const bool  number = p->axis.kind == LLAP_AXIS_NUMBER;
+    llap_clock  c;
+    llap_status st = llap_clock_init(&c, number ? "number" : "rfc3339",
+                                     number && *p->axis.unit ? p->axis.unit : NULL,
+                                     !number && *p->axis.zone ? p->axis.zone : NULL);
+    if (st == LLAP_OK) st = llap_clock_read(&c, text, strlen(text), '.', at);
+    llap_clock_deinit(&c);
+    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "%s", what);
 }
 
 llap_status task_check_axis(const llap_model *m, const llap_panel *p)

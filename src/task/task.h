@@ -27,7 +27,11 @@ llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks);
 
-/* A span as people say it: "1d12h"; a number where times are numbers; "none" for an infinite one. */
+/* A time as the panel's own are written. LLAP_EINVAL names what. */
+llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at);
+
+/* A span as people say it: "1d12h"; a number where times are numbers; "none" for an infinite one.
+ */
 typedef struct task_shown {
     char text[40];
 } task_shown;

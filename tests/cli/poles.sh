@@ -16,5 +16,5 @@ else
 fi
 # mistakes
 llapdiff poles m.safetensors -t v1; echo "exit $?"
-llapdiff poles m.safetensors --at 2; echo "exit $?"
+llapdiff poles m.safetensors --noise 2; echo "exit $?"
 llapdiff poles m.safetensors --plot p.gif >/dev/null; echo "exit $?"

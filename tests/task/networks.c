@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "data/panel_builder.h"
 #include "task/networks.h"
+#include "task/poles.h"
 
 #include <omp.h>
 #include <unistd.h>
@@ -250,9 +251,74 @@ static void mistakes_are_said(void **state)
     assert_null(m);
 }
 
+/* Poles of the anchor, and of each member without and with a history. */
+static void poles(void **state)
+{
+    (void)state;
+    llap_model *const models[] = { joint, rows };
+    for (int i = 0; i < 2; i++) {
+        llap_pole_opts o = LLAP_POLE_OPTS;
+        task_poles     p, early;
+        o.entity = "s1";
+        CHECK_OK(task_poles_init(&p, models[i], panel, &o));
+        o.at = "1970-01-20T00:00:00Z";
+        CHECK_OK(task_poles_init(&early, models[i], panel, &o));
+        assert_int_equal(p.n, 1 + 2 * 2);
+        assert_string_equal(p.set[0].name, "no2");
+        assert_string_equal(p.set[1].name, "network 1, without a history");
+        assert_string_equal(p.set[4].name, i == 0
+                                               ? "network 2, given all entities up to "
+                                                 "1970-01-30T03:00:00Z"
+                                               : "network 2, given s1 up to 1970-01-30T03:00:00Z");
+        for (int k = 0; k < p.n; k++) {
+            const task_pole_set *a = &p.set[k], *b = &early.set[k];
+            assert_true(llap_modes_stable(a->mode, a->n) && a->event != NULL);
+            double energy = 0;
+            for (int64_t j = 0; j < a->n; j++) {
+                energy += a->energy[j];
+                assert_true(a->event[j].stable);
+            }
+            assert_true(energy > 0);
+            /* another history, other poles: only of those that look at it */
+            const bool conditional = k == 2 || k == 4;
+            assert_int_equal(memcmp(a->mode, b->mode, (size_t)a->n * sizeof *a->mode) != 0,
+                             conditional);
+            if (conditional) assert_true(a->mode[0].rho != p.set[k - 1].mode[0].rho);
+        }
+        task_poles_deinit(&p);
+        task_poles_deinit(&early);
+        o.entity = "s9";
+        CHECK_FAIL(task_poles_init(&p, models[i], panel, &o), LLAP_EINVAL, "no rows of 's9'");
+        task_poles_deinit(&p);
+        o = (llap_pole_opts)LLAP_POLE_OPTS;
+        o.channel = 2 - i;
+        CHECK_FAIL(task_poles_init(&p, models[i], NULL, &o), LLAP_EINVAL, "latent channel");
+        task_poles_deinit(&p);
+    }
+}
+
+static llap_status show_poles(void *user)
+{
+    llap_pole_opts o = LLAP_POLE_OPTS;
+    char          *text = NULL;
+    o.transfer = o.impulse = 3;
+    o.realisation = 1;
+    const llap_status st = llap_model_poles(user, NULL, &o, 1, &text);
+    llap_text_free(text);
+    return st;
+}
+
+static void poles_survive_failed_allocations(void **state)
+{
+    (void)state;
+    check_every_failed_allocation(show_poles, joint);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(poles),
+        cmocka_unit_test(poles_survive_failed_allocations),
         cmocka_unit_test(the_same_training_gives_the_same_file),
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),

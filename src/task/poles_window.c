@@ -1,0 +1,163 @@
+/* A window of a panel as the networks see it, and what they make of it. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "base/time.h"
+#include "task/networks.h"
+#include "task/poles.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct window {
+    int64_t entity; /* of the panel */
+    int64_t origin; /* ticks */
+    int64_t target;
+} window;
+
+static llap_status find_window(const llap_model *m, const llap_panel *p, const llap_pole_opts *o,
+                               window *w)
+{
+    *w = (window){ .entity = -1 };
+    for (int64_t e = 0; e < p->n_entities && w->entity < 0; e++)
+        if (p->start[e] < p->start[e + 1] &&
+            (o->entity == NULL || strcmp(p->entity[e], o->entity) == 0))
+            w->entity = e;
+    if (w->entity < 0 && o->entity != NULL)
+        return llap_fail(LLAP_EINVAL, "entity: the data has no rows of '%s'",
+                         llap_text_show(o->entity).text);
+    if (w->entity < 0) return llap_fail(LLAP_EINVAL, "the data has no rows");
+    if (o->target != NULL) w->target = llap_model_target(m, o->target);
+    w->origin = p->time[p->start[w->entity + 1] - 1];
+    return o->at == NULL ? LLAP_OK : task_parse_time(p, "at", o->at, &w->origin);
+}
+
+static void name_view(const llap_panel *p, const window *w, bool joint, char *out, size_t room)
+{
+    char when[LLAP_TIME_TEXT_MAX];
+    if (p->axis.kind == LLAP_AXIS_CALENDAR) llap_time_format(w->origin, NULL, 0, when);
+    else snprintf(when, sizeof when, "%.10g", (double)w->origin / (double)p->axis.unit_ns);
+    snprintf(out, room, "given %s up to %s",
+             joint ? "all entities" : llap_text_show(p->entity[w->entity]).text, when);
+}
+
+/* The number of a panel's entity among the networks' records. */
+static llap_status record_of(const task_sight *s, int64_t entity, size_t *out)
+{
+    for (*out = 0; *out < s->source.n; ++*out)
+        if (s->entity[*out] == entity) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "entity: the networks do not see it");
+}
+
+static const void *keep(llap_arena *a, const void *from, size_t n, size_t size)
+{
+    void *copy = llap_arena_new(a, n + 1, size);
+    if (copy != NULL && n > 0) memcpy(copy, from, n * size);
+    return copy;
+}
+
+/* Copies what the batch of one row holds. */
+static llap_status keep_batch(task_view *v, const llap_layout *c, const llap_feature_batch *b,
+                              llap_arena *a)
+{
+    v->S = c->tokens;
+    v->h = b->h;
+    v->tokens = keep(a, b->tokens, (size_t)(v->S * llap_feature_token_dim(c)), sizeof *v->tokens);
+    v->E_pad = keep(a, b->token_pad, (size_t)v->S, sizeof *v->E_pad);
+    v->entity = keep(a, b->entity, 1, sizeof *v->entity);
+    v->tq = keep(a, b->tq, (size_t)v->h, sizeof *v->tq);
+    v->f = keep(a, b->f, (size_t)(v->h * llap_feature_query_dim(c)), sizeof *v->f);
+    return v->tokens == NULL || v->E_pad == NULL || v->entity == NULL || v->tq == NULL ||
+                   v->f == NULL
+               ? LLAP_ENOMEM
+               : LLAP_OK;
+}
+
+static llap_status see(task_view *v, const llap_model *m, const task_sight *s, const window *w,
+                       llap_arena *a)
+{
+    const llap_layout  *c = &s->layout;
+    llap_feature_set   *set = NULL;
+    llap_feature_batch *batch = NULL;
+    const int64_t       most = m->frame.horizon / m->frame.step, h = most < 1 ? 1 : most;
+    double             *t = llap_arena_new(a, (size_t)h, sizeof *t);
+    llap_feature_row    row = { .origin = llap_model_time(m, w->origin),
+                                .target = (size_t)w->target,
+                                .n_query = (size_t)h,
+                                .t_query = t };
+    llap_status         st = t == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < h; i++)
+        t[i] = llap_model_time(m, w->origin + (i + 1) * m->frame.step);
+    if (st == LLAP_OK && !c->joint) st = record_of(s, w->entity, &row.entity);
+    if (st == LLAP_OK) st = llap_feature_set_create(c, &s->source, &row, 1, &set);
+    if (st == LLAP_OK) st = llap_feature_batch_create(c, 1, set->h, &batch);
+    if (st == LLAP_OK) {
+        llap_feature_fill(set, &(uint32_t){ 0 }, 1, NULL, batch);
+        st = keep_batch(v, c, batch, a);
+    }
+    llap_feature_batch_destroy(batch);
+    llap_feature_set_destroy(set);
+    return st;
+}
+
+llap_status task_view_init(task_view *v, const llap_model *m, const llap_panel *p,
+                           const llap_pole_opts *o, llap_arena *a)
+{
+    task_networks n;
+    task_sight    sight = { 0 };
+    window        w;
+    *v = (task_view){ 0 };
+    if (m->network->config.profile != LLAP_PROFILE_DEFAULT)
+        return llap_fail(
+            LLAP_EUNSUPPORTED,
+            "poles given a history are those of the default profile: leave out the data");
+    llap_status st = find_window(m, p, o, &w);
+    if (st != LLAP_OK) return st;
+    task_networks_init(&n, m);
+    name_view(p, &w, n.config.layout.joint, v->name, sizeof v->name);
+    st = task_sight_init(&sight, m, p, &n.config.layout, &n.inputs);
+    if (st == LLAP_OK) st = see(v, m, &sight, &w, a);
+    task_sight_deinit(&sight);
+    return st;
+}
+
+llap_status task_view_summary(const task_view *v, const llap_model *m, int64_t member,
+                              llap_arena *a, const float **E)
+{
+    const llap_network_config *c = &m->network->config;
+    const llap_patch_config   *p = &c->patches;
+    const llap_network_prefix  prefix = llap_network_prefix_of(c, member);
+    const int64_t              n = p->tokens * p->hidden_dim;
+    llap_graph                *g = NULL;
+    llap_plan                 *plan = NULL;
+    llap_run                  *run = NULL;
+    llap_status                st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    const llap_patch_in in = {
+        .tokens = llap_input(g, "tokens", LLAP_SHAPE(1, p->tokens, p->token_dim)),
+        .pad = llap_input(g, "pad", LLAP_SHAPE(1, p->tokens)),
+        .entity = p->entities > 0 ? llap_input_int(g, "entity.index", LLAP_SHAPE(1)) : NULL
+    };
+    llap_output(g, "E", llap_patch_summary(g, p, &in));
+    st = llap_graph_status(g);
+    if (st == LLAP_OK)
+        st = llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 1 },
+                              &plan);
+    if (st == LLAP_OK) st = llap_run_create(plan, &run);
+    if (st == LLAP_OK)
+        st = llap_params_bind_scope(m->network->params, LLAP_PARAMS_MODEL, prefix.summarizer, plan,
+                                    run);
+    if (st == LLAP_OK)
+        st = llap_run_bind(run, "tokens", (void *)(uintptr_t)v->tokens, p->tokens * p->token_dim);
+    if (st == LLAP_OK) st = llap_run_bind(run, "pad", (void *)(uintptr_t)v->E_pad, p->tokens);
+    if (st == LLAP_OK && p->entities > 0)
+        st = llap_run_bind(run, "entity.index", (void *)(uintptr_t)v->entity, 1);
+    if (st == LLAP_OK) st = llap_run_exec(run);
+    *E = st == LLAP_OK ? keep(a, llap_run_output(run, "E", NULL), (size_t)n, sizeof **E) : NULL;
+    if (st == LLAP_OK && *E == NULL) st = LLAP_ENOMEM;
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+    llap_graph_destroy(g);
+    return st;
+}
