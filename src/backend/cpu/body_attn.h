@@ -97,32 +97,57 @@ static void fill_mask(const kern_attn_unit *u)
     for (int64_t j = 0; j < a->nk; j++) u->mask[j] = pad[j] ? -INFINITY : 0.0f;
 }
 
+/* Rows of a head lie far apart: asked for together, before they are needed one after the other. */
+static void fetch_rows(const float *x, int64_t rows, int64_t step, int64_t d)
+{
+    enum { MOST = 256, LINE = 16 };
+    for (int64_t i = 0; i < rows && i < MOST; i++)
+        for (int64_t j = 0; j < d; j += LINE) __builtin_prefetch(x + i * step + j);
+}
+
+/* The weights of mr queries from i on, not yet divided by their sums: scale gets the factors, lse
+ * (or NULL) the logarithms. */
+VEC_INLINE void attn_weights(const kern_attn_unit *u, int64_t i, int64_t mr, float scale[16],
+                             float *lse)
+{
+    const llap_attn *a = u->a;
+    float            top[16] = { 0.0f }, sum[16] = { 0.0f };
+    for (int64_t r = 0; r < mr; r++) {
+        float *s = u->s + r * u->ld_s;
+        score_row(u, i + r, s);
+        top[r] = row_top(s, a->nk);
+        if (top[r] == -INFINITY) top[r] = 0.0f; /* no key left: all of them become 0 */
+        sum[r] = (float)row_exp(v_exp2_down, s, a->nk, top[r], s);
+        if (drop_row(u, i + r))
+            for (int64_t j = 0; j < a->nk; j += 16)
+                v_st(s + j, a->nk - j, v_mul(v_ld(s + j, a->nk - j), v_ld(u->keep + j, a->nk - j)));
+    }
+    const vec   all = v_load(sum), none = v_set(0.0f);
+    const vmask empty = v_eq(all, none);
+    v_store(scale, v_pick(empty, none, v_div(v_set(1.0f), all)));
+    if (lse == NULL) return;
+    const vec log2 = v_fma(v_log(all), v_set(LOG2_E), v_load(top));
+    v_st(lse + i, mr, v_pick(empty, v_set(INFINITY), log2)); /* then 2^(s - lse) is 0 */
+}
+
 /* Queries u->i0..i1. k and v are those of this head. */
 static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *out, float *lse)
 {
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ld = u->ld_q, ls = u->ld_s;
+    fetch_rows(k, nk, a->k.row, d);
+    fetch_rows(v, nk, a->v.row, d);
+    fetch_rows(q + u->i0 * a->q.row, u->i1 - u->i0, a->q.row, d);
     pack_all(d, nk, k, a->k.row, true, u->k_cols);
     pack_all(nk, d, v, a->v.row, false, u->v_rows);
     fill_mask(u);
     for (int64_t i = u->i0; i < u->i1; i += GEMM_MR) {
         const int64_t mr = u->i1 - i < GEMM_MR ? u->i1 - i : GEMM_MR;
-        float         scale[GEMM_MR];
+        float         scale[16];
         copy_scaled(mr, d, q + i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, ld);
         times_packed((int)mr, d, u->q, ld, u->k_cols, nk, u->s, ls);
-        for (int64_t r = 0; r < mr; r++) {
-            float *s = u->s + r * ls;
-            score_row(u, i + r, s);
-            const float  top = row_top(s, nk);
-            const double sum = row_exp(v_exp2_down, s, nk, top == -INFINITY ? 0.0f : top, s);
-            scale[r] = sum == 0.0 ? 0.0f : (float)(1.0 / sum);
-            if (lse != NULL) /* no key left: +inf, so that 2^(s - lse) is 0 */
-                lse[i + r] = sum == 0.0 ? INFINITY : (float)((double)top + log2(sum));
-            if (drop_row(u, i + r))
-                for (int64_t j = 0; j < nk; j += 16)
-                    v_st(s + j, nk - j, v_mul(v_ld(s + j, nk - j), v_ld(u->keep + j, nk - j)));
-        }
+        attn_weights(u, i, mr, scale, lse);
         times_packed((int)mr, nk, u->s, ls, u->v_rows, d, out + i * a->o.row, a->o.row);
         for (int64_t r = 0; r < mr; r++) row_scale(out + (i + r) * a->o.row, d, scale[r]);
     }
@@ -175,6 +200,11 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    fetch_rows(g->k, nk, a->k.row, d);
+    fetch_rows(g->v, nk, a->v.row, d);
+    fetch_rows(g->q, a->nq, a->q.row, d);
+    fetch_rows(g->doo, a->nq, a->o.row, d);
+    fetch_rows(g->o, a->nq, a->o.row, d);
     pack_all(d, nk, g->k, a->k.row, true, u->k_cols);
     pack_all(d, nk, g->v, a->v.row, true, u->v_cols);
     if (g->dq != NULL) pack_all(nk, d, g->k, a->k.row, false, u->k_rows);

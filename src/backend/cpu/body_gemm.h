@@ -6,11 +6,14 @@
  * the tile shape, so a row's bits depend neither on its neighbours nor on the instruction set.
  *
  * Packed B: panels of GEMM_NR columns, each [k][width], width 16 or GEMM_NR. Packed A: the rows of
- * a block side by side, GEMM_AS floats apart (not a power of two, or they would fight for one cache
- * set). */
+ * a block one after the other, GEMM_AS floats apart (not a power of two, or they would fight for
+ * one cache set); of a transpose as they lie, because the micro-kernel may as well read them by
+ * column.
+ */
 
 enum { GEMM_NR = 16 * GEMM_NV, GEMM_MC = GEMM_MR * (96 / GEMM_MR) };
-static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR,
+static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR &&
+                  LLAP_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
               "workspace sizes of kern_gemm.c");
 
 typedef struct micro_out { /* where a micro-kernel leaves its result */
@@ -183,20 +186,17 @@ static void gemm_pack(const kern_gemm_unit *u, const float *b, int64_t first_pan
     }
 }
 
-/* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]. */
+/* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
+ * has them side by side, to tile [kc][GEMM_MC]. */
 static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
                    int64_t kc, const float *stats, float *tile)
 {
     if (g->a_trans) {
-        for (int64_t c = 0; c < kc; c += 16)
-            for (int64_t r = 0; r < rows; r += 16) {
-                const int64_t nr = rows - r < 16 ? rows - r : 16, nc = kc - c < 16 ? kc - c : 16;
-                vec           t[16];
-                for (int x = 0; x < 16; x++)
-                    t[x] = x < nc ? v_loadn(a + (k + c + x) * g->lda + i + r, nr) : v_set(0.0f);
-                v_transpose(t);
-                for (int x = 0; x < nr; x++) v_storen(tile + (r + x) * GEMM_AS + c, nc, t[x]);
-            }
+        for (int64_t c = 0; c < kc; c++) {
+            const float *from = a + (k + c) * g->lda + i;
+            float       *to = tile + c * GEMM_MC;
+            for (int64_t r = 0; r < rows; r += 16) v_st(to + r, rows - r, v_ld(from + r, rows - r));
+        }
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
@@ -244,7 +244,8 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                                     .cols = cols,
                                     .add = add,
                                     .bias = last && g->bias != NULL ? g->bias + j : NULL };
-            micro((int)mr, kc, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
+            if (g->a_trans) micro_turned((int)mr, kc, u->tile + r, GEMM_MC, b, &out);
+            else micro((int)mr, kc, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
             if (last && more) finish(g, mr, cols, c + at, at);
         }
     }

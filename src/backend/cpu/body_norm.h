@@ -149,8 +149,11 @@ VEC_INLINE float row_top(const float *x, int64_t n)
     vec     top = v_set(-INFINITY);
     int64_t i = 0;
     for (; i + 16 <= n; i += 16) top = v_max(v_load(x + i), top);
-    const float most = v_top(top);
-    float       rest = most;
+    if (i < n && n > 16) { /* the last sixteen, some of them again */
+        top = v_max(v_load(x + n - 16), top);
+        i = n;
+    }
+    float rest = v_top(top);
     for (; i < n; i++) rest = x[i] > rest ? x[i] : rest;
     return rest;
 }
