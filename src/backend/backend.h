@@ -94,7 +94,8 @@ typedef union llap_attr {
     } linear;
     struct {
         double eps;
-        double offset; /* y = xhat (weight + offset) + bias: 0 affine, 1 modulation */
+        double
+            offset; /* not of normed: y = xhat (weight + offset) + bias: 0 affine, 1 modulation */
     } norm;
     struct {
         int      n_heads;

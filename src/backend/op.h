@@ -76,7 +76,11 @@
     X(DROPOUT,        dropout)           /* attr.dropout */ \
     X(ADAMW,          adamw)             /* attr.adamw */
 
-#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X)
+/* What a backend may do without: who uses one asks for its kernel first. */
+#define LLAP_EXTRA_LIST(X) \
+    X(NORMED, normed)      /* (x W^T + table) / deviation of the rows of another tensor + bias; attr.norm.eps */
+
+#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
 #define LLAP_OP_LIST(X) LLAP_VIEW_LIST(X) LLAP_KERNEL_LIST(X)
 /* clang-format on */
 

@@ -17,6 +17,7 @@ static double products_of(const llap_plan_step *s)
     const llap_shape *in = &s->place[0].view.shape, *out = &s->place[s->n_in].view.shape;
     switch (s->op) {
     case LLAP_OP_LINEAR:
+    case LLAP_OP_NORMED:
         return lead(out, 1) * last(out, 1) * last(in, 1);
     case LLAP_OP_MATMUL:
         return lead(out, 2) * last(out, 2) * last(out, 1) * last(in, s->attr.matmul.ta ? 2 : 1);

@@ -191,6 +191,13 @@ llap_tensor *llap_matmul(llap_graph *g, llap_tensor *a, bool ta, llap_tensor *b,
 /* x [...,in], weight [out,in], bias [out] or NULL -> x W^T + b, [...,out] */
 llap_tensor *llap_linear(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias);
 
+/* (x W^T + table) / sqrt(variance of the rows of like + eps) + bias: a layer norm of like and the
+ * layer behind it, where like is x times a matrix plus a table of rows (spec 9.1 at work: x is
+ * narrow, and what else there is to multiply is shared). x [...,m,in], weight [out,in], table
+ * [m,out], bias [out], like [...,m,h] -> [...,m,out]. No gradient. Not every backend has it. */
+llap_tensor *llap_normed(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *table,
+                         llap_tensor *bias, llap_tensor *like, double eps);
+
 /* Cross-correlation along time with zero padding (k-1)/2: x [...,l,in], weight [out,in,k], k odd,
  * bias [out] or NULL -> [...,l,out] */
 llap_tensor *llap_conv1d(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias);

@@ -84,6 +84,33 @@ llap_tensor *llap_linear(llap_graph *g, llap_tensor *x, llap_tensor *weight, lla
                           bias == NULL ? 2 : 3);
 }
 
+/* -------- behind a norm -------- */
+
+static bool infer_normed(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    if (!llap_node_rank(g, n, 0, 2) || !llap_node_rank(g, n, 1, 2)) return false;
+    *out = n->in[0]->shape;
+    const int     r = out->rank;
+    const int64_t width = n->in[1]->shape.dim[0], m = out->dim[r - 2];
+    llap_shape    like = *out;
+    like.dim[r - 1] = llap_dim(n->in[4], -1);
+    if (!llap_node_expect(g, n, 1, LLAP_SHAPE(width, out->dim[r - 1]))) return false;
+    out->dim[r - 1] = width;
+    return llap_node_expect(g, n, 2, LLAP_SHAPE(m, width)) &&
+           llap_node_expect(g, n, 3, LLAP_SHAPE(width)) && llap_node_expect(g, n, 4, like);
+}
+
+const llap_op_desc llap_desc_normed = { "x weight table bias like", .n_required = 5, .n_out = 1,
+                                        .layout = "d", .infer = infer_normed };
+
+llap_tensor *llap_normed(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *table,
+                         llap_tensor *bias, llap_tensor *like, double eps)
+{
+    const llap_attr attr = { .norm = { .eps = eps } };
+    return llap_node_add1(g, LLAP_OP_NORMED, &attr,
+                          (llap_tensor *[]){ x, weight, table, bias, like }, 5);
+}
+
 /* -------- convolution -------- */
 
 /* x [...,l,c] -> [...,l,c width]: element c width + k is x at time j + k - (width - 1) / 2. */

@@ -103,6 +103,7 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
 
     const pooled p = pool_summary(g, c, E, E_raw, tau, m->conditional, in->E_pad);
     llap_tensor *pole_cond = llap_note(g, "pole_cond", joined(g, tau, p.poles));
+    if (in->folded) tau = llap_slice(g, tau, 0, 0, 1); /* one step: blocks see one row of it */
     llap_tensor *cond = c->block_summary_adaln ? pole_cond : tau;
     llap_note(g, "block_cond", cond);
 
@@ -120,7 +121,7 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
     m->k = llap_time_keys(g, c, tq, to_qk, m->conditional);
     for (int i = 0; i < c->num_layers; i++) {
         llap_scope_pushf(g, "blocks.%d", i);
-        llap_block_shared(g, c, tau, E, cond, &m->block[i]);
+        llap_block_shared(g, c, tau, E, cond, in->folded, &m->block[i]);
         llap_scope_pop(g);
     }
 }
@@ -228,7 +229,10 @@ void llap_modal_each(llap_modal *m, const llap_denoiser_config *c, llap_modal_fn
                      { "self.scale", &b->self.scale },
                      { "self.shift", &b->self.shift },
                      { "mlp.scale", &b->mlp.scale },
-                     { "mlp.shift", &b->mlp.shift } };
+                     { "mlp.shift", &b->mlp.shift },
+                     { "entry.weight", &b->entry.weight },
+                     { "entry.table", &b->entry.table },
+                     { "entry.bias", &b->entry.bias } };
         for (size_t j = 0; j < sizeof part / sizeof *part; j++) {
             char name[64];
             snprintf(name, sizeof name, "modal.%d.%s", i, part[j].name);

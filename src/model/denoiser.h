@@ -115,6 +115,7 @@ typedef struct llap_denoiser_in {
         *conditional;      /* [B] ones and zeros: rows with 0 are unconditional; NULL: as E says */
     llap_tensor *sc;       /* like z, the previous estimate (self_conditioning); NULL: none */
     bool         training; /* dropout, power iterations */
+    bool         folded;   /* for samples that are folded: all rows are at the same step */
 
     /* With the stream of tokens: */
     llap_tensor *time;  /* [B] continuous step in (0,1), instead of t and tau */
@@ -133,10 +134,18 @@ llap_tensor *llap_lapformer(llap_graph *g, const llap_denoiser_config *c,
 
 /* -------- its two halves -------- */
 
+/* The first layer of a block behind its norm, without the norm. Its input is x = coef2hid(theta) +
+ * place, so that W ((1 + s) (x - mean) / deviation + b) + c is (theta weight^T + table) / deviation
+ * + bias: theta is narrow, and the rest is the same for all samples. */
+typedef struct llap_modal_entry {
+    llap_tensor *weight, *table, *bias; /* [N,Z], [M,N], [N]; NULL: none */
+} llap_modal_entry;
+
 typedef struct llap_modal_block { /* what block i needs besides the residues */
     llap_tensor     *place;       /* mode_pos + tau, [B,1,M,H] */
     llap_nn_cross_kv cross;       /* keys and values [B,1,S,H]; NULL without summary */
     llap_nn_ada      self, mlp;   /* AdaLN of self attention and MLP, [B,1,H] */
+    llap_modal_entry entry;       /* of cross attention's queries, or else of self attention */
 } llap_modal_block;
 
 typedef struct llap_modal {
@@ -158,7 +167,8 @@ void llap_denoiser_window(llap_graph *g, const llap_denoiser_config *c, const ll
 
 typedef struct llap_sample_opts {
     bool training;
-    bool folded; /* uses the products of llap_denoiser_fold; not for training */
+    bool folded; /* uses the products of llap_denoiser_fold and the blocks' entries where the modal
+                  * has them; not for training */
 } llap_sample_opts;
 
 /* z [B,R,h,Z], sc like it or NULL -> [B,R,h,Z]. B of the modal may be 1: shared by all rows. */

@@ -32,9 +32,10 @@ llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_te
 /* Queries before their projection, spec 4.4: LN(embed(poles) + comp_emb); [B,1,M,H] */
 llap_tensor *llap_pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p);
 
-/* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. */
+/* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. folded: with
+ * the block's entry, for rows that are all at one step. */
 void         llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tau,
-                               llap_tensor *E, llap_tensor *cond, llap_modal_block *b);
+                               llap_tensor *E, llap_tensor *cond, bool folded, llap_modal_block *b);
 llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, llap_tensor *theta,
                                const llap_modal_block *b, llap_tensor *conditional,
                                const llap_sample_opts *o);

@@ -10,9 +10,33 @@ static llap_nn_block_opts block_opts(const llap_denoiser_config *c, bool trainin
                                  .attn_dropout = training ? c->attn_dropout : 0.0 };
 }
 
+static llap_tensor *centred(llap_graph *g, llap_tensor *x, int axis)
+{
+    return llap_sub(g, x, llap_mean(g, x, LLAP_AXIS(axis)));
+}
+
+/* The entry of the layer of that name and width behind AdaLN ada [1,1,H]; place [1,1,M,H] */
+static llap_modal_entry entry_of(llap_graph *g, const llap_denoiser_config *c, const char *name,
+                                 int64_t width, llap_nn_ada ada, llap_tensor *place)
+{
+    const int64_t h = c->hidden_dim;
+    llap_tensor  *w, *b, *in, *in_bias;
+    llap_nn_linear_params(g, name, width, h, &w, &b);
+    llap_nn_linear_params(g, "coef2hid", h, c->data_dim, &in, &in_bias);
+    place = llap_add(g, llap_reshape(g, place, LLAP_SHAPE(2 * c->laplace_k, h)), in_bias);
+    llap_tensor *scale = llap_reshape(g, llap_affine(g, ada.scale, 1.0, 1.0), LLAP_SHAPE(1, h));
+    llap_tensor *scaled = llap_mul(g, w, scale);
+    llap_tensor *bias = llap_linear(g, llap_reshape(g, ada.shift, LLAP_SHAPE(1, h)), w, b);
+    return (llap_modal_entry){
+        .weight = llap_matmul(g, scaled, false, centred(g, in, 0), false),
+        .table = llap_matmul(g, centred(g, place, 1), false, scaled, true),
+        .bias = llap_reshape(g, bias, LLAP_SHAPE(width)),
+    };
+}
+
 /* tau [B,1,H], E [B,1,S,H] or NULL, cond of AdaLN [B,1,H or 2H] */
 void llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tau,
-                       llap_tensor *E, llap_tensor *cond, llap_modal_block *b)
+                       llap_tensor *E, llap_tensor *cond, bool folded, llap_modal_block *b)
 {
     const int64_t m = 2 * c->laplace_k, h = c->hidden_dim;
     *b = (llap_modal_block){ 0 };
@@ -27,27 +51,36 @@ void llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor
     b->self = llap_nn_ada_of(g, "norm1", cond, h);
     b->mlp = llap_nn_ada_of(g, "norm2", cond, h);
     llap_scope_pop(g);
+    if (!folded || c->block_summary_adaln) return; /* AdaLN is another one for each row */
+    const bool cross = c->cross_first && E != NULL;
+    b->entry = cross ? entry_of(g, c, "cross_blk.q", h, b->cross.ada, b->place)
+                     : entry_of(g, c, "self_blk.qkv", 3 * h, b->self, b->place);
 }
 
-/* x + conditional cross(x, E); rows without summary stay as they are, spec 4.8 */
-static llap_tensor *attend_summary(llap_graph *g, llap_tensor *x, const llap_modal_block *b,
-                                   llap_tensor *conditional, const llap_nn_block_opts *o)
+/* x + conditional cross(x, E); rows without summary stay as they are, spec 4.8. q, where it is
+ * known already. */
+static llap_tensor *attend_summary(llap_graph *g, llap_tensor *x, llap_tensor *q,
+                                   const llap_modal_block *b, llap_tensor *conditional,
+                                   const llap_nn_block_opts *o)
 {
     if (b->cross.k == NULL) return x;
     llap_scope_push(g, "cross_blk");
-    llap_tensor *y = llap_nn_cross_branch(g, x, &b->cross, o);
+    llap_tensor *y = q != NULL ? llap_nn_cross_answer(g, q, &b->cross, o)
+                               : llap_nn_cross_branch(g, x, &b->cross, o);
     if (conditional != NULL) y = llap_mul(g, y, conditional);
     x = llap_note(g, NULL, llap_add(g, x, y));
     llap_scope_pop(g);
     return x;
 }
 
-/* x + self(x), and the MLP's inner layer GELU(mlp.0(.)) in *up */
-static llap_tensor *attend_modes(llap_graph *g, llap_tensor *x, const llap_modal_block *b,
-                                 const llap_nn_block_opts *o, llap_tensor **up)
+/* x + self(x), and the MLP's inner layer GELU(mlp.0(.)) in *up; qkv, where it is known already */
+static llap_tensor *attend_modes(llap_graph *g, llap_tensor *x, llap_tensor *qkv,
+                                 const llap_modal_block *b, const llap_nn_block_opts *o,
+                                 llap_tensor **up)
 {
     llap_scope_push(g, "self_blk");
-    x = llap_add(g, x, llap_nn_self_branch(g, x, b->self, o));
+    x = llap_add(
+        g, x, qkv != NULL ? llap_nn_self_answer(g, qkv, o) : llap_nn_self_branch(g, x, b->self, o));
     *up = llap_nn_mlp_up(g, x, b->mlp, o);
     llap_scope_pop(g);
     return x;
@@ -78,15 +111,19 @@ llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, lla
 {
     const llap_nn_block_opts o = block_opts(c, opts->training);
     const bool               folded = opts->folded && c->cross_first;
-    llap_tensor             *up, *step;
+    llap_tensor             *up, *step, *first = NULL;
     llap_tensor *x = llap_add(g, llap_nn_linear(g, "coef2hid", theta, c->hidden_dim), b->place);
-    if (c->cross_first) x = attend_summary(g, x, b, conditional, &o);
-    x = attend_modes(g, x, b, &o, &up);
+    if (opts->folded && b->entry.weight != NULL)
+        first =
+            llap_normed(g, theta, b->entry.weight, b->entry.table, b->entry.bias, x, LLAP_NORM_EPS);
+    const bool cross = c->cross_first && b->cross.k != NULL; /* what comes first */
+    if (c->cross_first) x = attend_summary(g, x, cross ? first : NULL, b, conditional, &o);
+    x = attend_modes(g, x, cross ? NULL : first, b, &o, &up);
     if (folded) {
         step = llap_add(g, llap_folded_linear(g, up, c->data_dim), hid2coef(g, c, x));
     } else {
         x = mlp_down(g, x, up, &o);
-        if (!c->cross_first) x = attend_summary(g, x, b, conditional, &o);
+        if (!c->cross_first) x = attend_summary(g, x, NULL, b, conditional, &o);
         step = hid2coef(g, c, x);
     }
     return llap_add(g, theta, step);

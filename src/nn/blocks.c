@@ -106,19 +106,23 @@ llap_tensor *llap_nn_encoder_layer(llap_graph *g, const char *name, llap_tensor 
     return x;
 }
 
-llap_tensor *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
-                                 const llap_nn_block_opts *o)
+llap_tensor *llap_nn_self_answer(llap_graph *g, llap_tensor *qkv, const llap_nn_block_opts *o)
 {
-    const int64_t             h = llap_dim(x, -1);
+    const int64_t             h = llap_dim(qkv, -1) / 3;
     const llap_attention_opts att = { .n_heads = o->n_heads,
                                       .bias = o->attn_bias,
                                       .dropout = o->attn_dropout };
     llap_tensor              *p[3];
-    llap_split_axis(
-        g, llap_nn_linear(g, "qkv", llap_note(g, "norm1", llap_nn_ada_apply(g, x, ada)), 3 * h), -1,
-        3, p);
+    llap_split_axis(g, qkv, -1, 3, p);
     llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), h);
     return llap_dropout(g, y, o->dropout);
+}
+
+llap_tensor *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                                 const llap_nn_block_opts *o)
+{
+    llap_tensor *y = llap_note(g, "norm1", llap_nn_ada_apply(g, x, ada));
+    return llap_nn_self_answer(g, llap_nn_linear(g, "qkv", y, 3 * llap_dim(x, -1)), o);
 }
 
 llap_tensor *llap_nn_mlp_up(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
@@ -164,17 +168,21 @@ llap_nn_cross_kv llap_nn_cross_plain_keys(llap_graph *g, llap_tensor *kv, llap_t
     return cross_keys(g, kv, cond);
 }
 
-llap_tensor *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
+llap_tensor *llap_nn_cross_answer(llap_graph *g, llap_tensor *q, const llap_nn_cross_kv *kv,
                                   const llap_nn_block_opts *o)
 {
-    const int64_t             h = llap_dim(x, -1);
     const llap_attention_opts att = { .n_heads = o->n_heads,
                                       .key_padding = o->key_padding,
                                       .dropout = o->attn_dropout };
-    llap_tensor              *q = llap_note(g, "norm_q", llap_nn_ada_apply(g, x, kv->ada));
-    q = llap_nn_linear(g, "q", q, h);
-    llap_tensor *y = llap_nn_linear(g, "proj", llap_attention(g, q, kv->k, kv->v, &att), h);
-    return llap_dropout(g, y, o->dropout);
+    llap_tensor              *y = llap_attention(g, q, kv->k, kv->v, &att);
+    return llap_dropout(g, llap_nn_linear(g, "proj", y, llap_dim(q, -1)), o->dropout);
+}
+
+llap_tensor *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,
+                                  const llap_nn_block_opts *o)
+{
+    llap_tensor *q = llap_note(g, "norm_q", llap_nn_ada_apply(g, x, kv->ada));
+    return llap_nn_cross_answer(g, llap_nn_linear(g, "q", q, llap_dim(x, -1)), kv, o);
 }
 
 llap_tensor *llap_nn_cross_block(llap_graph *g, const char *name, llap_tensor *x, llap_tensor *kv,

@@ -21,6 +21,16 @@ static llap_init fan_in(int64_t n)
     return LLAP_INIT_UNIFORM(1.0 / sqrt((double)(n > 0 ? n : 1)));
 }
 
+void llap_nn_linear_params(llap_graph *g, const char *name, int64_t width, int64_t in,
+                           llap_tensor **w, llap_tensor **b)
+{
+    const llap_init init = fan_in(in);
+    llap_scope_push(g, name);
+    *w = llap_param(g, "weight", LLAP_SHAPE(width, in), init);
+    *b = llap_param(g, "bias", LLAP_SHAPE(width), init);
+    llap_scope_pop(g);
+}
+
 llap_tensor *llap_nn_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width)
 {
     const llap_init init = fan_in(llap_dim(x, -1));

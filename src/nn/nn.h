@@ -15,6 +15,9 @@
 
 /* x [...,in] -> [...,width]. Weight and bias start uniform on +-1/sqrt(in). */
 llap_tensor *llap_nn_linear(llap_graph *g, const char *name, llap_tensor *x, int64_t width);
+/* Its weight [width,in] and bias [width], for products of another form. */
+void llap_nn_linear_params(llap_graph *g, const char *name, int64_t width, int64_t in,
+                           llap_tensor **w, llap_tensor **b);
 /* The same with other starts. */
 llap_tensor *llap_nn_linear_from(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                                  llap_init weight, llap_init bias);
@@ -136,8 +139,12 @@ llap_tensor     *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_
                                       const llap_nn_block_opts *opts); /* without x + */
 llap_tensor     *llap_nn_self_branch(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
                                      const llap_nn_block_opts *opts); /* without x + */
-llap_tensor     *llap_nn_mlp_up(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
-                                const llap_nn_block_opts *opts); /* GELU(mlp.0(AdaLN(x))) */
+/* What follows once the queries (or queries, keys and values) are there. */
+llap_tensor *llap_nn_cross_answer(llap_graph *g, llap_tensor *q, const llap_nn_cross_kv *kv,
+                                  const llap_nn_block_opts *opts);
+llap_tensor *llap_nn_self_answer(llap_graph *g, llap_tensor *qkv, const llap_nn_block_opts *opts);
+llap_tensor *llap_nn_mlp_up(llap_graph *g, llap_tensor *x, llap_nn_ada ada,
+                            const llap_nn_block_opts *opts); /* GELU(mlp.0(AdaLN(x))) */
 
 /* SummaryAttentionPool: one query vector [...,H] over tokens [...,S,H] -> [...,H]. */
 llap_tensor *llap_nn_summary_pool(llap_graph *g, const char *name, llap_tensor *tokens,

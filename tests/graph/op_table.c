@@ -208,6 +208,14 @@ static llap_tensor *b_linear_residual(op_build *o)
     return llap_add(o->g, y, llap_neg(o->g, z));
 }
 
+static llap_tensor *b_normed(op_build *o)
+{
+    llap_tensor *table = matrix(o, "table", o->l, 9);
+    llap_tensor *like = op_leaf(o, "like", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, 19));
+    return llap_normed(o->g, real3(o, "x"), matrix(o, "w", 9, o->n), table, vector(o, "c", 9), like,
+                       1e-5);
+}
+
 static llap_tensor *b_conv1d(op_build *o)
 {
     llap_tensor *w = op_leaf(o, "w", FILL_REAL, false, LLAP_SHAPE(4, o->n, 3));
@@ -408,6 +416,7 @@ const op_row op_table[] = {
     { "linear",     LLAP_OP_LINEAR,     b_linear,     1e-5, false, false },
     { "linear+residual",LLAP_OP_LINEAR, b_linear_residual,1e-5, false, false },
     { "linear+gelu+residual",LLAP_OP_LINEAR,b_linear_gelu_residual,1e-5, false, false },
+    { "normed",     LLAP_OP_NORMED,     b_normed,     1e-5, true, false },
     { "unfold",     LLAP_OP_UNFOLD,     b_conv1d,     1e-5, false, false },
     { "fold",       LLAP_OP_FOLD,       b_conv1d,     1e-5, false, false },
     { "softmax",    LLAP_OP_SOFTMAX,    b_softmax,    1e-5, false, false },

@@ -224,9 +224,24 @@ static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int
         }
 }
 
+/* The same for rows i.. of C behind a norm, columns j..; stats are of those rows. */
+static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j, int64_t cols,
+                          const float *stats, float *c)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const float *table = g->c_norm.table + (i + r) % g->c_norm.rows * g->n + j;
+        const vec    rstd = v_set(stats[2 * r + 1]);
+        for (int64_t x = 0; x < cols; x += 16) {
+            const int64_t n = v_left(cols - x);
+            const vec     y = v_add(v_ld(c + r * g->ldc + x, n), v_ld(table + x, n));
+            v_st(c + r * g->ldc + x, n, v_fma(y, rstd, v_ld(g->c_norm.bias + j + x, n)));
+        }
+    }
+}
+
 /* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile. */
 static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i,
-                          int64_t rows, int64_t k, int64_t kc)
+                          int64_t rows, int64_t k, int64_t kc, const float *stats)
 {
     const llap_gemm *g = u->g;
     const int64_t    nk = u->k1 - u->k0;
@@ -247,6 +262,8 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
             if (g->a_trans) micro_turned((int)mr, kc, u->tile + r, GEMM_MC, b, &out);
             else micro((int)mr, kc, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
             if (last && more) finish(g, mr, cols, c + at, at);
+            if (last && g->c_norm.like != NULL)
+                finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
         }
     }
 }
@@ -261,11 +278,14 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
         if (g->a_norm != NULL)
             for (int64_t r = 0; r < rows; r++)
                 norm_stats(a + (i + r) * g->lda, g->k, g->a_norm->eps, stats + 2 * r);
+        for (int64_t r = 0; r < rows && g->c_norm.like != NULL; r++)
+            norm_stats(g->c_norm.like + (i + r) * g->c_norm.n, g->c_norm.n, g->c_norm.eps,
+                       stats + 2 * r);
         int64_t k = u->k0;
         do {
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile);
-            block_columns(u, c, c_item, i, rows, k, kc);
+            block_columns(u, c, c_item, i, rows, k, kc, stats);
             k += kc;
         } while (k < u->k1);
     }

@@ -37,6 +37,8 @@ static size_t work_bytes(const llap_call *c)
         return llap_cpu_matmul_work(c);
     case LLAP_OP_LINEAR:
         return llap_cpu_linear_work(c);
+    case LLAP_OP_NORMED:
+        return llap_cpu_normed_work(c);
     case LLAP_OP_NORM_GRAD:
         return llap_cpu_norm_grad_work(c);
     case LLAP_OP_ATTENTION:
@@ -60,7 +62,7 @@ const llap_backend llap_backend_cpu = {
         LLAP_BINARY_LIST(X)
 #undef X
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_##id,
-        LLAP_SHAPED_LIST(X)
+        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
 #undef X
     },
 };

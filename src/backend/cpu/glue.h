@@ -10,6 +10,7 @@
 
 #define X(ID, id) void llap_cpu_##id(const llap_call *c);
 LLAP_SHAPED_LIST(X)
+LLAP_EXTRA_LIST(X)
 #undef X
 
 void llap_cpu_unary(const llap_call *c);
@@ -18,6 +19,7 @@ void llap_cpu_binary(const llap_call *c);
 size_t llap_cpu_sum_work(const llap_call *c);
 size_t llap_cpu_matmul_work(const llap_call *c);
 size_t llap_cpu_linear_work(const llap_call *c);
+size_t llap_cpu_normed_work(const llap_call *c);
 size_t llap_cpu_norm_grad_work(const llap_call *c);
 size_t llap_cpu_attention_work(const llap_call *c);
 size_t llap_cpu_attention_grad_work(const llap_call *c);

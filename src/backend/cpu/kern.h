@@ -72,6 +72,16 @@ typedef struct llap_gemm {
     float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
     const float *residual; /* laid out as C, or NULL; not C itself: that is accumulate */
 
+    /* With like not NULL, and instead of bias, gelu and residual (one item only): row i of C
+     * becomes (C_i + table_(i mod rows)) / sqrt(variance of row i of like + eps) + bias. */
+    struct {
+        const float *like;  /* [m,n], rows of n numbers */
+        const float *table; /* [rows, g.n] */
+        const float *bias;  /* [g.n] */
+        int64_t      n, rows;
+        float        eps;
+    } c_norm;
+
     const struct llap_norm *a_norm; /* or NULL: A's rows go through llap_kern_norm on the way in
                                        (a_trans false; rows and n are taken from m and k) */
 } llap_gemm;

@@ -85,6 +85,39 @@ void llap_cpu_linear(const llap_call *c)
         llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
 }
 
+static llap_gemm normed_of(const llap_call *c)
+{
+    const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
+    return (llap_gemm){ .m = llap_view_rows(&c->out[0]),
+                        .n = out,
+                        .k = in,
+                        .lda = in,
+                        .ldb = in,
+                        .ldc = out,
+                        .b_trans = true,
+                        .c_norm = { .like = cpu_in(c, 4),
+                                    .n = cpu_width(&c->in[4]),
+                                    .eps = (float)c->attr->norm.eps,
+                                    .table = cpu_in(c, 2),
+                                    .rows = c->in[2].shape.dim[0],
+                                    .bias = cpu_in(c, 3) } };
+}
+
+size_t llap_cpu_normed_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const llap_gemm g = normed_of(c);
+    return llap_kern_gemm_work(&kn, &g);
+}
+
+void llap_cpu_normed(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const llap_gemm g = normed_of(c);
+    if (cpu_count(&c->out[0]) > 0)
+        llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
+}
+
 void llap_cpu_unfold(const llap_call *c)
 {
     const int     width = c->attr->unfold.width, half = width / 2;

@@ -208,6 +208,24 @@ void llap_ref_linear(const llap_call *c)
     }
 }
 
+void llap_ref_normed(const llap_call *c)
+{
+    const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
+    const int64_t n = ref_count(&c->out[0]), m = c->in[2].shape.dim[0], h = ref_width(&c->in[4]);
+    for (int64_t e = 0; e < n; e++) {
+        const int64_t row = e / out;
+        double        sum = ref_get(&c->in[2], row % m * out + e % out), mean = 0.0, square = 0.0;
+        for (int64_t k = 0; k < in; k++)
+            sum += ref_get(&c->in[0], row * in + k) * ref_get(&c->in[1], e % out * in + k);
+        for (int64_t k = 0; k < h; k++) mean += ref_get(&c->in[4], row * h + k) / (double)h;
+        for (int64_t k = 0; k < h; k++) {
+            const double d = ref_get(&c->in[4], row * h + k) - mean;
+            square += d * d / (double)h;
+        }
+        ref_out(c, 0)[e] = sum / sqrt(square + c->attr->norm.eps) + ref_get(&c->in[3], e % out);
+    }
+}
+
 const llap_backend llap_backend_ref = {
     .name = "ref",
     .real_bytes = sizeof(double),
@@ -219,7 +237,7 @@ const llap_backend llap_backend_ref = {
         LLAP_BINARY_LIST(X)
 #undef X
 #define X(ID, id) [LLAP_OP_##ID] = llap_ref_##id,
-        LLAP_SHAPED_LIST(X)
+        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
 #undef X
     },
 };

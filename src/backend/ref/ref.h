@@ -9,6 +9,7 @@ extern const llap_backend llap_backend_ref;
 
 #define X(ID, id) void llap_ref_##id(const llap_call *c);
 LLAP_SHAPED_LIST(X)
+LLAP_EXTRA_LIST(X)
 #undef X
 
 /* Element i, in row order, of a view of doubles. */
