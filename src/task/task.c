@@ -186,15 +186,28 @@ void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law 
         number[1 + i] = llap_anchor_quantile(a, series, law, s->quantile[i]);
 }
 
+/* Has at least every other entity with rows a window? */
+static bool most_have_one(const llap_windows *w)
+{
+    int64_t entities = 0, with = 0;
+    for (int64_t e = 0; e < w->panel->n_entities; e++)
+        entities += w->panel->start[e] < w->panel->start[e + 1];
+    for (int64_t i = 0; i < w->n; i++) with += i == 0 || w->at[i].entity != w->at[i - 1].entity;
+    return 2 * with >= entities;
+}
+
 llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const int64_t *target,
                          int64_t n_targets, llap_windows **out)
 {
-    const llap_window_opts o = { .context_ns = f->context,
-                                 .horizon_ns = f->horizon,
-                                 .pad = f->by_entity,
-                                 .target = target,
-                                 .n_targets = n_targets };
-    llap_status            st = llap_windows_create(p, &o, out);
+    llap_window_opts o = {
+        .context_ns = f->context, .horizon_ns = f->horizon, .target = target, .n_targets = n_targets
+    };
+    llap_status st = llap_windows_create(p, &o, out);
+    if (st == LLAP_OK && f->by_entity && !most_have_one(*out)) {
+        llap_windows_destroy(*out);
+        o.pad = true;
+        st = llap_windows_create(p, &o, out);
+    }
     if (st != LLAP_OK || f->by_entity) return st;
     llap_windows *w = *out;
     uint8_t      *covered = llap_new((size_t)w->n, sizeof *covered);

@@ -47,7 +47,9 @@ llap_status task_check_axis(const llap_model *m, const llap_panel *p);
 llap_status task_columns(const llap_model *m, const llap_panel *p, int64_t *var);
 
 /* The windows of a panel as the model's frame says, about these variables. By time, windows whose
- * horizon goes beyond the record are left out, so that all leads weigh the same. Caller owns *out.
+ * horizon goes beyond the record are left out, so that all leads weigh the same. By entity,
+ * contexts may begin before the record where most entities would have no window otherwise. Caller
+ * owns *out.
  */
 llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const int64_t *target,
                          int64_t n_targets, llap_windows **out);

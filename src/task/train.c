@@ -132,6 +132,9 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.spec.context = (double)f->context / (double)f->unit;
         how.spec.horizon = (double)f->horizon / (double)f->unit;
         how.chain.climate = daily && !o->no_climate;
+        /* Entities to come have no statistics of their own, so nobody has. */
+        how.chain.pooled = f->by_entity;
+        how.chain.tail = f->by_entity ? 0.001 : 0;
         how.near = daily ? 24 : how.spec.horizon / 7;
         how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
         how.joint = o->link && !f->by_entity;
