@@ -37,20 +37,10 @@ llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, c
 
 /* ---- training ---- */
 
-typedef struct task_networks_opts {
-    llap_size       size;
-    const char     *view;    /* "auto", "joint", "rows"; NULL: auto */
-    int64_t         members; /* 0: as the size says, and so on */
-    int64_t         steps, batch;
-    double          lr;
-    uint64_t        seed;
-    int             n_threads;
-    const llap_log *log;
-    llap_progress   progress;
-} task_networks_opts;
-
-/* Trains networks on top of the model's anchors and gives them to it: m->network. */
-llap_status task_networks_train(llap_model *m, const llap_panel *p, const task_networks_opts *o);
+/* Trains networks on top of the model's anchors, as the options of llap_train say, and gives them
+ * to it: m->network. */
+llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
+                                llap_size size);
 
 /* ---- scores on validation ---- */
 

@@ -218,21 +218,6 @@ static llap_status parse_size(const char *text, int *size)
     return LLAP_OK;
 }
 
-static llap_status train_networks(llap_model *m, const llap_panel *p, const llap_train_opts *o,
-                                  int size)
-{
-    return task_networks_train(m, p,
-                               &(task_networks_opts){ .size = (llap_size)size,
-                                                      .view = o->view,
-                                                      .members = o->members,
-                                                      .steps = o->steps,
-                                                      .batch = o->batch,
-                                                      .lr = o->lr,
-                                                      .seed = (uint64_t)o->seed,
-                                                      .log = o->log,
-                                                      .progress = o->progress });
-}
-
 llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
 {
     *out = NULL;
@@ -269,7 +254,8 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     f.target = (const char *const *)names;
     if (st == LLAP_OK) {
         st = llap_model_create(&f, anchor, out);
-        if (st == LLAP_OK && size != NETWORKS_NONE) st = train_networks(*out, panel, o, size);
+        if (st == LLAP_OK && size != NETWORKS_NONE)
+            st = task_networks_train(*out, panel, o, (llap_size)size);
         if (st != LLAP_OK) {
             llap_model_destroy(*out);
             *out = NULL;

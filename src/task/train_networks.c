@@ -4,9 +4,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/progress.h"
 #include "data/scaling.h"
 #include "task/networks.h"
+#include "task/training.h"
 
 #include <math.h>
 #include <omp.h>
@@ -145,7 +145,7 @@ static llap_status make_rows(field *f, const llap_model *m)
 }
 
 static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
-                              const task_networks_opts *o)
+                              const llap_train_opts *o)
 {
     *f = (field){ 0 };
     int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
@@ -179,8 +179,8 @@ static llap_status field_init(field *f, const llap_model *m, const llap_panel *p
 
 /* ---- the model's networks ---- */
 
-static llap_status make_network(const llap_model *m, const field *f, const task_networks_opts *o,
-                                llap_network **out)
+static llap_status make_network(const llap_model *m, const field *f, const llap_train_opts *o,
+                                llap_size size, llap_network **out)
 {
     const llap_layout      *l = &f->sight.layout;
     const llap_network_dims dims = { .entities = m->frame.n_entities,
@@ -192,7 +192,7 @@ static llap_status make_network(const llap_model *m, const field *f, const task_
                                      .query_features = llap_feature_query_dim(l),
                                      .embeddings = llap_feature_embeddings(l) };
     llap_network_config     c;
-    llap_status st = llap_network_config_named(LLAP_PROFILE_DEFAULT, o->size, &dims, &c);
+    llap_status             st = llap_network_config_named(LLAP_PROFILE_DEFAULT, size, &dims, &c);
     if (st != LLAP_OK) return st;
     if (o->members > 0) c.options.members = o->members;
     c.features.view = l->joint ? LLAP_ENTITIES_JOINT : LLAP_ENTITIES_ROWS;
@@ -217,28 +217,29 @@ static llap_status make_network(const llap_model *m, const field *f, const task_
 }
 
 /* Steps of a member: long horizons memorise sooner. */
-static int64_t steps_of(const llap_model *m, const task_networks_opts *o)
+static int64_t steps_of(const llap_model *m, llap_size size, const llap_train_opts *o)
 {
     const int64_t h = m->frame.horizon / m->frame.step;
     if (o->steps > 0) return o->steps;
-    if (o->size == LLAP_SIZE_TINY) return 300;
+    if (size == LLAP_SIZE_TINY) return 300;
     return h <= 24 ? 1600 : h < 168 ? 800 : 500;
 }
 
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
-                                      const task_networks_opts *o, int64_t member)
+                                      const llap_train_opts *o, int64_t member)
 {
     llap_residual_opts t = LLAP_RESIDUAL_OPTS;
-    t.steps = steps_of(m, o);
-    t.batch = o->batch > 0 ? o->batch : o->size == LLAP_SIZE_TINY ? 64 : 128;
+    const bool         tiny = c->size == LLAP_SIZE_TINY;
+    t.steps = steps_of(m, c->size, o);
+    t.batch = o->batch > 0 ? o->batch : tiny ? 64 : 128;
     t.warmup = t.steps / 8 < 200 ? t.steps / 8 : 200;
     if (o->lr > 0) t.lr = o->lr;
-    else if (o->size == LLAP_SIZE_TINY) t.lr = 2e-3;
+    else if (tiny) t.lr = 2e-3;
     t.vary.noise = 0.3 * c->features.augment;
     t.vary.drop = 0.5 * c->features.augment;
-    t.seed = o->seed + (uint64_t)member * UINT64_C(1000003);
+    t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
     t.unit_hours = m->frame.axis == LLAP_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
-    t.n_threads = o->n_threads;
+    t.n_threads = omp_get_max_threads();
     t.backend = &llap_backend_cpu;
     return t;
 }
@@ -247,7 +248,7 @@ static llap_residual_opts training_of(const llap_model *m, const llap_network_co
 
 /* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
 static llap_status draw(const task_networks *n, const llap_feature_set *set, int steps,
-                        int64_t n_samples, uint64_t seed, int n_threads, float **out)
+                        int64_t n_samples, uint64_t seed, float **out)
 {
     const int64_t          Z = llap_feature_channels(&set->c);
     const int64_t          R = (n_samples + n->n_members - 1) / n->n_members;
@@ -257,7 +258,7 @@ static llap_status draw(const task_networks *n, const llap_feature_set *set, int
                                  .steps = steps,
                                  .first = n->sampling.first,
                                  .last = n->sampling.last,
-                                 .n_threads = n_threads,
+                                 .n_threads = omp_get_max_threads(),
                                  .backend = &llap_backend_cpu };
     llap_residual_sampler *s = NULL;
     uint32_t              *index = llap_new(set->n, sizeof *index);
@@ -274,10 +275,10 @@ static llap_status draw(const task_networks *n, const llap_feature_set *set, int
 }
 
 static llap_status check(const llap_model *m, const task_networks *n, const llap_feature_set *set,
-                         const task_networks_opts *o, task_check *out)
+                         uint64_t seed, task_check *out)
 {
     float            *x = NULL;
-    const llap_status st = draw(n, set, CHECK_STEPS, CHECK_SAMPLES, o->seed, o->n_threads, &x);
+    const llap_status st = draw(n, set, CHECK_STEPS, CHECK_SAMPLES, seed, &x);
     if (st == LLAP_OK) *out = task_networks_check(m, set, n, x, set->h, CHECK_SAMPLES);
     llap_free(x);
     return st;
@@ -286,69 +287,77 @@ static llap_status check(const llap_model *m, const task_networks *n, const llap
 /* ---- members ---- */
 
 typedef struct member_run {
+    const llap_model      *m;
+    const field           *f;
+    const llap_train_opts *o;
     llap_residual_trainer *trainer;
     task_networks          networks; /* the trainer's average as the only member */
-    double                 best;
-    int64_t                since; /* checks without gain */
-    char                   prefix[40];
+    task_check             score;    /* of the last check */
+    char                   name[40]; /* "member.0" */
 } member_run;
 
-/* Scores the average; the best so far goes to the model's store. */
-static llap_status check_member(member_run *r, const llap_model *m, llap_network *net,
-                                const field *f, const task_networks_opts *o, task_check *score)
+static llap_status member_step(void *user, int64_t step, double *loss, double *norm)
 {
-    llap_status st = check(m, &r->networks, f->check, o, score);
-    if (st != LLAP_OK) return st;
-    r->since++;
-    if (score->network < r->best) {
-        r->best = score->network;
-        r->since = 0;
-        st = llap_params_take(net->params, r->prefix, llap_residual_trainer_params(r->trainer),
-                              "ema.");
-    }
-    return st;
+    member_run *r = user;
+    return llap_residual_step(r->trainer, step, loss, norm);
 }
 
-static llap_status train_member(const llap_model *m, llap_network *net, const field *f,
-                                const task_networks_opts *o, int64_t member)
+static llap_status member_check(void *user, int64_t step, double *score)
 {
-    const llap_residual_opts t = training_of(m, &net->config, o, member);
-    const int64_t            every = t.steps >= 1600 ? 100 : t.steps >= 400 ? 50 : 25;
-    const llap_layout       *l = &f->sight.layout;
-    member_run               r = { .best = INFINITY,
-                                   .networks = { .config = { .layout = *l,
-                                                             .patches = net->config.patches,
-                                                             .denoiser = net->config.denoiser },
-                                                 .n_members = 1,
-                                                 .sampling = net->config.sampling,
-                                                 .edge = &net->config.features.calibration_edge,
-                                                 .factor = &net->config.features.calibration_factor } };
-    char                     stage[32], note[64] = "";
-    task_check               score = { 0 };
-    snprintf(stage, sizeof stage, "member %lld", (long long)member + 1);
-    snprintf(r.prefix, sizeof r.prefix, "member.%lld.", (long long)member);
-    llap_status st = llap_residual_trainer_create(&r.networks.config, f->train, &t, &r.trainer);
-    if (st == LLAP_OK)
-        r.networks.member[0] =
-            (llap_residual_member){ .params = llap_residual_trainer_params(r.trainer),
-                                    .part = LLAP_PARAMS_EMA };
-    for (int64_t i = 0; i < t.steps && st == LLAP_OK && r.since < PATIENCE; i++) {
-        double loss;
-        st = llap_residual_step(r.trainer, i, &loss, NULL);
-        if (st == LLAP_OK && !isfinite(loss))
-            st = llap_fail(LLAP_ENUMERIC, "%s: the loss of step %lld is not finite", stage,
-                           (long long)i + 1);
-        if (st == LLAP_OK && ((i + 1) % every == 0 || i + 1 == t.steps)) {
-            st = check_member(&r, m, net, f, o, &score);
-            snprintf(note, sizeof note, "crps %.4f, anchor %.4f", score.network, score.anchor);
-            llap_logf(o->log, LLAP_LOG_INFO,
-                      "%s: step %lld: loss %.4f, validation CRPS %.4f (anchor %.4f)", stage,
-                      (long long)i + 1, loss, score.network, score.anchor);
-        }
-        const llap_progress_event e = { stage, i + 1, t.steps, "steps", note };
-        if (st == LLAP_OK) st = llap_report(o->progress, &e);
+    member_run       *r = user;
+    const llap_status st = check(r->m, &r->networks, r->f->check, (uint64_t)r->o->seed, &r->score);
+    if (st != LLAP_OK) return st;
+    *score = r->score.network;
+    llap_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)",
+              r->name, (long long)step, r->score.network, r->score.anchor);
+    return LLAP_OK;
+}
+
+static void member_fields(void *user, llap_json_writer *w)
+{
+    const member_run *r = user;
+    llap_json_put_double(w, "anchor", r->score.anchor);
+}
+
+static llap_status train_member(task_training *run, const llap_model *m, llap_network *net,
+                                const field *f, const llap_train_opts *o, int64_t member)
+{
+    const llap_residual_opts   t = training_of(m, &net->config, o, member);
+    const llap_network_config *c = &net->config;
+    member_run                *r = llap_new(1, sizeof *r);
+    char                       prefix[48];
+    if (r == NULL) return LLAP_ENOMEM;
+    *r = (member_run){ .m = m,
+                       .f = f,
+                       .o = o,
+                       .networks = { .config = { .layout = f->sight.layout,
+                                                 .patches = c->patches,
+                                                 .denoiser = c->denoiser },
+                                     .n_members = 1,
+                                     .sampling = c->sampling,
+                                     .edge = &c->features.calibration_edge,
+                                     .factor = &c->features.calibration_factor } };
+    snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
+    snprintf(prefix, sizeof prefix, "%s.", r->name);
+    llap_status st = llap_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
+    if (st == LLAP_OK) {
+        llap_params *params = llap_residual_trainer_params(r->trainer);
+        r->networks.member[0] = (llap_residual_member){ .params = params, .part = LLAP_PARAMS_EMA };
+        task_stage stage = TASK_STAGE_DEFAULT;
+        stage.name = r->name;
+        stage.params = params;
+        stage.user = r;
+        stage.n_steps = t.steps;
+        stage.eval_every = t.steps >= 1600 ? 100 : t.steps >= 400 ? 50 : 25;
+        stage.patience = PATIENCE;
+        stage.step = member_step;
+        stage.evaluate = member_check;
+        stage.fields = member_fields;
+        st = task_training_stage(run, &stage, NULL);
+        if (st == LLAP_OK) st = llap_params_take(net->params, prefix, params, "ema.");
     }
-    llap_residual_trainer_destroy(r.trainer);
+    llap_residual_trainer_destroy(r->trainer);
+    llap_free(r);
     return st;
 }
 
@@ -361,14 +370,14 @@ static bool short_validation(const llap_model_frame *f)
            f->test_start - f->val_start < 60 * DAY;
 }
 
-static llap_status settle(llap_model *m, const field *f, const task_networks_opts *o)
+static llap_status settle(llap_model *m, const field *f, const llap_train_opts *o)
 {
     llap_feature_config *c = &m->network->config.features;
     task_networks        n;
     float               *x = NULL;
     const int            steps = (int)m->network->config.sampling.steps;
     task_networks_init(&n, m);
-    llap_status st = draw(&n, f->final, steps, FINAL_SAMPLES, o->seed, o->n_threads, &x);
+    llap_status st = draw(&n, f->final, steps, FINAL_SAMPLES, (uint64_t)o->seed, &x);
     if (st == LLAP_OK) {
         task_networks_calibrate(f->final, x, f->final->h, FINAL_SAMPLES, &c->calibration_edge,
                                 &c->calibration_factor);
@@ -387,23 +396,25 @@ static llap_status settle(llap_model *m, const field *f, const task_networks_opt
     return st;
 }
 
-llap_status task_networks_train(llap_model *m, const llap_panel *p, const task_networks_opts *opts)
+llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
+                                llap_size size)
 {
-    task_networks_opts o = *opts;
-    field              f;
-    llap_network      *net = NULL;
-    if (o.n_threads < 1) o.n_threads = omp_get_max_threads();
-    llap_status st = field_init(&f, m, p, &o);
-    if (st == LLAP_OK) st = make_network(m, &f, &o, &net);
+    field          f;
+    llap_network  *net = NULL;
+    task_training *run = NULL;
+    llap_status    st = field_init(&f, m, p, o);
+    if (st == LLAP_OK) st = make_network(m, &f, o, size, &net);
+    if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &run);
     if (st == LLAP_OK)
-        llap_logf(o.log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
+        llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
                   f.train->n, (long long)llap_feature_channels(&f.sight.layout),
                   (long long)net->config.options.members);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
-        st = train_member(m, net, &f, &o, i);
+        st = train_member(run, m, net, &f, o, i);
+    task_training_destroy(run);
     if (st == LLAP_OK) {
         m->network = net;
-        st = settle(m, &f, &o);
+        st = settle(m, &f, o);
     } else {
         llap_network_destroy(net);
     }
