@@ -15,7 +15,11 @@
  *     llap_anchor_posterior_destroy(p);
  *
  * Time is any unit in which rho and omega are given. Everything is in double; the values of y and
- * the times may come from single precision. Nothing here is random: draws take normals. */
+ * the times may come from single precision. Means, the variance of what is known from the past and
+ * likelihoods have nine digits for noise down to 1e-7 of the variance. A variance known
+ * from both sides is a difference of two: it has nine digits down to a noise of about 1e-3, and
+ * below that eleven digits of the prior variance, which are fewer of its own. Nothing here is
+ * random: draws take normals. */
 #ifndef LLAP_MODEL_ANCHOR_H
 #define LLAP_MODEL_ANCHOR_H
 

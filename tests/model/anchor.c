@@ -157,6 +157,49 @@ static void filter_equals_dense(void **state)
     }
 }
 
+/* Readings that are all but exact: what is known from the past keeps nine digits at any noise; what
+ * is known from both sides is a difference of variances, and keeps eleven digits of the larger. */
+static void check_tiny_noise(const llap_anchor_kernel *k, const problem *p)
+{
+    const double prior = llap_anchor_kernel_at(k, 0);
+    double       mean[12], var[12], refm[12], ref[144], ll, refll;
+    double      *means[] = { mean }, *vars[] = { var };
+    CHECK_OK(llap_anchor_filter(k, &p->w, 1, means, vars, &ll));
+    for (size_t q = 0; q < p->w.n_query; q++) {
+        bool               use[60];
+        llap_anchor_window one = p->w;
+        for (size_t i = 0; i < p->w.n_obs; i++) use[i] = p->t[i] <= p->tq[q];
+        one.n_query = 1;
+        one.t_query = &p->tq[q];
+        dense_posterior(k, &one, use, NULL, ref, NULL);
+        assert_true(fabs(var[q] - k->nu - ref[0]) <= TOL * ref[0]);
+    }
+    llap_anchor_posterior *post = NULL;
+    dense_posterior(k, &p->w, NULL, refm, ref, &refll);
+    CHECK_OK(llap_anchor_condition(k, &p->w, &post));
+    CHECK_OK(llap_anchor_marginals(post, LLAP_ANCHOR_LATENT, mean, var));
+    assert_true(fabs(ll - refll) <= TOL * fmax(1.0, fabs(refll)));
+    for (size_t q = 0; q < p->w.n_query; q++)
+        assert_true(fabs(var[q] - ref[q * (p->w.n_query + 1)]) <= 1e-11 * prior);
+    llap_anchor_posterior_destroy(post);
+}
+
+static void tiny_noise(void **state)
+{
+    (void)state;
+    dice d = { 8 };
+    for (double noise = 1e-4; noise > 0.5e-8; noise *= 0.1)
+        for (int rep = 0; rep < 40; rep++) {
+            llap_anchor_kernel k = roll_kernel(&d, 1e-4);
+            problem            p =
+                rep % 2 ? roll_problem(&d, 40, 12, 1e-6, 1e6) : roll_problem(&d, 60, 10, 0.1, 10);
+            k.nu = noise;
+            k.jitter = 0;
+            check_tiny_noise(&k, &p);
+            problem_free(&p);
+        }
+}
+
 /* A grid of 1500 hours with holes against the dense definition. */
 static void long_series(void **state)
 {
@@ -375,6 +418,7 @@ int main(void)
         cmocka_unit_test(everything_missing),
         cmocka_unit_test(repeated_times),
         cmocka_unit_test(filter_equals_dense),
+        cmocka_unit_test(tiny_noise),
         cmocka_unit_test(long_series),
         cmocka_unit_test(ten_thousand),
         cmocka_unit_test(single_precision),
