@@ -56,16 +56,18 @@ typedef struct llap_read_opts {
                                    unobserved; NULL or "none": nothing is filled */
     double      row_min;        /* rows with a smaller share of values are dropped; 0: none */
     const char *keep;           /* "all" variables, or those "common" to all entities */
-    const char *half; /* "yes": values rounded to half precision, as published panels are */
+    const char *half;  /* "yes": values rounded to half precision, as published panels are */
+    const char *twice; /* times that the zone's clock shows twice or never: "error", "earlier",
+                          "later" */
 } llap_read_opts;
 
 #define LLAP_READ_OPTS                                                                            \
     {                                                                                             \
         NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL       \
+            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL \
     }
 
-/* Reads CSV files (plain or gzip; wide or long) or one NetCDF file into a panel; "-" is standard
+/* Reads CSV files (plain or gzip; wide or long) or NetCDF files into a panel; "-" is standard
  * input. Caller owns *out. */
 LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
@@ -74,6 +76,8 @@ LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */
 /* Writes CSV (wide), or NetCDF where the path ends in .nc; reading gives the panel back. Replaces
  * the file as a whole. "-": CSV to standard output. */
 LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);
+/* The same with a choice of form for CSV: "wide", a row per time, or "long", a row per value. */
+LLAP_API llap_status llap_panel_write_as(const llap_panel *p, const char *path, const char *form);
 
 /* What the panel is like: entities, span, gaps, coverage, suggestions; for people or as JSON.
  * Caller owns *text (llap_text_free). */

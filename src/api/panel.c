@@ -11,6 +11,7 @@
 #include "data/csv_write.h"
 #include "data/inspect.h"
 #include "data/netcdf.h"
+#include "data/panel_merge.h"
 #include "data/synth.h"
 #include "data/timeline.h"
 #include "plot/inspect_plot.h"
@@ -67,7 +68,8 @@ static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
     static const char *const bads[] = { "error", "missing", NULL };
     static const char *const duplicates[] = { "last", "error", NULL };
     static const char *const orders[] = { "sort", "error", NULL };
-    int                      form, header, code, word, bad, duplicate, order;
+    static const char *const walls[] = { "error", "earlier", "later", NULL };
+    int                      form, header, code, word, bad, duplicate, order, wall;
     llap_status              st = choose("form", o->form, forms, &form);
     if (st == LLAP_OK) st = choose("header", o->header, headers, &header);
     if (st == LLAP_OK) st = choose("codes", o->codes, codes, &code);
@@ -75,6 +77,7 @@ static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
     if (st == LLAP_OK) st = choose("bad", o->bad, bads, &bad);
     if (st == LLAP_OK) st = choose("duplicates", o->duplicates, duplicates, &duplicate);
     if (st == LLAP_OK) st = choose("unordered", o->unordered, orders, &order);
+    if (st == LLAP_OK) st = choose("twice", o->twice, walls, &wall);
     if (st != LLAP_OK) return st;
     c->form = (llap_csv_form)form;
     c->header = (llap_choice)header;
@@ -83,6 +86,7 @@ static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
     c->bad_is_missing = bad == 1;
     c->duplicates = (llap_duplicates)duplicate;
     c->unordered_is_error = order == 1;
+    c->wall = (llap_wall)wall;
     return LLAP_OK;
 }
 
@@ -140,21 +144,81 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "grid");
 }
 
-/* One NetCDF file, or CSV. */
+/* What only texts need. */
+static llap_status refuse_csv_options(const llap_read_opts *o)
+{
+    const struct {
+        const char *name;
+        bool        given;
+    } text_only[] = {
+        { "variable", o->variable != NULL },
+        { "value", o->value != NULL },
+        { "time-format", o->time_format != NULL },
+        { "time-unit", o->time_unit != NULL },
+        { "zone", o->zone != NULL },
+        { "twice", o->twice != NULL },
+        { "separator", o->separator != 0 },
+        { "decimal", o->decimal != 0 },
+        { "quote", o->quote != 0 },
+        { "form", o->form != NULL },
+        { "header", o->header != NULL },
+        { "skip-lines", o->skip_lines != 0 },
+        { "codes", o->codes != NULL },
+        { "words", o->words != NULL },
+        { "bad", o->bad != NULL },
+        { "circular", o->circular != NULL },
+        { "coded", o->coded != NULL },
+        { "unordered", o->unordered != NULL },
+    };
+    for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
+        if (text_only[i].given)
+            return llap_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",
+                             text_only[i].name);
+    return LLAP_OK;
+}
+
+static llap_status read_netcdf(const char *const *paths, size_t n, const llap_read_opts *o,
+                               const llap_csv_opts *csv, llap_panel **out)
+{
+    llap_netcdf_opts nc = LLAP_NETCDF_DEFAULT;
+    nc.columns = csv->columns;
+    nc.time = o->time;
+    nc.station = o->entity;
+    nc.duplicates = csv->duplicates;
+    nc.log = o->log;
+    llap_status st = refuse_csv_options(o);
+    if (st != LLAP_OK) return st;
+    if (n == 1 && csv->drop == NULL && csv->missing == NULL)
+        return llap_netcdf_read(paths[0], &nc, out, NULL);
+    llap_panel **part = llap_new(n, sizeof *part);
+    if (part == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n && st == LLAP_OK; i++)
+        st = llap_netcdf_read(paths[i], &nc, &part[i], NULL);
+    const llap_merge_opts how = { csv->duplicates, csv->drop, csv->missing };
+    if (st == LLAP_OK) st = llap_panels_merge((const llap_panel *const *)part, n, &how, out);
+    for (size_t i = 0; i < n; i++) llap_panel_destroy(part[i]);
+    llap_free(part);
+    return st;
+}
+
+/* Files of NetCDF, or of CSV. */
 static llap_status read_files(const char *const *paths, size_t n, const llap_read_opts *o,
                               const llap_csv_opts *csv, llap_panel **out)
 {
-    bool        netcdf = false;
+    size_t      n_netcdf = 0;
     llap_status st = LLAP_OK;
-    if (n == 1 && strcmp(paths[0], "-") != 0) st = llap_netcdf_detect(paths[0], &netcdf);
-    if (st == LLAP_OK && netcdf) {
-        llap_netcdf_opts nc = LLAP_NETCDF_DEFAULT;
-        nc.columns = csv->columns;
-        nc.time = o->time;
-        nc.station = o->entity;
-        nc.log = o->log;
-        return llap_netcdf_read(paths[0], &nc, out, NULL);
+    for (size_t i = 0; i < n && st == LLAP_OK; i++) {
+        bool yes = false;
+        /* what cannot be looked into, folders say, is left to the reader of CSV and its message */
+        if (strcmp(paths[i], "-") != 0) (void)llap_netcdf_detect(paths[i], &yes);
+        if (yes && n_netcdf++ != i)
+            st = llap_fail(LLAP_EINVAL, "%s: a NetCDF file among others: all or none", paths[i]);
     }
+    if (st != LLAP_OK) return st;
+    if (n_netcdf > 0 && n_netcdf < n)
+        return llap_fail(LLAP_EINVAL, "%s: no NetCDF file among such: all or none",
+                         paths[n_netcdf]);
+    if (n_netcdf > 0) return read_netcdf(paths, n, o, csv, out);
     llap_csv_report *report = llap_new(1, sizeof *report);
     if (report == NULL) return LLAP_ENOMEM;
     st = llap_csv_read(paths, n, csv, out, report);
@@ -217,13 +281,24 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     return st;
 }
 
+llap_status llap_panel_write_as(const llap_panel *p, const char *path, const char *form)
+{
+    static const char *const forms[] = { "wide", "long", NULL };
+    const size_t             n = strlen(path);
+    int                      k;
+    llap_status              st = choose("form", form, forms, &k);
+    if (st != LLAP_OK) return st;
+    if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
+        return form == NULL ? llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT)
+                            : llap_fail(LLAP_EINVAL, "form: '%s': NetCDF has none", path);
+    llap_csv_write_opts o = LLAP_CSV_WRITE_DEFAULT;
+    if (k == 1) o.form = LLAP_CSV_LONG;
+    return llap_csv_write(p, strcmp(path, "-") == 0 ? "/dev/stdout" : path, &o);
+}
+
 llap_status llap_panel_write(const llap_panel *p, const char *path)
 {
-    const size_t n = strlen(path);
-    if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
-        return llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT);
-    return llap_csv_write(p, strcmp(path, "-") == 0 ? "/dev/stdout" : path,
-                          &LLAP_CSV_WRITE_DEFAULT);
+    return llap_panel_write_as(p, path, NULL);
 }
 
 llap_status llap_panel_plot(const llap_panel *p, const char *path)

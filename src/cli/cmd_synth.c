@@ -2,7 +2,7 @@
 
 typedef struct synth_options {
     int64_t     entities, variables, rows;
-    const char *output;
+    const char *output, *form;
 } synth_options;
 
 static const cli_option options[] = {
@@ -14,6 +14,8 @@ static const cli_option options[] = {
       "hourly rows of each, before any are lost (default 2000)", 2, 1e7 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(synth_options, output),
       "CSV, or NetCDF where it ends in .nc (default: standard output)", 0, 0 },
+    { "form", 0, CLI_STRING, "wide|long", offsetof(synth_options, form),
+      "of the CSV: a row per time, or a row per value (default wide)", 0, 0 },
     { 0 },
 };
 
@@ -24,7 +26,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     const llap_synth_sizes sizes = { o->entities, o->variables, o->rows, common->seed };
     llap_panel            *panel = NULL;
     llap_status            st = llap_panel_synth(&sizes, &panel);
-    if (st == LLAP_OK) st = llap_panel_write(panel, o->output == NULL ? "-" : o->output);
+    if (st == LLAP_OK)
+        st = llap_panel_write_as(panel, o->output == NULL ? "-" : o->output, o->form);
     llap_panel_destroy(panel);
     return st;
 }
@@ -42,6 +45,6 @@ const cli_command        cmd_synth = {
            .example = "  llapdiff synth --entities 4 --rows 1500 -o sensors.csv",
            .options = options,
            .options_size = sizeof(synth_options),
-           .defaults = &(const synth_options){ 6, 3, 2000, NULL },
+           .defaults = &(const synth_options){ 6, 3, 2000, NULL, NULL },
            .run = run,
 };

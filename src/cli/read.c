@@ -46,6 +46,7 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
     o.bad = r->bad;
     o.duplicates = r->duplicates;
     o.unordered = r->unordered;
+    o.twice = r->twice;
     o.log = &common->log;
     llap_status st = one_char(command, "separator", r->separator, &o.separator);
     if (st == LLAP_OK) st = one_char(command, "decimal", r->decimal, &o.decimal);

@@ -10,7 +10,7 @@ typedef struct cli_read {
     const char *separator, *decimal, *columns, *drop, *missing, *circular, *coded;
     const char *grid, *bin, *agg, *fill, *keep, *half;
     double      row_min;
-    const char *form, *header, *quote, *codes, *words, *bad, *duplicates, *unordered;
+    const char *form, *header, *quote, *codes, *words, *bad, *duplicates, *unordered, *twice;
     int64_t     skip_lines;
 } cli_read;
 
@@ -28,6 +28,7 @@ typedef struct cli_read {
     CLI_READ_ROW("time-format", "FORMAT", time_format, "rfc3339, epoch, number, elapsed or strptime"), \
     CLI_READ_ROW("time-unit", "UNIT", time_unit, "of epochs and numbers: s, ms, min, h"),              \
     CLI_READ_ROW("zone", "ZONE", zone, "zone of times that name none: Europe/Rome, +08:00"),           \
+    CLI_READ_ROW("twice", "error|earlier|later", twice, "times that this zone shows twice or never"),   \
     CLI_READ_ROW("separator", "CHAR", separator, "between fields; 'tab' for tabulators"),              \
     CLI_READ_ROW("decimal", "CHAR", decimal, "decimal point: . or ,"),                                 \
     CLI_READ_ROW("quote", "CHAR", quote, "around fields (default \")"),                                 \

@@ -124,7 +124,7 @@ static llap_status read_rfc3339(llap_clock *c, const char *text, size_t n, int64
 {
     const bool fast = same_day(c, text, n, out);
     if (!fast) {
-        const llap_status st = llap_time_parse(text, n, c->zone, LLAP_WALL_ERROR, out);
+        const llap_status st = llap_time_parse(text, n, c->zone, c->wall, out);
         if (st != LLAP_OK) return st;
         remember_day(c, text, n);
     }
@@ -168,7 +168,7 @@ llap_status llap_clock_read(llap_clock *c, const char *text, size_t n, char deci
         return read_rfc3339(c, text, n, out);
     case LLAP_CLOCK_FORMAT:
         c->unzoned = true;
-        return llap_timefmt_parse(&c->timefmt, text, n, c->zone, LLAP_WALL_ERROR, out);
+        return llap_timefmt_parse(&c->timefmt, text, n, c->zone, c->wall, out);
     case LLAP_CLOCK_ELAPSED:
         return read_elapsed(text, n, decimal, out);
     case LLAP_CLOCK_EPOCH:
@@ -198,8 +198,7 @@ llap_status llap_clock_read_parts(llap_clock *c, const int32_t *part, int n_part
         __builtin_add_overflow(local, LLAP_S_PER_DAY * LLAP_NS_PER_S, &local))
         st = llap_fail_time_range("time");
     int32_t offset_s = 0;
-    if (st == LLAP_OK)
-        st = llap_zone_resolve(c->zone, llap_floor_s(local), LLAP_WALL_ERROR, &offset_s);
+    if (st == LLAP_OK) st = llap_zone_resolve(c->zone, llap_floor_s(local), c->wall, &offset_s);
     if (st == LLAP_OK && __builtin_sub_overflow(local, offset_s * LLAP_NS_PER_S, out))
         st = llap_fail_time_range("time");
     c->unzoned = true;
@@ -280,4 +279,16 @@ llap_status llap_clock_write(const llap_clock_writer *w, int64_t t, char out[LLA
         st = llap_fail(LLAP_EINVAL, "time format '%s' cannot hold %lld ns exactly (it writes %s)",
                        w->axis.format, (long long)t, out);
     return st;
+}
+
+llap_clock_shown llap_clock_show(const llap_axis *axis, int64_t t)
+{
+    llap_clock_shown  s = { "?" };
+    llap_clock_writer w;
+    size_t            n = 1;
+    if (llap_clock_writer_init(&w, axis) == LLAP_OK &&
+        llap_clock_write(&w, t, s.text, &n) == LLAP_OK)
+        s.text[n] = '\0';
+    llap_clock_writer_deinit(&w);
+    return s;
 }

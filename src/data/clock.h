@@ -16,6 +16,7 @@
 #define LLAP_DATA_CLOCK_H
 
 #include "base/timefmt.h"
+#include "base/zone.h"
 #include "data/panel.h"
 
 typedef enum llap_clock_kind {
@@ -35,6 +36,7 @@ typedef struct llap_clock {
     char            unit[32];                /* "" when unknown */
     int64_t         unit_ns;
     llap_zone      *zone; /* NULL: none given, UTC */
+    llap_wall       wall; /* of times that the zone shows twice or never; may be set after init */
     llap_timefmt    timefmt;
 
     /* what the times were like */
@@ -76,5 +78,12 @@ llap_status llap_clock_writer_init(llap_clock_writer *w, const llap_axis *axis);
 void        llap_clock_writer_deinit(llap_clock_writer *w);
 llap_status llap_clock_write(const llap_clock_writer *w, int64_t t, char out[LLAP_TIMEFMT_TEXT_MAX],
                              size_t *len);
+
+/* A time for a message. */
+typedef struct llap_clock_shown {
+    char text[LLAP_TIMEFMT_TEXT_MAX + 1];
+} llap_clock_shown;
+
+llap_clock_shown llap_clock_show(const llap_axis *axis, int64_t t);
 
 #endif

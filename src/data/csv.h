@@ -20,6 +20,7 @@
 #ifndef LLAP_DATA_CSV_H
 #define LLAP_DATA_CSV_H
 
+#include "base/zone.h"
 #include "data/panel_builder.h"
 
 #include <llapdiff/log.h>
@@ -53,6 +54,7 @@ typedef struct llap_csv_opts {
                                 "elapsed" (HH:MM[:SS], hours beyond 24 too), or for strptime */
     const char *time_unit;   /* of epochs s, ms, us, ns; of numbers any duration: "min", "0.5h" */
     const char *zone;        /* of times that name none: "Europe/Rome", "+08:00"; else UTC */
+    llap_wall   wall;        /* which of the two, of times that the zone shows twice or never */
 
     const char *const *columns;   /* variables wanted, in this order; "new=old" renames */
     const char *const *drop;      /* variables not wanted */

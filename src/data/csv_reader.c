@@ -266,7 +266,9 @@ static llap_status settle(llap_csv_reader *r)
     o->time_unit = llap_arena_strndup(&r->text, s->time_unit, strlen(s->time_unit));
     if (o->time_format == NULL || o->time_unit == NULL) return LLAP_ENOMEM;
     if (s->time_unit[0] == '\0') o->time_unit = NULL;
-    return llap_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+    const llap_status st = llap_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+    r->clock.wall = o->wall;
+    return st;
 }
 
 /* Columns to variables, and the entity that the file's name gives. */

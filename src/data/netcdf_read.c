@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "data/clock.h"
 #include "data/netcdf_load.h"
 #include "data/netcdf_rows.h"
 #include "data/netcdf_value.h"
@@ -100,9 +101,9 @@ static llap_status note_duplicate(reader *r, int c, int64_t row)
     if (r->file.opts->duplicates == LLAP_DUPLICATES_LAST) return LLAP_OK;
     int64_t k = 0;
     while (p->start[k + 1] <= row) k++;
-    return llap_fail(LLAP_EFORMAT, "%s: entity '%.200s': '%s' is given twice for time %lld",
+    return llap_fail(LLAP_EFORMAT, "%s: entity '%.200s': '%s' is given twice for time %s",
                      r->file.path, p->entity[k], r->layout.column[c].name,
-                     (long long)r->draft.time[row]);
+                     llap_clock_show(&r->draft.axis, r->draft.time[row]).text);
 }
 
 /* Where a box of column c goes: the cell of element (i, j), -1: nowhere; and its place in the box.

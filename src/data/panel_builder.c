@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "data/clock.h"
 #include "data/names.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ typedef struct events {
 struct llap_panel_builder {
     llap_builder_opts   opts;
     llap_builder_counts counts;
+    const llap_axis    *axis; /* while finishing, borrowed */
     llap_names          entities, vars;
     uint32_t           *var_order; /* asked for; NULL: none */
     int64_t            *newest;    /* [newest_capacity] latest time of each entity so far */
@@ -287,8 +289,9 @@ static llap_status note_duplicate(llap_panel_builder *b, uint32_t entity, uint32
     /* the earliest arrival of all, whichever entity sorts first */
     if (c->duplicate_cells++ == 0 || arrival < c->first_duplicate) c->first_duplicate = arrival;
     if (b->opts.duplicates == LLAP_DUPLICATES_LAST) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT, "entity '%s': '%s' is given twice for time %lld",
-                     b->entities.name[entity], b->vars.name[var], (long long)time);
+    return llap_fail(LLAP_EFORMAT, "entity '%s': '%s' is given twice for time %s",
+                     b->entities.name[entity], b->vars.name[var],
+                     llap_clock_show(b->axis, time).text);
 }
 
 /* Puts the k-th cell into the last row if it belongs there, else into a new one, for which there is
@@ -511,6 +514,7 @@ llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *ax
                                       llap_panel **out)
 {
     *out = NULL;
+    b->axis = axis;
     uint32_t   *sorted = NULL;
     uint32_t   *rank = llap_new(b->entities.n, sizeof *rank);
     llap_status st = rank == NULL ? LLAP_ENOMEM : llap_names_sorted(&b->entities, &sorted);

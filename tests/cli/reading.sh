@@ -25,4 +25,12 @@ llapdiff inspect g.csv --keep common | tail -1 | cut -c 1-12
 llapdiff inspect g.csv --half yes -q | tail -1 | awk '{ print $1, $3 }'
 llapdiff inspect g.csv --row-min 2
 llapdiff inspect g.csv --fill backward
+printf 'time,a\n2024-01-01T00:00Z,1\n2024-01-01T00:00Z,2\n' >h.csv
+llapdiff inspect h.csv --duplicates error
+printf 'time,a\n2024-10-27 02:30,1\n2024-10-27 04:00,2\n' >i.csv
+llapdiff inspect i.csv --zone Europe/Rome
+llapdiff inspect i.csv -q --zone Europe/Rome --twice earlier | sed -n 's/gaps: least \([^,]*\),.*/\1/p'
+llapdiff inspect i.csv -q --zone Europe/Rome --twice later | sed -n 's/gaps: least \([^,]*\),.*/\1/p'
+llapdiff synth --entities 1 --variables 2 --rows 3 --form long | sed 1q
+llapdiff synth --form tall
 true

@@ -1,7 +1,8 @@
-#include "check.h"
+#include "panels.h"
 
 #include "data/names.h"
 #include "data/panel_builder.h"
+#include "data/panel_merge.h"
 
 /* A row of the tests: NAN marks a missing value. */
 typedef struct row {
@@ -117,10 +118,46 @@ static void the_last_value_stays_and_is_counted(void **state)
         llap_panel_destroy(p);
         llap_builder_opts strict = { .duplicates = LLAP_DUPLICATES_ERROR };
         CHECK_FAIL(build(rows, NULL, 6, form, strict, &p, &c), LLAP_EFORMAT,
-                   "entity 'a': 'y' is given twice for time 20");
+                   "entity 'a': 'y' is given twice for time 1970-01-01T00:00:00.00000002Z");
         assert_null(p);
         assert_int_equal(c.first_duplicate, form ? 7 : 2);
     }
+}
+
+/* Two panels with entities, times and variables in common and apart. */
+static void panels_are_merged(void **state)
+{
+    (void)state;
+    llap_panel           *a = panel_of("entity,time,x,y\np,1,1,2\np,2,3,\nq,1,5,-99\n");
+    llap_panel           *b = panel_of("entity,time,y,z\np,2,7,8\nr,1,9,10\n"), *m;
+    const llap_panel     *both[] = { a, b };
+    static const char    *drop[] = { "z", NULL }, *missing[] = { "-99", NULL };
+    static const char    *words[] = { "none", NULL };
+    const llap_merge_opts how = { .drop = drop, .missing = missing };
+    CHECK_OK(llap_panels_merge(both, 2, &how, &m));
+    CHECK_OK(llap_panel_check(m));
+    const float expected[] = { 1, 2, 3, 7, 5, NAN, NAN, 9 };
+    assert_int_equal(m->n_vars, 2);
+    assert_int_equal(m->n_entities, 3);
+    assert_int_equal(m->n_rows, 4);
+    for (int i = 0; i < 8; i++)
+        assert_true(isnan(expected[i]) ? isnan(m->value[i]) : m->value[i] == expected[i]);
+    llap_panel_destroy(m);
+    CHECK_FAIL(llap_panels_merge(both, 1, &how, &m), LLAP_EINVAL, "no variable 'z'");
+    CHECK_FAIL(llap_panels_merge(both, 2, &(llap_merge_opts){ .missing = words }, &m), LLAP_EINVAL,
+               "'none' is no number");
+    const llap_panel *twice[] = { b, b };
+    CHECK_FAIL(
+        llap_panels_merge(twice, 2, &(llap_merge_opts){ LLAP_DUPLICATES_ERROR, NULL, NULL }, &m),
+        LLAP_EFORMAT, "entity 'p': 'y' is given twice for time 2");
+    llap_panel *c = panel_of("time,x\n2024-01-01,1\n2024-01-02,1\n");
+    both[1] = c;
+    CHECK_FAIL(llap_panels_merge(both, 2, &(llap_merge_opts){ 0 }, &m), LLAP_EINVAL,
+               "file 2: its times are of another kind");
+    assert_null(m);
+    llap_panel_destroy(a);
+    llap_panel_destroy(b);
+    llap_panel_destroy(c);
 }
 
 static void variables_may_come_late(void **state)
@@ -293,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_panel_has_what_was_put_in),
         cmocka_unit_test(order_and_form_change_nothing),
         cmocka_unit_test(the_last_value_stays_and_is_counted),
+        cmocka_unit_test(panels_are_merged),
         cmocka_unit_test(variables_may_come_late),
         cmocka_unit_test(memory_stays_in_bounds),
         cmocka_unit_test(an_empty_panel_is_one),
