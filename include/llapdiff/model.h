@@ -153,20 +153,30 @@ LLAP_API llap_status llap_model_export(const llap_model *m, const char *folder);
 typedef struct llap_answer llap_answer;
 
 typedef struct llap_forecast_opts {
-    const char     *at;        /* time of the forecast; NULL: the last row of each entity */
-    const char     *horizon;   /* duration, or steps of training; NULL: that of training */
-    const char     *step;      /* between queries, the same; NULL: that of training */
-    const char     *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
-    int64_t         samples;   /* joint sample paths instead of quantiles; 0: none */
+    const char *at;        /* time of the forecast; NULL: the last row of each entity */
+    const char *horizon;   /* duration, or steps of training; NULL: that of training */
+    const char *step;      /* between queries, the same; NULL: that of training */
+    const char *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
+    int64_t     samples;   /* joint sample paths that quantiles are made of; 0: 200. A model of
+                            * size anchor knows its quantiles and needs none */
     int64_t         seed;
     const llap_log *log;
     int             total; /* the sum over the horizon instead of each time */
+    const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
+                            * of the part left for testing) up to the last row */
+    const char *times;     /* file of the times to forecast: a column time, and entity where they
+                            * differ; instead of horizon and step */
+    int keep_samples;      /* the answer is the paths instead of their quantiles */
 } llap_forecast_opts;
 
-#define LLAP_FORECAST_OPTS                    \
-    {                                         \
-        NULL, NULL, NULL, NULL, 0, 1, NULL, 0 \
+#define LLAP_FORECAST_OPTS                                   \
+    {                                                        \
+        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0 \
     }
+
+/* Forecasts every target of every entity. Where the data differs from that of training (new
+ * entities, another scale, interval or share of holes) a warning goes to the log; where a target is
+ * not among its columns, LLAP_EINVAL names them. Caller owns *out. */
 
 LLAP_API llap_status llap_forecast(const llap_model *m, const llap_panel *panel,
                                    const llap_forecast_opts *o, llap_answer **out);
@@ -189,7 +199,8 @@ LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
 
 LLAP_API size_t llap_answer_rows(const llap_answer *a);
 /* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
- * entity,time,variable,sample,value), times as in the panel. "-" is standard output. Replaces the
+ * entity,time,variable,sample,value; backtests name the origin of each forecast before the time),
+ * times as in the panel. "-" is standard output. Replaces the
  * file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 LLAP_API llap_status llap_answer_json(const llap_answer *a,

@@ -2,14 +2,18 @@
 
 typedef struct forecast_options {
     cli_read    read;
-    const char *at, *horizon, *step, *quantiles, *output;
+    const char *at, *every, *times, *horizon, *step, *quantiles, *output;
     int64_t     samples;
-    bool        total;
+    bool        total, keep_samples;
 } forecast_options;
 
 static const cli_option options[] = {
     { "at", 0, CLI_STRING, "TIME", offsetof(forecast_options, at),
       "forecast from this time (default: the last row of each entity)", 0, 0 },
+    { "every", 0, CLI_STRING, "SPAN", offsetof(forecast_options, every),
+      "a backtest: forecasts so far apart, from --at (default: where testing begins) on", 0, 0 },
+    { "times", 0, CLI_STRING, "FILE", offsetof(forecast_options, times),
+      "the times to forecast: a column time, and entity where they differ", 0, 0 },
     { "horizon", 0, CLI_STRING, "SPAN", offsetof(forecast_options, horizon),
       "how far ahead (default: as trained)", 0, 0 },
     { "step", 0, CLI_STRING, "SPAN", offsetof(forecast_options, step),
@@ -17,7 +21,9 @@ static const cli_option options[] = {
     { "quantiles", 0, CLI_STRING, "LIST", offsetof(forecast_options, quantiles),
       "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },
     { "samples", 'n', CLI_INT, "N", offsetof(forecast_options, samples),
-      "joint sample paths instead of quantiles", 1, 1e6 },
+      "sample paths (default 200); size anchor knows its quantiles without", 1, 1e6 },
+    { "keep-samples", 0, CLI_FLAG, NULL, offsetof(forecast_options, keep_samples),
+      "write the paths instead of their quantiles", 0, 0 },
     { "total", 0, CLI_FLAG, NULL, offsetof(forecast_options, total),
       "the sum over the horizon instead of each time", 0, 0 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(forecast_options, output),
@@ -41,11 +47,14 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) {
         llap_forecast_opts ask = LLAP_FORECAST_OPTS;
         ask.at = o->at;
+        ask.every = o->every;
+        ask.times = o->times;
         ask.horizon = o->horizon;
         ask.step = o->step;
         ask.quantiles = o->quantiles;
         ask.samples = o->samples;
         ask.total = o->total;
+        ask.keep_samples = o->keep_samples;
         ask.seed = common->seed;
         ask.log = &common->log;
         st = llap_forecast(model, panel, &ask, &answer);
@@ -64,9 +73,12 @@ const cli_command        cmd_forecast = {
            .summary = "what comes next, with uncertainty",
            .text = "Forecasts every target of every entity from its latest context: mean and quantiles in "
                           "the\n"
-                          "units of the data, as CSV entity,time,variable,mean,q0.025,...; with --samples joint "
-                          "paths\n"
-                          "entity,time,variable,sample,value.",
+                          "units of the data, as CSV entity,time,variable,mean,q0.025,...; with --keep-samples "
+                          "joint\n"
+                          "paths entity,time,variable,sample,value. With --every the forecasts that would "
+                          "have been\n"
+                          "made in the past, with their origin. Warns where the data differs from that of "
+                          "training.",
            .example = "  llapdiff forecast air.safetensors air.csv --quantiles 0.1,0.5,0.9 -o next.csv",
            .options = options,
            .min_operands = 2,

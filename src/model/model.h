@@ -39,6 +39,8 @@ typedef struct llap_model_frame {
     int64_t            context;   /* ticks looked back */
     int64_t            horizon;   /* ticks looked ahead in training */
     int64_t            step;      /* ticks from one default query to the next */
+    int64_t            gap;       /* usual ticks between rows of training */
+    double             observed;  /* share of the target cells of training that were observed */
     /* What training has seen: windows are parted by the time of their targets, or by entity. */
     bool           by_entity;
     int64_t        val_start, test_start; /* by time */

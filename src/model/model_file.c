@@ -31,6 +31,8 @@ static llap_status config_text(const llap_model *m, char **text)
     llap_json_put_int(&w, "context", f->context);
     llap_json_put_int(&w, "horizon", f->horizon);
     llap_json_put_int(&w, "step", f->step);
+    llap_json_put_int(&w, "gap", f->gap);
+    llap_json_put_double(&w, "observed", f->observed);
     if (f->by_entity) {
         llap_json_open(&w, "parts", '(');
         for (int64_t i = 0; i < f->n_entities; i++) llap_json_put_int(&w, NULL, f->part[i]);
@@ -107,10 +109,10 @@ static llap_status check_size(const llap_json *j)
 static llap_status get_frame(const llap_json *j, llap_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
-    enum { PARTS = 8, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",       "axis",    "axis_unit", "unit",  "context",
-                                        "horizon",    "step",    "anchors",   "parts", "val_start",
-                                        "test_start", "network", NULL };
+    enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
+    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
+                                        "horizon", "step",      "gap",        "observed", "anchors",
+                                        "parts",   "val_start", "test_start", "network",  NULL };
     int                      axis = -1;
     llap_status              st = llap_json_keys(j, "", keys);
     f->by_entity = llap_json_has(j, "parts");
@@ -129,6 +131,8 @@ static llap_status get_frame(const llap_json *j, llap_model_frame *f)
     if (st == LLAP_OK) st = llap_json_int(j, "context", 1, INT64_MAX, &f->context);
     if (st == LLAP_OK) st = llap_json_int(j, "horizon", 1, INT64_MAX, &f->horizon);
     if (st == LLAP_OK) st = llap_json_int(j, "step", 1, INT64_MAX, &f->step);
+    if (st == LLAP_OK) st = llap_json_int(j, "gap", 0, INT64_MAX, &f->gap);
+    if (st == LLAP_OK) st = llap_json_double(j, "observed", 0, 1, &f->observed);
     f->axis = (llap_axis_kind)axis;
     return st;
 }

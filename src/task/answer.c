@@ -86,7 +86,7 @@ static void put_field(FILE *f, const char *s)
 
 static void put_header(FILE *f, const llap_answer *a)
 {
-    fputs("entity,time,variable", f);
+    fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
     if (a->kind == TASK_SAMPLES) {
         fputs(",sample,value\n", f);
         return;
@@ -101,12 +101,15 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const llap_clock_writ
 {
     for (size_t i = 0; i < a->n_rows; i++) {
         const task_row *r = &a->row[i];
-        char            text[LLAP_TIMEFMT_TEXT_MAX];
-        size_t          n;
-        llap_status     st = llap_clock_write(clock, r->time, text, &n);
+        char            text[2][LLAP_TIMEFMT_TEXT_MAX];
+        size_t          n = 0, n_origin = 0;
+        llap_status     st = llap_clock_write(clock, r->time, text[0], &n);
+        if (st == LLAP_OK && a->has_origin)
+            st = llap_clock_write(clock, r->origin, text[1], &n_origin);
         if (st != LLAP_OK) return st;
         put_field(f, a->entity[r->entity]);
-        fprintf(f, ",%.*s,", (int)n, text);
+        if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
+        fprintf(f, ",%.*s,", (int)n, text[0]);
         put_field(f, a->target[r->target]);
         if (a->kind == TASK_SAMPLES) fprintf(f, ",%d", r->sample);
         if (a->kind == TASK_IMPUTATION) fprintf(f, ",%d", r->observed);
@@ -134,6 +137,17 @@ llap_status llap_answer_write(const llap_answer *a, const char *path)
     return st;
 }
 
+static llap_status put_time(llap_json_writer *w, const char *key, const llap_clock_writer *clock,
+                            int64_t time)
+{
+    char              t[LLAP_TIMEFMT_TEXT_MAX + 1];
+    size_t            n = 0;
+    const llap_status st = llap_clock_write(clock, time, t, &n);
+    t[n] = '\0';
+    llap_json_put_string(w, key, t);
+    return st;
+}
+
 llap_status llap_answer_json(const llap_answer *a, char **text)
 {
     llap_clock_writer clock;
@@ -145,14 +159,10 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
     for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) {
         const task_row *r = &a->row[i];
         const double   *x = a->number + i * (size_t)a->n_numbers;
-        char            t[LLAP_TIMEFMT_TEXT_MAX + 1];
-        size_t          n;
-        st = llap_clock_write(&clock, r->time, t, &n);
-        if (st != LLAP_OK) break;
-        t[n] = '\0';
         llap_json_open(&w, NULL, '{');
         llap_json_put_string(&w, "entity", a->entity[r->entity]);
-        llap_json_put_string(&w, "time", t);
+        if (a->has_origin) st = put_time(&w, "origin", &clock, r->origin);
+        if (st == LLAP_OK) st = put_time(&w, "time", &clock, r->time);
         llap_json_put_string(&w, "variable", a->target[r->target]);
         if (a->kind == TASK_IMPUTATION) llap_json_put_bool(&w, "observed", r->observed);
         if (a->kind == TASK_SAMPLES) llap_json_put_int(&w, "sample", r->sample);

@@ -1,6 +1,5 @@
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "task/networks.h"
 
@@ -8,69 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES_MAX = 1000000, ROWS_MAX = INT32_MAX }; /* of one entity; of one answer */
-
-/* Queries of every entity, and the forecasts of one target after the other. */
-typedef struct plan {
-    int64_t  n_query, step;
-    int64_t *origin; /* [n_entities] ticks; of entities that are asked about */
-    int64_t *entity; /* [n] their numbers */
-    size_t   n;
-    double  *t_query; /* [n,n_query] in the model's unit */
-} plan;
-
-static llap_status plan_init(plan *q, const llap_model *m, const llap_panel *p,
-                             const llap_forecast_opts *o)
-{
-    int64_t     horizon = m->frame.horizon, at = 0;
-    llap_status st = LLAP_OK;
-    q->step = m->frame.step;
-    if (o->step != NULL) st = task_span("step", o->step, &p->axis, m->frame.step, &q->step);
-    if (st == LLAP_OK && o->horizon != NULL)
-        st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
-    if (st == LLAP_OK && o->at != NULL) st = task_parse_time(p, "at", o->at, &at);
-    if (st != LLAP_OK) return st;
-    if (horizon > m->frame.horizon)
-        llap_logf(o->log, LLAP_LOG_WARNING,
-                  "the horizon is %.2g times that of training: the spread was not checked there",
-                  (double)horizon / (double)m->frame.horizon);
-    q->n_query = horizon / q->step;
-    if (q->n_query < 1)
-        return llap_fail(LLAP_EINVAL, "horizon: shorter than a step of the forecast");
-    if (q->n_query > QUERIES_MAX)
-        return llap_fail(
-            LLAP_ELIMIT,
-            "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
-            (long long)q->n_query, QUERIES_MAX);
-    const size_t n = (size_t)p->n_entities;
-    q->origin = llap_new(n, sizeof *q->origin);
-    q->entity = llap_new(n, sizeof *q->entity);
-    q->t_query = llap_new(n, (size_t)q->n_query * sizeof *q->t_query);
-    if (q->origin == NULL || q->entity == NULL || q->t_query == NULL) return LLAP_ENOMEM;
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        if (p->start[e] == p->start[e + 1]) continue;
-        const int64_t last = o->at != NULL ? at : p->time[p->start[e + 1] - 1];
-        if (last > INT64_MAX - horizon)
-            return llap_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
-                             llap_text_show(p->entity[e]).text);
-        for (int64_t k = 0; k < q->n_query; k++)
-            q->t_query[(int64_t)q->n * q->n_query + k] =
-                llap_model_time(m, last + (k + 1) * q->step);
-        q->origin[q->n] = last;
-        q->entity[q->n++] = e;
-    }
-    return LLAP_OK;
-}
-
-static void plan_deinit(plan *q)
-{
-    llap_free(q->origin);
-    llap_free(q->entity);
-    llap_free(q->t_query);
-}
-
-/* What is asked about the i-th entity of the plan. */
-static llap_anchor_request request(const llap_model *m, const llap_panel *p, const plan *q,
+/* What the i-th forecast asks. law [its queries] */
+static llap_anchor_request request(const llap_model *m, const llap_panel *p, const task_queries *q,
                                    const task_series *s, const llap_series *all, size_t i,
                                    llap_law *law)
 {
@@ -78,14 +16,14 @@ static llap_anchor_request request(const llap_model *m, const llap_panel *p, con
     return (llap_anchor_request){ .history = s->series[q->entity[i]],
                                   .series = known < 0 ? SIZE_MAX : (size_t)known,
                                   .origin = llap_model_time(m, q->origin[i]),
-                                  .n_query = (size_t)q->n_query,
-                                  .t_query = q->t_query + (int64_t)i * q->n_query,
+                                  .n_query = q->first[i + 1] - q->first[i],
+                                  .t_query = q->t + q->first[i],
                                   .law = law,
                                   .all = all };
 }
 
-/* The laws of one target, [n,n_query]. */
-static llap_status forecast_target(const llap_model *m, const llap_panel *p, const plan *q,
+/* The laws of one target, [first[n]]. */
+static llap_status forecast_target(const llap_model *m, const llap_panel *p, const task_queries *q,
                                    int64_t target, int64_t var, llap_law *law)
 {
     task_series          s = { 0 };
@@ -94,8 +32,7 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p, con
     llap_status          st = r == NULL ? LLAP_ENOMEM : task_series_init(&s, p, var, m->frame.unit);
     if (st == LLAP_OK) st = task_linked(m, target, p, &s, &all);
     if (st == LLAP_OK) {
-        for (size_t i = 0; i < q->n; i++)
-            r[i] = request(m, p, q, &s, all, i, law + (int64_t)i * q->n_query);
+        for (size_t i = 0; i < q->n; i++) r[i] = request(m, p, q, &s, all, i, law + q->first[i]);
         st = llap_anchor_model_forecast(m->anchor[target], r, q->n);
     }
     task_series_deinit(&s);
@@ -104,23 +41,24 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p, con
     return st;
 }
 
-/* Rows of the answer: each query of each entity and target, `each` times. */
-static llap_status count_rows(const llap_model *m, const plan *q, int64_t each, size_t *rows)
+/* Rows of the answer: each query of each forecast and target, `each` times. */
+static llap_status count_rows(const llap_model *m, const task_queries *q, int64_t each,
+                              size_t *rows)
 {
     int64_t n;
-    if (__builtin_mul_overflow((int64_t)q->n * q->n_query, m->frame.n_targets, &n) ||
-        __builtin_mul_overflow(n, each, &n) || n > ROWS_MAX)
+    if (__builtin_mul_overflow((int64_t)q->first[q->n], m->frame.n_targets, &n) ||
+        __builtin_mul_overflow(n, each, &n) || n > TASK_ROWS_MAX)
         return llap_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for %s",
-                         ROWS_MAX, each > 1 ? "fewer samples" : "fewer steps");
+                         TASK_ROWS_MAX, each > 1 ? "fewer samples" : "fewer steps");
     *rows = (size_t)n;
     return LLAP_OK;
 }
 
 /* ---- joint paths ---- */
 
-enum { WINDOWS_AT_ONCE = 64, PATHS_FOR_QUANTILES = 200 };
+enum { WINDOWS_AT_ONCE = 64, PATHS = 200 }; /* PATHS: unless told */
 
-typedef struct asked { /* an entity of the plan, by the time it is asked at */
+typedef struct asked { /* a forecast, by the time it is made at */
     int64_t origin;
     size_t  place;
 } asked;
@@ -153,10 +91,10 @@ static void sample_numbers(double *x, int64_t n, const llap_answer *a, double *n
     }
 }
 
-/* What becomes of the paths of one entity and target, [n_paths,n_query]. */
+/* What becomes of the paths of one forecast and target, [n_paths,its queries]. */
 typedef struct paths {
     const llap_forecast_opts *o;
-    const plan               *q;
+    const task_queries       *q;
     int64_t                   n_paths, n_targets;
     double                   *x; /* [n_paths] scratch */
     llap_answer              *out;
@@ -164,15 +102,22 @@ typedef struct paths {
 
 static task_row row_of(const paths *a, size_t i, int64_t target, int64_t k)
 {
-    return (task_row){ .time = a->q->origin[i] + (k + 1) * a->q->step,
+    return (task_row){ .time = a->q->time[a->q->first[i] + (size_t)k],
+                       .origin = a->q->origin[i],
                        .entity = (int32_t)a->q->entity[i],
                        .target = (int32_t)target };
 }
 
+static int64_t n_queries(const task_queries *q, size_t i)
+{
+    return (int64_t)(q->first[i + 1] - q->first[i]);
+}
+
 static void put_samples(const paths *a, size_t i, int64_t target, const double *path)
 {
-    const int64_t h = a->q->n_query;
-    size_t        at = ((size_t)target * a->q->n + i) * (size_t)(a->n_paths * h);
+    const int64_t h = n_queries(a->q, i);
+    size_t        at = (size_t)target * a->q->first[a->q->n] + a->q->first[i];
+    at *= (size_t)a->n_paths;
     for (int64_t k = 0; k < a->n_paths * h; k++, at++) {
         a->out->row[at] = row_of(a, i, target, k % h);
         a->out->row[at].sample = (int32_t)(k / h);
@@ -182,9 +127,9 @@ static void put_samples(const paths *a, size_t i, int64_t target, const double *
 
 static void put_quantiles(const paths *a, size_t i, int64_t target, const double *path)
 {
-    const int64_t h = a->q->n_query;
+    const int64_t h = n_queries(a->q, i);
     for (int64_t k = 0; k < h; k++) {
-        const size_t at = (i * (size_t)h + (size_t)k) * (size_t)a->n_targets + (size_t)target;
+        const size_t at = (a->q->first[i] + (size_t)k) * (size_t)a->n_targets + (size_t)target;
         for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
         a->out->row[at] = row_of(a, i, target, k);
         sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
@@ -193,7 +138,7 @@ static void put_quantiles(const paths *a, size_t i, int64_t target, const double
 
 static void put_total(const paths *a, size_t i, int64_t target, const double *path)
 {
-    const int64_t h = a->q->n_query;
+    const int64_t h = n_queries(a->q, i);
     const size_t  at = i * (size_t)a->n_targets + (size_t)target;
     for (int64_t s = 0; s < a->n_paths; s++) {
         a->x[s] = 0;
@@ -203,29 +148,26 @@ static void put_total(const paths *a, size_t i, int64_t target, const double *pa
     sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
 }
 
-/* The entities list[0 .. n-1]. */
+/* The forecasts list[0 .. n-1]. */
 static llap_status put_paths(const paths *a, const llap_panel *p, const task_forecaster *f,
                              const asked *list, int64_t n)
 {
-    const plan    *q = a->q;
-    const task_ask ask = { .n_samples = a->n_paths, .seed = (uint64_t)a->o->seed };
-    llap_arena     arena = { 0 };
-    task_window   *w = llap_arena_new(&arena, (size_t)n, sizeof *w);
-    int64_t       *time = llap_arena_new(&arena, (size_t)n, (size_t)q->n_query * sizeof *time);
-    task_forecast *from = llap_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
-    llap_status    st = w == NULL || time == NULL || from == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const task_queries *q = a->q;
+    const task_ask      ask = { .n_samples = a->n_paths, .seed = (uint64_t)a->o->seed };
+    llap_arena          arena = { 0 };
+    task_window        *w = llap_arena_new(&arena, (size_t)n, sizeof *w);
+    task_forecast      *from = llap_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
+    llap_status         st = w == NULL || from == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         const int64_t e = q->entity[list[i].place];
         int64_t       end = p->start[e];
         while (end < p->start[e + 1] && p->time[end] <= list[i].origin) end++;
-        for (int64_t k = 0; k < q->n_query; k++)
-            time[i * q->n_query + k] = list[i].origin + (k + 1) * q->step;
         w[i] = (task_window){ .entity = e,
                               .first = p->start[e],
                               .end = end,
                               .origin = list[i].origin,
-                              .n_query = q->n_query,
-                              .time = time + i * q->n_query,
+                              .n_query = n_queries(q, list[i].place),
+                              .time = q->time + q->first[list[i].place],
                               .id = task_window_id(p, e, list[i].origin) };
     }
     if (st == LLAP_OK) st = f->forecast(f, &ask, w, n, &arena, from);
@@ -233,7 +175,7 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const task_for
         const size_t  place = list[i / a->n_targets].place;
         const int64_t target = i % a->n_targets;
         if (a->o->total) put_total(a, place, target, from[i].value);
-        else if (a->o->samples > 0) put_samples(a, place, target, from[i].value);
+        else if (a->o->keep_samples) put_samples(a, place, target, from[i].value);
         else put_quantiles(a, place, target, from[i].value);
     }
     llap_arena_deinit(&arena);
@@ -242,9 +184,9 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const task_for
 
 static llap_status put_all(const paths *a, const llap_panel *p, const task_forecaster *f)
 {
-    const plan *q = a->q;
-    asked      *list = llap_new(q->n, sizeof *list);
-    llap_status st = list == NULL ? LLAP_ENOMEM : LLAP_OK;
+    const task_queries *q = a->q;
+    asked              *list = llap_new(q->n, sizeof *list);
+    llap_status         st = list == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; i < q->n && st == LLAP_OK; i++) list[i] = (asked){ q->origin[i], i };
     if (st == LLAP_OK) qsort(list, q->n, sizeof *list, in_time);
     for (size_t i = 0, end; i < q->n && st == LLAP_OK; i = end) {
@@ -258,19 +200,19 @@ static llap_status put_all(const paths *a, const llap_panel *p, const task_forec
 
 /* Samples, or numbers made of them. */
 static llap_status answer_paths(const llap_model *m, const llap_panel *p,
-                                const llap_forecast_opts *o, const plan *q, const int64_t *var,
-                                llap_answer **out)
+                                const llap_forecast_opts *o, const task_queries *q,
+                                const int64_t *var, llap_answer **out)
 {
-    const bool      draws = o->samples > 0 && !o->total;
+    const bool      draws = o->keep_samples && !o->total;
     double          quantile[TASK_QUANTILES];
     int             n_quantiles = 0;
     size_t          rows = 0;
     task_forecaster f = { 0 };
     paths           a = { .o = o,
                           .q = q,
-                          .n_paths = o->samples > 0 ? o->samples : PATHS_FOR_QUANTILES,
+                          .n_paths = o->samples > 0 ? o->samples : PATHS,
                           .n_targets = m->frame.n_targets };
-    llap_status     st = count_rows(m, q, draws ? o->samples : 1, &rows);
+    llap_status     st = count_rows(m, q, draws ? a.n_paths : 1, &rows);
     if (st == LLAP_OK) st = task_quantiles(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) a.x = llap_new((size_t)a.n_paths, sizeof *a.x);
     if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
@@ -293,13 +235,13 @@ static llap_status answer_paths(const llap_model *m, const llap_panel *p,
 /* ---- laws ---- */
 
 static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
-                          const plan *q, const int64_t *var, llap_answer **out)
+                          const task_queries *q, const int64_t *var, llap_answer **out)
 {
     double      quantile[TASK_QUANTILES];
     task_scores score;
     int         n_quantiles = 0;
     size_t      rows = 0;
-    llap_law   *law = llap_new(q->n, (size_t)q->n_query * sizeof *law);
+    llap_law   *law = llap_new(q->first[q->n], sizeof *law);
     llap_status st =
         law == NULL ? LLAP_ENOMEM : task_quantiles(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) st = count_rows(m, q, 1, &rows);
@@ -310,15 +252,14 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
         st = forecast_target(m, p, q, v, var[v], law);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
             const int64_t known = llap_model_entity(m, p->entity[q->entity[i]]);
-            for (int64_t k = 0; k < q->n_query; k++) {
-                const size_t at =
-                    (i * (size_t)q->n_query + (size_t)k) * (size_t)m->frame.n_targets + (size_t)v;
-                (*out)->row[at] = (task_row){ .time = q->origin[i] + (k + 1) * q->step,
+            for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
+                const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
+                (*out)->row[at] = (task_row){ .time = q->time[k],
+                                              .origin = q->origin[i],
                                               .entity = (int32_t)q->entity[i],
                                               .target = (int32_t)v };
-                task_law_numbers(m->anchor[v], known < 0 ? SIZE_MAX : (size_t)known,
-                                 &law[(int64_t)i * q->n_query + k], &score,
-                                 (*out)->number + at * (size_t)(*out)->n_numbers);
+                task_law_numbers(m->anchor[v], known < 0 ? SIZE_MAX : (size_t)known, &law[k],
+                                 &score, (*out)->number + at * (size_t)(*out)->n_numbers);
             }
         }
     }
@@ -340,21 +281,23 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
                           llap_answer **out)
 {
     *out = NULL;
-    plan        q = { 0 };
-    int64_t    *var = NULL;
-    llap_status st = task_check_axis(m, panel);
+    if (o->samples < 0)
+        return llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
+                         (long long)o->samples);
+    task_queries q = { 0 };
+    int64_t     *var = NULL;
+    llap_status  st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
-    if (st == LLAP_OK) st = plan_init(&q, m, panel, o);
-    if (st == LLAP_OK && o->samples < 0)
-        st = llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
-                       (long long)o->samples);
+    if (st == LLAP_OK) st = task_queries_init(&q, m, panel, o);
+    if (st == LLAP_OK) st = task_compare(m, panel, var, &q, o->log);
     if (st == LLAP_OK)
-        st = o->samples > 0 || o->total || from_networks(m)
+        st = o->keep_samples || o->total || from_networks(m)
                  ? answer_paths(m, panel, o, &q, var, out)
                  : answer(m, panel, o, &q, var, out);
-    plan_deinit(&q);
+    if (st == LLAP_OK) (*out)->has_origin = q.several;
+    task_queries_deinit(&q);
     llap_free(var);
     return st;
 }

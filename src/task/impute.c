@@ -97,6 +97,7 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
+    if (st == LLAP_OK) st = task_compare(m, panel, var, NULL, o->log);
     if (st == LLAP_OK) st = impute_all(m, panel, var, o, out);
     llap_free(var);
     return st;

@@ -75,18 +75,6 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
     return LLAP_OK;
 }
 
-llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
-{
-    const bool  number = p->axis.kind == LLAP_AXIS_NUMBER;
-    llap_clock  c;
-    llap_status st = llap_clock_init(&c, number ? "number" : "rfc3339",
-                                     number && *p->axis.unit ? p->axis.unit : NULL,
-                                     !number && *p->axis.zone ? p->axis.zone : NULL);
-    if (st == LLAP_OK) st = llap_clock_read(&c, text, strlen(text), '.', at);
-    llap_clock_deinit(&c);
-    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "%s", what);
-}
-
 llap_status task_check_axis(const llap_model *m, const llap_panel *p)
 {
     if (m->anchor == NULL)
@@ -109,21 +97,32 @@ llap_status task_check_axis(const llap_model *m, const llap_panel *p)
     return LLAP_OK;
 }
 
+/* "a, b, c" into text[room], cut where it is full. */
+static void list_names(char *text, size_t room, const char *const *name, const int64_t *index,
+                       int64_t n)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (int64_t i = 0; i < n && at < room; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s'%s'", i > 0 ? ", " : "",
+                               llap_text_show(name[index == NULL ? i : index[i]]).text);
+}
+
 llap_status task_columns(const llap_model *m, const llap_panel *p, int64_t *var)
 {
+    int64_t lacking = 0;
     for (int64_t i = 0; i < m->frame.n_targets; i++) {
         var[i] = llap_panel_find_var(p, m->frame.target[i]);
-        if (var[i] >= 0) continue;
-        char   there[512] = "";
-        size_t n = 0;
-        for (int64_t v = 0; v < p->n_vars && n < sizeof there; v++)
-            n +=
-                (size_t)snprintf(there + n, sizeof there - n, "%s%s", v > 0 ? ", " : "", p->var[v]);
-        return llap_fail(LLAP_EINVAL,
-                         "the model forecasts '%s', the data has no such column, only %s",
-                         llap_text_show(m->frame.target[i]).text, there);
+        if (var[i] < 0) var[lacking++] = i; /* already answered: lacking <= i */
     }
-    return LLAP_OK;
+    if (lacking == 0) return LLAP_OK;
+    char wanted[320], there[480];
+    list_names(wanted, sizeof wanted, m->frame.target, var, lacking);
+    list_names(there, sizeof there, p->var, NULL, p->n_vars);
+    return llap_fail(LLAP_EINVAL,
+                     "the model forecasts %s, which the data does not have; its columns are %s: "
+                     "rename with --columns new=old",
+                     wanted, there);
 }
 
 llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n)

@@ -3,6 +3,7 @@
 #ifndef LLAP_TASK_TASK_H
 #define LLAP_TASK_TASK_H
 
+#include "data/gaps.h"
 #include "data/split.h"
 #include "model/model.h"
 
@@ -65,12 +66,43 @@ llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n)
 double
 task_normal_score(double p); /* the x below which a standard normal lies with probability p */
 
+/* ---- questions ---- */
+
+enum { TASK_ROWS_MAX = INT32_MAX }; /* of one answer */
+
+/* The forecasts that are asked for: number i is of one entity, from one origin, about times of its
+ * own. */
+typedef struct task_queries {
+    size_t   n;
+    int64_t *entity;  /* [n] of the panel */
+    int64_t *origin;  /* [n] ticks; later rows are not looked at */
+    size_t  *first;   /* [n + 1] its times are number first[i] .. first[i + 1] - 1 */
+    int64_t *time;    /* [first[n]] ticks, increasing within a forecast */
+    double  *t;       /* the same in the model's unit */
+    bool     several; /* forecasts of an entity: the answer then names their origins */
+} task_queries;
+
+/* As at, every, times, horizon and step say. Caller owns what is in *q (task_queries_deinit), also
+ * after a failure. */
+llap_status task_queries_init(task_queries *q, const llap_model *m, const llap_panel *p,
+                              const llap_forecast_opts *o);
+void        task_queries_deinit(task_queries *q); /* { 0 } is fine */
+
+/* Warns where the data differs from that of training: entities that it did not see, scale, interval
+ * between rows, share of observed cells; and of forecasts (q may be NULL) without any observation
+ * in their context. var [n_targets] as by task_columns. */
+llap_status task_compare(const llap_model *m, const llap_panel *p, const int64_t *var,
+                         const task_queries *q, const llap_log *log);
+
+/* The usual gap of the rows, as training and comparing see it. */
+int64_t task_usual_gap(const llap_gaps *g);
+
 /* ---- answers ---- */
 
 typedef enum task_kind { TASK_FORECAST, TASK_IMPUTATION, TASK_SAMPLES } task_kind;
 
 typedef struct task_row {
-    int64_t time;
+    int64_t time, origin; /* origin: where has_origin */
     int32_t entity, target, sample;
     bool    observed;
 } task_row;
@@ -79,6 +111,7 @@ struct llap_answer {
     task_kind          kind;
     llap_axis          axis; /* strings in the arena, as the names */
     const char *const *entity, *const *target;
+    bool       has_origin;
     int        n_numbers; /* of a row: mean and quantiles, or one sampled value */
     double     quantile[TASK_QUANTILES];
     int        n_quantiles;

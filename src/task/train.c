@@ -51,6 +51,15 @@ static llap_status parse_targets(const llap_panel *p, const char *text, int64_t 
     return *n > 0 ? LLAP_OK : llap_fail(LLAP_EINVAL, "target: no name given");
 }
 
+/* Share of the target cells that are observed. */
+static double share_observed(const llap_panel *p, const int64_t *var, int64_t n)
+{
+    int64_t seen = 0;
+    for (int64_t r = 0; r < p->n_rows; r++)
+        for (int64_t i = 0; i < n; i++) seen += llap_panel_observed(p, r, var[i]);
+    return p->n_rows == 0 ? 0 : (double)seen / ((double)p->n_rows * (double)n);
+}
+
 /* Spans, step and unit of the model to come. */
 static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, llap_model_frame *f)
 {
@@ -59,7 +68,7 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     if (st != LLAP_OK) return st;
     f->axis = p->axis.kind;
     f->axis_unit = f->axis == LLAP_AXIS_NUMBER ? p->axis.unit_ns : 1;
-    f->step = gaps.usual_share >= 0.5 ? gaps.usual : gaps.grid > 0 ? gaps.grid : gaps.median;
+    f->step = f->gap = task_usual_gap(&gaps);
     if (o->step != NULL) st = task_span("step", o->step, &p->axis, f->step, &f->step);
     if (st == LLAP_OK && f->step <= 0)
         st = llap_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
@@ -237,6 +246,7 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     if (part == NULL) st = LLAP_ENOMEM;
     if (st == LLAP_OK) st = parse_targets(panel, o->target, &var, &f.n_targets);
     if (st == LLAP_OK) st = make_frame(panel, o, &f);
+    if (st == LLAP_OK) f.observed = share_observed(panel, var, f.n_targets);
     if (st == LLAP_OK) st = make_split(panel, o, var, &f, part);
     if (st == LLAP_OK) {
         anchor = llap_new((size_t)f.n_targets, sizeof *anchor);

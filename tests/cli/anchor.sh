@@ -12,7 +12,7 @@ OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.cs
     grep -o 'thread [0-9]*' | sort -u
 llapdiff info m.safetensors | sed -n 's/.*validation CRPS.*/poles of v0/p'
 llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 -o f.csv && head -1 f.csv && wc -l <f.csv
-llapdiff forecast m.safetensors data.csv -q -n 3 --horizon 2h | cut -d, -f1,3,4 | sort | uniq -c
+llapdiff forecast m.safetensors data.csv -q -n 3 --keep-samples --horizon 2h | cut -d, -f1,3,4 | sort | uniq -c
 llapdiff forecast m.safetensors - -q --json --quantiles 0.5 <data.csv | grep -c '"q0.5"'
 llapdiff impute m.safetensors data.csv -q --quantiles 0.5 | cut -d, -f4 | sort | uniq -c | sed 's/[0-9]* 0$/N 0/; s/^ *//'
 llapdiff impute m.safetensors data.csv -q --causal -a -o all.csv && test "$(wc -l <all.csv)" -gt 400 && echo "all cells"

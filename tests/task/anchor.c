@@ -229,6 +229,7 @@ static void samples_are_joint_paths(void **state)
     o.quantiles = "0.1,0.5,0.9";
     CHECK_OK(llap_forecast(model, panel, &o, &law));
     o.samples = PATHS;
+    o.keep_samples = 1;
     CHECK_OK(llap_forecast(model, panel, &o, &many));
     o.samples = 3;
     CHECK_OK(llap_forecast(model, panel, &o, &few));
@@ -416,12 +417,13 @@ static void mistakes_are_named(void **state)
     f.step = "1ns";
     CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_ELIMIT, "longer step");
     f.step = NULL;
+    f.keep_samples = 1;
     f.samples = INT64_MAX / 72 + 2; /* times 72 queries: a small number again */
     CHECK_FAIL(llap_forecast(model, panel, &f, &a), LLAP_ELIMIT, "fewer samples");
     f.samples = 0;
     llap_panel *other = make_panel("so2", "noise", 1);
     CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'no2'");
-    CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "so2, noise");
+    CHECK_FAIL(llap_forecast(model, other, &f, &a), LLAP_EINVAL, "'so2', 'noise'");
     llap_panel_destroy(other);
 }
 
@@ -465,6 +467,7 @@ static llap_status load_and_forecast(void *user)
     f.horizon = "3";
     if (st == LLAP_OK) st = llap_forecast(m, user, &f, &a);
     f.samples = 2;
+    f.keep_samples = 1;
     if (st == LLAP_OK) st = llap_forecast(m, user, &f, &b);
     llap_answer_destroy(a);
     llap_answer_destroy(b);
@@ -520,6 +523,7 @@ static llap_status load_and_ask(void *user)
     llap_answer_destroy(a);
     a = NULL;
     f.samples = 2;
+    f.keep_samples = 1;
     if (st == LLAP_OK) st = llap_forecast(m, panel, &f, &a);
     i.causal = 1;
     if (st == LLAP_OK) st = llap_impute(m, panel, &i, &b);

@@ -225,6 +225,7 @@ static void totals_are_sums_of_paths(void **state)
     llap_forecast_opts o = LLAP_FORECAST_OPTS;
     llap_answer       *paths = NULL, *total = NULL;
     o.samples = 40;
+    o.keep_samples = 1;
     o.horizon = "6";
     CHECK_OK(llap_forecast(joint, panel, &o, &paths));
     o.total = 1;

@@ -1,0 +1,342 @@
+/* What is asked of a forecast: which entities, from which times, about which times. */
+#include "base/alloc.h"
+#include "base/duration.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/clock.h"
+#include "data/csv_token.h"
+#include "data/source.h"
+#include "task/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000, RECORD_MAX = 1 << 16 };
+
+/* ---- times that people write ---- */
+
+static llap_status clock_of(const llap_axis *axis, bool own, llap_clock *c)
+{
+    const bool number = axis->kind == LLAP_AXIS_NUMBER,
+               epoch = strncmp(axis->format, "epoch ", 6) == 0;
+    const char *format = number ? "number" : !own ? "rfc3339" : epoch ? "epoch" : axis->format;
+    const char *unit = number && *axis->unit ? axis->unit : own && epoch ? axis->format + 6 : NULL;
+    return llap_clock_init(c, format, unit, !number && *axis->zone ? axis->zone : NULL);
+}
+
+/* As the data writes its times, or as RFC 3339. */
+static llap_status read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out)
+{
+    llap_status st = LLAP_EFORMAT;
+    for (int own = *axis->format != '\0'; own >= 0 && st != LLAP_OK; own--) {
+        llap_clock c;
+        st = clock_of(axis, own == 1, &c);
+        if (st == LLAP_OK) st = llap_clock_read(&c, text, n, '.', out);
+        llap_clock_deinit(&c);
+    }
+    return st;
+}
+
+llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
+{
+    const llap_status st = read_time(&p->axis, text, strlen(text), at);
+    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "%s", what);
+}
+
+/* ---- a file of times: a column `time`, or one time a line; a column `entity` if they differ ----
+ */
+
+typedef struct asked {    /* one line */
+    int64_t time, entity; /* entity -1: all */
+} asked;
+
+typedef struct time_file {
+    asked *at;
+    size_t n, room;
+    int    time_column, entity_column; /* -1: none */
+} time_file;
+
+static bool field_is(const llap_csv_field *f, const char *word)
+{
+    return f->len == strlen(word) && memcmp(f->text, word, f->len) == 0;
+}
+
+static bool read_header(const llap_csv_tokens *t, time_file *f)
+{
+    for (int i = 0; i < (int)t->n_fields; i++) {
+        if (field_is(&t->field[i], "time")) f->time_column = i;
+        if (field_is(&t->field[i], "entity")) f->entity_column = i;
+    }
+    if (f->time_column < 0 && t->n_fields == 1) f->time_column = 0;
+    return field_is(&t->field[f->time_column < 0 ? 0 : f->time_column], "time");
+}
+
+static llap_status find_entity(const llap_panel *p, const llap_csv_field *f, int64_t *out)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)f->len, f->text);
+    *out = llap_panel_find_entity(p, name);
+    if (*out >= 0) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "the data has no entity '%s'", llap_text_show(name).text);
+}
+
+static llap_status read_line(const llap_panel *p, const llap_csv_tokens *t, time_file *f)
+{
+    const int last = f->time_column > f->entity_column ? f->time_column : f->entity_column;
+    if ((size_t)last >= t->n_fields)
+        return llap_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
+    if (f->n == f->room) {
+        const size_t room = 2 * f->room + 64;
+        asked       *grown = llap_grow(f->at, room, sizeof *grown);
+        if (grown == NULL) return LLAP_ENOMEM;
+        f->at = grown;
+        f->room = room;
+    }
+    asked                *a = &f->at[f->n++];
+    const llap_csv_field *time = &t->field[f->time_column];
+    *a = (asked){ .entity = -1 };
+    llap_status st = read_time(&p->axis, time->text, time->len, &a->time);
+    if (st == LLAP_OK && f->entity_column >= 0)
+        st = find_entity(p, &t->field[f->entity_column], &a->entity);
+    return st;
+}
+
+static llap_status read_tokens(const llap_panel *p, llap_csv_tokens *t, const char *path,
+                               time_file *f)
+{
+    t->dialect = (llap_csv_dialect){ ',', '"', '\n' };
+    llap_status st = llap_csv_tokens_next(t);
+    bool        line = st == LLAP_OK && t->n_fields > 0 && !read_header(t, f);
+    if (st == LLAP_OK && t->n_fields > 0 && f->time_column < 0)
+        return llap_fail(LLAP_EFORMAT, "times: %s: expected a column 'time'",
+                         llap_text_show(path).text);
+    for (; st == LLAP_OK && t->n_fields > 0; line = true) {
+        if (line) st = read_line(p, t, f);
+        if (st != LLAP_OK)
+            return llap_fail_in(st, "times: %s:%lld", llap_text_show(path).text,
+                                (long long)t->line);
+        st = llap_csv_tokens_next(t);
+    }
+    if (st == LLAP_OK && f->n == 0)
+        st = llap_fail(LLAP_EFORMAT, "times: %s: no time in it", llap_text_show(path).text);
+    return st;
+}
+
+static llap_status time_file_read(const llap_panel *p, const char *path, time_file *f)
+{
+    llap_source    *source = NULL;
+    llap_csv_tokens tokens = { 0 };
+    *f = (time_file){ .time_column = -1, .entity_column = -1 };
+    llap_status st = llap_source_open(path, &source);
+    if (st == LLAP_OK) st = llap_csv_tokens_init(&tokens, source, RECORD_MAX);
+    if (st == LLAP_OK) st = read_tokens(p, &tokens, path, f);
+    llap_csv_tokens_deinit(&tokens);
+    llap_source_close(source);
+    return st;
+}
+
+static llap_status add_times(const time_file *f, const llap_panel *p, size_t i, task_queries *q)
+{
+    for (size_t k = 0; k < f->n; k++) {
+        const asked *a = &f->at[k];
+        if (a->entity >= 0 && a->entity != q->entity[i]) continue;
+        if (a->time <= q->origin[i])
+            return llap_fail(LLAP_EINVAL,
+                             "times: entity '%s' is forecast from its last row, or from the time "
+                             "given by at, and one of the times does not come after it: impute "
+                             "answers about the past",
+                             llap_text_show(p->entity[q->entity[i]]).text);
+        q->time[q->first[i + 1]++] = a->time;
+    }
+    return LLAP_OK;
+}
+
+/* ---- forecasts ---- */
+
+static llap_status add_forecast(task_queries *q, size_t *room, int64_t entity, int64_t origin)
+{
+    if (q->n == FORECASTS_MAX)
+        return llap_fail(LLAP_ELIMIT,
+                         "every: more than %d forecasts; take a longer step between "
+                         "them",
+                         FORECASTS_MAX);
+    if (q->n == *room) {
+        const size_t more = 2 * *room + 64;
+        int64_t     *e = llap_grow(q->entity, more, sizeof *e);
+        if (e != NULL) q->entity = e;
+        int64_t *o = e == NULL ? NULL : llap_grow(q->origin, more, sizeof *o);
+        if (o == NULL) return LLAP_ENOMEM;
+        q->origin = o;
+        *room = more;
+    }
+    q->entity[q->n] = entity;
+    q->origin[q->n++] = origin;
+    return LLAP_OK;
+}
+
+/* Whether entity e has a row within the context of a forecast made at t. */
+static bool has_context(const llap_model *m, const llap_panel *p, int64_t e, int64_t t)
+{
+    int64_t lo = p->start[e], hi = p->start[e + 1]; /* the first row after t */
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+        if (p->time[mid] <= t) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo > p->start[e] && t - p->time[lo - 1] < m->frame.context;
+}
+
+/* Where a backtest begins: with the part that training left for it, if the data has it; else as
+ * soon as there is a context. */
+static int64_t backtest_start(const llap_model *m, const llap_panel *p)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        if (p->start[e] == p->start[e + 1]) continue;
+        if (p->time[p->start[e]] < first) first = p->time[p->start[e]];
+        if (p->time[p->start[e + 1] - 1] > last) last = p->time[p->start[e + 1] - 1];
+    }
+    const llap_model_frame *f = &m->frame;
+    if (!f->by_entity && f->test_start >= first && f->test_start < last) return f->test_start;
+    return first > INT64_MAX - f->context ? first : first + f->context;
+}
+
+static llap_status list_backtest(const llap_model *m, const llap_panel *p, int64_t from,
+                                 int64_t every, task_queries *q, size_t *room)
+{
+    llap_status st = LLAP_OK;
+    q->several = true;
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
+        if (p->start[e] == p->start[e + 1]) continue;
+        const int64_t last = p->time[p->start[e + 1] - 1];
+        for (int64_t t = from; st == LLAP_OK && t < last; t += every) {
+            if (has_context(m, p, e, t)) st = add_forecast(q, room, e, t);
+            if (t > INT64_MAX - every) break;
+        }
+    }
+    if (st == LLAP_OK && q->n == 0)
+        st = llap_fail(LLAP_EINVAL, "every: no entity has a context before and a row after the "
+                                    "time where the backtest begins");
+    return st;
+}
+
+static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
+                                  const llap_forecast_opts *o, task_queries *q)
+{
+    int64_t     at = 0, every = 0;
+    size_t      room = 0;
+    llap_status st = LLAP_OK;
+    if (o->at != NULL) st = task_parse_time(p, "at", o->at, &at);
+    if (st != LLAP_OK) return st;
+    if (o->every != NULL) {
+        st = task_span("every", o->every, &p->axis, m->frame.step, &every);
+        if (st != LLAP_OK) return st;
+        return list_backtest(m, p, o->at != NULL ? at : backtest_start(m, p), every, q, &room);
+    }
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
+        if (p->start[e] < p->start[e + 1])
+            st = add_forecast(q, &room, e, o->at != NULL ? at : p->time[p->start[e + 1] - 1]);
+    return st;
+}
+
+/* ---- their queries ---- */
+
+static llap_status make_room(task_queries *q, size_t each)
+{
+    size_t all;
+    if (__builtin_mul_overflow(q->n, each, &all) || all > TASK_ROWS_MAX)
+        return llap_fail(LLAP_ELIMIT,
+                         "the answer would have more than %d rows; ask for fewer steps",
+                         TASK_ROWS_MAX);
+    q->first = llap_new(q->n + 1, sizeof *q->first);
+    q->time = llap_new(all, sizeof *q->time);
+    q->t = llap_new(all, sizeof *q->t);
+    return q->first == NULL || q->time == NULL || q->t == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+static llap_status fill_steps(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
+                              task_queries *q)
+{
+    int64_t     horizon = m->frame.horizon, step = m->frame.step;
+    llap_status st = LLAP_OK;
+    if (o->step != NULL) st = task_span("step", o->step, &p->axis, m->frame.step, &step);
+    if (st == LLAP_OK && o->horizon != NULL)
+        st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
+    if (st != LLAP_OK) return st;
+    if (horizon > m->frame.horizon)
+        llap_logf(o->log, LLAP_LOG_WARNING,
+                  "the horizon is %.2g times that of training: the spread was not checked there",
+                  (double)horizon / (double)m->frame.horizon);
+    const int64_t n = horizon / step;
+    if (n < 1) return llap_fail(LLAP_EINVAL, "horizon: shorter than a step of the forecast");
+    if (n > QUERIES_MAX)
+        return llap_fail(
+            LLAP_ELIMIT,
+            "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
+            (long long)n, QUERIES_MAX);
+    st = make_room(q, (size_t)n);
+    for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+        if (q->origin[i] > INT64_MAX - horizon)
+            return llap_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
+                             llap_text_show(p->entity[q->entity[i]]).text);
+        q->first[i + 1] = q->first[i];
+        for (int64_t k = 1; k <= n; k++) q->time[q->first[i + 1]++] = q->origin[i] + k * step;
+    }
+    return st;
+}
+
+static int by_tick(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Those of all entities and those of its own in order, each once. */
+static void sort_once(task_queries *q, size_t i)
+{
+    int64_t     *t = q->time + q->first[i];
+    const size_t n = q->first[i + 1] - q->first[i];
+    size_t       kept = 0;
+    qsort(t, n, sizeof *t, by_tick);
+    for (size_t k = 0; k < n; k++)
+        if (kept == 0 || t[k] != t[kept - 1]) t[kept++] = t[k];
+    q->first[i + 1] = q->first[i] + kept;
+}
+
+static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, task_queries *q)
+{
+    time_file   f = { 0 };
+    llap_status st = time_file_read(p, o->times, &f);
+    if (st == LLAP_OK) st = make_room(q, f.n);
+    for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+        q->first[i + 1] = q->first[i];
+        st = add_times(&f, p, i, q);
+        if (st == LLAP_OK) sort_once(q, i);
+    }
+    llap_free(f.at);
+    return st;
+}
+
+llap_status task_queries_init(task_queries *q, const llap_model *m, const llap_panel *p,
+                              const llap_forecast_opts *o)
+{
+    *q = (task_queries){ 0 };
+    if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
+        return llap_fail(LLAP_EINVAL, "times: with them there is no horizon, no step and no every");
+    llap_status st = list_forecasts(m, p, o, q);
+    if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
+    for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)
+        q->t[k] = llap_model_time(m, q->time[k]);
+    return st;
+}
+
+void task_queries_deinit(task_queries *q)
+{
+    llap_free(q->entity);
+    llap_free(q->origin);
+    llap_free(q->first);
+    llap_free(q->time);
+    llap_free(q->t);
+    *q = (task_queries){ 0 };
+}
