@@ -184,6 +184,38 @@ static llap_status find_layer(const llap_params *p, const llap_fold_opts *o, con
     return llap_fail(LLAP_ENOTFOUND, "fold: '%s%s' is not in the model", scope, name);
 }
 
+/* Columns of a product that are made together: they stay in registers, and their part of the inner
+ * weights in the first cache. */
+enum { TILE = 8 };
+
+/* acc[j] += sum_k a[k] w[k,j], k in order, for the TILE columns of w [mid,TILE] */
+static void add_products(const double *a, const double *w, int64_t mid, double *acc)
+{
+    typedef double pair __attribute__((vector_size(2 * sizeof(double)), aligned(8), may_alias));
+    const pair    *x = (const pair *)(const void *)w;
+    pair          *out = (pair *)(void *)acc, s0 = out[0], s1 = out[1], s2 = out[2], s3 = out[3];
+    for (int64_t k = 0; k < mid; k++, x += TILE / 2) {
+        s0 += a[k] * x[0];
+        s1 += a[k] * x[1];
+        s2 += a[k] * x[2];
+        s3 += a[k] * x[3];
+    }
+    out[0] = s0, out[1] = s1, out[2] = s2, out[3] = s3;
+}
+
+typedef struct numbers { /* of a store of floats, or of doubles */
+    const float  *f;
+    const double *d;
+} numbers;
+
+static numbers numbers_of(const llap_params *p, const llap_param_info *i)
+{
+    const bool floats = llap_params_backend(p)->real_bytes == sizeof(float);
+    return (numbers){ .f = floats ? i->data : NULL, .d = floats ? NULL : i->data };
+}
+
+static inline double at(numbers x, int64_t k) { return x.f != NULL ? (double)x.f[k] : x.d[k]; }
+
 static llap_status multiply(const llap_params *m, const layer *inner, const layer *outer,
                             bool outer_bias, llap_params *to, const layer *fold)
 {
@@ -191,22 +223,29 @@ static llap_status multiply(const llap_params *m, const layer *inner, const laye
     const int64_t in = inner->w->shape.dim[1];
     if (inner->w->shape.dim[0] != mid || fold->w->count != n * in || fold->b->count != n)
         return llap_fail(LLAP_EINVAL, "fold: '%s' does not fit its layers", fold->w->name);
-    /* The inner weights as doubles, then one row of the product at a time. */
-    double *w = llap_new((size_t)((mid + 1) * in + 1), sizeof *w), *row = w + mid * in;
-    if (w == NULL) return LLAP_ENOMEM;
-    for (int64_t k = 0; k < mid * in; k++) w[k] = llap_param_get(m, inner->w, k);
-    for (int64_t i = 0; i < n; i++) {
-        memset(row, 0, ((size_t)in + 1) * sizeof *row);
-        if (outer_bias) row[in] = llap_param_get(m, outer->b, i);
-        for (int64_t k = 0; k < mid; k++) {
-            const double a = llap_param_get(m, outer->w, i * mid + k);
-            for (int64_t j = 0; j < in; j++) row[j] += a * w[k * in + j];
-            row[in] += a * llap_param_get(m, inner->b, k);
+    double *a = llap_new((size_t)(n * mid + mid * TILE + 1), sizeof *a), *w = a + n * mid;
+    if (a == NULL) return LLAP_ENOMEM;
+    const numbers wo = numbers_of(m, outer->w), wi = numbers_of(m, inner->w);
+    const numbers bo = numbers_of(m, outer->b), bi = numbers_of(m, inner->b);
+    for (int64_t k = 0; k < n * mid; k++) a[k] = at(wo, k);
+    /* The bias is one column more, behind the last. */
+    for (int64_t first = 0; first <= in; first += TILE) {
+        const int64_t last = in - first; /* the column of the bias */
+        for (int64_t k = 0; k < mid; k++)
+            for (int64_t j = 0; j < TILE; j++)
+                w[k * TILE + j] = j < last    ? at(wi, k * in + first + j)
+                                  : j == last ? at(bi, k)
+                                              : 0.0;
+        for (int64_t i = 0; i < n; i++) {
+            double acc[TILE] = { 0.0 };
+            if (outer_bias && last < TILE) acc[last] = at(bo, i);
+            add_products(a + i * mid, w, mid, acc);
+            for (int64_t j = 0; j < TILE && j < last; j++)
+                llap_param_set(to, fold->w, i * in + first + j, acc[j]);
+            if (last < TILE) llap_param_set(to, fold->b, i, acc[last]);
         }
-        for (int64_t j = 0; j < in; j++) llap_param_set(to, fold->w, i * in + j, row[j]);
-        llap_param_set(to, fold->b, i, row[in]);
     }
-    llap_free(w);
+    llap_free(a);
     return LLAP_OK;
 }
 

@@ -31,9 +31,10 @@ llap_status llap_network_save(const llap_network *n, llap_tensors_writer *w)
 /* Every tensor that the configuration asks for is there in its shape. */
 static llap_status check_leaves(const llap_graph *g, const llap_tensors *t, size_t *n)
 {
+    const int   leaves = llap_graph_n_leaves(g);
     llap_status st = LLAP_OK;
     *n = 0;
-    for (int i = 0; i < llap_graph_n_leaves(g) && st == LLAP_OK; i++) {
+    for (int i = 0; i < leaves && st == LLAP_OK; i++) {
         const llap_leaf_info l = llap_graph_leaf(g, i);
         llap_tensor_info     info;
         if (l.leaf != LLAP_LEAF_PARAM && l.leaf != LLAP_LEAF_STATE) continue;
