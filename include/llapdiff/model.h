@@ -204,7 +204,12 @@ LLAP_API size_t llap_answer_rows(const llap_answer *a);
  * file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 LLAP_API llap_status llap_answer_json(const llap_answer *a,
-                                      char             **text);       /* caller owns: llap_text_free */
+                                      char             **text); /* caller owns: llap_text_free */
+/* A picture (PNG, SVG or PDF, by the end of its name) of the answer beside what was measured: fans
+ * with the bands of the quantiles that were asked for, or paths, or filled gaps. Panel is the one
+ * that was asked about. */
+LLAP_API llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel,
+                                      const char *path);
 LLAP_API void        llap_answer_destroy(llap_answer *a); /* NULL is fine */
 
 typedef struct llap_evaluate_opts {

@@ -2,7 +2,7 @@
 
 typedef struct forecast_options {
     cli_read    read;
-    const char *at, *every, *times, *horizon, *step, *quantiles, *output;
+    const char *at, *every, *times, *horizon, *step, *quantiles, *output, *plot;
     int64_t     samples;
     bool        total, keep_samples;
 } forecast_options;
@@ -28,6 +28,8 @@ static const cli_option options[] = {
       "the sum over the horizon instead of each time", 0, 0 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(forecast_options, output),
       "CSV file (default: standard output)", 0, 0 },
+    { "plot", 0, CLI_STRING, "FILE", offsetof(forecast_options, plot),
+      "draw the fan of the forecast: .png, .svg or .pdf", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -59,6 +61,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         ask.log = &common->log;
         st = llap_forecast(model, panel, &ask, &answer);
     }
+    if (st == LLAP_OK && o->plot != NULL) st = llap_answer_plot(answer, panel, o->plot);
     if (st == LLAP_OK) st = cli_print_answer(common, answer, o->output);
     llap_answer_destroy(answer);
     llap_model_destroy(model);

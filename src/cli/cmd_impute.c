@@ -2,7 +2,7 @@
 
 typedef struct impute_options {
     cli_read    read;
-    const char *quantiles, *output;
+    const char *quantiles, *output, *plot;
     bool        causal, all;
 } impute_options;
 
@@ -15,6 +15,8 @@ static const cli_option options[] = {
       "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },
     { "output", 'o', CLI_STRING, "FILE", offsetof(impute_options, output),
       "CSV file (default: standard output)", 0, 0 },
+    { "plot", 0, CLI_STRING, "FILE", offsetof(impute_options, plot),
+      "draw the filled gaps: .png, .svg or .pdf", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -38,6 +40,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         ask.log = &common->log;
         st = llap_impute(model, panel, &ask, &answer);
     }
+    if (st == LLAP_OK && o->plot != NULL) st = llap_answer_plot(answer, panel, o->plot);
     if (st == LLAP_OK) st = cli_print_answer(common, answer, o->output);
     llap_answer_destroy(answer);
     llap_model_destroy(model);

@@ -13,6 +13,8 @@
 /* Cairo and what it brings take longer to load than the whole program to start: it is loaded when
  * a picture is wanted, and called through this table. */
 #define CALLS(X)                           \
+    X(cairo_arc)                           \
+    X(cairo_close_path)                    \
     X(cairo_create)                        \
     X(cairo_destroy)                       \
     X(cairo_fill)                          \
@@ -33,6 +35,7 @@
     X(cairo_set_antialias)                 \
     X(cairo_set_font_options)              \
     X(cairo_set_font_size)                 \
+    X(cairo_set_line_join)                 \
     X(cairo_set_line_width)                \
     X(cairo_set_source_rgb)                \
     X(cairo_show_text)                     \
@@ -204,6 +207,41 @@ void llap_canvas_line(llap_canvas *c, double x0, double y0, double x1, double y1
     c->call.cairo_move_to(c->cairo, x0, y0);
     c->call.cairo_line_to(c->cairo, x1, y1);
     c->call.cairo_stroke(c->cairo);
+}
+
+static void trace(llap_canvas *c, const double *xy, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        (i == 0 ? c->call.cairo_move_to : c->call.cairo_line_to)(c->cairo, xy[2 * i],
+                                                                 xy[2 * i + 1]);
+}
+
+void llap_canvas_polyline(llap_canvas *c, const double *xy, int64_t n, double width,
+                          llap_colour colour)
+{
+    if (c == NULL || n < 2) return;
+    set_colour(c, colour);
+    c->call.cairo_set_line_width(c->cairo, width);
+    c->call.cairo_set_line_join(c->cairo, CAIRO_LINE_JOIN_ROUND); /* no spikes at sharp turns */
+    trace(c, xy, n);
+    c->call.cairo_stroke(c->cairo);
+}
+
+void llap_canvas_polygon(llap_canvas *c, const double *xy, int64_t n, llap_colour colour)
+{
+    if (c == NULL || n < 3) return;
+    set_colour(c, colour);
+    trace(c, xy, n);
+    c->call.cairo_close_path(c->cairo);
+    c->call.cairo_fill(c->cairo);
+}
+
+void llap_canvas_dot(llap_canvas *c, double x, double y, double radius, llap_colour colour)
+{
+    if (c == NULL) return;
+    set_colour(c, colour);
+    c->call.cairo_arc(c->cairo, x, y, radius, 0, 6.283185307179586);
+    c->call.cairo_fill(c->cairo);
 }
 
 double llap_canvas_text_width(llap_canvas *c, double size, const char *text)

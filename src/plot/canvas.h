@@ -33,6 +33,12 @@ void llap_canvas_rect(llap_canvas *c, double x, double y, double w, double h, ll
 void llap_canvas_line(llap_canvas *c, double x0, double y0, double x1, double y1, double width,
                       llap_colour colour);
 
+/* Lines from point to point, n of them in xy [n,2]; and what they enclose. */
+void llap_canvas_polyline(llap_canvas *c, const double *xy, int64_t n, double width,
+                          llap_colour colour);
+void llap_canvas_polygon(llap_canvas *c, const double *xy, int64_t n, llap_colour colour);
+void llap_canvas_dot(llap_canvas *c, double x, double y, double radius, llap_colour colour);
+
 typedef enum llap_text_align { LLAP_TEXT_LEFT, LLAP_TEXT_CENTRE, LLAP_TEXT_RIGHT } llap_text_align;
 
 /* One line of valid UTF-8 whose base line is y. */

@@ -35,6 +35,22 @@ void llap_canvas_line(llap_canvas *c, double x0, double y0, double x1, double y1
     (void)c, (void)x0, (void)y0, (void)x1, (void)y1, (void)width, (void)colour;
 }
 
+void llap_canvas_polyline(llap_canvas *c, const double *xy, int64_t n, double width,
+                          llap_colour colour)
+{
+    (void)c, (void)xy, (void)n, (void)width, (void)colour;
+}
+
+void llap_canvas_polygon(llap_canvas *c, const double *xy, int64_t n, llap_colour colour)
+{
+    (void)c, (void)xy, (void)n, (void)colour;
+}
+
+void llap_canvas_dot(llap_canvas *c, double x, double y, double radius, llap_colour colour)
+{
+    (void)c, (void)x, (void)y, (void)radius, (void)colour;
+}
+
 void llap_canvas_text(llap_canvas *c, double x, double y, llap_text_align align, double size,
                       llap_colour colour, const char *text)
 {

@@ -15,6 +15,10 @@ typedef uint32_t llap_colour; /* 0xRRGGBB */
 /* Told apart with every kind of colour vision (Okabe and Ito), and greys. */
 #define LLAP_COLOUR_BLUE 0x0072b2u
 #define LLAP_COLOUR_ORANGE 0xd55e00u
+#define LLAP_COLOUR_GREEN 0x009e73u
+#define LLAP_COLOUR_SKY 0x56b4e9u
+#define LLAP_COLOUR_PINK 0xcc79a7u
+#define LLAP_COLOUR_AMBER 0xe69f00u
 #define LLAP_COLOUR_INK 0x222222u
 #define LLAP_COLOUR_GREY 0x666666u
 #define LLAP_COLOUR_LINE 0xbbbbbbu

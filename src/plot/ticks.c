@@ -13,12 +13,12 @@ typedef struct step { /* either is 0 */
 } step;
 
 static const step steps[] = {
-    { 1, 0 },      { 2, 0 },      { 5, 0 },       { 10, 0 },    { 15, 0 },    { 30, 0 },
-    { 60, 0 },     { 120, 0 },    { 300, 0 },     { 600, 0 },   { 900, 0 },   { 1800, 0 },
-    { 3600, 0 },   { 7200, 0 },   { 10800, 0 },   { 21600, 0 }, { 43200, 0 }, { 86400, 0 },
-    { 172800, 0 }, { 604800, 0 }, { 1209600, 0 }, { 0, 1 },     { 0, 2 },     { 0, 3 },
-    { 0, 6 },      { 0, 12 },     { 0, 24 },      { 0, 60 },    { 0, 120 },   { 0, 240 },
-    { 0, 600 },    { 0, 1200 },   { 0, 6000 },
+    { 1, 0 },      { 2, 0 },      { 5, 0 },      { 10, 0 },      { 15, 0 },    { 30, 0 },
+    { 60, 0 },     { 120, 0 },    { 300, 0 },    { 600, 0 },     { 900, 0 },   { 1800, 0 },
+    { 3600, 0 },   { 7200, 0 },   { 10800, 0 },  { 21600, 0 },   { 43200, 0 }, { 86400, 0 },
+    { 172800, 0 }, { 345600, 0 }, { 604800, 0 }, { 1209600, 0 }, { 0, 1 },     { 0, 2 },
+    { 0, 3 },      { 0, 6 },      { 0, 12 },     { 0, 24 },      { 0, 60 },    { 0, 120 },
+    { 0, 240 },    { 0, 600 },    { 0, 1200 },   { 0, 6000 },
 };
 
 static double seconds_of(step s)
@@ -83,7 +83,7 @@ static double round_up(double x)
     return x <= ten ? ten : x <= 2 * ten ? 2 * ten : x <= 5 * ten ? 5 * ten : 10 * ten;
 }
 
-static int number_ticks(double first, double length, int most, llap_tick *out)
+int llap_ticks_number(double first, double length, int most, llap_tick *out)
 {
     const double by = round_up(length / (most - 1));
     int          n = 0;
@@ -99,10 +99,10 @@ int llap_ticks_time(const llap_axis *axis, const llap_zone *zone, int64_t first,
 {
     const double unit = (double)axis->unit_ns;
     if (axis->kind == LLAP_AXIS_NUMBER)
-        return number_ticks((double)first / unit, (double)length / unit, most, out);
+        return llap_ticks_number((double)first / unit, (double)length / unit, most, out);
     const double seconds = (double)length * 1e-9;
     if (seconds < 2) /* counted from the beginning of the second */
-        return number_ticks(llap_civil_at(first, NULL).ns * 1e-9, seconds, most, out);
+        return llap_ticks_number(llap_civil_at(first, NULL).ns * 1e-9, seconds, most, out);
     size_t i = 0;
     while (i + 1 < sizeof steps / sizeof *steps && seconds / seconds_of(steps[i]) > most - 1) i++;
     return calendar_ticks(steps[i], zone, first, length, out);

@@ -21,6 +21,9 @@ typedef struct llap_tick {
 int llap_ticks_time(const llap_axis *axis, const llap_zone *zone, int64_t first, uint64_t length,
                     int most, llap_tick *out);
 
+/* Round numbers from first to first + length (> 0), at most most (2 .. LLAP_TICKS_MAX). */
+int llap_ticks_number(double first, double length, int most, llap_tick *out);
+
 /* Gaps on a logarithmic axis from least to largest ticks (0 < least < largest), not closer than
  * apart (0 .. 1): lengths that people use, or 1, 2, 5, 10, ... where the axis has no unit of time.
  * Not in order. */

@@ -102,7 +102,7 @@ int64_t task_usual_gap(const llap_gaps *g);
 typedef enum task_kind { TASK_FORECAST, TASK_IMPUTATION, TASK_SAMPLES } task_kind;
 
 typedef struct task_row {
-    int64_t time, origin; /* origin: where has_origin */
+    int64_t time, origin; /* origin of a forecast; written where has_origin */
     int32_t entity, target, sample;
     bool    observed;
 } task_row;

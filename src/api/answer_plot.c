@@ -1,0 +1,211 @@
+/* Answers as pictures: the rows of an answer, and the panel they are about, to fields of
+ * plot/fan_plot.h. */
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "plot/fan_plot.h"
+#include "task/task.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILLED_ROWS = 400, PATHS = 50 }; /* shown of a record with filled gaps; of draws */
+
+typedef struct drawing {
+    const llap_answer *a;
+    const llap_panel  *p;
+    llap_arena         arena;
+    llap_fans          fans;
+    int                low[LLAP_FAN_BANDS], high[LLAP_FAN_BANDS]; /* numbers of the rows */
+    int                middle;
+} drawing;
+
+static int compare_rows(const void *x, const void *y)
+{
+    const task_row *a = *(const task_row *const *)x, *b = *(const task_row *const *)y;
+    if (a->entity != b->entity) return a->entity < b->entity ? -1 : 1;
+    if (a->target != b->target) return a->target < b->target ? -1 : 1;
+    if (a->origin != b->origin) return a->origin < b->origin ? -1 : 1;
+    if (a->sample != b->sample) return a->sample < b->sample ? -1 : 1;
+    return (a->time > b->time) - (a->time < b->time);
+}
+
+/* Quantiles q and 1 - q are a band; 0.5, or the mean, is the line. */
+static void choose_numbers(drawing *d)
+{
+    const llap_answer *a = d->a;
+    d->middle = 0;
+    d->fans.middle = a->kind == TASK_SAMPLES ? NULL : "mean";
+    for (int i = 0; i < a->n_quantiles; i++) {
+        if (a->quantile[i] == 0.5) d->middle = 1 + i, d->fans.middle = "median";
+        for (int k = i + 1; k < a->n_quantiles && d->fans.n_bands < LLAP_FAN_BANDS; k++) {
+            if (fabs(a->quantile[i] + a->quantile[k] - 1) > 1e-9) continue;
+            d->low[d->fans.n_bands] = 1 + i;
+            d->high[d->fans.n_bands] = 1 + k;
+            d->fans.cover[d->fans.n_bands++] = a->quantile[k] - a->quantile[i];
+        }
+    }
+}
+
+static double number(const drawing *d, const task_row *r, int k)
+{
+    return d->a->number[(r - d->a->row) * d->a->n_numbers + k];
+}
+
+/* The measured values of a series within a stretch of time. */
+static llap_status take_seen(drawing *d, llap_fan *fan, int64_t e, int64_t v, int64_t first,
+                             int64_t last)
+{
+    const llap_panel *p = d->p;
+    const size_t      room = (size_t)(p->start[e + 1] - p->start[e]);
+    int64_t          *time = llap_arena_new(&d->arena, room, sizeof *time);
+    double           *seen = llap_arena_new(&d->arena, room, sizeof *seen);
+    if (time == NULL || seen == NULL) return LLAP_ENOMEM;
+    for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
+        if (p->time[r] >= first && p->time[r] <= last && llap_panel_observed(p, r, v)) {
+            time[fan->n_seen] = p->time[r];
+            seen[fan->n_seen++] = (double)p->value[r * p->n_vars + v];
+        }
+    fan->seen_time = time;
+    fan->seen = seen;
+    return LLAP_OK;
+}
+
+/* Room for the numbers of n times. */
+static llap_status make_lines(drawing *d, llap_fan *fan, size_t n, int64_t **time, double **line)
+{
+    const size_t lines = 1 + 2 * (size_t)d->fans.n_bands;
+    *time = llap_arena_new(&d->arena, n, sizeof **time);
+    *line = llap_arena_new(&d->arena, lines * n, sizeof **line);
+    if (*time == NULL || *line == NULL) return LLAP_ENOMEM;
+    fan->n = (int64_t)n;
+    fan->time = *time;
+    fan->middle = *line;
+    for (int b = 0; b < d->fans.n_bands; b++) {
+        fan->low[b] = *line + (size_t)(1 + 2 * b) * n;
+        fan->high[b] = *line + (size_t)(2 + 2 * b) * n;
+    }
+    return LLAP_OK;
+}
+
+static void put_numbers(const drawing *d, double *line, size_t n, size_t i, const task_row *r,
+                        double measured)
+{
+    line[i] = r == NULL ? measured : number(d, r, d->middle);
+    for (int b = 0; b < d->fans.n_bands; b++) {
+        line[(size_t)(1 + 2 * b) * n + i] = r == NULL ? measured : number(d, r, d->low[b]);
+        line[(size_t)(2 + 2 * b) * n + i] = r == NULL ? measured : number(d, r, d->high[b]);
+    }
+}
+
+/* Three horizons of history, the forecast, and the truth as far as the panel has it. */
+static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n,
+                                int64_t v)
+{
+    const bool draws = d->a->kind == TASK_SAMPLES;
+    size_t     steps = n, paths = 1;
+    if (draws) {
+        for (steps = 1; steps < n && row[steps]->sample == row[0]->sample;) steps++;
+        paths = n / steps < PATHS ? n / steps : PATHS;
+    }
+    int64_t    *time;
+    double     *line;
+    llap_status st = make_lines(d, fan, draws ? steps * paths : n, &time, &line);
+    if (st != LLAP_OK) return st;
+    for (size_t i = 0; i < (draws ? steps * paths : n); i++) {
+        time[i] = row[i]->time;
+        if (draws) line[i] = number(d, row[i], 0);
+        else put_numbers(d, line, n, i, row[i], 0);
+    }
+    fan->n = (int64_t)steps;
+    if (draws) {
+        fan->middle = NULL;
+        fan->n_paths = (int64_t)paths;
+        fan->path = line;
+    }
+    fan->origin = row[0]->origin;
+    const int64_t last = row[steps - 1]->time, ahead = last - fan->origin;
+    const int64_t first = fan->origin < INT64_MIN + 3 * ahead ? INT64_MIN : fan->origin - 3 * ahead;
+    return take_seen(d, fan, row[0]->entity, v, first, last);
+}
+
+/* Where to look in a long record: the FILLED_ROWS rows that hold most answers. */
+static int64_t richest(const llap_panel *p, int64_t e, const task_row **row, size_t n)
+{
+    const int64_t end = p->start[e + 1];
+    int64_t       best = p->start[e];
+    size_t        most = 0, from = 0, to = 0;
+    for (int64_t r = p->start[e]; r + FILLED_ROWS <= end; r += FILLED_ROWS / 8) {
+        while (from < n && row[from]->time < p->time[r]) from++;
+        while (to < n && row[to]->time <= p->time[r + FILLED_ROWS - 1]) to++;
+        if (to - from > most) most = to - from, best = r;
+    }
+    return best;
+}
+
+/* The band is closed where a value was measured. */
+static llap_status filled_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n, int64_t v)
+{
+    const llap_panel *p = d->p;
+    const int64_t     e = row[0]->entity, first = richest(p, e, row, n);
+    int64_t           rows = p->start[e + 1] - first, *time;
+    double           *line;
+    if (rows > FILLED_ROWS) rows = FILLED_ROWS;
+    llap_status st = make_lines(d, fan, (size_t)rows, &time, &line);
+    size_t      at = 0;
+    for (int64_t r = 0; st == LLAP_OK && r < rows; r++) {
+        time[r] = p->time[first + r];
+        while (at < n && row[at]->time < time[r]) at++;
+        const bool answered = at < n && row[at]->time == time[r];
+        put_numbers(d, line, (size_t)rows, (size_t)r, answered ? row[at] : NULL,
+                    llap_panel_observed(p, first + r, v)
+                        ? (double)p->value[(first + r) * p->n_vars + v]
+                        : (double)NAN);
+    }
+    fan->origin = INT64_MAX;
+    if (st == LLAP_OK) st = take_seen(d, fan, e, v, time[0], time[rows - 1]);
+    return st;
+}
+
+static llap_status make_fans(drawing *d, const task_row **row)
+{
+    const llap_answer *a = d->a;
+    llap_fan          *fan = llap_arena_new(&d->arena, LLAP_FAN_FIELDS, sizeof *fan);
+    llap_status        st = fan == NULL ? LLAP_ENOMEM : LLAP_OK;
+    d->fans.fan = fan;
+    for (size_t i = 0, to; st == LLAP_OK && i < a->n_rows; i = to) {
+        const task_row *r = row[i];
+        for (to = i + 1; to < a->n_rows && row[to]->entity == r->entity &&
+                         row[to]->target == r->target && row[to]->origin == r->origin;)
+            to++;
+        if (d->fans.n++ >= LLAP_FAN_FIELDS) continue; /* counted only */
+        llap_fan     *f = &fan[d->fans.n - 1];
+        const int64_t v = llap_panel_find_var(d->p, a->target[r->target]);
+        if (r->entity >= d->p->n_entities || v < 0 ||
+            strcmp(d->p->entity[r->entity], a->entity[r->entity]) != 0)
+            return llap_fail(LLAP_EINVAL, "the answer is not about this panel");
+        f->entity = a->entity[r->entity];
+        f->variable = a->target[r->target];
+        st = a->kind == TASK_IMPUTATION ? filled_fan(d, f, row + i, to - i, v)
+                                        : forecast_fan(d, f, row + i, to - i, v);
+    }
+    return st;
+}
+
+llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
+{
+    drawing d = { .a = a, .p = panel, .fans = { .axis = a->axis } };
+    d.fans.kind = a->kind == TASK_IMPUTATION ? LLAP_FAN_IMPUTATION : LLAP_FAN_FORECAST;
+    const task_row **row = llap_new(a->n_rows, sizeof *row);
+    llap_status      st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) row[i] = &a->row[i];
+    if (st == LLAP_OK) {
+        qsort(row, a->n_rows, sizeof *row, compare_rows);
+        choose_numbers(&d);
+        st = make_fans(&d, row);
+    }
+    if (st == LLAP_OK) st = llap_plot_fans(&d.fans, path);
+    llap_free(row);
+    llap_arena_deinit(&d.arena);
+    return st;
+}

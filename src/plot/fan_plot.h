@@ -1,0 +1,46 @@
+/* Forecasts and filled gaps: what was measured, the median, bands of growing certainty, the truth
+ * where it is known. One field for each series, side by side, with one legend.
+ *
+ *     llap_fans f = { .kind = LLAP_FAN_FORECAST, .axis = axis, .fan = fan, .n = 3 };
+ *     st = llap_plot_fans(&f, "air.png");
+ *
+ * Stretches without a measurement, longer than usual between the measurements of the field, are
+ * grey. Bands and lines are told apart with every kind of colour vision. */
+#ifndef LLAP_PLOT_FAN_PLOT_H
+#define LLAP_PLOT_FAN_PLOT_H
+
+#include "data/panel.h"
+
+#define LLAP_FAN_BANDS 4   /* of a field, at most */
+#define LLAP_FAN_FIELDS 12 /* of a picture, at most */
+
+typedef enum llap_fan_kind { LLAP_FAN_FORECAST, LLAP_FAN_IMPUTATION } llap_fan_kind;
+
+typedef struct llap_fan { /* one field; borrowed, times increasing */
+    const char    *entity, *variable;
+    int64_t        n_seen; /* measured values, before and after the forecast */
+    const int64_t *seen_time;
+    const double  *seen;
+    int64_t        origin; /* time of the forecast: later measurements are its truth */
+    int64_t        n;      /* of the answer */
+    const int64_t *time;
+    const double  *middle;                                     /* [n] */
+    const double  *low[LLAP_FAN_BANDS], *high[LLAP_FAN_BANDS]; /* [n], widest first */
+    int64_t        n_paths;                                    /* instead of bands: single draws */
+    const double  *path;                                       /* [n_paths,n] */
+} llap_fan;
+
+typedef struct llap_fans {
+    llap_fan_kind   kind;
+    llap_axis       axis;
+    const llap_fan *fan; /* [n], the first LLAP_FAN_FIELDS are drawn */
+    int64_t         n;
+    int             n_bands;
+    double          cover[LLAP_FAN_BANDS]; /* share of each band, 0.95 */
+    const char     *middle;                /* "median", "mean" */
+} llap_fans;
+
+/* Errors as llap_canvas_create. */
+llap_status llap_plot_fans(const llap_fans *f, const char *path);
+
+#endif
