@@ -21,7 +21,8 @@ enum { LLAP_MAX_RANK = 6 };
 /* LLAP_REAL is what the backend computes with: float, and double on ref. */
 typedef enum llap_elem {
     LLAP_REAL,
-    LLAP_INT, /* int32_t: indices, steps, seeds */
+    LLAP_INT,  /* int32_t: indices, steps, seeds */
+    LLAP_HALF, /* a real that a plan keeps as bf16; only where the backend said so */
 } llap_elem;
 
 typedef struct llap_shape {
@@ -141,6 +142,7 @@ typedef struct llap_memory {
     llap_status (*upload)(void *to, const void *from, size_t n_bytes);
     llap_status (*download)(void *to, const void *from, size_t n_bytes);
     llap_status (*copy)(void *to, const void *from, size_t n_bytes); /* within this memory */
+    llap_status (*clear)(void *p, size_t n_bytes);
     llap_status (*finish)(void);
     /* What is queued between record and recorded is kept instead, to be repeated at once. Nothing
      * may be allocated or downloaded in between. */
@@ -159,6 +161,9 @@ typedef struct llap_backend {
     const llap_memory *memory;
     /* Scratch one call needs; the views of c have no data yet. NULL: none ever. */
     size_t (*work_bytes)(const llap_call *c);
+    /* Whether operand k (results come after the n_in operands) may be LLAP_HALF beside the kinds
+     * that the others have in c. NULL: none ever. */
+    bool (*half)(const llap_call *c, int k);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;
 

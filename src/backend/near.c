@@ -47,6 +47,13 @@ llap_status llap_near_copy(const llap_backend *b, void *to, const void *from, si
     return LLAP_OK;
 }
 
+llap_status llap_near_clear(const llap_backend *b, void *p, size_t n_bytes)
+{
+    if (b->memory != NULL) return llap_near_status(b, b->memory->clear(p, n_bytes));
+    memset(p, 0, n_bytes);
+    return LLAP_OK;
+}
+
 llap_status llap_near_finish(const llap_backend *b)
 {
     return b->memory == NULL ? LLAP_OK : llap_near_status(b, b->memory->finish());

@@ -17,6 +17,7 @@ void        llap_near_release(const llap_backend *b, void *p);                  
 llap_status llap_near_put(const llap_backend *b, void *near_to, const void *from, size_t n_bytes);
 llap_status llap_near_get(const llap_backend *b, void *to, const void *near_from, size_t n_bytes);
 llap_status llap_near_copy(const llap_backend *b, void *to, const void *from, size_t n_bytes);
+llap_status llap_near_clear(const llap_backend *b, void *p, size_t n_bytes);
 llap_status llap_near_finish(const llap_backend *b); /* waits for all that is queued */
 
 /* A status of the backend's own functions, with its why as the detail. */

@@ -18,8 +18,8 @@ static void touch(llap_planner *p, const llap_tensor *t, int step, int *n_slots)
     if (t == NULL) return;
     llap_storage *s = &p->store[t->base->id];
     if (s->kind == STORE_NONE) {
-        const size_t size = t->elem == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
-        s->n_bytes = llap_plan_round((size_t)llap_shape_count(&t->base->shape) * size);
+        s->n_bytes =
+            llap_plan_round((size_t)llap_shape_count(&t->base->shape) * llap_plan_elem_bytes(p, t));
         s->root = t->base->id;
         s->first = step;
         s->kind = t->base->leaf == LLAP_LEAF_NONE       ? STORE_WORK
@@ -67,6 +67,7 @@ static bool may_overwrite(const llap_planner *p, const llap_draft *d, int k, int
 {
     if (o >= 3 || k >= 32 || (llap_op_desc_of(d->op)->in_place[o] & 1u << k) == 0) return false;
     return d->in[k] != NULL && d->in[k]->elem == d->out[o]->elem && llap_shows_all(d->in[k]) &&
+           p->half[d->in[k]->base->id] == p->half[d->out[o]->base->id] &&
            llap_shape_count(&d->in[k]->shape) == llap_shape_count(&d->out[o]->shape) &&
            alone(p, d, k);
 }

@@ -66,8 +66,8 @@ static llap_place place_of(const llap_planner *p, const llap_tensor *t)
     llap_place place = { .view = llap_tensor_view(t), .slot = -1 };
     if (t == NULL) return place;
     const llap_storage *root = &p->store[p->store[t->base->id].root];
-    const size_t        size = t->elem == LLAP_INT ? sizeof(int32_t) : p->backend->real_bytes;
-    place.offset = root->offset + (size_t)t->offset * size;
+    place.offset = root->offset + (size_t)t->offset * llap_plan_elem_bytes(p, t);
+    if (p->half[t->base->id]) place.view.elem = LLAP_HALF;
     if (root->kind == STORE_SLOT) place.slot = root->slot;
     place.constant = root->kind == STORE_CONST;
     return place;
@@ -231,6 +231,7 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     st = keep_needed(&p);
     if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
     drop_merged(&p);
+    if (st == LLAP_OK) st = llap_plan_halve(&p);
     if (st == LLAP_OK) st = ask_scratch(&p, plan->n_threads);
     if (st == LLAP_OK) st = llap_plan_memory(&p, opts->plain);
     if (st == LLAP_OK) st = write_slots(plan, &p);

@@ -35,6 +35,7 @@ typedef struct llap_planner {
     int                 n_drafts;
     int                *readers; /* by tensor id: operands that read this memory; results add one */
     llap_storage       *store;   /* by tensor id */
+    bool               *half;    /* by tensor id: kept as bf16 */
     size_t             *work_offset, *work_bytes; /* by draft: scratch */
     size_t              workspace, constants;
 } llap_planner;
@@ -51,6 +52,17 @@ bool llap_shows_all(const llap_tensor *t);
 
 /* The fixed list of fusions: linear + GELU, linear + residual, chains of elementwise ops. */
 llap_status llap_plan_fuse(llap_planner *p);
+
+/* Which results the backend keeps as bf16. */
+llap_status llap_plan_halve(llap_planner *p);
+
+/* Bytes of one element of the tensor's memory. */
+static inline size_t llap_plan_elem_bytes(const llap_planner *p, const llap_tensor *t)
+{
+    return t->elem == LLAP_INT    ? sizeof(int32_t)
+           : p->half[t->base->id] ? 2
+                                  : p->backend->real_bytes;
+}
 
 /* Decides which memory each tensor lives in; plain: each in its own. */
 llap_status llap_plan_memory(llap_planner *p, bool plain);

@@ -69,6 +69,13 @@ static llap_status apart_copy(void *to, const void *from, size_t n)
     return LLAP_OK;
 }
 
+static llap_status apart_clear(void *p, size_t n)
+{
+    assert_true(apart_owns(p, n));
+    memset(p, 0, n);
+    return LLAP_OK;
+}
+
 static llap_status apart_finish(void) { return LLAP_OK; }
 static const char *apart_why(void) { return "out of memory"; }
 
@@ -77,6 +84,7 @@ static const llap_memory apart_memory = { .alloc = apart_alloc,
                                           .upload = apart_upload,
                                           .download = apart_download,
                                           .copy = apart_copy,
+                                          .clear = apart_clear,
                                           .finish = apart_finish,
                                           .why = apart_why };
 

@@ -1,0 +1,67 @@
+/* Which results are kept as bf16: those that their producer may write and all their readers may
+ * read so, as the backend says. All are taken for such at first; whatever a step refuses is struck
+ * out, until nobody refuses anything. */
+#include "graph/planner.h"
+
+#include "base/alloc.h"
+
+static void mark_candidates(llap_planner *p)
+{
+    const llap_graph *g = p->g;
+    for (int i = 0; i < p->n_drafts; i++)
+        for (int o = 0; o < p->draft[i].n_out; o++) {
+            const llap_tensor *t = p->draft[i].out[o];
+            p->half[t->id] = t->elem == LLAP_REAL && t->base == t && t->leaf == LLAP_LEAF_NONE;
+        }
+    for (int i = 0; i < g->n_outputs; i++) p->half[g->output[i].tensor->base->id] = false;
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensor[i]->update != NULL) p->half[g->tensor[i]->update->base->id] = false;
+}
+
+static llap_view view_of(const llap_planner *p, const llap_tensor *t)
+{
+    llap_view v = llap_tensor_view(t);
+    if (t != NULL && p->half[t->base->id]) v.elem = LLAP_HALF;
+    return v;
+}
+
+/* True when the step refused one. v has room for its operands and results. */
+static bool strike_out(llap_planner *p, const llap_draft *d, llap_view *v)
+{
+    const int       n = d->n_in + d->n_out;
+    const llap_call c = { .op = d->op,
+                          .attr = &d->attr,
+                          .in = v,
+                          .n_in = d->n_in,
+                          .out = v + d->n_in,
+                          .n_out = d->n_out };
+    for (int k = 0; k < n; k++) v[k] = view_of(p, k < d->n_in ? d->in[k] : d->out[k - d->n_in]);
+    for (int k = 0; k < n; k++) {
+        const llap_tensor *t = k < d->n_in ? d->in[k] : d->out[k - d->n_in];
+        if (t == NULL || !p->half[t->base->id] || p->backend->half(&c, k)) continue;
+        p->half[t->base->id] = false;
+        return true;
+    }
+    return false;
+}
+
+llap_status llap_plan_halve(llap_planner *p)
+{
+    int widest = 0;
+    p->half = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->half);
+    if (p->half == NULL) return LLAP_ENOMEM;
+    if (p->backend->half == NULL) return LLAP_OK;
+    mark_candidates(p);
+    for (int i = 0; i < p->n_drafts; i++)
+        if (p->draft[i].n_in + p->draft[i].n_out > widest)
+            widest = p->draft[i].n_in + p->draft[i].n_out;
+    llap_view *v = llap_new((size_t)widest, sizeof *v);
+    if (v == NULL) return LLAP_ENOMEM;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < p->n_drafts; i++)
+            while (strike_out(p, &p->draft[i], v)) changed = true;
+    }
+    llap_free(v);
+    return LLAP_OK;
+}
