@@ -100,7 +100,7 @@ template <int T, int E> __global__ void forward_kernel(const __grid_constant__ a
         TILE = shape_of<T, E>::TILE
     };
     __shared__ __align__(16) float keys[TILE * WIDTH], values[TILE * WIDTH];
-    const int64_t                  tiles = (p.lq + TEAMS - 1) / TEAMS;
+    const uint32_t                 tiles = ((uint32_t)p.lq + TEAMS - 1) / TEAMS;
     const int                      lane = threadIdx.x % T;
     const int64_t                  b = blockIdx.x / tiles / p.heads,
                   i = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
@@ -158,7 +158,7 @@ template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_ar
         TILE = shape_of<T, E>::TILE
     };
     __shared__ __align__(16) float keys[TILE * WIDTH], values[TILE * WIDTH];
-    const int64_t                  tiles = (p.lq + TEAMS - 1) / TEAMS;
+    const uint32_t                 tiles = ((uint32_t)p.lq + TEAMS - 1) / TEAMS;
     const int                      lane = threadIdx.x % T;
     const int64_t                  b = blockIdx.x / tiles / p.heads,
                   i = blockIdx.x % tiles * TEAMS + threadIdx.x / T;
@@ -215,7 +215,7 @@ template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_a
         TILE = shape_of<T, E>::TILE
     };
     __shared__ __align__(16) float queries[TILE * WIDTH], dys[TILE * WIDTH];
-    const int64_t                  tiles = (p.lk + TEAMS - 1) / TEAMS;
+    const uint32_t                 tiles = ((uint32_t)p.lk + TEAMS - 1) / TEAMS;
     const int                      lane = threadIdx.x % T;
     const int64_t                  b = blockIdx.x / tiles / p.heads,
                   j = blockIdx.x % tiles * TEAMS + threadIdx.x / T;

@@ -11,6 +11,7 @@ struct att_rows { // rows [..., L, heads d] of one operand
     const float *data;
     view_arg     at;
     int64_t      step; // from row to row
+    bool         half; // bf16 in memory
 };
 
 struct att_arg {
@@ -25,6 +26,7 @@ struct att_arg {
     float          p, keep_scale;
     // forward
     float *y, *lse_out;
+    bool   y_half;
     // backward
     const float *y_in, *lse, *dy;
     float       *delta, *dq, *dk, *dv, *dbias;
@@ -32,7 +34,7 @@ struct att_arg {
 
 static inline att_rows rows_of(const llap_view &v)
 {
-    att_rows r = { real_of(v), arg_of(v), v.stride[v.shape.rank - 2] };
+    att_rows r = { real_of(v), arg_of(v), v.stride[v.shape.rank - 2], v.elem == LLAP_HALF };
     return r;
 }
 
@@ -72,6 +74,12 @@ static inline att_arg att_of(const llap_call *c)
 __device__ static inline const float *head_of(const att_rows &r, int64_t b, int h, int d)
 {
     return r.data + offset_at(r.at, b, r.at.rank - 2) + (int64_t)h * d;
+}
+// The same for an operand that may be bf16; the address of its first number.
+__device__ static inline const float *head_at(const att_rows &r, int64_t b, int h, int d, bool half)
+{
+    const int64_t at = offset_at(r.at, b, r.at.rank - 2) + (int64_t)h * d;
+    return (const float *)((const char *)r.data + at * (half ? 2 : 4));
 }
 __device__ static inline const float *mask_of(const att_arg &p, int64_t b)
 {

@@ -1,49 +1,46 @@
-// Attention on tensor cores: operands are rounded to bf16 on their way into shared memory, weights
-// before they meet the values; scores, sums and the softmax are in floats.
+// Attention on tensor cores: operands are rounded to bf16 on their way into shared memory (or bf16
+// in memory already, where the planner said so), weights before they meet the values; scores, sums
+// and the softmax are in floats.
 //
-// A warp takes 16 queries, a block 64; keys and values pass by in tiles of 64. Heads of width 32
-// and 64 without dropout; others are computed in floats.
-#include "backend/cuda/object/attention.cuh"
-#include "backend/cuda/object/mma.cuh"
+// A warp takes 16 queries; keys and values pass by in tiles of 64, the next one on its way in
+// registers. Scores are in units of log 2. Heads of width 32 and 64 without dropout; others are
+// computed in floats.
+#include "backend/cuda/object/ahead.cuh"
 
-enum { QUERIES = 64, KEYS = 64, WARPS = 4 };
+enum { KEYS = 64 };
 
-// 64 rows of width D from first on, rounded; zeros behind the last.
-template <int D>
-__device__ static inline void load_rows(const float *from, int64_t step, int64_t first, int64_t n,
-                                        bool vector, __nv_bfloat16 *tile)
-{
-#pragma unroll
-    for (int i = threadIdx.x; i < 64 * D / 4; i += 32 * WARPS) {
-        const int     c = i % (D / 4) * 4;
-        const int64_t row = first + i / (D / 4);
-        float4        x = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (row < n) {
-            const float *at = from + row * step + c;
-            x = vector ? *(const float4 *)at : make_float4(at[0], at[1], at[2], at[3]);
-        }
-        store4(tile + i / (D / 4) * (D + 8) + c, x);
-    }
-}
-
-template <int D>
+template <int D, int WARPS, bool Q_HALF, bool KV_HALF>
 __global__ void __launch_bounds__(32 * WARPS)
     forward_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
-    enum { PITCH = D + 8 };
-    __shared__ __align__(16) __nv_bfloat16 keys[KEYS * PITCH], values[KEYS * PITCH];
+    enum {
+        PITCH = D + 8,
+        THREADS = 32 * WARPS,
+        QUERIES = 16 * WARPS,
+        ROWS = QUERIES > KEYS ? QUERIES : KEYS
+    };
+    const float log2e = 1.44269504088896341f;
+    __shared__ __align__(16) __nv_bfloat16 keys[ROWS * PITCH], values[KEYS * PITCH];
     __shared__ float                       hidden[KEYS]; // 0, or -inf for keys that do not count
-    const int64_t                          tiles = (p.lq + QUERIES - 1) / QUERIES;
+    const uint32_t                         tiles = ((uint32_t)p.lq + QUERIES - 1) / QUERIES;
     const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * QUERIES;
     const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
               lane = threadIdx.x % 32;
     const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
-    const float  *k_head = head_of(p.k, b, h, D), *v_head = head_of(p.v, b, h, D);
+    const float  *k_head = head_at(p.k, b, h, D, KV_HALF), *v_head = head_at(p.v, b, h, D, KV_HALF);
     const int64_t bias_step = bias == NULL ? 0 : p.at_bias.stride[p.at_bias.rank - 2];
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
+    const float   scale = p.scale * log2e;
 
+    rows_ahead<D, KEYS, THREADS, KV_HALF> next_k, next_v;
+    next_k.load(k_head, p.k.step, 0, p.lk, vector);
+    next_v.load(v_head, p.v.step, 0, p.lk, vector);
     uint32_t q[D / 16][4]; // by way of the keys' memory
-    load_rows<D>(head_of(p.q, b, h, D), p.q.step, first, p.lq, vector, keys);
+    {
+        rows_ahead<D, QUERIES, THREADS, Q_HALF> own;
+        own.load(head_at(p.q, b, h, D, Q_HALF), p.q.step, first, p.lq, vector);
+        own.store(keys);
+    }
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < D / 16; k++) load_a(q[k], keys, PITCH, warp * 16, 16 * k);
@@ -51,14 +48,15 @@ __global__ void __launch_bounds__(32 * WARPS)
     float y[D / 8][4] = {}, top[2] = { -INFINITY, -INFINITY }, sum[2] = { 0.0f, 0.0f };
     for (int64_t at = 0; at < p.lk; at += KEYS) {
         __syncthreads();
-        load_rows<D>(k_head, p.k.step, at, p.lk, vector, keys);
-        load_rows<D>(v_head, p.v.step, at, p.lk, vector, values);
-        if (threadIdx.x < KEYS)
-            hidden[threadIdx.x] =
-                at + threadIdx.x >= p.lk || (mask != NULL && mask[at + threadIdx.x] != 0.0f)
-                    ? -INFINITY
-                    : 0.0f;
+        next_k.store(keys);
+        next_v.store(values);
+        for (int i = threadIdx.x; i < KEYS; i += THREADS)
+            hidden[i] = at + i >= p.lk || (mask != NULL && mask[at + i] != 0.0f) ? -INFINITY : 0.0f;
         __syncthreads();
+        if (at + KEYS < p.lk) {
+            next_k.load(k_head, p.k.step, at + KEYS, p.lk, vector);
+            next_v.load(v_head, p.v.step, at + KEYS, p.lk, vector);
+        }
         float s[KEYS / 8][4] = {};
 #pragma unroll
         for (int k = 0; k < D / 16; k++)
@@ -75,22 +73,20 @@ __global__ void __launch_bounds__(32 * WARPS)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int column = 8 * n + lane % 4 * 2 + e % 2;
-                float     x = s[n][e] * p.scale;
+                float     more = hidden[column];
                 if (bias != NULL && row[e / 2] < p.lq && at + column < p.lk)
-                    x += bias[row[e / 2] * bias_step + at + column];
-                s[n][e] = x + hidden[column];
+                    more += log2e * bias[row[e / 2] * bias_step + at + column];
+                s[n][e] = fmaf(s[n][e], scale, more);
                 high[e / 2] = fmaxf(high[e / 2], s[n][e]);
             }
+        float shrink[2], from[2];
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
             high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
-        }
-        float shrink[2], from[2];
-#pragma unroll
-        for (int half = 0; half < 2; half++) { // nothing seen yet: every weight below is 0
+            // Nothing seen yet: every weight below is 0.
             from[half] = high[half] == -INFINITY ? 0.0f : high[half];
-            shrink[half] = __expf(top[half] - from[half]);
+            shrink[half] = exp2f(top[half] - from[half]);
             top[half] = high[half];
             sum[half] *= shrink[half];
         }
@@ -102,7 +98,7 @@ __global__ void __launch_bounds__(32 * WARPS)
         for (int n = 0; n < KEYS / 8; n++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                s[n][e] = __expf(s[n][e] - from[e / 2]);
+                s[n][e] = exp2f(s[n][e] - from[e / 2]);
                 sum[e / 2] += s[n][e];
             }
 #pragma unroll
@@ -124,43 +120,64 @@ __global__ void __launch_bounds__(32 * WARPS)
         sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 1);
         sum[half] += __shfl_xor_sync(0xffffffffu, sum[half], 2);
         if (row[half] >= p.lq) continue;
-        const float inverse = sum[half] == 0.0f ? 0.0f : 1.0f / sum[half];
-        float      *to = p.y + ((b * p.lq + row[half]) * p.heads + h) * D + lane % 4 * 2;
+        const float   inverse = sum[half] == 0.0f ? 0.0f : 1.0f / sum[half];
+        const int64_t to = ((b * p.lq + row[half]) * p.heads + h) * D + lane % 4 * 2;
 #pragma unroll
-        for (int n = 0; n < D / 8; n++)
-            *(float2 *)(to + 8 * n) =
-                make_float2(y[n][2 * half] * inverse, y[n][2 * half + 1] * inverse);
+        for (int n = 0; n < D / 8; n++) {
+            const float u = y[n][2 * half] * inverse, v = y[n][2 * half + 1] * inverse;
+            if (p.y_half) ((__nv_bfloat162 *)p.y)[(to + 8 * n) / 2] = __floats2bfloat162_rn(u, v);
+            else *(float2 *)(p.y + to + 8 * n) = make_float2(u, v);
+        }
         if (lane % 4 == 0)
             p.lse_out[(b * p.heads + h) * p.lq + row[half]] =
-                sum[half] == 0.0f ? -INFINITY : top[half] + logf(sum[half]);
+                sum[half] == 0.0f ? -INFINITY
+                                  : (top[half] + log2f(sum[half])) * 0.693147180559945309f;
     }
 }
 
-static bool in_fours(const att_rows &r)
+template <int D, int WARPS> static void launch(const att_arg &p, bool vector)
 {
-    bool ok = ((uintptr_t)r.data & 15) == 0 && r.step % 4 == 0;
-    for (int i = 0; i < r.at.rank - 2; i++) ok = ok && r.at.stride[i] % 4 == 0;
-    return ok;
+    const unsigned blocks = (unsigned)((p.lq + 16 * WARPS - 1) / (16 * WARPS) * p.heads * p.batch);
+    if (p.q.half && p.k.half)
+        forward_bf16_kernel<D, WARPS, true, true><<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+    else if (p.q.half)
+        forward_bf16_kernel<D, WARPS, true, false>
+            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+    else if (p.k.half)
+        forward_bf16_kernel<D, WARPS, false, true>
+            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+    else
+        forward_bf16_kernel<D, WARPS, false, false>
+            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+}
+
+bool llap_cuda_attention_fits(const llap_call *c)
+{
+    const int64_t d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
+    return (d == 32 || d == 64) && c->attr->attention.dropout == 0.0;
 }
 
 extern "C" void llap_cuda_attention_bf16(const llap_call *c)
 {
     att_arg p = att_of(c);
     p.y = result_of(c, 0);
+    p.y_half = c->out[0].elem == LLAP_HALF;
     p.lse_out = result_of(c, 1);
     llap_cuda_enter();
     if (p.batch * p.heads * p.lq == 0) return;
-    if ((p.d != 32 && p.d != 64) || p.rng != NULL) {
+    if (!llap_cuda_attention_fits(c)) {
         llap_cuda_attention_forward(c, p);
         return;
     }
-    const int64_t blocks = (p.lq + QUERIES - 1) / QUERIES * p.heads * p.batch;
-    const bool    vector = in_fours(p.q) && in_fours(p.k) && in_fours(p.v);
-    if (p.d == 32)
-        forward_bf16_kernel<32><<<(unsigned)blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
-    else forward_bf16_kernel<64><<<(unsigned)blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+    if (p.k.half != p.v.half) {
+        llap_cuda_note_text(LLAP_EUNSUPPORTED, "attention: keys and values of two kinds");
+        return;
+    }
+    const bool vector = in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v);
+    const bool large = (p.lq + 127) / 128 * p.heads * p.batch >= 132;
+    if (p.d == 32 && large) launch<32, 8>(p, vector);
+    else if (p.d == 32) launch<32, 4>(p, vector);
+    else if (large) launch<64, 8>(p, vector);
+    else launch<64, 4>(p, vector);
     launched(c);
 }
-
-// The gradient is computed in floats.
-extern "C" void llap_cuda_attention_grad_bf16(const llap_call *c) { llap_cuda_attention_grad(c); }

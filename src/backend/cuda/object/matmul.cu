@@ -68,6 +68,8 @@ product llap_cuda_linear_of(const llap_call *c)
     p.bias = c->n_in > 2 && c->in[2].present ? real_of(c->in[2]) : NULL;
     p.residual = c->n_in > 3 && c->in[3].present ? real_of(c->in[3]) : NULL;
     p.gelu = c->attr->linear.gelu;
+    p.a_half = c->in[0].elem == LLAP_HALF;
+    p.y_half = c->out[0].elem == LLAP_HALF;
     return p;
 }
 
@@ -421,5 +423,25 @@ extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
         return SCRATCH + PARTIAL;
     default:
         return 0;
+    }
+}
+
+bool llap_cuda_attention_fits(const llap_call *c);
+
+// Norms write, products read and write, attention reads and writes bf16.
+extern "C" bool llap_cuda_half(const llap_call *c, int k)
+{
+    switch (c->op) {
+    case LLAP_OP_NORM:
+        return k == c->n_in && width_of(c->out[0]) % 8 == 0;
+    case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results
+        if (k == 0) return c->in[1].shape.dim[1] > 0 && c->in[1].shape.dim[1] % 8 == 0;
+        return k == c->n_in && c->in[1].shape.dim[0] % 8 == 0 && c->in[1].shape.dim[1] > 0;
+    case LLAP_OP_ATTENTION:
+        if (!llap_cuda_attention_fits(c)) return false;
+        if (k == 1 || k == 2) return c->in[1].elem == c->in[2].elem;
+        return k == 0 || k == c->n_in;
+    default:
+        return false;
     }
 }

@@ -104,6 +104,13 @@ static llap_status copy(void *to, const void *from, size_t n_bytes)
     return take_status();
 }
 
+static llap_status clear(void *p, size_t n_bytes)
+{
+    llap_cuda_enter();
+    llap_cuda_note(cudaMemsetAsync(p, 0, n_bytes, LLAP_QUEUE), "zeros");
+    return take_status();
+}
+
 static bool recording(void)
 {
     cudaStreamCaptureStatus s = cudaStreamCaptureStatusNone;
@@ -145,9 +152,9 @@ static void forget(void *recording)
     (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
 
-extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download,
-                                                  copy,     finish,  recording, record,
-                                                  recorded, replay,  forget,    why };
+extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download, copy,
+                                                  clear,    finish,  recording, record,   recorded,
+                                                  replay,   forget,  why };
 
 static llap_status refuse(char text[LLAP_CUDA_TEXT], const char *what, cudaError_t e)
 {

@@ -29,14 +29,15 @@ __global__ void basis_kernel(const __grid_constant__ basis_arg p, float *y)
 {
     FOR_EACH(e, p.batch * p.h * p.k)
     {
-        const int64_t b = e / (p.h * p.k), j = e / p.k % p.h, k = e % p.k;
-        const float   t = p.t[offset_at(p.at_t, b, p.at_t.rank - 1) + j];
-        const float   rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
-        const float   omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
-        float         s, cosine;
+        const uint32_t row = e / (uint32_t)p.k, b = row / (uint32_t)p.h;
+        const int64_t  k = e - row * (uint32_t)p.k, j = row - b * (uint32_t)p.h;
+        const float    t = p.t[offset_at(p.at_t, b, p.at_t.rank - 1) + j];
+        const float    rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
+        const float    omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
+        float          s, cosine;
         turn_of(t, omega, &s, &cosine);
         const float decay = expf(-t * rho);
-        float      *to = y + e / p.k * 2 * p.k + k;
+        float      *to = y + (int64_t)row * 2 * p.k + k;
         to[0] = decay * cosine;
         to[p.k] = decay * s;
     }
@@ -56,11 +57,12 @@ __global__ void basis_grad_kernel(const __grid_constant__ basis_arg p, const flo
 {
     FOR_EACH(e, p.batch * p.k)
     {
-        const int64_t b = e / p.k, k = e % p.k;
-        const float  *t = p.t + offset_at(p.at_t, b, p.at_t.rank - 1);
-        const float   rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
-        const float   omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
-        double        r = 0.0, o = 0.0;
+        const uint32_t b = e / (uint32_t)p.k;
+        const int64_t  k = e - b * (uint32_t)p.k;
+        const float   *t = p.t + offset_at(p.at_t, b, p.at_t.rank - 1);
+        const float    rho = p.rho[offset_at(p.at_rho, b, p.at_rho.rank - 1) + k];
+        const float    omega = p.omega[offset_at(p.at_omega, b, p.at_omega.rank - 1) + k];
+        double         r = 0.0, o = 0.0;
         for (int64_t j = 0; j < p.h; j++) {
             float s, cosine;
             turn_of(t[j], omega, &s, &cosine);
@@ -99,10 +101,11 @@ __global__ void rotary_kernel(const __grid_constant__ rotary_arg p, float *y)
     const int64_t per_head = (p.d + 1) / 2, heads = p.e / p.d;
     FOR_EACH(n, p.rows * heads * per_head)
     {
-        const int64_t row = n / (heads * per_head), h = n / per_head % heads, i = n % per_head;
-        const float  *from = p.x + offset_at(p.at, row, p.at.rank - 1) + h * p.d + 2 * i;
-        float        *to = y + row * p.e + h * p.d + 2 * i;
-        const int64_t pairs = p.d / 2;
+        const uint32_t rest = n / (uint32_t)per_head, row = rest / (uint32_t)heads;
+        const int64_t  h = rest - row * (uint32_t)heads, i = n - rest * (uint32_t)per_head;
+        const float   *from = p.x + offset_at(p.at, row, p.at.rank - 1) + h * p.d + 2 * i;
+        float         *to = y + (int64_t)row * p.e + h * p.d + 2 * i;
+        const int64_t  pairs = p.d / 2;
         if (i >= pairs) { // the odd one out
             to[0] = from[0];
             continue;
@@ -145,8 +148,9 @@ __global__ void dropout_kernel(const float *x, const int32_t *state, float *y, i
     {
         uint32_t bits[4];
         llap_rng_block(&rng, (uint64_t)block, bits);
-        for (int k = 0; k < 4 && 4 * block + k < n; k++)
-            y[4 * block + k] = llap_uniform_of(bits[k]) >= p ? x[4 * block + k] * scale : 0.0f;
+        for (int k = 0; k < 4 && 4 * (int64_t)block + k < n; k++)
+            y[4 * (int64_t)block + k] =
+                llap_uniform_of(bits[k]) >= p ? x[4 * (int64_t)block + k] * scale : 0.0f;
     }
 }
 

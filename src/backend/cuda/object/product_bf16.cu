@@ -1,20 +1,22 @@
 // Matrix products on tensor cores: operands are floats in memory, rounded to bf16 on their way into
-// shared memory, sums in floats. Bias, GELU and residual are added before the result is stored.
+// shared memory (or bf16 there already, where the planner said so), sums in floats. Bias, GELU and
+// residual are added before the result is stored.
 //
-// A block computes a tile of the result; the inner length may be cut into pieces whose partial
-// results lie in the scratch memory and are added in order, so that results are the same from run
-// to run.
+// A block computes a tile of the result; the next piece of the operands is on its way in registers
+// while one is multiplied. The inner length may be cut into pieces whose partial results lie in the
+// scratch memory and are added in order, so that results are the same from run to run.
 #include "backend/cuda/object/mma.cuh"
 #include "backend/cuda/object/product.cuh"
 
-enum { DEPTH = 32, PAD = 8, CUTS_BYTES = 16 << 20 };
+enum { PAD = 8, CUTS_BYTES = 16 << 20 };
 
-template <int BM, int BN> struct tile_of;
-template <> struct tile_of<128, 128> {
-    enum { WARPS_M = 2, WARPS_N = 4 };
+// Tiles of the result, by warps of WM x WN, and how much of the inner length a step takes.
+template <int SIDE> struct tile_of;
+template <> struct tile_of<128> {
+    enum { WARPS_M = 2, WARPS_N = 4, THREADS = 256, DEPTH = 32, PER_SM = 2 };
 };
-template <> struct tile_of<64, 64> {
-    enum { WARPS_M = 2, WARPS_N = 2 };
+template <> struct tile_of<64> {
+    enum { WARPS_M = 2, WARPS_N = 2, THREADS = 128, DEPTH = 64, PER_SM = 2 };
 };
 
 struct cut_arg {
@@ -23,51 +25,79 @@ struct cut_arg {
     int64_t total;
 };
 
-// Four numbers of a row of the operand from column c on; zeros outside.
-__device__ static inline float4 fetch(const float *x, int64_t ld, int64_t row, int64_t n_rows,
-                                      int64_t c, int64_t end, bool vector)
-{
-    float4 r = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    if (row >= n_rows || c >= end) return r;
-    const float *at = x + row * ld + c;
-    if (vector && c + 4 <= end) return *(const float4 *)at;
-    r.x = at[0];
-    if (c + 1 < end) r.y = at[1];
-    if (c + 2 < end) r.z = at[2];
-    if (c + 3 < end) r.w = at[3];
-    return r;
-}
+// Eight bytes of bf16 (four numbers) on their way: from floats, or as they are.
+template <typename T> struct four;
+template <> struct four<float> {
+    float4                 x;
+    __device__ inline void load(const float *at) { x = *(const float4 *)at; }
+    __device__ inline void clear() { x = make_float4(0.0f, 0.0f, 0.0f, 0.0f); }
+    __device__ inline void put(int i, float v) { (&x.x)[i] = v; }
+    __device__ inline void store(__nv_bfloat16 *to) const { store4(to, x); }
+};
+template <> struct four<__nv_bfloat16> {
+    uint2                  x;
+    __device__ inline void load(const __nv_bfloat16 *at) { x = *(const uint2 *)at; }
+    __device__ inline void clear() { x = make_uint2(0, 0); }
+    __device__ inline void put(int i, __nv_bfloat16 v) { ((__nv_bfloat16 *)&x)[i] = v; }
+    __device__ inline void store(__nv_bfloat16 *to) const { *(uint2 *)to = x; }
+};
 
-// An operand's part of a step: SIDE rows (or columns) by DEPTH. TURNED: stored [inner][side].
-template <int SIDE, bool TURNED, int THREADS> struct operand {
+// An operand's part of a step: SIDE rows (or columns) by DEPTH. TURNED: stored [inner][side]. FAST:
+// fours are aligned and none lies across an end; rows outside repeat the last one, which nobody
+// stores.
+template <typename T, int SIDE, int DEPTH, int THREADS, bool TURNED, bool FAST> struct operand {
     enum {
         FOURS = SIDE * DEPTH / 4 / THREADS,
+        ACROSS = (TURNED ? SIDE : DEPTH) / 4, // fours in a stored row
         PITCH = TURNED ? SIDE + PAD : DEPTH + PAD,
         SIZE = TURNED ? DEPTH * PITCH : SIDE * PITCH
     };
-    float4 held[FOURS];
+    four<T>  held[FOURS];
+    const T *at[FAST ? FOURS : 1];
+    int64_t  step; // from one part to the next
 
-    __device__ void load(const float *x, int64_t ld, int64_t side, int64_t n_side, int64_t k,
-                         int64_t end, bool vector)
+    __device__ void begin(const T *x, int64_t ld, int64_t side, int64_t n_side, int64_t k)
+    {
+        step = TURNED ? DEPTH * ld : DEPTH;
+        if (!FAST) return;
+#pragma unroll
+        for (int i = 0; i < FOURS; i++) {
+            const int n = i * THREADS + threadIdx.x, row = n / ACROSS, c = n % ACROSS * 4;
+            if (TURNED) {
+                const int64_t s = side + c < n_side ? side + c : n_side - 4;
+                at[i] = x + (k + row) * ld + s;
+            } else {
+                const int64_t s = side + row < n_side ? side + row : n_side - 1;
+                at[i] = x + s * ld + k + c;
+            }
+        }
+    }
+    __device__ void load_fast()
     {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
-            const int at = i * THREADS + threadIdx.x;
-            if (TURNED)
-                held[i] = fetch(x, ld, k + at / (SIDE / 4), end, side + at % (SIDE / 4) * 4, n_side,
-                                vector);
-            else
-                held[i] = fetch(x, ld, side + at / (DEPTH / 4), n_side, k + at % (DEPTH / 4) * 4,
-                                end, vector);
+            held[i].load(at[i]);
+            at[i] += step;
+        }
+    }
+    __device__ void load_slow(const T *x, int64_t ld, int64_t side, int64_t n_side, int64_t k,
+                              int64_t end)
+    {
+        for (int i = 0; i < FOURS; i++) {
+            const int     n = i * THREADS + threadIdx.x, row = n / ACROSS, c = n % ACROSS * 4;
+            const int64_t r = (TURNED ? k : side) + row, first = (TURNED ? side : k) + c;
+            const int64_t n_rows = TURNED ? end : n_side, n_columns = TURNED ? n_side : end;
+            held[i].clear();
+            for (int e = 0; e < 4; e++)
+                if (r < n_rows && first + e < n_columns) held[i].put(e, x[r * ld + first + e]);
         }
     }
     __device__ void store(__nv_bfloat16 *tile) const
     {
 #pragma unroll
         for (int i = 0; i < FOURS; i++) {
-            const int at = i * THREADS + threadIdx.x;
-            if (TURNED) store4(tile + at / (SIDE / 4) * PITCH + at % (SIDE / 4) * 4, held[i]);
-            else store4(tile + at / (DEPTH / 4) * PITCH + at % (DEPTH / 4) * 4, held[i]);
+            const int n = i * THREADS + threadIdx.x;
+            held[i].store(tile + n / ACROSS * PITCH + n % ACROSS * 4);
         }
     }
 };
@@ -80,53 +110,65 @@ __device__ static inline float finished(const product &p, float x, int64_t j, in
     return x;
 }
 
-template <int BM, int BN, bool TA, bool TB>
-__global__ void __launch_bounds__(32 * tile_of<BM, BN>::WARPS_M * tile_of<BM, BN>::WARPS_N)
-    product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut,
-                   bool vector_a, bool vector_b)
+template <typename T, int SIDE, bool TA, bool TB, bool FAST>
+__global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
+    product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
 {
     enum {
-        WARPS_M = tile_of<BM, BN>::WARPS_M,
-        WARPS_N = tile_of<BM, BN>::WARPS_N,
-        THREADS = 32 * WARPS_M * WARPS_N,
-        WM = BM / WARPS_M,
-        WN = BN / WARPS_N
+        WARPS_N = tile_of<SIDE>::WARPS_N,
+        THREADS = tile_of<SIDE>::THREADS,
+        DEPTH = tile_of<SIDE>::DEPTH,
+        WM = SIDE / tile_of<SIDE>::WARPS_M,
+        WN = SIDE / WARPS_N
     };
-    typedef operand<BM, TA, THREADS>  operand_a;
-    typedef operand<BN, !TB, THREADS> operand_b; // b [k,n] is stored inner first
+    typedef operand<T, SIDE, DEPTH, THREADS, TA, FAST> operand_a;
+    typedef operand<float, SIDE, DEPTH, THREADS, !TB, FAST>
+               operand_b; // b [k,n] is stored inner first
     __shared__ __align__(16) __nv_bfloat16 tile_a[2][operand_a::SIZE], tile_b[2][operand_b::SIZE];
 
-    const int64_t across = (p.n + BN - 1) / BN, down = (p.m + BM - 1) / BM;
-    const int64_t tile = blockIdx.x % (across * down), rest = blockIdx.x / (across * down);
-    const int64_t piece = rest % cut.n, item = rest / cut.n;
-    const int64_t i0 = tile / across * BM, j0 = tile % across * BN;
+    const uint32_t across = ((uint32_t)p.n + SIDE - 1) / SIDE,
+                   down = ((uint32_t)p.m + SIDE - 1) / SIDE;
+    const uint32_t rest = blockIdx.x / (across * down), tile = blockIdx.x - rest * (across * down);
+    const uint32_t item = cut.n == 1 ? rest : rest / (uint32_t)cut.n,
+                   piece = rest - item * (uint32_t)cut.n;
+    const int64_t i0 = (int64_t)(tile / across) * SIDE, j0 = (int64_t)(tile % across) * SIDE;
     const int64_t begin = piece * cut.each, end = begin + cut.each < p.k ? begin + cut.each : p.k;
-    const float  *a = p.a, *b = p.b;
-    int64_t       left = item;
+    const T      *a = (const T *)p.a;
+    const float  *b = p.b;
+    uint32_t      left = item;
     for (int axis = p.n_batch - 1; axis >= 0; axis--) {
-        a += left % p.batch[axis] * p.a_step[axis];
-        b += left % p.batch[axis] * p.b_step[axis];
-        left /= p.batch[axis];
+        const uint32_t d = (uint32_t)p.batch[axis], next = axis == 0 ? 0 : left / d;
+        a += (int64_t)(left - next * d) * p.a_step[axis];
+        b += (int64_t)(left - next * d) * p.b_step[axis];
+        left = next;
     }
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int wm = warp / WARPS_N * WM, wn = warp % WARPS_N * WN;
     float     sum[WM / 16][WN / 8][4] = {};
     operand_a next_a;
     operand_b next_b;
-    next_a.load(a, p.lda, i0, p.m, begin, end, vector_a);
-    next_b.load(b, p.ldb, j0, p.n, begin, end, vector_b);
+    next_a.begin(a, p.lda, i0, p.m, begin);
+    next_b.begin(b, p.ldb, j0, p.n, begin);
+#define LOAD(k)                                            \
+    do {                                                   \
+        if (FAST) {                                        \
+            next_a.load_fast();                            \
+            next_b.load_fast();                            \
+        } else {                                           \
+            next_a.load_slow(a, p.lda, i0, p.m, (k), end); \
+            next_b.load_slow(b, p.ldb, j0, p.n, (k), end); \
+        }                                                  \
+    } while (0)
+    LOAD(begin);
     int at = 0;
     for (int64_t k = begin; k < end; k += DEPTH) {
         next_a.store(tile_a[at]);
         next_b.store(tile_b[at]);
         __syncthreads();
-        if (k + DEPTH < end) {
-            next_a.load(a, p.lda, i0, p.m, k + DEPTH, end, vector_a);
-            next_b.load(b, p.ldb, j0, p.n, k + DEPTH, end, vector_b);
-        }
+        if (k + DEPTH < end) LOAD(k + DEPTH);
 #pragma unroll
         for (int kk = 0; kk < DEPTH; kk += 16) {
-            uint32_t fa[WM / 16][4], fb[WN / 16][4];
+            uint32_t fa[WM / 16][4];
 #pragma unroll
             for (int i = 0; i < WM / 16; i++) {
                 if (TA) load_a_turned(fa[i], tile_a[at], operand_a::PITCH, wm + 16 * i, kk);
@@ -134,33 +176,58 @@ __global__ void __launch_bounds__(32 * tile_of<BM, BN>::WARPS_M * tile_of<BM, BN
             }
 #pragma unroll
             for (int j = 0; j < WN / 16; j++) {
-                if (TB) load_b(fb[j], tile_b[at], operand_b::PITCH, wn + 16 * j, kk);
-                else load_b_turned(fb[j], tile_b[at], operand_b::PITCH, wn + 16 * j, kk);
+                uint32_t fb[4];
+                if (TB) load_b(fb, tile_b[at], operand_b::PITCH, wn + 16 * j, kk);
+                else load_b_turned(fb, tile_b[at], operand_b::PITCH, wn + 16 * j, kk);
+#pragma unroll
+                for (int i = 0; i < WM / 16; i++) {
+                    mma_bf16(sum[i][2 * j], fa[i], fb);
+                    mma_bf16(sum[i][2 * j + 1], fa[i], fb + 2);
+                }
             }
-#pragma unroll
-            for (int i = 0; i < WM / 16; i++)
-#pragma unroll
-                for (int j = 0; j < WN / 8; j++) mma_bf16(sum[i][j], fa[i], fb[j / 2] + j % 2 * 2);
         }
         at ^= 1;
     }
+#undef LOAD
     // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 16 x 8 tile.
+    const int64_t column = j0 + wn + lane % 4 * 2;
+    float         bias[WN / 8][2] = {};
+    if (p.bias != NULL && cut.partial == NULL)
+#pragma unroll
+        for (int j = 0; j < WN / 8; j++) {
+            if (column + 8 * j < p.n) bias[j][0] = p.bias[column + 8 * j];
+            if (column + 8 * j + 1 < p.n) bias[j][1] = p.bias[column + 8 * j + 1];
+        }
+    const bool pairs = p.n % 2 == 0 && !(p.y_half && cut.partial != NULL);
+    float     *out = cut.partial == NULL ? p.y : cut.partial + piece * cut.total;
 #pragma unroll
     for (int i = 0; i < WM / 16; i++)
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const int64_t row = i0 + wm + 16 * i + 8 * half + lane / 4;
             if (row >= p.m) continue;
+            const int64_t to = (item * p.m + row) * p.n + column;
 #pragma unroll
             for (int j = 0; j < WN / 8; j++) {
-                const int64_t column = j0 + wn + 8 * j + lane % 4 * 2,
-                              to = (item * p.m + row) * p.n + column;
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    if (column + e >= p.n) continue;
-                    const float x = sum[i][j][2 * half + e];
-                    if (cut.partial != NULL) cut.partial[piece * cut.total + to + e] = x;
-                    else p.y[to + e] = finished(p, x, column + e, to + e);
+                float x = sum[i][j][2 * half], y = sum[i][j][2 * half + 1];
+                if (column + 8 * j >= p.n) continue;
+                if (cut.partial == NULL) {
+                    x += bias[j][0], y += bias[j][1];
+                    if (p.gelu) x = gelu_of(x), y = gelu_of(y);
+                }
+                if (pairs) {
+                    if (p.residual != NULL && cut.partial == NULL) {
+                        const float2 r = *(const float2 *)(p.residual + to + 8 * j);
+                        x += r.x, y += r.y;
+                    }
+                    if (p.y_half)
+                        ((__nv_bfloat162 *)out)[(to + 8 * j) / 2] = __floats2bfloat162_rn(x, y);
+                    else *(float2 *)(out + to + 8 * j) = make_float2(x, y);
+                } else {
+                    const bool add = p.residual != NULL && cut.partial == NULL;
+                    out[to + 8 * j] = add ? x + p.residual[to + 8 * j] : x;
+                    if (column + 8 * j + 1 < p.n)
+                        out[to + 8 * j + 1] = add ? y + p.residual[to + 8 * j + 1] : y;
                 }
             }
         }
@@ -172,31 +239,36 @@ __global__ void join_cuts_kernel(const __grid_constant__ product p,
     FOR_EACH(i, cut.total)
     {
         float x = cut.partial[i];
-        for (int64_t k = 1; k < cut.n; k++) x += cut.partial[k * cut.total + i];
-        p.y[i] = finished(p, x, i % p.n, i);
+#pragma unroll 4
+        for (int k = 1; k < (int)cut.n; k++) x += cut.partial[k * cut.total + i];
+        p.y[i] = finished(p, x, i % (uint32_t)p.n, i);
     }
 }
 
-static bool in_fours(const float *x, int64_t ld, const int64_t *step, int n)
+// Fours are aligned and none lies across an end; inner: how long pieces of the inner length are.
+static bool in_fours(const void *x, int64_t bytes, int64_t ld, const int64_t *step, int n,
+                     bool turned, int64_t n_side)
 {
-    bool ok = ((uintptr_t)x & 15) == 0 && ld % 4 == 0;
+    bool ok = ((uintptr_t)x & (uintptr_t)(4 * bytes - 1)) == 0 && ld % 4 == 0;
     for (int i = 0; i < n; i++) ok = ok && step[i] % 4 == 0;
-    return ok;
+    return ok && (!turned || (n_side % 4 == 0 && n_side >= 4));
 }
 
-template <int BM, int BN> static void by_tiles(const product &p, const cut_arg &cut, int64_t tiles)
+template <int SIDE, bool FAST>
+static void launch(const product &p, const cut_arg &cut, unsigned blocks)
 {
-    const bool va = in_fours(p.a, p.lda, p.a_step, p.n_batch),
-               vb = in_fours(p.b, p.ldb, p.b_step, p.n_batch);
-    const unsigned blocks = (unsigned)(tiles * cut.n * batch_count(p));
-    const int      threads = 32 * tile_of<BM, BN>::WARPS_M * tile_of<BM, BN>::WARPS_N;
-    if (p.ta && p.tb)
-        product_kernel<BM, BN, true, true><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut, va, vb);
+    const int threads = tile_of<SIDE>::THREADS;
+    if (p.a_half)
+        product_kernel<__nv_bfloat16, SIDE, false, true, FAST>
+            <<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
+    else if (p.ta && p.tb)
+        product_kernel<float, SIDE, true, true, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
     else if (p.ta)
-        product_kernel<BM, BN, true, false><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut, va, vb);
+        product_kernel<float, SIDE, true, false, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
     else if (p.tb)
-        product_kernel<BM, BN, false, true><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut, va, vb);
-    else product_kernel<BM, BN, false, false><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut, va, vb);
+        product_kernel<float, SIDE, false, true, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
+    else
+        product_kernel<float, SIDE, false, false, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
 }
 
 static int64_t tiles_of(const product &p, int side)
@@ -208,21 +280,27 @@ bool llap_cuda_product_bf16(const llap_call *c, const product &p)
 {
     enum { WANTED = 132 };
     const int64_t items = batch_count(p);
-    const bool    large = tiles_of(p, 128) * items >= WANTED;
-    const int64_t tiles = tiles_of(p, large ? 128 : 64);
+    const bool    fours = in_fours(p.a, p.a_half ? 2 : 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
+                       in_fours(p.b, 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
+    const bool    large = fours && p.k % 32 == 0 && tiles_of(p, 128) * items >= WANTED;
+    const bool    fast = large || (fours && p.k % 64 == 0);
+    const int     side = large ? 128 : 64, depth = large ? 32 : 64;
+    const int64_t tiles = tiles_of(p, side);
     cut_arg       cut = { 1, p.k, NULL, items * p.m * p.n };
     // Long inner lengths of few tiles, as in the gradients of weights, are cut.
     const int64_t most = CUTS_BYTES / (int64_t)sizeof(float) / cut.total, useful = p.k / 512;
     int64_t       cuts = WANTED * 2 / (tiles * items);
     cuts = cuts < most ? cuts : most;
     cuts = cuts < useful ? cuts : useful;
-    if (cuts > 1) {
-        cut.each = ((p.k + cuts - 1) / cuts + DEPTH - 1) / DEPTH * DEPTH;
+    if (cuts > 1 && !p.y_half) {
+        cut.each = ((p.k + cuts - 1) / cuts + depth - 1) / depth * depth;
         cut.n = (p.k + cut.each - 1) / cut.each;
         cut.partial = (float *)c->work;
     }
-    if (large) by_tiles<128, 128>(p, cut, tiles);
-    else by_tiles<64, 64>(p, cut, tiles);
+    const unsigned blocks = (unsigned)(tiles * cut.n * items);
+    if (large) launch<128, true>(p, cut, blocks);
+    else if (fast) launch<64, true>(p, cut, blocks);
+    else launch<64, false>(p, cut, blocks);
     if (cut.partial != NULL)
         join_cuts_kernel<<<blocks_for(cut.total), BLOCK, 0, LLAP_QUEUE>>>(p, cut);
     launched(c);

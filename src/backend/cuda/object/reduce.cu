@@ -13,14 +13,15 @@ struct reduce_arg {
     int64_t n_out, length, n_cuts; // length: elements per result
 };
 
-__device__ static inline int64_t walk(const int64_t *dim, const int64_t *stride, int n, int64_t i)
+__device__ static inline int64_t walk(const int64_t *dim, const int64_t *stride, int n, uint32_t i)
 {
     int64_t at = 0;
     for (int k = n - 1; k > 0; k--) {
-        at += i % dim[k] * stride[k];
-        i /= dim[k];
+        const uint32_t d = (uint32_t)dim[k], next = i / d;
+        at += (int64_t)(i - next * d) * stride[k];
+        i = next;
     }
-    return n == 0 ? 0 : at + i * stride[0];
+    return n == 0 ? 0 : at + (int64_t)i * stride[0];
 }
 
 template <bool MAX> __device__ static inline double join(double a, double b)
@@ -47,16 +48,17 @@ template <bool MAX, int GROUP> __device__ static inline double join_group(double
 template <bool MAX, int GROUP, typename T>
 __global__ void piece_kernel(const __grid_constant__ reduce_arg p, const float *x, T *partial)
 {
-    const int64_t each = (p.length + p.n_cuts - 1) / p.n_cuts, n = p.n_out * p.n_cuts;
+    const int64_t each = ((uint32_t)p.length + (uint32_t)p.n_cuts - 1) / (uint32_t)p.n_cuts;
+    const int64_t n = p.n_out * p.n_cuts;
     const int     lane = threadIdx.x % GROUP;
     for (int64_t g = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / GROUP; g < n;
          g += (int64_t)gridDim.x * blockDim.x / GROUP) {
-        const int64_t out = g % p.n_out, cut = g / p.n_out;
-        const float  *from = x + walk(p.kept, p.kept_stride, p.n_kept, out);
+        const int64_t cut = (uint32_t)g / (uint32_t)p.n_out, out = g - cut * p.n_out;
+        const float  *from = x + walk(p.kept, p.kept_stride, p.n_kept, (uint32_t)out);
         const int64_t first = cut * each, end = first + each < p.length ? first + each : p.length;
         double        y = MAX ? -INFINITY : 0.0;
         for (int64_t i = first + lane; i < end; i += GROUP)
-            y = join<MAX>(y, (double)from[walk(p.gone, p.gone_stride, p.n_gone, i)]);
+            y = join<MAX>(y, (double)from[walk(p.gone, p.gone_stride, p.n_gone, (uint32_t)i)]);
         y = join_group<MAX, GROUP>(y);
         if (lane == 0) partial[out * p.n_cuts + cut] = (T)y;
     }

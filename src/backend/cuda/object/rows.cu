@@ -2,6 +2,7 @@
 //
 // A warp takes a row, or a block where rows are long. Sums of a row are in double.
 #include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/mma.cuh"
 
 enum { WARPS = BLOCK / 32, LONG_ROW = 2048 };
 
@@ -132,27 +133,105 @@ __device__ static void moments(const team<LONG> &t, const float *x, int64_t n, d
 }
 
 template <bool LONG>
-__global__ void norm_kernel(const __grid_constant__ norm_arg p, const float *x, float *y)
+__global__ void norm_kernel(const __grid_constant__ norm_arg p, const float *x, float *y, bool half)
 {
     TEAM for (int64_t r = t.first(); r < p.rows; r += t.step())
     {
         const float *from = x + r * p.n;
-        const float *w = p.w == NULL ? NULL : p.w + offset_at(p.at, r / p.run, p.at.rank - 1);
-        const float *b = p.b == NULL ? NULL : p.b + offset_at(p.at_b, r / p.run, p.at_b.rank - 1);
-        float        mean, rstd;
+        const float *w = p.w == NULL
+                             ? NULL
+                             : p.w + offset_at(p.at, (uint32_t)r / (uint32_t)p.run, p.at.rank - 1);
+        const float *b =
+            p.b == NULL ? NULL
+                        : p.b + offset_at(p.at_b, (uint32_t)r / (uint32_t)p.run, p.at_b.rank - 1);
+        float mean, rstd;
         moments(t, from, p.n, p.eps, &mean, &rstd);
         for (int64_t i = t.lane(); i < p.n; i += t.size()) {
             const float hat = (from[i] - mean) * rstd;
-            y[r * p.n + i] = fmaf(hat, w == NULL ? 1.0f : w[i] + p.offset, b == NULL ? 0.0f : b[i]);
+            const float v = fmaf(hat, w == NULL ? 1.0f : w[i] + p.offset, b == NULL ? 0.0f : b[i]);
+            if (half) ((__nv_bfloat16 *)y)[r * p.n + i] = __float2bfloat16_rn(v);
+            else y[r * p.n + i] = v;
         }
     }
+}
+
+// Rows of 128 N, aligned: a warp holds its row in registers, four numbers at a time.
+template <int N, bool HALF>
+__global__ void norm_fours_kernel(const __grid_constant__ norm_arg p, const float *x, float *y)
+{
+    const int lane = threadIdx.x % 32;
+    for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; r < p.rows;
+         r += (int64_t)gridDim.x * WARPS) {
+        const float4 *from = (const float4 *)(x + r * p.n);
+        float4        v[N];
+        float         sum = 0.0f, square = 0.0f;
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            v[i] = from[i * 32 + lane];
+            sum += (v[i].x + v[i].y) + (v[i].z + v[i].w);
+        }
+        const float mean = warp_sum(sum) / (float)(128 * N);
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            v[i].x -= mean, v[i].y -= mean, v[i].z -= mean, v[i].w -= mean;
+            square += (v[i].x * v[i].x + v[i].y * v[i].y) + (v[i].z * v[i].z + v[i].w * v[i].w);
+        }
+        const float   rstd = rsqrtf(warp_sum(square) / (float)(128 * N) + (float)p.eps);
+        const float4 *w =
+            p.w == NULL ? NULL
+                        : (const float4 *)(p.w + offset_at(p.at, (uint32_t)r / (uint32_t)p.run,
+                                                           p.at.rank - 1));
+        const float4 *b =
+            p.b == NULL ? NULL
+                        : (const float4 *)(p.b + offset_at(p.at_b, (uint32_t)r / (uint32_t)p.run,
+                                                           p.at_b.rank - 1));
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            float4 by = make_float4(1.0f, 1.0f, 1.0f, 1.0f),
+                   add = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (w != NULL) {
+                by = w[i * 32 + lane];
+                by.x += p.offset, by.y += p.offset, by.z += p.offset, by.w += p.offset;
+            }
+            if (b != NULL) add = b[i * 32 + lane];
+            const float4 o =
+                make_float4(fmaf(v[i].x * rstd, by.x, add.x), fmaf(v[i].y * rstd, by.y, add.y),
+                            fmaf(v[i].z * rstd, by.z, add.z), fmaf(v[i].w * rstd, by.w, add.w));
+            if (HALF) store4((__nv_bfloat16 *)y + r * p.n + (i * 32 + lane) * 4, o);
+            else ((float4 *)(y + r * p.n))[i * 32 + lane] = o;
+        }
+    }
+}
+
+static bool rows_in_fours(const void *x, const view_arg &at)
+{
+    bool ok = ((uintptr_t)x & 15) == 0;
+    for (int i = 0; x != NULL && i < at.rank - 1; i++) ok = ok && at.stride[i] % 4 == 0;
+    return ok;
+}
+
+template <int N> static void norm_fours(const llap_call *c, const norm_arg &p, bool half)
+{
+    const float   *x = real_of(c->in[0]);
+    const unsigned blocks = blocks_for(p.rows, WARPS);
+    if (half) norm_fours_kernel<N, true><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
+    else norm_fours_kernel<N, false><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
+    launched(c);
 }
 
 extern "C" void llap_cuda_norm(const llap_call *c)
 {
     const norm_arg p = norm_of(c, c->in[0], c->in[1], c->in[2]);
+    const bool     half = c->out[0].elem == LLAP_HALF;
     llap_cuda_enter();
-    if (p.n * p.rows > 0) ROWS(norm_kernel, p.rows, p.n, p, real_of(c->in[0]), result_of(c, 0));
+    if (p.n * p.rows == 0) return;
+    const bool fours = ((uintptr_t)c->in[0].data & 15) == 0 &&
+                       ((uintptr_t)c->out[0].data & 15) == 0 && rows_in_fours(p.w, p.at) &&
+                       rows_in_fours(p.b, p.at_b);
+    if (fours && p.n == 128) norm_fours<1>(c, p, half);
+    else if (fours && p.n == 256) norm_fours<2>(c, p, half);
+    else if (fours && p.n == 512) norm_fours<4>(c, p, half);
+    else ROWS(norm_kernel, p.rows, p.n, p, real_of(c->in[0]), result_of(c, 0), half);
 }
 
 // dx, and mean and rstd of each row for the second part
@@ -163,7 +242,9 @@ __global__ void norm_grad_kernel(const __grid_constant__ norm_arg p, const float
     TEAM for (int64_t r = t.first(); r < p.rows; r += t.step())
     {
         const float *from = x + r * p.n, *d = dy + r * p.n;
-        const float *w = p.w == NULL ? NULL : p.w + offset_at(p.at, r / p.run, p.at.rank - 1);
+        const float *w = p.w == NULL
+                             ? NULL
+                             : p.w + offset_at(p.at, (uint32_t)r / (uint32_t)p.run, p.at.rank - 1);
         float        mean, rstd;
         double       sum = 0.0, dot = 0.0;
         moments(t, from, p.n, p.eps, &mean, &rstd);
@@ -193,9 +274,10 @@ __global__ void norm_parts_kernel(const float *x, const float *dy, const float2 
 {
     FOR_EACH(e, groups * cuts * n)
     {
-        const int64_t i = e % n, cut = e / n % cuts, group = e / n / cuts;
-        const int64_t first = group * run + cut * CUT_ROWS;
-        const int64_t limit = (group + 1) * run,
+        const uint32_t w = (uint32_t)n, row = e / w, i = e - row * w;
+        const int64_t  cut = row % (uint32_t)cuts, group = row / (uint32_t)cuts;
+        const int64_t  first = group * run + cut * CUT_ROWS;
+        const int64_t  limit = (group + 1) * run,
                       end = first + CUT_ROWS < limit ? first + CUT_ROWS : limit;
         double dw = 0.0, db = 0.0;
         for (int64_t r = first; r < end; r++) {
@@ -214,7 +296,7 @@ __global__ void norm_join_kernel(const double *partial, int64_t groups, int64_t 
 {
     FOR_EACH(e, groups * n)
     {
-        const int64_t i = e % n, group = e / n;
+        const int64_t i = e % (uint32_t)n, group = e / (uint32_t)n;
         double        sw = 0.0, sb = 0.0;
         for (int64_t k = 0; k < cuts; k++) {
             sw += partial[(group * cuts + k) * 2 * n + i];
@@ -272,9 +354,11 @@ __global__ void unfold_kernel(const float *x, float *y, int64_t rows, int64_t l,
 {
     FOR_EACH(e, rows * channels * width)
     {
-        const int64_t row = e / (channels * width), k = e % width, ch = e / width % channels;
-        const int64_t j = row % l + k - width / 2;
-        y[e] = j < 0 || j >= l ? 0.0f : x[(row - row % l + j) * channels + ch];
+        const uint32_t w = (uint32_t)width, c = (uint32_t)channels, rest = e / w;
+        const int64_t  k = e - rest * w, row = rest / c, ch = rest % c,
+                      at = (uint32_t)row % (uint32_t)l;
+        const int64_t j = at + k - width / 2;
+        y[e] = j < 0 || j >= l ? 0.0f : x[(row - at + j) * channels + ch];
     }
 }
 
@@ -294,7 +378,8 @@ __global__ void fold_kernel(const float *x, float *y, int64_t rows, int64_t l, i
 {
     FOR_EACH(e, rows * channels)
     {
-        const int64_t row = e / channels, ch = e % channels, at = row % l;
+        const int64_t row = e / (uint32_t)channels, ch = e % (uint32_t)channels;
+        const int64_t at = (uint32_t)row % (uint32_t)l;
         float         sum = 0.0f;
         for (int k = 0; k < width; k++) {
             const int64_t j = at - k + width / 2; // the window that sees this time at place k
@@ -322,8 +407,9 @@ __global__ void embedding_kernel(const float *table, const int32_t *index, float
 {
     FOR_EACH(e, n * width)
     {
-        const int32_t at = index[e / width];
-        y[e] = at < 0 || at >= n_table ? 0.0f : table[at * width + e % width];
+        const uint32_t row = e / (uint32_t)width;
+        const int32_t  at = index[row];
+        y[e] = at < 0 || at >= n_table ? 0.0f : table[at * width + (e - row * (uint32_t)width)];
     }
 }
 
@@ -344,7 +430,7 @@ __global__ void embedding_grad_kernel(const int32_t *index, const float *dy, flo
 {
     FOR_EACH(e, n_table * width)
     {
-        const int64_t at = e / width, i = e % width;
+        const int64_t at = e / (uint32_t)width, i = e % (uint32_t)width;
         double        sum = 0.0;
         for (int64_t r = 0; r < n; r++)
             if (index[r] == at) sum += (double)dy[r * width + i];

@@ -1,0 +1,239 @@
+// The gradient of attention on tensor cores, as the forward pass does it: operands and weights are
+// rounded to bf16, sums are in floats.
+//
+// dq: a warp takes 16 queries and sees keys and values pass by; dk and dv: a warp takes 16 keys and
+// sees queries and dy pass by. Weights are made again from scores and the stored log-sum; what one
+// product gives is an operand of the next without leaving the registers.
+#include "backend/cuda/object/ahead.cuh"
+
+enum { WARPS = 4, THREADS = 32 * WARPS, TILE = 16 * WARPS };
+
+#define LOG2E 1.44269504088896341f
+
+// A tile's 16 rows of this warp as operands of products over the width.
+template <int D>
+__device__ static inline void hold(uint32_t x[D / 16][4], const __nv_bfloat16 *tile)
+{
+#pragma unroll
+    for (int k = 0; k < D / 16; k++) load_a(x[k], tile, D + 8, threadIdx.x / 32 * 16, 16 * k);
+}
+
+// s [16,16] += x [16,D] rows^T, rows first .. first + 16 of a tile [row][D]
+template <int D>
+__device__ static inline void multiply(float s[2][4], const uint32_t x[D / 16][4],
+                                       const __nv_bfloat16 *tile, int first)
+{
+#pragma unroll
+    for (int k = 0; k < D / 16; k++) {
+        uint32_t b[4];
+        load_b(b, tile, D + 8, first, 16 * k);
+        mma_bf16(s[0], x[k], b);
+        mma_bf16(s[1], x[k], b + 2);
+    }
+}
+
+// y [16,D] += s [16,16] rows first .. first + 16 of a tile [row][D]
+template <int D>
+__device__ static inline void add_rows(float y[D / 8][4], const float s[2][4],
+                                       const __nv_bfloat16 *tile, int first)
+{
+    const uint32_t a[4] = { pack(s[0][0], s[0][1]), pack(s[0][2], s[0][3]), pack(s[1][0], s[1][1]),
+                            pack(s[1][2], s[1][3]) };
+#pragma unroll
+    for (int n = 0; n < D / 16; n++) {
+        uint32_t b[4];
+        load_b_turned(b, tile, D + 8, 16 * n, first);
+        mma_bf16(y[2 * n], a, b);
+        mma_bf16(y[2 * n + 1], a, b + 2);
+    }
+}
+
+// Rows l / 4 and l / 4 + 8 of a warp's result, times by, into rows step apart.
+template <int D>
+__device__ static inline void put(const float y[D / 8][4], float by, const int64_t row[2],
+                                  int64_t n, float *to, int64_t step)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        if (row[half] >= n) continue;
+        float *at = to + row[half] * step + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int k = 0; k < D / 8; k++)
+            *(float2 *)(at + 8 * k) = make_float2(y[k][2 * half] * by, y[k][2 * half + 1] * by);
+    }
+}
+
+template <int D>
+__global__ void __launch_bounds__(THREADS)
+    dq_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
+{
+    enum { PITCH = D + 8 };
+    __shared__ __align__(16) __nv_bfloat16 keys[TILE * PITCH], values[TILE * PITCH];
+    __shared__ float                       hidden[TILE];
+    const uint32_t                         tiles = ((uint32_t)p.lq + TILE - 1) / TILE;
+    const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * TILE;
+    const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
+              lane = threadIdx.x % 32;
+    const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
+    const int64_t dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
+    const float  *mask = mask_of(p, b), scale = p.scale * LOG2E;
+    const float  *k_head = head_of(p.k, b, h, D), *v_head = head_of(p.v, b, h, D);
+    rows_ahead<D, TILE, THREADS, false> next_k, next_v;
+    uint32_t                            q[D / 16][4], dy[D / 16][4];
+    next_k.load(head_of(p.q, b, h, D), p.q.step, first, p.lq, vector);
+    next_v.load(p.dy + head, dense, first, p.lq, vector);
+    next_k.store(keys);
+    next_v.store(values);
+    __syncthreads();
+    hold<D>(q, keys);
+    hold<D>(dy, values);
+    float lse[2], delta[2]; // of this lane's rows; four lanes have the same
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const bool    there = row[half] < p.lq;
+        const int64_t at = head + (there ? row[half] : 0) * dense,
+                      of = (b * p.heads + h) * p.lq + row[half];
+        float sum = 0.0f;
+        for (int k = lane % 4; k < D && there; k += 4)
+            sum = fmaf(p.y_in[at + k], p.dy[at + k], sum);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        delta[half] = sum;
+        lse[half] = there ? p.lse[of] * LOG2E : -INFINITY;
+        if (lse[half] == -INFINITY) lse[half] = INFINITY; // every weight is 0
+        if (there && lane % 4 == 0) p.delta[of] = sum;
+    }
+    next_k.load(k_head, p.k.step, 0, p.lk, vector);
+    next_v.load(v_head, p.v.step, 0, p.lk, vector);
+    float dq[D / 8][4] = {};
+    for (int64_t at = 0; at < p.lk; at += TILE) {
+        __syncthreads();
+        next_k.store(keys);
+        next_v.store(values);
+        if (threadIdx.x < TILE)
+            hidden[threadIdx.x] =
+                at + threadIdx.x >= p.lk || (mask != NULL && mask[at + threadIdx.x] != 0.0f)
+                    ? -INFINITY
+                    : 0.0f;
+        __syncthreads();
+        if (at + TILE < p.lk) {
+            next_k.load(k_head, p.k.step, at + TILE, p.lk, vector);
+            next_v.load(v_head, p.v.step, at + TILE, p.lk, vector);
+        }
+#pragma unroll
+        for (int j = 0; j < TILE; j += 16) {
+            float s[2][4] = {}, dw[2][4] = {};
+            multiply<D>(s, q, keys, j);
+            multiply<D>(dw, dy, values, j);
+#pragma unroll
+            for (int n = 0; n < 2; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    const float w =
+                        exp2f(fmaf(s[n][e], scale, hidden[j + 8 * n + lane % 4 * 2 + e % 2]) -
+                              lse[e / 2]);
+                    s[n][e] = w * (dw[n][e] - delta[e / 2]);
+                }
+            add_rows<D>(dq, s, keys, j);
+        }
+    }
+    put<D>(dq, p.scale, row, p.lq, p.dq + head, dense);
+}
+
+template <int D>
+__global__ void __launch_bounds__(THREADS)
+    dkv_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
+{
+    enum { PITCH = D + 8 };
+    __shared__ __align__(16) __nv_bfloat16 queries[TILE * PITCH], dys[TILE * PITCH];
+    __shared__ float                       lse[TILE], delta[TILE];
+    const uint32_t                         tiles = ((uint32_t)p.lk + TILE - 1) / TILE;
+    const int64_t b = blockIdx.x / tiles / p.heads, first = blockIdx.x % tiles * TILE;
+    const int     h = (int)(blockIdx.x / tiles % p.heads), warp = threadIdx.x / 32,
+              lane = threadIdx.x % 32;
+    const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
+    const int64_t dense = (int64_t)p.heads * D, of = (b * p.heads + h) * p.lq;
+    const float  *mask = mask_of(p, b), *q_head = head_of(p.q, b, h, D), scale = p.scale * LOG2E;
+    const float  *dy_head = p.dy + (b * p.lq * p.heads + h) * D;
+    float         seen[2]; // 0, or -inf where the key does not count
+    for (int half = 0; half < 2; half++)
+        seen[half] =
+            row[half] >= p.lk || (mask != NULL && mask[row[half]] != 0.0f) ? -INFINITY : 0.0f;
+    rows_ahead<D, TILE, THREADS, false> next_q, next_dy;
+    uint32_t                            k[D / 16][4], v[D / 16][4];
+    next_q.load(head_of(p.k, b, h, D), p.k.step, first, p.lk, vector);
+    next_dy.load(head_of(p.v, b, h, D), p.v.step, first, p.lk, vector);
+    next_q.store(queries);
+    next_dy.store(dys);
+    __syncthreads();
+    hold<D>(k, queries);
+    hold<D>(v, dys);
+    next_q.load(q_head, p.q.step, 0, p.lq, vector);
+    next_dy.load(dy_head, dense, 0, p.lq, vector);
+    float dk[D / 8][4] = {}, dv[D / 8][4] = {};
+    for (int64_t at = 0; at < p.lq; at += TILE) {
+        __syncthreads();
+        next_q.store(queries);
+        next_dy.store(dys);
+        if (threadIdx.x < TILE) {
+            const bool  there = at + threadIdx.x < p.lq;
+            const float x = there ? p.lse[of + at + threadIdx.x] * LOG2E : -INFINITY;
+            lse[threadIdx.x] = x == -INFINITY ? INFINITY : x;
+            delta[threadIdx.x] = there ? p.delta[of + at + threadIdx.x] : 0.0f;
+        }
+        __syncthreads();
+        if (at + TILE < p.lq) {
+            next_q.load(q_head, p.q.step, at + TILE, p.lq, vector);
+            next_dy.load(dy_head, dense, at + TILE, p.lq, vector);
+        }
+#pragma unroll
+        for (int j = 0; j < TILE; j += 16) {
+            float w[2][4] = {}, ds[2][4] = {};
+            multiply<D>(w, k, queries, j);
+            multiply<D>(ds, v, dys, j);
+#pragma unroll
+            for (int n = 0; n < 2; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++) {
+                    const int column = j + 8 * n + lane % 4 * 2 + e % 2;
+                    w[n][e] = exp2f(fmaf(w[n][e], scale, seen[e / 2]) - lse[column]);
+                    ds[n][e] = w[n][e] * (ds[n][e] - delta[column]);
+                }
+            add_rows<D>(dv, w, dys, j);
+            add_rows<D>(dk, ds, queries, j);
+        }
+    }
+    put<D>(dk, p.scale, row, p.lk, p.dk + (b * p.lk * p.heads + h) * D, dense);
+    put<D>(dv, 1.0f, row, p.lk, p.dv + (b * p.lk * p.heads + h) * D, dense);
+}
+
+template <int D> static void backward(const att_arg &p, bool vector)
+{
+    const int64_t by_q = (p.lq + TILE - 1) / TILE * p.heads * p.batch;
+    const int64_t by_k = (p.lk + TILE - 1) / TILE * p.heads * p.batch;
+    dq_bf16_kernel<D><<<(unsigned)by_q, THREADS, 0, LLAP_QUEUE>>>(p, vector);
+    dkv_bf16_kernel<D><<<(unsigned)by_k, THREADS, 0, LLAP_QUEUE>>>(p, vector);
+}
+
+// With a bias its gradient is wanted too: in floats.
+extern "C" void llap_cuda_attention_grad_bf16(const llap_call *c)
+{
+    att_arg p = att_of(c);
+    if (!llap_cuda_attention_fits(c) || p.bias != NULL || p.batch * p.heads * p.lq * p.lk == 0) {
+        llap_cuda_attention_grad(c);
+        return;
+    }
+    p.y_in = real_of(c->in[ATT_Y]);
+    p.lse = real_of(c->in[ATT_LSE]);
+    p.dy = real_of(c->in[ATT_DY]);
+    p.delta = (float *)c->work;
+    p.dq = result_of(c, 0);
+    p.dk = result_of(c, 1);
+    p.dv = result_of(c, 2);
+    llap_cuda_enter();
+    const bool vector =
+        in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v) && ((uintptr_t)p.dy & 15) == 0;
+    if (p.d == 32) backward<32>(p, vector);
+    else backward<64>(p, vector);
+    launched(c);
+}
