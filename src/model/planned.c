@@ -1,0 +1,603 @@
+/* The reverse loop as plans: one for what samples share, one for a step. */
+#include "model/planned.h"
+
+#include "backend/near.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct ready { /* a plan with its run */
+    llap_plan *plan;
+    llap_run  *run;
+} ready;
+
+/* Numbers of a step: its row of the table. */
+enum {
+    X0_OF_X, /* x0 = X0_OF_X x + X0_OF_PRED pred */
+    X0_OF_PRED,
+    EPS_OF_X, /* eps = EPS_OF_X x + EPS_OF_PRED pred, or of x0 where that is clipped */
+    EPS_OF_PRED,
+    NEXT_OF_X, /* x' = NEXT_OF_X x + NEXT_OF_X0 x0 + NEXT_OF_BEFORE x0_before + NEXT_OF_EPS eps */
+    NEXT_OF_X0,
+    NEXT_OF_BEFORE,
+    NEXT_OF_EPS,
+    GUIDANCE,
+    N_COEFS = 16
+};
+
+typedef enum kind { FREE, GIVEN, N_KINDS } kind; /* without and with the summary */
+
+struct llap_planned {
+    llap_denoiser_config c;
+    llap_planned_opts    o;
+    const llap_params   *params;
+    llap_params         *folds;           /* NULL: none */
+    int                  n;               /* points */
+    float               *coef;            /* [n,N_COEFS] */
+    ready                shared[N_KINDS]; /* of all steps */
+    ready                step[2];         /* with one pass, with both and guidance */
+    bool                *guided;          /* [n] */
+    /* near memory */
+    void  *coef_near, *t, *time, *x, *x0, *window[6];
+    float *noise; /* [B,R,h,Z], the caller's side */
+    void  *recording;
+    int    n_calls;
+};
+
+/* What windows bring, in the order of llap_planned.window. */
+static const char *const window_names[] = { "tq", "E", "E_raw", "f", "pad", "E_pad" };
+enum { TQ, SUMMARY, SUMMARY_RAW, FEATURES, PAD, SUMMARY_PAD, N_WINDOW };
+
+static bool is_tokens(const llap_planned *s) { return s->c.stream == LLAP_STREAM_TOKENS; }
+static bool knows_sc(const llap_planned *s) { return s->c.self_conditioning && !is_tokens(s); }
+
+static llap_shape window_shape(const llap_planned *s, int i)
+{
+    const llap_extent e = s->o.extent;
+    switch (i) {
+    case TQ:
+    case PAD:
+        return LLAP_SHAPE(e.B, e.h);
+    case FEATURES:
+        return LLAP_SHAPE(e.B, e.h, s->c.query_features);
+    case SUMMARY_PAD:
+        return LLAP_SHAPE(e.B, s->o.S);
+    default:
+        return LLAP_SHAPE(e.B, s->o.S, s->c.hidden_dim);
+    }
+}
+
+/* -------- describing -------- */
+
+/* [B,...] as [n B,...]: the same for every step. */
+static llap_tensor *for_all_steps(const llap_planned *s, llap_graph *g, int which)
+{
+    const llap_shape one = window_shape(s, which);
+    llap_shape       all = { .rank = one.rank + 1, .dim = { s->n } }, flat = one;
+    for (int i = 0; i < one.rank; i++) all.dim[i + 1] = one.dim[i];
+    flat.dim[0] *= s->n;
+    llap_tensor *x = llap_input(g, window_names[which], one);
+    return llap_reshape(g, llap_expand(g, llap_unsqueeze(g, x, 0), all), flat);
+}
+
+static void describe_shared(const llap_planned *s, llap_graph *g, kind k, llap_modal *m)
+{
+    const int64_t    rows = s->n * s->o.extent.B;
+    const bool       raw = s->c.pole_pool_use_raw_summary || s->c.analysis_qk_use_raw_summary;
+    llap_denoiser_in in = { .tq = for_all_steps(s, g, TQ) };
+    if (k == GIVEN) in.E = for_all_steps(s, g, SUMMARY);
+    if (k == GIVEN && raw && !is_tokens(s)) in.E_raw = for_all_steps(s, g, SUMMARY_RAW);
+    if (!is_tokens(s)) {
+        in.t = llap_input_int(g, "t", LLAP_SHAPE(rows));
+    } else {
+        in.time = llap_input(g, "time", LLAP_SHAPE(rows));
+        in.pad = for_all_steps(s, g, PAD);
+        if (s->c.query_features > 0) in.f = for_all_steps(s, g, FEATURES);
+        if (k == GIVEN) in.E_pad = for_all_steps(s, g, SUMMARY_PAD);
+    }
+    llap_denoiser_window(g, &s->c, &in, s->o.extent.h, m);
+}
+
+static void make_output(void *user, const char *name, llap_tensor **x)
+{
+    llap_output(user, name, *x);
+}
+
+typedef struct renaming {
+    llap_graph *g;
+    kind        kind;
+    int64_t     n;
+} renaming;
+
+static void shared_name(char out[96], kind k, const char *name)
+{
+    snprintf(out, 96, "%s.%s", k == GIVEN ? "given" : "free", name);
+}
+
+/* An input of the step's graph for one step's rows of a result of the shared one. */
+static void make_input(void *user, const char *name, llap_tensor **x)
+{
+    const renaming *r = user;
+    llap_shape      shape = llap_shape_of(*x);
+    char            full[96];
+    shared_name(full, r->kind, name);
+    shape.dim[0] /= r->n;
+    *x = llap_input(r->g, full, shape);
+}
+
+static llap_tensor *coef(llap_graph *g, llap_tensor *table, int i)
+{
+    return llap_reshape(g, llap_slice(g, table, 0, i, 1), LLAP_SCALAR);
+}
+
+/* a x + b y, a and b of the table */
+static llap_tensor *combine(llap_graph *g, llap_tensor *table, int a, llap_tensor *x, int b,
+                            llap_tensor *y)
+{
+    return llap_add(g, llap_mul(g, coef(g, table, a), x), llap_mul(g, coef(g, table, b), y));
+}
+
+/* Mean and deviation of each sample, [B,R,1,1]. */
+static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tensor **deviation)
+{
+    const unsigned axes = LLAP_AXIS(2) | LLAP_AXIS(3);
+    const double   n = (double)(llap_dim(x, 2) * llap_dim(x, 3));
+    *mean = llap_mean(g, x, axes);
+    llap_tensor *square = llap_sum(g, llap_square(g, llap_sub(g, x, *mean)), axes);
+    *deviation = llap_sqrt(g, llap_scale(g, square, n > 1.0 ? 1.0 / (n - 1.0) : 0.0));
+}
+
+/* pred_u + g (pred_c - pred_u), with mean and deviation of pred_c if asked for. */
+static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
+                          llap_tensor *given, llap_tensor *free)
+{
+    llap_tensor *guided =
+        llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
+    if (!s->o.sampler.guidance_rescale) return guided;
+    llap_tensor *m, *d, *m_given, *d_given, *least = llap_full(g, LLAP_SCALAR, 1e-6);
+    moments(g, guided, &m, &d);
+    moments(g, given, &m_given, &d_given);
+    llap_tensor *by = llap_div(g, llap_maximum(g, d_given, least), llap_maximum(g, d, least));
+    return llap_add(g, llap_mul(g, llap_sub(g, guided, m), by), m_given);
+}
+
+/* One step: predictions, estimate, transition; the states x and x0 move on. */
+static void describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
+{
+    const llap_extent      e = s->o.extent;
+    const llap_shape       all = LLAP_SHAPE(e.B, e.R, e.h, e.Z);
+    const llap_sample_opts o = { .folded = s->o.folded };
+    const double           clip = s->o.sampler.clip;
+    llap_tensor           *x = llap_state(g, "x", all, LLAP_INIT_ZERO);
+    llap_tensor           *before = llap_state(g, "x0", all, LLAP_INIT_ZERO);
+    llap_tensor *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS)), *pred[N_KINDS] = { NULL };
+    for (int k = 0; k < N_KINDS; k++) {
+        renaming r = { g, (kind)k, s->n };
+        if (!both && k != (s->o.S > 0 ? GIVEN : FREE)) continue;
+        llap_modal_each(&modal[k], &s->c, make_input, &r);
+        llap_tensor *sc = !knows_sc(s)                  ? NULL
+                          : s->o.sampler.self_condition ? before
+                                                        : llap_full(g, all, 0.0);
+        pred[k] = llap_denoiser_sample(g, &s->c, &modal[k], x, sc, &o);
+    }
+    llap_tensor *p = both                  ? guide(s, g, table, pred[GIVEN], pred[FREE])
+                     : pred[GIVEN] != NULL ? pred[GIVEN]
+                                           : pred[FREE];
+    llap_tensor *x0 = combine(g, table, X0_OF_X, x, X0_OF_PRED, p);
+    if (clip > 0.0) x0 = llap_clamp(g, x0, -clip, clip);
+    llap_tensor *eps = combine(g, table, EPS_OF_X, x, EPS_OF_PRED, clip > 0.0 ? x0 : p);
+    llap_tensor *next = llap_add(g, combine(g, table, NEXT_OF_X, x, NEXT_OF_X0, x0),
+                                 combine(g, table, NEXT_OF_BEFORE, before, NEXT_OF_EPS, eps));
+    llap_update(g, x, next);
+    llap_update(g, before, x0);
+}
+
+/* -------- the table -------- */
+
+/* DDIM: a' x0 + s' eps. DPM-Solver++(2M): (s'/s) x + gain ((1 + half) x0 - half x0_before). */
+static void transition(const llap_planned *s, const llap_points *list, int i, float *row)
+{
+    const llap_level at = list->at[i].level, to = list->at[i + 1].level;
+    if (s->o.sampler.solver == LLAP_SOLVER_DDIM) {
+        row[NEXT_OF_X0] = to.a;
+        row[NEXT_OF_EPS] = sqrtf(fmaxf(1.0f - to.alpha_bar, 0.0f));
+        return;
+    }
+    const double here = log((double)at.a) - log((double)at.s);
+    const double step = log((double)to.a) - log((double)to.s) - here;
+    const double gain = -(double)to.a * expm1(-step);
+    double       half = 0.0;
+    if (i > 0) {
+        const llap_level last = list->at[i - 1].level;
+        half = 0.5 * step / (here - (log((double)last.a) - log((double)last.s)));
+    }
+    row[NEXT_OF_X] = (float)((double)to.s / (double)at.s);
+    row[NEXT_OF_X0] = (float)(gain * (1.0 + half));
+    row[NEXT_OF_BEFORE] = (float)(-gain * half);
+}
+
+static void fill_table(llap_planned *s, const llap_points *list)
+{
+    const llap_sampler_opts *o = &s->o.sampler;
+    for (int i = 0; i < s->n; i++) {
+        const llap_level      at = list->at[i].level;
+        const llap_prediction p = o->clip > 0.0 ? LLAP_PREDICT_X0 : o->predict;
+        float                *row = s->coef + (int64_t)i * N_COEFS;
+        row[X0_OF_X] = llap_to_x0(o->predict, at, 1.0f, 0.0f);
+        row[X0_OF_PRED] = llap_to_x0(o->predict, at, 0.0f, 1.0f);
+        row[EPS_OF_X] = llap_to_eps(p, at, 1.0f, 0.0f);
+        row[EPS_OF_PRED] = llap_to_eps(p, at, 0.0f, 1.0f);
+        row[GUIDANCE] = llap_guidance_at(o, at.alpha_bar);
+        s->guided[i] = s->o.S > 0 && fabs((double)row[GUIDANCE] - 1.0) > 1e-12;
+        if (i + 1 < s->n) transition(s, list, i, row);
+    }
+}
+
+/* -------- planning and binding -------- */
+
+static llap_status make_ready(const llap_planned *s, llap_graph *g, ready *r)
+{
+    llap_status st = llap_graph_status(g);
+    if (st == LLAP_OK)
+        st = llap_plan_create(
+            g, &(llap_plan_opts){ .backend = s->o.backend, .n_threads = s->o.n_threads }, &r->plan);
+    return st == LLAP_OK ? llap_run_create(r->plan, &r->run) : st;
+}
+
+/* The array of a parameter or state: folded, of the chosen part, or the model's. */
+static const llap_param_info *find(const llap_planned *s, const char *name)
+{
+    char                   full[512];
+    const char            *prefix = s->o.prefix == NULL ? "" : s->o.prefix;
+    const llap_param_info *p = s->folds == NULL ? NULL : llap_params_find(s->folds, name);
+    if (p == NULL && s->o.part == LLAP_PARAMS_EMA) {
+        snprintf(full, sizeof full, "ema.%s%s", prefix, name);
+        p = llap_params_find(s->params, full);
+    }
+    snprintf(full, sizeof full, "%s%s", prefix, name);
+    return p != NULL ? p : llap_params_find(s->params, full);
+}
+
+static llap_status bind_weights(const llap_planned *s, ready *r)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < llap_plan_n_slots(r->plan) && st == LLAP_OK; i++) {
+        const llap_slot *slot = llap_plan_slot(r->plan, i);
+        if (slot->leaf != LLAP_LEAF_PARAM && slot->leaf != LLAP_LEAF_STATE) continue;
+        if (strcmp(slot->name, "x") == 0 || strcmp(slot->name, "x0") == 0) continue;
+        const llap_param_info *p = find(s, slot->name);
+        if (p == NULL) return llap_fail(LLAP_ENOTFOUND, "sampler: no parameter '%s'", slot->name);
+        if (!llap_shape_equal(&p->shape, &slot->shape)) {
+            char a[LLAP_SHAPE_TEXT], b[LLAP_SHAPE_TEXT];
+            return llap_fail(LLAP_EINVAL, "sampler: '%s': expected %s, found %s", slot->name,
+                             llap_shape_text(&slot->shape, a), llap_shape_text(&p->shape, b));
+        }
+        st = llap_run_bind_near(r->run, slot->name, p->near, p->count);
+    }
+    return st;
+}
+
+/* A name that the plan does not need is no failure. */
+static llap_status bind(ready *r, const char *name, void *near, int64_t n)
+{
+    const llap_status st = near == NULL ? LLAP_OK : llap_run_bind_near(r->run, name, near, n);
+    return st == LLAP_ENOTFOUND ? LLAP_OK : st;
+}
+
+/* The folded weights' own store: the states of the step's graph whose names have ".fold.". */
+static llap_status make_folds(llap_planned *s, llap_graph *step)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    for (int i = 0; i < llap_graph_n_leaves(step); i++) {
+        const llap_leaf_info l = llap_graph_leaf(step, i);
+        if (l.leaf == LLAP_LEAF_STATE && strstr(l.name, "fold.") != NULL)
+            llap_state(g, l.name, l.shape, l.init);
+    }
+    st = llap_params_create(g, s->o.backend, &s->folds);
+    llap_graph_destroy(g);
+    const llap_fold_opts o = { .prefix = s->o.prefix, .part = s->o.part };
+    if (st == LLAP_OK) st = llap_denoiser_fold(s->params, &o, s->folds);
+    return st == LLAP_OK ? llap_params_push(s->folds) : st;
+}
+
+static llap_status build_shared(llap_planned *s, kind k, llap_graph *g, llap_modal *m)
+{
+    const int64_t rows = s->n * s->o.extent.B;
+    ready        *r = &s->shared[k];
+    describe_shared(s, g, k, m);
+    llap_modal_each(m, &s->c, make_output, g);
+    llap_status st = make_ready(s, g, r);
+    if (st == LLAP_OK) st = bind_weights(s, r);
+    if (st == LLAP_OK) st = bind(r, "t", s->t, rows);
+    if (st == LLAP_OK) st = bind(r, "time", s->time, rows);
+    for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) {
+        const llap_shape one = window_shape(s, i);
+        st = bind(r, window_names[i], s->window[i], llap_shape_count(&one));
+    }
+    return st;
+}
+
+/* mine: room for the step's own tensors */
+static llap_status build_step(llap_planned *s, const llap_modal *modal, llap_modal *mine, bool both)
+{
+    const llap_extent e = s->o.extent;
+    ready            *r = &s->step[both];
+    llap_graph       *g;
+    llap_status       st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    for (int k = 0; k < N_KINDS; k++) mine[k] = modal[k];
+    describe_step(s, g, mine, both);
+    st = make_ready(s, g, r);
+    if (st == LLAP_OK && s->o.folded && s->folds == NULL) st = make_folds(s, g);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = bind_weights(s, r);
+    if (st == LLAP_OK) st = bind(r, "x", s->x, e.B * e.R * e.h * e.Z);
+    if (st == LLAP_OK) st = bind(r, "x0", s->x0, e.B * e.R * e.h * e.Z);
+    return st;
+}
+
+/* The graphs of the shared halves live until the steps have seen the shapes of their results. */
+static llap_status build(llap_planned *s)
+{
+    llap_modal *modal = llap_new(2 * N_KINDS, sizeof *modal);
+    llap_graph *g[N_KINDS] = { NULL };
+    bool        needed[2] = { false, false };
+    llap_status st = modal == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int i = 0; i < s->n; i++) needed[s->guided[i]] = true;
+    const bool of_kind[N_KINDS] = { s->o.S == 0 || needed[1], s->o.S > 0 };
+    for (int k = 0; k < N_KINDS && st == LLAP_OK; k++) {
+        if (!of_kind[k]) continue;
+        st = llap_graph_create(&g[k]);
+        if (st == LLAP_OK) st = build_shared(s, (kind)k, g[k], &modal[k]);
+    }
+    for (int both = 0; both < 2 && st == LLAP_OK; both++)
+        if (needed[both]) st = build_step(s, modal, modal + N_KINDS, both == 1);
+    for (int k = 0; k < N_KINDS; k++) llap_graph_destroy(g[k]);
+    llap_free(modal);
+    return st;
+}
+
+static llap_status check(const llap_denoiser_config *c, const llap_params *params,
+                         const llap_planned_opts *o, const llap_points *list)
+{
+    const llap_sampler_opts *s = &o->sampler;
+    if (o->backend->real_bytes != sizeof(float))
+        return llap_fail(LLAP_EUNSUPPORTED, "sampler: backend '%s' does not compute in floats",
+                         o->backend->name);
+    if (llap_params_backend(params)->memory != o->backend->memory)
+        return llap_fail(LLAP_EINVAL, "sampler: the parameters are not where '%s' computes",
+                         o->backend->name);
+    if (list->n < 1) return llap_fail(LLAP_EINVAL, "sampler: the list of steps is empty");
+    if (o->extent.Z != c->data_dim)
+        return llap_fail(LLAP_EINVAL, "sampler: data_dim: expected %lld, found %lld",
+                         (long long)o->extent.Z, (long long)c->data_dim);
+    if (s->eta > 0.0 || s->threshold_p > 0.0 || s->solver == LLAP_SOLVER_UNIPC)
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "sampler: eta, thresholds and unipc are not for planned sampling");
+    return llap_denoiser_config_check(c);
+}
+
+static llap_status put_steps(llap_planned *s, const llap_points *list)
+{
+    const int64_t B = s->o.extent.B, rows = s->n * B;
+    int32_t      *t = llap_new((size_t)rows, sizeof *t);
+    float        *time = llap_new((size_t)rows, sizeof *time);
+    llap_status   st = t == NULL || time == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t r = 0; r < rows && st == LLAP_OK; r++) {
+        const llap_point *at = &list->at[r / B];
+        t[r] = (int32_t)at->t;
+        time[r] = (float)at->time;
+        if (!is_tokens(s) && (at->t < 0 || at->t >= s->c.timesteps))
+            st = llap_fail(LLAP_EINVAL, "sampler: step %lld is not below %lld", (long long)at->t,
+                           (long long)s->c.timesteps);
+    }
+    const llap_backend *b = s->o.backend;
+    if (st == LLAP_OK) st = llap_near_put(b, s->t, t, (size_t)rows * sizeof *t);
+    if (st == LLAP_OK) st = llap_near_put(b, s->time, time, (size_t)rows * sizeof *time);
+    if (st == LLAP_OK)
+        st = llap_near_put(b, s->coef_near, s->coef, (size_t)s->n * N_COEFS * sizeof *s->coef);
+    if (st == LLAP_OK) st = llap_near_finish(b); /* t and time go */
+    llap_free(t);
+    llap_free(time);
+    return st;
+}
+
+static llap_status allocate(llap_planned *s)
+{
+    const llap_extent   e = s->o.extent;
+    const llap_backend *b = s->o.backend;
+    const size_t        n = (size_t)(e.B * e.R * e.h * e.Z) * sizeof(float);
+    const size_t        rows = (size_t)(s->n * e.B) * sizeof(float);
+    s->coef = llap_new((size_t)s->n * N_COEFS, sizeof *s->coef);
+    s->guided = llap_new((size_t)s->n, sizeof *s->guided);
+    s->noise = llap_new_aligned(n, 1);
+    if (s->coef == NULL || s->guided == NULL || s->noise == NULL) return LLAP_ENOMEM;
+    llap_status st = llap_near_alloc(b, (size_t)s->n * N_COEFS * sizeof(float), &s->coef_near);
+    if (st == LLAP_OK) st = llap_near_alloc(b, rows, &s->t);
+    if (st == LLAP_OK) st = llap_near_alloc(b, rows, &s->time);
+    if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x);
+    if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x0);
+    for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) {
+        const llap_shape one = window_shape(s, i);
+        st = llap_near_alloc(b, (size_t)llap_shape_count(&one) * sizeof(float), &s->window[i]);
+    }
+    return st;
+}
+
+llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params *params,
+                                const llap_planned_opts *o, const llap_points *list,
+                                llap_planned **out)
+{
+    *out = NULL;
+    llap_status st = check(c, params, o, list);
+    if (st != LLAP_OK) return st;
+    llap_planned *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (llap_planned){ .c = *c, .o = *o, .params = params, .n = list->n };
+    if (is_tokens(s)) s->o.folded = false; /* no neighbouring products there */
+    st = allocate(s);
+    if (st == LLAP_OK) {
+        fill_table(s, list);
+        st = put_steps(s, list);
+    }
+    if (st == LLAP_OK) st = build(s);
+    if (st == LLAP_OK) *out = s;
+    else llap_planned_destroy(s);
+    return st;
+}
+
+static void drop(ready *r)
+{
+    llap_run_destroy(r->run);
+    llap_plan_release(r->plan);
+}
+
+void llap_planned_destroy(llap_planned *s)
+{
+    if (s == NULL) return;
+    const llap_backend *b = s->o.backend;
+    if (s->recording != NULL) b->memory->forget(s->recording);
+    for (int i = 0; i < 2; i++) {
+        drop(&s->shared[i]);
+        drop(&s->step[i]);
+    }
+    for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
+    void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0 };
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++) llap_near_release(b, near[i]);
+    llap_params_destroy(s->folds);
+    llap_free(s->coef);
+    llap_free(s->guided);
+    llap_free(s->noise);
+    llap_free(s);
+}
+
+int llap_planned_n_steps(const llap_planned *s)
+{
+    int n = 0;
+    for (int k = 0; k < N_KINDS; k++)
+        if (s->shared[k].plan != NULL) n += llap_plan_n_steps(s->shared[k].plan);
+    for (int i = 0; i < s->n; i++) n += llap_plan_n_steps(s->step[s->guided[i]].plan);
+    return n;
+}
+
+double llap_planned_products(const llap_planned *s)
+{
+    double n = 0.0;
+    for (int k = 0; k < N_KINDS; k++)
+        if (s->shared[k].plan != NULL) n += llap_plan_products(s->shared[k].plan);
+    for (int i = 0; i < s->n; i++) n += llap_plan_products(s->step[s->guided[i]].plan);
+    return n;
+}
+
+size_t llap_planned_bytes(const llap_planned *s)
+{
+    size_t n = 0;
+    for (int k = 0; k < 2; k++) {
+        if (s->shared[k].plan != NULL) n += llap_plan_workspace(s->shared[k].plan);
+        if (s->step[k].plan != NULL) n += llap_plan_workspace(s->step[k].plan);
+    }
+    return n;
+}
+
+/* -------- sampling -------- */
+
+/* The rows of point i of what is shared become inputs of its step. */
+static llap_status bind_step(llap_planned *s, int i)
+{
+    ready      *r = &s->step[s->guided[i]];
+    llap_status st =
+        llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS, N_COEFS);
+    for (int k = 0; k < llap_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
+        const llap_slot *slot = llap_plan_slot(r->plan, k);
+        const bool       given = strncmp(slot->name, "given.", 6) == 0;
+        if (!given && strncmp(slot->name, "free.", 5) != 0) continue;
+        const int64_t n = llap_shape_count(&slot->shape);
+        float        *all = llap_run_output_near(s->shared[given ? GIVEN : FREE].run,
+                                                 slot->name + (given ? 6 : 5), NULL);
+        st = llap_run_bind_near(r->run, slot->name, all + i * n, n);
+    }
+    return st;
+}
+
+static llap_status run_loop(llap_planned *s)
+{
+    llap_status st = LLAP_OK;
+    for (int k = 0; k < N_KINDS && st == LLAP_OK; k++)
+        if (s->shared[k].run != NULL) st = llap_run_exec(s->shared[k].run);
+    for (int i = 0; i < s->n && st == LLAP_OK; i++) {
+        st = bind_step(s, i);
+        if (st == LLAP_OK) st = llap_run_exec(s->step[s->guided[i]].run);
+    }
+    return st;
+}
+
+/* The first time as it comes, so that everything that is made once is made; then recorded. */
+static llap_status run_or_replay(llap_planned *s)
+{
+    const llap_memory *m = s->o.backend->memory;
+    if (m == NULL || m->record == NULL || s->n_calls++ == 0) return run_loop(s);
+    llap_status st = LLAP_OK;
+    if (s->recording == NULL) {
+        st = llap_near_status(s->o.backend, m->record());
+        if (st != LLAP_OK) return st;
+        st = run_loop(s);
+        const llap_status made = llap_near_status(s->o.backend, m->recorded(&s->recording));
+        if (st == LLAP_OK) st = made;
+    }
+    return st == LLAP_OK ? llap_near_status(s->o.backend, m->replay(s->recording)) : st;
+}
+
+static llap_status put_windows(llap_planned *s, const llap_denoise_batch *w)
+{
+    const float *from[N_WINDOW] = { w->tq, w->E, w->E_raw, w->f, w->pad, w->E_pad };
+    llap_status  st = LLAP_OK;
+    if ((w->E == NULL) != (s->o.S == 0))
+        return llap_fail(LLAP_EINVAL, "sampler: a summary is %s",
+                         w->E == NULL ? "missing" : "not expected");
+    for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) { /* absent padding stays zeros */
+        const llap_shape one = window_shape(s, i);
+        if (from[i] != NULL)
+            st = llap_near_put(s->o.backend, s->window[i], from[i],
+                               (size_t)llap_shape_count(&one) * sizeof(float));
+    }
+    return st;
+}
+
+/* The first noise, with the draws of llap_sample. */
+static llap_status put_noise(llap_planned *s, const llap_sample_io *io)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     one = e.h * e.Z, n = e.B * e.R * one;
+    const float      *from = io->init;
+    for (int64_t k = 0; from == NULL && k < e.B * e.R; k++) {
+        const uint64_t window = io->window == NULL ? (uint64_t)(k / e.R) : io->window[k / e.R];
+        const llap_rng g = llap_rng_make(io->seed, LLAP_STREAM_NOISE, window,
+                                         io->first_sample + (uint32_t)(k % e.R), 0);
+        llap_rng_fill_normal(&g, 0, (size_t)one, s->noise + k * one);
+    }
+    if (from == NULL) from = s->noise;
+    return llap_near_put(s->o.backend, s->x, from, (size_t)n * sizeof *from);
+}
+
+llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
+                                const llap_sample_io *io, float *out)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    if (io->keep != NULL || io->watch != NULL)
+        return llap_fail(LLAP_EUNSUPPORTED, "sampler: inpainting is not for planned sampling");
+    llap_status st = put_windows(s, w);
+    if (st == LLAP_OK) st = put_noise(s, io);
+    if (st == LLAP_OK) st = llap_near_clear(s->o.backend, s->x0, (size_t)n * sizeof *out);
+    if (st == LLAP_OK) st = run_or_replay(s);
+    if (st == LLAP_OK) st = llap_near_get(s->o.backend, out, s->x0, (size_t)n * sizeof *out);
+    for (int64_t k = 0; k < n && st == LLAP_OK; k++)
+        if (!isfinite(out[k])) st = llap_fail(LLAP_ENUMERIC, "sampler: a sample is not finite");
+    return st;
+}

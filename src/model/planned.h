@@ -1,0 +1,47 @@
+/* The whole reverse loop as plans, for backends with memory of their own: nothing leaves it between
+ * the first noise and the samples, and from the second call on the loop is one recording.
+ *
+ *     llap_planned *s;
+ *     st = llap_planned_create(&cfg, params, &(llap_planned_opts){ .extent = { B, R, h, Z }, .S =
+ * 336, .backend = b, .sampler = LLAP_SAMPLER_REFERENCE }, &list, &s); if (st == LLAP_OK) st =
+ * llap_planned_sample(s, &windows, &io, out);       [B,R,h,Z] llap_planned_destroy(s);
+ *
+ * It computes what llap_sample (model/sampler.h) does with the predictor of model/denoise.h, with
+ * the same draws, up to the order of sums. What the samples of a window share is computed for all
+ * steps at once, steps being rows; everything that depends on the step alone is in a table. */
+#ifndef LLAP_MODEL_PLANNED_H
+#define LLAP_MODEL_PLANNED_H
+
+#include "model/denoise.h"
+
+typedef struct llap_planned llap_planned; /* of one caller; parameters may be shared */
+
+typedef struct llap_planned_opts {
+    llap_extent         extent;
+    int64_t             S;       /* summary tokens; 0: no summary, the unconditional pass alone */
+    llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
+    const char         *prefix;  /* of the model's names in the store; NULL: none */
+    const llap_backend *backend; /* of floats; the parameters' (llap_params_push before) */
+    int                 n_threads;
+    bool                folded; /* neighbouring weights multiplied, spec 9.1 */
+    llap_sampler_opts   sampler;
+} llap_planned_opts;
+
+/* Copies list; borrows params until llap_planned_destroy; caller owns *out. LLAP_EUNSUPPORTED: eta,
+ * thresholds and UniPC, which llap_sample does. */
+llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params *params,
+                                const llap_planned_opts *o, const llap_points *list,
+                                llap_planned **out);
+void        llap_planned_destroy(llap_planned *s); /* NULL is fine */
+
+/* Borrows everything until return. Of io: seed, window, first_sample, or init. LLAP_EUNSUPPORTED:
+ * inpainting and watching. LLAP_ENUMERIC: a sample is not finite. */
+llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
+                                const llap_sample_io *io, float *out);
+
+/* Of one whole sampling: kernels, multiply-adds of matrix products; bytes of workspaces. */
+int    llap_planned_n_steps(const llap_planned *s);
+double llap_planned_products(const llap_planned *s);
+size_t llap_planned_bytes(const llap_planned *s);
+
+#endif

@@ -1,0 +1,235 @@
+/* The planned loop against the plain one: same draws, same samples up to the order of sums, on the
+ * cpu, behind a wall (apart), and on a GPU where there is one (LLAP_DEVICE, cuda). */
+#include "apart.h"
+
+#include "backend/cuda/cuda.h"
+#include "model/planned.h"
+
+enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2 };
+
+typedef struct setting {
+    const char          *name;
+    llap_denoiser_config c;
+    llap_sampler_opts    o;
+    int64_t              S;
+    bool                 folded, continuous;
+} setting;
+
+static llap_denoiser_config reference(void)
+{
+    llap_denoiser_config c = LLAP_DENOISER_PAPER(Z);
+    c.hidden_dim = 64;
+    c.num_layers = 2;
+    c.num_heads = 2;
+    c.laplace_k = 8;
+    return c;
+}
+
+static llap_denoiser_config tokens(void)
+{
+    llap_denoiser_config c = LLAP_DENOISER_DEFAULT(Z, F);
+    c.hidden_dim = 64;
+    c.num_heads = 2;
+    c.laplace_k = 8;
+    return c;
+}
+
+static int settings(setting out[8])
+{
+    llap_sampler_opts plain = LLAP_SAMPLER_REFERENCE, clipped = LLAP_SAMPLER_REFERENCE,
+                      eps = LLAP_SAMPLER_REFERENCE, again = LLAP_SAMPLER_REFERENCE;
+    llap_denoiser_config c = reference(), sc = reference();
+    plain.guidance[1] = 1.0;
+    clipped.clip = 2.0;
+    clipped.guidance_rescale = false;
+    clipped.solver = LLAP_SOLVER_DPMPP_2M;
+    eps.predict = LLAP_PREDICT_EPS;
+    eps.clip = 3.0;
+    sc.self_conditioning = true;
+    again.self_condition = true;
+    out[0] = (setting){ "guided", c, LLAP_SAMPLER_REFERENCE, S, true, false };
+    out[1] = (setting){ "not folded", c, LLAP_SAMPLER_REFERENCE, S, false, false };
+    out[2] = (setting){ "conditional", c, plain, S, true, false };
+    out[3] = (setting){ "without summary", c, plain, 0, true, false };
+    out[4] = (setting){ "second order, clipped", c, clipped, S, true, false };
+    out[5] = (setting){ "noise predicted", c, eps, S, true, false };
+    out[6] = (setting){ "self-conditioned", sc, again, S, true, false };
+    out[7] = (setting){ "tokens", tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
+    return 8;
+}
+
+static llap_params *params_of(const setting *s, const llap_backend *b)
+{
+    llap_graph      *g;
+    llap_params     *p;
+    const bool       tok = s->continuous;
+    llap_denoiser_in in = { .z = NULL };
+    CHECK_OK(llap_graph_create(&g));
+    in.z = llap_input(g, "z", LLAP_SHAPE(1, 2, Z));
+    in.E = llap_input(g, "E", LLAP_SHAPE(1, 2, s->c.hidden_dim));
+    if (tok) in.time = llap_input(g, "time", LLAP_SHAPE(1));
+    else in.t = llap_input_int(g, "t", LLAP_SHAPE(1));
+    if (tok) in.f = llap_input(g, "f", LLAP_SHAPE(1, 2, F));
+    if (tok) in.pad = llap_input(g, "pad", LLAP_SHAPE(1, 2));
+    if (tok) in.E_pad = llap_input(g, "E_pad", LLAP_SHAPE(1, 2));
+    llap_denoiser(g, &s->c, &in);
+    CHECK_OK(llap_params_create(g, b, &p));
+    llap_graph_destroy(g);
+    llap_params_init(p, 5);
+    CHECK_OK(llap_denoiser_init(p, "", 5));
+    for (int i = 0; i < llap_params_count(p); i++) { /* nothing stays zero */
+        const llap_param_info *a = llap_params_at(p, i);
+        for (int64_t k = 0; a->leaf == LLAP_LEAF_PARAM && k < a->count; k++)
+            llap_param_set(p, a, k, llap_param_get(p, a, k) + 0.05 * sin((double)(7 * k + i)));
+    }
+    CHECK_OK(llap_params_power_iterate(p, 20));
+    CHECK_OK(llap_params_push(p));
+    return p;
+}
+
+static float tq[B * H], E[B * S * 64], f[B * H * F];
+
+static llap_denoise_batch windows_of(const setting *s)
+{
+    for (int i = 0; i < B * H; i++) tq[i] = 1.0f + (float)(i % H) * 1.5f + (float)(i / H);
+    for (int i = 0; i < B * S * 64; i++) E[i] = sinf((float)i * 0.7f);
+    for (int i = 0; i < B * H * F; i++) f[i] = cosf((float)i);
+    return (
+        llap_denoise_batch){ .tq = tq, .E = s->S > 0 ? E : NULL, .f = s->continuous ? f : NULL };
+}
+
+static llap_points points_of(const setting *s)
+{
+    llap_points list;
+    if (s->continuous) {
+        CHECK_OK(llap_points_continuous(5, 0.995, 0.005, &list));
+        return list;
+    }
+    llap_schedule *schedule;
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 1000, &schedule));
+    CHECK_OK(llap_points_reference(schedule, 8, LLAP_KARRAS_RHO, &list));
+    llap_schedule_destroy(schedule);
+    return list;
+}
+
+static const uint64_t       ids[B] = { 11, 12 };
+static const llap_extent    extent = { B, R, H, Z };
+static const llap_sample_io io = { .seed = 3, .window = ids, .first_sample = 2 };
+
+static void plain_samples(const setting *s, float *out)
+{
+    const llap_denoise_opts  o = { .extent = extent,
+                                   .S = s->S,
+                                   .backend = &llap_backend_cpu,
+                                   .n_threads = 1,
+                                   .guided = true,
+                                   .whole = true };
+    const llap_denoise_batch w = windows_of(s);
+    llap_params             *params = params_of(s, &llap_backend_cpu);
+    llap_points              list = points_of(s);
+    llap_denoise            *d;
+    CHECK_OK(llap_denoise_create(&s->c, params, &o, &d));
+    CHECK_OK(llap_denoise_windows(d, &w));
+    const llap_predictor p = llap_denoise_predictor(d);
+    CHECK_OK(llap_sample(&s->o, &list, extent, &p, &io, out));
+    llap_denoise_destroy(d);
+    llap_points_deinit(&list);
+    llap_params_destroy(params);
+}
+
+static void check_against_plain(const llap_backend *b, double tol)
+{
+    setting   all[8];
+    const int n = settings(all);
+    for (int i = 0; i < n; i++) {
+        const setting           *s = &all[i];
+        const llap_planned_opts  o = { .extent = extent,
+                                       .S = s->S,
+                                       .backend = b,
+                                       .n_threads = 1,
+                                       .folded = s->folded,
+                                       .sampler = s->o };
+        const llap_denoise_batch w = windows_of(s);
+        llap_params             *params = params_of(s, b);
+        llap_points              list = points_of(s);
+        llap_planned            *planned;
+        float expected[B * R * H * Z], found[B * R * H * Z], first[B * R * H * Z];
+        plain_samples(s, expected);
+        CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
+        double top = 0.0, worst = 0.0;
+        for (int call = 0; call < 4; call++) { /* as it comes, recorded, replayed */
+            CHECK_OK(llap_planned_sample(planned, &w, &io, found));
+            if (call == 0) memcpy(first, found, sizeof first);
+            if (memcmp(first, found, sizeof first) != 0)
+                fail_msg("%s on %s: other samples at call %d", s->name, b->name, call);
+        }
+        for (int k = 0; k < B * R * H * Z; k++) {
+            top = fmax(top, fabs((double)expected[k]));
+            worst = fmax(worst, fabs((double)expected[k] - (double)found[k]));
+        }
+        print_message("%s on %s: off by %.2g of %.2g\n", s->name, b->name, worst, top);
+        if (!(worst <= tol * top) || top == 0.0)
+            fail_msg("%s on %s: off by %g of %g", s->name, b->name, worst, top);
+        llap_planned_destroy(planned);
+        llap_points_deinit(&list);
+        llap_params_destroy(params);
+    }
+}
+
+/* Sums in another order, over eight steps. */
+static void on_the_cpu(void **state) { (void)state, check_against_plain(&llap_backend_cpu, 1e-5); }
+
+static void behind_a_wall(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_backend();
+    check_against_plain(&b, 1e-5);
+}
+
+static void on_a_gpu(void **state)
+{
+    (void)state;
+    const char  *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
+    const double tol[] = { 1e-5, 2e-3, 2e-2 };
+    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
+        const llap_backend *b;
+        if (llap_device_find(name, (llap_precision)p, &b) != LLAP_OK || b == NULL) {
+            print_message("%s\n", llap_error_detail());
+            skip();
+        }
+        check_against_plain(b, tol[p]);
+    }
+}
+
+static void what_it_cannot_do_is_said(void **state)
+{
+    (void)state;
+    setting all[8];
+    (void)settings(all);
+    llap_planned_opts o = {
+        .extent = extent, .S = S, .backend = &llap_backend_cpu, .sampler = all[0].o
+    };
+    llap_params  *params = params_of(&all[0], &llap_backend_cpu);
+    llap_points   list = points_of(&all[0]);
+    llap_planned *planned;
+    o.sampler.eta = 0.5;
+    CHECK_FAIL(llap_planned_create(&all[0].c, params, &o, &list, &planned), LLAP_EUNSUPPORTED,
+               "eta");
+    o.sampler.eta = 0.0;
+    o.extent.Z = Z + 1;
+    CHECK_FAIL(llap_planned_create(&all[0].c, params, &o, &list, &planned), LLAP_EINVAL,
+               "data_dim");
+    llap_points_deinit(&list);
+    llap_params_destroy(params);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_the_cpu),
+        cmocka_unit_test(behind_a_wall),
+        cmocka_unit_test(on_a_gpu),
+        cmocka_unit_test(what_it_cannot_do_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
