@@ -1,5 +1,12 @@
-/* What a GPU takes for the products and attentions of the paper's denoiser, in each precision:
- * gpu [DEVICE] ops. Each is replayed from a recording; times are medians of batches. */
+/* What a GPU takes, in each precision:
+ *
+ *     gpu [DEVICE] ops        products, attentions and other ops at sizes of the paper's denoiser
+ *     gpu [DEVICE] sample     whole samplings: reference profile at paper size, default profile
+ *     gpu [DEVICE] train      training steps
+ *     gpu [DEVICE] profile    where the time of one step goes
+ *
+ * Each is replayed from a recording; times are medians. Samplings include the first noise and the
+ * copies there and back. */
 #include "bench.h"
 
 #include "backend/cuda/cuda.h"
@@ -7,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
-#include "graph/plan.h"
+#include "task/rig.h"
 
 #include <string.h>
 
@@ -170,12 +177,148 @@ static llap_status ops(const char *device)
     return LLAP_OK;
 }
 
+/* -------- whole samplings and training steps -------- */
+
+typedef struct work {
+    const char   *name;
+    llap_rig_opts o;
+} work;
+
+static const work samplings[] = {
+    { "paper, 1 x 1, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 1, .samples = 1 } },
+    { "paper, 1 x 25, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 1, .samples = 25 } },
+    { "paper, 15 x 25, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 15, .samples = 25 } },
+    { "paper, 1 x 25, dpm++ 10 steps",
+      { .size = LLAP_RIG_PAPER,
+        .rows = 1,
+        .samples = 25,
+        .solver = LLAP_SOLVER_DPMPP_2M,
+        .steps = 10,
+        .honest = true } },
+    { "small, 1 x 25, 12 steps",
+      { .size = LLAP_RIG_SMALL,
+        .rows = 1,
+        .samples = 25,
+        .horizon = 24,
+        .solver = LLAP_SOLVER_DPMPP_2M } },
+    { "small, 1000 x 25, 12 steps",
+      { .size = LLAP_RIG_SMALL,
+        .rows = 1000,
+        .samples = 25,
+        .horizon = 24,
+        .solver = LLAP_SOLVER_DPMPP_2M } },
+};
+
+static const work steps[] = {
+    { "paper, batch 10", { .size = LLAP_RIG_PAPER, .rows = 10 } },
+    { "paper, batch 64", { .size = LLAP_RIG_PAPER, .rows = 64 } },
+    { "paper, batch 256", { .size = LLAP_RIG_PAPER, .rows = 256 } },
+    { "small, batch 256", { .size = LLAP_RIG_SMALL, .rows = 256, .horizon = 24, .latent = 12 } },
+};
+
+/* Seconds of one run, by the clock, whatever is queued finished. */
+static llap_status measure_rig(llap_rig *r, const llap_backend *b, int n, double *out)
+{
+    double      t[BENCH_REPEATS];
+    llap_status st = LLAP_OK;
+    for (int i = -3; i < BENCH_REPEATS && st == LLAP_OK; i++) {
+        const double start = bench_now();
+        for (int k = 0; k < n && st == LLAP_OK; k++) st = llap_rig_run(r);
+        if (st == LLAP_OK) st = llap_near_finish(b);
+        if (i >= 0) t[i] = (bench_now() - start) / n;
+    }
+    *out = st == LLAP_OK ? bench_median(t) : 0.0;
+    return st;
+}
+
+static llap_status works(const char *device, const work *all, size_t n, llap_rig_what what,
+                         const char *only)
+{
+    printf("%-32s", "ms (TFLOP/s of products)");
+    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) printf(" %18s", llap_precision_names[p]);
+    printf("\n");
+    for (size_t i = 0; i < n; i++) {
+        printf("%-32s", all[i].name);
+        for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
+            const llap_backend *b;
+            llap_rig           *r = NULL;
+            llap_rig_opts       o = all[i].o;
+            double              t = 0.0;
+            if (only != NULL && strcmp(only, llap_precision_names[p]) != 0) continue;
+            llap_status st = llap_device_find(device, (llap_precision)p, &b);
+            o.what = what;
+            o.backend = b;
+            if (st == LLAP_OK) st = llap_rig_create(&o, &r);
+            if (st == LLAP_OK) st = measure_rig(r, b, what == LLAP_RIG_STEP ? 3 : 1, &t);
+            if (st == LLAP_OK) printf(" %9.2f (%6.1f)", 1e3 * t, 2e-12 * llap_rig_products(r) / t);
+            else printf(" %s", llap_error_detail());
+            llap_rig_destroy(r);
+            fflush(stdout);
+            if (st != LLAP_OK && st != LLAP_ENOMEM) return st;
+        }
+        printf("\n");
+    }
+    return LLAP_OK;
+}
+
+/* Steps of one run by op, each waited for. */
+static llap_status profile(const char *device, const work *w, llap_rig_what what,
+                           llap_precision precision)
+{
+    const llap_backend *b;
+    llap_rig           *r = NULL;
+    llap_rig_opts       o = w->o;
+    llap_status         st = llap_device_find(device, precision, &b);
+    o.what = what;
+    o.backend = b;
+    if (st == LLAP_OK) st = llap_rig_create(&o, &r);
+    if (st != LLAP_OK) return st;
+    const llap_plan *p = llap_rig_plan(r);
+    const int        n = llap_plan_n_steps(p);
+    double          *seconds = llap_new((size_t)n, sizeof *seconds), sum[LLAP_OP_COUNT] = { 0 };
+    int              count[LLAP_OP_COUNT] = { 0 };
+    for (int i = 0; i < 2 && st == LLAP_OK; i++)
+        st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
+    memset(seconds, 0, (size_t)n * sizeof *seconds);
+    if (st == LLAP_OK) st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
+    double all = 0.0;
+    for (int i = 0; i < n; i++) all += seconds[i];
+    for (int i = 0; i < n; i++) {
+        const llap_step_info s = llap_plan_step_at(p, i);
+        char                 x[LLAP_SHAPE_TEXT], y[LLAP_SHAPE_TEXT];
+        sum[s.op] += seconds[i];
+        count[s.op]++;
+        if (seconds[i] > 0.04 * all)
+            printf("  %7.2f ms %s %s -> %s\n", 1e3 * seconds[i], llap_op_name(s.op),
+                   llap_shape_text(&s.in, x), llap_shape_text(&s.out, y));
+    }
+    printf("%s %s: %d kernels\n", w->name, llap_precision_names[precision], n);
+    for (int op = 0; op < LLAP_OP_COUNT; op++)
+        if (count[op] > 0)
+            printf("  %8.2f ms %5d x %s\n", 1e3 * sum[op], count[op], llap_op_name((llap_op)op));
+    llap_free(seconds);
+    llap_rig_destroy(r);
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     const char *device = argc > 1 ? argv[1] : "cuda";
     const char *what = argc > 2 ? argv[2] : "ops";
     llap_status st = LLAP_EINVAL;
+    const char *only = argc > 3 ? argv[3] : NULL; /* one precision */
     if (strcmp(what, "ops") == 0) st = ops(device);
+    if (strcmp(what, "sample") == 0)
+        st =
+            works(device, samplings, sizeof samplings / sizeof *samplings, LLAP_RIG_FORECAST, only);
+    if (strcmp(what, "train") == 0)
+        st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only);
+    if (strcmp(what, "profile") == 0) {
+        const work forward = { "paper, forward of 25 rows",
+                               { .size = LLAP_RIG_PAPER, .rows = 25 } };
+        st = profile(device, &forward, LLAP_RIG_FORWARD, LLAP_PRECISION_BF16);
+        if (st == LLAP_OK) st = profile(device, &steps[1], LLAP_RIG_STEP, LLAP_PRECISION_BF16);
+    }
     if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
     return llap_status_exit_code(st);
 }

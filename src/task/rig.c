@@ -1,6 +1,7 @@
 #include "task/rig.h"
 
 #include "backend/cpu/cpu.h"
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -19,6 +20,7 @@ typedef struct array { /* made-up data, or a result */
     llap_shape shape;
     llap_elem  elem;
     void      *data;
+    void      *near; /* a copy in the backend's memory, or NULL */
 } array;
 
 struct llap_rig {
@@ -31,6 +33,7 @@ struct llap_rig {
     llap_plan           *plan; /* forward, step; of a forecast: the summary */
     llap_run            *run;
     llap_denoise        *denoise;
+    llap_planned        *planned; /* instead, on backends with memory of their own */
     llap_points          list;
     array                in[MOST_ARRAYS];
     int                  n_in;
@@ -38,6 +41,7 @@ struct llap_rig {
     double               products;
 };
 
+static bool is_apart(const llap_rig *r) { return r->o.backend->memory != NULL; }
 static bool is_reference(const llap_rig *r) { return r->o.size == LLAP_RIG_PAPER; }
 
 /* -------- made-up data -------- */
@@ -71,14 +75,31 @@ static void *make_up(llap_rig *r, const char *name, llap_shape shape, llap_elem 
     return x;
 }
 
+/* Binds a copy that lies where the backend computes. */
+static llap_status bind_copy(llap_rig *r, llap_run *run, const char *name, const void *x, int64_t n)
+{
+    for (int i = 0; i < r->n_in; i++) {
+        array *a = &r->in[i];
+        if (a->data != x) continue;
+        const size_t n_bytes = (size_t)n * sizeof(float);
+        llap_status  st = LLAP_OK;
+        if (a->near == NULL) st = llap_near_alloc(r->o.backend, n_bytes, &a->near);
+        if (st == LLAP_OK) st = llap_near_put(r->o.backend, a->near, x, n_bytes);
+        return st == LLAP_OK ? llap_run_bind_near(run, name, a->near, n) : st;
+    }
+    return LLAP_ENOTFOUND;
+}
+
 static llap_status bind_inputs(llap_rig *r, const llap_plan *p, llap_run *run)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < llap_plan_n_slots(p) && st == LLAP_OK; i++) {
         const llap_slot *s = llap_plan_slot(p, i);
         if (s->leaf != LLAP_LEAF_INPUT) continue;
-        void *x = make_up(r, s->name, s->shape, s->elem);
-        st = x == NULL ? LLAP_ENOMEM : llap_run_bind(run, s->name, x, llap_shape_count(&s->shape));
+        const int64_t n = llap_shape_count(&s->shape);
+        void         *x = make_up(r, s->name, s->shape, s->elem);
+        if (x == NULL) return LLAP_ENOMEM;
+        st = is_apart(r) ? bind_copy(r, run, s->name, x, n) : llap_run_bind(run, s->name, x, n);
     }
     return st;
 }
@@ -138,7 +159,7 @@ static llap_tensor *network(const llap_rig *r, llap_graph *g, bool training)
 
 static llap_status make_plan(llap_rig *r, llap_graph *g)
 {
-    const llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = r->o.n_threads };
+    const llap_plan_opts o = { .backend = r->o.backend, .n_threads = r->o.n_threads };
     llap_status          st = llap_plan_create(g, &o, &r->plan);
     if (st == LLAP_OK) st = llap_run_create(r->plan, &r->run);
     if (st == LLAP_OK) st = llap_params_bind(r->params, LLAP_PARAMS_MODEL, r->plan, r->run);
@@ -147,14 +168,14 @@ static llap_status make_plan(llap_rig *r, llap_graph *g)
 
 static llap_status make_params(llap_rig *r, const llap_graph *g)
 {
-    llap_status st = llap_params_create(g, &llap_backend_cpu, &r->params);
+    llap_status st = llap_params_create(g, r->o.backend, &r->params);
     if (st != LLAP_OK) return st;
     llap_params_init(r->params, 1);
     st = llap_denoiser_init(r->params, "", 1);
     stir(r->params);
     if (st == LLAP_OK && is_reference(r)) st = llap_params_power_iterate(r->params, 20);
     llap_params_start_ema(r->params);
-    return st;
+    return st == LLAP_OK ? llap_params_push(r->params) : st;
 }
 
 static llap_status make_network(llap_rig *r)
@@ -199,12 +220,19 @@ static llap_status make_summary(llap_rig *r)
     return st;
 }
 
+static llap_sampler_opts sampler_of(const llap_rig *r)
+{
+    llap_sampler_opts o = is_reference(r) ? LLAP_SAMPLER_REFERENCE : LLAP_SAMPLER_DEFAULT;
+    o.solver = r->o.solver;
+    return o;
+}
+
 static llap_status make_forecast(llap_rig *r)
 {
     const int64_t           B = r->o.rows, h = r->o.horizon, Z = r->c.data_dim, R = r->o.samples;
     const llap_denoise_opts o = { .extent = { B, R, h, Z },
                                   .S = r->S,
-                                  .backend = &llap_backend_cpu,
+                                  .backend = r->o.backend,
                                   .n_threads = r->o.n_threads,
                                   .guided = is_reference(r),
                                   .folded = !r->o.whole,
@@ -217,7 +245,16 @@ static llap_status make_forecast(llap_rig *r)
     if (st == LLAP_OK) st = make_params(r, g);
     llap_graph_destroy(g);
     if (st == LLAP_OK) st = make_list(r);
-    if (st == LLAP_OK) st = llap_denoise_create(&r->c, r->params, &o, &r->denoise);
+    if (st == LLAP_OK && !is_apart(r)) st = llap_denoise_create(&r->c, r->params, &o, &r->denoise);
+    if (st == LLAP_OK && is_apart(r)) {
+        const llap_planned_opts planned = { .extent = o.extent,
+                                            .S = o.S,
+                                            .backend = o.backend,
+                                            .n_threads = o.n_threads,
+                                            .folded = o.folded,
+                                            .sampler = sampler_of(r) };
+        st = llap_planned_create(&r->c, r->params, &planned, &r->list, &r->planned);
+    }
     if (st == LLAP_OK && !is_reference(r)) st = make_summary(r);
     r->samples = llap_new((size_t)(B * R * h * Z), sizeof *r->samples);
     if (st == LLAP_OK && r->samples == NULL) st = LLAP_ENOMEM;
@@ -244,11 +281,14 @@ static llap_status run_forecast(llap_rig *r)
                              : make_up(r, "f", LLAP_SHAPE(B, h, r->c.query_features), LLAP_REAL),
         .pad = is_reference(r) ? NULL : make_up(r, "pad", row, LLAP_REAL)
     };
-    llap_sampler_opts o = is_reference(r) ? LLAP_SAMPLER_REFERENCE : LLAP_SAMPLER_DEFAULT;
-    o.solver = r->o.solver;
-    const llap_sample_io io = { .init =
-                                    make_up(r, "x", LLAP_SHAPE(e.B, e.R, e.h, e.Z), LLAP_REAL) };
+    const llap_sampler_opts o = sampler_of(r);
+    const llap_sample_io    io = { .init =
+                                       make_up(r, "x", LLAP_SHAPE(e.B, e.R, e.h, e.Z), LLAP_REAL) };
     if (st == LLAP_OK && (w.tq == NULL || w.E == NULL || io.init == NULL)) st = LLAP_ENOMEM;
+    if (st == LLAP_OK && r->planned != NULL) {
+        r->products += llap_planned_products(r->planned);
+        return llap_planned_sample(r->planned, &w, &io, r->samples);
+    }
     if (st == LLAP_OK) st = llap_denoise_windows(r->denoise, &w);
     const double before = llap_denoise_products(r->denoise);
     if (st == LLAP_OK) {
@@ -290,6 +330,7 @@ llap_status llap_rig_create(const llap_rig_opts *o, llap_rig **out)
     llap_rig *r = llap_new(1, sizeof *r);
     if (r == NULL) return LLAP_ENOMEM;
     r->o = *o;
+    if (r->o.backend == NULL) r->o.backend = &llap_backend_cpu;
     configure(r);
     llap_status st =
         is_reference(r) ? llap_schedule_create(LLAP_SCHEDULE_COSINE, TIMESTEPS, &r->sch) : LLAP_OK;
@@ -303,12 +344,16 @@ void llap_rig_destroy(llap_rig *r)
 {
     if (r == NULL) return;
     llap_denoise_destroy(r->denoise);
+    llap_planned_destroy(r->planned);
     llap_run_destroy(r->run);
     llap_plan_release(r->plan);
     llap_params_destroy(r->params);
     llap_points_deinit(&r->list);
     llap_schedule_destroy(r->sch);
-    for (int i = 0; i < r->n_in; i++) llap_free(r->in[i].data);
+    for (int i = 0; i < r->n_in; i++) {
+        llap_near_release(r->o.backend, r->in[i].near);
+        llap_free(r->in[i].data);
+    }
     llap_free(r->samples);
     llap_free(r);
 }
@@ -328,6 +373,7 @@ size_t llap_rig_bytes(const llap_rig *r)
 {
     size_t n = r->plan == NULL ? 0 : llap_plan_workspace(r->plan);
     if (r->denoise != NULL) n += llap_denoise_bytes(r->denoise);
+    if (r->planned != NULL) n += llap_planned_bytes(r->planned);
     for (int i = 0; i < llap_params_count(r->params); i++)
         n += (size_t)llap_params_at(r->params, i)->count * sizeof(float);
     return n;

@@ -11,7 +11,7 @@
 #ifndef LLAP_TASK_RIG_H
 #define LLAP_TASK_RIG_H
 
-#include "model/denoise.h"
+#include "model/planned.h"
 
 typedef enum llap_rig_what {
     LLAP_RIG_FORWARD,  /* the denoiser (and summarizer, where trained with it), one pass */
@@ -36,7 +36,9 @@ typedef struct llap_rig_opts {
     int64_t       latent;  /* channels; 0: 24 in the reference profile, 1 in the default */
     int64_t       poles;   /* K; 0: that of the size */
     int           n_threads;
-    bool          no_dropout; /* step: as at inference, so that others can check the numbers */
+    /* NULL: the cpu. One with memory of its own keeps everything there and samples as planned. */
+    const llap_backend *backend;
+    bool no_dropout; /* step: as at inference, so that others can check the numbers */
     /* forecast */
     llap_solver solver;
     int         steps;  /* asked for; 0: the profile's, 64 (that is 33, Q2) or 12 */
