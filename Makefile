@@ -19,8 +19,8 @@ READERS = base data graph fuzz cli
 FUZZ_RUNS ?= 10000000
 
 .DEFAULT_GOAL := release
-.PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all bench format \
-        install clean setup-build setup-test setup-all
+.PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all test-gpu gpu-bundle bench \
+        format install clean setup-build setup-test setup-all
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -50,6 +50,13 @@ test: setup-test ## build and run the tests: release, readers under sanitizers, 
 
 test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing
 	@tools/test-all $(FUZZ_RUNS)
+
+test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determinism, sanitizers
+	@tools/test-gpu build-cuda
+
+gpu-bundle: cuda ## build-cuda/bundle: programs that run on a machine with only the driver and CUDA
+	@cmake --build --preset cuda -j $(JOBS) --target bench_gpu
+	@tools/gpu-bundle build-cuda build-cuda/bundle
 
 bench: setup-all release ## measure; figures go to standard output
 	@cmake --build --preset release -j $(JOBS) --target benches
