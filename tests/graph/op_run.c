@@ -159,9 +159,15 @@ static double largest_gradient(const ready *r)
     return top;
 }
 
+bool op_there(const op_row *row, const llap_backend *backend)
+{
+    return llap_op_is_view(row->op) || backend->kernel[row->op] != NULL;
+}
+
 void compare_with_ref(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
                       double tol)
 {
+    if (!op_there(row, backend)) return;
     ready        ref = run_row(row, s, layout, &llap_backend_ref, 1, true);
     ready        found = run_row(row, s, layout, backend, 2, false);
     char         name[80];

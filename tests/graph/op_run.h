@@ -36,6 +36,9 @@ void  dispose(ready *r);
 /* Name of output k: y, then the gradients of the real leaves. NULL after the last. */
 const char *output_name(const ready *r, int k, char *buf, size_t size);
 
+/* Whether the backend has the row's op: there are some that it may do without (backend/op.h). */
+bool op_there(const op_row *row, const llap_backend *backend);
+
 /* Fails the test where backend and ref differ by more than tol (of the row, if that is larger). */
 void compare_with_ref(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
                       double tol);
