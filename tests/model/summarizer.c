@@ -192,6 +192,75 @@ static void absent_entities_change_nothing(void **state)
     }
 }
 
+/* Whether E_raw changes when something of the input does; obs of one value in three is 0. */
+typedef enum touched { HIDDEN_VALUES, TIMES, ALL_VALUES, DIFFERENCES } touched;
+
+static bool matters(const llap_summarizer_config *cfg, touched what)
+{
+    pass  p;
+    float before[B * S * H];
+    make_pass(&p, cfg, false);
+    for (int i = 0; i < B * L * N * D; i++) p.obs[i] = i % 3 == 0 ? 0.0f : 1.0f;
+    CHECK_OK(llap_run_exec(p.run));
+    memcpy(before, out(&p, "E_raw"), sizeof before);
+    for (int i = 0; i < B * L * N * D; i++) {
+        const int j = i / (N * D) % L;
+        if (what == ALL_VALUES || (what == HIDDEN_VALUES && i % 3 == 0)) p.x[i] += 0.7f;
+        /* a difference has two ends */
+        const bool hidden = i % 3 == 0 || (j > 0 && (i - N * D) % 3 == 0);
+        if (what == DIFFERENCES || (what == HIDDEN_VALUES && hidden)) p.dx[i] -= 0.3f;
+    }
+    for (int i = 0; what == TIMES && i < B * L * N; i++) {
+        const float j = (float)(i / N % L);
+        p.dt[i] = j * j; /* the same for all entities, so their order in it does not matter */
+    }
+    CHECK_OK(llap_run_exec(p.run));
+    const bool changed = memcmp(before, out(&p, "E_raw"), sizeof before) != 0;
+    drop_pass(&p);
+    return changed;
+}
+
+/* What each option takes away is not looked at; the paper's masks hide what is not observed. */
+static void options_take_away_what_they_say(void **state)
+{
+    (void)state;
+    llap_summarizer_config c = variant_a;
+    assert_true(matters(&c, HIDDEN_VALUES) && matters(&c, TIMES));
+    assert_true(matters(&c, ALL_VALUES) && matters(&c, DIFFERENCES));
+    c.masked_input = true;
+    assert_false(matters(&c, HIDDEN_VALUES));
+    assert_true(matters(&c, ALL_VALUES));
+    c = variant_a;
+    c.no_temporal_token = true;
+    assert_false(matters(&c, TIMES));
+    assert_true(matters(&c, ALL_VALUES));
+    c = variant_a;
+    c.no_dynamics_token = true;
+    assert_false(matters(&c, DIFFERENCES));
+    c.no_port_token = true;
+    assert_false(matters(&c, ALL_VALUES));
+    assert_true(matters(&c, TIMES));
+}
+
+/* Time2Vec sees absolute times: twice as slow a clock is another history. */
+static void absolute_time_is_not_divided(void **state)
+{
+    (void)state;
+    for (int absolute = 0; absolute < 2; absolute++) {
+        llap_summarizer_config c = variant_a;
+        pass                   p;
+        float                  before[B * S * H];
+        c.absolute_time = absolute == 1;
+        make_pass(&p, &c, false);
+        CHECK_OK(llap_run_exec(p.run));
+        memcpy(before, out(&p, "E_raw"), sizeof before);
+        for (int i = 0; i < B * L * N; i++) p.dt[i] *= 2.0f;
+        CHECK_OK(llap_run_exec(p.run));
+        assert_int_equal(memcmp(before, out(&p, "E_raw"), sizeof before) != 0, absolute);
+        drop_pass(&p);
+    }
+}
+
 static void swap_rows(float *x, int per_row)
 {
     for (int i = 0; i < per_row; i++) {
@@ -415,6 +484,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_numbers_of_the_specification),
         cmocka_unit_test(absent_entities_change_nothing),
+        cmocka_unit_test(options_take_away_what_they_say),
+        cmocka_unit_test(absolute_time_is_not_divided),
         cmocka_unit_test(rows_do_not_depend_on_their_batch),
         cmocka_unit_test(any_sizes_and_options),
         cmocka_unit_test(context_over_the_batch_has_mean_0_and_deviation_1),
