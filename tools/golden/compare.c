@@ -193,9 +193,11 @@ int golden_run_file(const char *path, const golden_case *cases, int n, const gol
         printf("FAIL %s\n", llap_error_detail());
         return 0;
     }
-    golden c = {
-        .path = path, .file = file, .backend = opts->backend, .n_threads = opts->n_threads
-    };
+    golden c = { .path = path,
+                 .file = file,
+                 .backend = opts->backend,
+                 .n_threads = opts->n_threads,
+                 .patient = opts->patient };
     c.name = llap_tensors_metadata(file, "case");
     const golden_case *which = find_case(c.name, cases, n);
     int                result = opts->only_known ? -1 : 0;

@@ -35,6 +35,7 @@ typedef struct golden {
     const llap_tensors *file;
     const llap_backend *backend;
     int                 n_threads;
+    bool                patient; /* also what takes many minutes */
     llap_status         status;
     llap_graph         *graph;  /* empty at first */
     llap_params        *params; /* from golden_plan on */
@@ -115,6 +116,7 @@ typedef struct golden_opts {
     const llap_backend *backend;
     int                 n_threads;
     bool                only_known; /* pass over cases that the table does not have */
+    bool                patient;    /* the paper's size in plain loops too */
 } golden_opts;
 
 typedef struct golden_case {

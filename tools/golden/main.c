@@ -1,5 +1,5 @@
-/* llapdiff-golden [--ref] [--device D] [--threads N] [--known] DIR|FILE...: runs every golden case
- * it knows and compares every tensor. */
+/* llapdiff-golden [--ref] [--device D] [--threads N] [--known] [--patient] DIR|FILE...: runs every
+ * golden case it knows and compares every tensor. */
 #include "golden.h"
 
 #include "backend/cpu/cpu.h"
@@ -75,31 +75,33 @@ static void run_path(const char *path, const golden_opts *opts, int count[2])
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: llapdiff-golden [--ref] [--device D] [--threads N] [--known] DIR|FILE...\n"
-            "  --ref        compute in double precision with the reference backend\n"
-            "  --device D   compute on cuda, cuda:N, or auto (cpu)\n"
-            "  --threads N  of the cpu backend (1)\n"
-            "  --known      pass over files of cases that are not known\n");
+    fprintf(stderr, "usage: llapdiff-golden [--ref] [--device D] [--threads N] [--known] "
+                    "[--patient] DIR|FILE...\n"
+                    "  --ref        compute in double precision with the reference backend\n"
+                    "  --device D   compute on cuda, cuda:N, or auto (cpu)\n"
+                    "  --threads N  of the cpu backend (1)\n"
+                    "  --known      pass over files of cases that are not known\n"
+                    "  --patient    with --ref, the case of the paper's size too: many minutes\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option flags[] = { { "ref", no_argument, NULL, 'r' },
-                                           { "device", required_argument, NULL, 'd' },
-                                           { "threads", required_argument, NULL, 't' },
-                                           { "known", no_argument, NULL, 'k' },
-                                           { 0 } };
-    golden_opts                opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
-    int                        count[2] = { 0, 0 }; /* failed, passed */
-    const char                *device = "cpu";
-    const llap_backend        *found = NULL;
+    static const struct option flags[] = {
+        { "ref", no_argument, NULL, 'r' },           { "device", required_argument, NULL, 'd' },
+        { "threads", required_argument, NULL, 't' }, { "known", no_argument, NULL, 'k' },
+        { "patient", no_argument, NULL, 'p' },       { 0 }
+    };
+    golden_opts         opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    int                 count[2] = { 0, 0 }; /* failed, passed */
+    const char         *device = "cpu";
+    const llap_backend *found = NULL;
     for (int flag; (flag = getopt_long(argc, argv, "", flags, NULL)) != -1;) {
         char *end = NULL;
         if (flag == 'r') opts.backend = &llap_backend_ref;
         else if (flag == 'd') device = optarg;
         else if (flag == 'k') opts.only_known = true;
+        else if (flag == 'p') opts.patient = true;
         else if (flag == 't') opts.n_threads = (int)strtol(optarg, &end, 10);
         else return usage();
         if (flag == 't' && (*end != '\0' || opts.n_threads < 1)) return usage();
