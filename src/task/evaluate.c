@@ -145,7 +145,9 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
 {
     task_filling           g = { 0 };
     const task_forecaster *f[EVALUATION_MAX];
-    llap_status            st =
+    if (e->m->anchor == NULL)
+        return llap_fail(LLAP_EUNSUPPORTED, "gaps are filled by anchors; this model has none");
+    llap_status st =
         task_filling_init(&g, e->m, in->panel, in->var, in->scale, e->part, (uint64_t)e->seed);
     for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
     in->w = g.w;
