@@ -231,6 +231,32 @@ static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model
     return st;
 }
 
+/* Calibrates on all seasons that are there, not on the few weeks that chose: those windows, and up
+ * to seven times as many of training, as the parts of the data are. Fifteen numbers fitted to
+ * thousands of windows know little of any one of them. docs/accuracy.md has what it brings. */
+static llap_status calibrate_on_all(llap_anchor_model *m, const llap_anchor_data *d,
+                                    const llap_anchor_model_opts *o)
+{
+    const size_t n_train = d->n_train < 7 * d->n_valid ? d->n_train : 7 * d->n_valid;
+    const size_t n = d->n_valid + n_train;
+    llap_origin *origin = llap_new(n, sizeof *origin);
+    anchor_rows *rows = NULL;
+    trial        t;
+    llap_status  st =
+        origin == NULL ? LLAP_ENOMEM : anchor_rows_create(m->chain, d->series, d->n_series, &rows);
+    for (size_t i = 0; st == LLAP_OK && i < n; i++)
+        origin[i] =
+            i < d->n_valid ? d->valid[i] : d->train[(i - d->n_valid) * d->n_train / n_train];
+    if (st == LLAP_OK) st = trial_init(&t, m, rows, d->n_series, origin, n);
+    if (st == LLAP_OK) {
+        st = calibrate(m, &t, o->near, o->middle);
+        anchor_batch_deinit(&t.batch);
+    }
+    anchor_rows_destroy(rows, d->n_series);
+    llap_free(origin);
+    return st;
+}
+
 llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
                                   llap_anchor_model **out)
 {
@@ -243,6 +269,7 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
     prefer(&best, with, ask.climate);
+    if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->joint) st = anchor_fit_joint(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
     if (st == LLAP_OK) *out = best;

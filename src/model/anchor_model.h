@@ -76,7 +76,7 @@ typedef struct llap_anchor_model {
 
 /* Fits every candidate (climate or not, kappa) and keeps the best on validation. Where training
  * spans less than a year (of hours), a climate or kappa = 200 must gain 4 %; where it spans two, a
- * climate may lose 1 %. Caller owns *out.
+ * climate may lose 1 %. Calibrated on validation and training together. Caller owns *out.
  * LLAP_EINVAL: origins outside the series, options; LLAP_ENOMEM, LLAP_ECANCELLED. */
 llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
                                   llap_anchor_model **out);

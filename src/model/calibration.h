@@ -1,6 +1,6 @@
-/* Calibration of Gaussian forecasts on validation: for near, middle and far leads the normal scores
- * are stretched, by one factor or, where that is better, by one at each of five levels, so
- * that flat or heavy-tailed truths are met too. Symmetric and monotone.
+/* Calibration of Gaussian forecasts on forecasts whose truth is known: for near, middle and far
+ * leads the normal scores are stretched, by one factor or, where that is better, by one at each of
+ * five levels, so that flat or heavy-tailed truths are met too. Symmetric and monotone.
  *
  *     llap_calibration c;
  *     llap_status st = llap_calibration_fit(lead, residual, n, 24, 72, 0.5, &c);
