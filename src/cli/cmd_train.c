@@ -8,7 +8,7 @@
 typedef struct train_options {
     cli_read    read;
     const char *target, *context, *horizon, *step, *output;
-    int         entities, size, view;
+    int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
     const char *state, *log;
     double      save_every;
@@ -27,8 +27,10 @@ static const cli_option options[] = {
       "between forecast times (default: the usual gap of the data)", 0, 0 },
     { "entities", 0, CLI_CHOICE, "joint|independent", offsetof(train_options, entities),
       "joint: test on later times; independent: test on entities never seen", 0, 0 },
-    { "size", 0, CLI_CHOICE, "anchor|tiny|small", offsetof(train_options, size),
-      "networks on top of the anchor (default anchor: none)", 0, 0 },
+    { "profile", 0, CLI_CHOICE, "default|reference", offsetof(train_options, profile),
+      "networks on top of the anchor, or the paper's three stages", 0, 0 },
+    { "size", 0, CLI_CHOICE, "anchor|tiny|small|paper", offsetof(train_options, size),
+      "networks on top of the anchor (default anchor: none); reference: tiny or paper", 0, 0 },
     { "members", 0, CLI_INT, "N", offsetof(train_options, members),
       "networks that share the samples (default: as the size says)", 1, 64 },
     { "steps", 0, CLI_INT, "N", offsetof(train_options, steps),
@@ -89,7 +91,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.split = o->entities == 1 ? "entity" : "time";
         how.no_climate = o->no_climate;
         how.link = o->link;
-        how.size = (const char *const[]){ "anchor", "tiny", "small" }[o->size];
+        how.profile = o->profile == 1 ? "reference" : "default";
+        how.size = (const char *const[]){ NULL, "tiny", "small", "paper" }[o->size];
         how.view = (const char *const[]){ "auto", "joint", "rows" }[o->view];
         how.members = o->members;
         how.steps = o->steps;

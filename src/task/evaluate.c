@@ -278,6 +278,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     task_scale     *scale = NULL;
     llap_status     st = task_check_axis(m, panel);
     if (st == LLAP_OK) st = read_options(o, &e, &look);
+    if (st == LLAP_OK && e.impute) st = task_need_anchors(m);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

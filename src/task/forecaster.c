@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "task/networks.h"
+#include "task/reference.h"
 
 #include <string.h>
 
@@ -64,8 +65,9 @@ int32_t task_lead(const task_leads *l, int64_t ahead)
 llap_status task_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                   task_forecaster *out)
 {
-    const llap_status st = m->network != NULL ? task_networks_forecaster(m, p, var, out)
-                                              : task_anchor_forecaster(m, p, var, out);
+    const llap_status st = m->network == NULL  ? task_anchor_forecaster(m, p, var, out)
+                           : m->anchor == NULL ? task_reference_forecaster(m, p, var, out)
+                                               : task_networks_forecaster(m, p, var, out);
     if (st == LLAP_OK) out->name = "model";
     return st;
 }

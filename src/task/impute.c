@@ -93,7 +93,8 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
                         llap_answer **out)
 {
     *out = NULL;
-    llap_status st = task_check_axis(m, panel);
+    llap_status st = task_need_anchors(m);
+    if (st == LLAP_OK) st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

@@ -75,12 +75,15 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
     return LLAP_OK;
 }
 
+llap_status task_need_anchors(const llap_model *m)
+{
+    if (m->anchor != NULL) return LLAP_OK;
+    return llap_fail(LLAP_EUNSUPPORTED, "a model of the %s profile has no anchors to impute with",
+                     llap_profile_names[m->network->config.profile]);
+}
+
 llap_status task_check_axis(const llap_model *m, const llap_panel *p)
 {
-    if (m->anchor == NULL)
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "a model of the %s profile without anchors cannot be asked yet",
-                         llap_profile_names[m->network->config.profile]);
     const llap_model_frame *f = &m->frame;
     if (p->axis.kind != f->axis)
         return llap_fail(LLAP_EINVAL, "the model was trained on %s, the data has %s",

@@ -8,6 +8,7 @@
 #include "data/gaps.h"
 #include "data/scaling.h"
 #include "task/networks.h"
+#include "task/reference.h"
 
 #include <math.h>
 #include <string.h>
@@ -227,14 +228,24 @@ static llap_status parse_size(const char *text, int *size)
     return LLAP_OK;
 }
 
+static llap_status parse_profile(const char *text, bool *reference)
+{
+    *reference = text != NULL && strcmp(text, "reference") == 0;
+    if (text == NULL || *reference || strcmp(text, "default") == 0) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "profile: expected default or reference, found '%s'",
+                     llap_text_show(text).text);
+}
+
 llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
 {
     *out = NULL;
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
         return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
-    int         size;
-    llap_status st = parse_size(o->size, &size);
+    int         size = NETWORKS_NONE;
+    bool        reference;
+    llap_status st = parse_profile(o->profile, &reference);
+    if (st == LLAP_OK && !reference) st = parse_size(o->size, &size);
     if (st != LLAP_OK) return st;
     int64_t            *var = NULL;
     uint8_t            *part = llap_new((size_t)panel->n_entities, 1);
@@ -253,16 +264,21 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
         names = llap_new((size_t)f.n_targets, sizeof *names);
         if (anchor == NULL || names == NULL) st = LLAP_ENOMEM;
     }
-    for (int64_t i = 0; st == LLAP_OK && i < f.n_targets; i++) {
-        names[i] = panel->var[var[i]];
+    for (int64_t i = 0; st == LLAP_OK && i < f.n_targets; i++) names[i] = panel->var[var[i]];
+    f.target = (const char *const *)names;
+    if (st == LLAP_OK && reference) {
+        llap_free(anchor);
+        anchor = NULL;
+        st = task_reference_train(panel, o, &f, var, out);
+    }
+    for (int64_t i = 0; st == LLAP_OK && !reference && i < f.n_targets; i++) {
         st = fit_target(panel, o, &f, var[i], &anchor[i]);
         if (st == LLAP_OK)
             llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s",
                       names[i], anchor[i]->valid_crps,
                       anchor[i]->joint.rank > 0 ? "; entities are linked" : "");
     }
-    f.target = (const char *const *)names;
-    if (st == LLAP_OK) {
+    if (st == LLAP_OK && !reference) {
         st = llap_model_create(&f, anchor, out);
         if (st == LLAP_OK && size != NETWORKS_NONE)
             st = task_networks_train(*out, panel, o, (llap_size)size);

@@ -1,0 +1,48 @@
+#include "base/scratch.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static llap_status map_file(llap_scratch *s, size_t n_bytes)
+{
+    const char *folder = getenv("TMPDIR");
+    char        path[4096];
+    snprintf(path, sizeof path, "%s/llapdiff-XXXXXX",
+             folder != NULL && *folder != '\0' ? folder : "/tmp");
+    const int fd = mkstemp(path);
+    if (fd < 0) return llap_fail_errno(errno, "%s", path);
+    (void)unlink(path);
+    int   err = posix_fallocate(fd, 0, (off_t)n_bytes);
+    void *data = MAP_FAILED;
+    if (err == 0) {
+        data = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        err = data == MAP_FAILED ? errno : 0;
+    }
+    close(fd);
+    if (err != 0)
+        return llap_fail_errno(err, "%s: %.0f MB of scratch", path, 1e-6 * (double)n_bytes);
+    *s = (llap_scratch){ .data = data, .mapped = n_bytes };
+    return LLAP_OK;
+}
+
+llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes, size_t heap_max)
+{
+    *s = (llap_scratch){ 0 };
+    if (n_bytes > heap_max) return map_file(s, n_bytes);
+    s->data = llap_new_aligned(n_bytes, 1);
+    return s->data != NULL ? LLAP_OK : LLAP_ENOMEM;
+}
+
+void llap_scratch_deinit(llap_scratch *s)
+{
+    if (s->mapped > 0) munmap(s->data, s->mapped);
+    else llap_free(s->data);
+    *s = (llap_scratch){ 0 };
+}

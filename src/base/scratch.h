@@ -1,0 +1,25 @@
+/* Large arrays that may be bigger than the memory: a block on the heap, or beyond a limit a mapped
+ * file without a name, which is gone when it is freed or the process ends.
+ *
+ *     llap_scratch s;
+ *     st = llap_scratch_init(&s, n_bytes, LLAP_SCRATCH_HEAP);      s.data, zeroed
+ *     llap_scratch_deinit(&s); */
+#ifndef LLAP_BASE_SCRATCH_H
+#define LLAP_BASE_SCRATCH_H
+
+#include <llapdiff/status.h>
+#include <stddef.h>
+
+#define LLAP_SCRATCH_HEAP ((size_t)1 << 30) /* bytes; more go to a file */
+
+typedef struct llap_scratch {
+    void  *data;
+    size_t mapped; /* bytes of the file; 0: on the heap */
+} llap_scratch;
+
+/* The file lies in $TMPDIR, or /tmp. Its blocks are reserved first: LLAP_EIO says that the disk has
+ * too little room, nothing fails later. */
+llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes, size_t heap_max);
+void        llap_scratch_deinit(llap_scratch *s); /* { 0 } is fine */
+
+#endif

@@ -1,0 +1,400 @@
+/* A model of the `reference` profile as a forecaster: history to summary, sampler, decoder, units
+ * of the data. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "base/text.h"
+#include "data/scaling.h"
+#include "model/denoise.h"
+#include "model/latent.h"
+#include "task/reference.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { ROWS = 8 }; /* that go through the networks at once */
+
+typedef struct reference_self {
+    const llap_model          *m;
+    const llap_panel          *p;
+    const llap_network_config *c;
+    bool                       joint;
+    int64_t                    N, l, h, D, C, S, H, Z; /* h of the nets below; 0: none yet */
+    int64_t                    R, n;                   /* samples and rows of the nets below */
+    int64_t                   *input;                  /* [D] variables of the panel */
+    int64_t                   *entity;                 /* [N] of the panel, -1: not there; joint */
+    const float               *x_mean, *x_std, *y_mean, *y_std;
+    task_net                  *summary, *decoder;
+    llap_denoise              *denoise;
+    llap_points                points;
+    int                        n_threads;
+} reference_self;
+
+/* Windows that go through as one row: of one origin and one list of queries; else one each. */
+typedef struct work_row {
+    int64_t  first, n; /* windows */
+    uint64_t id;
+} work_row;
+
+/* -------- the networks -------- */
+
+static llap_status summary_net(reference_self *s)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_output(g, "E", task_reference_summary(g, s->c, ROWS, false).context);
+        st = task_net_create(g, s->m->network->params, s->n_threads, &s->summary);
+    }
+    llap_graph_destroy(g);
+    return st;
+}
+
+/* z [R,h,Z] as the sampler gives it -> "y" [R,h,N,C] on the scale of training. */
+static llap_status decoder_net(reference_self *s, int64_t R, int64_t h)
+{
+    const llap_vae_config vae = llap_network_vae(s->c, false);
+    const llap_shape      stats = LLAP_SHAPE(s->c->options.latent_rows, s->Z);
+    llap_graph           *g = NULL;
+    llap_status           st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_tensor *z = llap_input(g, "z", LLAP_SHAPE(R, h, s->Z));
+        llap_tensor *ent = llap_input(g, "ent", LLAP_SHAPE(R, s->N));
+        llap_tensor *mean = llap_state(g, "latent.mean", stats, LLAP_INIT_ZERO);
+        llap_tensor *std = llap_state(g, "latent.std", stats, LLAP_INIT_ZERO);
+        z = llap_latent_restore(g, z, mean, std);
+        llap_scope_push(g, "vae");
+        llap_output(g, "y", llap_vae_decode(g, &vae, z, ent));
+        llap_scope_pop(g);
+        st = task_net_create(g, s->m->network->params, s->n_threads, &s->decoder);
+    }
+    llap_graph_destroy(g);
+    return st;
+}
+
+/* Everything that depends on the number of rows, samples and queries. */
+static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
+{
+    if (s->R == R && s->h == h && s->n == n) return LLAP_OK;
+    const llap_sampler_opts *o = &s->c->sampling.solver;
+    const llap_denoise_opts  how = {
+         .extent = { n, R, h, s->Z },
+         .S = s->S,
+         .part = llap_network_part(s->c),
+         .prefix = "denoiser.",
+         .backend = &llap_backend_cpu,
+         .n_threads = s->n_threads,
+         .guided = o->guidance[0] != 1.0 || o->guidance[1] != 1.0,
+         .folded = true,
+    };
+    task_net_destroy(s->decoder);
+    llap_denoise_destroy(s->denoise);
+    s->decoder = NULL;
+    s->denoise = NULL;
+    s->R = s->h = 0;
+    llap_status st = decoder_net(s, R, h);
+    if (st == LLAP_OK)
+        st = llap_denoise_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise);
+    if (st == LLAP_OK) {
+        s->R = R;
+        s->h = h;
+        s->n = n;
+    }
+    return st;
+}
+
+/* -------- what they see -------- */
+
+/* The row of the panel after the last one of entity e up to t. */
+static int64_t end_of(const llap_panel *p, int64_t e, int64_t t)
+{
+    int64_t low = p->start[e], high = p->start[e + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (p->time[middle] <= t) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* The history of entity e of the panel into slot n of row i; false: nothing is observed. */
+static bool see(reference_self *s, int64_t i, int64_t n, int64_t e, int64_t origin)
+{
+    const llap_panel *p = s->p;
+    const int64_t     known = llap_model_entity(s->m, p->entity[e]);
+    const int64_t     scale = (known >= 0 ? known : s->m->frame.n_entities) * s->D;
+    const int64_t     end = end_of(p, e, origin);
+    int64_t           first = end;
+    float            *x = task_net_real(s->summary, "x"), *dx = task_net_real(s->summary, "dx");
+    float *seen = task_net_real(s->summary, "seen"), *dt = task_net_real(s->summary, "dt");
+    bool   any = false;
+    while (first > p->start[e] && end - first < s->l &&
+           origin - p->time[first - 1] < s->m->frame.context)
+        first--;
+    for (int64_t row = first; row < end; row++) {
+        const int64_t at = (i * s->l + (s->l - (end - row))) * s->N + n;
+        dt[at] = (float)((double)(p->time[row] - p->time[first]) / (double)s->m->frame.unit);
+        for (int64_t d = 0; d < s->D; d++) {
+            const int64_t v = s->input[d], cell = at * s->D + d;
+            x[cell] = llap_scale_value(p->value[row * p->n_vars + v], s->x_mean[scale + d],
+                                       s->x_std[scale + d], LLAP_SCALING_DEFAULT.clip);
+            seen[cell] = llap_panel_observed(p, row, v) ? 1 : 0;
+            any = any || seen[cell] > 0;
+            if (dx != NULL && row > first) dx[cell] = x[cell] - x[cell - s->N * s->D];
+        }
+    }
+    return any;
+}
+
+/* The summaries of up to ROWS rows, [ROWS,S,H], as the denoiser wants them: E, and raw. */
+static llap_status summarise(reference_self *s, const task_window *w, const work_row *row,
+                             int64_t n, float *ent, float *E, float *E_raw)
+{
+    static const char *const inputs[] = { "x", "dx", "seen", "dt", "ent" };
+    const int64_t            each = s->S * s->H;
+    for (int k = 0; k < 5; k++) {
+        const int64_t cells = (k < 3 ? s->l * s->D : k == 3 ? s->l : 1) * s->N * ROWS;
+        float        *x = task_net_real(s->summary, inputs[k]);
+        if (x != NULL) memset(x, 0, (size_t)cells * sizeof *x);
+    }
+    memset(ent, 0, (size_t)(ROWS * s->N) * sizeof *ent);
+    for (int64_t i = 0; i < n; i++) {
+        const task_window *first = &w[row[i].first];
+        for (int64_t k = 0; k < s->N; k++) {
+            const int64_t e = s->joint ? s->entity[k] : first->entity;
+            if (e >= 0 && see(s, i, k, e, first->origin)) ent[i * s->N + k] = 1;
+        }
+    }
+    memcpy(task_net_real(s->summary, "ent"), ent, (size_t)(ROWS * s->N) * sizeof *ent);
+    const llap_status st = task_net_run(s->summary);
+    if (st != LLAP_OK) return st;
+    memcpy(E_raw, task_net_output(s->summary, "E"), (size_t)(ROWS * each) * sizeof *E);
+    memcpy(E, E_raw, (size_t)(ROWS * each) * sizeof *E);
+    const llap_params     *store = s->m->network->params;
+    const llap_param_info *mean = llap_params_find(store, "cond.mean");
+    const llap_param_info *std = llap_params_find(store, "cond.std");
+    for (int64_t k = 0; k < s->H && s->c->options.cond_norm != LLAP_COND_NORM_NONE; k++) {
+        double m = 0, d = 0;
+        if (s->c->options.cond_norm == LLAP_COND_NORM_FIXED) {
+            m = llap_param_get(store, mean, k);
+            d = llap_param_get(store, std, k);
+        } else { /* of the rows that are asked for together */
+            for (int64_t i = 0; i < n * s->S; i++) m += (double)E_raw[i * s->H + k];
+            m /= (double)(n * s->S);
+            for (int64_t i = 0; i < n * s->S; i++)
+                d += ((double)E_raw[i * s->H + k] - m) * ((double)E_raw[i * s->H + k] - m);
+            d = sqrt(d / (double)(n * s->S));
+        }
+        for (int64_t i = 0; i < ROWS * s->S; i++)
+            E[i * s->H + k] = (float)(((double)E_raw[i * s->H + k] - m) / (d + 1e-6));
+    }
+    return LLAP_OK;
+}
+
+/* -------- paths -------- */
+
+/* Samples of one row, z [R,h,Z], as paths of its windows. */
+static llap_status decode(reference_self *s, const task_window *w, const work_row *row,
+                          const float *ent, const float *z, double **path)
+{
+    const int64_t R = s->R, h = s->h;
+    float        *present = task_net_real(s->decoder, "ent");
+    memcpy(task_net_real(s->decoder, "z"), z, (size_t)(R * h * s->Z) * sizeof *z);
+    for (int64_t r = 0; r < R; r++) {
+        memcpy(present + r * s->N, ent, (size_t)s->N * sizeof *ent);
+        for (int64_t i = 0; i < row->n; i++) { /* what is asked for is there */
+            const int64_t known = llap_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
+            present[r * s->N + (s->joint ? known : 0)] = 1;
+        }
+    }
+    const llap_status st = task_net_run(s->decoder);
+    if (st != LLAP_OK) return st;
+    const float *y = task_net_output(s->decoder, "y");
+    for (int64_t i = 0; i < row->n; i++) {
+        const int64_t known = llap_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
+        const int64_t slot = s->joint ? known : 0;
+        const int64_t scale = (known >= 0 ? known : s->m->frame.n_entities) * s->C;
+        for (int64_t c = 0; c < s->C; c++)
+            for (int64_t k = 0; k < R * h; k++)
+                path[(row->first + i) * s->C + c][k] = (double)llap_unscale_value(
+                    y[(k * s->N + slot) * s->C + c], s->y_mean[scale + c], s->y_std[scale + c]);
+    }
+    return LLAP_OK;
+}
+
+static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_window *w,
+                             const work_row *row, int64_t n, double **path)
+{
+    const int64_t h = w[row[0].first].n_query, R = ask->n_samples, each = s->S * s->H;
+    llap_arena    a = { 0 };
+    float        *tq = llap_arena_new(&a, (size_t)(ROWS * h), sizeof *tq);
+    float        *E = llap_arena_new(&a, 2 * (size_t)(ROWS * each), sizeof *E);
+    float        *ent = llap_arena_new(&a, (size_t)(ROWS * s->N), sizeof *ent);
+    float        *z = llap_arena_new(&a, (size_t)(n * R * h * s->Z), sizeof *z);
+    uint64_t      id[ROWS] = { 0 };
+    llap_status   st =
+        tq == NULL || E == NULL || ent == NULL || z == NULL ? LLAP_ENOMEM : nets_for(s, n, R, h);
+    if (st == LLAP_OK) st = summarise(s, w, row, n, ent, E, E + ROWS * each);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        const task_window *v = &w[row[i].first];
+        id[i] = row[i].id;
+        for (int64_t k = 0; k < h; k++)
+            tq[i * h + k] = (float)((double)(v->time[k] - v->origin) / (double)s->m->frame.unit);
+    }
+    if (st == LLAP_OK) {
+        const llap_extent        extent = { n, R, h, s->Z };
+        const llap_denoise_batch in = { .tq = tq, .E = E, .E_raw = E + ROWS * each };
+        const llap_sample_io     io = { .seed = ask->seed, .window = id };
+        llap_sampler_opts        o = s->c->sampling.solver;
+        o.predict = s->c->noise.prediction;
+        llap_network_origin(s->c, tq, n, h);
+        st = llap_denoise_windows(s->denoise, &in);
+        const llap_predictor p = llap_denoise_predictor(s->denoise);
+        if (st == LLAP_OK) st = llap_sample(&o, &s->points, extent, &p, &io, z);
+    }
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++)
+        st = decode(s, w, &row[i], ent + i * s->N, z + i * R * h * s->Z, path);
+    llap_arena_deinit(&a);
+    return st;
+}
+
+/* -------- rows of windows -------- */
+
+static bool same_row(const reference_self *s, const task_window *a, const task_window *b)
+{
+    return s->joint && a->origin == b->origin && a->n_query == b->n_query &&
+           memcmp(a->time, b->time, (size_t)a->n_query * sizeof *a->time) == 0;
+}
+
+static llap_status make_rows(const reference_self *s, const task_window *w, int64_t n,
+                             work_row *row, int64_t *n_rows)
+{
+    *n_rows = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *name = s->p->entity[w[i].entity];
+        if (s->joint && llap_model_entity(s->m, name) < 0)
+            return llap_fail(LLAP_EINVAL,
+                             "entity '%s': the model tells its %lld entities apart and does not "
+                             "know this one",
+                             llap_text_show(name).text, (long long)s->N);
+        if (*n_rows > 0 && same_row(s, &w[row[*n_rows - 1].first], &w[i])) {
+            row[*n_rows - 1].n++;
+            continue;
+        }
+        /* Whoever else is asked for does not change what is drawn. */
+        row[(*n_rows)++] =
+            (work_row){ .first = i,
+                        .n = 1,
+                        .id = s->joint ? llap_hash(1, &w[i].origin, sizeof w[i].origin) : w[i].id };
+    }
+    return LLAP_OK;
+}
+
+static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,
+                            int64_t n, llap_arena *arena, task_forecast *out)
+{
+    reference_self *s = f->self;
+    work_row       *row = llap_arena_new(arena, (size_t)n, sizeof *row);
+    double        **path = llap_arena_new(arena, (size_t)(n * s->C), sizeof *path);
+    int64_t         n_rows = 0;
+    llap_status     st = row == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n * s->C && st == LLAP_OK; i++) {
+        const size_t values = (size_t)(ask->n_samples * w[i / s->C].n_query);
+        path[i] = llap_arena_new(arena, values, sizeof **path);
+        if (path[i] == NULL) st = LLAP_ENOMEM;
+    }
+    if (st == LLAP_OK) st = make_rows(s, w, n, row, &n_rows);
+    for (int64_t i = 0, k; i < n_rows && st == LLAP_OK; i += k) {
+        const int64_t h = w[row[i].first].n_query;
+        for (k = 1; k < ROWS && i + k < n_rows && w[row[i + k].first].n_query == h;) k++;
+        st = draw_rows(s, ask, w, row + i, k, path);
+    }
+    for (int64_t i = 0; i < n * s->C && st == LLAP_OK; i++)
+        out[i] =
+            (task_forecast){ .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true };
+    return st;
+}
+
+/* -------- create, destroy -------- */
+
+static void destroy(void *self)
+{
+    reference_self *s = self;
+    task_net_destroy(s->summary);
+    task_net_destroy(s->decoder);
+    llap_denoise_destroy(s->denoise);
+    llap_points_deinit(&s->points);
+    llap_free(s->input);
+    llap_free(s->entity);
+    llap_free(s);
+}
+
+static const float *tensor(const llap_model *m, const char *name)
+{
+    return llap_params_find(m->network->params, name)->data;
+}
+
+static llap_status find_columns(reference_self *s)
+{
+    const llap_network *net = s->m->network;
+    s->input = llap_new((size_t)s->D, sizeof *s->input);
+    s->entity = llap_new((size_t)s->N, sizeof *s->entity);
+    if (s->input == NULL || s->entity == NULL) return LLAP_ENOMEM;
+    for (int64_t d = 0; d < s->D; d++) {
+        s->input[d] = llap_panel_find_var(s->p, net->input[d]);
+        if (s->input[d] < 0)
+            return llap_fail(LLAP_EINVAL, "the model looks at '%s', which the data does not have",
+                             llap_text_show(net->input[d]).text);
+    }
+    for (int64_t k = 0; k < s->N && s->joint; k++)
+        s->entity[k] = llap_panel_find_entity(s->p, s->m->frame.entity[k]);
+    return LLAP_OK;
+}
+
+static llap_status check_kind(const llap_network_config *c)
+{
+    const llap_network_options *o = &c->options;
+    if (o->latent == LLAP_LATENT_SET_VAE && o->conditioning && !o->cond_adapter) return LLAP_OK;
+    return llap_fail(LLAP_EUNSUPPORTED,
+                     "forecasts of the reference profile need a VAE and a summary without adapter");
+}
+
+llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                      task_forecaster *out)
+{
+    (void)var; /* targets are not looked at but as inputs */
+    *out = (task_forecaster){ 0 };
+    const llap_network_config *c = &m->network->config;
+    llap_status                st = check_kind(c);
+    if (st != LLAP_OK) return st;
+    reference_self *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (reference_self){ .m = m,
+                           .p = p,
+                           .c = c,
+                           .joint = c->vae.n_entities > 0,
+                           .N = c->summarizer.n_entities,
+                           .l = c->summarizer.context,
+                           .D = c->n_inputs,
+                           .C = c->n_targets,
+                           .S = c->summarizer.tokens,
+                           .H = c->summarizer.width,
+                           .Z = c->denoiser.data_dim,
+                           .x_mean = tensor(m, "scale.x.mean"),
+                           .x_std = tensor(m, "scale.x.std"),
+                           .y_mean = tensor(m, "scale.y.mean"),
+                           .y_std = tensor(m, "scale.y.std"),
+                           .n_threads = omp_get_max_threads() };
+    *out = (task_forecaster){ .name = "network",
+                              .n_targets = m->frame.n_targets,
+                              .self = s,
+                              .forecast = forecast,
+                              .destroy = destroy };
+    st = find_columns(s);
+    if (st == LLAP_OK) st = llap_network_points(m->network, 0, &s->points);
+    if (st == LLAP_OK) st = summary_net(s);
+    if (st != LLAP_OK) task_forecaster_deinit(out);
+    return st;
+}

@@ -1,0 +1,43 @@
+/* A graph made ready to be used: plan, run, and a buffer for every input.
+ *
+ *     task_net *n;
+ *     st = task_net_create(g, params, &opts, &n);              borrows params
+ *     fill(task_net_real(n, "x"));                             [the input's shape], zero at first
+ *     if (st == LLAP_OK) st = task_net_run(n);
+ *     loss = task_net_number(n, "loss");
+ *     task_net_destroy(n);
+ *
+ * Trained by llap_nn_train, a step is task_net_step: it sets rate and number and lets dropout draw
+ * by that number. */
+#ifndef LLAP_TASK_NET_H
+#define LLAP_TASK_NET_H
+
+#include "nn/params.h"
+
+typedef struct task_net task_net;
+
+/* The graph is no longer needed afterwards. Caller owns *out. */
+llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_threads,
+                            task_net **out);
+void        task_net_destroy(task_net *n); /* NULL is fine */
+
+/* Buffers of inputs; NULL where the plan has no use for the input. */
+float   *task_net_real(task_net *n, const char *name);
+int32_t *task_net_int(task_net *n, const char *name);
+
+llap_status  task_net_run(task_net *n);
+const float *task_net_output(const task_net *n, const char *name); /* until the next run */
+double       task_net_number(const task_net *n, const char *name); /* of one element */
+size_t       task_net_bytes(const task_net *n);                    /* of its workspace */
+
+/* One step of training, number step from 0. The net's graph went through llap_nn_train. */
+llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, double *loss,
+                          double *grad_norm);
+
+/* What is not finite: the first such input, or the first parameter whose gradient is, as found by
+ * running g (the loss alone, with the gradients of every parameter) on the same inputs. text gets
+ * "input 'x'" or "gradient of 'a.weight'". The store's states are left as they were. */
+llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_params *p,
+                           char *text, size_t size);
+
+#endif

@@ -1,0 +1,98 @@
+/* The `reference` profile: three stages as the protocol has them, and forecasts from their result.
+ *
+ *   reference_data.c       windows, split, scales, batches: what all stages look at
+ *   reference_vae.c        stage 1, the target VAE
+ *   reference_summarizer.c stage 2, the history summarizer
+ *   reference_diffusion.c  stage 3: latents and summaries of the frozen networks once, then the
+ *                          denoiser
+ *   train_reference.c      one after another, into a model
+ *   forecaster_reference.c the model as a forecaster
+ *
+ * Letters: B rows of a batch, N slots of a row, l context rows, h queries, D inputs, C targets. */
+#ifndef LLAP_TASK_REFERENCE_H
+#define LLAP_TASK_REFERENCE_H
+
+#include "base/scratch.h"
+#include "data/loader.h"
+#include "model/model.h"
+#include "task/forecaster.h"
+#include "task/net.h"
+#include "task/training.h"
+
+/* How long a stage trains and when it looks. Epochs are what schedules count in. */
+typedef struct task_pace {
+    int64_t n_steps, epoch, eval_every; /* steps */
+} task_pace;
+
+typedef struct task_reference {
+    const llap_train_opts *o;
+    llap_network          *network; /* the container that everything ends in */
+    llap_model_frame       frame;
+    bool                   irregular; /* the preset for irregular data */
+    int                    n_threads;
+    uint64_t               seed;
+    /* data */
+    llap_windows   *windows;
+    llap_split     *split;
+    llap_scaling   *scaling;
+    llap_scaled    *scaled;
+    llap_rows      *train, *val;
+    llap_batch_opts batch;
+    int64_t         groups;           /* of a batch */
+    int64_t         B, N, l, h, D, C; /* B: the most rows of a batch of these groups */
+    int64_t         n_batches;        /* of an epoch */
+} task_reference;
+
+/* -------- data -------- */
+
+/* Windows, scales and rows as the frame says; everything but network, o and frame is set. */
+llap_status task_reference_look(task_reference *r, const llap_panel *p, const int64_t *var);
+void        task_reference_deinit(task_reference *r);
+
+task_pace task_reference_pace(const task_reference *r, int64_t tiny_steps, int64_t epochs);
+
+/* The networks' inputs from a batch, rows beyond those of the batch absent (zero). */
+void task_reference_targets(const task_reference *r, const llap_batch *b, int64_t B, float *y,
+                            float *obs, float *ent); /* [B,h,N,C] twice, [B,N] */
+void task_reference_history(const task_reference *r, const llap_batch *b, int64_t B,
+                            task_net *net); /* "x", "dx", "seen", "ent", "dt" */
+/* Adds those inputs to a graph, and the summarizer in scope "summarizer". */
+llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c, int64_t B,
+                                    bool training);
+
+/* Batches of training in the order of the steps. */
+typedef struct task_feed {
+    llap_loader      *loader;
+    int64_t           next; /* step whose batch comes next; -1: none */
+    const llap_batch *now;
+} task_feed;
+
+llap_status task_feed_init(task_feed *f, const task_reference *r);
+void        task_feed_deinit(task_feed *f);
+llap_status task_feed_at(task_feed *f, int64_t step, const llap_batch **out);
+
+/* Batches of validation: all rows, or for small sizes some that are evenly spread. */
+int64_t     task_reference_val_batches(const task_reference *r);
+llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b);
+
+/* "; windows that end at 2004-03-10T18:00:00Z, ..." behind text. */
+void task_reference_windows(const task_reference *r, const int64_t *end, int64_t n, char *text,
+                            size_t size);
+
+/* -------- the stages -------- */
+
+llap_status task_reference_vae(task_reference *r, task_training *t);
+llap_status task_reference_summarizer(task_reference *r, task_training *t);
+llap_status task_reference_diffusion(task_reference *r, task_training *t);
+
+/* All of it; var [n_targets] are the variables of the frame's targets. Caller owns *out. */
+llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
+                                 const llap_model_frame *f, const int64_t *var, llap_model **out);
+
+/* -------- the result -------- */
+
+/* Draws paths; everything is borrowed until deinit. */
+llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                      task_forecaster *out);
+
+#endif

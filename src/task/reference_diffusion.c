@@ -1,0 +1,405 @@
+/* Stage 3: latents and summaries of the frozen networks, computed once, then the denoiser, spec
+ * protocol.md 5.3 to 5.5. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/rng.h"
+#include "model/latent.h"
+#include "nn/optim.h"
+#include "task/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SMALL_ROWS = 6000 }; /* of training that small sizes see, evenly spread */
+
+/* -------- what the denoiser sees: rows of one part -------- */
+
+typedef struct encoded {
+    int64_t      n;
+    llap_scratch block;
+    float       *z0;    /* [n,h,Z] normalised, 0 where nothing is observed */
+    float       *any;   /* [n,h] */
+    float       *tq;    /* [n,h] */
+    float       *E_raw; /* [n,S,H] */
+    uint64_t    *id;    /* [n] */
+    int64_t     *end;   /* [n] */
+} encoded;
+
+typedef struct diffusion_stage {
+    task_reference *r;
+    llap_params    *params;
+    task_net       *train[2], *check[2]; /* for whole batches, and for the last one */
+    encoded         rows, val;
+    int64_t         B, S, H, Z, n_batches;
+    uint32_t       *order; /* [n_batches] of an epoch */
+    int64_t         epoch; /* that it is of; -1: none */
+    llap_lr         lr;
+    double          lr_now;
+    const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
+    int64_t         first, count;     /* rows of the last step */
+} diffusion_stage;
+
+static llap_status encoded_init(encoded *e, const diffusion_stage *s, int64_t n)
+{
+    const int64_t h = s->r->h;
+    const size_t  reals = (size_t)n * (size_t)(h * s->Z + 2 * h + s->S * s->H);
+    e->n = n;
+    llap_status st =
+        llap_scratch_init(&e->block, 16 * (size_t)n + reals * sizeof(float), LLAP_SCRATCH_HEAP);
+    if (st != LLAP_OK) return st;
+    e->id = e->block.data;
+    e->end = (int64_t *)(e->id + n);
+    e->z0 = (float *)(e->end + n);
+    e->any = e->z0 + n * h * s->Z;
+    e->tq = e->any + n * h;
+    e->E_raw = e->tq + n * h;
+    return LLAP_OK;
+}
+
+/* Both networks on B rows: "mu" [B,h,Z], "E" [B,S,H]. */
+static llap_status encoder_create(const diffusion_stage *s, int64_t B, task_net **out)
+{
+    const task_reference *r = s->r;
+    const llap_vae_config vae = llap_network_vae(&r->network->config, false);
+    const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
+    llap_graph           *g = NULL;
+    llap_status           st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_tensor *y = llap_input(g, "y", cells), *obs = llap_input(g, "obs", cells);
+    llap_tensor *ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N));
+    llap_scope_push(g, "vae");
+    llap_output(g, "mu", llap_vae_encode(g, &vae, llap_vae_tokens(g, y, obs), ent).mu);
+    llap_scope_pop(g);
+    llap_output(g, "E", task_reference_summary(g, &r->network->config, B, false).context);
+    st = task_net_create(g, r->network->params, r->n_threads, out);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static void keep(const diffusion_stage *s, encoded *e, int64_t at, const llap_batch *b,
+                 const task_net *net)
+{
+    const int64_t h = s->r->h, hb = b->n_query, codes = h * s->Z, tokens = s->S * s->H;
+    const float  *mu = task_net_output(net, "mu"), *E = task_net_output(net, "E");
+    memcpy(e->z0 + at * codes, mu, (size_t)(b->n_rows * codes) * sizeof *mu);
+    memcpy(e->E_raw + at * tokens, E, (size_t)(b->n_rows * tokens) * sizeof *E);
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        e->id[at + i] = b->id[i];
+        e->end[at + i] = b->end[i];
+        for (int64_t k = 0; k < h; k++) { /* beyond its queries a row repeats the last time */
+            const int64_t from = i * hb + (k < hb ? k : hb - 1), to = (at + i) * h + k;
+            e->tq[to] = b->tau[from];
+            e->any[to] = k < hb && b->any_obs[from] ? 1 : 0;
+        }
+    }
+    llap_network_origin(&s->r->network->config, e->tq + at * h, b->n_rows, h);
+}
+
+/* At most `most` rows, evenly spread. */
+static llap_status encode(diffusion_stage *s, const llap_rows *rows, int64_t most, const char *what,
+                          encoded *e)
+{
+    const task_reference *r = s->r;
+    const int64_t         n = most > 0 && most < rows->n_rows ? most : rows->n_rows, B = r->B;
+    task_net             *net = NULL;
+    llap_batch            b = { 0 };
+    int64_t              *list = llap_new((size_t)B, sizeof *list);
+    llap_status           st = list == NULL ? LLAP_ENOMEM : encoded_init(e, s, n);
+    if (st == LLAP_OK) st = encoder_create(s, B, &net);
+    for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
+        const int64_t count = n - at < B ? n - at : B;
+        for (int64_t i = 0; i < count; i++)
+            list[i] = (int64_t)((double)(at + i) * (double)rows->n_rows / (double)n);
+        st = llap_batch_fill(&b, rows, r->scaled, &r->batch, list, count);
+        if (st != LLAP_OK) break;
+        task_reference_targets(r, &b, B, task_net_real(net, "y"), task_net_real(net, "obs"),
+                               task_net_real(net, "ent"));
+        task_reference_history(r, &b, B, net);
+        st = task_net_run(net);
+        if (st == LLAP_OK) keep(s, e, at, &b, net);
+        if (st == LLAP_OK)
+            st = llap_report(r->o->progress,
+                             &(llap_progress_event){ what, at + count, n, "rows", NULL });
+    }
+    task_net_destroy(net);
+    llap_batch_deinit(&b);
+    llap_free(list);
+    return st;
+}
+
+/* -------- statistics -------- */
+
+static float *tensor(const task_reference *r, const char *name)
+{
+    const llap_param_info *i = llap_params_find(r->network->params, name);
+    return i == NULL ? NULL : i->data;
+}
+
+static llap_status normalise(diffusion_stage *s)
+{
+    const int64_t      h = s->r->h, rows = s->r->network->config.options.latent_rows;
+    float             *mean = tensor(s->r, "latent.mean"), *std = tensor(s->r, "latent.std");
+    llap_latent_stats *stats = NULL;
+    llap_status        st = llap_latent_stats_create(rows, s->Z, &stats);
+    if (st != LLAP_OK) return st;
+    llap_latent_stats_add(stats, s->rows.z0, s->rows.any, s->rows.n, h);
+    llap_latent_stats_finish(stats, mean, std);
+    llap_latent_stats_destroy(stats);
+    for (int part = 0; part < 2; part++) {
+        const encoded *e = part == 0 ? &s->rows : &s->val;
+        for (int64_t i = 0; i < e->n * h * s->Z; i++) {
+            const int64_t k = i / s->Z, at = (rows > 1 ? k % h * s->Z : 0) + i % s->Z;
+            e->z0[i] = e->any[k] > 0 ? (e->z0[i] - mean[at]) / fmaxf(std[at], 1e-6f) : 0;
+        }
+    }
+    return LLAP_OK;
+}
+
+/* Of each feature over all rows and tokens of training. */
+static llap_status summary_statistics(diffusion_stage *s)
+{
+    float *mean = tensor(s->r, "cond.mean"), *std = tensor(s->r, "cond.std");
+    if (mean == NULL) return LLAP_OK; /* normalised by each batch's own */
+    double *sum = llap_new(2 * (size_t)s->H, sizeof *sum), *square = sum + s->H;
+    if (sum == NULL) return LLAP_ENOMEM;
+    const int64_t n = s->rows.n * s->S;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < s->H; k++) sum[k] += (double)s->rows.E_raw[i * s->H + k];
+    for (int64_t k = 0; k < s->H; k++) mean[k] = (float)(sum[k] / (double)n);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < s->H; k++) {
+            const double d = (double)s->rows.E_raw[i * s->H + k] - (double)mean[k];
+            square[k] += d * d;
+        }
+    for (int64_t k = 0; k < s->H; k++) std[k] = (float)sqrt(square[k] / (double)n);
+    llap_free(sum);
+    s->mean = mean;
+    s->deviation = std;
+    return LLAP_OK;
+}
+
+/* -------- the loss -------- */
+
+static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B, bool training)
+{
+    const llap_network_config *c = &s->r->network->config;
+    const int64_t              h = s->r->h;
+    llap_tensor               *E_raw = llap_input(g, "E_raw", LLAP_SHAPE(B, s->S, s->H));
+    llap_tensor *mean = s->mean == NULL ? NULL : llap_input(g, "mean", LLAP_SHAPE(s->H));
+    llap_tensor *std = s->mean == NULL ? NULL : llap_input(g, "deviation", LLAP_SHAPE(s->H));
+    const llap_loss_opts o = { .predict = c->noise.prediction,
+                               .min_snr = training && c->noise.min_snr,
+                               .gamma = c->noise.gamma,
+                               .normalize = c->noise.normalize };
+    const llap_loss_in   in = { .z0 = llap_input(g, "z0", LLAP_SHAPE(B, h, s->Z)),
+                                .eps = llap_input(g, "eps", LLAP_SHAPE(B, h, s->Z)),
+                                .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
+                                .mask = llap_input(g, "mask", LLAP_SHAPE(B, h)),
+                                .tq = llap_input(g, "tq", LLAP_SHAPE(B, h)),
+                                .E = llap_context_normalise(g, E_raw, mean, std),
+                                .E_raw = E_raw,
+                                .conditional =
+                                  training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
+                                .training = training };
+    llap_scope_push(g, "denoiser");
+    llap_tensor *loss = llap_diffusion_loss(g, &c->denoiser, s->r->network->schedule, &o, &in);
+    llap_scope_pop(g);
+    llap_output(g, "loss", loss);
+    return loss;
+}
+
+static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net **out)
+{
+    llap_graph     *g = NULL;
+    llap_train_attr a = LLAP_TRAIN_DEFAULT;
+    llap_status     st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_tensor *loss = describe(g, s, B, training);
+        if (training) llap_nn_train(g, loss, &a);
+    }
+    if (st == LLAP_OK && s->params == NULL) {
+        st = llap_params_create(g, &llap_backend_cpu, &s->params);
+        if (st == LLAP_OK) {
+            llap_params_init(s->params, s->r->seed);
+            st = llap_denoiser_init(s->params, "denoiser.", s->r->seed);
+        }
+        if (st == LLAP_OK) llap_params_start_ema(s->params);
+    }
+    if (st == LLAP_OK) st = task_net_create(g, s->params, s->r->n_threads, out);
+    llap_graph_destroy(g);
+    return st;
+}
+
+/* The net for so many rows, made when it is first asked for. */
+static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, bool training,
+                           task_net **out)
+{
+    task_net        **at = &pair[count == s->B ? 0 : 1];
+    const llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
+    *out = *at;
+    return st;
+}
+
+/* Rows first .. first + count - 1, with the noise of this step. */
+static void fill(const diffusion_stage *s, const encoded *e, int64_t first, int64_t count,
+                 uint32_t number, bool training, task_net *net)
+{
+    const llap_network_config *c = &s->r->network->config;
+    const int64_t              h = s->r->h, codes = h * s->Z, tokens = s->S * s->H;
+    const llap_draw_opts o = { .seed = s->r->seed, .drop = training ? c->noise.unconditional : 0 };
+    float *eps = task_net_real(net, "eps"), *flag = task_net_real(net, "conditional"), none;
+    memcpy(task_net_real(net, "z0"), e->z0 + first * codes, (size_t)(count * codes) * sizeof none);
+    memcpy(task_net_real(net, "mask"), e->any + first * h, (size_t)(count * h) * sizeof none);
+    memcpy(task_net_real(net, "tq"), e->tq + first * h, (size_t)(count * h) * sizeof none);
+    memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens,
+           (size_t)(count * tokens) * sizeof none);
+    if (s->mean != NULL) {
+        memcpy(task_net_real(net, "mean"), s->mean, (size_t)s->H * sizeof none);
+        memcpy(task_net_real(net, "deviation"), s->deviation, (size_t)s->H * sizeof none);
+    }
+    for (int64_t i = 0; i < count; i++)
+        llap_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
+                            task_net_int(net, "t") + i, flag == NULL ? &none : flag + i,
+                            eps + i * codes, (size_t)codes);
+}
+
+/* -------- the stage -------- */
+
+/* Batches of neighbouring rows: in order of time, or for small sizes in a new order each epoch. */
+static int64_t batch_at(diffusion_stage *s, int64_t number)
+{
+    const int64_t place = number % s->n_batches, epoch = number / s->n_batches;
+    if (s->r->network->config.size == LLAP_SIZE_PAPER) return place;
+    if (s->epoch != epoch) {
+        const llap_rng g = llap_rng_make(s->r->seed, LLAP_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
+        llap_rng_permute(&g, (size_t)s->n_batches, s->order);
+        s->epoch = epoch;
+    }
+    return s->order[place];
+}
+
+static llap_status step(void *user, int64_t number, double *loss, double *norm)
+{
+    diffusion_stage *s = user;
+    task_net        *net = NULL;
+    s->first = batch_at(s, number) * s->B;
+    s->count = s->rows.n - s->first < s->B ? s->rows.n - s->first : s->B;
+    s->lr_now = llap_lr_at(&s->lr, number);
+    const llap_status st = net_for(s, s->train, s->count, true, &net);
+    if (st != LLAP_OK) return st;
+    fill(s, &s->rows, s->first, s->count, (uint32_t)number, true, net);
+    return task_net_step(net, s->params, number, s->lr_now, loss, norm);
+}
+
+/* Error of the prediction on validation, every row with its condition, its own step and noise:
+ * always the same. */
+static llap_status evaluate(void *user, int64_t done, double *score)
+{
+    (void)done;
+    diffusion_stage *s = user;
+    double           sum = 0;
+    llap_status      st = LLAP_OK;
+    for (int64_t at = 0; at < s->val.n && st == LLAP_OK; at += s->B) {
+        const int64_t count = s->val.n - at < s->B ? s->val.n - at : s->B;
+        task_net     *net = NULL;
+        st = net_for(s, s->check, count, false, &net);
+        if (st != LLAP_OK) break;
+        fill(s, &s->val, at, count, UINT32_MAX, false, net);
+        st = task_net_run(net);
+        sum += (double)count * task_net_number(net, "loss");
+    }
+    *score = sum / (double)s->val.n;
+    return st;
+}
+
+static void fields(void *user, llap_json_writer *w)
+{
+    llap_json_put_double(w, "lr", ((diffusion_stage *)user)->lr_now);
+}
+
+static llap_status blame(void *user, int64_t number, char *text, size_t size)
+{
+    (void)number;
+    diffusion_stage *s = user;
+    llap_graph      *g = NULL;
+    llap_status      st = llap_graph_create(&g);
+    if (st == LLAP_OK)
+        st = task_net_blame(s->train[s->count == s->B ? 0 : 1], g, describe(g, s, s->count, true),
+                            s->params, text, size);
+    llap_graph_destroy(g);
+    task_reference_windows(s->r, s->rows.end + s->first, s->count, text, size);
+    return st;
+}
+
+static llap_status prepare(diffusion_stage *s)
+{
+    const task_reference *r = s->r;
+    const bool            paper = r->network->config.size == LLAP_SIZE_PAPER;
+    const int64_t         val = paper ? 0 : task_reference_val_batches(r) * r->B;
+    task_net             *net = NULL;
+    llap_status           st = encode(s, r->train, paper ? 0 : SMALL_ROWS, "latents", &s->rows);
+    if (st == LLAP_OK) st = encode(s, r->val, val, "latents of validation", &s->val);
+    if (st == LLAP_OK) st = normalise(s);
+    if (st == LLAP_OK) st = summary_statistics(s);
+    if (st != LLAP_OK) return st;
+    s->B = r->groups < s->rows.n ? r->groups : s->rows.n;
+    s->n_batches = (s->rows.n + s->B - 1) / s->B;
+    s->order = llap_new((size_t)s->n_batches, sizeof *s->order);
+    if (s->order == NULL) return LLAP_ENOMEM;
+    return net_for(s, s->train, s->B, true, &net);
+}
+
+static llap_status hand_over(diffusion_stage *s)
+{
+    static const char *const part[] = { "denoiser.model.", "denoiser.time_embed.",
+                                        "ema.denoiser.model.", "ema.denoiser.time_embed." };
+    llap_status              st = LLAP_OK;
+    for (int i = 0; i < (s->r->network->config.options.ema ? 4 : 2) && st == LLAP_OK; i++)
+        st = llap_params_take(s->r->network->params, part[i], s->params, part[i]);
+    return st;
+}
+
+llap_status task_reference_diffusion(task_reference *r, task_training *t)
+{
+    const llap_network_config *c = &r->network->config;
+    const bool                 paper = c->size == LLAP_SIZE_PAPER;
+    const task_pace            pace = task_reference_pace(r, 1500, 600);
+    diffusion_stage            s = { .r = r,
+                                     .S = c->summarizer.tokens,
+                                     .H = c->summarizer.width,
+                                     .Z = c->denoiser.data_dim,
+                                     .epoch = -1,
+                                     .lr = { .kind = LLAP_LR_WARMUP_CONSTANT,
+                                             .base = r->o->lr > 0 ? r->o->lr
+                                                     : paper      ? 1.5e-4
+                                                                  : 1e-3,
+                                             .warmup = 0.095,
+                                             .total = pace.n_steps } };
+    task_stage                 stage = TASK_STAGE_DEFAULT;
+    s.lr.min = 0.02 * s.lr.base;
+    llap_status st = prepare(&s);
+    stage.name = "denoiser";
+    stage.params = s.params;
+    stage.user = &s;
+    stage.n_steps = pace.n_steps;
+    stage.eval_every = pace.eval_every;
+    stage.patience = paper ? 20 : 0;
+    stage.patience_from = paper ? 57 : 1;
+    stage.step = step;
+    stage.evaluate = evaluate;
+    stage.fields = fields;
+    stage.blame = blame;
+    if (st == LLAP_OK) st = task_training_stage(t, &stage, NULL);
+    if (st == LLAP_OK) st = hand_over(&s);
+    for (int i = 0; i < 2; i++) {
+        task_net_destroy(s.train[i]);
+        task_net_destroy(s.check[i]);
+    }
+    llap_scratch_deinit(&s.rows.block);
+    llap_scratch_deinit(&s.val.block);
+    llap_params_destroy(s.params);
+    llap_free(s.order);
+    return st;
+}

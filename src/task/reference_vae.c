@@ -1,0 +1,203 @@
+/* Stage 1: the target VAE, spec protocol.md 5.1. */
+#include "backend/cpu/cpu.h"
+#include "base/log.h"
+#include "base/rng.h"
+#include "nn/optim.h"
+#include "task/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct vae_stage {
+    task_reference      *r;
+    llap_params         *params;
+    task_net            *train, *check;
+    task_feed            feed;
+    llap_batch           val;
+    llap_vae_loss_config loss;
+    task_pace            pace;
+    double               lr, recon, kl; /* of the last validation */
+} vae_stage;
+
+/* The loss of B rows; beta is an input because it grows. */
+static llap_tensor *describe(llap_graph *g, const vae_stage *s, int64_t B, bool training)
+{
+    const task_reference *r = s->r;
+    const llap_vae_config cfg = llap_network_vae(&r->network->config, training);
+    const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
+    llap_vae_loss_config  loss = s->loss;
+    llap_vae_batch        in = { .y = llap_input(g, "y", cells),
+                                 .obs = llap_input(g, "obs", cells),
+                                 .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)),
+                                 .eps = llap_input(g, "eps", LLAP_SHAPE(B, r->h, cfg.latent)) };
+    if (training) {
+        in.view[0] = (llap_vae_view){ llap_input(g, "u0", cells), llap_input(g, "n0", cells) };
+        if (loss.consistency > 0)
+            in.view[1] = (llap_vae_view){ llap_input(g, "u1", cells), llap_input(g, "n1", cells) };
+    } else {
+        loss.p_drop = loss.noise = loss.consistency = 0;
+    }
+    llap_scope_push(g, "vae");
+    const llap_vae_terms t = llap_vae_loss(g, &cfg, &loss, &in);
+    llap_scope_pop(g);
+    llap_tensor *beta = llap_input(g, "beta", LLAP_SCALAR);
+    llap_tensor *all = llap_add(g, t.recon, llap_mul(g, beta, t.kl));
+    if (t.consistency != NULL)
+        all = llap_add(g, all, llap_scale(g, t.consistency, loss.consistency));
+    llap_output(g, "recon", t.recon);
+    llap_output(g, "kl", t.kl);
+    llap_output(g, "loss", all);
+    return all;
+}
+
+static double beta_at(const vae_stage *s, int64_t step)
+{
+    return llap_vae_beta(s->loss.beta, step / s->pace.epoch + 1);
+}
+
+/* Normals or uniforms of one row, by what they are for. */
+static void draw(const vae_stage *s, float *x, int64_t n, const llap_batch *b, int64_t i,
+                 uint32_t sample, int64_t step, bool uniform)
+{
+    if (x == NULL) return;
+    const llap_rng g = llap_rng_make(s->r->seed, uniform ? LLAP_STREAM_MASK : LLAP_STREAM_NOISE,
+                                     b->id[i], sample, (uint32_t)step);
+    if (uniform) llap_rng_fill_uniform(&g, 0, (size_t)n, x + i * n);
+    else llap_rng_fill_normal(&g, 0, (size_t)n, x + i * n);
+}
+
+static llap_status step(void *user, int64_t number, double *loss, double *norm)
+{
+    vae_stage            *s = user;
+    const task_reference *r = s->r;
+    task_net             *net = s->train;
+    const llap_batch     *b;
+    const llap_status     st = task_feed_at(&s->feed, number, &b);
+    if (st != LLAP_OK) return st;
+    const int64_t cells = r->h * r->N * r->C, codes = r->h * r->network->config.vae.latent;
+    task_reference_targets(r, b, r->B, task_net_real(net, "y"), task_net_real(net, "obs"),
+                           task_net_real(net, "ent"));
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        draw(s, task_net_real(net, "eps"), codes, b, i, 0, number, false);
+        draw(s, task_net_real(net, "u0"), cells, b, i, 1, number, true);
+        draw(s, task_net_real(net, "n0"), cells, b, i, 1, number, false);
+        draw(s, task_net_real(net, "u1"), cells, b, i, 2, number, true);
+        draw(s, task_net_real(net, "n1"), cells, b, i, 2, number, false);
+    }
+    *task_net_real(net, "beta") = (float)beta_at(s, number);
+    return task_net_step(net, s->params, number, s->lr, loss, norm);
+}
+
+/* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
+static llap_status evaluate(void *user, int64_t done, double *score)
+{
+    vae_stage            *s = user;
+    const task_reference *r = s->r;
+    const int64_t         cells = r->h * r->N * r->C;
+    double                recon = 0, kl = 0, n_cells = 0, n_steps = 0;
+    llap_status           st = LLAP_OK;
+    for (int64_t k = 0; k < task_reference_val_batches(r) && st == LLAP_OK; k++) {
+        st = task_reference_val(r, k, &s->val);
+        if (st != LLAP_OK) break;
+        float *obs = task_net_real(s->check, "obs");
+        double here = 0, steps = 0;
+        task_reference_targets(r, &s->val, r->B, task_net_real(s->check, "y"), obs,
+                               task_net_real(s->check, "ent"));
+        for (int64_t i = 0; i < r->B * cells; i++) here += (double)obs[i];
+        for (int64_t i = 0; i < s->val.n_rows * s->val.n_query; i++) steps += s->val.any_obs[i];
+        st = task_net_run(s->check);
+        recon += here * task_net_number(s->check, "recon");
+        kl += steps * task_net_number(s->check, "kl");
+        n_cells += here;
+        n_steps += steps;
+    }
+    s->recon = recon / fmax(n_cells, 1);
+    s->kl = kl / fmax(n_steps, 1);
+    const double beta = beta_at(s, done - 1);
+    *score = s->recon + beta * s->kl;
+    if (st == LLAP_OK && beta > 0 && s->kl < 0.01)
+        llap_logf(r->o->log, LLAP_LOG_WARNING,
+                  "vae: the posterior has collapsed after step %lld: KL %.2g", (long long)done,
+                  s->kl);
+    return st;
+}
+
+static void fields(void *user, llap_json_writer *w)
+{
+    const vae_stage *s = user;
+    llap_json_put_double(w, "recon", s->recon);
+    llap_json_put_double(w, "kl", s->kl);
+    llap_json_put_double(w, "lr", s->lr);
+}
+
+static llap_status blame(void *user, int64_t number, char *text, size_t size)
+{
+    (void)number;
+    vae_stage  *s = user;
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK)
+        st = task_net_blame(s->train, g, describe(g, s, s->r->B, true), s->params, text, size);
+    llap_graph_destroy(g);
+    task_reference_windows(s->r, s->feed.now->end, s->feed.now->n_rows, text, size);
+    return st;
+}
+
+static llap_status prepare(vae_stage *s)
+{
+    const task_reference *r = s->r;
+    llap_graph           *g = NULL;
+    llap_status           st = llap_graph_create(&g);
+    llap_train_attr       a = LLAP_TRAIN_DEFAULT;
+    a.weight_decay = 1e-4;
+    a.ema = 0;
+    if (st == LLAP_OK) {
+        llap_nn_train(g, describe(g, s, r->B, true), &a);
+        st = llap_params_create(g, &llap_backend_cpu, &s->params);
+    }
+    if (st == LLAP_OK) llap_params_init(s->params, r->seed);
+    if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
+    llap_graph_destroy(g);
+    g = NULL;
+    if (st == LLAP_OK) st = llap_graph_create(&g);
+    if (st == LLAP_OK) (void)describe(g, s, r->B, false);
+    if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->check);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = task_feed_init(&s->feed, r);
+    return st;
+}
+
+llap_status task_reference_vae(task_reference *r, task_training *t)
+{
+    const bool paper = r->network->config.size == LLAP_SIZE_PAPER;
+    vae_stage  s = { .r = r,
+                     .loss = r->irregular ? LLAP_VAE_LOSS_IRREGULAR : LLAP_VAE_LOSS_BASE,
+                     .pace = task_reference_pace(r, 500, 600),
+                     .lr = r->o->lr > 0 ? r->o->lr
+                           : paper      ? 1e-4
+                                        : 2e-3 };
+    /* Before the 40th epoch the score still changes with beta. */
+    const int64_t from = (40 * s.pace.epoch + s.pace.eval_every - 1) / s.pace.eval_every;
+    task_stage    stage = TASK_STAGE_DEFAULT;
+    llap_status   st = prepare(&s);
+    stage.name = "vae";
+    stage.params = s.params;
+    stage.user = &s;
+    stage.n_steps = s.pace.n_steps;
+    stage.eval_every = s.pace.eval_every;
+    stage.select_from = stage.patience_from = from;
+    stage.patience = paper ? (r->irregular ? 25 : 20) : 0;
+    stage.relative = 0.01;
+    stage.step = step;
+    stage.evaluate = evaluate;
+    stage.fields = fields;
+    stage.blame = blame;
+    if (st == LLAP_OK) st = task_training_stage(t, &stage, NULL);
+    if (st == LLAP_OK) st = llap_params_take(r->network->params, "vae.", s.params, "vae.");
+    task_feed_deinit(&s.feed);
+    llap_batch_deinit(&s.val);
+    task_net_destroy(s.train);
+    task_net_destroy(s.check);
+    llap_params_destroy(s.params);
+    return st;
+}
