@@ -201,8 +201,8 @@ llap_status llap_csv_sample_init(llap_csv_sample *s, const char *name, const cha
     if (o->separator == '\0') st = find_separator(table, (size_t)(text + n - table), &s->dialect);
     if (st == LLAP_OK) st = cut_sample(s, text, n, o->skip_lines);
     if (st == LLAP_OK && n == 0 && !all)
-        st = llap_fail(LLAP_ELIMIT, "%s:1: the first line is longer than %d bytes", name,
-                       LLAP_CSV_PEEK);
+        st = llap_fail(LLAP_ELIMIT, "%s:1: the first line is longer than %zu bytes", name,
+                       o->max_line);
     if (st == LLAP_OK && s->n_records == 0) st = llap_fail(LLAP_EFORMAT, "%s: is empty", name);
     if (st == LLAP_OK) s->decimal = o->decimal == '\0' ? find_decimal(s) : o->decimal;
     return st;

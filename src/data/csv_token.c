@@ -62,15 +62,29 @@ static llap_status refill(llap_csv_tokens *t)
                      llap_source_name(t->source), (long long)line);
 }
 
+/* Whether a header and two rows are among the bytes. */
+static bool has_lines(const char *text, size_t n)
+{
+    int found = 0;
+    for (size_t i = 0; i < n && found < 3; i++) found += text[i] == '\n' || text[i] == '\r';
+    return found == 3;
+}
+
 llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *n, bool *all)
 {
     llap_status st = LLAP_OK;
-    while (st == LLAP_OK && t->end - t->at < LLAP_CSV_PEEK && !t->at_end) st = refill(t);
+    size_t      most = LLAP_CSV_PEEK; /* more where lines are longer */
+    while (st == LLAP_OK && t->end - t->at < most && !t->at_end) {
+        st = refill(t);
+        if (st == LLAP_OK && t->end - t->at >= most && most < t->max_record &&
+            !has_lines(t->buffer + t->at, most))
+            most *= 2;
+    }
     if (st != LLAP_OK) return st;
     if (t->end - t->at >= 3 && memcmp(t->buffer + t->at, "\xef\xbb\xbf", 3) == 0) t->at += 3;
     const size_t left = t->end - t->at;
-    *all = t->at_end && left <= LLAP_CSV_PEEK;
-    *n = left <= LLAP_CSV_PEEK ? left : LLAP_CSV_PEEK;
+    *all = t->at_end && left <= most;
+    *n = left <= most ? left : most;
     *text = t->buffer + t->at;
     return LLAP_OK;
 }

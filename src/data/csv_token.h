@@ -58,8 +58,9 @@ typedef struct llap_csv_tokens {
 llap_status llap_csv_tokens_init(llap_csv_tokens *t, llap_source *source, size_t max_record);
 void        llap_csv_tokens_deinit(llap_csv_tokens *t); /* { 0 } is fine */
 
-/* The first LLAP_CSV_PEEK bytes behind the byte-order mark, without taking them; *all when there is
- * nothing behind. Only before the first llap_csv_tokens_next. Borrowed until then. */
+/* The first LLAP_CSV_PEEK bytes behind the byte-order mark, or more where that is not three lines,
+ * up to the longest record; they are not taken. *all when there is nothing behind. Only before the
+ * first llap_csv_tokens_next. Borrowed until then. */
 llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *n, bool *all);
 llap_status llap_csv_tokens_next(llap_csv_tokens *t);
 

@@ -138,7 +138,7 @@ static llap_status take_stock(const llap_windows *w, llap_split *s)
         if (s->n[k] == 0)
             return llap_fail(LLAP_EINVAL,
                              "split: the %s part is empty: %lld train, %lld validation, %lld test, "
-                             "%lld purged of %lld windows",
+                             "%lld purged of %lld windows; shorten the horizon",
                              llap_part_name((llap_part)k), (long long)s->n[LLAP_PART_TRAIN],
                              (long long)s->n[LLAP_PART_VAL], (long long)s->n[LLAP_PART_TEST],
                              (long long)s->n[LLAP_PART_PURGED], (long long)w->n);

@@ -688,6 +688,31 @@ static void the_canonical_files_load_as_they_are(void **state)
     }
 }
 
+/* A header of more bytes than are looked at first. */
+static void long_header(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 40000 };
+    char  *text = NULL;
+    size_t n = 0;
+    FILE  *f = open_memstream(&text, &n);
+    fputs("time", f);
+    for (int i = 0; i < COLUMNS; i++) fprintf(f, ",column%d", i);
+    for (int row = 0; row < 2; row++) {
+        fprintf(f, "\n%d", row);
+        for (int i = 0; i < COLUMNS; i++) fprintf(f, ",%d", i + row);
+    }
+    fputc('\n', f);
+    fclose(f);
+    llap_panel *p;
+    CHECK_OK(llap_csv_read_memory("wide.csv", text, n, &LLAP_CSV_DEFAULT, &p, NULL));
+    assert_int_equal(p->n_vars, COLUMNS);
+    assert_int_equal(p->n_rows, 2);
+    assert_true(p->value[COLUMNS + 7] == 8);
+    llap_panel_destroy(p);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -706,6 +731,7 @@ int main(void)
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(files_become_one_panel),
+        cmocka_unit_test(long_header),
         cmocka_unit_test(failing_allocations_lose_nothing),
         cmocka_unit_test(the_originals_load_as_they_are),
         cmocka_unit_test(the_canonical_files_load_as_they_are),
