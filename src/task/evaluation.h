@@ -32,6 +32,9 @@ static inline const bootstrap_result *evaluation_against(const evaluation *e, in
 /* The sums of a target, or of all together for target n_targets (its data units mean nothing). */
 tally evaluation_total(const evaluation *e, int i, int64_t target);
 
+/* Fewer units than this give intervals that nothing should be decided by. */
+enum { EVALUATION_UNITS = 10 };
+
 /* The opponent with the least CRPS; -1: there is none. */
 int evaluation_best(const evaluation *e, int64_t target);
 

@@ -121,7 +121,8 @@ static void put_target(llap_json_writer *w, const evaluation *e, const char *key
     for (int i = 0; i < e->n; i++) put_forecaster(w, e, i, target);
     llap_json_close(w, ']');
     if (best >= 0) llap_json_put_string(w, "best_opponent", e->name[best]);
-    if (best >= 0 && !isnan(evaluation_against(e, best, target)->skill.low))
+    if (best >= 0 && e->s.n_units >= EVALUATION_UNITS &&
+        !isnan(evaluation_against(e, best, target)->skill.low))
         llap_json_put_bool(w, "earns_its_keep", evaluation_against(e, best, target)->skill.low > 0);
     llap_json_close(w, '}');
 }

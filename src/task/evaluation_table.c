@@ -48,14 +48,15 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
 {
     const bootstrap_range *r = &evaluation_against(e, against, target)->skill;
     const bool             own = against < e->n_own;
-    const char            *verdict = isnan(r->low) || own ? "the model is"
-                                     : r->low > 0         ? "the model earns its keep:"
-                                     : r->high < 0        ? "the model does not earn its keep:"
-                                                          : "the model may not earn its keep:";
-    fprintf(f, "  %s better than %s%s by %.1f %%", verdict, own ? "" : "the best opponent, ",
-            e->name[against], 100 * r->value);
+    const bool             few = e->s.n_units < EVALUATION_UNITS;
+    const char            *verdict = isnan(r->low) || own || few ? "the model is"
+                                     : r->low > 0                ? "the model earns its keep:"
+                                     : r->high < 0 ? "the model does not earn its keep:"
+                                                   : "the model may not earn its keep:";
+    fprintf(f, "  %s better than %s%s%s by %.1f %%", verdict, own ? "" : "the best opponent, ",
+            e->name[against], own ? "" : ",", 100 * r->value);
     if (!isnan(r->low)) fprintf(f, " [%.1f, %.1f]", 100 * r->low, 100 * r->high);
-    fprintf(f, " of CRPS\n");
+    fprintf(f, " of CRPS%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
 static void put_target(FILE *f, const evaluation *e, const evaluation_look *look, int64_t target)

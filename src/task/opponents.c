@@ -35,7 +35,18 @@ static llap_status take_climate(const opponent_set *s, int64_t target, const int
     return LLAP_OK;
 }
 
-/* Without any training reading at all: the mean of training, which the scale has. */
+/* Data that begins after training: a Gaussian with the moments of training, which the scale has. */
+static llap_status take_moments(const opponent_set *s, int64_t target, int64_t entity,
+                                opponent_climate *out)
+{
+    const task_scale *scale = opponent_scale(s, target, entity);
+    *out = (opponent_climate){ .n = BAR_MEMBERS, .mean = scale->mean };
+    out->value = llap_new(BAR_MEMBERS, sizeof *out->value);
+    if (out->value == NULL) return LLAP_ENOMEM;
+    for (int i = 0; i < BAR_MEMBERS; i++) out->value[i] = task_scale_y(scale, s->score[i]);
+    return LLAP_OK;
+}
+
 static llap_status take_climates(opponent_set *s, const llap_windows *w, const llap_split *split)
 {
     const int64_t n = s->p->n_entities;
@@ -48,10 +59,8 @@ static llap_status take_climates(opponent_set *s, const llap_windows *w, const l
         for (int64_t e = 0; st == LLAP_OK && e < n; e++)
             st = take_climate(s, k, stop, e, e + 1, &c[e]);
         if (st == LLAP_OK) st = take_climate(s, k, stop, 0, n, &c[n]);
-        if (st != LLAP_OK || c[n].n > 0) continue;
-        c[n] = (opponent_climate){ .n = 1, .value = llap_new(1, sizeof *c[n].value) };
-        if (c[n].value == NULL) st = LLAP_ENOMEM;
-        else c[n].mean = c[n].value[0] = n > 0 ? opponent_scale(s, k, 0)->mean : 0;
+        const bool none = c[n].n == 0;
+        for (int64_t e = 0; st == LLAP_OK && none && e < n; e++) st = take_moments(s, k, e, &c[e]);
     }
     llap_free(stop);
     return st;
@@ -85,6 +94,7 @@ static llap_status set_init(opponent_set *s, const int64_t *var, const llap_wind
 {
     const llap_model_frame *f = s->frame;
     s->leads = task_leads_of(f);
+    for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = task_normal_score((i + 0.5) / BAR_MEMBERS);
     if (f->axis == LLAP_AXIS_CALENDAR && f->step <= DAY)
         s->season = f->step <= 6 * HOUR ? DAY : 7 * DAY;
     if (s->season == DAY) s->n_days = f->context / DAY < DAYS_MAX ? f->context / DAY : DAYS_MAX;

@@ -16,7 +16,7 @@
  *
  * All are deterministic and look at nothing after the context but training readings. Where a
  * context has no reading they fall back on climatology; that of an entity without training readings
- * is that of all others. */
+ * is that of all others; in data without any, a Gaussian with the moments of training. */
 #ifndef LLAP_TASK_OPPONENTS_H
 #define LLAP_TASK_OPPONENTS_H
 

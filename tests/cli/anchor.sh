@@ -20,6 +20,9 @@ llapdiff evaluate m.safetensors data.csv -q --stride 3 | sed -n 's/^  \(model\|c
 llapdiff evaluate m.safetensors data.csv -q --task impute --bootstrap 0 | sed -n 's/^  \([a-z_]*\) .*[0-9]$/\1/p'
 llapdiff evaluate m.safetensors data.csv -q --json -n 20 -j 1 >one && llapdiff evaluate m.safetensors data.csv -q --json -n 20 -j 3 | cmp - one && echo "the same scores"
 llapdiff evaluate m.safetensors data.csv -q --by step -n 20 | grep -c '^[1-6] '
+# Data that begins after training: what needs training windows is left out.
+(head -1 data.csv && tail -80 data.csv) >late.csv
+llapdiff evaluate m.safetensors late.csv -q | sed -n 's/^  \(climatology\|ar1\) .*/\1 of late data/p'
 if llapdiff --version | grep -q 'netcdf *yes'; then
     llapdiff synth --rows 50 -o x.nc && llapdiff inspect x.nc -q | head -1 | cut -d, -f1
 else
