@@ -46,7 +46,7 @@ typedef struct llap_train_opts {
     const llap_log *log;
     llap_progress   progress;
     /* networks on top of the anchors */
-    const char *size; /* "anchor": none, "tiny", "small"; NULL: anchor */
+    const char *size; /* "anchor": none, "tiny", "small"; NULL: small */
     const char *view; /* "joint": all entities in one trajectory, "rows": each by itself, "auto";
                          NULL: auto */
     int64_t members;  /* networks that share the samples; 0: as the size says, as are */
@@ -62,17 +62,23 @@ typedef struct llap_train_opts {
     const char *history;    /* file of JSON lines, one an evaluation; NULL: none */
     const char *profile;    /* "default", "reference"; NULL: default */
     int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none */
+    /* of targets: one for all, "log1p", or for each, "PM2.5=log1p,TEMP=none" */
+    const char *transform; /* before anything: "none", "log1p", "asinh", "yeo-johnson" (the power is
+                              chosen); NULL: yeo-johnson */
+    const char *min, *max; /* answers are held within: "PM2.5=0"; NULL: not */
+    const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0                                                                    \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL                                            \
     }
 
-/* Fits a model of size `anchor`: for each target a stable-pole Gaussian process with its scales and
- * calibration, in seconds. Uses the first 70 % of the time for fitting and the next 10 % for
- * choices; the last 20 % are left for llap_evaluate. Caller owns *out. */
+/* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
+ * and trains networks on what it leaves, in minutes (size). Uses the first 70 % of the time for
+ * fitting and the next 10 % for choices; the last 20 % are left for llap_evaluate. Caller owns
+ * *out. */
 LLAP_API llap_status llap_train(const llap_panel *panel, const llap_train_opts *o,
                                 llap_model **out);
 

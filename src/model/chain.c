@@ -81,18 +81,23 @@ double llap_chain_z(const llap_chain *c, size_t e, double y)
 double llap_chain_y_back(const llap_chain *c, size_t e, double z)
 {
     if (e > c->n_series) e = c->n_series;
-    return c->mu[e] + c->sd[e] * z;
+    return hold(c->mu[e] + c->sd[e] * z, c->y_min, c->y_max);
+}
+
+double llap_chain_bend(const llap_chain *c, double z)
+{
+    return c->asinh ? asinh(z) : llap_yeo_johnson(z, c->lambda);
 }
 
 double llap_chain_u_given(const llap_chain *c, double climate, double z)
 {
-    return ((llap_yeo_johnson(z, c->lambda) - c->g_m) / c->g_s - climate) / c->r_s;
+    return ((llap_chain_bend(c, z) - c->g_m) / c->g_s - climate) / c->r_s;
 }
 
 double llap_chain_z_back_given(const llap_chain *c, double climate, double u)
 {
     const double v = (u * c->r_s + climate) * c->g_s + c->g_m;
-    return hold(llap_yeo_johnson_back(v, c->lambda), c->z_lo, c->z_hi);
+    return hold(c->asinh ? sinh(v) : llap_yeo_johnson_back(v, c->lambda), c->z_lo, c->z_hi);
 }
 
 double llap_chain_u(const llap_chain *c, size_t e, double t, double z)

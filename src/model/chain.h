@@ -31,15 +31,24 @@ typedef struct llap_series {
     const double *y; /* [n] */
 } llap_series;
 
+/* The second link. log1p is Yeo-Johnson with lambda 0: log(1 + z) above the mean. */
+typedef enum llap_transform {
+    LLAP_TRANSFORM_NONE,        /* lambda 1 */
+    LLAP_TRANSFORM_YEO_JOHNSON, /* lambda by likelihood */
+    LLAP_TRANSFORM_LOG1P,
+    LLAP_TRANSFORM_ASINH, /* v = asinh(z) */
+} llap_transform;
+
 typedef struct llap_chain_opts {
-    bool   pooled;    /* one mu and sd (and climate) for all series */
-    bool   transform; /* choose lambda; else 1, no transform */
-    bool   climate;   /* daily and weekly terms; annual ones where training spans two years */
-    double z_clip;    /* z is clipped to +- this */
-    double tail;      /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
+    bool           pooled; /* one mu and sd (and climate) for all series */
+    llap_transform transform;
+    bool           climate; /* daily and weekly terms; annual ones where training spans two years */
+    double         z_clip;  /* z is clipped to +- this */
+    double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
 } llap_chain_opts;
 
-#define LLAP_CHAIN_DEFAULT ((llap_chain_opts){ .transform = true, .climate = true, .z_clip = 5 })
+#define LLAP_CHAIN_DEFAULT \
+    ((llap_chain_opts){ .transform = LLAP_TRANSFORM_YEO_JOHNSON, .climate = true, .z_clip = 5 })
 #define LLAP_CLIMATE_MAX 23 /* terms: 1, 6 daily, 4 weekly, then 4 annual and 8 daily x annual */
 
 /* All of it is saved with the model. Statistics rows are [n_series + 1]: the last is all pooled. */
@@ -48,7 +57,9 @@ typedef struct llap_chain {
     double *mu, *sd;
     double  y_lo, y_hi; /* y is clipped to these */
     double  z_clip;
+    double  y_min, y_max; /* answers are held within, as z_lo and z_hi below; +-inf: not */
     double  lambda, g_m, g_s;
+    bool    asinh;      /* instead of Yeo-Johnson */
     double  z_lo, z_hi; /* answers are held within: least training z - 0.2, z_clip */
     int32_t n_climate;  /* terms: 0, 11 or 23 */
     double *climate;    /* [n_series + 1,n_climate] */
@@ -75,6 +86,7 @@ double llap_chain_z_back_given(const llap_chain *c, double climate, double u);
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */
 void llap_climate_terms(double t, int32_t n_terms, double *out);
 
+double llap_chain_bend(const llap_chain *c, double z); /* v */
 double llap_yeo_johnson(double x, double lambda);
 double llap_yeo_johnson_back(double v, double lambda); /* inf where no x has that value */
 

@@ -11,6 +11,7 @@
 #include "task/reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HOUR INT64_C(3600000000000)
@@ -118,6 +119,56 @@ static bool on_step(void *user, int64_t step, double loss)
     return llap_report(s->o->progress, &e) == LLAP_OK;
 }
 
+/* What an option says about a target, "value" or "name=value,name=value"; *n is 0 where nothing. */
+static const char *said_of(const char *text, const char *name, size_t *n)
+{
+    const char *all = NULL;
+    size_t      n_all = 0;
+    while (text != NULL && *text != '\0') {
+        const size_t len = strcspn(text, ",");
+        const char  *equals = memchr(text, '=', len);
+        if (equals == NULL) {
+            all = text;
+            n_all = len;
+        } else if (strlen(name) == (size_t)(equals - text) &&
+                   strncmp(text, name, (size_t)(equals - text)) == 0) {
+            *n = len - (size_t)(equals + 1 - text);
+            return equals + 1;
+        }
+        text += len + (text[len] == ',');
+    }
+    *n = n_all;
+    return all;
+}
+
+static llap_status transform_of(const char *text, const char *name, llap_transform *out)
+{
+    static const char *const names[] = { "none", "yeo-johnson", "log1p", "asinh" };
+    size_t                   n;
+    const char              *said = said_of(text, name, &n);
+    if (n == 0) return LLAP_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && strncmp(said, names[i], n) == 0) {
+            *out = (llap_transform)i;
+            return LLAP_OK;
+        }
+    return llap_fail(LLAP_EINVAL,
+                     "transform: expected none, log1p, asinh or yeo-johnson, found '%s'",
+                     llap_text_show(text).text);
+}
+
+static llap_status bound_of(const char *what, const char *text, const char *name, double *out)
+{
+    size_t      n;
+    char       *end;
+    const char *said = said_of(text, name, &n);
+    if (n == 0) return LLAP_OK;
+    *out = strtod(said, &end);
+    if (end == said + n && isfinite(*out)) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "%s: expected a number for '%s', found '%s'", what,
+                     llap_text_show(name).text, llap_text_show(text).text);
+}
+
 static llap_status fit_windows(const llap_windows *w, const llap_split *split,
                                const llap_train_opts *o, const llap_model_frame *f, int64_t var,
                                llap_anchor_model **out)
@@ -142,6 +193,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.spec.context = (double)f->context / (double)f->unit;
         how.spec.horizon = (double)f->horizon / (double)f->unit;
         how.chain.climate = daily && !o->no_climate;
+        st = transform_of(o->transform, p->var[var], &how.chain.transform);
         /* Entities to come have no statistics of their own, so nobody has. */
         how.chain.pooled = f->by_entity;
         how.chain.tail = f->by_entity ? 0.001 : 0;
@@ -151,7 +203,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.seed = (uint64_t)o->seed;
         how.fit.progress = on_step;
         how.fit.progress_user = &state;
-        if (!daily)
+        if (!daily && st == LLAP_OK)
             st = llap_anchor_kernel_spaced((double)f->step / (double)f->unit, how.spec.context, 4,
                                            &how.start);
         how.fit.learn_omega = !daily;
@@ -164,6 +216,10 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
                                         .n_valid = n_valid };
         if (st == LLAP_OK) st = llap_anchor_model_fit(&data, &how, out);
     }
+    if (st == LLAP_OK) st = bound_of("min", o->min, p->var[var], &(*out)->chain->y_min);
+    if (st == LLAP_OK) st = bound_of("max", o->max, p->var[var], &(*out)->chain->y_max);
+    if (st == LLAP_OK && !((*out)->chain->y_min <= (*out)->chain->y_max))
+        st = llap_fail(LLAP_EINVAL, "min is above max");
     task_series_deinit(&series);
     llap_free(train);
     llap_free(valid);
@@ -219,9 +275,9 @@ enum { NETWORKS_NONE = -1 };
 static llap_status parse_size(const char *text, int *size)
 {
     *size = NETWORKS_NONE;
-    if (text == NULL || strcmp(text, "anchor") == 0) return LLAP_OK;
-    if (strcmp(text, "tiny") == 0) *size = LLAP_SIZE_TINY;
-    else if (strcmp(text, "small") == 0) *size = LLAP_SIZE_SMALL;
+    if (text != NULL && strcmp(text, "anchor") == 0) return LLAP_OK;
+    if (text == NULL || strcmp(text, "small") == 0) *size = LLAP_SIZE_SMALL;
+    else if (strcmp(text, "tiny") == 0) *size = LLAP_SIZE_TINY;
     else
         return llap_fail(LLAP_EINVAL, "size: expected anchor, tiny or small, found '%s'",
                          llap_text_show(text).text);

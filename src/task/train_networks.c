@@ -319,8 +319,24 @@ static void member_fields(void *user, llap_json_writer *w)
     llap_json_put_double(w, "anchor", r->score.anchor);
 }
 
+/* The networks of another model as the start; its members in turn where it has fewer. */
+static llap_status start_from(const llap_model *from, int64_t member, llap_params *params)
+{
+    static const char *const part[] = { "summarizer.", "denoiser." };
+    llap_status              st = LLAP_OK;
+    member %= from->network->config.options.members;
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
+        char source[80];
+        snprintf(source, sizeof source, "member.%lld.%s", (long long)member, part[i]);
+        st = llap_params_take(params, part[i], from->network->params, source);
+    }
+    if (st == LLAP_OK) llap_params_start_ema(params);
+    return st == LLAP_OK ? st : llap_fail_in(st, "from: networks of another size or layout");
+}
+
 static llap_status train_member(task_training *run, const llap_model *m, llap_network *net,
-                                const field *f, const llap_train_opts *o, int64_t member)
+                                const field *f, const llap_train_opts *o, const llap_model *from,
+                                int64_t member)
 {
     const llap_residual_opts   t = training_of(m, &net->config, o, member);
     const llap_network_config *c = &net->config;
@@ -342,6 +358,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
     llap_status st = llap_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
     if (st == LLAP_OK) {
         llap_params *params = llap_residual_trainer_params(r->trainer);
+        if (from != NULL) st = start_from(from, member, params);
         r->networks.member[0] = (llap_residual_member){ .params = params, .part = LLAP_PARAMS_EMA };
         task_stage stage = TASK_STAGE_DEFAULT;
         stage.name = r->name;
@@ -353,7 +370,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.step = member_step;
         stage.evaluate = member_check;
         stage.fields = member_fields;
-        st = task_training_stage(run, &stage, NULL);
+        if (st == LLAP_OK) st = task_training_stage(run, &stage, NULL);
         if (st == LLAP_OK) st = llap_params_take(net->params, prefix, params, "ema.");
     }
     llap_residual_trainer_destroy(r->trainer);
@@ -402,7 +419,12 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     field          f;
     llap_network  *net = NULL;
     task_training *run = NULL;
+    llap_model    *from = NULL;
     llap_status    st = field_init(&f, m, p, o);
+    if (st == LLAP_OK && o->from != NULL) st = llap_model_load(o->from, &from);
+    if (st == LLAP_OK && from != NULL &&
+        (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
+        st = llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", o->from);
     if (st == LLAP_OK) st = make_network(m, &f, o, size, &net);
     if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &run);
     if (st == LLAP_OK)
@@ -410,8 +432,9 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
                   f.train->n, (long long)llap_feature_channels(&f.sight.layout),
                   (long long)net->config.options.members);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
-        st = train_member(run, m, net, &f, o, i);
+        st = train_member(run, m, net, &f, o, from, i);
     task_training_destroy(run);
+    llap_model_destroy(from);
     if (st == LLAP_OK) {
         m->network = net;
         st = settle(m, &f, o);

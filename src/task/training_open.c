@@ -22,7 +22,7 @@ static uint64_t hash_panel(const llap_panel *p)
 }
 
 typedef struct fact_list {
-    task_fact  fact[24];
+    task_fact  fact[32];
     size_t     n;
     llap_arena arena;
     bool       failed;
@@ -59,6 +59,10 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_text(l, "profile", llap_profile_names[c->profile]);
     add_text(l, "size", llap_size_names[c->size]);
     add_text(l, "view", o->view);
+    add_text(l, "transform", o->transform);
+    add_text(l, "min", o->min);
+    add_text(l, "max", o->max);
+    add_text(l, "from", o->from);
     add_number(l, "seed", (double)o->seed);
     add_number(l, "members", (double)o->members);
     add_number(l, "steps", (double)o->steps);

@@ -1,23 +1,23 @@
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
-llapdiff train data.csv -t v0 -c 2d --horizon 6h -o m.safetensors -q >/dev/null
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
 try() {
     llapdiff "$@" -q
     echo "exit $?"
 }
 try train data.csv -c 2d --horizon 6h
 try train data.csv -o x
-try train none.csv -c 2d --horizon 6h -o x
-try train data.csv -t v7 -c 2d --horizon 6h -o x
+try train none.csv -c 2d --horizon 6h --size anchor -o x
+try train data.csv -t v7 -c 2d --horizon 6h --size anchor -o x
 try train data.csv -c 2d --horizon 900d -o x
-try train data.csv -c 2months --horizon 6h -o x
-try train data.csv -t v0 -c 2d --horizon 6h -o no/such/folder/x
-try train data.csv -t v0 -c 2d --horizon 6h -o .
-try train data.csv -c 2d --horizon 6h -o x --entities both
-try train data.csv -c 2d --horizon 6h -o x --separator ab
-try train data.csv -c 2d --horizon 6h -o x --zone Mars/Base
-try train data.csv -c 2d --horizon 6h -o x --grid often
+try train data.csv -c 2months --horizon 6h --size anchor -o x
+try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o no/such/folder/x
+try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o .
+try train data.csv -c 2d --horizon 6h --size anchor -o x --entities both
+try train data.csv -c 2d --horizon 6h --size anchor -o x --separator ab
+try train data.csv -c 2d --horizon 6h --size anchor -o x --zone Mars/Base
+try train data.csv -c 2d --horizon 6h --size anchor -o x --grid often
 try forecast m.safetensors
 try forecast data.csv data.csv
 try forecast m.safetensors m.safetensors

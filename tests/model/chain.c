@@ -249,9 +249,38 @@ static void failing_allocations(void **state)
     check_every_failed_allocation(fit_once, &wd);
 }
 
+/* Every transform is undone exactly, and answers stay within what was said. */
+static void transforms_and_bounds(void **state)
+{
+    (void)state;
+    enum { ROWS = 60 };
+    double t[ROWS], y[ROWS];
+    for (int i = 0; i < ROWS; i++) t[i] = i, y[i] = exp(0.07 * i) - 1;
+    const llap_series s = { ROWS, t, y };
+    for (int k = LLAP_TRANSFORM_NONE; k <= LLAP_TRANSFORM_ASINH; k++) {
+        const llap_chain_opts o = { .transform = (llap_transform)k, .z_clip = 5 };
+        llap_chain           *c = NULL;
+        CHECK_OK(llap_chain_fit(&s, 1, &o, &c));
+        for (int i = 0; i < ROWS; i++) {
+            const double z = llap_chain_z(c, 0, y[i]), u = llap_chain_u(c, 0, t[i], z);
+            assert_float_equal(llap_chain_y_back(c, 0, llap_chain_z_back(c, 0, t[i], u)), y[i],
+                               1e-9 * (1 + fabs(y[i])));
+        }
+        const double z = llap_chain_z(c, 0, 40.0);
+        const double v[] = { z, NAN, log1p(z), asinh(z) };
+        if (k != LLAP_TRANSFORM_YEO_JOHNSON) assert_float_equal(llap_chain_bend(c, z), v[k], 1e-12);
+        c->y_min = 0;
+        c->y_max = 30;
+        assert_float_equal(llap_chain_y_back(c, 0, -5), 0, 0);
+        assert_float_equal(llap_chain_y_back(c, 0, 5), 30, 0);
+        llap_chain_destroy(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(transforms_and_bounds),
         cmocka_unit_test(yeo_johnson_and_back),
         cmocka_unit_test(chain_and_back),
         cmocka_unit_test(climate_finds_the_cycle),

@@ -25,6 +25,7 @@ static int set_up(void **state)
     if (mkdtemp(folder) == NULL) return 1;
     panel = make_panel("no2", "noise", ENTITIES);
     llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
     o.target = "no2";
     o.context = "2d";
     o.horizon = "24";
@@ -284,7 +285,8 @@ static void numbers_as_times_by_entity(void **state)
     llap_panel     *plain = make_panel_on(&unknown, "no2", "noise", 10);
     llap_panel     *known = make_panel_on(&hours, "no2", "noise", 10);
     llap_train_opts t = LLAP_TRAIN_OPTS;
-    llap_model     *m;
+    t.size = "anchor";
+    llap_model *m;
     t.target = "no2";
     t.split = "entity";
     t.context = "2d";
@@ -382,6 +384,7 @@ static void mistakes_are_named(void **state)
     llap_model     *m;
     llap_answer    *a;
     llap_train_opts t = LLAP_TRAIN_OPTS;
+    t.size = "anchor";
     t.context = "5d";
     t.horizon = "24h";
     t.target = "no3";
@@ -483,6 +486,7 @@ static void linked_entities_are_forecast_better(void **state)
     llap_model     *linked, *apart, *again;
     char           *text;
     llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
     o.target = "no2";
     o.context = "7d";
     o.horizon = "24";

@@ -11,6 +11,7 @@ static int set_up(void **state)
     (void)state;
     panel = make_panel("no2", "noise", ENTITIES);
     llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
     o.target = "no2";
     o.context = "2d";
     o.horizon = "24";

@@ -240,6 +240,41 @@ static void totals_are_sums_of_paths(void **state)
     llap_answer_destroy(total);
 }
 
+/* Another start, other networks; and bounds hold for whatever answers. */
+static void training_goes_on_from_a_model(void **state)
+{
+    (void)state;
+    llap_model     *m = NULL;
+    llap_answer    *a = NULL;
+    llap_train_opts o = how("joint");
+    CHECK_OK(llap_model_save(joint, in_folder("start")));
+    o.from = in_folder("start");
+    o.steps = 1;
+    o.lr = 1e-9;
+    o.min = "no2=49";
+    o.max = "52";
+    CHECK_OK(llap_train(panel, &o, &m));
+    const llap_param_info *x =
+        llap_params_find(m->network->params, "member.1.summarizer.in.weight");
+    const llap_param_info *y =
+        llap_params_find(joint->network->params, "member.1.summarizer.in.weight");
+    for (int64_t i = 0; i < x->count; i++)
+        assert_float_equal(((const float *)x->data)[i], ((const float *)y->data)[i], 1e-6);
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    f.samples = 20;
+    m->network->config.features.guard = LLAP_GUARD_POOL;
+    CHECK_OK(llap_model_save(m, in_folder("bound")));
+    llap_model_destroy(m);
+    CHECK_OK(llap_model_load(in_folder("bound"), &m));
+    CHECK_OK(llap_forecast(m, panel, &f, &a));
+    for (size_t i = 0; i < a->n_rows; i++) assert_true(a->number[i] >= 49 && a->number[i] <= 52);
+    llap_answer_destroy(a);
+    llap_model_destroy(m);
+    o = how("rows");
+    o.from = in_folder("start");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
+}
+
 static void mistakes_are_said(void **state)
 {
     (void)state;
@@ -249,6 +284,15 @@ static void mistakes_are_said(void **state)
     o = how("auto");
     o.size = "huge";
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "size: expected anchor, tiny or small");
+    o = how("auto");
+    o.transform = "no2=cube";
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "transform: expected none, log1p");
+    o.transform = NULL;
+    o.min = "no2=low";
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "min: expected a number for 'no2'");
+    o.min = "3";
+    o.max = "2";
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "min is above max");
     assert_null(m);
 }
 
@@ -325,6 +369,7 @@ int main(void)
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),
         cmocka_unit_test(totals_are_sums_of_paths),
+        cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(mistakes_are_said),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -49,6 +49,7 @@ static int set_up(void **state)
     close(f);
     panel = make_panel(2, "s", "no2", 1, 1);
     llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
     o.context = "2d";
     o.horizon = "6";
     return llap_train(panel, &o, &model) != LLAP_OK;
