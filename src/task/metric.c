@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 double metric_crps(const double *x, int64_t n, double y, bool drawn)
 {
@@ -94,7 +95,7 @@ double metric_energy(const double *path, int64_t n, int64_t n_query, const doubl
 }
 
 /* Shell's sort with Ciura's gaps: in place, no callback, and never quadratic on what comes in. */
-void metric_sort(double *x, int64_t n)
+static void sort_many(double *x, int64_t n)
 {
     static const int64_t gap[] = { 1750000, 776591, 345152, 153401, 68178, 30301, 13467, 5985, 2660,
                                    1182,    525,    301,    132,    57,    23,    10,    4,    1 };
@@ -105,4 +106,53 @@ void metric_sort(double *x, int64_t n)
             for (; at >= gap[g] && x[at - gap[g]] > value; at -= gap[g]) x[at] = x[at - gap[g]];
             x[at] = value;
         }
+}
+
+/* to [n] = both runs from [0 .. half) and from [half .. n) in order, without branches that nobody
+ * can predict. */
+static void merge(const double *from, int64_t half, int64_t n, double *to)
+{
+    int64_t i = 0, j = half, k = 0;
+    while (i < half && j < n) {
+        const double a = from[i], b = from[j];
+        const bool   left = a <= b;
+        to[k++] = left ? a : b;
+        i += left;
+        j += !left;
+    }
+    while (i < half) to[k++] = from[i++];
+    while (j < n) to[k++] = from[j++];
+}
+
+enum { RUN = 8, FEW = 1024 };
+
+/* Samples of one forecast: short runs in place, then merged back and forth. */
+static void sort_few(double *x, int64_t n)
+{
+    double  room[FEW], *from = x, *to = room;
+    int64_t run = RUN;
+    for (int64_t first = 0; first < n; first += RUN)
+        for (int64_t i = first + 1; i < n && i < first + RUN; i++) {
+            const double value = x[i];
+            int64_t      at = i;
+            for (; at > first && x[at - 1] > value; at--) x[at] = x[at - 1];
+            x[at] = value;
+        }
+    for (; run < n; run *= 2) {
+        for (int64_t first = 0; first < n; first += 2 * run) {
+            const int64_t left = n - first;
+            merge(from + first, run < left ? run : left, 2 * run < left ? 2 * run : left,
+                  to + first);
+        }
+        double *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != x) memcpy(x, from, (size_t)n * sizeof *x);
+}
+
+void metric_sort(double *x, int64_t n)
+{
+    if (n <= FEW) sort_few(x, n);
+    else sort_many(x, n);
 }
