@@ -53,9 +53,13 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
                                      : r->low > 0                ? "the model earns its keep:"
                                      : r->high < 0 ? "the model does not earn its keep:"
                                                    : "the model may not earn its keep:";
-    fprintf(f, "  %s better than %s%s%s by %.1f %%", verdict, own ? "" : "the best opponent, ",
-            e->name[against], own ? "" : ",", 100 * r->value);
-    if (!isnan(r->low)) fprintf(f, " [%.1f, %.1f]", 100 * r->low, 100 * r->high);
+    const bool             worse = r->value < 0; /* then the interval is turned round, too */
+    fprintf(f, "  %s %s than %s%s%s by %.1f %%", verdict, worse ? "worse" : "better",
+            own ? "" : "the best opponent, ", e->name[against], own ? "" : ",",
+            100 * fabs(r->value));
+    if (!isnan(r->low))
+        fprintf(f, " [%.1f, %.1f]", worse ? -100 * r->high : 100 * r->low,
+                worse ? -100 * r->low : 100 * r->high);
     fprintf(f, " of CRPS%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
