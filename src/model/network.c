@@ -237,6 +237,8 @@ llap_status llap_network_noise_loaded(llap_network *n)
     if (n->config.profile != LLAP_PROFILE_REFERENCE) return LLAP_OK;
     const int64_t T = n->config.denoiser.timesteps;
     const float  *expected[N_TABLES];
+    llap_schedule_destroy(n->schedule); /* of a container that was fresh before */
+    n->schedule = NULL;
     llap_status st = llap_schedule_from(schedule_table(n, BETAS), schedule_table(n, ALPHA_BARS), T,
                                         &n->schedule);
     if (st != LLAP_OK) return llap_fail_in(st, "denoiser.scheduler");

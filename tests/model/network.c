@@ -560,6 +560,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    assert_int_equal(llap_alloc_live(), 0); /* nothing is left */
     static const char *const names[] = { "one", "two", "good", "bad" };
     for (int i = 0; i < 4; i++) (void)unlink(in_folder(names[i]));
     return rmdir(folder);

@@ -421,6 +421,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    assert_int_equal(llap_alloc_live(), 0); /* nothing is left */
     char command[300];
     snprintf(command, sizeof command, "rm -r %s", folder);
     return system(command);
