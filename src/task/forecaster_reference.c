@@ -193,6 +193,27 @@ static llap_status summarise(reference_self *s, const task_window *w, const work
     return LLAP_OK;
 }
 
+llap_status task_reference_summarise(const task_forecaster *f, int64_t entity, int64_t origin,
+                                     float *E, float *E_raw)
+{
+    reference_self   *s = f->self;
+    const int64_t     each = s->S * s->H;
+    const task_window w = { .entity = entity, .origin = origin };
+    const work_row    row = { .n = 1 };
+    llap_arena        a = { 0 };
+    float            *all = llap_arena_new(&a, 2 * (size_t)(ROWS * each), sizeof *all);
+    float            *ent = llap_arena_new(&a, (size_t)(ROWS * s->N), sizeof *ent);
+    llap_status       st = all == NULL || ent == NULL
+                               ? LLAP_ENOMEM
+                               : summarise(s, &w, &row, 1, ent, all, all + ROWS * each);
+    if (st == LLAP_OK) {
+        memcpy(E, all, (size_t)each * sizeof *E);
+        memcpy(E_raw, all + ROWS * each, (size_t)each * sizeof *E);
+    }
+    llap_arena_deinit(&a);
+    return st;
+}
+
 /* -------- paths -------- */
 
 /* Samples of one row, z [R,h,Z], as paths of its windows. */

@@ -76,9 +76,11 @@ static llap_status add_network(task_poles *p, const llap_model *m, int64_t membe
     llap_status st = add_set(p, c->denoiser.laplace_k, name, "residues squared", &s);
     if (st == LLAP_OK && !o.base) st = query_steps(p, m, &o);
     if (st == LLAP_OK && view != NULL) {
-        o.S = view->S, o.h = view->h;
-        o.tq = view->tq, o.f = view->f, o.E_pad = view->E_pad;
-        st = task_view_summary(view, m, member, &p->arena, &o.E);
+        o.S = view->S, o.E = view->E, o.E_raw = view->E_raw;
+        if (view->h > 0) {
+            o.h = view->h, o.tq = view->tq, o.f = view->f, o.E_pad = view->E_pad;
+            st = task_view_summary(view, m, member, &p->arena, &o.E);
+        }
     }
     if (st == LLAP_OK)
         st = llap_denoiser_poles(&c->denoiser, m->network->params, &o, ask->channel, s->mode,

@@ -28,21 +28,23 @@ llap_status task_poles_init(task_poles *out, const llap_model *m, const llap_pan
                             const llap_pole_opts *o);
 void        task_poles_deinit(task_poles *p); /* { 0 } is fine */
 
-/* ---- one window as the networks of the default profile see it (poles_window.c) ---- */
+/* ---- one window as the networks see it (poles_window.c) ---- */
 
 typedef struct task_view {
     char         name[160]; /* "station7 up to 2024-05-01T00:00:00Z" */
-    int64_t      S, h;
-    const float *E_pad, *tq, *f; /* [S], [h], [h,F]: from the arena */
-    /* behind the summaries */
-    const float   *tokens; /* [S,token_dim] */
-    const int32_t *entity; /* [1] */
+    int64_t      S;
+    const float *E, *E_raw; /* `reference`: [S,H] */
+    /* `default`: the queries, and what members make their summaries of */
+    int64_t        h;
+    const float   *E_pad, *tq, *f; /* [S], [h], [h,F] */
+    const float   *tokens;         /* [S,token_dim] */
+    const int32_t *entity;         /* [1] */
 } task_view;
 
-/* LLAP_EUNSUPPORTED: of another profile. */
+/* Everything comes from the arena. */
 llap_status task_view_init(task_view *v, const llap_model *m, const llap_panel *p,
                            const llap_pole_opts *o, llap_arena *a);
-/* The summary E [S,H] that a member makes of it, from the arena. */
+/* The summary E [S,H] that a member of the `default` profile makes of it, from the arena. */
 llap_status task_view_summary(const task_view *v, const llap_model *m, int64_t member,
                               llap_arena *a, const float **E);
 

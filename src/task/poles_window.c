@@ -6,6 +6,7 @@
 #include "base/time.h"
 #include "task/networks.h"
 #include "task/poles.h"
+#include "task/reference.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -101,25 +102,45 @@ static llap_status see(task_view *v, const llap_model *m, const task_sight *s, c
     return st;
 }
 
-llap_status task_view_init(task_view *v, const llap_model *m, const llap_panel *p,
-                           const llap_pole_opts *o, llap_arena *a)
+static llap_status see_default(task_view *v, const llap_model *m, const llap_panel *p,
+                               const window *w, llap_arena *a)
 {
     task_networks n;
     task_sight    sight = { 0 };
-    window        w;
-    *v = (task_view){ 0 };
-    if (m->network->config.profile != LLAP_PROFILE_DEFAULT)
-        return llap_fail(
-            LLAP_EUNSUPPORTED,
-            "poles given a history are those of the default profile: leave out the data");
-    llap_status st = find_window(m, p, o, &w);
-    if (st != LLAP_OK) return st;
     task_networks_init(&n, m);
-    name_view(p, &w, n.config.layout.joint, v->name, sizeof v->name);
-    st = task_sight_init(&sight, m, p, &n.config.layout, &n.inputs);
-    if (st == LLAP_OK) st = see(v, m, &sight, &w, a);
+    name_view(p, w, n.config.layout.joint, v->name, sizeof v->name);
+    llap_status st = task_sight_init(&sight, m, p, &n.config.layout, &n.inputs);
+    if (st == LLAP_OK) st = see(v, m, &sight, w, a);
     task_sight_deinit(&sight);
     return st;
+}
+
+static llap_status see_reference(task_view *v, const llap_model *m, const llap_panel *p,
+                                 const window *w, llap_arena *a)
+{
+    const llap_network_config *c = &m->network->config;
+    const size_t               n = (size_t)(c->summarizer.tokens * c->summarizer.width);
+    float                     *E = llap_arena_new(a, 2 * n, sizeof *E);
+    task_forecaster            f = { 0 };
+    name_view(p, w, c->vae.n_entities > 0, v->name, sizeof v->name);
+    llap_status st = E == NULL ? LLAP_ENOMEM : task_reference_forecaster(m, p, NULL, &f);
+    if (st == LLAP_OK) st = task_reference_summarise(&f, w->entity, w->origin, E, E + n);
+    task_forecaster_deinit(&f);
+    v->S = c->summarizer.tokens;
+    v->E = E;
+    v->E_raw = E + n;
+    return st;
+}
+
+llap_status task_view_init(task_view *v, const llap_model *m, const llap_panel *p,
+                           const llap_pole_opts *o, llap_arena *a)
+{
+    window w;
+    *v = (task_view){ 0 };
+    const llap_status st = find_window(m, p, o, &w);
+    if (st != LLAP_OK) return st;
+    return m->network->config.profile == LLAP_PROFILE_DEFAULT ? see_default(v, m, p, &w, a)
+                                                              : see_reference(v, m, p, &w, a);
 }
 
 llap_status task_view_summary(const task_view *v, const llap_model *m, int64_t member,

@@ -95,4 +95,10 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                       task_forecaster *out);
 
+/* What such a forecaster's denoiser gets to see of the window of an entity (joint: of all) that
+ * ends at origin: E and E_raw [S,H]. Where E is normalised over a batch, this window is all of it.
+ */
+llap_status task_reference_summarise(const task_forecaster *f, int64_t entity, int64_t origin,
+                                     float *E, float *E_raw);
+
 #endif

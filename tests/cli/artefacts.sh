@@ -53,3 +53,11 @@ llapdiff import nowhere -o x --horizon 1; echo "exit $?"
 llapdiff import in -o x --horizon 24 --targets NO2; echo "exit $?"
 printf 'x,time,y\n' >data.csv
 llapdiff export data.csv out; echo "exit $?"
+# a model of our own, there and back; without its statistics the tensors say the rest
+llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
+llapdiff train data.csv --grid 1h -t v0 -c 24 --horizon 6 --profile reference --size tiny --steps 4 -o r.safetensors -q | sed 1d
+llapdiff export r.safetensors r && llapdiff import r -o s.safetensors -q >/dev/null && cmp r.safetensors s.safetensors && echo "the same model"
+rm r/statistics.safetensors
+llapdiff import r -o t.safetensors -q --horizon 6 --step 1h --targets v0 --inputs v0,v1 --entities s000,s001 2>/dev/null | sed 1d
+llapdiff forecast t.safetensors data.csv --grid 1h -q | wc -l
+llapdiff poles r.safetensors data.csv --grid 1h -q --at 2000-01-10T00:00:00Z | sed -n 's/ poles.*//p'
