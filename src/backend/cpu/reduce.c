@@ -38,6 +38,8 @@ static size_t column_work(const llap_kern *kn, const stretch *s)
     return s->inner == 1 ? 0 : (size_t)s->outer * llap_kern_col_sum_work(kn, s->n, s->inner);
 }
 
+/* Outer elements to the threads, or each of them to all. Never a region inside a region: even where
+ * the outer one has a single thread, the inner one would start new ones every time. */
 static void sum_stretch(const llap_kern *kn, const stretch *s, const float *x, float *y, void *work)
 {
     if (s->inner == 1) {
@@ -46,11 +48,16 @@ static void sum_stretch(const llap_kern *kn, const stretch *s, const float *x, f
     }
     const llap_kern one = { kn->isa, 1 };
     const size_t    part = llap_kern_col_sum_work(kn, s->n, s->inner);
-    const int       threads = s->outer >= 2 * (int64_t)kn->n_threads ? kn->n_threads : 1;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    if (s->outer < 2 * (int64_t)kn->n_threads) {
+        for (int64_t o = 0; o < s->outer; o++)
+            llap_kern_col_sum(kn, s->n, s->inner, x + o * s->n * s->inner, s->inner, false,
+                              y + o * s->inner, work);
+        return;
+    }
+#pragma omp parallel for num_threads(kn->n_threads) schedule(static)
     for (int64_t o = 0; o < s->outer; o++)
-        llap_kern_col_sum(threads > 1 ? &one : kn, s->n, s->inner, x + o * s->n * s->inner,
-                          s->inner, false, y + o * s->inner, (char *)work + (size_t)o * part);
+        llap_kern_col_sum(&one, s->n, s->inner, x + o * s->n * s->inner, s->inner, false,
+                          y + o * s->inner, (char *)work + (size_t)o * part);
 }
 
 /* The shape after the stretch is summed. */
