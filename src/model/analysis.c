@@ -2,6 +2,8 @@
  * Queries depend on poles alone, keys on times alone, values on the latent alone. */
 #include "model/modal.h"
 
+#include <math.h>
+
 /* x -> Linear(.2)(GELU(Linear(.0)(x))), both of width H */
 static llap_tensor *embed(llap_graph *g, const llap_denoiser_config *c, const char *name,
                           llap_tensor *x)
@@ -83,6 +85,43 @@ llap_tensor *llap_time_keys(llap_graph *g, const llap_denoiser_config *c, llap_t
     return x;
 }
 
+/* [B,R,l,heads n] -> [B,R,heads,l,n] */
+static llap_tensor *by_head(llap_graph *g, llap_tensor *x, int64_t heads)
+{
+    const llap_shape s = llap_shape_of(x);
+    if (s.rank != 4) return NULL;
+    x = llap_reshape(g, x, LLAP_SHAPE(s.dim[0], s.dim[1], s.dim[2], heads, s.dim[3] / heads));
+    return llap_permute(g, x, (int[]){ 0, 1, 3, 2, 4 });
+}
+
+llap_tensor *llap_analysis_weights(llap_graph *g, const llap_denoiser_config *c, llap_tensor *q,
+                                   llap_tensor *k)
+{
+    const int64_t heads = c->num_heads, m = llap_dim(q, -2), h = llap_dim(k, -2);
+    const double  scale = 1.0 / sqrt((double)(c->hidden_dim / heads));
+    llap_tensor  *s = llap_matmul(g, by_head(g, llap_scale(g, q, scale), heads), false,
+                                  by_head(g, k, heads), true);
+    s = llap_permute(g, llap_softmax(g, s), (int[]){ 0, 1, 3, 2, 4 });
+    return llap_reshape(g, s, LLAP_SHAPE(llap_dim(q, 0), 1, m, heads * h));
+}
+
+/* theta = sum over heads of weights (F_head Wv_head) v + bias, F = out_proj attention.out_proj */
+llap_tensor *llap_folded_residues(llap_graph *g, const llap_denoiser_config *c,
+                                  llap_tensor *weights, llap_tensor *z)
+{
+    const int64_t heads = c->num_heads, Z = c->data_dim;
+    llap_tensor  *w, *b;
+    llap_scope_push(g, "analysis");
+    llap_tensor *v = llap_nn_linear(g, "value_proj", z, c->hidden_dim);
+    v = llap_nn_norm(g, "v_norm", v);
+    llap_fold_params(g, heads * Z, c->hidden_dim, Z, &w, &b);
+    llap_tensor *u = by_head(g, llap_linear(g, v, w, NULL), heads);
+    llap_scope_pop(g);
+    const llap_shape s = llap_shape_of(z);
+    u = llap_reshape(g, u, LLAP_SHAPE(s.dim[0], s.dim[1], heads * s.dim[2], Z));
+    return llap_add(g, llap_matmul(g, weights, false, u, false), b);
+}
+
 /* v[r] = LN(Linear(z[r])), projected; theta = out_proj(attention.out_proj(ATT(q, k, v)));
  * z [B,R,h,Z] -> [B,R,M,Z]. Cosine residues first, then those of the sines. */
 llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_tensor *q,
@@ -95,14 +134,11 @@ llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_te
     llap_tensor *v = llap_nn_linear(g, "value_proj", z, c->hidden_dim);
     v = llap_nn_mha_project(g, "attention", llap_nn_norm(g, "v_norm", v), c->hidden_dim, 2);
     llap_tensor *y = llap_attention(g, q, k, v, &att);
-    if (o->folded) y = llap_folded_linear(g, y, c->data_dim);
-    else {
-        y = llap_nn_mha_out(g, "attention", y);
-        llap_scope_push(g, of);
-        llap_note(g, "attention", y);
-        llap_scope_pop(g);
-        y = llap_nn_linear(g, "out_proj", y, c->data_dim);
-    }
+    y = llap_nn_mha_out(g, "attention", y);
+    llap_scope_push(g, of);
+    llap_note(g, "attention", y);
+    llap_scope_pop(g);
+    y = llap_nn_linear(g, "out_proj", y, c->data_dim);
     llap_scope_push(g, of);
     llap_note(g, "theta", y);
     llap_scope_pop(g);

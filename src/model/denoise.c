@@ -54,7 +54,9 @@ static llap_denoiser_in window_inputs(const llap_denoise *d, const pass *p, llap
     const bool       stream = d->c.stream == LLAP_STREAM_TOKENS;
     const bool       raw = d->c.pole_pool_use_raw_summary || d->c.analysis_qk_use_raw_summary;
     llap_denoiser_in in = { .tq = llap_input(g, "tq", LLAP_SHAPE(rows, h)),
-                            .folded = d->o.folded && d->o.backend->kernel[LLAP_OP_NORMED] != NULL };
+                            .folded = d->o.folded,
+                            .entries =
+                                d->o.folded && d->o.backend->kernel[LLAP_OP_NORMED] != NULL };
     if (p->conditional) in.E = llap_input(g, "E", tokens);
     if (p->conditional && raw && !stream) in.E_raw = llap_input(g, "E_raw", tokens);
     if (!stream) {

@@ -119,11 +119,22 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
     llap_tensor *to_qk = c->analysis_summary_qk ? p.analysis : NULL;
     m->q = llap_pole_queries(g, c, poles, to_qk, m->conditional);
     m->k = llap_time_keys(g, c, tq, to_qk, m->conditional);
+    if (in->folded) {
+        m->weights = llap_analysis_weights(g, c, m->q, m->k);
+        m->q = m->k = NULL;
+    }
     for (int i = 0; i < c->num_layers; i++) {
         llap_scope_pushf(g, "blocks.%d", i);
-        llap_block_shared(g, c, tau, E, cond, in->folded, &m->block[i]);
+        llap_block_shared(g, c, tau, E, cond, in->entries, &m->block[i]);
         llap_scope_pop(g);
     }
+}
+
+static llap_tensor *residues(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
+                             llap_tensor *z, const char *of, const llap_sample_opts *o)
+{
+    if (m->weights != NULL) return llap_folded_residues(g, c, m->weights, z);
+    return llap_residues(g, c, m->q, m->k, z, of, o);
 }
 
 /* theta = Analysis(z) [+ tanh(sc_gate) Analysis(sc)] */
@@ -131,11 +142,11 @@ static llap_tensor *first_residues(llap_graph *g, const llap_denoiser_config *c,
                                    const llap_modal *m, llap_tensor *z, llap_tensor *sc,
                                    const llap_sample_opts *o)
 {
-    llap_tensor *theta = llap_residues(g, c, m->q, m->k, z, "z", o);
+    llap_tensor *theta = residues(g, c, m, z, "z", o);
     if (!c->self_conditioning) return theta;
     llap_tensor *gate = llap_param(g, "sc_gate", LLAP_SCALAR, LLAP_INIT_ONE);
     if (sc == NULL) return theta;
-    llap_tensor *again = llap_residues(g, c, m->q, m->k, sc, "sc", o);
+    llap_tensor *again = residues(g, c, m, sc, "sc", o);
     return llap_add(g, theta, llap_mul(g, llap_tanh(g, gate), again));
 }
 
@@ -211,9 +222,11 @@ void llap_modal_each(llap_modal *m, const llap_denoiser_config *c, llap_modal_fn
     const struct {
         const char   *name;
         llap_tensor **x;
-    } all[] = { { "modal.basis", &m->basis }, { "modal.q", &m->q },        { "modal.k", &m->k },
-                { "modal.start", &m->start }, { "modal.gate", &m->gate },  { "modal.f", &m->f },
-                { "modal.pad", &m->pad },     { "modal.E_pad", &m->E_pad } };
+    } all[] = { { "modal.basis", &m->basis }, { "modal.q", &m->q },
+                { "modal.k", &m->k },         { "modal.weights", &m->weights },
+                { "modal.start", &m->start }, { "modal.gate", &m->gate },
+                { "modal.f", &m->f },         { "modal.pad", &m->pad },
+                { "modal.E_pad", &m->E_pad } };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (*all[i].x != NULL) fn(user, all[i].name, all[i].x);
     for (int i = 0; i < c->num_layers; i++) {

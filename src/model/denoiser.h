@@ -116,6 +116,7 @@ typedef struct llap_denoiser_in {
     llap_tensor *sc;       /* like z, the previous estimate (self_conditioning); NULL: none */
     bool         training; /* dropout, power iterations */
     bool         folded;   /* for samples that are folded: all rows are at the same step */
+    bool         entries;  /* folded, and the backend has LLAP_OP_NORMED */
 
     /* With the stream of tokens: */
     llap_tensor *time;  /* [B] continuous step in (0,1), instead of t and tau */
@@ -152,6 +153,7 @@ typedef struct llap_modal {
     llap_tensor *rho, *omega; /* poles, [B,1,K] */
     llap_tensor *basis;       /* A, [B,1,h,M] */
     llap_tensor *q, *k;       /* of the analysis, projected: [B,1,M,H], [B,1,h,H] */
+    llap_tensor *weights;     /* folded, instead: its attention, [B,1,M,heads h] */
     llap_tensor *conditional; /* [B,1,1,1], or NULL */
     /* with the stream of tokens; else NULL */
     llap_tensor     *start;       /* 0.5 q + tau, [B,1,M,H] */

@@ -140,25 +140,21 @@ llap_status llap_denoiser_init_calendar(llap_params *p, const char *prefix, uint
 
 /* -------- folded weights, spec 9.1 -------- */
 
-llap_tensor *llap_folded_linear(llap_graph *g, llap_tensor *x, int64_t width)
+void llap_fold_params(llap_graph *g, int64_t width, int64_t in, int64_t n_bias, llap_tensor **w,
+                      llap_tensor **b)
 {
     llap_scope_push(g, "fold");
-    llap_tensor *w = llap_state(g, "weight", LLAP_SHAPE(width, llap_dim(x, -1)), LLAP_INIT_ZERO);
-    llap_tensor *b = llap_state(g, "bias", LLAP_SHAPE(width), LLAP_INIT_ZERO);
-    llap_tensor *y = llap_linear(g, x, w, b);
+    *w = llap_state(g, "weight", LLAP_SHAPE(width, in), LLAP_INIT_ZERO);
+    *b = llap_state(g, "bias", LLAP_SHAPE(n_bias), LLAP_INIT_ZERO);
     llap_scope_pop(g);
-    return y;
 }
 
-/* outer (inner x + b) [+ c] as one layer. Where x also reaches outer by another way (the block's
- * residual), its bias c is added there. */
-static const struct pair {
-    const char *scope_end, *inner, *outer;
-    bool        outer_bias;
-} pairs[] = {
-    { "analysis.", "attention.out_proj", "out_proj", true },
-    { "", "self_blk.mlp.3", "hid2coef", false },
-};
+llap_tensor *llap_folded_linear(llap_graph *g, llap_tensor *x, int64_t width)
+{
+    llap_tensor *w, *b;
+    llap_fold_params(g, width, llap_dim(x, -1), width, &w, &b);
+    return llap_linear(g, x, w, b);
+}
 
 typedef struct layer {
     const llap_param_info *w, *b; /* [out,in], [out] */
@@ -216,8 +212,10 @@ static numbers numbers_of(const llap_params *p, const llap_param_info *i)
 
 static inline double at(numbers x, int64_t k) { return x.f != NULL ? (double)x.f[k] : x.d[k]; }
 
+/* hid2coef (mlp.3 x + b) as one layer; the bias of hid2coef is added where x reaches it by the
+ * block's residual. */
 static llap_status multiply(const llap_params *m, const layer *inner, const layer *outer,
-                            bool outer_bias, llap_params *to, const layer *fold)
+                            llap_params *to, const layer *fold)
 {
     const int64_t n = outer->w->shape.dim[0], mid = outer->w->shape.dim[1];
     const int64_t in = inner->w->shape.dim[1];
@@ -226,7 +224,7 @@ static llap_status multiply(const llap_params *m, const layer *inner, const laye
     double *a = llap_new((size_t)(n * mid + mid * TILE + 1), sizeof *a), *w = a + n * mid;
     if (a == NULL) return LLAP_ENOMEM;
     const numbers wo = numbers_of(m, outer->w), wi = numbers_of(m, inner->w);
-    const numbers bo = numbers_of(m, outer->b), bi = numbers_of(m, inner->b);
+    const numbers bi = numbers_of(m, inner->b);
     for (int64_t k = 0; k < n * mid; k++) a[k] = at(wo, k);
     /* The bias is one column more, behind the last. */
     for (int64_t first = 0; first <= in; first += TILE) {
@@ -238,7 +236,6 @@ static llap_status multiply(const llap_params *m, const layer *inner, const laye
                                               : 0.0;
         for (int64_t i = 0; i < n; i++) {
             double acc[TILE] = { 0.0 };
-            if (outer_bias && last < TILE) acc[last] = at(bo, i);
             add_products(a + i * mid, w, mid, acc);
             for (int64_t j = 0; j < TILE && j < last; j++)
                 llap_param_set(to, fold->w, i * in + first + j, acc[j]);
@@ -249,22 +246,64 @@ static llap_status multiply(const llap_params *m, const layer *inner, const laye
     return LLAP_OK;
 }
 
-/* "SCOPEfold.weight": which pair, and its layers */
+/* F = out_proj attention.out_proj by heads, times the value projection: rows of the fold are (head,
+ * z), its bias is what theta gets of all biases, because weights of a head sum to 1. */
+static llap_status multiply_values(const llap_params *m, const layer *proj, const layer *outer,
+                                   const layer *values, llap_params *to, const layer *fold)
+{
+    const int64_t Z = outer->w->shape.dim[0], H = outer->w->shape.dim[1];
+    const int64_t heads = Z > 0 ? fold->w->shape.dim[0] / Z : 0, d = heads > 0 ? H / heads : 0;
+    if (proj->w->count != H * H || values->w->count != 3 * H * H || fold->b->count != Z ||
+        fold->w->count != heads * Z * H || heads * d != H)
+        return llap_fail(LLAP_EINVAL, "fold: '%s' does not fit its layers", fold->w->name);
+    double *f = llap_new((size_t)(2 * H + 1), sizeof *f), *row = f + H;
+    if (f == NULL) return LLAP_ENOMEM;
+    const numbers wo = numbers_of(m, outer->w), bo = numbers_of(m, outer->b);
+    const numbers wp = numbers_of(m, proj->w), bp = numbers_of(m, proj->b);
+    const numbers wv = numbers_of(m, values->w), bv = numbers_of(m, values->b);
+    for (int64_t z = 0; z < Z; z++) {
+        double bias = at(bo, z);
+        memset(f, 0, (size_t)H * sizeof *f);
+        for (int64_t k = 0; k < H; k++) { /* row z of F */
+            const double a = at(wo, z * H + k);
+            for (int64_t j = 0; j < H; j++) f[j] += a * at(wp, k * H + j);
+            bias += a * at(bp, k);
+        }
+        for (int64_t j = 0; j < H; j++) bias += f[j] * at(bv, 2 * H + j);
+        for (int64_t n = 0; n < heads; n++) {
+            memset(row, 0, (size_t)H * sizeof *row);
+            for (int64_t j = n * d; j < (n + 1) * d; j++)
+                for (int64_t i = 0; i < H; i++) row[i] += f[j] * at(wv, (2 * H + j) * H + i);
+            for (int64_t i = 0; i < H; i++)
+                llap_param_set(to, fold->w, (n * Z + z) * H + i, row[i]);
+        }
+        llap_param_set(to, fold->b, z, bias);
+    }
+    llap_free(f);
+    return LLAP_OK;
+}
+
+/* "SCOPEfold.weight": of the analysis, or of a block */
 static llap_status fold_one(const llap_params *model, const llap_fold_opts *o, llap_params *folds,
                             const char *name, size_t n_scope)
 {
-    char scope[256];
+    static const char of_analysis[] = "analysis.";
+    const size_t      n_end = sizeof of_analysis - 1;
+    char              scope[256];
+    layer             inner, outer, fold, values;
     snprintf(scope, sizeof scope, "%.*s", (int)n_scope, name);
-    const struct pair *p = pairs;
-    while (n_scope < strlen(p->scope_end) ||
-           strcmp(scope + n_scope - strlen(p->scope_end), p->scope_end) != 0)
-        p++;
-    layer       inner, outer, fold;
-    llap_status st = find_layer(model, o, scope, p->inner, &inner);
-    if (st == LLAP_OK) st = find_layer(model, o, scope, p->outer, &outer);
+    const bool  analysis = n_scope >= n_end && strcmp(scope + n_scope - n_end, of_analysis) == 0;
+    llap_status st =
+        find_layer(model, o, scope, analysis ? "attention.out_proj" : "self_blk.mlp.3", &inner);
+    if (st == LLAP_OK) st = find_layer(model, o, scope, analysis ? "out_proj" : "hid2coef", &outer);
     if (st == LLAP_OK) st = find_layer(folds, &(llap_fold_opts){ 0 }, scope, "fold", &fold);
-    if (st == LLAP_OK) st = multiply(model, &inner, &outer, p->outer_bias, folds, &fold);
-    return st;
+    if (st != LLAP_OK || !analysis)
+        return st == LLAP_OK ? multiply(model, &inner, &outer, folds, &fold) : st;
+    values = (layer){ find_array(model, o, scope, "attention", "in_proj_weight"),
+                      find_array(model, o, scope, "attention", "in_proj_bias") };
+    if (values.w == NULL || values.b == NULL)
+        return llap_fail(LLAP_ENOTFOUND, "fold: '%sattention' is not in the model", scope);
+    return multiply_values(model, &inner, &outer, &values, folds, &fold);
 }
 
 llap_status llap_denoiser_fold(const llap_params *model, const llap_fold_opts *o,

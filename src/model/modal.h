@@ -29,6 +29,13 @@ llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_te
                            llap_tensor *k, llap_tensor *z, const char *of,
                            const llap_sample_opts *o);
 
+/* The weights of that attention, heads side by side: [B,1,M,heads h]. They do not depend on the
+ * latent; folded, the residues are their product with values that out_proj has already met. */
+llap_tensor *llap_analysis_weights(llap_graph *g, const llap_denoiser_config *c, llap_tensor *q,
+                                   llap_tensor *k);
+llap_tensor *llap_folded_residues(llap_graph *g, const llap_denoiser_config *c,
+                                  llap_tensor *weights, llap_tensor *z);
+
 /* Queries before their projection, spec 4.4: LN(embed(poles) + comp_emb); [B,1,M,H] */
 llap_tensor *llap_pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p);
 
@@ -59,8 +66,10 @@ void llap_tokens_shared(llap_graph *g, const llap_denoiser_config *c, const llap
 llap_tensor *llap_tokens_sample(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
                                 llap_tensor *z, const llap_sample_opts *o);
 
-/* The product of two neighbouring linear layers, made by llap_denoiser_fold: fold.weight, fold.bias
- * of the current scope. */
+/* Layers multiplied by llap_denoiser_fold: fold.weight [width,in], fold.bias [n_bias] of the
+ * current scope. */
+void llap_fold_params(llap_graph *g, int64_t width, int64_t in, int64_t n_bias, llap_tensor **w,
+                      llap_tensor **b);
 llap_tensor *llap_folded_linear(llap_graph *g, llap_tensor *x, int64_t width);
 
 #endif
