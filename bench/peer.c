@@ -1,5 +1,6 @@
 /* Our side of compare_torch.py: makes a rig, runs it once, writes weights, inputs and results to a
- * file, says "ready", then runs again for every line of standard input and prints the seconds.
+ * file, says "ready", then runs again for every line of standard input and prints the seconds, by
+ * the wall and of the processor.
  *
  *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout] */
 #include "base/error.h"
@@ -35,9 +36,19 @@ static llap_status export_before_and_after(const llap_rig_opts *o, const char *p
     return st;
 }
 
+static double processor_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 10) return fputs("see the top of bench/peer.c\n", stderr), 2;
+    if (argc < 10) { /* `make bench` runs everything */
+        puts("our side of bench/compare_torch.py, which has the figures");
+        return argc > 1 ? 2 : 0;
+    }
     llap_rig_opts o = { .what = strcmp(argv[1], "step") == 0 ? LLAP_RIG_STEP : LLAP_RIG_FORECAST,
                         .size = strcmp(argv[2], "paper") == 0 ? LLAP_RIG_PAPER : LLAP_RIG_SMALL,
                         .rows = atoi(argv[3]),
@@ -59,9 +70,10 @@ int main(int argc, char **argv)
     fflush(stdout);
     char line[16];
     while (st == LLAP_OK && fgets(line, sizeof line, stdin) != NULL) {
-        double seconds;
+        double       seconds;
+        const double before = processor_time();
         BENCH_TIME(seconds, st = llap_rig_run(r));
-        printf("%.6f\n", seconds);
+        printf("%.6f %.6f\n", seconds, processor_time() - before);
         fflush(stdout);
     }
     if (st != LLAP_OK) fprintf(stderr, "%s\n", llap_error_detail());

@@ -7,6 +7,7 @@
 #ifndef LLAPDIFF_LLAPDIFF_H
 #define LLAPDIFF_LLAPDIFF_H
 
+#include <llapdiff/bench.h>
 #include <llapdiff/log.h>
 #include <llapdiff/model.h>
 #include <llapdiff/panel.h>

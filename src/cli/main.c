@@ -5,14 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
-    cmd_poles, cmd_import, cmd_export, cmd_synth, cmd_version, cmd_help;
+    cmd_poles, cmd_import, cmd_export, cmd_synth, cmd_bench, cmd_version, cmd_help;
 
 /* In the order in which one meets them. */
 const cli_command *const cli_commands[] = {
-    &cmd_inspect, &cmd_train,  &cmd_forecast, &cmd_impute,  &cmd_evaluate, &cmd_info, &cmd_poles,
-    &cmd_import,  &cmd_export, &cmd_synth,    &cmd_version, &cmd_help,     NULL,
+    &cmd_inspect, &cmd_train,  &cmd_forecast, &cmd_impute, &cmd_evaluate, &cmd_info, &cmd_poles,
+    &cmd_import,  &cmd_export, &cmd_synth,    &cmd_bench,  &cmd_version,  &cmd_help, NULL,
 };
 
 const cli_option cli_common_options[] = {
@@ -94,9 +95,19 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
     return st;
 }
 
+/* OpenMP's threads wait by spinning, and read at the start of the program whether they should not:
+ * where the processors are busy, that makes a forecast ten times slower (docs/performance.md). So
+ * the program starts again with their policy set, unless the user has set one. */
+static void wait_without_spinning(char **argv)
+{
+    if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL) return;
+    if (setenv("OMP_WAIT_POLICY", "passive", 1) == 0) (void)execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
     llap_status st;
+    wait_without_spinning(argv);
     if (argc < 2) {
         cli_print_overview();
         st = LLAP_EUSAGE;

@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "model/patches.h"
+#include "model/summarizer.h"
+#include "model/vae.h"
 #include "nn/optim.h"
 
 #include <stdio.h>
@@ -13,7 +15,14 @@
 
 const char *const llap_rig_sizes[] = { "tiny", "small", "paper", NULL };
 
-enum { MOST_ARRAYS = 24, PAPER_TOKENS = 336, TOKENS = 56, TIMESTEPS = 1000 };
+enum {
+    MOST_ARRAYS = 24,
+    PAPER_TOKENS = 336,
+    TOKENS = 56,
+    TIMESTEPS = 1000,
+    ENTITIES = 9,
+    FEATURES = 5
+};
 
 typedef struct array { /* made-up data, or a result */
     char       name[24];
@@ -157,6 +166,37 @@ static llap_tensor *network(const llap_rig *r, llap_graph *g, bool training)
     return llap_diffusion_loss(g, &r->c, NULL, &o, &in);
 }
 
+/* The reference's summarizer and decoder, of ENTITIES entities. */
+static llap_tensor *paper_summary(const llap_rig *r, llap_graph *g)
+{
+    llap_summarizer_config c = LLAP_SUMMARIZER_PAPER;
+    const int64_t          B = r->o.rows, l = PAPER_TOKENS;
+    const llap_shape       all = LLAP_SHAPE(B, l, ENTITIES, FEATURES);
+    const llap_history     h = { .x = llap_input(g, "values", all),
+                                 .dx = llap_input(g, "differences", all) };
+    c.n_entities = ENTITIES;
+    c.features = FEATURES;
+    c.context = c.tokens = l;
+    return llap_summarize(g, &c, &h).context;
+}
+
+static llap_tensor *decoded(const llap_rig *r, llap_graph *g)
+{
+    llap_vae_config c = LLAP_VAE_PAPER;
+    const int64_t   B = r->o.rows * r->o.samples;
+    c.latent = r->c.data_dim;
+    c.n_entities = ENTITIES;
+    return llap_vae_decode(g, &c, llap_input(g, "z", LLAP_SHAPE(B, r->o.horizon, c.latent)),
+                           llap_full(g, LLAP_SHAPE(B, ENTITIES), 1.0));
+}
+
+static llap_tensor *one_part(const llap_rig *r, llap_graph *g)
+{
+    llap_tensor *pad;
+    if (r->o.what == LLAP_RIG_DECODE) return decoded(r, g);
+    return is_reference(r) ? paper_summary(r, g) : summary(r, g, false, &pad);
+}
+
 static llap_status make_plan(llap_rig *r, llap_graph *g)
 {
     const llap_plan_opts o = { .backend = r->o.backend, .n_threads = r->o.n_threads };
@@ -171,9 +211,10 @@ static llap_status make_params(llap_rig *r, const llap_graph *g)
     llap_status st = llap_params_create(g, r->o.backend, &r->params);
     if (st != LLAP_OK) return st;
     llap_params_init(r->params, 1);
-    st = llap_denoiser_init(r->params, "", 1);
+    const bool denoiser = r->o.what < LLAP_RIG_SUMMARY;
+    if (denoiser) st = llap_denoiser_init(r->params, "", 1);
     stir(r->params);
-    if (st == LLAP_OK && is_reference(r)) st = llap_params_power_iterate(r->params, 20);
+    if (st == LLAP_OK && denoiser && is_reference(r)) st = llap_params_power_iterate(r->params, 20);
     llap_params_start_ema(r->params);
     return st == LLAP_OK ? llap_params_push(r->params) : st;
 }
@@ -184,8 +225,9 @@ static llap_status make_network(llap_rig *r)
     llap_graph *g;
     llap_status st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
-    llap_tensor *loss = network(r, g, train);
-    llap_output(g, "loss", loss);
+    const bool   part = r->o.what == LLAP_RIG_SUMMARY || r->o.what == LLAP_RIG_DECODE;
+    llap_tensor *loss = part ? one_part(r, g) : network(r, g, train);
+    llap_output(g, part ? "y" : "loss", loss);
     if (train) llap_nn_train(g, loss, &LLAP_TRAIN_DEFAULT);
     st = llap_graph_status(g);
     if (st == LLAP_OK) st = make_params(r, g);

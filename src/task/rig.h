@@ -17,6 +17,8 @@ typedef enum llap_rig_what {
     LLAP_RIG_FORWARD,  /* the denoiser (and summarizer, where trained with it), one pass */
     LLAP_RIG_STEP,     /* loss, gradients, clipping, AdamW, EMA */
     LLAP_RIG_FORECAST, /* samples of rows windows from noise */
+    LLAP_RIG_SUMMARY,  /* the summarizer of the profile, for entities where it has them */
+    LLAP_RIG_DECODE,   /* the set-VAE's decoder, for all samples */
 } llap_rig_what;
 
 typedef enum llap_rig_size {

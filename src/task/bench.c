@@ -1,0 +1,353 @@
+/* What `llapdiff bench` measures. Every measurement alternates with bare matrix products, so that
+ * both see the same machine; medians are compared. */
+#include <llapdiff/bench.h>
+
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "data/csv.h"
+#include "task/rig.h"
+
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum { MOST_RUNS = 101, MOST_ROWS = 32, M = 2048, N = 1024, K = 256 };
+
+typedef struct row { /* one measurement */
+    char   name[48];
+    int    runs, steps;
+    double median, least, most; /* seconds */
+    double flops;               /* of one run; 0: none to speak of */
+    double share;               /* of the rate of bare products */
+    double bytes;               /* read (csv), or kept by plans and parameters */
+} row;
+
+typedef struct bench {
+    const llap_bench_opts *o;
+    llap_rig_opts          base;
+    llap_plan             *plan; /* the bare product */
+    llap_run              *run;
+    float                 *x, *w; /* its operands */
+    double                 rate[MOST_RUNS], all_rates[MOST_ROWS];
+    row                    row[MOST_ROWS];
+    int                    n;
+} bench;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, ascending);
+    return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
+}
+
+/* -------- bare products -------- */
+
+/* x W^T of the shapes of a block's widest layer, nothing else: what all others are compared with.
+ */
+static llap_status prepare_product(bench *t)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(M, K)),
+                *w = llap_input(g, "w", LLAP_SHAPE(N, K));
+    llap_output(g, "y", llap_linear(g, x, w, NULL));
+    const llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = t->base.n_threads };
+    st = llap_plan_create(g, &o, &t->plan);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
+    t->x = llap_new_aligned((size_t)M * K, sizeof *t->x);
+    t->w = llap_new_aligned((size_t)N * K, sizeof *t->w);
+    if (st == LLAP_OK && (t->x == NULL || t->w == NULL)) st = LLAP_ENOMEM;
+    if (st == LLAP_OK) st = llap_run_bind(t->run, "x", t->x, (int64_t)M * K);
+    if (st == LLAP_OK) st = llap_run_bind(t->run, "w", t->w, (int64_t)N * K);
+    for (int i = 0; st == LLAP_OK && i < M * K; i++) t->x[i] = (float)(i % 7) - 3.0f;
+    for (int i = 0; st == LLAP_OK && i < N * K; i++) t->w[i] = (float)(i % 5) - 2.0f;
+    return st;
+}
+
+static double product_rate(bench *t)
+{
+    const double start = now();
+    (void)llap_run_exec(t->run); /* everything is bound */
+    return 2.0 * M * N * K / (now() - start);
+}
+
+/* -------- one measurement -------- */
+
+typedef llap_status (*run_fn)(void *user);
+
+static llap_status measure(bench *t, run_fn run, void *user, row *r)
+{
+    double       seconds[MOST_RUNS];
+    llap_status  st = run(user); /* once to warm up */
+    const double start = now();
+    for (r->runs = 0; st == LLAP_OK && r->runs < MOST_RUNS; r->runs++) {
+        if (r->runs >= 2 && now() - start > t->o->seconds) break;
+        t->rate[r->runs] = product_rate(t);
+        const double before = now();
+        st = run(user);
+        seconds[r->runs] = now() - before;
+    }
+    if (st != LLAP_OK) return st;
+    r->median = median(seconds, r->runs);
+    r->least = seconds[0];
+    r->most = seconds[r->runs - 1];
+    t->all_rates[t->n] = median(t->rate, r->runs);
+    return LLAP_OK;
+}
+
+static llap_status wanted(bench *t, const char *name, bool *is, row **out)
+{
+    *is = t->n < MOST_ROWS && (t->o->only == NULL || strstr(name, t->o->only) != NULL);
+    if (!*is) return LLAP_OK;
+    *out = &t->row[t->n];
+    **out = (row){ .steps = 1 };
+    snprintf((*out)->name, sizeof(*out)->name, "%s", name);
+    return llap_report(t->o->progress, &(llap_progress_event){ .stage = name, .done = t->n });
+}
+
+static llap_status run_rig(void *user) { return llap_rig_run(user); }
+
+static llap_status measure_rig(bench *t, const char *name, const llap_rig_opts *o)
+{
+    row        *r;
+    bool        is;
+    llap_rig   *rig = NULL;
+    llap_status st = wanted(t, name, &is, &r);
+    if (!is || st != LLAP_OK) return st;
+    st = llap_rig_create(o, &rig);
+    if (st == LLAP_OK) st = measure(t, run_rig, rig, r);
+    if (st == LLAP_OK) {
+        r->steps = llap_rig_steps(rig);
+        r->flops = 2.0 * llap_rig_products(rig);
+        r->share = r->flops / r->median / t->all_rates[t->n];
+        r->bytes = (double)llap_rig_bytes(rig);
+        t->n++;
+    }
+    llap_rig_destroy(rig);
+    return st;
+}
+
+/* -------- forecasts: every solver, every list -------- */
+
+static llap_status measure_forecasts(bench *t)
+{
+    static const int lists[] = { 0, 64, 16, 8 }; /* 0: the profile's own */
+    llap_status      st = LLAP_OK;
+    for (int s = LLAP_SOLVER_DDIM; s <= LLAP_SOLVER_UNIPC && st == LLAP_OK; s++)
+        for (size_t k = 0; k < sizeof lists / sizeof *lists && st == LLAP_OK; k++) {
+            llap_rig_opts o = t->base;
+            char          name[48], steps[16];
+            o.what = LLAP_RIG_FORECAST;
+            o.rows = 1;
+            o.solver = (llap_solver)s;
+            o.steps = lists[k];
+            o.honest = lists[k] > 0;
+            snprintf(steps, sizeof steps, "%d steps", lists[k]);
+            snprintf(name, sizeof name, "forecast %s %s", llap_solver_names[s],
+                     lists[k] == 0 ? "usual list" : steps);
+            st = measure_rig(t, name, &o);
+        }
+    return st;
+}
+
+/* -------- reading CSV -------- */
+
+typedef struct csv_text {
+    char  *text;
+    size_t n;
+    int    threads;
+} csv_text;
+
+static llap_status run_csv(void *user)
+{
+    const csv_text *c = user;
+    llap_csv_opts   o = LLAP_CSV_DEFAULT;
+    llap_panel     *p = NULL;
+    o.threads = c->threads;
+    const llap_status st = llap_csv_read_memory("made", c->text, c->n, &o, &p, NULL);
+    llap_panel_destroy(p);
+    return st;
+}
+
+/* A year of hourly rows of 10 stations and 12 variables with one decimal. */
+static llap_status make_csv(csv_text *c)
+{
+    enum { ROWS = 87600, VARS = 12, WIDE = 120 };
+    c->text = llap_new((size_t)ROWS * WIDE, 1);
+    if (c->text == NULL) return LLAP_ENOMEM;
+    char *p = c->text, *end = p + (size_t)ROWS * WIDE;
+    p += snprintf(p, (size_t)(end - p), "entity,time,a,b,c,d,e,f,g,h,i,j,k,l\n");
+    for (int r = 0; r < ROWS; r++) {
+        p += snprintf(p, (size_t)(end - p), "s%02d,2021-%02d-%02dT%02d:00:00Z", r / 8760,
+                      1 + r / 730 % 12, 1 + r / 24 % 28, r % 24);
+        for (int v = 0; v < VARS; v++)
+            p += snprintf(p, (size_t)(end - p), ",%d.%d", (r * 7 + v * 131) % 1000, (r + v) % 10);
+        *p++ = '\n';
+    }
+    c->n = (size_t)(p - c->text);
+    return LLAP_OK;
+}
+
+static llap_status measure_csv(bench *t)
+{
+    csv_text    c = { .threads = t->base.n_threads };
+    row        *r;
+    bool        is;
+    llap_status st = wanted(t, "csv reading", &is, &r);
+    if (!is || st != LLAP_OK) return st;
+    st = make_csv(&c);
+    if (st == LLAP_OK) st = measure(t, run_csv, &c, r);
+    if (st == LLAP_OK) {
+        r->bytes = (double)c.n;
+        t->n++;
+    }
+    llap_free(c.text);
+    return st;
+}
+
+/* -------- results -------- */
+
+static double peak_bytes(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return 1024.0 * (double)u.ru_maxrss;
+}
+
+static llap_status as_json(bench *t, char **text)
+{
+    llap_json_writer w = { .indent = 2 };
+    size_t           n;
+    llap_json_open(&w, NULL, '{');
+    llap_json_put_string(&w, "size", llap_rig_sizes[t->base.size]);
+    llap_json_put_int(&w, "threads", t->base.n_threads);
+    llap_json_put_string(&w, "cpu", llap_cpu_features());
+    llap_json_put_double(&w, "product_gflops", 1e-9 * median(t->all_rates, t->n));
+    llap_json_put_double(&w, "peak_mb", 1e-6 * peak_bytes());
+    llap_json_open(&w, "measurements", '[');
+    for (int i = 0; i < t->n; i++) {
+        const row *r = &t->row[i];
+        llap_json_open(&w, NULL, '{');
+        llap_json_put_string(&w, "name", r->name);
+        llap_json_put_int(&w, "runs", r->runs);
+        llap_json_put_int(&w, "steps", r->steps);
+        llap_json_put_double(&w, "median_s", r->median);
+        llap_json_put_double(&w, "least_s", r->least);
+        llap_json_put_double(&w, "most_s", r->most);
+        if (r->flops > 0.0) {
+            llap_json_put_double(&w, "gflops", 1e-9 * r->flops / r->median);
+            llap_json_put_double(&w, "share_of_products", r->share);
+        }
+        llap_json_put_double(&w, "mb", 1e-6 * r->bytes);
+        llap_json_close(&w, '}');
+    }
+    llap_json_close(&w, ']');
+    llap_json_close(&w, '}');
+    return llap_json_finish(&w, text, &n);
+}
+
+static void as_table(bench *t, FILE *f)
+{
+    fprintf(f, "size %s, %d threads, %s; bare products %.1f GFLOP/s\n\n",
+            llap_rig_sizes[t->base.size], t->base.n_threads, llap_cpu_features(),
+            1e-9 * median(t->all_rates, t->n));
+    fprintf(f, "%-28s %6s %10s %10s %10s %5s %8s %9s %8s\n", "", "steps", "median ms", "least",
+            "most", "runs", "GFLOP/s", "of bare", "MB");
+    for (int i = 0; i < t->n; i++) {
+        const row *r = &t->row[i];
+        fprintf(f, "%-28s %6d %10.2f %10.2f %10.2f %5d", r->name, r->steps, 1e3 * r->median,
+                1e3 * r->least, 1e3 * r->most, r->runs);
+        if (r->flops > 0.0)
+            fprintf(f, " %8.1f %7.0f %%", 1e-9 * r->flops / r->median, 100.0 * r->share);
+        else fprintf(f, " %8s %9s", "", "");
+        fprintf(f, " %8.1f\n", 1e-6 * r->bytes);
+    }
+    fprintf(f, "\nMB: plans and parameters, or what was read. The process took %.0f MB at most.\n",
+            1e-6 * peak_bytes());
+}
+
+static llap_status as_text(bench *t, char **text)
+{
+    char  *buffer = NULL;
+    size_t n = 0;
+    FILE  *f = open_memstream(&buffer, &n);
+    if (f == NULL) return llap_fail(LLAP_ENOMEM, "out of memory");
+    as_table(t, f);
+    const bool failed = fclose(f) != 0;
+    *text = failed ? NULL : llap_strndup(buffer, n);
+    free(buffer);
+    return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+static llap_status measure_all(bench *t)
+{
+    llap_rig_opts o = t->base;
+    o.what = LLAP_RIG_FORWARD;
+    llap_status st = measure_rig(t, "denoiser forward", &o);
+    o.what = LLAP_RIG_STEP;
+    if (st == LLAP_OK) st = measure_rig(t, "training step", &o);
+    if (st == LLAP_OK) st = measure_forecasts(t);
+    o.rows = 1;
+    o.what = LLAP_RIG_SUMMARY;
+    if (st == LLAP_OK) st = measure_rig(t, "summarizer", &o);
+    o.what = LLAP_RIG_DECODE;
+    if (st == LLAP_OK) st = measure_rig(t, "vae decoding", &o);
+    if (st == LLAP_OK) st = measure_csv(t);
+    if (st == LLAP_OK && t->n == 0)
+        st = llap_fail(LLAP_EINVAL, "only: no measurement has '%s' in its name", t->o->only);
+    return st;
+}
+
+static llap_status read_size(const char *text, llap_rig_size *size)
+{
+    for (int i = 0; llap_rig_sizes[i] != NULL; i++)
+        if (text == NULL ? i == (int)LLAP_RIG_SMALL : strcmp(text, llap_rig_sizes[i]) == 0) {
+            *size = (llap_rig_size)i;
+            return LLAP_OK;
+        }
+    return llap_fail(LLAP_EINVAL, "size: expected tiny, small or paper, found '%s'", text);
+}
+
+llap_status llap_bench(const llap_bench_opts *o, int json, char **text)
+{
+    *text = NULL;
+    bench *t = llap_new(1, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    t->o = o;
+    llap_status st = read_size(o->size, &t->base.size);
+    const bool  paper = t->base.size == LLAP_RIG_PAPER;
+    t->base.n_threads = o->threads > 0 ? (int)o->threads : omp_get_max_threads();
+    t->base.rows = o->batch > 0 ? o->batch : paper ? 10 : 128;
+    t->base.samples = o->samples;
+    t->base.horizon = o->horizon;
+    if (st == LLAP_OK) st = prepare_product(t);
+    if (st == LLAP_OK) st = measure_all(t);
+    if (st == LLAP_OK) st = json ? as_json(t, text) : as_text(t, text);
+    llap_run_destroy(t->run);
+    llap_plan_release(t->plan);
+    llap_free(t->x);
+    llap_free(t->w);
+    llap_free(t);
+    return st;
+}
