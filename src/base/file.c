@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -206,11 +207,29 @@ static void sync_folder(char *path)
     if (slash != NULL) *slash = kept;
 }
 
+static atomic_int_fast64_t fail_every, n_commits, n_failed;
+
+int64_t llap_writer_fail_every(int64_t n)
+{
+    fail_every = n;
+    n_commits = 0;
+    return atomic_exchange(&n_failed, 0);
+}
+
+static bool told_to_fail(void)
+{
+    const int64_t n = fail_every;
+    if (n == 0 || (atomic_fetch_add(&n_commits, 1) + 1) % n != 0) return false;
+    atomic_fetch_add(&n_failed, 1);
+    errno = ENOSPC;
+    return true;
+}
+
 llap_status llap_writer_commit(llap_writer *w)
 {
     const bool atomic = w->temporary != NULL;
     errno = EIO; /* for an earlier failed write whose errno is gone */
-    bool ok = ferror(w->stream) == 0 && fflush(w->stream) == 0;
+    bool ok = ferror(w->stream) == 0 && fflush(w->stream) == 0 && !told_to_fail();
     if (ok && atomic) ok = fsync(fileno(w->stream)) == 0;
     int err = errno;
     if (fclose(w->stream) != 0 && ok) {

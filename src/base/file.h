@@ -55,4 +55,8 @@ llap_status llap_writer_put(llap_writer *w, const void *bytes, size_t n);
 llap_status llap_writer_commit(llap_writer *w);
 void        llap_writer_abort(llap_writer *w);
 
+/* For tests. From now on every n-th commit fails as on a full disk, in whichever thread it comes
+ * (0: none). Returns how many have failed since the last order. */
+int64_t llap_writer_fail_every(int64_t n);
+
 #endif

@@ -198,7 +198,10 @@ llap_status task_feed_at(task_feed *f, int64_t step, const llap_batch **out)
 int64_t task_reference_val_batches(const task_reference *r)
 {
     const int64_t all = (r->val->n_rows + r->B - 1) / r->B;
-    return r->network->config.size == LLAP_SIZE_PAPER || all < VAL_BATCHES ? all : VAL_BATCHES;
+    if (r->network->config.size == LLAP_SIZE_PAPER && r->o->steps <= 0) return all;
+    const int64_t few =
+        r->o->steps > 0 && r->o->steps / 40 < VAL_BATCHES ? r->o->steps / 40 + 2 : VAL_BATCHES;
+    return all < few ? all : few;
 }
 
 llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b)

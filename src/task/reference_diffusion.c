@@ -337,9 +337,11 @@ static llap_status prepare(diffusion_stage *s)
 {
     const task_reference *r = s->r;
     const bool            paper = r->network->config.size == LLAP_SIZE_PAPER;
-    const int64_t         val = paper ? 0 : task_reference_val_batches(r) * r->B;
+    const int64_t         val = task_reference_val_batches(r) * r->B;
+    const int64_t         needed = s->lr.total * r->groups; /* more rows are never seen */
+    const int64_t         most = paper || needed < SMALL_ROWS ? needed : SMALL_ROWS;
     task_net             *net = NULL;
-    llap_status           st = encode(s, r->train, paper ? 0 : SMALL_ROWS, "latents", &s->rows);
+    llap_status           st = encode(s, r->train, most, "latents", &s->rows);
     if (st == LLAP_OK) st = encode(s, r->val, val, "latents of validation", &s->val);
     if (st == LLAP_OK) st = normalise(s);
     if (st == LLAP_OK) st = summary_statistics(s);

@@ -368,7 +368,6 @@ static void a_state_that_cannot_be_written_is_said(void **state)
     (void)state;
     char           said[512] = "";
     const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
-    const char    *whole = whole_run(30);
     run_opts       o = { .n_steps = 30 };
     o.how = (task_training_opts){
         .state = in_folder("none/x.state"), .save_every = 1e9, .save_steps = 5, .messages = &log
@@ -378,7 +377,44 @@ static void a_state_that_cannot_be_written_is_said(void **state)
     assert_int_equal(mkdir(in_folder("x.state"), 0700), 0);
     CHECK_FAIL(train(&o, NULL), LLAP_EINVAL, "x.state"); /* a folder of that name */
     rmdir(in_folder("x.state"));
-    (void)whole;
+    (void)llap_writer_fail_every(1);
+    CHECK_OK(train(&o, NULL));
+    assert_int_equal(llap_writer_fail_every(0), 2 * (30 / 5 - 1) + 2);
+    assert_non_null(strstr(said, "second: the state after step 30 is not saved"));
+    assert_int_not_equal(access(in_folder("x.state"), F_OK), 0);
+}
+
+/* A third of the states cannot be written, and it is stopped again and again besides. */
+static void failing_writes_lose_little(void **state)
+{
+    (void)state;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    const char    *whole = whole_run(60);
+    llap_status    st = LLAP_ECANCELLED;
+    int64_t        n_failed = 0;
+    run_opts       o = { .n_steps = 60 };
+    for (int n = 1; st == LLAP_ECANCELLED && n < 200; n++) {
+        int left = 6 + n % 5;
+        o.how = (task_training_opts){ .state = in_folder("f.state"),
+                                      .save_every = 1e9,
+                                      .save_steps = 2,
+                                      .log = in_folder("f.log"),
+                                      .resume = true,
+                                      .messages = &log,
+                                      .progress = { stop_after, &left } };
+        (void)llap_writer_fail_every(3);
+        st = train(&o, NULL);
+        n_failed += llap_writer_fail_every(0);
+    }
+    CHECK_OK(st);
+    o.how.progress = (llap_progress){ 0 };
+    CHECK_OK(train(&o, in_folder("f.safetensors")));
+    assert_true(n_failed > 5);
+    assert_non_null(strstr(said, "No space left"));
+    check_same_file(whole, in_folder("f.safetensors"));
+    check_same_file(in_folder("whole.log"), in_folder("f.log"));
+    unlink(in_folder("f.state"));
 }
 
 static llap_status train_with_state(void *user)
@@ -392,6 +428,22 @@ static llap_status train_with_state(void *user)
     return st;
 }
 
+static void failing_allocations_leave_nothing(void **state)
+{
+    (void)state;
+    CHECK_OK(train_with_state(NULL)); /* what is made once and kept is there */
+    bool struck = true;
+    for (int64_t n = 1; struck; n++) {
+        const int64_t live = llap_alloc_live();
+        (void)llap_alloc_fail_at(n);
+        const llap_status st = train_with_state(NULL);
+        struck = llap_alloc_fail_at(0);
+        assert_int_equal(llap_alloc_live(), live);
+        /* a state for which there is no memory is passed over as one that cannot be written */
+        assert_true(st == LLAP_OK || (struck && st == LLAP_ENOMEM));
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "kills") == 0) { /* the long form */
@@ -399,7 +451,6 @@ int main(int argc, char **argv)
         kill_and_resume(20, 7);
         return remove_folder(NULL);
     }
-    (void)train_with_state;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killing_loses_nothing), /* forks: before any thread is started */
         cmocka_unit_test(stopping_changes_nothing),
@@ -407,6 +458,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
+        cmocka_unit_test(failing_writes_lose_little),
+        cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
