@@ -62,7 +62,7 @@ static void *make_up(llap_rig *r, const char *name, llap_shape shape, llap_elem 
         if (strcmp(r->in[i].name, name) == 0) return r->in[i].data;
     if (r->n_in == MOST_ARRAYS) return NULL;
     array        *a = &r->in[r->n_in];
-    const int64_t n = llap_shape_count(&shape), h = shape.dim[shape.rank - 1];
+    const int64_t n = llap_shape_count(&shape), h = shape.rank > 0 ? shape.dim[shape.rank - 1] : 1;
     float        *x = llap_new_aligned((size_t)n, sizeof *x);
     if (x == NULL) return NULL;
     *a = (array){ .shape = shape, .elem = elem, .data = x };
