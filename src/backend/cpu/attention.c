@@ -156,9 +156,10 @@ void llap_cpu_attention_grad(const llap_call *c)
     attn            t = grad_of(c);
     unsigned char  *pad = c->work;
     const cpu_drop  drop = drop_of(c);
-    for (int o = 0; o < 4; o++)
+    const bool      nothing = cpu_count(&c->out[0]) == 0 || cpu_count(&c->out[1]) == 0;
+    for (int o = nothing ? 0 : 3; o < 4; o++) /* the others are written, dbias is added to */
         memset(cpu_out(c, o), 0, (size_t)cpu_count(&c->out[o]) * sizeof(float));
-    if (cpu_count(&c->out[0]) == 0 || cpu_count(&c->out[1]) == 0) return;
+    if (nothing) return;
     if (drop.p > 0.0f) t.a.drop = (llap_kern_drop){ llap_cpu_keep, &drop };
     if (t.pad_bytes > 0) {
         read_padding(c, &t, pad);
