@@ -13,6 +13,11 @@ static void mark_candidates(llap_planner *p)
             const llap_tensor *t = p->draft[i].out[o];
             p->half[t->id] = t->elem == LLAP_REAL && t->base == t && t->leaf == LLAP_LEAF_NONE;
         }
+    for (int i = 0; i < g->n_tensors && p->half_params; i++) {
+        const llap_tensor *t = g->tensor[i];
+        const bool         kept = t->leaf == LLAP_LEAF_PARAM || t->leaf == LLAP_LEAF_STATE;
+        if (kept && t->elem == LLAP_REAL && t->update == NULL) p->half[t->id] = true;
+    }
     for (int i = 0; i < g->n_outputs; i++) p->half[g->output[i].tensor->base->id] = false;
     for (int i = 0; i < g->n_tensors; i++)
         if (g->tensor[i]->update != NULL) p->half[g->tensor[i]->update->base->id] = false;

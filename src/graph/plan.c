@@ -140,7 +140,7 @@ static llap_status write_slots(llap_plan *plan, llap_planner *p)
         llap_slot *s = &plan->slot[p->store[i].slot];
         *s = (llap_slot){ .name = llap_arena_strndup(&plan->arena, t->name, strlen(t->name)),
                           .leaf = t->leaf,
-                          .elem = t->elem,
+                          .elem = p->half[i] ? LLAP_HALF : t->elem,
                           .shape = t->shape,
                           .init = t->init };
         if (s->name == NULL) return LLAP_ENOMEM;
@@ -227,7 +227,7 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     plan->backend = opts->backend;
     plan->n_threads = opts->n_threads < 1 ? 1 : opts->n_threads;
 
-    llap_planner p = { .g = g, .backend = opts->backend };
+    llap_planner p = { .g = g, .backend = opts->backend, .half_params = opts->half_params };
     st = keep_needed(&p);
     if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
     drop_merged(&p);

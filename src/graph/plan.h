@@ -22,6 +22,8 @@ typedef struct llap_plan_opts {
     const llap_backend *backend;
     int                 n_threads; /* of every run; at least 1 */
     bool                plain;     /* no fusion, no reuse of memory: for tests and for comparing */
+    /* Parameters that the backend can read as bf16 are bound so: their slots say LLAP_HALF. */
+    bool half_params;
 } llap_plan_opts;
 
 llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts,

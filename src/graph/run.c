@@ -126,8 +126,10 @@ llap_status llap_run_create(llap_plan *p, llap_run **out)
 static size_t slot_bytes(const llap_run *r, int i)
 {
     const llap_slot *s = &r->plan->slot[i];
-    return (size_t)llap_shape_count(&s->shape) *
-           (s->elem == LLAP_INT ? sizeof(int32_t) : r->plan->backend->real_bytes);
+    return (size_t)llap_shape_count(&s->shape) * (s->elem == LLAP_INT ? sizeof(int32_t)
+                                                  : s->elem == LLAP_HALF
+                                                      ? 2
+                                                      : r->plan->backend->real_bytes);
 }
 
 /* The slot of that name for count elements. */

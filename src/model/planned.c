@@ -29,6 +29,13 @@ enum {
     N_COEFS = 16
 };
 
+struct brought { /* a parameter's copy where the backend computes, or as bf16 */
+    struct brought        *next;
+    const llap_param_info *of;
+    bool                   half;
+    void                  *near;
+};
+
 typedef enum kind { FREE, GIVEN, N_KINDS } kind; /* without and with the summary */
 
 struct llap_planned {
@@ -42,10 +49,11 @@ struct llap_planned {
     ready                step[2];         /* with one pass, with both and guidance */
     bool                *guided;          /* [n] */
     /* near memory */
-    void  *coef_near, *t, *time, *x, *x0, *window[6];
-    float *noise; /* [B,R,h,Z], the caller's side */
-    void  *recording;
-    int    n_calls;
+    void           *coef_near, *t, *time, *x, *x0, *window[6];
+    struct brought *brought; /* copies of parameters */
+    float          *noise;   /* [B,R,h,Z], the caller's side */
+    void           *recording;
+    int             n_calls;
 };
 
 /* What windows bring, in the order of llap_planned.window. */
@@ -243,8 +251,11 @@ static llap_status make_ready(const llap_planned *s, llap_graph *g, ready *r)
 {
     llap_status st = llap_graph_status(g);
     if (st == LLAP_OK)
-        st = llap_plan_create(
-            g, &(llap_plan_opts){ .backend = s->o.backend, .n_threads = s->o.n_threads }, &r->plan);
+        st = llap_plan_create(g,
+                              &(llap_plan_opts){ .backend = s->o.backend,
+                                                 .n_threads = s->o.n_threads,
+                                                 .half_params = true },
+                              &r->plan);
     return st == LLAP_OK ? llap_run_create(r->plan, &r->run) : st;
 }
 
@@ -262,7 +273,59 @@ static const llap_param_info *find(const llap_planned *s, const char *name)
     return p != NULL ? p : llap_params_find(s->params, full);
 }
 
-static llap_status bind_weights(const llap_planned *s, ready *r)
+/* The parameter lies in memory of another backend than the one that computes. */
+static bool is_away(const llap_planned *s, const llap_param_info *p)
+{
+    const bool folded = s->folds != NULL && llap_params_find(s->folds, p->name) == p;
+    return !folded && llap_params_backend(s->params)->memory != s->o.backend->memory;
+}
+
+/* The nearest bf16. */
+static uint16_t half_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    if (x != x) return 0x7fc0;
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* The numbers of a parameter, wherever its store has them, into x; rounded to bf16 in place. */
+static llap_status fetch(const llap_planned *s, const llap_param_info *p, bool half, float *x)
+{
+    const llap_backend *home = llap_params_backend(
+        s->folds != NULL && llap_params_find(s->folds, p->name) == p ? s->folds : s->params);
+    const llap_status st = llap_near_get(home, x, p->near, (size_t)p->count * sizeof *x);
+    for (int64_t i = 0; half && i < p->count; i++) ((uint16_t *)(void *)x)[i] = half_of(x[i]);
+    return st;
+}
+
+/* A copy of the parameter where the backend computes, made once. */
+static llap_status bring(llap_planned *s, const llap_param_info *p, bool half, void **near)
+{
+    for (const struct brought *i = s->brought; i != NULL; i = i->next)
+        if (i->of == p && i->half == half) {
+            *near = i->near;
+            return LLAP_OK;
+        }
+    const size_t    n = (size_t)p->count, n_bytes = n * (half ? 2 : sizeof(float));
+    struct brought *made = llap_new(1, sizeof *made);
+    float          *x = llap_new_aligned(n, sizeof *x);
+    llap_status     st = made == NULL || x == NULL ? LLAP_ENOMEM : fetch(s, p, half, x);
+    if (st == LLAP_OK) st = llap_near_alloc(s->o.backend, n_bytes, &made->near);
+    if (st == LLAP_OK) {
+        *made = (struct brought){ s->brought, p, half, made->near };
+        s->brought = made;
+        *near = made->near;
+        st = llap_near_put(s->o.backend, made->near, x, n_bytes);
+        if (st == LLAP_OK) st = llap_near_finish(s->o.backend); /* x goes */
+    } else {
+        llap_free(made);
+    }
+    llap_free(x);
+    return st;
+}
+
+static llap_status bind_weights(llap_planned *s, ready *r)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < llap_plan_n_slots(r->plan) && st == LLAP_OK; i++) {
@@ -276,7 +339,10 @@ static llap_status bind_weights(const llap_planned *s, ready *r)
             return llap_fail(LLAP_EINVAL, "sampler: '%s': expected %s, found %s", slot->name,
                              llap_shape_text(&slot->shape, a), llap_shape_text(&p->shape, b));
         }
-        st = llap_run_bind_near(r->run, slot->name, p->near, p->count);
+        void      *near = p->near;
+        const bool half = slot->elem == LLAP_HALF;
+        if (half || is_away(s, p)) st = bring(s, p, half, &near);
+        if (st == LLAP_OK) st = llap_run_bind_near(r->run, slot->name, near, p->count);
     }
     return st;
 }
@@ -363,15 +429,12 @@ static llap_status build(llap_planned *s)
     return st;
 }
 
-static llap_status check(const llap_denoiser_config *c, const llap_params *params,
-                         const llap_planned_opts *o, const llap_points *list)
+static llap_status check(const llap_denoiser_config *c, const llap_planned_opts *o,
+                         const llap_points *list)
 {
     const llap_sampler_opts *s = &o->sampler;
     if (o->backend->real_bytes != sizeof(float))
         return llap_fail(LLAP_EUNSUPPORTED, "sampler: backend '%s' does not compute in floats",
-                         o->backend->name);
-    if (llap_params_backend(params)->memory != o->backend->memory)
-        return llap_fail(LLAP_EINVAL, "sampler: the parameters are not where '%s' computes",
                          o->backend->name);
     if (list->n < 1) return llap_fail(LLAP_EINVAL, "sampler: the list of steps is empty");
     if (o->extent.Z != c->data_dim)
@@ -435,7 +498,7 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
                                 llap_planned **out)
 {
     *out = NULL;
-    llap_status st = check(c, params, o, list);
+    llap_status st = check(c, o, list);
     if (st != LLAP_OK) return st;
     llap_planned *s = llap_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
@@ -470,6 +533,12 @@ void llap_planned_destroy(llap_planned *s)
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
     void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0 };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) llap_near_release(b, near[i]);
+    while (s->brought != NULL) {
+        struct brought *next = s->brought->next;
+        llap_near_release(b, s->brought->near);
+        llap_free(s->brought);
+        s->brought = next;
+    }
     llap_params_destroy(s->folds);
     llap_free(s->coef);
     llap_free(s->guided);

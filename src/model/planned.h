@@ -21,14 +21,14 @@ typedef struct llap_planned_opts {
     int64_t             S;       /* summary tokens; 0: no summary, the unconditional pass alone */
     llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
     const char         *prefix;  /* of the model's names in the store; NULL: none */
-    const llap_backend *backend; /* of floats; the parameters' (llap_params_push before) */
+    const llap_backend *backend; /* of floats; parameters of another one are copied there */
     int                 n_threads;
     bool                folded; /* neighbouring weights multiplied, spec 9.1 */
     llap_sampler_opts   sampler;
 } llap_planned_opts;
 
-/* Copies list; borrows params until llap_planned_destroy; caller owns *out. LLAP_EUNSUPPORTED: eta,
- * thresholds and UniPC, which llap_sample does. */
+/* Copies list; borrows params until llap_planned_destroy; caller owns
+ * *out. LLAP_EUNSUPPORTED: eta, thresholds and UniPC, which llap_sample does. */
 llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params *params,
                                 const llap_planned_opts *o, const llap_points *list,
                                 llap_planned **out);

@@ -69,6 +69,7 @@ product llap_cuda_linear_of(const llap_call *c)
     p.residual = c->n_in > 3 && c->in[3].present ? real_of(c->in[3]) : NULL;
     p.gelu = c->attr->linear.gelu;
     p.a_half = c->in[0].elem == LLAP_HALF;
+    p.b_half = c->in[1].elem == LLAP_HALF;
     p.y_half = c->out[0].elem == LLAP_HALF;
     return p;
 }
@@ -128,7 +129,7 @@ bool llap_cuda_product_trivial(const llap_call *c, const product &p)
 // What the choice of an algorithm depends on.
 struct choice_key {
     int64_t m, n, k, lda, ldb, batch, a_step, b_step;
-    int     ta, tb, compute, bias, residual, align_a, align_b, align_y;
+    int     ta, tb, compute, bias, residual, align_a, align_b, align_y, half;
 };
 
 struct choice {
@@ -166,6 +167,9 @@ static cublasStatus_t describe(const product &p, const choice_key &k, lt_call *t
     const cublasOperation_t N = CUBLAS_OP_N, T = CUBLAS_OP_T;
     const int32_t           count = (int32_t)k.batch;
     const int64_t           y_step = p.m * p.n;
+    const cudaDataType_t    a_type = p.a_half ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t    b_type = p.b_half ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t    y_type = p.y_half ? CUDA_R_16BF : CUDA_R_32F, bias_type = CUDA_R_32F;
     cublasStatus_t e = cublasLtMatmulDescInit(&t->op, (cublasComputeType_t)k.compute, CUDA_R_32F);
 #define SET(what, value)            \
     if (e == CUBLAS_STATUS_SUCCESS) \
@@ -177,16 +181,17 @@ static cublasStatus_t describe(const product &p, const choice_key &k, lt_call *t
         const cublasLtEpilogue_t add = CUBLASLT_EPILOGUE_BIAS;
         SET(CUBLASLT_MATMUL_DESC_EPILOGUE, add);
         SET(CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+        SET(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
     }
 #undef SET
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = cublasLtMatrixLayoutInit(&t->b, CUDA_R_32F, (uint64_t)(p.tb ? p.k : p.n),
+        e = cublasLtMatrixLayoutInit(&t->b, b_type, (uint64_t)(p.tb ? p.k : p.n),
                                      (uint64_t)(p.tb ? p.n : p.k), p.ldb);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = cublasLtMatrixLayoutInit(&t->a, CUDA_R_32F, (uint64_t)(p.ta ? p.m : p.k),
+        e = cublasLtMatrixLayoutInit(&t->a, a_type, (uint64_t)(p.ta ? p.m : p.k),
                                      (uint64_t)(p.ta ? p.k : p.m), p.lda);
     if (e == CUBLAS_STATUS_SUCCESS)
-        e = cublasLtMatrixLayoutInit(&t->y, CUDA_R_32F, (uint64_t)p.n, (uint64_t)p.m, p.n);
+        e = cublasLtMatrixLayoutInit(&t->y, y_type, (uint64_t)p.n, (uint64_t)p.m, p.n);
     cublasLtMatrixLayoutOpaque_t *layout[] = { &t->a, &t->b, &t->y };
     const int64_t                 step[] = { k.a_step, k.b_step, y_step };
     for (int i = 0; i < 3 && count > 1; i++) {
@@ -254,8 +259,8 @@ static bool readable(const product &p)
            p.n < INT32_MAX && p.k < INT32_MAX;
 }
 
-// One product with at most one axis of batch.
-static void by_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
+// One product with at most one axis of batch. False: cuBLASLt has none for it.
+static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
 {
     choice_key key;
     memset(&key, 0, sizeof key);
@@ -271,6 +276,7 @@ static void by_lt(const llap_call *c, const product &p, cublasComputeType_t comp
     key.ta = p.ta;
     key.tb = p.tb;
     key.compute = compute;
+    key.half = p.a_half | p.b_half << 1 | p.y_half << 2;
     key.bias = p.bias != NULL;
     key.residual = residual != NULL;
     key.align_a = alignment(p.a);
@@ -279,10 +285,7 @@ static void by_lt(const llap_call *c, const product &p, cublasComputeType_t comp
     lt_call       t;
     const choice *found = NULL;
     if (describe(p, key, &t) == CUBLAS_STATUS_SUCCESS) found = choice_for(key, &t);
-    if (found == NULL || !found->found) {
-        llap_cuda_product_plain(c, p);
-        return;
-    }
+    if (found == NULL || !found->found) return false;
     const float          one = 1.0f, beta = residual == NULL ? 0.0f : 1.0f;
     const cublasStatus_t e = cublasLtMatmul(handle, &t.op, &one, p.b, &t.b, p.a, &t.a, &beta,
                                             residual == NULL ? p.y : residual, &t.y, p.y, &t.y,
@@ -293,6 +296,12 @@ static void by_lt(const llap_call *c, const product &p, cublasComputeType_t comp
         finish_kernel<<<blocks_for(n), BLOCK, 0, LLAP_QUEUE>>>(p.y, p.residual, n);
     }
     launched(c);
+    return true;
+}
+
+static void by_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
+{
+    if (!try_lt(c, p, compute)) llap_cuda_product_plain(c, p);
 }
 
 __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, float *y)
@@ -394,12 +403,16 @@ extern "C" void llap_cuda_matmul_bf16(const llap_call *c)
     if (!llap_cuda_product_trivial(c, p) && !llap_cuda_product_bf16(c, p))
         multiply(c, p, CUBLAS_COMPUTE_32F_FAST_TF32);
 }
+// Both operands bf16 in memory and many rows: cuBLASLt, unless a GELU comes behind.
 extern "C" void llap_cuda_linear_bf16(const llap_call *c)
 {
     const product p = llap_cuda_linear_of(c);
     llap_cuda_enter();
-    if (!llap_cuda_product_trivial(c, p) && !llap_cuda_product_bf16(c, p))
-        multiply(c, p, CUBLAS_COMPUTE_32F_FAST_TF32);
+    if (llap_cuda_product_trivial(c, p)) return;
+    if (p.a_half && p.b_half && !p.gelu && p.m >= 2048 && p.n >= 64 &&
+        try_lt(c, p, CUBLAS_COMPUTE_32F))
+        return;
+    (void)llap_cuda_product_bf16(c, p);
 }
 
 // -------- scratch of all ops --------
@@ -435,7 +448,7 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
     case LLAP_OP_NORM:
         return k == c->n_in && width_of(c->out[0]) % 8 == 0;
     case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results
-        if (k == 0) return c->in[1].shape.dim[1] > 0 && c->in[1].shape.dim[1] % 8 == 0;
+        if (k < 2) return c->in[1].shape.dim[1] > 0 && c->in[1].shape.dim[1] % 8 == 0;
         return k == c->n_in && c->in[1].shape.dim[0] % 8 == 0 && c->in[1].shape.dim[1] > 0;
     case LLAP_OP_ATTENTION:
         if (!llap_cuda_attention_fits(c)) return false;

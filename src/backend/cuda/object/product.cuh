@@ -15,7 +15,7 @@ struct product {
     // of a linear layer: y = gelu?(a b + bias) + residual
     const float *bias, *residual; // [n], [m,n]; NULL: none
     bool         gelu;
-    bool         a_half, y_half; // bf16 in memory
+    bool         a_half, b_half, y_half; // bf16 in memory
 };
 
 product llap_cuda_matmul_of(const llap_call *c);

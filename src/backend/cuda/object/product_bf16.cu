@@ -59,9 +59,8 @@ template <typename T, int SIDE, int DEPTH, int THREADS, bool TURNED, bool FAST> 
     __device__ void begin(const T *x, int64_t ld, int64_t side, int64_t n_side, int64_t k)
     {
         step = TURNED ? DEPTH * ld : DEPTH;
-        if (!FAST) return;
 #pragma unroll
-        for (int i = 0; i < FOURS; i++) {
+        for (int i = 0; i < (FAST ? FOURS : 0); i++) {
             const int n = i * THREADS + threadIdx.x, row = n / ACROSS, c = n % ACROSS * 4;
             if (TURNED) {
                 const int64_t s = side + c < n_side ? side + c : n_side - 4;
@@ -110,7 +109,7 @@ __device__ static inline float finished(const product &p, float x, int64_t j, in
     return x;
 }
 
-template <typename T, int SIDE, bool TA, bool TB, bool FAST>
+template <typename T, typename U, int SIDE, bool TA, bool TB, bool FAST>
 __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
     product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
 {
@@ -121,9 +120,8 @@ __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
         WM = SIDE / tile_of<SIDE>::WARPS_M,
         WN = SIDE / WARPS_N
     };
-    typedef operand<T, SIDE, DEPTH, THREADS, TA, FAST> operand_a;
-    typedef operand<float, SIDE, DEPTH, THREADS, !TB, FAST>
-               operand_b; // b [k,n] is stored inner first
+    typedef operand<T, SIDE, DEPTH, THREADS, TA, FAST>  operand_a;
+    typedef operand<U, SIDE, DEPTH, THREADS, !TB, FAST> operand_b; // b [k,n] is stored inner first
     __shared__ __align__(16) __nv_bfloat16 tile_a[2][operand_a::SIZE], tile_b[2][operand_b::SIZE];
 
     const uint32_t across = ((uint32_t)p.n + SIDE - 1) / SIDE,
@@ -134,7 +132,7 @@ __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
     const int64_t i0 = (int64_t)(tile / across) * SIDE, j0 = (int64_t)(tile % across) * SIDE;
     const int64_t begin = piece * cut.each, end = begin + cut.each < p.k ? begin + cut.each : p.k;
     const T      *a = (const T *)p.a;
-    const float  *b = p.b;
+    const U      *b = (const U *)p.b;
     uint32_t      left = item;
     for (int axis = p.n_batch - 1; axis >= 0; axis--) {
         const uint32_t d = (uint32_t)p.batch[axis], next = axis == 0 ? 0 : left / d;
@@ -257,18 +255,17 @@ static bool in_fours(const void *x, int64_t bytes, int64_t ld, const int64_t *st
 template <int SIDE, bool FAST>
 static void launch(const product &p, const cut_arg &cut, unsigned blocks)
 {
-    const int threads = tile_of<SIDE>::THREADS;
-    if (p.a_half)
-        product_kernel<__nv_bfloat16, SIDE, false, true, FAST>
-            <<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
-    else if (p.ta && p.tb)
-        product_kernel<float, SIDE, true, true, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
-    else if (p.ta)
-        product_kernel<float, SIDE, true, false, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
-    else if (p.tb)
-        product_kernel<float, SIDE, false, true, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
-    else
-        product_kernel<float, SIDE, false, false, FAST><<<blocks, threads, 0, LLAP_QUEUE>>>(p, cut);
+#define PRODUCT(T, U, TA, TB)                \
+    product_kernel<T, U, SIDE, TA, TB, FAST> \
+        <<<blocks, tile_of<SIDE>::THREADS, 0, LLAP_QUEUE>>>(p, cut)
+    if (p.a_half && p.b_half) PRODUCT(__nv_bfloat16, __nv_bfloat16, false, true);
+    else if (p.a_half) PRODUCT(__nv_bfloat16, float, false, true);
+    else if (p.b_half) PRODUCT(float, __nv_bfloat16, false, true);
+    else if (p.ta && p.tb) PRODUCT(float, float, true, true);
+    else if (p.ta) PRODUCT(float, float, true, false);
+    else if (p.tb) PRODUCT(float, float, false, true);
+    else PRODUCT(float, float, false, false);
+#undef PRODUCT
 }
 
 static int64_t tiles_of(const product &p, int side)
@@ -281,7 +278,7 @@ bool llap_cuda_product_bf16(const llap_call *c, const product &p)
     enum { WANTED = 132 };
     const int64_t items = batch_count(p);
     const bool    fours = in_fours(p.a, p.a_half ? 2 : 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
-                       in_fours(p.b, 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
+                       in_fours(p.b, p.b_half ? 2 : 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
     const bool    large = fours && p.k % 32 == 0 && tiles_of(p, 128) * items >= WANTED;
     const bool    fast = large || (fours && p.k % 64 == 0);
     const int     side = large ? 128 : 64, depth = large ? 32 : 64;
