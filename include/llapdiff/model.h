@@ -67,12 +67,14 @@ typedef struct llap_train_opts {
                               chosen); NULL: yeo-johnson */
     const char *min, *max; /* answers are held within: "PM2.5=0"; NULL: not */
     const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
+    const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL                                            \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL                                \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
@@ -172,12 +174,14 @@ typedef struct llap_forecast_opts {
                             * of the part left for testing) up to the last row */
     const char *times;     /* file of the times to forecast: a column time, and entity where they
                             * differ; instead of horizon and step */
-    int keep_samples;      /* the answer is the paths instead of their quantiles */
+    int         keep_samples; /* the answer is the paths instead of their quantiles */
+    const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
 } llap_forecast_opts;
 
-#define LLAP_FORECAST_OPTS                                   \
-    {                                                        \
-        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0 \
+#define LLAP_FORECAST_OPTS                                               \
+    {                                                                    \
+        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL \
     }
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
@@ -230,11 +234,13 @@ typedef struct llap_evaluate_opts {
     int paper; /* also CRPS and MSE as the paper's tables have them: 25 samples, 200 pairs */
     const llap_log *log;
     llap_progress   progress;
+    const char     *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    const char     *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
 } llap_evaluate_opts;
 
-#define LLAP_EVALUATE_OPTS                                          \
-    {                                                               \
-        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL } \
+#define LLAP_EVALUATE_OPTS                                                      \
+    {                                                                           \
+        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL \
     }
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

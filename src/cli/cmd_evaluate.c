@@ -4,6 +4,7 @@
 
 typedef struct evaluate_options {
     cli_read    read;
+    const char *device, *precision;
     const char *stride;
     int64_t     samples, bootstrap, seed;
     int         split, task, by;
@@ -29,6 +30,10 @@ static const cli_option options[] = {
       "the table in the units of the data, not in standard deviations of training", 0, 0 },
     { "paper", 0, CLI_FLAG, NULL, offsetof(evaluate_options, paper),
       "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)", 0, 0 },
+    { "device", 0, CLI_STRING, "DEVICE", offsetof(evaluate_options, device),
+      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
+    { "precision", 0, CLI_STRING, "KIND", offsetof(evaluate_options, precision),
+      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -57,6 +62,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.units = o->units;
         how.paper = o->paper;
         how.log = &common->log;
+        how.device = o->device;
+        how.precision = o->precision;
         how.progress = cli_progress(common, &bar);
         st = llap_evaluate(model, panel, &how, common->json, &text);
         llap_bar_destroy(bar);

@@ -2,6 +2,7 @@
 
 typedef struct forecast_options {
     cli_read    read;
+    const char *device, *precision;
     const char *at, *every, *times, *horizon, *step, *quantiles, *output, *plot;
     int64_t     samples;
     bool        total, keep_samples;
@@ -30,6 +31,10 @@ static const cli_option options[] = {
       "CSV file (default: standard output)", 0, 0 },
     { "plot", 0, CLI_STRING, "FILE", offsetof(forecast_options, plot),
       "draw the fan of the forecast: .png, .svg or .pdf", 0, 0 },
+    { "device", 0, CLI_STRING, "DEVICE", offsetof(forecast_options, device),
+      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
+    { "precision", 0, CLI_STRING, "KIND", offsetof(forecast_options, precision),
+      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -59,6 +64,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         ask.keep_samples = o->keep_samples;
         ask.seed = common->seed;
         ask.log = &common->log;
+        ask.device = o->device;
+        ask.precision = o->precision;
         st = llap_forecast(model, panel, &ask, &answer);
     }
     if (st == LLAP_OK && o->plot != NULL) st = llap_answer_plot(answer, panel, o->plot);

@@ -7,6 +7,7 @@
 
 typedef struct train_options {
     cli_read    read;
+    const char *device, *precision;
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
@@ -61,6 +62,10 @@ static const cli_option options[] = {
       "no calendar terms, even where validation likes them", 0, 0 },
     { "link", 0, CLI_FLAG, NULL, offsetof(train_options, link),
       "let entities learn of each other, where validation likes it (slower)", 0, 0 },
+    { "device", 0, CLI_STRING, "DEVICE", offsetof(train_options, device),
+      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
+    { "precision", 0, CLI_STRING, "KIND", offsetof(train_options, precision),
+      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -116,6 +121,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
         how.seed = common->seed;
         how.log = &common->log;
+        how.device = o->device;
+        how.precision = o->precision;
         how.progress = cli_progress(common, &bar);
         st = llap_train(panel, &how, &model);
         llap_bar_destroy(bar);

@@ -1,5 +1,6 @@
 #include "model/residual.h"
 
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -154,7 +155,7 @@ static llap_status start(llap_residual_trainer *t)
             ? llap_denoiser_init_calendar(t->params, prefix, t->o.seed, t->o.unit_hours)
             : llap_denoiser_init(t->params, prefix, t->o.seed);
     llap_params_start_ema(t->params);
-    return st;
+    return st == LLAP_OK ? llap_params_push(t->params) : st;
 }
 
 llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
@@ -236,7 +237,10 @@ llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *l
     t->lr = (float)rate(&t->o, step);
     t->count = (int32_t)step + 1;
     if (rng != NULL) ((int32_t *)rng->data)[2] = (int32_t)step;
-    const llap_status st = llap_run_exec(t->run);
+    llap_status st = LLAP_OK;
+    if (rng != NULL && rng->near != rng->data)
+        st = llap_near_put(t->o.backend, rng->near, rng->data, 4 * sizeof(int32_t));
+    if (st == LLAP_OK) st = llap_run_exec(t->run);
     if (st != LLAP_OK) return st;
     if (loss != NULL) *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
     if (norm != NULL) *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/planned.h"
 #include "model/residual.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ typedef struct voice {  /* one member made ready */
     llap_plan    *plan; /* of its summary */
     llap_run     *run;
     llap_denoise *denoise;
+    llap_planned *planned; /* instead, on backends with memory of their own */
     char          prefix[64];
 } voice;
 
@@ -30,6 +32,7 @@ void llap_residual_sampler_destroy(llap_residual_sampler *s)
     if (s == NULL) return;
     for (int i = 0; s->voice != NULL && i < s->n_voices; i++) {
         llap_denoise_destroy(s->voice[i].denoise);
+        llap_planned_destroy(s->voice[i].planned);
         llap_run_destroy(s->voice[i].run);
         llap_plan_release(s->voice[i].plan);
     }
@@ -42,8 +45,10 @@ void llap_residual_sampler_destroy(llap_residual_sampler *s)
 }
 
 /* Names of the store are prefix + name, or ema.prefix + name. */
-static llap_status bind_member(const llap_residual_member *m, const llap_plan *plan, llap_run *run)
+static llap_status bind_member(const llap_residual_member *m, const llap_backend *backend,
+                               const llap_plan *plan, llap_run *run)
 {
+    const bool here = llap_params_backend(m->params)->memory == backend->memory;
     for (int i = 0; i < llap_plan_n_slots(plan); i++) {
         const llap_slot *s = llap_plan_slot(plan, i);
         char             name[512];
@@ -52,7 +57,8 @@ static llap_status bind_member(const llap_residual_member *m, const llap_plan *p
                  m->prefix == NULL ? "" : m->prefix, s->name);
         const llap_param_info *p = llap_params_find(m->params, name);
         if (p == NULL) return llap_fail(LLAP_ENOTFOUND, "networks: no parameter '%s'", name);
-        const llap_status st = llap_run_bind(run, s->name, p->data, p->count);
+        const llap_status st = here ? llap_run_bind_near(run, s->name, p->near, p->count)
+                                    : llap_run_bind(run, s->name, p->data, p->count);
         if (st != LLAP_OK) return st;
     }
     return LLAP_OK;
@@ -76,7 +82,7 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
     if (st == LLAP_OK) st = llap_plan_create(g, &how, &v->plan);
     if (st == LLAP_OK) st = llap_run_create(v->plan, &v->run);
     llap_graph_destroy(g);
-    if (st == LLAP_OK) st = bind_member(m, v->plan, v->run);
+    if (st == LLAP_OK) st = bind_member(m, s->o.backend, v->plan, v->run);
     const llap_feature_batch *b = s->batch;
     if (st == LLAP_OK)
         st = llap_run_bind(v->run, "tokens", b->tokens, B * S * c->patches.token_dim);
@@ -90,8 +96,17 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
                                   .prefix = v->prefix,
                                   .backend = s->o.backend,
                                   .n_threads = s->o.n_threads };
-    if (st == LLAP_OK) st = llap_denoise_create(&c->denoiser, m->params, &d, &v->denoise);
-    return st;
+    if (st != LLAP_OK) return st;
+    if (d.backend->memory == NULL)
+        return llap_denoise_create(&c->denoiser, m->params, &d, &v->denoise);
+    const llap_planned_opts planned = { .extent = d.extent,
+                                        .S = d.S,
+                                        .part = d.part,
+                                        .prefix = d.prefix,
+                                        .backend = d.backend,
+                                        .n_threads = d.n_threads,
+                                        .sampler = LLAP_SAMPLER_DEFAULT };
+    return llap_planned_create(&c->denoiser, m->params, &planned, &s->points, &v->planned);
 }
 
 llap_status llap_residual_sampler_create(const llap_residual_config *c,
@@ -132,13 +147,18 @@ static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uin
                                    .f = s->batch->f,
                                    .pad = s->batch->pad,
                                    .E_pad = s->batch->token_pad };
-    if (st == LLAP_OK) st = llap_denoise_windows(me->denoise, &w);
-    const llap_predictor predictor = llap_denoise_predictor(me->denoise);
+    llap_predictor           predictor = { 0 };
+    if (me->denoise != NULL) {
+        if (st == LLAP_OK) st = llap_denoise_windows(me->denoise, &w);
+        predictor = llap_denoise_predictor(me->denoise);
+    }
     for (int64_t first = 0; first < mine && st == LLAP_OK; first += R) {
         const llap_sample_io io = { .seed = llap_hash(0, own, sizeof own),
                                     .window = s->window,
                                     .first_sample = (uint32_t)first };
-        st = llap_sample(&LLAP_SAMPLER_DEFAULT, &s->points, extent, &predictor, &io, s->x);
+        st = me->planned != NULL
+                 ? llap_planned_sample(me->planned, &w, &io, s->x)
+                 : llap_sample(&LLAP_SAMPLER_DEFAULT, &s->points, extent, &predictor, &io, s->x);
         for (int64_t b = 0; b < rows && st == LLAP_OK; b++)
             for (int64_t r = 0; r < R && first + r < mine; r++)
                 memcpy(out + (b * n_samples + (first + r) * s->n_voices + v) * n,

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "task/device.h"
 #include "task/evaluation.h"
 #include "task/filling.h"
 #include "task/opponents.h"
@@ -119,7 +120,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     llap_status            st = task_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
     if (st == LLAP_OK) st = task_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);
-    if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, &model);
+    if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, e->backend, &model);
     if (st == LLAP_OK && n_own > 1) st = task_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
@@ -255,6 +256,7 @@ static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, eval
     e->part = (llap_part)part;
     e->impute = task == 1;
     e->n_samples = o->samples > 0 ? o->samples : SAMPLES;
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &e->backend);
     e->seed = o->seed;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap < 0    ? 0
                                            : o->bootstrap == 0 ? DRAWS

@@ -2,6 +2,7 @@
 #ifndef LLAP_TASK_EVALUATION_H
 #define LLAP_TASK_EVALUATION_H
 
+#include "backend/backend.h"
 #include "task/bootstrap.h"
 
 enum { EVALUATION_MAX = 16 }; /* forecasters */
@@ -11,15 +12,18 @@ typedef enum evaluation_by { BY_NOTHING, BY_STEP, BY_VARIABLE, BY_ENTITY } evalu
 typedef struct evaluation {
     const llap_model *m; /* borrowed, as the panel */
     const llap_panel *panel;
-    bool              impute; /* gaps were filled, not futures told */
-    llap_part         part;
-    int64_t           stride, n_samples, seed; /* stride in ticks */
-    const char       *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
-    bootstrap_opts    boot;
-    scoring           s;
-    int               n; /* forecasters; the first is the model */
-    const char       *name[EVALUATION_MAX];
-    int               n_own; /* the first so many are the model and its parts, no opponents */
+
+    const llap_backend *backend; /* of the networks */
+
+    bool           impute; /* gaps were filled, not futures told */
+    llap_part      part;
+    int64_t        stride, n_samples, seed; /* stride in ticks */
+    const char    *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts boot;
+    scoring        s;
+    int            n; /* forecasters; the first is the model */
+    const char    *name[EVALUATION_MAX];
+    int            n_own; /* the first so many are the model and its parts, no opponents */
     /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. */
     bootstrap_result *against;
 } evaluation;

@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "task/device.h"
 #include "task/networks.h"
 
 #include <math.h>
@@ -201,18 +202,19 @@ static llap_status put_all(const paths *a, const llap_panel *p, const task_forec
 /* Samples, or numbers made of them. */
 static llap_status answer_paths(const llap_model *m, const llap_panel *p,
                                 const llap_forecast_opts *o, const task_queries *q,
-                                const int64_t *var, llap_answer **out)
+                                const int64_t *var, const llap_backend *backend, llap_answer **out)
 {
     const bool      draws = o->keep_samples && !o->total;
     double          quantile[TASK_QUANTILES];
     int             n_quantiles = 0;
     size_t          rows = 0;
     task_forecaster f = { 0 };
-    paths           a = { .o = o,
-                          .q = q,
-                          .n_paths = o->samples > 0 ? o->samples : PATHS,
-                          .n_targets = m->frame.n_targets };
-    llap_status     st = count_rows(m, q, draws ? a.n_paths : 1, &rows);
+
+    paths       a = { .o = o,
+                      .q = q,
+                      .n_paths = o->samples > 0 ? o->samples : PATHS,
+                      .n_targets = m->frame.n_targets };
+    llap_status st = count_rows(m, q, draws ? a.n_paths : 1, &rows);
     if (st == LLAP_OK) st = task_quantiles(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) a.x = llap_new((size_t)a.n_paths, sizeof *a.x);
     if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
@@ -221,7 +223,7 @@ static llap_status answer_paths(const llap_model *m, const llap_panel *p,
         st = task_answer_create(draws ? TASK_SAMPLES : TASK_FORECAST, m, p, rows, quantile,
                                 draws ? 0 : n_quantiles, out);
     a.out = *out;
-    if (st == LLAP_OK) st = task_model_forecaster(m, p, var, &f);
+    if (st == LLAP_OK) st = task_model_forecaster(m, p, var, backend, &f);
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     task_forecaster_deinit(&f);
     llap_free(a.x);
@@ -284,9 +286,12 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
     if (o->samples < 0)
         return llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
                          (long long)o->samples);
+    const llap_backend *backend;
+
     task_queries q = { 0 };
     int64_t     *var = NULL;
-    llap_status  st = task_check_axis(m, panel);
+    llap_status  st = task_device(o->device, o->precision, &backend);
+    if (st == LLAP_OK) st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
@@ -294,7 +299,7 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
     if (st == LLAP_OK) st = task_compare(m, panel, var, &q, o->log);
     if (st == LLAP_OK)
         st = o->keep_samples || o->total || from_networks(m)
-                 ? answer_paths(m, panel, o, &q, var, out)
+                 ? answer_paths(m, panel, o, &q, var, backend, out)
                  : answer(m, panel, o, &q, var, out);
     if (st == LLAP_OK) (*out)->has_origin = q.several;
     task_queries_deinit(&q);

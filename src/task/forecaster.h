@@ -81,7 +81,7 @@ int32_t    task_lead(const task_leads *l, int64_t ahead); /* bin of a query so m
 
 /* A model as a whole, whatever it is made of. As the next. */
 llap_status task_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                  task_forecaster *out);
+                                  const llap_backend *backend, task_forecaster *out);
 
 /* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */

@@ -1,6 +1,5 @@
 /* The networks as a forecaster: windows become rows, rows of one length go through the sampler
  * together, residuals come back in data units. */
-#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -10,12 +9,19 @@
 #include <omp.h>
 #include <string.h>
 
-enum { ROUND = 8, SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, QUERIES_MAX = 16384 };
+enum {
+    ROUND = 8,
+    SAMPLES_AT_ONCE = 64,
+    PATHS_AT_ONCE = 256,
+    PATHS_ON_GPU = 8192,
+    QUERIES_MAX = 16384
+};
 static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk of rows */
 
 typedef struct network_self {
     const llap_model      *m;
     const llap_panel      *p;
+    const llap_backend    *backend;
     task_networks          n;
     task_sight             sight;
     task_forecaster        anchor;
@@ -37,7 +43,8 @@ static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
 {
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
     const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
-    int64_t       rows = PATHS_AT_ONCE * 64 / (R * (h > 64 ? h : 64));
+    const int64_t paths = s->backend->memory == NULL ? PATHS_AT_ONCE : PATHS_ON_GPU;
+    int64_t       rows = paths * 64 / (R * (h > 64 ? h : 64));
     if (rows < 1) rows = 1;
     if (s->sampler != NULL && s->h == h && s->R == R) return LLAP_OK;
     llap_residual_sampler_destroy(s->sampler);
@@ -51,7 +58,7 @@ static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
                                .first = s->n.sampling.first,
                                .last = s->n.sampling.last,
                                .n_threads = omp_get_max_threads(),
-                               .backend = &llap_backend_cpu };
+                               .backend = s->backend };
     return llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &s->sampler);
 }
 
@@ -307,13 +314,14 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
 }
 
 llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                     task_forecaster *out)
+                                     const llap_backend *backend, task_forecaster *out)
 {
     *out = (task_forecaster){ 0 };
     network_self *s = llap_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     s->m = m;
     s->p = p;
+    s->backend = backend;
     task_networks_init(&s->n, m);
     llap_status st = task_anchor_forecaster(m, p, var, &s->anchor);
     if (st == LLAP_OK) st = task_sight_init(&s->sight, m, p, &s->n.config.layout, &s->n.inputs);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/gaps.h"
 #include "data/scaling.h"
+#include "task/device.h"
 #include "task/networks.h"
 #include "task/reference.h"
 
@@ -298,10 +299,15 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
         return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
-    int         size = NETWORKS_NONE;
-    bool        reference;
-    llap_status st = parse_profile(o->profile, &reference);
+    int                 size = NETWORKS_NONE;
+    bool                reference;
+    const llap_backend *backend; /* of networks: known to be there before anything is fitted */
+    llap_status         st = parse_profile(o->profile, &reference);
     if (st == LLAP_OK && !reference) st = parse_size(o->size, &size);
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &backend);
+    if (st == LLAP_OK && reference && backend->memory != NULL)
+        st = llap_fail(LLAP_EUNSUPPORTED, "the reference profile computes on the cpu, not on '%s'",
+                       backend->name);
     if (st != LLAP_OK) return st;
     int64_t            *var = NULL;
     uint8_t            *part = llap_new((size_t)panel->n_entities, 1);

@@ -1,10 +1,10 @@
 /* Training the networks of the default profile, spec accuracy.md 4.5-4.9: rows of the anchor's
  * residuals, members by different seeds, the best by sampled validation CRPS, spread and guard. */
-#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "data/scaling.h"
+#include "task/device.h"
 #include "task/networks.h"
 #include "task/training.h"
 
@@ -39,6 +39,8 @@ typedef struct field { /* everything that training looks at */
     task_sight        sight;
     task_rows         train_rows, check_rows, final_rows;
     llap_feature_set *train, *check, *final;
+
+    const llap_backend *backend; /* that trains and draws */
 } field;
 
 static void field_deinit(field *f)
@@ -151,6 +153,7 @@ static llap_status field_init(field *f, const llap_model *m, const llap_panel *p
     int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     llap_layout layout;
     llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &f->backend);
     if (st == LLAP_OK) st = find_inputs(f, p, var, m->frame.n_targets);
     if (st == LLAP_OK) st = task_windows(&m->frame, p, var, m->frame.n_targets, &f->windows);
     if (st == LLAP_OK) st = task_split(&m->frame, f->windows, &f->split);
@@ -226,7 +229,8 @@ static int64_t steps_of(const llap_model *m, llap_size size, const llap_train_op
 }
 
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
-                                      const llap_train_opts *o, int64_t member)
+                                      const llap_train_opts *o, const llap_backend *backend,
+                                      int64_t member)
 {
     llap_residual_opts t = LLAP_RESIDUAL_OPTS;
     const bool         tiny = c->size == LLAP_SIZE_TINY;
@@ -240,15 +244,16 @@ static llap_residual_opts training_of(const llap_model *m, const llap_network_co
     t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
     t.unit_hours = m->frame.axis == LLAP_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
     t.n_threads = omp_get_max_threads();
-    t.backend = &llap_backend_cpu;
+    t.backend = backend;
     return t;
 }
 
 /* ---- validation ---- */
 
 /* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
-static llap_status draw(const task_networks *n, const llap_feature_set *set, int steps,
-                        int64_t n_samples, uint64_t seed, float **out)
+static llap_status draw(const task_networks *n, const llap_backend *backend,
+                        const llap_feature_set *set, int steps, int64_t n_samples, uint64_t seed,
+                        float **out)
 {
     const int64_t          Z = llap_feature_channels(&set->c);
     const int64_t          R = (n_samples + n->n_members - 1) / n->n_members;
@@ -259,7 +264,7 @@ static llap_status draw(const task_networks *n, const llap_feature_set *set, int
                                  .first = n->sampling.first,
                                  .last = n->sampling.last,
                                  .n_threads = omp_get_max_threads(),
-                                 .backend = &llap_backend_cpu };
+                                 .backend = backend };
     llap_residual_sampler *s = NULL;
     uint32_t              *index = llap_new(set->n, sizeof *index);
     *out = llap_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
@@ -274,11 +279,11 @@ static llap_status draw(const task_networks *n, const llap_feature_set *set, int
     return st;
 }
 
-static llap_status check(const llap_model *m, const task_networks *n, const llap_feature_set *set,
-                         uint64_t seed, task_check *out)
+static llap_status check(const llap_model *m, const task_networks *n, const llap_backend *backend,
+                         const llap_feature_set *set, uint64_t seed, task_check *out)
 {
     float            *x = NULL;
-    const llap_status st = draw(n, set, CHECK_STEPS, CHECK_SAMPLES, seed, &x);
+    const llap_status st = draw(n, backend, set, CHECK_STEPS, CHECK_SAMPLES, seed, &x);
     if (st == LLAP_OK) *out = task_networks_check(m, set, n, x, set->h, CHECK_SAMPLES);
     llap_free(x);
     return st;
@@ -305,7 +310,8 @@ static llap_status member_step(void *user, int64_t step, double *loss, double *n
 static llap_status member_check(void *user, int64_t step, double *score)
 {
     member_run       *r = user;
-    const llap_status st = check(r->m, &r->networks, r->f->check, (uint64_t)r->o->seed, &r->score);
+    const llap_status st =
+        check(r->m, &r->networks, r->f->backend, r->f->check, (uint64_t)r->o->seed, &r->score);
     if (st != LLAP_OK) return st;
     *score = r->score.network;
     llap_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)",
@@ -338,7 +344,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
                                 const field *f, const llap_train_opts *o, const llap_model *from,
                                 int64_t member)
 {
-    const llap_residual_opts   t = training_of(m, &net->config, o, member);
+    const llap_residual_opts   t = training_of(m, &net->config, o, f->backend, member);
     const llap_network_config *c = &net->config;
     member_run                *r = llap_new(1, sizeof *r);
     char                       prefix[48];
@@ -394,7 +400,7 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
     float               *x = NULL;
     const int            steps = (int)m->network->config.sampling.steps;
     task_networks_init(&n, m);
-    llap_status st = draw(&n, f->final, steps, FINAL_SAMPLES, (uint64_t)o->seed, &x);
+    llap_status st = draw(&n, f->backend, f->final, steps, FINAL_SAMPLES, (uint64_t)o->seed, &x);
     if (st == LLAP_OK) {
         task_networks_calibrate(f->final, x, f->final->h, FINAL_SAMPLES, &c->calibration_edge,
                                 &c->calibration_factor);

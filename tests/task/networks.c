@@ -1,6 +1,8 @@
 /* Networks on top of the anchors, from training to answers, at a size of seconds. */
 #include "check.h"
 
+#include "backend/cpu/cpu.h"
+
 #include "base/rng.h"
 #include "data/panel_builder.h"
 #include "task/networks.h"
@@ -162,7 +164,7 @@ static void ask(const llap_model *m, int64_t first, int64_t n, int64_t n_query, 
                               .n_query = n_query,
                               .time = time,
                               .id = task_window_id(panel, first + i, origin) };
-    CHECK_OK(task_model_forecaster(m, panel, &var, &by));
+    CHECK_OK(task_model_forecaster(m, panel, &var, &llap_backend_cpu, &by));
     CHECK_OK(by.forecast(&by, &(task_ask){ n_samples, 3 }, w, n, &arena, f));
     for (int64_t i = 0; i < n; i++)
         memcpy(out + i * n_samples * n_query, f[i].value,

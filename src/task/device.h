@@ -1,0 +1,11 @@
+/* Where to compute, as options say it. */
+#ifndef LLAP_TASK_DEVICE_H
+#define LLAP_TASK_DEVICE_H
+
+#include "backend/backend.h"
+
+/* device: "cpu", "cuda", "cuda:N", "auto"; precision on a GPU: "fp32", "tf32", "bf16"; NULL: cpu
+ * and fp32. LLAP_EINVAL for other words, LLAP_EUNSUPPORTED where there is no such GPU. */
+llap_status task_device(const char *device, const char *precision, const llap_backend **out);
+
+#endif

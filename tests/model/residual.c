@@ -1,0 +1,186 @@
+/* Training and sampling the default profile's networks where the caller cannot reach the memory:
+ * the same losses, parameters and samples as on the cpu. On a GPU too where there is one
+ * (LLAP_DEVICE). */
+#include "apart.h"
+
+#include "backend/cuda/cuda.h"
+#include "base/rng.h"
+#include "model/residual.h"
+
+enum { N = 2, ROWS = 160, H = 6, WINDOWS = 12, BATCH = 4, STEPS = 5, SAMPLES = 5 };
+
+static double             t[ROWS], y[N][ROWS], tq[WINDOWS][H];
+static float              u[N][ROWS];
+static const float       *columns[N][1];
+static llap_record        record[N];
+static llap_series        series[N];
+static const llap_series *all_series[1] = { series };
+static size_t             known[N] = { 0, 1 };
+static llap_anchor_model *anchor;
+static llap_feature_set  *set;
+static llap_layout        layout;
+
+static int set_up(void **state)
+{
+    (void)state;
+    llap_chain              *chain = NULL;
+    const llap_anchor_spec   spec = { .context = 24, .horizon = H };
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    const llap_chain_opts    o = { .transform = true, .z_clip = 5 };
+    llap_feature_row         row[WINDOWS];
+    for (int e = 0; e < N; e++) {
+        const llap_rng r = llap_rng_make(3, LLAP_STREAM_TEST, (uint64_t)e, 0, 0);
+        for (uint64_t i = 0; i < ROWS; i++) {
+            t[i] = (double)i;
+            y[e][i] = 5 + e + sin(0.3 * (double)i) + 0.3 * (double)llap_rng_normal(&r, i);
+        }
+        series[e] = (llap_series){ ROWS, t, y[e] };
+        columns[e][0] = u[e];
+        record[e] = (llap_record){ ROWS, t, columns[e] };
+    }
+    if (llap_chain_fit(series, N, &o, &chain) != LLAP_OK) return 1;
+    for (int e = 0; e < N; e++)
+        for (int i = 0; i < ROWS; i++)
+            u[e][i] = (float)llap_chain_u(chain, (size_t)e, t[i],
+                                          llap_chain_z(chain, (size_t)e, y[e][i]));
+    if (llap_anchor_model_create(&spec, chain, &k, 4, &anchor) != LLAP_OK) return 1;
+    for (int w = 0; w < WINDOWS; w++) {
+        for (int q = 0; q < H; q++) tq[w][q] = 40.0 + 8 * w + q + 1;
+        row[w] = (llap_feature_row){
+            .origin = 40 + 8 * w, .n_query = H, .t_query = tq[w], .id = (uint64_t)w
+        };
+    }
+    layout =
+        (llap_layout){ .joint = true, .entities = N, .targets = 1, .horizon = H, .level = true };
+    llap_feature_slots(24, 1, &layout);
+    static const llap_anchor_model *anchors[1];
+    anchors[0] = anchor;
+    const llap_feature_source from = {
+        .history = record, .known = known, .n = N, .anchor = anchors, .series = all_series
+    };
+    return llap_feature_set_create(&layout, &from, row, WINDOWS, &set) != LLAP_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    llap_feature_set_destroy(set);
+    llap_anchor_model_destroy(anchor);
+    return 0;
+}
+
+static llap_residual_config config(void)
+{
+    llap_residual_config c = { .layout = layout,
+                               .patches = LLAP_PATCH_DEFAULT(llap_feature_token_dim(&layout),
+                                                             layout.tokens),
+                               .denoiser = LLAP_DENOISER_DEFAULT(llap_feature_channels(&layout),
+                                                                 llap_feature_query_dim(&layout)) };
+    c.patches.hidden_dim = c.denoiser.hidden_dim = 32;
+    c.patches.num_heads = 4;
+    c.patches.num_layers = c.denoiser.num_layers = 1;
+    c.patches.entities = llap_feature_embeddings(&layout);
+    c.denoiser.laplace_k = 4;
+    return c;
+}
+
+typedef struct trained {
+    double       loss[STEPS], norm[STEPS];
+    llap_params *params; /* of the trainer */
+    float        x[WINDOWS * SAMPLES * H * N];
+} trained;
+
+/* Samples from the trainer's average by two members, on that backend. */
+static void draw(const llap_params *params, const llap_backend *b, float *out)
+{
+    const llap_residual_config c = config();
+    const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
+                                        { params, LLAP_PARAMS_EMA, NULL } };
+    const llap_draw_plan       o = { .rows = 5,
+                                     .samples = 2,
+                                     .h = H,
+                                     .steps = 4,
+                                     .first = 0.995,
+                                     .last = 0.005,
+                                     .n_threads = 1,
+                                     .backend = b };
+    llap_residual_sampler     *s;
+    uint32_t                   index[WINDOWS];
+    for (uint32_t i = 0; i < WINDOWS; i++) index[i] = i;
+    CHECK_OK(llap_residual_sampler_create(&c, m, 2, &o, &s));
+    CHECK_OK(llap_residual_draw(s, set, index, WINDOWS, 7, SAMPLES, out));
+    llap_residual_sampler_destroy(s);
+}
+
+static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
+{
+    const llap_residual_config c = config();
+    llap_residual_opts         o = LLAP_RESIDUAL_OPTS;
+    o.batch = BATCH;
+    o.steps = STEPS;
+    o.warmup = 1;
+    o.lr = 1e-3;
+    o.backend = b;
+    CHECK_OK(llap_residual_trainer_create(&c, set, &o, trainer));
+    for (int i = 0; i < STEPS; i++)
+        CHECK_OK(llap_residual_step(*trainer, i, &out->loss[i], &out->norm[i]));
+    out->params = llap_residual_trainer_params(*trainer);
+    CHECK_OK(llap_params_pull(out->params));
+    draw(out->params, b, out->x);
+}
+
+static void near(const char *what, const llap_backend *b, double found, double expected, double tol)
+{
+    if (!(fabs(found - expected) <= tol))
+        fail_msg("%s on %s: expected %.9g, found %.9g", what, b->name, expected, found);
+}
+
+static void check_like_cpu(const llap_backend *b, double tol)
+{
+    static trained         cpu, other;
+    static float           away[WINDOWS * SAMPLES * H * N];
+    llap_residual_trainer *a, *c;
+    train(&llap_backend_cpu, &cpu, &a);
+    train(b, &other, &c);
+    for (int i = 0; i < STEPS; i++) {
+        near("loss", b, other.loss[i], cpu.loss[i], tol * fabs(cpu.loss[i]));
+        near("norm", b, other.norm[i], cpu.norm[i], tol * fabs(cpu.norm[i]));
+    }
+    for (int i = 0; i < llap_params_count(cpu.params); i++) { /* a step moves by about lr */
+        const llap_param_info *p = llap_params_at(cpu.params, i);
+        const llap_param_info *q = llap_params_find(other.params, p->name);
+        for (int64_t k = 0; strncmp(p->name, "ema.", 4) == 0 && k < p->count; k++)
+            near(p->name, b, llap_param_get(other.params, q, k), llap_param_get(cpu.params, p, k),
+                 tol);
+    }
+    draw(cpu.params, b, away); /* parameters of a store on the cpu */
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) {
+        near("sample", b, (double)other.x[k], (double)cpu.x[k], 10 * tol);
+        near("sample of a copy", b, (double)away[k], (double)cpu.x[k], 10 * tol);
+    }
+    llap_residual_trainer_destroy(a);
+    llap_residual_trainer_destroy(c);
+}
+
+static void behind_a_wall(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_backend();
+    check_like_cpu(&b, 1e-6);
+}
+
+static void on_a_gpu(void **state)
+{
+    (void)state;
+    const llap_backend *b;
+    const char         *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
+    if (llap_device_find(name, LLAP_PRECISION_FP32, &b) != LLAP_OK || b == NULL) skip();
+    check_like_cpu(b, 2e-4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
+                                        cmocka_unit_test(on_a_gpu) };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
