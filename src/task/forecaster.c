@@ -1,6 +1,7 @@
 #include "task/forecaster.h"
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/rng.h"
 #include "task/networks.h"
 #include "task/reference.h"
