@@ -417,6 +417,35 @@ static void failing_writes_lose_little(void **state)
     unlink(in_folder("f.state"));
 }
 
+static llap_status leap(void *user, int64_t step, double *loss, double *norm)
+{
+    (void)user;
+    *loss = step < 10 ? 1.0 : 100.0;
+    *norm = 1.0;
+    return LLAP_OK;
+}
+
+static void divergence_and_a_full_disk_are_said(void **state)
+{
+    (void)state;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    net            a = { 0 };
+    task_training *t;
+    task_stage     s = TASK_STAGE_DEFAULT;
+    CHECK_OK(net_init(&a, 1));
+    CHECK_OK(task_training_create(
+        &(task_training_opts){ .save_every = 1e9, .messages = &log, .state = in_folder("d.state") },
+        NULL, 0, &t));
+    s.name = "s", s.user = &a, s.params = a.params, s.n_steps = 15, s.eval_every = 5, s.step = leap;
+    CHECK_OK(task_training_stage(t, &s, NULL));
+    assert_non_null(strstr(said, "s: diverging after step 15: the mean loss is 100, it was 1"));
+    CHECK_FAIL(task_training_room(t, SIZE_MAX / 2), LLAP_EIO, "a state of training takes about");
+    task_training_destroy(t);
+    net_deinit(&a);
+    unlink(in_folder("d.state"));
+}
+
 static llap_status train_with_state(void *user)
 {
     (void)user;
@@ -459,6 +488,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
         cmocka_unit_test(failing_writes_lose_little),
+        cmocka_unit_test(divergence_and_a_full_disk_are_said),
         cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
