@@ -69,12 +69,14 @@ typedef struct llap_train_opts {
     const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
     const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
+    const char *config; /* JSON file with any of these by name, used where none is given here, and
+                           under "network" any option of the networks; NULL: none */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL                                \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL                          \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

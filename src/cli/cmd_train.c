@@ -11,7 +11,7 @@ typedef struct train_options {
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from;
+    const char *state, *log, *transform, *min, *max, *from, *config;
     double      save_every;
     bool        no_climate, link, resume;
 } train_options;
@@ -42,6 +42,9 @@ static const cli_option options[] = {
       "all entities in one trajectory, or each by itself", 0, 0 },
     { "from", 0, CLI_STRING, "MODEL", offsetof(train_options, from),
       "start from the networks of this model", 0, 0 },
+    { "config", 0, CLI_STRING, "FILE", offsetof(train_options, config),
+      "JSON with options by name (context, steps, lr ...) and, under network, of the networks", 0,
+      0 },
     { "transform", 0, CLI_STRING, "LIST", offsetof(train_options, transform),
       "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each", 0, 0 },
     { "min", 0, CLI_STRING, "LIST", offsetof(train_options, min),
@@ -87,7 +90,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 {
     const train_options *o = opts;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
-    if (o->context == NULL || o->horizon == NULL)
+    if (o->config == NULL && (o->context == NULL || o->horizon == NULL))
         return cli_usage("train", "--context and --horizon are needed");
     llap_panel *panel = NULL;
     llap_model *model = NULL;
@@ -101,12 +104,12 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.context = o->context;
         how.horizon = o->horizon;
         how.step = o->step;
-        how.split = o->entities == 1 ? "entity" : "time";
+        how.split = o->entities == 1 ? "entity" : NULL;
         how.no_climate = o->no_climate;
         how.link = o->link;
-        how.profile = o->profile == 1 ? "reference" : "default";
+        how.profile = o->profile == 1 ? "reference" : NULL;
         how.size = (const char *const[]){ NULL, "tiny", "anchor", "paper" }[o->size];
-        how.view = (const char *const[]){ "auto", "joint", "rows" }[o->view];
+        how.view = (const char *const[]){ NULL, "joint", "rows" }[o->view];
         how.members = o->members;
         how.steps = o->steps;
         how.batch = o->batch;
@@ -114,6 +117,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.min = o->min;
         how.max = o->max;
         how.from = o->from;
+        how.config = o->config;
         how.state = state;
         how.resume = o->resume;
         how.save_every = o->save_every;

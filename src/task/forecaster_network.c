@@ -9,13 +9,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum {
-    ROUND = 8,
-    SAMPLES_AT_ONCE = 64,
-    PATHS_AT_ONCE = 256,
-    PATHS_ON_GPU = 8192,
-    QUERIES_MAX = 16384
-};
+enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, PATHS_ON_GPU = 8192, QUERIES_MAX = 16384 };
 static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk of rows */
 
 typedef struct network_self {
@@ -83,7 +77,12 @@ static int64_t within(const network_self *s, const task_window *w)
     return n;
 }
 
-static int64_t rounded(int64_t n) { return (n + ROUND - 1) / ROUND * ROUND; }
+/* Rows of a few lengths share a sampler; what a row is asked alone decides its length. */
+static int64_t rounded(int64_t n)
+{
+    const int64_t step = n <= 32 ? 8 : n <= 256 ? 32 : 128;
+    return (n + step - 1) / step * step;
+}
 
 static llap_status add_row(network_self *s, work *k, const task_window *w, group g,
                            const int64_t *time, int64_t n_query, size_t entity, uint64_t id,

@@ -38,9 +38,9 @@ llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, c
 /* ---- training ---- */
 
 /* Trains networks on top of the model's anchors, as the options of llap_train say, and gives them
- * to it: m->network. */
+ * to it: m->network. config may be NULL, or have options of the networks under "network". */
 llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
-                                llap_size size);
+                                llap_size size, const llap_json *config);
 
 /* ---- scores on validation ---- */
 

@@ -1,5 +1,6 @@
 /* Training a model of size `anchor`: which windows train and which choose, then one fit a target.
  */
+#include "task/train.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -293,7 +294,8 @@ static llap_status parse_profile(const char *text, bool *reference)
                      llap_text_show(text).text);
 }
 
-llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
+static llap_status train(const llap_panel *panel, const llap_train_opts *o, const llap_json *config,
+                         llap_model **out)
 {
     *out = NULL;
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
@@ -343,7 +345,7 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     if (st == LLAP_OK && !reference) {
         st = llap_model_create(&f, anchor, out);
         if (st == LLAP_OK && size != NETWORKS_NONE)
-            st = task_networks_train(*out, panel, o, (llap_size)size);
+            st = task_networks_train(*out, panel, o, (llap_size)size, config);
         if (st != LLAP_OK) {
             llap_model_destroy(*out);
             *out = NULL;
@@ -355,5 +357,16 @@ llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_m
     llap_free((void *)names);
     llap_free(var);
     llap_free(part);
+    return st;
+}
+
+llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
+{
+    llap_train_opts all;
+    llap_json      *config = NULL;
+    *out = NULL;
+    llap_status st = task_train_config(o, &all, &config);
+    if (st == LLAP_OK) st = train(panel, &all, config, out);
+    llap_json_destroy(config);
     return st;
 }

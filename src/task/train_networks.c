@@ -6,6 +6,7 @@
 #include "data/scaling.h"
 #include "task/device.h"
 #include "task/networks.h"
+#include "task/train.h"
 #include "task/training.h"
 
 #include <math.h>
@@ -41,6 +42,7 @@ typedef struct field { /* everything that training looks at */
     llap_feature_set *train, *check, *final;
 
     const llap_backend *backend; /* that trains and draws */
+    llap_size           size;    /* as asked for: the training that goes with it */
 } field;
 
 static void field_deinit(field *f)
@@ -182,8 +184,28 @@ static llap_status field_init(field *f, const llap_model *m, const llap_panel *p
 
 /* ---- the model's networks ---- */
 
+/* Options of a file on top; what the data decides stays as it is. */
+static llap_status read_options(const llap_json *config, llap_network_config *c)
+{
+    const llap_network_config was = *c;
+    c->size = LLAP_SIZE_CUSTOM;
+    const llap_status st = llap_network_config_read(config, "network", c);
+    if (st != LLAP_OK) return st;
+    if (c->patches.token_dim != was.patches.token_dim || c->patches.tokens != was.patches.tokens ||
+        c->patches.entities != was.patches.entities ||
+        c->denoiser.data_dim != was.denoiser.data_dim ||
+        c->denoiser.query_features != was.denoiser.query_features ||
+        c->features.view != was.features.view || c->features.patch != was.features.patch ||
+        c->features.patch_rows != was.features.patch_rows ||
+        c->features.calendar != was.features.calendar || c->features.level != was.features.level ||
+        !c->options.conditioning || c->features.residual != LLAP_RESIDUAL_ANCHOR)
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "network: sizes and features that the data decides cannot be changed");
+    return LLAP_OK;
+}
+
 static llap_status make_network(const llap_model *m, const field *f, const llap_train_opts *o,
-                                llap_size size, llap_network **out)
+                                llap_size size, const llap_json *config, llap_network **out)
 {
     const llap_layout      *l = &f->sight.layout;
     const llap_network_dims dims = { .entities = m->frame.n_entities,
@@ -210,6 +232,8 @@ static llap_status make_network(const llap_model *m, const field *f, const llap_
         .n = 2, .v = { m->anchor[0]->calibration.edge[0], m->anchor[0]->calibration.edge[1] }
     };
     st = llap_network_config_check(&c);
+    if (st == LLAP_OK && config != NULL && llap_json_has(config, "network"))
+        st = read_options(config, &c);
     if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, out);
     if (st != LLAP_OK || f->scaling == NULL) return st;
     const llap_param_info *mean = llap_params_find((*out)->params, "scale.x.mean");
@@ -230,11 +254,11 @@ static int64_t steps_of(const llap_model *m, llap_size size, const llap_train_op
 
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
                                       const llap_train_opts *o, const llap_backend *backend,
-                                      int64_t member)
+                                      llap_size size, int64_t member)
 {
     llap_residual_opts t = LLAP_RESIDUAL_OPTS;
-    const bool         tiny = c->size == LLAP_SIZE_TINY;
-    t.steps = steps_of(m, c->size, o);
+    const bool         tiny = size == LLAP_SIZE_TINY;
+    t.steps = steps_of(m, size, o);
     t.batch = o->batch > 0 ? o->batch : tiny ? 64 : 128;
     t.warmup = t.steps / 8 < 200 ? t.steps / 8 : 200;
     if (o->lr > 0) t.lr = o->lr;
@@ -344,7 +368,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
                                 const field *f, const llap_train_opts *o, const llap_model *from,
                                 int64_t member)
 {
-    const llap_residual_opts   t = training_of(m, &net->config, o, f->backend, member);
+    const llap_residual_opts   t = training_of(m, &net->config, o, f->backend, f->size, member);
     const llap_network_config *c = &net->config;
     member_run                *r = llap_new(1, sizeof *r);
     char                       prefix[48];
@@ -419,8 +443,26 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
     return st;
 }
 
+/* The options of this training as the file keeps them: --config of another run. */
+static llap_status remember(const llap_model *m, llap_network *net, const llap_train_opts *o,
+                            llap_size size)
+{
+    const llap_residual_opts t = training_of(m, &net->config, o, NULL, size, 0);
+    llap_train_opts          all = *o;
+    llap_json_writer         w = { 0 };
+    size_t                   n = 0;
+    all.steps = t.steps;
+    all.batch = t.batch;
+    all.lr = t.lr;
+    all.members = net->config.options.members;
+    llap_json_open(&w, NULL, '{');
+    task_train_config_write(&w, &all);
+    llap_json_close(&w, '}');
+    return llap_json_finish(&w, &net->training, &n);
+}
+
 llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
-                                llap_size size)
+                                llap_size size, const llap_json *config)
 {
     field          f;
     llap_network  *net = NULL;
@@ -431,7 +473,8 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     if (st == LLAP_OK && from != NULL &&
         (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
         st = llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", o->from);
-    if (st == LLAP_OK) st = make_network(m, &f, o, size, &net);
+    f.size = size;
+    if (st == LLAP_OK) st = make_network(m, &f, o, size, config, &net);
     if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &run);
     if (st == LLAP_OK)
         llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
@@ -444,6 +487,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     if (st == LLAP_OK) {
         m->network = net;
         st = settle(m, &f, o);
+        if (st == LLAP_OK) st = remember(m, net, o, size);
     } else {
         llap_network_destroy(net);
     }

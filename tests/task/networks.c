@@ -277,6 +277,45 @@ static void training_goes_on_from_a_model(void **state)
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* A run described by a file is the run of the same options, and a model remembers such a file. */
+static void one_file_describes_a_run(void **state)
+{
+    (void)state;
+    llap_model     *m = NULL;
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.config = in_folder("run.json");
+    o.steps = 6;
+    write_text(o.config, "{ \"target\": \"no2\", \"context\": \"2d\", \"horizon\": \"12\", "
+                         "\"size\": \"tiny\", \"view\": \"joint\", \"members\": 2, \"steps\": 99, "
+                         "\"batch\": 8, \"network\": { \"sampling\": { \"steps\": 9 } } }");
+    CHECK_OK(llap_train(panel, &o, &m));
+    assert_int_equal(m->network->config.sampling.steps, 9);
+    assert_non_null(strstr(m->network->training, "\"steps\":6"));
+    const char            *name = "member.1.denoiser.model.head_proj.weight";
+    const llap_param_info *x = llap_params_find(m->network->params, name);
+    const llap_param_info *y = llap_params_find(joint->network->params, name);
+    assert_memory_equal(x->data, y->data, (size_t)x->count * sizeof(float));
+    write_text(o.config, m->network->training);
+    llap_model_destroy(m);
+    CHECK_OK(llap_train(panel, &o, &m));
+    llap_model_destroy(m);
+    write_text(o.config, "{ \"contxt\": \"2d\" }");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EFORMAT, "contxt");
+    write_text(o.config,
+               "{ \"target\": \"no2\", \"context\": \"2d\", \"horizon\": \"12\", \"size\": "
+               "\"tiny\", \"network\": { \"patches\": { \"tokens\": 3 } } }");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EUNSUPPORTED, "cannot be changed");
+    assert_null(m);
+}
+
 static void mistakes_are_said(void **state)
 {
     (void)state;
@@ -372,6 +411,7 @@ int main(void)
         cmocka_unit_test(the_anchor_answers_the_rest),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
+        cmocka_unit_test(one_file_describes_a_run),
         cmocka_unit_test(mistakes_are_said),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,0 +1,106 @@
+/* One JSON file that describes a run: the options of llap_train by name, and under "network" any
+ * option of the networks (model/network.h). What the caller gave goes first. */
+#include "base/error.h"
+#include "base/fields.h"
+#include "task/train.h"
+
+#include <stddef.h>
+
+typedef enum kind { TEXT, WHOLE, REAL, FLAG } kind;
+
+#define O(name) offsetof(llap_train_opts, name)
+static const struct entry {
+    const char *key;
+    kind        kind;
+    size_t      offset;
+    double      low, high;
+} entries[] = {
+    { "target", TEXT, O(target), 0, 0 },
+    { "context", TEXT, O(context), 0, 0 },
+    { "horizon", TEXT, O(horizon), 0, 0 },
+    { "step", TEXT, O(step), 0, 0 },
+    { "split", TEXT, O(split), 0, 0 },
+    { "profile", TEXT, O(profile), 0, 0 },
+    { "size", TEXT, O(size), 0, 0 },
+    { "view", TEXT, O(view), 0, 0 },
+    { "transform", TEXT, O(transform), 0, 0 },
+    { "min", TEXT, O(min), 0, 0 },
+    { "max", TEXT, O(max), 0, 0 },
+    { "from", TEXT, O(from), 0, 0 },
+    { "members", WHOLE, O(members), 1, 64 },
+    { "steps", WHOLE, O(steps), 1, 1e9 },
+    { "batch", WHOLE, O(batch), 1, 1e6 },
+    { "seed", WHOLE, O(seed), 0, 9e15 },
+    { "lr", REAL, O(lr), 1e-9, 1 },
+    { "no_climate", FLAG, O(no_climate), 0, 0 },
+    { "link", FLAG, O(link), 0, 0 },
+};
+#undef O
+enum { N = sizeof entries / sizeof *entries };
+
+/* Takes the value of the file where the caller gave none. */
+static llap_status take(const llap_json *j, const struct entry *e, llap_train_opts *o)
+{
+    static const llap_train_opts usual = LLAP_TRAIN_OPTS;
+    const void                  *none = (const char *)&usual + e->offset;
+    void                        *at = (char *)o + e->offset;
+    const char                  *text;
+    bool                         flag;
+    llap_status                  st = LLAP_OK;
+    if (!llap_json_has(j, e->key)) return st;
+    switch (e->kind) {
+    case TEXT:
+        st = llap_json_string(j, e->key, &text);
+        if (st == LLAP_OK && *(const char **)at == NULL) *(const char **)at = text;
+        break;
+    case WHOLE: {
+        int64_t v = 0;
+        st = llap_json_int(j, e->key, (int64_t)e->low, (int64_t)e->high, &v);
+        if (st == LLAP_OK && *(int64_t *)at == *(const int64_t *)none) *(int64_t *)at = v;
+        break;
+    }
+    case REAL: {
+        double v = 0;
+        st = llap_json_double(j, e->key, e->low, e->high, &v);
+        if (st == LLAP_OK && *(double *)at == 0) *(double *)at = v;
+        break;
+    }
+    case FLAG:
+        st = llap_json_bool(j, e->key, &flag);
+        if (st == LLAP_OK && flag) *(int *)at = 1;
+        break;
+    }
+    return st;
+}
+
+llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, llap_json **config)
+{
+    const char *keys[N + 2] = { "network" };
+    *out = *o;
+    *config = NULL;
+    if (o->config == NULL) return LLAP_OK;
+    for (int i = 0; i < N; i++) keys[i + 1] = entries[i].key;
+    llap_status st = llap_json_read(o->config, NULL, config);
+    if (st == LLAP_OK) st = llap_fields_only(*config, "", NULL, 0, keys);
+    for (int i = 0; i < N && st == LLAP_OK; i++) st = take(*config, &entries[i], out);
+    if (st != LLAP_OK) {
+        llap_json_destroy(*config);
+        *config = NULL;
+    }
+    return st;
+}
+
+void task_train_config_write(llap_json_writer *w, const llap_train_opts *o)
+{
+    for (int i = 0; i < N; i++) {
+        const void *at = (const char *)o + entries[i].offset;
+        if (entries[i].kind == TEXT && *(const char *const *)at != NULL)
+            llap_json_put_string(w, entries[i].key, *(const char *const *)at);
+        if (entries[i].kind == WHOLE && *(const int64_t *)at != 0)
+            llap_json_put_int(w, entries[i].key, *(const int64_t *)at);
+        if (entries[i].kind == REAL && *(const double *)at != 0)
+            llap_json_put_double(w, entries[i].key, *(const double *)at);
+        if (entries[i].kind == FLAG && *(const int *)at != 0)
+            llap_json_put_bool(w, entries[i].key, true);
+    }
+}

@@ -1,0 +1,143 @@
+/* Does it learn? A made-up panel whose best possible forecast is known, jittered times and 40 % of
+ * the cells missing: how much of the way from the best opponent to the oracle a size goes. */
+#ifndef LLAP_TESTS_TASK_LEARNING_H
+#define LLAP_TESTS_TASK_LEARNING_H
+
+#include "check.h"
+
+#include "base/json.h"
+#include "data/synth.h"
+#include "model/anchor.h"
+#include "task/readings.h"
+#include "task/task.h"
+
+#define HOUR INT64_C(3600000000000)
+
+typedef struct lesson {
+    const char *size;
+    int64_t     rows, steps, members, samples; /* steps, members 0: as the size says */
+    double      least_share;                   /* of the gap that must be closed */
+} lesson;
+
+static llap_synth_opts lesson_synth(const lesson *l)
+{
+    llap_synth_opts o = LLAP_SYNTH_DEFAULT;
+    o.n_entities = 4;
+    o.n_rows = l->rows;
+    o.jitter = 0.3;
+    o.row_loss = 0.22;
+    o.cell_loss = 0.2;
+    o.dead = 0;
+    return o;
+}
+
+/* Mean CRPS of the oracle on the test windows that evaluation scores, in the units of its scores.
+ */
+static double oracle_crps(const llap_synth *truth, const llap_model *m, const llap_panel *p,
+                          int64_t stride)
+{
+    const int64_t var = 0;
+    llap_windows *w = NULL;
+    llap_split   *split = NULL;
+    task_scale   *scale = NULL;
+    double        sum = 0, mean[64], variance[64];
+    int64_t       n = 0, last = 0, entity = -1;
+    CHECK_OK(task_windows(&m->frame, p, &var, 1, &w));
+    CHECK_OK(task_split(&m->frame, w, &split));
+    CHECK_OK(task_scales(m, p, &scale));
+    for (int64_t i = 0; i < w->n; i++) {
+        const llap_window *v = &w->at[i];
+        const int64_t      end = llap_window_end(w, v);
+        if (split->part[i] != LLAP_PART_TEST || (v->entity == entity && end - last < stride))
+            continue;
+        entity = v->entity;
+        last = end;
+        assert_true(v->n_query <= 64);
+        CHECK_OK(llap_synth_oracle(truth, w, i, mean, variance));
+        for (int64_t q = 0; q < v->n_query; q++) {
+            const int64_t row = llap_window_query(v) + q;
+            if (!llap_panel_observed(p, row, var)) continue;
+            const task_scale *s = &scale[v->entity];
+            const double      y = (double)p->value[row * p->n_vars];
+            const double      unit = task_scale_y(s, 1) - task_scale_y(s, 0);
+            sum += llap_anchor_crps(y, mean[q], sqrt(variance[q]), NULL, NULL) / unit;
+            n++;
+        }
+    }
+    llap_free(scale);
+    llap_split_destroy(split);
+    llap_windows_destroy(w);
+    return sum / (double)n;
+}
+
+typedef struct marks {
+    double model, anchor, best, causal, coverage;
+} marks;
+
+static marks read_marks(const llap_model *m, const llap_panel *p, const char *task, int64_t samples)
+{
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_json         *j = NULL;
+    char              *text = NULL;
+    marks              out = { .best = INFINITY };
+    o.task = task;
+    o.samples = samples;
+    o.bootstrap = -1;
+    CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
+    CHECK_OK(llap_json_parse(text, strlen(text), "evaluation", NULL, &j));
+    for (int i = 0; i < 16; i++) {
+        char        path[64];
+        const char *name;
+        double      crps;
+        snprintf(path, sizeof path, "targets[0].scores[%d].name", i);
+        if (!llap_json_has(j, path)) break;
+        CHECK_OK(llap_json_string(j, path, &name));
+        snprintf(path, sizeof path, "targets[0].scores[%d].crps", i);
+        CHECK_OK(llap_json_double(j, path, 0, 1e6, &crps));
+        if (strcmp(name, "model") == 0) out.model = crps;
+        else if (strcmp(name, "anchor") == 0) out.anchor = crps;
+        else if (strcmp(name, "model_causal") == 0) out.causal = crps;
+        else if (crps < out.best) out.best = crps;
+    }
+    CHECK_OK(
+        llap_json_double(j, "targets[0].scores[0].intervals[1].coverage", 0, 1, &out.coverage));
+    llap_json_destroy(j);
+    llap_text_free(text);
+    return out;
+}
+
+static void teach(const lesson *l)
+{
+    const llap_synth_opts so = lesson_synth(l);
+    llap_synth           *truth = NULL;
+    llap_panel           *p = NULL;
+    llap_model           *m = NULL;
+    llap_train_opts       o = LLAP_TRAIN_OPTS;
+    CHECK_OK(llap_synth_create(&so, &truth));
+    CHECK_OK(llap_synth_panel(truth, &p));
+    o.target = "v0";
+    o.context = "4d";
+    o.horizon = "24h";
+    o.step = "1h";
+    o.size = l->size;
+    o.steps = l->steps;
+    o.members = l->members;
+    CHECK_OK(llap_train(p, &o, &m));
+    const marks  f = read_marks(m, p, "forecast", l->samples);
+    const marks  g = read_marks(m, p, "impute", l->samples);
+    const double oracle = oracle_crps(truth, m, p, 23 * HOUR);
+    const double share = (f.best - f.model) / (f.best - oracle);
+    print_message(
+        "%s: CRPS %.4f, anchor %.4f, best opponent %.4f, oracle %.4f: %.0f %% of the gap; 80 %% "
+        "interval holds %.1f %%; filling %.4f from both sides, %.4f from the past\n",
+        l->size, f.model, f.anchor, f.best, oracle, 100 * share, 100 * f.coverage, g.model,
+        g.causal);
+    assert_true(share >= l->least_share);
+    assert_true(f.coverage >= 0.75 && f.coverage <= 0.85);
+    assert_true(g.model < g.causal);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+    llap_synth_destroy(truth);
+}
+
+#endif
