@@ -143,6 +143,10 @@ static void warn_about(load *l)
     if (vs->out_of_range > 0)
         warn(l, "%s: %lld cells are out of the valid range; taken as missing (here first)",
              l->reader.first_outside, (long long)vs->out_of_range);
+    const llap_clock *clock = &l->reader.clock;
+    if (clock->zoned && clock->unzoned)
+        warn(l, "some times name a zone, others do not; those are taken as %s: say which (zone)",
+             clock->zone == NULL ? "UTC" : llap_zone_name(clock->zone));
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -157,6 +161,9 @@ static llap_status enter(load *l, const char *path, llap_source *source)
         if (l->reader.schema.ambiguous)
             warn(l, "%s: day and month can be read either way; taken as %s: give the format", path,
                  l->reader.schema.time_format);
+        if (l->reader.schema.renamed != NULL)
+            warn(l, "%s: a name stands twice in the header; the later column is '%s'", path,
+                 l->reader.schema.renamed);
     }
     return st;
 }

@@ -209,6 +209,7 @@ static llap_status name_column(finder *f, llap_names *seen, size_t c)
     else name = llap_arena_printf(&s->text, "c%zu", c + 1);
     for (int again = 2; name != NULL && llap_names_find(seen, name, strlen(name), &id); again++)
         name = llap_arena_printf(&s->text, "%.*s_%d", (int)cell.len, cell.text, again);
+    if (name != NULL && has_name(f, c) && strlen(name) != cell.len) s->renamed = name;
     s->column[c].name = name;
     return name == NULL ? LLAP_ENOMEM : llap_names_add(seen, name, strlen(name), &id);
 }

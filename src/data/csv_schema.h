@@ -41,6 +41,7 @@ typedef struct llap_csv_schema {
     bool             ambiguous;                    /* day and month could be the other way round */
     char             time_format[LLAP_CLOCK_TEXT]; /* as llap_clock_init takes it */
     char             time_unit[32];                /* "" : none */
+    const char      *renamed; /* what a column is called whose name came before; NULL: none */
     llap_arena       text;
 } llap_csv_schema;
 

@@ -241,6 +241,10 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     if (f->by_entity) so.kind = LLAP_SPLIT_BY_ENTITY;
     so.seed = (uint64_t)o->seed;
     llap_status st = task_windows(f, p, var, f->n_targets, &w);
+    for (int64_t i = 0; st == LLAP_OK && w->n == 0 && i < f->n_targets; i++)
+        if (share_observed(p, &var[i], 1) == 0)
+            st = llap_fail(LLAP_EINVAL, "target: '%s' has no observed value: leave it out",
+                           llap_text_show(p->var[var[i]]).text);
     if (st == LLAP_OK && w->n == 0)
         st = llap_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
                                     "observed value: shorten them");
