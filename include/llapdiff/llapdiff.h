@@ -8,6 +8,7 @@
 #define LLAPDIFF_LLAPDIFF_H
 
 #include <llapdiff/bench.h>
+#include <llapdiff/config.h>
 #include <llapdiff/log.h>
 #include <llapdiff/model.h>
 #include <llapdiff/panel.h>

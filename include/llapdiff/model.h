@@ -210,6 +210,22 @@ LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 
 LLAP_API size_t llap_answer_rows(const llap_answer *a);
+
+typedef struct llap_answer_row {
+    const char *entity, *variable; /* borrowed from the answer */
+    int64_t     time, origin;      /* nanoseconds; origin: when the forecast was made */
+    int64_t     sample;            /* of samples: number of the path */
+    int         observed;          /* of imputations: measured, not filled */
+} llap_answer_row;
+
+LLAP_API llap_status llap_answer_at(const llap_answer *a, size_t row, llap_answer_row *out);
+
+/* The numbers [rows,1 + quantiles]: of each row the mean, then the quantiles that were asked for;
+ * of samples [rows]: the value. And which quantiles. Both copy at most room numbers and return how
+ * many there are: ask with room 0, allocate, ask again. */
+LLAP_API size_t llap_answer_numbers(const llap_answer *a, double *out, size_t room);
+LLAP_API size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t room);
+
 /* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
  * entity,time,variable,sample,value; backtests name the origin of each forecast before the time),
  * times as in the panel. "-" is standard output. Replaces the
@@ -223,6 +239,16 @@ LLAP_API llap_status llap_answer_json(const llap_answer *a,
 LLAP_API llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel,
                                       const char *path);
 LLAP_API void        llap_answer_destroy(llap_answer *a); /* NULL is fine */
+
+/* Reads such a CSV of quantiles back; panel is the one that it is about. Caller owns *out.
+ * LLAP_EFORMAT: not such a file. LLAP_EINVAL: about other entities. */
+LLAP_API llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_answer **out);
+
+/* Draws a training log (loss and score, stage by stage) or what llap_evaluate says as JSON
+ * (calibration: the histogram of the probability integral transform, and reliability). The text
+ * itself, or the file that has it ("-": standard input). PNG, SVG or PDF as the path ends. */
+LLAP_API llap_status llap_plot_scores(const char *text, const char *path);
+LLAP_API llap_status llap_plot_log(const char *log, const char *path);
 
 typedef struct llap_evaluate_opts {
     const char *task;    /* "forecast", "impute"; NULL: forecast */
@@ -238,11 +264,12 @@ typedef struct llap_evaluate_opts {
     llap_progress   progress;
     const char     *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char     *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
+    char          **as_json;   /* where not NULL: the JSON as well; caller owns (llap_text_free) */
 } llap_evaluate_opts;
 
-#define LLAP_EVALUATE_OPTS                                                      \
-    {                                                                           \
-        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL \
+#define LLAP_EVALUATE_OPTS                                                            \
+    {                                                                                 \
+        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL \
     }
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

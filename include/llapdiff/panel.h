@@ -73,6 +73,31 @@ LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
                                      const llap_read_opts *o, llap_panel **out);
 LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */
 
+/* Rows in memory, in any order: one value or NaN (missing) for each variable. Rows of one entity
+ * and time become one. Borrowed until the call returns. */
+typedef struct llap_arrays {
+    size_t             n_rows, n_vars;
+    const char *const *var;    /* [n_vars] names, all different */
+    const char *const *entity; /* [n_rows] the entity of each row; NULL: one, "series" */
+    const int64_t     *time;   /* [n_rows] nanoseconds since 1970-01-01T00:00Z */
+    const float       *value;  /* [n_rows,n_vars] row-major */
+} llap_arrays;
+
+LLAP_API llap_status llap_panel_from_arrays(const llap_arrays *a,
+                                            llap_panel       **out); /* caller owns */
+
+/* A new panel of the rows of p and further ones, which replace values of the same entity and time:
+ * for observations that arrive. The variables are those of p, in their order. Caller owns *out. */
+LLAP_API llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more,
+                                       llap_panel **out);
+
+typedef struct llap_panel_sizes {
+    int64_t entities, variables, rows;
+    int64_t first, last; /* times, nanoseconds; first > last without rows */
+} llap_panel_sizes;
+
+LLAP_API void llap_panel_size(const llap_panel *p, llap_panel_sizes *out);
+
 /* Writes CSV (wide), or NetCDF where the path ends in .nc; reading gives the panel back. Replaces
  * the file as a whole. "-": CSV to standard output. */
 LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);

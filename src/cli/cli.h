@@ -38,10 +38,11 @@ typedef struct cli_option {
 
 /* What every command understands. */
 typedef struct cli_common {
-    bool     help, json, quiet;
-    int64_t  threads; /* 0: as many as there are processors */
-    int64_t  seed;
-    llap_log log; /* to stderr; warnings only with --quiet */
+    bool        help, json, quiet;
+    int64_t     threads; /* 0: as many as there are processors */
+    int64_t     seed;
+    const char *config; /* file of further options, or NULL */
+    llap_log    log;    /* to stderr; warnings only with --quiet */
 } cli_common;
 
 typedef struct cli_command {

@@ -5,8 +5,8 @@
 typedef struct evaluate_options {
     cli_read    read;
     const char *device, *precision;
-    const char *stride;
-    int64_t     samples, bootstrap, seed;
+    const char *stride, *plot;
+    int64_t     samples, bootstrap;
     int         split, task, by;
     bool        units, paper;
 } evaluate_options;
@@ -24,8 +24,6 @@ static const cli_option options[] = {
       "CRPS in finer pieces too", 0, 0 },
     { "bootstrap", 0, CLI_INT, "N", offsetof(evaluate_options, bootstrap),
       "draws behind the intervals of differences (default 1000; 0: no intervals)", 0, 1000000 },
-    { "seed", 0, CLI_INT, "N", offsetof(evaluate_options, seed), "of samples and draws (default 1)",
-      0, INT64_MAX },
     { "units", 0, CLI_FLAG, NULL, offsetof(evaluate_options, units),
       "the table in the units of the data, not in standard deviations of training", 0, 0 },
     { "paper", 0, CLI_FLAG, NULL, offsetof(evaluate_options, paper),
@@ -34,6 +32,8 @@ static const cli_option options[] = {
       "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
     { "precision", 0, CLI_STRING, "KIND", offsetof(evaluate_options, precision),
       "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
+    { "plot", 0, CLI_STRING, "FILE", offsetof(evaluate_options, plot),
+      "draw calibration (PIT, reliability): .png, .svg or .pdf", 0, 0 },
     CLI_READ_OPTIONS,
     { 0 },
 };
@@ -46,7 +46,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel              *panel = NULL;
     llap_model              *model = NULL;
     llap_bar                *bar = NULL;
-    char                    *text = NULL;
+    char                    *text = NULL, *as_json = NULL;
     llap_status              st = llap_model_load(operands[0], &model);
     if (st == LLAP_OK)
         st = cli_read_panel(common, "evaluate", &o->read, n - 1, operands + 1, &panel);
@@ -58,19 +58,22 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.stride = o->stride;
         how.samples = o->samples;
         how.bootstrap = o->bootstrap == 0 ? -1 : o->bootstrap;
-        how.seed = o->seed;
+        how.seed = common->seed;
         how.units = o->units;
         how.paper = o->paper;
         how.log = &common->log;
         how.device = o->device;
         how.precision = o->precision;
         how.progress = cli_progress(common, &bar);
+        how.as_json = o->plot != NULL ? &as_json : NULL;
         st = llap_evaluate(model, panel, &how, common->json, &text);
         llap_bar_destroy(bar);
     }
+    if (st == LLAP_OK && o->plot != NULL) st = llap_plot_scores(as_json, o->plot);
     if (st == LLAP_OK) fputs(text, stdout);
     if (st == LLAP_OK && common->json) putchar('\n');
     llap_text_free(text);
+    llap_text_free(as_json);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;
@@ -104,6 +107,6 @@ const cli_command        cmd_evaluate = {
            .min_operands = 2,
            .max_operands = -1,
            .options_size = sizeof(evaluate_options),
-           .defaults = &(const evaluate_options){ .samples = 200, .bootstrap = 1000, .seed = 1 },
+           .defaults = &(const evaluate_options){ .samples = 200, .bootstrap = 1000 },
            .run = run,
 };

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
-    cmd_poles, cmd_import, cmd_export, cmd_synth, cmd_bench, cmd_version, cmd_help;
+    cmd_poles, cmd_import, cmd_export, cmd_plot, cmd_demo, cmd_synth, cmd_bench, cmd_version,
+    cmd_help;
 
 /* In the order in which one meets them. */
 const cli_command *const cli_commands[] = {
-    &cmd_inspect, &cmd_train,  &cmd_forecast, &cmd_impute, &cmd_evaluate, &cmd_info, &cmd_poles,
-    &cmd_import,  &cmd_export, &cmd_synth,    &cmd_bench,  &cmd_version,  &cmd_help, NULL,
+    &cmd_demo,  &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+    &cmd_info,  &cmd_poles,   &cmd_plot,  &cmd_import,   &cmd_export, &cmd_synth,
+    &cmd_bench, &cmd_version, &cmd_help,  NULL,
 };
 
 const cli_option cli_common_options[] = {
@@ -25,6 +27,8 @@ const cli_option cli_common_options[] = {
       0, 9e15 },
     { "threads", 'j', CLI_INT, "N", offsetof(cli_common, threads),
       "threads to use (default: one per processor); results do not depend on it", 1, 4096 },
+    { "config", 0, CLI_STRING, "FILE", offsetof(cli_common, config),
+      "further options, as a JSON object; the command line wins", 0, 0 },
     { 0 },
 };
 

@@ -42,7 +42,7 @@ static const cli_option *find_option(const cli_command *c, const char *name, siz
 /* "no option '--horizn', did you mean '--horizon'?" */
 static llap_status no_such_option(const cli_command *c, const char *word, size_t n)
 {
-    enum { MOST = 64 };
+    enum { MOST = 128 };
     const char       *names[MOST + 1] = { NULL };
     const cli_option *o;
     char              name[64];
@@ -104,11 +104,72 @@ static llap_status set_option(const char *command, const cli_option *o, const ch
     }
 }
 
+/* ---- options from a file ---- */
+
+typedef struct from_file {
+    const cli_command *command;
+    cli_common        *common;
+    void              *options;
+} from_file;
+
+/* The text must stay for as long as the command runs: it is kept until the program ends. */
+static char *keep(const char *text)
+{
+    enum { MOST = 256 };
+    static char *kept[MOST];
+    static int   n;
+    for (int i = 0; i < n; i++)
+        if (strcmp(kept[i], text) == 0) return kept[i];
+    char *copy = n < MOST ? strdup(text) : NULL;
+    if (copy != NULL) kept[n++] = copy;
+    return copy;
+}
+
+static llap_status set_from_file(void *user, const char *name, const char *text)
+{
+    const from_file  *f = user;
+    bool              own = false;
+    const cli_option *o = find_option(f->command, name, strlen(name), 0, &own);
+    char             *base = own ? (char *)f->options : (char *)f->common;
+    if (o->type == CLI_FLAG && strcmp(text, "false") == 0) return LLAP_OK;
+    if (o->type == CLI_FLAG && strcmp(text, "true") != 0)
+        return cli_usage(f->command->name, "%s: '%s' expects true or false, found '%s'",
+                         f->common->config, name, text);
+    const char *kept = keep(text);
+    if (kept == NULL) return cli_usage(f->command->name, "%s: too much", f->common->config);
+    return set_option(f->command->name, o, kept, base + o->offset);
+}
+
+/* --config FILE, wherever it stands: what it says comes first, so that the rest wins. */
+static llap_status read_config(const cli_command *command, int argc, char **argv,
+                               cli_common *common, void *options)
+{
+    enum { MOST = 128 };
+    const char       *names[MOST + 1] = { NULL };
+    const cli_option *o;
+    bool              own;
+    size_t            n = 0;
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) common->config = argv[i + 1];
+        if (strncmp(argv[i], "--config=", 9) == 0) common->config = argv[i] + 9;
+    }
+    if (common->config == NULL) return LLAP_OK;
+    for (size_t i = 0; n < MOST && (o = option_at(command, i, &own)) != NULL; i++)
+        if (strcmp(o->name, "config") != 0 && strcmp(o->name, "help") != 0) names[n++] = o->name;
+    from_file   f = { command, common, options };
+    llap_status st = llap_config_read(common->config, names, set_from_file, &f);
+    if (st != LLAP_OK && st != LLAP_EUSAGE)
+        fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
+    return st;
+}
+
 llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_common *common,
                       void *options, int *n_operands)
 {
     bool only_operands = false;
     *n_operands = 0;
+    llap_status config = read_config(command, argc, argv, common, options);
+    if (config != LLAP_OK) return config;
     for (int i = 0; i < argc; i++) {
         char      *a = argv[i];
         const bool is_long = a[0] == '-' && a[1] == '-';

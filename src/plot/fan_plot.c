@@ -56,14 +56,17 @@ static double usual_gap(page *g, const llap_fan *fan)
 
 static bool is_hole(double gap, double usual) { return gap > 2.5 * usual; }
 
-/* Grey where nothing was measured for much longer than usual. */
-static void draw_missing(const llap_chart *c, const llap_fan *fan, int64_t zero, double usual)
+/* Grey where nothing was measured for much longer than usual; of a record with filled gaps also
+ * before the first and after the last measurement. */
+static void draw_missing(const llap_chart *c, const llap_fan *fan, int64_t zero, double usual,
+                         bool ends)
 {
-    for (int64_t i = 1; i < fan->n_seen; i++) {
-        const double from = seconds_after(fan->seen_time[i - 1], zero);
-        const double to = seconds_after(fan->seen_time[i], zero);
+    for (int64_t i = ends ? 0 : 1; i < fan->n_seen + (ends ? 1 : 0); i++) {
+        const double from = i == 0 ? c->x0 : seconds_after(fan->seen_time[i - 1], zero);
+        const double to = i == fan->n_seen ? c->x1 : seconds_after(fan->seen_time[i], zero);
         if (is_hole(to - from, usual))
-            llap_chart_stripe(c, from + 0.5 * usual, to - 0.5 * usual, missing_colour);
+            llap_chart_stripe(c, i == 0 ? from : from + 0.5 * usual,
+                              i == fan->n_seen ? to : to - 0.5 * usual, missing_colour);
     }
 }
 
@@ -153,7 +156,7 @@ static void draw_field(page *g, int64_t i)
     c.x0 = 0;
     c.x1 = seconds_after(last, first);
     draw_title(g, &c, fan);
-    draw_missing(&c, fan, first, usual);
+    draw_missing(&c, fan, first, usual, g->f->kind == LLAP_FAN_IMPUTATION);
     llap_chart_grid(&c, x, n_x, y, n_y);
     draw_answer(g, &c, fan, first);
     draw_seen(g, &c, fan, first, usual, false, LLAP_COLOUR_INK);

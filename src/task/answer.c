@@ -35,9 +35,8 @@ static llap_status copy_names(llap_answer *a, const llap_model *m, const llap_pa
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,
-                               size_t n_rows, const double *quantile, int n_quantiles,
-                               llap_answer **out)
+llap_status task_answer_create_bare(task_kind kind, size_t n_rows, const double *quantile,
+                                    int n_quantiles, llap_answer **out)
 {
     *out = NULL;
     llap_answer *a = llap_new(1, sizeof *a);
@@ -47,14 +46,25 @@ llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_p
     a->n_quantiles = n_quantiles;
     a->n_numbers = kind == TASK_SAMPLES ? 1 : 1 + n_quantiles;
     for (int i = 0; i < n_quantiles; i++) a->quantile[i] = quantile[i];
-    llap_status st = copy_names(a, m, p);
-    if (st == LLAP_OK) {
-        a->row = llap_new(n_rows, sizeof *a->row);
-        a->number = llap_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
-        if (a->row == NULL || a->number == NULL) st = LLAP_ENOMEM;
+    a->row = llap_new(n_rows, sizeof *a->row);
+    a->number = llap_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
+    if (a->row != NULL && a->number != NULL) {
+        *out = a;
+        return LLAP_OK;
     }
-    if (st == LLAP_OK) *out = a;
-    else llap_answer_destroy(a);
+    llap_answer_destroy(a);
+    return LLAP_ENOMEM;
+}
+
+llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,
+                               size_t n_rows, const double *quantile, int n_quantiles,
+                               llap_answer **out)
+{
+    llap_status st = task_answer_create_bare(kind, n_rows, quantile, n_quantiles, out);
+    if (st == LLAP_OK) st = copy_names(*out, m, p);
+    if (st == LLAP_OK) return st;
+    llap_answer_destroy(*out);
+    *out = NULL;
     return st;
 }
 

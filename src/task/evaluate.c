@@ -296,6 +296,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     if (st == LLAP_OK) st = compare(&e);
     if (st == LLAP_OK)
         st = json ? evaluation_json(&e, &look, text) : evaluation_table(&e, &look, text);
+    if (st == LLAP_OK && o->as_json != NULL) st = evaluation_json(&e, &look, o->as_json);
     scoring_deinit(&e.s);
     llap_free(e.against);
     llap_free(scale);

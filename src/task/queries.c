@@ -26,7 +26,7 @@ static llap_status clock_of(const llap_axis *axis, bool own, llap_clock *c)
 }
 
 /* As the data writes its times, or as RFC 3339. */
-static llap_status read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out)
+llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out)
 {
     llap_status st = LLAP_EFORMAT;
     for (int own = *axis->format != '\0'; own >= 0 && st != LLAP_OK; own--) {
@@ -40,7 +40,7 @@ static llap_status read_time(const llap_axis *axis, const char *text, size_t n, 
 
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
 {
-    const llap_status st = read_time(&p->axis, text, strlen(text), at);
+    const llap_status st = task_read_time(&p->axis, text, strlen(text), at);
     return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "%s", what);
 }
 
@@ -96,7 +96,7 @@ static llap_status read_line(const llap_panel *p, const llap_csv_tokens *t, time
     asked                *a = &f->at[f->n++];
     const llap_csv_field *time = &t->field[f->time_column];
     *a = (asked){ .entity = -1 };
-    llap_status st = read_time(&p->axis, time->text, time->len, &a->time);
+    llap_status st = task_read_time(&p->axis, time->text, time->len, &a->time);
     if (st == LLAP_OK && f->entity_column >= 0)
         st = find_entity(p, &t->field[f->entity_column], &a->entity);
     return st;

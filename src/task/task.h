@@ -28,7 +28,10 @@ llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks);
 
-/* A time as the panel's own are written. LLAP_EINVAL names what. */
+/* A time as the data writes its own, or as RFC 3339. */
+llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out);
+
+/* The same of a panel. LLAP_EINVAL names what. */
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at);
 
 /* A span as people say it: "1d12h"; a number where times are numbers; "none" for an infinite one.
@@ -128,6 +131,10 @@ struct llap_answer {
 llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,
                                size_t n_rows, const double *quantile, int n_quantiles,
                                llap_answer **out);
+
+/* Room for n_rows and nothing else: names and axis are the caller's to put into the arena. */
+llap_status task_answer_create_bare(task_kind kind, size_t n_rows, const double *quantile,
+                                    int n_quantiles, llap_answer **out);
 
 /* Normal scores that answers are made of, computed once: of the quantiles, and of the points whose
  * average is the mean. */

@@ -19,3 +19,28 @@ if llapdiff --version | grep -q '^  pictures *yes'; then
 else
     [ ! -f fan.svg ] && [ ! -f next.csv ] && grep -q 'built without cairo' message && echo "as the version says"
 fi
+# Logs, scores and tables of answers are drawn too.
+printf '{"stage":"a","step":1,"loss":2.0}\n{"stage":"a","step":2,"loss":1.5,"score":0.5}\n' >run.log
+echo '{"targets": [{"name": "no2", "scores": [{"pit": [0.25, 0.25, 0.5]}]}]}' >scores.json
+printf 'entity,time,variable,mean,q0.5\nnowhere,2000-02-01T00:00:00Z,v0,1,1\n' >next.csv
+printf '{"stage":1}\n' >bad.log
+try() {
+    llapdiff plot "$@"
+    echo "exit $?"
+}
+try run.log
+try run.log -o x.gif
+try bad.log -o x.svg
+try data.csv -o x.svg
+try none.log -o x.svg
+try next.csv data.csv -q -o x.svg
+try data.csv data.csv -q -o x.svg
+try run.log -o x.svg --json
+if llapdiff --version | grep -q '^  pictures *yes'; then
+    llapdiff plot run.log -o run.svg && grep -c '^\(Training\|a: loss\|a: score\|step\|score on validation\)$' run.svg
+    llapdiff plot - -o scores.svg <scores.json && grep -c '^no2: \(PIT\|reliability\)$' scores.svg
+    llapdiff plot run.log -o /dev/full 2>/dev/null
+    echo "exit $?"
+else
+    printf '6\n2\nexit 2\n'
+fi

@@ -1,0 +1,85 @@
+/* Trains on numbers in memory, with a progress callback that could cancel, and prints quantiles.
+ *
+ *     cc train_arrays.c $(pkg-config --cflags --libs llapdiff) -lm -o train_arrays
+ *     ./train_arrays */
+#include <llapdiff/llapdiff.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 600, VARS = 2 };
+
+#define HOUR INT64_C(3600000000000)
+
+/* Called often from the training thread; anything but 0 stops it with LLAP_ECANCELLED. */
+static int on_progress(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    return ++*(int64_t *)user > 1000000;
+}
+
+/* Two pumps, measured about every hour, a tenth of the readings lost. */
+static void fill(const char **entity, int64_t *time, float *value)
+{
+    for (int i = 0; i < ROWS; i++) {
+        const double h = i / 2 + 0.3 * sin(i * 12.9898); /* jitter */
+        entity[i] = i % 2 == 0 ? "pump-1" : "pump-2";
+        time[i] = (int64_t)(h * (double)HOUR);
+        value[i * VARS] = (float)(20 + 5 * cos(h * 0.2618) + sin(i * 78.233));
+        value[i * VARS + 1] = i % 10 == 3 ? NAN : (float)(3 + 0.01 * h);
+    }
+}
+
+/* Size query, then the caller's own buffer. */
+static llap_status print_answer(const llap_answer *a)
+{
+    const size_t n = llap_answer_numbers(a, NULL, 0), rows = llap_answer_rows(a);
+    double      *number = malloc(n * sizeof *number);
+    if (number == NULL) return LLAP_ENOMEM;
+    llap_answer_numbers(a, number, n);
+    llap_status st = LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < rows; i++) {
+        llap_answer_row r;
+        st = llap_answer_at(a, i, &r);
+        const double *x = number + i * (n / rows);
+        if (st == LLAP_OK)
+            printf("%s +%lld h: %.1f (%.1f to %.1f)\n", r.entity,
+                   (long long)((r.time - r.origin + HOUR / 2) / HOUR), x[2], x[1], x[3]);
+    }
+    free(number);
+    return st;
+}
+
+int main(void)
+{
+    static const char *const var[VARS] = { "temperature", "pressure" };
+    static const char       *entity[ROWS];
+    static int64_t           time[ROWS];
+    static float             value[ROWS * VARS];
+    int64_t                  calls = 0;
+    const llap_arrays        rows = { ROWS, VARS, var, entity, time, value };
+    llap_train_opts          train = LLAP_TRAIN_OPTS;
+    llap_forecast_opts       ask = LLAP_FORECAST_OPTS;
+    llap_panel              *panel = NULL;
+    llap_model              *model = NULL;
+    llap_answer             *answer = NULL;
+    train.target = "temperature";
+    train.context = "2d";
+    train.horizon = "6h";
+    train.size = "anchor"; /* seconds; networks take longer */
+    train.step = "1h";
+    train.progress = (llap_progress){ on_progress, &calls };
+    ask.quantiles = "0.1,0.5,0.9";
+
+    fill(entity, time, value);
+    llap_status st = llap_panel_from_arrays(&rows, &panel);
+    if (st == LLAP_OK) st = llap_train(panel, &train, &model);
+    if (st == LLAP_OK) st = llap_forecast(model, panel, &ask, &answer);
+    if (st == LLAP_OK) st = print_answer(answer);
+    if (st != LLAP_OK) fprintf(stderr, "train_arrays: %s\n", llap_error_detail());
+
+    llap_answer_destroy(answer);
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    return llap_status_exit_code(st);
+}

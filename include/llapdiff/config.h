@@ -1,0 +1,24 @@
+/* Settings of a program from a JSON object, as text: {"horizon": "48h", "samples": 200}. */
+#ifndef LLAPDIFF_CONFIG_H
+#define LLAPDIFF_CONFIG_H
+
+#include <llapdiff/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Calls set for each of the names (a list closed by NULL) that the object in the file has, in the
+ * order of the list: strings as they are, numbers and true and false as they are written, arrays
+ * joined by commas. text is borrowed until set returns; what it returns, unless LLAP_OK, ends the
+ * call. LLAP_EFORMAT: not such an object, or a key that is none of the names, with the nearest. */
+LLAP_API llap_status llap_config_read(const char *path, const char *const *names,
+                                      llap_status (*set)(void *user, const char *name,
+                                                         const char *text),
+                                      void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

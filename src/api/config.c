@@ -1,0 +1,72 @@
+#include <llapdiff/config.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT = 4096 };
+
+/* "a,b,c" of an array of strings or numbers. */
+static llap_status join(const llap_json *j, const char *name, char *out)
+{
+    const char **word = NULL;
+    double      *number = NULL;
+    size_t       n = 0, at = 0;
+    llap_status  st = llap_json_strings(j, name, &word, &n);
+    if (st == LLAP_EFORMAT) st = llap_json_doubles(j, name, -HUGE_VAL, HUGE_VAL, &number, &n);
+    for (size_t i = 0; st == LLAP_OK && i < n && at < TEXT; i++) {
+        char text[LLAP_DOUBLE_TEXT];
+        if (number != NULL) llap_text_double(number[i], text);
+        at += (size_t)snprintf(out + at, TEXT - at, "%s%s", i > 0 ? "," : "",
+                               number != NULL ? text : word[i]);
+    }
+    if (st == LLAP_OK && at >= TEXT) st = llap_fail(LLAP_ELIMIT, "'%s': too long a list", name);
+    llap_free((void *)word);
+    llap_free(number);
+    return st;
+}
+
+/* The value as text, whatever it is. */
+static llap_status as_text(const llap_json *j, const char *name, char *out)
+{
+    const char *s = NULL;
+    bool        flag = false;
+    int64_t     whole = 0;
+    double      x = 0;
+    if (llap_json_string(j, name, &s) == LLAP_OK) {
+        if (strlen(s) >= TEXT) return llap_fail(LLAP_ELIMIT, "'%s': too long", name);
+        snprintf(out, TEXT, "%s", s);
+    } else if (llap_json_bool(j, name, &flag) == LLAP_OK) {
+        snprintf(out, TEXT, "%s", flag ? "true" : "false");
+    } else if (llap_json_int(j, name, INT64_MIN, INT64_MAX, &whole) == LLAP_OK) {
+        snprintf(out, TEXT, "%lld", (long long)whole);
+    } else if (llap_json_double(j, name, -HUGE_VAL, HUGE_VAL, &x) == LLAP_OK) {
+        llap_text_double(x, out);
+    } else {
+        return join(j, name, out);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_config_read(const char *path, const char *const *names,
+                             llap_status (*set)(void *user, const char *name, const char *text),
+                             void *user)
+{
+    llap_json  *j = NULL;
+    char       *text = llap_new(TEXT, 1);
+    llap_status st = text == NULL ? LLAP_ENOMEM : llap_json_read(path, NULL, &j);
+    if (st == LLAP_OK) st = llap_json_keys(j, "", names);
+    for (size_t i = 0; st == LLAP_OK && names[i] != NULL; i++) {
+        if (!llap_json_has(j, names[i])) continue;
+        st = as_text(j, names[i], text);
+        if (st == LLAP_OK) st = set(user, names[i], text);
+    }
+    llap_json_destroy(j);
+    llap_free(text);
+    return st;
+}

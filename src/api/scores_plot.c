@@ -1,0 +1,24 @@
+/* Logs and scores as pictures. */
+#include "base/alloc.h"
+#include "base/file.h"
+#include "plot/score_plot.h"
+
+#include <llapdiff/model.h>
+#include <string.h>
+
+enum { LOG_MAX = 256 << 20 };
+
+llap_status llap_plot_scores(const char *text, const char *path)
+{
+    return llap_plot_text(text, strlen(text), "scores", path);
+}
+
+llap_status llap_plot_log(const char *log, const char *path)
+{
+    char       *text = NULL;
+    size_t      n = 0;
+    llap_status st = llap_file_read(strcmp(log, "-") == 0 ? "/dev/stdin" : log, LOG_MAX, &text, &n);
+    if (st == LLAP_OK) st = llap_plot_text(text, n, log, path);
+    llap_free(text);
+    return st;
+}

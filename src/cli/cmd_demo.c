@@ -1,0 +1,265 @@
+/* A made-up panel from file to forecast, with a report to look at. Like every command it uses the
+ * public library alone, so it works wherever the program does. */
+#include "demo_page.h"
+#include "read.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+typedef struct demo_options {
+    int     size;
+    int64_t rows;
+} demo_options;
+
+static const cli_option options[] = {
+    { "size", 0, CLI_CHOICE, "anchor|tiny", offsetof(demo_options, size),
+      "what to train: the anchor alone (seconds), or a small network too (default anchor)", 0, 0 },
+    { "rows", 0, CLI_INT, "N", offsetof(demo_options, rows),
+      "hourly rows of a sensor (default 3000)", 400, 100000 },
+    { 0 },
+};
+
+typedef struct demo {
+    const cli_common *common;
+    const char       *folder;
+    llap_panel       *panel;
+    llap_model       *model;
+    char             *about, *scores;
+    bool              pictures;
+} demo;
+
+static const char *in_folder(const demo *d, const char *name)
+{
+    static char path[8][4096];
+    static int  turn;
+    char       *p = path[turn = (turn + 1) % 8];
+    snprintf(p, sizeof path[0], "%s/%s", d->folder, name);
+    return p;
+}
+
+static llap_status make_folder(const char *folder)
+{
+    struct stat s;
+    if (mkdir(folder, 0777) == 0) return LLAP_OK;
+    if (errno == EEXIST && stat(folder, &s) == 0 && S_ISDIR(s.st_mode)) return LLAP_OK;
+    fprintf(stderr, "llapdiff demo: %s: %s\n", folder, strerror(errno));
+    return LLAP_EIO;
+}
+
+static bool has_pictures(void)
+{
+    const llap_feature *f = NULL;
+    const size_t        n = llap_features(&f);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(f[i].name, "pictures") == 0) return f[i].enabled != 0;
+    return false;
+}
+
+static llap_status make_data(demo *d, int64_t rows)
+{
+    const llap_synth_sizes sizes = { 5, 2, rows, d->common->seed };
+    llap_status            st = llap_panel_synth(&sizes, &d->panel);
+    if (st == LLAP_OK) st = llap_panel_write(d->panel, in_folder(d, "sensors.csv"));
+    if (st == LLAP_OK) st = llap_panel_inspect(d->panel, 0, &d->about);
+    if (st == LLAP_OK && d->pictures) st = llap_panel_plot(d->panel, in_folder(d, "coverage.svg"));
+    return st;
+}
+
+static llap_status learn(demo *d, const char *size)
+{
+    llap_bar       *bar = NULL;
+    llap_train_opts how = LLAP_TRAIN_OPTS;
+    how.target = "v0";
+    how.context = "7d";
+    how.horizon = "24h";
+    how.size = size;
+    how.seed = d->common->seed;
+    how.history = in_folder(d, "train.log");
+    how.progress = cli_progress(d->common, &bar);
+    llap_status st = llap_train(d->panel, &how, &d->model);
+    llap_bar_destroy(bar);
+    if (st == LLAP_OK) st = llap_model_save(d->model, in_folder(d, "sensors.safetensors"));
+    return st;
+}
+
+/* From a day before the end, so that one sees what came. */
+static llap_status forecast(demo *d)
+{
+    llap_panel_sizes   size;
+    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_answer       *a = NULL;
+    char               at[64];
+    llap_panel_size(d->panel, &size);
+    const time_t t = (time_t)(size.last / 1000000000) - 86400;
+    struct tm    parts;
+    gmtime_r(&t, &parts);
+    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    ask.at = at;
+    ask.seed = d->common->seed;
+    llap_status st = llap_forecast(d->model, d->panel, &ask, &a);
+    if (st == LLAP_OK) st = llap_answer_write(a, in_folder(d, "forecast.csv"));
+    if (st == LLAP_OK && d->pictures)
+        st = llap_answer_plot(a, d->panel, in_folder(d, "forecast.svg"));
+    llap_answer_destroy(a);
+    return st;
+}
+
+static llap_status impute(demo *d)
+{
+    const llap_impute_opts ask = LLAP_IMPUTE_OPTS;
+    const char            *file = in_folder(d, "sensors.csv");
+    llap_read_opts         read = LLAP_READ_OPTS;
+    llap_panel            *grid = NULL;
+    llap_answer           *a = NULL;
+    read.grid = "1h"; /* so that lost rows are rows again */
+    llap_status st = llap_panel_read(&file, 1, &read, &grid);
+    if (st == LLAP_OK) st = llap_impute(d->model, grid, &ask, &a);
+    if (st == LLAP_OK) st = llap_answer_write(a, in_folder(d, "filled.csv"));
+    if (st == LLAP_OK && d->pictures) st = llap_answer_plot(a, grid, in_folder(d, "filled.svg"));
+    llap_answer_destroy(a);
+    llap_panel_destroy(grid);
+    return st;
+}
+
+static llap_status evaluate(demo *d)
+{
+    llap_bar          *bar = NULL;
+    char              *json = NULL;
+    llap_evaluate_opts how = LLAP_EVALUATE_OPTS;
+    how.seed = d->common->seed;
+    how.as_json = &json;
+    how.progress = cli_progress(d->common, &bar);
+    llap_status st = llap_evaluate(d->model, d->panel, &how, 0, &d->scores);
+    llap_bar_destroy(bar);
+    if (st == LLAP_OK && d->pictures) st = llap_plot_scores(json, in_folder(d, "calibration.svg"));
+    llap_text_free(json);
+    return st;
+}
+
+static llap_status report(const demo *d)
+{
+    const bool     p = d->pictures;
+    char           svg[5][4096];
+    const char    *name[5] = { "coverage.svg", "forecast.svg", "filled.svg", "calibration.svg",
+                               "poles.svg" };
+    llap_pole_opts poles = LLAP_POLE_OPTS;
+    for (int i = 0; i < 5; i++) snprintf(svg[i], sizeof svg[i], "%s", in_folder(d, name[i]));
+    llap_status     st = p ? llap_model_poles_plot(d->model, NULL, &poles, svg[4]) : LLAP_OK;
+    const demo_part part[] = {
+        { "The data", "<code>llapdiff inspect sensors.csv --plot coverage.svg</code>",
+          p ? svg[0] : NULL, d->about },
+        { "What comes next",
+          "<code>llapdiff forecast sensors.safetensors sensors.csv --plot forecast.svg</code>: a "
+          "day "
+          "ahead, made a day before the record ends, so that what came (orange) can be seen.",
+          p ? svg[1] : NULL, NULL },
+        { "What was missing",
+          "<code>llapdiff impute sensors.safetensors sensors.csv --grid 1h --plot "
+          "filled.svg</code>",
+          p ? svg[2] : NULL, NULL },
+        { "Is it any good?",
+          "<code>llapdiff evaluate sensors.safetensors sensors.csv</code>: on times that training "
+          "has not seen, beside what any model has to beat.",
+          p ? svg[3] : NULL, d->scores },
+        { "What was learned",
+          "<code>llapdiff poles sensors.safetensors</code>: the half-lives and periods behind the "
+          "forecasts.",
+          p ? svg[4] : NULL, NULL },
+    };
+    if (st == LLAP_OK) st = demo_page_write(in_folder(d, "report.html"), part, 5);
+    return st;
+}
+
+/* The line of the table with the least CRPS among the opponents; NULL: none. */
+static const char *best_opponent(const char *s)
+{
+    const char *best = NULL;
+    double      least = HUGE_VAL;
+    for (; *s != '\0'; s += strcspn(s, "\n"), s += *s == '\n') {
+        char   name[64];
+        double crps;
+        if (s[0] != ' ' || sscanf(s, " %63s %lf", name, &crps) != 2) continue;
+        if (strcmp(name, "model") == 0 || crps >= least) continue;
+        least = crps;
+        best = s;
+    }
+    return best;
+}
+
+static void print_line(const char *before, const char *line)
+{
+    if (line != NULL) printf("%-10s%.*s\n", before, (int)strcspn(line, "\n"), line);
+}
+
+/* Scores and where everything is, in ten lines. */
+static void summary(const demo *d, double seconds)
+{
+    llap_panel_sizes size;
+    llap_panel_size(d->panel, &size);
+    printf(
+        "data      %lld rows of %lld sensors with jitter, holes and dead stretches (seed %lld)\n",
+        (long long)size.rows, (long long)size.entities, (long long)d->common->seed);
+    const char *header = strchr(d->scores, '\n');
+    print_line("scores", d->scores);
+    print_line("", header == NULL ? NULL : header + 1);
+    print_line("", strstr(d->scores, "  model "));
+    print_line("", best_opponent(d->scores));
+    printf("tables    %s, filled.csv\n", in_folder(d, "forecast.csv"));
+    printf("model     %s\n", in_folder(d, "sensors.safetensors"));
+    printf("time      %.0f seconds\n", seconds);
+    printf("report    %s\n", in_folder(d, "report.html"));
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
+{
+    static const char *const size[] = { "anchor", "tiny" };
+    const demo_options      *o = opts;
+    const double             start = now();
+    if (common->json) return cli_usage("demo", "writes a report, no JSON: leave out --json");
+    demo        d = { .common = common, .folder = n > 0 ? operands[0] : "llapdiff-demo" };
+    llap_status st = make_folder(d.folder);
+    if (st != LLAP_OK) return st;
+    d.pictures = has_pictures();
+    st = make_data(&d, o->rows);
+    if (st == LLAP_OK) st = learn(&d, size[o->size]);
+    if (st == LLAP_OK) st = forecast(&d);
+    if (st == LLAP_OK) st = impute(&d);
+    if (st == LLAP_OK) st = evaluate(&d);
+    if (st == LLAP_OK) st = report(&d);
+    if (st == LLAP_OK) summary(&d, now() - start);
+    llap_text_free(d.about);
+    llap_text_free(d.scores);
+    llap_model_destroy(d.model);
+    llap_panel_destroy(d.panel);
+    return st;
+}
+
+extern const cli_command cmd_demo;
+const cli_command        cmd_demo = {
+           .name = "demo",
+           .operands = "[FOLDER]",
+           .summary = "the whole way on made-up data, with a report",
+           .text = "Makes up an irregular panel of sensors, trains, forecasts, fills gaps, scores beside "
+                          "opponents,\n"
+                          "draws, and writes report.html with everything inside into FOLDER (default "
+                          "llapdiff-demo),\n"
+                          "beside the files themselves.",
+           .example = "  llapdiff demo && xdg-open llapdiff-demo/report.html",
+           .options = options,
+           .max_operands = 1,
+           .options_size = sizeof(demo_options),
+           .defaults = &(const demo_options){ .rows = 3000 },
+           .run = run,
+};
