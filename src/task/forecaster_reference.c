@@ -327,10 +327,16 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
         if (path[i] == NULL) st = LLAP_ENOMEM;
     }
     if (st == LLAP_OK) st = make_rows(s, w, n, row, &n_rows);
-    for (int64_t i = 0, k; i < n_rows && st == LLAP_OK; i += k) {
-        const int64_t h = w[row[i].first].n_query;
-        for (k = 1; k < ROWS && i + k < n_rows && w[row[i + k].first].n_query == h;) k++;
-        st = draw_rows(s, ask, w, row + i, k, path);
+    for (int64_t i = 0; i < n_rows && st == LLAP_OK; i++) { /* rows of as many queries together */
+        work_row      some[ROWS];
+        const int64_t h = row[i].n > 0 ? w[row[i].first].n_query : 0;
+        int64_t       k = 0;
+        for (int64_t j = i; j < n_rows && k < ROWS && h > 0; j++) {
+            if (row[j].n == 0 || w[row[j].first].n_query != h) continue;
+            some[k++] = row[j];
+            row[j].n = 0; /* taken */
+        }
+        if (k > 0) st = draw_rows(s, ask, w, some, k, path);
     }
     for (int64_t i = 0; i < n * s->C && st == LLAP_OK; i++)
         out[i] =
