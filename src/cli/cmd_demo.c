@@ -207,7 +207,8 @@ static void summary(const demo *d, double seconds)
     const char *header = strchr(d->scores, '\n');
     print_line("scores", d->scores);
     print_line("", header == NULL ? NULL : header + 1);
-    print_line("", strstr(d->scores, "  model "));
+    const char *model = strstr(d->scores, "\n  model ");
+    print_line("", model == NULL ? NULL : model + 1);
     print_line("", best_opponent(d->scores));
     printf("tables    %s, filled.csv\n", in_folder(d, "forecast.csv"));
     printf("model     %s\n", in_folder(d, "sensors.safetensors"));
