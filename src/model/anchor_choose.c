@@ -272,6 +272,7 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->joint) st = anchor_fit_joint(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
+    if (st == LLAP_OK && o->near_series && choose) st = anchor_fit_near(best, d, o->seed);
     if (st == LLAP_OK) *out = best;
     else llap_anchor_model_destroy(best);
     return st;

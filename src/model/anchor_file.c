@@ -1,6 +1,7 @@
 /* One anchor per target in a model file, the format of model.h. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/anchor_window.h"
 #include "model/model_parts.h"
 
 #include <math.h>
@@ -35,6 +36,8 @@ static void put_calibration(llap_json_writer *w, const char *key, const llap_cal
     llap_json_close(w, '}');
 }
 
+static const char *const near_names[2] = { "near_past", "near_both" }; /* by llap_anchor_from */
+
 void llap_anchor_write(llap_json_writer *w, const llap_anchor_model *a)
 {
     const llap_chain *c = a->chain;
@@ -65,6 +68,9 @@ void llap_anchor_write(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_put_int(w, "climate_terms", c->n_climate);
     llap_json_put_double(w, "r_s", c->r_s);
     if (a->joint.rank > 0) put_doubles(w, "share", a->joint.share, a->kernel.n_terms);
+    for (int from = 0; from < 2; from++)
+        if (a->near[from].cov != NULL)
+            put_calibration(w, near_names[from], &a->near[from].calibration);
     llap_json_close(w, '}');
 }
 
@@ -88,12 +94,17 @@ llap_status llap_anchor_save(const llap_anchor_model *a, int64_t i, llap_tensors
         st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
     if (st == LLAP_OK && joint->rank > 0)
         st = add_tensor(w, i, "anchor", "loadings", 2, linked, joint->loading);
+    const int64_t square[2] = { (int64_t)c->n_series, (int64_t)c->n_series };
+    for (int from = 0; st == LLAP_OK && from < 2; from++)
+        if (a->near[from].cov != NULL)
+            st = add_tensor(w, i, "anchor", near_names[from], 2, square, a->near[from].cov);
     return st;
 }
 
 size_t llap_anchor_tensors(const llap_anchor_model *a)
 {
-    return 2u + (a->chain->n_climate > 0) + (a->joint.rank > 0);
+    return 2u + (a->chain->n_climate > 0) + (a->joint.rank > 0) + (a->near[0].cov != NULL) +
+           (a->near[1].cov != NULL);
 }
 
 /* ---- loading ---- */
@@ -278,6 +289,31 @@ static llap_status get_joint(const llap_tensors *t, const llap_json *j, int64_t 
     return st;
 }
 
+/* What the other entities say about a gap, where a tensor says they do. */
+static llap_status get_near(const llap_tensors *t, const llap_json *j, int64_t i, int64_t n,
+                            const char *what, llap_anchor_near *near)
+{
+    char             name[64], path[96];
+    llap_tensor_info info;
+    const int64_t    shape[2] = { n, n };
+    snprintf(name, sizeof name, "anchor.%lld.%s", (long long)i, what);
+    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, what);
+    if (!llap_tensors_find(t, name, &info)) {
+        if (!llap_json_has(j, path)) return LLAP_OK;
+        return llap_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
+    }
+    llap_status st = get_tensor(t, i, "anchor", what, 2, shape, &near->cov);
+    if (st == LLAP_OK) st = get_calibration(j, i, what, &near->calibration);
+    for (int64_t k = 0; st == LLAP_OK && k < n * n; k++)
+        if (near->cov[k] != near->cov[k % n * n + k / n])
+            st =
+                llap_fail(LLAP_EFORMAT, "%s: is not symmetric at element %lld", name, (long long)k);
+    if (st == LLAP_OK && !anchor_near_definite(near->cov, (size_t)n))
+        st = llap_fail(LLAP_EFORMAT, "%s: is no covariance of 1 to %d entities", name,
+                       LLAP_ANCHOR_JOINT_MAX);
+    return st;
+}
+
 llap_status llap_anchor_load(const llap_tensors *t, const llap_json *j, int64_t i,
                              const llap_model_frame *f, llap_anchor_model **out)
 {
@@ -307,12 +343,17 @@ llap_status llap_anchor_load(const llap_tensors *t, const llap_json *j, int64_t 
     a.spec.max_obs = (size_t)max_obs;
     a.spec.max_query = (size_t)max_query;
     if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);
+    for (int from = 0; st == LLAP_OK && from < 2; from++)
+        st = get_near(t, j, i, f->n_entities, near_names[from], &a.near[from]);
     if (st == LLAP_OK) {
         st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
         if (st == LLAP_OK) **out = a;
     } else {
         llap_chain_destroy(a.chain);
     }
-    if (st != LLAP_OK) llap_free(a.loading);
+    if (st != LLAP_OK) {
+        llap_free(a.loading);
+        for (int from = 0; from < 2; from++) llap_free(a.near[from].cov);
+    }
     return st;
 }

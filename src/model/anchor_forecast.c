@@ -257,7 +257,8 @@ llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_ancho
 
 /* Each query becomes a forecast at its own time, with a context of its own: a few at a time, so
  * that memory does not grow with queries times context. */
-static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_request *r)
+static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_request *r,
+                                  bool without)
 {
     enum { AT_ONCE = 256 };
     llap_anchor_request each[AT_ONCE];
@@ -267,6 +268,7 @@ static llap_status fill_from_past(const llap_anchor_model *m, const llap_anchor_
         for (size_t i = 0; i < n; i++) {
             each[i] = *r;
             each[i].origin = r->t_query[done + i];
+            if (without) each[i].origin = nextafter(each[i].origin, -INFINITY);
             each[i].n_query = 1;
             each[i].t_query = &r->t_query[done + i];
             each[i].law = &r->law[done + i];
@@ -301,12 +303,12 @@ static llap_status fill_piece(const llap_anchor_model *m, const llap_anchor_requ
     return st;
 }
 
-static void sort_queries(const double *t, size_t *from, size_t *to, size_t n)
+void anchor_sort(const double *t, size_t *from, size_t *to, size_t n)
 {
     if (n < 2) return;
     const size_t half = n / 2;
-    sort_queries(t, from, to, half);
-    sort_queries(t, from + half, to + half, n - half);
+    anchor_sort(t, from, to, half);
+    anchor_sort(t, from + half, to + half, n - half);
     memcpy(to, from, n * sizeof *to);
     size_t i = 0, j = half;
     for (size_t k = 0; k < n; k++)
@@ -326,7 +328,7 @@ static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_
                            r->t_query[i]);
     }
     if (st == LLAP_OK) {
-        sort_queries(r->t_query, index, index + n, n);
+        anchor_sort(r->t_query, index, index + n, n);
         for (size_t i = 0; i < n; i++) numbers[i] = r->t_query[index[i]];
     }
     for (size_t i = 0; st == LLAP_OK && i < n;) {
@@ -340,13 +342,40 @@ static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_
     return st;
 }
 
-llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
-                                   size_t n, llap_anchor_from from)
+llap_status anchor_fill_alone(const llap_anchor_model *m, const llap_anchor_request *r,
+                              llap_anchor_from from)
 {
-    llap_status st = LLAP_OK;
-    for (size_t i = 0; i < n && st == LLAP_OK; i++) {
-        st = from == LLAP_ANCHOR_PAST ? fill_from_past(m, &r[i]) : fill_from_both(m, &r[i]);
-        if (st != LLAP_OK) st = llap_fail_in(st, "request %zu", i);
+    return from == LLAP_ANCHOR_PAST ? fill_from_past(m, r, false) : fill_from_both(m, r);
+}
+
+llap_status anchor_fill_before(const llap_anchor_model *m, const llap_anchor_request *r)
+{
+    return fill_from_past(m, r, true);
+}
+
+llap_status anchor_read_again(const llap_anchor_model *m, const llap_anchor_request *r,
+                              double *alpha, double *cov)
+{
+    const double           reach = 0.5 * m->spec.context;
+    const double           noise = m->fill_kernel.nu + m->fill_kernel.jitter;
+    const double          *tq = r->t_query;
+    const llap_series     *h = &r->history;
+    llap_anchor_posterior *post = NULL;
+    piece                  p;
+    llap_status            st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                           anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
+    if (st != LLAP_OK) return st;
+    const llap_anchor_window w = {
+        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = r->n_query, .t_query = tq
+    };
+    st = llap_anchor_condition(&m->fill_kernel, &w, &post);
+    if (st == LLAP_OK) st = llap_anchor_marginals(post, LLAP_ANCHOR_LATENT, alpha, NULL);
+    if (st == LLAP_OK) st = llap_anchor_covariance(post, LLAP_ANCHOR_LATENT, cov);
+    for (size_t q = 0, i = 0; st == LLAP_OK && q < r->n_query; q++) {
+        while (i < p.n && (w.t[i] < tq[q] || isnan(p.w[i]))) i++;
+        alpha[q] = i < p.n && w.t[i] == tq[q] ? (p.w[i] - alpha[q]) / noise : 0.0;
     }
+    llap_anchor_posterior_destroy(post);
+    piece_deinit(&p);
     return st;
 }

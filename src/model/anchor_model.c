@@ -11,6 +11,7 @@ void llap_anchor_model_destroy(llap_anchor_model *m)
     if (m == NULL) return;
     llap_chain_destroy(m->chain);
     llap_free(m->loading);
+    for (int from = 0; from < 2; from++) llap_free(m->near[from].cov);
     llap_free(m);
 }
 

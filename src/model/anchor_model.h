@@ -54,11 +54,21 @@ typedef struct llap_anchor_model_opts {
     double               near, middle; /* leads of the calibration's buckets */
     uint64_t             seed;         /* of the training windows drawn */
     bool                 joint;        /* link the series, where validation prefers it */
+    bool                 near_series;  /* fill by the other series too, likewise */
 } llap_anchor_model_opts;
 
 #define LLAP_ANCHOR_MODEL_DEFAULT \
     ((llap_anchor_model_opts){    \
         .chain = LLAP_CHAIN_DEFAULT, .fit = LLAP_ANCHOR_FIT_DEFAULT, .near = 24, .middle = 72 })
+
+/* What the other series say about a missing value, beyond the series' own readings: the residuals
+ * of all at that time (each reading against the law of its series without it, in standard
+ * deviations) are jointly Gaussian, and the own law is conditioned on those that are known. Holds
+ * where series are read at the same times; a reading at another time says nothing. */
+typedef struct llap_anchor_near {
+    double          *cov;         /* [n_series,n_series] of the residuals, owned; NULL: not used */
+    llap_calibration calibration; /* of the laws so made; one bucket */
+} llap_anchor_near;
 
 /* Saved whole. */
 typedef struct llap_anchor_model {
@@ -72,6 +82,7 @@ typedef struct llap_anchor_model {
     double             valid_crps;           /* of z, before calibration; NaN without validation */
     llap_anchor_joint  joint;                /* of forecasts: rank 0, or n = chain->n_series */
     double            *loading;              /* owned: joint.loading */
+    llap_anchor_near   near[2];              /* of filling, by llap_anchor_from */
 } llap_anchor_model;
 
 /* Fits every candidate (climate or not, kappa) and keeps the best on validation. Where training
@@ -107,8 +118,9 @@ typedef struct llap_anchor_request {
     const double *t_query; /* [n_query] */
     llap_law     *law;     /* [n_query] written */
     /* The training series by index, what is known of each (n = 0: nothing): a model that links them
-     * (joint.rank > 0) then looks at all, within the context before origin. NULL: at history. */
-    const llap_series *all; /* [joint.n] */
+     * (joint.rank > 0) then looks at all, within the context before origin; filling: see there.
+     * NULL: at history alone. */
+    const llap_series *all; /* [chain->n_series] */
 } llap_anchor_request;
 
 /* The next requests of the same origin and `all` share the work of a joint forecast: ask in order
@@ -126,7 +138,9 @@ llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_ancho
 /* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
  * not used. From the past: given the observed rows at or before each, within a context. From both
  * sides: given all observed rows within half a context of each; long series are worked in pieces of
- * half a context. */
+ * half a context. Where the model has learnt to (near[from].cov) and `all` is given, also given
+ * what the other series read at the time of each query; the next requests of the same `all` share
+ * that work, and requests are shared out among threads; same bytes for any number of either. */
 typedef enum llap_anchor_from { LLAP_ANCHOR_PAST, LLAP_ANCHOR_BOTH } llap_anchor_from;
 llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
                                    size_t n, llap_anchor_from from);

@@ -44,6 +44,9 @@ void        anchor_batch_deinit(anchor_batch *b);
 /* The last max_obs observed (0: all) of rows first .. last - 1: the first row to use. */
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs);
 
+/* Sorts indices from [n] by t of each, equal ones in their order; to [n] is room. */
+void anchor_sort(const double *t, size_t *from, size_t *to, size_t n);
+
 /* Variances of filled values are held at this from below; their noise may be smaller than that of
  * forecasts. */
 #define ANCHOR_FILL_FLOOR 1e-6
@@ -52,6 +55,36 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
  * validation windows. */
 llap_status anchor_fit_filling(llap_anchor_model *m, const llap_anchor_data *d,
                                const llap_anchor_model_opts *o);
+
+/* Fills one request from its own history; the second from what came before each query alone, not at
+ * its time. */
+llap_status anchor_fill_alone(const llap_anchor_model *m, const llap_anchor_request *r,
+                              llap_anchor_from from);
+llap_status anchor_fill_before(const llap_anchor_model *m, const llap_anchor_request *r);
+/* Of the first reading at each query (increasing, within a piece), given all: what it differs from
+ * the mean of f by, over the noise (alpha [n_query]), and the covariance of f, all in w. */
+llap_status anchor_read_again(const llap_anchor_model *m, const llap_anchor_request *r,
+                              double *alpha, double *cov);
+
+/* How far the others' readings at the time of query q of request i are from what each series says
+ * of them by itself, in standard deviations, held within +-ANCHOR_NEAR_CLIP; NaN: no reading.
+ * residual [n_series]. From several threads at once. */
+#define ANCHOR_NEAR_CLIP 4.0
+typedef void (*anchor_near_visit)(void *user, size_t i, size_t q, const double *residual);
+/* Visits the queries at which the request's series has no reading; all requests have the same
+ * `all`. */
+llap_status anchor_near_each(const llap_anchor_model *m, const llap_anchor_request *r, size_t n,
+                             llap_anchor_from from, anchor_near_visit visit, void *user);
+
+/* Moves the law of series e by the residuals r [n_series] of its time, e's own aside. Does nothing
+ * where none is known. cov [n_series,n_series] is positive definite. */
+void anchor_near_law(const double *cov, size_t n_series, size_t e, const double *r,
+                     const double *shape, llap_law *law);
+bool anchor_near_definite(const double *cov, size_t n);
+
+/* Fits the correction of filled values by the other series where that lowers the CRPS of hidden
+ * readings of validation. */
+llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d, uint64_t seed);
 
 /* Links the series of a fitted model where that lowers the CRPS of validation. */
 llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,

@@ -13,7 +13,8 @@
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
  *     anchor.i.loadings                [entities,rank], absent where entities are not linked
- * and those of the networks, which network.h lists.
+ *     anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled by each
+ * alone and those of the networks, which network.h lists.
  *
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by

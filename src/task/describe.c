@@ -58,6 +58,7 @@ static void anchor_json(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_put_int(w, "climate_terms", a->chain->n_climate);
     llap_json_put_double(w, "noise_variance", a->kernel.nu);
     llap_json_put_int(w, "joint_rank", (int64_t)a->joint.rank);
+    llap_json_put_bool(w, "fills_by_others", a->near[LLAP_ANCHOR_BOTH].cov != NULL);
     llap_json_open(w, "poles", '[');
     for (int32_t k = 0; k < a->kernel.n_terms; k++) {
         llap_json_open(w, NULL, '{');
@@ -123,6 +124,8 @@ static void describe_text(FILE *out, const llap_model *m)
         if (a->joint.rank > 0)
             fprintf(out, "  forecasts look at all entities: linked by %zu factor%s\n",
                     a->joint.rank, a->joint.rank == 1 ? "" : "s");
+        if (a->near[LLAP_ANCHOR_BOTH].cov != NULL)
+            fprintf(out, "  gaps are filled with the help of the other entities\n");
         fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
         for (int32_t k = 0; k < a->kernel.n_terms; k++)
             fprintf(out, "  %10.4f  %-12s %-12s\n", a->kernel.a[k],

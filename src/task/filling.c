@@ -33,6 +33,7 @@ typedef struct fill_set {
     llap_panel       *masked;
     task_readings     r;      /* of what is left */
     task_series      *series; /* [n_targets] likewise */
+    llap_series     **all;    /* [n_targets] by entity of the model, or NULL */
     errors           *error;  /* [NAIVES,n_targets] */
     double            score[MEMBERS];
 } fill_set;
@@ -178,51 +179,51 @@ static llap_status fill_naively(const fill_set *s, naive which, const task_windo
 
 /* ---- the model ---- */
 
-/* Members of one window's laws: mid-point quantiles. */
-static llap_status fill_one(const fill_set *s, llap_anchor_from from, int64_t target,
-                            const task_window *w, size_t series, double *t, llap_law *law,
-                            double *value)
+/* What is asked of the windows. Laws, and members that are their mid-point quantiles. */
+static llap_status make_requests(const fill_set *s, int64_t target, const task_window *w, int64_t n,
+                                 llap_arena *arena, llap_anchor_request *r)
 {
-    const llap_anchor_model  *a = s->m->anchor[target];
-    const llap_anchor_request r = { .history = s->series[target].series[w->entity],
-                                    .series = series,
-                                    .n_query = (size_t)w->n_query,
-                                    .t_query = t,
-                                    .law = law };
-    for (int64_t q = 0; q < w->n_query; q++) t[q] = llap_model_time(s->m, w->time[q]);
-    const llap_status st = llap_anchor_model_fill(a, &r, 1, from);
-    for (int64_t q = 0; st == LLAP_OK && q < w->n_query; q++)
-        for (int k = 0; k < MEMBERS; k++)
-            value[k * w->n_query + q] = llap_anchor_quantile(a, series, &law[q], s->score[k]);
-    return st;
+    for (int64_t i = 0; i < n; i++) {
+        const size_t  n_query = (size_t)w[i].n_query;
+        const int64_t known = llap_model_entity(s->m, s->p->entity[w[i].entity]);
+        double       *t = llap_arena_new(arena, n_query, sizeof *t);
+        llap_law     *law = llap_arena_new(arena, n_query, sizeof *law);
+        if (t == NULL || law == NULL) return LLAP_ENOMEM;
+        for (size_t q = 0; q < n_query; q++) t[q] = llap_model_time(s->m, w[i].time[q]);
+        r[i] = (llap_anchor_request){ .history = s->series[target].series[w[i].entity],
+                                      .series = known < 0 ? SIZE_MAX : (size_t)known,
+                                      .n_query = n_query,
+                                      .t_query = t,
+                                      .law = law,
+                                      .all = s->all[target] };
+    }
+    return LLAP_OK;
 }
 
 static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64_t target,
                                  const task_window *w, int64_t n, llap_arena *arena,
                                  task_forecast *out)
 {
-    const int64_t n_targets = s->m->frame.n_targets;
-    double      **t = llap_arena_new(arena, (size_t)n, sizeof *t);
-    llap_law    **law = llap_arena_new(arena, (size_t)n, sizeof *law);
-    double      **value = llap_arena_new(arena, (size_t)n, sizeof *value);
-    if (t == NULL || law == NULL || value == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < n; i++) {
-        const size_t n_query = (size_t)w[i].n_query;
-        t[i] = llap_arena_new(arena, n_query, sizeof **t);
-        law[i] = llap_arena_new(arena, n_query, sizeof **law);
-        value[i] = llap_arena_new(arena, MEMBERS * n_query, sizeof **value);
-        if (t[i] == NULL || law[i] == NULL || value[i] == NULL) return LLAP_ENOMEM;
+    const int64_t            n_targets = s->m->frame.n_targets;
+    const llap_anchor_model *a = s->m->anchor[target];
+    llap_anchor_request     *r = llap_arena_new(arena, (size_t)n, sizeof *r);
+    double                 **value = llap_arena_new(arena, (size_t)n, sizeof *value);
+    llap_status              st = r == NULL || value == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = make_requests(s, target, w, n, arena, r);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) {
+        value[i] = llap_arena_new(arena, MEMBERS * r[i].n_query, sizeof **value);
+        if (value[i] == NULL) st = LLAP_ENOMEM;
         out[i * n_targets + target] = (task_forecast){ .n = MEMBERS, .value = value[i] };
     }
-    int worst = LLAP_OK;
-#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t     known = llap_model_entity(s->m, s->p->entity[w[i].entity]);
-        const llap_status st = fill_one(
-            s, from, target, &w[i], known < 0 ? SIZE_MAX : (size_t)known, t[i], law[i], value[i]);
-        if ((int)st > worst) worst = (int)st;
-    }
-    return worst == LLAP_OK ? LLAP_OK : llap_fail((llap_status)worst, "filling gaps failed");
+    if (st == LLAP_OK) st = llap_anchor_model_fill(a, r, (size_t)n, from);
+    if (st != LLAP_OK) return st;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < n; i++)
+        for (size_t q = 0; q < r[i].n_query; q++)
+            for (int k = 0; k < MEMBERS; k++)
+                value[i][(size_t)k * r[i].n_query + q] =
+                    llap_anchor_quantile(a, r[i].series, &r[i].law[q], s->score[k]);
+    return LLAP_OK;
 }
 
 static llap_status fill_both(const task_forecaster *f, const task_ask *ask, const task_window *w,
@@ -338,10 +339,13 @@ static llap_status set_init(fill_set *s, llap_part part)
     if (st == LLAP_OK) st = task_readings_init(&s->r, s->masked, s->var, n);
     if (st == LLAP_OK) {
         s->series = llap_new((size_t)n, sizeof *s->series);
-        if (s->series == NULL) st = LLAP_ENOMEM;
+        s->all = llap_new((size_t)n, sizeof *s->all);
+        if (s->series == NULL || s->all == NULL) st = LLAP_ENOMEM;
     }
-    for (int64_t k = 0; st == LLAP_OK && k < n; k++)
+    for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
         st = task_series_init(&s->series[k], s->masked, s->var[k], s->m->frame.unit);
+        if (st == LLAP_OK) st = task_linked(s->m, k, s->masked, &s->series[k], &s->all[k]);
+    }
     for (int i = 0; i < MEMBERS; i++) s->score[i] = task_normal_score((i + 0.5) / MEMBERS);
     return st == LLAP_OK ? learn_errors(s, part) : st;
 }
@@ -391,7 +395,9 @@ void task_filling_deinit(task_filling *g)
     if (s != NULL) {
         for (int64_t k = 0; s->series != NULL && k < s->m->frame.n_targets; k++)
             task_series_deinit(&s->series[k]);
+        for (int64_t k = 0; s->all != NULL && k < s->m->frame.n_targets; k++) llap_free(s->all[k]);
         llap_free(s->series);
+        llap_free(s->all);
         llap_free(s->error);
         task_readings_deinit(&s->r);
         llap_panel_destroy(s->masked);

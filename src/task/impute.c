@@ -19,46 +19,79 @@ static int64_t count_asked(const llap_model *m, const llap_panel *p, const int64
     return n;
 }
 
-/* Answers of one target of one entity, written from row `at` of the answer on. */
-static llap_status impute_entity(const llap_model *m, const llap_panel *p, const llap_series *s,
-                                 int64_t e, int64_t target, int64_t var, const llap_impute_opts *o,
+/* What is asked about one target, entity by entity. */
+typedef struct questions {
+    llap_anchor_request *request; /* [n_entities] */
+    double              *t;       /* of all queries, as the next two */
+    int64_t             *row;
+    llap_law            *law;
+    llap_series         *all; /* by entity of the model, or NULL */
+} questions;
+
+static void questions_deinit(questions *q)
+{
+    llap_free(q->request);
+    llap_free(q->t);
+    llap_free(q->row);
+    llap_free(q->law);
+    llap_free(q->all);
+}
+
+static llap_status questions_init(questions *q, const llap_model *m, const llap_panel *p,
+                                  const task_series *s, int64_t target, int64_t var,
+                                  const llap_impute_opts *o)
+{
+    const size_t n_rows = (size_t)p->n_rows;
+    size_t       n = 0;
+    *q = (questions){ .request = llap_new((size_t)p->n_entities, sizeof *q->request),
+                      .t = llap_new(n_rows, sizeof *q->t),
+                      .row = llap_new(n_rows, sizeof *q->row),
+                      .law = llap_new(n_rows, sizeof *q->law) };
+    if (q->request == NULL || q->t == NULL || q->row == NULL || q->law == NULL) return LLAP_ENOMEM;
+    const llap_status st = task_linked(m, target, p, s, &q->all);
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
+        const int64_t        known = llap_model_entity(m, p->entity[e]), first = p->start[e];
+        llap_anchor_request *r = &q->request[e];
+        *r = (llap_anchor_request){ .history = s->series[e],
+                                    .series = known < 0 ? SIZE_MAX : (size_t)known,
+                                    .t_query = q->t + n,
+                                    .law = q->law + n,
+                                    .all = q->all };
+        for (int64_t row = first; row < p->start[e + 1]; row++)
+            if (asked(p, row, var, o)) {
+                q->t[n] = s->series[e].t[row - first];
+                q->row[n++] = row;
+                r->n_query++;
+            }
+    }
+    return st;
+}
+
+/* Answers about one target, written from row `at` of the answer on. */
+static llap_status impute_target(const llap_model *m, const llap_panel *p, const task_series *s,
+                                 int64_t target, int64_t var, const llap_impute_opts *o,
                                  const task_scores *score, llap_answer *out, size_t *at)
 {
-    const int64_t first = p->start[e], n_rows = p->start[e + 1] - first;
-    const int64_t known = llap_model_entity(m, p->entity[e]);
-    double       *t = llap_new((size_t)n_rows, sizeof *t);
-    int64_t      *row = llap_new((size_t)n_rows, sizeof *row);
-    llap_law     *law = llap_new((size_t)n_rows, sizeof *law);
-    llap_status   st = t == NULL || row == NULL || law == NULL ? LLAP_ENOMEM : LLAP_OK;
-    size_t        n = 0;
-    for (int64_t r = 0; st == LLAP_OK && r < n_rows; r++)
-        if (asked(p, first + r, var, o)) {
-            t[n] = s->t[r];
-            row[n++] = first + r;
-        }
-    const llap_anchor_request request = { .history = *s,
-                                          .series = known < 0 ? SIZE_MAX : (size_t)known,
-                                          .n_query = n,
-                                          .t_query = t,
-                                          .law = law };
-    if (st == LLAP_OK && n > 0)
-        st = llap_anchor_model_fill(m->anchor[target], &request, 1,
+    questions   q;
+    llap_status st = questions_init(&q, m, p, s, target, var, o);
+    if (st == LLAP_OK)
+        st = llap_anchor_model_fill(m->anchor[target], q.request, (size_t)p->n_entities,
                                     o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH);
-    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
-        double    *number = out->number + *at * (size_t)out->n_numbers;
-        const bool observed = llap_panel_observed(p, row[i], var);
-        out->row[(*at)++] = (task_row){ .time = p->time[row[i]],
-                                        .entity = (int32_t)e,
-                                        .target = (int32_t)target,
-                                        .observed = observed };
-        task_law_numbers(m->anchor[target], request.series, &law[i], score, number);
-        /* What was measured stays. */
-        for (int k = 0; observed && k < out->n_numbers; k++)
-            number[k] = (double)p->value[row[i] * p->n_vars + var];
-    }
-    llap_free(t);
-    llap_free(row);
-    llap_free(law);
+    size_t i = 0;
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
+        for (size_t k = 0; k < q.request[e].n_query; k++, i++) {
+            double    *number = out->number + *at * (size_t)out->n_numbers;
+            const bool observed = llap_panel_observed(p, q.row[i], var);
+            out->row[(*at)++] = (task_row){ .time = p->time[q.row[i]],
+                                            .entity = (int32_t)e,
+                                            .target = (int32_t)target,
+                                            .observed = observed };
+            task_law_numbers(m->anchor[target], q.request[e].series, &q.law[i], score, number);
+            /* What was measured stays. */
+            for (int c = 0; observed && c < out->n_numbers; c++)
+                number[c] = (double)p->value[q.row[i] * p->n_vars + var];
+        }
+    questions_deinit(&q);
     return st;
 }
 
@@ -78,8 +111,7 @@ static llap_status impute_all(const llap_model *m, const llap_panel *p, const in
         task_series s;
         st = task_series_init(&s, p, var[v], m->frame.unit);
         if (st != LLAP_OK) break;
-        for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
-            st = impute_entity(m, p, &s.series[e], e, v, var[v], o, &score, *out, &at);
+        st = impute_target(m, p, &s, v, var[v], o, &score, *out, &at);
         task_series_deinit(&s);
     }
     if (st != LLAP_OK) {

@@ -43,7 +43,8 @@ llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p
                         const task_series *s, llap_series **out)
 {
     *out = NULL;
-    if (m->anchor[target]->joint.rank == 0) return LLAP_OK;
+    const llap_anchor_model *a = m->anchor[target];
+    if (a->joint.rank == 0 && a->near[0].cov == NULL && a->near[1].cov == NULL) return LLAP_OK;
     *out = llap_new((size_t)m->frame.n_entities, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++) {

@@ -18,8 +18,8 @@ llap_status task_series_init(task_series *s, const llap_panel *p, int64_t var, i
 void        task_series_deinit(task_series *s); /* { 0 } is fine */
 
 /* The series of a panel in the order of the model's entities, [frame.n_entities], empty where the
- * panel has none of that name; only if the target's anchor links them, else *out is NULL. Borrowed
- * from s; caller owns *out (llap_free). */
+ * panel has none of that name; only if the target's anchor looks at others, else *out is NULL.
+ * Borrowed from s; caller owns *out (llap_free). */
 llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p,
                         const task_series *s, llap_series **out);
 

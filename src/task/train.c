@@ -202,6 +202,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.near = daily ? 24 : how.spec.horizon / 7;
         how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
         how.joint = o->link && !f->by_entity;
+        how.near_series = !f->by_entity;
         how.seed = (uint64_t)o->seed;
         how.fit.progress = on_step;
         how.fit.progress_user = &state;
@@ -342,9 +343,12 @@ static llap_status train(const llap_panel *panel, const llap_train_opts *o, cons
     for (int64_t i = 0; st == LLAP_OK && !reference && i < f.n_targets; i++) {
         st = fit_target(panel, o, &f, var[i], &anchor[i]);
         if (st == LLAP_OK)
-            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s",
+            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s%s",
                       names[i], anchor[i]->valid_crps,
-                      anchor[i]->joint.rank > 0 ? "; entities are linked" : "");
+                      anchor[i]->joint.rank > 0 ? "; entities are linked" : "",
+                      anchor[i]->near[LLAP_ANCHOR_BOTH].cov != NULL
+                          ? "; gaps are filled with the help of the other entities"
+                          : "");
     }
     if (st == LLAP_OK && !reference) {
         st = llap_model_create(&f, anchor, out);

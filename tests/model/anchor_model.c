@@ -1,5 +1,6 @@
 #include "model/anchor_model.h"
 #include "anchor_dense.h"
+#include "model/anchor_window.h"
 
 #include <omp.h>
 
@@ -185,12 +186,211 @@ static void filling(void **state)
     llap_anchor_model_destroy(m);
 }
 
+/* Readings of the world with three in ten gone, by series. */
+static llap_series *with_holes(const world *wd, const double (*full)[N], double (*y)[N],
+                               llap_series *s)
+{
+    dice d = { 77 };
+    for (size_t e = 0; e < SERIES; e++) {
+        for (int i = 0; i < N; i++) y[e][i] = roll(&d) < 0.3 ? NAN : full[e][i];
+        s[e] = (llap_series){ N, wd->t, y[e] };
+    }
+    return s;
+}
+
+typedef struct seen {
+    const llap_anchor_request *r;
+    double (*residual)[SERIES]; /* by query of the one request */
+    size_t n;
+} seen;
+
+static void see(void *user, size_t i, size_t q, const double *residual)
+{
+    seen *s = user;
+    assert_true(i == 0);
+    memcpy(s->residual[q], residual, sizeof s->residual[q]);
+    s->n++;
+}
+
+/* By definition: the first reading of series j at t against its dense law given its rows within
+ * (first, last] that `use` keeps, and the same normalised window. */
+static double dense_residual(const llap_anchor_model *m, const llap_series *h, size_t j, double t,
+                             double first, double last, double low, double high)
+{
+    static double u[N], w[N];
+    bool          use[N];
+    size_t        from = anchor_after(h->t, h->n, first), n = anchor_after(h->t, h->n, last) - from;
+    double        level, scale, mean, var, y = NAN;
+    for (size_t i = 0; i < n; i++) {
+        const double z = llap_chain_z(m->chain, j, h->y[from + i]);
+        u[i] = isnan(z) ? NAN : llap_chain_u(m->chain, j, h->t[from + i], z);
+    }
+    llap_window_norm(u, n, m->kappa, &level, &scale);
+    for (size_t i = 0; i < n; i++) {
+        w[i] = (u[i] - level) / scale;
+        use[i] = !(h->t[from + i] > low && h->t[from + i] < high);
+        if (h->t[from + i] == t) y = w[i];
+    }
+    const llap_anchor_window win = { n, h->t + from, w, 1, &t, NULL };
+    dense_posterior(&m->fill_kernel, &win, use, &mean, &var, NULL);
+    const double noise = m->fill_kernel.nu + m->fill_kernel.jitter;
+    return fmin(fmax((y - mean) / sqrt(var + noise), -ANCHOR_NEAR_CLIP), ANCHOR_NEAR_CLIP);
+}
+
+/* What the others say about gaps of series 0 is what the dense law without the gap's readings does;
+ * asked in one go or by itself it is the same, bit for bit. */
+static void residuals_of_the_others(void **state)
+{
+    (void)state;
+    static double            y[SERIES][N], all[N][SERIES], one[N][SERIES];
+    static llap_law          law[N];
+    const world             *wd = world_make();
+    llap_series              s[SERIES];
+    llap_chain              *c = NULL;
+    llap_anchor_model       *m = NULL;
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    const llap_anchor_spec   spec = { .context = CONTEXT, .horizon = HORIZON };
+    const double             half = CONTEXT / 2, low = floor(wd->t[520] / half) * half;
+    CHECK_OK(llap_chain_fit(wd->s, SERIES, &LLAP_CHAIN_DEFAULT, &c));
+    CHECK_OK(llap_anchor_model_create(&spec, c, &k, 4, &m));
+    with_holes(wd, wd->y, y, s);
+    for (int i = 510; i < 530; i++) y[0][i] = NAN; /* a long one */
+    llap_anchor_request r = {
+        .history = s[0], .n_query = N, .t_query = wd->t, .law = law, .all = s
+    };
+    seen v = { .r = &r, .residual = all };
+    CHECK_OK(anchor_near_each(m, &r, 1, LLAP_ANCHOR_BOTH, see, &v));
+    size_t checked = 0, missing = 0;
+    for (int i = 0; i < N; i++) {
+        const double t = wd->t[i];
+        missing += isnan(y[0][i]);
+        if (!isnan(y[0][i]) || t < low || t >= low + half) continue;
+        int a = i, b = i;
+        while (isnan(y[0][a])) a--;
+        while (isnan(y[0][b])) b++;
+        for (size_t j = 1; j < SERIES; j++) {
+            if (isnan(y[j][i])) {
+                assert_true(isnan(all[i][j]));
+                continue;
+            }
+            size_t first = 0, last = N - 1; /* readings of j in the piece and half a piece around */
+            while (isnan(y[j][first]) || wd->t[first] < low - half / 2) first++;
+            while (isnan(y[j][last]) || wd->t[last] >= low + half + half / 2) last--;
+            const double r0 = dense_residual(m, &s[j], j, t, wd->t[first] - half,
+                                             wd->t[last] + half, wd->t[a], wd->t[b]);
+            if (!(fabs(all[i][j] - r0) < 1e-7)) fail_msg("row %d: %.12g, %.12g", i, all[i][j], r0);
+            checked++;
+        }
+        r.n_query = 1;
+        r.t_query = &wd->t[i];
+        v.residual = one;
+        CHECK_OK(anchor_near_each(m, &r, 1, LLAP_ANCHOR_BOTH, see, &v));
+        assert_memory_equal(one[0], all[i], sizeof one[0]);
+        v.n--;
+    }
+    assert_true(checked > 30 && v.n == missing); /* only what is not read */
+    r.n_query = 1;
+    for (int i = 520; i < 523; i++) { /* from the past: without the reading itself */
+        r.t_query = &wd->t[i];
+        CHECK_OK(anchor_near_each(m, &r, 1, LLAP_ANCHOR_PAST, see, &v));
+        for (size_t j = 1; j < SERIES; j++) {
+            const double t = wd->t[i], before = nextafter(t, -INFINITY);
+            if (isnan(y[j][i])) continue;
+            llap_anchor_request own = { .history = s[j],
+                                        .series = j,
+                                        .origin = before,
+                                        .n_query = 1,
+                                        .t_query = &t,
+                                        .law = law };
+            CHECK_OK(llap_anchor_model_forecast(m, &own, 1));
+            const double u = llap_chain_u(c, j, t, llap_chain_z(c, j, y[j][i]));
+            const double r0 = fmin(fmax((u - law[0].mean) / law[0].sd, -4), 4);
+            assert_true(fabs(one[0][j] - r0) < 1e-9);
+        }
+    }
+    llap_anchor_model_destroy(m);
+}
+
+/* The conditional law, against the inverse of a 3 x 3 matrix by hand. */
+static void law_given_the_others(void **state)
+{
+    (void)state;
+    const double cov[9] = { 1.2, 0.5, 0.3, 0.5, 0.9, 0.4, 0.3, 0.4, 1.1 };
+    const double r[3] = { 9, 1.5, -0.7 }, part[3] = { 9, 1.5, NAN }, none[3] = { 9, NAN, NAN };
+    const double bad[4] = { 1, 1.5, 1.5, 1 }, shape[1] = { 1 };
+    const double det = 0.9 * 1.1 - 0.16;
+    const double g1 = (0.5 * 1.1 - 0.3 * 0.4) / det, g2 = (0.3 * 0.9 - 0.5 * 0.4) / det;
+    llap_law     law = { .mean = 2, .sd = 3 };
+    anchor_near_law(cov, 3, 0, r, shape, &law);
+    assert_true(fabs(law.mean - (2 + 3 * (g1 * 1.5 - g2 * 0.7))) < 1e-12);
+    assert_true(fabs(law.sd - 3 * sqrt(1.2 - g1 * 0.5 - g2 * 0.3)) < 1e-12);
+    assert_true(law.shape == shape);
+    law = (llap_law){ .mean = 2, .sd = 3 };
+    anchor_near_law(cov, 3, 0, part, shape, &law);
+    assert_true(fabs(law.mean - (2 + 3 * 0.5 / 0.9 * 1.5)) < 1e-12);
+    assert_true(fabs(law.sd - 3 * sqrt(1.2 - 0.25 / 0.9)) < 1e-12);
+    law = (llap_law){ .mean = 2, .sd = 3 };
+    anchor_near_law(cov, 3, 0, none, shape, &law);
+    assert_true(law.mean == 2 && law.sd == 3 && law.shape == NULL);
+    assert_true(anchor_near_definite(cov, 3) && !anchor_near_definite(bad, 2));
+}
+
+/* CRPS of series 0 filled where it has holes. */
+static double filled_crps(const llap_anchor_model *m, const double *truth, const llap_series *s,
+                          bool alone, llap_anchor_from from)
+{
+    static double   tq[N];
+    static llap_law law[N];
+    size_t          n = 0;
+    double          sum = 0;
+    for (int i = VALID; i < N; i++)
+        if (isnan(s[0].y[i]) && !isnan(truth[i])) tq[n++] = s[0].t[i];
+    llap_anchor_request r = {
+        .history = s[0], .n_query = n, .t_query = tq, .law = law, .all = alone ? NULL : s
+    };
+    CHECK_OK(llap_anchor_model_fill(m, &r, 1, from));
+    for (size_t i = 0; i < n; i++) {
+        const double z = llap_chain_z(m->chain, 0, truth[(size_t)(tq[i] - s[0].t[0])]);
+        sum += llap_anchor_crps_z(m, &law[i], z, NULL) / (double)n;
+    }
+    return sum;
+}
+
+/* Series that share their changes help each other; those that do not are left alone. */
+static void filling_by_the_others(void **state)
+{
+    (void)state;
+    static double          y[SERIES][N];
+    world                 *wd = world_make();
+    const llap_anchor_data d = data_of(wd);
+    llap_anchor_model_opts o = small_opts();
+    llap_anchor_model     *m = NULL;
+    llap_series            s[SERIES];
+    o.joint = false;
+    o.near_series = true;
+    CHECK_OK(llap_anchor_model_fit(&d, &o, &m));
+    assert_true(m->near[LLAP_ANCHOR_PAST].cov == NULL && m->near[LLAP_ANCHOR_BOTH].cov == NULL);
+    llap_anchor_model_destroy(m);
+    dice di = { 9 };
+    for (size_t e = 1; e < SERIES; e++)
+        for (int i = 0; i < N; i++)
+            if (!isnan(wd->y[0][i])) wd->y[e][i] = wd->y[0][i] + 0.5 * roll_normal(&di);
+    CHECK_OK(llap_anchor_model_fit(&d, &o, &m));
+    with_holes(wd, wd->y, y, s);
+    for (int from = 0; from < 2; from++) {
+        assert_non_null(m->near[from].cov);
+        const double alone = filled_crps(m, wd->y[0], s, true, (llap_anchor_from)from);
+        const double with = filled_crps(m, wd->y[0], s, false, (llap_anchor_from)from);
+        print_message("CRPS alone %.4f, with the others %.4f\n", alone, with);
+        assert_true(with < 0.8 * alone);
+    }
+    llap_anchor_model_destroy(m);
+}
+
 static llap_status little_of_everything(void *user)
 {
     const world           *wd = user;
-    const llap_anchor_data d = {
-        wd->s, SERIES, wd->train_rows, wd->train, wd->n_train, wd->valid, 2
-    };
+    const llap_anchor_data d = { wd->s, SERIES, wd->train_rows, wd->train, 2, wd->valid, 2 };
     llap_anchor_model_opts o = small_opts();
     llap_anchor_model     *m = NULL;
     llap_law               law[3];
@@ -198,6 +398,7 @@ static llap_status little_of_everything(void *user)
     o.fit.n_rows = 2;
     o.kappa = 4;
     o.chain.climate = false;
+    o.near_series = true;
     llap_status         st = llap_anchor_model_fit(&d, &o, &m);
     llap_anchor_request r = {
         .history = wd->s[0], .origin = wd->t[200], .n_query = 3, .t_query = wd->t + 201, .law = law
@@ -236,6 +437,9 @@ int main(void)
         cmocka_unit_test(fits_and_forecasts),
         cmocka_unit_test(forecast_is_the_posterior),
         cmocka_unit_test(filling),
+        cmocka_unit_test(residuals_of_the_others),
+        cmocka_unit_test(law_given_the_others),
+        cmocka_unit_test(filling_by_the_others),
         cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

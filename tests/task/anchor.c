@@ -81,6 +81,17 @@ static char *forecast_text(const llap_model *m, const llap_panel *p)
     return text;
 }
 
+static char *impute_text(const llap_model *m, const llap_panel *p)
+{
+    const llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer           *a;
+    char                  *text;
+    CHECK_OK(llap_impute(m, p, &o, &a));
+    CHECK_OK(llap_answer_json(a, &text));
+    llap_answer_destroy(a);
+    return text;
+}
+
 static void a_saved_model_answers_the_same_and_saves_the_same(void **state)
 {
     (void)state;
@@ -452,6 +463,15 @@ static void a_link_file_is_checked(llap_model *linked)
           .to = "\"share\":[2",
           .message = "share" },
         { .key = "llapdiff.config", .from = "\"share\"", .to = "\"shore\"", .message = "share" },
+        { .shrink = "anchor.0.near_both", .message = "anchor.0.near_both: expected F64 [3,3]" },
+        { .nan = "anchor.0.near_both", .message = "anchor.0.near_both: element 0 is not a finite" },
+        { .tensor = "anchor.0.near_past",
+          .rename = "anchor.0.near_pasd",
+          .message = "anchors[0].near_past' without a tensor" },
+        { .key = "llapdiff.config",
+          .from = "\"near_both\"",
+          .to = "\"near_boat\"",
+          .message = "near_both" },
     };
     CHECK_OK(llap_model_save(linked, in_folder("a")));
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) expect_refusal(&changes[i]);
@@ -459,6 +479,15 @@ static void a_link_file_is_checked(llap_model *linked)
     CHECK_OK(llap_model_save(linked, in_folder("a")));
     llap_model *m;
     CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "squared loadings sum to");
+    linked->anchor[0]->loading[0] = 0.5;
+    double *cov = linked->anchor[0]->near[LLAP_ANCHOR_BOTH].cov, kept = cov[1];
+    cov[1] += 0.01;
+    CHECK_OK(llap_model_save(linked, in_folder("a")));
+    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "near_both: is not symmetric");
+    cov[1] = kept;
+    cov[4] = -1;
+    CHECK_OK(llap_model_save(linked, in_folder("a")));
+    CHECK_FAIL(llap_model_load(in_folder("a"), &m), LLAP_EFORMAT, "near_both: is no covariance");
 }
 
 static llap_status load_and_forecast(void *user)
@@ -499,11 +528,17 @@ static void linked_entities_are_forecast_better(void **state)
     assert_true(one < 0.985 * two);
     CHECK_OK(llap_model_describe(linked, 0, &text));
     assert_non_null(strstr(text, "forecasts look at all entities: linked by "));
+    assert_non_null(strstr(text, "gaps are filled with the help of the other entities"));
     llap_text_free(text);
 
     CHECK_OK(llap_model_save(linked, in_folder("a")));
     CHECK_OK(llap_model_load(in_folder("a"), &again));
     char *before = forecast_text(linked, p), *after = forecast_text(again, p);
+    assert_string_equal(before, after);
+    llap_text_free(before);
+    llap_text_free(after);
+    before = impute_text(linked, p);
+    after = impute_text(again, p);
     assert_string_equal(before, after);
     llap_text_free(before);
     llap_text_free(after);

@@ -1,0 +1,252 @@
+/* Learning what the other series say about a gap: windows of all series at the same times, three in
+ * ten readings of each hidden. The covariance of residuals comes from training, whether it is used
+ * from validation. */
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "model/anchor_window.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WINDOWS = 48, THIN = 3 /* every third time, where each needs a filter of its own */ };
+
+static const double share = 0.3, gain = 0.003;
+
+/* One window of all series, and its hidden readings in the middle half of the context. */
+typedef struct scene {
+    size_t               n_series, n;
+    llap_series         *all; /* [n_series] with readings hidden, views into y */
+    double              *y;
+    llap_anchor_request *request;   /* [n_series] for the hidden */
+    double              *t, *u, *z; /* [n] of the hidden, and their truth */
+    llap_law            *law;       /* [n] by each series itself */
+    double              *residual;  /* [n,n_series] of the others, NaN: not read */
+} scene;
+
+static void scene_deinit(scene *s)
+{
+    void *const all[] = { s->all, s->y, s->request, s->t, s->u, s->z, s->law, s->residual };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) llap_free(all[i]);
+}
+
+/* Rows within the context before T; returns their number. */
+static size_t cut(scene *s, const llap_anchor_model *m, const llap_series *series, double T)
+{
+    size_t n = 0;
+    for (size_t e = 0; e < s->n_series; e++) {
+        const llap_series *h = &series[e];
+        const size_t       first = anchor_after(h->t, h->n, T - m->spec.context);
+        s->all[e].n = anchor_after(h->t, h->n, T) - first;
+        s->all[e].t = h->t + first;
+        n += s->all[e].n;
+    }
+    return n;
+}
+
+/* Hides a part of the readings of series e, and asks for every so many-th in the middle. */
+static void hide(scene *s, const llap_anchor_model *m, const llap_series *h, size_t e, double T,
+                 const llap_rng *rng, size_t thin)
+{
+    const double         c = m->spec.context;
+    llap_anchor_request *r = &s->request[e];
+    const double        *full = h->y + (s->all[e].t - h->t);
+    double              *y = s->y;
+    for (size_t k = 0; k < e; k++) y += s->all[k].n;
+    s->all[e].y = y;
+    *r = (llap_anchor_request){ .history = s->all[e],
+                                .series = e,
+                                .t_query = s->t + s->n,
+                                .law = s->law + s->n,
+                                .all = s->all };
+    for (size_t i = 0; i < s->all[e].n; i++) {
+        const double t = s->all[e].t[i];
+        y[i] = full[i];
+        if (isnan(y[i]) || !((double)llap_rng_uniform(rng, i) < share)) continue;
+        y[i] = NAN;
+        if (i % thin != 0 || !(t > T - 0.75 * c && t <= T - 0.25 * c)) continue;
+        s->z[s->n] = llap_chain_z(m->chain, e, full[i]);
+        s->u[s->n] = llap_chain_u(m->chain, e, t, s->z[s->n]);
+        s->t[s->n++] = t;
+        r->n_query++;
+    }
+}
+
+static void keep_residual(void *user, size_t i, size_t q, const double *residual)
+{
+    scene       *s = user;
+    const size_t at = (size_t)(s->request[i].law - s->law) + q;
+    memcpy(s->residual + at * s->n_series, residual, s->n_series * sizeof *residual);
+}
+
+static llap_status scene_init(scene *s, const llap_anchor_model *m, const llap_series *series,
+                              double T, llap_anchor_from from, uint64_t seed, uint64_t window)
+{
+    *s = (scene){ .n_series = m->chain->n_series };
+    s->all = llap_new(s->n_series, sizeof *s->all);
+    s->request = llap_new(s->n_series, sizeof *s->request);
+    if (s->all == NULL || s->request == NULL) return LLAP_ENOMEM;
+    const size_t n = cut(s, m, series, T);
+    s->y = llap_new(n, sizeof *s->y);
+    s->t = llap_new(n, sizeof *s->t);
+    s->u = llap_new(n, sizeof *s->u);
+    s->z = llap_new(n, sizeof *s->z);
+    s->law = llap_new(n, sizeof *s->law);
+    if (s->y == NULL || s->t == NULL || s->u == NULL || s->z == NULL || s->law == NULL)
+        return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    for (size_t e = 0; e < s->n_series; e++) {
+        const llap_rng rng = llap_rng_make(seed, LLAP_STREAM_MASK, window, (uint32_t)e, 1);
+        hide(s, m, &series[e], e, T, &rng, from == LLAP_ANCHOR_PAST ? THIN : 1);
+    }
+    s->residual = llap_new(s->n * s->n_series, sizeof *s->residual);
+    if (s->residual == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < s->n * s->n_series; i++) s->residual[i] = NAN;
+    for (size_t e = 0; st == LLAP_OK && e < s->n_series; e++)
+        if (s->request[e].n_query > 0) st = anchor_fill_alone(m, &s->request[e], from);
+    if (st == LLAP_OK && s->n > 0)
+        st = anchor_near_each(m, s->request, s->n_series, from, keep_residual, s);
+    return st;
+}
+
+/* Sums of products of residuals at the time of a gap, and their numbers. */
+static void add_products(const scene *s, double *sum, double *count)
+{
+    const size_t n = s->n_series;
+    for (size_t e = 0, at = 0; e < n; e++)
+        for (size_t q = 0; q < s->request[e].n_query; q++, at++) {
+            double      *r = s->residual + at * n;
+            const double own = (s->u[at] - s->law[at].mean) / s->law[at].sd;
+            r[e] = fmin(fmax(own, -ANCHOR_NEAR_CLIP), ANCHOR_NEAR_CLIP);
+            for (size_t i = 0; i < n; i++)
+                for (size_t j = 0; j <= i; j++) {
+                    if (isnan(r[i] * r[j])) continue;
+                    sum[i * n + j] += r[i] * r[j];
+                    count[i * n + j] += 1;
+                }
+        }
+}
+
+/* Covariances of few products are held down; those of different gaps need not be of any one
+ * covariance matrix, and are held down until they are. */
+static void finish_cov(double *cov, const double *count, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j <= i; j++) {
+            const double few = i == j ? 0.0 : 10.0 * (double)n;
+            const double c = count[i * n + j] > 0 ? cov[i * n + j] / (count[i * n + j] + few) : 0.0;
+            cov[i * n + j] = cov[j * n + i] = i == j ? fmax(c, 1e-3) : c;
+        }
+    while (!anchor_near_definite(cov, n))
+        for (size_t i = 0; i < n * n; i++)
+            if (i % (n + 1) != 0) cov[i] *= 0.95;
+}
+
+static llap_status fit_cov(const llap_anchor_model *m, const llap_anchor_data *d,
+                           llap_anchor_from from, uint64_t seed, double *cov)
+{
+    const size_t n = d->n_series, windows = d->n_train < WINDOWS ? d->n_train : WINDOWS;
+    double      *count = llap_new(n * n, sizeof *count);
+    llap_status  st = count == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < windows; i++) {
+        scene s;
+        st = scene_init(&s, m, d->series, d->train[i * d->n_train / windows].t, from, seed, i);
+        if (st == LLAP_OK) add_products(&s, cov, count);
+        scene_deinit(&s);
+    }
+    if (st == LLAP_OK) finish_cov(cov, count, n);
+    llap_free(count);
+    return st;
+}
+
+/* Hidden readings of validation: the law of each alone, and with the others. */
+typedef struct trial {
+    llap_law *own, *with; /* [n] */
+    double   *z, *residual, *lead;
+    size_t    n, room;
+} trial;
+
+static void trial_deinit(trial *t)
+{
+    void *const all[] = { t->own, t->with, t->z, t->residual, t->lead };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) llap_free(all[i]);
+}
+
+static llap_status trial_init(trial *t, size_t room)
+{
+    *t = (trial){ .own = llap_new(room, sizeof *t->own),
+                  .with = llap_new(room, sizeof *t->with),
+                  .z = llap_new(room, sizeof *t->z),
+                  .residual = llap_new(room, sizeof *t->residual),
+                  .lead = llap_new(room, sizeof *t->lead),
+                  .room = room };
+    const bool ok =
+        t->own != NULL && t->with != NULL && t->z != NULL && t->residual != NULL && t->lead != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static void ask_hidden(trial *t, const scene *s, const double *cov, const llap_anchor_near *near)
+{
+    for (size_t e = 0, at = 0; e < s->n_series; e++)
+        for (size_t q = 0; q < s->request[e].n_query; q++, at++) {
+            if (t->n == t->room) return;
+            llap_law *law = &t->with[t->n];
+            t->own[t->n] = *law = s->law[at];
+            anchor_near_law(cov, s->n_series, e, s->residual + at * s->n_series,
+                            near->calibration.factor[0], law);
+            t->residual[t->n] = (s->u[at] - law->mean) / law->sd;
+            t->z[t->n++] = s->z[at];
+        }
+}
+
+/* CRPS of the laws with the others' help, as a share of those without. */
+static double compare(const trial *t, const llap_anchor_model *m)
+{
+    double own = 0.0, with = 0.0;
+    for (size_t i = 0; i < t->n; i++) {
+        own += llap_anchor_crps_z(m, &t->own[i], t->z[i], NULL);
+        with += llap_anchor_crps_z(m, &t->with[i], t->z[i], NULL);
+    }
+    return own > 0.0 ? with / own : 1.0;
+}
+
+/* Calibrates near, and says whether it pays. */
+static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *d,
+                            llap_anchor_from from, uint64_t seed, const double *cov,
+                            llap_anchor_near *near, bool *pays)
+{
+    enum { ROOM = 200000 };
+    const size_t windows = d->n_valid < WINDOWS ? d->n_valid : WINDOWS;
+    trial        t;
+    llap_status  st = trial_init(&t, ROOM);
+    near->calibration = llap_calibration_none(0, 0);
+    for (size_t i = 0; st == LLAP_OK && i < windows; i++) {
+        scene s;
+        st = scene_init(&s, m, d->series, d->valid[i * d->n_valid / windows].t, from, seed,
+                        WINDOWS + i);
+        if (st == LLAP_OK) ask_hidden(&t, &s, cov, near);
+        scene_deinit(&s);
+    }
+    if (st == LLAP_OK)
+        st = llap_calibration_fit(t.lead, t.residual, t.n, 0, 0, 1.0, &near->calibration);
+    if (st == LLAP_OK) *pays = compare(&t, m) < 1.0 - gain;
+    trial_deinit(&t);
+    return st;
+}
+
+llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d, uint64_t seed)
+{
+    const size_t n = d->n_series;
+    llap_status  st = LLAP_OK;
+    if (n < 2 || n > LLAP_ANCHOR_JOINT_MAX) return LLAP_OK;
+    for (int from = 0; st == LLAP_OK && from < 2; from++) {
+        llap_anchor_near *near = &m->near[from];
+        bool              pays = false;
+        double           *cov = llap_new(n * n, sizeof *cov);
+        if (cov == NULL) return LLAP_ENOMEM;
+        st = fit_cov(m, d, (llap_anchor_from)from, seed, cov);
+        if (st == LLAP_OK) st = validate(m, d, (llap_anchor_from)from, seed, cov, near, &pays);
+        if (st == LLAP_OK && pays) near->cov = cov;
+        else llap_free(cov);
+    }
+    return st;
+}
