@@ -89,8 +89,10 @@ LLAP_API llap_status llap_train(const llap_panel *panel, const llap_train_opts *
 /* ---- the file ---- */
 
 LLAP_API llap_status llap_model_save(const llap_model *m, const char *path); /* atomically */
-LLAP_API llap_status llap_model_load(const char *path, llap_model **out);    /* caller owns */
-LLAP_API void        llap_model_destroy(llap_model *m);                      /* NULL is fine */
+/* Whether a model could be saved there, before hours of training; leaves nothing behind. */
+LLAP_API llap_status llap_model_can_save(const char *path);
+LLAP_API llap_status llap_model_load(const char *path, llap_model **out); /* caller owns */
+LLAP_API void        llap_model_destroy(llap_model *m);                   /* NULL is fine */
 
 /* What the model is, for people or as JSON: targets, spans, poles with half-lives and periods.
  * Caller owns *text (llap_text_free). */

@@ -96,7 +96,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model *model = NULL;
     llap_bar   *bar = NULL;
     char       *text = NULL, *state = NULL;
-    llap_status st = state_path(o, &state);
+    llap_status st = llap_model_can_save(o->output);
+    if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) {
         llap_train_opts how = LLAP_TRAIN_OPTS;

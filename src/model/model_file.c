@@ -1,6 +1,7 @@
 /* Saving and loading, the format of model.h. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/safetensors.h"
 #include "model/model_parts.h"
@@ -74,6 +75,14 @@ llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *
     llap_free(config);
     llap_free(variables);
     llap_free(entities);
+    return st;
+}
+
+llap_status llap_model_can_save(const char *path)
+{
+    llap_writer       w = { 0 };
+    const llap_status st = llap_writer_open(path, &w);
+    llap_writer_abort(&w);
     return st;
 }
 

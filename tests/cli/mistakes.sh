@@ -19,8 +19,8 @@ try trian data.csv
 try train -c 2d --horizon 6h -o x
 try train data.csv -c 2d -o x
 try train data.csv -c 2 days --horizon 6h -o x
-try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o .
-try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o no/folder/x
+try train data.csv -t v0 -c 2d --horizon 6h -o .
+try train data.csv -t v0 -c 2d --horizon 6h -o no/folder/x
 try forecast data.csv data.csv
 try forecast m.safetensors m.safetensors
 try forecast m.safetensors data.csv --columns v1
