@@ -17,8 +17,9 @@ typedef struct demo_options {
 } demo_options;
 
 static const cli_option options[] = {
-    { "size", 0, CLI_CHOICE, "anchor|tiny", offsetof(demo_options, size),
-      "what to train: the anchor alone (seconds), or a small network too (default anchor)", 0, 0 },
+    { "size", 0, CLI_CHOICE, "tiny|anchor", offsetof(demo_options, size),
+      "what to train: a small network too (default, half a minute), or the anchor alone (seconds)",
+      0, 0 },
     { "rows", 0, CLI_INT, "N", offsetof(demo_options, rows),
       "hourly rows of a sensor (default 3000)", 400, 100000 },
     { 0 },
@@ -175,7 +176,8 @@ static llap_status report(const demo *d)
     return st;
 }
 
-/* The line of the table with the least CRPS among the opponents; NULL: none. */
+/* The line of the table with the least CRPS among the opponents, the anchor not counted; NULL:
+ * none. */
 static const char *best_opponent(const char *s)
 {
     const char *best = NULL;
@@ -184,11 +186,18 @@ static const char *best_opponent(const char *s)
         char   name[64];
         double crps;
         if (s[0] != ' ' || sscanf(s, " %63s %lf", name, &crps) != 2) continue;
-        if (strcmp(name, "model") == 0 || crps >= least) continue;
+        if (strcmp(name, "model") == 0 || strcmp(name, "anchor") == 0 || crps >= least) continue;
         least = crps;
         best = s;
     }
     return best;
+}
+
+/* The line that starts with these words behind the end of another; NULL: none. */
+static const char *line_of(const char *table, const char *start)
+{
+    const char *at = strstr(table, start);
+    return at == NULL ? NULL : at + 1;
 }
 
 static void print_line(const char *before, const char *line)
@@ -207,8 +216,8 @@ static void summary(const demo *d, double seconds)
     const char *header = strchr(d->scores, '\n');
     print_line("scores", d->scores);
     print_line("", header == NULL ? NULL : header + 1);
-    const char *model = strstr(d->scores, "\n  model ");
-    print_line("", model == NULL ? NULL : model + 1);
+    print_line("", line_of(d->scores, "\n  model "));
+    print_line("", line_of(d->scores, "\n  anchor "));
     print_line("", best_opponent(d->scores));
     printf("tables    %s, filled.csv\n", in_folder(d, "forecast.csv"));
     printf("model     %s\n", in_folder(d, "sensors.safetensors"));
@@ -225,7 +234,7 @@ static double now(void)
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
-    static const char *const size[] = { "anchor", "tiny" };
+    static const char *const size[] = { "tiny", "anchor" };
     const demo_options      *o = opts;
     const double             start = now();
     if (common->json) return cli_usage("demo", "writes a report, no JSON: leave out --json");
