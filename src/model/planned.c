@@ -1,208 +1,13 @@
 /* The reverse loop as plans: one for what samples share, one for a step. */
-#include "model/planned.h"
-
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/planned_parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef struct ready { /* a plan with its run */
-    llap_plan *plan;
-    llap_run  *run;
-} ready;
-
-/* Numbers of a step: its row of the table. */
-enum {
-    X0_OF_X, /* x0 = X0_OF_X x + X0_OF_PRED pred */
-    X0_OF_PRED,
-    EPS_OF_X, /* eps = EPS_OF_X x + EPS_OF_PRED pred, or of x0 where that is clipped */
-    EPS_OF_PRED,
-    NEXT_OF_X, /* x' = NEXT_OF_X x + NEXT_OF_X0 x0 + NEXT_OF_BEFORE x0_before + NEXT_OF_EPS eps */
-    NEXT_OF_X0,
-    NEXT_OF_BEFORE,
-    NEXT_OF_EPS,
-    GUIDANCE,
-    N_COEFS = 16
-};
-
-struct brought { /* a parameter's copy where the backend computes, or as bf16 */
-    struct brought        *next;
-    const llap_param_info *of;
-    bool                   half;
-    void                  *near;
-};
-
-typedef enum kind { FREE, GIVEN, N_KINDS } kind; /* without and with the summary */
-
-struct llap_planned {
-    llap_denoiser_config c;
-    llap_planned_opts    o;
-    const llap_params   *params;
-    llap_params         *folds;           /* NULL: none */
-    int                  n;               /* points */
-    float               *coef;            /* [n,N_COEFS] */
-    ready                shared[N_KINDS]; /* of all steps */
-    ready                step[2];         /* with one pass, with both and guidance */
-    bool                *guided;          /* [n] */
-    /* near memory */
-    void           *coef_near, *t, *time, *x, *x0, *window[6];
-    struct brought *brought; /* copies of parameters */
-    float          *noise;   /* [B,R,h,Z], the caller's side */
-    void           *recording;
-    int             n_calls;
-};
-
-/* What windows bring, in the order of llap_planned.window. */
-static const char *const window_names[] = { "tq", "E", "E_raw", "f", "pad", "E_pad" };
-enum { TQ, SUMMARY, SUMMARY_RAW, FEATURES, PAD, SUMMARY_PAD, N_WINDOW };
-
-static bool is_tokens(const llap_planned *s) { return s->c.stream == LLAP_STREAM_TOKENS; }
-static bool knows_sc(const llap_planned *s) { return s->c.self_conditioning && !is_tokens(s); }
-
-static llap_shape window_shape(const llap_planned *s, int i)
-{
-    const llap_extent e = s->o.extent;
-    switch (i) {
-    case TQ:
-    case PAD:
-        return LLAP_SHAPE(e.B, e.h);
-    case FEATURES:
-        return LLAP_SHAPE(e.B, e.h, s->c.query_features);
-    case SUMMARY_PAD:
-        return LLAP_SHAPE(e.B, s->o.S);
-    default:
-        return LLAP_SHAPE(e.B, s->o.S, s->c.hidden_dim);
-    }
-}
-
-/* -------- describing -------- */
-
-/* [B,...] as [n B,...]: the same for every step. */
-static llap_tensor *for_all_steps(const llap_planned *s, llap_graph *g, int which)
-{
-    const llap_shape one = window_shape(s, which);
-    llap_shape       all = { .rank = one.rank + 1, .dim = { s->n } }, flat = one;
-    for (int i = 0; i < one.rank; i++) all.dim[i + 1] = one.dim[i];
-    flat.dim[0] *= s->n;
-    llap_tensor *x = llap_input(g, window_names[which], one);
-    return llap_reshape(g, llap_expand(g, llap_unsqueeze(g, x, 0), all), flat);
-}
-
-static void describe_shared(const llap_planned *s, llap_graph *g, kind k, llap_modal *m)
-{
-    const int64_t    rows = s->n * s->o.extent.B;
-    const bool       raw = s->c.pole_pool_use_raw_summary || s->c.analysis_qk_use_raw_summary;
-    llap_denoiser_in in = { .tq = for_all_steps(s, g, TQ) };
-    if (k == GIVEN) in.E = for_all_steps(s, g, SUMMARY);
-    if (k == GIVEN && raw && !is_tokens(s)) in.E_raw = for_all_steps(s, g, SUMMARY_RAW);
-    if (!is_tokens(s)) {
-        in.t = llap_input_int(g, "t", LLAP_SHAPE(rows));
-    } else {
-        in.time = llap_input(g, "time", LLAP_SHAPE(rows));
-        in.pad = for_all_steps(s, g, PAD);
-        if (s->c.query_features > 0) in.f = for_all_steps(s, g, FEATURES);
-        if (k == GIVEN) in.E_pad = for_all_steps(s, g, SUMMARY_PAD);
-    }
-    llap_denoiser_window(g, &s->c, &in, s->o.extent.h, m);
-}
-
-static void make_output(void *user, const char *name, llap_tensor **x)
-{
-    llap_output(user, name, *x);
-}
-
-typedef struct renaming {
-    llap_graph *g;
-    kind        kind;
-    int64_t     n;
-} renaming;
-
-static void shared_name(char out[96], kind k, const char *name)
-{
-    snprintf(out, 96, "%s.%s", k == GIVEN ? "given" : "free", name);
-}
-
-/* An input of the step's graph for one step's rows of a result of the shared one. */
-static void make_input(void *user, const char *name, llap_tensor **x)
-{
-    const renaming *r = user;
-    llap_shape      shape = llap_shape_of(*x);
-    char            full[96];
-    shared_name(full, r->kind, name);
-    shape.dim[0] /= r->n;
-    *x = llap_input(r->g, full, shape);
-}
-
-static llap_tensor *coef(llap_graph *g, llap_tensor *table, int i)
-{
-    return llap_reshape(g, llap_slice(g, table, 0, i, 1), LLAP_SCALAR);
-}
-
-/* a x + b y, a and b of the table */
-static llap_tensor *combine(llap_graph *g, llap_tensor *table, int a, llap_tensor *x, int b,
-                            llap_tensor *y)
-{
-    return llap_add(g, llap_mul(g, coef(g, table, a), x), llap_mul(g, coef(g, table, b), y));
-}
-
-/* Mean and deviation of each sample, [B,R,1,1]. */
-static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tensor **deviation)
-{
-    const unsigned axes = LLAP_AXIS(2) | LLAP_AXIS(3);
-    const double   n = (double)(llap_dim(x, 2) * llap_dim(x, 3));
-    *mean = llap_mean(g, x, axes);
-    llap_tensor *square = llap_sum(g, llap_square(g, llap_sub(g, x, *mean)), axes);
-    *deviation = llap_sqrt(g, llap_scale(g, square, n > 1.0 ? 1.0 / (n - 1.0) : 0.0));
-}
-
-/* pred_u + g (pred_c - pred_u), with mean and deviation of pred_c if asked for. */
-static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
-                          llap_tensor *given, llap_tensor *free)
-{
-    llap_tensor *guided =
-        llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
-    if (!s->o.sampler.guidance_rescale) return guided;
-    llap_tensor *m, *d, *m_given, *d_given, *least = llap_full(g, LLAP_SCALAR, 1e-6);
-    moments(g, guided, &m, &d);
-    moments(g, given, &m_given, &d_given);
-    llap_tensor *by = llap_div(g, llap_maximum(g, d_given, least), llap_maximum(g, d, least));
-    return llap_add(g, llap_mul(g, llap_sub(g, guided, m), by), m_given);
-}
-
-/* One step: predictions, estimate, transition; the states x and x0 move on. */
-static void describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
-{
-    const llap_extent      e = s->o.extent;
-    const llap_shape       all = LLAP_SHAPE(e.B, e.R, e.h, e.Z);
-    const llap_sample_opts o = { .folded = s->o.folded };
-    const double           clip = s->o.sampler.clip;
-    llap_tensor           *x = llap_state(g, "x", all, LLAP_INIT_ZERO);
-    llap_tensor           *before = llap_state(g, "x0", all, LLAP_INIT_ZERO);
-    llap_tensor *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS)), *pred[N_KINDS] = { NULL };
-    for (int k = 0; k < N_KINDS; k++) {
-        renaming r = { g, (kind)k, s->n };
-        if (!both && k != (s->o.S > 0 ? GIVEN : FREE)) continue;
-        llap_modal_each(&modal[k], &s->c, make_input, &r);
-        llap_tensor *sc = !knows_sc(s)                  ? NULL
-                          : s->o.sampler.self_condition ? before
-                                                        : llap_full(g, all, 0.0);
-        pred[k] = llap_denoiser_sample(g, &s->c, &modal[k], x, sc, &o);
-    }
-    llap_tensor *p = both                  ? guide(s, g, table, pred[GIVEN], pred[FREE])
-                     : pred[GIVEN] != NULL ? pred[GIVEN]
-                                           : pred[FREE];
-    llap_tensor *x0 = combine(g, table, X0_OF_X, x, X0_OF_PRED, p);
-    if (clip > 0.0) x0 = llap_clamp(g, x0, -clip, clip);
-    llap_tensor *eps = combine(g, table, EPS_OF_X, x, EPS_OF_PRED, clip > 0.0 ? x0 : p);
-    llap_tensor *next = llap_add(g, combine(g, table, NEXT_OF_X, x, NEXT_OF_X0, x0),
-                                 combine(g, table, NEXT_OF_BEFORE, before, NEXT_OF_EPS, eps));
-    llap_update(g, x, next);
-    llap_update(g, before, x0);
-}
 
 /* -------- the table -------- */
 
@@ -247,7 +52,7 @@ static void fill_table(llap_planned *s, const llap_points *list)
 
 /* -------- planning and binding -------- */
 
-static llap_status make_ready(const llap_planned *s, llap_graph *g, ready *r)
+static llap_status make_ready(const llap_planned *s, llap_graph *g, planned_ready *r)
 {
     llap_status st = llap_graph_status(g);
     if (st == LLAP_OK)
@@ -325,7 +130,7 @@ static llap_status bring(llap_planned *s, const llap_param_info *p, bool half, v
     return st;
 }
 
-static llap_status bind_weights(llap_planned *s, ready *r)
+static llap_status bind_weights(llap_planned *s, planned_ready *r)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < llap_plan_n_slots(r->plan) && st == LLAP_OK; i++) {
@@ -348,7 +153,7 @@ static llap_status bind_weights(llap_planned *s, ready *r)
 }
 
 /* A name that the plan does not need is no failure. */
-static llap_status bind(ready *r, const char *name, void *near, int64_t n)
+static llap_status bind(planned_ready *r, const char *name, void *near, int64_t n)
 {
     const llap_status st = near == NULL ? LLAP_OK : llap_run_bind_near(r->run, name, near, n);
     return st == LLAP_ENOTFOUND ? LLAP_OK : st;
@@ -372,19 +177,19 @@ static llap_status make_folds(llap_planned *s, llap_graph *step)
     return st == LLAP_OK ? llap_params_push(s->folds) : st;
 }
 
-static llap_status build_shared(llap_planned *s, kind k, llap_graph *g, llap_modal *m)
+static llap_status build_shared(llap_planned *s, planned_kind k, llap_graph *g, llap_modal *m)
 {
-    const int64_t rows = s->n * s->o.extent.B;
-    ready        *r = &s->shared[k];
-    describe_shared(s, g, k, m);
-    llap_modal_each(m, &s->c, make_output, g);
+    const int64_t  rows = s->n * s->o.extent.B;
+    planned_ready *r = &s->shared[k];
+    planned_describe_shared(s, g, k, m);
+    llap_modal_each(m, &s->c, planned_make_output, g);
     llap_status st = make_ready(s, g, r);
     if (st == LLAP_OK) st = bind_weights(s, r);
     if (st == LLAP_OK) st = bind(r, "t", s->t, rows);
     if (st == LLAP_OK) st = bind(r, "time", s->time, rows);
     for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) {
-        const llap_shape one = window_shape(s, i);
-        st = bind(r, window_names[i], s->window[i], llap_shape_count(&one));
+        const llap_shape one = planned_window_shape(s, i);
+        st = bind(r, planned_window_names[i], s->window[i], llap_shape_count(&one));
     }
     return st;
 }
@@ -393,12 +198,12 @@ static llap_status build_shared(llap_planned *s, kind k, llap_graph *g, llap_mod
 static llap_status build_step(llap_planned *s, const llap_modal *modal, llap_modal *mine, bool both)
 {
     const llap_extent e = s->o.extent;
-    ready            *r = &s->step[both];
+    planned_ready    *r = &s->step[both];
     llap_graph       *g;
     llap_status       st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
     for (int k = 0; k < N_KINDS; k++) mine[k] = modal[k];
-    describe_step(s, g, mine, both);
+    planned_describe_step(s, g, mine, both);
     st = make_ready(s, g, r);
     if (st == LLAP_OK && s->o.folded && s->folds == NULL) st = make_folds(s, g);
     llap_graph_destroy(g);
@@ -420,7 +225,7 @@ static llap_status build(llap_planned *s)
     for (int k = 0; k < N_KINDS && st == LLAP_OK; k++) {
         if (!of_kind[k]) continue;
         st = llap_graph_create(&g[k]);
-        if (st == LLAP_OK) st = build_shared(s, (kind)k, g[k], &modal[k]);
+        if (st == LLAP_OK) st = build_shared(s, (planned_kind)k, g[k], &modal[k]);
     }
     for (int both = 0; both < 2 && st == LLAP_OK; both++)
         if (needed[both]) st = build_step(s, modal, modal + N_KINDS, both == 1);
@@ -456,7 +261,7 @@ static llap_status put_steps(llap_planned *s, const llap_points *list)
         const llap_point *at = &list->at[r / B];
         t[r] = (int32_t)at->t;
         time[r] = (float)at->time;
-        if (!is_tokens(s) && (at->t < 0 || at->t >= s->c.timesteps))
+        if (!planned_is_tokens(s) && (at->t < 0 || at->t >= s->c.timesteps))
             st = llap_fail(LLAP_EINVAL, "sampler: step %lld is not below %lld", (long long)at->t,
                            (long long)s->c.timesteps);
     }
@@ -487,7 +292,7 @@ static llap_status allocate(llap_planned *s)
     if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x);
     if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x0);
     for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) {
-        const llap_shape one = window_shape(s, i);
+        const llap_shape one = planned_window_shape(s, i);
         st = llap_near_alloc(b, (size_t)llap_shape_count(&one) * sizeof(float), &s->window[i]);
     }
     return st;
@@ -503,7 +308,7 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
     llap_planned *s = llap_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     *s = (llap_planned){ .c = *c, .o = *o, .params = params, .n = list->n };
-    if (is_tokens(s)) s->o.folded = false; /* no neighbouring products there */
+    if (planned_is_tokens(s)) s->o.folded = false; /* no neighbouring products there */
     st = allocate(s);
     if (st == LLAP_OK) {
         fill_table(s, list);
@@ -515,7 +320,7 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
     return st;
 }
 
-static void drop(ready *r)
+static void drop(planned_ready *r)
 {
     llap_run_destroy(r->run);
     llap_plan_release(r->plan);
@@ -579,8 +384,8 @@ size_t llap_planned_bytes(const llap_planned *s)
 /* The rows of point i of what is shared become inputs of its step. */
 static llap_status bind_step(llap_planned *s, int i)
 {
-    ready      *r = &s->step[s->guided[i]];
-    llap_status st =
+    planned_ready *r = &s->step[s->guided[i]];
+    llap_status    st =
         llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS, N_COEFS);
     for (int k = 0; k < llap_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
         const llap_slot *slot = llap_plan_slot(r->plan, k);
@@ -630,7 +435,7 @@ static llap_status put_windows(llap_planned *s, const llap_denoise_batch *w)
         return llap_fail(LLAP_EINVAL, "sampler: a summary is %s",
                          w->E == NULL ? "missing" : "not expected");
     for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) { /* absent padding stays zeros */
-        const llap_shape one = window_shape(s, i);
+        const llap_shape one = planned_window_shape(s, i);
         if (from[i] != NULL)
             st = llap_near_put(s->o.backend, s->window[i], from[i],
                                (size_t)llap_shape_count(&one) * sizeof(float));

@@ -1,0 +1,151 @@
+/* The reverse loop as graphs: what samples share, and a step. */
+#include "model/planned_parts.h"
+
+#include <stdio.h>
+
+/* What windows bring, in the order of llap_planned.window. */
+const char *const planned_window_names[N_WINDOW] = { "tq", "E", "E_raw", "f", "pad", "E_pad" };
+
+static bool knows_sc(const llap_planned *s)
+{
+    return s->c.self_conditioning && !planned_is_tokens(s);
+}
+
+llap_shape planned_window_shape(const llap_planned *s, int i)
+{
+    const llap_extent e = s->o.extent;
+    switch (i) {
+    case TQ:
+    case PAD:
+        return LLAP_SHAPE(e.B, e.h);
+    case FEATURES:
+        return LLAP_SHAPE(e.B, e.h, s->c.query_features);
+    case SUMMARY_PAD:
+        return LLAP_SHAPE(e.B, s->o.S);
+    default:
+        return LLAP_SHAPE(e.B, s->o.S, s->c.hidden_dim);
+    }
+}
+
+/* [B,...] as [n B,...]: the same for every step. */
+static llap_tensor *for_all_steps(const llap_planned *s, llap_graph *g, int which)
+{
+    const llap_shape one = planned_window_shape(s, which);
+    llap_shape       all = { .rank = one.rank + 1, .dim = { s->n } }, flat = one;
+    for (int i = 0; i < one.rank; i++) all.dim[i + 1] = one.dim[i];
+    flat.dim[0] *= s->n;
+    llap_tensor *x = llap_input(g, planned_window_names[which], one);
+    return llap_reshape(g, llap_expand(g, llap_unsqueeze(g, x, 0), all), flat);
+}
+
+void planned_describe_shared(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *m)
+{
+    const int64_t    rows = s->n * s->o.extent.B;
+    const bool       raw = s->c.pole_pool_use_raw_summary || s->c.analysis_qk_use_raw_summary;
+    llap_denoiser_in in = { .tq = for_all_steps(s, g, TQ) };
+    if (k == GIVEN) in.E = for_all_steps(s, g, SUMMARY);
+    if (k == GIVEN && raw && !planned_is_tokens(s)) in.E_raw = for_all_steps(s, g, SUMMARY_RAW);
+    if (!planned_is_tokens(s)) {
+        in.t = llap_input_int(g, "t", LLAP_SHAPE(rows));
+    } else {
+        in.time = llap_input(g, "time", LLAP_SHAPE(rows));
+        in.pad = for_all_steps(s, g, PAD);
+        if (s->c.query_features > 0) in.f = for_all_steps(s, g, FEATURES);
+        if (k == GIVEN) in.E_pad = for_all_steps(s, g, SUMMARY_PAD);
+    }
+    llap_denoiser_window(g, &s->c, &in, s->o.extent.h, m);
+}
+
+void planned_make_output(void *user, const char *name, llap_tensor **x)
+{
+    llap_output(user, name, *x);
+}
+
+typedef struct renaming {
+    llap_graph  *g;
+    planned_kind kind;
+    int64_t      n;
+} renaming;
+
+static void shared_name(char out[96], planned_kind k, const char *name)
+{
+    snprintf(out, 96, "%s.%s", k == GIVEN ? "given" : "free", name);
+}
+
+/* An input of the step's graph for one step's rows of a result of the shared one. */
+static void make_input(void *user, const char *name, llap_tensor **x)
+{
+    const renaming *r = user;
+    llap_shape      shape = llap_shape_of(*x);
+    char            full[96];
+    shared_name(full, r->kind, name);
+    shape.dim[0] /= r->n;
+    *x = llap_input(r->g, full, shape);
+}
+
+static llap_tensor *coef(llap_graph *g, llap_tensor *table, int i)
+{
+    return llap_reshape(g, llap_slice(g, table, 0, i, 1), LLAP_SCALAR);
+}
+
+/* a x + b y, a and b of the table */
+static llap_tensor *combine(llap_graph *g, llap_tensor *table, int a, llap_tensor *x, int b,
+                            llap_tensor *y)
+{
+    return llap_add(g, llap_mul(g, coef(g, table, a), x), llap_mul(g, coef(g, table, b), y));
+}
+
+/* Mean and deviation of each sample, [B,R,1,1]. */
+static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tensor **deviation)
+{
+    const unsigned axes = LLAP_AXIS(2) | LLAP_AXIS(3);
+    const double   n = (double)(llap_dim(x, 2) * llap_dim(x, 3));
+    *mean = llap_mean(g, x, axes);
+    llap_tensor *square = llap_sum(g, llap_square(g, llap_sub(g, x, *mean)), axes);
+    *deviation = llap_sqrt(g, llap_scale(g, square, n > 1.0 ? 1.0 / (n - 1.0) : 0.0));
+}
+
+/* pred_u + g (pred_c - pred_u), with mean and deviation of pred_c if asked for. */
+static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
+                          llap_tensor *given, llap_tensor *free)
+{
+    llap_tensor *guided =
+        llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
+    if (!s->o.sampler.guidance_rescale) return guided;
+    llap_tensor *m, *d, *m_given, *d_given, *least = llap_full(g, LLAP_SCALAR, 1e-6);
+    moments(g, guided, &m, &d);
+    moments(g, given, &m_given, &d_given);
+    llap_tensor *by = llap_div(g, llap_maximum(g, d_given, least), llap_maximum(g, d, least));
+    return llap_add(g, llap_mul(g, llap_sub(g, guided, m), by), m_given);
+}
+
+/* One step: predictions, estimate, transition; the states x and x0 move on. */
+void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
+{
+    const llap_extent      e = s->o.extent;
+    const llap_shape       all = LLAP_SHAPE(e.B, e.R, e.h, e.Z);
+    const llap_sample_opts o = { .folded = s->o.folded };
+    const double           clip = s->o.sampler.clip;
+    llap_tensor           *x = llap_state(g, "x", all, LLAP_INIT_ZERO);
+    llap_tensor           *before = llap_state(g, "x0", all, LLAP_INIT_ZERO);
+    llap_tensor *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS)), *pred[N_KINDS] = { NULL };
+    for (int k = 0; k < N_KINDS; k++) {
+        renaming r = { g, (planned_kind)k, s->n };
+        if (!both && k != (s->o.S > 0 ? GIVEN : FREE)) continue;
+        llap_modal_each(&modal[k], &s->c, make_input, &r);
+        llap_tensor *sc = !knows_sc(s)                  ? NULL
+                          : s->o.sampler.self_condition ? before
+                                                        : llap_full(g, all, 0.0);
+        pred[k] = llap_denoiser_sample(g, &s->c, &modal[k], x, sc, &o);
+    }
+    llap_tensor *p = both                  ? guide(s, g, table, pred[GIVEN], pred[FREE])
+                     : pred[GIVEN] != NULL ? pred[GIVEN]
+                                           : pred[FREE];
+    llap_tensor *x0 = combine(g, table, X0_OF_X, x, X0_OF_PRED, p);
+    if (clip > 0.0) x0 = llap_clamp(g, x0, -clip, clip);
+    llap_tensor *eps = combine(g, table, EPS_OF_X, x, EPS_OF_PRED, clip > 0.0 ? x0 : p);
+    llap_tensor *next = llap_add(g, combine(g, table, NEXT_OF_X, x, NEXT_OF_X0, x0),
+                                 combine(g, table, NEXT_OF_BEFORE, before, NEXT_OF_EPS, eps));
+    llap_update(g, x, next);
+    llap_update(g, before, x0);
+}

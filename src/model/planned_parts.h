@@ -1,0 +1,73 @@
+/* What the two files of the planned loop share: planned_graph.c describes, planned.c plans, binds
+ * and runs. */
+#ifndef LLAP_MODEL_PLANNED_PARTS_H
+#define LLAP_MODEL_PLANNED_PARTS_H
+
+#include "model/planned.h"
+
+typedef struct planned_ready { /* a plan with its run */
+    llap_plan *plan;
+    llap_run  *run;
+} planned_ready;
+
+/* Numbers of a step: its row of the table. */
+enum {
+    X0_OF_X, /* x0 = X0_OF_X x + X0_OF_PRED pred */
+    X0_OF_PRED,
+    EPS_OF_X, /* eps = EPS_OF_X x + EPS_OF_PRED pred, or of x0 where that is clipped */
+    EPS_OF_PRED,
+    NEXT_OF_X, /* x' = NEXT_OF_X x + NEXT_OF_X0 x0 + NEXT_OF_BEFORE x0_before + NEXT_OF_EPS eps */
+    NEXT_OF_X0,
+    NEXT_OF_BEFORE,
+    NEXT_OF_EPS,
+    GUIDANCE,
+    N_COEFS = 16
+};
+
+struct brought { /* a parameter's copy where the backend computes, or as bf16 */
+    struct brought        *next;
+    const llap_param_info *of;
+    bool                   half;
+    void                  *near;
+};
+
+typedef enum planned_kind { FREE, GIVEN, N_KINDS } planned_kind; /* without and with the summary */
+
+struct llap_planned {
+    llap_denoiser_config c;
+    llap_planned_opts    o;
+    const llap_params   *params;
+    llap_params         *folds;           /* NULL: none */
+    int                  n;               /* points */
+    float               *coef;            /* [n,N_COEFS] */
+    planned_ready        shared[N_KINDS]; /* of all steps */
+    planned_ready        step[2];         /* with one pass, with both and guidance */
+    bool                *guided;          /* [n] */
+    /* near memory */
+    void           *coef_near, *t, *time, *x, *x0, *window[6];
+    struct brought *brought; /* copies of parameters */
+    float          *noise;   /* [B,R,h,Z], the caller's side */
+    void           *recording;
+    int             n_calls;
+};
+
+/* What windows bring, in the order of llap_planned.window. */
+enum { TQ, SUMMARY, SUMMARY_RAW, FEATURES, PAD, SUMMARY_PAD, N_WINDOW };
+extern const char *const planned_window_names[N_WINDOW];
+
+llap_shape planned_window_shape(const llap_planned *s, int i);
+
+static inline bool planned_is_tokens(const llap_planned *s)
+{
+    return s->c.stream == LLAP_STREAM_TOKENS;
+}
+
+/* What samples share, of all steps at once. */
+void planned_describe_shared(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *m);
+/* An llap_modal_fn: the tensor is an output of the graph user. */
+void planned_make_output(void *user, const char *name, llap_tensor **x);
+/* One step: predictions, estimate, transition; the states x and x0 move on. Inputs of the graph
+ * take the place of the modal's tensors. */
+void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both);
+
+#endif
