@@ -1,30 +1,7 @@
-#include "check.h"
+#include "folder.h"
 #include "plot/fan_plot.h"
 
-#include <unistd.h>
-
 enum { HOURS = 72, AHEAD = 24, HOUR_S = 3600 };
-
-static char folder[] = "/tmp/llap-fan-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    return rmdir(folder); /* fails where a test left a file */
-}
 
 /* Three days of hourly values with a hole of six hours, a forecast of one day, its truth. */
 typedef struct scene {
@@ -81,24 +58,7 @@ static void test_unknown_format(void **state)
 static char *draw(const llap_fans *f, const char *name, size_t *n)
 {
     CHECK_OK(llap_plot_fans(f, in_folder(name)));
-    FILE *file = fopen(in_folder(name), "rb");
-    assert_non_null(file);
-    fseek(file, 0, SEEK_END);
-    *n = (size_t)ftell(file);
-    rewind(file);
-    char *text = test_malloc(*n + 1);
-    assert_int_equal(fread(text, 1, *n, file), *n);
-    text[*n] = '\0';
-    fclose(file);
-    unlink(in_folder(name));
-    return text;
-}
-
-static int occurrences(const char *text, const char *word)
-{
-    int n = 0;
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) n++;
-    return n;
+    return slurp(in_folder(name), n);
 }
 
 #define WIDE "fill:rgb(85.098039%,90.980392%,95.294118%)"

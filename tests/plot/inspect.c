@@ -1,33 +1,12 @@
-#include "check.h"
 #include "data/panel_builder.h"
 #include "data/synth.h"
+#include "folder.h"
 #include "plot/canvas.h"
 #include "plot/inspect_plot.h"
 #include "plot/ticks.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/llap-plot-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int drop_folder(void **state)
-{
-    (void)state;
-    return rmdir(folder); /* fails where a test left a file */
-}
 
 /* Two stations: hourly with a hole of ten hours in the middle; half of "north" unobserved. */
 static llap_panel *two_stations(const llap_axis *axis)
@@ -192,29 +171,6 @@ static void test_built_without(void **state)
 #else
 
 /* ---- pictures ---- */
-
-/* The whole file, which is removed; caller frees. */
-static char *slurp(const char *path, size_t *n)
-{
-    FILE *f = fopen(path, "rb");
-    if (f == NULL) fail_msg("%s is not there", path);
-    fseek(f, 0, SEEK_END);
-    *n = (size_t)ftell(f);
-    rewind(f);
-    char *text = test_malloc(*n + 1);
-    assert_int_equal(fread(text, 1, *n, f), *n);
-    text[*n] = '\0';
-    fclose(f);
-    unlink(path);
-    return text;
-}
-
-static int occurrences(const char *text, const char *word)
-{
-    int n = 0;
-    for (const char *at = text; (at = strstr(at, word)) != NULL; at++) n++;
-    return n;
-}
 
 static llap_panel *few_rows(int n)
 {
