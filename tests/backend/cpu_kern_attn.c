@@ -122,7 +122,7 @@ static void attn_truth(const attn_case *c, const truth *y, const truth *d)
     llap_free(w.ds);
 }
 
-enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8 };
+enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8, ZEROS = 16 };
 
 static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int64_t d, int how)
 {
@@ -144,7 +144,9 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
     float         *bias = draw(batch * heads * nq * nk, 1, 5);
     unsigned char *pad = llap_new((size_t)(batch * nk), 1);
     for (int64_t i = 0; i < batch * nk; i++)
-        pad[i] = i % 3 == 1 || (batch > 1 && i < nk); /* item 0: all */
+        pad[i] = i % 3 == 1 || (batch > 1 && i < nk);                            /* item 0: all */
+    for (int64_t i = 0; how & ZEROS && i < nk * width; i++) k[i] = v[i] = -0.0f; /* item 0 */
+    for (int64_t i = 0; how & ZEROS && i < nq * width; i++) doo[i] = 0.0f;
     c.q = q, c.k = k, c.v = v, c.doo = doo;
     if (how & MASK) c.a.key_pad = pad, c.a.key_pad_batch = nk;
     if (how & (BIAS | SHARED_BIAS)) c.a.bias = bias;
@@ -177,6 +179,10 @@ static void shapes(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int how = 0; how < 12; how++)
             check_attn(sizes[s][0], sizes[s][1], sizes[s][2], sizes[s][3], sizes[s][4], how);
+    for (int how = ZEROS; how < 2 * ZEROS; how++) { /* an item that leaves the attention out */
+        check_attn(2, 2, 7, 5, 19, how);
+        check_attn(3, 1, 100, 17, 40, how);
+    }
     check_attn(1, 1, 5, 6, 300, 0); /* heads wider than a block of the inner sum */
 }
 

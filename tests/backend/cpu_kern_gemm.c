@@ -60,7 +60,8 @@ static void gemm_truth(const gemm_case *c, const truth *t)
     }
 }
 
-static void check_gemm(llap_gemm g)
+/* Rows from..to-1 of A as it lies are zeros, of both signs. */
+static void check_gemm_zeros(llap_gemm g, int64_t from, int64_t to)
 {
     const int64_t items = items_of(&g);
     gemm_case     c = { .g = g };
@@ -77,6 +78,7 @@ static void check_gemm(llap_gemm g)
     const truth t = truth_new(items * g.m * c.g.ldc);
     float      *a = draw(items * g.m * g.k, 1, 1), *b = draw(items * g.k * g.n, 1, 2);
     float      *c0 = draw(t.n, 1, 3), *bias = draw(g.n, 1, 4), *residual = draw(t.n, 1, 5);
+    for (int64_t i = from * c.g.lda; i < to * c.g.lda; i++) a[i] = i % 3 == 0 ? -0.0f : 0.0f;
     c.a = a, c.b = b, c.c0 = c0;
     c.g.bias = g.bias != NULL ? bias : NULL;
     c.g.residual = g.residual != NULL ? residual : NULL;
@@ -88,6 +90,27 @@ static void check_gemm(llap_gemm g)
     float *all[] = { a, b, c0, bias, residual };
     for (size_t i = 0; i < 5; i++) llap_free(all[i]);
     truth_free((truth *)&t);
+}
+
+static void check_gemm(llap_gemm g) { check_gemm_zeros(g, 0, 0); }
+
+/* What is not multiplied is zero, in the first blocks of rows and steps and in later ones. */
+static void rows_of_zeros(void **state)
+{
+    (void)state;
+    static const float yes = 0.0f;
+    for (int how = 0; how < 4; how++) {
+        llap_gemm g = { .m = 150, .n = 40, .k = 600, .a_trans = how & 1, .b_trans = how & 2 };
+        check_gemm_zeros(g, 0, 150);
+        check_gemm_zeros(g, 5, 130);
+        check_gemm_zeros(g, 0, how & 1 ? 256 : 120);
+        g.bias = &yes;
+        g.gelu = true;
+        check_gemm_zeros(g, how & 1 ? 256 : 24, how & 1 ? 600 : 150);
+        g.gelu = false;
+        g.accumulate = true;
+        check_gemm_zeros(g, how & 1 ? 200 : 24, how & 1 ? 600 : 96);
+    }
 }
 
 static const int64_t shapes[][3] = { { 1, 1, 1 },     { 1, 1, 0 },    { 0, 3, 4 },
@@ -290,9 +313,13 @@ static void convolution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products),         cmocka_unit_test(batches),
-        cmocka_unit_test(long_products),    cmocka_unit_test(rows_alone_everywhere),
-        cmocka_unit_test(fused_everywhere), cmocka_unit_test(convolution),
+        cmocka_unit_test(rows_of_zeros),
+        cmocka_unit_test(products),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(long_products),
+        cmocka_unit_test(rows_alone_everywhere),
+        cmocka_unit_test(fused_everywhere),
+        cmocka_unit_test(convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

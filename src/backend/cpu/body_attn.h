@@ -130,12 +130,41 @@ VEC_INLINE void attn_weights(const kern_attn_unit *u, int64_t i, int64_t mr, flo
     v_st(lse + i, mr, v_pick(empty, v_set(INFINITY), log2)); /* then 2^(s - lse) is 0 */
 }
 
+/* All rows are zeros. */
+static bool zero_rows(const float *x, int64_t rows, int64_t step, int64_t d)
+{
+    int64_t i = 0;
+    while (i < rows && all_zero(d, x + i * step)) i++;
+    return i == rows;
+}
+
+/* Keys and values are zeros: a row of a batch that leaves this attention out. */
+static bool leaves_out(const llap_attn *a, const float *k, const float *v)
+{
+    return a->key_pad == NULL && a->bias == NULL && zero_rows(k, a->nk, a->k.row, a->d) &&
+           zero_rows(v, a->nk, a->v.row, a->d);
+}
+
+/* The answer to queries u->i0..i1 then, with the bits of the usual way. */
+static void attn_of_zeros(const kern_attn_unit *u, float *out, float *lse)
+{
+    const llap_attn *a = u->a;
+    const vec        log2 = v_mul(v_log(v_set((float)a->nk)), v_set(LOG2_E));
+    for (int64_t i = u->i0; i < u->i1; i++)
+        memset(out + i * a->o.row, 0, (size_t)a->d * sizeof *out);
+    for (int64_t i = u->i0; i < u->i1 && lse != NULL; i += 16) v_st(lse + i, u->i1 - i, log2);
+}
+
 /* Queries u->i0..i1. k and v are those of this head. */
 static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *out, float *lse)
 {
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ld = u->ld_q, ls = u->ld_s;
+    if (nk > 0 && leaves_out(a, k, v)) {
+        attn_of_zeros(u, out, lse);
+        return;
+    }
     fetch_rows(k, nk, a->k.row, d);
     fetch_rows(v, nk, a->v.row, d);
     fetch_rows(q + u->i0 * a->q.row, u->i1 - u->i0, a->q.row, d);
@@ -195,11 +224,22 @@ static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, i
     }
 }
 
+static void clear_rows(float *x, int64_t rows, int64_t step, int64_t d)
+{
+    for (int64_t i = 0; x != NULL && i < rows; i++) memset(x + i * step, 0, (size_t)d * sizeof *x);
+}
+
 /* All queries of one head: dq =, dk =, dv =, dbias +=; any may be NULL. */
 static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    if (zero_rows(g->doo, a->nq, a->o.row, d)) {
+        clear_rows(g->dq, a->nq, a->q.row, d);
+        clear_rows(g->dk, nk, a->k.row, d);
+        clear_rows(g->dv, nk, a->v.row, d);
+        return;
+    }
     fetch_rows(g->k, nk, a->k.row, d);
     fetch_rows(g->v, nk, a->v.row, d);
     fetch_rows(g->q, a->nq, a->q.row, d);

@@ -9,9 +9,12 @@
  * a block one after the other, GEMM_AS floats apart (not a power of two, or they would fight for
  * one cache set); of a transpose as they lie, because the micro-kernel may as well read them by
  * column.
+ *
+ * Rows of zeros (those of a batch that a branch leaves out, and their gradients) are not
+ * multiplied: their chain is 0 whatever B is, as long as B is finite.
  */
 
-enum { GEMM_NR = 16 * GEMM_NV, GEMM_MC = GEMM_MR * (96 / GEMM_MR) };
+enum { GEMM_NR = 16 * GEMM_NV, GEMM_BLOCKS = 96 / GEMM_MR, GEMM_MC = GEMM_MR * GEMM_BLOCKS };
 static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR &&
                   LLAP_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
               "workspace sizes of kern_gemm.c");
@@ -186,16 +189,27 @@ static void gemm_pack(const kern_gemm_unit *u, const float *b, int64_t first_pan
     }
 }
 
-/* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
- * has them side by side, to tile [kc][GEMM_MC]. */
-static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
-                   int64_t kc, const float *stats, float *tile)
+/* All n numbers are zeros; a NaN is none. */
+VEC_INLINE bool all_zero(int64_t n, const float *x)
 {
+    vec sum = v_set(0.0f);
+    for (int64_t i = 0; i < n; i += 16) sum = v_add(sum, v_abs(v_ld(x + i, n - i)));
+    return v_sum(sum) == 0.0f;
+}
+
+/* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
+ * has them side by side, to tile [kc][GEMM_MC]. some[b]: not all of the b-th GEMM_MR rows are zeros
+ * (of a transpose: of any of them). */
+static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
+                   int64_t kc, const float *stats, float *tile, bool *some)
+{
+    memset(some, 0, GEMM_BLOCKS * sizeof *some);
     if (g->a_trans) {
         for (int64_t c = 0; c < kc; c++) {
             const float *from = a + (k + c) * g->lda + i;
             float       *to = tile + c * GEMM_MC;
             for (int64_t r = 0; r < rows; r += 16) v_st(to + r, rows - r, v_ld(from + r, rows - r));
+            if (!some[0] && !all_zero(rows, to)) memset(some, 1, GEMM_BLOCKS * sizeof *some);
         }
         return;
     }
@@ -205,6 +219,7 @@ static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, 
         if (stats != NULL) norm_apply(g->a_norm, i + r, k, kc, from, to, stats + 2 * r);
         else
             for (int64_t c = 0; c < kc; c += 16) v_st(to + c, kc - c, v_ld(from + c, kc - c));
+        if (!some[r / GEMM_MR]) some[r / GEMM_MR] = !all_zero(kc, to);
     }
 }
 
@@ -241,7 +256,7 @@ static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j
 
 /* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile. */
 static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i,
-                          int64_t rows, int64_t k, int64_t kc, const float *stats)
+                          int64_t rows, int64_t k, int64_t kc, const float *stats, const bool *some)
 {
     const llap_gemm *g = u->g;
     const int64_t    nk = u->k1 - u->k0;
@@ -254,13 +269,14 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         for (int64_t r = 0; r < rows; r += GEMM_MR) {
             const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
             const int64_t   at = c_item + (i + r) * g->ldc + j;
+            const int64_t   steps = some[r / GEMM_MR] ? kc : 0;
             const micro_out out = { .c = c + at,
                                     .ldc = g->ldc,
                                     .cols = cols,
                                     .add = add,
                                     .bias = last && g->bias != NULL ? g->bias + j : NULL };
-            if (g->a_trans) micro_turned((int)mr, kc, u->tile + r, GEMM_MC, b, &out);
-            else micro((int)mr, kc, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
+            if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
+            else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
             if (last && more) finish(g, mr, cols, c + at, at);
             if (last && g->c_norm.like != NULL)
                 finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
@@ -273,6 +289,7 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
 {
     const llap_gemm *g = u->g;
     float            stats[2 * GEMM_MC];
+    bool             some[GEMM_BLOCKS];
     for (int64_t i = u->i0; i < u->i1; i += GEMM_MC) {
         const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
         if (g->a_norm != NULL)
@@ -284,8 +301,8 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
         int64_t k = u->k0;
         do {
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
-            pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile);
-            block_columns(u, c, c_item, i, rows, k, kc, stats);
+            pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
+            block_columns(u, c, c_item, i, rows, k, kc, stats, some);
             k += kc;
         } while (k < u->k1);
     }

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 /* Later ones use earlier ones. */
 /* clang-format off */
