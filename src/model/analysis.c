@@ -122,6 +122,18 @@ llap_tensor *llap_folded_residues(llap_graph *g, const llap_denoiser_config *c,
     return llap_add(g, llap_matmul(g, weights, false, u, false), b);
 }
 
+/* out_proj(attention.out_proj(y)) by the product of the two, which is made here */
+static llap_tensor *multiplied_out(llap_graph *g, const llap_denoiser_config *c, llap_tensor *y)
+{
+    const int64_t h = c->hidden_dim, z = c->data_dim;
+    llap_tensor  *first, *bias, *last, *last_bias;
+    llap_nn_mha_out_params(g, "attention", h, &first, &bias);
+    llap_nn_linear_params(g, "out_proj", z, h, &last, &last_bias);
+    bias = llap_linear(g, llap_reshape(g, bias, LLAP_SHAPE(1, h)), last, last_bias);
+    return llap_linear(g, y, llap_matmul(g, last, false, first, false),
+                       llap_reshape(g, bias, LLAP_SHAPE(z)));
+}
+
 /* v[r] = LN(Linear(z[r])), projected; theta = out_proj(attention.out_proj(ATT(q, k, v)));
  * z [B,R,h,Z] -> [B,R,M,Z]. Cosine residues first, then those of the sines. */
 llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_tensor *q,
@@ -134,11 +146,15 @@ llap_tensor *llap_residues(llap_graph *g, const llap_denoiser_config *c, llap_te
     llap_tensor *v = llap_nn_linear(g, "value_proj", z, c->hidden_dim);
     v = llap_nn_mha_project(g, "attention", llap_nn_norm(g, "v_norm", v), c->hidden_dim, 2);
     llap_tensor *y = llap_attention(g, q, k, v, &att);
-    y = llap_nn_mha_out(g, "attention", y);
-    llap_scope_push(g, of);
-    llap_note(g, "attention", y);
-    llap_scope_pop(g);
-    y = llap_nn_linear(g, "out_proj", y, c->data_dim);
+    if (o->training) {
+        y = multiplied_out(g, c, y);
+    } else {
+        y = llap_nn_mha_out(g, "attention", y);
+        llap_scope_push(g, of);
+        llap_note(g, "attention", y);
+        llap_scope_pop(g);
+        y = llap_nn_linear(g, "out_proj", y, c->data_dim);
+    }
     llap_scope_push(g, of);
     llap_note(g, "theta", y);
     llap_scope_pop(g);

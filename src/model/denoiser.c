@@ -89,6 +89,16 @@ static llap_tensor *offsets(llap_graph *g, llap_tensor *tq, int64_t h)
     return tq;
 }
 
+/* The summary as blocks see it in training: normed once for all of them, zeros in rows that are
+ * unconditional; NULL otherwise. */
+static llap_tensor *training_summary(llap_graph *g, llap_tensor *E, llap_tensor *conditional,
+                                     const llap_denoiser_in *in)
+{
+    if (E == NULL || !in->training) return NULL;
+    llap_tensor *u = llap_nn_norm0(g, E);
+    return conditional == NULL ? u : llap_mul(g, u, conditional);
+}
+
 /* The window's half behind the step embedding; tau [B,H]. */
 static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap_denoiser_in *in,
                         llap_tensor *tau, int64_t h, llap_modal *m)
@@ -123,9 +133,15 @@ static void window_side(llap_graph *g, const llap_denoiser_config *c, const llap
         m->weights = llap_analysis_weights(g, c, m->q, m->k);
         m->q = m->k = NULL;
     }
+    const llap_block_in of_blocks = { .tau = tau,
+                                      .E = E,
+                                      .normed = training_summary(g, E, m->conditional, in),
+                                      .cond = cond,
+                                      .conditional = m->conditional,
+                                      .entries = in->entries };
     for (int i = 0; i < c->num_layers; i++) {
         llap_scope_pushf(g, "blocks.%d", i);
-        llap_block_shared(g, c, tau, E, cond, in->entries, &m->block[i]);
+        llap_block_shared(g, c, &of_blocks, &m->block[i]);
         llap_scope_pop(g);
     }
 }

@@ -39,10 +39,18 @@ llap_tensor *llap_folded_residues(llap_graph *g, const llap_denoiser_config *c,
 /* Queries before their projection, spec 4.4: LN(embed(poles) + comp_emb); [B,1,M,H] */
 llap_tensor *llap_pole_tokens(llap_graph *g, const llap_denoiser_config *c, llap_poles p);
 
-/* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. folded: with
- * the block's entry, for rows that are all at one step. */
-void         llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tau,
-                               llap_tensor *E, llap_tensor *cond, bool folded, llap_modal_block *b);
+/* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. */
+typedef struct llap_block_in {
+    llap_tensor *tau;         /* [B,1,H] */
+    llap_tensor *E;           /* [B,1,S,H], or NULL */
+    llap_tensor *normed;      /* in training: E without its mean and deviation; else NULL */
+    llap_tensor *cond;        /* of AdaLN, [B,1,H or 2H] */
+    llap_tensor *conditional; /* [B,1,1,1], or NULL */
+    bool         entries;     /* with the block's entry, for rows that are all at one step */
+} llap_block_in;
+
+void llap_block_shared(llap_graph *g, const llap_denoiser_config *c, const llap_block_in *in,
+                       llap_modal_block *b);
 llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, llap_tensor *theta,
                                const llap_modal_block *b, llap_tensor *conditional,
                                const llap_sample_opts *o);

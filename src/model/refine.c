@@ -34,25 +34,35 @@ static llap_modal_entry entry_of(llap_graph *g, const llap_denoiser_config *c, c
     };
 }
 
-/* tau [B,1,H], E [B,1,S,H] or NULL, cond of AdaLN [B,1,H or 2H] */
-void llap_block_shared(llap_graph *g, const llap_denoiser_config *c, llap_tensor *tau,
-                       llap_tensor *E, llap_tensor *cond, bool folded, llap_modal_block *b)
+/* AdaLN that gives rows of zeros where the row is unconditional: then nothing is multiplied. */
+static llap_nn_ada only_conditional(llap_graph *g, llap_nn_ada ada, llap_tensor *conditional)
+{
+    if (conditional == NULL) return ada;
+    llap_tensor *flag = llap_squeeze(g, conditional, LLAP_AXIS(3));
+    llap_tensor *gain = llap_mul(g, llap_affine(g, ada.scale, 1.0, 1.0), flag);
+    return (llap_nn_ada){ llap_affine(g, gain, 1.0, -1.0), llap_mul(g, ada.shift, flag) };
+}
+
+void llap_block_shared(llap_graph *g, const llap_denoiser_config *c, const llap_block_in *in,
+                       llap_modal_block *b)
 {
     const int64_t m = 2 * c->laplace_k, h = c->hidden_dim;
     *b = (llap_modal_block){ 0 };
     llap_tensor *pos = llap_param(g, "mode_pos", LLAP_SHAPE(1, m, h), LLAP_INIT_NORMAL(0.02));
-    b->place = llap_add(g, pos, llap_unsqueeze(g, tau, -2));
-    if (E != NULL) {
+    b->place = llap_add(g, pos, llap_unsqueeze(g, in->tau, -2));
+    if (in->E != NULL) {
         llap_scope_push(g, "cross_blk");
-        b->cross = llap_nn_cross_keys(g, E, cond);
+        if (in->normed == NULL) b->cross = llap_nn_cross_keys(g, in->E, in->cond);
+        else b->cross = llap_nn_cross_row_keys(g, in->normed, in->cond, in->conditional);
+        b->cross.ada = only_conditional(g, b->cross.ada, in->conditional);
         llap_scope_pop(g);
     }
     llap_scope_push(g, "self_blk");
-    b->self = llap_nn_ada_of(g, "norm1", cond, h);
-    b->mlp = llap_nn_ada_of(g, "norm2", cond, h);
+    b->self = llap_nn_ada_of(g, "norm1", in->cond, h);
+    b->mlp = llap_nn_ada_of(g, "norm2", in->cond, h);
     llap_scope_pop(g);
-    if (!folded || c->block_summary_adaln) return; /* AdaLN is another one for each row */
-    const bool cross = c->cross_first && E != NULL;
+    if (!in->entries || c->block_summary_adaln) return; /* AdaLN is another one for each row */
+    const bool cross = c->cross_first && in->E != NULL;
     b->entry = cross ? entry_of(g, c, "cross_blk.q", h, b->cross.ada, b->place)
                      : entry_of(g, c, "self_blk.qkv", 3 * h, b->self, b->place);
 }
@@ -103,6 +113,22 @@ static llap_tensor *hid2coef(llap_graph *g, const llap_denoiser_config *c, llap_
                                LLAP_INIT_ZERO);
 }
 
+/* hid2coef(mlp.3(up)) by the product of the two, which is made here: in training too the MLP's wide
+ * layer then meets Z columns instead of H, forward and in both gradients. */
+static llap_tensor *multiplied_down(llap_graph *g, const llap_denoiser_config *c, llap_tensor *up)
+{
+    const int64_t h = c->hidden_dim, z = c->data_dim;
+    llap_tensor  *down, *bias, *out, *none;
+    llap_scope_push(g, "self_blk");
+    llap_nn_linear_params(g, "mlp.3", h, llap_dim(up, -1), &down, &bias);
+    llap_scope_pop(g);
+    llap_nn_linear_params(g, "hid2coef", z, h, &out,
+                          &none); /* declared before, its own beginning */
+    bias = llap_linear(g, llap_reshape(g, bias, LLAP_SHAPE(1, h)), out, NULL);
+    return llap_linear(g, up, llap_matmul(g, out, false, down, false),
+                       llap_reshape(g, bias, LLAP_SHAPE(z)));
+}
+
 /* x = coef2hid(theta) + mode_pos + tau; x = cross(x), self(x), MLP(x); theta + hid2coef(x).
  * Folded, hid2coef is applied to x before the MLP and, times mlp.3, to its inner layer. */
 llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, llap_tensor *theta,
@@ -111,7 +137,8 @@ llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, lla
 {
     const llap_nn_block_opts o = block_opts(c, opts->training);
     const bool               folded = opts->folded && c->cross_first;
-    llap_tensor             *up, *step, *first = NULL;
+    const bool   multiplied = opts->training && c->cross_first && o.dropout == 0.0 && !folded;
+    llap_tensor *up, *step, *first = NULL;
     llap_tensor *x = llap_add(g, llap_nn_linear(g, "coef2hid", theta, c->hidden_dim), b->place);
     if (opts->folded && b->entry.weight != NULL)
         first =
@@ -121,6 +148,9 @@ llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, lla
     x = attend_modes(g, x, cross ? NULL : first, b, &o, &up);
     if (folded) {
         step = llap_add(g, llap_folded_linear(g, up, c->data_dim), hid2coef(g, c, x));
+    } else if (multiplied) {
+        step = hid2coef(g, c, x);
+        step = llap_add(g, multiplied_down(g, c, up), step);
     } else {
         x = mlp_down(g, x, up, &o);
         if (!c->cross_first) x = attend_summary(g, x, NULL, b, conditional, &o);

@@ -28,13 +28,27 @@ llap_tensor *llap_nn_mha_project(llap_graph *g, const char *name, llap_tensor *x
     return y;
 }
 
+static llap_init out_init(int64_t e)
+{
+    return LLAP_INIT_UNIFORM(1.0 / sqrt((double)(e > 0 ? e : 1)));
+}
+
+void llap_nn_mha_out_params(llap_graph *g, const char *name, int64_t e, llap_tensor **w,
+                            llap_tensor **b)
+{
+    llap_scope_push(g, name);
+    llap_scope_push(g, "out_proj");
+    *w = llap_param(g, "weight", LLAP_SHAPE(e, e), out_init(e));
+    *b = llap_param(g, "bias", LLAP_SHAPE(e), LLAP_INIT_ZERO);
+    llap_scope_pop(g);
+    llap_scope_pop(g);
+}
+
 llap_tensor *llap_nn_mha_out(llap_graph *g, const char *name, llap_tensor *x)
 {
     const int64_t e = llap_dim(x, -1);
     llap_scope_push(g, name);
-    llap_tensor *y =
-        llap_nn_linear_from(g, "out_proj", x, e,
-                            LLAP_INIT_UNIFORM(1.0 / sqrt((double)(e > 0 ? e : 1))), LLAP_INIT_ZERO);
+    llap_tensor *y = llap_nn_linear_from(g, "out_proj", x, e, out_init(e), LLAP_INIT_ZERO);
     llap_note(g, NULL, y);
     llap_scope_pop(g);
     return y;
@@ -161,6 +175,24 @@ static llap_nn_cross_kv cross_keys(llap_graph *g, llap_tensor *tokens, llap_tens
 llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)
 {
     return cross_keys(g, llap_nn_ada_norm(g, "norm_kv", kv, cond), cond);
+}
+
+llap_nn_cross_kv llap_nn_cross_row_keys(llap_graph *g, llap_tensor *u, llap_tensor *cond,
+                                        llap_tensor *used)
+{
+    const int64_t     h = llap_dim(u, -1);
+    const llap_nn_ada ada = llap_nn_ada_of(g, "norm_kv", cond, h);
+    llap_nn_cross_kv  c = { .ada = llap_nn_ada_of(g, "norm_q", cond, h) };
+    llap_tensor      *w, *b, *p[2] = { NULL, NULL };
+    llap_nn_linear_params(g, "kv", 2 * h, h, &w, &b);
+    llap_tensor *gain = llap_unsqueeze(g, llap_affine(g, ada.scale, 1.0, 1.0), -2);
+    llap_tensor *shift = llap_unsqueeze(g, llap_linear(g, ada.shift, w, b), -2);
+    if (used != NULL) shift = llap_mul(g, shift, used);
+    llap_tensor *kv = llap_matmul(g, u, false, llap_mul(g, w, gain), true);
+    llap_split_axis(g, llap_add(g, kv, shift), -1, 2, p);
+    c.k = p[0];
+    c.v = p[1];
+    return c;
 }
 
 llap_nn_cross_kv llap_nn_cross_plain_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond)

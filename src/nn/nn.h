@@ -91,6 +91,8 @@ llap_tensor *llap_nn_mha(llap_graph *g, const char *name, llap_tensor *q, llap_t
 /* Its parts: projection i (0 q, 1 k, 2 v) to width e, and what follows the attention. */
 llap_tensor *llap_nn_mha_project(llap_graph *g, const char *name, llap_tensor *x, int64_t e, int i);
 llap_tensor *llap_nn_mha_out(llap_graph *g, const char *name, llap_tensor *x);
+void         llap_nn_mha_out_params(llap_graph *g, const char *name, int64_t e, llap_tensor **w,
+                                    llap_tensor **b); /* of the latter */
 
 /* PyTorch's encoder layer: self attention and a GELU feed-forward of width ff, each with residual
  * and norm, before (norm_first) or after. With times [...,L], attention is rotary with its own
@@ -133,6 +135,12 @@ typedef struct llap_nn_cross_kv {
 } llap_nn_cross_kv;
 
 llap_nn_cross_kv llap_nn_cross_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond);
+/* The same with AdaLN in the weights, a set of them for each row, spec 9.1: u [B,1,S,H] is kv
+ * without mean and deviation. One product for each row gives the gradients of weights and AdaLN
+ * together, where u needs none. used [B,1,1,1] or NULL: rows with 0, where u is 0 too, get zeros.
+ */
+llap_nn_cross_kv llap_nn_cross_row_keys(llap_graph *g, llap_tensor *u, llap_tensor *cond,
+                                        llap_tensor *used);
 /* The same where keys and values are Linear(kv) of the tokens as they are, whatever cond says. */
 llap_nn_cross_kv llap_nn_cross_plain_keys(llap_graph *g, llap_tensor *kv, llap_tensor *cond);
 llap_tensor     *llap_nn_cross_branch(llap_graph *g, llap_tensor *x, const llap_nn_cross_kv *kv,

@@ -98,8 +98,10 @@ void golden_modal_block(golden *c)
     llap_tensor               *tau = llap_unsqueeze(g, golden_input(c, "t_vec"), 1);
     llap_tensor               *cond = golden_input(c, "adaln_cond");
     if (c->status != LLAP_OK) return;
-    llap_block_shared(g, &cfg, tau, E == NULL ? NULL : llap_unsqueeze(g, E, 1),
-                      cond == NULL ? tau : llap_unsqueeze(g, cond, 1), false, &b);
+    const llap_block_in in = { .tau = tau,
+                               .E = E == NULL ? NULL : llap_unsqueeze(g, E, 1),
+                               .cond = cond == NULL ? tau : llap_unsqueeze(g, cond, 1) };
+    llap_block_shared(g, &cfg, &in, &b);
     llap_tensor *y = llap_block_refine(g, &cfg, llap_unsqueeze(g, theta, 1), &b, NULL, &o);
     llap_tensor *loss = mse(g, y, golden_input(c, "target"));
     golden_output(c, "out.y", y);
