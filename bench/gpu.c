@@ -5,6 +5,7 @@
  *     gpu [DEVICE] train      training steps
  *     gpu [DEVICE] profile    where the time of one step goes
  *
+ * A precision behind it, and a part of a name behind that, leave the others out.
  * Each is replayed from a recording; times are medians. Samplings include the first noise and the
  * copies there and back. */
 #include "bench.h"
@@ -237,12 +238,13 @@ static llap_status measure_rig(llap_rig *r, const llap_backend *b, int n, double
 }
 
 static llap_status works(const char *device, const work *all, size_t n, llap_rig_what what,
-                         const char *only)
+                         const char *only, const char *name)
 {
     printf("%-32s", "ms (TFLOP/s of products)");
     for (int p = 0; p < LLAP_PRECISION_COUNT; p++) printf(" %18s", llap_precision_names[p]);
     printf("\n");
     for (size_t i = 0; i < n; i++) {
+        if (name != NULL && strstr(all[i].name, name) == NULL) continue;
         printf("%-32s", all[i].name);
         for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
             const llap_backend *b;
@@ -312,12 +314,13 @@ int main(int argc, char **argv)
     const char *what = argc > 2 ? argv[2] : "ops";
     llap_status st = LLAP_EINVAL;
     const char *only = argc > 3 ? argv[3] : NULL; /* one precision */
+    const char *name = argc > 4 ? argv[4] : NULL;
     if (strcmp(what, "ops") == 0) st = ops(device);
     if (strcmp(what, "sample") == 0)
-        st =
-            works(device, samplings, sizeof samplings / sizeof *samplings, LLAP_RIG_FORECAST, only);
+        st = works(device, samplings, sizeof samplings / sizeof *samplings, LLAP_RIG_FORECAST, only,
+                   name);
     if (strcmp(what, "train") == 0)
-        st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only);
+        st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
     if (strcmp(what, "profile") == 0) {
         const work forward = { "paper, forward of 25 rows",
                                { .size = LLAP_RIG_PAPER, .rows = 25 } };

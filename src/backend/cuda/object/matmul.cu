@@ -7,8 +7,14 @@
 #include <mutex>
 #include <string.h>
 
-// What cuBLASLt may use, and room for the partial results of a cut product.
-enum { SCRATCH = 16 << 20, PARTIAL = 16 << 20 };
+// What cuBLASLt may use, and room for the partial results of a cut product. Plans align to less
+// than the 256 bytes that cuBLASLt wants.
+enum { SCRATCH = 16 << 20, PARTIAL = 16 << 20, ALIGN = 256 };
+
+static char *scratch_of(const llap_call *c)
+{
+    return (char *)(((uintptr_t)c->work + ALIGN - 1) / ALIGN * ALIGN);
+}
 
 // -------- describing --------
 
@@ -289,7 +295,8 @@ static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t com
     const float          one = 1.0f, beta = residual == NULL ? 0.0f : 1.0f;
     const cublasStatus_t e = cublasLtMatmul(handle, &t.op, &one, p.b, &t.b, p.a, &t.a, &beta,
                                             residual == NULL ? p.y : residual, &t.y, p.y, &t.y,
-                                            &found->algo, c->work, SCRATCH, LLAP_QUEUE);
+                                            &found->algo, scratch_of(c), SCRATCH, LLAP_QUEUE);
+    if (e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_NOT_SUPPORTED) return false;
     if (e != CUBLAS_STATUS_SUCCESS) llap_cuda_note_text(LLAP_EIO, cublasLtGetStatusString(e));
     if (p.gelu) {
         const int64_t n = p.m * p.n;
@@ -325,7 +332,7 @@ static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t co
         return false;
     product       piece = p;
     const int64_t each = p.k / cuts, rest = p.k - each * cuts;
-    float        *partial = (float *)((char *)c->work + SCRATCH);
+    float        *partial = (float *)(scratch_of(c) + SCRATCH);
     piece.k = each;
     piece.n_batch = 1;
     piece.batch[0] = cuts;
@@ -433,7 +440,7 @@ extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
         return llap_cuda_attention_grad_bytes(c);
     case LLAP_OP_MATMUL:
     case LLAP_OP_LINEAR:
-        return SCRATCH + PARTIAL;
+        return SCRATCH + PARTIAL + ALIGN;
     default:
         return 0;
     }
