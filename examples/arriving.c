@@ -14,13 +14,13 @@ enum { ROWS = 400, NEW = 12 };
 static float reading(int hour) { return (float)(15 + 6 * cos(hour * 0.2618) + sin(hour * 78.233)); }
 
 /* The median and the ends of the 80 % interval of the next hour. */
-static llap_status next_hour(const llap_model *m, const llap_panel *p, double out[4])
+static llap_status next_hour(llap_sampler *s, const llap_panel *p, double out[4])
 {
     llap_forecast_opts ask = LLAP_FORECAST_OPTS;
     llap_answer       *a = NULL;
     ask.horizon = "1h";
     ask.quantiles = "0.1,0.5,0.9";
-    llap_status st = llap_forecast(m, p, &ask, &a);
+    llap_status st = llap_sampler_forecast(s, p, &ask, &a);
     if (st == LLAP_OK) llap_answer_numbers(a, out, 4); /* the mean comes first */
     llap_answer_destroy(a);
     return st;
@@ -47,6 +47,7 @@ int main(void)
     llap_train_opts          train = LLAP_TRAIN_OPTS;
     llap_panel              *panel = NULL;
     llap_model              *model = NULL;
+    llap_sampler            *sampler = NULL; /* keeps what forecasts need again and again */
     train.context = "2d";
     train.horizon = "6h";
     train.size = "anchor"; /* seconds; networks take longer */
@@ -54,11 +55,12 @@ int main(void)
 
     llap_status st = llap_panel_from_arrays(&rows, &panel);
     if (st == LLAP_OK) st = llap_train(panel, &train, &model);
+    if (st == LLAP_OK) st = llap_sampler_create(model, NULL, NULL, &sampler);
     int inside = 0;
     for (int i = ROWS; st == LLAP_OK && i < ROWS + NEW; i++) {
         double       x[4];
         const double y = (double)reading(i);
-        st = next_hour(model, panel, x);
+        st = next_hour(sampler, panel, x);
         if (st != LLAP_OK) break;
         inside += y >= x[1] && y <= x[3];
         printf("hour %d: %.1f (%.1f to %.1f), then %.1f\n", i, x[2], x[1], x[3], y);
@@ -67,6 +69,7 @@ int main(void)
     if (st == LLAP_OK) printf("%d of %d within the 80 %% interval\n", inside, NEW);
     else fprintf(stderr, "arriving: %s\n", llap_error_detail());
 
+    llap_sampler_destroy(sampler);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return llap_status_exit_code(st);

@@ -1,9 +1,11 @@
-/* Trains on numbers in memory, with a progress callback that could cancel, and prints quantiles.
+/* Trains on numbers in memory, with a progress callback and a signal that stops it, and prints
+ * quantiles.
  *
  *     cc train_arrays.c $(pkg-config --cflags --libs llapdiff) -lm -o train_arrays
  *     ./train_arrays */
 #include <llapdiff/llapdiff.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +13,15 @@ enum { ROWS = 600, VARS = 2 };
 
 #define HOUR INT64_C(3600000000000)
 
-/* Called often from the training thread; anything but 0 stops it with LLAP_ECANCELLED. */
+static llap_trainer *trainer; /* for the signal handler */
+
+static void on_signal(int number)
+{
+    (void)number;
+    llap_trainer_stop(trainer); /* run then says LLAP_ECANCELLED */
+}
+
+/* Called often from the training thread; anything but 0 stops it too. */
 static int on_progress(void *user, const llap_progress_event *e)
 {
     (void)e;
@@ -73,12 +83,19 @@ int main(void)
 
     fill(entity, time, value);
     llap_status st = llap_panel_from_arrays(&rows, &panel);
-    if (st == LLAP_OK) st = llap_train(panel, &train, &model);
+    if (st == LLAP_OK) st = llap_trainer_create(panel, &train, &trainer); /* checks, no work yet */
+    if (st == LLAP_OK) {
+        signal(SIGINT, on_signal);
+        st = llap_trainer_run(trainer);
+        signal(SIGINT, SIG_DFL);
+    }
+    if (st == LLAP_OK) st = llap_trainer_take(trainer, &model);
     if (st == LLAP_OK) st = llap_forecast(model, panel, &ask, &answer);
     if (st == LLAP_OK) st = print_answer(answer);
     if (st != LLAP_OK) fprintf(stderr, "train_arrays: %s\n", llap_error_detail());
 
     llap_answer_destroy(answer);
+    llap_trainer_destroy(trainer);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return llap_status_exit_code(st);

@@ -13,8 +13,10 @@
 #include <llapdiff/model.h>
 #include <llapdiff/panel.h>
 #include <llapdiff/progress.h>
+#include <llapdiff/sampler.h>
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>
+#include <llapdiff/trainer.h>
 #include <llapdiff/version.h>
 
 #endif

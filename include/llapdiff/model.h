@@ -69,8 +69,9 @@ typedef struct llap_train_opts {
     const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
     const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
-    const char *config; /* JSON file with any of these by name, used where none is given here, and
-                           under "network" any option of the networks; NULL: none */
+    const char *config;    /* JSON file (or the text itself, from its '{' on) with any of these by
+                              name,    used where none is given here, and under "network" any option of
+                              the    networks; NULL: none */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
@@ -82,17 +83,19 @@ typedef struct llap_train_opts {
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
  * and trains networks on what it leaves, in minutes (size). Uses the first 70 % of the time for
  * fitting and the next 10 % for choices; the last 20 % are left for llap_evaluate. Caller owns
- * *out. */
+ * *out. A training that is stopped from elsewhere, or goes on later: <llapdiff/trainer.h>. */
 LLAP_API llap_status llap_train(const llap_panel *panel, const llap_train_opts *o,
                                 llap_model **out);
 
 /* ---- the file ---- */
 
-LLAP_API llap_status llap_model_save(const llap_model *m, const char *path); /* atomically */
+/* Replaces the file as a whole. "-": standard output. */
+LLAP_API llap_status llap_model_save(const llap_model *m, const char *path);
 /* Whether a model could be saved there, before hours of training; leaves nothing behind. */
 LLAP_API llap_status llap_model_can_save(const char *path);
-LLAP_API llap_status llap_model_load(const char *path, llap_model **out); /* caller owns */
-LLAP_API void        llap_model_destroy(llap_model *m);                   /* NULL is fine */
+/* "-": standard input. Caller owns *out. LLAP_EFORMAT: not a model, or of a newer format. */
+LLAP_API llap_status llap_model_load(const char *path, llap_model **out);
+LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
 
 /* What the model is, for people or as JSON: targets, spans, poles with half-lives and periods.
  * Caller owns *text (llap_text_free). */
@@ -178,20 +181,21 @@ typedef struct llap_forecast_opts {
                             * of the part left for testing) up to the last row */
     const char *times;     /* file of the times to forecast: a column time, and entity where they
                             * differ; instead of horizon and step */
-    int         keep_samples; /* the answer is the paths instead of their quantiles */
-    const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
+    int           keep_samples; /* the answer is the paths instead of their quantiles */
+    const char   *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    const char   *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
+    llap_progress progress;
 } llap_forecast_opts;
 
-#define LLAP_FORECAST_OPTS                                               \
-    {                                                                    \
-        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL \
+#define LLAP_FORECAST_OPTS                                                               \
+    {                                                                                    \
+        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL, { NULL, NULL } \
     }
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
  * entities, another scale, interval or share of holes) a warning goes to the log; where a target is
- * not among its columns, LLAP_EINVAL names them. Caller owns *out. */
-
+ * not among its columns, LLAP_EINVAL names them. LLAP_ECANCELLED: progress said so. Caller owns
+ * *out. Whoever asks again and again keeps a sampler (<llapdiff/sampler.h>). */
 LLAP_API llap_status llap_forecast(const llap_model *m, const llap_panel *panel,
                                    const llap_forecast_opts *o, llap_answer **out);
 
@@ -200,14 +204,15 @@ typedef struct llap_impute_opts {
     int             causal;    /* from the past only; else from both sides */
     int             all;       /* answer observed cells too; else missing ones only */
     const llap_log *log;
+    llap_progress   progress;
 } llap_impute_opts;
 
-#define LLAP_IMPUTE_OPTS \
-    {                    \
-        NULL, 0, 0, NULL \
+#define LLAP_IMPUTE_OPTS                 \
+    {                                    \
+        NULL, 0, 0, NULL, { NULL, NULL } \
     }
 
-/* Fills the missing cells of the target variables at the panel's own rows. */
+/* Fills the missing cells of the target variables at the panel's own rows. Caller owns *out. */
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 

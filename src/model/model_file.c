@@ -78,10 +78,15 @@ llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *
     return st;
 }
 
+static const char *target(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+}
+
 llap_status llap_model_can_save(const char *path)
 {
     llap_writer       w = { 0 };
-    const llap_status st = llap_writer_open(path, &w);
+    const llap_status st = llap_writer_open(target(path), &w);
     llap_writer_abort(&w);
     return st;
 }
@@ -94,7 +99,7 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++)
         st = llap_anchor_save(m->anchor[i], i, w);
     if (st == LLAP_OK && m->network != NULL) st = llap_network_save(m->network, w);
-    if (st == LLAP_OK) st = llap_tensors_writer_save(w, path);
+    if (st == LLAP_OK) st = llap_tensors_writer_save(w, target(path));
     llap_tensors_writer_destroy(w);
     return st;
 }
@@ -299,14 +304,28 @@ static llap_status load_checked(const llap_tensors *t, llap_model **out)
     return st;
 }
 
+/* bytes: what came through standard input, the caller's (llap_free); of a file NULL. */
+static llap_status open_tensors(const char *path, char **bytes, llap_tensors **out)
+{
+    size_t n;
+    *bytes = NULL;
+    if (strcmp(path, "-") != 0) return llap_tensors_open(path, out);
+    const llap_status st = llap_file_read("/dev/stdin", SIZE_MAX, bytes, &n);
+    return st == LLAP_OK ? llap_tensors_view(*bytes, n, "standard input", out) : st;
+}
+
 llap_status llap_model_load(const char *path, llap_model **out)
 {
     *out = NULL;
     llap_tensors *t = NULL;
-    llap_status   st = llap_tensors_open(path, &t);
-    if (st == LLAP_EFORMAT) return llap_fail(st, "%s: not a model file?", llap_error_detail());
-    if (st != LLAP_OK) return st;
-    st = load_checked(t, out);
+    char         *bytes;
+    llap_status   st = open_tensors(path, &bytes, &t);
+    if (st == LLAP_EFORMAT) st = llap_fail(st, "%s: not a model file?", llap_error_detail());
+    else if (st == LLAP_OK) {
+        st = load_checked(t, out);
+        if (st != LLAP_OK) st = llap_fail_in(st, "%s", path);
+    }
     llap_tensors_close(t);
-    return st == LLAP_OK ? st : llap_fail_in(st, "%s", path);
+    llap_free(bytes);
+    return st;
 }

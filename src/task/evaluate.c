@@ -120,7 +120,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     llap_status            st = task_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
     if (st == LLAP_OK) st = task_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);
-    if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, e->backend, &model);
+    if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, e->backend, NULL, &model);
     if (st == LLAP_OK && n_own > 1) st = task_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);

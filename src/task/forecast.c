@@ -1,12 +1,17 @@
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "task/device.h"
 #include "task/networks.h"
 
+#include <llapdiff/sampler.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { LAWS_AT_ONCE = 1024 }; /* forecasts between two reports */
 
 /* What the i-th forecast asks. law [its queries] */
 static llap_anchor_request request(const llap_model *m, const llap_panel *p, const task_queries *q,
@@ -24,7 +29,8 @@ static llap_anchor_request request(const llap_model *m, const llap_panel *p, con
 }
 
 /* The laws of one target, [first[n]]. */
-static llap_status forecast_target(const llap_model *m, const llap_panel *p, const task_queries *q,
+static llap_status forecast_target(const llap_model *m, const llap_panel *p,
+                                   const llap_forecast_opts *o, const task_queries *q,
                                    int64_t target, int64_t var, llap_law *law)
 {
     task_series          s = { 0 };
@@ -34,7 +40,14 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p, con
     if (st == LLAP_OK) st = task_linked(m, target, p, &s, &all);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < q->n; i++) r[i] = request(m, p, q, &s, all, i, law + q->first[i]);
-        st = llap_anchor_model_forecast(m->anchor[target], r, q->n);
+        for (size_t i = 0; i < q->n && st == LLAP_OK; i += LAWS_AT_ONCE) {
+            st = llap_report(o->progress,
+                             &(llap_progress_event){ "forecast", (int64_t)i, (int64_t)q->n,
+                                                     "forecasts", m->frame.target[target] });
+            if (st == LLAP_OK)
+                st = llap_anchor_model_forecast(m->anchor[target], r + i,
+                                                q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE);
+        }
     }
     task_series_deinit(&s);
     llap_free(all);
@@ -97,7 +110,8 @@ typedef struct paths {
     const llap_forecast_opts *o;
     const task_queries       *q;
     int64_t                   n_paths, n_targets;
-    double                   *x; /* [n_paths] scratch */
+    double                   *x;    /* [n_paths] scratch */
+    int64_t                   done; /* forecasts */
     llap_answer              *out;
 } paths;
 
@@ -154,7 +168,10 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const task_for
                              const asked *list, int64_t n)
 {
     const task_queries *q = a->q;
-    const task_ask      ask = { .n_samples = a->n_paths, .seed = (uint64_t)a->o->seed };
+    const task_ask      ask = { .n_samples = a->n_paths,
+                                .seed = (uint64_t)a->o->seed,
+                                .progress = a->o->progress,
+                                .at = { "forecast", a->done, (int64_t)q->n, "forecasts", NULL } };
     llap_arena          arena = { 0 };
     task_window        *w = llap_arena_new(&arena, (size_t)n, sizeof *w);
     task_forecast      *from = llap_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
@@ -183,7 +200,7 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const task_for
     return st;
 }
 
-static llap_status put_all(const paths *a, const llap_panel *p, const task_forecaster *f)
+static llap_status put_all(paths *a, const llap_panel *p, const task_forecaster *f)
 {
     const task_queries *q = a->q;
     asked              *list = llap_new(q->n, sizeof *list);
@@ -193,22 +210,30 @@ static llap_status put_all(const paths *a, const llap_panel *p, const task_forec
     for (size_t i = 0, end; i < q->n && st == LLAP_OK; i = end) {
         for (end = i + 1; end < q->n; end++)
             if (list[end].origin != list[end - 1].origin && end - i >= WINDOWS_AT_ONCE) break;
+        a->done = (int64_t)i;
         st = put_paths(a, p, f, list + i, (int64_t)(end - i));
     }
     llap_free(list);
     return st;
 }
 
+struct llap_sampler {
+    const llap_model   *m;
+    const llap_backend *backend;
+    task_drawer         drawer;
+};
+
 /* Samples, or numbers made of them. */
-static llap_status answer_paths(const llap_model *m, const llap_panel *p,
+static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                                 const llap_forecast_opts *o, const task_queries *q,
-                                const int64_t *var, const llap_backend *backend, llap_answer **out)
+                                const int64_t *var, llap_answer **out)
 {
-    const bool      draws = o->keep_samples && !o->total;
-    double          quantile[TASK_QUANTILES];
-    int             n_quantiles = 0;
-    size_t          rows = 0;
-    task_forecaster f = { 0 };
+    const llap_model *m = sampler->m;
+    const bool        draws = o->keep_samples && !o->total;
+    double            quantile[TASK_QUANTILES];
+    int               n_quantiles = 0;
+    size_t            rows = 0;
+    task_forecaster   f = { 0 };
 
     paths       a = { .o = o,
                       .q = q,
@@ -223,7 +248,8 @@ static llap_status answer_paths(const llap_model *m, const llap_panel *p,
         st = task_answer_create(draws ? TASK_SAMPLES : TASK_FORECAST, m, p, rows, quantile,
                                 draws ? 0 : n_quantiles, out);
     a.out = *out;
-    if (st == LLAP_OK) st = task_model_forecaster(m, p, var, backend, &f);
+    if (st == LLAP_OK)
+        st = task_model_forecaster(m, p, var, sampler->backend, &sampler->drawer, &f);
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     task_forecaster_deinit(&f);
     llap_free(a.x);
@@ -251,7 +277,7 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
         st = task_answer_create(TASK_FORECAST, m, p, rows, quantile, n_quantiles, out);
     task_scores_init(&score, quantile, n_quantiles);
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
-        st = forecast_target(m, p, q, v, var[v], law);
+        st = forecast_target(m, p, o, q, v, var[v], law);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
             const int64_t known = llap_model_entity(m, p->entity[q->entity[i]]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
@@ -279,19 +305,40 @@ static bool from_networks(const llap_model *m)
     return m->network != NULL && m->network->config.features.guard != LLAP_GUARD_ANCHOR;
 }
 
-llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,
-                          llap_answer **out)
+/* ---- samplers ---- */
+
+llap_status llap_sampler_create(const llap_model *m, const char *device, const char *precision,
+                                llap_sampler **out)
+{
+    *out = NULL;
+    const llap_backend *backend;
+    const llap_status   st = task_device(device, precision, &backend);
+    if (st != LLAP_OK) return st;
+    llap_sampler *s = llap_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (llap_sampler){ .m = m, .backend = backend };
+    *out = s;
+    return LLAP_OK;
+}
+
+void llap_sampler_destroy(llap_sampler *s)
+{
+    if (s == NULL) return;
+    task_drawer_deinit(&s->drawer);
+    llap_free(s);
+}
+
+llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
+                                  const llap_forecast_opts *o, llap_answer **out)
 {
     *out = NULL;
     if (o->samples < 0)
         return llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
                          (long long)o->samples);
-    const llap_backend *backend;
-
-    task_queries q = { 0 };
-    int64_t     *var = NULL;
-    llap_status  st = task_device(o->device, o->precision, &backend);
-    if (st == LLAP_OK) st = task_check_axis(m, panel);
+    const llap_model *m = s->m;
+    task_queries      q = { 0 };
+    int64_t          *var = NULL;
+    llap_status       st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
@@ -299,10 +346,21 @@ llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const ll
     if (st == LLAP_OK) st = task_compare(m, panel, var, &q, o->log);
     if (st == LLAP_OK)
         st = o->keep_samples || o->total || from_networks(m)
-                 ? answer_paths(m, panel, o, &q, var, backend, out)
+                 ? answer_paths(s, panel, o, &q, var, out)
                  : answer(m, panel, o, &q, var, out);
     if (st == LLAP_OK) (*out)->has_origin = q.several;
     task_queries_deinit(&q);
     llap_free(var);
+    return st;
+}
+
+llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,
+                          llap_answer **out)
+{
+    llap_sampler *s = NULL;
+    *out = NULL;
+    llap_status st = llap_sampler_create(m, o->device, o->precision, &s);
+    if (st == LLAP_OK) st = llap_sampler_forecast(s, panel, o, out);
+    llap_sampler_destroy(s);
     return st;
 }

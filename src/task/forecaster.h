@@ -54,6 +54,9 @@ typedef struct task_forecast {
 typedef struct task_ask {
     int64_t  n_samples; /* for forecasters that draw; the others have as many as they have */
     uint64_t seed;
+    /* Reported again and again while the work lasts, so that it can be stopped. */
+    llap_progress       progress;
+    llap_progress_event at;
 } task_ask;
 
 typedef struct task_forecaster task_forecaster;
@@ -79,9 +82,21 @@ typedef struct task_leads {
 task_leads task_leads_of(const llap_model_frame *f);
 int32_t    task_lead(const task_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
 
-/* A model as a whole, whatever it is made of. As the next. */
+/* The networks of a model made ready to draw rows of h queries and R samples a member: plans and
+ * memory, nothing of any panel. Whoever asks one model about several panels keeps it. { 0 } is
+ * empty. */
+typedef struct task_drawer {
+    struct llap_residual_sampler *sampler;
+    int64_t                       h, R;
+} task_drawer;
+
+void task_drawer_deinit(task_drawer *d);
+
+/* A model as a whole, whatever it is made of. As the next. kept, filled on the first use, stays
+ * good for this model and backend; NULL: nothing is kept. */
 llap_status task_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                  const llap_backend *backend, task_forecaster *out);
+                                  const llap_backend *backend, task_drawer *kept,
+                                  task_forecaster *out);
 
 /* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */

@@ -1,10 +1,13 @@
 /* The anchor as a forecaster: exact laws of a batch at once, then joint paths window by window. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "task/forecaster.h"
 
 #include <string.h>
+
+enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
 
 typedef struct anchor_self {
     const llap_model *m;
@@ -62,15 +65,22 @@ static llap_status draw_paths(const anchor_self *s, int64_t target, const task_w
 {
     const char *name = s->m->frame.target[target];
     int         worst = LLAP_OK;
+    llap_status st = LLAP_OK;
+    for (int64_t first = 0; first < n && st == LLAP_OK; first += WINDOWS_AT_ONCE) {
+        const int64_t end = first + WINDOWS_AT_ONCE < n ? first + WINDOWS_AT_ONCE : n;
+        st = llap_report(ask->progress, &ask->at);
+        if (st != LLAP_OK) return st;
 #pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t    id = llap_hash(w[i].id, name, strlen(name));
-        const llap_status st = llap_anchor_model_paths(s->m->anchor[target], &k->r[i], ask->seed,
-                                                       id, (size_t)ask->n_samples, k->path[i]);
-        if ((int)st > worst) worst = (int)st;
+        for (int64_t i = first; i < end; i++) {
+            const uint64_t    id = llap_hash(w[i].id, name, strlen(name));
+            const llap_status one = llap_anchor_model_paths(
+                s->m->anchor[target], &k->r[i], ask->seed, id, (size_t)ask->n_samples, k->path[i]);
+            if ((int)one > worst) worst = (int)one;
+        }
+        st = (llap_status)worst; /* its detail may be another thread's */
+        if (st != LLAP_OK) st = llap_fail(st, "%s: drawing paths failed", name);
     }
-    const llap_status st = (llap_status)worst; /* its detail may be another thread's */
-    return st == LLAP_OK ? st : llap_fail(st, "%s: drawing paths failed", name);
+    return st;
 }
 
 static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,

@@ -2,6 +2,7 @@
  * together, residuals come back in data units. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "task/networks.h"
 
@@ -10,26 +11,37 @@
 #include <string.h>
 
 enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, PATHS_ON_GPU = 8192, QUERIES_MAX = 16384 };
-static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk of rows */
+enum { RUNS_AT_ONCE = 16 }; /* of so many paths: a chunk of rows, between two reports */
+static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk, at most */
 
 typedef struct network_self {
-    const llap_model      *m;
-    const llap_panel      *p;
-    const llap_backend    *backend;
-    task_networks          n;
-    task_sight             sight;
-    task_forecaster        anchor;
-    llap_residual_sampler *sampler; /* the one in use, of queries h and samples R */
-    int64_t                h, R;
+    const llap_model   *m;
+    const llap_panel   *p;
+    const llap_backend *backend;
+    task_networks       n;
+    task_sight          sight;
+    task_forecaster     anchor;
+    task_drawer         own, *drawer; /* drawer: its own, or the caller's */
 } network_self;
 
 static void destroy(void *self)
 {
     network_self *s = self;
-    llap_residual_sampler_destroy(s->sampler);
+    task_drawer_deinit(&s->own);
     task_forecaster_deinit(&s->anchor);
     task_sight_deinit(&s->sight);
     llap_free(s);
+}
+
+void task_drawer_deinit(task_drawer *d)
+{
+    llap_residual_sampler_destroy(d->sampler);
+    *d = (task_drawer){ 0 };
+}
+
+static int64_t paths_at_once(const network_self *s)
+{
+    return s->backend->memory == NULL ? PATHS_AT_ONCE : PATHS_ON_GPU;
 }
 
 /* A sampler for rows of h queries, kept until another is needed. */
@@ -37,14 +49,14 @@ static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
 {
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
     const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
-    const int64_t paths = s->backend->memory == NULL ? PATHS_AT_ONCE : PATHS_ON_GPU;
+    const int64_t paths = paths_at_once(s);
+    task_drawer  *d = s->drawer;
     int64_t       rows = paths * 64 / (R * (h > 64 ? h : 64));
     if (rows < 1) rows = 1;
-    if (s->sampler != NULL && s->h == h && s->R == R) return LLAP_OK;
-    llap_residual_sampler_destroy(s->sampler);
-    s->sampler = NULL;
-    s->h = h;
-    s->R = R;
+    if (d->sampler != NULL && d->h == h && d->R == R) return LLAP_OK;
+    task_drawer_deinit(d);
+    d->h = h;
+    d->R = R;
     const llap_draw_plan o = { .rows = rows,
                                .samples = R,
                                .h = h,
@@ -53,7 +65,7 @@ static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
                                .last = s->n.sampling.last,
                                .n_threads = omp_get_max_threads(),
                                .backend = s->backend };
-    return llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &s->sampler);
+    return llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &d->sampler);
 }
 
 /* ---- rows of windows ---- */
@@ -182,9 +194,9 @@ static void put_values(const network_self *s, const llap_feature_set *set, size_
         const float *at = x + q * Z + z;
         llap_feature_law(set, i, q, z, &mean, &sd);
         for (int64_t j = 0; j < n_samples; j++)
-            middle += (double)at[j * s->h * Z] / (double)n_samples;
+            middle += (double)at[j * s->drawer->h * Z] / (double)n_samples;
         for (int64_t j = 0; j < n_samples; j++) {
-            const double own = (double)at[j * s->h * Z];
+            const double own = (double)at[j * s->drawer->h * Z];
             const double res = factor == 1.0 ? own : middle + factor * (own - middle);
             const double v = llap_chain_z_back_given(a->chain, climate, mean + sd * res);
             out[(j * every + every - 1) * w->n_query + k] = llap_chain_y_back(a->chain, e, v);
@@ -200,7 +212,7 @@ static llap_status draw_rows(network_self *s, const task_ask *ask, const task_wi
     const int64_t     n_samples = drawn(s, ask->n_samples);
     llap_feature_row *row = llap_new((size_t)n, sizeof *row);
     uint32_t         *index = llap_new((size_t)n, sizeof *index);
-    float            *x = llap_new((size_t)(n * n_samples), (size_t)(s->h * Z) * sizeof *x);
+    float            *x = llap_new((size_t)(n * n_samples), (size_t)(s->drawer->h * Z) * sizeof *x);
     llap_feature_set *set = NULL;
     llap_status       st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
@@ -209,10 +221,11 @@ static llap_status draw_rows(network_self *s, const task_ask *ask, const task_wi
     }
     if (st == LLAP_OK)
         st = llap_feature_set_create(&s->sight.layout, &s->sight.source, row, (size_t)n, &set);
-    if (st == LLAP_OK) st = llap_residual_draw(s->sampler, set, index, n, ask->seed, n_samples, x);
+    if (st == LLAP_OK)
+        st = llap_residual_draw(s->drawer->sampler, set, index, n, ask->seed, n_samples, x);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         const group *g = &k->group[list[i]];
-        const float *at = x + i * n_samples * s->h * Z;
+        const float *at = x + i * n_samples * s->drawer->h * Z;
         for (int64_t j = g->first; j < g->first + g->n; j++)
             for (int64_t c = 0; c < C; c++) {
                 int64_t z = 0;
@@ -245,14 +258,17 @@ static llap_status draw_work(network_self *s, const task_ask *ask, const task_wi
         if (done[i]) continue;
         const int64_t h = k->group[i].h, mine = drawn(s, ask->n_samples);
         const size_t  each = (size_t)(mine * h * Z);
-        const int64_t most = each < VALUES_AT_ONCE ? (int64_t)(VALUES_AT_ONCE / each) : 1;
+        const int64_t room = each < VALUES_AT_ONCE ? (int64_t)(VALUES_AT_ONCE / each) : 1;
+        const int64_t few = RUNS_AT_ONCE * paths_at_once(s) / mine + 1;
+        const int64_t most = room < few ? room : few;
         int64_t       n = 0;
         for (int64_t j = i; j < k->n && n < most; j++) {
             if (done[j] || k->group[j].h != h) continue;
             done[j] = true;
             list[n++] = j;
         }
-        st = sampler_for(s, h, mine);
+        st = llap_report(ask->progress, &ask->at);
+        if (st == LLAP_OK) st = sampler_for(s, h, mine);
         if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
     }
     llap_free(list);
@@ -313,7 +329,8 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
 }
 
 llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                     const llap_backend *backend, task_forecaster *out)
+                                     const llap_backend *backend, task_drawer *kept,
+                                     task_forecaster *out)
 {
     *out = (task_forecaster){ 0 };
     network_self *s = llap_new(1, sizeof *s);
@@ -321,6 +338,7 @@ llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, c
     s->m = m;
     s->p = p;
     s->backend = backend;
+    s->drawer = kept != NULL ? kept : &s->own;
     task_networks_init(&s->n, m);
     llap_status st = task_anchor_forecaster(m, p, var, &s->anchor);
     if (st == LLAP_OK) st = task_sight_init(&s->sight, m, p, &s->n.config.layout, &s->n.inputs);

@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "data/scaling.h"
@@ -336,7 +337,8 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
             some[k++] = row[j];
             row[j].n = 0; /* taken */
         }
-        if (k > 0) st = draw_rows(s, ask, w, some, k, path);
+        if (k > 0) st = llap_report(ask->progress, &ask->at);
+        if (k > 0 && st == LLAP_OK) st = draw_rows(s, ask, w, some, k, path);
     }
     for (int64_t i = 0; i < n * s->C && st == LLAP_OK; i++)
         out[i] =

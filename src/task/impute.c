@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "task/task.h"
 
 #include <math.h>
@@ -67,6 +68,26 @@ static llap_status questions_init(questions *q, const llap_model *m, const llap_
     return st;
 }
 
+/* The laws of all questions; reports between pieces. Where entities help each other all are asked
+ * at once. */
+static llap_status fill(const llap_model *m, int64_t target, const questions *q, size_t n,
+                        const llap_impute_opts *o)
+{
+    enum { ENTITIES_AT_ONCE = 16 };
+    const llap_anchor_model *a = m->anchor[target];
+    const llap_anchor_from   from = o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH;
+    const size_t             most = a->near[from].cov != NULL ? n : ENTITIES_AT_ONCE;
+    llap_status              st = LLAP_OK;
+    for (size_t i = 0; i < n && st == LLAP_OK; i += most) {
+        st =
+            llap_report(o->progress, &(llap_progress_event){ "impute", (int64_t)i, (int64_t)n,
+                                                             "entities", m->frame.target[target] });
+        if (st == LLAP_OK)
+            st = llap_anchor_model_fill(a, q->request + i, n - i < most ? n - i : most, from);
+    }
+    return st;
+}
+
 /* Answers about one target, written from row `at` of the answer on. */
 static llap_status impute_target(const llap_model *m, const llap_panel *p, const task_series *s,
                                  int64_t target, int64_t var, const llap_impute_opts *o,
@@ -74,9 +95,7 @@ static llap_status impute_target(const llap_model *m, const llap_panel *p, const
 {
     questions   q;
     llap_status st = questions_init(&q, m, p, s, target, var, o);
-    if (st == LLAP_OK)
-        st = llap_anchor_model_fill(m->anchor[target], q.request, (size_t)p->n_entities,
-                                    o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH);
+    if (st == LLAP_OK) st = fill(m, target, &q, (size_t)p->n_entities, o);
     size_t i = 0;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
         for (size_t k = 0; k < q.request[e].n_query; k++, i++) {

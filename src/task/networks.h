@@ -33,7 +33,8 @@ double task_networks_factor(const task_networks *n, int64_t c, double lead);
 /* Draws paths from the networks; queries beyond the trained horizon, entities that a joint model
  * does not know, and the guard's share are the anchor's. Everything is borrowed until deinit. */
 llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                     const llap_backend *backend, task_forecaster *out);
+                                     const llap_backend *backend, task_drawer *kept,
+                                     task_forecaster *out);
 
 /* ---- training ---- */
 

@@ -182,7 +182,11 @@ static llap_status block_run(block *b, const scoring_input *in, scoring *out)
     for (int i = 0; st == LLAP_OK && i < in->n_forecasters; i++) {
         const task_forecaster *f = in->f[i];
         llap_arena             arena = { 0 };
-        st = f->forecast(f, &in->ask, in->w + b->first, b->n, &arena, b->answer);
+        task_ask               ask = in->ask;
+        ask.progress = in->progress;
+        ask.at = (llap_progress_event){ "scoring", b->first, in->n, "windows", f->name };
+        st = llap_report(ask.progress, &ask.at);
+        if (st == LLAP_OK) st = f->forecast(f, &ask, in->w + b->first, b->n, &arena, b->answer);
         if (st == LLAP_OK) st = block_rooms(b, in);
         if (st == LLAP_OK) {
             block_score(b, in);

@@ -299,72 +299,113 @@ static llap_status parse_profile(const char *text, bool *reference)
                      llap_text_show(text).text);
 }
 
-static llap_status train(const llap_panel *panel, const llap_train_opts *o, const llap_json *config,
-                         llap_model **out)
+/* What is known before anything is fitted. */
+typedef struct plan {
+    int                 size; /* NETWORKS_NONE, or llap_size */
+    bool                reference;
+    const llap_backend *backend; /* of networks */
+    int64_t            *var;     /* [frame.n_targets] */
+    uint8_t            *part;    /* [n_entities] */
+    const char        **names;   /* [frame.n_targets] */
+    llap_model_frame    frame;   /* borrows the rest */
+} plan;
+
+static void plan_deinit(plan *l)
 {
-    *out = NULL;
+    llap_free((void *)l->names);
+    llap_free(l->var);
+    llap_free(l->part);
+}
+
+/* Also after a failure *l is the caller's to deinit. */
+static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan *l)
+{
+    llap_model_frame *f = &l->frame;
+    *l = (plan){ .size = NETWORKS_NONE,
+                 .frame = { .n_entities = p->n_entities, .entity = p->entity } };
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
         return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
-    int                 size = NETWORKS_NONE;
-    bool                reference;
-    const llap_backend *backend; /* of networks: known to be there before anything is fitted */
-    llap_status         st = parse_profile(o->profile, &reference);
-    if (st == LLAP_OK && !reference) st = parse_size(o->size, &size);
-    if (st == LLAP_OK) st = task_device(o->device, o->precision, &backend);
-    if (st == LLAP_OK && reference && backend->memory != NULL)
+    f->by_entity = o->split != NULL && strcmp(o->split, "entity") == 0;
+    llap_status st = parse_profile(o->profile, &l->reference);
+    if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);
+    if (st == LLAP_OK && l->reference && l->backend->memory != NULL)
         st = llap_fail(LLAP_EUNSUPPORTED, "the reference profile computes on the cpu, not on '%s'",
-                       backend->name);
+                       l->backend->name);
+    if (st == LLAP_OK) st = parse_targets(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
-    int64_t            *var = NULL;
-    uint8_t            *part = llap_new((size_t)panel->n_entities, 1);
-    llap_model_frame    f = { .n_entities = panel->n_entities,
-                              .entity = panel->entity,
-                              .by_entity = o->split != NULL && strcmp(o->split, "entity") == 0 };
-    llap_anchor_model **anchor = NULL;
-    const char        **names = NULL;
-    if (part == NULL) st = LLAP_ENOMEM;
-    if (st == LLAP_OK) st = parse_targets(panel, o->target, &var, &f.n_targets);
-    if (st == LLAP_OK) st = make_frame(panel, o, &f);
-    if (st == LLAP_OK) f.observed = share_observed(panel, var, f.n_targets);
-    if (st == LLAP_OK) st = make_split(panel, o, var, &f, part);
-    if (st == LLAP_OK) {
-        anchor = llap_new((size_t)f.n_targets, sizeof *anchor);
-        names = llap_new((size_t)f.n_targets, sizeof *names);
-        if (anchor == NULL || names == NULL) st = LLAP_ENOMEM;
-    }
-    for (int64_t i = 0; st == LLAP_OK && i < f.n_targets; i++) names[i] = panel->var[var[i]];
-    f.target = (const char *const *)names;
-    if (st == LLAP_OK && reference) {
-        llap_free(anchor);
-        anchor = NULL;
-        st = task_reference_train(panel, o, &f, var, out);
-    }
-    for (int64_t i = 0; st == LLAP_OK && !reference && i < f.n_targets; i++) {
-        st = fit_target(panel, o, &f, var[i], &anchor[i]);
+    f->observed = share_observed(p, l->var, f->n_targets);
+    l->part = llap_new((size_t)p->n_entities, 1);
+    l->names = llap_new((size_t)f->n_targets, sizeof *l->names);
+    if (l->part == NULL || l->names == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < f->n_targets; i++) l->names[i] = p->var[l->var[i]];
+    f->target = (const char *const *)l->names;
+    return make_split(p, o, l->var, f, l->part);
+}
+
+static llap_status fit_anchors(const llap_panel *p, const llap_train_opts *o, const plan *l,
+                               llap_anchor_model **anchor)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < l->frame.n_targets; i++) {
+        st = fit_target(p, o, &l->frame, l->var[i], &anchor[i]);
         if (st == LLAP_OK)
             llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s%s",
-                      names[i], anchor[i]->valid_crps,
+                      l->names[i], anchor[i]->valid_crps,
                       anchor[i]->joint.rank > 0 ? "; entities are linked" : "",
                       anchor[i]->near[LLAP_ANCHOR_BOTH].cov != NULL
                           ? "; gaps are filled with the help of the other entities"
                           : "");
     }
-    if (st == LLAP_OK && !reference) {
-        st = llap_model_create(&f, anchor, out);
-        if (st == LLAP_OK && size != NETWORKS_NONE)
-            st = task_networks_train(*out, panel, o, (llap_size)size, config);
-        if (st != LLAP_OK) {
-            llap_model_destroy(*out);
-            *out = NULL;
-        }
-    } else if (anchor != NULL) {
-        for (int64_t i = 0; i < f.n_targets; i++) llap_anchor_model_destroy(anchor[i]);
+    return st;
+}
+
+static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
+                                 const llap_json *config, const plan *l, llap_model **out)
+{
+    llap_anchor_model **anchor = llap_new((size_t)l->frame.n_targets, sizeof *anchor);
+    llap_status         st = anchor == NULL ? LLAP_ENOMEM : fit_anchors(p, o, l, anchor);
+    if (st != LLAP_OK) {
+        for (int64_t i = 0; anchor != NULL && i < l->frame.n_targets; i++)
+            llap_anchor_model_destroy(anchor[i]);
         llap_free(anchor);
+        return st;
     }
-    llap_free((void *)names);
-    llap_free(var);
-    llap_free(part);
+    st = llap_model_create(&l->frame, anchor, out);
+    if (st == LLAP_OK && l->size != NETWORKS_NONE)
+        st = task_networks_train(*out, p, o, (llap_size)l->size, config);
+    if (st != LLAP_OK) {
+        llap_model_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+static llap_status train(const llap_panel *panel, const llap_train_opts *o, const llap_json *config,
+                         llap_model **out)
+{
+    plan        l;
+    llap_status st = plan_init(panel, o, &l);
+    if (st == LLAP_OK)
+        st = l.reference ? task_reference_train(panel, o, &l.frame, l.var, out)
+                         : train_default(panel, o, config, &l, out);
+    plan_deinit(&l);
+    return st;
+}
+
+llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o)
+{
+    llap_train_opts all;
+    llap_json      *config = NULL;
+    plan            l;
+    llap_status     st = task_train_config(o, &all, &config);
+    if (st == LLAP_OK) {
+        st = plan_init(panel, &all, &l);
+        plan_deinit(&l);
+    }
+    llap_json_destroy(config);
     return st;
 }
 

@@ -164,8 +164,8 @@ static void ask(const llap_model *m, int64_t first, int64_t n, int64_t n_query, 
                               .n_query = n_query,
                               .time = time,
                               .id = task_window_id(panel, first + i, origin) };
-    CHECK_OK(task_model_forecaster(m, panel, &var, &llap_backend_cpu, &by));
-    CHECK_OK(by.forecast(&by, &(task_ask){ n_samples, 3 }, w, n, &arena, f));
+    CHECK_OK(task_model_forecaster(m, panel, &var, &llap_backend_cpu, NULL, &by));
+    CHECK_OK(by.forecast(&by, &(task_ask){ .n_samples = n_samples, .seed = 3 }, w, n, &arena, f));
     for (int64_t i = 0; i < n; i++)
         memcpy(out + i * n_samples * n_query, f[i].value,
                (size_t)(n_samples * n_query) * sizeof *out);
