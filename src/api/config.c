@@ -47,8 +47,14 @@ static llap_status as_text(const llap_json *j, const char *name, char *out)
         snprintf(out, TEXT, "%lld", (long long)whole);
     } else if (llap_json_double(j, name, -HUGE_VAL, HUGE_VAL, &x) == LLAP_OK) {
         llap_text_double(x, out);
-    } else {
-        return join(j, name, out);
+    } else if (join(j, name, out) != LLAP_OK) {
+        char       *part = NULL;
+        size_t      n;
+        llap_status st = llap_json_part(j, name, &part, &n);
+        if (st == LLAP_OK && n >= TEXT) st = llap_fail(LLAP_ELIMIT, "'%s': too long", name);
+        if (st == LLAP_OK) memcpy(out, part, n + 1);
+        llap_free(part);
+        return st;
     }
     return LLAP_OK;
 }
@@ -59,7 +65,9 @@ llap_status llap_config_read(const char *path, const char *const *names,
 {
     llap_json  *j = NULL;
     char       *text = llap_new(TEXT, 1);
-    llap_status st = text == NULL ? LLAP_ENOMEM : llap_json_read(path, NULL, &j);
+    llap_status st = text == NULL
+                         ? LLAP_ENOMEM
+                         : llap_json_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, NULL, &j);
     if (st == LLAP_OK) st = llap_json_keys(j, "", names);
     for (size_t i = 0; st == LLAP_OK && names[i] != NULL; i++) {
         if (!llap_json_has(j, names[i])) continue;

@@ -522,9 +522,23 @@ static void dump(llap_json_writer *w, const char *key, json_t *v)
     }
 }
 
-llap_status llap_json_dump(const llap_json *j, int indent, char **text, size_t *n)
+static llap_status dump_text(json_t *v, int indent, char **text, size_t *n)
 {
     llap_json_writer w = { .indent = indent };
-    dump(&w, NULL, j->root);
+    dump(&w, NULL, v);
     return llap_json_finish(&w, text, n);
+}
+
+llap_status llap_json_dump(const llap_json *j, int indent, char **text, size_t *n)
+{
+    return dump_text(j->root, indent, text, n);
+}
+
+llap_status llap_json_part(const llap_json *j, const char *path, char **text, size_t *n)
+{
+    json_t *v = NULL;
+    *text = NULL;
+    *n = 0;
+    const llap_status st = find(j, path, &v);
+    return st != LLAP_OK || v == NULL ? st : dump_text(v, 0, text, n);
 }

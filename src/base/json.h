@@ -123,7 +123,9 @@ void llap_json_put_string(llap_json_writer *w, const char *key, const char *v);
  * else it is NULL. LLAP_EINVAL: a string is not valid UTF-8. LLAP_ENOMEM. */
 llap_status llap_json_finish(llap_json_writer *w, char **text, size_t *n);
 
-/* A document as the writer would write it. Caller owns *text. */
+/* A document as the writer would write it; the value at path, on one line (NULL where there is
+ * none). Caller owns *text. */
 llap_status llap_json_dump(const llap_json *j, int indent, char **text, size_t *n);
+llap_status llap_json_part(const llap_json *j, const char *path, char **text, size_t *n);
 
 #endif

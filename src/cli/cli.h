@@ -3,10 +3,11 @@
  * options struct, its table of options and a function that calls the library and prints the result.
  *
  *     typedef struct info_options { const char *tensor; int64_t limit; } info_options;
+ *     #define OPTIONS info_options
  *     static const cli_option options[] = {
- *         { "tensor", 't', CLI_STRING, "NAME", offsetof(info_options, tensor), "only this one" },
- *         { "limit", 0, CLI_INT, "N", offsetof(info_options, limit), "at most N", .min = 1, .max =
- * 99 }, { 0 },
+ *         TEXT("tensor", 't', "NAME", tensor, "only this one"),
+ *         INT("limit", 0, "N", limit, 1, 99, "at most so many"),
+ *         { 0 },
  *     };
  *
  * Results go to stdout, everything else to stderr. Commands see <llapdiff/llapdiff.h> only. */
@@ -26,6 +27,9 @@ typedef enum cli_type {
     CLI_CHOICE, /* int: position in "a|b|c" */
 } cli_type;
 
+/* Common options that some commands have no use for. */
+enum { CLI_SEED = 1, CLI_DEVICE = 2 };
+
 typedef struct cli_option {
     const char *name;   /* without dashes; NULL ends a table */
     char        letter; /* short form, or 0 */
@@ -34,15 +38,27 @@ typedef struct cli_option {
     size_t      offset; /* of its field in the options struct */
     const char *help;
     double      min, max; /* CLI_INT, CLI_REAL */
+    unsigned    use;      /* common options: CLI_SEED, ... */
 } cli_option;
+
+/* Rows of a table whose fields are those of OPTIONS. */
+/* clang-format off */
+#define FLAG(name, letter, field, help)                { name, letter, CLI_FLAG,   NULL, offsetof(OPTIONS, field), help, 0, 0, 0 }
+#define TEXT(name, letter, arg, field, help)           { name, letter, CLI_STRING, arg,  offsetof(OPTIONS, field), help, 0, 0, 0 }
+#define CHOICE(name, letter, arg, field, help)         { name, letter, CLI_CHOICE, arg,  offsetof(OPTIONS, field), help, 0, 0, 0 }
+#define INT(name, letter, arg, field, min, max, help)  { name, letter, CLI_INT,    arg,  offsetof(OPTIONS, field), help, min, max, 0 }
+#define REAL(name, letter, arg, field, min, max, help) { name, letter, CLI_REAL,   arg,  offsetof(OPTIONS, field), help, min, max, 0 }
+/* clang-format on */
 
 /* What every command understands. */
 typedef struct cli_common {
     bool        help, json, quiet;
     int64_t     threads; /* 0: as many as there are processors */
     int64_t     seed;
-    const char *config; /* file of further options, or NULL */
-    llap_log    log;    /* to stderr; warnings only with --quiet */
+    const char *device, *precision; /* NULL: cpu, fp32 */
+    const char *config;             /* file of further options, or NULL */
+    const char *idle;               /* an option that was given and changes nothing, or NULL */
+    llap_log    log;                /* to stderr; warnings only with --quiet */
 } cli_common;
 
 typedef struct cli_command {
@@ -53,12 +69,17 @@ typedef struct cli_command {
     const char       *example;                    /* a command line and what it does */
     const cli_option *options;                    /* the command's own; { 0 } ends */
     int               min_operands, max_operands; /* max < 0: any number */
+    unsigned          without; /* common options that change nothing here: CLI_SEED | ... */
     size_t            options_size;
     const void       *defaults; /* of that size */
     /* Returns the status that becomes the exit code. On failure the library's detail is printed by
      * main, unless it is empty. */
     llap_status (*run)(const cli_common *common, const void *options, int n, char **operands);
 } cli_command;
+
+extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
+    cmd_poles, cmd_import, cmd_export, cmd_plot, cmd_demo, cmd_synth, cmd_bench, cmd_version,
+    cmd_help;
 
 extern const cli_command *const cli_commands[]; /* NULL ends; main.c */
 extern const cli_option         cli_common_options[];
@@ -76,14 +97,22 @@ llap_status cli_usage(const char *command, const char *fmt, ...) LLAP_PRINTF(2, 
 void        cli_print_overview(void);
 void        cli_print_help(const cli_command *command);
 void        cli_print_manual(const cli_command *command); /* troff; NULL: the page of the program */
+void        cli_print_json(const cli_command *command);   /* NULL: all commands */
 llap_status cli_print_completion(const char *shell);
 
-/* main.c: has somebody asked the work to stop? Only after cli_catch_signals; before, signals end
- * the program as they do any other. */
+/* main.c. SIGINT and SIGTERM end the program at once with exit code 3, as long as there is nothing
+ * to tidy up. From cli_catch_signals on, which is called before anything is written, they only ask:
+ * work ends at its next report (cli_progress), files are whole or not there. A second signal ends
+ * the program as it does any other. */
 bool cli_stop_asked(void);
 void cli_catch_signals(void);
 
 /* A JSON string with its quotes, on stdout. */
 void cli_json_string(const char *s);
+
+void cli_json_pair(const char *key, const char *value); /* {"key": "value"} */
+
+/* What the library says about something, as text or JSON: on stdout; frees it. */
+void cli_print_text(const cli_common *common, char *text);
 
 #endif

@@ -16,21 +16,22 @@ typedef struct demo_options {
     int64_t rows;
 } demo_options;
 
+#define OPTIONS demo_options
+/* clang-format off */
 static const cli_option options[] = {
-    { "size", 0, CLI_CHOICE, "tiny|anchor", offsetof(demo_options, size),
-      "what to train: a small network too (default, half a minute), or the anchor alone (seconds)",
-      0, 0 },
-    { "rows", 0, CLI_INT, "N", offsetof(demo_options, rows),
-      "hourly rows of a sensor (default 3000)", 400, 100000 },
+    CHOICE("size", 0, "tiny|anchor", size,
+         "what to train: a small network too (default, half a minute), or the anchor alone (seconds)"),
+    INT("rows",    0, "N", rows, 400, 100000, "hourly rows of a sensor (default 3000)"),
     { 0 },
 };
+/* clang-format on */
 
 typedef struct demo {
     const cli_common *common;
     const char       *folder;
     llap_panel       *panel;
     llap_model       *model;
-    char             *about, *scores;
+    char             *about, *scores, *json; /* json: the scores too */
     bool              pictures;
 } demo;
 
@@ -81,6 +82,7 @@ static llap_status learn(demo *d, const char *size)
     how.size = size;
     how.seed = d->common->seed;
     how.history = in_folder(d, "train.log");
+    how.device = d->common->device;
     how.progress = cli_progress(d->common, &bar);
     llap_status st = llap_train(d->panel, &how, &d->model);
     llap_bar_destroy(bar);
@@ -94,6 +96,7 @@ static llap_status forecast(demo *d)
     llap_panel_sizes   size;
     llap_forecast_opts ask = LLAP_FORECAST_OPTS;
     llap_answer       *a = NULL;
+    llap_bar          *bar = NULL;
     char               at[64];
     llap_panel_size(d->panel, &size);
     const time_t t = (time_t)(size.last / 1000000000) - 86400;
@@ -102,7 +105,10 @@ static llap_status forecast(demo *d)
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &parts);
     ask.at = at;
     ask.seed = d->common->seed;
+    ask.device = d->common->device;
+    ask.progress = cli_progress(d->common, &bar);
     llap_status st = llap_forecast(d->model, d->panel, &ask, &a);
+    llap_bar_destroy(bar);
     if (st == LLAP_OK) st = llap_answer_write(a, in_folder(d, "forecast.csv"));
     if (st == LLAP_OK && d->pictures)
         st = llap_answer_plot(a, d->panel, in_folder(d, "forecast.svg"));
@@ -112,14 +118,17 @@ static llap_status forecast(demo *d)
 
 static llap_status impute(demo *d)
 {
-    const llap_impute_opts ask = LLAP_IMPUTE_OPTS;
-    const char            *file = in_folder(d, "sensors.csv");
-    llap_read_opts         read = LLAP_READ_OPTS;
-    llap_panel            *grid = NULL;
-    llap_answer           *a = NULL;
+    llap_impute_opts ask = LLAP_IMPUTE_OPTS;
+    const char      *file = in_folder(d, "sensors.csv");
+    llap_read_opts   read = LLAP_READ_OPTS;
+    llap_panel      *grid = NULL;
+    llap_answer     *a = NULL;
+    llap_bar        *bar = NULL;
     read.grid = "1h"; /* so that lost rows are rows again */
     llap_status st = llap_panel_read(&file, 1, &read, &grid);
+    ask.progress = cli_progress(d->common, &bar);
     if (st == LLAP_OK) st = llap_impute(d->model, grid, &ask, &a);
+    llap_bar_destroy(bar);
     if (st == LLAP_OK) st = llap_answer_write(a, in_folder(d, "filled.csv"));
     if (st == LLAP_OK && d->pictures) st = llap_answer_plot(a, grid, in_folder(d, "filled.svg"));
     llap_answer_destroy(a);
@@ -130,15 +139,15 @@ static llap_status impute(demo *d)
 static llap_status evaluate(demo *d)
 {
     llap_bar          *bar = NULL;
-    char              *json = NULL;
     llap_evaluate_opts how = LLAP_EVALUATE_OPTS;
     how.seed = d->common->seed;
-    how.as_json = &json;
+    how.as_json = &d->json;
+    how.device = d->common->device;
     how.progress = cli_progress(d->common, &bar);
     llap_status st = llap_evaluate(d->model, d->panel, &how, 0, &d->scores);
     llap_bar_destroy(bar);
-    if (st == LLAP_OK && d->pictures) st = llap_plot_scores(json, in_folder(d, "calibration.svg"));
-    llap_text_free(json);
+    if (st == LLAP_OK && d->pictures)
+        st = llap_plot_scores(d->json, in_folder(d, "calibration.svg"));
     return st;
 }
 
@@ -225,6 +234,14 @@ static void summary(const demo *d, double seconds)
     printf("report    %s\n", in_folder(d, "report.html"));
 }
 
+static void summary_json(const demo *d, double seconds)
+{
+    printf("{\"report\": ");
+    cli_json_string(in_folder(d, "report.html"));
+    printf(", \"seconds\": %.1f, \"seed\": %lld, \"scores\": %s}\n", seconds,
+           (long long)d->common->seed, d->json);
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -237,39 +254,41 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     static const char *const size[] = { "tiny", "anchor" };
     const demo_options      *o = opts;
     const double             start = now();
-    if (common->json) return cli_usage("demo", "writes a report, no JSON: leave out --json");
     demo        d = { .common = common, .folder = n > 0 ? operands[0] : "llapdiff-demo" };
     llap_status st = make_folder(d.folder);
     if (st != LLAP_OK) return st;
     d.pictures = has_pictures();
+    cli_catch_signals();
     st = make_data(&d, o->rows);
     if (st == LLAP_OK) st = learn(&d, size[o->size]);
     if (st == LLAP_OK) st = forecast(&d);
     if (st == LLAP_OK) st = impute(&d);
     if (st == LLAP_OK) st = evaluate(&d);
     if (st == LLAP_OK) st = report(&d);
-    if (st == LLAP_OK) summary(&d, now() - start);
+    if (st == LLAP_OK && common->json) summary_json(&d, now() - start);
+    if (st == LLAP_OK && !common->json) summary(&d, now() - start);
     llap_text_free(d.about);
     llap_text_free(d.scores);
+    llap_text_free(d.json);
     llap_model_destroy(d.model);
     llap_panel_destroy(d.panel);
     return st;
 }
 
-extern const cli_command cmd_demo;
-const cli_command        cmd_demo = {
-           .name = "demo",
-           .operands = "[FOLDER]",
-           .summary = "the whole way on made-up data, with a report",
-           .text = "Makes up an irregular panel of sensors, trains, forecasts, fills gaps, scores beside "
-                          "opponents,\n"
-                          "draws, and writes report.html with everything inside into FOLDER (default "
-                          "llapdiff-demo),\n"
-                          "beside the files themselves.",
-           .example = "  llapdiff demo && xdg-open llapdiff-demo/report.html",
-           .options = options,
-           .max_operands = 1,
-           .options_size = sizeof(demo_options),
-           .defaults = &(const demo_options){ .rows = 3000 },
-           .run = run,
+/* clang-format off */
+const cli_command cmd_demo = {
+    .name = "demo",
+    .operands = "[FOLDER]",
+    .summary = "the whole way on made-up data, with a report",
+    .text =
+        "Makes up an irregular panel of sensors, trains, forecasts, fills gaps, scores\n"
+        "beside opponents, draws, and writes report.html with everything inside into\n"
+        "FOLDER (default llapdiff-demo), beside the files themselves.",
+    .example = "  llapdiff demo && xdg-open llapdiff-demo/report.html",
+    .options = options,
+    .max_operands = 1,
+    .options_size = sizeof(demo_options),
+    .defaults = &(const demo_options){ .rows = 3000 },
+    .run = run,
 };
+/* clang-format on */

@@ -2,98 +2,84 @@
 
 typedef struct forecast_options {
     cli_read    read;
-    const char *device, *precision;
-    const char *at, *every, *times, *horizon, *step, *quantiles, *output, *plot;
+    const char *at, *every, *times, *horizon, *step, *quantiles;
+    cli_output  to;
     int64_t     samples;
     bool        total, keep_samples;
 } forecast_options;
 
+#define OPTIONS forecast_options
+/* clang-format off */
 static const cli_option options[] = {
-    { "at", 0, CLI_STRING, "TIME", offsetof(forecast_options, at),
-      "forecast from this time (default: the last row of each entity)", 0, 0 },
-    { "every", 0, CLI_STRING, "SPAN", offsetof(forecast_options, every),
-      "a backtest: forecasts so far apart, from --at (default: where testing begins) on", 0, 0 },
-    { "times", 0, CLI_STRING, "FILE", offsetof(forecast_options, times),
-      "the times to forecast: a column time, and entity where they differ", 0, 0 },
-    { "horizon", 0, CLI_STRING, "SPAN", offsetof(forecast_options, horizon),
-      "how far ahead (default: as trained)", 0, 0 },
-    { "step", 0, CLI_STRING, "SPAN", offsetof(forecast_options, step),
-      "between forecast times (default: as trained)", 0, 0 },
-    { "quantiles", 0, CLI_STRING, "LIST", offsetof(forecast_options, quantiles),
-      "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975", 0, 0 },
-    { "samples", 'n', CLI_INT, "N", offsetof(forecast_options, samples),
-      "sample paths (default 200); size anchor knows its quantiles without", 1, 1e6 },
-    { "keep-samples", 0, CLI_FLAG, NULL, offsetof(forecast_options, keep_samples),
-      "write the paths instead of their quantiles", 0, 0 },
-    { "total", 0, CLI_FLAG, NULL, offsetof(forecast_options, total),
-      "the sum over the horizon instead of each time", 0, 0 },
-    { "output", 'o', CLI_STRING, "FILE", offsetof(forecast_options, output),
-      "CSV file (default: standard output)", 0, 0 },
-    { "plot", 0, CLI_STRING, "FILE", offsetof(forecast_options, plot),
-      "draw the fan of the forecast: .png, .svg or .pdf", 0, 0 },
-    { "device", 0, CLI_STRING, "DEVICE", offsetof(forecast_options, device),
-      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
-    { "precision", 0, CLI_STRING, "KIND", offsetof(forecast_options, precision),
-      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
+    TEXT("at",             0, "TIME", at, "forecast from this time (default: the last row of each entity)"),
+    TEXT("every",          0, "SPAN", every,
+         "a backtest: forecasts so far apart, from --at (default: where testing begins) on"),
+    TEXT("times",          0, "FILE", times,
+         "the times to forecast: a column time, and entity where they differ"),
+    TEXT("horizon",        0, "SPAN", horizon, "how far ahead (default: as trained)"),
+    TEXT("step",           0, "SPAN", step, "between forecast times (default: as trained)"),
+    TEXT("quantiles",      0, "LIST", quantiles, "default 0.025,0.1,0.25,0.5,0.75,0.9,0.975"),
+    INT("samples",         'n', "N", samples, 1, 1e6,
+         "sample paths (default 200); size anchor knows its quantiles without"),
+    FLAG("keep-samples",   0, keep_samples, "write the paths instead of their quantiles"),
+    FLAG("total",          0, total, "the sum over the horizon instead of each time"),
+    CLI_OUTPUT_OPTIONS("the fan of the forecast"),
     CLI_READ_OPTIONS,
     { 0 },
 };
+/* clang-format on */
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const forecast_options *o = opts;
-    if (common->json && o->output != NULL)
-        return cli_usage("forecast",
-                         "--json prints to standard output and --output writes CSV: take one");
-    llap_panel  *panel = NULL;
-    llap_model  *model = NULL;
-    llap_answer *answer = NULL;
-    llap_status  st = llap_model_load(operands[0], &model);
-    if (st == LLAP_OK)
-        st = cli_read_panel(common, "forecast", &o->read, n - 1, operands + 1, &panel);
+    llap_forecast_opts      ask = LLAP_FORECAST_OPTS;
+    llap_panel             *panel = NULL;
+    llap_model             *model = NULL;
+    llap_answer            *answer = NULL;
+    llap_bar               *bar = NULL;
+    ask.at = o->at;
+    ask.every = o->every;
+    ask.times = o->times;
+    ask.horizon = o->horizon;
+    ask.step = o->step;
+    ask.quantiles = o->quantiles;
+    ask.samples = o->samples;
+    ask.total = o->total;
+    ask.keep_samples = o->keep_samples;
+    ask.seed = common->seed;
+    ask.log = &common->log;
+    ask.device = common->device;
+    ask.precision = common->precision;
+    llap_status st = cli_check_output(common, "forecast", &o->to);
+    if (st == LLAP_OK) st = cli_open(common, "forecast", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) {
-        llap_forecast_opts ask = LLAP_FORECAST_OPTS;
-        ask.at = o->at;
-        ask.every = o->every;
-        ask.times = o->times;
-        ask.horizon = o->horizon;
-        ask.step = o->step;
-        ask.quantiles = o->quantiles;
-        ask.samples = o->samples;
-        ask.total = o->total;
-        ask.keep_samples = o->keep_samples;
-        ask.seed = common->seed;
-        ask.log = &common->log;
-        ask.device = o->device;
-        ask.precision = o->precision;
+        ask.progress = cli_progress(common, &bar);
         st = llap_forecast(model, panel, &ask, &answer);
+        llap_bar_destroy(bar);
     }
-    if (st == LLAP_OK && o->plot != NULL) st = llap_answer_plot(answer, panel, o->plot);
-    if (st == LLAP_OK) st = cli_print_answer(common, answer, o->output);
-    llap_answer_destroy(answer);
+    if (st == LLAP_OK) st = cli_put_answer(common, answer, panel, &o->to);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;
 }
 
-extern const cli_command cmd_forecast;
-const cli_command        cmd_forecast = {
-           .name = "forecast",
-           .operands = "MODEL DATA...",
-           .summary = "what comes next, with uncertainty",
-           .text = "Forecasts every target of every entity from its latest context: mean and quantiles in "
-                          "the\n"
-                          "units of the data, as CSV entity,time,variable,mean,q0.025,...; with --keep-samples "
-                          "joint\n"
-                          "paths entity,time,variable,sample,value. With --every the forecasts that would "
-                          "have been\n"
-                          "made in the past, with their origin. Warns where the data differs from that of "
-                          "training.",
-           .example = "  llapdiff forecast air.safetensors air.csv --quantiles 0.1,0.5,0.9 -o next.csv",
-           .options = options,
-           .min_operands = 2,
-           .max_operands = -1,
-           .options_size = sizeof(forecast_options),
-           .defaults = &(const forecast_options){ .read = { 0 } },
-           .run = run,
+/* clang-format off */
+const cli_command cmd_forecast = {
+    .name = "forecast",
+    .operands = "MODEL DATA...",
+    .summary = "what comes next, with uncertainty",
+    .text =
+        "Forecasts every target of every entity from its latest context: mean and\n"
+        "quantiles in the units of the data, as CSV entity,time,variable,mean,q0.025,...;\n"
+        "with --keep-samples joint paths entity,time,variable,sample,value. With --every\n"
+        "the forecasts that would have been made in the past, with their origin. Warns\n"
+        "where the data differs from that of training.",
+    .example = "  llapdiff forecast air.safetensors air.csv --quantiles 0.1,0.5,0.9 -o next.csv",
+    .options = options,
+    .min_operands = 2,
+    .max_operands = -1,
+    .options_size = sizeof(forecast_options),
+    .defaults = &(const forecast_options){ .read = { 0 } },
+    .run = run,
 };
+/* clang-format on */

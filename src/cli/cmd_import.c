@@ -1,6 +1,6 @@
 #include "cli.h"
 
-#include <stdio.h>
+#include <string.h>
 
 typedef struct import_options {
     const char *output, *horizon, *step, *targets, *inputs, *entities;
@@ -8,28 +8,25 @@ typedef struct import_options {
     int         prediction, t_token; /* 0: not said */
 } import_options;
 
+#define OPTIONS import_options
+/* clang-format off */
 static const cli_option options[] = {
-    { "output", 'o', CLI_STRING, "FILE", offsetof(import_options, output), "the model file", 0, 0 },
-    { "horizon", 0, CLI_STRING, "SPAN", offsetof(import_options, horizon),
-      "how far ahead it was trained for: 168 rows, or 7d", 0, 0 },
-    { "step", 0, CLI_STRING, "SPAN", offsetof(import_options, step),
-      "from row to row, such as 1h (default: times are plain numbers)", 0, 0 },
-    { "targets", 't', CLI_STRING, "LIST", offsetof(import_options, targets),
-      "names of the target variables, in their order", 0, 0 },
-    { "inputs", 0, CLI_STRING, "LIST", offsetof(import_options, inputs),
-      "names of the features of the history, in their order", 0, 0 },
-    { "entities", 0, CLI_STRING, "LIST", offsetof(import_options, entities),
-      "names of the entities, in the order of their embedding", 0, 0 },
-    { "prediction", 0, CLI_CHOICE, "stated|v|x0|eps", offsetof(import_options, prediction),
-      "what the denoiser predicts, where its file does not say it", 0, 0 },
-    { "t-token", 0, CLI_CHOICE, "both|residual|bias", offsetof(import_options, t_token),
-      "what differences do in the summarizer, where it has them", 0, 0 },
-    { "heads", 0, CLI_INT, "N", offsetof(import_options, heads), "of attention (default 4)", 1,
-      1024 },
-    { "context", 'c', CLI_INT, "N", offsetof(import_options, context),
-      "rows looked back, where no tensor tells (default: as many as tokens)", 1, 1e6 },
+    TEXT("output",       'o', "FILE", output, "the model file ('-': standard output, and nothing else there)"),
+    TEXT("horizon",      0, "SPAN", horizon, "how far ahead it was trained for: 168 rows, or 7d"),
+    TEXT("step",         0, "SPAN", step, "from row to row, such as 1h (default: times are plain numbers)"),
+    TEXT("targets",      't', "LIST", targets, "names of the target variables, in their order"),
+    TEXT("inputs",       0, "LIST", inputs, "names of the features of the history, in their order"),
+    TEXT("entities",     0, "LIST", entities, "names of the entities, in the order of their embedding"),
+    CHOICE("prediction", 0, "stated|v|x0|eps", prediction,
+         "what the denoiser predicts, where its file does not say it"),
+    CHOICE("t-token",    0, "both|residual|bias", t_token,
+         "what differences do in the summarizer, where it has them"),
+    INT("heads",         0, "N", heads, 1, 1024, "of attention (default 4)"),
+    INT("context",       'c', "N", context, 1, 1e6,
+         "rows looked back, where no tensor tells (default: as many as tokens)"),
     { 0 },
 };
+/* clang-format on */
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
@@ -52,34 +49,36 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model *model = NULL;
     char       *text = NULL;
     llap_status st = llap_model_import(operands[0], &how, &model);
+    cli_catch_signals();
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
-    if (st == LLAP_OK) st = llap_model_describe(model, common->json, &text);
-    if (st == LLAP_OK) fputs(text, stdout);
-    if (st == LLAP_OK && common->json) putchar('\n');
-    llap_text_free(text);
+    if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
+        st = llap_model_describe(model, common->json, &text);
+        if (st == LLAP_OK) cli_print_text(common, text);
+    }
     llap_model_destroy(model);
     return st;
 }
 
 static const import_options defaults;
 
-extern const cli_command cmd_import;
-const cli_command        cmd_import = {
-           .name = "import",
-           .operands = "FOLDER",
-           .summary = "make a model file of the reference implementation's artefacts",
-           .text =
-               "Reads denoiser.safetensors and, if they are there, vae.safetensors, "
-                      "summarizer.safetensors\n"
-                      "and statistics.safetensors, with the tensor names of the reference implementation.\n"
-                      "tools/pt2safetensors.py makes the first three of its checkpoints. Sizes and options come\n"
-                      "from the tensors. What export wrote needs no options.",
-           .example =
-               "  llapdiff import artefacts -o air.safetensors --step 1h --horizon 168 --targets NO2",
-           .options = options,
-           .min_operands = 1,
-           .max_operands = 1,
-           .options_size = sizeof(import_options),
-           .defaults = &defaults,
-           .run = run,
+/* clang-format off */
+const cli_command cmd_import = {
+    .name = "import",
+    .operands = "FOLDER",
+    .summary = "make a model file of the reference implementation's artefacts",
+    .text =
+        "Reads denoiser.safetensors and, if they are there, vae.safetensors,\n"
+        "summarizer.safetensors and statistics.safetensors, with the tensor names of the\n"
+        "reference implementation. tools/pt2safetensors.py makes the first three of its\n"
+        "checkpoints. Sizes and options come from the tensors. What export wrote needs no\n"
+        "options.",
+    .example = "  llapdiff import artefacts -o air.safetensors --step 1h --horizon 168 --targets NO2",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .options_size = sizeof(import_options),
+    .defaults = &defaults,
+    .without = CLI_SEED | CLI_DEVICE,
+    .run = run,
 };
+/* clang-format on */

@@ -1,7 +1,5 @@
 #include "cli.h"
 
-#include <stdio.h>
-
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     (void)opts, (void)n;
@@ -9,23 +7,24 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     char       *text = NULL;
     llap_status st = llap_model_load(operands[0], &model);
     if (st == LLAP_OK) st = llap_model_describe(model, common->json, &text);
-    if (st == LLAP_OK) fputs(text, stdout);
-    if (st == LLAP_OK && common->json) putchar('\n');
-    llap_text_free(text);
+    if (st == LLAP_OK) cli_print_text(common, text);
+    else llap_text_free(text);
     llap_model_destroy(model);
     return st;
 }
 
-extern const cli_command cmd_info;
-const cli_command        cmd_info = {
-           .name = "info",
-           .operands = "MODEL",
-           .summary = "show what a model file holds",
-           .text =
-               "Prints targets, context, horizon and, for each target, the poles that were learned with\n"
-                      "their half-lives and periods.",
-           .example = "  llapdiff info air.safetensors --json",
-           .min_operands = 1,
-           .max_operands = 1,
-           .run = run,
+/* clang-format off */
+const cli_command cmd_info = {
+    .name = "info",
+    .operands = "MODEL",
+    .summary = "show what a model file holds",
+    .text =
+        "Prints targets, context, horizon and, for each target, the poles that were\n"
+        "learned with their half-lives and periods.",
+    .example = "  llapdiff info air.safetensors --json",
+    .min_operands = 1,
+    .max_operands = 1,
+    .without = CLI_SEED | CLI_DEVICE,
+    .run = run,
 };
+/* clang-format on */

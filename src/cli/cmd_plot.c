@@ -7,12 +7,14 @@ typedef struct plot_options {
     const char *output;
 } plot_options;
 
+#define OPTIONS plot_options
+/* clang-format off */
 static const cli_option options[] = {
-    { "output", 'o', CLI_STRING, "FILE", offsetof(plot_options, output),
-      "the picture: .png, .svg or .pdf", 0, 0 },
+    TEXT("output",   'o', "FILE", output, "the picture: .png, .svg or .pdf"),
     CLI_READ_OPTIONS,
     { 0 },
 };
+/* clang-format on */
 
 /* A table of forecasts or filled gaps beside the data that it is about. */
 static llap_status plot_answer(const cli_common *common, const plot_options *o, int n,
@@ -22,42 +24,53 @@ static llap_status plot_answer(const cli_common *common, const plot_options *o, 
     llap_answer *answer = NULL;
     llap_status  st = cli_read_panel(common, "plot", &o->read, n - 1, operands + 1, &panel);
     if (st == LLAP_OK) st = llap_answer_read(operands[0], panel, &answer);
+    cli_catch_signals();
     if (st == LLAP_OK) st = llap_answer_plot(answer, panel, o->output);
     llap_answer_destroy(answer);
     llap_panel_destroy(panel);
     return st;
 }
 
+/* Reading and drawing are one call: what comes through a pipe may be waited for. */
+static llap_status plot_log(const plot_options *o, const char *log)
+{
+    if (strcmp(log, "-") != 0) cli_catch_signals();
+    return llap_plot_log(log, o->output);
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const plot_options *o = opts;
     if (o->output == NULL) return cli_usage("plot", "--output FILE is needed: the picture");
-    if (common->json) return cli_usage("plot", "a picture is no JSON: leave out --json");
-    if (n > 1) return plot_answer(common, o, n, operands);
     const size_t len = strlen(operands[0]);
-    if (len > 4 && strcmp(operands[0] + len - 4, ".csv") == 0)
+    if (n == 1 && len > 4 && strcmp(operands[0] + len - 4, ".csv") == 0)
         return cli_usage("plot", "expects the data behind %s too: plot %s DATA...", operands[0],
                          operands[0]);
-    return llap_plot_log(operands[0], o->output);
+    const llap_status st = n > 1 ? plot_answer(common, o, n, operands) : plot_log(o, operands[0]);
+    if (st == LLAP_OK && common->json) cli_json_pair("picture", o->output);
+    return st;
 }
 
-extern const cli_command cmd_plot;
-const cli_command        cmd_plot = {
-           .name = "plot",
-           .operands = "FILE [DATA...]",
-           .summary = "draw a log, scores, or an answer",
-           .text = "Draws a training log (train --log) as curves of loss and score; what evaluate --json "
-                          "printed\n"
-                          "as calibration; and a table of forecasts or filled gaps beside the DATA that it is "
-                          "about.\n"
-                          "Colours are those of Okabe and Ito, told apart with every kind of colour vision.",
-           .example = "  llapdiff plot next.csv air.csv -o next.svg\n"
-                             "  llapdiff plot run.log -o curves.png\n"
-                             "  llapdiff evaluate air.safetensors air.csv --json | llapdiff plot - -o fit.pdf",
-           .options = options,
-           .min_operands = 1,
-           .max_operands = -1,
-           .options_size = sizeof(plot_options),
-           .defaults = &(const plot_options){ .output = NULL },
-           .run = run,
+/* clang-format off */
+const cli_command cmd_plot = {
+    .name = "plot",
+    .operands = "FILE [DATA...]",
+    .summary = "draw a log, scores, or an answer",
+    .text =
+        "Draws a training log (train --log) as curves of loss and score; what evaluate\n"
+        "--json printed as calibration; and a table of forecasts or filled gaps beside\n"
+        "the DATA that it is about. Colours are those of Okabe and Ito, told apart with\n"
+        "every kind of colour vision.",
+    .example =
+        "  llapdiff plot next.csv air.csv -o next.svg\n"
+        "  llapdiff plot run.log -o curves.png\n"
+        "  llapdiff evaluate air.safetensors air.csv --json | llapdiff plot - -o fit.pdf",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = -1,
+    .options_size = sizeof(plot_options),
+    .defaults = &(const plot_options){ .output = NULL },
+    .without = CLI_SEED | CLI_DEVICE,
+    .run = run,
 };
+/* clang-format on */

@@ -7,77 +7,62 @@
 
 typedef struct train_options {
     cli_read    read;
-    const char *device, *precision;
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from, *config;
-    double      save_every;
+    const char *state, *log, *transform, *min, *max, *from, *network;
+    double      save_every, lr;
     bool        no_climate, link, resume;
 } train_options;
 
+#define OPTIONS train_options
+/* clang-format off */
 static const cli_option options[] = {
-    { "target", 't', CLI_STRING, "LIST", offsetof(train_options, target),
-      "variables to forecast (default: all)", 0, 0 },
-    { "context", 'c', CLI_STRING, "SPAN", offsetof(train_options, context),
-      "how far to look back: 14d, or 336 steps", 0, 0 },
-    { "horizon", 0, CLI_STRING, "SPAN", offsetof(train_options, horizon),
-      "how far to look ahead: 48h, or 48 steps", 0, 0 },
-    { "output", 'o', CLI_STRING, "FILE", offsetof(train_options, output), "the model file", 0, 0 },
-    { "step", 0, CLI_STRING, "SPAN", offsetof(train_options, step),
-      "between forecast times (default: the usual gap of the data)", 0, 0 },
-    { "entities", 0, CLI_CHOICE, "joint|independent", offsetof(train_options, entities),
-      "joint: test on later times; independent: test on entities never seen", 0, 0 },
-    { "profile", 0, CLI_CHOICE, "default|reference", offsetof(train_options, profile),
-      "networks on top of the anchor, or the paper's three stages", 0, 0 },
-    { "size", 0, CLI_CHOICE, "small|tiny|anchor|paper", offsetof(train_options, size),
-      "of the networks (default small); anchor: none, in seconds; reference: tiny or paper", 0, 0 },
-    { "members", 0, CLI_INT, "N", offsetof(train_options, members),
-      "networks that share the samples (default: as the size says)", 1, 64 },
-    { "steps", 0, CLI_INT, "N", offsetof(train_options, steps),
-      "of training each (default: by size and horizon)", 1, 1e9 },
-    { "batch", 0, CLI_INT, "N", offsetof(train_options, batch), "rows of a step (default 128)", 1,
-      1e6 },
-    { "view", 0, CLI_CHOICE, "auto|joint|rows", offsetof(train_options, view),
-      "all entities in one trajectory, or each by itself", 0, 0 },
-    { "from", 0, CLI_STRING, "MODEL", offsetof(train_options, from),
-      "start from the networks of this model", 0, 0 },
-    { "config", 0, CLI_STRING, "FILE", offsetof(train_options, config),
-      "JSON with options by name (context, steps, lr ...) and, under network, of the networks", 0,
-      0 },
-    { "transform", 0, CLI_STRING, "LIST", offsetof(train_options, transform),
-      "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each", 0, 0 },
-    { "min", 0, CLI_STRING, "LIST", offsetof(train_options, min),
-      "least value of answers, for all targets or NAME=... each", 0, 0 },
-    { "max", 0, CLI_STRING, "LIST", offsetof(train_options, max), "largest value of answers", 0,
-      0 },
-    { "resume", 0, CLI_FLAG, NULL, offsetof(train_options, resume),
-      "go on with a training that was interrupted, to the same model", 0, 0 },
-    { "state", 0, CLI_STRING, "FILE", offsetof(train_options, state),
-      "where its state is kept; none: nowhere (default: the model file and .state)", 0, 0 },
-    { "save-every", 0, CLI_REAL, "SECONDS", offsetof(train_options, save_every),
-      "between two states (default 60)", 1e-3, 1e9 },
-    { "log", 0, CLI_STRING, "FILE", offsetof(train_options, log),
-      "a JSON line for every evaluation", 0, 0 },
-    { "prefetch", 0, CLI_INT, "N", offsetof(train_options, prefetch),
-      "threads that make batches ready (default 1); results do not depend on it", 0, 64 },
-    { "no-climate", 0, CLI_FLAG, NULL, offsetof(train_options, no_climate),
-      "no calendar terms, even where validation likes them", 0, 0 },
-    { "link", 0, CLI_FLAG, NULL, offsetof(train_options, link),
-      "let entities learn of each other, where validation likes it (slower)", 0, 0 },
-    { "device", 0, CLI_STRING, "DEVICE", offsetof(train_options, device),
-      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0 },
-    { "precision", 0, CLI_STRING, "KIND", offsetof(train_options, precision),
-      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0 },
+    TEXT("target",       't', "LIST", target, "variables to forecast (default: all)"),
+    TEXT("context",      'c', "SPAN", context, "how far to look back: 14d, or 336 steps"),
+    TEXT("horizon",      0, "SPAN", horizon, "how far to look ahead: 48h, or 48 steps"),
+    TEXT("output",       'o', "FILE", output, "the model file ('-': standard output, and nothing else there)"),
+    TEXT("step",         0, "SPAN", step, "between forecast times (default: the usual gap of the data)"),
+    CHOICE("entities",   0, "joint|independent", entities,
+         "joint: test on later times; independent: test on entities never seen"),
+    CHOICE("split",      0, "time|entity", entities, "the same in other words: what is left for testing"),
+    CHOICE("profile",    0, "default|reference", profile,
+         "networks on top of the anchor, or the paper's three stages"),
+    CHOICE("size",       0, "small|tiny|anchor|paper", size,
+         "of the networks (default small); anchor: none, in seconds; reference: tiny or paper"),
+    INT("members",       0, "N", members, 1, 64,
+         "networks that share the samples (default: as the size says)"),
+    INT("steps",         0, "N", steps, 1, 1e9, "of training each (default: by size and horizon)"),
+    INT("batch",         0, "N", batch, 1, 1e6, "rows of a step (default 128)"),
+    CHOICE("view",       0, "auto|joint|rows", view, "all entities in one trajectory, or each by itself"),
+    TEXT("from",         0, "MODEL", from, "start from the networks of this model"),
+    REAL("lr",           0, "RATE", lr, 1e-9, 1, "learning rate (default: by size)"),
+    TEXT("network",      0, "JSON", network,
+         "further options of the networks, as an object; in a --config file: \"network\": {...}"),
+    TEXT("transform",    0, "LIST", transform,
+         "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each"),
+    TEXT("min",          0, "LIST", min, "least value of answers, for all targets or NAME=... each"),
+    TEXT("max",          0, "LIST", max, "largest value of answers"),
+    FLAG("resume",       0, resume, "go on with a training that was interrupted, to the same model"),
+    TEXT("state",        0, "FILE", state,
+         "where its state is kept; none: nowhere (default: the model file and .state)"),
+    REAL("save-every",   0, "SECONDS", save_every, 1e-3, 1e9, "between two states (default 60)"),
+    TEXT("log",          0, "FILE", log, "a JSON line for every evaluation"),
+    INT("prefetch",      0, "N", prefetch, 0, 64,
+         "threads that make batches ready (default 1); results do not depend on it"),
+    FLAG("no-climate",   0, no_climate, "no calendar terms, even where validation likes them"),
+    FLAG("link",         0, link, "let entities learn of each other, where validation likes it (slower)"),
     CLI_READ_OPTIONS,
     { 0 },
 };
+/* clang-format on */
 
 /* The state beside the model unless told; "none" is none. Caller frees *out. */
 static llap_status state_path(const train_options *o, char **out)
 {
     *out = NULL;
     if (o->state != NULL && strcmp(o->state, "none") == 0) return LLAP_OK;
+    if (o->state == NULL && strcmp(o->output, "-") == 0) return LLAP_OK;
     const size_t n = strlen(o->state != NULL ? o->state : o->output) + sizeof ".state";
     *out = malloc(n);
     if (*out == NULL) return LLAP_ENOMEM;
@@ -86,18 +71,29 @@ static llap_status state_path(const train_options *o, char **out)
     return LLAP_OK;
 }
 
+/* As the library wants it. Caller frees *out. */
+static llap_status network_text(const char *object, char **out)
+{
+    const size_t n = strlen(object) + sizeof "{\"network\":}";
+    *out = malloc(n);
+    if (*out == NULL) return LLAP_ENOMEM;
+    snprintf(*out, n, "{\"network\":%s}", object);
+    return LLAP_OK;
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
-    if (o->config == NULL && (o->context == NULL || o->horizon == NULL))
+    if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     llap_bar   *bar = NULL;
-    char       *text = NULL, *state = NULL;
+    char       *text = NULL, *state = NULL, *network = NULL;
     llap_status st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
+    if (st == LLAP_OK && o->network != NULL) st = network_text(o->network, &network);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) {
         llap_train_opts how = LLAP_TRAIN_OPTS;
@@ -118,7 +114,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.min = o->min;
         how.max = o->max;
         how.from = o->from;
-        how.config = o->config;
+        how.lr = o->lr;
+        how.config = network;
         how.state = state;
         how.resume = o->resume;
         how.save_every = o->save_every;
@@ -126,9 +123,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
         how.seed = common->seed;
         how.log = &common->log;
-        how.device = o->device;
-        how.precision = o->precision;
+        how.device = common->device;
+        how.precision = common->precision;
         how.progress = cli_progress(common, &bar);
+        cli_catch_signals();
         st = llap_train(panel, &how, &model);
         llap_bar_destroy(bar);
         if (st == LLAP_ECANCELLED && state != NULL && access(state, F_OK) == 0)
@@ -136,35 +134,34 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     }
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
     if (st == LLAP_OK && state != NULL) (void)remove(state); /* the model is safe now */
-    if (st == LLAP_OK) st = llap_model_describe(model, common->json, &text);
-    if (st == LLAP_OK) fputs(text, stdout);
-    if (st == LLAP_OK && common->json) putchar('\n');
-    llap_text_free(text);
+    if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
+        st = llap_model_describe(model, common->json, &text);
+        if (st == LLAP_OK) cli_print_text(common, text);
+    }
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     free(state);
+    free(network);
     return st;
 }
 
-extern const cli_command cmd_train;
-const cli_command        cmd_train = {
-           .name = "train",
-           .operands = "DATA...",
-           .summary = "fit a model to a data set",
-           .text =
-               "Reads the files, fits the stable-pole anchor of each target variable in seconds, trains\n"
-                      "networks on what it leaves (minutes; --size anchor does without) and writes one model\n"
-                      "file. Validation decides whether the networks answer. The first 70 % of the time fit, "
-                      "the\n"
-                      "next 10 % choose, the last 20 % are left for `llapdiff evaluate`. Prints what was "
-                      "learned:\n"
-                      "poles, half-lives, periods.",
-           .example =
-               "  llapdiff train air.csv --target PM2.5 --context 14d --horizon 48h -o air.safetensors",
-           .options = options,
-           .min_operands = 1,
-           .max_operands = -1,
-           .options_size = sizeof(train_options),
-           .defaults = &(const train_options){ .prefetch = 1 },
-           .run = run,
+/* clang-format off */
+const cli_command cmd_train = {
+    .name = "train",
+    .operands = "DATA...",
+    .summary = "fit a model to a data set",
+    .text =
+        "Reads the files, fits the stable-pole anchor of each target variable in seconds,\n"
+        "trains networks on what it leaves (minutes; --size anchor does without) and\n"
+        "writes one model file. Validation decides whether the networks answer. The first\n"
+        "70 % of the time fit, the next 10 % choose, the last 20 % are left for `llapdiff\n"
+        "evaluate`. Prints what was learned: poles, half-lives, periods.",
+    .example = "  llapdiff train air.csv --target PM2.5 --context 14d --horizon 48h -o air.safetensors",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = -1,
+    .options_size = sizeof(train_options),
+    .defaults = &(const train_options){ .prefetch = 1 },
+    .run = run,
 };
+/* clang-format on */

@@ -28,13 +28,16 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     return LLAP_OK;
 }
 
-extern const cli_command cmd_version;
-const cli_command        cmd_version = {
-           .name = "version",
-           .operands = "",
-           .summary = "print version, features and instruction sets",
-           .text = "Prints the version of the library, which optional features are enabled, and which\n"
-                          "instruction sets of this processor are used. Also: llapdiff --version.",
-           .example = "  llapdiff version --json                     the same for a script",
-           .run = run,
+/* clang-format off */
+const cli_command cmd_version = {
+    .name = "version",
+    .operands = "",
+    .summary = "print version, features and instruction sets",
+    .text =
+        "Prints the version of the library, which optional features are enabled, and\n"
+        "which instruction sets of this processor are used. Also: llapdiff --version.",
+    .example = "  llapdiff version --json                     the same for a script",
+    .without = CLI_SEED | CLI_DEVICE,
+    .run = run,
 };
+/* clang-format on */

@@ -16,15 +16,22 @@ void cli_print_overview(void)
            "exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted and saved\n");
 }
 
-static void print_options(const cli_option *o)
+/* Behind the help of a common option that the command has no use for. */
+static const char *idle_note(const cli_command *c, const cli_option *o)
+{
+    return (o->use & c->without) != 0 ? "; changes nothing here" : "";
+}
+
+static void print_options(const cli_command *c, const cli_option *o)
 {
     for (; o != NULL && o->name != NULL; o++) {
         char left[96];
         snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "  ",
                  o->letter ? o->letter : ' ', o->letter ? ", " : " ", o->name,
                  o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
-        if (strlen(left) > 26) printf("  %s\n  %26s  %s\n", left, "", o->help);
-        else printf("  %-26s  %s\n", left, o->help);
+        if (strlen(left) > 26) printf("  %s\n  %26s", left, "");
+        else printf("  %-26s", left);
+        printf("  %s%s\n", o->help, idle_note(c, o));
     }
 }
 
@@ -34,10 +41,10 @@ void cli_print_help(const cli_command *c)
            c->name, *c->operands ? " " : "", c->operands, c->text);
     if (c->options != NULL && c->options->name != NULL) {
         printf("\noptions:\n");
-        print_options(c->options);
+        print_options(c, c->options);
     }
     printf("\ncommon options:\n");
-    print_options(cli_common_options);
+    print_options(c, cli_common_options);
     printf("\nexample:\n%s\n", c->example);
 }
 
@@ -56,7 +63,7 @@ static void troff(const char *s)
     }
 }
 
-static void troff_options(const cli_option *o)
+static void troff_options(const cli_command *c, const cli_option *o)
 {
     for (; o != NULL && o->name != NULL; o++) {
         printf(".TP\n\\fB");
@@ -71,6 +78,7 @@ static void troff_options(const cli_option *o)
         }
         printf("\n");
         troff(o->help);
+        troff(idle_note(c, o));
         printf("\n");
     }
 }
@@ -109,11 +117,60 @@ void cli_print_manual(const cli_command *c)
     printf("[options]\n.SH DESCRIPTION\n");
     troff(c->text);
     printf("\n.SH OPTIONS\n");
-    troff_options(c->options);
-    troff_options(cli_common_options);
+    troff_options(c, c->options);
+    troff_options(c, cli_common_options);
     printf(".SH EXAMPLE\n.nf\n");
     troff(c->example);
     printf("\n.fi\n.SH SEE ALSO\n.BR llapdiff (1)\n");
+}
+
+/* ---- JSON ---- */
+
+static void json_member(const char *key, const char *value)
+{
+    printf(", ");
+    cli_json_string(key);
+    printf(": ");
+    cli_json_string(value);
+}
+
+static void json_options(const cli_option *o, bool first)
+{
+    static const char *const type[] = { "flag", "text", "whole number", "number", "choice" };
+    for (; o != NULL && o->name != NULL; o++, first = false) {
+        printf("%s\n    {\"name\": ", first ? "" : ",");
+        cli_json_string(o->name);
+        if (o->letter != 0) json_member("letter", (const char[]){ o->letter, '\0' });
+        json_member("type", type[o->type]);
+        if (o->arg != NULL) json_member("value", o->arg);
+        json_member("help", o->help);
+        printf("}");
+    }
+}
+
+static void json_command(const cli_command *c)
+{
+    const bool own = c->options != NULL && c->options->name != NULL;
+    printf("{\"name\": ");
+    cli_json_string(c->name);
+    json_member("operands", c->operands);
+    json_member("summary", c->summary);
+    json_member("text", c->text);
+    json_member("example", c->example);
+    printf(", \"options\": [");
+    json_options(c->options, true);
+    json_options(cli_common_options, !own);
+    printf("]}");
+}
+
+void cli_print_json(const cli_command *c)
+{
+    if (c != NULL) json_command(c);
+    for (const cli_command *const *k = cli_commands; c == NULL && *k != NULL; k++) {
+        printf("%s", k == cli_commands ? "[" : ",\n");
+        json_command(*k);
+    }
+    printf(c == NULL ? "]\n" : "\n");
 }
 
 /* ---- completions ---- */
@@ -196,4 +253,21 @@ void cli_json_string(const char *s)
         else putchar(*s);
     }
     putchar('"');
+}
+
+void cli_json_pair(const char *key, const char *value)
+{
+    putchar('{');
+    cli_json_string(key);
+    fputs(": ", stdout);
+    cli_json_string(value);
+    fputs("}\n", stdout);
+}
+
+void cli_print_text(const cli_common *common, char *text)
+{
+    const size_t n = strlen(text);
+    fputs(text, stdout);
+    if (common->json && (n == 0 || text[n - 1] != '\n')) putchar('\n');
+    llap_text_free(text);
 }

@@ -7,30 +7,35 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const cli_command cmd_inspect, cmd_train, cmd_forecast, cmd_impute, cmd_evaluate, cmd_info,
-    cmd_poles, cmd_import, cmd_export, cmd_plot, cmd_demo, cmd_synth, cmd_bench, cmd_version,
-    cmd_help;
-
 /* In the order in which one meets them. */
+/* clang-format off */
 const cli_command *const cli_commands[] = {
-    &cmd_demo,  &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
-    &cmd_info,  &cmd_poles,   &cmd_plot,  &cmd_import,   &cmd_export, &cmd_synth,
-    &cmd_bench, &cmd_version, &cmd_help,  NULL,
+    &cmd_demo,
+    &cmd_inspect, &cmd_train, &cmd_forecast, &cmd_impute, &cmd_evaluate,
+    &cmd_info, &cmd_poles, &cmd_plot,
+    &cmd_import, &cmd_export,
+    &cmd_synth, &cmd_bench,
+    &cmd_version, &cmd_help,
+    NULL,
 };
 
+#define AT(field) offsetof(cli_common, field)
 const cli_option cli_common_options[] = {
-    { "help", 'h', CLI_FLAG, NULL, offsetof(cli_common, help), "show this help", 0, 0 },
-    { "json", 0, CLI_FLAG, NULL, offsetof(cli_common, json), "print the result as JSON", 0, 0 },
-    { "quiet", 'q', CLI_FLAG, NULL, offsetof(cli_common, quiet), "no notes, no progress bar", 0,
-      0 },
-    { "seed", 0, CLI_INT, "N", offsetof(cli_common, seed), "seed of all random numbers (default 1)",
-      0, 9e15 },
-    { "threads", 'j', CLI_INT, "N", offsetof(cli_common, threads),
-      "threads to use (default: one per processor); results do not depend on it", 1, 4096 },
-    { "config", 0, CLI_STRING, "FILE", offsetof(cli_common, config),
-      "further options, as a JSON object; the command line wins", 0, 0 },
+    { "help",      'h', CLI_FLAG,   NULL,     AT(help),      "show this help", 0, 0, 0 },
+    { "json",       0,  CLI_FLAG,   NULL,     AT(json),      "print the result as JSON", 0, 0, 0 },
+    { "quiet",     'q', CLI_FLAG,   NULL,     AT(quiet),     "no notes, no progress bar", 0, 0, 0 },
+    { "seed",       0,  CLI_INT,    "N",      AT(seed),      "seed of all random numbers (default 1)", 0, 9e15, CLI_SEED },
+    { "threads",   'j', CLI_INT,    "N",      AT(threads),
+      "threads to use (default: one per processor); results do not depend on it", 1, 4096, 0 },
+    { "device",     0,  CLI_STRING, "DEVICE", AT(device),
+      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0, CLI_DEVICE },
+    { "precision",  0,  CLI_STRING, "KIND",   AT(precision),
+      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0, CLI_DEVICE },
+    { "config",     0,  CLI_STRING, "FILE",   AT(config),
+      "further options, as a JSON object ('-': standard input); the command line wins", 0, 0, 0 },
     { 0 },
 };
+/* clang-format on */
 
 static const cli_command *find_command(const char *name)
 {
@@ -52,30 +57,53 @@ static llap_status no_such_command(const char *word)
                      near ? near : "", near ? "'?)" : "");
 }
 
+enum { NO_SEED = -1, SEED = 1 }; /* none given, and what it is then */
+
 /* ---- signals ---- */
 
-static volatile sig_atomic_t stop_asked;
+static volatile sig_atomic_t caught, stop_asked;
 
 static void on_signal(int number)
 {
+    static const char said[] = "llapdiff: interrupted\n";
     (void)number;
     stop_asked = 1;
+    if (caught) return;
+    (void)!write(STDERR_FILENO, said, sizeof said - 1);
+    _exit(llap_status_exit_code(LLAP_ECANCELLED));
 }
 
 bool cli_stop_asked(void) { return stop_asked != 0; }
 
-void cli_catch_signals(void)
+static void handle_signals(int flags)
 {
-    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | (int)SA_RESETHAND };
+    struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | flags };
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
 }
 
+void cli_catch_signals(void)
+{
+    if (caught) return;
+    caught = 1;
+    handle_signals((int)SA_RESETHAND);
+}
+
+/* What was asked for and is not so, and the seed of what is drawn where none was given. */
+static void print_notes(const cli_command *command, const cli_common *common, bool any_seed)
+{
+    if (common->quiet) return;
+    if (common->idle != NULL)
+        fprintf(stderr, "llapdiff %s: --%s changes nothing here\n", command->name, common->idle);
+    if (any_seed && !(command->without & CLI_SEED))
+        fprintf(stderr, "seed %lld (default)\n", (long long)common->seed);
+}
+
 static llap_status run_command(const cli_command *command, int argc, char **argv)
 {
     cli_common common = {
-        .seed = 1,
+        .seed = NO_SEED,
         .log = { .level = LLAP_LOG_INFO, .sink = llap_log_to_file, .user = stderr },
     };
     void *options = calloc(1, command->options_size + 1);
@@ -91,6 +119,9 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
     } else if (st == LLAP_OK) {
         if (common.threads > 0) omp_set_num_threads((int)common.threads);
         if (common.quiet) common.log.level = LLAP_LOG_WARNING;
+        const bool any_seed = common.seed == NO_SEED;
+        if (any_seed) common.seed = SEED;
+        print_notes(command, &common, any_seed);
         st = command->run(&common, options, n_operands, argv);
         if (st != LLAP_OK && *llap_error_detail() != '\0')
             fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
@@ -112,6 +143,7 @@ int main(int argc, char **argv)
 {
     llap_status st;
     wait_without_spinning(argv);
+    handle_signals(0);
     if (argc < 2) {
         cli_print_overview();
         st = LLAP_EUSAGE;

@@ -28,13 +28,21 @@ static const cli_option *option_at(const cli_command *c, size_t i, bool *own)
     return o->name == NULL ? NULL : o;
 }
 
+/* Files write no_climate as well as no-climate. */
+static bool same_name(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (a[i] != (b[i] == '_' ? '-' : b[i])) return false;
+    return true;
+}
+
 static const cli_option *find_option(const cli_command *c, const char *name, size_t n, char letter,
                                      bool *own)
 {
     const cli_option *o;
     for (size_t i = 0; (o = option_at(c, i, own)) != NULL; i++) {
         if (letter != 0 && o->letter == letter) return o;
-        if (letter == 0 && strlen(o->name) == n && memcmp(o->name, name, n) == 0) return o;
+        if (letter == 0 && strlen(o->name) == n && same_name(o->name, name, n)) return o;
     }
     return NULL;
 }
@@ -125,6 +133,15 @@ static char *keep(const char *text)
     return copy;
 }
 
+static const char *underscored(const char *name)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%s", name);
+    for (char *p = text; (p = strchr(p, '-')) != NULL;) *p = '_';
+    const char *kept = keep(text);
+    return kept == NULL ? name : kept;
+}
+
 static llap_status set_from_file(void *user, const char *name, const char *text)
 {
     const from_file  *f = user;
@@ -154,8 +171,11 @@ static llap_status read_config(const cli_command *command, int argc, char **argv
         if (strncmp(argv[i], "--config=", 9) == 0) common->config = argv[i] + 9;
     }
     if (common->config == NULL) return LLAP_OK;
-    for (size_t i = 0; n < MOST && (o = option_at(command, i, &own)) != NULL; i++)
-        if (strcmp(o->name, "config") != 0 && strcmp(o->name, "help") != 0) names[n++] = o->name;
+    for (size_t i = 0; n + 1 < MOST && (o = option_at(command, i, &own)) != NULL; i++) {
+        if (strcmp(o->name, "config") == 0 || strcmp(o->name, "help") == 0) continue;
+        names[n++] = o->name;
+        if (strchr(o->name, '-') != NULL) names[n++] = underscored(o->name);
+    }
     from_file   f = { command, common, options };
     llap_status st = llap_config_read(common->config, names, set_from_file, &f);
     if (st != LLAP_OK && st != LLAP_EUSAGE)
@@ -194,6 +214,7 @@ llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_com
             else if (i + 1 < argc) value = argv[++i];
             else return cli_usage(command->name, "--%s expects %s", o->name, o->arg);
         }
+        if (!own && (o->use & command->without) != 0) common->idle = o->name;
         char       *base = own ? (char *)options : (char *)common;
         llap_status st = set_option(command->name, o, value, base + o->offset);
         if (st != LLAP_OK) return st;

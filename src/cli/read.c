@@ -55,6 +55,14 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
     return st;
 }
 
+llap_status cli_open(const cli_common *common, const char *command, const cli_read *r, int n,
+                     char **operands, llap_model **model, llap_panel **panel)
+{
+    llap_status st = llap_model_load(operands[0], model);
+    if (st == LLAP_OK && n > 1) st = cli_read_panel(common, command, r, n - 1, operands + 1, panel);
+    return st;
+}
+
 /* Draws the bar, if there is one, and tells whether to stop. */
 static int report(void *user, const llap_progress_event *e)
 {
@@ -67,16 +75,26 @@ llap_progress cli_progress(const cli_common *common, llap_bar **bar)
 {
     *bar = NULL;
     if (!common->quiet) (void)llap_bar_create(stderr, bar); /* without one it goes as well */
-    cli_catch_signals();
     return (llap_progress){ report, *bar };
 }
 
-llap_status cli_print_answer(const cli_common *common, const llap_answer *a, const char *path)
+llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to)
 {
-    if (!common->json) return llap_answer_write(a, path == NULL ? "-" : path);
-    char             *text = NULL;
-    const llap_status st = llap_answer_json(a, &text);
-    if (st == LLAP_OK) puts(text);
-    llap_text_free(text);
+    if (!common->json || to->file == NULL || strcmp(to->file, "-") == 0) return LLAP_OK;
+    return cli_usage(command, "--json prints to standard output and --output writes CSV: take one");
+}
+
+llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,
+                           const cli_output *to)
+{
+    char       *text = NULL;
+    llap_status st = LLAP_OK;
+    cli_catch_signals();
+    if (to->plot != NULL) st = llap_answer_plot(a, panel, to->plot);
+    if (st == LLAP_OK && !common->json)
+        st = llap_answer_write(a, to->file == NULL ? "-" : to->file);
+    if (st == LLAP_OK && common->json) st = llap_answer_json(a, &text);
+    if (text != NULL) cli_print_text(common, text);
+    llap_answer_destroy(a);
     return st;
 }

@@ -14,9 +14,9 @@ typedef struct cli_read {
     int64_t     skip_lines;
 } cli_read;
 
-#define CLI_READ_ROW(name, arg, field, help)                            \
-    {                                                                   \
-        name, 0, CLI_STRING, arg, offsetof(cli_read, field), help, 0, 0 \
+#define CLI_READ_ROW(name, arg, field, help)                               \
+    {                                                                      \
+        name, 0, CLI_STRING, arg, offsetof(cli_read, field), help, 0, 0, 0 \
     }
 
 /* clang-format off */
@@ -35,7 +35,7 @@ typedef struct cli_read {
     CLI_READ_ROW("form", "wide|long", form, "a row per time, or a row per value"),                     \
     CLI_READ_ROW("header", "yes|no", header, "whether the first line names the columns"),              \
     { "skip-lines", 0, CLI_INT, "N", offsetof(cli_read, skip_lines), "lines in front of the table",    \
-      0, 1e9 },                                                                                        \
+      0, 1e9, 0 },                                                                                        \
     CLI_READ_ROW("columns", "LIST", columns, "variables to read; new=old renames"),                    \
     CLI_READ_ROW("drop", "LIST", drop, "variables to leave out"),                                      \
     CLI_READ_ROW("missing", "LIST", missing, "further words or numbers that mean missing"),            \
@@ -51,7 +51,7 @@ typedef struct cli_read {
     CLI_READ_ROW("agg", "mean|last", agg, "several values of one grid point"),                         \
     CLI_READ_ROW("fill", "none|forward", fill, "carry values forward; they stay unobserved"),          \
     { "row-min", 0, CLI_REAL, "SHARE", offsetof(cli_read, row_min),                                    \
-      "drop rows with a smaller share of values", 0, 1 },                                              \
+      "drop rows with a smaller share of values", 0, 1, 0 },                                              \
     CLI_READ_ROW("keep", "all|common", keep, "all variables, or those that every entity has"),         \
     CLI_READ_ROW("half", "no|yes", half, "round values to half precision")
 /* clang-format on */
@@ -60,12 +60,29 @@ typedef struct cli_read {
 llap_status cli_read_panel(const cli_common *common, const char *command, const cli_read *r, int n,
                            char **paths, llap_panel **out);
 
-/* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. From then on
- * SIGINT and SIGTERM stop the work at its next report, with exit code 3; a second one ends it at
- * once. */
+/* MODEL DATA...: loads the one, reads the others; caller owns both, also after a failure. */
+llap_status cli_open(const cli_common *common, const char *command, const cli_read *r, int n,
+                     char **operands, llap_model **model, llap_panel **panel);
+
+/* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. Work stops at its
+ * next report where signals are caught and one came. */
 llap_progress cli_progress(const cli_common *common, llap_bar **bar);
 
-/* Writes the answer to path ("-" or NULL: stdout) or, with --json, prints it. */
-llap_status cli_print_answer(const cli_common *common, const llap_answer *a, const char *path);
+/* What becomes of an answer. */
+typedef struct cli_output {
+    const char *file; /* CSV; NULL or "-": standard output */
+    const char *plot; /* a picture too; NULL: none */
+} cli_output;
+
+#define CLI_OUTPUT_OPTIONS(what)                                                 \
+    TEXT("output", 'o', "FILE", to.file, "CSV file (default: standard output)"), \
+        TEXT("plot", 0, "FILE", to.plot, "draw " what ": .png, .svg or .pdf")
+
+/* Refuses what goes to one place twice; before the work. */
+llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to);
+
+/* Draws the answer to a question about panel, writes it or, with --json, prints it; destroys it. */
+llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,
+                           const cli_output *to);
 
 #endif

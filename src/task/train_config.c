@@ -5,6 +5,7 @@
 #include "task/train.h"
 
 #include <stddef.h>
+#include <string.h>
 
 typedef enum kind { TEXT, WHOLE, REAL, FLAG } kind;
 
@@ -80,7 +81,9 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
     *config = NULL;
     if (o->config == NULL) return LLAP_OK;
     for (int i = 0; i < N; i++) keys[i + 1] = entries[i].key;
-    llap_status st = llap_json_read(o->config, NULL, config);
+    llap_status st = *o->config == '{'
+                         ? llap_json_parse(o->config, strlen(o->config), "config", NULL, config)
+                         : llap_json_read(o->config, NULL, config);
     if (st == LLAP_OK) st = llap_fields_only(*config, "", NULL, 0, keys);
     for (int i = 0; i < N && st == LLAP_OK; i++) st = take(*config, &entries[i], out);
     if (st != LLAP_OK) {

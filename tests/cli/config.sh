@@ -18,3 +18,14 @@ try e.json
 echo '{"rows": }' >e.json
 try e.json
 try none.json
+# From standard input; and training takes what the library takes, with the networks' own options.
+echo '{"rows": 5, "quiet": true}' | llapdiff synth --config - | wc -l | grep -qx '[12][0-9]' && echo "from standard input"
+llapdiff synth --entities 1 --variables 1 --rows 300 --seed 3 -o data.csv
+cat >run.json <<'END'
+{"context": "1d", "horizon": "6h", "size": "tiny", "steps": 2, "batch": 4, "lr": 0.001, "no_climate": true, "quiet": true,
+ "split": "time", "network": {"sampling": {"steps": 9}}}
+END
+llapdiff train data.csv --config run.json -o m.safetensors >/dev/null && echo trained
+llapdiff info m.safetensors --json | grep -c '"steps": 9'
+llapdiff train data.csv --config run.json -o n.safetensors --network '{"sampling": {"stps": 9}}'
+echo "exit $?"

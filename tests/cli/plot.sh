@@ -35,12 +35,11 @@ try data.csv -o x.svg
 try none.log -o x.svg
 try next.csv data.csv -q -o x.svg
 try data.csv data.csv -q -o x.svg
-try run.log -o x.svg --json
 if llapdiff --version | grep -q '^  pictures *yes'; then
-    llapdiff plot run.log -o run.svg && grep -c '^\(Training\|a: loss\|a: score\|step\|score on validation\)$' run.svg
+    llapdiff plot run.log -o run.svg --json &&  grep -c '^\(Training\|a: loss\|a: score\|step\|score on validation\)$' run.svg
     llapdiff plot - -o scores.svg <scores.json && grep -c '^no2: \(PIT\|reliability\)$' scores.svg
     llapdiff plot run.log -o /dev/full 2>/dev/null
     echo "exit $?"
 else
-    printf '6\n2\nexit 2\n'
+    printf '{"picture": "run.svg"}\n6\n2\nexit 1\n'
 fi

@@ -1,0 +1,66 @@
+# SIGINT to every command: exit code 3, one line, and no file that is not whole. First while it waits for its input, where
+# every command can be caught, then those that work for long at their work.
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+llapdiff synth --entities 2 --variables 1 --rows 300 --seed 3 -o data.csv
+llapdiff train data.csv -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
+mkfifo input
+exec 3<>input
+signal() { # SECONDS, or waiting: after the program has begun to listen
+    for i in $(seq 500); do
+        if grep -q llapdiff /proc/$pid/comm && grep -q '^SigCgt:.*[2367abef]$' /proc/$pid/status; then break; fi 2>/dev/null
+        sleep 0.02
+    done
+    [ "$1" = waiting ] || sleep "$1"
+    kill -INT $pid
+    wait $pid
+    code=$?
+}
+waiting() {
+    llapdiff "$@" --config - <input >out 2>err &
+    pid=$!
+    signal waiting
+    [ $code = 3 ] && [ ! -s out ] && [ "$(cat err)" = "llapdiff: interrupted" ] || { echo "llapdiff $*: exit $code"; cat out err; }
+}
+working() { # SECONDS COMMAND...
+    after=$1
+    shift
+    llapdiff "$@" -q >out 2>err &
+    pid=$!
+    signal "$after"
+    [ $code = 3 ] && [ ! -s out ] && grep -q 'interrupted\|stopped' err || { echo "llapdiff $*: exit $code"; cat out err; }
+}
+waiting demo folder
+waiting inspect data.csv --plot x.svg
+waiting train data.csv -c 2d --horizon 6h -o x
+waiting forecast m.safetensors data.csv -o x
+waiting impute m.safetensors data.csv -o x
+waiting evaluate m.safetensors data.csv
+waiting info m.safetensors
+waiting poles m.safetensors --plot x.svg
+waiting plot run.log -o x.svg
+waiting import folder -o x
+waiting export m.safetensors folder
+waiting synth -o x
+waiting bench
+waiting version
+waiting help
+
+# DATA from a pipe that nobody fills.
+for c in "inspect -" "train - -c 2d --horizon 6h -o x" "forecast m.safetensors - -o x" "impute m.safetensors - -o x" \
+    "evaluate m.safetensors -" "poles m.safetensors -" "info -" "plot - -o x.svg"; do
+    llapdiff $c -q <input >out 2>err &
+    pid=$!
+    signal waiting
+    [ $code = 3 ] || { echo "llapdiff $c <pipe: exit $code"; cat err; }
+done
+
+working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none
+working 0.3 forecast m.safetensors data.csv --every 1h -n 100000 --keep-samples -o x
+working 0.3 evaluate m.safetensors data.csv -n 100000
+working 0.3 bench --seconds 1000 --size tiny
+working 0.3 synth --entities 1000 --rows 100000 -o x
+working 0.3 demo folder --rows 100000
+ls folder | grep -v '^sensors.csv$\|^coverage.svg$\|^train.log$'
+rm -rf folder
+ls
