@@ -164,6 +164,8 @@ typedef struct llap_backend {
     /* Whether operand k (results come after the n_in operands) may be LLAP_HALF beside the kinds
      * that the others have in c. NULL: none ever. */
     bool (*half)(const llap_call *c, int k);
+    /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
+    void (*together)(int n_threads, void (*body)(void *user), void *user);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;
 

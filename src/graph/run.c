@@ -178,9 +178,17 @@ llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t cou
 
 /* -------- running -------- */
 
-static void run_steps(llap_run *r)
+static void run_steps(void *run)
 {
+    const llap_run *r = run;
     for (int i = 0; i < r->plan->n_steps; i++) r->plan->step[i].fn(&r->call[i]);
+}
+
+static void together(const llap_run *r, void (*body)(void *user), void *user)
+{
+    const llap_backend *b = r->plan->backend;
+    if (b->together == NULL) body(user);
+    else b->together(r->plan->n_threads, body, user);
 }
 
 /* The first time as it comes; from the second on as one recording, until something else is bound. A
@@ -239,7 +247,7 @@ llap_status llap_run_exec(llap_run *r)
     llap_status st = bind_all(r);
     if (st != LLAP_OK) return st;
     if (!apart(r)) {
-        run_steps(r);
+        together(r, run_steps, r);
         r->n_same = 1;
         return LLAP_OK;
     }
@@ -255,18 +263,31 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-llap_status llap_run_exec_timed(llap_run *r, double *seconds)
+typedef struct timing {
+    const llap_run *r;
+    double         *seconds;
+    llap_status     st;
+} timing;
+
+static void run_timed(void *user)
 {
-    llap_status st = bind_all(r);
-    if (st == LLAP_OK) st = exchange(r, false);
-    for (int i = 0; i < r->plan->n_steps && st == LLAP_OK; i++) {
-        st = llap_near_finish(r->plan->backend);
+    timing         *t = user;
+    const llap_run *r = t->r;
+    for (int i = 0; i < r->plan->n_steps && t->st == LLAP_OK; i++) {
+        t->st = llap_near_finish(r->plan->backend);
         const double start = now();
         r->plan->step[i].fn(&r->call[i]);
-        if (st == LLAP_OK) st = llap_near_finish(r->plan->backend);
-        seconds[i] += now() - start;
+        if (t->st == LLAP_OK) t->st = llap_near_finish(r->plan->backend);
+        t->seconds[i] += now() - start;
     }
-    return st == LLAP_OK ? exchange(r, true) : st;
+}
+
+llap_status llap_run_exec_timed(llap_run *r, double *seconds)
+{
+    timing t = { .r = r, .seconds = seconds, .st = bind_all(r) };
+    if (t.st == LLAP_OK) t.st = exchange(r, false);
+    if (t.st == LLAP_OK) together(r, run_timed, &t);
+    return t.st == LLAP_OK ? exchange(r, true) : t.st;
 }
 
 static int find_result(const llap_run *r, const char *name, llap_shape *shape)

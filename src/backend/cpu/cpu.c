@@ -54,6 +54,7 @@ const llap_backend llap_backend_cpu = {
     .name = "cpu",
     .real_bytes = sizeof(float),
     .work_bytes = work_bytes,
+    .together = llap_cpu_together,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)

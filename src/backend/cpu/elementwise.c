@@ -152,15 +152,29 @@ static void run_tile(const llap_call *c, const llap_kern *kn, const llap_op_chai
     }
 }
 
+typedef struct tiling {
+    const llap_call     *c;
+    llap_kern            kn;
+    const llap_op_chain *chain;
+    bool                 dense[LLAP_CHAIN_INPUTS];
+    int64_t              n;
+} tiling;
+
+static void one_tile(const void *args, int64_t tile, int thread)
+{
+    const tiling *t = args;
+    const int64_t first = tile * TILE, left = t->n - first;
+    (void)thread;
+    run_tile(t->c, &t->kn, t->chain, t->dense, first, left < TILE ? left : TILE);
+}
+
 static void run_chain(const llap_call *c, const llap_op_chain *chain)
 {
-    bool            dense[LLAP_CHAIN_INPUTS];
-    const llap_kern kn = llap_kern_best(c->n_threads);
-    const int64_t   n = cpu_count(&c->out[0]), tiles = (n + TILE - 1) / TILE;
-    for (int k = 0; k < chain->n_in; k++) dense[k] = llap_view_dense(&c->in[k]);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static) if (n > ALONE)
-    for (int64_t t = 0; t < tiles; t++)
-        run_tile(c, &kn, chain, dense, t * TILE, n - t * TILE < TILE ? n - t * TILE : TILE);
+    tiling t = {
+        .c = c, .kn = llap_kern_best(c->n_threads), .chain = chain, .n = cpu_count(&c->out[0])
+    };
+    for (int k = 0; k < chain->n_in; k++) t.dense[k] = llap_view_dense(&c->in[k]);
+    kern_each(t.n > ALONE ? c->n_threads : 1, (t.n + TILE - 1) / TILE, one_tile, &t);
 }
 
 void llap_cpu_chain(const llap_call *c) { run_chain(c, c->attr->chain); }

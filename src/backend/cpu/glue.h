@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "backend/cpu/kern.h"
+#include "backend/cpu/team.h"
 #include "base/rng.h"
 
 #define X(ID, id) void llap_cpu_##id(const llap_call *c);

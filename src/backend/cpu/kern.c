@@ -42,23 +42,3 @@ bool llap_kern_pick(const char *name, int n_threads, llap_kern *out)
 }
 
 const char *llap_kern_name(const llap_kern *kn) { return kn->isa->name; }
-
-void kern_each(int n_threads, int64_t units, kern_part part, const void *args)
-{
-    if (n_threads == 1 || units < 2) {
-        for (int64_t u = 0; u < units; u++) part(args, u, 0);
-        return;
-    }
-#pragma omp parallel for schedule(static) num_threads(n_threads)
-    for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());
-}
-
-void kern_each_free(int n_threads, int64_t units, kern_part part, const void *args)
-{
-    if (n_threads == 1 || units < 2) {
-        for (int64_t u = 0; u < units; u++) part(args, u, 0);
-        return;
-    }
-#pragma omp parallel for schedule(dynamic) num_threads(n_threads)
-    for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());
-}

@@ -6,8 +6,6 @@
  */
 #include "backend/cpu/kern_isa.h"
 
-#include <omp.h>
-
 enum {
     PACK_FLOATS = 1 << 20, /* shared: 4 MB */
     PACK_STEPS = 4096,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
@@ -95,34 +93,49 @@ static int64_t block_start(int64_t block, int64_t blocks, int64_t m, int64_t mr)
     return kern_least(block * kern_per(m, mr) / blocks * mr, m);
 }
 
+typedef struct shared { /* columns and inner steps that all threads work on */
+    const product *p;
+    kern_gemm_unit u;
+    int64_t        first, blocks; /* first item; row blocks of an item */
+} shared;
+
+static void shared_pack(const void *args, int64_t panel, int thread)
+{
+    const shared  *s = args;
+    const product *p = s->p;
+    (void)thread;
+    p->isa->gemm_pack(&s->u, p->b + item_at(p->g->b_step, s->first, p->l->inner), panel, 1);
+}
+
+static void shared_rows(const void *args, int64_t unit, int thread)
+{
+    const shared    *s = args;
+    const product   *p = s->p;
+    const llap_gemm *g = p->g;
+    const int64_t    item = s->first + unit / s->blocks, block = unit % s->blocks;
+    kern_gemm_unit   u = s->u;
+    u.tile = p->work + p->l->pack_floats + (size_t)thread * TILE_FLOATS;
+    u.i0 = block_start(block, s->blocks, g->m, p->isa->gemm_mr);
+    u.i1 = block_start(block + 1, s->blocks, g->m, p->isa->gemm_mr);
+    p->isa->gemm_rows(&u, p->a + item_at(g->a_step, item, p->l->inner), p->c,
+                      item_at(g->c_step, item, p->l->inner));
+}
+
 static void gemm_shared(const product *p, int64_t first, int64_t items)
 {
-    const kern_isa  *isa = p->isa;
     const llap_gemm *g = p->g;
     const layout    *l = p->l;
-    const int64_t    t = l->threads, blocks = t * kern_per(g->m, KERN_MAX_MC * t);
-    float           *tiles = p->work + l->pack_floats;
-    const float     *b_item = p->b + item_at(g->b_step, first, l->inner);
-#pragma omp parallel num_threads(l->threads)
+    const int64_t    t = l->threads;
+    shared           s = { .p = p, .first = first, .blocks = t * kern_per(g->m, KERN_MAX_MC * t) };
     for (int64_t j = 0; j < g->n; j += l->cols) {
-        kern_gemm_unit u = { .g = g, .j0 = j, .packed = p->work };
-        u.j1 = kern_least(j + l->cols, g->n);
-        u.tile = tiles + (size_t)omp_get_thread_num() * TILE_FLOATS;
+        s.u = (kern_gemm_unit){ .g = g, .j0 = j, .packed = p->work };
+        s.u.j1 = kern_least(j + l->cols, g->n);
         do {
-            u.k1 = kern_least(u.k0 + l->steps, g->k);
-#pragma omp for schedule(static)
-            for (int64_t panel = 0; panel < kern_per(u.j1 - u.j0, isa->gemm_nr); panel++)
-                isa->gemm_pack(&u, b_item, panel, 1);
-#pragma omp for schedule(dynamic)
-            for (int64_t unit = 0; unit < items * blocks; unit++) {
-                const int64_t item = first + unit / blocks, block = unit % blocks;
-                u.i0 = block_start(block, blocks, g->m, isa->gemm_mr);
-                u.i1 = block_start(block + 1, blocks, g->m, isa->gemm_mr);
-                isa->gemm_rows(&u, p->a + item_at(g->a_step, item, l->inner), p->c,
-                               item_at(g->c_step, item, l->inner));
-            }
-            u.k0 = u.k1;
-        } while (u.k0 < g->k);
+            s.u.k1 = kern_least(s.u.k0 + l->steps, g->k);
+            kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
+            kern_each_free(l->threads, items * s.blocks, shared_rows, &s);
+            s.u.k0 = s.u.k1;
+        } while (s.u.k0 < g->k);
     }
 }
 

@@ -4,6 +4,7 @@
 #define LLAP_BACKEND_CPU_KERN_ISA_H
 
 #include "backend/cpu/kern.h"
+#include "backend/cpu/team.h"
 
 enum {
     KERN_MAX_MC = 96, /* rows of A packed at a time, at most */
@@ -89,13 +90,6 @@ static inline int64_t kern_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t kern_most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t kern_per(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static inline int64_t kern_up(int64_t n, int64_t step) { return kern_per(n, step) * step; }
-
-/* Calls part(args, 0 .. units-1, thread) on n threads: equal shares in order, or each unit to the
- * next free thread. One thread calls them directly: even an idle parallel region would cost a third
- * of a microsecond. */
-typedef void (*kern_part)(const void *args, int64_t unit, int thread);
-void kern_each(int n_threads, int64_t units, kern_part part, const void *args);
-void kern_each_free(int n_threads, int64_t units, kern_part part, const void *args);
 
 /* Waking threads costs some microseconds: little work is done by one. */
 enum { KERN_ALONE = 1 << 14, KERN_PRODUCTS_ALONE = 1 << 18 };

@@ -118,37 +118,45 @@ void llap_cpu_normed(const llap_call *c)
         llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
 }
 
+static void unfold_row(const void *args, int64_t row, int thread)
+{
+    const llap_call *c = args;
+    const int        width = c->attr->unfold.width, half = width / 2;
+    const int64_t    channels = cpu_width(&c->in[0]);
+    const int64_t    l = c->in[0].shape.dim[c->in[0].shape.rank - 2];
+    float           *y = cpu_out(c, 0) + row * channels * width;
+    (void)thread;
+    for (int k = 0; k < width; k++) {
+        const int64_t j = row % l + k - half;
+        const float  *x = cpu_in(c, 0) + (row + k - half) * channels;
+        for (int64_t ch = 0; ch < channels; ch++)
+            y[ch * width + k] = j < 0 || j >= l ? 0.0f : x[ch];
+    }
+}
+
 void llap_cpu_unfold(const llap_call *c)
 {
-    const int     width = c->attr->unfold.width, half = width / 2;
-    const int64_t channels = cpu_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
-    const int64_t l = c->in[0].shape.dim[c->in[0].shape.rank - 2];
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        float *y = cpu_out(c, 0) + row * channels * width;
-        for (int k = 0; k < width; k++) {
-            const int64_t j = row % l + k - half;
-            const float  *x = cpu_in(c, 0) + (row + k - half) * channels;
-            for (int64_t ch = 0; ch < channels; ch++)
-                y[ch * width + k] = j < 0 || j >= l ? 0.0f : x[ch];
-        }
+    kern_each(c->n_threads, llap_view_rows(&c->in[0]), unfold_row, c);
+}
+
+static void fold_row(const void *args, int64_t row, int thread)
+{
+    const llap_call *c = args;
+    const int        width = c->attr->unfold.width, half = width / 2;
+    const int64_t    channels = cpu_width(&c->out[0]);
+    const int64_t    l = c->in[0].shape.dim[c->in[0].shape.rank - 2];
+    float           *y = cpu_out(c, 0) + row * channels;
+    (void)thread;
+    for (int64_t ch = 0; ch < channels; ch++) y[ch] = 0.0f;
+    for (int k = 0; k < width; k++) {
+        const int64_t from = row % l - k + half; /* the window that saw this row as its k-th */
+        if (from < 0 || from >= l) continue;
+        const float *dy = cpu_in(c, 0) + (row - k + half) * channels * width;
+        for (int64_t ch = 0; ch < channels; ch++) y[ch] += dy[ch * width + k];
     }
 }
 
 void llap_cpu_fold(const llap_call *c)
 {
-    const int     width = c->attr->unfold.width, half = width / 2;
-    const int64_t channels = cpu_width(&c->out[0]), rows = llap_view_rows(&c->out[0]);
-    const int64_t l = c->in[0].shape.dim[c->in[0].shape.rank - 2];
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t row = 0; row < rows; row++) {
-        float *y = cpu_out(c, 0) + row * channels;
-        for (int64_t ch = 0; ch < channels; ch++) y[ch] = 0.0f;
-        for (int k = 0; k < width; k++) {
-            const int64_t from = row % l - k + half; /* the window that saw this row as its k-th */
-            if (from < 0 || from >= l) continue;
-            const float *dy = cpu_in(c, 0) + (row - k + half) * channels * width;
-            for (int64_t ch = 0; ch < channels; ch++) y[ch] += dy[ch * width + k];
-        }
-    }
+    kern_each(c->n_threads, llap_view_rows(&c->out[0]), fold_row, c);
 }

@@ -38,26 +38,44 @@ static size_t column_work(const llap_kern *kn, const stretch *s)
     return s->inner == 1 ? 0 : (size_t)s->outer * llap_kern_col_sum_work(kn, s->n, s->inner);
 }
 
-/* Outer elements to the threads, or each of them to all. Never a region inside a region: even where
- * the outer one has a single thread, the inner one would start new ones every time. */
+typedef struct columns { /* sums of one outer element by one thread */
+    llap_kern      one;
+    const stretch *s;
+    const float   *x;
+    float         *y;
+    char          *work;
+    size_t         part;
+} columns;
+
+static void columns_of(const void *args, int64_t o, int thread)
+{
+    const columns *c = args;
+    const stretch *s = c->s;
+    (void)thread;
+    llap_kern_col_sum(&c->one, s->n, s->inner, c->x + o * s->n * s->inner, s->inner, false,
+                      c->y + o * s->inner, c->work + (size_t)o * c->part);
+}
+
+/* Outer elements to the threads, or each of them to all; never both. */
 static void sum_stretch(const llap_kern *kn, const stretch *s, const float *x, float *y, void *work)
 {
     if (s->inner == 1) {
         llap_kern_row_sum(kn, s->outer, s->n, x, s->n, y);
         return;
     }
-    const llap_kern one = { kn->isa, 1 };
-    const size_t    part = llap_kern_col_sum_work(kn, s->n, s->inner);
     if (s->outer < 2 * (int64_t)kn->n_threads) {
         for (int64_t o = 0; o < s->outer; o++)
             llap_kern_col_sum(kn, s->n, s->inner, x + o * s->n * s->inner, s->inner, false,
                               y + o * s->inner, work);
         return;
     }
-#pragma omp parallel for num_threads(kn->n_threads) schedule(static)
-    for (int64_t o = 0; o < s->outer; o++)
-        llap_kern_col_sum(&one, s->n, s->inner, x + o * s->n * s->inner, s->inner, false,
-                          y + o * s->inner, (char *)work + (size_t)o * part);
+    const columns c = { .one = { kn->isa, 1 },
+                        .s = s,
+                        .x = x,
+                        .y = y,
+                        .work = work,
+                        .part = llap_kern_col_sum_work(kn, s->n, s->inner) };
+    kern_each(kn->n_threads, s->outer, columns_of, &c);
 }
 
 /* The shape after the stretch is summed. */
@@ -129,23 +147,45 @@ static split split_axes(const llap_view *x, unsigned axes)
     return s;
 }
 
+typedef struct maxima {
+    const llap_call *c;
+    split            s;
+} maxima;
+
+static void max_of(const void *args, int64_t e, int thread)
+{
+    const maxima *m = args;
+    const float  *x = cpu_in(m->c, 0) + llap_view_offset(&m->s.kept, e);
+    const int64_t n = cpu_count(&m->s.reduced);
+    float         top = -INFINITY;
+    (void)thread;
+    for (int64_t i = 0; i < n; i++) {
+        const float v = x[llap_view_offset(&m->s.reduced, i)];
+        top = top >= v ? top : v;
+    }
+    cpu_out(m->c, 0)[e] = top;
+}
+
 void llap_cpu_max(const llap_call *c)
 {
-    const split   s = split_axes(&c->in[0], c->attr->reduce.axes);
-    const int64_t kept = cpu_count(&s.kept), n = cpu_count(&s.reduced);
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t e = 0; e < kept; e++) {
-        const float *x = cpu_in(c, 0) + llap_view_offset(&s.kept, e);
-        float        top = -INFINITY;
-        for (int64_t i = 0; i < n; i++) {
-            const float v = x[llap_view_offset(&s.reduced, i)];
-            top = top >= v ? top : v;
-        }
-        cpu_out(c, 0)[e] = top;
-    }
+    const maxima m = { c, split_axes(&c->in[0], c->attr->reduce.axes) };
+    kern_each(c->n_threads, cpu_count(&m.s.kept), max_of, &m);
 }
 
 /* -------- concat and pad: y seen as [outer, axis and inner] -------- */
+
+typedef struct placing {
+    const llap_view *x;
+    float           *y;
+    int64_t          len, row; /* of an outer element of x; between those of y */
+} placing;
+
+static void place_row(const void *args, int64_t o, int thread)
+{
+    const placing *p = args;
+    (void)thread;
+    llap_cpu_gather(p->x, o * p->len, p->len, p->y + o * p->row);
+}
 
 static void place(const llap_call *c, const llap_view *x, int axis, int64_t start)
 {
@@ -153,10 +193,9 @@ static void place(const llap_call *c, const llap_view *x, int axis, int64_t star
     int64_t          outer = 1, inner = 1;
     for (int i = 0; i < axis; i++) outer *= y->shape.dim[i];
     for (int i = axis + 1; i < y->shape.rank; i++) inner *= y->shape.dim[i];
-    const int64_t len = x->shape.dim[axis] * inner, row = y->shape.dim[axis] * inner;
-#pragma omp parallel for num_threads(c->n_threads) schedule(static)
-    for (int64_t o = 0; o < outer; o++)
-        llap_cpu_gather(x, o * len, len, cpu_out(c, 0) + o * row + start * inner);
+    const placing p = { x, cpu_out(c, 0) + start * inner, x->shape.dim[axis] * inner,
+                        y->shape.dim[axis] * inner };
+    kern_each(c->n_threads, outer, place_row, &p);
 }
 
 void llap_cpu_concat(const llap_call *c)
