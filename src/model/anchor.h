@@ -15,11 +15,9 @@
  *     llap_anchor_posterior_destroy(p);
  *
  * Time is any unit in which rho and omega are given. Everything is in double; the values of y and
- * the times may come from single precision. Means, the variance of what is known from the past and
- * likelihoods have nine digits for noise down to 1e-7 of the variance. A variance known
- * from both sides is a difference of two: it has nine digits down to a noise of about 1e-3, and
- * below that eleven digits of the prior variance, which are fewer of its own. Nothing here is
- * random: draws take normals. */
+ * the times may come from single precision. Means, variances from the past and from both sides,
+ * covariances, paths and likelihoods have nine digits for noise down to 1e-8 of the variance, at
+ * gaps from 1e-6 to 1e6. Nothing here is random: draws take normals. */
 #ifndef LLAP_MODEL_ANCHOR_H
 #define LLAP_MODEL_ANCHOR_H
 
@@ -80,7 +78,9 @@ typedef enum llap_anchor_of {
 typedef struct llap_anchor_posterior llap_anchor_posterior;
 
 /* On success the caller owns *out (llap_anchor_posterior_destroy), else *out is NULL. Memory
- * n_obs + n_query times O(J). LLAP_EINVAL: kernel or times; LLAP_ENOMEM. */
+ * n_obs + n_query times O(J). Where readings to come take away 99 % of the variance that the past
+ * leaves at a query, it takes seven times as long or so, and memory O(J^2) for each such query.
+ * LLAP_EINVAL: kernel or times; LLAP_ENOMEM. */
 llap_status llap_anchor_condition(const llap_anchor_kernel *k, const llap_anchor_window *w,
                                   llap_anchor_posterior **out);
 void        llap_anchor_posterior_destroy(llap_anchor_posterior *p); /* NULL is fine */

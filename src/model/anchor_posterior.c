@@ -3,6 +3,8 @@
  *
  *     mean = x_0 + b r     variance = b_0 - b N b     with b = P h, h = [1, 0, ...].
  *
+ * A variance of which the future leaves next to nothing comes from anchor_root.c instead.
+ *
  * Between two queries i before j (de Jong): cov = b_i L^T (h - N_j b_j), where L takes b_i forward
  * as the filter takes its mean. Draws follow Durbin and Koopman: simulate states and readings from
  * the first query on, and replace the part of the simulation that the readings explain by what the
@@ -151,6 +153,27 @@ static void backward(llap_anchor_posterior *p)
     }
 }
 
+/* b_0 - b N b is good to about 5e-13 of b_0. Where less than a hundredth of it is left, it is
+ * computed anew, without a difference. */
+static llap_status sharpen(llap_anchor_posterior *p)
+{
+    const size_t J = (size_t)p->sys.J;
+    size_t       n_want = 0;
+    bool        *want = llap_new(p->n_query, sizeof *want);
+    if (want == NULL) return LLAP_ENOMEM;
+    for (size_t k = p->first; k < p->n_events; k++) {
+        const int64_t q = p->ev[k].query;
+        if (q < 0 || !(p->var[q] < 0.01 * p->b[k * J])) continue;
+        want[q] = true;
+        n_want++;
+    }
+    llap_status st = LLAP_OK;
+    if (n_want > 0)
+        st = anchor_root(&p->sys, p->ev, p->step, p->n_events, want, n_want, p->var, p->u);
+    llap_free(want);
+    return st;
+}
+
 llap_status llap_anchor_condition(const llap_anchor_kernel *k, const llap_anchor_window *w,
                                   llap_anchor_posterior **out)
 {
@@ -169,8 +192,10 @@ llap_status llap_anchor_condition(const llap_anchor_kernel *k, const llap_anchor
     }
     forward(p);
     backward(p);
-    *out = p;
-    return LLAP_OK;
+    st = sharpen(p);
+    if (st == LLAP_OK) *out = p;
+    else llap_anchor_posterior_destroy(p);
+    return st;
 }
 
 double llap_anchor_loglik(const llap_anchor_posterior *p) { return p->loglik; }

@@ -94,6 +94,12 @@ llap_status anchor_check(const llap_anchor_window *w, size_t n_windows);
  * their number; order [2 * n_query] is scratch. */
 size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order);
 
+/* anchor_root.c: the variances [n_query] from both sides, and u [n_query,J] = h - N b, of the
+ * n_want queries that are wanted [n_query]; the others stay. n events; step [n]: the transition
+ * into each that has a gap. */
+llap_status anchor_root(const anchor_system *sys, const anchor_event *ev, const anchor_step *step,
+                        size_t n, const bool *want, size_t n_want, double *var, double *u);
+
 /* The most events and queries that one of the windows can have, and how many threads their work is
  * worth: waking others for less than a millisecond costs more than it brings. */
 typedef struct anchor_load {
