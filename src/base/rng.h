@@ -43,6 +43,7 @@ typedef enum llap_stream {
     LLAP_STREAM_FIT,     /* windows drawn while fitting */
     LLAP_STREAM_BOOT,    /* bootstrap */
     LLAP_STREAM_SCORE,   /* scoring: places among equals, pairs of members */
+    LLAP_STREAM_FILL,    /* guesses where a gap is filled */
 } llap_stream;
 
 typedef struct llap_rng {

@@ -138,6 +138,8 @@ typedef struct llap_feature_config {
     llap_reals       calibration_edge;   /* leads between buckets, in model time units */
     llap_reals       calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
     llap_guard       guard;
+    int64_t fill_past, fill_both; /* gaps: the point of the steps at which the networks take over
+                                     from the anchor's answer, from 1; 0: they do not */
 } llap_feature_config;
 
 typedef struct llap_network_config {

@@ -106,6 +106,7 @@ static const llap_field feature_fields[] = {
     BOOL(F, covariates), BOOL(F, entity_mean), BOOL(F, calendar), BOOL(F, level), CHOICE(F, residual, residuals),
     REAL(F, clip, 0, 1e6), REAL(F, augment, 0, 1), REAL(F, query_share, 0, 1), REALS(F, calibration_edge, 0, 1e12),
     REALS(F, calibration_factor, 1e-3, 1e3), CHOICE(F, guard, guards),
+    INT(F, fill_past, 0, 1 << 16), INT(F, fill_both, 0, 1 << 16),
 };
 #undef F
 
@@ -279,6 +280,9 @@ static llap_status check_default(const llap_network_config *c)
         { c->sampling.solver.self_condition, "sampling.self_condition: not part of the default profile" },
         { o->conditioning && c->patches.hidden_dim % c->patches.num_heads != 0, "patches.num_heads does not divide patches.hidden_dim" },
         { c->features.covariates && c->n_inputs == 0, "features.covariates without inputs" },
+        { (c->features.fill_past > 0 && c->features.fill_past >= c->sampling.steps) ||
+              (c->features.fill_both > 0 && c->features.fill_both >= c->sampling.steps),
+          "features.fill_past or fill_both: not one of the points of sampling.steps" },
         { c->features.calibration_factor.n != 0 &&
           c->features.calibration_factor.n % (c->features.calibration_edge.n + 1) != 0,
           "features.calibration_factor: not one number (or one for each target) per bucket of calibration_edge" },

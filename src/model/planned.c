@@ -464,7 +464,7 @@ llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
 {
     const llap_extent e = s->o.extent;
     const int64_t     n = e.B * e.R * e.h * e.Z;
-    if (io->keep != NULL || io->watch != NULL)
+    if (io->keep != NULL || io->start != NULL || io->watch != NULL)
         return llap_fail(LLAP_EUNSUPPORTED, "sampler: inpainting is not for planned sampling");
     llap_status st = put_windows(s, w);
     if (st == LLAP_OK) st = put_noise(s, io);

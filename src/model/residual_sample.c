@@ -5,6 +5,7 @@
 #include "model/planned.h"
 #include "model/residual.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@ struct llap_residual_sampler {
     llap_feature_batch  *batch;
     uint64_t            *window; /* [B] */
     float               *x;      /* [B,R,h,Z] */
+    float               *guess;  /* likewise; this and the next two if something is given */
+    float               *y_obs;  /* [B,h,Z] */
+    uint8_t             *keep;   /* likewise */
 };
 
 void llap_residual_sampler_destroy(llap_residual_sampler *s)
@@ -41,6 +45,9 @@ void llap_residual_sampler_destroy(llap_residual_sampler *s)
     llap_feature_batch_destroy(s->batch);
     llap_free(s->window);
     llap_free(s->x);
+    llap_free(s->guess);
+    llap_free(s->y_obs);
+    llap_free(s->keep);
     llap_free(s);
 }
 
@@ -121,7 +128,14 @@ llap_status llap_residual_sampler_create(const llap_residual_config *c,
     s->window = llap_new((size_t)o->rows, sizeof *s->window);
     s->x = llap_new((size_t)(o->rows * o->samples),
                     (size_t)(o->h * c->denoiser.data_dim) * sizeof *s->x);
-    llap_status st = s->voice == NULL || s->window == NULL || s->x == NULL
+    const size_t values = (size_t)(o->rows * o->h * c->denoiser.data_dim);
+    if (o->given) {
+        s->guess = llap_new(values * (size_t)o->samples, sizeof *s->guess);
+        s->y_obs = llap_new(values, sizeof *s->y_obs);
+        s->keep = llap_new(values, sizeof *s->keep);
+    }
+    const bool  ok = !o->given || (s->guess != NULL && s->y_obs != NULL && s->keep != NULL);
+    llap_status st = s->voice == NULL || s->window == NULL || s->x == NULL || !ok
                          ? LLAP_ENOMEM
                          : llap_points_continuous(o->steps, o->first, o->last, &s->points);
     if (st == LLAP_OK) st = llap_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
@@ -132,15 +146,50 @@ llap_status llap_residual_sampler_create(const llap_residual_config *c,
     return st;
 }
 
-/* Samples first, first + voices, ... of member v for the rows in the batch. */
+/* Samples of member v, of n_samples in all: first, first + 1, ... of its own in the run, every
+ * voices-th of the caller's [rows,n_samples,h,Z]. */
+typedef struct turn {
+    int     v;
+    int64_t rows, n_samples, mine, first;
+} turn;
+
+static int64_t place_of(const llap_residual_sampler *s, const turn *t, int64_t b, int64_t r)
+{
+    return (b * t->n_samples + (t->first + r) * s->n_voices + t->v) * s->o.h *
+           s->c.denoiser.data_dim;
+}
+
+static void put_known(llap_residual_sampler *s, const float *known, int64_t rows)
+{
+    const int64_t n = s->o.h * s->c.denoiser.data_dim;
+    for (int64_t k = 0; k < s->o.rows * n; k++) {
+        s->keep[k] = k < rows * n && !isnan(known[k]);
+        s->y_obs[k] = s->keep[k] ? known[k] : 0.0f;
+    }
+}
+
+static void put_guesses(llap_residual_sampler *s, const float *guess, const turn *t)
+{
+    const int64_t R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
+    for (int64_t b = 0; b < s->o.rows; b++)
+        for (int64_t r = 0; r < R; r++) {
+            float *to = s->guess + (b * R + r) * n;
+            if (b >= t->rows || t->first + r >= t->mine) memset(to, 0, (size_t)n * sizeof *to);
+            else memcpy(to, guess + place_of(s, t, b, r), (size_t)n * sizeof *to);
+        }
+}
+
+/* Samples of member v for the rows in the batch. */
 static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uint64_t seed,
-                              int64_t n_samples, float *out)
+                              int64_t n_samples, const llap_residual_given *given, float *out)
 {
     const int64_t            R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
-    const int64_t            mine = (n_samples - v + s->n_voices - 1) / s->n_voices;
+    turn                     t = { v, rows, n_samples, 0, 0 };
     voice                   *me = &s->voice[v];
     const llap_extent        extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
     const uint64_t           own[2] = { seed, (uint64_t)v };
+    const int                begin = given == NULL ? 0 : given->first;
+    const llap_points        points = { s->points.at + begin, s->points.n - begin };
     llap_status              st = llap_run_exec(me->run);
     const llap_denoise_batch w = { .tq = s->batch->tq,
                                    .E = st == LLAP_OK ? llap_run_output(me->run, "E", NULL) : NULL,
@@ -152,17 +201,47 @@ static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uin
         if (st == LLAP_OK) st = llap_denoise_windows(me->denoise, &w);
         predictor = llap_denoise_predictor(me->denoise);
     }
-    for (int64_t first = 0; first < mine && st == LLAP_OK; first += R) {
-        const llap_sample_io io = { .seed = llap_hash(0, own, sizeof own),
-                                    .window = s->window,
-                                    .first_sample = (uint32_t)first };
+    t.mine = (n_samples - v + s->n_voices - 1) / s->n_voices;
+    for (; t.first < t.mine && st == LLAP_OK; t.first += R) {
+        llap_sample_io io = { .seed = llap_hash(0, own, sizeof own),
+                              .window = s->window,
+                              .first_sample = (uint32_t)t.first };
+        if (given != NULL) {
+            put_guesses(s, given->guess, &t);
+            io.start = s->guess;
+            io.y_obs = s->y_obs;
+            io.keep = s->keep;
+        }
         st = me->planned != NULL
                  ? llap_planned_sample(me->planned, &w, &io, s->x)
-                 : llap_sample(&LLAP_SAMPLER_DEFAULT, &s->points, extent, &predictor, &io, s->x);
+                 : llap_sample(&LLAP_SAMPLER_DEFAULT, &points, extent, &predictor, &io, s->x);
         for (int64_t b = 0; b < rows && st == LLAP_OK; b++)
-            for (int64_t r = 0; r < R && first + r < mine; r++)
-                memcpy(out + (b * n_samples + (first + r) * s->n_voices + v) * n,
-                       s->x + (b * R + r) * n, (size_t)n * sizeof *out);
+            for (int64_t r = 0; r < R && t.first + r < t.mine; r++)
+                memcpy(out + place_of(s, &t, b, r), s->x + (b * R + r) * n,
+                       (size_t)n * sizeof *out);
+    }
+    return st;
+}
+
+static llap_status draw_all(llap_residual_sampler *s, const llap_feature_set *set,
+                            const uint32_t *index, int64_t n, const llap_residual_given *given,
+                            uint64_t seed, int64_t n_samples, float *out)
+{
+    const int64_t values = s->o.h * s->c.denoiser.data_dim;
+    llap_status   st = LLAP_OK;
+    for (int64_t first = 0; first < n && st == LLAP_OK; first += s->o.rows) {
+        const int64_t       rows = n - first < s->o.rows ? n - first : s->o.rows;
+        llap_residual_given mine = given == NULL ? (llap_residual_given){ 0 } : *given;
+        llap_feature_fill(set, index + first, rows, NULL, s->batch);
+        for (int64_t b = 0; b < s->o.rows; b++)
+            s->window[b] = b < rows ? set->row[index[first + b]].id : 0;
+        if (given != NULL) {
+            mine.guess += first * n_samples * values;
+            put_known(s, given->known + first * values, rows);
+        }
+        for (int v = 0; v < s->n_voices && st == LLAP_OK; v++)
+            st = draw_voice(s, v, rows, seed, n_samples, given == NULL ? NULL : &mine,
+                            out + first * n_samples * values);
     }
     return st;
 }
@@ -171,15 +250,18 @@ llap_status llap_residual_draw(llap_residual_sampler *s, const llap_feature_set 
                                const uint32_t *index, int64_t n, uint64_t seed, int64_t n_samples,
                                float *out)
 {
-    const int64_t values = s->o.h * s->c.denoiser.data_dim;
-    llap_status   st = LLAP_OK;
-    for (int64_t first = 0; first < n && st == LLAP_OK; first += s->o.rows) {
-        const int64_t rows = n - first < s->o.rows ? n - first : s->o.rows;
-        llap_feature_fill(set, index + first, rows, NULL, s->batch);
-        for (int64_t b = 0; b < s->o.rows; b++)
-            s->window[b] = b < rows ? set->row[index[first + b]].id : 0;
-        for (int v = 0; v < s->n_voices && st == LLAP_OK; v++)
-            st = draw_voice(s, v, rows, seed, n_samples, out + first * n_samples * values);
-    }
-    return st;
+    return draw_all(s, set, index, n, NULL, seed, n_samples, out);
+}
+
+llap_status llap_residual_complete(llap_residual_sampler *s, const llap_feature_set *set,
+                                   const uint32_t *index, int64_t n,
+                                   const llap_residual_given *given, uint64_t seed,
+                                   int64_t n_samples, float *out)
+{
+    if (!s->o.given || s->o.backend->memory != NULL)
+        return llap_fail(LLAP_EUNSUPPORTED, "networks: this sampler completes nothing");
+    if (given->first < 0 || given->first >= s->points.n)
+        return llap_fail(LLAP_EINVAL, "networks: first: expected 0 to %d, found %d",
+                         s->points.n - 1, given->first);
+    return draw_all(s, set, index, n, given, seed, n_samples, out);
 }

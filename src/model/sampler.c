@@ -51,8 +51,8 @@ static const float *part_of(const float *all, int64_t n, int i)
 
 static bool kept(const loop *l, int64_t k)
 {
-    const int64_t row = k / (l->e.R * l->n_one), r = k % l->n_one / l->e.Z;
-    return l->io->keep != NULL && l->io->keep[row * l->e.h + r] != 0;
+    const int64_t row = k / (l->e.R * l->n_one);
+    return l->io->keep != NULL && l->io->keep[row * l->n_one + k % l->n_one] != 0;
 }
 
 static float observed(const loop *l, int64_t k)
@@ -223,6 +223,8 @@ static void advance(loop *l, int i)
 static llap_status run(loop *l, float *out)
 {
     memcpy(l->x, draw(l, INIT, 0, l->io->init), (size_t)l->n * sizeof *l->x);
+    for (int64_t k = 0; l->io->start != NULL && k < l->n; k++)
+        l->x[k] = llap_noised(l->list->at[0].level, l->io->start[k], l->x[k]);
     if (l->io->keep != NULL)
         put_observed(l, l->list->at[0].level, draw(l, OBS, 0, l->io->obs_init));
     for (int i = 0; i < l->list->n; i++) {

@@ -98,9 +98,13 @@ typedef struct llap_sample_io {
     const float *step;     /* [n-1,B,R,h,Z], for eta > 0 */
     const float *obs_init; /* [B,R,h,Z], for inpainting */
     const float *obs_step; /* [n-1,B,R,h,Z] */
-    /* Inpainting, spec 6.4: latents y_obs [B,h,Z] hold where keep [B,h] is not 0. Both or none. */
+    /* Inpainting, spec 6.4: latents y_obs [B,h,Z] hold where keep [B,h,Z] is not 0. Both or none.
+     */
     const float   *y_obs;
     const uint8_t *keep;
+    /* Starts from these [B,R,h,Z], noised to the level of the first point, and not from noise
+     * alone: a guess of somebody else, of which the points that are left change more or less. */
+    const float *start;
 
     llap_sample_watch watch; /* or NULL */
     void             *watcher;

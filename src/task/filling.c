@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "task/filler.h"
+#include "task/hide.h"
 #include "task/metric.h"
 
 #include <math.h>
@@ -11,8 +13,6 @@
 #define DAY (24 * INT64_C(3600000000000))
 
 enum { MEMBERS = 99, BUCKETS = 8, TRUSTED = 50 };
-
-static const float share = 0.3f;
 
 /* Fillers that take a number from the readings around. */
 typedef enum naive { LINEAR, LAST, NAIVES } naive;
@@ -36,62 +36,11 @@ typedef struct fill_set {
     llap_series     **all;    /* [n_targets] by entity of the model, or NULL */
     errors           *error;  /* [NAIVES,n_targets] */
     double            score[MEMBERS];
+    int64_t           n_windows; /* of all calls */
+    /* of networks that fill */
+    uint8_t *asked; /* [n_rows,n_targets] in this call */
+    int64_t *place; /* [n_rows] window and query of this call */
 } fill_set;
-
-/* ---- hiding ---- */
-
-static void hide(const llap_panel *p, const int64_t *var, int64_t n_targets, uint64_t seed,
-                 uint8_t *hidden)
-{
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        const uint64_t id = llap_hash(0, p->entity[e], strlen(p->entity[e]));
-        for (int64_t k = 0; k < n_targets; k++) {
-            const char    *name = p->var[var[k]];
-            const llap_rng r =
-                llap_rng_make(seed, LLAP_STREAM_MASK, llap_hash(id, name, strlen(name)), 0, 0);
-            for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
-                hidden[row * n_targets + k] = llap_panel_observed(p, row, var[k]) &&
-                                              llap_rng_uniform(&r, (uint64_t)p->time[row]) < share;
-        }
-    }
-}
-
-static llap_status mask(const llap_panel *p, const int64_t *var, int64_t n_targets,
-                        const uint8_t *hidden, llap_panel **out)
-{
-    llap_panel_draft d = { .axis = p->axis,
-                           .n_entities = p->n_entities,
-                           .n_vars = p->n_vars,
-                           .entity = p->entity,
-                           .var = p->var,
-                           .start = p->start };
-    llap_status      st = llap_panel_create(&d, out);
-    if (st != LLAP_OK) return st;
-    const int64_t cells = p->n_rows * p->n_vars;
-    memcpy(d.time, p->time, (size_t)p->n_rows * sizeof *d.time);
-    memcpy(d.value, p->value, (size_t)cells * sizeof *d.value);
-    memcpy(d.observed, p->observed, (size_t)(cells + 63) / 64 * sizeof *d.observed);
-    for (int64_t row = 0; row < p->n_rows; row++)
-        for (int64_t k = 0; k < n_targets; k++) {
-            if (!hidden[row * n_targets + k]) continue;
-            const int64_t c = row * p->n_vars + var[k];
-            d.value[c] = NAN;
-            d.observed[c >> 6] &= ~(UINT64_C(1) << (c & 63));
-        }
-    return LLAP_OK;
-}
-
-static llap_part part_of(const llap_model *m, const llap_panel *p, int64_t entity, int64_t row)
-{
-    const llap_model_frame *f = &m->frame;
-    if (f->by_entity) {
-        const int64_t known = llap_model_entity(m, p->entity[entity]);
-        return known < 0 ? LLAP_PART_TEST : (llap_part)f->part[known];
-    }
-    return p->time[row] < f->val_start    ? LLAP_PART_TRAIN
-           : p->time[row] < f->test_start ? LLAP_PART_VAL
-                                          : LLAP_PART_TEST;
-}
 
 /* ---- naive fillers ---- */
 
@@ -139,7 +88,7 @@ static void learn(fill_set *s, naive which, int64_t target, llap_part scored, do
         const task_scale *scale = &s->scale[target * p->n_entities + e];
         for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
             if (!s->hidden[row * s->m->frame.n_targets + target]) continue;
-            const llap_part part = part_of(s->m, p, e, row);
+            const llap_part part = task_row_part(s->m, p, e, row);
             if (part == scored || part == LLAP_PART_TEST) continue;
             const guess  g = guess_at(s, which, target, e, p->time[row]);
             const double y = (double)p->value[row * p->n_vars + s->var[target]];
@@ -226,24 +175,86 @@ static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64
     return LLAP_OK;
 }
 
+/* The networks' draws of a cell take the place of the anchor's members, as quantiles. */
+typedef struct redrawn {
+    fill_set          *s;
+    const task_window *w;
+    task_forecast     *out;
+} redrawn;
+
+static void put_redrawn(void *user, const task_filled *cell)
+{
+    const redrawn     *r = user;
+    const fill_set    *s = r->s;
+    const task_window *w = &r->w[s->place[cell->row] >> 32];
+    const int64_t      q = s->place[cell->row] & UINT32_MAX, C = s->m->frame.n_targets;
+    const int64_t      known = llap_model_entity(s->m, s->p->entity[w->entity]);
+    const llap_chain  *chain = s->m->anchor[cell->target]->chain;
+    double             y[TASK_FILL_SAMPLES];
+    double            *value = (double *)r->out[(w - r->w) * C + cell->target].value;
+    for (int64_t i = 0; i < cell->n; i++)
+        y[i] = llap_chain_y_back(chain, known < 0 ? SIZE_MAX : (size_t)known,
+                                 llap_chain_z_back_given(chain, cell->climate, cell->u[i]));
+    metric_sort(y, cell->n);
+    for (int k = 0; k < MEMBERS; k++)
+        value[k * w->n_query + q] = metric_quantile_inner(y, cell->n, (k + 0.5) / MEMBERS);
+}
+
+static int64_t row_at(const llap_panel *p, int64_t entity, int64_t time)
+{
+    int64_t low = p->start[entity], high = p->start[entity + 1];
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        if (p->time[mid] < time) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
+/* Of all calls together the networks have as many windows as an imputation has. */
+static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, const task_ask *ask,
+                          const task_window *w, int64_t n, task_forecast *out)
+{
+    const int64_t C = s->m->frame.n_targets;
+    redrawn       r = { s, w, out };
+    memset(s->asked, 0, (size_t)(s->p->n_rows * C));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t q = 0; q < w[i].n_query; q++) {
+            const int64_t row = row_at(s->p, w[i].entity, w[i].time[q]);
+            s->place[row] = i << 32 | q;
+            memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
+        }
+    const task_gaps      g = { .m = s->m, .p = s->masked, .asked = s->asked };
+    const task_fill_opts o = { .from = from,
+                               .first = first,
+                               .n_samples = TASK_FILL_SAMPLES,
+                               .seed = ask->seed,
+                               .most = (size_t)(1 + TASK_FILL_WINDOWS * n / s->n_windows) };
+    return task_fill(&g, &o, put_redrawn, &r, NULL);
+}
+
+static llap_status fill_from(const task_forecaster *f, llap_anchor_from from, const task_ask *ask,
+                             const task_window *w, int64_t n, llap_arena *arena, task_forecast *out)
+{
+    fill_set     *s = f->self;
+    const int64_t first = task_fill_first(s->m, from);
+    llap_status   st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
+        st = fill_by_model(s, from, k, w, n, arena, out);
+    if (st == LLAP_OK && first > 0) st = redraw(s, from, first, ask, w, n, out);
+    return st;
+}
+
 static llap_status fill_both(const task_forecaster *f, const task_ask *ask, const task_window *w,
                              int64_t n, llap_arena *arena, task_forecast *out)
 {
-    (void)ask;
-    llap_status st = LLAP_OK;
-    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
-        st = fill_by_model(f->self, LLAP_ANCHOR_BOTH, k, w, n, arena, out);
-    return st;
+    return fill_from(f, LLAP_ANCHOR_BOTH, ask, w, n, arena, out);
 }
 
 static llap_status fill_past(const task_forecaster *f, const task_ask *ask, const task_window *w,
                              int64_t n, llap_arena *arena, task_forecast *out)
 {
-    (void)ask;
-    llap_status st = LLAP_OK;
-    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
-        st = fill_by_model(f->self, LLAP_ANCHOR_PAST, k, w, n, arena, out);
-    return st;
+    return fill_from(f, LLAP_ANCHOR_PAST, ask, w, n, arena, out);
 }
 
 static llap_status each_naively(const task_forecaster *f, naive which, const task_window *w,
@@ -276,7 +287,7 @@ static bool is_asked(const task_filling *g, const llap_model *m, const llap_pane
 {
     const int64_t n = m->frame.n_targets;
     for (*target = 0; *target < n; (*target)++)
-        if (g->hidden[row * n + *target]) return part_of(m, p, e, row) == part;
+        if (g->hidden[row * n + *target]) return task_row_part(m, p, e, row) == part;
     return false;
 }
 
@@ -335,12 +346,15 @@ static llap_status learn_errors(fill_set *s, llap_part part)
 static llap_status set_init(fill_set *s, llap_part part)
 {
     const int64_t n = s->m->frame.n_targets;
-    llap_status   st = mask(s->p, s->var, n, s->hidden, &s->masked);
+    llap_status   st = task_mask(s->p, s->var, n, s->hidden, &s->masked);
     if (st == LLAP_OK) st = task_readings_init(&s->r, s->masked, s->var, n);
     if (st == LLAP_OK) {
         s->series = llap_new((size_t)n, sizeof *s->series);
         s->all = llap_new((size_t)n, sizeof *s->all);
-        if (s->series == NULL || s->all == NULL) st = LLAP_ENOMEM;
+        s->asked = llap_new((size_t)s->p->n_rows, (size_t)n);
+        s->place = llap_new((size_t)s->p->n_rows, sizeof *s->place);
+        if (s->series == NULL || s->all == NULL || s->asked == NULL || s->place == NULL)
+            st = LLAP_ENOMEM;
     }
     for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
         st = task_series_init(&s->series[k], s->masked, s->var[k], s->m->frame.unit);
@@ -375,11 +389,12 @@ llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_p
                          ? LLAP_ENOMEM
                          : LLAP_OK;
     if (st == LLAP_OK) {
-        hide(p, var, m->frame.n_targets, seed, g->hidden);
+        task_hide(p, var, m->frame.n_targets, seed, g->hidden);
         *g->set = (fill_set){ .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden };
         st = set_init(g->set, part);
     }
     if (st == LLAP_OK) st = list_windows(g, m, p, part);
+    if (st == LLAP_OK) g->set->n_windows = g->n_windows;
     for (int i = 0; i < TASK_FILLERS; i++)
         g->f[i] = (task_forecaster){ .name = filler[i].name,
                                      .n_targets = m->frame.n_targets,
@@ -399,6 +414,8 @@ void task_filling_deinit(task_filling *g)
         llap_free(s->series);
         llap_free(s->all);
         llap_free(s->error);
+        llap_free(s->asked);
+        llap_free(s->place);
         task_readings_deinit(&s->r);
         llap_panel_destroy(s->masked);
         llap_free(s);

@@ -90,9 +90,7 @@ static int increasing(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Mean and quantiles of x [n], which is sorted, into number [1 + n_quantiles]: between the values
- * at positions p (n + 1). */
-static void sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
+void task_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
 {
     double sum = 0;
     qsort(x, (size_t)n, sizeof *x, increasing);
@@ -147,7 +145,8 @@ static void put_quantiles(const paths *a, size_t i, int64_t target, const double
         const size_t at = (a->q->first[i] + (size_t)k) * (size_t)a->n_targets + (size_t)target;
         for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
         a->out->row[at] = row_of(a, i, target, k);
-        sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+        task_sample_numbers(a->x, a->n_paths, a->out,
+                            a->out->number + at * (size_t)a->out->n_numbers);
     }
 }
 
@@ -160,7 +159,7 @@ static void put_total(const paths *a, size_t i, int64_t target, const double *pa
         for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
     }
     a->out->row[at] = row_of(a, i, target, h - 1);
-    sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+    task_sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
 }
 
 /* The forecasts list[0 .. n-1]. */

@@ -1,12 +1,13 @@
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
-#include "task/task.h"
+#include "task/filler.h"
 
 #include <math.h>
 
 /* Which rows of an entity are asked about, and where their answers go. */
-static bool asked(const llap_panel *p, int64_t row, int64_t var, const llap_impute_opts *o)
+static bool asked_of(const llap_panel *p, int64_t row, int64_t var, const llap_impute_opts *o)
 {
     return o->all || !llap_panel_observed(p, row, var);
 }
@@ -16,7 +17,7 @@ static int64_t count_asked(const llap_model *m, const llap_panel *p, const int64
 {
     int64_t n = 0;
     for (int64_t r = 0; r < p->n_rows; r++)
-        for (int64_t v = 0; v < m->frame.n_targets; v++) n += asked(p, r, var[v], o);
+        for (int64_t v = 0; v < m->frame.n_targets; v++) n += asked_of(p, r, var[v], o);
     return n;
 }
 
@@ -59,7 +60,7 @@ static llap_status questions_init(questions *q, const llap_model *m, const llap_
                                     .law = q->law + n,
                                     .all = q->all };
         for (int64_t row = first; row < p->start[e + 1]; row++)
-            if (asked(p, row, var, o)) {
+            if (asked_of(p, row, var, o)) {
                 q->t[n] = s->series[e].t[row - first];
                 q->row[n++] = row;
                 r->n_query++;
@@ -140,6 +141,63 @@ static llap_status impute_all(const llap_model *m, const llap_panel *p, const in
     return st;
 }
 
+/* ---- networks, where they fill better than the anchor ---- */
+
+typedef struct draws {
+    const llap_model *m;
+    const llap_panel *p;
+    llap_answer      *out;
+    int64_t          *place; /* [n_rows,n_targets] row of the answer */
+    double            y[TASK_FILL_SAMPLES];
+} draws;
+
+static void put_draws(void *user, const task_filled *cell)
+{
+    draws                   *d = user;
+    const llap_anchor_model *a = d->m->anchor[cell->target];
+    const int64_t            at = d->place[cell->row * d->m->frame.n_targets + cell->target];
+    const int64_t            known = llap_model_entity(d->m, d->p->entity[d->out->row[at].entity]);
+    const size_t             e = known < 0 ? SIZE_MAX : (size_t)known;
+    for (int64_t i = 0; i < cell->n; i++)
+        d->y[i] = llap_chain_y_back(a->chain, e,
+                                    llap_chain_z_back_given(a->chain, cell->climate, cell->u[i]));
+    task_sample_numbers(d->y, cell->n, d->out, d->out->number + at * d->out->n_numbers);
+}
+
+/* The answer to cells that are missing, again, by the networks. */
+static llap_status improve(const llap_model *m, const llap_panel *p, const int64_t *var,
+                           const llap_impute_opts *o, int64_t first, llap_answer *out)
+{
+    const int64_t C = m->frame.n_targets, most = TASK_FILL_WINDOWS;
+    uint8_t      *asked = llap_new((size_t)p->n_rows, (size_t)C);
+    draws         d = { .m = m, .p = p, .out = out };
+    size_t        n = 0, n_windows = 0;
+    d.place = llap_new((size_t)p->n_rows, (size_t)C * sizeof *d.place);
+    llap_status st = asked == NULL || d.place == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t v = 0; v < C && st == LLAP_OK; v++)
+        for (int64_t row = 0; row < p->n_rows; row++) {
+            d.place[row * C + v] = (int64_t)n;
+            n += asked_of(p, row, var[v], o);
+            asked[row * C + v] = !llap_panel_observed(p, row, var[v]);
+        }
+    const task_gaps      g = { .m = m, .p = p, .asked = asked };
+    const task_fill_opts how = { .from = o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH,
+                                 .first = first,
+                                 .n_samples = TASK_FILL_SAMPLES,
+                                 .seed = 1,
+                                 .most = (size_t)most,
+                                 .progress = o->progress };
+    if (st == LLAP_OK) st = task_fill(&g, &how, put_draws, &d, &n_windows);
+    if (st == LLAP_OK && n_windows > (size_t)most)
+        llap_logf(o->log, LLAP_LOG_WARNING,
+                  "the networks fill %lld of %zu places with gaps, evenly spread; the anchor fills "
+                  "the others",
+                  (long long)most, n_windows);
+    llap_free(asked);
+    llap_free(d.place);
+    return st;
+}
+
 llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap_impute_opts *o,
                         llap_answer **out)
 {
@@ -151,6 +209,14 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK) st = task_compare(m, panel, var, NULL, o->log);
     if (st == LLAP_OK) st = impute_all(m, panel, var, o, out);
+    const int64_t first = task_fill_first(m, o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH);
+    if (st == LLAP_OK && first > 0) {
+        st = improve(m, panel, var, o, first, *out);
+        if (st != LLAP_OK) {
+            llap_answer_destroy(*out);
+            *out = NULL;
+        }
+    }
     llap_free(var);
     return st;
 }

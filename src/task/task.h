@@ -150,4 +150,8 @@ void task_scores_init(task_scores *s, const double *quantile, int n_quantiles);
 void task_law_numbers(const llap_anchor_model *a, size_t series, const llap_law *law,
                       const task_scores *s, double *number);
 
+/* Mean and quantiles of draws x [n], which is sorted, into number [1 + n_quantiles]: between the
+ * values at positions p (n + 1). */
+void task_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number);
+
 #endif

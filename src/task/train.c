@@ -9,7 +9,7 @@
 #include "data/gaps.h"
 #include "data/scaling.h"
 #include "task/device.h"
-#include "task/networks.h"
+#include "task/filler.h"
 #include "task/reference.h"
 
 #include <math.h>
@@ -376,6 +376,7 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     st = llap_model_create(&l->frame, anchor, out);
     if (st == LLAP_OK && l->size != NETWORKS_NONE)
         st = task_networks_train(*out, p, o, (llap_size)l->size, config);
+    if (st == LLAP_OK && l->size != NETWORKS_NONE) st = task_fill_settle(*out, p, o);
     if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;

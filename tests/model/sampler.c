@@ -365,14 +365,17 @@ static void kept_positions_are_returned_as_given(void **state)
         const llap_predictor    p = { predict_gaussian, &n, false };
         const llap_sampler_opts o = { .solver = (llap_solver)solver, .guidance = { 1.0, 1.0 } };
         float                   y[2 * 2 * DIMS], out[2 * 3 * 2 * DIMS];
-        const uint8_t           keep[] = { 1, 0, 0, 1 };
-        for (int k = 0; k < 2 * 2 * DIMS; k++) y[k] = 0.01f * (float)k;
+        uint8_t                 keep[2 * 2 * DIMS]; /* each channel of each step by itself */
+        for (int k = 0; k < 2 * 2 * DIMS; k++) {
+            y[k] = 0.01f * (float)k;
+            keep[k] = k % 3 == 0;
+        }
         CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 100, &s));
         CHECK_OK(llap_points_honest(s, 10, &list));
         CHECK_OK(llap_sample(&o, &list, e, &p, &(llap_sample_io){ .y_obs = y, .keep = keep }, out));
         for (int k = 0; k < 2 * 3 * 2 * DIMS; k++) {
             const int  row = k / (3 * 2 * DIMS), at = k % (2 * DIMS);
-            const bool kept = keep[2 * row + at / DIMS] != 0;
+            const bool kept = keep[row * 2 * DIMS + at] != 0;
             assert_true((out[k] == y[row * 2 * DIMS + at]) == kept);
         }
         llap_points_deinit(&list);

@@ -5,7 +5,7 @@
 
 #include "base/rng.h"
 #include "data/panel_builder.h"
-#include "task/networks.h"
+#include "task/filler.h"
 #include "task/poles.h"
 
 #include <omp.h>
@@ -29,7 +29,7 @@ static const char *in_folder(const char *name)
 }
 
 /* A drift that both entities share, a cycle, noise; a fifth of the cells is missing. */
-static llap_panel *make_panel(void)
+static llap_panel *make_panel(uint64_t n_rows)
 {
     llap_panel_builder *b;
     llap_panel         *p;
@@ -46,7 +46,7 @@ static llap_panel *make_panel(void)
         snprintf(name, sizeof name, "s%d", k);
         CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &e));
         const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, (uint64_t)k, 0, 0);
-        for (uint64_t i = 0; i < ROWS; i++) {
+        for (uint64_t i = 0; i < n_rows; i++) {
             const double x = 50 + 8 * (drift[i] + cos(0.26179938 * (double)i + k)) +
                              (double)llap_rng_normal(&r, 4 * i + 1);
             const float row[2] = { llap_rng_uniform(&r, 4 * i + 2) < 0.2f ? NAN : (float)x,
@@ -77,7 +77,7 @@ static int set_up(void **state)
 {
     (void)state;
     if (mkdtemp(folder) == NULL) return 1;
-    panel = make_panel();
+    panel = make_panel(ROWS);
     const llap_train_opts a = how("joint"), b = how("rows");
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));
@@ -400,6 +400,121 @@ static void poles_survive_failed_allocations(void **state)
     check_every_failed_allocation(show_poles, joint);
 }
 
+/* ---- gaps ---- */
+
+static llap_answer *fill(const llap_model *m, const llap_panel *p, int causal)
+{
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *a = NULL;
+    o.all = 1;
+    o.causal = causal;
+    CHECK_OK(llap_impute(m, p, &o, &a));
+    return a;
+}
+
+static void let_networks_fill(llap_model *m, int64_t first)
+{
+    m->network->config.features.fill_past = m->network->config.features.fill_both = first;
+}
+
+static void networks_fill_what_is_missing_and_nothing_else(void **state)
+{
+    (void)state;
+    llap_model *const all[] = { joint, rows };
+    for (int i = 0; i < 4; i++) {
+        llap_model *m = all[i / 2];
+        const int   causal = i % 2, threads = omp_get_max_threads();
+        let_networks_fill(m, 0);
+        llap_answer *anchor = fill(m, panel, causal);
+        let_networks_fill(m, 7);
+        llap_answer *a = fill(m, panel, causal);
+        omp_set_num_threads(threads == 1 ? 2 : 1);
+        llap_answer *b = fill(m, panel, causal);
+        omp_set_num_threads(threads);
+        let_networks_fill(m, 0);
+        assert_int_equal(a->n_rows, anchor->n_rows);
+        for (size_t k = 0; k < a->n_rows; k++) {
+            const double *x = a->number + k * (size_t)a->n_numbers;
+            const double *y = anchor->number + k * (size_t)a->n_numbers;
+            const bool    same = memcmp(x, y, (size_t)a->n_numbers * sizeof *x) == 0;
+            assert_true(same == a->row[k].observed);
+            for (int q = 2; q < a->n_numbers; q++) assert_true(x[q] >= x[q - 1]);
+            assert_true(fabs(x[0] - y[0]) < 40); /* near the anchor: the values' span is about 50 */
+        }
+        assert_memory_equal(a->number, b->number,
+                            a->n_rows * (size_t)a->n_numbers * sizeof *a->number);
+        llap_answer_destroy(anchor);
+        llap_answer_destroy(a);
+        llap_answer_destroy(b);
+    }
+}
+
+static void networks_that_fill_from_the_past_see_nothing_else(void **state)
+{
+    (void)state;
+    llap_panel       *less = make_panel(ROWS / 2);
+    llap_model *const all[] = { joint, rows };
+    for (int i = 0; i < 2; i++) {
+        let_networks_fill(all[i], 7);
+        llap_answer *a = fill(all[i], panel, 1), *b = fill(all[i], less, 1);
+        let_networks_fill(all[i], 0);
+        const size_t n = (size_t)a->n_numbers;
+        for (size_t k = 0; k < b->n_rows; k++) {
+            const size_t other = k < ROWS / 2 ? k : k + ROWS / 2;
+            assert_int_equal(a->row[other].time, b->row[k].time);
+            assert_memory_equal(a->number + other * n, b->number + k * n, n * sizeof *a->number);
+        }
+        llap_answer_destroy(a);
+        llap_answer_destroy(b);
+    }
+    llap_panel_destroy(less);
+}
+
+/* After six steps networks are no better than the anchor; than one that is far too unsure, they
+ * are. */
+static void validation_decides_who_fills(void **state)
+{
+    (void)state;
+    const llap_train_opts   o = how("joint");
+    llap_feature_config    *c = &joint->network->config.features;
+    llap_anchor_model      *a = joint->anchor[0];
+    const llap_anchor_model was = *a;
+    joint->frame.val_start -= 100 * HOUR; /* more windows to decide on */
+    let_networks_fill(joint, 3);
+    CHECK_OK(task_fill_settle(joint, panel, &o));
+    assert_int_equal(c->fill_past, 0);
+    assert_int_equal(c->fill_both, 0);
+    for (int k = 0; k < LLAP_CALIBRATION_LEVELS; k++) {
+        a->fill_past.factor[0][k] = a->fill_both.factor[0][k] = 6;
+        a->near[0].calibration.factor[0][k] = a->near[1].calibration.factor[0][k] = 6;
+    }
+    CHECK_OK(task_fill_settle(joint, panel, &o));
+    *a = was;
+    joint->frame.val_start += 100 * HOUR;
+    assert_int_equal(c->fill_past, 7);
+    assert_int_equal(c->fill_both, 7);
+    let_networks_fill(joint, 0);
+}
+
+static llap_status fill_few(void *user)
+{
+    llap_answer           *a = NULL;
+    const llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    const llap_status      st = llap_impute(joint, user, &o, &a);
+    llap_answer_destroy(a);
+    return st;
+}
+
+static void filling_survives_failed_allocations(void **state)
+{
+    (void)state;
+    llap_panel *few = make_panel(8);
+    let_networks_fill(joint, 7);
+    check_every_failed_allocation(fill_few, few);
+    let_networks_fill(joint, 0);
+    llap_panel_destroy(few);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +528,10 @@ int main(void)
         cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(one_file_describes_a_run),
         cmocka_unit_test(mistakes_are_said),
+        cmocka_unit_test(networks_fill_what_is_missing_and_nothing_else),
+        cmocka_unit_test(networks_that_fill_from_the_past_see_nothing_else),
+        cmocka_unit_test(validation_decides_who_fills),
+        cmocka_unit_test(filling_survives_failed_allocations),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -63,7 +63,12 @@ static void read_inputs(sampling *s)
     s->io.obs_init = maybe(s, "in.noise_obs_init");
     s->io.obs_step = maybe(s, "in.noise_obs_step");
     s->io.y_obs = maybe(s, "in.y_obs");
-    if (llap_tensors_find(s->c->file, "in.obs_mask", &keep)) s->io.keep = keep.data;
+    if (llap_tensors_find(s->c->file, "in.obs_mask", &keep)) { /* [B,h]: all channels of a step */
+        uint8_t *each = (uint8_t *)golden_new(s->c, s->n);
+        for (int64_t k = 0; each != NULL && k < s->n; k++)
+            each[k] = ((const uint8_t *)keep.data)[k / s->e.Z];
+        s->io.keep = each;
+    }
     if (s->tq == NULL) golden_fail(s->c, LLAP_EFORMAT, "no in.dt");
 }
 

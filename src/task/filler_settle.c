@@ -1,0 +1,154 @@
+/* Whether networks fill gaps, decided on validation like everything else about them. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "task/filler.h"
+#include "task/hide.h"
+#include "task/metric.h"
+
+#include <math.h>
+
+enum { SAMPLES = 24, WINDOWS_PAST = 128, WINDOWS_BOTH = 32, WINDOWS_LEAST = 8 };
+
+int64_t task_fill_first(const llap_model *m, llap_anchor_from from)
+{
+    if (m->network == NULL || m->anchor == NULL) return 0;
+    const llap_feature_config *c = &m->network->config.features;
+    return from == LLAP_ANCHOR_PAST ? c->fill_past : c->fill_both;
+}
+
+typedef struct contest {
+    const llap_model *m;
+    const llap_panel *p; /* with everything */
+    const int64_t    *var;
+    double            network[WINDOWS_PAST], anchor[WINDOWS_PAST]; /* sums of CRPS by window */
+    int64_t           n[WINDOWS_PAST];
+} contest;
+
+static int64_t entity_of(const llap_panel *p, int64_t row)
+{
+    int64_t low = 0, high = p->n_entities;
+    while (high - low > 1) {
+        const int64_t mid = low + (high - low) / 2;
+        if (p->start[mid] <= row) low = mid;
+        else high = mid;
+    }
+    return low;
+}
+
+static double score(const llap_chain *c, double climate, const double *u, int64_t n, double truth)
+{
+    double z[SAMPLES];
+    for (int64_t i = 0; i < n; i++) z[i] = llap_chain_z_back_given(c, climate, u[i]);
+    metric_sort(z, n);
+    return metric_crps(z, n, truth, true);
+}
+
+static void compare(void *user, const task_filled *cell)
+{
+    contest          *s = user;
+    const llap_chain *chain = s->m->anchor[cell->target]->chain;
+    const int64_t     known = llap_model_entity(s->m, s->p->entity[entity_of(s->p, cell->row)]);
+    const double      y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
+    const double      truth = llap_chain_z(chain, known < 0 ? SIZE_MAX : (size_t)known, y);
+    s->network[cell->window] += score(chain, cell->climate, cell->u, cell->n, truth);
+    s->anchor[cell->window] += score(chain, cell->climate, cell->guess, cell->n, truth);
+    s->n[cell->window]++;
+}
+
+typedef struct outcome {
+    double  network, anchor; /* mean CRPS */
+    double  error;           /* standard error of their difference, windows being independent */
+    int64_t windows;
+} outcome;
+
+static outcome judge(const contest *s)
+{
+    outcome o = { 0 };
+    double  n = 0, square = 0;
+    for (int i = 0; i < WINDOWS_PAST; i++) {
+        o.network += s->network[i];
+        o.anchor += s->anchor[i];
+        n += (double)s->n[i];
+        o.windows += s->n[i] > 0;
+    }
+    const double gain = (o.network - o.anchor) / n;
+    for (int i = 0; i < WINDOWS_PAST; i++) {
+        const double off = s->network[i] - s->anchor[i] - gain * (double)s->n[i];
+        square += off * off;
+    }
+    o.network /= n;
+    o.anchor /= n;
+    o.error = sqrt(square) / n;
+    return o;
+}
+
+/* The best of two points, if it is better than the anchor beyond doubt; else 0. */
+static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
+                          const llap_train_opts *o, int64_t *first)
+{
+    const int64_t steps = g->m->network->config.sampling.steps;
+    const int64_t point[] = { steps * 7 / 12, steps * 10 / 12 };
+    outcome       best = { .network = INFINITY };
+    llap_status   st = LLAP_OK;
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
+        const task_fill_opts how = { .from = from,
+                                     .first = point[i],
+                                     .n_samples = SAMPLES,
+                                     .seed = (uint64_t)o->seed,
+                                     .most =
+                                         from == LLAP_ANCHOR_PAST ? WINDOWS_PAST : WINDOWS_BOTH };
+        *s = (contest){ .m = s->m, .p = s->p, .var = s->var };
+        st = task_fill(g, &how, compare, s, NULL);
+        const outcome now = judge(s);
+        if (st != LLAP_OK || now.windows < WINDOWS_LEAST || !(now.network < best.network)) continue;
+        best = now;
+        *first = point[i];
+    }
+    if (st != LLAP_OK || *first == 0) return st;
+    const double gain = best.anchor - best.network;
+    if (!(gain > 0.01 * best.anchor && gain > 2 * best.error)) *first = 0;
+    llap_logf(o->log, LLAP_LOG_INFO,
+              "gaps from %s: validation CRPS %.4f, anchor %.4f (difference %.4f +- %.4f): the %s "
+              "fills",
+              from == LLAP_ANCHOR_PAST ? "the past" : "both sides", best.network, best.anchor,
+              -gain, best.error, *first == 0 ? "anchor" : "network");
+    return st;
+}
+
+static void ask_validation(const llap_model *m, const llap_panel *p, uint8_t *asked)
+{
+    const int64_t C = m->frame.n_targets;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
+            for (int64_t c = 0; c < C; c++)
+                if (task_row_part(m, p, e, row) != LLAP_PART_VAL) asked[row * C + c] = 0;
+}
+
+llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o)
+{
+    const int64_t        C = m->frame.n_targets;
+    llap_feature_config *c = &m->network->config.features;
+    int64_t             *var = llap_new((size_t)C, sizeof *var);
+    uint8_t             *hidden = llap_new((size_t)p->n_rows, (size_t)C);
+    contest             *s = llap_new(1, sizeof *s);
+    llap_panel          *masked = NULL;
+    llap_status          st =
+        var == NULL || hidden == NULL || s == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    c->fill_past = c->fill_both = 0;
+    if (st == LLAP_OK) {
+        task_hide(p, var, C, (uint64_t)o->seed, hidden);
+        st = task_mask(p, var, C, hidden, &masked);
+    }
+    if (st == LLAP_OK && m->network->config.sampling.steps >= 12) {
+        const task_gaps g = { .m = m, .p = masked, .asked = hidden };
+        *s = (contest){ .m = m, .p = p, .var = var };
+        ask_validation(m, p, hidden);
+        st = choose(&g, s, LLAP_ANCHOR_PAST, o, &c->fill_past);
+        if (st == LLAP_OK) st = choose(&g, s, LLAP_ANCHOR_BOTH, o, &c->fill_both);
+    }
+    llap_panel_destroy(masked);
+    llap_free(s);
+    llap_free(hidden);
+    llap_free(var);
+    return st;
+}
