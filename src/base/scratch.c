@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -32,7 +33,11 @@ static llap_status map_file(llap_scratch *s, size_t n_bytes)
     return LLAP_OK;
 }
 
-llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes, size_t heap_max)
+static _Atomic size_t heap_max = (size_t)1 << 30;
+
+size_t llap_scratch_heap(size_t most) { return atomic_exchange(&heap_max, most); }
+
+llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes)
 {
     *s = (llap_scratch){ 0 };
     if (n_bytes > heap_max) return map_file(s, n_bytes);

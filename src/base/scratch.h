@@ -2,15 +2,13 @@
  * file without a name, which is gone when it is freed or the process ends.
  *
  *     llap_scratch s;
- *     st = llap_scratch_init(&s, n_bytes, LLAP_SCRATCH_HEAP);      s.data, zeroed
+ *     st = llap_scratch_init(&s, n_bytes);      s.data, zeroed
  *     llap_scratch_deinit(&s); */
 #ifndef LLAP_BASE_SCRATCH_H
 #define LLAP_BASE_SCRATCH_H
 
 #include <llapdiff/status.h>
 #include <stddef.h>
-
-#define LLAP_SCRATCH_HEAP ((size_t)1 << 30) /* bytes; more go to a file */
 
 typedef struct llap_scratch {
     void  *data;
@@ -19,7 +17,11 @@ typedef struct llap_scratch {
 
 /* The file lies in $TMPDIR, or /tmp. Its blocks are reserved first: LLAP_EIO says that the disk has
  * too little room, nothing fails later. */
-llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes, size_t heap_max);
+llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes);
 void        llap_scratch_deinit(llap_scratch *s); /* { 0 } is fine */
+
+/* For tests: larger ones than so many bytes go to a file, of the whole process; the limit before.
+ * It begins as 1 GiB. */
+size_t llap_scratch_heap(size_t most);
 
 #endif

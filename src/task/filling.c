@@ -36,7 +36,6 @@ typedef struct fill_set {
     llap_series     **all;    /* [n_targets] by entity of the model, or NULL */
     errors           *error;  /* [NAIVES,n_targets] */
     double            score[MEMBERS];
-    int64_t           n_windows; /* of all calls */
     /* of networks that fill */
     uint8_t *asked; /* [n_rows,n_targets] in this call */
     int64_t *place; /* [n_rows] window and query of this call */
@@ -211,7 +210,6 @@ static int64_t row_at(const llap_panel *p, int64_t entity, int64_t time)
     return low;
 }
 
-/* Of all calls together the networks have as many windows as an imputation has. */
 static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, const task_ask *ask,
                           const task_window *w, int64_t n, task_forecast *out)
 {
@@ -225,11 +223,9 @@ static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, con
             memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
         }
     const task_gaps      g = { .m = s->m, .p = s->masked, .asked = s->asked };
-    const task_fill_opts o = { .from = from,
-                               .first = first,
-                               .n_samples = TASK_FILL_SAMPLES,
-                               .seed = ask->seed,
-                               .most = (size_t)(1 + TASK_FILL_WINDOWS * n / s->n_windows) };
+    const task_fill_opts o = {
+        .from = from, .first = first, .n_samples = TASK_FILL_SAMPLES, .seed = ask->seed
+    };
     return task_fill(&g, &o, put_redrawn, &r, NULL);
 }
 
@@ -291,17 +287,42 @@ static bool is_asked(const task_filling *g, const llap_model *m, const llap_pane
     return false;
 }
 
+/* Networks that fill take their time, a tenth of a second for a time with a gap: every so many days
+ * are asked about then. */
+static int64_t days_between(const llap_model *m, int64_t n_cells)
+{
+    enum { MOST = 1024 };
+    const bool joint =
+        m->network != NULL && m->network->config.features.view == LLAP_ENTITIES_JOINT;
+    const int64_t times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
+    const bool    slow =
+        task_fill_first(m, LLAP_ANCHOR_PAST) > 0 || task_fill_first(m, LLAP_ANCHOR_BOTH) > 0;
+    return slow ? 1 + times / MOST : 1;
+}
+
+static int64_t count_asked(const task_filling *g, const llap_model *m, const llap_panel *p,
+                           llap_part part)
+{
+    int64_t n = 0, target;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
+            n += is_asked(g, m, p, e, row, part, &target);
+    return n;
+}
+
 /* Hidden cells of one entity and one day are one window. */
 static llap_status list_windows(task_filling *g, const llap_model *m, const llap_panel *p,
                                 llap_part part)
 {
     const int64_t length = m->frame.axis == LLAP_AXIS_CALENDAR ? DAY : m->frame.horizon;
+    const int64_t every = days_between(m, count_asked(g, m, p, part));
     int64_t       n = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
         int64_t day = INT64_MIN, target;
         for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
             if (!is_asked(g, m, p, e, row, part, &target)) continue;
             const int64_t now = p->time[row] / length - (p->time[row] % length < 0);
+            if (now % every != 0) continue;
             if (now != day)
                 g->w[g->n_windows++] = (task_window){ .entity = e,
                                                       .first = p->start[e],
@@ -394,7 +415,6 @@ llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_p
         st = set_init(g->set, part);
     }
     if (st == LLAP_OK) st = list_windows(g, m, p, part);
-    if (st == LLAP_OK) g->set->n_windows = g->n_windows;
     for (int i = 0; i < TASK_FILLERS; i++)
         g->f[i] = (task_forecaster){ .name = filler[i].name,
                                      .n_targets = m->frame.n_targets,

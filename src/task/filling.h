@@ -6,7 +6,8 @@
  *     linear        between the readings on both sides, with its empirical error
  *     last_value    the reading before, with its empirical error
  *
- * The errors of the last two are those that they make on hidden cells of the other parts, by
+ * Where networks fill, every so many days are asked about, so that it takes minutes at most. The
+ * errors of the last two are those that they make on hidden cells of the other parts, by
  * distance to the nearest reading they use. */
 #ifndef LLAP_TASK_FILLING_H
 #define LLAP_TASK_FILLING_H

@@ -46,8 +46,7 @@ static llap_status encoded_init(encoded *e, const diffusion_stage *s, int64_t n)
     const int64_t h = s->r->h;
     const size_t  reals = (size_t)n * (size_t)(h * s->Z + 2 * h + s->S * s->H);
     e->n = n;
-    llap_status st =
-        llap_scratch_init(&e->block, 16 * (size_t)n + reals * sizeof(float), LLAP_SCRATCH_HEAP);
+    const llap_status st = llap_scratch_init(&e->block, 16 * (size_t)n + reals * sizeof(float));
     if (st != LLAP_OK) return st;
     e->id = e->block.data;
     e->end = (int64_t *)(e->id + n);

@@ -4,7 +4,12 @@
 static void small_networks_learn(void **state)
 {
     (void)state;
-    teach(&(lesson){ .size = "small", .rows = 15000, .samples = 100, .least_share = 0.5 });
+    teach(&(lesson){ .size = "small",
+                     .rows = 15000,
+                     .steps = 400,
+                     .members = 1,
+                     .samples = 40,
+                     .least_share = 0.5 });
 }
 
 int main(void)

@@ -6,12 +6,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "base/scratch.h"
 #include "data/loader.h"
 #include "model/latent.h"
 #include "model/model.h"
 #include "nn/optim.h"
 #include "task/task.h"
 
+#include <omp.h>
 #include <unistd.h>
 
 enum { N = 2, ROWS = 121, L = 12, QUERIES = 4, D = 2, C = 1, GROUPS = 5, TEN = 10, SEED = 3 };
@@ -515,6 +517,79 @@ static void what_is_not_finite_is_named(void **state)
     llap_panel_destroy(p);
 }
 
+/* ---- what does not fit, what does not learn ---- */
+
+static void save(const llap_panel *p, const llap_train_opts *o, const char *name)
+{
+    char        path[64];
+    llap_model *m;
+    CHECK_OK(llap_train(p, o, &m));
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    CHECK_OK(llap_model_save(m, path));
+    llap_model_destroy(m);
+}
+
+static void check_same(const char *a, const char *b)
+{
+    char command[160];
+    snprintf(command, sizeof command, "cmp %s/%s %s/%s", folder, a, folder, b);
+    assert_int_equal(system(command), 0);
+}
+
+static void latents_in_a_file_and_batches_made_ahead_change_nothing(void **state)
+{
+    (void)state;
+    llap_panel     *p = make_panel();
+    llap_train_opts o = options(NULL);
+    o.steps = 20;
+    save(p, &o, "whole");
+    const size_t usual = llap_scratch_heap(0);
+    save(p, &o, "mapped");
+    setenv("TMPDIR", "/nowhere", 1);
+    llap_model *m;
+    CHECK_FAIL(llap_train(p, &o, &m), LLAP_ENOTFOUND, "/nowhere/llapdiff-"); /* it is used */
+    unsetenv("TMPDIR");
+    (void)llap_scratch_heap(usual);
+    check_same("whole", "mapped");
+    for (int i = -1; i < 3; i += 3) { /* none ahead, two threads; 0 was the run above */
+        const int threads = omp_get_max_threads();
+        o.prefetch = i;
+        omp_set_num_threads(i < 0 ? 1 : 2);
+        save(p, &o, "other");
+        omp_set_num_threads(threads);
+        check_same("whole", "other");
+    }
+    llap_panel_destroy(p);
+}
+
+static void count_collapses(void *user, llap_log_level level, const char *message)
+{
+    *(int *)user += level == LLAP_LOG_WARNING &&
+                    strstr(message, "vae: the posterior has collapsed after step ") != NULL;
+}
+
+/* Targets without any information: the code learns to be noise. */
+static void a_posterior_that_collapses_is_said(void **state)
+{
+    (void)state;
+    int      said[2] = { 0 };
+    llap_log log = { .level = LLAP_LOG_WARNING, .sink = count_collapses };
+    for (int flat = 0; flat < 2; flat++) {
+        llap_panel     *p = make_panel();
+        llap_model     *m;
+        llap_train_opts o = options(NULL);
+        o.steps = flat ? 1500 : 300, o.lr = 3e-3;
+        for (int64_t i = 0; flat && i < N * ROWS; i++) ((float *)p->value)[i * D] = 1.0f;
+        log.user = &said[flat];
+        o.log = &log;
+        CHECK_OK(llap_train(p, &o, &m));
+        llap_model_destroy(m);
+        llap_panel_destroy(p);
+    }
+    assert_int_equal(said[0], 0);
+    assert_true(said[1] > 0);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -534,6 +609,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_steps_of_each_stage),
         cmocka_unit_test(what_is_not_finite_is_named),
+        cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
+        cmocka_unit_test(a_posterior_that_collapses_is_said),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
