@@ -95,8 +95,8 @@ static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
                                      .first = point[i],
                                      .n_samples = SAMPLES,
                                      .seed = (uint64_t)o->seed,
-                                     .most =
-                                         from == LLAP_ANCHOR_PAST ? WINDOWS_PAST : WINDOWS_BOTH };
+                                     .most = from == LLAP_ANCHOR_PAST ? WINDOWS_PAST : WINDOWS_BOTH,
+                                     .progress = o->progress };
         *s = (contest){ .m = s->m, .p = s->p, .var = s->var };
         st = task_fill(g, &how, compare, s, NULL);
         const outcome now = judge(s);
