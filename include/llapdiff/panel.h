@@ -113,16 +113,20 @@ LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **te
  * built without cairo. */
 LLAP_API llap_status llap_panel_plot(const llap_panel *p, const char *path);
 
-/* A made-up network of sensors: damped oscillators with shared and own modes, a daily cycle, noise,
- * jittered timestamps, lost rows and cells, long gaps and dead sensors. */
+/* A made-up network of sensors, with jittered timestamps, lost rows and cells, long gaps and dead
+ * sensors. */
 typedef struct llap_synth_sizes {
     int64_t entities, variables, rows; /* rows per entity before any are lost */
     int64_t seed;
+    /* "oscillators": damped ones, shared and own, a daily cycle and noise; the best forecast is
+     * known. "weather": stations with temperature and pressure (2 variables), fronts and clouds.
+     * NULL: oscillators. */
+    const char *kind;
 } llap_synth_sizes;
 
-#define LLAP_SYNTH_SIZES \
-    {                    \
-        6, 3, 2000, 1    \
+#define LLAP_SYNTH_SIZES    \
+    {                       \
+        6, 3, 2000, 1, NULL \
     }
 
 LLAP_API llap_status llap_panel_synth(const llap_synth_sizes *o,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILLED_ROWS = 400, PATHS = 50 }; /* shown of a record with filled gaps; of draws */
+enum { FILLED_ROWS = 240, PATHS = 50 }; /* shown of a record with filled gaps; of draws */
 
 typedef struct drawing {
     const llap_answer *a;
@@ -125,20 +125,25 @@ static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row,
     }
     fan->origin = row[0]->origin;
     const int64_t last = row[steps - 1]->time, ahead = last - fan->origin;
-    const int64_t first = fan->origin < INT64_MIN + 3 * ahead ? INT64_MIN : fan->origin - 3 * ahead;
-    return take_seen(d, fan, row[0]->entity, v, first, last);
+    fan->first = fan->origin < INT64_MIN + 3 * ahead ? INT64_MIN : fan->origin - 3 * ahead;
+    fan->last = last;
+    return take_seen(d, fan, row[0]->entity, v, fan->first, last);
 }
 
-/* Where to look in a long record: the FILLED_ROWS rows that hold most answers. */
+/* Where to look in a long record: the FILLED_ROWS rows that hold most answers, as long as two
+ * thirds of them were measured, so that one sees gaps and not silence. */
 static int64_t richest(const llap_panel *p, int64_t e, const task_row **row, size_t n)
 {
     const int64_t end = p->start[e + 1];
     int64_t       best = p->start[e];
     size_t        most = 0, from = 0, to = 0;
+    bool          gaps = false;
     for (int64_t r = p->start[e]; r + FILLED_ROWS <= end; r += FILLED_ROWS / 8) {
         while (from < n && row[from]->time < p->time[r]) from++;
         while (to < n && row[to]->time <= p->time[r + FILLED_ROWS - 1]) to++;
-        if (to - from > most) most = to - from, best = r;
+        const bool among = 3 * (to - from) <= FILLED_ROWS;
+        if (gaps ? among && to - from > most : to - from > most || (among && to > from))
+            gaps = among, most = to - from, best = r;
     }
     return best;
 }

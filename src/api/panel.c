@@ -14,6 +14,7 @@
 #include "data/panel_merge.h"
 #include "data/synth.h"
 #include "data/timeline.h"
+#include "data/weather.h"
 #include "plot/inspect_plot.h"
 
 #include <llapdiff/panel.h>
@@ -309,6 +310,16 @@ llap_status llap_panel_plot(const llap_panel *p, const char *path)
 llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
 {
     *out = NULL;
+    const bool weather = o->kind != NULL && strcmp(o->kind, "weather") == 0;
+    if (!weather && o->kind != NULL && strcmp(o->kind, "oscillators") != 0)
+        return llap_fail(LLAP_EINVAL, "kind: expected oscillators or weather, found '%s'",
+                         llap_text_show(o->kind).text);
+    if (weather && o->variables != 2)
+        return llap_fail(LLAP_EINVAL, "weather has 2 variables, found %lld",
+                         (long long)o->variables);
+    if (weather)
+        return llap_weather_panel(&(llap_weather_opts){ o->entities, o->rows, (uint64_t)o->seed },
+                                  out);
     llap_synth_opts so = LLAP_SYNTH_DEFAULT;
     llap_synth     *s = NULL;
     so.n_entities = o->entities;

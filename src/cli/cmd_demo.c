@@ -21,10 +21,12 @@ typedef struct demo_options {
 static const cli_option options[] = {
     CHOICE("size", 0, "tiny|anchor", size,
          "what to train: a small network too (default, half a minute), or the anchor alone (seconds)"),
-    INT("rows",    0, "N", rows, 400, 100000, "hourly rows of a sensor (default 3000)"),
+    INT("rows",    0, "N", rows, 400, 100000, "hourly rows of a station (default 5000)"),
     { 0 },
 };
 /* clang-format on */
+
+static const char target[] = "temperature (degC)";
 
 typedef struct demo {
     const cli_common *common;
@@ -33,6 +35,7 @@ typedef struct demo {
     llap_model       *model;
     char             *about, *scores, *json; /* json: the scores too */
     bool              pictures;
+    int               size; /* 0: tiny, 1: anchor */
 } demo;
 
 static const char *in_folder(const demo *d, const char *name)
@@ -64,9 +67,9 @@ static bool has_pictures(void)
 
 static llap_status make_data(demo *d, int64_t rows)
 {
-    const llap_synth_sizes sizes = { 5, 2, rows, d->common->seed };
+    const llap_synth_sizes sizes = { 5, 2, rows, d->common->seed, "weather" };
     llap_status            st = llap_panel_synth(&sizes, &d->panel);
-    if (st == LLAP_OK) st = llap_panel_write(d->panel, in_folder(d, "sensors.csv"));
+    if (st == LLAP_OK) st = llap_panel_write(d->panel, in_folder(d, "weather.csv"));
     if (st == LLAP_OK) st = llap_panel_inspect(d->panel, 0, &d->about);
     if (st == LLAP_OK && d->pictures) st = llap_panel_plot(d->panel, in_folder(d, "coverage.svg"));
     return st;
@@ -76,17 +79,18 @@ static llap_status learn(demo *d, const char *size)
 {
     llap_bar       *bar = NULL;
     llap_train_opts how = LLAP_TRAIN_OPTS;
-    how.target = "v0";
+    how.target = target;
     how.context = "7d";
     how.horizon = "24h";
     how.size = size;
+    how.steps = 700; /* of the network: about where it has understood the pressure */
     how.seed = d->common->seed;
     how.history = in_folder(d, "train.log");
     how.device = d->common->device;
     how.progress = cli_progress(d->common, &bar);
     llap_status st = llap_train(d->panel, &how, &d->model);
     llap_bar_destroy(bar);
-    if (st == LLAP_OK) st = llap_model_save(d->model, in_folder(d, "sensors.safetensors"));
+    if (st == LLAP_OK) st = llap_model_save(d->model, in_folder(d, "weather.safetensors"));
     return st;
 }
 
@@ -104,6 +108,7 @@ static llap_status forecast(demo *d)
     gmtime_r(&t, &parts);
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &parts);
     ask.at = at;
+    ask.samples = 1000; /* so that the bands are smooth */
     ask.seed = d->common->seed;
     ask.device = d->common->device;
     ask.progress = cli_progress(d->common, &bar);
@@ -119,7 +124,7 @@ static llap_status forecast(demo *d)
 static llap_status impute(demo *d)
 {
     llap_impute_opts ask = LLAP_IMPUTE_OPTS;
-    const char      *file = in_folder(d, "sensors.csv");
+    const char      *file = in_folder(d, "weather.csv");
     llap_read_opts   read = LLAP_READ_OPTS;
     llap_panel      *grid = NULL;
     llap_answer     *a = NULL;
@@ -153,35 +158,46 @@ static llap_status evaluate(demo *d)
 
 static llap_status report(const demo *d)
 {
-    const bool     p = d->pictures;
-    char           svg[5][4096];
-    const char    *name[5] = { "coverage.svg", "forecast.svg", "filled.svg", "calibration.svg",
-                               "poles.svg" };
-    llap_pole_opts poles = LLAP_POLE_OPTS;
-    for (int i = 0; i < 5; i++) snprintf(svg[i], sizeof svg[i], "%s", in_folder(d, name[i]));
-    llap_status     st = p ? llap_model_poles_plot(d->model, NULL, &poles, svg[4]) : LLAP_OK;
-    const demo_part part[] = {
-        { "The data", "<code>llapdiff inspect sensors.csv --plot coverage.svg</code>",
-          p ? svg[0] : NULL, d->about },
+    enum { PARTS = 6 };
+    static const char *const name[PARTS] = { "coverage.svg", "training.svg",    "forecast.svg",
+                                             "filled.svg",   "calibration.svg", "poles.svg" };
+    char                     path[PARTS][4096];
+    const char              *svg[PARTS] = { NULL };
+    const llap_pole_opts     poles = LLAP_POLE_OPTS;
+    llap_status              st = LLAP_OK;
+    for (int i = 0; d->pictures && i < PARTS; i++) {
+        snprintf(path[i], sizeof path[i], "%s", in_folder(d, name[i]));
+        svg[i] = path[i];
+    }
+    if (d->pictures) st = llap_model_poles_plot(d->model, NULL, &poles, svg[5]);
+    if (d->size == 1) svg[1] = NULL; /* an anchor is fitted, without a log */
+    if (svg[1] != NULL && st == LLAP_OK) st = llap_plot_log(in_folder(d, "train.log"), svg[1]);
+    const demo_part part[PARTS] = {
+        { "The data", "<code>llapdiff inspect weather.csv --plot coverage.svg</code>", svg[0],
+          d->about },
+        { "Training",
+          "<code>llapdiff train weather.csv --target 'temperature (degC)' --context 7d --horizon "
+          "24h --size tiny -o weather.safetensors</code>: the anchor first, then a small network "
+          "on what it leaves, if validation likes it.",
+          svg[1], NULL },
         { "What comes next",
-          "<code>llapdiff forecast sensors.safetensors sensors.csv --plot forecast.svg</code>: a "
-          "day "
-          "ahead, made a day before the record ends, so that what came (orange) can be seen.",
-          p ? svg[1] : NULL, NULL },
+          "<code>llapdiff forecast weather.safetensors weather.csv --plot forecast.svg</code>: a "
+          "day ahead, made a day before the record ends, so that what came (orange) can be seen.",
+          svg[2], NULL },
         { "What was missing",
-          "<code>llapdiff impute sensors.safetensors sensors.csv --grid 1h --plot "
+          "<code>llapdiff impute weather.safetensors weather.csv --grid 1h --plot "
           "filled.svg</code>",
-          p ? svg[2] : NULL, NULL },
+          svg[3], NULL },
         { "Is it any good?",
-          "<code>llapdiff evaluate sensors.safetensors sensors.csv</code>: on times that training "
+          "<code>llapdiff evaluate weather.safetensors weather.csv</code>: on times that training "
           "has not seen, beside what any model has to beat.",
-          p ? svg[3] : NULL, d->scores },
+          svg[4], d->scores },
         { "What was learned",
-          "<code>llapdiff poles sensors.safetensors</code>: the half-lives and periods behind the "
+          "<code>llapdiff poles weather.safetensors</code>: the half-lives and periods behind the "
           "forecasts.",
-          p ? svg[4] : NULL, NULL },
+          svg[5], NULL },
     };
-    if (st == LLAP_OK) st = demo_page_write(in_folder(d, "report.html"), part, 5);
+    if (st == LLAP_OK) st = demo_page_write(in_folder(d, "report.html"), part, PARTS);
     return st;
 }
 
@@ -219,9 +235,9 @@ static void summary(const demo *d, double seconds)
 {
     llap_panel_sizes size;
     llap_panel_size(d->panel, &size);
-    printf(
-        "data      %lld rows of %lld sensors with jitter, holes and dead stretches (seed %lld)\n",
-        (long long)size.rows, (long long)size.entities, (long long)d->common->seed);
+    printf("data      %lld rows of %lld weather stations, with jitter, holes and a dead one (seed "
+           "%lld)\n",
+           (long long)size.rows, (long long)size.entities, (long long)d->common->seed);
     const char *header = strchr(d->scores, '\n');
     print_line("scores", d->scores);
     print_line("", header == NULL ? NULL : header + 1);
@@ -229,7 +245,7 @@ static void summary(const demo *d, double seconds)
     print_line("", line_of(d->scores, "\n  anchor "));
     print_line("", best_opponent(d->scores));
     printf("tables    %s, filled.csv\n", in_folder(d, "forecast.csv"));
-    printf("model     %s\n", in_folder(d, "sensors.safetensors"));
+    printf("model     %s\n", in_folder(d, "weather.safetensors"));
     printf("time      %.0f seconds\n", seconds);
     printf("report    %s\n", in_folder(d, "report.html"));
 }
@@ -254,7 +270,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     static const char *const size[] = { "tiny", "anchor" };
     const demo_options      *o = opts;
     const double             start = now();
-    demo        d = { .common = common, .folder = n > 0 ? operands[0] : "llapdiff-demo" };
+    demo d = { .common = common, .folder = n > 0 ? operands[0] : "llapdiff-demo", .size = o->size };
     llap_status st = make_folder(d.folder);
     if (st != LLAP_OK) return st;
     d.pictures = has_pictures();
@@ -281,14 +297,14 @@ const cli_command cmd_demo = {
     .operands = "[FOLDER]",
     .summary = "the whole way on made-up data, with a report",
     .text =
-        "Makes up an irregular panel of sensors, trains, forecasts, fills gaps, scores\n"
+        "Makes up an irregular panel of weather stations, trains, forecasts, fills gaps, scores\n"
         "beside opponents, draws, and writes report.html with everything inside into\n"
         "FOLDER (default llapdiff-demo), beside the files themselves.",
     .example = "  llapdiff demo && xdg-open llapdiff-demo/report.html",
     .options = options,
     .max_operands = 1,
     .options_size = sizeof(demo_options),
-    .defaults = &(const demo_options){ .rows = 3000 },
+    .defaults = &(const demo_options){ .rows = 5000 },
     .run = run,
 };
 /* clang-format on */

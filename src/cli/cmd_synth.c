@@ -5,14 +5,17 @@
 
 typedef struct synth_options {
     int64_t     entities, variables, rows;
+    int         kind;
     const char *output, *form;
 } synth_options;
 
 #define OPTIONS synth_options
 /* clang-format off */
 static const cli_option options[] = {
+    CHOICE("kind",      0, "oscillators|weather", kind,
+         "damped oscillators, whose best forecast is known, or weather stations"),
     INT("entities",     0, "N", entities, 1, 1e5, "sensors (default 6)"),
-    INT("variables",    0, "N", variables, 1, 1000, "variables of each (default 3)"),
+    INT("variables",    0, "N", variables, 1, 1000, "variables of each (default 3; weather has 2)"),
     INT("rows",         0, "N", rows, 2, 1e7, "hourly rows of each, before any are lost (default 2000)"),
     TEXT("output",      'o', "FILE", output,
          "CSV, or NetCDF where it ends in .nc (default: standard output)"),
@@ -26,7 +29,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 {
     (void)n, (void)operands;
     const synth_options   *o = opts;
-    const llap_synth_sizes sizes = { o->entities, o->variables, o->rows, common->seed };
+    const int64_t          variables = o->variables > 0 ? o->variables : o->kind == 1 ? 2 : 3;
+    const llap_synth_sizes sizes = { o->entities, variables, o->rows, common->seed,
+                                     o->kind == 1 ? "weather" : "oscillators" };
     const bool             to_stdout = o->output == NULL || strcmp(o->output, "-") == 0;
     llap_panel            *panel = NULL;
     llap_panel_sizes       made;
@@ -51,15 +56,18 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
 const cli_command cmd_synth = {
     .name = "synth",
     .operands = "",
-    .summary = "make up an irregular panel with known truth",
+    .summary = "make up an irregular panel",
     .text =
-        "Writes a network of sensors that measure damped oscillations, some shared, with\n"
-        "a daily cycle and noise, at jittered times, with lost rows, lost cells, long\n"
-        "gaps and dead sensors. The same --seed gives the same bytes.",
-    .example = "  llapdiff synth --entities 4 --rows 1500 -o sensors.csv",
+        "Writes a network of sensors at jittered times, with lost rows, lost cells, long\n"
+        "gaps and dead sensors: damped oscillations, some shared, with a daily cycle and\n"
+        "noise, or weather stations with temperature and pressure that fronts pass one\n"
+        "after the other. The same --seed gives the same bytes.",
+    .example =
+        "  llapdiff synth --entities 4 --rows 1500 -o sensors.csv\n"
+        "  llapdiff synth --kind weather --entities 5 --rows 5000 -o weather.csv",
     .options = options,
     .options_size = sizeof(synth_options),
-    .defaults = &(const synth_options){ 6, 3, 2000, NULL, NULL },
+    .defaults = &(const synth_options){ .entities = 6, .rows = 2000 },
     .without = CLI_DEVICE,
     .run = run,
 };

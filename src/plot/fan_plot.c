@@ -33,6 +33,7 @@ static void field_span(const llap_fan *fan, int64_t *first, int64_t *last)
     *last = fan->n_seen > 0 ? fan->seen_time[fan->n_seen - 1] : INT64_MIN;
     if (fan->n > 0 && fan->time[0] < *first) *first = fan->time[0];
     if (fan->n > 0 && fan->time[fan->n - 1] > *last) *last = fan->time[fan->n - 1];
+    if (fan->first < fan->last) *first = fan->first, *last = fan->last;
     if (*first > *last) *first = *last = 0;
     if (*first == *last) *last = *first + 1;
 }
@@ -56,11 +57,24 @@ static double usual_gap(page *g, const llap_fan *fan)
 
 static bool is_hole(double gap, double usual) { return gap > 2.5 * usual; }
 
+/* A forecast that knows nothing of its series: grey up to its origin, and the reason. */
+static void draw_silence(const llap_chart *c, double origin)
+{
+    const char *text = "nothing measured here";
+    llap_chart_stripe(c, c->x0, origin, missing_colour);
+    const double middle = 0.5 * (c->left + llap_chart_x(c, origin));
+    if (llap_chart_x(c, origin) - c->left >
+        llap_canvas_text_width(c->canvas, LLAP_CHART_SMALL, text))
+        llap_canvas_text(c->canvas, middle, c->top + 0.5 * c->height, LLAP_TEXT_CENTRE,
+                         LLAP_CHART_SMALL, LLAP_COLOUR_GREY, text);
+}
+
 /* Grey where nothing was measured for much longer than usual; of a record with filled gaps also
  * before the first and after the last measurement. */
 static void draw_missing(const llap_chart *c, const llap_fan *fan, int64_t zero, double usual,
                          bool ends)
 {
+    if (!ends && fan->n_seen == 0) draw_silence(c, seconds_after(fan->origin, zero));
     for (int64_t i = ends ? 0 : 1; i < fan->n_seen + (ends ? 1 : 0); i++) {
         const double from = i == 0 ? c->x0 : seconds_after(fan->seen_time[i - 1], zero);
         const double to = i == fan->n_seen ? c->x1 : seconds_after(fan->seen_time[i], zero);
@@ -177,6 +191,20 @@ static bool any_truth(const page *g)
     return false;
 }
 
+/* Every variable's name ends in its unit, "(ppb)" or "[ppb]". */
+static bool units_named(const llap_fans *f)
+{
+    for (int64_t i = 0; i < f->n && i < LLAP_FAN_FIELDS; i++) {
+        const size_t n = strlen(f->fan[i].variable);
+        const char   end = n < 4 ? '\0' : f->fan[i].variable[n - 1];
+        const char  *open = end == ')'   ? strrchr(f->fan[i].variable, '(')
+                            : end == ']' ? strrchr(f->fan[i].variable, '[')
+                                         : NULL;
+        if (open == NULL || open == f->fan[i].variable) return false;
+    }
+    return f->n > 0;
+}
+
 static void draw_head(page *g)
 {
     const llap_fans *f = g->f;
@@ -186,7 +214,8 @@ static void draw_head(page *g)
     char             text[200];
     llap_canvas_text(g->canvas, LEFT, 30, LLAP_TEXT_LEFT, LLAP_CHART_TITLE, LLAP_COLOUR_INK,
                      forecast ? "Forecast" : "Filled gaps");
-    snprintf(text, sizeof text, "values in units of the data; time (%s)",
+    snprintf(text, sizeof text, "%stime (%s)",
+             units_named(f) ? "" : "values in units of the data; ",
              f->axis.kind == LLAP_AXIS_CALENDAR ? zone
              : unit[0] == '\0'                  ? "as in the data"
                                                 : unit);

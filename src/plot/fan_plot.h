@@ -5,7 +5,8 @@
  *     st = llap_plot_fans(&f, "air.png");
  *
  * Stretches without a measurement, longer than usual between the measurements of the field, are
- * grey. Bands and lines are told apart with every kind of colour vision. */
+ * grey, and a forecast without any says so. The unit is that in the variable's name, "no2 (ppb)".
+ * Bands and lines are told apart with every kind of colour vision. */
 #ifndef LLAP_PLOT_FAN_PLOT_H
 #define LLAP_PLOT_FAN_PLOT_H
 
@@ -21,8 +22,9 @@ typedef struct llap_fan { /* one field; borrowed, times increasing */
     int64_t        n_seen; /* measured values, before and after the forecast */
     const int64_t *seen_time;
     const double  *seen;
-    int64_t        origin; /* time of the forecast: later measurements are its truth */
-    int64_t        n;      /* of the answer */
+    int64_t        origin;      /* time of the forecast: later measurements are its truth */
+    int64_t        first, last; /* what the field shows; equal: from the first to the last time */
+    int64_t        n;           /* of the answer */
     const int64_t *time;
     const double  *middle;                                     /* [n] */
     const double  *low[LLAP_FAN_BANDS], *high[LLAP_FAN_BANDS]; /* [n], widest first */

@@ -297,6 +297,9 @@ static void draw_usual(const page *g, const llap_gap_bars *b)
         snprintf(text, sizeof text, "usual gap: %s, %.1f %% of all", shown.text,
                  100 * g->gaps.usual_share);
     else snprintf(text, sizeof text, "median gap: %s; none is usual", shown.text);
+    const double wide = llap_canvas_text_width(g->canvas, NORMAL, text) + 8;
+    llap_canvas_rect(g->canvas, at < 0.6 ? x + 2 : x - 2 - wide, g->top - 2, wide, NORMAL + 4,
+                     0xffffff); /* no line of the grid behind the words */
     llap_canvas_line(g->canvas, x, g->top, x, g->top + BARS_HIGH, 1.5, LLAP_COLOUR_ORANGE);
     llap_canvas_text(g->canvas, at < 0.6 ? x + 6 : x - 6, g->top + 9,
                      at < 0.6 ? LLAP_TEXT_LEFT : LLAP_TEXT_RIGHT, NORMAL, LLAP_COLOUR_ORANGE, text);

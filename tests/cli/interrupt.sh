@@ -61,6 +61,6 @@ working 0.3 evaluate m.safetensors data.csv -n 100000
 working 0.3 bench --seconds 1000 --size tiny
 working 0.3 synth --entities 1000 --rows 100000 -o x
 working 0.3 demo folder --rows 100000
-ls folder | grep -v '^sensors.csv$\|^coverage.svg$\|^train.log$'
+ls folder | grep -v '^weather.csv$\|^coverage.svg$\|^train.log$'
 rm -rf folder
 ls
