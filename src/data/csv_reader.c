@@ -128,8 +128,10 @@ static llap_status check_fields(const llap_csv_reader *r)
     for (size_t i = r->schema.n_columns; i < t->n_fields && ok; i++)
         ok = llap_csv_trim(t->field[i]).len == 0;
     if (ok) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT, "%s:%lld: expected %zu fields, found %zu", file_name(r),
-                     (long long)t->line, r->schema.n_columns, t->n_fields);
+    const bool more = t->n_fields > r->schema.n_columns, comma = t->dialect.separator == ',';
+    return llap_fail(LLAP_EFORMAT, "%s:%lld: expected %zu fields, found %zu%s", file_name(r),
+                     (long long)t->line, r->schema.n_columns, t->n_fields,
+                     more && comma ? ": decimal commas? then another separator or quotes" : "");
 }
 
 /* ---- records -------------------------------------------------------------------------------- */

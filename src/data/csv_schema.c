@@ -443,7 +443,9 @@ static llap_status find_time(finder *f)
         set_time(f, columns, n, &guess);
         return LLAP_OK;
     }
-    return fail_columns(f, LLAP_EFORMAT, "no time column found: name it");
+    return fail_columns(f, LLAP_EFORMAT,
+                        none == 1 ? "no time column found, and one column only: name the separator"
+                                  : "no time column found: name it");
 }
 
 /* ---- the others ----------------------------------------------------------------------------- */

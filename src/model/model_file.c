@@ -314,13 +314,30 @@ static llap_status open_tensors(const char *path, char **bytes, llap_tensors **o
     return st == LLAP_OK ? llap_tensors_view(*bytes, n, "standard input", out) : st;
 }
 
+/* People give a CSV for the model: the length that its first bytes would mean says little. */
+static bool starts_as_text(const char *path, const char *bytes)
+{
+    char  first[8] = { 0 };
+    FILE *f = bytes == NULL ? fopen(path, "rbe") : NULL;
+    if (bytes != NULL) memcpy(first, bytes, strnlen(bytes, sizeof first));
+    if (f != NULL) {
+        (void)!fread(first, 1, sizeof first, f);
+        fclose(f);
+    }
+    for (size_t i = 0; i < sizeof first; i++)
+        if ((unsigned char)first[i] < ' ' && strchr("\t\r\n", first[i]) == NULL) return false;
+    return first[0] != '\0';
+}
+
 llap_status llap_model_load(const char *path, llap_model **out)
 {
     *out = NULL;
     llap_tensors *t = NULL;
     char         *bytes;
     llap_status   st = open_tensors(path, &bytes, &t);
-    if (st == LLAP_EFORMAT) st = llap_fail(st, "%s: not a model file?", llap_error_detail());
+    if (st == LLAP_EFORMAT && starts_as_text(path, bytes))
+        st = llap_fail(st, "%s: is text, expected a model file as training makes them", path);
+    else if (st == LLAP_EFORMAT) st = llap_fail(st, "%s: not a model file?", llap_error_detail());
     else if (st == LLAP_OK) {
         st = load_checked(t, out);
         if (st != LLAP_OK) st = llap_fail_in(st, "%s", path);

@@ -246,6 +246,9 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
         if (share_observed(p, &var[i], 1) == 0)
             st = llap_fail(LLAP_EINVAL, "target: '%s' has no observed value: leave it out",
                            llap_text_show(p->var[var[i]]).text);
+    if (st == LLAP_OK && w->n == 0 && f->horizon < f->gap)
+        st = llap_fail(LLAP_EINVAL, "horizon: ends before the next row of the data would come: "
+                                    "lengthen it");
     if (st == LLAP_OK && w->n == 0)
         st = llap_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
                                     "observed value: shorten them");

@@ -64,5 +64,57 @@ try evaluate m.safetensors data.csv --split tst
 try plot data.csv -o x.png
 try synth --rows 1
 try demo data.csv
-ls x 2>/dev/null
+printf 'time,a,b\n1,2,5,3\n2,3,5,4\n' >decimals.csv
+try inspect decimals.csv
+try inspect data.csv --separator ';'
+try train data.csv -c 900d --horizon 6h -o x
+try train data.csv -c 2d --horizon 10s --size anchor -o x
+try train data.csv -c 2d --horizon -6h -o x
+try train data.csv -c 2d --horizon 6h --time tiem -o x
+try train data.csv -c 2d --horizon 6h --entity station -o x
+try train data.csv -t v0,v0 -c 2d --horizon 6h -o x
+try train data.csv -c 2d --horizon 6h --size big -o x
+try train data.csv -c 2d --horizon 6h --seed abc -o x
+try train m.safetensors -c 2d --horizon 6h -o x
+try forecast . data.csv
+try forecast m.safetensors data.csv --json -o next.csv
+{
+    cat data.csv
+    for h in 1 2 3; do echo "ghost,2000-01-01T0$h:00:00Z,NA,NA"; done
+} >ghost.csv
+try forecast m.safetensors ghost.csv # an entity without a value
+try forecast m.safetensors data.csv --at 1990-01-01
+try impute data.csv m.safetensors
+try poles m.safetensors --target v1
+try inspect data.csv --zone Rome
+printf 'time,a\n01/02/2024 10:00,1\n02/03/2024 11:00,2\n' >ambiguous.csv
+try inspect ambiguous.csv
+gzip -c data.csv | head -c 500 >cut.csv.gz
+try inspect cut.csv.gz
+echo '{"horizn": "6h"}' >c.json
+try forecast m.safetensors data.csv --config c.json
+try import . -o x
+try export m.safetensors folder
+
+# No permission. The superuser may do everything, so somebody else tries, if that can be.
+nobody=
+open=$(mktemp -d)
+cp data.csv m.safetensors "$open"
+if [ "$(id -u)" = 0 ]; then
+    nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+    chmod 755 "$open"
+fi
+chmod 0 "$open/data.csv"
+if $nobody llapdiff version >/dev/null 2>&1; then
+    number=$((number + 1))
+    $nobody llapdiff inspect "$open/data.csv" -q 2>&1 | sed "s|$open|FOLDER|; s/^/$number: /"
+    number=$((number + 1))
+    chmod 555 "$open"
+    $nobody llapdiff synth -q --rows 3 -o "$open/x" 2>&1 | sed "s|$open|FOLDER|; s/^/$number: /"
+else
+    echo "$((number + 1)): llapdiff inspect: FOLDER/data.csv: Permission denied"
+    echo "$((number + 2)): llapdiff synth: FOLDER/x: cannot create a file in its folder: Permission denied"
+fi
+rm -rf "$open"
+ls x folder 2>/dev/null
 true
