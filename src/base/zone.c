@@ -143,11 +143,11 @@ static llap_status fail_wall(const llap_zone *z, bool fold, int64_t offset_1, in
     if (fold)
         return llap_fail(LLAP_EFORMAT,
                          "%s shows this time twice, at %s and at %s: choose the earlier or the "
-                         "later, or write the offset",
+                         "later (--twice), or write the offset",
                          z->name, one, two);
     return llap_fail(LLAP_EFORMAT,
                      "%s never shows this time, its clock went from %s to %s: choose the earlier "
-                     "or the later, or write the offset",
+                     "or the later (--twice), or write the offset",
                      z->name, one, two);
 }
 

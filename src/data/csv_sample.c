@@ -10,9 +10,10 @@ enum { MANY_CELLS = 1 << 18 };
 
 bool llap_csv_is_missing_word(llap_csv_field f)
 {
-    static const char *const words[] = { "na",   "n/a", "nan",  "null",    "none", "nil",  "-",
-                                         "--",   "---", ".",    "?",       "#n/a", "<na>", "nd",
-                                         "n.a.", "*",   "****", "missing", "_",    "NaT",  "-nan" };
+    static const char *const words[] = { "na",   "n/a", "nan",  "null", "none", "nil",
+                                         "-",    "--",  "---",  ".",    "?",    "#n/a",
+                                         "<na>", "nd",  "n.a.", "*",    "****", "missing",
+                                         "_",    "NaT", "-nan", "k.a.", "s/d" };
     if (f.len == 0) return true;
     if (f.len > 7) return false;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -32,9 +32,10 @@ static const char *const time_words[] = {
     "timesec",     "timeseconds",
     "timedays",    NULL,
 };
-static const char *const date_words[] = { "date", "datum", "fecha", NULL };
-static const char *const clock_words[] = { "time",      "hour", "hr",    "hh",
-                                           "timeofday", "zeit", "clock", NULL };
+static const char *const date_words[] = { "date", "datum", "fecha", "data", "dato", "jour", NULL };
+static const char *const clock_words[] = { "time", "hour",    "hr",   "hh",    "timeofday",
+                                           "zeit", "uhrzeit", "hora", "ora",   "heure",
+                                           "tijd", "tid",     "klok", "clock", NULL };
 /* A number of these has this unit. */
 static const char *const unit_words[][2] = {
     { "minutes", "min" }, { "hours", "h" },         { "seconds", "s" },  { "days", "d" },
@@ -406,10 +407,21 @@ static int find_bare_parts(const finder *f)
     return n;
 }
 
+/* A column of clock times beside one of dates, whatever it is called; n_columns: none. */
+static size_t find_clock(const finder *f, size_t date, llap_csv_timeguess *guess)
+{
+    const size_t n = f->s->n_columns;
+    for (size_t c = 0; c < n && c < MANY_COLUMNS; c++)
+        if (c != date && f->s->column[c].role == LLAP_CSV_WORDS &&
+            llap_csv_guess_date_and_time(f->sample, f->first, date, c, guess))
+            return c;
+    return n;
+}
+
 static llap_status find_time(finder *f)
 {
     if (f->o->time != NULL) return time_by_option(f);
-    llap_csv_timeguess guess;
+    llap_csv_timeguess guess, beside;
     size_t             columns[LLAP_CLOCK_PARTS_MAX];
     const size_t       none = f->s->n_columns;
     /* a date and a clock */
@@ -417,6 +429,10 @@ static llap_status find_time(finder *f)
     columns[1] = find_word(f, clock_words);
     if (columns[0] != none && columns[1] != none && columns[0] != columns[1] &&
         llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess)) {
+        set_time(f, columns, 2, &guess);
+        return LLAP_OK;
+    }
+    if (columns[0] != none && (columns[1] = find_clock(f, columns[0], &guess)) != none) {
         set_time(f, columns, 2, &guess);
         return LLAP_OK;
     }
@@ -433,7 +449,10 @@ static llap_status find_time(finder *f)
     for (size_t c = 0; c < none && c < MANY_COLUMNS; c++)
         if (f->s->column[c].role == LLAP_CSV_WORDS &&
             llap_csv_guess_time(f->sample, f->first, c, false, &guess)) {
-            set_time(f, &c, 1, &guess);
+            columns[0] = c;
+            const size_t clock = find_clock(f, c, &beside);
+            if (clock != none) columns[1] = clock, guess = beside;
+            set_time(f, columns, clock != none ? 2 : 1, &guess);
             return LLAP_OK;
         }
     if (!f->s->header && find_bare_parts(f) >= 3) {

@@ -199,7 +199,8 @@ static llap_status bad_cell(llap_csv_variables *vs, llap_csv_field f, const char
         vs->bad_cells++;
         return LLAP_OK;
     }
-    return llap_fail(LLAP_EFORMAT, "expected %s, found '%s'", expected, llap_csv_show(f).text);
+    return llap_fail(LLAP_EFORMAT, "expected %s, found '%s'; if that means missing: --missing",
+                     expected, llap_csv_show(f).text);
 }
 
 static float accept(llap_csv_variables *vs, float x)

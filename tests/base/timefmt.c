@@ -130,7 +130,7 @@ static void zones_count_where_the_text_is_silent(void **state)
     check_detail(llap_timefmt_parse(&local, "2024-10-27 02:30", 16, rome, LLAP_WALL_ERROR, &t),
                  LLAP_EFORMAT,
                  "time '2024-10-27 02:30': Europe/Rome shows this time twice, at +02:00 and at "
-                 "+01:00: choose the earlier or the later, or write the offset");
+                 "+01:00: choose the earlier or the later (--twice), or write the offset");
     llap_zone_destroy(rome);
 }
 
