@@ -254,11 +254,39 @@ static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j
     }
 }
 
+/* Lines of memory that are asked for while something else is computed: rows of n floats, step
+ * apart.
+ */
+typedef struct ahead {
+    const float *x;
+    int64_t      rows, n, step;
+    int64_t      row, col; /* the next one */
+} ahead;
+
+VEC_INLINE void fetch(ahead *f, int64_t lines)
+{
+    for (; lines > 0 && f->row < f->rows; lines--) {
+        __builtin_prefetch(f->x + f->row * f->step + f->col, 0, 2);
+        f->col += 16;
+        if (f->col >= f->n) f->col = 0, f->row++;
+    }
+}
+
+/* What the end of a micro-kernel will read or write. */
+VEC_INLINE void fetch_tile(const float *x, int64_t rows, int64_t cols, int64_t step)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j += 16) __builtin_prefetch(x + i * step + j, 0, 3);
+}
+
 /* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile. */
 static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i,
-                          int64_t rows, int64_t k, int64_t kc, const float *stats, const bool *some)
+                          int64_t rows, int64_t k, int64_t kc, const float *stats, const bool *some,
+                          ahead *next)
 {
     const llap_gemm *g = u->g;
+    const int64_t    tiles = kern_per(u->j1 - u->j0, GEMM_NR) * kern_per(rows, GEMM_MR);
+    const int64_t    lines = kern_per(next->rows * kern_per(next->n, 16), tiles); /* for each */
     const int64_t    nk = u->k1 - u->k0;
     const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
     const bool       more = g->pre != NULL || g->gelu || g->residual != NULL;
@@ -275,6 +303,9 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                                     .cols = cols,
                                     .add = add,
                                     .bias = last && g->bias != NULL ? g->bias + j : NULL };
+            fetch(next, lines);
+            fetch_tile(c + at, mr, cols, g->ldc);
+            if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
             if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
             else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
             if (last && more) finish(g, mr, cols, c + at, at);
@@ -282,6 +313,19 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                 finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
         }
     }
+}
+
+/* What pack_a will read after rows i.. and the inner steps before k. */
+static ahead block_after(const kern_gemm_unit *u, const float *a, int64_t i, int64_t k)
+{
+    const llap_gemm *g = u->g;
+    if (k >= u->k1) i += GEMM_MC, k = u->k0;
+    const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
+    const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
+    if (rows <= 0) return (ahead){ 0 };
+    if (g->a_trans)
+        return (ahead){ .x = a + k * g->lda + i, .rows = kc, .n = rows, .step = g->lda };
+    return (ahead){ .x = a + i * g->lda + k, .rows = rows, .n = kc, .step = g->lda };
 }
 
 /* Rows u->i0..i1 of one item: a and c are its starts, c_item the offset of c in the whole of C. */
@@ -302,7 +346,8 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
         do {
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
-            block_columns(u, c, c_item, i, rows, k, kc, stats, some);
+            ahead next = block_after(u, a, i, k + kc);
+            block_columns(u, c, c_item, i, rows, k, kc, stats, some, &next);
             k += kc;
         } while (k < u->k1);
     }
