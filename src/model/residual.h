@@ -64,7 +64,8 @@ typedef struct llap_residual_member {
 typedef struct llap_draw_plan {
     int64_t             rows, samples; /* of one run, and of one member in it */
     int64_t             h;
-    int                 steps; /* of the solver, from one time to the other */
+    llap_solver         solver;
+    int                 steps; /* of it, from one time to the other */
     double              first, last;
     int                 n_threads;
     const llap_backend *backend;

@@ -71,6 +71,13 @@ static llap_status bind_member(const llap_residual_member *m, const llap_backend
     return LLAP_OK;
 }
 
+static llap_sampler_opts sampler_of(const llap_residual_sampler *s)
+{
+    llap_sampler_opts o = LLAP_SAMPLER_DEFAULT;
+    o.solver = s->o.solver;
+    return o;
+}
+
 static llap_status voice_init(llap_residual_sampler *s, const llap_residual_member *m, voice *v)
 {
     const llap_residual_config *c = &s->c;
@@ -112,7 +119,7 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
                                         .prefix = d.prefix,
                                         .backend = d.backend,
                                         .n_threads = d.n_threads,
-                                        .sampler = LLAP_SAMPLER_DEFAULT };
+                                        .sampler = sampler_of(s) };
     return llap_planned_create(&c->denoiser, m->params, &planned, &s->points, &v->planned);
 }
 
@@ -197,6 +204,7 @@ static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uin
                                    .pad = s->batch->pad,
                                    .E_pad = s->batch->token_pad };
     llap_predictor           predictor = { 0 };
+    const llap_sampler_opts  how = sampler_of(s);
     if (me->denoise != NULL) {
         if (st == LLAP_OK) st = llap_denoise_windows(me->denoise, &w);
         predictor = llap_denoise_predictor(me->denoise);
@@ -212,9 +220,8 @@ static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uin
             io.y_obs = s->y_obs;
             io.keep = s->keep;
         }
-        st = me->planned != NULL
-                 ? llap_planned_sample(me->planned, &w, &io, s->x)
-                 : llap_sample(&LLAP_SAMPLER_DEFAULT, &points, extent, &predictor, &io, s->x);
+        st = me->planned != NULL ? llap_planned_sample(me->planned, &w, &io, s->x)
+                                 : llap_sample(&how, &points, extent, &predictor, &io, s->x);
         for (int64_t b = 0; b < rows && st == LLAP_OK; b++)
             for (int64_t r = 0; r < R && t.first + r < t.mine; r++)
                 memcpy(out + place_of(s, &t, b, r), s->x + (b * R + r) * n,

@@ -82,12 +82,12 @@ typedef struct task_leads {
 task_leads task_leads_of(const llap_model_frame *f);
 int32_t    task_lead(const task_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
 
-/* The networks of a model made ready to draw rows of h queries and R samples a member: plans and
- * memory, nothing of any panel. Whoever asks one model about several panels keeps it. { 0 } is
- * empty. */
+/* The networks of a model made ready to draw rows (at once) of h queries and R samples a member:
+ * plans and memory, nothing of any panel. Whoever asks one model about several panels keeps it. { 0
+ * } is empty. */
 typedef struct task_drawer {
     struct llap_residual_sampler *sampler;
-    int64_t                       h, R;
+    int64_t                       rows, h, R;
 } task_drawer;
 
 void task_drawer_deinit(task_drawer *d);

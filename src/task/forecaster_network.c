@@ -44,22 +44,33 @@ static int64_t paths_at_once(const network_self *s)
     return s->backend->memory == NULL ? PATHS_AT_ONCE : PATHS_ON_GPU;
 }
 
-/* A sampler for rows of h queries, kept until another is needed. */
-static llap_status sampler_for(network_self *s, int64_t h, int64_t n_samples)
+/* Rows of a run that has n to draw: a single one should not drag empty ones along. Powers of two,
+ * so that plans are seldom made anew. */
+static int64_t rows_for(int64_t n, int64_t most)
+{
+    int64_t rows = 1;
+    while (rows < n) rows *= 2;
+    return rows < most ? rows : most < 1 ? 1 : most;
+}
+
+/* A sampler for n rows of h queries, kept until another is needed. */
+static llap_status sampler_for(network_self *s, int64_t n, int64_t h, int64_t n_samples)
 {
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
     const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
     const int64_t paths = paths_at_once(s);
+    const int64_t rows = rows_for(n, paths * 64 / (R * (h > 64 ? h : 64)));
     task_drawer  *d = s->drawer;
-    int64_t       rows = paths * 64 / (R * (h > 64 ? h : 64));
-    if (rows < 1) rows = 1;
-    if (d->sampler != NULL && d->h == h && d->R == R) return LLAP_OK;
+    const bool    fits = d->rows >= rows && d->rows <= 2 * rows;
+    if (d->sampler != NULL && d->h == h && d->R == R && fits) return LLAP_OK;
     task_drawer_deinit(d);
+    d->rows = rows;
     d->h = h;
     d->R = R;
     const llap_draw_plan o = { .rows = rows,
                                .samples = R,
                                .h = h,
+                               .solver = s->n.sampling.solver.solver,
                                .steps = (int)s->n.sampling.steps,
                                .first = s->n.sampling.first,
                                .last = s->n.sampling.last,
@@ -268,7 +279,7 @@ static llap_status draw_work(network_self *s, const task_ask *ask, const task_wi
             list[n++] = j;
         }
         st = llap_report(ask->progress, &ask->at);
-        if (st == LLAP_OK) st = sampler_for(s, h, mine);
+        if (st == LLAP_OK) st = sampler_for(s, n, h, mine);
         if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
     }
     llap_free(list);

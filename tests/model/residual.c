@@ -99,6 +99,7 @@ static void draw(const llap_params *params, const llap_backend *b, float *out)
     const llap_draw_plan       o = { .rows = 5,
                                      .samples = 2,
                                      .h = H,
+                                     .solver = LLAP_SOLVER_DPMPP_2M,
                                      .steps = 4,
                                      .first = 0.995,
                                      .last = 0.005,
