@@ -393,6 +393,7 @@ static llap_status do_all(filler *f)
     const llap_draw_plan o = { .rows = rows < 1 ? 1 : rows,
                                .samples = R,
                                .h = f->h,
+                               .solver = f->n.sampling.solver.solver,
                                .steps = (int)f->n.sampling.steps,
                                .first = f->n.sampling.first,
                                .last = f->n.sampling.last,
