@@ -146,9 +146,7 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
 {
     task_filling           g = { 0 };
     const task_forecaster *f[EVALUATION_MAX];
-    if (e->m->anchor == NULL)
-        return llap_fail(LLAP_EUNSUPPORTED, "gaps are filled by anchors; this model has none");
-    llap_status st =
+    llap_status            st =
         task_filling_init(&g, e->m, in->panel, in->var, in->scale, e->part, (uint64_t)e->seed);
     for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
     in->w = g.w;
@@ -280,7 +278,6 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     task_scale     *scale = NULL;
     llap_status     st = task_check_axis(m, panel);
     if (st == LLAP_OK) st = read_options(o, &e, &look);
-    if (st == LLAP_OK && e.impute) st = task_need_anchors(m);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

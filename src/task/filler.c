@@ -4,207 +4,44 @@
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "task/reference.h"
+#include "task/spots.h"
 
 #include <math.h>
 #include <omp.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, QUERIES_MAX = 512, WINDOWS_AT_ONCE = 64 };
+enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, WINDOWS_AT_ONCE = 64 };
 static const size_t VALUES_AT_ONCE = (size_t)1 << 22;
-
-/* Times at which something of a group was or might have been read: all entities of a joint model,
- * one entity and target of another. */
-typedef struct lane {
-    int64_t  entity, target; /* single: of the panel; joint: -1 */
-    int64_t *time;           /* [n] increasing */
-    uint8_t *asked;          /* [n] */
-    int64_t  n;
-} lane;
-
-typedef struct spot { /* a window: queries first .. end - 1 of the lane, answers from .. to - 1 */
-    int64_t lane, origin, first, end, from, to;
-} spot;
 
 typedef struct filler {
     const task_gaps      *g;
     const task_fill_opts *o;
     task_networks         n;
     task_sight            sight;
-    lane                 *lane;
-    int64_t               n_lanes;
-    spot                 *spot;
-    size_t                n_spots, room, n_windows; /* n_windows: before the limit */
+    task_spots            spots;
     int64_t               C, Z, h;
     task_put_cell         put;
     void                 *user;
 } filler;
 
-static void filler_deinit(filler *f)
-{
-    for (int64_t i = 0; f->lane != NULL && i < f->n_lanes; i++) {
-        llap_free(f->lane[i].time);
-        llap_free(f->lane[i].asked);
-    }
-    llap_free(f->lane);
-    llap_free(f->spot);
-    task_sight_deinit(&f->sight);
-}
-
-/* ---- lanes ---- */
-
-typedef struct moment {
-    int64_t time;
-    uint8_t asked;
-} moment;
-
-static int by_time(const void *a, const void *b)
-{
-    const moment *x = a, *y = b;
-    return (x->time > y->time) - (x->time < y->time);
-}
-
-/* Rows of entities first .. last - 1, targets c .. c_end - 1. */
-static llap_status lane_init(const filler *f, lane *l, int64_t first, int64_t last, int64_t c,
-                             int64_t c_end)
-{
-    const llap_panel *p = f->g->p;
-    const int64_t     begin = p->start[first], n = p->start[last] - begin;
-    moment           *at = llap_new((size_t)n, sizeof *at);
-    l->time = llap_new((size_t)n, sizeof *l->time);
-    l->asked = llap_new((size_t)n, sizeof *l->asked);
-    const llap_status st =
-        at == NULL || l->time == NULL || l->asked == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
-        at[i] = (moment){ .time = p->time[begin + i] };
-        for (int64_t k = c; k < c_end; k++) at[i].asked |= f->g->asked[(begin + i) * f->C + k];
-    }
-    if (st == LLAP_OK && last - first > 1) qsort(at, (size_t)n, sizeof *at, by_time);
-    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
-        if (l->n == 0 || l->time[l->n - 1] != at[i].time) {
-            l->time[l->n] = at[i].time;
-            l->asked[l->n++] = 0;
-        }
-        l->asked[l->n - 1] |= at[i].asked;
-    }
-    llap_free(at);
-    return st;
-}
-
-static llap_status make_lanes(filler *f)
-{
-    const int64_t E = f->g->p->n_entities;
-    const bool    joint = f->sight.layout.joint;
-    llap_status   st = LLAP_OK;
-    f->n_lanes = joint ? 1 : E * f->C;
-    f->lane = llap_new((size_t)f->n_lanes, sizeof *f->lane);
-    if (f->lane == NULL) return LLAP_ENOMEM;
-    if (joint) {
-        f->lane[0] = (lane){ .entity = -1, .target = -1 };
-        return lane_init(f, &f->lane[0], 0, E, 0, f->C);
-    }
-    for (int64_t i = 0; i < f->n_lanes && st == LLAP_OK; i++) {
-        const int64_t e = i / f->C, c = i % f->C;
-        f->lane[i] = (lane){ .entity = e, .target = c };
-        st = lane_init(f, &f->lane[i], e, e + 1, c, c + 1);
-    }
-    return st;
-}
-
-/* ---- windows ---- */
-
-/* The first time of the lane after t. */
-static int64_t after(const lane *l, int64_t t)
-{
-    int64_t low = 0, high = l->n;
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (l->time[mid] <= t) low = mid + 1;
-        else high = mid;
-    }
-    return low;
-}
-
-/* The window that answers time number i of the lane first. */
-static spot lay(const filler *f, int64_t which, int64_t i)
-{
-    const lane   *l = &f->lane[which];
-    const int64_t L = f->g->m->frame.horizon, now = l->time[i];
-    const bool    both = f->o->from == LLAP_ANCHOR_BOTH;
-    const int64_t before = both ? after(l, now - L / 4) - 1 : i - 1;
-    spot          s = { .lane = which, .from = i, .to = i + 1, .first = i, .end = i + 1 };
-    s.origin = before >= 0 && before < i ? l->time[before] : now - f->g->m->frame.step;
-    if (now - s.origin > L) s.origin = now - f->g->m->frame.step;
-    if (!both) return s;
-    s.first = after(l, s.origin);
-    s.end = after(l, s.origin + L);
-    s.to = after(l, s.origin + L / 4 * 3);
-    if (s.to <= i) s.to = i + 1;
-    if (s.end - s.first > QUERIES_MAX) s.end = s.first + QUERIES_MAX;
-    if (i >= s.end) { /* many rows before it: this one first */
-        s.origin = l->time[i - 1];
-        s.first = i;
-        s.end = after(l, s.origin + L) < i + QUERIES_MAX ? after(l, s.origin + L) : i + QUERIES_MAX;
-        if (s.end <= i) s.end = i + 1;
-    }
-    if (s.to > s.end) s.to = s.end;
-    return s;
-}
-
-static llap_status make_spots(filler *f)
-{
-    for (int64_t k = 0; k < f->n_lanes; k++)
-        for (int64_t i = 0; i < f->lane[k].n;) {
-            if (!f->lane[k].asked[i]) {
-                i++;
-                continue;
-            }
-            if (f->n_spots == f->room) {
-                const size_t more = f->room == 0 ? 256 : 2 * f->room;
-                spot        *s = llap_grow(f->spot, more, sizeof *s);
-                if (s == NULL) return LLAP_ENOMEM;
-                f->spot = s;
-                f->room = more;
-            }
-            f->spot[f->n_spots] = lay(f, k, i);
-            i = f->spot[f->n_spots++].to;
-        }
-    const size_t most = f->o->most;
-    f->n_windows = f->n_spots;
-    for (size_t i = 0; most > 0 && most < f->n_spots && i < most; i++)
-        f->spot[i] = f->spot[(size_t)((double)i * (double)f->n_spots / (double)most)];
-    if (most > 0 && most < f->n_spots) f->n_spots = most;
-    for (size_t i = 0; i < f->n_spots; i++)
-        if (f->spot[i].end - f->spot[i].first > f->h) f->h = f->spot[i].end - f->spot[i].first;
-    f->h = f->h <= 8 ? 8 : (f->h + 31) / 32 * 32;
-    return LLAP_OK;
-}
-
 /* ---- cells ---- */
 
 /* Row of the panel that channel z of a window has at a time; -1: none. */
-static int64_t row_at(const filler *f, const lane *l, int64_t z, int64_t time)
+static int64_t row_at(const filler *f, const task_lane *l, int64_t z, int64_t time)
 {
-    const llap_panel *p = f->g->p;
-    const int64_t     e = l->entity >= 0 ? l->entity : f->sight.entity[z / f->C];
-    if (e < 0) return -1;
-    int64_t low = p->start[e], high = p->start[e + 1];
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (p->time[mid] < time) low = mid + 1;
-        else high = mid;
-    }
-    return low < p->start[e + 1] && p->time[low] == time ? low : -1;
+    const int64_t e = l->entity >= 0 ? l->entity : f->sight.entity[z / f->C];
+    return e < 0 ? -1 : task_row_at(f->g->p, e, time);
 }
 
-static int64_t target_at(const filler *f, const lane *l, int64_t z)
+static int64_t target_at(const filler *f, const task_lane *l, int64_t z)
 {
     return l->entity >= 0 ? l->target : z % f->C;
 }
 
 /* A number of windows that are worked on together. */
 typedef struct chunk {
-    const spot          *spot;
+    const task_spot     *spot;
     size_t               n;
     llap_feature_row    *row;   /* [n] */
     uint32_t            *index; /* [n] */
@@ -216,13 +53,13 @@ typedef struct chunk {
     float               *known;   /* [n,h,Z] */
     float               *guess;   /* [n,n_samples,h,Z] */
     float               *x;       /* likewise */
-    double              *u;       /* [2,n_samples] */
+    double              *y;       /* [2,n_samples] */
 } chunk;
 
 static void chunk_deinit(chunk *k)
 {
     void *const arrays[] = { k->row,     k->index, k->t,     k->request, k->law,
-                             k->missing, k->known, k->guess, k->x,       k->u };
+                             k->missing, k->known, k->guess, k->x,       k->y };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) llap_free(arrays[i]);
 }
 
@@ -238,10 +75,10 @@ static llap_status chunk_init(chunk *k, const filler *f, size_t n)
                   .known = llap_new(n, h * Z * sizeof *k->known),
                   .guess = llap_new(n, R * h * Z * sizeof *k->guess),
                   .x = llap_new(n, R * h * Z * sizeof *k->x),
-                  .u = llap_new(2, R * sizeof *k->u) };
+                  .y = llap_new(2, R * sizeof *k->y) };
     return k->row == NULL || k->index == NULL || k->t == NULL || k->request == NULL ||
                    k->law == NULL || k->missing == NULL || k->known == NULL || k->guess == NULL ||
-                   k->x == NULL || k->u == NULL
+                   k->x == NULL || k->y == NULL
                ? LLAP_ENOMEM
                : LLAP_OK;
 }
@@ -249,9 +86,9 @@ static llap_status chunk_init(chunk *k, const filler *f, size_t n)
 static void make_rows(const filler *f, chunk *k)
 {
     for (size_t i = 0; i < k->n; i++) {
-        const spot *s = &k->spot[i];
-        const lane *l = &f->lane[s->lane];
-        double     *t = k->t + i * (size_t)f->h;
+        const task_spot *s = &k->spot[i];
+        const task_lane *l = &f->spots.lane[s->lane];
+        double          *t = k->t + i * (size_t)f->h;
         for (int64_t q = s->first; q < s->end; q++)
             t[q - s->first] = llap_model_time(f->g->m, l->time[q]);
         const char *entity = l->entity < 0 ? NULL : f->g->p->entity[l->entity];
@@ -276,10 +113,10 @@ static llap_status ask_anchors(const filler *f, chunk *k)
         size_t count = 0;
         for (size_t i = 0; i < k->n; i++)
             for (int64_t z = 0; z < Z; z++) {
-                const lane  *l = &f->lane[k->spot[i].lane];
-                const size_t e = l->entity >= 0 ? (size_t)l->entity : (size_t)(z / f->C);
-                double      *t = k->missing + ((int64_t)i * Z + z) * f->h;
-                size_t       n = 0;
+                const task_lane *l = &f->spots.lane[k->spot[i].lane];
+                const size_t     e = l->entity >= 0 ? (size_t)l->entity : (size_t)(z / f->C);
+                double          *t = k->missing + ((int64_t)i * Z + z) * f->h;
+                size_t           n = 0;
                 if (target_at(f, l, z) != c) continue;
                 for (size_t q = 0; q < k->row[i].n_query; q++)
                     if (isnan(k->set->r[((int64_t)i * k->set->h + (int64_t)q) * Z + z]))
@@ -327,23 +164,24 @@ static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, 
 {
     const llap_feature_row  *r = &k->row[i];
     const int64_t            R = f->o->n_samples, n = f->h * f->Z, at = q * f->Z + z;
-    const lane              *l = &f->lane[k->spot[i].lane];
+    const task_lane         *l = &f->spots.lane[k->spot[i].lane];
     const size_t             e = l->entity >= 0 ? (size_t)l->entity : (size_t)(z / f->C);
     const int64_t            c = target_at(f, l, z);
     const llap_anchor_model *a = f->g->m->anchor[c];
+    const size_t             known = f->sight.source.known[e];
+    const double             climate = llap_chain_climate(a->chain, known, r->t_query[q]);
     double                   mean, sd;
     llap_feature_law(k->set, i, q, z, &mean, &sd);
-    for (int64_t j = 0; j < R; j++) {
-        k->u[j] = mean + sd * (double)k->x[((int64_t)i * R + j) * n + at];
-        k->u[R + j] = mean + sd * (double)k->guess[((int64_t)i * R + j) * n + at];
+    for (int64_t j = 0; j < 2 * R; j++) {
+        const float *from = (j < R ? k->x : k->guess) + ((int64_t)i * R + j % R) * n + at;
+        k->y[j] = llap_chain_y_back(
+            a->chain, known, llap_chain_z_back_given(a->chain, climate, mean + sd * (double)*from));
     }
-    const task_filled cell = { .window = (int64_t)i + (k->spot - f->spot),
+    const task_filled cell = { .window = (int64_t)i + (k->spot - f->spots.spot),
                                .row = row,
                                .target = c,
-                               .climate = llap_chain_climate(a->chain, f->sight.source.known[e],
-                                                             r->t_query[q]),
-                               .u = k->u,
-                               .guess = k->u + R,
+                               .y = k->y,
+                               .guess = k->y + R,
                                .n = R };
     f->put(f->user, &cell);
 }
@@ -362,8 +200,8 @@ static llap_status do_chunk(filler *f, llap_residual_sampler *sampler, chunk *k)
         st = llap_residual_complete(sampler, k->set, k->index, (int64_t)k->n, &given, f->o->seed,
                                     f->o->n_samples, k->x);
     for (size_t i = 0; i < k->n && st == LLAP_OK; i++) {
-        const spot *s = &k->spot[i];
-        const lane *l = &f->lane[s->lane];
+        const task_spot *s = &k->spot[i];
+        const task_lane *l = &f->spots.lane[s->lane];
         for (int64_t q = s->from - s->first; q < s->to - s->first; q++)
             for (int64_t z = 0; z < f->Z; z++) {
                 const int64_t row = row_at(f, l, z, l->time[s->first + q]);
@@ -388,7 +226,7 @@ static llap_status do_all(filler *f)
     llap_residual_sampler *sampler = NULL;
     chunk                  k;
     if (n > WINDOWS_AT_ONCE) n = WINDOWS_AT_ONCE;
-    if (n > f->n_spots) n = f->n_spots;
+    if (n > f->spots.n) n = f->spots.n;
     llap_status          st = chunk_init(&k, f, n);
     const llap_draw_plan o = { .rows = rows < 1 ? 1 : rows,
                                .samples = R,
@@ -402,12 +240,12 @@ static llap_status do_all(filler *f)
                                .given = true };
     if (st == LLAP_OK)
         st = llap_residual_sampler_create(&f->n.config, f->n.member, f->n.n_members, &o, &sampler);
-    for (size_t i = 0; i < f->n_spots && st == LLAP_OK; i += n) {
-        k.spot = f->spot + i;
-        k.n = f->n_spots - i < n ? f->n_spots - i : n;
+    for (size_t i = 0; i < f->spots.n && st == LLAP_OK; i += n) {
+        k.spot = f->spots.spot + i;
+        k.n = f->spots.n - i < n ? f->spots.n - i : n;
         st = llap_report(
             f->o->progress,
-            &(llap_progress_event){ "filling", (int64_t)i, (int64_t)f->n_spots, "windows", NULL });
+            &(llap_progress_event){ "filling", (int64_t)i, (int64_t)f->spots.n, "windows", NULL });
         if (st == LLAP_OK) st = do_chunk(f, sampler, &k);
     }
     llap_residual_sampler_destroy(sampler);
@@ -418,16 +256,22 @@ static llap_status do_all(filler *f)
 llap_status task_fill(const task_gaps *g, const task_fill_opts *o, task_put_cell put, void *user,
                       size_t *n_windows)
 {
+    if (g->m->anchor == NULL) return task_reference_fill(g, o, put, user, n_windows);
     filler f = { .g = g, .o = o, .C = g->m->frame.n_targets, .put = put, .user = user };
     task_networks_init(&f.n, g->m);
-    llap_status st = task_sight_init(&f.sight, g->m, g->p, &f.n.config.layout, &f.n.inputs);
-    if (st == LLAP_OK) {
+    const llap_layout    *layout = &f.n.config.layout;
+    const task_spots_opts where = { .lanes = layout->joint ? TASK_LANE_ALL : TASK_LANE_SERIES,
+                                    .from = o->from,
+                                    .most = o->most };
+    llap_status           st = task_spots_init(&f.spots, g->m, g->p, g->asked, &where);
+    if (n_windows != NULL) *n_windows = f.spots.n_all;
+    if (st == LLAP_OK) st = task_sight_init(&f.sight, g->m, g->p, layout, &f.n.inputs);
+    if (st == LLAP_OK && f.spots.n > 0) {
         f.Z = llap_feature_channels(&f.sight.layout);
-        st = make_lanes(&f);
+        f.h = f.spots.longest <= 8 ? 8 : (f.spots.longest + 31) / 32 * 32;
+        st = do_all(&f);
     }
-    if (st == LLAP_OK) st = make_spots(&f);
-    if (n_windows != NULL) *n_windows = f.n_windows;
-    if (st == LLAP_OK && f.n_spots > 0) st = do_all(&f);
-    filler_deinit(&f);
+    task_spots_deinit(&f.spots);
+    task_sight_deinit(&f.sight);
     return st;
 }

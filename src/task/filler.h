@@ -1,11 +1,12 @@
-/* The networks of the default profile as a filler of gaps.
+/* Networks as fillers of gaps.
  *
  * A window is laid around what is missing. What was observed in it is kept, what is missing begins
  * as draws from the anchor's own answer (from both sides, or from the past), noised to a level of
  * the process at which the networks take over (model/residual.h): at the first point they draw on
- * their own, at the last they hardly change the anchor's answer. From both sides windows are as
- * long as the horizon and overlap by half; a cell is answered by the one in whose middle it lies.
- * From the past every time that has a gap is a window of its own, right after the row before it. */
+ * their own, at the last they hardly change the anchor's answer. task/spots.h lays the windows.
+ *
+ * Models of the reference profile have no anchor: they draw on their own, with the latents of the
+ * times at which something was read kept (spec model.md 6.4, 7.3). */
 #ifndef LLAP_TASK_FILLER_H
 #define LLAP_TASK_FILLER_H
 
@@ -26,10 +27,10 @@ typedef struct task_fill_opts {
     llap_progress    progress;
 } task_fill_opts;
 
-typedef struct task_filled { /* an asked cell, in the chain's u */
+typedef struct task_filled { /* an asked cell */
     int64_t       window, row, target;
-    double        climate;   /* for the way back */
-    const double *u, *guess; /* [n] of the networks, and what they began with */
+    const double *y;     /* [n] draws of the networks */
+    const double *guess; /* [n] what they began with, the anchor's; NULL: nothing */
     int64_t       n;
 } task_filled;
 
@@ -40,6 +41,10 @@ typedef void (*task_put_cell)(void *user, const task_filled *cell);
 llap_status task_fill(const task_gaps *g, const task_fill_opts *o, task_put_cell put, void *user,
                       size_t *n_windows);
 
+/* The same of a model of the reference profile. */
+llap_status task_reference_fill(const task_gaps *g, const task_fill_opts *o, task_put_cell put,
+                                void *user, size_t *n_windows);
+
 /* ---- who fills ---- */
 
 /* Hides readings of the validation part and asks anchor and networks for them. Where the networks
@@ -47,7 +52,8 @@ llap_status task_fill(const task_gaps *g, const task_fill_opts *o, task_put_cell
  * fill_both of the features. */
 llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o);
 
-/* The point at which the networks of a model take over from the anchor; 0: they do not fill. */
+/* The point at which the networks of a model take over from the anchor, 0 where they have none; -1:
+ * they do not fill. */
 int64_t task_fill_first(const llap_model *m, llap_anchor_from from);
 
 /* Most windows of one imputation that networks answer, and samples of a cell. */

@@ -11,9 +11,11 @@ enum { SAMPLES = 24, WINDOWS_PAST = 128, WINDOWS_BOTH = 32, WINDOWS_LEAST = 8 };
 
 int64_t task_fill_first(const llap_model *m, llap_anchor_from from)
 {
-    if (m->network == NULL || m->anchor == NULL) return 0;
+    if (m->anchor == NULL) return 0;
+    if (m->network == NULL) return -1;
     const llap_feature_config *c = &m->network->config.features;
-    return from == LLAP_ANCHOR_PAST ? c->fill_past : c->fill_both;
+    const int64_t              first = from == LLAP_ANCHOR_PAST ? c->fill_past : c->fill_both;
+    return first > 0 ? first : -1;
 }
 
 typedef struct contest {
@@ -35,10 +37,10 @@ static int64_t entity_of(const llap_panel *p, int64_t row)
     return low;
 }
 
-static double score(const llap_chain *c, double climate, const double *u, int64_t n, double truth)
+static double score(const llap_chain *c, size_t e, const double *y, int64_t n, double truth)
 {
     double z[SAMPLES];
-    for (int64_t i = 0; i < n; i++) z[i] = llap_chain_z_back_given(c, climate, u[i]);
+    for (int64_t i = 0; i < n; i++) z[i] = llap_chain_z(c, e, y[i]);
     metric_sort(z, n);
     return metric_crps(z, n, truth, true);
 }
@@ -48,10 +50,11 @@ static void compare(void *user, const task_filled *cell)
     contest          *s = user;
     const llap_chain *chain = s->m->anchor[cell->target]->chain;
     const int64_t     known = llap_model_entity(s->m, s->p->entity[entity_of(s->p, cell->row)]);
+    const size_t      e = known < 0 ? SIZE_MAX : (size_t)known;
     const double      y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
-    const double      truth = llap_chain_z(chain, known < 0 ? SIZE_MAX : (size_t)known, y);
-    s->network[cell->window] += score(chain, cell->climate, cell->u, cell->n, truth);
-    s->anchor[cell->window] += score(chain, cell->climate, cell->guess, cell->n, truth);
+    const double      truth = llap_chain_z(chain, e, y);
+    s->network[cell->window] += score(chain, e, cell->y, cell->n, truth);
+    s->anchor[cell->window] += score(chain, e, cell->guess, cell->n, truth);
     s->n[cell->window]++;
 }
 

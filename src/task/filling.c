@@ -6,6 +6,7 @@
 #include "task/filler.h"
 #include "task/hide.h"
 #include "task/metric.h"
+#include "task/spots.h"
 
 #include <math.h>
 #include <string.h>
@@ -153,7 +154,7 @@ static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64
                                  task_forecast *out)
 {
     const int64_t            n_targets = s->m->frame.n_targets;
-    const llap_anchor_model *a = s->m->anchor[target];
+    const llap_anchor_model *a = s->m->anchor == NULL ? NULL : s->m->anchor[target];
     llap_anchor_request     *r = llap_arena_new(arena, (size_t)n, sizeof *r);
     double                 **value = llap_arena_new(arena, (size_t)n, sizeof *value);
     llap_status              st = r == NULL || value == NULL ? LLAP_ENOMEM : LLAP_OK;
@@ -163,8 +164,8 @@ static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64
         if (value[i] == NULL) st = LLAP_ENOMEM;
         out[i * n_targets + target] = (task_forecast){ .n = MEMBERS, .value = value[i] };
     }
-    if (st == LLAP_OK) st = llap_anchor_model_fill(a, r, (size_t)n, from);
-    if (st != LLAP_OK) return st;
+    if (st == LLAP_OK && a != NULL) st = llap_anchor_model_fill(a, r, (size_t)n, from);
+    if (st != LLAP_OK || a == NULL) return st;
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t i = 0; i < n; i++)
         for (size_t q = 0; q < r[i].n_query; q++)
@@ -187,27 +188,12 @@ static void put_redrawn(void *user, const task_filled *cell)
     const fill_set    *s = r->s;
     const task_window *w = &r->w[s->place[cell->row] >> 32];
     const int64_t      q = s->place[cell->row] & UINT32_MAX, C = s->m->frame.n_targets;
-    const int64_t      known = llap_model_entity(s->m, s->p->entity[w->entity]);
-    const llap_chain  *chain = s->m->anchor[cell->target]->chain;
     double             y[TASK_FILL_SAMPLES];
     double            *value = (double *)r->out[(w - r->w) * C + cell->target].value;
-    for (int64_t i = 0; i < cell->n; i++)
-        y[i] = llap_chain_y_back(chain, known < 0 ? SIZE_MAX : (size_t)known,
-                                 llap_chain_z_back_given(chain, cell->climate, cell->u[i]));
+    memcpy(y, cell->y, (size_t)cell->n * sizeof *y);
     metric_sort(y, cell->n);
     for (int k = 0; k < MEMBERS; k++)
         value[k * w->n_query + q] = metric_quantile_inner(y, cell->n, (k + 0.5) / MEMBERS);
-}
-
-static int64_t row_at(const llap_panel *p, int64_t entity, int64_t time)
-{
-    int64_t low = p->start[entity], high = p->start[entity + 1];
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (p->time[mid] < time) low = mid + 1;
-        else high = mid;
-    }
-    return low;
 }
 
 static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, const task_ask *ask,
@@ -218,7 +204,7 @@ static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, con
     memset(s->asked, 0, (size_t)(s->p->n_rows * C));
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w[i].n_query; q++) {
-            const int64_t row = row_at(s->p, w[i].entity, w[i].time[q]);
+            const int64_t row = task_row_at(s->p, w[i].entity, w[i].time[q]);
             s->place[row] = i << 32 | q;
             memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
         }
@@ -237,7 +223,7 @@ static llap_status fill_from(const task_forecaster *f, llap_anchor_from from, co
     llap_status   st = LLAP_OK;
     for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
         st = fill_by_model(s, from, k, w, n, arena, out);
-    if (st == LLAP_OK && first > 0) st = redraw(s, from, first, ask, w, n, out);
+    if (st == LLAP_OK && first >= 0) st = redraw(s, from, first, ask, w, n, out);
     return st;
 }
 
@@ -292,12 +278,13 @@ static bool is_asked(const task_filling *g, const llap_model *m, const llap_pane
 static int64_t days_between(const llap_model *m, int64_t n_cells)
 {
     enum { MOST = 1024 };
-    const bool joint =
-        m->network != NULL && m->network->config.features.view == LLAP_ENTITIES_JOINT;
+    if (task_fill_first(m, LLAP_ANCHOR_PAST) < 0 && task_fill_first(m, LLAP_ANCHOR_BOTH) < 0)
+        return 1;
+    const llap_network_config *c = &m->network->config;
+    const bool                 joint =
+        m->anchor == NULL ? c->vae.n_entities > 0 : c->features.view == LLAP_ENTITIES_JOINT;
     const int64_t times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
-    const bool    slow =
-        task_fill_first(m, LLAP_ANCHOR_PAST) > 0 || task_fill_first(m, LLAP_ANCHOR_BOTH) > 0;
-    return slow ? 1 + times / MOST : 1;
+    return 1 + times / MOST;
 }
 
 static int64_t count_asked(const task_filling *g, const llap_model *m, const llap_panel *p,

@@ -28,6 +28,8 @@ typedef struct task_window {
     int64_t        n_query;
     const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
     uint64_t       id;   /* task_window_id */
+    bool           keep; /* what is observed at the queries may be looked at and kept: of filling,
+                            by forecasters that can */
 } task_window;
 
 /* Window i of a list. */

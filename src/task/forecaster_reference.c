@@ -10,6 +10,7 @@
 #include "model/denoise.h"
 #include "model/latent.h"
 #include "task/reference.h"
+#include "task/spots.h"
 
 #include <math.h>
 #include <omp.h>
@@ -27,7 +28,8 @@ typedef struct reference_self {
     int64_t                   *input;                  /* [D] variables of the panel */
     int64_t                   *entity;                 /* [N] of the panel, -1: not there; joint */
     const float               *x_mean, *x_std, *y_mean, *y_std;
-    task_net                  *summary, *decoder;
+    const int64_t             *var; /* [C] of the panel */
+    task_net                  *summary, *decoder, *encoder;
     llap_denoise              *denoise;
     llap_points                points;
     int                        n_threads;
@@ -75,6 +77,30 @@ static llap_status decoder_net(reference_self *s, int64_t R, int64_t h)
     return st;
 }
 
+/* Readings "y", "obs" [n,h,N,C] -> "z" [n,h,Z] as the sampler has it. */
+static llap_status encoder_net(reference_self *s, int64_t n, int64_t h)
+{
+    const llap_vae_config vae = llap_network_vae(s->c, false);
+    const llap_shape      stats = LLAP_SHAPE(s->c->options.latent_rows, s->Z);
+    const llap_shape      cells = LLAP_SHAPE(n, h, s->N, s->C);
+    llap_graph           *g = NULL;
+    llap_status           st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_tensor *y = llap_input(g, "y", cells), *obs = llap_input(g, "obs", cells);
+        llap_tensor *ent = llap_input(g, "ent", LLAP_SHAPE(n, s->N));
+        llap_tensor *any = llap_input(g, "any", LLAP_SHAPE(n, h));
+        llap_tensor *mean = llap_state(g, "latent.mean", stats, LLAP_INIT_ZERO);
+        llap_tensor *std = llap_state(g, "latent.std", stats, LLAP_INIT_ZERO);
+        llap_scope_push(g, "vae");
+        llap_tensor *mu = llap_vae_encode(g, &vae, llap_vae_tokens(g, y, obs), ent).mu;
+        llap_scope_pop(g);
+        llap_output(g, "z", llap_latent_normalise(g, mu, mean, std, any));
+        st = task_net_create(g, s->m->network->params, s->n_threads, &s->encoder);
+    }
+    llap_graph_destroy(g);
+    return st;
+}
+
 /* Everything that depends on the number of rows, samples and queries. */
 static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
 {
@@ -91,8 +117,9 @@ static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
          .folded = true,
     };
     task_net_destroy(s->decoder);
+    task_net_destroy(s->encoder);
     llap_denoise_destroy(s->denoise);
-    s->decoder = NULL;
+    s->decoder = s->encoder = NULL;
     s->denoise = NULL;
     s->R = s->h = 0;
     llap_status st = decoder_net(s, R, h);
@@ -215,6 +242,43 @@ llap_status task_reference_summarise(const task_forecaster *f, int64_t entity, i
     return st;
 }
 
+/* The latents of what was read at the queries of n rows, y_obs [n,h,Z]; keep likewise: 1 where
+ * something was. */
+static llap_status observe(reference_self *s, const task_window *w, const work_row *row, int64_t n,
+                           float *y_obs, uint8_t *keep)
+{
+    const llap_panel *p = s->p;
+    const int64_t     h = s->h, Z = s->Z, cells = n * h * s->N * s->C;
+    llap_status       st = s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
+    if (st != LLAP_OK) return st;
+    float *y = task_net_real(s->encoder, "y"), *obs = task_net_real(s->encoder, "obs");
+    float *ent = task_net_real(s->encoder, "ent"), *any = task_net_real(s->encoder, "any");
+    memset(y, 0, (size_t)cells * sizeof *y);
+    memset(obs, 0, (size_t)cells * sizeof *obs);
+    memset(ent, 0, (size_t)(n * s->N) * sizeof *ent);
+    memset(any, 0, (size_t)(n * h) * sizeof *any);
+    for (int64_t i = 0; i < n * s->N * h; i++) {
+        const int64_t      b = i / (s->N * h), k = i / s->N % h, slot = i % s->N;
+        const task_window *v = &w[row[b].first];
+        const int64_t      e = s->joint ? s->entity[slot] : v->entity;
+        const int64_t      at = e < 0 ? -1 : task_row_at(p, e, v->time[k]);
+        const int64_t      known = e < 0 ? -1 : llap_model_entity(s->m, p->entity[e]);
+        const int64_t      scale = (known >= 0 ? known : s->m->frame.n_entities) * s->C;
+        for (int64_t c = 0; c < s->C && at >= 0; c++) {
+            if (!llap_panel_observed(p, at, s->var[c])) continue;
+            y[i * s->C + c] =
+                llap_scale_value(p->value[at * p->n_vars + s->var[c]], s->y_mean[scale + c],
+                                 s->y_std[scale + c], LLAP_SCALING_DEFAULT.clip);
+            obs[i * s->C + c] = any[b * h + k] = ent[b * s->N + slot] = 1;
+        }
+    }
+    st = task_net_run(s->encoder);
+    if (st != LLAP_OK) return st;
+    memcpy(y_obs, task_net_output(s->encoder, "z"), (size_t)(n * h * Z) * sizeof *y_obs);
+    for (int64_t k = 0; k < n * h * Z; k++) keep[k] = any[k / Z] > 0;
+    return LLAP_OK;
+}
+
 /* -------- paths -------- */
 
 /* Samples of one row, z [R,h,Z], as paths of its windows. */
@@ -255,9 +319,15 @@ static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_
     float        *E = llap_arena_new(&a, 2 * (size_t)(ROWS * each), sizeof *E);
     float        *ent = llap_arena_new(&a, (size_t)(ROWS * s->N), sizeof *ent);
     float        *z = llap_arena_new(&a, (size_t)(n * R * h * s->Z), sizeof *z);
+    float        *y_obs = llap_arena_new(&a, (size_t)(n * h * s->Z), sizeof *y_obs);
+    uint8_t      *kept = llap_arena_new(&a, (size_t)(n * h * s->Z), sizeof *kept);
+    const bool    keep = w[row[0].first].keep;
     uint64_t      id[ROWS] = { 0 };
     llap_status   st =
-        tq == NULL || E == NULL || ent == NULL || z == NULL ? LLAP_ENOMEM : nets_for(s, n, R, h);
+        tq == NULL || E == NULL || ent == NULL || z == NULL || y_obs == NULL || kept == NULL
+              ? LLAP_ENOMEM
+              : nets_for(s, n, R, h);
+    if (st == LLAP_OK && keep) st = observe(s, w, row, n, y_obs, kept);
     if (st == LLAP_OK) st = summarise(s, w, row, n, ent, E, E + ROWS * each);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         const task_window *v = &w[row[i].first];
@@ -268,7 +338,10 @@ static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_
     if (st == LLAP_OK) {
         const llap_extent        extent = { n, R, h, s->Z };
         const llap_denoise_batch in = { .tq = tq, .E = E, .E_raw = E + ROWS * each };
-        const llap_sample_io     io = { .seed = ask->seed, .window = id };
+        const llap_sample_io     io = { .seed = ask->seed,
+                                        .window = id,
+                                        .y_obs = keep ? y_obs : NULL,
+                                        .keep = keep ? kept : NULL };
         llap_sampler_opts        o = s->c->sampling.solver;
         o.predict = s->c->noise.prediction;
         llap_network_origin(s->c, tq, n, h);
@@ -353,6 +426,7 @@ static void destroy(void *self)
     reference_self *s = self;
     task_net_destroy(s->summary);
     task_net_destroy(s->decoder);
+    task_net_destroy(s->encoder);
     llap_denoise_destroy(s->denoise);
     llap_points_deinit(&s->points);
     llap_free(s->input);
@@ -393,7 +467,6 @@ static llap_status check_kind(const llap_network_config *c)
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                       task_forecaster *out)
 {
-    (void)var; /* targets are not looked at but as inputs */
     *out = (task_forecaster){ 0 };
     const llap_network_config *c = &m->network->config;
     llap_status                st = check_kind(c);
@@ -403,6 +476,7 @@ llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, 
     *s = (reference_self){ .m = m,
                            .p = p,
                            .c = c,
+                           .var = var,
                            .joint = c->vae.n_entities > 0,
                            .N = c->summarizer.n_entities,
                            .l = c->summarizer.context,

@@ -5,6 +5,7 @@
 #include "task/filler.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Which rows of an entity are asked about, and where their answers go. */
 static bool asked_of(const llap_panel *p, int64_t row, int64_t var, const llap_impute_opts *o)
@@ -96,7 +97,7 @@ static llap_status impute_target(const llap_model *m, const llap_panel *p, const
 {
     questions   q;
     llap_status st = questions_init(&q, m, p, s, target, var, o);
-    if (st == LLAP_OK) st = fill(m, target, &q, (size_t)p->n_entities, o);
+    if (st == LLAP_OK && m->anchor != NULL) st = fill(m, target, &q, (size_t)p->n_entities, o);
     size_t i = 0;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
         for (size_t k = 0; k < q.request[e].n_query; k++, i++) {
@@ -106,7 +107,8 @@ static llap_status impute_target(const llap_model *m, const llap_panel *p, const
                                             .entity = (int32_t)e,
                                             .target = (int32_t)target,
                                             .observed = observed };
-            task_law_numbers(m->anchor[target], q.request[e].series, &q.law[i], score, number);
+            if (m->anchor != NULL)
+                task_law_numbers(m->anchor[target], q.request[e].series, &q.law[i], score, number);
             /* What was measured stays. */
             for (int c = 0; observed && c < out->n_numbers; c++)
                 number[c] = (double)p->value[q.row[i] * p->n_vars + var];
@@ -141,36 +143,30 @@ static llap_status impute_all(const llap_model *m, const llap_panel *p, const in
     return st;
 }
 
-/* ---- networks, where they fill better than the anchor ---- */
+/* ---- networks, where they fill better than the anchor, or without one ---- */
 
 typedef struct draws {
-    const llap_model *m;
-    const llap_panel *p;
-    llap_answer      *out;
-    int64_t          *place; /* [n_rows,n_targets] row of the answer */
-    double            y[TASK_FILL_SAMPLES];
+    llap_answer *out;
+    int64_t     *place; /* [n_rows,n_targets] row of the answer */
+    int64_t      n_targets;
+    double       y[TASK_FILL_SAMPLES];
 } draws;
 
 static void put_draws(void *user, const task_filled *cell)
 {
-    draws                   *d = user;
-    const llap_anchor_model *a = d->m->anchor[cell->target];
-    const int64_t            at = d->place[cell->row * d->m->frame.n_targets + cell->target];
-    const int64_t            known = llap_model_entity(d->m, d->p->entity[d->out->row[at].entity]);
-    const size_t             e = known < 0 ? SIZE_MAX : (size_t)known;
-    for (int64_t i = 0; i < cell->n; i++)
-        d->y[i] = llap_chain_y_back(a->chain, e,
-                                    llap_chain_z_back_given(a->chain, cell->climate, cell->u[i]));
+    draws        *d = user;
+    const int64_t at = d->place[cell->row * d->n_targets + cell->target];
+    memcpy(d->y, cell->y, (size_t)cell->n * sizeof *d->y);
     task_sample_numbers(d->y, cell->n, d->out, d->out->number + at * d->out->n_numbers);
 }
 
-/* The answer to cells that are missing, again, by the networks. */
+/* The answer to cells that are missing, by the networks. */
 static llap_status improve(const llap_model *m, const llap_panel *p, const int64_t *var,
                            const llap_impute_opts *o, int64_t first, llap_answer *out)
 {
-    const int64_t C = m->frame.n_targets, most = TASK_FILL_WINDOWS;
+    const int64_t C = m->frame.n_targets, most = m->anchor != NULL ? TASK_FILL_WINDOWS : 0;
     uint8_t      *asked = llap_new((size_t)p->n_rows, (size_t)C);
-    draws         d = { .m = m, .p = p, .out = out };
+    draws         d = { .out = out, .n_targets = C };
     size_t        n = 0, n_windows = 0;
     d.place = llap_new((size_t)p->n_rows, (size_t)C * sizeof *d.place);
     llap_status st = asked == NULL || d.place == NULL ? LLAP_ENOMEM : LLAP_OK;
@@ -188,7 +184,7 @@ static llap_status improve(const llap_model *m, const llap_panel *p, const int64
                                  .most = (size_t)most,
                                  .progress = o->progress };
     if (st == LLAP_OK) st = task_fill(&g, &how, put_draws, &d, &n_windows);
-    if (st == LLAP_OK && n_windows > (size_t)most)
+    if (st == LLAP_OK && most > 0 && n_windows > (size_t)most)
         llap_logf(o->log, LLAP_LOG_WARNING,
                   "the networks fill %lld of %zu places with gaps, evenly spread; the anchor fills "
                   "the others",
@@ -202,15 +198,14 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
                         llap_answer **out)
 {
     *out = NULL;
-    llap_status st = task_need_anchors(m);
-    if (st == LLAP_OK) st = task_check_axis(m, panel);
+    llap_status st = task_check_axis(m, panel);
     if (st != LLAP_OK) return st;
     int64_t *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK) st = task_compare(m, panel, var, NULL, o->log);
     if (st == LLAP_OK) st = impute_all(m, panel, var, o, out);
     const int64_t first = task_fill_first(m, o->causal ? LLAP_ANCHOR_PAST : LLAP_ANCHOR_BOTH);
-    if (st == LLAP_OK && first > 0) {
+    if (st == LLAP_OK && first >= 0) {
         st = improve(m, panel, var, o, first, *out);
         if (st != LLAP_OK) {
             llap_answer_destroy(*out);

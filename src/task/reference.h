@@ -91,7 +91,9 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
 
 /* -------- the result -------- */
 
-/* Draws paths; everything is borrowed until deinit. */
+/* Draws paths; everything is borrowed until deinit. Where a window keeps what is observed, each
+ * query time of which something was read has the latent of those readings (spec model.md 7.3), and
+ * the others are drawn around it. */
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                       task_forecaster *out);
 

@@ -43,6 +43,7 @@ llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p
                         const task_series *s, llap_series **out)
 {
     *out = NULL;
+    if (m->anchor == NULL) return LLAP_OK;
     const llap_anchor_model *a = m->anchor[target];
     if (a->joint.rank == 0 && a->near[0].cov == NULL && a->near[1].cov == NULL) return LLAP_OK;
     *out = llap_new((size_t)m->frame.n_entities, sizeof **out);
@@ -74,13 +75,6 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
             what, llap_text_show(text).text);
     if (*ticks <= 0) return llap_fail(LLAP_EINVAL, "%s: '%s' is not positive", what, text);
     return LLAP_OK;
-}
-
-llap_status task_need_anchors(const llap_model *m)
-{
-    if (m->anchor != NULL) return LLAP_OK;
-    return llap_fail(LLAP_EUNSUPPORTED, "a model of the %s profile has no anchors to impute with",
-                     llap_profile_names[m->network->config.profile]);
 }
 
 llap_status task_check_axis(const llap_model *m, const llap_panel *p)

@@ -43,9 +43,6 @@ typedef struct task_shown {
 task_shown task_ticks_show(const llap_model *m, double ticks);
 task_shown task_units_show(const llap_model *m, double units); /* of the model's time */
 
-/* Refuses a model without anchors, for what only they can answer. */
-llap_status task_need_anchors(const llap_model *m);
-
 /* Refuses a panel whose time axis is not of the kind that the model was trained on. */
 llap_status task_check_axis(const llap_model *m, const llap_panel *p);
 

@@ -36,4 +36,5 @@ train -q -o k.safetensors --resume --log k.log >/dev/null 2>&1 && cmp m.safetens
 
 llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 | cut -d, -f1,3 | sort | uniq -c
 llapdiff evaluate m.safetensors data.csv -q --samples 20 | sed -n 's/^  \(model\|climatology\) .*/\1/p'
-llapdiff impute m.safetensors data.csv -q
+llapdiff impute m.safetensors data.csv -q --all | cut -d, -f1,3,4 | sort | uniq -c
+llapdiff evaluate m.safetensors data.csv -q --task impute | sed -n 's/^  \(model\|model_causal\|linear\) .*/\1/p'

@@ -517,6 +517,68 @@ static void what_is_not_finite_is_named(void **state)
     llap_panel_destroy(p);
 }
 
+/* ---- gaps ---- */
+
+static llap_answer *fill(const llap_model *m, const llap_panel *p, int causal)
+{
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *a = NULL;
+    o.all = 1;
+    o.causal = causal;
+    CHECK_OK(llap_impute(m, p, &o, &a));
+    return a;
+}
+
+/* Do both say the same about target v at all rows of times t < before? */
+static bool same_before(const llap_answer *a, const llap_answer *b, int64_t before)
+{
+    const size_t n = (size_t)a->n_numbers;
+    bool         same = true;
+    assert_int_equal(a->n_rows, b->n_rows);
+    for (size_t k = 0; k < a->n_rows; k++)
+        if (a->row[k].time < before)
+            same = same && memcmp(a->number + k * n, b->number + k * n, n * sizeof(double)) == 0;
+    return same;
+}
+
+static void gaps_are_filled_around_what_was_read(void **state)
+{
+    (void)state;
+    enum { LATE = 111 }; /* at 110 there is a gap */
+    llap_panel     *p = make_panel(), *other = make_panel();
+    llap_model     *m;
+    llap_train_opts o = options(NULL);
+    const int       threads = omp_get_max_threads();
+    o.steps = 20;
+    CHECK_OK(llap_train(p, &o, &m));
+    for (int64_t i = 0; i < N * ROWS; i++)
+        if (i % ROWS >= LATE) ((float *)other->value)[i * D] += 1.0f;
+    for (int causal = 0; causal < 2; causal++) {
+        llap_answer *a = fill(m, p, causal), *c = fill(m, other, causal);
+        omp_set_num_threads(threads == 1 ? 2 : 1);
+        llap_answer *b = fill(m, p, causal);
+        omp_set_num_threads(threads);
+        assert_true(same_before(a, b, INT64_MAX));
+        assert_true(same_before(a, c, LATE * HOUR) ==
+                    (causal != 0)); /* later readings count, or not */
+        for (size_t k = 0; k < a->n_rows; k++) {
+            const double *x = a->number + k * (size_t)a->n_numbers;
+            const int64_t row = a->row[k].entity * ROWS + a->row[k].time / HOUR;
+            assert_true(a->row[k].observed == llap_panel_observed(p, row, 0));
+            for (int q = 0; q < a->n_numbers; q++) {
+                assert_true(isfinite(x[q]) && (q < 2 || x[q] >= x[q - 1]));
+                if (a->row[k].observed) assert_true(x[q] == (double)p->value[row * D]);
+            }
+        }
+        llap_answer_destroy(a);
+        llap_answer_destroy(b);
+        llap_answer_destroy(c);
+    }
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+    llap_panel_destroy(other);
+}
+
 /* ---- what does not fit, what does not learn ---- */
 
 static void save(const llap_panel *p, const llap_train_opts *o, const char *name)
@@ -609,6 +671,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_steps_of_each_stage),
         cmocka_unit_test(what_is_not_finite_is_named),
+        cmocka_unit_test(gaps_are_filled_around_what_was_read),
         cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
         cmocka_unit_test(a_posterior_that_collapses_is_said),
     };
