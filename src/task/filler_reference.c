@@ -82,7 +82,7 @@ llap_status task_reference_fill(const task_gaps *g, const task_fill_opts *o, tas
 {
     enum { AT_ONCE = 16 };
     filling               f = { .g = g, .o = o, .put = put, .user = user };
-    const bool            joint = g->m->network->config.vae.n_entities > 0;
+    const bool            joint = task_reference_joint(&g->m->network->config);
     const task_spots_opts where = { .lanes = joint ? TASK_LANE_ALL : TASK_LANE_ENTITY,
                                     .from = o->from,
                                     .most = o->most };

@@ -22,7 +22,7 @@ typedef struct reference_self {
     const llap_model          *m;
     const llap_panel          *p;
     const llap_network_config *c;
-    bool                       joint;
+    bool                       joint, vae, summarised; /* what the model has */
     int64_t                    N, l, h, D, C, S, H, Z; /* h of the nets below; 0: none yet */
     int64_t                    R, n;                   /* samples and rows of the nets below */
     int64_t                   *input;                  /* [D] variables of the panel */
@@ -46,6 +46,7 @@ typedef struct work_row {
 static llap_status summary_net(reference_self *s)
 {
     llap_graph *g = NULL;
+    if (!s->summarised) return LLAP_OK;
     llap_status st = llap_graph_create(&g);
     if (st == LLAP_OK) {
         llap_output(g, "E", task_reference_summary(g, s->c, ROWS, false).context);
@@ -61,7 +62,8 @@ static llap_status decoder_net(reference_self *s, int64_t R, int64_t h)
     const llap_vae_config vae = llap_network_vae(s->c, false);
     const llap_shape      stats = LLAP_SHAPE(s->c->options.latent_rows, s->Z);
     llap_graph           *g = NULL;
-    llap_status           st = llap_graph_create(&g);
+    if (!s->vae) return LLAP_OK;
+    llap_status st = llap_graph_create(&g);
     if (st == LLAP_OK) {
         llap_tensor *z = llap_input(g, "z", LLAP_SHAPE(R, h, s->Z));
         llap_tensor *ent = llap_input(g, "ent", LLAP_SHAPE(R, s->N));
@@ -113,7 +115,7 @@ static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
          .prefix = "denoiser.",
          .backend = &llap_backend_cpu,
          .n_threads = s->n_threads,
-         .guided = o->guidance[0] != 1.0 || o->guidance[1] != 1.0,
+         .guided = s->summarised && (o->guidance[0] != 1.0 || o->guidance[1] != 1.0),
          .folded = true,
     };
     task_net_destroy(s->decoder);
@@ -182,6 +184,11 @@ static llap_status summarise(reference_self *s, const task_window *w, const work
 {
     static const char *const inputs[] = { "x", "dx", "seen", "dt", "ent" };
     const int64_t            each = s->S * s->H;
+    if (!s->summarised) {
+        for (int64_t i = 0; i < n * s->N; i++)
+            ent[i] = !s->joint || s->entity[i % s->N] >= 0 ? 1.0f : 0.0f;
+        return LLAP_OK;
+    }
     for (int k = 0; k < 5; k++) {
         const int64_t cells = (k < 3 ? s->l * s->D : k == 3 ? s->l : 1) * s->N * ROWS;
         float        *x = task_net_real(s->summary, inputs[k]);
@@ -242,36 +249,44 @@ llap_status task_reference_summarise(const task_forecaster *f, int64_t entity, i
     return st;
 }
 
-/* The latents of what was read at the queries of n rows, y_obs [n,h,Z]; keep likewise: 1 where
- * something was. */
+/* Cell c of slot `slot` at time t of a window, on the scale of training; NaN: not read. */
+static float reading(const reference_self *s, const task_window *v, int64_t slot, int64_t t,
+                     int64_t c)
+{
+    const llap_panel *p = s->p;
+    const int64_t     e = s->joint ? s->entity[slot] : v->entity;
+    const int64_t     row = e < 0 ? -1 : task_row_at(p, e, t);
+    if (row < 0 || !llap_panel_observed(p, row, s->var[c])) return NAN;
+    const int64_t known = llap_model_entity(s->m, p->entity[e]);
+    const int64_t at = (known >= 0 ? known : s->m->frame.n_entities) * s->C + c;
+    return llap_scale_value(p->value[row * p->n_vars + s->var[c]], s->y_mean[at], s->y_std[at],
+                            LLAP_SCALING_DEFAULT.clip);
+}
+
+/* What was read at the queries of n rows, as latents y_obs [n,h,Z]; keep likewise: 1 where it
+ * holds. An identity latent keeps each reading by itself. */
 static llap_status observe(reference_self *s, const task_window *w, const work_row *row, int64_t n,
                            float *y_obs, uint8_t *keep)
 {
-    const llap_panel *p = s->p;
-    const int64_t     h = s->h, Z = s->Z, cells = n * h * s->N * s->C;
-    llap_status       st = s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
+    const int64_t h = s->h, Z = s->Z, NC = s->N * s->C;
+    llap_status   st = s->vae && s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
     if (st != LLAP_OK) return st;
-    float *y = task_net_real(s->encoder, "y"), *obs = task_net_real(s->encoder, "obs");
-    float *ent = task_net_real(s->encoder, "ent"), *any = task_net_real(s->encoder, "any");
-    memset(y, 0, (size_t)cells * sizeof *y);
-    memset(obs, 0, (size_t)cells * sizeof *obs);
-    memset(ent, 0, (size_t)(n * s->N) * sizeof *ent);
-    memset(any, 0, (size_t)(n * h) * sizeof *any);
-    for (int64_t i = 0; i < n * s->N * h; i++) {
-        const int64_t      b = i / (s->N * h), k = i / s->N % h, slot = i % s->N;
+    float *y = s->vae ? task_net_real(s->encoder, "y") : y_obs;
+    float *obs = s->vae ? task_net_real(s->encoder, "obs") : NULL;
+    float *ent = s->vae ? task_net_real(s->encoder, "ent") : NULL;
+    float *any = s->vae ? task_net_real(s->encoder, "any") : NULL;
+    for (int64_t i = 0; s->vae && i < n * s->N; i++) ent[i] = 0;
+    for (int64_t i = 0; s->vae && i < n * h; i++) any[i] = 0;
+    for (int64_t i = 0; i < n * h * NC; i++) {
+        const int64_t      b = i / (NC * h), k = i / NC % h, slot = i % NC / s->C;
         const task_window *v = &w[row[b].first];
-        const int64_t      e = s->joint ? s->entity[slot] : v->entity;
-        const int64_t      at = e < 0 ? -1 : task_row_at(p, e, v->time[k]);
-        const int64_t      known = e < 0 ? -1 : llap_model_entity(s->m, p->entity[e]);
-        const int64_t      scale = (known >= 0 ? known : s->m->frame.n_entities) * s->C;
-        for (int64_t c = 0; c < s->C && at >= 0; c++) {
-            if (!llap_panel_observed(p, at, s->var[c])) continue;
-            y[i * s->C + c] =
-                llap_scale_value(p->value[at * p->n_vars + s->var[c]], s->y_mean[scale + c],
-                                 s->y_std[scale + c], LLAP_SCALING_DEFAULT.clip);
-            obs[i * s->C + c] = any[b * h + k] = ent[b * s->N + slot] = 1;
-        }
+        const float        x = reading(s, v, slot, v->time[k], i % s->C);
+        y[i] = isnan(x) ? 0 : x;
+        if (!s->vae) keep[i] = (uint8_t)!isnan(x);
+        else obs[i] = isnan(x) ? 0.0f : 1.0f;
+        if (s->vae && !isnan(x)) any[b * h + k] = ent[b * s->N + slot] = 1;
     }
+    if (!s->vae) return LLAP_OK;
     st = task_net_run(s->encoder);
     if (st != LLAP_OK) return st;
     memcpy(y_obs, task_net_output(s->encoder, "z"), (size_t)(n * h * Z) * sizeof *y_obs);
@@ -286,18 +301,21 @@ static llap_status decode(reference_self *s, const task_window *w, const work_ro
                           const float *ent, const float *z, double **path)
 {
     const int64_t R = s->R, h = s->h;
-    float        *present = task_net_real(s->decoder, "ent");
-    memcpy(task_net_real(s->decoder, "z"), z, (size_t)(R * h * s->Z) * sizeof *z);
-    for (int64_t r = 0; r < R; r++) {
-        memcpy(present + r * s->N, ent, (size_t)s->N * sizeof *ent);
-        for (int64_t i = 0; i < row->n; i++) { /* what is asked for is there */
-            const int64_t known = llap_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
-            present[r * s->N + (s->joint ? known : 0)] = 1;
+    const float  *y = z; /* an identity latent: [R,h,N,C] */
+    if (s->vae) {
+        float *present = task_net_real(s->decoder, "ent");
+        memcpy(task_net_real(s->decoder, "z"), z, (size_t)(R * h * s->Z) * sizeof *z);
+        for (int64_t r = 0; r < R; r++) {
+            memcpy(present + r * s->N, ent, (size_t)s->N * sizeof *ent);
+            for (int64_t i = 0; i < row->n; i++) { /* what is asked for is there */
+                const int64_t e = llap_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
+                present[r * s->N + (s->joint ? e : 0)] = 1;
+            }
         }
+        const llap_status st = task_net_run(s->decoder);
+        if (st != LLAP_OK) return st;
+        y = task_net_output(s->decoder, "y");
     }
-    const llap_status st = task_net_run(s->decoder);
-    if (st != LLAP_OK) return st;
-    const float *y = task_net_output(s->decoder, "y");
     for (int64_t i = 0; i < row->n; i++) {
         const int64_t known = llap_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
         const int64_t slot = s->joint ? known : 0;
@@ -337,7 +355,9 @@ static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_
     }
     if (st == LLAP_OK) {
         const llap_extent        extent = { n, R, h, s->Z };
-        const llap_denoise_batch in = { .tq = tq, .E = E, .E_raw = E + ROWS * each };
+        const llap_denoise_batch in = { .tq = tq,
+                                        .E = s->summarised ? E : NULL,
+                                        .E_raw = s->summarised ? E + ROWS * each : NULL };
         const llap_sample_io     io = { .seed = ask->seed,
                                         .window = id,
                                         .y_obs = keep ? y_obs : NULL,
@@ -456,12 +476,9 @@ static llap_status find_columns(reference_self *s)
     return LLAP_OK;
 }
 
-static llap_status check_kind(const llap_network_config *c)
+bool task_reference_joint(const llap_network_config *c)
 {
-    const llap_network_options *o = &c->options;
-    if (o->latent == LLAP_LATENT_SET_VAE && o->conditioning && !o->cond_adapter) return LLAP_OK;
-    return llap_fail(LLAP_EUNSUPPORTED,
-                     "forecasts of the reference profile need a VAE and a summary without adapter");
+    return c->options.latent == LLAP_LATENT_IDENTITY || c->vae.n_entities > 0;
 }
 
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
@@ -469,24 +486,31 @@ llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, 
 {
     *out = (task_forecaster){ 0 };
     const llap_network_config *c = &m->network->config;
-    llap_status                st = check_kind(c);
-    if (st != LLAP_OK) return st;
+    const bool                 vae = c->options.latent == LLAP_LATENT_SET_VAE;
+    const bool                 summarised = c->options.conditioning;
+    const bool                 joint = task_reference_joint(c);
+    const int64_t              N = joint ? c->n_entities : 1;
+    if (summarised && c->summarizer.n_entities != N)
+        return llap_fail(LLAP_EUNSUPPORTED, "the summary is of %lld entities, the latent of %lld",
+                         (long long)c->summarizer.n_entities, (long long)N);
     reference_self *s = llap_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     *s = (reference_self){ .m = m,
                            .p = p,
                            .c = c,
                            .var = var,
-                           .joint = c->vae.n_entities > 0,
-                           .N = c->summarizer.n_entities,
-                           .l = c->summarizer.context,
-                           .D = c->n_inputs,
+                           .joint = joint,
+                           .vae = vae,
+                           .summarised = summarised,
+                           .N = N,
+                           .l = summarised ? c->summarizer.context : 0,
+                           .D = summarised ? c->n_inputs : 0,
                            .C = c->n_targets,
-                           .S = c->summarizer.tokens,
-                           .H = c->summarizer.width,
+                           .S = summarised ? c->summarizer.tokens : 0,
+                           .H = summarised ? c->summarizer.width : 0,
                            .Z = c->denoiser.data_dim,
-                           .x_mean = tensor(m, "scale.x.mean"),
-                           .x_std = tensor(m, "scale.x.std"),
+                           .x_mean = summarised ? tensor(m, "scale.x.mean") : NULL,
+                           .x_std = summarised ? tensor(m, "scale.x.std") : NULL,
                            .y_mean = tensor(m, "scale.y.mean"),
                            .y_std = tensor(m, "scale.y.std"),
                            .n_threads = omp_get_max_threads() };
@@ -495,7 +519,7 @@ llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, 
                               .self = s,
                               .forecast = forecast,
                               .destroy = destroy };
-    st = find_columns(s);
+    llap_status st = find_columns(s);
     if (st == LLAP_OK) st = llap_network_points(m->network, 0, &s->points);
     if (st == LLAP_OK) st = summary_net(s);
     if (st != LLAP_OK) task_forecaster_deinit(out);

@@ -56,7 +56,8 @@ void task_reference_targets(const task_reference *r, const llap_batch *b, int64_
                             float *obs, float *ent); /* [B,h,N,C] twice, [B,N] */
 void task_reference_history(const task_reference *r, const llap_batch *b, int64_t B,
                             task_net *net); /* "x", "dx", "seen", "ent", "dt" */
-/* Adds those inputs to a graph, and the summarizer in scope "summarizer". */
+/* Adds those inputs to a graph, and the summarizer in scope "summarizer"; with the adapter where
+ * the model has one. */
 llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c, int64_t B,
                                     bool training);
 
@@ -90,6 +91,9 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
                                  const llap_model_frame *f, const int64_t *var, llap_model **out);
 
 /* -------- the result -------- */
+
+/* Do all entities go through such a model together? */
+bool task_reference_joint(const llap_network_config *c);
 
 /* Draws paths; everything is borrowed until deinit. Where a window keeps what is observed, each
  * query time of which something was read has the latent of those readings (spec model.md 7.3), and

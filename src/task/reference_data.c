@@ -151,8 +151,15 @@ llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c,
                                         .ent = llap_input(g, "ent", LLAP_SHAPE(B, N)),
                                         .dt = llap_input(g, "dt", LLAP_SHAPE(B, l, N)) };
     llap_scope_push(g, "summarizer");
-    const llap_summary out = llap_summarize(g, &s, &in);
+    llap_summary out = llap_summarize(g, &s, &in);
     llap_scope_pop(g);
+    if (c->options.cond_adapter) { /* of imported models; before any normalising, spec 4.9 */
+        llap_scope_push(g, "denoiser");
+        llap_scope_push(g, "cond_adapter");
+        out.context = llap_context_adapt(g, &c->adapter, out.context, llap_stat_tokens(g, &in));
+        llap_scope_pop(g);
+        llap_scope_pop(g);
+    }
     return out;
 }
 

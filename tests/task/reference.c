@@ -579,6 +579,100 @@ static void gaps_are_filled_around_what_was_read(void **state)
     llap_panel_destroy(other);
 }
 
+/* ---- the switches that only imported models have ---- */
+
+static llap_model *make_model(bool identity, bool conditioning, bool adapter)
+{
+    static const char *const entity[] = { "a", "b" }, *const target[] = { "v" },
+                             *const inputs[] = { "v", "w" };
+    const llap_network_dims         d = { .entities = N, .inputs = D, .targets = C, .context = L };
+    const llap_model_frame          f = { .n_targets = C,
+                                          .n_entities = N,
+                                          .target = target,
+                                          .entity = entity,
+                                          .axis = LLAP_AXIS_CALENDAR,
+                                          .axis_unit = 1,
+                                          .unit = HOUR,
+                                          .context = L * HOUR,
+                                          .horizon = QUERIES * HOUR,
+                                          .step = HOUR,
+                                          .val_start = 80 * HOUR,
+                                          .test_start = 90 * HOUR };
+    llap_network_config             c;
+    llap_model                     *m = NULL;
+    CHECK_OK(llap_network_config_named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY, &d, &c));
+    c.denoiser.timesteps = 50;
+    c.options.conditioning = conditioning;
+    c.options.cond_adapter = adapter;
+    if (identity) {
+        c.options.latent = LLAP_LATENT_IDENTITY;
+        c.denoiser.data_dim = N * C;
+    }
+    if (!conditioning) c.options.cond_norm = LLAP_COND_NORM_NONE;
+    CHECK_OK(llap_model_create(&f, NULL, &m));
+    CHECK_OK(llap_network_create(&c, inputs, &m->network));
+    CHECK_OK(llap_network_start(m->network, 5, 1.0));
+    return m;
+}
+
+static llap_answer *ahead(const llap_model *m, const llap_panel *p)
+{
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *a = NULL;
+    o.samples = 8;
+    CHECK_OK(llap_forecast(m, p, &o, &a));
+    assert_int_equal(a->n_rows, N * QUERIES);
+    for (size_t k = 0; k < a->n_rows * (size_t)a->n_numbers; k++)
+        assert_true(isfinite(a->number[k]));
+    return a;
+}
+
+static bool equal(const llap_answer *a, const llap_answer *b)
+{
+    return same_before(a, b, INT64_MAX);
+}
+
+static void set_all(llap_model *m, const char *name, float x)
+{
+    const llap_param_info *p = llap_params_find(m->network->params, name);
+    assert_non_null(p);
+    for (int64_t k = 0; k < p->count; k++) ((float *)p->data)[k] = x;
+}
+
+static void every_switch_forecasts_and_fills(void **state)
+{
+    (void)state;
+    llap_panel *p = make_panel(), *other = make_panel();
+    for (int64_t i = 0; i < N * ROWS * D; i++) ((float *)other->value)[i] *= 0.5f;
+    for (int i = 0; i < 4; i++) {
+        const bool   conditioning = i % 2 == 0;
+        llap_model  *m = make_model(i / 2 > 0, conditioning, false);
+        llap_answer *a = ahead(m, p), *b = ahead(m, other), *g = fill(m, p, 0);
+        assert_true(equal(a, b) == !conditioning); /* without a summary the past says nothing */
+        llap_answer_destroy(a);
+        llap_answer_destroy(b);
+        llap_answer_destroy(g);
+        llap_model_destroy(m);
+    }
+    for (int identity = 0; identity < 2; identity++) {
+        llap_model  *plain = make_model(identity, true, false);
+        llap_model  *m = make_model(identity, true, true);
+        llap_answer *a = ahead(plain, p), *b = ahead(m, p);
+        set_all(m, "denoiser.cond_adapter.fuse.4.weight", 0); /* an adapter that adds nothing */
+        set_all(m, "denoiser.cond_adapter.fuse.4.bias", 0);
+        llap_answer *c = ahead(m, p);
+        assert_false(equal(a, b));
+        assert_true(equal(a, c));
+        llap_answer_destroy(a);
+        llap_answer_destroy(b);
+        llap_answer_destroy(c);
+        llap_model_destroy(plain);
+        llap_model_destroy(m);
+    }
+    llap_panel_destroy(p);
+    llap_panel_destroy(other);
+}
+
 /* ---- what does not fit, what does not learn ---- */
 
 static void save(const llap_panel *p, const llap_train_opts *o, const char *name)
@@ -672,6 +766,7 @@ int main(void)
         cmocka_unit_test(ten_steps_of_each_stage),
         cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(gaps_are_filled_around_what_was_read),
+        cmocka_unit_test(every_switch_forecasts_and_fills),
         cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
         cmocka_unit_test(a_posterior_that_collapses_is_said),
     };
