@@ -47,8 +47,8 @@ typedef struct llap_train_opts {
     llap_progress   progress;
     /* networks on top of the anchors */
     const char *size; /* "anchor": none, "tiny", "small"; NULL: small */
-    const char *view; /* "joint": all entities in one trajectory, "rows": each by itself, "auto";
-                         NULL: auto */
+    const char *view; /* "joint": all entities in one trajectory, "entity": all targets of one,
+                         "rows": each target by itself, "auto"; NULL: auto */
     int64_t members;  /* networks that share the samples; 0: as the size says, as are */
     int64_t steps;    /* of training a member */
     int64_t batch;    /* rows of a step */

@@ -34,7 +34,8 @@ static const cli_option options[] = {
          "networks that share the samples (default: as the size says)"),
     INT("steps",         0, "N", steps, 1, 1e9, "of training each (default: by size and horizon)"),
     INT("batch",         0, "N", batch, 1, 1e6, "rows of a step (default 128)"),
-    CHOICE("view",       0, "auto|joint|rows", view, "all entities in one trajectory, or each by itself"),
+    CHOICE("view",       0, "auto|joint|entity|rows", view,
+         "one trajectory is all entities, all targets of one, or each target by itself"),
     TEXT("from",         0, "MODEL", from, "start from the networks of this model"),
     REAL("lr",           0, "RATE", lr, 1e-9, 1, "learning rate (default: by size)"),
     TEXT("network",      0, "JSON", network,
@@ -106,7 +107,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.link = o->link;
         how.profile = o->profile == 1 ? "reference" : NULL;
         how.size = (const char *const[]){ NULL, "tiny", "anchor", "paper" }[o->size];
-        how.view = (const char *const[]){ NULL, "joint", "rows" }[o->view];
+        how.view = (const char *const[]){ NULL, "joint", "entity", "rows" }[o->view];
         how.members = o->members;
         how.steps = o->steps;
         how.batch = o->batch;

@@ -109,6 +109,14 @@ static float token_mean(const slots *x, int64_t s, int64_t P, float *share)
     return n > 0 ? sum / n : 0;
 }
 
+/* Readings of a token, for each of its slots. */
+static float token_count(const slots *x, int64_t s, int64_t P)
+{
+    float n = 0;
+    for (int64_t i = s * P; i < (s + 1) * P; i++) n += x->n[i];
+    return n / (float)P;
+}
+
 /* log(1 + time since the last reading of v) at the end of every token, at out[s * stride]; shift
  * is how far the origin lies past the row's. */
 static void put_gaps(const context *k, size_t v, double shift, float *out, int64_t stride)
@@ -174,7 +182,7 @@ static void put_others(const llap_feature_set *s, const llap_feature_row *r, flo
     for (int64_t i = 0; i < n; i++) out[i / P * stride + i % P] = slot_mean(&all, i);
 }
 
-static void single_tokens(const llap_feature_set *s, size_t i, double shift, float *out)
+static void single_tokens(const llap_feature_set *s, size_t i, float *out)
 {
     const llap_layout      *c = &s->c;
     const llap_feature_row *r = &s->row[i];
@@ -188,7 +196,6 @@ static void single_tokens(const llap_feature_set *s, size_t i, double shift, flo
         token[j % P] = slot_mean(&x, j);
         token[P + j % P] = log2f(1.0f + x.n[j]);
     }
-    put_gaps(&k, r->target, shift, out + 2 * P, F);
     float *at = out + 2 * P + 1;
     if (c->entities > 1) {
         put_others(s, r, at, F);
@@ -206,7 +213,7 @@ static void single_tokens(const llap_feature_set *s, size_t i, double shift, flo
     if (c->calendar) put_token_calendar(c, r->origin, at, F);
 }
 
-/* Means of covariate v, averaged over the entities that have any, at out[s * stride]. */
+/* Means of covariate v, averaged over the row's entities that have any, at out[s * stride]. */
 static void put_covariate(const llap_feature_set *s, const llap_feature_row *r, size_t v,
                           float *out, int64_t stride)
 {
@@ -215,6 +222,7 @@ static void put_covariate(const llap_feature_set *s, const llap_feature_row *r, 
     slots         x;
     for (int64_t j = 0; j < S; j++) out[j * stride] = 0;
     for (size_t e = 0; e < s->source.n; e++) {
+        if (s->c.view != LLAP_FEATURE_JOINT && e != r->entity) continue;
         const context k = context_of(s, r, e);
         double        m, scale;
         covariate_norm(s, &k, v, &m, &scale);
@@ -232,29 +240,60 @@ static void put_covariate(const llap_feature_set *s, const llap_feature_row *r, 
         if (n[j] > 0) out[j * stride] /= n[j];
 }
 
-static void joint_tokens(const llap_feature_set *s, size_t i, double shift, float *out)
+static void wide_tokens(const llap_feature_set *s, size_t i, float *out)
 {
     const llap_layout      *c = &s->c;
     const llap_feature_row *r = &s->row[i];
     const int64_t           F = llap_feature_token_dim(c), P = c->slots, S = c->tokens;
-    const int64_t           C = c->targets, Z = llap_feature_channels(c);
+    const int64_t           Z = llap_feature_channels(c);
     slots                   x;
     for (int64_t z = 0; z < Z; z++) {
-        const context k = context_of(s, r, (size_t)(z / C));
-        const size_t  at = i * (size_t)Z + (size_t)z;
-        float         share;
+        const context k = context_of(s, r, llap_feature_entity(c, r, z));
+        const size_t  v = llap_feature_target(c, r, z), at = i * (size_t)Z + (size_t)z;
         clear(c, &x);
-        add_slots(&k, (size_t)(z % C), (double)s->m[at], (double)s->s[at], INFINITY, &x);
+        add_slots(&k, v, (double)s->m[at], (double)s->s[at], INFINITY, &x);
         for (int64_t j = 0; j < S * P; j++) out[j / P * F + z * P + j % P] = slot_mean(&x, j);
         for (int64_t j = 0; j < S; j++) {
-            token_mean(&x, j, P, &share);
-            out[j * F + Z * P + z] = share;
+            float *share = &out[j * F + Z * P + z];
+            token_mean(&x, j, P, share);
+            if (c->view == LLAP_FEATURE_ENTITY) *share = log2f(1.0f + token_count(&x, j, P));
         }
-        put_gaps(&k, (size_t)(z % C), shift, out + Z * (P + 1) + z, F);
     }
     float *at = out + Z * (P + 2);
-    for (int64_t v = 0; v < c->covariates; v++) put_covariate(s, r, (size_t)(C + v), at + v, F);
+    for (int64_t v = 0; v < c->covariates; v++)
+        put_covariate(s, r, (size_t)(c->targets + v), at + v, F);
     if (c->calendar) put_token_calendar(c, r->origin, at + c->covariates, F);
+}
+
+/* The times since the last readings, all that depends on the shift. */
+static void put_ages(const llap_feature_set *s, size_t i, double shift, float *out)
+{
+    const llap_layout      *c = &s->c;
+    const llap_feature_row *r = &s->row[i];
+    const int64_t           F = llap_feature_token_dim(c), Z = llap_feature_channels(c);
+    float *at = out + (c->view == LLAP_FEATURE_ROWS ? 2 * c->slots : Z * (c->slots + 1));
+    for (int64_t z = 0; z < Z; z++) {
+        const context k = context_of(s, r, llap_feature_entity(c, r, z));
+        put_gaps(&k, llap_feature_target(c, r, z), shift, at + z, F);
+    }
+}
+
+static void make_tokens(const llap_feature_set *s, size_t i, float *out)
+{
+    if (s->c.view == LLAP_FEATURE_ROWS) single_tokens(s, i, out);
+    else wide_tokens(s, i, out);
+    put_ages(s, i, 0.0, out);
+}
+
+llap_status llap_feature_set_remember(llap_feature_set *s, size_t n_bytes)
+{
+    const size_t each = (size_t)(s->c.tokens * llap_feature_token_dim(&s->c));
+    if (s->tokens != NULL || s->n * each > n_bytes / sizeof(float)) return LLAP_OK;
+    s->tokens = llap_new(s->n, each * sizeof *s->tokens);
+    if (s->tokens == NULL) return LLAP_ENOMEM;
+#pragma omp parallel for schedule(dynamic, 16)
+    for (size_t i = 0; i < s->n; i++) make_tokens(s, i, s->tokens + i * each);
+    return LLAP_OK;
 }
 
 /* Tokens that lie before the record are none; the last always is one. */
@@ -263,9 +302,10 @@ static void put_token_pad(const llap_feature_set *s, const llap_feature_row *r, 
     const llap_layout *c = &s->c;
     double             first = INFINITY;
     for (size_t e = 0; e < s->source.n; e++) {
-        const llap_record *h = &s->source.history[c->joint ? e : r->entity];
+        const bool         joint = c->view == LLAP_FEATURE_JOINT;
+        const llap_record *h = &s->source.history[joint ? e : r->entity];
         if (h->n > 0 && h->t[0] < first) first = h->t[0];
-        if (!c->joint) break;
+        if (!joint) break;
     }
     const double token = c->slot * (double)c->slots;
     for (int64_t j = 0; j < c->tokens; j++) {
@@ -315,7 +355,7 @@ static void put_queries(const llap_feature_set *s, size_t i, double shift, llap_
 
 /* ---- rows ---- */
 
-typedef enum use { USE_ROW, USE_TOKEN_DROP, USE_TOKEN_NOISE, USE_QUERY } use;
+typedef enum use { USE_ROW, USE_TOKEN_DROP, USE_TOKEN_NOISE, USE_QUERY, USE_UNKNOWN } use;
 
 static llap_rng draws(const llap_feature_noise *o, uint64_t id, use what)
 {
@@ -349,6 +389,16 @@ static void vary_queries(const llap_feature_noise *o, uint64_t id, int64_t n, in
     }
 }
 
+/* Residuals that are not known become draws of what the anchor expects of them: sampling asks for
+ * all channels, so that the network must not learn to tell these from the others. */
+static void vary_unknown(const llap_feature_noise *o, uint64_t id, int64_t n, const float *mask,
+                         float *z0)
+{
+    const llap_rng r = draws(o, id, USE_UNKNOWN);
+    for (int64_t k = 0; k < n; k++)
+        if (mask[k] == 0.0f) z0[k] = llap_rng_normal(&r, (uint64_t)k);
+}
+
 static void fill_row(const llap_feature_set *s, size_t i, const llap_feature_noise *o,
                      llap_feature_batch *b, int64_t row)
 {
@@ -364,16 +414,21 @@ static void fill_row(const llap_feature_set *s, size_t i, const llap_feature_noi
         llap_rng_fill_uniform(&rng, 0, 4, chance);
         if ((double)chance[1] < o->shift) shift = 0.999 * (double)chance[3] * c->slot;
     }
-    if (c->joint) joint_tokens(s, i, shift, tokens);
-    else single_tokens(s, i, shift, tokens);
+    const size_t each = (size_t)(c->tokens * F);
+    if (s->tokens != NULL) memcpy(tokens, s->tokens + i * each, each * sizeof *tokens);
+    else make_tokens(s, i, tokens);
+    if (shift > 0) put_ages(s, i, shift, tokens);
     put_token_pad(s, r, token_pad);
     put_queries(s, i, shift, b, row);
-    size_t known = c->joint ? 0 : s->source.known[r->entity];
+    size_t known = c->view == LLAP_FEATURE_JOINT ? 0 : s->source.known[r->entity];
     if (o != NULL && (double)chance[0] < o->strange) known = SIZE_MAX;
     if (known >= (size_t)c->entities) known = (size_t)c->entities;
-    b->entity[row] = (int32_t)(known * (size_t)c->targets + (c->joint ? 0 : r->target));
+    b->entity[row] =
+        (int32_t)(c->view == LLAP_FEATURE_ROWS ? known * (size_t)c->targets + r->target : known);
     if (o == NULL) return;
     vary_tokens(c, o, r->id, tokens, token_pad);
+    vary_unknown(o, r->id, (int64_t)r->n_query * Z, b->mask + row * b->h * Z,
+                 b->z0 + row * b->h * Z);
     if ((double)chance[2] < o->subset)
         vary_queries(o, r->id, (int64_t)r->n_query, Z, b->pad + row * b->h,
                      b->mask + row * b->h * Z);

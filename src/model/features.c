@@ -24,7 +24,7 @@ llap_status llap_layout_check(const llap_layout *c)
         const char *name;
         int64_t     value, least, most;
     } field[] = {
-        { "entities", c->entities, c->joint ? 1 : 0, 1 << 24 },
+        { "entities", c->entities, c->view == LLAP_FEATURE_JOINT ? 1 : 0, 1 << 24 },
         { "targets", c->targets, 1, 1 << 16 },
         { "covariates", c->covariates, 0, 1 << 16 },
         { "tokens", c->tokens, 1, TOKENS },
@@ -43,13 +43,15 @@ llap_status llap_layout_check(const llap_layout *c)
 
 int64_t llap_feature_channels(const llap_layout *c)
 {
-    return c->joint ? c->entities * c->targets : 1;
+    return c->view == LLAP_FEATURE_JOINT    ? c->entities * c->targets
+           : c->view == LLAP_FEATURE_ENTITY ? c->targets
+                                            : 1;
 }
 
 int64_t llap_feature_token_dim(const llap_layout *c)
 {
     const int64_t calendar = c->calendar ? CALENDAR : 0, Z = llap_feature_channels(c);
-    if (c->joint) return Z * (c->slots + 2) + c->covariates + calendar;
+    if (c->view != LLAP_FEATURE_ROWS) return Z * (c->slots + 2) + c->covariates + calendar;
     const int64_t others = c->entities > 1 ? c->slots : 0;
     return 2 * c->slots + 1 + others + 2 * (c->targets - 1 + c->covariates) + calendar;
 }
@@ -62,8 +64,9 @@ int64_t llap_feature_query_dim(const llap_layout *c)
 
 int64_t llap_feature_embeddings(const llap_layout *c)
 {
-    if (c->joint || (c->entities <= 1 && c->targets == 1)) return 0;
-    return (c->entities + 1) * c->targets;
+    const int64_t each = c->view == LLAP_FEATURE_ROWS ? c->targets : 1;
+    if (c->view == LLAP_FEATURE_JOINT || (c->entities <= 1 && each == 1)) return 0;
+    return (c->entities + 1) * each;
 }
 
 /* ---- sets ---- */
@@ -71,7 +74,7 @@ int64_t llap_feature_embeddings(const llap_layout *c)
 void llap_feature_set_destroy(llap_feature_set *s)
 {
     if (s == NULL) return;
-    void *const arrays[] = { s->row, s->a, s->log_b, s->r, s->m, s->s };
+    void *const arrays[] = { s->row, s->a, s->log_b, s->r, s->m, s->s, s->tokens };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) llap_free(arrays[i]);
     llap_free(s);
 }
@@ -85,15 +88,14 @@ void llap_feature_law(const llap_feature_set *s, size_t i, int64_t q, int64_t z,
     *sd = scale * exp((double)s->log_b[at]);
 }
 
-/* Of the source, where channel z of a row looks. */
-static size_t entity_of(const llap_feature_set *s, const llap_feature_row *r, int64_t z)
+size_t llap_feature_entity(const llap_layout *c, const llap_feature_row *r, int64_t z)
 {
-    return s->c.joint ? (size_t)(z / s->c.targets) : r->entity;
+    return c->view == LLAP_FEATURE_JOINT ? (size_t)(z / c->targets) : r->entity;
 }
 
-static size_t target_of(const llap_feature_set *s, const llap_feature_row *r, int64_t z)
+size_t llap_feature_target(const llap_layout *c, const llap_feature_row *r, int64_t z)
 {
-    return s->c.joint ? (size_t)(z % s->c.targets) : r->target;
+    return c->view == LLAP_FEATURE_ROWS ? r->target : (size_t)(z % c->targets);
 }
 
 /* u of the series at time t, NaN where there is none. */
@@ -124,20 +126,23 @@ static void keep_channel(llap_feature_set *s, size_t i, int64_t z, const llap_la
 {
     const llap_feature_row  *r = &s->row[i];
     const int64_t            Z = llap_feature_channels(&s->c);
-    const size_t             c = target_of(s, r, z);
+    const size_t             c = llap_feature_target(&s->c, r, z);
     const llap_anchor_model *anchor = s->source.anchor[c];
-    const llap_record       *h = &s->source.history[entity_of(s, r, z)];
+    const llap_record       *h = &s->source.history[llap_feature_entity(&s->c, r, z)];
     double                   m, scale;
     llap_feature_norm(h, c, anchor_after(h->t, h->n, r->origin - anchor->spec.context),
                       anchor_after(h->t, h->n, r->origin), anchor->kappa, &m, &scale);
+    if (s->c.residual == LLAP_RESIDUAL_GLOBAL) m = 0.0, scale = 1.0;
     s->m[(int64_t)i * Z + z] = (float)m;
     s->s[(int64_t)i * Z + z] = (float)scale;
     for (size_t q = 0; q < r->n_query; q++) {
         const int64_t at = ((int64_t)i * s->h + (int64_t)q) * Z + z;
         const double  u = (double)at_time(h, c, r->t_query[q]);
-        const double  x = (u - law[q].mean) / law[q].sd;
-        s->a[at] = (float)((law[q].mean - m) / scale);
-        s->log_b[at] = (float)log(law[q].sd / scale);
+        const bool    anchored = s->c.residual == LLAP_RESIDUAL_ANCHOR;
+        const double  mean = anchored ? law[q].mean : m, sd = anchored ? law[q].sd : scale;
+        const double  x = (u - mean) / sd;
+        s->a[at] = (float)((mean - m) / scale);
+        s->log_b[at] = (float)log(sd / scale);
         s->r[at] = (float)(isnan(x) ? x : fmax(-LLAP_RESIDUAL_MAX, fmin(LLAP_RESIDUAL_MAX, x)));
     }
 }
@@ -153,8 +158,8 @@ static llap_status ask_anchors(llap_feature_set *s, size_t first, size_t n,
         for (size_t i = first; i < first + n; i++)
             for (int64_t z = 0; z < Z; z++) {
                 const llap_feature_row *r = &s->row[i];
-                if (target_of(s, r, z) != (size_t)c) continue;
-                const size_t e = entity_of(s, r, z);
+                if (llap_feature_target(&s->c, r, z) != (size_t)c) continue;
+                const size_t e = llap_feature_entity(&s->c, r, z);
                 request[count] =
                     (llap_anchor_request){ .history = s->source.series[c][e],
                                            .series = s->source.known[e],
@@ -169,7 +174,7 @@ static llap_status ask_anchors(llap_feature_set *s, size_t first, size_t n,
         count = 0;
         for (size_t i = first; i < first + n && st == LLAP_OK; i++)
             for (int64_t z = 0; z < Z; z++)
-                if (target_of(s, &s->row[i], z) == (size_t)c)
+                if (llap_feature_target(&s->c, &s->row[i], z) == (size_t)c)
                     keep_channel(s, i, z, law + count++ * (size_t)s->h);
     }
     return st;

@@ -6,8 +6,8 @@
  *     a, b                    mean and deviation of w in the anchor's answer
  *     r = (w - a) / b         the network's trajectory, clipped to +-6
  *
- * A row is one trajectory. Single: one target of one entity, Z = 1. Joint: all targets of all
- * entities at common query times, Z = N C, channel e C + c.
+ * A row is one trajectory. Single: one target of one entity, Z = 1. By entity: all targets of one,
+ * Z = C. Joint: all targets of all entities, Z = N C, channel e C + c; both at common query times.
  *
  *     llap_feature_set *set = NULL;
  *     st = llap_feature_set_create(&cfg, &source, rows, n, &set);      the anchor answers them all
@@ -23,8 +23,22 @@
 #define LLAP_RESIDUAL_MAX 6.0
 enum { LLAP_FEATURE_SLOTS = 32, LLAP_FEATURE_CALENDAR = 10 }; /* at most, of a token; terms */
 
+typedef enum llap_feature_view {
+    LLAP_FEATURE_ROWS,
+    LLAP_FEATURE_ENTITY,
+    LLAP_FEATURE_JOINT,
+} llap_feature_view;
+
+typedef enum llap_residual {                       /* what the networks' trajectory is */
+                             LLAP_RESIDUAL_ANCHOR, /* (w - a) / b */
+                             LLAP_RESIDUAL_NONE,   /* w: a = 0, b = 1 */
+                             LLAP_RESIDUAL_GLOBAL, /* u: m = 0 and s = 1 too */
+} llap_residual;
+
 typedef struct llap_layout { /* saved with the model; times in its unit */
-    bool    joint;
+    llap_feature_view view;
+    llap_residual     residual;
+
     int64_t entities;   /* N known by index; 0: none, every entity is new */
     int64_t targets;    /* C */
     int64_t covariates; /* V, variables that are looked at but not predicted */
@@ -67,7 +81,7 @@ typedef struct llap_feature_source {
 
 typedef struct llap_feature_row {
     double        origin;
-    size_t        entity, target; /* single: of the source; joint: not used */
+    size_t        entity, target; /* of the source; joint: neither is used, by entity: no target */
     size_t        n_query;
     const double *t_query; /* [n_query] after origin; borrowed until the set is destroyed */
     uint64_t      id;      /* names the row's random numbers */
@@ -81,13 +95,22 @@ typedef struct llap_feature_set {
     llap_feature_row   *row;           /* [n] */
     float              *a, *log_b, *r; /* [n,h,Z]; r NaN: not known */
     float              *m, *s;         /* [n,Z] */
+    float              *tokens;        /* [n,S,F] once remembered, else NULL */
 } llap_feature_set;
+
+/* Of the source, where channel z of a row looks: entity and target. */
+size_t llap_feature_entity(const llap_layout *c, const llap_feature_row *r, int64_t z);
+size_t llap_feature_target(const llap_layout *c, const llap_feature_row *r, int64_t z);
 
 /* Asks the anchors about all rows (shared out among threads) and looks up what came true.
  * Caller owns *out (llap_feature_set_destroy); rows are copied. */
 llap_status llap_feature_set_create(const llap_layout *c, const llap_feature_source *source,
                                     const llap_feature_row *row, size_t n, llap_feature_set **out);
 void        llap_feature_set_destroy(llap_feature_set *s); /* NULL is fine */
+
+/* Makes the tokens of all rows now instead of each time they are asked for, if they fit into
+ * n_bytes; otherwise does nothing. */
+llap_status llap_feature_set_remember(llap_feature_set *s, size_t n_bytes);
 
 /* The law of u that the residual of channel z at query q of row i refers to: u = mean + sd r. */
 void llap_feature_law(const llap_feature_set *s, size_t i, int64_t q, int64_t z, double *mean,
@@ -102,7 +125,7 @@ typedef struct llap_feature_batch {
     float   *tq;        /* [B,h] offsets from the origin */
     float   *f;         /* [B,h,Q] */
     float   *pad;       /* [B,h] 1: no query */
-    float   *z0;        /* [B,h,Z] residuals, 0 where not known */
+    float   *z0;        /* [B,h,Z] residuals; not known: 0, in training a draw */
     float   *mask;      /* [B,h,Z] 1: known */
 } llap_feature_batch;
 

@@ -37,6 +37,7 @@
 #include "model/conditioning.h"
 #include "model/denoiser.h"
 #include "model/diffusion.h"
+#include "model/features.h"
 #include "model/patches.h"
 #include "model/sampler.h"
 #include "model/summarizer.h"
@@ -110,34 +111,27 @@ typedef struct llap_sampling { /* what a forecast does unless told */
     llap_sampler_opts solver; /* its predict is that of llap_noise_config */
 } llap_sampling;
 
-typedef enum llap_residual {                       /* what is diffused */
-                             LLAP_RESIDUAL_ANCHOR, /* (w - a) / b, clipped */
-                             LLAP_RESIDUAL_NONE,   /* w itself */
-} llap_residual;
-
 typedef enum llap_guard { LLAP_GUARD_NETWORK, LLAP_GUARD_ANCHOR, LLAP_GUARD_POOL } llap_guard;
-
-typedef enum llap_entity_view { LLAP_ENTITIES_JOINT, LLAP_ENTITIES_ROWS } llap_entity_view;
 
 /* What the data side of the `default` profile makes (spec accuracy.md 4.5, 4.6, 4.9). A line here
  * and one in the table of network_config.c add an option. */
 typedef struct llap_feature_config {
-    llap_entity_view view;        /* all entities in one trajectory, or a row for each */
-    double           patch;       /* length of a patch, in model time units */
-    int64_t          patch_rows;  /* values of a target in it; 1: their mean */
-    bool             ages;        /* time since the last observation */
-    bool             counts;      /* log1p of the readings in a bin, for irregular bins */
-    bool             covariates;  /* masked means and observed parts of the other variables */
-    bool             entity_mean; /* mean of w over all entities */
-    bool             calendar;    /* terms of day and week, of patches and queries */
-    bool             level;       /* m and log s of the window at each query */
-    llap_residual    residual;
-    double           clip;               /* of the residual */
-    double           augment;            /* g of accuracy.md 4.6 */
-    double           query_share;        /* part of the queries that a training row keeps */
-    llap_reals       calibration_edge;   /* leads between buckets, in model time units */
-    llap_reals       calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
-    llap_guard       guard;
+    llap_feature_view view;        /* what is one trajectory */
+    double            patch;       /* length of a patch, in model time units */
+    int64_t           patch_rows;  /* values of a target in it; 1: their mean */
+    bool              ages;        /* time since the last observation */
+    bool              counts;      /* log1p of the readings in a bin, for irregular bins */
+    bool              covariates;  /* masked means and observed parts of the other variables */
+    bool              entity_mean; /* mean of w over all entities */
+    bool              calendar;    /* terms of day and week, of patches and queries */
+    bool              level;       /* m and log s of the window at each query */
+    llap_residual     residual;
+    double            clip;               /* of the residual */
+    double            augment;            /* g of accuracy.md 4.6 */
+    double            query_share;        /* part of the queries that a training row keeps */
+    llap_reals        calibration_edge;   /* leads between buckets, in model time units */
+    llap_reals        calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
+    llap_guard        guard;
     int64_t fill_past, fill_both; /* gaps: the point of the steps at which the networks take over
                                      from the anchor's answer, from 1; 0: they do not */
 } llap_feature_config;

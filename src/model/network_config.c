@@ -17,8 +17,8 @@ static const char *const lists[] = { "reference", "honest", "continuous", NULL }
 static const char *const positions[] = { "learned_abs", "continuous_rope",
                                          "learned_plus_continuous_rope", NULL };
 static const char *const t_tokens[] = { "none", "residual", "bias", "both", NULL };
-static const char *const views[] = { "joint", "rows", NULL };
-static const char *const residuals[] = { "anchor", "none", NULL };
+static const char *const views[] = { "rows", "entity", "joint", NULL };
+static const char *const residuals[] = { "anchor", "none", "global", NULL };
 static const char *const guards[] = { "network", "anchor", "pool", NULL };
 
 enum { MANY = 1 << 20 };
@@ -393,7 +393,7 @@ static void name_default(const struct named *n, const llap_network_dims *d, llap
                                    .last = 0.012,
                                    .samples = 25,
                                    .solver = LLAP_SAMPLER_DEFAULT };
-    c->features = (llap_feature_config){ .view = LLAP_ENTITIES_JOINT,
+    c->features = (llap_feature_config){ .view = LLAP_FEATURE_JOINT,
                                          .patch = 6,
                                          .patch_rows = 6,
                                          .ages = true,

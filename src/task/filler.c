@@ -36,7 +36,7 @@ static int64_t row_at(const filler *f, const task_lane *l, int64_t z, int64_t ti
 
 static int64_t target_at(const filler *f, const task_lane *l, int64_t z)
 {
-    return l->entity >= 0 ? l->target : z % f->C;
+    return l->target >= 0 ? l->target : z % f->C;
 }
 
 /* A number of windows that are worked on together. */
@@ -256,11 +256,12 @@ static llap_status do_all(filler *f)
 llap_status task_fill(const task_gaps *g, const task_fill_opts *o, task_put_cell put, void *user,
                       size_t *n_windows)
 {
+    static const task_lanes lanes[] = { TASK_LANE_SERIES, TASK_LANE_ENTITY, TASK_LANE_ALL };
     if (g->m->anchor == NULL) return task_reference_fill(g, o, put, user, n_windows);
     filler f = { .g = g, .o = o, .C = g->m->frame.n_targets, .put = put, .user = user };
     task_networks_init(&f.n, g->m);
     const llap_layout    *layout = &f.n.config.layout;
-    const task_spots_opts where = { .lanes = layout->joint ? TASK_LANE_ALL : TASK_LANE_SERIES,
+    const task_spots_opts where = { .lanes = lanes[layout->view],
                                     .from = o->from,
                                     .most = o->most };
     llap_status           st = task_spots_init(&f.spots, g->m, g->p, g->asked, &where);

@@ -283,7 +283,7 @@ static int64_t days_between(const llap_model *m, int64_t n_cells)
         return 1;
     const llap_network_config *c = &m->network->config;
     const bool                 joint =
-        m->anchor == NULL ? task_reference_joint(c) : c->features.view == LLAP_ENTITIES_JOINT;
+        m->anchor == NULL ? task_reference_joint(c) : c->features.view == LLAP_FEATURE_JOINT;
     const int64_t times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
     return 1 + times / MOST;
 }

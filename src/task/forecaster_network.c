@@ -160,12 +160,14 @@ static llap_status joint_work(network_self *s, const task_window *w, int64_t n, 
     return st;
 }
 
-static llap_status single_work(network_self *s, const task_window *w, int64_t n, llap_arena *arena,
-                               work *k)
+static llap_status own_work(network_self *s, const task_window *w, int64_t n, llap_arena *arena,
+                            work *k)
 {
-    llap_status st = LLAP_OK;
+    const llap_layout *l = &s->sight.layout;
+    const int64_t      each = l->view == LLAP_FEATURE_ROWS ? l->targets : 1;
+    llap_status        st = LLAP_OK;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < s->sight.layout.targets && st == LLAP_OK; c++) {
+        for (int64_t c = 0; c < each && st == LLAP_OK; c++) {
             const int64_t n_query = within(s, &w[i]);
             if (n_query == 0 || n_query > QUERIES_MAX) continue;
             const uint64_t id =
@@ -192,9 +194,9 @@ static void put_values(const network_self *s, const llap_feature_set *set, size_
     const llap_feature_row  *r = &set->row[i];
     const llap_anchor_model *a = s->m->anchor[c];
     const int64_t            Z = llap_feature_channels(&set->c);
-    const size_t  e = s->sight.known[set->c.joint ? (size_t)(z / set->c.targets) : r->entity];
-    const int64_t every = s->n.guard == LLAP_GUARD_POOL ? 2 : 1;
-    int64_t       q = 0;
+    const size_t             e = s->sight.known[llap_feature_entity(&set->c, r, z)];
+    const int64_t            every = s->n.guard == LLAP_GUARD_POOL ? 2 : 1;
+    int64_t                  q = 0;
     for (int64_t k = 0; k < w->n_query; k++) {
         const double t = llap_model_time(s->m, w->time[k]);
         while (q < (int64_t)r->n_query && r->t_query[q] < t) q++;
@@ -219,10 +221,11 @@ static void put_values(const network_self *s, const llap_feature_set *set, size_
 static llap_status draw_rows(network_self *s, const task_ask *ask, const task_window *w,
                              const work *k, const int64_t *list, int64_t n, double **out)
 {
-    const int64_t     C = s->sight.layout.targets, Z = llap_feature_channels(&s->sight.layout);
-    const int64_t     n_samples = drawn(s, ask->n_samples);
-    llap_feature_row *row = llap_new((size_t)n, sizeof *row);
-    uint32_t         *index = llap_new((size_t)n, sizeof *index);
+    const int64_t C = s->sight.layout.targets, Z = llap_feature_channels(&s->sight.layout);
+    const int64_t n_samples = drawn(s, ask->n_samples);
+    const llap_feature_view view = s->sight.layout.view;
+    llap_feature_row       *row = llap_new((size_t)n, sizeof *row);
+    uint32_t               *index = llap_new((size_t)n, sizeof *index);
     float            *x = llap_new((size_t)(n * n_samples), (size_t)(s->drawer->h * Z) * sizeof *x);
     llap_feature_set *set = NULL;
     llap_status       st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
@@ -239,12 +242,12 @@ static llap_status draw_rows(network_self *s, const task_ask *ask, const task_wi
         const float *at = x + i * n_samples * s->drawer->h * Z;
         for (int64_t j = g->first; j < g->first + g->n; j++)
             for (int64_t c = 0; c < C; c++) {
-                int64_t z = 0;
-                if (s->sight.layout.joint) {
+                int64_t z = view == LLAP_FEATURE_ENTITY ? c : 0;
+                if (view == LLAP_FEATURE_JOINT) {
                     const int64_t e = llap_model_entity(s->m, s->p->entity[w[j].entity]);
                     if (e < 0) continue; /* new to the model: the anchor's */
                     z = e * C + c;
-                } else if (c != g->target) {
+                } else if (view == LLAP_FEATURE_ROWS && c != g->target) {
                     continue;
                 }
                 put_values(s, set, (size_t)i, z, c, &w[j], at, n_samples, out[j * C + c]);
@@ -294,7 +297,7 @@ static bool anchor_needed(const network_self *s, const task_window *w, int64_t n
     for (int64_t i = 0; i < n; i++) {
         const bool known = llap_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
         if (within(s, &w[i]) < w[i].n_query || w[i].n_query > QUERIES_MAX) return true;
-        if (s->sight.layout.joint && !known) return true;
+        if (s->sight.layout.view == LLAP_FEATURE_JOINT && !known) return true;
     }
     return false;
 }
@@ -329,8 +332,8 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
                            ? LLAP_ENOMEM
                            : start_paths(s, ask, w, n, arena, path);
     if (st == LLAP_OK)
-        st = s->sight.layout.joint ? joint_work(s, w, n, arena, &k)
-                                   : single_work(s, w, n, arena, &k);
+        st = s->sight.layout.view == LLAP_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
+                                                        : own_work(s, w, n, arena, &k);
     if (st == LLAP_OK && s->n.guard != LLAP_GUARD_ANCHOR && drawn(s, ask->n_samples) > 0)
         st = draw_work(s, ask, w, &k, path);
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)

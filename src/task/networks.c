@@ -8,7 +8,8 @@
 llap_layout task_layout(const llap_model_frame *f, const llap_network_config *c)
 {
     return (llap_layout){
-        .joint = c->features.view == LLAP_ENTITIES_JOINT,
+        .view = c->features.view,
+        .residual = c->features.residual,
         .entities = f->by_entity ? 0 : f->n_entities,
         .targets = f->n_targets,
         .covariates = c->n_inputs,
@@ -102,9 +103,9 @@ static void check_value(const llap_model *m, const llap_feature_set *s, const ta
 {
     enum { MOST = 128 };
     const llap_feature_row  *row = &s->row[p.row];
-    const int64_t            Z = llap_feature_channels(&s->c), C = s->c.targets;
-    const size_t             e = s->c.joint ? (size_t)(p.z / C) : row->entity;
-    const int64_t            c = s->c.joint ? p.z % C : (int64_t)row->target;
+    const int64_t            Z = llap_feature_channels(&s->c);
+    const size_t             e = llap_feature_entity(&s->c, row, p.z);
+    const int64_t            c = (int64_t)llap_feature_target(&s->c, row, p.z);
     const llap_anchor_model *a = m->anchor[c];
     const double             t = row->t_query[p.q], lead = t - row->origin;
     const float             *at = residuals_at(s, p, x, h, n_samples);
@@ -122,7 +123,8 @@ static void check_value(const llap_model *m, const llap_feature_set *s, const ta
         y[n_samples + k] = llap_anchor_quantile_z(
             a, &law, task_normal_score(((double)k + 0.5) / (double)n_samples));
     }
-    out->anchor += llap_anchor_crps_z(a, &law, truth, &mean);
+    const bool anchored = s->c.residual == LLAP_RESIDUAL_ANCHOR; /* else its law is not kept */
+    out->anchor += anchored ? llap_anchor_crps_z(a, &law, truth, &mean) : NAN;
     out->network += fair_crps(y, n_samples, truth);
     out->pool += fair_crps(y, 2 * n_samples, truth);
     out->n++;
@@ -161,7 +163,7 @@ void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_
             for (int64_t z = 0; z < Z; z++) {
                 const llap_feature_row *row = &set->row[i];
                 const double            r = (double)set->r[((int64_t)i * set->h + q) * Z + z];
-                const int64_t           c = !own ? 0 : set->c.joint ? z % C : (int64_t)row->target;
+                const int64_t           c = own ? (int64_t)llap_feature_target(&set->c, row, z) : 0;
                 const float            *at = residuals_at(set, (place){ i, q, z }, x, h, n_samples);
                 double *to = sum[c * buckets + bucket_of(edge, row->t_query[q] - row->origin)];
                 double  middle = 0;

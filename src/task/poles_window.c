@@ -90,7 +90,7 @@ static llap_status see(task_view *v, const llap_model *m, const task_sight *s, c
     llap_status         st = t == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; st == LLAP_OK && i < h; i++)
         t[i] = llap_model_time(m, w->origin + (i + 1) * m->frame.step);
-    if (st == LLAP_OK && !c->joint) st = record_of(s, w->entity, &row.entity);
+    if (st == LLAP_OK && c->view != LLAP_FEATURE_JOINT) st = record_of(s, w->entity, &row.entity);
     if (st == LLAP_OK) st = llap_feature_set_create(c, &s->source, &row, 1, &set);
     if (st == LLAP_OK) st = llap_feature_batch_create(c, 1, set->h, &batch);
     if (st == LLAP_OK) {
@@ -108,7 +108,7 @@ static llap_status see_default(task_view *v, const llap_model *m, const llap_pan
     task_networks n;
     task_sight    sight = { 0 };
     task_networks_init(&n, m);
-    name_view(p, w, n.config.layout.joint, v->name, sizeof v->name);
+    name_view(p, w, n.config.layout.view == LLAP_FEATURE_JOINT, v->name, sizeof v->name);
     llap_status st = task_sight_init(&sight, m, p, &n.config.layout, &n.inputs);
     if (st == LLAP_OK) st = see(v, m, &sight, w, a);
     task_sight_deinit(&sight);

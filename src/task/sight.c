@@ -24,7 +24,7 @@ void task_sight_deinit(task_sight *s)
 static void match(task_sight *s, const llap_model *m, const llap_panel *p)
 {
     for (size_t i = 0; i < s->source.n; i++) {
-        if (s->layout.joint) {
+        if (s->layout.view == LLAP_FEATURE_JOINT) {
             s->entity[i] = llap_panel_find_entity(p, m->frame.entity[i]);
             s->known[i] = i;
             continue;
@@ -99,7 +99,8 @@ llap_status task_sight_init(task_sight *s, const llap_model *m, const llap_panel
                             const llap_layout *layout, const task_inputs *inputs)
 {
     const size_t C = (size_t)layout->targets, V = C + (size_t)layout->covariates;
-    const size_t n = (size_t)(layout->joint ? m->frame.n_entities : p->n_entities);
+    const size_t n =
+        (size_t)(layout->view == LLAP_FEATURE_JOINT ? m->frame.n_entities : p->n_entities);
     *s = (task_sight){ .layout = *layout };
     s->source.n = n;
     s->source.anchor = (const llap_anchor_model *const *)m->anchor;
@@ -186,25 +187,35 @@ static llap_status joint_rows(const llap_model *m, const llap_windows *w, const 
     return st;
 }
 
+/* Is the row's target observed, or by entity any of them? */
+static bool seen_at(const task_sight *s, const llap_record *r, size_t target, size_t i)
+{
+    if (s->layout.view == LLAP_FEATURE_ROWS) return !isnan(r->x[target][i]);
+    for (int64_t c = 0; c < s->layout.targets; c++)
+        if (!isnan(r->x[c][i])) return true;
+    return false;
+}
+
 /* Observed rows among the queries of a window: their number, and their times if wanted. */
 static size_t observed(const task_sight *s, const llap_windows *w, const llap_window *v,
                        size_t target, size_t most, double *t)
 {
     const int64_t      start = w->panel->start[v->entity];
     const size_t       first = (size_t)(llap_window_query(v) - start);
+    const size_t       end = first + (size_t)v->n_query;
     const llap_record *r = &s->record[v->entity];
     size_t             n = 0, k = 0, seen = 0;
-    for (size_t i = first; i < first + (size_t)v->n_query; i++) n += isnan(r->x[target][i]) ? 0 : 1;
+    for (size_t i = first; i < end; i++) n += seen_at(s, r, target, i);
     const size_t keep = most > 0 && most < n ? most : n;
-    for (size_t i = first; t != NULL && i < first + (size_t)v->n_query; i++)
-        if (!isnan(r->x[target][i]) && k < keep && seen++ == nth(k, keep, n)) t[k++] = r->t[i];
+    for (size_t i = first; t != NULL && i < end; i++)
+        if (seen_at(s, r, target, i) && k < keep && seen++ == nth(k, keep, n)) t[k++] = r->t[i];
     return keep;
 }
 
-static llap_status single_rows(const task_sight *s, const llap_model *m, const llap_windows *w,
-                               const llap_split *split, const task_rows_opts *o, task_rows *out)
+static llap_status own_rows(const task_sight *s, const llap_model *m, const llap_windows *w,
+                            const llap_split *split, const task_rows_opts *o, task_rows *out)
 {
-    const size_t C = (size_t)s->layout.targets;
+    const size_t C = s->layout.view == LLAP_FEATURE_ROWS ? (size_t)s->layout.targets : 1;
     size_t       all = 0, n_t = 0, seen = 0, k = 0;
     for (int pass = 0; pass < 2; pass++) {
         seen = k = n_t = 0;
@@ -255,8 +266,8 @@ llap_status task_rows_of(const task_sight *s, const llap_model *m, const llap_wi
                          const llap_split *split, const task_rows_opts *o, task_rows *out)
 {
     *out = (task_rows){ 0 };
-    const llap_status st =
-        s->layout.joint ? joint_rows(m, w, split, o, out) : single_rows(s, m, w, split, o, out);
+    const llap_status st = s->layout.view == LLAP_FEATURE_JOINT ? joint_rows(m, w, split, o, out)
+                                                                : own_rows(s, m, w, split, o, out);
     if (st != LLAP_OK) task_rows_deinit(out);
     return st;
 }

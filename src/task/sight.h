@@ -40,9 +40,9 @@ typedef struct task_rows {
 } task_rows;
 
 /* The windows of one part of the panel's split as rows, at most `most` of them evenly spread
- * (0: all). Joint: one row an origin, its queries all steps of the horizon. Single: one row a
- * window and target, its queries the rows where the target is observed, at most max_query of them,
- * evenly spread (0: all). */
+ * (0: all). Joint: one row an origin, its queries all steps of the horizon. Single, by entity: one
+ * row a window and target, one row a window; its queries the rows where the target, any target is
+ * observed, at most max_query of them, evenly spread (0: all). */
 typedef struct task_rows_opts {
     llap_part part;
     size_t    most;

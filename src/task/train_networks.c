@@ -20,6 +20,7 @@ enum {
     JOINT_MAX = 32,      /* channels of one trajectory */
     JOINT_ROWS = 6000,   /* training rows at most, evenly spread */
     SINGLE_ROWS = 80000, /* the same, one row a series */
+    ENTITY_ROWS = 20000, /* the same, one row an entity */
     QUERIES = 64,        /* of a row of irregular data, at most */
     CHECK_ROWS = 256,    /* of validation while training */
     CHECK_SAMPLES = 8,   /* of each, by so many steps */
@@ -28,6 +29,7 @@ enum {
     FINAL_ROWS = 512, /* for spread and guard */
     FINAL_SAMPLES = 24,
 };
+#define TOKEN_BYTES ((size_t)1 << 30) /* of tokens made once, at most */
 
 /* ---- what is trained on ---- */
 
@@ -86,26 +88,50 @@ static bool on_grid(const llap_panel *p, int64_t step)
 }
 
 static llap_status choose_view(const llap_model *m, const llap_panel *p, const char *view,
-                               bool *joint)
+                               llap_feature_view *out)
 {
-    const llap_model_frame *f = &m->frame;
-    const int64_t           Z = f->n_entities * f->n_targets;
-    const bool              can = !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step);
-    *joint = can && Z > 1;
-    if (view == NULL || strcmp(view, "auto") == 0) return LLAP_OK;
-    if (strcmp(view, "rows") == 0) *joint = false;
-    else if (strcmp(view, "joint") != 0)
-        return llap_fail(LLAP_EINVAL, "view: expected auto, joint or rows, found '%s'", view);
-    else if (!can)
-        return llap_fail(LLAP_EINVAL,
-                         "view: joint rows need one grid of times and at most %d series",
-                         JOINT_MAX);
-    else *joint = true;
-    return LLAP_OK;
+    static const char *const names[] = { "rows", "entity", "joint" };
+    const llap_model_frame  *f = &m->frame;
+    const int64_t            Z = f->n_entities * f->n_targets;
+    const bool               can[] = { true, f->n_targets <= JOINT_MAX,
+                                       !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
+    if (view == NULL || strcmp(view, "auto") == 0) {
+        *out = can[LLAP_FEATURE_JOINT] && Z > 1               ? LLAP_FEATURE_JOINT
+               : can[LLAP_FEATURE_ENTITY] && f->n_targets > 1 ? LLAP_FEATURE_ENTITY
+                                                              : LLAP_FEATURE_ROWS;
+        return LLAP_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(view, names[i]) != 0) continue;
+        *out = (llap_feature_view)i;
+        return can[i]
+                   ? LLAP_OK
+                   : llap_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s", view,
+                               JOINT_MAX, i == LLAP_FEATURE_JOINT ? " on one grid of times" : "");
+    }
+    return llap_fail(LLAP_EINVAL, "view: expected auto, joint, entity or rows, found '%s'", view);
+}
+
+/* Features that the configuration of the networks may decide instead of the data. */
+static llap_status layout_options(const llap_json *config, llap_layout *l)
+{
+    static const char *const names[] = { "anchor", "none", "global" };
+    const char              *text = NULL;
+    llap_status              st = LLAP_OK;
+    if (config == NULL) return st;
+    if (llap_json_has(config, "network.features.level"))
+        st = llap_json_bool(config, "network.features.level", &l->level);
+    if (st == LLAP_OK && llap_json_has(config, "network.features.calendar"))
+        st = llap_json_bool(config, "network.features.calendar", &l->calendar);
+    if (st == LLAP_OK && llap_json_has(config, "network.features.residual"))
+        st = llap_json_string(config, "network.features.residual", &text);
+    for (int i = 0; text != NULL && i < 3; i++) /* other words are refused with all options */
+        if (strcmp(text, names[i]) == 0) l->residual = (llap_residual)i;
+    return st;
 }
 
 static llap_status make_layout(const llap_model *m, const llap_panel *p, const char *view,
-                               int64_t n_inputs, llap_layout *out)
+                               const llap_json *config, int64_t n_inputs, llap_layout *out)
 {
     const llap_model_frame *f = &m->frame;
     const double            unit = (double)f->unit;
@@ -116,25 +142,27 @@ static llap_status make_layout(const llap_model *m, const llap_panel *p, const c
                           .horizon = (double)f->horizon / unit };
     for (int64_t c = 0; c < f->n_targets; c++)
         if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
-    /* Levels tell seasons apart, once training has seen each of them twice. */
-    out->level = f->axis == LLAP_AXIS_CALENDAR && !f->by_entity && p->n_rows > 0 &&
-                 f->val_start - p->time[0] >= 730 * DAY;
+    /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
+    out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
+                                  f->val_start - p->time[0] >= 730 * DAY);
     llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
-    return choose_view(m, p, view, &out->joint);
+    const llap_status st = choose_view(m, p, view, &out->view);
+    return st == LLAP_OK ? layout_options(config, out) : st;
 }
 
 static llap_status make_rows(field *f, const llap_model *m)
 {
-    const llap_layout *l = &f->sight.layout;
-    const size_t       steps = (size_t)(m->frame.horizon / m->frame.step);
-    task_rows_opts     o = { .part = LLAP_PART_TRAIN,
-                             .most = l->joint ? JOINT_ROWS : SINGLE_ROWS,
-                             .max_query = steps > QUERIES ? steps : QUERIES };
-    llap_status        st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
+    static const size_t most[] = { SINGLE_ROWS, ENTITY_ROWS, JOINT_ROWS };
+    const llap_layout  *l = &f->sight.layout;
+    const size_t        steps = (size_t)(m->frame.horizon / m->frame.step);
+    task_rows_opts      o = { .part = LLAP_PART_TRAIN,
+                              .most = most[l->view],
+                              .max_query = steps > QUERIES ? steps : QUERIES };
+    llap_status         st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
     o.part = LLAP_PART_VAL;
     o.most = CHECK_ROWS;
     if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->check_rows);
-    o.most = l->joint ? CHECK_ROWS : FINAL_ROWS;
+    o.most = l->view == LLAP_FEATURE_JOINT ? CHECK_ROWS : FINAL_ROWS;
     if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->final_rows);
     const llap_feature_source *s = &f->sight.source;
     if (st == LLAP_OK)
@@ -143,13 +171,15 @@ static llap_status make_rows(field *f, const llap_model *m)
         st = llap_feature_set_create(l, s, f->check_rows.row, f->check_rows.n, &f->check);
     if (st == LLAP_OK)
         st = llap_feature_set_create(l, s, f->final_rows.row, f->final_rows.n, &f->final);
+    if (st == LLAP_OK) st = llap_feature_set_remember(f->train, TOKEN_BYTES);
+    if (st == LLAP_OK) st = llap_feature_set_remember(f->check, TOKEN_BYTES);
     if (st == LLAP_OK && (f->train->n == 0 || f->check->n == 0))
         st = llap_fail(LLAP_EINVAL, "networks: nothing observed in training or validation");
     return st;
 }
 
 static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
-                              const llap_train_opts *o)
+                              const llap_train_opts *o, const llap_json *config)
 {
     *f = (field){ 0 };
     int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
@@ -171,7 +201,7 @@ static llap_status field_init(field *f, const llap_model *m, const llap_panel *p
                              : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
         llap_free(feature);
     }
-    if (st == LLAP_OK) st = make_layout(m, p, o->view, f->n_inputs, &layout);
+    if (st == LLAP_OK) st = make_layout(m, p, o->view, config, f->n_inputs, &layout);
     const task_inputs in = { .n = f->n_inputs,
                              .name = (const char *const *)f->input,
                              .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
@@ -198,7 +228,7 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
         c->features.view != was.features.view || c->features.patch != was.features.patch ||
         c->features.patch_rows != was.features.patch_rows ||
         c->features.calendar != was.features.calendar || c->features.level != was.features.level ||
-        !c->options.conditioning || c->features.residual != LLAP_RESIDUAL_ANCHOR)
+        !c->options.conditioning || c->features.residual != was.features.residual)
         return llap_fail(LLAP_EUNSUPPORTED,
                          "network: sizes and features that the data decides cannot be changed");
     return LLAP_OK;
@@ -220,11 +250,12 @@ static llap_status make_network(const llap_model *m, const field *f, const llap_
     llap_status             st = llap_network_config_named(LLAP_PROFILE_DEFAULT, size, &dims, &c);
     if (st != LLAP_OK) return st;
     if (o->members > 0) c.options.members = o->members;
-    c.features.view = l->joint ? LLAP_ENTITIES_JOINT : LLAP_ENTITIES_ROWS;
+    c.features.view = l->view;
+    c.features.residual = l->residual;
     c.features.patch_rows = l->slots;
     c.features.patch = l->slot * (double)l->slots;
-    c.features.counts = !l->joint;
-    c.features.entity_mean = !l->joint && l->entities > 1;
+    c.features.counts = l->view != LLAP_FEATURE_JOINT;
+    c.features.entity_mean = l->view == LLAP_FEATURE_ROWS && l->entities > 1;
     c.features.calendar = l->calendar;
     c.features.level = l->level;
     c.features.augment = m->frame.horizon / m->frame.step > 48 ? 0.3 : 0.0;
@@ -430,7 +461,8 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
         task_networks_calibrate(f->final, x, f->final->h, FINAL_SAMPLES, &c->calibration_edge,
                                 &c->calibration_factor);
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, FINAL_SAMPLES);
-        c->guard = !(s.network < s.anchor)                             ? LLAP_GUARD_ANCHOR
+        c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR    ? LLAP_GUARD_NETWORK
+                   : !(s.network < s.anchor)                           ? LLAP_GUARD_ANCHOR
                    : short_validation(&m->frame) || s.pool < s.network ? LLAP_GUARD_POOL
                                                                        : LLAP_GUARD_NETWORK;
         llap_logf(o->log, LLAP_LOG_INFO,
@@ -469,7 +501,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     llap_network  *net = NULL;
     task_training *run = NULL;
     llap_model    *from = NULL;
-    llap_status    st = field_init(&f, m, p, o);
+    llap_status    st = field_init(&f, m, p, o, config);
     if (st == LLAP_OK && o->from != NULL) st = llap_model_load(o->from, &from);
     if (st == LLAP_OK && from != NULL &&
         (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))

@@ -65,9 +65,12 @@ static llap_feature_source source(void)
 
 static llap_layout layout(bool joint)
 {
-    llap_layout l = {
-        .joint = joint, .entities = N, .targets = 1, .covariates = 1, .horizon = H, .level = true
-    };
+    llap_layout l = { .view = joint ? LLAP_FEATURE_JOINT : LLAP_FEATURE_ROWS,
+                      .entities = N,
+                      .targets = 1,
+                      .covariates = 1,
+                      .horizon = H,
+                      .level = true };
     llap_feature_slots(24, 1, &l);
     l.tokens = 8; /* of three hours */
     l.slots = 3;
@@ -206,6 +209,103 @@ static void tokens_of_single_rows(void **state)
     llap_feature_set_destroy(s);
 }
 
+/* Both columns of one entity as its targets. */
+static llap_feature_set *set_by_entity(llap_residual residual)
+{
+    static const llap_anchor_model *anchors[2];
+    static const llap_series *const both[2] = { series, series };
+    llap_layout                     l = layout(false);
+    const llap_feature_row          row[2] = {
+                 { .origin = 1100, .entity = 1, .n_query = H, .t_query = tq, .id = 7 },
+                 { .origin = 1100, .entity = 2, .n_query = H, .t_query = tq, .id = 8 },
+    };
+    llap_feature_set *s = NULL;
+    anchors[0] = anchors[1] = anchor;
+    l.view = LLAP_FEATURE_ENTITY;
+    l.residual = residual;
+    l.targets = 2;
+    l.covariates = 0;
+    CHECK_OK(llap_feature_set_create(
+        &l,
+        &(llap_feature_source){
+            .history = record, .known = known, .n = N, .anchor = anchors, .series = both },
+        row, 2, &s));
+    return s;
+}
+
+static void tokens_by_entity(void **state)
+{
+    (void)state;
+    llap_feature_set   *s = set_by_entity(LLAP_RESIDUAL_ANCHOR);
+    const int64_t       F = llap_feature_token_dim(&s->c), Z = 2;
+    llap_feature_batch *b = NULL, *again = NULL;
+    assert_int_equal(llap_feature_channels(&s->c), Z);
+    assert_int_equal(F, Z * (3 + 2));
+    assert_int_equal(llap_feature_embeddings(&s->c), N + 1);
+    CHECK_OK(llap_feature_batch_create(&s->c, 2, H, &b));
+    CHECK_OK(llap_feature_batch_create(&s->c, 2, H, &again));
+    llap_feature_fill(s, (const uint32_t[]){ 1, 0 }, 2, NULL, b);
+    assert_int_equal(b->entity[0], 2);
+    assert_int_equal(b->entity[1], 1);
+    for (int j = 0; j < 8; j++)
+        for (int z = 0; z < Z; z++) {
+            int seen = 0;
+            for (int p = 0; p < 3; p++) {
+                const float  y_at = columns[2][z][100 - (3 * (7 - j) + 2 - p)];
+                const double w = ((double)y_at - (double)s->m[Z + z]) / (double)s->s[Z + z];
+                assert_float_equal(b->tokens[j * F + z * 3 + p], isnan(w) ? 0 : w, 1e-5);
+                seen += isnan(w) ? 0 : 1;
+            }
+            assert_float_equal(b->tokens[j * F + Z * 3 + z], log2(1 + seen / 3.0), 1e-5);
+            if (z == 0) assert_float_equal(b->tokens[j * F + Z * 4 + z], log1p(gap_at(2, j)), 1e-5);
+        }
+    for (int q = 0; q < H; q++)
+        for (int z = 0; z < Z; z++)
+            assert_float_equal(b->mask[q * Z + z], isnan(columns[2][z][101 + q]) ? 0 : 1, 0);
+
+    /* Tokens that were made before are the same, however training varies them. */
+    const llap_feature_noise o = { .seed = 5, .step = 3, .noise = 0.1, .drop = 0.3, .shift = 1 };
+    const size_t             bytes = (size_t)(2 * 8 * F) * sizeof(float);
+    llap_feature_fill(s, (const uint32_t[]){ 1, 0 }, 2, &o, b);
+    CHECK_OK(llap_feature_set_remember(s, bytes - 1));
+    assert_null(s->tokens);
+    CHECK_OK(llap_feature_set_remember(s, bytes));
+    assert_non_null(s->tokens);
+    llap_feature_fill(s, (const uint32_t[]){ 1, 0 }, 2, &o, again);
+    assert_memory_equal(b->tokens, again->tokens, bytes);
+
+    /* What is not known is a draw while training, and nothing the loss looks at. */
+    for (int k = 0; k < 2 * H * Z; k++) {
+        assert_float_equal(b->z0[k], again->z0[k], 0);
+        if (b->mask[k] == 0) assert_true(b->z0[k] != 0);
+    }
+    llap_feature_batch_destroy(b);
+    llap_feature_batch_destroy(again);
+    llap_feature_set_destroy(s);
+}
+
+/* Without the anchor the trajectory is w, without the window's level too it is u. */
+static void residuals_without_anchor(void **state)
+{
+    (void)state;
+    llap_feature_set *w = set_by_entity(LLAP_RESIDUAL_NONE),
+                     *g = set_by_entity(LLAP_RESIDUAL_GLOBAL);
+    for (int q = 0; q < H; q++) {
+        const double truth = (double)u[1][101 + q];
+        double       mean, sd;
+        llap_feature_law(w, 0, q, 0, &mean, &sd);
+        assert_float_equal(mean, w->m[0], 0);
+        assert_float_equal(sd, w->s[0], 1e-6);
+        if (!isnan(truth)) {
+            assert_float_equal((double)w->r[q * 2] * sd + mean, truth, 1e-5);
+            assert_float_equal(g->r[q * 2], truth, 1e-6);
+        }
+        assert_true(g->a[q * 2] == 0 && g->log_b[q * 2] == 0 && g->m[0] == 0 && g->s[0] == 1);
+    }
+    llap_feature_set_destroy(w);
+    llap_feature_set_destroy(g);
+}
+
 static void training_varies_rows_by_name_alone(void **state)
 {
     (void)state;
@@ -246,6 +346,7 @@ static llap_status work(void *user)
     llap_feature_batch       *b = NULL;
     llap_status               st = llap_feature_set_create(&l, &from, &row, 1, &s);
     if (st == LLAP_OK) st = llap_feature_batch_create(&l, 2, H, &b);
+    if (st == LLAP_OK) st = llap_feature_set_remember(s, 1 << 20);
     llap_feature_batch_destroy(b);
     llap_feature_set_destroy(s);
     return st;
@@ -281,6 +382,8 @@ int main(void)
         cmocka_unit_test(answers_of_the_anchor_and_residuals),
         cmocka_unit_test(tokens_of_joint_rows),
         cmocka_unit_test(tokens_of_single_rows),
+        cmocka_unit_test(tokens_by_entity),
+        cmocka_unit_test(residuals_without_anchor),
         cmocka_unit_test(training_varies_rows_by_name_alone),
         cmocka_unit_test(failing_allocations),
     };

@@ -198,7 +198,7 @@ static void round_trips(void **state)
     c.features.calibration_edge = (llap_reals){ 2, { 24, 72 } };
     c.features.calibration_factor = (llap_reals){ 3, { 0.9, 1.1, 1.3 } };
     c.features.guard = LLAP_GUARD_POOL;
-    c.features.view = LLAP_ENTITIES_ROWS;
+    c.features.view = LLAP_FEATURE_ROWS;
     c.patches.entities = N;
     check_round_trip(&c);
     c.options.conditioning = false;

@@ -50,8 +50,9 @@ static int set_up(void **state)
             .origin = 40 + 8 * w, .n_query = H, .t_query = tq[w], .id = (uint64_t)w
         };
     }
-    layout =
-        (llap_layout){ .joint = true, .entities = N, .targets = 1, .horizon = H, .level = true };
+    layout = (llap_layout){
+        .view = LLAP_FEATURE_JOINT, .entities = N, .targets = 1, .horizon = H, .level = true
+    };
     llap_feature_slots(24, 1, &layout);
     static const llap_anchor_model *anchors[1];
     anchors[0] = anchor;

@@ -316,12 +316,43 @@ static void one_file_describes_a_run(void **state)
     assert_null(m);
 }
 
+/* All targets of an entity in one trajectory, known and new ones; what the networks' trajectory is
+ * can be chosen. */
+static void targets_of_an_entity_together(void **state)
+{
+    (void)state;
+    llap_model     *m = NULL;
+    llap_answer    *a = NULL;
+    llap_train_opts o = how("entity");
+    o.target = "no2,wind";
+    o.config = in_folder("entity.json");
+    write_text(o.config, "{ \"network\": { \"features\": { \"residual\": \"none\" } } }");
+    CHECK_OK(llap_train(panel, &o, &m));
+    assert_int_equal(m->network->config.features.view, LLAP_FEATURE_ENTITY);
+    assert_int_equal(m->network->config.features.residual, LLAP_RESIDUAL_NONE);
+    assert_int_equal(m->network->config.features.guard, LLAP_GUARD_NETWORK);
+    assert_int_equal(m->network->config.denoiser.data_dim, 2);
+    CHECK_OK(llap_model_save(m, in_folder("entity")));
+    llap_model_destroy(m);
+    CHECK_OK(llap_model_load(in_folder("entity"), &m));
+    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    f.samples = 4;
+    CHECK_OK(llap_forecast(m, panel, &f, &a));
+    assert_int_equal(a->n_rows % (2 * ENTITIES * 12), 0); /* every target of every entity */
+    for (size_t i = 0; i < a->n_rows; i++) assert_true(isfinite(a->number[i]));
+    llap_answer_destroy(a);
+    llap_model_destroy(m);
+    write_text(o.config, "{ \"network\": { \"features\": { \"residual\": \"most\" } } }");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EFORMAT, "residual");
+}
+
 static void mistakes_are_said(void **state)
 {
     (void)state;
     llap_model     *m = NULL;
     llap_train_opts o = how("both");
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "view: expected auto, joint or rows");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL,
+               "view: expected auto, joint, entity or rows");
     o = how("auto");
     o.size = "huge";
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "size: expected anchor, tiny or small");
@@ -527,6 +558,7 @@ int main(void)
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(one_file_describes_a_run),
+        cmocka_unit_test(targets_of_an_entity_together),
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(networks_fill_what_is_missing_and_nothing_else),
         cmocka_unit_test(networks_that_fill_from_the_past_see_nothing_else),
