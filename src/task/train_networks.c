@@ -25,7 +25,7 @@ enum {
     CHECK_ROWS = 256,    /* of validation while training */
     CHECK_SAMPLES = 8,   /* of each, by so many steps */
     CHECK_STEPS = 10,
-    PATIENCE = 8,     /* checks without gain */
+    PATIENCE = 4,     /* checks without gain */
     FINAL_ROWS = 512, /* for spread and guard */
     FINAL_SAMPLES = 24,
 };
@@ -280,7 +280,7 @@ static int64_t steps_of(const llap_model *m, llap_size size, const llap_train_op
     const int64_t h = m->frame.horizon / m->frame.step;
     if (o->steps > 0) return o->steps;
     if (size == LLAP_SIZE_TINY) return 300;
-    return h <= 24 ? 1600 : h < 168 ? 800 : 500;
+    return h <= 24 ? 1000 : h < 168 ? 600 : 400;
 }
 
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
@@ -293,7 +293,7 @@ static llap_residual_opts training_of(const llap_model *m, const llap_network_co
     t.batch = o->batch > 0 ? o->batch : tiny ? 64 : 128;
     t.warmup = t.steps / 8 < 200 ? t.steps / 8 : 200;
     if (o->lr > 0) t.lr = o->lr;
-    else if (tiny) t.lr = 2e-3;
+    else t.lr = tiny ? 2e-3 : m->frame.horizon / m->frame.step <= 24 ? 5e-4 : 3e-4;
     t.vary.noise = 0.3 * c->features.augment;
     t.vary.drop = 0.5 * c->features.augment;
     t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
@@ -427,7 +427,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.params = params;
         stage.user = r;
         stage.n_steps = t.steps;
-        stage.eval_every = t.steps >= 1600 ? 100 : t.steps >= 400 ? 50 : 25;
+        stage.eval_every = t.steps / 10 < 100 ? (t.steps + 9) / 10 : 100;
         stage.patience = PATIENCE;
         stage.step = member_step;
         stage.evaluate = member_check;
