@@ -87,6 +87,17 @@ static void forward_unit(const void *args, int64_t unit, int thread)
                          c->lse != NULL ? c->lse + head * a->nq : NULL);
 }
 
+/* Where heads are few, their queries are cut too: into parts that are long beside the packing of
+ * keys and values, which each of them does, or shorter ones where threads would have nothing. */
+static int64_t cuts_of(int64_t heads, int64_t nq, int threads)
+{
+    enum { LONG = 384, SHORT = 96 };
+    const int64_t even = kern_per(8 * (int64_t)threads, kern_most(heads, 1));
+    const int64_t needed = kern_per(threads, kern_most(heads, 1));
+    const int64_t cuts = kern_most(kern_least(even, nq / LONG), kern_least(needed, nq / SHORT));
+    return threads > 1 ? kern_most(cuts, 1) : 1;
+}
+
 void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
                     const float *v, float *o, float *lse, void *work)
 {
@@ -100,10 +111,7 @@ void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, con
                         .g = { .q = q, .k = k, .v = v },
                         .o = o,
                         .lse = lse };
-    /* Where heads are few, cut their queries too, into at least 8 micro-kernels each. */
-    if (c.threads > 1 && heads < 8 * (int64_t)c.threads)
-        c.cuts = kern_per(8 * (int64_t)c.threads, kern_most(heads, 1));
-    c.cuts = kern_most(kern_least(c.cuts, a->nq / (8 * kn->isa->gemm_mr)), 1);
+    c.cuts = cuts_of(heads, a->nq, c.threads);
     kern_each_free(c.threads, heads * c.cuts, forward_unit, &c);
 }
 
