@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +18,9 @@
 enum {
     LEAST_SPINS = 32,
     MOST_SPINS = 4096, /* some 60 to 180 microseconds: longer than most kernels' ends differ */
-    SHARES = 4         /* of a thread in kern_each */
+    SHARES = 4,        /* of a thread in kern_each */
+    MOST_RANGES = 64,
+    LINE = 64 /* bytes of a cache line */
 };
 
 static const double WAKING_SECONDS = 3e-5; /* what is shorter is not worth waking somebody */
@@ -26,14 +29,22 @@ typedef struct job {
     kern_part   part;
     const void *args;
     int64_t     units, at_once; /* units taken at a time */
+    int         n_ranges;
 } job;
+
+/* Each thread has a range of units, the same part of every job, so that it finds in its caches what
+ * it wrote in the job before; who has finished his own takes from the others. */
+typedef struct range {
+    alignas(LINE) _Atomic int64_t next; /* unit to be taken */
+    int64_t end;
+} range;
 
 /* A job is open while state is odd. Its fields change only when it is closed and nobody works: a
  * worker enters (n_working), then looks whether the job is still open; the caller closes it, then
  * waits for n_working to be 0. */
 typedef struct team {
     job             job;
-    _Atomic int64_t next; /* unit to be taken */
+    range           range[MOST_RANGES];
     atomic_uint     state;
     atomic_int      n_working, n_asleep;
     atomic_bool     over;
@@ -46,12 +57,16 @@ static _Thread_local team *current;
 /* The next units; false: there are none left. */
 static bool take(team *t, int thread)
 {
-    const job    *j = &t->job;
-    const int64_t first = atomic_fetch_add(&t->next, j->at_once);
-    if (first >= j->units) return false;
-    const int64_t end = first + j->at_once < j->units ? first + j->at_once : j->units;
-    for (int64_t u = first; u < end; u++) j->part(j->args, u, thread);
-    return true;
+    const job *j = &t->job;
+    for (int i = 0; i < j->n_ranges; i++) {
+        range *r = &t->range[(thread + i) % j->n_ranges];
+        if (atomic_load(&r->next) >= r->end) continue;
+        const int64_t first = atomic_fetch_add(&r->next, j->at_once);
+        const int64_t end = first + j->at_once < r->end ? first + j->at_once : r->end;
+        for (int64_t u = first; u < end; u++) j->part(j->args, u, thread);
+        if (first < end) return true;
+    }
+    return false;
 }
 
 /* After something that others may wait for has changed. */
@@ -131,11 +146,16 @@ static void begin(team *t)
     if (take(t, 0) && (now() - start) * (double)shares > WAKING_SECONDS) tell(t);
 }
 
-static void share_out(team *t, int64_t units, int64_t at_once, kern_part part, const void *args)
+static void share_out(team *t, int n_threads, int64_t units, int64_t at_once, kern_part part,
+                      const void *args)
 {
     static atomic_int patience = MOST_SPINS;
-    t->job = (job){ part, args, units, at_once };
-    atomic_store(&t->next, 0);
+    const int         n = n_threads < MOST_RANGES ? n_threads : MOST_RANGES;
+    t->job = (job){ part, args, units, at_once, n };
+    for (int i = 0; i < n; i++) {
+        atomic_store_explicit(&t->range[i].next, units * i / n, memory_order_relaxed);
+        t->range[i].end = units * (i + 1) / n;
+    }
     atomic_fetch_add(&t->state, 1);
     begin(t);
     while (take(t, 0)) continue;
@@ -154,7 +174,7 @@ void kern_each(int n_threads, int64_t units, kern_part part, const void *args)
     if (n_threads == 1 || units < 2) {
         alone(units, part, args);
     } else if (current != NULL) {
-        share_out(current, units, (units + shares - 1) / shares, part, args);
+        share_out(current, n_threads, units, (units + shares - 1) / shares, part, args);
     } else {
 #pragma omp parallel for schedule(static) num_threads(n_threads)
         for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());
@@ -166,7 +186,7 @@ void kern_each_free(int n_threads, int64_t units, kern_part part, const void *ar
     if (n_threads == 1 || units < 2) {
         alone(units, part, args);
     } else if (current != NULL) {
-        share_out(current, units, 1, part, args);
+        share_out(current, n_threads, units, 1, part, args);
     } else {
 #pragma omp parallel for schedule(dynamic) num_threads(n_threads)
         for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());

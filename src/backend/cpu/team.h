@@ -5,9 +5,10 @@
  *         kern_each(2, rows, part, &args);    part(&args, 0 .. rows-1, thread), in shares
  *
  * Around a whole plan there is one OpenMP region instead of one for every kernel. Its other threads
- * wait for parts, a moment by spinning and then asleep; whoever is free takes the next part, and
- * the caller waits only for parts that somebody has begun: a thread that the system does not let
- * run holds nobody up. Outside of llap_cpu_together every kern_each is a region of its own.
+ * wait for parts, a moment by spinning and then asleep; each has its own share of the parts, takes
+ * from the others' when that is done, and the caller waits only for parts that somebody has begun:
+ * a thread that the system does not let run holds nobody up. Outside of llap_cpu_together every
+ * kern_each is a region of its own.
  *
  * Which thread computes a part changes no bits: parts do not depend on each other, and thread only
  * says whose scratch memory to use. */
