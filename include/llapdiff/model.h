@@ -216,7 +216,7 @@ typedef struct llap_impute_opts {
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 
-LLAP_API size_t llap_answer_rows(const llap_answer *a);
+LLAP_API size_t llap_answer_rows(const llap_answer *a); /* of the table, 0 .. n - 1 below */
 
 typedef struct llap_answer_row {
     const char *entity, *variable; /* borrowed from the answer */
@@ -225,6 +225,7 @@ typedef struct llap_answer_row {
     int         observed;          /* of imputations: measured, not filled */
 } llap_answer_row;
 
+/* What row number `row` is about. LLAP_EINVAL: there is no such row. */
 LLAP_API llap_status llap_answer_at(const llap_answer *a, size_t row, llap_answer_row *out);
 
 /* The numbers [rows,1 + quantiles]: of each row the mean, then the quantiles that were asked for;
@@ -238,8 +239,8 @@ LLAP_API size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t 
  * times as in the panel. "-" is standard output. Replaces the
  * file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
-LLAP_API llap_status llap_answer_json(const llap_answer *a,
-                                      char             **text); /* caller owns: llap_text_free */
+/* The same as JSON. Caller owns *text (llap_text_free). */
+LLAP_API llap_status llap_answer_json(const llap_answer *a, char **text);
 /* A picture (PNG, SVG or PDF, by the end of its name) of the answer beside what was measured: fans
  * with the bands of the quantiles that were asked for, or paths, or filled gaps. Panel is the one
  * that was asked about. */

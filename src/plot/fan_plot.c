@@ -191,7 +191,7 @@ static bool any_truth(const page *g)
     return false;
 }
 
-/* Every variable's name ends in its unit, "(ppb)" or "[ppb]". */
+/* Every variable's name ends in its unit, " (ppb)" or " [ppb]". */
 static bool units_named(const llap_fans *f)
 {
     for (int64_t i = 0; i < f->n && i < LLAP_FAN_FIELDS; i++) {
@@ -200,7 +200,7 @@ static bool units_named(const llap_fans *f)
         const char  *open = end == ')'   ? strrchr(f->fan[i].variable, '(')
                             : end == ']' ? strrchr(f->fan[i].variable, '[')
                                          : NULL;
-        if (open == NULL || open == f->fan[i].variable) return false;
+        if (open == NULL || open == f->fan[i].variable || open[-1] != ' ') return false;
     }
     return f->n > 0;
 }

@@ -114,6 +114,46 @@ static void test_paths_and_gaps(void **state)
     test_free(svg);
 }
 
+/* A unit is what stands in brackets behind a name; where it does not, the head says so. */
+static void test_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *variable;
+        bool        unit;
+    } cases[] = { { "NO2", false },     { "NO2 (ppb)", true }, { "NO2 [\u00b5g/m\u00b3]", true },
+                  { "NO2(GT)", false }, { "(ppb)", false },    { "wind ()", true },
+                  { "a (b) c", false } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene     s;
+        size_t    n;
+        llap_fans f = make_scene(&s, 1, true);
+        s.fan[0].variable = cases[i].variable;
+        char *svg = draw(&f, "x.svg", &n);
+        if ((strstr(svg, "values in units of the data") == NULL) != cases[i].unit)
+            fail_msg("%s", cases[i].variable);
+        test_free(svg);
+    }
+}
+
+/* A series without a measurement: grey up to the forecast, and the reason; and fields of one
+ * picture show the same stretch of time where they are told to. */
+static void test_silence(void **state)
+{
+    (void)state;
+    scene         s;
+    size_t        n;
+    const int64_t hour = HOUR_S * INT64_C(1000000000);
+    llap_fans     f = make_scene(&s, 2, false);
+    s.fan[1].n_seen = 0;
+    for (int i = 0; i < 2; i++) s.fan[i].last = (HOURS + AHEAD - 1) * hour;
+    char *svg = draw(&f, "x.svg", &n);
+    assert_int_equal(occurrences(svg, "nothing measured here"), 1);
+    assert_int_equal(occurrences(svg, GREY), 3); /* the hole, the silence, legend */
+    assert_int_equal(occurrences(svg, "\n1970-01-03\n") + occurrences(svg, "\n01-03 00:00\n"), 2);
+    test_free(svg);
+}
+
 /* As many fields as there are series, up to a limit that is told. */
 static void test_small_multiples(void **state)
 {
@@ -174,8 +214,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_unknown_format),
 #ifdef LLAP_CAIRO
-        cmocka_unit_test(test_a_forecast_has_its_parts), cmocka_unit_test(test_paths_and_gaps),
-        cmocka_unit_test(test_small_multiples),          cmocka_unit_test(test_little),
+        cmocka_unit_test(test_a_forecast_has_its_parts),
+        cmocka_unit_test(test_paths_and_gaps),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_small_multiples),
+        cmocka_unit_test(test_little),
         cmocka_unit_test(test_failing_allocations),
 #endif
     };
