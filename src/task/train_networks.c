@@ -65,18 +65,15 @@ static void field_deinit(field *f)
 /* Every variable that is no target is an input. */
 static llap_status find_inputs(field *f, const llap_panel *p, const int64_t *var, int64_t n_targets)
 {
-    int64_t    *feature = llap_new((size_t)p->n_vars, sizeof *feature);
-    llap_status st = LLAP_OK;
     f->input = llap_new((size_t)p->n_vars, sizeof *f->input);
-    if (feature == NULL || f->input == NULL) st = LLAP_ENOMEM;
-    for (int64_t v = 0; v < p->n_vars && st == LLAP_OK; v++) {
+    if (f->input == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < p->n_vars; v++) {
         bool target = false;
         for (int64_t i = 0; i < n_targets; i++) target = target || var[i] == v;
         if (target) continue;
-        f->input[f->n_inputs] = p->var[v];
-        feature[f->n_inputs++] = v;
+        f->input[f->n_inputs++] = p->var[v];
     }
-    return st;
+    return LLAP_OK;
 }
 
 /* Do all entities have their rows on one grid of the model's step? */
