@@ -63,8 +63,8 @@ typedef struct llap_train_opts {
     const char *profile;    /* "default", "reference"; NULL: default */
     int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none */
     /* of targets: one for all, "log1p", or for each, "PM2.5=log1p,TEMP=none" */
-    const char *transform; /* before anything: "none", "log1p", "asinh", "yeo-johnson" (the power is
-                              chosen); NULL: yeo-johnson */
+    const char *transform; /* "none"; "log1p", "asinh" of values in their own unit; "yeo-johnson" of
+                              standardised ones (the power is chosen); NULL: yeo-johnson */
     const char *min, *max; /* answers are held within: "PM2.5=0"; NULL: not */
     const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
     const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */

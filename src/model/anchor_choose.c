@@ -96,6 +96,7 @@ static double score_window(const llap_anchor_model *m, const trial *t, size_t i,
             .mean = b->m[i] + b->s[i] * b->mean[i][q],
             .sd = b->s[i] * sqrt(fmax(b->var[i][q], m->var_floor)),
             .climate = llap_chain_climate(m->chain, series, tq),
+            .series = series,
         };
         sum += llap_anchor_crps_z(m, &law, z, NULL);
         ++*count;

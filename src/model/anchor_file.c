@@ -58,7 +58,8 @@ void llap_anchor_write(llap_json_writer *w, const llap_anchor_model *a)
     if (isfinite(c->y_hi)) llap_json_put_double(w, "y_hi", c->y_hi);
     if (isfinite(c->y_min)) llap_json_put_double(w, "min", c->y_min);
     if (isfinite(c->y_max)) llap_json_put_double(w, "max", c->y_max);
-    if (c->asinh) llap_json_put_double(w, "asinh", 1);
+    if (c->asinh) llap_json_put_double(w, "asinh_of_y", 1);
+    if (c->log1p) llap_json_put_double(w, "log1p_of_y", 1);
     llap_json_put_double(w, "z_clip", c->z_clip);
     llap_json_put_double(w, "lambda", c->lambda);
     llap_json_put_double(w, "g_m", c->g_m);
@@ -208,7 +209,7 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
     llap_chain *c = llap_new(1, sizeof *c);
     if (c == NULL) return LLAP_ENOMEM;
     c->n_series = (size_t)n_entities;
-    double asinh_used = 0;
+    double asinh_used = 0, log1p_used = 0;
     c->y_lo = c->y_min = -HUGE_VAL;
     c->y_hi = c->y_max = HUGE_VAL;
     const number numbers[] = {
@@ -216,7 +217,8 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
         { "y_hi", -HUGE_VAL, HUGE_VAL, &c->y_hi, true },
         { "min", -HUGE_VAL, HUGE_VAL, &c->y_min, true },
         { "max", -HUGE_VAL, HUGE_VAL, &c->y_max, true },
-        { "asinh", 0, 1, &asinh_used, true },
+        { "asinh_of_y", 0, 1, &asinh_used, true },
+        { "log1p_of_y", 0, 1, &log1p_used, true },
         { "z_clip", 1e-9, HUGE_VAL, &c->z_clip, false },
         { "lambda", -10, 10, &c->lambda, false },
         { "g_m", -HUGE_VAL, HUGE_VAL, &c->g_m, false },
@@ -230,6 +232,7 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
     snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
     llap_status st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
     c->asinh = asinh_used != 0;
+    c->log1p = log1p_used != 0;
     if (st == LLAP_OK && !(c->y_lo <= c->y_hi && c->z_lo <= c->z_hi && c->y_min <= c->y_max))
         st = llap_fail(LLAP_EFORMAT,
                        "config: anchors[%lld]: bounds y_lo, y_hi, z_lo, z_hi or min, max cross",

@@ -50,6 +50,7 @@ static llap_law law_of(const llap_anchor_model *m, size_t series, const piece *p
     return (llap_law){ .mean = p->m + p->s * mean,
                        .sd = p->s * sqrt(fmax(var, floor)),
                        .climate = llap_chain_climate(m->chain, series, t),
+                       .series = series,
                        .shape = shape };
 }
 

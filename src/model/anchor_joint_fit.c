@@ -206,7 +206,8 @@ static llap_law law_at(const llap_anchor_model *m, const groups *g, size_t i, si
     return (llap_law){ .mean = b->m[i] + b->s[i] * b->mean[i][q],
                        .sd = b->s[i] * sqrt(fmax(b->var[i][q], m->var_floor)),
                        .climate = llap_chain_climate(m->chain, g->origin[i].series,
-                                                     b->window[i].t_query[q]) };
+                                                     b->window[i].t_query[q]),
+                       .series = g->origin[i].series };
 }
 
 /* Mean CRPS of z of all series under a link; the batch holds its forecasts. part [2,n,n_series] is

@@ -58,7 +58,7 @@ llap_status llap_anchor_model_create(const llap_anchor_spec *spec, llap_chain *c
 double llap_anchor_quantile_z(const llap_anchor_model *m, const llap_law *law, double x)
 {
     if (law->shape != NULL) x = llap_calibration_bend(law->shape, x);
-    return llap_chain_z_back_given(m->chain, law->climate, law->mean + law->sd * x);
+    return llap_chain_z_back_given(m->chain, law->series, law->climate, law->mean + law->sd * x);
 }
 
 double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const llap_law *law,

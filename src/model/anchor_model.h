@@ -106,8 +106,9 @@ llap_status llap_anchor_model_calibrate(llap_anchor_model *m, const llap_series 
 /* The law of one value: the chain's u is mean + sd * (a standard normal, bent by shape). */
 typedef struct llap_law {
     double        mean, sd;
-    double        climate; /* of its time, for the way back */
-    const double *shape;   /* of the calibration, borrowed from the model; NULL: none */
+    double        climate; /* of its time, and its series, for the way back */
+    size_t        series;
+    const double *shape; /* of the calibration, borrowed from the model; NULL: none */
 } llap_law;
 
 typedef struct llap_anchor_request {

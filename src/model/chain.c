@@ -84,30 +84,40 @@ double llap_chain_y_back(const llap_chain *c, size_t e, double z)
     return hold(c->mu[e] + c->sd[e] * z, c->y_min, c->y_max);
 }
 
-double llap_chain_bend(const llap_chain *c, double z)
+double llap_chain_bend(const llap_chain *c, size_t e, double z)
 {
-    return c->asinh ? asinh(z) : llap_yeo_johnson(z, c->lambda);
+    if (!c->asinh && !c->log1p) return llap_yeo_johnson(z, c->lambda);
+    if (e > c->n_series) e = c->n_series;
+    const double y = c->mu[e] + c->sd[e] * z;
+    return c->asinh ? asinh(y) : copysign(log1p(fabs(y)), y);
 }
 
-double llap_chain_u_given(const llap_chain *c, double climate, double z)
+static double unbend(const llap_chain *c, size_t e, double v)
 {
-    return ((llap_chain_bend(c, z) - c->g_m) / c->g_s - climate) / c->r_s;
+    if (!c->asinh && !c->log1p) return llap_yeo_johnson_back(v, c->lambda);
+    if (e > c->n_series) e = c->n_series;
+    const double y = c->asinh ? sinh(v) : copysign(expm1(fabs(v)), v);
+    return (y - c->mu[e]) / c->sd[e];
 }
 
-double llap_chain_z_back_given(const llap_chain *c, double climate, double u)
+double llap_chain_u_given(const llap_chain *c, size_t e, double climate, double z)
 {
-    const double v = (u * c->r_s + climate) * c->g_s + c->g_m;
-    return hold(c->asinh ? sinh(v) : llap_yeo_johnson_back(v, c->lambda), c->z_lo, c->z_hi);
+    return ((llap_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
+}
+
+double llap_chain_z_back_given(const llap_chain *c, size_t e, double climate, double u)
+{
+    return hold(unbend(c, e, (u * c->r_s + climate) * c->g_s + c->g_m), c->z_lo, c->z_hi);
 }
 
 double llap_chain_u(const llap_chain *c, size_t e, double t, double z)
 {
-    return llap_chain_u_given(c, llap_chain_climate(c, e, t), z);
+    return llap_chain_u_given(c, e, llap_chain_climate(c, e, t), z);
 }
 
 double llap_chain_z_back(const llap_chain *c, size_t e, double t, double u)
 {
-    return llap_chain_z_back_given(c, llap_chain_climate(c, e, t), u);
+    return llap_chain_z_back_given(c, e, llap_chain_climate(c, e, t), u);
 }
 
 void llap_chain_destroy(llap_chain *c)

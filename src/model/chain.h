@@ -2,7 +2,8 @@
  * exactly, so that the quantiles of a forecast are those of the anchor taken back:
  *
  *     y  -> z = (clip(y) - mu_e) / sd_e, clipped           statistics of the training rows
- *     z  -> v = Yeo-Johnson(z; lambda)                     one lambda, by likelihood
+ *     z  -> v = Yeo-Johnson(z; lambda)                     one lambda, by likelihood; or a curve of
+ *                                                          y itself: log(1 + |y|) or asinh(y)
  *     v  -> u = (v - g_m) / g_s                            pooled training mean, deviation
  *     u  -> u = (u - climate_e(t)) / r_s                   a ridge on calendar terms, optional
  *     u  -> w = (u - m) / s                                of one window: llap_window_norm
@@ -31,12 +32,12 @@ typedef struct llap_series {
     const double *y; /* [n] */
 } llap_series;
 
-/* The second link. log1p is Yeo-Johnson with lambda 0: log(1 + z) above the mean. */
+/* The second link. The last two look at the value in its own unit, y = mu_e + sd_e z. */
 typedef enum llap_transform {
     LLAP_TRANSFORM_NONE,        /* lambda 1 */
     LLAP_TRANSFORM_YEO_JOHNSON, /* lambda by likelihood */
-    LLAP_TRANSFORM_LOG1P,
-    LLAP_TRANSFORM_ASINH, /* v = asinh(z) */
+    LLAP_TRANSFORM_LOG1P,       /* v = log(1 + |y|), with the sign of y */
+    LLAP_TRANSFORM_ASINH,       /* v = asinh(y) */
 } llap_transform;
 
 typedef struct llap_chain_opts {
@@ -59,11 +60,11 @@ typedef struct llap_chain {
     double  z_clip;
     double  y_min, y_max; /* answers are held within, as z_lo and z_hi below; +-inf: not */
     double  lambda, g_m, g_s;
-    bool    asinh;      /* instead of Yeo-Johnson */
-    double  z_lo, z_hi; /* answers are held within: least training z - 0.2, z_clip */
-    int32_t n_climate;  /* terms: 0, 11 or 23 */
-    double *climate;    /* [n_series + 1,n_climate] */
-    double  r_s;        /* 1 without a climate */
+    bool    log1p, asinh; /* of y, instead of Yeo-Johnson */
+    double  z_lo, z_hi;   /* answers are held within: least training z - 0.2, z_clip */
+    int32_t n_climate;    /* terms: 0, 11 or 23 */
+    double *climate;      /* [n_series + 1,n_climate] */
+    double  r_s;          /* 1 without a climate */
 } llap_chain;
 
 /* Caller owns *out (llap_chain_destroy). A series without a value takes the pooled statistics; a
@@ -80,13 +81,13 @@ double llap_chain_z_back(const llap_chain *c, size_t e, double t, double u);
 /* The climate at t, before r_s; 0 without one. The other two take it as given: many values of one
  * time (quantiles, samples) need it only once. */
 double llap_chain_climate(const llap_chain *c, size_t e, double t);
-double llap_chain_u_given(const llap_chain *c, double climate, double z);
-double llap_chain_z_back_given(const llap_chain *c, double climate, double u);
+double llap_chain_u_given(const llap_chain *c, size_t e, double climate, double z);
+double llap_chain_z_back_given(const llap_chain *c, size_t e, double climate, double u);
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */
 void llap_climate_terms(double t, int32_t n_terms, double *out);
 
-double llap_chain_bend(const llap_chain *c, double z); /* v */
+double llap_chain_bend(const llap_chain *c, size_t e, double z); /* v */
 double llap_yeo_johnson(double x, double lambda);
 double llap_yeo_johnson_back(double v, double lambda); /* inf where no x has that value */
 

@@ -131,13 +131,18 @@ static llap_status fit_tails(llap_chain *c, const values *v, double tail)
     return LLAP_OK;
 }
 
-static moments moments_of_bent(const llap_chain *c, const double *z, size_t n)
+/* Of v where values are z. */
+static moments moments_of_bent(const llap_chain *c, const values *z)
 {
-    moments m = { .n = (double)n };
-    for (size_t i = 0; i < n; i++) m.mean += llap_chain_bend(c, z[i]);
+    moments m = { .n = (double)z->n };
+    for (size_t i = 0, e = 0; i < z->n; i++) {
+        while (i >= z->ends[e]) e++;
+        m.mean += llap_chain_bend(c, e, z->x[i]);
+    }
     m.mean /= m.n;
-    for (size_t i = 0; i < n; i++) {
-        const double d = llap_chain_bend(c, z[i]) - m.mean;
+    for (size_t i = 0, e = 0; i < z->n; i++) {
+        while (i >= z->ends[e]) e++;
+        const double d = llap_chain_bend(c, e, z->x[i]) - m.mean;
         m.var += d * d;
     }
     m.var /= m.n;
@@ -147,25 +152,26 @@ static moments moments_of_bent(const llap_chain *c, const double *z, size_t n)
 enum { N_LAMBDA = 31 };
 static double lambda_at(int i) { return (i - 10) / 10.0; } /* -1.0, -0.9, .. 2.0 */
 
-static void fit_lambda(llap_chain *c, const double *z, size_t n, llap_transform transform)
+static void fit_lambda(llap_chain *c, const values *z, llap_transform transform)
 {
-    c->lambda = transform == LLAP_TRANSFORM_LOG1P ? 0.0 : 1.0;
+    c->lambda = 1.0;
+    c->log1p = transform == LLAP_TRANSFORM_LOG1P;
     c->asinh = transform == LLAP_TRANSFORM_ASINH;
     if (transform == LLAP_TRANSFORM_YEO_JOHNSON) {
         double grown = 0.0; /* log of the derivative is (lambda - 1) times this */
         double score[N_LAMBDA];
         int    best = 0;
-        for (size_t i = 0; i < n; i++) grown += copysign(log1p(fabs(z[i])), z[i]);
+        for (size_t i = 0; i < z->n; i++) grown += copysign(log1p(fabs(z->x[i])), z->x[i]);
 #pragma omp parallel for schedule(dynamic, 1)
         for (int i = 0; i < N_LAMBDA; i++) {
-            const moments m = moments_of_bent(&(llap_chain){ .lambda = lambda_at(i) }, z, n);
+            const moments m = moments_of_bent(&(llap_chain){ .lambda = lambda_at(i) }, z);
             score[i] = -0.5 * m.n * log(m.var) + (lambda_at(i) - 1.0) * grown;
         }
         for (int i = 1; i < N_LAMBDA; i++)
             if (score[i] > score[best]) best = i;
         if (isfinite(score[best])) c->lambda = lambda_at(best); /* not: all values are equal */
     }
-    const moments m = moments_of_bent(c, z, n);
+    const moments m = moments_of_bent(c, z);
     c->g_m = m.mean;
     c->g_s = m.var > 0.0 ? sqrt(m.var) : 1.0;
 }
@@ -274,8 +280,12 @@ static llap_status fit(llap_chain *c, const llap_series *s, values *v, const lla
     }
     c->z_lo = lo - 0.2;
     c->z_hi = isfinite(c->z_clip) ? c->z_clip : hi + 0.2;
-    fit_lambda(c, v->x, v->n, o->transform);
-    for (size_t i = 0; i < v->n; i++) v->x[i] = (llap_chain_bend(c, v->x[i]) - c->g_m) / c->g_s;
+    fit_lambda(c, v, o->transform);
+    e = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        while (i >= v->ends[e]) e++;
+        v->x[i] = (llap_chain_bend(c, e, v->x[i]) - c->g_m) / c->g_s;
+    }
     return fit_climate(c, v, o);
 }
 

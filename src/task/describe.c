@@ -118,8 +118,10 @@ static void describe_text(FILE *out, const llap_model *m)
     if (m->network != NULL) network_text(out, m->network);
     for (int64_t i = 0; m->anchor != NULL && i < f->n_targets; i++) {
         const llap_anchor_model *a = m->anchor[i];
-        fprintf(out, "\n%s: validation CRPS %.4f; Yeo-Johnson lambda %.1f; %s; noise %.4f\n",
-                f->target[i], a->valid_crps, a->chain->lambda,
+        const char *bend = a->chain->log1p ? "log1p" : a->chain->asinh ? "asinh" : "Yeo-Johnson";
+        fprintf(out, "\n%s: validation CRPS %.4f; %s", f->target[i], a->valid_crps, bend);
+        if (!a->chain->log1p && !a->chain->asinh) fprintf(out, " lambda %.1f", a->chain->lambda);
+        fprintf(out, "; %s; noise %.4f\n",
                 a->chain->n_climate > 0 ? "calendar climate" : "no climate", a->kernel.nu);
         if (a->joint.rank > 0)
             fprintf(out, "  forecasts look at all entities: linked by %zu factor%s\n",

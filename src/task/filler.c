@@ -175,7 +175,8 @@ static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, 
     for (int64_t j = 0; j < 2 * R; j++) {
         const float *from = (j < R ? k->x : k->guess) + ((int64_t)i * R + j % R) * n + at;
         k->y[j] = llap_chain_y_back(
-            a->chain, known, llap_chain_z_back_given(a->chain, climate, mean + sd * (double)*from));
+            a->chain, known,
+            llap_chain_z_back_given(a->chain, known, climate, mean + sd * (double)*from));
     }
     const task_filled cell = { .window = (int64_t)i + (k->spot - f->spots.spot),
                                .row = row,

@@ -211,7 +211,7 @@ static void put_values(const network_self *s, const llap_feature_set *set, size_
         for (int64_t j = 0; j < n_samples; j++) {
             const double own = (double)at[j * s->drawer->h * Z];
             const double res = factor == 1.0 ? own : middle + factor * (own - middle);
-            const double v = llap_chain_z_back_given(a->chain, climate, mean + sd * res);
+            const double v = llap_chain_z_back_given(a->chain, e, climate, mean + sd * res);
             out[(j * every + every - 1) * w->n_query + k] = llap_chain_y_back(a->chain, e, v);
         }
     }

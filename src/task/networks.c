@@ -111,15 +111,17 @@ static void check_value(const llap_model *m, const llap_feature_set *s, const ta
     const float             *at = residuals_at(s, p, x, h, n_samples);
     double                   y[2 * MOST], middle = 0, mean;
     llap_law                 law = { .climate = llap_chain_climate(a->chain, s->source.known[e], t),
+                                     .series = s->source.known[e],
                                      .shape = llap_calibration_at(&a->calibration, lead) };
     if (n_samples > MOST) n_samples = MOST;
     llap_feature_law(s, p.row, p.q, p.z, &law.mean, &law.sd);
-    const double truth = llap_chain_z_back_given(a->chain, law.climate, law.mean + law.sd * r);
+    const double truth =
+        llap_chain_z_back_given(a->chain, law.series, law.climate, law.mean + law.sd * r);
     const double factor = task_networks_factor(n, c, lead);
     for (int64_t k = 0; k < n_samples; k++) middle += (double)at[k * h * Z] / (double)n_samples;
     for (int64_t k = 0; k < n_samples; k++) {
         const double u = middle + factor * ((double)at[k * h * Z] - middle);
-        y[k] = llap_chain_z_back_given(a->chain, law.climate, law.mean + law.sd * u);
+        y[k] = llap_chain_z_back_given(a->chain, law.series, law.climate, law.mean + law.sd * u);
         y[n_samples + k] = llap_anchor_quantile_z(
             a, &law, task_normal_score(((double)k + 0.5) / (double)n_samples));
     }

@@ -254,21 +254,30 @@ static void transforms_and_bounds(void **state)
 {
     (void)state;
     enum { ROWS = 60 };
-    double t[ROWS], y[ROWS];
+    double t[ROWS], y[ROWS], large[ROWS];
     for (int i = 0; i < ROWS; i++) t[i] = i, y[i] = exp(0.07 * i) - 1;
-    const llap_series s = { ROWS, t, y };
+    for (int i = 0; i < ROWS; i++) large[i] = 100 * y[i] - 7;
+    const llap_series s[2] = { { ROWS, t, y }, { ROWS, t, large } };
     for (int k = LLAP_TRANSFORM_NONE; k <= LLAP_TRANSFORM_ASINH; k++) {
         const llap_chain_opts o = { .transform = (llap_transform)k, .z_clip = 5 };
         llap_chain           *c = NULL;
-        CHECK_OK(llap_chain_fit(&s, 1, &o, &c));
-        for (int i = 0; i < ROWS; i++) {
-            const double z = llap_chain_z(c, 0, y[i]), u = llap_chain_u(c, 0, t[i], z);
-            assert_float_equal(llap_chain_y_back(c, 0, llap_chain_z_back(c, 0, t[i], u)), y[i],
-                               1e-9 * (1 + fabs(y[i])));
+        CHECK_OK(llap_chain_fit(s, 2, &o, &c));
+        for (int i = 0; i < 2 * ROWS; i++) {
+            const size_t e = (size_t)(i / ROWS);
+            const double x = s[e].y[i % ROWS], z = llap_chain_z(c, e, x);
+            const double u = llap_chain_u(c, e, t[i % ROWS], z);
+            assert_float_equal(llap_chain_y_back(c, e, llap_chain_z_back(c, e, t[i % ROWS], u)), x,
+                               1e-9 * (1 + fabs(x)));
         }
-        const double z = llap_chain_z(c, 0, 40.0);
-        const double v[] = { z, NAN, log1p(z), asinh(z) };
-        if (k != LLAP_TRANSFORM_YEO_JOHNSON) assert_float_equal(llap_chain_bend(c, z), v[k], 1e-12);
+        const double z = llap_chain_z(c, 0, 40.0), z_large = llap_chain_z(c, 1, 40.0);
+        const double v[] = { z, NAN, log1p(40.0), asinh(40.0) }; /* the last two: of the value */
+        if (k != LLAP_TRANSFORM_YEO_JOHNSON)
+            assert_float_equal(llap_chain_bend(c, 0, z), v[k], 1e-12);
+        if (k > LLAP_TRANSFORM_YEO_JOHNSON) { /* whatever the scale of its series */
+            assert_float_equal(llap_chain_bend(c, 1, z_large), v[k], 1e-12);
+            assert_float_equal(llap_chain_bend(c, 1, llap_chain_z(c, 1, -5.0)),
+                               k == LLAP_TRANSFORM_ASINH ? asinh(-5.0) : -log1p(5.0), 1e-12);
+        }
         c->y_min = 0;
         c->y_max = 30;
         assert_float_equal(llap_chain_y_back(c, 0, -5), 0, 0);
