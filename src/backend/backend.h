@@ -122,6 +122,13 @@ typedef union llap_attr {
     const llap_op_chain *chain;
 } llap_attr;
 
+/* Memory of one step that stays from run to run: another form of an operand that keeps its numbers
+ * (llap_backend.kept_bytes), filled by the kernel where from is not that operand's data. */
+typedef struct llap_kept {
+    void       *data; /* aligned */
+    const void *from;
+} llap_kept;
+
 typedef struct llap_call {
     llap_op          op;
     const llap_attr *attr;
@@ -129,6 +136,7 @@ typedef struct llap_call {
     const llap_view *out;
     int              n_in, n_out;
     void            *work; /* aligned; see llap_backend.work_bytes */
+    llap_kept       *kept; /* NULL: none */
     int              n_threads;
 } llap_call;
 
@@ -161,6 +169,8 @@ typedef struct llap_backend {
     const llap_memory *memory;
     /* Scratch one call needs; the views of c have no data yet. NULL: none ever. */
     size_t (*work_bytes)(const llap_call *c);
+    /* Memory that one call would keep, and of which operand. 0: none. NULL: none ever. */
+    size_t (*kept_bytes)(const llap_call *c, int *operand);
     /* Whether operand k (results come after the n_in operands) may be LLAP_HALF beside the kinds
      * that the others have in c. NULL: none ever. */
     bool (*half)(const llap_call *c, int k);

@@ -216,6 +216,40 @@ static llap_status ask_scratch(llap_planner *p, int n_threads)
     return LLAP_OK;
 }
 
+static bool is_written(const llap_plan *plan, int slot)
+{
+    for (int i = 0; i < plan->n_steps; i++)
+        for (int k = 0; k < plan->step[i].n_out; k++)
+            if (plan->step[i].place[plan->step[i].n_in + k].slot == slot) return true;
+    return false;
+}
+
+/* What steps keep of parameters from run to run. */
+static llap_status ask_kept(llap_plan *plan)
+{
+    for (int i = 0; i < plan->n_steps && plan->backend->kept_bytes != NULL; i++) {
+        llap_plan_step *s = &plan->step[i];
+        llap_view      *v = llap_new((size_t)(s->n_in + s->n_out), sizeof *v);
+        int             operand = 0;
+        if (v == NULL) return LLAP_ENOMEM;
+        for (int k = 0; k < s->n_in + s->n_out; k++) v[k] = s->place[k].view;
+        const llap_call c = { .op = s->op,
+                              .attr = &s->attr,
+                              .in = v,
+                              .n_in = s->n_in,
+                              .out = v + s->n_in,
+                              .n_out = s->n_out,
+                              .n_threads = plan->n_threads };
+        const size_t    n_bytes = plan->backend->kept_bytes(&c, &operand);
+        const int       slot = n_bytes == 0 ? -1 : s->place[operand].slot;
+        const llap_leaf leaf = slot < 0 ? LLAP_LEAF_NONE : plan->slot[slot].leaf;
+        if ((leaf == LLAP_LEAF_PARAM || leaf == LLAP_LEAF_STATE) && !is_written(plan, slot))
+            plan->kept += s->kept_bytes = (n_bytes + 63) / 64 * 64;
+        llap_free(v);
+    }
+    return LLAP_OK;
+}
+
 llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, llap_plan **out)
 {
     *out = NULL;
@@ -238,6 +272,7 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     if (st == LLAP_OK) st = write_constants(plan, &p);
     if (st == LLAP_OK) st = write_steps(plan, &p);
     if (st == LLAP_OK) st = write_results(plan, &p);
+    if (st == LLAP_OK && opts->fixed_params) st = ask_kept(plan);
     plan->workspace = p.workspace;
     plan->n_constants = p.constants;
     llap_arena_deinit(&p.arena);
@@ -257,7 +292,7 @@ void llap_plan_release(llap_plan *p)
     llap_free(p);
 }
 
-size_t llap_plan_workspace(const llap_plan *p) { return p->workspace; }
+size_t llap_plan_workspace(const llap_plan *p) { return p->workspace + p->kept; }
 int    llap_plan_n_steps(const llap_plan *p) { return p->n_steps; }
 int    llap_plan_n_slots(const llap_plan *p) { return p->n_slots; }
 

@@ -24,6 +24,9 @@ typedef struct llap_plan_opts {
     bool                plain;     /* no fusion, no reuse of memory: for tests and for comparing */
     /* Parameters that the backend can read as bf16 are bound so: their slots say LLAP_HALF. */
     bool half_params;
+    /* Parameters and states that no step writes keep their numbers from the first run on, unless
+     * others are bound: kernels may keep them in another form. */
+    bool fixed_params;
 } llap_plan_opts;
 
 llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts,

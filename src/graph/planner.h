@@ -82,6 +82,7 @@ typedef struct llap_plan_step {
     llap_place    *place; /* n_in operands, then n_out results */
     int            n_in, n_out;
     size_t         work_offset;
+    size_t         kept_bytes; /* 0: nothing is kept */
 } llap_plan_step;
 
 typedef struct llap_result {
@@ -101,8 +102,8 @@ struct llap_plan {
     int                 n_slots;
     llap_result        *result;
     int                 n_results;
-    unsigned char      *constants;              /* near memory */
-    size_t              n_constants, workspace; /* bytes */
+    unsigned char      *constants;                    /* near memory */
+    size_t              n_constants, workspace, kept; /* bytes */
 };
 
 #endif

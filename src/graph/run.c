@@ -26,6 +26,8 @@ struct llap_run {
     unsigned char *workspace;
     llap_view     *view; /* of all steps, one after the other */
     llap_call     *call;
+    unsigned char *room; /* of what steps keep */
+    llap_kept     *kept; /* [n_steps] */
     bound_view    *bound;
     int            n_bound;
     binding       *slot;
@@ -50,12 +52,14 @@ void llap_run_destroy(llap_run *r)
     const llap_backend *b = r->plan->backend;
     forget(r);
     llap_near_release(b, r->workspace);
+    llap_near_release(b, r->room);
     for (int i = 0; r->slot != NULL && i < r->plan->n_slots; i++)
         llap_near_release(b, r->slot[i].own);
     for (int i = 0; r->fetched != NULL && i < r->plan->n_results; i++) llap_free(r->fetched[i]);
     llap_plan_release(r->plan);
     llap_free(r->view);
     llap_free(r->call);
+    llap_free(r->kept);
     llap_free(r->bound);
     llap_free(r->slot);
     llap_free(r->fetched);
@@ -88,17 +92,20 @@ static void prepare_step(llap_run *r, const llap_plan_step *s, llap_call *c, lla
 static llap_status allocate(llap_run *r)
 {
     const llap_plan *p = r->plan;
-    void            *workspace = NULL;
+    void            *workspace = NULL, *room = NULL;
     r->view = llap_new((size_t)p->n_places, sizeof *r->view);
     r->call = llap_new((size_t)p->n_steps, sizeof *r->call);
+    r->kept = llap_new((size_t)p->n_steps, sizeof *r->kept);
     r->bound = llap_new((size_t)p->n_places, sizeof *r->bound);
     r->slot = llap_new((size_t)p->n_slots, sizeof *r->slot);
     r->fetched = llap_new((size_t)p->n_results, sizeof *r->fetched);
     if (r->view == NULL || r->call == NULL || r->bound == NULL || r->slot == NULL ||
-        r->fetched == NULL)
+        r->fetched == NULL || r->kept == NULL)
         return LLAP_ENOMEM;
-    const llap_status st = llap_near_alloc(p->backend, p->workspace, &workspace);
+    llap_status st = llap_near_alloc(p->backend, p->workspace, &workspace);
     r->workspace = workspace;
+    if (st == LLAP_OK && p->kept > 0) st = llap_near_alloc(p->backend, p->kept, &room);
+    r->room = room;
     return st;
 }
 
@@ -114,9 +121,15 @@ llap_status llap_run_create(llap_plan *p, llap_run **out)
         llap_run_destroy(r);
         return st;
     }
-    llap_view *view = r->view;
+    llap_view     *view = r->view;
+    unsigned char *room = r->room;
     for (int i = 0; i < p->n_steps; i++) {
         prepare_step(r, &p->step[i], &r->call[i], view);
+        if (p->step[i].kept_bytes > 0) {
+            r->kept[i].data = room;
+            r->call[i].kept = &r->kept[i];
+            room += p->step[i].kept_bytes;
+        }
         view += p->step[i].n_in + p->step[i].n_out;
     }
     *out = r;

@@ -91,8 +91,11 @@ static llap_status plan(const llap_denoise *d, llap_graph *g, ready *r)
 {
     llap_status st = llap_graph_status(g);
     if (st == LLAP_OK)
-        st = llap_plan_create(
-            g, &(llap_plan_opts){ .backend = d->o.backend, .n_threads = d->o.n_threads }, &r->plan);
+        st = llap_plan_create(g,
+                              &(llap_plan_opts){ .backend = d->o.backend,
+                                                 .n_threads = d->o.n_threads,
+                                                 .fixed_params = true },
+                              &r->plan);
     if (st == LLAP_OK) st = llap_run_create(r->plan, &r->run);
     return st;
 }

@@ -31,7 +31,7 @@ typedef struct llap_denoise_opts {
     bool                whole;
 } llap_denoise_opts;
 
-/* Borrows params until llap_denoise_destroy; caller owns *out. */
+/* Borrows params until llap_denoise_destroy: they must not change meanwhile; caller owns *out. */
 llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params *params,
                                 const llap_denoise_opts *o, llap_denoise **out);
 void        llap_denoise_destroy(llap_denoise *d); /* NULL is fine */

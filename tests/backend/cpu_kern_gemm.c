@@ -192,6 +192,37 @@ static void rows_alone(const llap_kern *kn)
     for (size_t i = 0; i < 5; i++) llap_free(bufs[i]);
 }
 
+/* B packed beforehand: the same bits, whatever the number of rows and of B's columns. */
+static void prepacked(const llap_kern *kn)
+{
+    enum { M = 300, N = 300, K = 70 };
+    float *x = draw(M * K, 1, 14), *w = draw(N * K, 1, 15);
+    float *y[2] = { llap_new(M * N, sizeof **y), llap_new(M * N, sizeof **y) };
+    for (int64_t m = 1; m <= M; m += 299)
+        for (int64_t n = 1; n <= N; n += n < 40 ? 13 : 250) {
+            llap_gemm g = { .m = m, .n = n, .k = K, .lda = K, .ldb = K, .ldc = n, .b_trans = true };
+            void     *work = work_new(llap_kern_gemm_work(kn, &g));
+            float    *packed = work_new(llap_kern_gemm_prepack_bytes(kn, &g));
+            llap_kern_gemm(kn, &g, x, w, y[0], work);
+            llap_kern_gemm_prepack(kn, &g, w, packed);
+            g.b_packed = packed;
+            llap_kern_gemm(kn, &g, x, NULL, y[1], work);
+            same_bits(y[0], y[1], m * n, "prepacked", llap_kern_name(kn));
+            llap_free(work);
+            llap_free(packed);
+        }
+    const llap_gemm large = { .m = 1, .n = 2000, .k = 1000, .b_trans = true };
+    assert_int_equal(llap_kern_gemm_prepack_bytes(kn, &large), 0);
+    float *bufs[] = { x, w, y[0], y[1] };
+    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+}
+
+static void prepacked_everywhere(void **state)
+{
+    (void)state;
+    each_kern(prepacked);
+}
+
 static void rows_alone_everywhere(void **state)
 {
     (void)state;
@@ -313,13 +344,10 @@ static void convolution(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_zeros),
-        cmocka_unit_test(products),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(long_products),
-        cmocka_unit_test(rows_alone_everywhere),
-        cmocka_unit_test(fused_everywhere),
-        cmocka_unit_test(convolution),
+        cmocka_unit_test(rows_of_zeros),    cmocka_unit_test(prepacked_everywhere),
+        cmocka_unit_test(products),         cmocka_unit_test(batches),
+        cmocka_unit_test(long_products),    cmocka_unit_test(rows_alone_everywhere),
+        cmocka_unit_test(fused_everywhere), cmocka_unit_test(convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -313,6 +313,51 @@ static void updates_happen_after_all_reads(void **state)
 
 /* -------- cache and threads -------- */
 
+/* Weights that are fixed are read once, until others are bound; one that a step writes is not. */
+static void fixed_weights_are_kept_until_others_are_bound(void **state)
+{
+    enum { M = 150, N = 40, K = 33 };
+    (void)state;
+    static float x[M * K], w[2][N * K], moved[N * K];
+    llap_graph  *g;
+    llap_plan   *p[2];
+    llap_run    *r[2];
+    for (int i = 0; i < M * K; i++) x[i] = (float)(i % 17) - 8.0f;
+    for (int i = 0; i < N * K; i++) w[0][i] = (float)(i % 7) - 3.0f, w[1][i] = (float)(i % 5);
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *fixed = llap_param(g, "fixed", LLAP_SHAPE(N, K), LLAP_INIT_ZERO);
+    llap_tensor *state_w = llap_state(g, "moved", LLAP_SHAPE(N, K), LLAP_INIT_ZERO);
+    llap_tensor *in = llap_input(g, "x", LLAP_SHAPE(M, K));
+    llap_output(g, "y", llap_linear(g, in, fixed, NULL));
+    llap_output(g, "z", llap_linear(g, in, state_w, NULL));
+    llap_update(g, state_w, llap_scale(g, state_w, 2.0));
+    for (int i = 0; i < 2; i++) {
+        llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 2, .fixed_params = i == 1 };
+        CHECK_OK(llap_plan_create(g, &o, &p[i]));
+        CHECK_OK(llap_run_create(p[i], &r[i]));
+        CHECK_OK(llap_run_bind(r[i], "x", x, M * K));
+    }
+    assert_true(llap_plan_workspace(p[1]) > llap_plan_workspace(p[0]));
+    for (int turn = 0; turn < 4; turn++)
+        for (int i = 0; i < 2; i++) {
+            for (int k = 0; k < N * K; k++) moved[k] = (float)(k % 3 + turn);
+            CHECK_OK(llap_run_bind(r[i], "fixed", w[turn / 2], N * K));
+            CHECK_OK(llap_run_bind(r[i], "moved", moved, N * K));
+            CHECK_OK(llap_run_exec(r[i]));
+            for (const char *name = "y"; name != NULL; name = *name == 'y' ? "z" : NULL) {
+                const float *y = llap_run_output(r[i], name, NULL);
+                if (i == 1)
+                    assert_memory_equal(llap_run_output(r[0], name, NULL), y, M * N * sizeof *y);
+                assert_true(y[1] != 0.0f);
+            }
+        }
+    for (int i = 0; i < 2; i++) {
+        llap_run_destroy(r[i]);
+        llap_plan_release(p[i]);
+    }
+    llap_graph_destroy(g);
+}
+
 static void the_cache_keeps_plans_by_shape(void **state)
 {
     (void)state;
@@ -381,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_name_op_place_and_shapes),
+        cmocka_unit_test(fixed_weights_are_kept_until_others_are_bound),
         cmocka_unit_test(training_learns_and_allocates_nothing),
         cmocka_unit_test(planning_does_not_change_training),
         cmocka_unit_test(every_allocation_may_fail),

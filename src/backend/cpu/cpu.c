@@ -50,10 +50,18 @@ static size_t work_bytes(const llap_call *c)
     }
 }
 
+/* Weights of linear layers, packed. */
+static size_t kept_bytes(const llap_call *c, int *operand)
+{
+    *operand = 1;
+    return c->op == LLAP_OP_LINEAR ? llap_cpu_linear_kept(c) : 0;
+}
+
 const llap_backend llap_backend_cpu = {
     .name = "cpu",
     .real_bytes = sizeof(float),
     .work_bytes = work_bytes,
+    .kept_bytes = kept_bytes,
     .together = llap_cpu_together,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,

@@ -20,6 +20,7 @@ void llap_cpu_binary(const llap_call *c);
 size_t llap_cpu_sum_work(const llap_call *c);
 size_t llap_cpu_matmul_work(const llap_call *c);
 size_t llap_cpu_linear_work(const llap_call *c);
+size_t llap_cpu_linear_kept(const llap_call *c);
 size_t llap_cpu_normed_work(const llap_call *c);
 size_t llap_cpu_norm_grad_work(const llap_call *c);
 size_t llap_cpu_attention_work(const llap_call *c);

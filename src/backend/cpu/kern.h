@@ -82,6 +82,9 @@ typedef struct llap_gemm {
         float        eps;
     } c_norm;
 
+    const float
+        *b_packed; /* B in the form of llap_kern_gemm_prepack, or NULL; one B for all items */
+
     const struct llap_norm *a_norm; /* or NULL: A's rows go through llap_kern_norm on the way in
                                        (a_trans false; rows and n are taken from m and k) */
 } llap_gemm;
@@ -89,6 +92,10 @@ typedef struct llap_gemm {
 size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g);
 void   llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
                       float *c, void *work);
+
+/* B as products read it, for those that meet it again and again; same bits. 0 bytes: too large. */
+size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g);
+void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed);
 
 /* --- attention -------------------------------------------------------------------------------- */
 

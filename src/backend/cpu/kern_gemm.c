@@ -54,6 +54,25 @@ size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
     return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + TILE_FLOATS * threads);
 }
 
+size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g)
+{
+    const int64_t n = kern_up(g->n, kn->isa->gemm_nr);
+    if (g->k > PRIVATE_STEPS || n * g->k > PACK_FLOATS) return 0;
+    return sizeof(float) * (size_t)(n * g->k);
+}
+
+void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed)
+{
+    const kern_gemm_unit u = { .g = g, .j1 = g->n, .k1 = g->k, .packed = packed };
+    kn->isa->gemm_pack(&u, b, 0, kern_per(g->n, kn->isa->gemm_nr));
+}
+
+/* Columns j.. of a packed B; nobody writes there. */
+static float *packed_at(const llap_gemm *g, int64_t j)
+{
+    return (float *)(uintptr_t)g->b_packed + j * g->k;
+}
+
 static int64_t item_at(const int64_t step[2], int64_t item, int64_t inner)
 {
     return item / inner * step[0] + item % inner * step[1];
@@ -79,8 +98,10 @@ static void private_unit(const void *args, int64_t unit, int thread)
     u.j1 = kern_least(u.j0 + l->cols, g->n);
     do {
         u.k1 = kern_least(u.k0 + l->steps, g->k);
-        p->isa->gemm_pack(&u, p->b + item_at(g->b_step, item, l->inner), 0,
-                          kern_per(u.j1 - u.j0, p->isa->gemm_nr));
+        if (g->b_packed != NULL) u.packed = packed_at(g, u.j0);
+        else
+            p->isa->gemm_pack(&u, p->b + item_at(g->b_step, item, l->inner), 0,
+                              kern_per(u.j1 - u.j0, p->isa->gemm_nr));
         p->isa->gemm_rows(&u, p->a + item_at(g->a_step, item, l->inner), p->c,
                           item_at(g->c_step, item, l->inner));
         u.k0 = u.k1;
@@ -132,7 +153,8 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
         s.u.j1 = kern_least(j + l->cols, g->n);
         do {
             s.u.k1 = kern_least(s.u.k0 + l->steps, g->k);
-            kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
+            if (g->b_packed != NULL) s.u.packed = packed_at(g, j);
+            else kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
             kern_each_free(l->threads, items * s.blocks, shared_rows, &s);
             s.u.k0 = s.u.k1;
         } while (s.u.k0 < g->k);

@@ -77,12 +77,25 @@ size_t llap_cpu_linear_work(const llap_call *c)
     return llap_kern_gemm_work(&kn, &g);
 }
 
-void llap_cpu_linear(const llap_call *c)
+size_t llap_cpu_linear_kept(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
     const llap_gemm g = linear_of(c);
-    if (cpu_count(&c->out[0]) > 0)
-        llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
+    return llap_kern_gemm_prepack_bytes(&kn, &g);
+}
+
+void llap_cpu_linear(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    llap_gemm       g = linear_of(c);
+    if (cpu_count(&c->out[0]) == 0) return;
+    if (c->kept != NULL) {
+        if (c->kept->from != cpu_in(c, 1))
+            llap_kern_gemm_prepack(&kn, &g, cpu_in(c, 1), c->kept->data);
+        c->kept->from = cpu_in(c, 1);
+        g.b_packed = c->kept->data;
+    }
+    llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
 }
 
 static llap_gemm normed_of(const llap_call *c)

@@ -16,7 +16,7 @@
 #endif
 
 enum {
-    LEAST_SPINS = 32,
+    LEAST_SPINS = 256,
     MOST_SPINS = 4096, /* some 60 to 180 microseconds: longer than most kernels' ends differ */
     SHARES = 4,        /* of a thread in kern_each */
     MOST_RANGES = 64,
