@@ -9,6 +9,7 @@
 #include "data/source.h"
 #include "task/task.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,10 +265,6 @@ static llap_status fill_steps(const llap_model *m, const llap_panel *p, const ll
     if (st == LLAP_OK && o->horizon != NULL)
         st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
     if (st != LLAP_OK) return st;
-    if (horizon > m->frame.horizon)
-        llap_logf(o->log, LLAP_LOG_WARNING,
-                  "the horizon is %.2g times that of training: the spread was not checked there",
-                  (double)horizon / (double)m->frame.horizon);
     const int64_t n = horizon / step;
     if (n < 1) return llap_fail(LLAP_EINVAL, "horizon: shorter than a step of the forecast");
     if (n > QUERIES_MAX)
@@ -318,6 +315,18 @@ static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, 
     return st;
 }
 
+static void warn_far(const llap_model *m, const task_queries *q, const llap_log *log)
+{
+    double far = 0;
+    for (size_t i = 0; i < q->n; i++)
+        for (size_t k = q->first[i]; k < q->first[i + 1]; k++)
+            far = fmax(far, (double)(q->time[k] - q->origin[i]));
+    if (far > (double)m->frame.horizon)
+        llap_logf(log, LLAP_LOG_WARNING,
+                  "the horizon is %.2g times that of training: the spread was not checked there",
+                  far / (double)m->frame.horizon);
+}
+
 llap_status task_queries_init(task_queries *q, const llap_model *m, const llap_panel *p,
                               const llap_forecast_opts *o)
 {
@@ -328,6 +337,7 @@ llap_status task_queries_init(task_queries *q, const llap_model *m, const llap_p
     if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)
         q->t[k] = llap_model_time(m, q->time[k]);
+    if (st == LLAP_OK) warn_far(m, q, o->log);
     return st;
 }
 

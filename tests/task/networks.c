@@ -1,5 +1,5 @@
 /* Networks on top of the anchors, from training to answers, at a size of seconds. */
-#include "check.h"
+#include "lossless.h"
 
 #include "backend/cpu/cpu.h"
 
@@ -431,6 +431,14 @@ static void poles_survive_failed_allocations(void **state)
     check_every_failed_allocation(show_poles, joint);
 }
 
+static void failing_writes_lose_nothing(void **state)
+{
+    (void)state;
+    llap_train_opts o = how("joint");
+    o.steps = 30;
+    check_lossless(panel, o, folder, 25);
+}
+
 /* ---- gaps ---- */
 
 static llap_answer *fill(const llap_model *m, const llap_panel *p, int causal)
@@ -552,6 +560,7 @@ int main(void)
         cmocka_unit_test(poles),
         cmocka_unit_test(poles_survive_failed_allocations),
         cmocka_unit_test(the_same_training_gives_the_same_file),
+        cmocka_unit_test(failing_writes_lose_nothing),
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),

@@ -129,6 +129,28 @@ static void times_come_from_a_file(void **state)
     llap_answer_destroy(a);
 }
 
+/* Beyond the horizon of training, however it is asked. */
+static void far_times_are_warned_about(void **state)
+{
+    (void)state;
+    static char    text[4096];
+    const llap_log log = { LLAP_LOG_WARNING, collect, text };
+    for (int i = 0; i < 4; i++) {
+        llap_forecast_opts o = LLAP_FORECAST_OPTS;
+        llap_answer       *a;
+        *text = '\0';
+        o.log = &log;
+        if (i < 2) o.horizon = i == 0 ? "6h" : "9h";
+        else o.times = file;
+        write_file(i == 2 ? "time\n1970-01-17T21:00:00Z\n"
+                          : "time\n1970-01-17T17:00:00Z\n1970-01-18T00:00:00Z\n");
+        CHECK_OK(llap_forecast(model, panel, &o, &a));
+        llap_answer_destroy(a);
+        assert_true((strstr(text, "the horizon is 1.5 times that of training") != NULL) ==
+                    (i % 2 != 0));
+    }
+}
+
 static void wrong_questions_are_refused(void **state)
 {
     (void)state;
@@ -194,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backtest_forecasts_the_test_part),
         cmocka_unit_test(times_come_from_a_file),
+        cmocka_unit_test(far_times_are_warned_about),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(other_data_is_noticed),
     };

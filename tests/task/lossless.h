@@ -1,0 +1,64 @@
+/* A whole training that is stopped again and again while a third of its states cannot be written:
+ * the same model as an undisturbed one. */
+#ifndef LLAP_TESTS_TASK_LOSSLESS_H
+#define LLAP_TESTS_TASK_LOSSLESS_H
+
+#include "check.h"
+
+#include "base/file.h"
+#include "model/model.h"
+
+#include <unistd.h>
+
+static int stop_in_a_while(void *user, const llap_progress_event *e) /* steps of networks */
+{
+    return e->total > 0 && --*(int *)user == 0; /* the anchor does not know how many */
+}
+
+static void save_trained(const llap_panel *p, const llap_train_opts *o, const char *path)
+{
+    llap_model *m;
+    CHECK_OK(llap_train(p, o, &m));
+    CHECK_OK(llap_model_save(m, path));
+    llap_model_destroy(m);
+}
+
+/* every: steps between two stops */
+static void check_lossless(const llap_panel *p, llap_train_opts o, const char *folder, int every)
+{
+    char        whole[128], other[128], state[128], *x, *y;
+    size_t      n, k;
+    llap_status st = LLAP_ECANCELLED;
+    llap_model *m = NULL;
+    int64_t     n_failed = 0;
+    int         n_stops = 0;
+    snprintf(whole, sizeof whole, "%s/lossless-whole", folder);
+    snprintf(other, sizeof other, "%s/lossless-other", folder);
+    snprintf(state, sizeof state, "%s/lossless.state", folder);
+    save_trained(p, &o, whole);
+    o.state = state;
+    o.save_every = 1e-9;
+    o.resume = 1;
+    for (int i = 0; st == LLAP_ECANCELLED && i < 200; i++) {
+        int left = every + i;
+        o.progress = (llap_progress){ stop_in_a_while, &left };
+        (void)llap_writer_fail_every(3);
+        st = llap_train(p, &o, &m);
+        n_failed += llap_writer_fail_every(0);
+        n_stops += st == LLAP_ECANCELLED;
+    }
+    CHECK_OK(st);
+    CHECK_OK(llap_model_save(m, other));
+    llap_model_destroy(m);
+    assert_true(n_stops > 1);
+    assert_true(n_failed > 3);
+    CHECK_OK(llap_file_read(whole, 1 << 26, &x, &n));
+    CHECK_OK(llap_file_read(other, 1 << 26, &y, &k));
+    assert_int_equal(n, k);
+    assert_memory_equal(x, y, n);
+    llap_free(x);
+    llap_free(y);
+    unlink(state);
+}
+
+#endif
