@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double ratio(double sum, double n) { return n > 0 ? sum / n : NAN; }
 
@@ -150,9 +151,11 @@ llap_status evaluation_table(const evaluation *e, const evaluation_look *look, c
         for (int64_t k = 0; k < (n_targets > 1 ? n_targets + 1 : 1); k++) put_target(f, e, look, k);
     for (int64_t k = 0; k < n_targets && (look->by == BY_STEP || look->by == BY_ENTITY); k++)
         put_grid(f, e, look->by, k);
+    const bool one = e->s.n_units == 1, entity = strcmp(e->unit, "entity") == 0;
     fprintf(f, "intervals of differences: %lld draws of %lld %s%s in runs of %lld\n",
-            (long long)e->boot.n_draws, (long long)e->s.n_units, e->unit,
-            e->s.n_units == 1 ? "" : "s", (long long)e->boot.run);
+            (long long)e->boot.n_draws, (long long)e->s.n_units,
+            entity && !one ? "entities" : e->unit, entity || one ? "" : "s",
+            (long long)e->boot.run);
     const bool ok = fclose(f) == 0;
     *text = ok ? llap_strndup(buffer, n) : NULL;
     free(buffer);

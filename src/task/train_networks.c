@@ -29,7 +29,7 @@ enum {
     FINAL_ROWS = 512, /* for spread and guard */
     FINAL_SAMPLES = 24,
 };
-#define TOKEN_BYTES ((size_t)1 << 30) /* of tokens made once, at most */
+#define TOKEN_BYTES ((size_t)1 << 29) /* of tokens made once, at most */
 
 /* ---- what is trained on ---- */
 
@@ -459,7 +459,7 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
                                 &c->calibration_factor);
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, FINAL_SAMPLES);
         c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR    ? LLAP_GUARD_NETWORK
-                   : !(s.network < s.anchor)                           ? LLAP_GUARD_ANCHOR
+                   : !(fmin(s.network, s.pool) < s.anchor)             ? LLAP_GUARD_ANCHOR
                    : short_validation(&m->frame) || s.pool < s.network ? LLAP_GUARD_POOL
                                                                        : LLAP_GUARD_NETWORK;
         llap_logf(o->log, LLAP_LOG_INFO,
