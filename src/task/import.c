@@ -226,7 +226,7 @@ llap_status llap_model_import(const char *folder, const llap_import_opts *o, lla
 
 static llap_status export_one(const llap_model *m, const char *folder, llap_artefact which)
 {
-    const path           p = path_of(folder, which);
+    const path           p = path_of(folder, (int)which);
     llap_tensors_writer *w = NULL;
     llap_status          st = llap_tensors_writer_create(&w);
     if (st == LLAP_OK) st = llap_artefact_save(m->network, which, w);

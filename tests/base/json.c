@@ -337,6 +337,26 @@ static void the_written_text_is_this(void **state)
     }
 }
 
+static void a_part_is_text_of_its_own(void **state)
+{
+    (void)state;
+    llap_json               *j = parsed("{ \"a\": { \"b\": [1, { \"c\": null }] }, \"d\": \"x\" }");
+    static const char *const cases[][2] = { { "a", "{\"b\":[1,{\"c\":null}]}" },
+                                            { "a.b[1]", "{\"c\":null}" },
+                                            { "d", "\"x\"" },
+                                            { "e", NULL } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char  *text;
+        size_t n;
+        CHECK_OK(llap_json_part(j, cases[i][0], &text, &n));
+        if (cases[i][1] == NULL) assert_null(text);
+        else assert_string_equal(text, cases[i][1]);
+        assert_int_equal(n, cases[i][1] == NULL ? 0 : strlen(cases[i][1]));
+        llap_free(text);
+    }
+    llap_json_destroy(j);
+}
+
 static void nested_lists_on_one_line(void **state)
 {
     (void)state;
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(unknown_keys_are_named),
         cmocka_unit_test(arrays_of_one_kind),
         cmocka_unit_test(the_written_text_is_this),
+        cmocka_unit_test(a_part_is_text_of_its_own),
         cmocka_unit_test(nested_lists_on_one_line),
         cmocka_unit_test(invalid_utf8_is_not_written),
         cmocka_unit_test(every_failed_allocation_is_survived),

@@ -398,8 +398,10 @@ static void out_of_memory(void **state)
     check_every_failed_allocation(make_sampler_and_ask, NULL);
 }
 
-int main(void)
+/* handles [NAME]: only tests whose name matches, "several*". */
+int main(int argc, char **argv)
 {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stopped_trainer_goes_on_to_the_same_model),
         cmocka_unit_test(without_a_state_it_begins_again),
