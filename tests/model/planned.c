@@ -5,7 +5,7 @@
 #include "backend/cuda/cuda.h"
 #include "model/planned.h"
 
-enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2 };
+enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, N_SETTINGS = 10 };
 
 typedef struct setting {
     const char          *name;
@@ -34,7 +34,26 @@ static llap_denoiser_config tokens(void)
     return c;
 }
 
-static int settings(setting out[8])
+/* Wide enough for the kernels of the paper's sizes: heads of 64 and of 32. */
+static llap_denoiser_config wide(void)
+{
+    llap_denoiser_config c = reference();
+    c.hidden_dim = WIDEST;
+    c.num_heads = 4;
+    c.laplace_k = 64;
+    return c;
+}
+
+static llap_denoiser_config wide_tokens(void)
+{
+    llap_denoiser_config c = tokens();
+    c.hidden_dim = 128;
+    c.num_heads = 4;
+    c.laplace_k = 32;
+    return c;
+}
+
+static int settings(setting out[N_SETTINGS])
 {
     llap_sampler_opts plain = LLAP_SAMPLER_REFERENCE, clipped = LLAP_SAMPLER_REFERENCE,
                       eps = LLAP_SAMPLER_REFERENCE, again = LLAP_SAMPLER_REFERENCE;
@@ -55,7 +74,9 @@ static int settings(setting out[8])
     out[5] = (setting){ "noise predicted", c, eps, S, true, false };
     out[6] = (setting){ "self-conditioned", sc, again, S, true, false };
     out[7] = (setting){ "tokens", tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
-    return 8;
+    out[8] = (setting){ "wide", wide(), LLAP_SAMPLER_REFERENCE, S, true, false };
+    out[9] = (setting){ "wide tokens", wide_tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
+    return N_SETTINGS;
 }
 
 static llap_params *params_of(const setting *s, const llap_backend *b)
@@ -87,12 +108,12 @@ static llap_params *params_of(const setting *s, const llap_backend *b)
     return p;
 }
 
-static float tq[B * H], E[B * S * 64], f[B * H * F];
+static float tq[B * H], E[B * S * WIDEST], f[B * H * F];
 
 static llap_denoise_batch windows_of(const setting *s)
 {
     for (int i = 0; i < B * H; i++) tq[i] = 1.0f + (float)(i % H) * 1.5f + (float)(i / H);
-    for (int i = 0; i < B * S * 64; i++) E[i] = sinf((float)i * 0.7f);
+    for (int i = 0; i < B * S * WIDEST; i++) E[i] = sinf((float)i * 0.7f);
     for (int i = 0; i < B * H * F; i++) f[i] = cosf((float)i);
     return (
         llap_denoise_batch){ .tq = tq, .E = s->S > 0 ? E : NULL, .f = s->continuous ? f : NULL };
@@ -139,7 +160,7 @@ static void plain_samples(const setting *s, float *out)
 
 static void check_against_plain(const llap_backend *b, double tol)
 {
-    setting   all[8];
+    setting   all[N_SETTINGS];
     const int n = settings(all);
     for (int i = 0; i < n; i++) {
         const setting           *s = &all[i];
@@ -204,7 +225,7 @@ static void on_a_gpu(void **state)
 static void what_it_cannot_do_is_said(void **state)
 {
     (void)state;
-    setting all[8];
+    setting all[N_SETTINGS];
     (void)settings(all);
     llap_planned_opts o = {
         .extent = extent, .S = S, .backend = &llap_backend_cpu, .sampler = all[0].o

@@ -48,6 +48,8 @@ static inline bool in_sixteens(const att_rows &r)
     return ok;
 }
 
+bool llap_cuda_attention_wgmma(const llap_call *c, const att_arg &p); // false: not for this one
+
 // Heads that the tensor cores' kernels are made for.
 bool llap_cuda_attention_fits(const llap_call *c);
 

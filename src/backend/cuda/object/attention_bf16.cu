@@ -173,6 +173,7 @@ extern "C" void llap_cuda_attention_bf16(const llap_call *c)
         llap_cuda_note_text(LLAP_EUNSUPPORTED, "attention: keys and values of two kinds");
         return;
     }
+    if (llap_cuda_attention_wgmma(c, p)) return;
     const bool vector = in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v);
     const bool large = (p.lq + 127) / 128 * p.heads * p.batch >= 132;
     if (p.d == 32 && large) launch<32, 8>(p, vector);

@@ -407,19 +407,14 @@ extern "C" void llap_cuda_matmul_bf16(const llap_call *c)
 {
     const product p = llap_cuda_matmul_of(c);
     llap_cuda_enter();
-    if (!llap_cuda_product_trivial(c, p) && !llap_cuda_product_bf16(c, p))
-        multiply(c, p, CUBLAS_COMPUTE_32F_FAST_TF32);
+    if (!llap_cuda_product_trivial(c, p)) llap_cuda_product_bf16(c, p);
 }
-// Both operands bf16 in memory and many rows: cuBLASLt, unless a GELU comes behind.
 extern "C" void llap_cuda_linear_bf16(const llap_call *c)
 {
     const product p = llap_cuda_linear_of(c);
     llap_cuda_enter();
     if (llap_cuda_product_trivial(c, p)) return;
-    if (p.a_half && p.b_half && !p.gelu && p.m >= 2048 && p.n >= 64 &&
-        try_lt(c, p, CUBLAS_COMPUTE_32F))
-        return;
-    (void)llap_cuda_product_bf16(c, p);
+    llap_cuda_product_bf16(c, p);
 }
 
 // -------- scratch of all ops --------

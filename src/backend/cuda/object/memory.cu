@@ -1,5 +1,6 @@
 // The device's memory and queue, its recordings, and the choice of the device.
 #include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/wgmma.cuh"
 
 #include <atomic>
 #include <stdio.h>
@@ -155,6 +156,16 @@ static void forget(void *recording)
 extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download, copy,
                                                   clear,    finish,  recording, record,   recorded,
                                                   replay,   forget,  why };
+
+bool llap_cuda_wgmma_there()
+{
+    static const int major = [] {
+        int n = 0;
+        (void)cudaDeviceGetAttribute(&n, cudaDevAttrComputeCapabilityMajor, taken.load());
+        return n;
+    }();
+    return major == 9;
+}
 
 static llap_status refuse(char text[LLAP_CUDA_TEXT], const char *what, cudaError_t e)
 {

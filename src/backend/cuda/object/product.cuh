@@ -15,6 +15,7 @@ struct product {
     // of a linear layer: y = gelu?(a b + bias) + residual
     const float *bias, *residual; // [n], [m,n]; NULL: none
     bool         gelu;
+    int64_t      repeat;                 // rows after which the residual starts again; 0: never
     bool         a_half, b_half, y_half; // bf16 in memory
 };
 
@@ -23,7 +24,19 @@ product llap_cuda_linear_of(const llap_call *c);
 // True when it was small or empty enough to be done with.
 bool llap_cuda_product_trivial(const llap_call *c, const product &p);
 void llap_cuda_product_plain(const llap_call *c, const product &p); // any strides, slow
-bool llap_cuda_product_bf16(const llap_call *c, const product &p);  // false: not for this one
+void llap_cuda_product_bf16(const llap_call *c, const product &p);
+bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
+
+// Pieces of the inner length whose results are added in order, so that they are the same from run
+// to run.
+struct cut_arg {
+    int64_t n, each; // pieces, and how long they are
+    float  *partial; // [n, batch m n]; NULL: not cut
+    int64_t total;
+};
+// For a result of so many tiles; pieces are multiples of depth.
+cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, int64_t depth);
+void    llap_cuda_join_cuts(const product &p, const cut_arg &cut);
 
 static inline int64_t batch_count(const product &p)
 {

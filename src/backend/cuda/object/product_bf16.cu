@@ -8,7 +8,7 @@
 #include "backend/cuda/object/mma.cuh"
 #include "backend/cuda/object/product.cuh"
 
-enum { PAD = 8, CUTS_BYTES = 16 << 20 };
+enum { PAD = 8, CUTS_BYTES = 16 << 20, WANTED = 132 /* tiles */ };
 
 // Tiles of the result, by warps of WM x WN, and how much of the inner length a step takes.
 template <int SIDE> struct tile_of;
@@ -17,12 +17,6 @@ template <> struct tile_of<128> {
 };
 template <> struct tile_of<64> {
     enum { WARPS_M = 2, WARPS_N = 2, THREADS = 128, DEPTH = 64, PER_SM = 2 };
-};
-
-struct cut_arg {
-    int64_t n, each; // pieces of the inner length, and how long they are
-    float  *partial; // [n, batch m n]; NULL: not cut
-    int64_t total;
 };
 
 // Eight bytes of bf16 (four numbers) on their way: from floats, or as they are.
@@ -101,11 +95,18 @@ template <typename T, int SIDE, int DEPTH, int THREADS, bool TURNED, bool FAST> 
     }
 };
 
+// Of element `at` of the result.
+__device__ static inline float residual_at(const product &p, int64_t at)
+{
+    const uint32_t whole = (uint32_t)(p.repeat * p.n);
+    return p.residual[whole > 0 ? (uint32_t)at % whole : at];
+}
+
 __device__ static inline float finished(const product &p, float x, int64_t j, int64_t at)
 {
     if (p.bias != NULL) x += p.bias[j];
     if (p.gelu) x = gelu_of(x);
-    if (p.residual != NULL) x += p.residual[at];
+    if (p.residual != NULL) x += residual_at(p, at);
     return x;
 }
 
@@ -215,17 +216,17 @@ __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
                 }
                 if (pairs) {
                     if (p.residual != NULL && cut.partial == NULL) {
-                        const float2 r = *(const float2 *)(p.residual + to + 8 * j);
-                        x += r.x, y += r.y;
+                        x += residual_at(p, to + 8 * j);
+                        y += residual_at(p, to + 8 * j + 1);
                     }
                     if (p.y_half)
                         ((__nv_bfloat162 *)out)[(to + 8 * j) / 2] = __floats2bfloat162_rn(x, y);
                     else *(float2 *)(out + to + 8 * j) = make_float2(x, y);
                 } else {
                     const bool add = p.residual != NULL && cut.partial == NULL;
-                    out[to + 8 * j] = add ? x + p.residual[to + 8 * j] : x;
+                    out[to + 8 * j] = add ? x + residual_at(p, to + 8 * j) : x;
                     if (column + 8 * j + 1 < p.n)
-                        out[to + 8 * j + 1] = add ? y + p.residual[to + 8 * j + 1] : y;
+                        out[to + 8 * j + 1] = add ? y + residual_at(p, to + 8 * j + 1) : y;
                 }
             }
         }
@@ -273,20 +274,12 @@ static int64_t tiles_of(const product &p, int side)
     return (p.m + side - 1) / side * ((p.n + side - 1) / side);
 }
 
-bool llap_cuda_product_bf16(const llap_call *c, const product &p)
+// Long inner lengths of few tiles, as in the gradients of weights, are cut.
+cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, int64_t depth)
 {
-    enum { WANTED = 132 };
-    const int64_t items = batch_count(p);
-    const bool    fours = in_fours(p.a, p.a_half ? 2 : 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
-                       in_fours(p.b, p.b_half ? 2 : 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
-    const bool    large = fours && p.k % 32 == 0 && tiles_of(p, 128) * items >= WANTED;
-    const bool    fast = large || (fours && p.k % 64 == 0);
-    const int     side = large ? 128 : 64, depth = large ? 32 : 64;
-    const int64_t tiles = tiles_of(p, side);
-    cut_arg       cut = { 1, p.k, NULL, items * p.m * p.n };
-    // Long inner lengths of few tiles, as in the gradients of weights, are cut.
+    cut_arg       cut = { 1, p.k, NULL, batch_count(p) * p.m * p.n };
     const int64_t most = CUTS_BYTES / (int64_t)sizeof(float) / cut.total, useful = p.k / 512;
-    int64_t       cuts = WANTED * 2 / (tiles * items);
+    int64_t       cuts = WANTED * 2 / tiles;
     cuts = cuts < most ? cuts : most;
     cuts = cuts < useful ? cuts : useful;
     if (cuts > 1 && !p.y_half) {
@@ -294,12 +287,30 @@ bool llap_cuda_product_bf16(const llap_call *c, const product &p)
         cut.n = (p.k + cut.each - 1) / cut.each;
         cut.partial = (float *)c->work;
     }
-    const unsigned blocks = (unsigned)(tiles * cut.n * items);
+    return cut;
+}
+
+void llap_cuda_join_cuts(const product &p, const cut_arg &cut)
+{
+    join_cuts_kernel<<<blocks_for(cut.total), BLOCK, 0, LLAP_QUEUE>>>(p, cut);
+}
+
+void llap_cuda_product_bf16(const llap_call *c, const product &p)
+{
+    if (llap_cuda_product_wgmma(c, p)) return;
+    const int64_t items = batch_count(p);
+    const bool    fours = in_fours(p.a, p.a_half ? 2 : 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
+                       in_fours(p.b, p.b_half ? 2 : 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
+    const bool    large = fours && p.k % 32 == 0 && tiles_of(p, 128) * items >= WANTED;
+    const bool    fast = large || (fours && p.k % 64 == 0);
+    const int     side = large ? 128 : 64;
+    const int64_t tiles = tiles_of(p, side) * items;
+    const cut_arg cut = llap_cuda_cut_of(c, p, tiles, large ? 32 : 64);
+
+    const unsigned blocks = (unsigned)(tiles * cut.n);
     if (large) launch<128, true>(p, cut, blocks);
     else if (fast) launch<64, true>(p, cut, blocks);
     else launch<64, false>(p, cut, blocks);
-    if (cut.partial != NULL)
-        join_cuts_kernel<<<blocks_for(cut.total), BLOCK, 0, LLAP_QUEUE>>>(p, cut);
+    if (cut.partial != NULL) llap_cuda_join_cuts(p, cut);
     launched(c);
-    return true;
 }

@@ -1,0 +1,271 @@
+// Matrix products on Hopper's warpgroup products: as product_bf16.cu, for operands whose rows lie
+// in sixteens of bytes.
+//
+// A warpgroup computes 64 rows of a tile. Pieces of 64 of the inner length pass by in shared
+// memory: bf16 by the copy engine, two to three ahead; floats by way of registers, one ahead.
+#include "backend/cuda/object/product.cuh"
+#include "backend/cuda/object/wgmma.cuh"
+
+enum { DEPTH = 64 };
+
+// GROUPS warpgroups, WIDE columns.
+template <int GROUPS, int WIDE> struct tile_of {
+    enum {
+        THREADS = 128 * GROUPS,
+        ROWS = 64 * GROUPS,
+        STAGES = GROUPS == 1 ? 4 : 3,
+        PER_SM = GROUPS == 1   ? 3
+                 : WIDE == 256 ? 1
+                               : 2,
+        A_BYTES = ROWS * DEPTH * 2,
+        BYTES = A_BYTES + WIDE * DEPTH * 2,
+        EACH = WIDE < 128 ? WIDE : 128, // columns of one instruction
+        PARTS = WIDE / EACH
+    };
+};
+
+#if LLAP_WGMMA
+// One operand's part: SIDE rows or columns by DEPTH. TURNED: stored [inner][side].
+template <bool HALF, int SIDE, int THREADS, bool TURNED> struct operand {
+    enum { N = SIDE * 8 / THREADS, STRIDE = THREADS / 8 };
+    float4      held[HALF ? 1 : 2 * N];
+    const char *x;
+    int64_t     ld, n_side;
+    int         row, piece;
+
+    __device__ void begin(const void *from, int64_t ld_, int64_t side, int64_t n_side_)
+    {
+        ld = ld_;
+        n_side = n_side_ - side; // what is left of it
+        row = threadIdx.x / 8;
+        piece = threadIdx.x % 8;
+        x = (const char *)from + (TURNED ? side : side * ld) * (HALF ? 2 : 4);
+    }
+    // The part from k on, of inner length `left` (zeros behind it), into a tile or into registers.
+    __device__ void load(uint32_t tile, int64_t k, int64_t left)
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            int64_t at;
+            bool    there;
+            if (TURNED) {
+                const int r = row + i * STRIDE % 64, c = i * STRIDE / 64 * 64 + piece * 8;
+                there = r < left && c < n_side;
+                at = (k + r) * ld + c;
+            } else {
+                const int r = row + i * STRIDE;
+                there = r < n_side && piece * 8 < left;
+                at = r * ld + k + piece * 8;
+            }
+            const char *from = x + (there ? at : 0) * (HALF ? 2 : 4);
+            if constexpr (HALF) {
+                bring16(tile + place(i), from, there);
+            } else {
+                const float4 none = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+                held[2 * i] = there ? *(const float4 *)from : none;
+                held[2 * i + 1] = there ? *(const float4 *)(from + 16) : none;
+            }
+        }
+    }
+    __device__ uint32_t place(int i) const
+    {
+        return TURNED ? i * STRIDE / 64 * 8192 + piece_at<128>(row + i * STRIDE % 64, piece)
+                      : piece_at<128>(row + i * STRIDE, piece);
+    }
+    __device__ void store(uint32_t tile) const
+    {
+        if constexpr (!HALF)
+#pragma unroll
+            for (int i = 0; i < N; i++) {
+                const float4 a = held[2 * i], b = held[2 * i + 1];
+                store16(tile + place(i),
+                        make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w)));
+            }
+    }
+};
+
+// GELU with an error function to 2e-7: results are rounded to bf16, or come from operands that
+// were.
+__device__ static inline float quick_gelu(float x)
+{
+    const float z = fabsf(x) * 0.70710678118654752f;
+    const float t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
+    const float poly =
+        t *
+        fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f),
+             0.254829592f);
+    const float tail = 0.5f * poly * __expf(-z * z); // of the normal law, beyond |x|
+    return x * (x < 0.0f ? tail : 1.0f - tail);
+}
+#endif
+
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool TA, bool TB>
+__global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
+                                  A_HALF &&B_HALF ? tile_of<GROUPS, WIDE>::PER_SM : 1)
+    product_wgmma_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
+{
+#if LLAP_WGMMA
+    typedef tile_of<GROUPS, WIDE> tile;
+    enum { THREADS = tile::THREADS, STAGES = tile::STAGES, EACH = tile::EACH, PARTS = tile::PARTS };
+    extern __shared__ char dynamic[];
+    const uint32_t         base = (shared_at(dynamic) + 1023) & ~1023u;
+    const uint32_t         across = ((uint32_t)p.n + WIDE - 1) / WIDE,
+                   down = ((uint32_t)p.m + tile::ROWS - 1) / tile::ROWS;
+    const uint32_t rest = blockIdx.x / (across * down), at = blockIdx.x - rest * (across * down);
+    const uint32_t item = cut.n == 1 ? rest : rest / (uint32_t)cut.n,
+                   piece = rest - item * (uint32_t)cut.n;
+    const int64_t i0 = (int64_t)(at / across) * tile::ROWS, j0 = (int64_t)(at % across) * WIDE;
+    const int64_t begin = piece * cut.each, end = begin + cut.each < p.k ? begin + cut.each : p.k;
+    const int     n_parts = (int)((end - begin + DEPTH - 1) / DEPTH);
+    int64_t       a_at = 0, b_at = 0;
+    uint32_t      left = item;
+    for (int axis = p.n_batch - 1; axis >= 0; axis--) {
+        const uint32_t d = (uint32_t)p.batch[axis], next = axis == 0 ? 0 : left / d;
+        a_at += (int64_t)(left - next * d) * p.a_step[axis];
+        b_at += (int64_t)(left - next * d) * p.b_step[axis];
+        left = next;
+    }
+    operand<A_HALF, tile::ROWS, THREADS, TA> a;
+    operand<B_HALF, WIDE, THREADS, !TB>      b; // b [k,n] is stored inner first
+    a.begin((const char *)p.a + a_at * (A_HALF ? 2 : 4), p.lda, i0, p.m);
+    b.begin((const char *)p.b + b_at * (B_HALF ? 2 : 4), p.ldb, j0, p.n);
+#define LOAD(x, HALF_, t, offset)                                                    \
+    if (HALF_ && (t) < n_parts)                                                      \
+    x.load(base + (t) % STAGES * tile::BYTES + (offset), begin + (int64_t)(t)*DEPTH, \
+           end - begin - (int64_t)(t)*DEPTH)
+    for (int t = 0; t < STAGES - 1; t++) {
+        LOAD(a, A_HALF, t, 0);
+        LOAD(b, B_HALF, t, tile::A_BYTES);
+        bring_commit();
+    }
+    if (!A_HALF) a.load(0, begin, end - begin);
+    if (!B_HALF) b.load(0, begin, end - begin);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = warp / 4;
+    float     sum[PARTS][EACH / 2];
+    for (int t = 0; t < n_parts; t++) {
+        const uint32_t a_tile = base + t % STAGES * tile::BYTES + group * 8192,
+                       b_tile = base + t % STAGES * tile::BYTES + tile::A_BYTES;
+        a.store(base + t % STAGES * tile::BYTES);
+        b.store(b_tile);
+        bring_wait<STAGES - 2>();
+        show_shared();
+        __syncthreads(); // everybody is done with the part before
+        LOAD(a, A_HALF, t + STAGES - 1, 0);
+        LOAD(b, B_HALF, t + STAGES - 1, tile::A_BYTES);
+        bring_commit();
+        const int64_t k = begin + (int64_t)t * DEPTH;
+        if (!A_HALF && t + 1 < n_parts) a.load(0, k + DEPTH, end - k - DEPTH);
+        if (!B_HALF && t + 1 < n_parts) b.load(0, k + DEPTH, end - k - DEPTH);
+        wgmma_begin();
+#pragma unroll
+        for (int kk = 0; kk < DEPTH / 16; kk++) {
+            const uint64_t of_a = tile_at<128>(a_tile + kk * (TA ? 2048 : 32));
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                wgmma<EACH>::template ss<TA ? 1 : 0, TB ? 0 : 1>(
+                    sum[part], of_a,
+                    tile_at<128>(b_tile + part * (EACH * DEPTH * 2) + kk * (TB ? 32 : 2048), 8192),
+                    t > 0 || kk > 0);
+        }
+        wgmma_commit();
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) wgmma_finish(sum[part]);
+    }
+#undef LOAD
+    // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 8 columns.
+    const bool whole = cut.partial == NULL;
+    float     *out = whole ? p.y : cut.partial + piece * cut.total;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = i0 + group * 64 + warp % 4 * 16 + half * 8 + lane / 4;
+        const int64_t to = (item * p.m + row) * p.n;
+        const float  *residual =
+            !whole || p.residual == NULL
+                 ? NULL
+                 : p.residual +
+                      (p.repeat > 0 ? (int64_t)((uint32_t)row % (uint32_t)p.repeat) * p.n : to);
+#pragma unroll
+        for (int n = 0; n < WIDE / 8; n += 2) {
+            uint32_t word[2];
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const int64_t column = j0 + 8 * (n + e) + lane % 4 * 2;
+                const bool    there = row < p.m && column < p.n;
+                const int     i = 4 * (n + e) + 2 * half;
+                float         x = sum[i / (EACH / 2)][i % (EACH / 2)],
+                      y = sum[i / (EACH / 2)][i % (EACH / 2) + 1];
+                if (whole && p.bias != NULL && column < p.n)
+                    x += p.bias[column], y += p.bias[column + 1];
+                if (whole && p.gelu) x = quick_gelu(x), y = quick_gelu(y);
+                if (residual != NULL && there) {
+                    const float2 r = *(const float2 *)(residual + column);
+                    x += r.x, y += r.y;
+                }
+                word[e] = pack(x, y);
+                if (!(whole && p.y_half) && there)
+                    *(float2 *)(out + to + column) = make_float2(x, y);
+            }
+            if (whole && p.y_half) {
+                const uint2   four = exchange4(word[0], word[1]);
+                const int64_t column = j0 + 8 * n + lane % 4 * 4;
+                if (row < p.m && column < p.n) *(uint2 *)((uint16_t *)out + to + column) = four;
+            }
+        }
+    }
+#endif
+}
+
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool TA, bool TB>
+static void launch(const product &p, const cut_arg &cut, int64_t items)
+{
+    typedef tile_of<GROUPS, WIDE> tile;
+    enum { BYTES = 1024 + tile::STAGES * tile::BYTES };
+    static const cudaError_t room =
+        cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, TA, TB>,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
+    const int64_t tiles = (p.m + tile::ROWS - 1) / tile::ROWS * ((p.n + WIDE - 1) / WIDE);
+    llap_cuda_note(room, "product");
+    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, TA, TB>
+        <<<(unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, LLAP_QUEUE>>>(p, cut);
+}
+
+template <int GROUPS, int WIDE>
+static void by_kind(const product &p, const cut_arg &cut, int64_t items)
+{
+    if (p.a_half && p.b_half) launch<GROUPS, WIDE, true, true, false, true>(p, cut, items);
+    else if (p.a_half) launch<GROUPS, WIDE, true, false, false, true>(p, cut, items);
+    else if (p.b_half) launch<GROUPS, WIDE, false, true, false, true>(p, cut, items);
+    else if (p.ta && p.tb) launch<GROUPS, WIDE, false, false, true, true>(p, cut, items);
+    else if (p.ta) launch<GROUPS, WIDE, false, false, true, false>(p, cut, items);
+    else if (p.tb) launch<GROUPS, WIDE, false, false, false, true>(p, cut, items);
+    else launch<GROUPS, WIDE, false, false, false, false>(p, cut, items);
+}
+
+// Pieces of eight numbers are aligned and none lies across an end.
+static bool in_eights(const void *x, int64_t ld, const int64_t *step, int n, bool half,
+                      int64_t inner)
+{
+    const int64_t each = half ? 8 : 4;
+    bool          ok = ((uintptr_t)x & 15) == 0 && ld % each == 0 && inner % 8 == 0;
+    for (int i = 0; i < n; i++) ok = ok && step[i] % each == 0;
+    return ok;
+}
+
+bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
+{
+    enum { SMS = 132 };
+    const int64_t items = batch_count(p);
+    if (!llap_cuda_wgmma_there() || p.n % (p.y_half ? 8 : 2) != 0 || p.m * p.n < 64 * 16 ||
+        !in_eights(p.a, p.lda, p.a_step, p.n_batch, p.a_half, p.ta ? p.m : p.k) ||
+        !in_eights(p.b, p.ldb, p.b_step, p.n_batch, p.b_half, p.tb ? p.k : p.n))
+        return false;
+    const int64_t large = (p.m + 127) / 128 * ((p.n + 127) / 128) * items;
+    const bool    wide = p.n > 64 && large >= SMS;
+    const int64_t tiles = wide ? large : (p.m + 63) / 64 * ((p.n + 63) / 64) * items;
+    cut_arg       cut = llap_cuda_cut_of(c, p, tiles, DEPTH);
+    if (wide || (cut.n > 1 && p.n > 64 && p.m > 64)) by_kind<2, 128>(p, cut, items);
+    else by_kind<1, 64>(p, cut, items);
+    if (cut.partial != NULL) llap_cuda_join_cuts(p, cut);
+    launched(c);
+    return true;
+}
