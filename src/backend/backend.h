@@ -160,6 +160,11 @@ typedef struct llap_memory {
     llap_status (*replay)(void *recording);
     void (*forget)(void *recording);
     const char *(*why)(void);
+    /* Work that need not wait for each other: what is queued after aside(true) starts behind what
+     * was queued before and goes beside what follows aside(false); join waits for it. NULL: not
+     * there. */
+    llap_status (*aside)(bool begin);
+    llap_status (*join)(void);
 } llap_memory;
 
 typedef struct llap_backend {
@@ -176,6 +181,8 @@ typedef struct llap_backend {
     bool (*half)(const llap_call *c, int k);
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
+    /* Whether LINEAR may have a residual that is broadcast, as in c. NULL: never. */
+    bool (*takes)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;
 

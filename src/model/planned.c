@@ -159,6 +159,13 @@ static llap_status bind(planned_ready *r, const char *name, void *near, int64_t 
     return st == LLAP_ENOTFOUND ? LLAP_OK : st;
 }
 
+static bool has_folds(const llap_graph *g)
+{
+    for (int i = 0; i < llap_graph_n_leaves(g); i++)
+        if (strstr(llap_graph_leaf(g, i).name, "fold.") != NULL) return true;
+    return false;
+}
+
 /* The folded weights' own store: the states of the step's graph whose names have ".fold.". */
 static llap_status make_folds(llap_planned *s, llap_graph *step)
 {
@@ -194,22 +201,40 @@ static llap_status build_shared(llap_planned *s, planned_kind k, llap_graph *g, 
     return st;
 }
 
-/* mine: room for the step's own tensors */
-static llap_status build_step(llap_planned *s, const llap_modal *modal, llap_modal *mine, bool both)
+/* Plans the graph of a step or of a pass, and binds weights and states. */
+static llap_status build_part(llap_planned *s, llap_graph *g, planned_ready *r)
 {
     const llap_extent e = s->o.extent;
-    planned_ready    *r = &s->step[both];
-    llap_graph       *g;
-    llap_status       st = llap_graph_create(&g);
-    if (st != LLAP_OK) return st;
-    for (int k = 0; k < N_KINDS; k++) mine[k] = modal[k];
-    planned_describe_step(s, g, mine, both);
-    st = make_ready(s, g, r);
-    if (st == LLAP_OK && s->o.folded && s->folds == NULL) st = make_folds(s, g);
-    llap_graph_destroy(g);
+    llap_status       st = make_ready(s, g, r);
+    if (st == LLAP_OK && s->o.folded && s->folds == NULL && has_folds(g)) st = make_folds(s, g);
     if (st == LLAP_OK) st = bind_weights(s, r);
     if (st == LLAP_OK) st = bind(r, "x", s->x, e.B * e.R * e.h * e.Z);
     if (st == LLAP_OK) st = bind(r, "x0", s->x0, e.B * e.R * e.h * e.Z);
+    return st;
+}
+
+/* mine: room for the graph's own tensors */
+static llap_status build_step(llap_planned *s, const llap_modal *modal, llap_modal *mine, bool both)
+{
+    llap_graph *g;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    for (int k = 0; k < N_KINDS; k++) mine[k] = modal[k];
+    planned_describe_step(s, g, mine, both);
+    st = build_part(s, g, &s->step[both]);
+    llap_graph_destroy(g);
+    for (int k = 0; k < N_KINDS && both && st == LLAP_OK; k++) {
+        int64_t n = s->o.extent.B * s->o.extent.R * s->o.extent.h * s->o.extent.Z;
+        st = llap_graph_create(&g);
+        if (st != LLAP_OK) return st;
+        mine[k] = modal[k];
+        planned_describe_pass(s, g, (planned_kind)k, &mine[k]);
+        st = build_part(s, g, &s->pass[k]);
+        llap_graph_destroy(g);
+        if (st == LLAP_OK)
+            st = llap_run_bind_near(s->step[1].run, k == GIVEN ? "given" : "free",
+                                    llap_run_output_near(s->pass[k].run, "pred", NULL), n);
+    }
     return st;
 }
 
@@ -334,6 +359,7 @@ void llap_planned_destroy(llap_planned *s)
     for (int i = 0; i < 2; i++) {
         drop(&s->shared[i]);
         drop(&s->step[i]);
+        drop(&s->pass[i]);
     }
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
     void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0 };
@@ -356,7 +382,10 @@ int llap_planned_n_steps(const llap_planned *s)
     int n = 0;
     for (int k = 0; k < N_KINDS; k++)
         if (s->shared[k].plan != NULL) n += llap_plan_n_steps(s->shared[k].plan);
-    for (int i = 0; i < s->n; i++) n += llap_plan_n_steps(s->step[s->guided[i]].plan);
+    for (int i = 0; i < s->n; i++) {
+        n += llap_plan_n_steps(s->step[s->guided[i]].plan);
+        for (int k = 0; k < N_KINDS && s->guided[i]; k++) n += llap_plan_n_steps(s->pass[k].plan);
+    }
     return n;
 }
 
@@ -365,7 +394,10 @@ double llap_planned_products(const llap_planned *s)
     double n = 0.0;
     for (int k = 0; k < N_KINDS; k++)
         if (s->shared[k].plan != NULL) n += llap_plan_products(s->shared[k].plan);
-    for (int i = 0; i < s->n; i++) n += llap_plan_products(s->step[s->guided[i]].plan);
+    for (int i = 0; i < s->n; i++) {
+        n += llap_plan_products(s->step[s->guided[i]].plan);
+        for (int k = 0; k < N_KINDS && s->guided[i]; k++) n += llap_plan_products(s->pass[k].plan);
+    }
     return n;
 }
 
@@ -375,18 +407,17 @@ size_t llap_planned_bytes(const llap_planned *s)
     for (int k = 0; k < 2; k++) {
         if (s->shared[k].plan != NULL) n += llap_plan_workspace(s->shared[k].plan);
         if (s->step[k].plan != NULL) n += llap_plan_workspace(s->step[k].plan);
+        if (s->pass[k].plan != NULL) n += llap_plan_workspace(s->pass[k].plan);
     }
     return n;
 }
 
 /* -------- sampling -------- */
 
-/* The rows of point i of what is shared become inputs of its step. */
-static llap_status bind_step(llap_planned *s, int i)
+/* The rows of point i of what is shared become inputs. */
+static llap_status bind_point(llap_planned *s, planned_ready *r, int i)
 {
-    planned_ready *r = &s->step[s->guided[i]];
-    llap_status    st =
-        llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS, N_COEFS);
+    llap_status st = LLAP_OK;
     for (int k = 0; k < llap_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
         const llap_slot *slot = llap_plan_slot(r->plan, k);
         const bool       given = strncmp(slot->name, "given.", 6) == 0;
@@ -399,14 +430,37 @@ static llap_status bind_step(llap_planned *s, int i)
     return st;
 }
 
+/* The two passes of a guided step, beside each other where the backend knows how. */
+static llap_status run_passes(llap_planned *s, int i)
+{
+    const llap_backend *b = s->o.backend;
+    const bool          beside = b->memory != NULL && b->memory->aside != NULL;
+    llap_status         st = LLAP_OK;
+    for (int k = 0; k < N_KINDS && st == LLAP_OK; k++) {
+        if (beside) st = llap_near_status(b, b->memory->aside(k == FREE));
+        if (st == LLAP_OK) st = bind_point(s, &s->pass[k], i);
+        if (st == LLAP_OK) st = llap_run_exec(s->pass[k].run);
+    }
+    if (beside) { /* whatever happened, so that the queue is the thread's own again */
+        const llap_status joined = llap_near_status(b, b->memory->join());
+        if (st == LLAP_OK) st = joined;
+    }
+    return st;
+}
+
 static llap_status run_loop(llap_planned *s)
 {
     llap_status st = LLAP_OK;
     for (int k = 0; k < N_KINDS && st == LLAP_OK; k++)
         if (s->shared[k].run != NULL) st = llap_run_exec(s->shared[k].run);
     for (int i = 0; i < s->n && st == LLAP_OK; i++) {
-        st = bind_step(s, i);
-        if (st == LLAP_OK) st = llap_run_exec(s->step[s->guided[i]].run);
+        planned_ready *r = &s->step[s->guided[i]];
+        if (s->guided[i]) st = run_passes(s, i);
+        if (st == LLAP_OK)
+            st = llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS,
+                                    N_COEFS);
+        if (st == LLAP_OK && !s->guided[i]) st = bind_point(s, r, i);
+        if (st == LLAP_OK) st = llap_run_exec(r->run);
     }
     return st;
 }

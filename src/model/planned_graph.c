@@ -119,28 +119,43 @@ static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *tab
     return llap_add(g, llap_mul(g, llap_sub(g, guided, m), by), m_given);
 }
 
-/* One step: predictions, estimate, transition; the states x and x0 move on. */
+/* The prediction of a kind from the states x and x0. */
+static llap_tensor *pass(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *modal,
+                         llap_tensor *x, llap_tensor *before)
+{
+    const llap_sample_opts o = { .folded = s->o.folded };
+    renaming               r = { g, k, s->n };
+    llap_modal_each(modal, &s->c, make_input, &r);
+    llap_tensor *sc = !knows_sc(s)                  ? NULL
+                      : s->o.sampler.self_condition ? before
+                                                    : llap_full(g, llap_shape_of(x), 0.0);
+    return llap_denoiser_sample(g, &s->c, modal, x, sc, &o);
+}
+
+static llap_tensor *state(const llap_planned *s, llap_graph *g, const char *name)
+{
+    const llap_extent e = s->o.extent;
+    return llap_state(g, name, LLAP_SHAPE(e.B, e.R, e.h, e.Z), LLAP_INIT_ZERO);
+}
+
+void planned_describe_pass(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *modal)
+{
+    const llap_extent e = s->o.extent;
+    const llap_shape  all = LLAP_SHAPE(e.B, e.R, e.h, e.Z);
+    llap_tensor      *x = llap_input(g, "x", all), *before = llap_input(g, "x0", all);
+    llap_output(g, "pred", pass(s, g, k, modal, x, before));
+}
+
 void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
 {
-    const llap_extent      e = s->o.extent;
-    const llap_shape       all = LLAP_SHAPE(e.B, e.R, e.h, e.Z);
-    const llap_sample_opts o = { .folded = s->o.folded };
-    const double           clip = s->o.sampler.clip;
-    llap_tensor           *x = llap_state(g, "x", all, LLAP_INIT_ZERO);
-    llap_tensor           *before = llap_state(g, "x0", all, LLAP_INIT_ZERO);
-    llap_tensor *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS)), *pred[N_KINDS] = { NULL };
-    for (int k = 0; k < N_KINDS; k++) {
-        renaming r = { g, (planned_kind)k, s->n };
-        if (!both && k != (s->o.S > 0 ? GIVEN : FREE)) continue;
-        llap_modal_each(&modal[k], &s->c, make_input, &r);
-        llap_tensor *sc = !knows_sc(s)                  ? NULL
-                          : s->o.sampler.self_condition ? before
-                                                        : llap_full(g, all, 0.0);
-        pred[k] = llap_denoiser_sample(g, &s->c, &modal[k], x, sc, &o);
-    }
-    llap_tensor *p = both                  ? guide(s, g, table, pred[GIVEN], pred[FREE])
-                     : pred[GIVEN] != NULL ? pred[GIVEN]
-                                           : pred[FREE];
+    const double       clip = s->o.sampler.clip;
+    const planned_kind only = s->o.S > 0 ? GIVEN : FREE;
+    llap_tensor       *x = state(s, g, "x"), *before = state(s, g, "x0"), *p;
+    llap_tensor       *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS));
+    if (both)
+        p = guide(s, g, table, llap_input(g, "given", llap_shape_of(x)),
+                  llap_input(g, "free", llap_shape_of(x)));
+    else p = pass(s, g, only, &modal[only], x, before);
     llap_tensor *x0 = combine(g, table, X0_OF_X, x, X0_OF_PRED, p);
     if (clip > 0.0) x0 = llap_clamp(g, x0, -clip, clip);
     llap_tensor *eps = combine(g, table, EPS_OF_X, x, EPS_OF_PRED, clip > 0.0 ? x0 : p);

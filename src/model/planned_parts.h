@@ -41,7 +41,8 @@ struct llap_planned {
     int                  n;               /* points */
     float               *coef;            /* [n,N_COEFS] */
     planned_ready        shared[N_KINDS]; /* of all steps */
-    planned_ready        step[2];         /* with one pass, with both and guidance */
+    planned_ready        step[2];         /* with one pass; with both predictions given */
+    planned_ready        pass[N_KINDS];   /* of a guided step: the predictions, beside each other */
     bool                *guided;          /* [n] */
     /* near memory */
     void           *coef_near, *t, *time, *x, *x0, *window[6];
@@ -66,8 +67,11 @@ static inline bool planned_is_tokens(const llap_planned *s)
 void planned_describe_shared(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *m);
 /* An llap_modal_fn: the tensor is an output of the graph user. */
 void planned_make_output(void *user, const char *name, llap_tensor **x);
-/* One step: predictions, estimate, transition; the states x and x0 move on. Inputs of the graph
- * take the place of the modal's tensors. */
+/* The prediction of one kind, the output "pred"; inputs of the graph take the place of the modal's
+ * tensors. */
+void planned_describe_pass(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *modal);
+/* One step: predictions, estimate, transition; the states x and x0 move on. With both, predictions
+ * are the inputs "free" and "given"; else there is a pass inside, as above. */
 void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both);
 
 #endif

@@ -146,8 +146,9 @@ llap_tensor *llap_block_refine(llap_graph *g, const llap_denoiser_config *c, lla
     const bool cross = c->cross_first && b->cross.k != NULL; /* what comes first */
     if (c->cross_first) x = attend_summary(g, x, cross ? first : NULL, b, conditional, &o);
     x = attend_modes(g, x, cross ? NULL : first, b, &o, &up);
-    if (folded) {
-        step = llap_add(g, llap_folded_linear(g, up, c->data_dim), hid2coef(g, c, x));
+    if (folded) { /* one sum after the other, each behind a product */
+        theta = llap_add(g, hid2coef(g, c, x), theta);
+        return llap_add(g, llap_folded_linear(g, up, c->data_dim), theta);
     } else if (multiplied) {
         step = hid2coef(g, c, x);
         step = llap_add(g, multiplied_down(g, c, up), step);

@@ -5,7 +5,7 @@
 #include "backend/cuda/cuda.h"
 #include "model/planned.h"
 
-enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, N_SETTINGS = 10 };
+enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 10 };
 
 typedef struct setting {
     const char          *name;
@@ -15,9 +15,9 @@ typedef struct setting {
     bool                 folded, continuous;
 } setting;
 
-static llap_denoiser_config reference(void)
+static llap_denoiser_config reference(int64_t channels)
 {
-    llap_denoiser_config c = LLAP_DENOISER_PAPER(Z);
+    llap_denoiser_config c = LLAP_DENOISER_PAPER(channels);
     c.hidden_dim = 64;
     c.num_layers = 2;
     c.num_heads = 2;
@@ -34,10 +34,10 @@ static llap_denoiser_config tokens(void)
     return c;
 }
 
-/* Wide enough for the kernels of the paper's sizes: heads of 64 and of 32. */
+/* Wide enough for the kernels of the paper's sizes: heads of 64 and of 32, rows of 16 bytes. */
 static llap_denoiser_config wide(void)
 {
-    llap_denoiser_config c = reference();
+    llap_denoiser_config c = reference(MORE);
     c.hidden_dim = WIDEST;
     c.num_heads = 4;
     c.laplace_k = 64;
@@ -57,7 +57,7 @@ static int settings(setting out[N_SETTINGS])
 {
     llap_sampler_opts plain = LLAP_SAMPLER_REFERENCE, clipped = LLAP_SAMPLER_REFERENCE,
                       eps = LLAP_SAMPLER_REFERENCE, again = LLAP_SAMPLER_REFERENCE;
-    llap_denoiser_config c = reference(), sc = reference();
+    llap_denoiser_config c = reference(Z), sc = reference(Z);
     plain.guidance[1] = 1.0;
     clipped.clip = 2.0;
     clipped.guidance_rescale = false;
@@ -86,7 +86,7 @@ static llap_params *params_of(const setting *s, const llap_backend *b)
     const bool       tok = s->continuous;
     llap_denoiser_in in = { .z = NULL };
     CHECK_OK(llap_graph_create(&g));
-    in.z = llap_input(g, "z", LLAP_SHAPE(1, 2, Z));
+    in.z = llap_input(g, "z", LLAP_SHAPE(1, 2, s->c.data_dim));
     in.E = llap_input(g, "E", LLAP_SHAPE(1, 2, s->c.hidden_dim));
     if (tok) in.time = llap_input(g, "time", LLAP_SHAPE(1));
     else in.t = llap_input_int(g, "t", LLAP_SHAPE(1));
@@ -134,12 +134,13 @@ static llap_points points_of(const setting *s)
 }
 
 static const uint64_t       ids[B] = { 11, 12 };
-static const llap_extent    extent = { B, R, H, Z };
 static const llap_sample_io io = { .seed = 3, .window = ids, .first_sample = 2 };
+
+static llap_extent extent_of(const setting *s) { return (llap_extent){ B, R, H, s->c.data_dim }; }
 
 static void plain_samples(const setting *s, float *out)
 {
-    const llap_denoise_opts  o = { .extent = extent,
+    const llap_denoise_opts  o = { .extent = extent_of(s),
                                    .S = s->S,
                                    .backend = &llap_backend_cpu,
                                    .n_threads = 1,
@@ -152,7 +153,7 @@ static void plain_samples(const setting *s, float *out)
     CHECK_OK(llap_denoise_create(&s->c, params, &o, &d));
     CHECK_OK(llap_denoise_windows(d, &w));
     const llap_predictor p = llap_denoise_predictor(d);
-    CHECK_OK(llap_sample(&s->o, &list, extent, &p, &io, out));
+    CHECK_OK(llap_sample(&s->o, &list, extent_of(s), &p, &io, out));
     llap_denoise_destroy(d);
     llap_points_deinit(&list);
     llap_params_destroy(params);
@@ -164,7 +165,7 @@ static void check_against_plain(const llap_backend *b, double tol)
     const int n = settings(all);
     for (int i = 0; i < n; i++) {
         const setting           *s = &all[i];
-        const llap_planned_opts  o = { .extent = extent,
+        const llap_planned_opts  o = { .extent = extent_of(s),
                                        .S = s->S,
                                        .backend = b,
                                        .n_threads = 1,
@@ -174,17 +175,18 @@ static void check_against_plain(const llap_backend *b, double tol)
         llap_params             *params = params_of(s, b);
         llap_points              list = points_of(s);
         llap_planned            *planned;
-        float expected[B * R * H * Z], found[B * R * H * Z], first[B * R * H * Z];
+        const int                n_values = B * R * H * (int)s->c.data_dim;
+        float expected[B * R * H * MORE], found[B * R * H * MORE], first[B * R * H * MORE];
         plain_samples(s, expected);
         CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
         double top = 0.0, worst = 0.0;
         for (int call = 0; call < 4; call++) { /* as it comes, recorded, replayed */
             CHECK_OK(llap_planned_sample(planned, &w, &io, found));
-            if (call == 0) memcpy(first, found, sizeof first);
-            if (memcmp(first, found, sizeof first) != 0)
+            if (call == 0) memcpy(first, found, (size_t)n_values * sizeof *first);
+            if (memcmp(first, found, (size_t)n_values * sizeof *first) != 0)
                 fail_msg("%s on %s: other samples at call %d", s->name, b->name, call);
         }
-        for (int k = 0; k < B * R * H * Z; k++) {
+        for (int k = 0; k < n_values; k++) {
             top = fmax(top, fabs((double)expected[k]));
             worst = fmax(worst, fabs((double)expected[k] - (double)found[k]));
         }
@@ -228,7 +230,7 @@ static void what_it_cannot_do_is_said(void **state)
     setting all[N_SETTINGS];
     (void)settings(all);
     llap_planned_opts o = {
-        .extent = extent, .S = S, .backend = &llap_backend_cpu, .sampler = all[0].o
+        .extent = extent_of(&all[0]), .S = S, .backend = &llap_backend_cpu, .sampler = all[0].o
     };
     llap_params  *params = params_of(&all[0], &llap_backend_cpu);
     llap_points   list = points_of(&all[0]);

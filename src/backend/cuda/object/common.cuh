@@ -8,7 +8,9 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#define LLAP_QUEUE cudaStreamPerThread
+// The calling thread's queue: its own stream, or the one beside it.
+cudaStream_t llap_cuda_queue();
+#define LLAP_QUEUE llap_cuda_queue()
 
 // Remembers the first failure of this thread.
 void llap_cuda_note(cudaError_t e, const char *what);

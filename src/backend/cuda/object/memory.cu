@@ -14,6 +14,22 @@ static thread_local struct {
     bool        entered;
 } own;
 
+// The queue beside a thread's own one, made when it is needed.
+static thread_local struct side_queue {
+    cudaStream_t stream = NULL;
+    cudaEvent_t  begun = NULL, done = NULL;
+    bool         used = false; // work goes there now
+    ~side_queue()
+    {
+        if (stream == NULL) return;
+        (void)cudaEventDestroy(begun);
+        (void)cudaEventDestroy(done);
+        (void)cudaStreamDestroy(stream);
+    }
+} side;
+
+cudaStream_t llap_cuda_queue() { return side.used ? side.stream : cudaStreamPerThread; }
+
 void llap_cuda_note_text(llap_status st, const char *text)
 {
     if (own.status != LLAP_OK) return;
@@ -112,6 +128,34 @@ static llap_status clear(void *p, size_t n_bytes)
     return take_status();
 }
 
+static void make_side()
+{
+    if (side.stream != NULL) return;
+    llap_cuda_note(cudaEventCreateWithFlags(&side.begun, cudaEventDisableTiming), "queue");
+    llap_cuda_note(cudaEventCreateWithFlags(&side.done, cudaEventDisableTiming), "queue");
+    llap_cuda_note(cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking), "queue");
+}
+
+static llap_status aside(bool begin)
+{
+    llap_cuda_enter();
+    make_side();
+    side.used = begin && own.status == LLAP_OK;
+    if (side.used) {
+        llap_cuda_note(cudaEventRecord(side.begun, cudaStreamPerThread), "queue");
+        llap_cuda_note(cudaStreamWaitEvent(side.stream, side.begun, 0), "queue");
+    }
+    return take_status();
+}
+
+static llap_status join(void)
+{
+    side.used = false;
+    llap_cuda_note(cudaEventRecord(side.done, side.stream), "queue");
+    llap_cuda_note(cudaStreamWaitEvent(cudaStreamPerThread, side.done, 0), "queue");
+    return take_status();
+}
+
 static bool recording(void)
 {
     cudaStreamCaptureStatus s = cudaStreamCaptureStatusNone;
@@ -155,7 +199,7 @@ static void forget(void *recording)
 
 extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download, copy,
                                                   clear,    finish,  recording, record,   recorded,
-                                                  replay,   forget,  why };
+                                                  replay,   forget,  why,       aside,    join };
 
 bool llap_cuda_wgmma_there()
 {
