@@ -2,7 +2,8 @@
  * memory, not roundings.
  *
  *     linear, then GELU               -> linear with attr.gelu
- *     linear [GELU], then + residual  -> linear with a residual operand
+ *     linear [GELU], then + residual  -> linear with a residual operand,
+ *                                        broadcast where the backend takes it
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -25,6 +26,21 @@ static llap_tensor **new_operands(llap_planner *p, llap_tensor *const *in, int n
     llap_tensor **all = llap_arena_new(&p->arena, (size_t)room, sizeof *all);
     for (int i = 0; all != NULL && i < n; i++) all[i] = in[i];
     return all;
+}
+
+/* Whether the backend computes the draft as it is now. */
+static bool taken(const llap_planner *p, const llap_draft *d)
+{
+    llap_view v[8];
+    if (p->backend->takes == NULL || d->n_in + d->n_out > 8) return false;
+    for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
+    for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = llap_tensor_view(d->out[k]);
+    return p->backend->takes(&(llap_call){ .op = d->op,
+                                           .attr = &d->attr,
+                                           .in = v,
+                                           .n_in = d->n_in,
+                                           .out = v + d->n_in,
+                                           .n_out = d->n_out });
 }
 
 static bool is_plain_linear(const llap_draft *d)
@@ -53,15 +69,18 @@ static llap_status fuse_residual(llap_planner *p, llap_draft *const *by_tensor, 
         llap_draft     *lin = sole_source(p, by_tensor, d->in[k]);
         llap_tensor    *other = d->in[1 - k];
         const llap_view v = llap_tensor_view(other);
-        if (!is_plain_linear(lin) || !llap_view_dense(&v)) continue;
+        if (!is_plain_linear(lin)) continue;
         llap_tensor **in = new_operands(p, lin->in, lin->n_in, 4);
         if (in == NULL) return LLAP_ENOMEM;
         in[3] = other;
-        d->op = LLAP_OP_LINEAR;
-        d->attr = lin->attr;
-        d->label = lin->label;
-        d->in = in;
-        d->n_in = 4;
+        llap_draft joined = *d;
+        joined.op = LLAP_OP_LINEAR;
+        joined.attr = lin->attr;
+        joined.label = lin->label;
+        joined.in = in;
+        joined.n_in = 4;
+        if (!llap_view_dense(&v) && !taken(p, &joined)) continue;
+        *d = joined;
         lin->gone = true;
     }
     return LLAP_OK;

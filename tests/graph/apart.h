@@ -13,6 +13,7 @@ static struct {
     char  *at[APART_BLOCKS];
     size_t size[APART_BLOCKS];
     int    n_uploads, n_downloads;
+    size_t limit; /* bytes that one allocation may have; 0: any */
 } apart_state;
 
 static bool apart_owns(const void *p, size_t n)
@@ -27,6 +28,8 @@ static bool apart_owns(const void *p, size_t n)
 
 static llap_status apart_alloc(size_t n, void **out)
 {
+    *out = NULL;
+    if (apart_state.limit > 0 && n > apart_state.limit) return LLAP_ENOMEM;
     *out = llap_new_aligned(n + 1, 1);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < APART_BLOCKS; i++) {

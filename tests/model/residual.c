@@ -91,8 +91,9 @@ typedef struct trained {
     float        x[WINDOWS * SAMPLES * H * N];
 } trained;
 
-/* Samples from the trainer's average by two members, on that backend. */
-static void draw(const llap_params *params, const llap_backend *b, float *out)
+/* Samples from the trainer's average by two members, on that backend; rows that went through at
+ * once. */
+static int64_t draw(const llap_params *params, const llap_backend *b, float *out)
 {
     const llap_residual_config c = config();
     const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
@@ -111,7 +112,9 @@ static void draw(const llap_params *params, const llap_backend *b, float *out)
     for (uint32_t i = 0; i < WINDOWS; i++) index[i] = i;
     CHECK_OK(llap_residual_sampler_create(&c, m, 2, &o, &s));
     CHECK_OK(llap_residual_draw(s, set, index, WINDOWS, 7, SAMPLES, out));
+    const int64_t rows = llap_residual_sampler_rows(s);
     llap_residual_sampler_destroy(s);
+    return rows;
 }
 
 static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
@@ -171,6 +174,25 @@ static void behind_a_wall(void **state)
     check_like_cpu(&b, 1e-6);
 }
 
+/* Fewer rows at once, the same samples. */
+static void little_memory_is_enough(void **state)
+{
+    (void)state;
+    const llap_backend     b = apart_backend();
+    static trained         got;
+    static float           few[WINDOWS * SAMPLES * H * N];
+    llap_residual_trainer *trainer;
+    int64_t                rows = 5;
+    train(&b, &got, &trainer);
+    for (apart_state.limit = (size_t)1 << 24; rows == 5; apart_state.limit -= apart_state.limit / 8)
+        rows = draw(got.params, &b, few);
+    apart_state.limit = 0;
+    assert_in_range(rows, 1, 4);
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++)
+        near("sample", &b, (double)few[k], (double)got.x[k], 1e-6);
+    llap_residual_trainer_destroy(trainer);
+}
+
 static void on_a_gpu(void **state)
 {
     (void)state;
@@ -183,6 +205,7 @@ static void on_a_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
+                                        cmocka_unit_test(little_memory_is_enough),
                                         cmocka_unit_test(on_a_gpu) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -22,6 +22,7 @@ void llap_cuda_attention_grad_bf16(const llap_call *c);
 
 size_t llap_cuda_work_bytes(const llap_call *c);
 bool   llap_cuda_half(const llap_call *c, int k); /* of the bf16 backend */
+bool   llap_cuda_takes(const llap_call *c);       /* likewise */
 
 extern const llap_memory llap_cuda_memory;
 llap_status              llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT]);

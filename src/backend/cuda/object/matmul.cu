@@ -60,6 +60,26 @@ product llap_cuda_matmul_of(const llap_call *c)
     return p;
 }
 
+// Rows of v: some inner axes that lie in row order, then axes that repeat, then one step from group
+// to group. False: they lie otherwise.
+static bool find_repeat(const llap_view &v, int64_t *repeat, int64_t *group, int64_t *group_step)
+{
+    int     axis = v.shape.rank - 1;
+    int64_t n = v.shape.dim[axis], outer = 1;
+    if (v.stride[axis] != 1 && n > 1) return false;
+    for (axis--; axis >= 0 && (v.shape.dim[axis] == 1 || v.stride[axis] == n); axis--)
+        n *= v.shape.dim[axis];
+    *repeat = *group = n / width_of(v);
+    for (; axis >= 0 && (v.shape.dim[axis] == 1 || v.stride[axis] == 0); axis--)
+        *group *= v.shape.dim[axis];
+    *group_step = axis >= 0 ? v.stride[axis] : 0;
+    for (; axis >= 0; axis--) {
+        if (v.shape.dim[axis] > 1 && v.stride[axis] != *group_step * outer) return false;
+        outer *= v.shape.dim[axis];
+    }
+    return n > 0;
+}
+
 product llap_cuda_linear_of(const llap_call *c)
 {
     product p = {};
@@ -77,7 +97,16 @@ product llap_cuda_linear_of(const llap_call *c)
     p.a_half = c->in[0].elem == LLAP_HALF;
     p.b_half = c->in[1].elem == LLAP_HALF;
     p.y_half = c->out[0].elem == LLAP_HALF;
+    if (p.residual != NULL && !llap_view_dense(&c->in[3]))
+        (void)find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
     return p;
+}
+
+// A residual that rows of a LINEAR share.
+extern "C" bool llap_cuda_takes(const llap_call *c)
+{
+    int64_t repeat, group, step;
+    return find_repeat(c->in[3], &repeat, &group, &step);
 }
 
 // -------- plain --------

@@ -31,6 +31,7 @@ static const llap_backend *backend_of(llap_precision precision)
     } else {
         b.name = "cuda bf16";
         b.half = llap_cuda_half;
+        b.takes = llap_cuda_takes;
         b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_bf16;
         b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_bf16;
         b.kernel[LLAP_OP_ATTENTION] = llap_cuda_attention_bf16;

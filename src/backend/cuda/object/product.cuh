@@ -15,8 +15,9 @@ struct product {
     // of a linear layer: y = gelu?(a b + bias) + residual
     const float *bias, *residual; // [n], [m,n]; NULL: none
     bool         gelu;
-    int64_t      repeat;                 // rows after which the residual starts again; 0: never
-    bool         a_half, b_half, y_half; // bf16 in memory
+    // Row r of the result takes row r % repeat of the residual's group r / group; 0: its own.
+    int64_t repeat, group, group_step;
+    bool    a_half, b_half, y_half; // bf16 in memory
 };
 
 product llap_cuda_matmul_of(const llap_call *c);
@@ -37,6 +38,15 @@ struct cut_arg {
 // For a result of so many tiles; pieces are multiples of depth.
 cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, int64_t depth);
 void    llap_cuda_join_cuts(const product &p, const cut_arg &cut);
+
+// Where row r of the result finds its residual.
+__device__ static inline int64_t residual_row(const product &p, int64_t row)
+{
+    if (p.repeat == 0) return row * p.n;
+    const uint32_t r = (uint32_t)row;
+    return (int64_t)(r / (uint32_t)p.group) * p.group_step +
+           (int64_t)(r % (uint32_t)p.repeat) * p.n;
+}
 
 static inline int64_t batch_count(const product &p)
 {

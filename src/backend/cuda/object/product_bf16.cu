@@ -98,8 +98,9 @@ template <typename T, int SIDE, int DEPTH, int THREADS, bool TURNED, bool FAST> 
 // Of element `at` of the result.
 __device__ static inline float residual_at(const product &p, int64_t at)
 {
-    const uint32_t whole = (uint32_t)(p.repeat * p.n);
-    return p.residual[whole > 0 ? (uint32_t)at % whole : at];
+    if (p.repeat == 0) return p.residual[at];
+    const uint32_t row = (uint32_t)at / (uint32_t)p.n;
+    return p.residual[residual_row(p, row) + at - (int64_t)row * p.n];
 }
 
 __device__ static inline float finished(const product &p, float x, int64_t j, int64_t at)

@@ -1,5 +1,5 @@
-// Matrix products on Hopper's warpgroup products: as product_bf16.cu, for operands whose rows lie
-// in sixteens of bytes.
+// Matrix products on Hopper's warpgroup products: as product_bf16.cu, for operands whose rows run
+// along the inner length and lie in sixteens of bytes.
 //
 // A warpgroup computes 64 rows of a tile. Pieces of 64 of the inner length pass by in shared
 // memory: bf16 by the copy engine, two to three ahead; floats by way of registers, one ahead.
@@ -14,19 +14,15 @@ template <int GROUPS, int WIDE> struct tile_of {
         THREADS = 128 * GROUPS,
         ROWS = 64 * GROUPS,
         STAGES = GROUPS == 1 ? 4 : 3,
-        PER_SM = GROUPS == 1   ? 3
-                 : WIDE == 256 ? 1
-                               : 2,
+        PER_SM = GROUPS == 1 ? 3 : 2,
         A_BYTES = ROWS * DEPTH * 2,
-        BYTES = A_BYTES + WIDE * DEPTH * 2,
-        EACH = WIDE < 128 ? WIDE : 128, // columns of one instruction
-        PARTS = WIDE / EACH
+        BYTES = A_BYTES + WIDE * DEPTH * 2
     };
 };
 
 #if LLAP_WGMMA
-// One operand's part: SIDE rows or columns by DEPTH. TURNED: stored [inner][side].
-template <bool HALF, int SIDE, int THREADS, bool TURNED> struct operand {
+// One operand's part: SIDE rows by DEPTH.
+template <bool HALF, int SIDE, int THREADS> struct operand {
     enum { N = SIDE * 8 / THREADS, STRIDE = THREADS / 8 };
     float4      held[HALF ? 1 : 2 * N];
     const char *x;
@@ -39,27 +35,18 @@ template <bool HALF, int SIDE, int THREADS, bool TURNED> struct operand {
         n_side = n_side_ - side; // what is left of it
         row = threadIdx.x / 8;
         piece = threadIdx.x % 8;
-        x = (const char *)from + (TURNED ? side : side * ld) * (HALF ? 2 : 4);
+        x = (const char *)from + side * ld * (HALF ? 2 : 4);
     }
     // The part from k on, of inner length `left` (zeros behind it), into a tile or into registers.
     __device__ void load(uint32_t tile, int64_t k, int64_t left)
     {
 #pragma unroll
         for (int i = 0; i < N; i++) {
-            int64_t at;
-            bool    there;
-            if (TURNED) {
-                const int r = row + i * STRIDE % 64, c = i * STRIDE / 64 * 64 + piece * 8;
-                there = r < left && c < n_side;
-                at = (k + r) * ld + c;
-            } else {
-                const int r = row + i * STRIDE;
-                there = r < n_side && piece * 8 < left;
-                at = r * ld + k + piece * 8;
-            }
-            const char *from = x + (there ? at : 0) * (HALF ? 2 : 4);
+            const int   r = row + i * STRIDE;
+            const bool  there = r < n_side && piece * 8 < left;
+            const char *from = x + (there ? r * ld + k + piece * 8 : 0) * (HALF ? 2 : 4);
             if constexpr (HALF) {
-                bring16(tile + place(i), from, there);
+                bring16(tile + piece_at<128>(r, piece), from, there);
             } else {
                 const float4 none = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
                 held[2 * i] = there ? *(const float4 *)from : none;
@@ -67,18 +54,13 @@ template <bool HALF, int SIDE, int THREADS, bool TURNED> struct operand {
             }
         }
     }
-    __device__ uint32_t place(int i) const
-    {
-        return TURNED ? i * STRIDE / 64 * 8192 + piece_at<128>(row + i * STRIDE % 64, piece)
-                      : piece_at<128>(row + i * STRIDE, piece);
-    }
     __device__ void store(uint32_t tile) const
     {
         if constexpr (!HALF)
 #pragma unroll
             for (int i = 0; i < N; i++) {
                 const float4 a = held[2 * i], b = held[2 * i + 1];
-                store16(tile + place(i),
+                store16(tile + piece_at<128>(row + i * STRIDE, piece),
                         make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w)));
             }
     }
@@ -97,16 +79,43 @@ __device__ static inline float quick_gelu(float x)
     const float tail = 0.5f * poly * __expf(-z * z); // of the normal law, beyond |x|
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
+
+// This lane's numbers of two rows, 8 apart: x(4 n + 2 half + e) into column 8 n + e. at: of its
+// first number; rows, columns: how many are left from there.
+template <int WIDE, typename F>
+__device__ static inline void put_tile(float *y, bool as_half, int64_t at, int64_t rows,
+                                       int64_t n_columns, int64_t columns, F x)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t to = at + 8 * half * n_columns;
+#pragma unroll
+        for (int n = 0; n < WIDE / 8; n += 2) {
+            const int i = 4 * n + 2 * half;
+            if (as_half) {
+                const uint2 four = exchange4(pack(x(i), x(i + 1)), pack(x(i + 4), x(i + 5)));
+                const int   c = 8 * n + lane % 4 * 2; // beyond this lane's first column
+                if (8 * half < rows && c < columns) *(uint2 *)((uint16_t *)y + to + c) = four;
+                continue;
+            }
+            if (8 * half >= rows) continue;
+            if (8 * n < columns) *(float2 *)(y + to + 8 * n) = make_float2(x(i), x(i + 1));
+            if (8 * n + 8 < columns)
+                *(float2 *)(y + to + 8 * n + 8) = make_float2(x(i + 4), x(i + 5));
+        }
+    }
+}
 #endif
 
-template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool TA, bool TB>
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF>
 __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
                                   A_HALF &&B_HALF ? tile_of<GROUPS, WIDE>::PER_SM : 1)
     product_wgmma_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
 {
 #if LLAP_WGMMA
     typedef tile_of<GROUPS, WIDE> tile;
-    enum { THREADS = tile::THREADS, STAGES = tile::STAGES, EACH = tile::EACH, PARTS = tile::PARTS };
+    enum { THREADS = tile::THREADS, STAGES = tile::STAGES };
     extern __shared__ char dynamic[];
     const uint32_t         base = (shared_at(dynamic) + 1023) & ~1023u;
     const uint32_t         across = ((uint32_t)p.n + WIDE - 1) / WIDE,
@@ -125,8 +134,8 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
         b_at += (int64_t)(left - next * d) * p.b_step[axis];
         left = next;
     }
-    operand<A_HALF, tile::ROWS, THREADS, TA> a;
-    operand<B_HALF, WIDE, THREADS, !TB>      b; // b [k,n] is stored inner first
+    operand<A_HALF, tile::ROWS, THREADS> a;
+    operand<B_HALF, WIDE, THREADS>       b;
     a.begin((const char *)p.a + a_at * (A_HALF ? 2 : 4), p.lda, i0, p.m);
     b.begin((const char *)p.b + b_at * (B_HALF ? 2 : 4), p.ldb, j0, p.n);
 #define LOAD(x, HALF_, t, offset)                                                    \
@@ -138,10 +147,17 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
         LOAD(b, B_HALF, t, tile::A_BYTES);
         bring_commit();
     }
+    if (p.residual != NULL && cut.partial == NULL) // lines of 128 bytes, into the cache
+        for (int i = threadIdx.x; i < tile::ROWS * (WIDE / 32); i += THREADS) {
+            const int64_t row = i0 + i / (WIDE / 32), c = j0 + i % (WIDE / 32) * 32;
+            if (row < p.m && c < p.n)
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(
+                    p.residual + residual_row(p, item * p.m + row) + c));
+        }
     if (!A_HALF) a.load(0, begin, end - begin);
     if (!B_HALF) b.load(0, begin, end - begin);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, group = warp / 4;
-    float     sum[PARTS][EACH / 2];
+    float     sum[WIDE / 2];
     for (int t = 0; t < n_parts; t++) {
         const uint32_t a_tile = base + t % STAGES * tile::BYTES + group * 8192,
                        b_tile = base + t % STAGES * tile::BYTES + tile::A_BYTES;
@@ -158,87 +174,78 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
         if (!B_HALF && t + 1 < n_parts) b.load(0, k + DEPTH, end - k - DEPTH);
         wgmma_begin();
 #pragma unroll
-        for (int kk = 0; kk < DEPTH / 16; kk++) {
-            const uint64_t of_a = tile_at<128>(a_tile + kk * (TA ? 2048 : 32));
-#pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                wgmma<EACH>::template ss<TA ? 1 : 0, TB ? 0 : 1>(
-                    sum[part], of_a,
-                    tile_at<128>(b_tile + part * (EACH * DEPTH * 2) + kk * (TB ? 32 : 2048), 8192),
-                    t > 0 || kk > 0);
-        }
+        for (int kk = 0; kk < DEPTH / 16; kk++)
+            wgmma<WIDE>::template ss<0, 0>(sum, tile_at<128>(a_tile + kk * 32),
+                                           tile_at<128>(b_tile + kk * 32), t > 0 || kk > 0);
         wgmma_commit();
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) wgmma_finish(sum[part]);
+        wgmma_finish(sum);
     }
 #undef LOAD
-    // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 8 columns.
-    const bool whole = cut.partial == NULL;
-    float     *out = whole ? p.y : cut.partial + piece * cut.total;
+    // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 8 columns. All is
+    // read before anything is written: loads do not wait for each other then.
+    const int64_t first = i0 + group * 64 + warp % 4 * 16 + lane / 4, column = j0 + lane % 4 * 2;
+    if (cut.partial == NULL) {
+        if (p.bias != NULL)
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t row = i0 + group * 64 + warp % 4 * 16 + half * 8 + lane / 4;
-        const int64_t to = (item * p.m + row) * p.n;
-        const float  *residual =
-            !whole || p.residual == NULL
-                 ? NULL
-                 : p.residual +
-                      (p.repeat > 0 ? (int64_t)((uint32_t)row % (uint32_t)p.repeat) * p.n : to);
+            for (int n = 0; n < WIDE / 8; n++) {
+                const int64_t c = column + 8 * n < p.n ? column + 8 * n : 0;
+                const float   x = __ldg(p.bias + c), y = __ldg(p.bias + c + 1);
+                sum[4 * n] += x, sum[4 * n + 1] += y, sum[4 * n + 2] += x, sum[4 * n + 3] += y;
+            }
+        if (p.gelu)
 #pragma unroll
-        for (int n = 0; n < WIDE / 8; n += 2) {
-            uint32_t word[2];
+            for (int i = 0; i < WIDE / 2; i++) sum[i] = quick_gelu(sum[i]);
+        if (p.residual != NULL)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int64_t column = j0 + 8 * (n + e) + lane % 4 * 2;
-                const bool    there = row < p.m && column < p.n;
-                const int     i = 4 * (n + e) + 2 * half;
-                float         x = sum[i / (EACH / 2)][i % (EACH / 2)],
-                      y = sum[i / (EACH / 2)][i % (EACH / 2) + 1];
-                if (whole && p.bias != NULL && column < p.n)
-                    x += p.bias[column], y += p.bias[column + 1];
-                if (whole && p.gelu) x = quick_gelu(x), y = quick_gelu(y);
-                if (residual != NULL && there) {
-                    const float2 r = *(const float2 *)(residual + column);
-                    x += r.x, y += r.y;
+            for (int half = 0; half < 2; half++) {
+                // Rows and columns outside repeat others, which nobody stores: no branches, so that
+                // many loads are on their way at once.
+                enum { AT_ONCE = WIDE / 8 < 16 ? WIDE / 8 : 16 };
+                const int64_t row = first + 8 * half < p.m ? first + 8 * half : p.m - 1;
+                const float  *from = p.residual + residual_row(p, item * p.m + row);
+#pragma unroll
+                for (int n = 0; n < WIDE / 8; n += AT_ONCE) {
+                    float2 r[AT_ONCE];
+#pragma unroll
+                    for (int k = 0; k < AT_ONCE; k++) {
+                        const int64_t c = column + 8 * (n + k);
+                        r[k] = *(const float2 *)(from + (c < p.n ? c : 0));
+                    }
+#pragma unroll
+                    for (int k = 0; k < AT_ONCE; k++) {
+                        sum[4 * (n + k) + 2 * half] += r[k].x;
+                        sum[4 * (n + k) + 2 * half + 1] += r[k].y;
+                    }
                 }
-                word[e] = pack(x, y);
-                if (!(whole && p.y_half) && there)
-                    *(float2 *)(out + to + column) = make_float2(x, y);
             }
-            if (whole && p.y_half) {
-                const uint2   four = exchange4(word[0], word[1]);
-                const int64_t column = j0 + 8 * n + lane % 4 * 4;
-                if (row < p.m && column < p.n) *(uint2 *)((uint16_t *)out + to + column) = four;
-            }
-        }
     }
+    put_tile<WIDE>(cut.partial == NULL ? p.y : cut.partial + piece * cut.total,
+                   cut.partial == NULL && p.y_half, (item * p.m + first) * p.n + column,
+                   p.m - first, p.n, p.n - column, [&](int i) { return sum[i]; });
 #endif
 }
 
-template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool TA, bool TB>
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF>
 static void launch(const product &p, const cut_arg &cut, int64_t items)
 {
     typedef tile_of<GROUPS, WIDE> tile;
     enum { BYTES = 1024 + tile::STAGES * tile::BYTES };
     static const cudaError_t room =
-        cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, TA, TB>,
+        cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
     const int64_t tiles = (p.m + tile::ROWS - 1) / tile::ROWS * ((p.n + WIDE - 1) / WIDE);
     llap_cuda_note(room, "product");
-    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, TA, TB>
+    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF>
         <<<(unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, LLAP_QUEUE>>>(p, cut);
 }
 
 template <int GROUPS, int WIDE>
 static void by_kind(const product &p, const cut_arg &cut, int64_t items)
 {
-    if (p.a_half && p.b_half) launch<GROUPS, WIDE, true, true, false, true>(p, cut, items);
-    else if (p.a_half) launch<GROUPS, WIDE, true, false, false, true>(p, cut, items);
-    else if (p.b_half) launch<GROUPS, WIDE, false, true, false, true>(p, cut, items);
-    else if (p.ta && p.tb) launch<GROUPS, WIDE, false, false, true, true>(p, cut, items);
-    else if (p.ta) launch<GROUPS, WIDE, false, false, true, false>(p, cut, items);
-    else if (p.tb) launch<GROUPS, WIDE, false, false, false, true>(p, cut, items);
-    else launch<GROUPS, WIDE, false, false, false, false>(p, cut, items);
+    if (p.a_half && p.b_half) launch<GROUPS, WIDE, true, true>(p, cut, items);
+    else if (p.a_half) launch<GROUPS, WIDE, true, false>(p, cut, items);
+    else if (p.b_half) launch<GROUPS, WIDE, false, true>(p, cut, items);
+    else launch<GROUPS, WIDE, false, false>(p, cut, items);
 }
 
 // Pieces of eight numbers are aligned and none lies across an end.
@@ -255,7 +262,8 @@ bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
 {
     enum { SMS = 132 };
     const int64_t items = batch_count(p);
-    if (!llap_cuda_wgmma_there() || p.n % (p.y_half ? 8 : 2) != 0 || p.m * p.n < 64 * 16 ||
+    if (!llap_cuda_wgmma_there() || p.n % (p.y_half ? 8 : 2) != 0 || p.m * p.n < 64 * 16 || p.ta ||
+        !p.tb || ((uintptr_t)p.residual & 7) != 0 ||
         !in_eights(p.a, p.lda, p.a_step, p.n_batch, p.a_half, p.ta ? p.m : p.k) ||
         !in_eights(p.b, p.ldb, p.b_step, p.n_batch, p.b_half, p.tb ? p.k : p.n))
         return false;
