@@ -1,4 +1,5 @@
 /* Gaps filled by a model of the reference profile: its forecaster, with what was read kept. */
+#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/progress.h"
 #include "task/filler.h"
@@ -90,7 +91,7 @@ llap_status task_reference_fill(const task_gaps *g, const task_fill_opts *o, tas
     llap_status           st = var == NULL ? LLAP_ENOMEM : task_columns(g->m, g->p, var);
     if (st == LLAP_OK) st = task_spots_init(&f.spots, g->m, g->p, g->asked, &where);
     if (n_windows != NULL) *n_windows = f.spots.n_all;
-    if (st == LLAP_OK) st = task_reference_forecaster(g->m, g->p, var, &f.f);
+    if (st == LLAP_OK) st = task_reference_forecaster(g->m, g->p, var, &llap_backend_cpu, &f.f);
     for (size_t i = 0; i < f.spots.n && st == LLAP_OK; i += AT_ONCE)
         st = fill_some(&f, i, f.spots.n - i < AT_ONCE ? f.spots.n - i : AT_ONCE);
     task_forecaster_deinit(&f.f);

@@ -67,12 +67,9 @@ llap_status task_model_forecaster(const llap_model *m, const llap_panel *p, cons
                                   const llap_backend *backend, task_drawer *kept,
                                   task_forecaster *out)
 {
-    if (m->network != NULL && m->anchor == NULL && backend->memory != NULL)
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "the reference profile computes on the cpu, not on '%s'", backend->name);
     const llap_status st = m->network == NULL ? task_anchor_forecaster(m, p, var, out)
                            : m->anchor == NULL
-                               ? task_reference_forecaster(m, p, var, out)
+                               ? task_reference_forecaster(m, p, var, backend, out)
                                : task_networks_forecaster(m, p, var, backend, kept, out);
     if (st == LLAP_OK) out->name = "model";
     return st;

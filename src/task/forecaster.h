@@ -54,8 +54,9 @@ typedef struct task_forecast {
 } task_forecast;
 
 typedef struct task_ask {
-    int64_t  n_samples; /* for forecasters that draw; the others have as many as they have */
-    uint64_t seed;
+    int64_t         n_samples; /* for forecasters that draw; the others have as many as they have */
+    uint64_t        seed;
+    const llap_log *log; /* or NULL */
     /* Reported again and again while the work lasts, so that it can be stopped. */
     llap_progress       progress;
     llap_progress_event at;

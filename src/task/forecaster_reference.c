@@ -1,14 +1,15 @@
 /* A model of the `reference` profile as a forecaster: history to summary, sampler, decoder, units
  * of the data. */
-#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "data/scaling.h"
 #include "model/denoise.h"
 #include "model/latent.h"
+#include "model/planned.h"
 #include "task/reference.h"
 #include "task/spots.h"
 
@@ -16,7 +17,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { ROWS = 8 }; /* that go through the networks at once */
+enum { ROWS = 8 }; /* that go through the networks at once, or fewer */
 
 typedef struct reference_self {
     const llap_model          *m;
@@ -30,7 +31,10 @@ typedef struct reference_self {
     const float               *x_mean, *x_std, *y_mean, *y_std;
     const int64_t             *var; /* [C] of the panel */
     task_net                  *summary, *decoder, *encoder;
+    const llap_backend        *backend; /* of the reverse process; the rest: cpu */
     llap_denoise              *denoise;
+    llap_planned              *planned; /* instead, on backends with memory of their own */
+    int64_t                    most;    /* rows that go through at once */
     llap_points                points;
     int                        n_threads;
 } reference_self;
@@ -103,30 +107,59 @@ static llap_status encoder_net(reference_self *s, int64_t n, int64_t h)
     return st;
 }
 
-/* Everything that depends on the number of rows, samples and queries. */
-static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
+static llap_sampler_opts sampler_of(const reference_self *s)
 {
-    if (s->R == R && s->h == h && s->n == n) return LLAP_OK;
+    llap_sampler_opts o = s->c->sampling.solver;
+    o.predict = s->c->noise.prediction;
+    return o;
+}
+
+static void drop_nets(reference_self *s)
+{
+    task_net_destroy(s->decoder);
+    task_net_destroy(s->encoder);
+    llap_denoise_destroy(s->denoise);
+    llap_planned_destroy(s->planned);
+    s->decoder = s->encoder = NULL;
+    s->denoise = NULL;
+    s->planned = NULL;
+    s->R = s->h = 0;
+}
+
+static llap_status sampling_net(reference_self *s, llap_extent extent)
+{
     const llap_sampler_opts *o = &s->c->sampling.solver;
     const llap_denoise_opts  how = {
-         .extent = { n, R, h, s->Z },
+         .extent = extent,
          .S = s->S,
          .part = llap_network_part(s->c),
          .prefix = "denoiser.",
-         .backend = &llap_backend_cpu,
+         .backend = s->backend,
          .n_threads = s->n_threads,
          .guided = s->summarised && (o->guidance[0] != 1.0 || o->guidance[1] != 1.0),
          .folded = true,
     };
-    task_net_destroy(s->decoder);
-    task_net_destroy(s->encoder);
-    llap_denoise_destroy(s->denoise);
-    s->decoder = s->encoder = NULL;
-    s->denoise = NULL;
-    s->R = s->h = 0;
+    const llap_planned_opts planned = { .extent = how.extent,
+                                        .S = how.S,
+                                        .part = how.part,
+                                        .prefix = how.prefix,
+                                        .backend = how.backend,
+                                        .n_threads = how.n_threads,
+                                        .folded = how.folded,
+                                        .sampler = sampler_of(s) };
+    return s->backend->memory == NULL
+               ? llap_denoise_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise)
+               : llap_planned_create(&s->c->denoiser, s->m->network->params, &planned, &s->points,
+                                     &s->planned);
+}
+
+/* Everything that depends on the number of rows, samples and queries. */
+static llap_status nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
+{
+    if (s->R == R && s->h == h && s->n == n) return LLAP_OK;
+    drop_nets(s);
     llap_status st = decoder_net(s, R, h);
-    if (st == LLAP_OK)
-        st = llap_denoise_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise);
+    if (st == LLAP_OK) st = sampling_net(s, (llap_extent){ n, R, h, s->Z });
     if (st == LLAP_OK) {
         s->R = R;
         s->h = h;
@@ -328,6 +361,16 @@ static llap_status decode(reference_self *s, const task_window *w, const work_ro
     return LLAP_OK;
 }
 
+static llap_status sample(reference_self *s, llap_extent extent, const llap_denoise_batch *in,
+                          const llap_sample_io *io, float *z)
+{
+    if (s->planned != NULL) return llap_planned_sample(s->planned, in, io, z);
+    const llap_sampler_opts o = sampler_of(s);
+    const llap_predictor    p = llap_denoise_predictor(s->denoise);
+    const llap_status       st = llap_denoise_windows(s->denoise, in);
+    return st == LLAP_OK ? llap_sample(&o, &s->points, extent, &p, io, z) : st;
+}
+
 static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_window *w,
                              const work_row *row, int64_t n, double **path)
 {
@@ -362,16 +405,31 @@ static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_
                                         .window = id,
                                         .y_obs = keep ? y_obs : NULL,
                                         .keep = keep ? kept : NULL };
-        llap_sampler_opts        o = s->c->sampling.solver;
-        o.predict = s->c->noise.prediction;
         llap_network_origin(s->c, tq, n, h);
-        st = llap_denoise_windows(s->denoise, &in);
-        const llap_predictor p = llap_denoise_predictor(s->denoise);
-        if (st == LLAP_OK) st = llap_sample(&o, &s->points, extent, &p, &io, z);
+        st = sample(s, extent, &in, &io, z);
     }
     for (int64_t i = 0; i < n && st == LLAP_OK; i++)
         st = decode(s, w, &row[i], ent + i * s->N, z + i * R * h * s->Z, path);
     llap_arena_deinit(&a);
+    return st;
+}
+
+/* Half as many at once, where the backend's own memory does not suffice. */
+static llap_status draw_rows_or_fewer(reference_self *s, const task_ask *ask, const task_window *w,
+                                      const work_row *row, int64_t n, double **path)
+{
+    llap_status st = draw_rows(s, ask, w, row, n, path);
+    if (st != LLAP_ENOMEM || n == 1 || s->backend->memory == NULL) return st;
+    drop_nets(s);
+    s->most = (n + 1) / 2;
+    llap_logf(ask->log, LLAP_LOG_WARNING,
+              "%s: too little memory for %lld windows at once: %lld at a time", s->backend->name,
+              (long long)n, (long long)s->most);
+    st = LLAP_OK;
+    for (int64_t i = 0, some; i < n && st == LLAP_OK; i += some) {
+        some = n - i < s->most ? n - i : s->most;
+        st = draw_rows_or_fewer(s, ask, w, row + i, some, path);
+    }
     return st;
 }
 
@@ -425,13 +483,13 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
         work_row      some[ROWS];
         const int64_t h = row[i].n > 0 ? w[row[i].first].n_query : 0;
         int64_t       k = 0;
-        for (int64_t j = i; j < n_rows && k < ROWS && h > 0; j++) {
+        for (int64_t j = i; j < n_rows && k < s->most && h > 0; j++) {
             if (row[j].n == 0 || w[row[j].first].n_query != h) continue;
             some[k++] = row[j];
             row[j].n = 0; /* taken */
         }
         if (k > 0) st = llap_report(ask->progress, &ask->at);
-        if (k > 0 && st == LLAP_OK) st = draw_rows(s, ask, w, some, k, path);
+        if (k > 0 && st == LLAP_OK) st = draw_rows_or_fewer(s, ask, w, some, k, path);
     }
     for (int64_t i = 0; i < n * s->C && st == LLAP_OK; i++)
         out[i] =
@@ -444,10 +502,8 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
 static void destroy(void *self)
 {
     reference_self *s = self;
+    drop_nets(s);
     task_net_destroy(s->summary);
-    task_net_destroy(s->decoder);
-    task_net_destroy(s->encoder);
-    llap_denoise_destroy(s->denoise);
     llap_points_deinit(&s->points);
     llap_free(s->input);
     llap_free(s->entity);
@@ -482,7 +538,7 @@ bool task_reference_joint(const llap_network_config *c)
 }
 
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                      task_forecaster *out)
+                                      const llap_backend *backend, task_forecaster *out)
 {
     *out = (task_forecaster){ 0 };
     const llap_network_config *c = &m->network->config;
@@ -499,6 +555,8 @@ llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, 
                            .p = p,
                            .c = c,
                            .var = var,
+                           .backend = backend,
+                           .most = ROWS,
                            .joint = joint,
                            .vae = vae,
                            .summarised = summarised,

@@ -1,6 +1,7 @@
 #include "task/net.h"
 
 #include "backend/cpu/cpu.h"
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -39,7 +40,9 @@ llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_thr
     *out = NULL;
     task_net *n = llap_new(1, sizeof *n);
     if (n == NULL) return LLAP_ENOMEM;
-    const llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = n_threads };
+    const llap_backend  *of = llap_params_backend(p);
+    const llap_plan_opts o = { .backend = of->memory != NULL ? of : &llap_backend_cpu,
+                               .n_threads = n_threads };
     llap_status          st = llap_graph_status(g);
     if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->plan);
     if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
@@ -91,13 +94,17 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
                           double *grad_norm)
 {
     const llap_param_info *rng = llap_params_find(p, "rng");
+    llap_status            st = LLAP_OK;
     if (rng != NULL) {
         ((int32_t *)rng->data)[2] = (int32_t)(uint32_t)step;
         ((int32_t *)rng->data)[3] = (int32_t)(uint32_t)((uint64_t)step >> 32);
+        if (rng->near != rng->data)
+            st = llap_near_put(llap_params_backend(p), rng->near, rng->data,
+                               (size_t)rng->count * sizeof(int32_t));
     }
     *task_net_real(n, "lr") = (float)lr;
     *task_net_int(n, "step") = (int32_t)step + 1;
-    const llap_status st = task_net_run(n);
+    if (st == LLAP_OK) st = task_net_run(n);
     if (st != LLAP_OK) return st;
     *loss = task_net_number(n, "loss");
     *grad_norm = task_net_number(n, "grad_norm");
@@ -166,13 +173,15 @@ llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_p
             const char *name = llap_arena_printf(&arena, "grad %s", llap_tensor_name(all[i]));
             if (name != NULL && all[count + i] != NULL) llap_output(g, name, all[count + i]);
         }
+        st = llap_params_pull(p);
         swap_states(p, kept, &arena);
-        st = task_net_create(g, p, 1, &with);
     }
+    if (st == LLAP_OK) st = task_net_create(g, p, 1, &with);
     if (st == LLAP_OK) {
         copy_inputs(with, n);
         st = task_net_run(with);
         swap_states(p, kept, NULL);
+        if (st == LLAP_OK) st = llap_params_push(p);
     }
     snprintf(text, size, "a value is not finite");
     for (int i = 0; i < count && st == LLAP_OK; i++) {

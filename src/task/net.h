@@ -7,8 +7,8 @@
  *     loss = task_net_number(n, "loss");
  *     task_net_destroy(n);
  *
- * Trained by llap_nn_train, a step is task_net_step: it sets rate and number and lets dropout draw
- * by that number. */
+ * It computes where the parameters are, else on the cpu. Trained by llap_nn_train, a step is
+ * task_net_step: it sets rate and number and lets dropout draw by that number. */
 #ifndef LLAP_TASK_NET_H
 #define LLAP_TASK_NET_H
 

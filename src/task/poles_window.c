@@ -123,7 +123,8 @@ static llap_status see_reference(task_view *v, const llap_model *m, const llap_p
     float                     *E = llap_arena_new(a, 2 * n, sizeof *E);
     task_forecaster            f = { 0 };
     name_view(p, w, c->vae.n_entities > 0, v->name, sizeof v->name);
-    llap_status st = E == NULL ? LLAP_ENOMEM : task_reference_forecaster(m, p, NULL, &f);
+    llap_status st =
+        E == NULL ? LLAP_ENOMEM : task_reference_forecaster(m, p, NULL, &llap_backend_cpu, &f);
     if (st == LLAP_OK) st = task_reference_summarise(&f, w->entity, w->origin, E, E + n);
     task_forecaster_deinit(&f);
     v->S = c->summarizer.tokens;

@@ -30,6 +30,7 @@ typedef struct task_reference {
     llap_model_frame       frame;
     bool                   irregular; /* the preset for irregular data */
     int                    n_threads;
+    const llap_backend    *backend; /* that the stages train on */
     uint64_t               seed;
     /* data */
     llap_windows   *windows;
@@ -88,18 +89,19 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t);
 
 /* All of it; var [n_targets] are the variables of the frame's targets. Caller owns *out. */
 llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
-                                 const llap_model_frame *f, const int64_t *var, llap_model **out);
+                                 const llap_model_frame *f, const int64_t *var,
+                                 const llap_backend *backend, llap_model **out);
 
 /* -------- the result -------- */
 
 /* Do all entities go through such a model together? */
 bool task_reference_joint(const llap_network_config *c);
 
-/* Draws paths; everything is borrowed until deinit. Where a window keeps what is observed, each
- * query time of which something was read has the latent of those readings (spec model.md 7.3), and
- * the others are drawn around it. */
+/* Draws paths, the reverse process on the backend; everything is borrowed until deinit. Where a
+ * window keeps what is observed, each query time of which something was read has the latent of
+ * those readings (spec model.md 7.3), and the others are drawn around it. */
 llap_status task_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                      task_forecaster *out);
+                                      const llap_backend *backend, task_forecaster *out);
 
 /* What such a forecaster's denoiser gets to see of the window of an entity (joint: of all) that
  * ends at origin: E and E_raw [S,H]. Where E is normalised over a batch, this window is all of it.

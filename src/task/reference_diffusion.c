@@ -1,6 +1,5 @@
 /* Stage 3: latents and summaries of the frozen networks, computed once, then the denoiser, spec
  * protocol.md 5.3 to 5.5. */
-#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/progress.h"
@@ -219,12 +218,15 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
         if (training) llap_nn_train(g, loss, &a);
     }
     if (st == LLAP_OK && s->params == NULL) {
-        st = llap_params_create(g, &llap_backend_cpu, &s->params);
+        st = llap_params_create(g, s->r->backend, &s->params);
         if (st == LLAP_OK) {
             llap_params_init(s->params, s->r->seed);
             st = llap_denoiser_init(s->params, "denoiser.", s->r->seed);
         }
-        if (st == LLAP_OK) llap_params_start_ema(s->params);
+        if (st == LLAP_OK) {
+            llap_params_start_ema(s->params);
+            st = llap_params_push(s->params);
+        }
     }
     if (st == LLAP_OK) st = task_net_create(g, s->params, s->r->n_threads, out);
     llap_graph_destroy(g);

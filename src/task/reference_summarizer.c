@@ -1,5 +1,4 @@
 /* Stage 2: the history summarizer learns to reproduce the context, spec protocol.md 5.2. */
-#include "backend/cpu/cpu.h"
 #include "nn/optim.h"
 #include "task/reference.h"
 
@@ -88,13 +87,14 @@ static llap_status prepare(summarizer_stage *s)
     a.ema = 0;
     if (st == LLAP_OK) {
         llap_nn_train(g, describe(g, s, true), &a);
-        st = llap_params_create(g, &llap_backend_cpu, &s->params);
+        st = llap_params_create(g, r->backend, &s->params);
     }
     if (st == LLAP_OK) {
         llap_params_init(s->params, r->seed);
         llap_summarizer_start(s->params, &r->network->config.summarizer, "summarizer.");
-        st = task_net_create(g, s->params, r->n_threads, &s->train);
+        st = llap_params_push(s->params);
     }
+    if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
     llap_graph_destroy(g);
     g = NULL;
     if (st == LLAP_OK) st = llap_graph_create(&g);

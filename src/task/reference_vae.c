@@ -1,5 +1,4 @@
 /* Stage 1: the target VAE, spec protocol.md 5.1. */
-#include "backend/cpu/cpu.h"
 #include "base/log.h"
 #include "base/rng.h"
 #include "nn/optim.h"
@@ -153,9 +152,12 @@ static llap_status prepare(vae_stage *s)
     a.ema = 0;
     if (st == LLAP_OK) {
         llap_nn_train(g, describe(g, s, r->B, true), &a);
-        st = llap_params_create(g, &llap_backend_cpu, &s->params);
+        st = llap_params_create(g, r->backend, &s->params);
     }
-    if (st == LLAP_OK) llap_params_init(s->params, r->seed);
+    if (st == LLAP_OK) {
+        llap_params_init(s->params, r->seed);
+        st = llap_params_push(s->params);
+    }
     if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
     llap_graph_destroy(g);
     g = NULL;

@@ -333,9 +333,6 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     llap_status st = parse_profile(o->profile, &l->reference);
     if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);
-    if (st == LLAP_OK && l->reference && l->backend->memory != NULL)
-        st = llap_fail(LLAP_EUNSUPPORTED, "the reference profile computes on the cpu, not on '%s'",
-                       l->backend->name);
     if (st == LLAP_OK) st = parse_targets(p, o->target, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
@@ -393,7 +390,7 @@ static llap_status train(const llap_panel *panel, const llap_train_opts *o, cons
     plan        l;
     llap_status st = plan_init(panel, o, &l);
     if (st == LLAP_OK)
-        st = l.reference ? task_reference_train(panel, o, &l.frame, l.var, out)
+        st = l.reference ? task_reference_train(panel, o, &l.frame, l.var, l.backend, out)
                          : train_default(panel, o, config, &l, out);
     plan_deinit(&l);
     return st;

@@ -82,13 +82,16 @@ static llap_status train(task_reference *r, const llap_panel *p)
 }
 
 llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
-                                 const llap_model_frame *f, const int64_t *var, llap_model **out)
+                                 const llap_model_frame *f, const int64_t *var,
+                                 const llap_backend *backend, llap_model **out)
 {
     *out = NULL;
-    task_reference r = {
-        .o = o, .frame = *f, .seed = (uint64_t)o->seed, .n_threads = omp_get_max_threads()
-    };
-    llap_status st = task_reference_look(&r, p, var);
+    task_reference r = { .o = o,
+                         .frame = *f,
+                         .seed = (uint64_t)o->seed,
+                         .n_threads = omp_get_max_threads(),
+                         .backend = backend };
+    llap_status    st = task_reference_look(&r, p, var);
     if (st == LLAP_OK) st = make_network(&r, p);
     if (st == LLAP_OK) st = train(&r, p);
     if (st == LLAP_OK) st = llap_model_create(f, NULL, out);

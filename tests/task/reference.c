@@ -1,5 +1,6 @@
 /* The stages of the reference profile against ten steps computed by hand: graphs on the ref backend
  * in double, gradients, and the optimiser's formulas written out. */
+#include "apart.h"
 #include "lossless.h"
 
 #include "backend/ref/ref.h"
@@ -11,6 +12,7 @@
 #include "model/latent.h"
 #include "model/model.h"
 #include "nn/optim.h"
+#include "task/reference.h"
 #include "task/task.h"
 
 #include <omp.h>
@@ -752,6 +754,59 @@ static void a_posterior_that_collapses_is_said(void **state)
     assert_true(said[1] > 0);
 }
 
+/* Paths of the second window's entity behind its last rows. */
+static void paths_of(const llap_model *m, const llap_panel *p, const llap_backend *b, double *out)
+{
+    const int64_t   var = 0;
+    task_forecaster f = { 0 };
+    task_forecast   answer;
+    llap_arena      arena = { 0 };
+    int64_t         time[QUERIES];
+    const int64_t   origin = p->time[ROWS - QUERIES - 1];
+    for (int k = 0; k < QUERIES; k++) time[k] = origin + (k + 1) * HOUR;
+    const task_window w = { .first = 0,
+                            .end = ROWS - QUERIES,
+                            .origin = origin,
+                            .n_query = QUERIES,
+                            .time = time,
+                            .id = task_window_id(p, 0, origin) };
+    CHECK_OK(task_model_forecaster(m, p, &var, b, NULL, &f));
+    CHECK_OK(f.forecast(&f, &(task_ask){ .n_samples = TEN, .seed = 7 }, &w, 1, &arena, &answer));
+    memcpy(out, answer.value, TEN * QUERIES * sizeof *out);
+    llap_arena_deinit(&arena);
+    task_forecaster_deinit(&f);
+}
+
+/* All three stages and forecasts on a backend with memory of its own: the same numbers. */
+static void behind_a_wall(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_backend();
+    const int64_t      var = 0;
+    llap_panel        *p = make_panel();
+    llap_train_opts    o = options(NULL);
+    llap_model        *here, *there;
+    double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
+    CHECK_OK(llap_train(p, &o, &here));
+    CHECK_OK(task_reference_train(p, &o, &here->frame, &var, &b, &there));
+    for (int i = 0; i < llap_params_count(here->network->params); i++) {
+        const llap_param_info *x = llap_params_at(here->network->params, i),
+                              *y = llap_params_find(there->network->params, x->name);
+        if (memcmp(x->data, y->data, (size_t)x->count * sizeof(float)) != 0)
+            fail_msg("'%s' is another one", x->name);
+    }
+    paths_of(here, p, &llap_backend_cpu, expected);
+    paths_of(here, p, &b, found);
+    for (int k = 0; k < TEN * QUERIES; k++) {
+        top = fmax(top, fabs(expected[k]));
+        worst = fmax(worst, fabs(expected[k] - found[k]));
+    }
+    assert_true(top > 0 && worst < 1e-5 * top); /* sums in another order */
+    llap_model_destroy(here);
+    llap_model_destroy(there);
+    llap_panel_destroy(p);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -771,6 +826,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_steps_of_each_stage),
         cmocka_unit_test(what_is_not_finite_is_named),
+        cmocka_unit_test(behind_a_wall),
         cmocka_unit_test(gaps_are_filled_around_what_was_read),
         cmocka_unit_test(every_switch_forecasts_and_fills),
         cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
