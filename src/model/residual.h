@@ -75,11 +75,13 @@ typedef struct llap_draw_plan {
 
 typedef struct llap_residual_sampler llap_residual_sampler;
 
-/* Borrows the members' parameters until destroyed. Caller owns *out. */
+/* Borrows the members' parameters until destroyed. Where the backend's own memory does not suffice,
+ * fewer rows are taken at once. Caller owns *out. */
 llap_status llap_residual_sampler_create(const llap_residual_config *c,
                                          const llap_residual_member *member, int n_members,
                                          const llap_draw_plan *o, llap_residual_sampler **out);
-void        llap_residual_sampler_destroy(llap_residual_sampler *s); /* NULL is fine */
+void        llap_residual_sampler_destroy(llap_residual_sampler *s);    /* NULL is fine */
+int64_t     llap_residual_sampler_rows(const llap_residual_sampler *s); /* of one run */
 
 /* Samples of the residuals of rows index[0 .. n-1]: out [n,n_samples,h,Z]. Sample k is drawn by
  * member k modulo their number, from (seed, row id, k): it depends on nothing else. */

@@ -123,9 +123,8 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
     return llap_planned_create(&c->denoiser, m->params, &planned, &s->points, &v->planned);
 }
 
-llap_status llap_residual_sampler_create(const llap_residual_config *c,
-                                         const llap_residual_member *member, int n_members,
-                                         const llap_draw_plan *o, llap_residual_sampler **out)
+static llap_status create(const llap_residual_config *c, const llap_residual_member *member,
+                          int n_members, const llap_draw_plan *o, llap_residual_sampler **out)
 {
     *out = NULL;
     llap_residual_sampler *s = llap_new(1, sizeof *s);
@@ -152,6 +151,21 @@ llap_status llap_residual_sampler_create(const llap_residual_config *c,
     else llap_residual_sampler_destroy(s);
     return st;
 }
+
+llap_status llap_residual_sampler_create(const llap_residual_config *c,
+                                         const llap_residual_member *member, int n_members,
+                                         const llap_draw_plan *o, llap_residual_sampler **out)
+{
+    llap_draw_plan some = *o;
+    llap_status    st = create(c, member, n_members, &some, out);
+    while (st == LLAP_ENOMEM && some.rows > 1 && o->backend->memory != NULL) {
+        some.rows = (some.rows + 1) / 2;
+        st = create(c, member, n_members, &some, out);
+    }
+    return st;
+}
+
+int64_t llap_residual_sampler_rows(const llap_residual_sampler *s) { return s->o.rows; }
 
 /* Samples of member v, of n_samples in all: first, first + 1, ... of its own in the run, every
  * voices-th of the caller's [rows,n_samples,h,Z]. */

@@ -282,13 +282,15 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK) st = task_scales(m, panel, &scale);
-    scoring_input in = { .panel = panel,
-                         .var = var,
-                         .n_targets = m->frame.n_targets,
-                         .scale = scale,
-                         .entities = look.by == BY_ENTITY,
-                         .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed },
-                         .progress = o->progress };
+    scoring_input in = {
+        .panel = panel,
+        .var = var,
+        .n_targets = m->frame.n_targets,
+        .scale = scale,
+        .entities = look.by == BY_ENTITY,
+        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o->log },
+        .progress = o->progress
+    };
     if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
     if (st == LLAP_OK) st = compare(&e);
     if (st == LLAP_OK)

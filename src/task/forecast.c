@@ -169,6 +169,7 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const task_for
     const task_queries *q = a->q;
     const task_ask      ask = { .n_samples = a->n_paths,
                                 .seed = (uint64_t)a->o->seed,
+                                .log = a->o->log,
                                 .progress = a->o->progress,
                                 .at = { "forecast", a->done, (int64_t)q->n, "forecasts", NULL } };
     llap_arena          arena = { 0 };

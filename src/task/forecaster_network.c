@@ -2,6 +2,7 @@
  * together, residuals come back in data units. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "task/networks.h"
@@ -54,7 +55,8 @@ static int64_t rows_for(int64_t n, int64_t most)
 }
 
 /* A sampler for n rows of h queries, kept until another is needed. */
-static llap_status sampler_for(network_self *s, int64_t n, int64_t h, int64_t n_samples)
+static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
+                               int64_t n_samples)
 {
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
     const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
@@ -76,7 +78,13 @@ static llap_status sampler_for(network_self *s, int64_t n, int64_t h, int64_t n_
                                .last = s->n.sampling.last,
                                .n_threads = omp_get_max_threads(),
                                .backend = s->backend };
-    return llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &d->sampler);
+    const llap_status    st =
+        llap_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &d->sampler);
+    if (st == LLAP_OK && llap_residual_sampler_rows(d->sampler) < o.rows)
+        llap_logf(
+            log, LLAP_LOG_WARNING, "%s: too little memory for %lld windows at once: %lld at a time",
+            s->backend->name, (long long)o.rows, (long long)llap_residual_sampler_rows(d->sampler));
+    return st;
 }
 
 /* ---- rows of windows ---- */
@@ -282,7 +290,7 @@ static llap_status draw_work(network_self *s, const task_ask *ask, const task_wi
             list[n++] = j;
         }
         st = llap_report(ask->progress, &ask->at);
-        if (st == LLAP_OK) st = sampler_for(s, n, h, mine);
+        if (st == LLAP_OK) st = sampler_for(s, ask->log, n, h, mine);
         if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
     }
     llap_free(list);

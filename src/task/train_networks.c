@@ -309,7 +309,9 @@ static llap_status draw(const task_networks *n, const llap_backend *backend,
 {
     const int64_t          Z = llap_feature_channels(&set->c);
     const int64_t          R = (n_samples + n->n_members - 1) / n->n_members;
-    const llap_draw_plan   o = { .rows = R < 128 ? 128 / R : 1,
+    const int64_t          paths = backend->memory == NULL ? 128 : 8192;
+    const int64_t          rows = R < paths ? paths / R : 1;
+    const llap_draw_plan   o = { .rows = rows < (int64_t)set->n ? rows : (int64_t)set->n,
                                  .samples = R,
                                  .h = set->h,
                                  .solver = n->sampling.solver.solver,
