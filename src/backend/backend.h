@@ -91,7 +91,9 @@ typedef union llap_attr {
         bool ta, tb; /* the operand's last two axes are swapped */
     } matmul;
     struct {
-        bool gelu;
+        bool   gelu;
+        bool   norm; /* a norm of the result's rows is a second one: operands 4 and 5 are its */
+        double eps, offset; /* weight and bias, these its options; made by the planner only */
     } linear;
     struct {
         double eps;
@@ -181,7 +183,8 @@ typedef struct llap_backend {
     bool (*half)(const llap_call *c, int k);
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
-    /* Whether LINEAR may have a residual that is broadcast, as in c. NULL: never. */
+    /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c. NULL:
+     * never. */
     bool (*takes)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;

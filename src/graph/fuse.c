@@ -4,6 +4,8 @@
  *     linear, then GELU               -> linear with attr.gelu
  *     linear [GELU], then + residual  -> linear with a residual operand,
  *                                        broadcast where the backend takes it
+ *     linear, then norm of its rows   -> linear with two results, where weights are bf16 and the
+ *                                        backend takes it
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -83,6 +85,39 @@ static llap_status fuse_residual(llap_planner *p, llap_draft *const *by_tensor, 
         *d = joined;
         lin->gone = true;
     }
+    return LLAP_OK;
+}
+
+/* Is t there when the draft runs? */
+static bool there_before(llap_draft *const *by_tensor, const llap_tensor *t, const llap_draft *d)
+{
+    return t == NULL || by_tensor[t->base->id] == NULL || by_tensor[t->base->id] < d;
+}
+
+/* d is the norm of a linear's rows: becomes its second result. */
+static llap_status fuse_norm(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    if (d->op != LLAP_OP_NORM || d->in[0] == NULL || !llap_shows_all(d->in[0])) return LLAP_OK;
+    llap_draft *lin = by_tensor[d->in[0]->base->id];
+    if (lin == NULL || lin->gone || lin->op != LLAP_OP_LINEAR || lin->n_out != 1) return LLAP_OK;
+    if (!there_before(by_tensor, d->in[1], lin) || !there_before(by_tensor, d->in[2], lin))
+        return LLAP_OK;
+    if (llap_dim(lin->out[0], -1) != llap_dim(d->in[0], -1)) return LLAP_OK;
+    llap_draft joined = *lin;
+    joined.in = new_operands(p, lin->in, lin->n_in, 6);
+    joined.out = new_operands(p, lin->out, 1, 2);
+    if (joined.in == NULL || joined.out == NULL) return LLAP_ENOMEM;
+    joined.in[4] = d->in[1];
+    joined.in[5] = d->in[2];
+    joined.out[1] = d->out[0];
+    joined.n_in = 6;
+    joined.n_out = 2;
+    joined.attr.linear.norm = true;
+    joined.attr.linear.eps = d->attr.norm.eps;
+    joined.attr.linear.offset = d->attr.norm.offset;
+    if (!taken(p, &joined)) return LLAP_OK;
+    *lin = joined;
+    d->gone = true;
     return LLAP_OK;
 }
 
@@ -172,6 +207,8 @@ llap_status llap_plan_fuse(llap_planner *p)
         if (fuse_gelu(p, by_tensor, &p->draft[i])) continue;
         st = fuse_residual(p, by_tensor, &p->draft[i]);
     }
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK && p->half_params; i++)
+        st = fuse_norm(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
         st = fuse_chain(p, by_tensor, &p->draft[i]);
     return st;

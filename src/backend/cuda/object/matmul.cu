@@ -99,14 +99,32 @@ product llap_cuda_linear_of(const llap_call *c)
     p.y_half = c->out[0].elem == LLAP_HALF;
     if (p.residual != NULL && !llap_view_dense(&c->in[3]))
         (void)find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
+    if (!c->attr->linear.norm) return p;
+    const llap_view &gain = c->in[4], &shift = c->in[5];
+    const int64_t    groups = gain.present ? llap_view_rows(&gain) : 1;
+    p.norm = true;
+    p.z = result_of(c, 1);
+    p.z_half = c->out[1].elem == LLAP_HALF;
+    p.gain = gain.present ? real_of(gain) : NULL;
+    p.shift = shift.present ? real_of(shift) : NULL;
+    if (gain.present) p.at_gain = arg_of(gain);
+    if (shift.present) p.at_shift = arg_of(shift);
+    p.run = groups > 0 && p.m >= groups ? p.m / groups : 1;
+    p.offset = (float)c->attr->linear.offset;
+    p.eps = (float)c->attr->linear.eps;
     return p;
 }
 
-// A residual that rows of a LINEAR share.
+// A residual that rows of a LINEAR share, or a norm behind it.
 extern "C" bool llap_cuda_takes(const llap_call *c)
 {
-    int64_t repeat, group, step;
-    return find_repeat(c->in[3], &repeat, &group, &step);
+    const llap_shape &w = c->in[1].shape;
+    int64_t           repeat, group, step;
+    if (c->n_in > 3 && c->in[3].present && !llap_view_dense(&c->in[3]) &&
+        !find_repeat(c->in[3], &repeat, &group, &step))
+        return false;
+    return !c->attr->linear.norm ||
+           llap_cuda_product_norm_fits(llap_view_rows(&c->out[0]), w.dim[0], w.dim[1]);
 }
 
 // -------- plain --------
@@ -480,6 +498,7 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
         return k == c->n_in && width_of(c->out[0]) % 8 == 0;
     case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results
         if (k < 2) return c->in[1].shape.dim[1] > 0 && c->in[1].shape.dim[1] % 8 == 0;
+        if (c->attr->linear.norm) return k == c->n_in + 1; // what is normed stays in floats
         return k == c->n_in && c->in[1].shape.dim[0] % 8 == 0 && c->in[1].shape.dim[1] > 0;
     case LLAP_OP_ATTENTION:
         if (!llap_cuda_attention_fits(c)) return false;

@@ -17,7 +17,14 @@ struct product {
     bool         gelu;
     // Row r of the result takes row r % repeat of the residual's group r / group; 0: its own.
     int64_t repeat, group, group_step;
-    bool    a_half, b_half, y_half; // bf16 in memory
+    // and a norm of the finished rows: z = (y - mean) / deviation (gain + offset) + shift
+    bool         norm, z_half;
+    float       *z;
+    const float *gain, *shift; // row r uses their row r / run; NULL: none
+    view_arg     at_gain, at_shift;
+    int64_t      run;
+    float        offset, eps;
+    bool         a_half, b_half, y_half; // bf16 in memory
 };
 
 product llap_cuda_matmul_of(const llap_call *c);
@@ -27,6 +34,9 @@ bool llap_cuda_product_trivial(const llap_call *c, const product &p);
 void llap_cuda_product_plain(const llap_call *c, const product &p); // any strides, slow
 void llap_cuda_product_bf16(const llap_call *c, const product &p);
 bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
+
+// Whether a norm behind such a product is worth computing with it: many rows of one tile's width.
+bool llap_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k);
 
 // Pieces of the inner length whose results are added in order, so that they are the same from run
 // to run.

@@ -299,6 +299,10 @@ void llap_cuda_join_cuts(const product &p, const cut_arg &cut)
 void llap_cuda_product_bf16(const llap_call *c, const product &p)
 {
     if (llap_cuda_product_wgmma(c, p)) return;
+    if (p.norm) {
+        llap_cuda_note_text(LLAP_EUNSUPPORTED, "linear: operands in front of a norm lie askew");
+        return;
+    }
     const int64_t items = batch_count(p);
     const bool    fours = in_fours(p.a, p.a_half ? 2 : 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
                        in_fours(p.b, p.b_half ? 2 : 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);

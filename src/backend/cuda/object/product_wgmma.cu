@@ -106,9 +106,52 @@ __device__ static inline void put_tile(float *y, bool as_half, int64_t at, int64
         }
     }
 }
+// The sum over the four lanes that have a row.
+__device__ static inline float four_sum(float x)
+{
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// The norm of a row, this lane's part of it in place.
+template <int WIDE>
+__device__ static inline void norm_row(const product &p, int64_t row, int64_t column, int half,
+                                       float (&sum)[WIDE / 2])
+{
+    float mean = 0.0f, square = 0.0f;
+#pragma unroll
+    for (int n = 0; n < WIDE / 8; n++) mean += sum[4 * n + 2 * half] + sum[4 * n + 2 * half + 1];
+    mean = four_sum(mean) / (float)WIDE;
+#pragma unroll
+    for (int n = 0; n < WIDE / 8; n++) {
+        const float x = sum[4 * n + 2 * half] -= mean, y = sum[4 * n + 2 * half + 1] -= mean;
+        square = fmaf(x, x, fmaf(y, y, square));
+    }
+    const float    rstd = rsqrtf(four_sum(square) / (float)WIDE + p.eps);
+    const uint32_t which = (uint32_t)(row < p.m ? row : p.m - 1) / (uint32_t)p.run;
+#pragma unroll
+    for (int n = 0; n < WIDE / 8; n++)
+        sum[4 * n + 2 * half] *= rstd, sum[4 * n + 2 * half + 1] *= rstd;
+    if (p.gain != NULL) {
+        const float *gain = p.gain + offset_at(p.at_gain, which, p.at_gain.rank - 1) + column;
+#pragma unroll
+        for (int n = 0; n < WIDE / 8; n++) {
+            sum[4 * n + 2 * half] *= __ldg(gain + 8 * n) + p.offset;
+            sum[4 * n + 2 * half + 1] *= __ldg(gain + 8 * n + 1) + p.offset;
+        }
+    }
+    if (p.shift != NULL) {
+        const float *shift = p.shift + offset_at(p.at_shift, which, p.at_shift.rank - 1) + column;
+#pragma unroll
+        for (int n = 0; n < WIDE / 8; n++) {
+            sum[4 * n + 2 * half] += __ldg(shift + 8 * n);
+            sum[4 * n + 2 * half + 1] += __ldg(shift + 8 * n + 1);
+        }
+    }
+}
 #endif
 
-template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF>
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool NORM>
 __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
                                   A_HALF &&B_HALF ? tile_of<GROUPS, WIDE>::PER_SM : 1)
     product_wgmma_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
@@ -222,20 +265,26 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
     put_tile<WIDE>(cut.partial == NULL ? p.y : cut.partial + piece * cut.total,
                    cut.partial == NULL && p.y_half, (item * p.m + first) * p.n + column,
                    p.m - first, p.n, p.n - column, [&](int i) { return sum[i]; });
+    if (NORM) { // WIDE is the row's whole width
+#pragma unroll
+        for (int half = 0; half < 2; half++) norm_row<WIDE>(p, first + 8 * half, column, half, sum);
+        put_tile<WIDE>(p.z, p.z_half, first * p.n + column, p.m - first, p.n, p.n - column,
+                       [&](int i) { return sum[i]; });
+    }
 #endif
 }
 
-template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF>
+template <int GROUPS, int WIDE, bool A_HALF, bool B_HALF, bool NORM = false>
 static void launch(const product &p, const cut_arg &cut, int64_t items)
 {
     typedef tile_of<GROUPS, WIDE> tile;
     enum { BYTES = 1024 + tile::STAGES * tile::BYTES };
     static const cudaError_t room =
-        cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF>,
+        cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
     const int64_t tiles = (p.m + tile::ROWS - 1) / tile::ROWS * ((p.n + WIDE - 1) / WIDE);
     llap_cuda_note(room, "product");
-    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF>
+    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>
         <<<(unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, LLAP_QUEUE>>>(p, cut);
 }
 
@@ -258,6 +307,20 @@ static bool in_eights(const void *x, int64_t ld, const int64_t *step, int n, boo
     return ok;
 }
 
+static void with_norm(const product &p)
+{
+    const cut_arg none = { 1, p.k, NULL, p.m * p.n };
+    if (p.a_half && p.b_half) launch<2, 128, true, true, true>(p, none, 1);
+    else if (p.a_half) launch<2, 128, true, false, true>(p, none, 1);
+    else if (p.b_half) launch<2, 128, false, true, true>(p, none, 1);
+    else launch<2, 128, false, false, true>(p, none, 1);
+}
+
+bool llap_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k)
+{
+    return llap_cuda_wgmma_there() && k > 0 && k % 8 == 0 && n == 128 && m >= 128 * 132;
+}
+
 bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
 {
     enum { SMS = 132 };
@@ -267,6 +330,11 @@ bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
         !in_eights(p.a, p.lda, p.a_step, p.n_batch, p.a_half, p.ta ? p.m : p.k) ||
         !in_eights(p.b, p.ldb, p.b_step, p.n_batch, p.b_half, p.tb ? p.k : p.n))
         return false;
+    if (p.norm) {
+        with_norm(p);
+        launched(c);
+        return true;
+    }
     const int64_t large = (p.m + 127) / 128 * ((p.n + 127) / 128) * items;
     const bool    wide = p.n > 64 && large >= SMS;
     const int64_t tiles = wide ? large : (p.m + 63) / 64 * ((p.n + 63) / 64) * items;
