@@ -553,6 +553,7 @@ static void gaps_are_filled_around_what_was_read(void **state)
     const int       threads = omp_get_max_threads();
     o.steps = 20;
     CHECK_OK(llap_train(p, &o, &m));
+    m->network->config.sampling.steps = 6; /* quick */
     for (int64_t i = 0; i < N * ROWS; i++)
         if (i % ROWS >= LATE) ((float *)other->value)[i * D] += 1.0f;
     for (int causal = 0; causal < 2; causal++) {
@@ -604,6 +605,7 @@ static llap_model *make_model(bool identity, bool conditioning, bool adapter)
     llap_model                     *m = NULL;
     CHECK_OK(llap_network_config_named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY, &d, &c));
     c.denoiser.timesteps = 50;
+    c.sampling.steps = 6;
     c.options.conditioning = conditioning;
     c.options.cond_adapter = adapter;
     if (identity) {
@@ -742,7 +744,7 @@ static void a_posterior_that_collapses_is_said(void **state)
         llap_panel     *p = make_panel();
         llap_model     *m;
         llap_train_opts o = options(NULL);
-        o.steps = flat ? 1500 : 300, o.lr = 3e-3;
+        o.steps = flat ? 1200 : 300, o.lr = 3e-3;
         for (int64_t i = 0; flat && i < N * ROWS; i++) ((float *)p->value)[i * D] = 1.0f;
         log.user = &said[flat];
         o.log = &log;
