@@ -55,7 +55,8 @@ void llap_cpu_matmul(const llap_call *c)
                        cpu_out(c, 0) + llap_cpu_at(&p.lead, 2, i, p.outer), c->work);
 }
 
-static llap_gemm linear_of(const llap_call *c)
+/* Rows times weights [out, in], as every layer has them. */
+static llap_gemm layer_of(const llap_call *c)
 {
     const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
     return (llap_gemm){ .m = llap_view_rows(&c->out[0]),
@@ -64,10 +65,16 @@ static llap_gemm linear_of(const llap_call *c)
                         .lda = in,
                         .ldb = in,
                         .ldc = out,
-                        .b_trans = true,
-                        .gelu = c->attr->linear.gelu,
-                        .bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL,
-                        .residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL };
+                        .b_trans = true };
+}
+
+static llap_gemm linear_of(const llap_call *c)
+{
+    llap_gemm g = layer_of(c);
+    g.gelu = c->attr->linear.gelu;
+    g.bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL;
+    g.residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL;
+    return g;
 }
 
 size_t llap_cpu_linear_work(const llap_call *c)
@@ -100,20 +107,14 @@ void llap_cpu_linear(const llap_call *c)
 
 static llap_gemm normed_of(const llap_call *c)
 {
-    const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
-    return (llap_gemm){ .m = llap_view_rows(&c->out[0]),
-                        .n = out,
-                        .k = in,
-                        .lda = in,
-                        .ldb = in,
-                        .ldc = out,
-                        .b_trans = true,
-                        .c_norm = { .like = cpu_in(c, 4),
-                                    .n = cpu_width(&c->in[4]),
-                                    .eps = (float)c->attr->norm.eps,
-                                    .table = cpu_in(c, 2),
-                                    .rows = c->in[2].shape.dim[0],
-                                    .bias = cpu_in(c, 3) } };
+    llap_gemm g = layer_of(c);
+    g.c_norm.like = cpu_in(c, 4);
+    g.c_norm.n = cpu_width(&c->in[4]);
+    g.c_norm.eps = (float)c->attr->norm.eps;
+    g.c_norm.table = cpu_in(c, 2);
+    g.c_norm.rows = c->in[2].shape.dim[0];
+    g.c_norm.bias = cpu_in(c, 3);
+    return g;
 }
 
 size_t llap_cpu_normed_work(const llap_call *c)
