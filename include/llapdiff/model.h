@@ -70,8 +70,9 @@ typedef struct llap_train_opts {
     const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
     const char *config;    /* JSON file (or the text itself, from its '{' on) with any of these by
-                              name,    used where none is given here, and under "network" any option of
-                              the    networks; NULL: none */
+                              name, used where none is given here, under "network" any option of the
+                              networks, under "training" any of how they are trained (what a model
+                              has of them: llap_model_describe); NULL: none */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \

@@ -522,6 +522,11 @@ static void dump(llap_json_writer *w, const char *key, json_t *v)
     }
 }
 
+void llap_json_put(llap_json_writer *w, const char *key, const llap_json *j)
+{
+    dump(w, key, j->root);
+}
+
 static llap_status dump_text(json_t *v, int indent, char **text, size_t *n)
 {
     llap_json_writer w = { .indent = indent };

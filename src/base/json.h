@@ -118,6 +118,7 @@ void llap_json_put_double(llap_json_writer *w, const char *key, double v);
 void llap_json_put_bool(llap_json_writer *w, const char *key, bool v);
 void llap_json_put_null(llap_json_writer *w, const char *key);
 void llap_json_put_string(llap_json_writer *w, const char *key, const char *v);
+void llap_json_put(llap_json_writer *w, const char *key, const llap_json *j); /* a whole document */
 
 /* Ends the text. On success the caller owns *text (llap_free), closed by a NUL behind its *n bytes;
  * else it is NULL. LLAP_EINVAL: a string is not valid UTF-8. LLAP_ENOMEM. */

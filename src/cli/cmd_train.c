@@ -10,7 +10,7 @@ typedef struct train_options {
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from, *network;
+    const char *state, *log, *transform, *min, *max, *from, *network, *training;
     double      save_every, lr;
     bool        no_climate, link, resume;
 } train_options;
@@ -40,6 +40,8 @@ static const cli_option options[] = {
     REAL("lr",           0, "RATE", lr, 1e-9, 1, "learning rate (default: by size)"),
     TEXT("network",      0, "JSON", network,
          "further options of the networks, as an object; in a --config file: \"network\": {...}"),
+    TEXT("training",     0, "JSON", training,
+         "further options of how they are trained, likewise; `llapdiff info --json` shows all of a model"),
     TEXT("transform",    0, "LIST", transform,
          "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each"),
     TEXT("min",          0, "LIST", min, "least value of answers, for all targets or NAME=... each"),
@@ -72,13 +74,18 @@ static llap_status state_path(const train_options *o, char **out)
     return LLAP_OK;
 }
 
-/* As the library wants it. Caller frees *out. */
-static llap_status network_text(const char *object, char **out)
+/* Both objects as the library wants them. Caller frees *out. */
+static llap_status config_text(const train_options *o, char **out)
 {
-    const size_t n = strlen(object) + sizeof "{\"network\":}";
+    const char  *network = o->network == NULL ? "{}" : o->network;
+    const char  *training = o->training == NULL ? "{}" : o->training;
+    const size_t n = strlen(network) + strlen(training) + sizeof "{\"network\":,\"training\":}";
+    *out = NULL;
+    if (o->network == NULL && o->training == NULL) return LLAP_OK;
     *out = malloc(n);
     if (*out == NULL) return LLAP_ENOMEM;
-    snprintf(*out, n, "{\"network\":%s}", object);
+    if (o->network == NULL) snprintf(*out, n, "{\"training\":%s}", training);
+    else snprintf(*out, n, "{\"network\":%s,\"training\":%s}", network, training);
     return LLAP_OK;
 }
 
@@ -91,10 +98,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     llap_bar   *bar = NULL;
-    char       *text = NULL, *state = NULL, *network = NULL;
+    char       *text = NULL, *state = NULL, *config = NULL;
     llap_status st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
-    if (st == LLAP_OK && o->network != NULL) st = network_text(o->network, &network);
+    if (st == LLAP_OK) st = config_text(o, &config);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) {
         llap_train_opts how = LLAP_TRAIN_OPTS;
@@ -116,7 +123,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.max = o->max;
         how.from = o->from;
         how.lr = o->lr;
-        how.config = network;
+        how.config = config;
         how.state = state;
         how.resume = o->resume;
         how.save_every = o->save_every;
@@ -142,7 +149,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     free(state);
-    free(network);
+    free(config);
     return st;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void llap_text_free(char *text) { llap_free(text); }
 
@@ -70,8 +71,20 @@ static void anchor_json(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_close(w, ']');
 }
 
-static void describe_json(llap_json_writer *w, const llap_model *m)
+/* What its training was told and chose: a --config file for another one like it. */
+static llap_status run_json(llap_json_writer *w, const llap_network *n)
 {
+    llap_json *j = NULL;
+    if (n->training == NULL) return LLAP_OK;
+    const llap_status st = llap_json_parse(n->training, strlen(n->training), "run", NULL, &j);
+    if (st == LLAP_OK) llap_json_put(w, "run", j);
+    llap_json_destroy(j);
+    return st;
+}
+
+static llap_status describe_json(llap_json_writer *w, const llap_model *m)
+{
+    llap_status             st = LLAP_OK;
     const llap_model_frame *f = &m->frame;
     llap_json_open(w, NULL, '{');
     llap_json_put_string(w, "size", size_of(m));
@@ -90,8 +103,10 @@ static void describe_json(llap_json_writer *w, const llap_model *m)
     if (m->network != NULL) {
         llap_json_put_int(w, "parameters", n_parameters(m->network));
         llap_network_write_config(w, m->network);
+        st = run_json(w, m->network);
     }
     llap_json_close(w, '}');
+    return st;
 }
 
 static void network_text(FILE *out, const llap_network *n)
@@ -142,10 +157,14 @@ llap_status llap_model_describe(const llap_model *m, int json, char **text)
 {
     *text = NULL;
     if (json) {
-        llap_json_writer w = { .indent = 2 };
-        size_t           n;
-        describe_json(&w, m);
-        return llap_json_finish(&w, text, &n);
+        llap_json_writer  w = { .indent = 2 };
+        size_t            n;
+        const llap_status st = describe_json(&w, m);
+        const llap_status written = llap_json_finish(&w, text, &n);
+        if (st == LLAP_OK) return written;
+        llap_free(*text);
+        *text = NULL;
+        return st;
     }
     char  *buffer = NULL;
     size_t n = 0;

@@ -17,16 +17,14 @@
 #include "model/model.h"
 #include "task/forecaster.h"
 #include "task/net.h"
+#include "task/recipe.h"
 #include "task/training.h"
-
-/* How long a stage trains and when it looks. Epochs are what schedules count in. */
-typedef struct task_pace {
-    int64_t n_steps, epoch, eval_every; /* steps */
-} task_pace;
 
 typedef struct task_reference {
     const llap_train_opts *o;
     llap_network          *network; /* the container that everything ends in */
+    bool                   started; /* it holds what the stages begin with; else fresh ones do */
+    task_recipe            recipe;
     llap_model_frame       frame;
     bool                   irregular; /* the preset for irregular data */
     int                    n_threads;
@@ -49,8 +47,6 @@ typedef struct task_reference {
 /* Windows, scales and rows as the frame says; everything but network, o and frame is set. */
 llap_status task_reference_look(task_reference *r, const llap_panel *p, const int64_t *var);
 void        task_reference_deinit(task_reference *r);
-
-task_pace task_reference_pace(const task_reference *r, int64_t tiny_steps, int64_t epochs);
 
 /* The networks' inputs from a batch, rows beyond those of the batch absent (zero). */
 void task_reference_targets(const task_reference *r, const llap_batch *b, int64_t B, float *y,
@@ -83,14 +79,19 @@ void task_reference_windows(const task_reference *r, const int64_t *end, int64_t
 
 /* -------- the stages -------- */
 
+/* Where the container holds what stages begin with, copies what it has of theirs. What serves
+ * training alone, such as the summarizer's decoder, is in no model and begins afresh. */
+void task_reference_start(const task_reference *r, llap_params *params);
+
 llap_status task_reference_vae(task_reference *r, task_training *t);
 llap_status task_reference_summarizer(task_reference *r, task_training *t);
 llap_status task_reference_diffusion(task_reference *r, task_training *t);
 
-/* All of it; var [n_targets] are the variables of the frame's targets. Caller owns *out. */
+/* All of it, with the options under "network" and "training" of config (or NULL); var [n_targets]
+ * are the variables of the frame's targets. Caller owns *out. */
 llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
-                                 const llap_model_frame *f, const int64_t *var,
-                                 const llap_backend *backend, llap_model **out);
+                                 const llap_json *config, const llap_model_frame *f,
+                                 const int64_t *var, const llap_backend *backend, llap_model **out);
 
 /* -------- the result -------- */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { VAL_BATCHES = 32, GROUPS = 10 }; /* of small sizes; of a batch, unless told */
+enum { GROUPS = 10 }; /* of a batch, unless told */
 
 /* -------- windows, scales, rows -------- */
 
@@ -76,17 +76,6 @@ void task_reference_deinit(task_reference *r)
     llap_scaling_destroy(r->scaling);
     llap_split_destroy(r->split);
     llap_windows_destroy(r->windows);
-}
-
-/* The protocol's epochs, or for small sizes so many steps with epochs of a sixtieth. --steps are
- * those of the denoiser, and the others' in the same proportion. */
-task_pace task_reference_pace(const task_reference *r, int64_t tiny_steps, int64_t epochs)
-{
-    if (r->network->config.size == LLAP_SIZE_PAPER && r->o->steps <= 0)
-        return (task_pace){ epochs * r->n_batches, r->n_batches, r->n_batches };
-    const int64_t asked = r->o->steps > 0 ? r->o->steps : 1500;
-    const int64_t n = asked * tiny_steps / 1500 > 0 ? asked * tiny_steps / 1500 : 1;
-    return (task_pace){ n, n / 60 > 0 ? n / 60 : 1, n / 10 > 0 ? n / 10 : 1 };
 }
 
 /* -------- batches to inputs -------- */
@@ -172,9 +161,7 @@ llap_status task_feed_init(task_feed *f, const task_reference *r)
     o.n_groups = r->groups;
     o.seed = r->seed;
     o.threads = r->o->prefetch < 0 ? 0 : r->o->prefetch == 0 ? 1 : (int)r->o->prefetch;
-    /* In order of time, as the protocol has it; small sizes see less than an epoch and must not see
-     * its beginning alone. */
-    o.order = r->network->config.size == LLAP_SIZE_PAPER ? LLAP_ORDER_TIME : LLAP_ORDER_BATCHES;
+    o.order = r->recipe.data.shuffle ? LLAP_ORDER_BATCHES : LLAP_ORDER_TIME;
     *f = (task_feed){ .next = -1 };
     return llap_loader_create(r->train, r->scaled, &o, &f->loader);
 }
@@ -205,10 +192,7 @@ llap_status task_feed_at(task_feed *f, int64_t step, const llap_batch **out)
 int64_t task_reference_val_batches(const task_reference *r)
 {
     const int64_t all = (r->val->n_rows + r->B - 1) / r->B;
-    if (r->network->config.size == LLAP_SIZE_PAPER && r->o->steps <= 0) return all;
-    const int64_t few =
-        r->o->steps > 0 && r->o->steps / 40 < VAL_BATCHES ? r->o->steps / 40 + 2 : VAL_BATCHES;
-    return all < few ? all : few;
+    return all < r->recipe.data.val_batches ? all : r->recipe.data.val_batches;
 }
 
 llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b)

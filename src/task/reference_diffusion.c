@@ -11,8 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SMALL_ROWS = 6000 }; /* of training that small sizes see, evenly spread */
-
 /* -------- what the denoiser sees: rows of one part -------- */
 
 typedef struct encoded {
@@ -210,12 +208,11 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
 
 static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net **out)
 {
-    llap_graph     *g = NULL;
-    llap_train_attr a = LLAP_TRAIN_DEFAULT;
-    llap_status     st = llap_graph_create(&g);
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
     if (st == LLAP_OK) {
         llap_tensor *loss = describe(g, s, B, training);
-        if (training) llap_nn_train(g, loss, &a);
+        if (training) llap_nn_train(g, loss, &s->r->recipe.denoiser.stage.optim);
     }
     if (st == LLAP_OK && s->params == NULL) {
         st = llap_params_create(g, s->r->backend, &s->params);
@@ -224,6 +221,7 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
             st = llap_denoiser_init(s->params, "denoiser.", s->r->seed);
         }
         if (st == LLAP_OK) {
+            task_reference_start(s->r, s->params);
             llap_params_start_ema(s->params);
             st = llap_params_push(s->params);
         }
@@ -268,11 +266,11 @@ static void fill(const diffusion_stage *s, const encoded *e, int64_t first, int6
 
 /* -------- the stage -------- */
 
-/* Batches of neighbouring rows: in order of time, or for small sizes in a new order each epoch. */
+/* Batches of neighbouring rows: in order of time, or in a new order each epoch. */
 static int64_t batch_at(diffusion_stage *s, int64_t number)
 {
     const int64_t place = number % s->n_batches, epoch = number / s->n_batches;
-    if (s->r->network->config.size == LLAP_SIZE_PAPER) return place;
+    if (!s->r->recipe.data.shuffle) return place;
     if (s->epoch != epoch) {
         const llap_rng g = llap_rng_make(s->r->seed, LLAP_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
         llap_rng_permute(&g, (size_t)s->n_batches, s->order);
@@ -337,10 +335,10 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
 static llap_status prepare(diffusion_stage *s)
 {
     const task_reference *r = s->r;
-    const bool            paper = r->network->config.size == LLAP_SIZE_PAPER;
     const int64_t         val = task_reference_val_batches(r) * r->B;
     const int64_t         needed = s->lr.total * r->groups; /* more rows are never seen */
-    const int64_t         most = paper || needed < SMALL_ROWS ? needed : SMALL_ROWS;
+    const int64_t         rows = r->recipe.denoiser.rows;
+    const int64_t         most = needed < rows ? needed : rows;
     task_net             *net = NULL;
     llap_status           st = encode(s, r->train, most, "latents", &s->rows);
     if (st == LLAP_OK) st = encode(s, r->val, val, "latents of validation", &s->val);
@@ -366,30 +364,27 @@ static llap_status hand_over(diffusion_stage *s)
 
 llap_status task_reference_diffusion(task_reference *r, task_training *t)
 {
-    const llap_network_config *c = &r->network->config;
-    const bool                 paper = c->size == LLAP_SIZE_PAPER;
-    const task_pace            pace = task_reference_pace(r, 1500, 600);
-    diffusion_stage            s = { .r = r,
-                                     .S = c->summarizer.tokens,
-                                     .H = c->summarizer.width,
-                                     .Z = c->denoiser.data_dim,
-                                     .epoch = -1,
-                                     .lr = { .kind = LLAP_LR_WARMUP_CONSTANT,
-                                             .base = r->o->lr > 0 ? r->o->lr
-                                                     : paper      ? 1.5e-4
-                                                                  : 1e-3,
-                                             .warmup = 0.095,
-                                             .total = pace.n_steps } };
-    task_stage                 stage = TASK_STAGE_DEFAULT;
-    s.lr.min = 0.02 * s.lr.base;
-    llap_status st = prepare(&s);
+    const llap_network_config  *c = &r->network->config;
+    const task_recipe_denoiser *d = &r->recipe.denoiser;
+    diffusion_stage             s = { .r = r,
+                                      .S = c->summarizer.tokens,
+                                      .H = c->summarizer.width,
+                                      .Z = c->denoiser.data_dim,
+                                      .epoch = -1,
+                                      .lr = { .kind = LLAP_LR_WARMUP_CONSTANT,
+                                              .base = d->stage.lr,
+                                              .min = d->lr_first * d->stage.lr,
+                                              .warmup = d->warmup,
+                                              .total = d->stage.steps } };
+    task_stage                  stage = TASK_STAGE_DEFAULT;
+    llap_status                 st = prepare(&s);
     stage.name = "denoiser";
     stage.params = s.params;
     stage.user = &s;
-    stage.n_steps = pace.n_steps;
-    stage.eval_every = pace.eval_every;
-    stage.patience = paper ? 20 : 0;
-    stage.patience_from = paper ? 57 : 1;
+    stage.n_steps = d->stage.steps;
+    stage.eval_every = d->stage.check_every;
+    stage.patience = d->stage.patience;
+    stage.patience_from = d->stage.patience_from;
     stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;

@@ -5,13 +5,12 @@
 #include <math.h>
 
 typedef struct summarizer_stage {
-    task_reference             *r;
-    llap_params                *params;
-    task_net                   *train, *check;
-    task_feed                   feed;
-    llap_batch                  val;
-    llap_summarizer_loss_config loss;
-    double                      lr;
+    task_reference               *r;
+    llap_params                  *params;
+    task_net                     *train, *check;
+    task_feed                     feed;
+    llap_batch                    val;
+    const task_recipe_summarizer *how;
 } summarizer_stage;
 
 static llap_tensor *describe(llap_graph *g, const summarizer_stage *s, bool training)
@@ -22,7 +21,7 @@ static llap_tensor *describe(llap_graph *g, const summarizer_stage *s, bool trai
     llap_scope_push(g, "summarizer");
     const llap_summarizer_heads heads = llap_summarizer_decode(g, &cfg, summary.context);
     llap_scope_pop(g);
-    llap_tensor *loss = llap_summarizer_loss(g, &s->loss, &summary, &heads).loss;
+    llap_tensor *loss = llap_summarizer_loss(g, &s->how->loss, &summary, &heads).loss;
     llap_output(g, "loss", loss);
     return loss;
 }
@@ -34,7 +33,7 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     const llap_status st = task_feed_at(&s->feed, number, &b);
     if (st != LLAP_OK) return st;
     task_reference_history(s->r, b, s->r->B, s->train);
-    return task_net_step(s->train, s->params, number, s->lr, loss, norm);
+    return task_net_step(s->train, s->params, number, s->how->stage.lr, loss, norm);
 }
 
 /* The loss, batches weighted by their valid entities. */
@@ -61,7 +60,7 @@ static llap_status evaluate(void *user, int64_t done, double *score)
 
 static void fields(void *user, llap_json_writer *w)
 {
-    llap_json_put_double(w, "lr", ((summarizer_stage *)user)->lr);
+    llap_json_put_double(w, "lr", ((summarizer_stage *)user)->how->stage.lr);
 }
 
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
@@ -82,16 +81,14 @@ static llap_status prepare(summarizer_stage *s)
     const task_reference *r = s->r;
     llap_graph           *g = NULL;
     llap_status           st = llap_graph_create(&g);
-    llap_train_attr       a = LLAP_TRAIN_DEFAULT;
-    a.weight_decay = 1e-4;
-    a.ema = 0;
     if (st == LLAP_OK) {
-        llap_nn_train(g, describe(g, s, true), &a);
+        llap_nn_train(g, describe(g, s, true), &s->how->stage.optim);
         st = llap_params_create(g, r->backend, &s->params);
     }
     if (st == LLAP_OK) {
         llap_params_init(s->params, r->seed);
         llap_summarizer_start(s->params, &r->network->config.summarizer, "summarizer.");
+        task_reference_start(r, s->params);
         st = llap_params_push(s->params);
     }
     if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
@@ -107,23 +104,18 @@ static llap_status prepare(summarizer_stage *s)
 
 llap_status task_reference_summarizer(task_reference *r, task_training *t)
 {
-    const bool       paper = r->network->config.size == LLAP_SIZE_PAPER;
-    const task_pace  pace = task_reference_pace(r, 300, 200);
-    summarizer_stage s = { .r = r,
-                           .loss = r->irregular ? LLAP_SUMMARIZER_LOSS_IRREGULAR
-                                                : LLAP_SUMMARIZER_LOSS_BASE,
-                           .lr = r->o->lr > 0 ? r->o->lr
-                                 : paper      ? 1e-4
-                                              : 1e-3 };
-    task_stage       stage = TASK_STAGE_DEFAULT;
-    llap_status      st = prepare(&s);
+    summarizer_stage         s = { .r = r, .how = &r->recipe.summarizer };
+    const task_recipe_stage *how = &s.how->stage;
+    task_stage               stage = TASK_STAGE_DEFAULT;
+    llap_status              st = prepare(&s);
     stage.name = "summarizer";
     stage.params = s.params;
     stage.user = &s;
-    stage.n_steps = pace.n_steps;
-    stage.eval_every = pace.eval_every;
-    stage.patience = paper ? (r->irregular ? 15 : 10) : 0;
-    stage.margin = 1e-6;
+    stage.n_steps = how->steps;
+    stage.eval_every = how->check_every;
+    stage.patience_from = how->patience_from;
+    stage.patience = how->patience;
+    stage.margin = s.how->margin;
     stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;

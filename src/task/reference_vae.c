@@ -8,14 +8,13 @@
 #include <string.h>
 
 typedef struct vae_stage {
-    task_reference      *r;
-    llap_params         *params;
-    task_net            *train, *check;
-    task_feed            feed;
-    llap_batch           val;
-    llap_vae_loss_config loss;
-    task_pace            pace;
-    double               lr, recon, kl; /* of the last validation */
+    task_reference        *r;
+    llap_params           *params;
+    task_net              *train, *check;
+    task_feed              feed;
+    llap_batch             val;
+    const task_recipe_vae *how;
+    double                 recon, kl; /* of the last validation */
 } vae_stage;
 
 /* The loss of B rows; beta is an input because it grows. */
@@ -24,7 +23,7 @@ static llap_tensor *describe(llap_graph *g, const vae_stage *s, int64_t B, bool 
     const task_reference *r = s->r;
     const llap_vae_config cfg = llap_network_vae(&r->network->config, training);
     const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
-    llap_vae_loss_config  loss = s->loss;
+    llap_vae_loss_config  loss = s->how->loss;
     llap_vae_batch        in = { .y = llap_input(g, "y", cells),
                                  .obs = llap_input(g, "obs", cells),
                                  .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)),
@@ -51,7 +50,7 @@ static llap_tensor *describe(llap_graph *g, const vae_stage *s, int64_t B, bool 
 
 static double beta_at(const vae_stage *s, int64_t step)
 {
-    return llap_vae_beta(s->loss.beta, step / s->pace.epoch + 1);
+    return llap_vae_beta(s->how->loss.beta, step / s->how->epoch + 1);
 }
 
 /* Normals or uniforms of one row, by what they are for. */
@@ -84,7 +83,7 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
         draw(s, task_net_real(net, "n1"), cells, b, i, 2, number, false);
     }
     *task_net_real(net, "beta") = (float)beta_at(s, number);
-    return task_net_step(net, s->params, number, s->lr, loss, norm);
+    return task_net_step(net, s->params, number, s->how->stage.lr, loss, norm);
 }
 
 /* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
@@ -126,7 +125,7 @@ static void fields(void *user, llap_json_writer *w)
     const vae_stage *s = user;
     llap_json_put_double(w, "recon", s->recon);
     llap_json_put_double(w, "kl", s->kl);
-    llap_json_put_double(w, "lr", s->lr);
+    llap_json_put_double(w, "lr", s->how->stage.lr);
 }
 
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
@@ -147,15 +146,13 @@ static llap_status prepare(vae_stage *s)
     const task_reference *r = s->r;
     llap_graph           *g = NULL;
     llap_status           st = llap_graph_create(&g);
-    llap_train_attr       a = LLAP_TRAIN_DEFAULT;
-    a.weight_decay = 1e-4;
-    a.ema = 0;
     if (st == LLAP_OK) {
-        llap_nn_train(g, describe(g, s, r->B, true), &a);
+        llap_nn_train(g, describe(g, s, r->B, true), &s->how->stage.optim);
         st = llap_params_create(g, r->backend, &s->params);
     }
     if (st == LLAP_OK) {
         llap_params_init(s->params, r->seed);
+        task_reference_start(r, s->params);
         st = llap_params_push(s->params);
     }
     if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
@@ -171,25 +168,19 @@ static llap_status prepare(vae_stage *s)
 
 llap_status task_reference_vae(task_reference *r, task_training *t)
 {
-    const bool paper = r->network->config.size == LLAP_SIZE_PAPER;
-    vae_stage  s = { .r = r,
-                     .loss = r->irregular ? LLAP_VAE_LOSS_IRREGULAR : LLAP_VAE_LOSS_BASE,
-                     .pace = task_reference_pace(r, 500, 600),
-                     .lr = r->o->lr > 0 ? r->o->lr
-                           : paper      ? 1e-4
-                                        : 2e-3 };
-    /* Before the 40th epoch the score still changes with beta. */
-    const int64_t from = (40 * s.pace.epoch + s.pace.eval_every - 1) / s.pace.eval_every;
-    task_stage    stage = TASK_STAGE_DEFAULT;
-    llap_status   st = prepare(&s);
+    vae_stage                s = { .r = r, .how = &r->recipe.vae };
+    const task_recipe_stage *how = &s.how->stage;
+    task_stage               stage = TASK_STAGE_DEFAULT;
+    llap_status              st = prepare(&s);
     stage.name = "vae";
     stage.params = s.params;
     stage.user = &s;
-    stage.n_steps = s.pace.n_steps;
-    stage.eval_every = s.pace.eval_every;
-    stage.select_from = stage.patience_from = from;
-    stage.patience = paper ? (r->irregular ? 25 : 20) : 0;
-    stage.relative = 0.01;
+    stage.n_steps = how->steps;
+    stage.eval_every = how->check_every;
+    stage.select_from = s.how->select_from;
+    stage.patience_from = how->patience_from;
+    stage.patience = how->patience;
+    stage.relative = s.how->relative;
     stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;

@@ -390,7 +390,7 @@ static llap_status train(const llap_panel *panel, const llap_train_opts *o, cons
     plan        l;
     llap_status st = plan_init(panel, o, &l);
     if (st == LLAP_OK)
-        st = l.reference ? task_reference_train(panel, o, &l.frame, l.var, l.backend, out)
+        st = l.reference ? task_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
                          : train_default(panel, o, config, &l, out);
     plan_deinit(&l);
     return st;

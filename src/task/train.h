@@ -3,6 +3,7 @@
 #define LLAP_TASK_TRAIN_H
 
 #include "base/json.h"
+#include "task/recipe.h"
 
 #include <llapdiff/model.h>
 
@@ -15,8 +16,7 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
  * llap_train would refuse after the same look. */
 llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o);
 
-/* The options that were given as members of an open object: what such a file says.
- */
-void task_train_config_write(llap_json_writer *w, const llap_train_opts *o);
+/* The options of a training as its model keeps them: a file as above, for another run. */
+llap_status task_train_remember(const llap_train_opts *o, const task_recipe *r, llap_network *net);
 
 #endif

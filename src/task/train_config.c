@@ -1,5 +1,6 @@
-/* One JSON file that describes a run: the options of llap_train by name, and under "network" any
- * option of the networks (model/network.h). What the caller gave goes first. */
+/* One JSON file that describes a run: the options of llap_train by name, under "network" any option
+ * of the networks (model/network.h), under "training" any of how they are trained (task/recipe.h).
+ * What the caller gave goes first. */
 #include "base/error.h"
 #include "base/fields.h"
 #include "task/train.h"
@@ -76,11 +77,11 @@ static llap_status take(const llap_json *j, const struct entry *e, llap_train_op
 
 llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, llap_json **config)
 {
-    const char *keys[N + 2] = { "network" };
+    const char *keys[N + 3] = { "network", "training" };
     *out = *o;
     *config = NULL;
     if (o->config == NULL) return LLAP_OK;
-    for (int i = 0; i < N; i++) keys[i + 1] = entries[i].key;
+    for (int i = 0; i < N; i++) keys[i + 2] = entries[i].key;
     llap_status st = *o->config == '{'
                          ? llap_json_parse(o->config, strlen(o->config), "config", NULL, config)
                          : llap_json_read(o->config, NULL, config);
@@ -93,7 +94,7 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
     return st;
 }
 
-void task_train_config_write(llap_json_writer *w, const llap_train_opts *o)
+static void write_options(llap_json_writer *w, const llap_train_opts *o)
 {
     for (int i = 0; i < N; i++) {
         const void *at = (const char *)o + entries[i].offset;
@@ -106,4 +107,15 @@ void task_train_config_write(llap_json_writer *w, const llap_train_opts *o)
         if (entries[i].kind == FLAG && *(const int *)at != 0)
             llap_json_put_bool(w, entries[i].key, true);
     }
+}
+
+llap_status task_train_remember(const llap_train_opts *o, const task_recipe *r, llap_network *net)
+{
+    llap_json_writer w = { 0 };
+    size_t           n = 0;
+    llap_json_open(&w, NULL, '{');
+    write_options(&w, o);
+    task_recipe_write(&w, r);
+    llap_json_close(&w, '}');
+    return llap_json_finish(&w, &net->training, &n);
 }

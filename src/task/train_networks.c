@@ -6,6 +6,7 @@
 #include "data/scaling.h"
 #include "task/device.h"
 #include "task/networks.h"
+#include "task/recipe.h"
 #include "task/train.h"
 #include "task/training.h"
 
@@ -17,17 +18,8 @@
 #define DAY (24 * HOUR)
 
 enum {
-    JOINT_MAX = 32,      /* channels of one trajectory */
-    JOINT_ROWS = 6000,   /* training rows at most, evenly spread */
-    SINGLE_ROWS = 80000, /* the same, one row a series */
-    ENTITY_ROWS = 20000, /* the same, one row an entity */
-    QUERIES = 64,        /* of a row of irregular data, at most */
-    CHECK_ROWS = 256,    /* of validation while training */
-    CHECK_SAMPLES = 8,   /* of each, by so many steps */
-    CHECK_STEPS = 10,
-    PATIENCE = 4,     /* checks without gain */
-    FINAL_ROWS = 512, /* for spread and guard */
-    FINAL_SAMPLES = 24,
+    JOINT_MAX = 32, /* channels of one trajectory */
+    QUERIES = 64,   /* of a row of irregular data, at most */
 };
 #define TOKEN_BYTES ((size_t)1 << 29) /* of tokens made once, at most */
 
@@ -44,7 +36,8 @@ typedef struct field { /* everything that training looks at */
     llap_feature_set *train, *check, *final;
 
     const llap_backend *backend; /* that trains and draws */
-    llap_size           size;    /* as asked for: the training that goes with it */
+    task_recipe         recipe;
+    int64_t             batch; /* rows of a step */
 } field;
 
 static void field_deinit(field *f)
@@ -149,17 +142,17 @@ static llap_status make_layout(const llap_model *m, const llap_panel *p, const c
 
 static llap_status make_rows(field *f, const llap_model *m)
 {
-    static const size_t most[] = { SINGLE_ROWS, ENTITY_ROWS, JOINT_ROWS };
-    const llap_layout  *l = &f->sight.layout;
-    const size_t        steps = (size_t)(m->frame.horizon / m->frame.step);
-    task_rows_opts      o = { .part = LLAP_PART_TRAIN,
-                              .most = most[l->view],
-                              .max_query = steps > QUERIES ? steps : QUERIES };
-    llap_status         st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
+    const llap_layout          *l = &f->sight.layout;
+    const task_recipe_networks *r = &f->recipe.networks;
+    const size_t                steps = (size_t)(m->frame.horizon / m->frame.step);
+    task_rows_opts              o = { .part = LLAP_PART_TRAIN,
+                                      .most = (size_t)r->rows,
+                                      .max_query = steps > QUERIES ? steps : QUERIES };
+    llap_status st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
     o.part = LLAP_PART_VAL;
-    o.most = CHECK_ROWS;
+    o.most = (size_t)r->check_rows;
     if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->check_rows);
-    o.most = l->view == LLAP_FEATURE_JOINT ? CHECK_ROWS : FINAL_ROWS;
+    o.most = (size_t)r->final_rows;
     if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->final_rows);
     const llap_feature_source *s = &f->sight.source;
     if (st == LLAP_OK)
@@ -175,10 +168,46 @@ static llap_status make_rows(field *f, const llap_model *m)
     return st;
 }
 
-static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
-                              const llap_train_opts *o, const llap_json *config)
+/* What size, view and horizon suggest, and what the caller wants otherwise. Long horizons memorise
+ * sooner. */
+static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap_size size,
+                               const llap_train_opts *o, const llap_json *config, task_recipe *out)
 {
-    *f = (field){ 0 };
+    static const int64_t     rows[] = { 80000, 20000, 6000 }; /* by view */
+    const llap_residual_opts usual = LLAP_RESIDUAL_OPTS;
+    const int64_t            h = m->frame.horizon / m->frame.step;
+    const bool               tiny = size == LLAP_SIZE_TINY;
+    const int64_t            steps = o->steps > 0 ? o->steps
+                                     : tiny       ? 300
+                                     : h <= 24    ? 1000
+                                     : h < 168    ? 600
+                                                  : 400;
+    const double             lr = o->lr > 0 ? o->lr : tiny ? 2e-3 : h <= 24 ? 5e-4 : 3e-4;
+    *out = (task_recipe){
+        .profile = LLAP_PROFILE_DEFAULT,
+        .networks = { .stage = { .steps = steps,
+                                 .check_every = steps / 10 < 100 ? (steps + 9) / 10 : 100,
+                                 .patience = 4,
+                                 .patience_from = 1,
+                                 .lr = lr,
+                                 .optim = usual.optim },
+                      .warmup = steps / 8 < 200 ? steps / 8 : 200,
+                      .lr_least = usual.lr_least,
+                      .vary = usual.vary,
+                      .rows = rows[view],
+                      .check_rows = 256,
+                      .check_samples = 8,
+                      .check_steps = 10,
+                      .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
+                      .final_samples = 24 },
+    };
+    return task_recipe_read(config, out);
+}
+
+static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
+                              const llap_train_opts *o, llap_size size, const llap_json *config)
+{
+    *f = (field){ .batch = o->batch > 0 ? o->batch : size == LLAP_SIZE_TINY ? 64 : 128 };
     int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     llap_layout layout;
     llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
@@ -199,6 +228,7 @@ static llap_status field_init(field *f, const llap_model *m, const llap_panel *p
         llap_free(feature);
     }
     if (st == LLAP_OK) st = make_layout(m, p, o->view, config, f->n_inputs, &layout);
+    if (st == LLAP_OK) st = make_recipe(m, layout.view, size, o, config, &f->recipe);
     const task_inputs in = { .n = f->n_inputs,
                              .name = (const char *const *)f->input,
                              .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
@@ -271,32 +301,24 @@ static llap_status make_network(const llap_model *m, const field *f, const llap_
     return LLAP_OK;
 }
 
-/* Steps of a member: long horizons memorise sooner. */
-static int64_t steps_of(const llap_model *m, llap_size size, const llap_train_opts *o)
-{
-    const int64_t h = m->frame.horizon / m->frame.step;
-    if (o->steps > 0) return o->steps;
-    if (size == LLAP_SIZE_TINY) return 300;
-    return h <= 24 ? 1000 : h < 168 ? 600 : 400;
-}
-
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
-                                      const llap_train_opts *o, const llap_backend *backend,
-                                      llap_size size, int64_t member)
+                                      const llap_train_opts *o, const field *f, int64_t member)
 {
-    llap_residual_opts t = LLAP_RESIDUAL_OPTS;
-    const bool         tiny = size == LLAP_SIZE_TINY;
-    t.steps = steps_of(m, size, o);
-    t.batch = o->batch > 0 ? o->batch : tiny ? 64 : 128;
-    t.warmup = t.steps / 8 < 200 ? t.steps / 8 : 200;
-    if (o->lr > 0) t.lr = o->lr;
-    else t.lr = tiny ? 2e-3 : m->frame.horizon / m->frame.step <= 24 ? 5e-4 : 3e-4;
+    const task_recipe_networks *r = &f->recipe.networks;
+    llap_residual_opts          t = LLAP_RESIDUAL_OPTS;
+    t.steps = r->stage.steps;
+    t.batch = f->batch;
+    t.warmup = r->warmup;
+    t.lr = r->stage.lr;
+    t.lr_least = r->lr_least;
+    t.optim = r->stage.optim;
+    t.vary = r->vary;
     t.vary.noise = 0.3 * c->features.augment;
     t.vary.drop = 0.5 * c->features.augment;
     t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
     t.unit_hours = m->frame.axis == LLAP_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
     t.n_threads = omp_get_max_threads();
-    t.backend = backend;
+    t.backend = f->backend;
     return t;
 }
 
@@ -334,12 +356,14 @@ static llap_status draw(const task_networks *n, const llap_backend *backend,
     return st;
 }
 
-static llap_status check(const llap_model *m, const task_networks *n, const llap_backend *backend,
-                         const llap_feature_set *set, uint64_t seed, task_check *out)
+static llap_status check(const llap_model *m, const task_networks *n, const field *f, uint64_t seed,
+                         task_check *out)
 {
-    float            *x = NULL;
-    const llap_status st = draw(n, backend, set, CHECK_STEPS, CHECK_SAMPLES, seed, &x);
-    if (st == LLAP_OK) *out = task_networks_check(m, set, n, x, set->h, CHECK_SAMPLES);
+    const task_recipe_networks *r = &f->recipe.networks;
+    float                      *x = NULL;
+    const llap_status           st =
+        draw(n, f->backend, f->check, (int)r->check_steps, r->check_samples, seed, &x);
+    if (st == LLAP_OK) *out = task_networks_check(m, f->check, n, x, f->check->h, r->check_samples);
     llap_free(x);
     return st;
 }
@@ -365,8 +389,7 @@ static llap_status member_step(void *user, int64_t step, double *loss, double *n
 static llap_status member_check(void *user, int64_t step, double *score)
 {
     member_run       *r = user;
-    const llap_status st =
-        check(r->m, &r->networks, r->f->backend, r->f->check, (uint64_t)r->o->seed, &r->score);
+    const llap_status st = check(r->m, &r->networks, r->f, (uint64_t)r->o->seed, &r->score);
     if (st != LLAP_OK) return st;
     *score = r->score.network;
     llap_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)",
@@ -399,7 +422,8 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
                                 const field *f, const llap_train_opts *o, const llap_model *from,
                                 int64_t member)
 {
-    const llap_residual_opts   t = training_of(m, &net->config, o, f->backend, f->size, member);
+    const llap_residual_opts   t = training_of(m, &net->config, o, f, member);
+    const task_recipe_stage   *how = &f->recipe.networks.stage;
     const llap_network_config *c = &net->config;
     member_run                *r = llap_new(1, sizeof *r);
     char                       prefix[48];
@@ -425,9 +449,10 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.name = r->name;
         stage.params = params;
         stage.user = r;
-        stage.n_steps = t.steps;
-        stage.eval_every = t.steps / 10 < 100 ? (t.steps + 9) / 10 : 100;
-        stage.patience = PATIENCE;
+        stage.n_steps = how->steps;
+        stage.eval_every = how->check_every;
+        stage.patience = how->patience;
+        stage.patience_from = how->patience_from;
         stage.step = member_step;
         stage.evaluate = member_check;
         stage.fields = member_fields;
@@ -455,11 +480,12 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
     float               *x = NULL;
     const int            steps = (int)m->network->config.sampling.steps;
     task_networks_init(&n, m);
-    llap_status st = draw(&n, f->backend, f->final, steps, FINAL_SAMPLES, (uint64_t)o->seed, &x);
+    const int64_t R = f->recipe.networks.final_samples;
+    llap_status   st = draw(&n, f->backend, f->final, steps, R, (uint64_t)o->seed, &x);
     if (st == LLAP_OK) {
-        task_networks_calibrate(f->final, x, f->final->h, FINAL_SAMPLES, &c->calibration_edge,
+        task_networks_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                 &c->calibration_factor);
-        const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, FINAL_SAMPLES);
+        const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, R);
         c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR    ? LLAP_GUARD_NETWORK
                    : !(fmin(s.network, s.pool) < s.anchor)             ? LLAP_GUARD_ANCHOR
                    : short_validation(&m->frame) || s.pool < s.network ? LLAP_GUARD_POOL
@@ -475,22 +501,15 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
     return st;
 }
 
-/* The options of this training as the file keeps them: --config of another run. */
-static llap_status remember(const llap_model *m, llap_network *net, const llap_train_opts *o,
-                            llap_size size)
+/* With what the caller left to us. */
+static llap_status remember(llap_network *net, const llap_train_opts *o, const field *f)
 {
-    const llap_residual_opts t = training_of(m, &net->config, o, NULL, size, 0);
-    llap_train_opts          all = *o;
-    llap_json_writer         w = { 0 };
-    size_t                   n = 0;
-    all.steps = t.steps;
-    all.batch = t.batch;
-    all.lr = t.lr;
+    llap_train_opts all = *o;
+    all.steps = f->recipe.networks.stage.steps;
+    all.batch = f->batch;
+    all.lr = f->recipe.networks.stage.lr;
     all.members = net->config.options.members;
-    llap_json_open(&w, NULL, '{');
-    task_train_config_write(&w, &all);
-    llap_json_close(&w, '}');
-    return llap_json_finish(&w, &net->training, &n);
+    return task_train_remember(&all, &f->recipe, net);
 }
 
 llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
@@ -500,14 +519,13 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     llap_network  *net = NULL;
     task_training *run = NULL;
     llap_model    *from = NULL;
-    llap_status    st = field_init(&f, m, p, o, config);
+    llap_status    st = field_init(&f, m, p, o, size, config);
     if (st == LLAP_OK && o->from != NULL) st = llap_model_load(o->from, &from);
     if (st == LLAP_OK && from != NULL &&
         (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
         st = llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", o->from);
-    f.size = size;
     if (st == LLAP_OK) st = make_network(m, &f, o, size, config, &net);
-    if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &run);
+    if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &f.recipe, &run);
     if (st == LLAP_OK)
         llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
                   f.train->n, (long long)llap_feature_channels(&f.sight.layout),
@@ -519,7 +537,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     if (st == LLAP_OK) {
         m->network = net;
         st = settle(m, &f, o);
-        if (st == LLAP_OK) st = remember(m, net, o, size);
+        if (st == LLAP_OK) st = remember(net, o, &f);
     } else {
         llap_network_destroy(net);
     }

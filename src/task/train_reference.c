@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "task/reference.h"
+#include "task/train.h"
 
 #include <omp.h>
 #include <string.h>
@@ -20,16 +21,106 @@ static llap_status parse_size(const char *text, llap_size *size)
     return LLAP_OK;
 }
 
-static llap_status configure(const task_reference *r, llap_network_config *c)
+/* -------- how it is trained -------- */
+
+/* The protocol's epochs, or for small sizes so many steps with epochs of a sixtieth. --steps are
+ * those of the denoiser, and the others' in the same proportion. */
+static void pace(const task_reference *r, bool paper, int64_t tiny_steps, int64_t epochs,
+                 task_recipe_stage *stage, int64_t *epoch)
+{
+    const int64_t asked = r->o->steps > 0 ? r->o->steps : 1500;
+    const int64_t n = asked * tiny_steps / 1500 > 0 ? asked * tiny_steps / 1500 : 1;
+    const bool    whole = paper && r->o->steps <= 0;
+    stage->steps = whole ? epochs * r->n_batches : n;
+    stage->check_every = whole ? r->n_batches : n / 10 > 0 ? n / 10 : 1;
+    stage->patience_from = 1;
+    *epoch = whole ? r->n_batches : n / 60 > 0 ? n / 60 : 1;
+}
+
+static void set_rates(const task_reference *r, task_recipe_stage *stage, double lr, double decay)
+{
+    stage->lr = r->o->lr > 0 ? r->o->lr : lr;
+    stage->optim = LLAP_TRAIN_DEFAULT;
+    stage->optim.weight_decay = decay;
+    stage->optim.ema = 0;
+}
+
+/* Small sizes see less than an epoch and must not see its beginning alone, as they would in order
+ * of time. */
+static void suggest(const task_reference *r, llap_size size, task_recipe *c)
+{
+    enum { SMALL_ROWS = 6000, VAL_BATCHES = 32 };
+    const bool    paper = size == LLAP_SIZE_PAPER, odd = r->irregular;
+    const int64_t few = r->o->steps > 0 ? r->o->steps / 40 + 2 : VAL_BATCHES;
+    int64_t       epoch;
+    *c = (task_recipe){ .profile = LLAP_PROFILE_REFERENCE };
+    c->data.shuffle = !paper;
+    c->data.val_batches = paper && r->o->steps <= 0 ? (r->val->n_rows + r->B - 1) / r->B
+                          : few < VAL_BATCHES       ? few
+                                                    : VAL_BATCHES;
+
+    task_recipe_stage *s = &c->vae.stage;
+    pace(r, paper, 500, 600, s, &c->vae.epoch);
+    set_rates(r, s, paper ? 1e-4 : 2e-3, 1e-4);
+    s->patience = !paper ? 0 : odd ? 25 : 20;
+    /* Before the 40th epoch the score still changes with beta. */
+    s->patience_from = (40 * c->vae.epoch + s->check_every - 1) / s->check_every;
+    c->vae.select_from = s->patience_from;
+    c->vae.relative = 0.01;
+    c->vae.loss = odd ? LLAP_VAE_LOSS_IRREGULAR : LLAP_VAE_LOSS_BASE;
+
+    s = &c->summarizer.stage;
+    pace(r, paper, 300, 200, s, &epoch);
+    set_rates(r, s, paper ? 1e-4 : 1e-3, 1e-4);
+    s->patience = !paper ? 0 : odd ? 15 : 10;
+    c->summarizer.margin = 1e-6;
+    c->summarizer.loss = odd ? LLAP_SUMMARIZER_LOSS_IRREGULAR : LLAP_SUMMARIZER_LOSS_BASE;
+
+    s = &c->denoiser.stage;
+    pace(r, paper, 1500, 600, s, &epoch);
+    set_rates(r, s, paper ? 1.5e-4 : 1e-3, LLAP_TRAIN_DEFAULT.weight_decay);
+    s->optim.ema = LLAP_TRAIN_DEFAULT.ema;
+    s->patience = paper ? 20 : 0;
+    s->patience_from = paper ? 57 : 1;
+    c->denoiser.warmup = 0.095;
+    c->denoiser.lr_first = 0.02;
+    c->denoiser.rows = paper ? r->train->n_rows : SMALL_ROWS;
+}
+
+/* -------- what is trained -------- */
+
+/* Options of the caller on top; what the data decides stays as it is. */
+static llap_status read_options(const llap_json *config, llap_network_config *c)
+{
+    const llap_network_config was = *c;
+    c->size = LLAP_SIZE_CUSTOM;
+    const llap_status st = llap_network_config_read(config, "network", c);
+    if (st != LLAP_OK) return st;
+    if (c->n_entities != was.n_entities || c->n_targets != was.n_targets ||
+        c->vae.channels != was.vae.channels || c->vae.n_entities != was.vae.n_entities ||
+        c->summarizer.n_entities != was.summarizer.n_entities ||
+        c->summarizer.features != was.summarizer.features ||
+        c->summarizer.context != was.summarizer.context)
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "network: sizes that the data decides cannot be changed");
+    if (c->options.latent != was.options.latent || !c->options.conditioning ||
+        c->options.joint_summarizer || c->options.cond_adapter || c->denoiser.self_conditioning)
+        return llap_fail(LLAP_EUNSUPPORTED,
+                         "network: the three stages train a denoiser of VAE latents and summaries; "
+                         "identity latents, no or joint summaries, adapters and "
+                         "self-conditioning are for models that are imported");
+    return LLAP_OK;
+}
+
+static llap_status configure(const task_reference *r, llap_size size, const llap_json *config,
+                             llap_network_config *c)
 {
     const llap_network_dims dims = { .entities = r->frame.n_entities,
                                      .inputs = r->D,
                                      .targets = r->C,
                                      .context = r->l,
                                      .irregular = r->irregular };
-    llap_size               size;
-    llap_status             st = parse_size(r->o->size, &size);
-    if (st == LLAP_OK) st = llap_network_config_named(LLAP_PROFILE_REFERENCE, size, &dims, c);
+    const llap_status       st = llap_network_config_named(LLAP_PROFILE_REFERENCE, size, &dims, c);
     if (st != LLAP_OK) return st;
     if (r->frame.by_entity) { /* entities on their own are not told apart */
         c->vae.n_entities = 0;
@@ -39,7 +130,8 @@ static llap_status configure(const task_reference *r, llap_network_config *c)
     /* Of the training summaries: with those of a batch, a forecast would depend on which others are
      * asked for with it. */
     c->options.cond_norm = LLAP_COND_NORM_FIXED;
-    return llap_network_config_check(c);
+    return config != NULL && llap_json_has(config, "network") ? read_options(config, c)
+                                                              : llap_network_config_check(c);
 }
 
 static void copy_scale(const task_reference *r, const char *name, const float *from)
@@ -48,10 +140,16 @@ static void copy_scale(const task_reference *r, const char *name, const float *f
     memcpy(to->data, from, (size_t)to->count * sizeof *from);
 }
 
-static llap_status make_network(task_reference *r, const llap_panel *p)
+static llap_status make_network(task_reference *r, const llap_panel *p, const llap_json *config)
 {
     llap_network_config c;
-    llap_status         st = configure(r, &c);
+    llap_size           size;
+    llap_status         st = parse_size(r->o->size, &size);
+    if (st == LLAP_OK) st = configure(r, size, config, &c);
+    if (st == LLAP_OK) {
+        suggest(r, size, &r->recipe);
+        st = task_recipe_read(config, &r->recipe);
+    }
     if (st == LLAP_OK) st = llap_network_create(&c, p->var, &r->network);
     if (st == LLAP_OK) st = llap_network_start(r->network, r->seed, 0);
     if (st != LLAP_OK) return st;
@@ -65,7 +163,7 @@ static llap_status make_network(task_reference *r, const llap_panel *p)
 static llap_status train(task_reference *r, const llap_panel *p)
 {
     task_training *t = NULL;
-    llap_status    st = task_training_open(p, r->o, &r->network->config, &t);
+    llap_status    st = task_training_open(p, r->o, &r->network->config, &r->recipe, &t);
     if (st == LLAP_OK)
         llap_logf(r->o->log, LLAP_LOG_INFO,
                   "reference: %lld rows of %lld entities, %lld batches an epoch",
@@ -81,22 +179,82 @@ static llap_status train(task_reference *r, const llap_panel *p)
     return st;
 }
 
+/* -------- all of it -------- */
+
+void task_reference_start(const task_reference *r, llap_params *params)
+{
+    for (int i = 0; r->started && i < llap_params_count(params); i++) {
+        const llap_param_info *to = llap_params_at(params, i);
+        const llap_param_info *from = llap_params_find(r->network->params, to->name);
+        if (from != NULL) memcpy(to->data, from->data, (size_t)to->count * sizeof(float));
+    }
+}
+
+static llap_status start_from(task_reference *r, const llap_model *from)
+{
+    static const char *const part[] = { "vae.", "summarizer.", "denoiser." };
+    llap_status              st = LLAP_OK;
+    for (int i = 0; i < 3 && st == LLAP_OK; i++)
+        st = llap_params_take(r->network->params, part[i], from->network->params, part[i]);
+    r->started = true;
+    return st == LLAP_OK ? st : llap_fail_in(st, "from: networks of another size or layout");
+}
+
+/* Options that stand for something this profile does not have. */
+static llap_status check_options(const llap_train_opts *o)
+{
+    const struct {
+        bool        given;
+        const char *name;
+    } of_default[] = {
+        { o->members > 1, "members" },
+        { o->view != NULL, "view" },
+        { o->transform != NULL, "transform" },
+        { o->min != NULL, "min" },
+        { o->max != NULL, "max" },
+        { o->link != 0, "link" },
+        { o->no_climate != 0, "no_climate" },
+    };
+    for (size_t i = 0; i < sizeof of_default / sizeof *of_default; i++)
+        if (of_default[i].given)
+            return llap_fail(LLAP_EINVAL, "%s: the reference profile has no such thing",
+                             of_default[i].name);
+    return LLAP_OK;
+}
+
+static llap_status load_from(const char *path, llap_model **from)
+{
+    *from = NULL;
+    if (path == NULL) return LLAP_OK;
+    const llap_status st = llap_model_load(path, from);
+    if (st != LLAP_OK) return st;
+    if ((*from)->network != NULL && (*from)->network->config.profile == LLAP_PROFILE_REFERENCE)
+        return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "from: %s has no networks of the reference profile", path);
+}
+
 llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
-                                 const llap_model_frame *f, const int64_t *var,
-                                 const llap_backend *backend, llap_model **out)
+                                 const llap_json *config, const llap_model_frame *f,
+                                 const int64_t *var, const llap_backend *backend, llap_model **out)
 {
     *out = NULL;
+    llap_model    *from = NULL;
     task_reference r = { .o = o,
                          .frame = *f,
                          .seed = (uint64_t)o->seed,
                          .n_threads = omp_get_max_threads(),
                          .backend = backend };
-    llap_status    st = task_reference_look(&r, p, var);
-    if (st == LLAP_OK) st = make_network(&r, p);
+    llap_status    st = check_options(o);
+    if (st == LLAP_OK) st = load_from(o->from, &from);
+    if (st == LLAP_OK) st = task_reference_look(&r, p, var);
+    if (st == LLAP_OK) st = make_network(&r, p, config);
+    if (st == LLAP_OK && from != NULL) st = start_from(&r, from);
     if (st == LLAP_OK) st = train(&r, p);
+    if (st == LLAP_OK) st = task_train_remember(o, &r.recipe, r.network);
     if (st == LLAP_OK) st = llap_model_create(f, NULL, out);
     if (st == LLAP_OK) (*out)->network = r.network;
     else llap_network_destroy(r.network);
     task_reference_deinit(&r);
+    llap_model_destroy(from);
     return st;
 }

@@ -42,15 +42,20 @@ static void add_number(fact_list *l, const char *name, double value)
 }
 
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
-                              const llap_network_config *c)
+                              const llap_network_config *c, const task_recipe *r)
 {
-    char            *text = NULL;
-    size_t           n = 0;
-    llap_json_writer w = { 0 };
-    llap_json_open(&w, NULL, '{');
-    llap_network_config_write(&w, c);
-    llap_json_close(&w, '}');
-    llap_status st = llap_json_finish(&w, &text, &n);
+    char            *text[2] = { 0 };
+    size_t           n[2] = { 0 };
+    llap_json_writer w[2] = { { 0 }, { 0 } };
+    llap_status      st = LLAP_OK;
+    for (int i = 0; i < 2; i++) {
+        llap_json_open(&w[i], NULL, '{');
+        if (i == 0) llap_network_config_write(&w[i], c);
+        else task_recipe_write(&w[i], r);
+        llap_json_close(&w[i], '}');
+        const llap_status written = llap_json_finish(&w[i], &text[i], &n[i]);
+        if (st == LLAP_OK) st = written;
+    }
     add_text(l, "target", o->target);
     add_text(l, "context", o->context);
     add_text(l, "horizon", o->horizon);
@@ -71,16 +76,21 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_number(l, "climate", !o->no_climate);
     add_number(l, "link", o->link);
     const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
-    const char *config = text == NULL ? NULL : llap_arena_strndup(&l->arena, text, n);
     add_text(l, "data", hash);
-    add_text(l, "network", config);
-    if (st == LLAP_OK && (l->failed || hash == NULL || config == NULL)) st = LLAP_ENOMEM;
-    llap_free(text);
+    bool copied = hash != NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *kept = text[i] == NULL ? NULL : llap_arena_strndup(&l->arena, text[i], n[i]);
+        add_text(l, i == 0 ? "network" : "training", kept);
+        copied = copied && kept != NULL;
+        llap_free(text[i]);
+    }
+    if (st == LLAP_OK && (l->failed || !copied)) st = LLAP_ENOMEM;
     return st;
 }
 
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
-                               const llap_network_config *c, task_training **out)
+                               const llap_network_config *c, const task_recipe *r,
+                               task_training **out)
 {
     fact_list                l = { .n = 0 };
     const task_training_opts how = { .state = o->state,
@@ -90,7 +100,7 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
                                      .messages = o->log,
                                      .progress = o->progress };
     *out = NULL;
-    llap_status st = list_facts(&l, p, o, c);
+    llap_status st = list_facts(&l, p, o, c, r);
     if (st == LLAP_OK) st = task_training_create(&how, l.fact, l.n, out);
     llap_arena_deinit(&l.arena);
     return st;

@@ -331,6 +331,14 @@ static void the_written_text_is_this(void **state)
         llap_json *j = parsed(text);
         CHECK_OK(llap_json_dump(j, 2 * k, &again, &n_again));
         assert_string_equal(again, text);
+        llap_free(again);
+        llap_json_writer outer = { .indent = 0 };
+        llap_json_open(&outer, NULL, '[');
+        llap_json_put(&outer, NULL, j);
+        llap_json_close(&outer, ']');
+        CHECK_OK(llap_json_finish(&outer, &again, &n_again));
+        assert_int_equal(again[0], '[');
+        assert_memory_equal(again + 1, expected[0], strlen(expected[0]));
         llap_json_destroy(j);
         llap_free(again);
         llap_free(text);

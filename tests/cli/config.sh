@@ -29,3 +29,22 @@ llapdiff train data.csv --config run.json -o m.safetensors >/dev/null && echo tr
 llapdiff info m.safetensors --json | grep -c '"steps": 9'
 llapdiff train data.csv --config run.json -o n.safetensors --network '{"sampling": {"stps": 9}}'
 echo "exit $?"
+
+# How networks are trained: every number is an option, the model keeps it, and what it keeps is a --config for the same model again.
+rm -f *.state
+more='{"networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
+llapdiff train data.csv --config run.json -o n.safetensors --training "$more" >/dev/null && echo trained
+cmp -s m.safetensors n.safetensors || echo "another model"
+run_of() { llapdiff info "$1" --json | python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["run"], sys.stdout)'; }
+run_of n.safetensors >again.json
+python3 -c 'import json; n = json.load(open("again.json"))["training"]["networks"]; print(n["lr"], n["weight_decay"], n["check_rows"], n["steps"])'
+llapdiff train data.csv -q --config again.json --network '{"sampling": {"steps": 9}}' -o o.safetensors >/dev/null
+cmp n.safetensors o.safetensors && echo "the same model from what it keeps"
+refused() {
+    llapdiff train data.csv -q --config run.json -o p.safetensors "$@"
+    echo "exit $?"
+}
+refused --training '{"networks": {"weight_decy": 0.1}}'
+refused --training '{"networks": {"lr": 7}}'
+refused --training '{"vae": {"lr": 0.001}}'
+refused --training '[1'

@@ -793,7 +793,7 @@ static void behind_a_wall(void **state)
     llap_model        *here, *there;
     double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
     CHECK_OK(llap_train(p, &o, &here));
-    CHECK_OK(task_reference_train(p, &o, &here->frame, &var, &b, &there));
+    CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
     for (int i = 0; i < llap_params_count(here->network->params); i++) {
         const llap_param_info *x = llap_params_at(here->network->params, i),
                               *y = llap_params_find(there->network->params, x->name);

@@ -1,0 +1,107 @@
+#include "task/recipe.h"
+
+#include "base/error.h"
+#include "base/fields.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+enum { MANY = 1 << 30 };
+
+/* clang-format off */
+#define INT(s, name, lo, hi)      { #name, LLAP_FIELD_INT, offsetof(s, name), lo, hi, NULL }
+#define REAL(s, name, lo, hi)     { #name, LLAP_FIELD_REAL, offsetof(s, name), lo, hi, NULL }
+#define BOOL(s, name)             { #name, LLAP_FIELD_BOOL, offsetof(s, name), 0, 0, NULL }
+#define IN(s, of, name, lo, hi)   { #name, LLAP_FIELD_REAL, offsetof(s, of.name), lo, hi, NULL }
+#define WHOLE(s, of, name, lo)    { #name, LLAP_FIELD_INT, offsetof(s, of.name), lo, MANY, NULL }
+#define STAGE(s)                                                                                                          \
+    WHOLE(s, stage, steps, 1), WHOLE(s, stage, check_every, 1), WHOLE(s, stage, patience, 0), WHOLE(s, stage, patience_from, 1), \
+    IN(s, stage, lr, 1e-9, 1),                                                                                            \
+    { "weight_decay", LLAP_FIELD_REAL, offsetof(s, stage.optim.weight_decay), 0, 1, NULL },                               \
+    { "clip", LLAP_FIELD_REAL, offsetof(s, stage.optim.clip), 0, 1e9, NULL },                                             \
+    { "beta1", LLAP_FIELD_REAL, offsetof(s, stage.optim.beta1), 0, 0.9999999, NULL },                                     \
+    { "beta2", LLAP_FIELD_REAL, offsetof(s, stage.optim.beta2), 0, 0.9999999, NULL },                                     \
+    { "eps", LLAP_FIELD_REAL, offsetof(s, stage.optim.eps), 1e-30, 1, NULL }
+#define EMA(s) { "ema", LLAP_FIELD_REAL, offsetof(s, stage.optim.ema), 1e-9, 0.9999999, NULL }
+
+#define N task_recipe_networks
+static const llap_field networks_fields[] = {
+    STAGE(N), EMA(N), INT(N, warmup, 0, MANY), REAL(N, lr_least, 0, 1),
+    IN(N, vary, strange, 0, 1), IN(N, vary, shift, 0, 1), IN(N, vary, subset, 0, 1),
+    INT(N, rows, 1, MANY), INT(N, check_rows, 1, MANY), INT(N, check_samples, 2, 1 << 16), INT(N, check_steps, 1, 1000),
+    INT(N, final_rows, 1, MANY), INT(N, final_samples, 2, 1 << 16),
+};
+#undef N
+
+#define D task_recipe_data
+static const llap_field data_fields[] = { BOOL(D, shuffle), INT(D, val_batches, 1, MANY) };
+#undef D
+
+#define V task_recipe_vae
+static const llap_field vae_fields[] = {
+    STAGE(V), INT(V, epoch, 1, MANY), INT(V, select_from, 1, MANY), REAL(V, relative, 0, 0.99),
+    IN(V, loss, beta, 0, 1e6), IN(V, loss, p_drop, 0, 0.99), IN(V, loss, noise, 0, 100), IN(V, loss, consistency, 0, 1e6),
+    { "balance_coverage", LLAP_FIELD_BOOL, offsetof(V, loss.balance_coverage), 0, 0, NULL },
+};
+#undef V
+
+#define S task_recipe_summarizer
+static const llap_field summarizer_fields[] = {
+    STAGE(S), REAL(S, margin, 0, 1e9),
+    IN(S, loss, x, 0, 1e6), IN(S, loss, v, 0, 1e6), IN(S, loss, t, 0, 1e6), IN(S, loss, dt, 0, 1e6), IN(S, loss, obs, 0, 1e6),
+    { "channel_balanced", LLAP_FIELD_BOOL, offsetof(S, loss.channel_balanced), 0, 0, NULL },
+};
+#undef S
+
+#define D task_recipe_denoiser
+static const llap_field denoiser_fields[] = {
+    STAGE(D), EMA(D), REAL(D, warmup, 0, 1), REAL(D, lr_first, 0, 1), INT(D, rows, 1, MANY),
+};
+#undef D
+
+#define GROUP(profile, name) { #name, LLAP_PROFILE_##profile, offsetof(task_recipe, name), name##_fields, \
+                               sizeof name##_fields / sizeof *name##_fields }
+static const struct group {
+    const char       *key;
+    llap_profile      profile;
+    size_t            offset;
+    const llap_field *fields;
+    int               n;
+} groups[] = {
+    GROUP(DEFAULT, networks), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
+};
+/* clang-format on */
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+llap_status task_recipe_read(const llap_json *config, task_recipe *r)
+{
+    const char *keys[GROUPS + 1] = { 0 };
+    if (config == NULL || !llap_json_has(config, "training")) return LLAP_OK;
+    for (int i = 0; i < GROUPS; i++) keys[i] = groups[i].key;
+    llap_status st = llap_fields_only(config, "training", NULL, 0, keys);
+    for (int i = 0; i < GROUPS && st == LLAP_OK; i++) {
+        const struct group *g = &groups[i];
+        char                path[64];
+        snprintf(path, sizeof path, "training.%s", g->key);
+        if (!llap_json_has(config, path)) continue;
+        if (g->profile != r->profile)
+            return llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", path,
+                             llap_profile_names[r->profile]);
+        st = llap_fields_only(config, path, g->fields, g->n, NULL);
+        if (st == LLAP_OK)
+            st = llap_fields_read(config, path, g->fields, g->n, (char *)r + g->offset);
+    }
+    return st;
+}
+
+void task_recipe_write(llap_json_writer *w, const task_recipe *r)
+{
+    llap_json_open(w, "training", '{');
+    for (int i = 0; i < GROUPS; i++) {
+        if (groups[i].profile != r->profile) continue;
+        llap_json_open(w, groups[i].key, '{');
+        llap_fields_write(w, groups[i].fields, groups[i].n, (const char *)r + groups[i].offset);
+        llap_json_close(w, '}');
+    }
+    llap_json_close(w, '}');
+}

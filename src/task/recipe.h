@@ -1,0 +1,80 @@
+/* How networks are trained: every number of it by its name, under "training" of a configuration,
+ * and kept with the model.
+ *
+ *     task_recipe r = what size and data suggest;
+ *     st = task_recipe_read(config, &r);       what the caller wants otherwise
+ *     task_recipe_write(w, &r);                for the model and for the state of a run */
+#ifndef LLAP_TASK_RECIPE_H
+#define LLAP_TASK_RECIPE_H
+
+#include "base/json.h"
+#include "model/features.h"
+#include "model/network.h"
+#include "model/summarizer.h"
+#include "model/vae.h"
+#include "nn/optim.h"
+
+/* What all stages have. Checks are looks at validation. */
+typedef struct task_recipe_stage {
+    int64_t         steps, check_every; /* check_every: steps between checks */
+    int64_t         patience;           /* stop after so many checks without gain; 0: never */
+    int64_t         patience_from;      /* check, from 1, that is the first to count against it */
+    double          lr;
+    llap_train_attr optim;
+} task_recipe_stage;
+
+/* A member of the default profile. Rows are evenly spread over those there are. */
+typedef struct task_recipe_networks {
+    task_recipe_stage  stage;
+    int64_t            warmup;   /* steps */
+    double             lr_least; /* share of the rate that is left at the end */
+    llap_feature_noise vary;     /* but noise and drop, which the networks' features.augment says */
+    int64_t            rows;     /* of training, at most */
+    int64_t            check_rows, check_samples, check_steps;
+    int64_t            final_rows, final_samples; /* for spread and guard */
+} task_recipe_networks;
+
+/* The reference's stages. */
+typedef struct task_recipe_vae {
+    task_recipe_stage    stage;
+    int64_t              epoch;       /* steps that its schedules count as one */
+    int64_t              select_from; /* check, from 1, that is the first to be kept */
+    double               relative;    /* better is by more than this share */
+    llap_vae_loss_config loss;
+} task_recipe_vae;
+
+typedef struct task_recipe_summarizer {
+    task_recipe_stage           stage;
+    double                      margin; /* better is by more than this */
+    llap_summarizer_loss_config loss;
+} task_recipe_summarizer;
+
+typedef struct task_recipe_denoiser {
+    task_recipe_stage stage;
+    double            warmup;   /* share of the steps */
+    double            lr_first; /* least share of the rate while it warms up */
+    int64_t           rows;     /* of training, at most */
+} task_recipe_denoiser;
+
+typedef struct task_recipe_data {
+    bool    shuffle;     /* batches in a new order each epoch; else in order of time */
+    int64_t val_batches; /* of validation, evenly spread, at most */
+} task_recipe_data;
+
+typedef struct task_recipe {
+    llap_profile           profile; /* which of these it uses */
+    task_recipe_networks   networks;
+    task_recipe_data       data;
+    task_recipe_vae        vae;
+    task_recipe_summarizer summarizer;
+    task_recipe_denoiser   denoiser;
+} task_recipe;
+
+/* Takes what is under "training"; config may be NULL. LLAP_EFORMAT names a key that is unknown, of
+ * the other profile, misread or out of range. */
+llap_status task_recipe_read(const llap_json *config, task_recipe *r);
+
+/* "training": {...}, all that the profile uses. */
+void task_recipe_write(llap_json_writer *w, const task_recipe *r);
+
+#endif
