@@ -305,28 +305,29 @@ static llap_status load_checked(const llap_tensors *t, llap_model **out)
 }
 
 /* bytes: what came through standard input, the caller's (llap_free); of a file NULL. */
-static llap_status open_tensors(const char *path, char **bytes, llap_tensors **out)
+static llap_status open_tensors(const char *path, char **bytes, size_t *n, llap_tensors **out)
 {
-    size_t n;
     *bytes = NULL;
+    *n = 0;
     if (strcmp(path, "-") != 0) return llap_tensors_open(path, out);
-    const llap_status st = llap_file_read("/dev/stdin", SIZE_MAX, bytes, &n);
-    return st == LLAP_OK ? llap_tensors_view(*bytes, n, "standard input", out) : st;
+    const llap_status st = llap_file_read("/dev/stdin", SIZE_MAX, bytes, n);
+    return st == LLAP_OK ? llap_tensors_view(*bytes, *n, "standard input", out) : st;
 }
 
 /* People give a CSV for the model: the length that its first bytes would mean says little. */
-static bool starts_as_text(const char *path, const char *bytes)
+static bool starts_as_text(const char *path, const char *bytes, size_t n_bytes)
 {
-    char  first[8] = { 0 };
-    FILE *f = bytes == NULL ? fopen(path, "rbe") : NULL;
-    if (bytes != NULL) memcpy(first, bytes, strnlen(bytes, sizeof first));
+    char   first[8];
+    size_t n = n_bytes < sizeof first ? n_bytes : sizeof first;
+    FILE  *f = bytes == NULL ? fopen(path, "rbe") : NULL;
+    if (n > 0) memcpy(first, bytes, n);
     if (f != NULL) {
-        (void)!fread(first, 1, sizeof first, f);
+        n = fread(first, 1, sizeof first, f);
         fclose(f);
     }
-    for (size_t i = 0; i < sizeof first; i++)
-        if ((unsigned char)first[i] < ' ' && strchr("\t\r\n", first[i]) == NULL) return false;
-    return first[0] != '\0';
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)first[i] < ' ' && memchr("\t\r\n", first[i], 3) == NULL) return false;
+    return n > 0;
 }
 
 llap_status llap_model_load(const char *path, llap_model **out)
@@ -334,8 +335,9 @@ llap_status llap_model_load(const char *path, llap_model **out)
     *out = NULL;
     llap_tensors *t = NULL;
     char         *bytes;
-    llap_status   st = open_tensors(path, &bytes, &t);
-    if (st == LLAP_EFORMAT && starts_as_text(path, bytes))
+    size_t        n_bytes;
+    llap_status   st = open_tensors(path, &bytes, &n_bytes, &t);
+    if (st == LLAP_EFORMAT && starts_as_text(path, bytes, n_bytes))
         st = llap_fail(st, "%s: is text, expected a model file as training makes them", path);
     else if (st == LLAP_EFORMAT) st = llap_fail(st, "%s: not a model file?", llap_error_detail());
     else if (st == LLAP_OK) {

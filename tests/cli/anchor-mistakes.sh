@@ -32,6 +32,8 @@ try evaluate m.safetensors data.csv --split training
 try evaluate m.safetensors data.csv --stride x
 try impute m.safetensors data.csv --quantiles 0.9,0.1
 try info data.csv
+printf '8\n\0\0\0\0\0\0{' >broken # a header's length, of printable bytes, and its beginning
+try info broken
 mkdir empty
 try inspect empty
 try synth --rows 1
