@@ -532,6 +532,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
                   (long long)net->config.options.members);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
         st = train_member(run, m, net, &f, o, from, i);
+    if (st == LLAP_OK) task_training_table(run);
     task_training_destroy(run);
     llap_model_destroy(from);
     if (st == LLAP_OK) {

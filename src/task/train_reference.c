@@ -8,7 +8,6 @@
 
 #include <omp.h>
 #include <string.h>
-#include <sys/resource.h>
 
 static llap_status parse_size(const char *text, llap_size *size)
 {
@@ -171,11 +170,8 @@ static llap_status train(task_reference *r, const llap_panel *p)
     if (st == LLAP_OK) st = task_reference_vae(r, t);
     if (st == LLAP_OK) st = task_reference_summarizer(r, t);
     if (st == LLAP_OK) st = task_reference_diffusion(r, t);
+    if (st == LLAP_OK) task_training_table(t);
     task_training_destroy(t);
-    struct rusage used;
-    if (st == LLAP_OK && getrusage(RUSAGE_SELF, &used) == 0)
-        llap_logf(r->o->log, LLAP_LOG_INFO, "peak memory %.2f GB",
-                  (double)used.ru_maxrss * 1024e-9);
     return st;
 }
 

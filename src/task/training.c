@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ typedef struct ended {
     const char   *name;
     task_progress progress;
     task_weights *weights;
-    struct ended *next;
+    double        seconds; /* that it took here; 0: it was over before */
+    struct ended *next;    /* the one before it */
 } ended;
 
 struct task_training {
@@ -30,7 +32,7 @@ struct task_training {
     ended             *ended;
     FILE              *log;
     int64_t            log_size;
-    double             began, saved; /* when the stage began, and the last attempt at a state */
+    double             saved; /* when a state was last attempted */
     llap_arena         arena;
 };
 
@@ -251,6 +253,7 @@ typedef struct stage_run {
     task_progress     g;
     task_weights     *best;
     int64_t           saved_step; /* of the last state written; -1: none */
+    double            began;      /* when */
 } stage_run;
 
 static llap_status report(stage_run *r, double loss)
@@ -410,7 +413,11 @@ static llap_status end_stage(stage_run *r)
     if (!was && !chosen) task_weights_take(r->best, r->s->params);
     r->g.finished = 1;
     if (!was) r->g.log_size = t->log_size;
-    *e = (ended){ .name = name, .progress = r->g, .weights = r->best, .next = t->ended };
+    *e = (ended){ .name = name,
+                  .progress = r->g,
+                  .weights = r->best,
+                  .seconds = was ? 0.0 : now() - r->began,
+                  .next = t->ended };
     r->best = NULL;
     t->ended = e;
     if (!was) (void)save(t, r->s, &r->g, NULL);
@@ -419,7 +426,7 @@ static llap_status end_stage(stage_run *r)
 
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result)
 {
-    stage_run   r = { .t = t, .s = s, .saved_step = -1 };
+    stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now() };
     llap_status st = task_weights_create(s->params, &r.best);
     if (st == LLAP_OK) st = restore(&r);
     if (st == LLAP_OK && !r.g.finished) {
@@ -435,4 +442,32 @@ llap_status task_training_stage(task_training *t, const task_stage *s, task_resu
                                  .score = s->evaluate == NULL ? NAN : r.g.best };
     task_weights_destroy(r.best);
     return st;
+}
+
+/* -------- the table -------- */
+
+static void table_line(const llap_log *log, const ended *e)
+{
+    const task_progress *g = &e->progress;
+    if (e->next != NULL) table_line(log, e->next);
+    char best[32] = "the end", score[32] = "none", took[32] = "before";
+    if (g->best_step >= 0) {
+        snprintf(best, sizeof best, "%" PRId64, g->best_step);
+        snprintf(score, sizeof score, "%.4f", g->best);
+    }
+    if (e->seconds > 0) snprintf(took, sizeof took, "%.1f s", e->seconds);
+    llap_logf(log, LLAP_LOG_INFO, "%-12s %8" PRId64 " %10s %11s %8" PRId64 " %9s", e->name, g->step,
+              best, score, g->n_skipped, took);
+}
+
+void task_training_table(const task_training *t)
+{
+    struct rusage used;
+    if (t->ended == NULL) return;
+    llap_logf(t->o.messages, LLAP_LOG_INFO, "%-12s %8s %10s %11s %8s %9s", "stage", "steps",
+              "best after", "validation", "skipped", "took");
+    table_line(t->o.messages, t->ended);
+    if (getrusage(RUSAGE_SELF, &used) == 0)
+        llap_logf(t->o.messages, LLAP_LOG_INFO, "peak memory %.2f GB",
+                  (double)used.ru_maxrss * 1024e-9);
 }

@@ -92,6 +92,9 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result);
 
+/* A table of the stages so far, and the most memory that the process had: to the messages. */
+void task_training_table(const task_training *t);
+
 /* Is there room on the disk for a state of n_bytes beside the one before it? LLAP_EIO says how much
  * is missing. Stages ask for themselves; a run that knows its largest one asks first. */
 llap_status task_training_room(const task_training *t, size_t n_bytes);

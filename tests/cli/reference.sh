@@ -4,7 +4,7 @@ OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
 train() { llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 "$@"; }
-train -o m.safetensors --log m.log 2>&1 | sed 's/peak memory .*/peak memory/' | tail -5
+train -o m.safetensors --log m.log 2>&1 | sed 's/peak memory .*/peak memory/; s/ *[0-9.]* s$/ SECONDS/' | tail -8
 cut -d, -f1 m.log | uniq -c
 train -q -o n.safetensors -j 1 --prefetch 0 --log n.log >/dev/null && cmp m.safetensors n.safetensors && cmp m.log n.log && echo "the same model and log"
 
