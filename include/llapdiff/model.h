@@ -73,12 +73,16 @@ typedef struct llap_train_opts {
                               name, used where none is given here, under "network" any option of the
                               networks, under "training" any of how they are trained (what a model
                               has of them: llap_model_describe); NULL: none */
+    const char *parts;     /* CSV file with the columns entity and part (train, validation, test):
+                              who fits, who chooses, who is left for llap_evaluate; entities that it
+                              does not name are left out. Means split "entity". NULL: 70, 10 and
+                              20 % of the entities, drawn by seed */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL                          \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                    \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

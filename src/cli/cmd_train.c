@@ -10,7 +10,7 @@ typedef struct train_options {
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from, *network, *training;
+    const char *state, *log, *transform, *min, *max, *from, *network, *training, *parts;
     double      save_every, lr;
     bool        no_climate, link, resume;
 } train_options;
@@ -26,6 +26,8 @@ static const cli_option options[] = {
     CHOICE("entities",   0, "joint|independent", entities,
          "joint: test on later times; independent: test on entities never seen"),
     CHOICE("split",      0, "time|entity", entities, "the same in other words: what is left for testing"),
+    TEXT("parts",        0, "FILE", parts,
+         "CSV with the columns entity and part (train, validation, test): a split of independent entities"),
     CHOICE("profile",    0, "default|reference", profile,
          "networks on top of the anchor, or the paper's three stages"),
     CHOICE("size",       0, "small|tiny|anchor|paper", size,
@@ -110,6 +112,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.horizon = o->horizon;
         how.step = o->step;
         how.split = o->entities == 1 ? "entity" : NULL;
+        how.parts = o->parts;
         how.no_climate = o->no_climate;
         how.link = o->link;
         how.profile = o->profile == 1 ? "reference" : NULL;

@@ -10,6 +10,7 @@
 #include "data/scaling.h"
 #include "task/device.h"
 #include "task/filler.h"
+#include "task/parts.h"
 #include "task/reference.h"
 
 #include <math.h>
@@ -231,17 +232,45 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
     return st;
 }
 
+/* Borders of the times, or of every entity its part, drawn by seed. */
+static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, const llap_windows *w,
+                              llap_model_frame *f, uint8_t *part)
+{
+    llap_split_opts so = LLAP_SPLIT_DEFAULT;
+    llap_split     *split = NULL;
+    if (f->by_entity) so.kind = LLAP_SPLIT_BY_ENTITY;
+    so.seed = (uint64_t)o->seed;
+    const llap_status st = llap_split_create(w, &so, &split);
+    if (st != LLAP_OK) return st;
+    f->val_start = split->val_start;
+    f->test_start = split->test_start;
+    memset(part, LLAP_PART_TEST, (size_t)p->n_entities); /* without a window: never seen */
+    for (int64_t i = 0; i < w->n; i++) part[w->at[i].entity] = split->part[i];
+    llap_split_destroy(split);
+    return LLAP_OK;
+}
+
+/* Of every entity the part that the file of the options says. */
+static llap_status read_split(const llap_panel *p, const llap_train_opts *o, const llap_windows *w,
+                              uint8_t *part)
+{
+    int64_t     n[LLAP_PART_COUNT] = { 0 };
+    llap_status st = task_parts_read(o->parts, p, o->log, part);
+    for (int64_t i = 0; i < w->n && st == LLAP_OK; i++) n[part[w->at[i].entity]]++;
+    for (int k = 0; k <= LLAP_PART_TEST && st == LLAP_OK; k++)
+        if (n[k] == 0)
+            st = llap_fail(LLAP_EINVAL, "parts: %s: no entity for %s that has a window",
+                           llap_text_show(o->parts).text, llap_part_name((llap_part)k));
+    return st;
+}
+
 /* One split for all targets: its borders, or the part of every entity, become the frame's. part is
  * [n_entities]. */
 static llap_status make_split(const llap_panel *p, const llap_train_opts *o, const int64_t *var,
                               llap_model_frame *f, uint8_t *part)
 {
-    llap_split_opts so = LLAP_SPLIT_DEFAULT;
-    llap_windows   *w = NULL;
-    llap_split     *split = NULL;
-    if (f->by_entity) so.kind = LLAP_SPLIT_BY_ENTITY;
-    so.seed = (uint64_t)o->seed;
-    llap_status st = task_windows(f, p, var, f->n_targets, &w);
+    llap_windows *w = NULL;
+    llap_status   st = task_windows(f, p, var, f->n_targets, &w);
     for (int64_t i = 0; st == LLAP_OK && w->n == 0 && i < f->n_targets; i++)
         if (share_observed(p, &var[i], 1) == 0)
             st = llap_fail(LLAP_EINVAL, "target: '%s' has no observed value: leave it out",
@@ -252,15 +281,9 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     if (st == LLAP_OK && w->n == 0)
         st = llap_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
                                     "observed value: shorten them");
-    if (st == LLAP_OK) st = llap_split_create(w, &so, &split);
-    if (st == LLAP_OK) {
-        f->val_start = split->val_start;
-        f->test_start = split->test_start;
-        memset(part, LLAP_PART_TEST, (size_t)p->n_entities); /* without a window: never seen */
-        for (int64_t i = 0; i < w->n; i++) part[w->at[i].entity] = split->part[i];
-        f->part = part;
-    }
-    llap_split_destroy(split);
+    if (st == LLAP_OK)
+        st = o->parts == NULL ? draw_split(p, o, w, f, part) : read_split(p, o, w, part);
+    f->part = part;
     llap_windows_destroy(w);
     return st;
 }
@@ -329,7 +352,9 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
         return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
-    f->by_entity = o->split != NULL && strcmp(o->split, "entity") == 0;
+    f->by_entity = o->parts != NULL || (o->split != NULL && strcmp(o->split, "entity") == 0);
+    if (o->parts != NULL && o->split != NULL && strcmp(o->split, "time") == 0)
+        return llap_fail(LLAP_EINVAL, "parts: name entities, but split is 'time'");
     llap_status st = parse_profile(o->profile, &l->reference);
     if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);

@@ -22,6 +22,7 @@ static const struct entry {
     { "horizon", TEXT, O(horizon), 0, 0 },
     { "step", TEXT, O(step), 0, 0 },
     { "split", TEXT, O(split), 0, 0 },
+    { "parts", TEXT, O(parts), 0, 0 },
     { "profile", TEXT, O(profile), 0, 0 },
     { "size", TEXT, O(size), 0, 0 },
     { "view", TEXT, O(view), 0, 0 },

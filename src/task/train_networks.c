@@ -525,7 +525,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
         (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
         st = llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", o->from);
     if (st == LLAP_OK) st = make_network(m, &f, o, size, config, &net);
-    if (st == LLAP_OK) st = task_training_open(p, o, &net->config, &f.recipe, &run);
+    if (st == LLAP_OK) st = task_training_open(p, o, &m->frame, &net->config, &f.recipe, &run);
     if (st == LLAP_OK)
         llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
                   f.train->n, (long long)llap_feature_channels(&f.sight.layout),

@@ -162,7 +162,7 @@ static llap_status make_network(task_reference *r, const llap_panel *p, const ll
 static llap_status train(task_reference *r, const llap_panel *p)
 {
     task_training *t = NULL;
-    llap_status    st = task_training_open(p, r->o, &r->network->config, &r->recipe, &t);
+    llap_status    st = task_training_open(p, r->o, &r->frame, &r->network->config, &r->recipe, &t);
     if (st == LLAP_OK)
         llap_logf(r->o->log, LLAP_LOG_INFO,
                   "reference: %lld rows of %lld entities, %lld batches an epoch",

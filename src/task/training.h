@@ -20,6 +20,7 @@
 #define LLAP_TASK_TRAINING_H
 
 #include "base/json.h"
+#include "model/model.h"
 #include "model/network.h"
 #include "task/recipe.h"
 #include "task/state.h"
@@ -82,11 +83,11 @@ llap_status task_training_create(const task_training_opts *o, const task_fact *f
                                  task_training **out);
 void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
 
-/* The run of llap_train: its facts are the options, the configuration, the recipe and a hash of the
- * data. */
+/* The run of llap_train: its facts are the options, the configuration, the recipe and hashes of the
+ * data and of a file of parts. */
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
-                               const llap_network_config *c, const task_recipe *r,
-                               task_training **out);
+                               const llap_model_frame *f, const llap_network_config *c,
+                               const task_recipe *r, task_training **out);
 
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */

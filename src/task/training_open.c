@@ -42,7 +42,8 @@ static void add_number(fact_list *l, const char *name, double value)
 }
 
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
-                              const llap_network_config *c, const task_recipe *r)
+                              const llap_model_frame *f, const llap_network_config *c,
+                              const task_recipe *r)
 {
     char            *text[2] = { 0 };
     size_t           n[2] = { 0 };
@@ -76,8 +77,12 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_number(l, "climate", !o->no_climate);
     add_number(l, "link", o->link);
     const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
+    const char *parts = llap_arena_printf(
+        &l->arena, "%016" PRIx64,
+        o->parts == NULL ? 0 : llap_hash(0, f->part, (size_t)f->n_entities)); /* not its name */
     add_text(l, "data", hash);
-    bool copied = hash != NULL;
+    add_text(l, "parts", parts);
+    bool copied = hash != NULL && parts != NULL;
     for (int i = 0; i < 2; i++) {
         const char *kept = text[i] == NULL ? NULL : llap_arena_strndup(&l->arena, text[i], n[i]);
         add_text(l, i == 0 ? "network" : "training", kept);
@@ -89,8 +94,8 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
 }
 
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
-                               const llap_network_config *c, const task_recipe *r,
-                               task_training **out)
+                               const llap_model_frame *f, const llap_network_config *c,
+                               const task_recipe *r, task_training **out)
 {
     fact_list                l = { .n = 0 };
     const task_training_opts how = { .state = o->state,
@@ -100,7 +105,7 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
                                      .messages = o->log,
                                      .progress = o->progress };
     *out = NULL;
-    llap_status st = list_facts(&l, p, o, c, r);
+    llap_status st = list_facts(&l, p, o, f, c, r);
     if (st == LLAP_OK) st = task_training_create(&how, l.fact, l.n, out);
     llap_arena_deinit(&l.arena);
     return st;

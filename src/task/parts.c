@@ -1,0 +1,122 @@
+#include "task/parts.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "data/csv_token.h"
+#include "data/source.h"
+#include "data/split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RECORD_MAX = 1 << 16, UNSAID = LLAP_PART_COUNT };
+
+typedef struct part_file {
+    const llap_panel *panel;
+    uint8_t          *part;                 /* [n_entities], UNSAID at first */
+    int               entity, what;         /* columns */
+    int64_t           n_found, n_elsewhere; /* lines about entities of the data, about others */
+} part_file;
+
+/* The field as text; what does not fit is cut, and so is not the name of anything. */
+static const char *text_of(const llap_csv_field *f, char *room, size_t size)
+{
+    snprintf(room, size, "%.*s", (int)(f->len < size ? f->len : size), f->text);
+    return room;
+}
+
+static llap_status read_header(const llap_csv_tokens *t, part_file *f)
+{
+    char name[256];
+    f->entity = f->what = -1;
+    for (int i = 0; i < (int)t->n_fields; i++) {
+        text_of(&t->field[i], name, sizeof name);
+        if (strcmp(name, "entity") == 0) f->entity = i;
+        if (strcmp(name, "part") == 0) f->what = i;
+    }
+    if (f->entity >= 0 && f->what >= 0) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT, "expected a header with the columns entity and part, found '%s'",
+                     llap_text_show(text_of(&t->field[0], name, sizeof name)).text);
+}
+
+static llap_status parse_part(const llap_csv_field *field, uint8_t *out)
+{
+    char        room[64];
+    const char *word = text_of(field, room, sizeof room);
+    for (int k = 0; k <= LLAP_PART_TEST; k++)
+        if (strcmp(word, llap_part_name((llap_part)k)) == 0) {
+            *out = (uint8_t)k;
+            return LLAP_OK;
+        }
+    *out = LLAP_PART_VAL;
+    if (strcmp(word, "val") == 0) return LLAP_OK;
+    return llap_fail(LLAP_EFORMAT, "part: expected train, validation or test, found '%s'",
+                     llap_text_show(word).text);
+}
+
+static llap_status read_line(const llap_csv_tokens *t, part_file *f)
+{
+    const int last = f->entity > f->what ? f->entity : f->what;
+    char      name[1024];
+    uint8_t   part;
+    if ((size_t)last >= t->n_fields)
+        return llap_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
+    const llap_status st = parse_part(&t->field[f->what], &part);
+    if (st != LLAP_OK) return st;
+    const int64_t e =
+        llap_panel_find_entity(f->panel, text_of(&t->field[f->entity], name, sizeof name));
+    if (e < 0) {
+        f->n_elsewhere++;
+        return LLAP_OK;
+    }
+    if (f->part[e] != UNSAID)
+        return llap_fail(LLAP_EFORMAT, "entity '%s' is given twice", llap_text_show(name).text);
+    f->part[e] = part;
+    f->n_found++;
+    return LLAP_OK;
+}
+
+static llap_status read_lines(llap_csv_tokens *t, part_file *f)
+{
+    bool header = true;
+    t->dialect = (llap_csv_dialect){ ',', '"', '\n' };
+    llap_status st = llap_csv_tokens_next(t);
+    for (; st == LLAP_OK && t->n_fields > 0; header = false) {
+        st = header ? read_header(t, f) : read_line(t, f);
+        if (st != LLAP_OK)
+            return llap_fail_in(st, "%s:%lld", llap_text_show(llap_source_name(t->source)).text,
+                                (long long)t->line);
+        st = llap_csv_tokens_next(t);
+    }
+    if (st == LLAP_OK && f->n_found == 0)
+        st = llap_fail(LLAP_EINVAL, "%s: names no entity of the data, which has '%s'%s",
+                       llap_text_show(llap_source_name(t->source)).text,
+                       f->panel->n_entities > 0 ? llap_text_show(f->panel->entity[0]).text : "",
+                       f->panel->n_entities > 1 ? " and others" : "");
+    return st;
+}
+
+llap_status task_parts_read(const char *path, const llap_panel *p, const llap_log *log,
+                            uint8_t *part)
+{
+    part_file       f = { .panel = p, .part = part };
+    llap_source    *source = NULL;
+    llap_csv_tokens tokens = { 0 };
+    memset(part, UNSAID, (size_t)p->n_entities);
+    llap_status st = llap_source_open(path, &source);
+    if (st == LLAP_OK) st = llap_csv_tokens_init(&tokens, source, RECORD_MAX);
+    if (st == LLAP_OK) st = read_lines(&tokens, &f);
+    llap_csv_tokens_deinit(&tokens);
+    llap_source_close(source);
+    if (st != LLAP_OK) return llap_fail_in(st, "parts");
+    for (int64_t e = 0; e < p->n_entities; e++)
+        if (part[e] == UNSAID) part[e] = LLAP_PART_PURGED;
+    if (f.n_found < p->n_entities)
+        llap_logf(log, LLAP_LOG_WARNING, "parts: %lld of %lld entities are not named: left out",
+                  (long long)(p->n_entities - f.n_found), (long long)p->n_entities);
+    if (f.n_elsewhere > 0)
+        llap_logf(log, LLAP_LOG_WARNING, "parts: %lld names are not in the data: passed over",
+                  (long long)f.n_elsewhere);
+    return LLAP_OK;
+}
