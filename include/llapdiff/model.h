@@ -190,11 +190,13 @@ typedef struct llap_forecast_opts {
     const char   *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char   *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
     llap_progress progress;
+    const llap_model *const *with; /* further models of the same targets and spans that answer */
+    int64_t n_with;                /* together with this one, each an equal share of the samples */
 } llap_forecast_opts;
 
-#define LLAP_FORECAST_OPTS                                                               \
-    {                                                                                    \
-        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL, { NULL, NULL } \
+#define LLAP_FORECAST_OPTS                                                                        \
+    {                                                                                             \
+        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL, { NULL, NULL }, NULL, 0 \
     }
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
@@ -278,11 +280,13 @@ typedef struct llap_evaluate_opts {
     const char     *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     const char     *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
     char          **as_json;   /* where not NULL: the JSON as well; caller owns (llap_text_free) */
+    const llap_model *const *with; /* as above; their split must be the same */
+    int64_t                  n_with;
 } llap_evaluate_opts;
 
-#define LLAP_EVALUATE_OPTS                                                            \
-    {                                                                                 \
-        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL \
+#define LLAP_EVALUATE_OPTS                                                                     \
+    {                                                                                          \
+        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL, NULL, 0 \
     }
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

@@ -2,7 +2,7 @@
 
 typedef struct evaluate_options {
     cli_read    read;
-    const char *stride, *plot;
+    const char *stride, *plot, *with;
     int64_t     samples, bootstrap;
     int         split, task, by;
     bool        units, paper;
@@ -24,6 +24,8 @@ static const cli_option options[] = {
          "the table in the units of the data, not in standard deviations of training"),
     FLAG("paper",       0, paper,
          "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
+    TEXT("with",        0, "LIST", with,
+         "model files that answer together with MODEL, each an equal share of the samples"),
     TEXT("plot",        0, "FILE", plot, "draw calibration (PIT, reliability): .png, .svg or .pdf"),
     CLI_READ_OPTIONS,
     { 0 },
@@ -39,7 +41,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model              *model = NULL;
     llap_bar                *bar = NULL;
     char                    *text = NULL, *as_json = NULL;
+    cli_mates                mates = { 0 };
     llap_status st = cli_open(common, "evaluate", &o->read, n, operands, &model, &panel);
+    if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);
     if (st == LLAP_OK) {
         llap_evaluate_opts how = LLAP_EVALUATE_OPTS;
         how.task = o->task == 1 ? "impute" : "forecast";
@@ -51,6 +55,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.seed = common->seed;
         how.units = o->units;
         how.paper = o->paper;
+        how.with = (const llap_model *const *)mates.model;
+        how.n_with = mates.n;
         how.log = &common->log;
         how.device = common->device;
         how.precision = common->precision;
@@ -64,6 +70,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) cli_print_text(common, text);
     else llap_text_free(text);
     llap_text_free(as_json);
+    cli_mates_free(&mates);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;

@@ -2,7 +2,7 @@
 
 typedef struct forecast_options {
     cli_read    read;
-    const char *at, *every, *times, *horizon, *step, *quantiles;
+    const char *at, *every, *times, *horizon, *step, *quantiles, *with;
     cli_output  to;
     int64_t     samples;
     bool        total, keep_samples;
@@ -23,6 +23,8 @@ static const cli_option options[] = {
          "sample paths (default 200); size anchor knows its quantiles without"),
     FLAG("keep-samples",   0, keep_samples, "write the paths instead of their quantiles"),
     FLAG("total",          0, total, "the sum over the horizon instead of each time"),
+    TEXT("with",           0, "LIST", with,
+         "model files that answer together with MODEL, each an equal share of the samples"),
     CLI_OUTPUT_OPTIONS("the fan of the forecast"),
     CLI_READ_OPTIONS,
     { 0 },
@@ -37,6 +39,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model             *model = NULL;
     llap_answer            *answer = NULL;
     llap_bar               *bar = NULL;
+    cli_mates               mates = { 0 };
     ask.at = o->at;
     ask.every = o->every;
     ask.times = o->times;
@@ -52,12 +55,16 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     ask.precision = common->precision;
     llap_status st = cli_check_output(common, "forecast", &o->to);
     if (st == LLAP_OK) st = cli_open(common, "forecast", &o->read, n, operands, &model, &panel);
+    if (st == LLAP_OK) st = cli_load_mates("forecast", o->with, &mates);
     if (st == LLAP_OK) {
+        ask.with = (const llap_model *const *)mates.model;
+        ask.n_with = mates.n;
         ask.progress = cli_progress(common, &bar);
         st = llap_forecast(model, panel, &ask, &answer);
         llap_bar_destroy(bar);
     }
     if (st == LLAP_OK) st = cli_put_answer(common, answer, panel, &o->to);
+    cli_mates_free(&mates);
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     return st;

@@ -63,6 +63,27 @@ llap_status cli_open(const cli_common *common, const char *command, const cli_re
     return st;
 }
 
+llap_status cli_load_mates(const char *command, const char *list, cli_mates *out)
+{
+    llap_status st = LLAP_OK;
+    *out = (cli_mates){ 0 };
+    while (list != NULL && *list != '\0' && st == LLAP_OK) {
+        char         path[4096];
+        const size_t len = strcspn(list, ",");
+        if (out->n == CLI_MATES) return cli_usage(command, "--with takes at most 16 models");
+        snprintf(path, sizeof path, "%.*s", (int)len, list);
+        st = llap_model_load(path, &out->model[out->n]);
+        out->n += st == LLAP_OK;
+        list += len + (list[len] == ',');
+    }
+    return st;
+}
+
+void cli_mates_free(cli_mates *m)
+{
+    for (int64_t i = 0; i < m->n; i++) llap_model_destroy(m->model[i]);
+}
+
 /* Draws the bar, if there is one, and tells whether to stop. */
 static int report(void *user, const llap_progress_event *e)
 {

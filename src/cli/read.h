@@ -64,6 +64,17 @@ llap_status cli_read_panel(const cli_common *common, const char *command, const 
 llap_status cli_open(const cli_common *common, const char *command, const cli_read *r, int n,
                      char **operands, llap_model **model, llap_panel **panel);
 
+/* Models that answer together with the first, of a list "a.safetensors,b.safetensors"; { 0 }
+ * without one. Caller owns them (cli_mates_free), also after a failure. */
+enum { CLI_MATES = 16 };
+typedef struct cli_mates {
+    llap_model *model[CLI_MATES];
+    int64_t     n;
+} cli_mates;
+
+llap_status cli_load_mates(const char *command, const char *list, cli_mates *out);
+void        cli_mates_free(cli_mates *m);
+
 /* A progress bar on stderr unless --quiet; *bar may be NULL. Caller destroys it. Work stops at its
  * next report where signals are caught and one came. */
 llap_progress cli_progress(const cli_common *common, llap_bar **bar);

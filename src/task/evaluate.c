@@ -8,6 +8,7 @@
 #include "task/evaluation.h"
 #include "task/filling.h"
 #include "task/opponents.h"
+#include "task/pool.h"
 
 #include <math.h>
 #include <string.h>
@@ -120,7 +121,9 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     llap_status            st = task_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
     if (st == LLAP_OK) st = task_split(&m->frame, w, &split);
     if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);
-    if (st == LLAP_OK) st = task_model_forecaster(m, in->panel, in->var, e->backend, NULL, &model);
+    if (st == LLAP_OK)
+        st = task_pool_forecaster(m, e->with, e->n_with, in->panel, in->var, e->backend, NULL,
+                                  &model);
     if (st == LLAP_OK && n_own > 1) st = task_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
@@ -272,12 +275,15 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
                           int json, char **text)
 {
     *text = NULL;
-    evaluation      e = { .m = m, .panel = panel };
+    evaluation      e = { .m = m, .panel = panel, .with = o->with, .n_with = o->n_with };
     evaluation_look look;
     int64_t        *var = NULL;
     task_scale     *scale = NULL;
     llap_status     st = task_check_axis(m, panel);
     if (st == LLAP_OK) st = read_options(o, &e, &look);
+    if (st == LLAP_OK) st = task_pool_check(m, o->with, o->n_with, true);
+    if (st == LLAP_OK && e.impute && o->n_with > 0)
+        st = llap_fail(LLAP_EUNSUPPORTED, "with: several models forecast, but do not fill gaps");
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

@@ -13,6 +13,9 @@ typedef struct evaluation {
     const llap_model *m; /* borrowed, as the panel */
     const llap_panel *panel;
 
+    const llap_model *const *with; /* answer together with m */
+    int64_t                  n_with;
+
     const llap_backend *backend; /* of the networks */
 
     bool           impute; /* gaps were filled, not futures told */

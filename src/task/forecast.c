@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "task/device.h"
 #include "task/networks.h"
+#include "task/pool.h"
 
 #include <llapdiff/sampler.h>
 
@@ -249,7 +250,8 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                                 draws ? 0 : n_quantiles, out);
     a.out = *out;
     if (st == LLAP_OK)
-        st = task_model_forecaster(m, p, var, sampler->backend, &sampler->drawer, &f);
+        st = task_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->drawer,
+                                  &f);
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     task_forecaster_deinit(&f);
     llap_free(a.x);
@@ -339,13 +341,14 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
     task_queries      q = { 0 };
     int64_t          *var = NULL;
     llap_status       st = task_check_axis(m, panel);
+    if (st == LLAP_OK) st = task_pool_check(m, o->with, o->n_with, false);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);
     if (st == LLAP_OK) st = task_queries_init(&q, m, panel, o);
     if (st == LLAP_OK) st = task_compare(m, panel, var, &q, o->log);
     if (st == LLAP_OK)
-        st = o->keep_samples || o->total || from_networks(m)
+        st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
                  ? answer_paths(s, panel, o, &q, var, out)
                  : answer(m, panel, o, &q, var, out);
     if (st == LLAP_OK) (*out)->has_origin = q.several;
