@@ -1,11 +1,9 @@
-/* The stages of the reference profile against ten steps computed by hand: graphs on the ref backend
- * in double, gradients, and the optimiser's formulas written out. */
+/* The stages of the reference profile: ten steps of each against the same by hand, gaps, switches,
+ * what is not finite, what fails. */
 #include "apart.h"
+#include "hand.h"
 #include "lossless.h"
 
-#include "backend/ref/ref.h"
-#include "base/file.h"
-#include "base/json.h"
 #include "base/rng.h"
 #include "base/scratch.h"
 #include "data/loader.h"
@@ -59,95 +57,6 @@ static llap_train_opts options(const char *history)
     return o;
 }
 
-/* ---- a stage by hand ---- */
-
-typedef struct hand {
-    llap_graph  *g;
-    llap_params *p;
-    llap_plan   *plan;
-    llap_run    *run;
-    double      *m, *v, *in[16];
-    int          n_in;
-} hand;
-
-static void hand_init(hand *h, llap_tensor *loss)
-{
-    const int    n = llap_graph_n_params(h->g);
-    llap_tensor *all[512];
-    assert_true(2 * n <= 512);
-    for (int i = 0; i < n; i++) all[i] = llap_graph_param(h->g, i);
-    llap_gradients(h->g, loss, all, n, all + n);
-    for (int i = 0; i < n; i++) {
-        char name[128];
-        snprintf(name, sizeof name, "grad %s", llap_tensor_name(all[i]));
-        if (all[n + i] != NULL) llap_output(h->g, name, all[n + i]);
-    }
-    llap_output(h->g, "loss", loss);
-    CHECK_OK(llap_params_create(h->g, &llap_backend_ref, &h->p));
-    llap_params_init(h->p, SEED);
-    const llap_plan_opts o = { .backend = &llap_backend_ref, .n_threads = 1, .plain = true };
-    CHECK_OK(llap_plan_create(h->g, &o, &h->plan));
-    CHECK_OK(llap_run_create(h->plan, &h->run));
-    CHECK_OK(llap_params_bind(h->p, LLAP_PARAMS_MODEL, h->plan, h->run));
-    int64_t count = 0;
-    for (int i = 0; i < llap_params_count(h->p); i++) count += llap_params_at(h->p, i)->count;
-    h->m = llap_new((size_t)count, sizeof *h->m);
-    h->v = llap_new((size_t)count, sizeof *h->v);
-}
-
-static double *hand_in(hand *h, const char *name, int64_t count)
-{
-    double *x = h->in[h->n_in++] = llap_new((size_t)count, sizeof *x);
-    CHECK_OK(llap_run_bind(h->run, name, x, count));
-    return x;
-}
-
-static void hand_deinit(hand *h)
-{
-    for (int i = 0; i < h->n_in; i++) llap_free(h->in[i]);
-    llap_free(h->m);
-    llap_free(h->v);
-    llap_run_destroy(h->run);
-    llap_plan_release(h->plan);
-    llap_params_destroy(h->p);
-    llap_graph_destroy(h->g);
-    *h = (hand){ 0 };
-}
-
-/* Step number k, from 0: the loss before it. */
-static double hand_step(hand *h, int64_t k, double lr, double decay)
-{
-    const llap_param_info *rng = llap_params_find(h->p, "rng");
-    if (rng != NULL) ((int32_t *)rng->data)[2] = (int32_t)k;
-    CHECK_OK(llap_run_exec(h->run));
-    const double loss = ((const double *)llap_run_output(h->run, "loss", NULL))[0];
-    double       square = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        const double clip = fmin(1.0, 1.0 / (sqrt(square) + 1e-6));
-        int64_t      at = 0;
-        for (int i = 0; i < llap_params_count(h->p); i++) {
-            const llap_param_info *x = llap_params_at(h->p, i);
-            char                   name[128];
-            snprintf(name, sizeof name, "grad %s", x->name);
-            const double *g = llap_run_output(h->run, name, NULL);
-            for (int64_t j = 0; g != NULL && j < x->count; j++) {
-                if (pass == 0) {
-                    square += g[j] * g[j];
-                    continue;
-                }
-                double      *m = &h->m[at + j], *v = &h->v[at + j], *w = (double *)x->data + j;
-                const double gj = clip * g[j], n = (double)k + 1;
-                *w -= lr * decay * *w;
-                *m = 0.9 * *m + 0.1 * gj;
-                *v = 0.999 * *v + 0.001 * gj * gj;
-                *w -= lr / (1 - pow(0.9, n)) * *m / (sqrt(*v) / sqrt(1 - pow(0.999, n)) + 1e-8);
-            }
-            at += x->count;
-        }
-    }
-    return loss;
-}
-
 /* ---- the data, by the data layer's own means ---- */
 
 typedef struct view {
@@ -196,26 +105,6 @@ static const llap_batch *next(view *v)
     CHECK_OK(llap_loader_next(v->loader, &b));
     assert_non_null(b);
     return b;
-}
-
-/* Losses of a stage from the log, a line for every `every` steps. */
-static void read_losses(const char *log, const char *stage, double *loss, int n)
-{
-    char  *text;
-    size_t size;
-    int    found = 0;
-    CHECK_OK(llap_file_read(log, 1 << 20, &text, &size));
-    for (char *line = strtok(text, "\n"); line != NULL && found < n; line = strtok(NULL, "\n")) {
-        llap_json  *j;
-        const char *name = "";
-        CHECK_OK(llap_json_parse(line, strlen(line), "log", NULL, &j));
-        CHECK_OK(llap_json_string(j, "stage", &name));
-        if (strcmp(name, stage) == 0)
-            CHECK_OK(llap_json_double(j, "loss", -1e9, 1e9, &loss[found++]));
-        llap_json_destroy(j);
-    }
-    assert_int_equal(found, n);
-    llap_free(text);
 }
 
 static void check_losses(const char *log, const char *stage, const double *by_hand, int every)
@@ -283,7 +172,7 @@ static void by_hand_vae(const llap_network_config *c, view *v, double *loss)
     const llap_vae_terms t = llap_vae_loss(h.g, &cfg, &lc, &in);
     llap_scope_pop(h.g);
     llap_tensor *beta = llap_input(h.g, "beta", LLAP_SCALAR);
-    hand_init(&h, llap_add(h.g, t.recon, llap_mul(h.g, beta, t.kl)));
+    hand_init(&h, llap_add(h.g, t.recon, llap_mul(h.g, beta, t.kl)), SEED);
     double *y = hand_in(&h, "y", GROUPS * cells), *obs = hand_in(&h, "obs", GROUPS * cells);
     double *ent = hand_in(&h, "ent", GROUPS * N), *eps = hand_in(&h, "eps", GROUPS * QUERIES * Z);
     double *u = hand_in(&h, "u", GROUPS * cells), *n = hand_in(&h, "n", GROUPS * cells);
@@ -305,7 +194,7 @@ static void by_hand_vae(const llap_network_config *c, view *v, double *loss)
         }
         /* 16 steps are epochs of one step: the weight of KL grows from the sixth on */
         *b_in = k + 1 <= 5 ? 0 : 1e-3 * (k + 1 - 5) / 25;
-        loss[k] = hand_step(&h, k, 2e-3, 1e-4);
+        loss[k] = hand_step(&h, k, 2e-3, (hand_optim){ .beta2 = 0.999, .decay = 1e-4 });
     }
     hand_deinit(&h);
 }
@@ -337,14 +226,14 @@ static void by_hand_summarizer(const llap_network_config *c, view *v, double *lo
     llap_scope_push(h.g, "summarizer");
     const llap_summarizer_heads heads = llap_summarizer_decode(h.g, &cfg, s.context);
     llap_scope_pop(h.g);
-    hand_init(&h, llap_summarizer_loss(h.g, &lc, &s, &heads).loss);
+    hand_init(&h, llap_summarizer_loss(h.g, &lc, &s, &heads).loss, SEED);
     llap_summarizer_start(h.p, &cfg, "summarizer.");
     double *x = hand_in(&h, "x", cells), *dx = hand_in(&h, "dx", cells);
     double *seen = hand_in(&h, "seen", cells), *dt = hand_in(&h, "dt", GROUPS * L * N);
     double *ent = hand_in(&h, "ent", GROUPS * N);
     for (int k = 0; k < TEN; k++) {
         history(next(v), x, dx, seen, dt, ent);
-        loss[k] = hand_step(&h, k, 1e-3, 1e-4);
+        loss[k] = hand_step(&h, k, 1e-3, (hand_optim){ .beta2 = 0.999, .decay = 1e-4 });
     }
     hand_deinit(&h);
 }
@@ -369,7 +258,7 @@ static void encode(const llap_model *m, view *v, float *mu, float *any, double *
     llap_tensor *code = llap_vae_encode(h.g, &vae, llap_vae_tokens(h.g, y, obs), ent).mu;
     llap_scope_pop(h.g);
     llap_output(h.g, "mu", code);
-    hand_init(&h, llap_sum(h.g, code, LLAP_ALL_AXES));
+    hand_init(&h, llap_sum(h.g, code, LLAP_ALL_AXES), SEED);
     for (int i = 0; i < llap_params_count(h.p); i++) {
         const llap_param_info *x = llap_params_at(h.p, i);
         const llap_param_info *from = llap_params_find(m->network->params, x->name);
@@ -440,7 +329,7 @@ static void by_hand_diffusion(const llap_model *m, view *v, double *loss)
     llap_scope_push(h.g, "denoiser");
     llap_tensor *total = llap_diffusion_loss(h.g, &c->denoiser, noise, &o, &in);
     llap_scope_pop(h.g);
-    hand_init(&h, total);
+    hand_init(&h, total, SEED);
     CHECK_OK(llap_denoiser_init(h.p, "denoiser.", SEED));
     double *z0 = hand_in(&h, "z0", GROUPS * codes), *eps = hand_in(&h, "eps", GROUPS * codes);
     double *mask = hand_in(&h, "mask", GROUPS * QUERIES), *ie = hand_in(&h, "E", GROUPS * SH);
@@ -470,7 +359,8 @@ static void by_hand_diffusion(const llap_model *m, view *v, double *loss)
                         : 0;
         }
         /* warm-up over 0.095 of 50 steps: 4 of them */
-        loss[k] = hand_step(&h, k, 1e-3 * (k < 4 ? (k + 1) / 4.0 : 1), 5e-4);
+        loss[k] = hand_step(&h, k, 1e-3 * (k < 4 ? (k + 1) / 4.0 : 1),
+                            (hand_optim){ .beta2 = 0.999, .decay = 5e-4 });
     }
     hand_deinit(&h);
     llap_free(mu);

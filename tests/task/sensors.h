@@ -14,8 +14,8 @@
 enum { ENTITIES = 3, ROWS = 1200 };
 
 /* A slow drift and a daily cycle, measured with noise; a fifth of the cells is missing. */
-static inline llap_panel *make_panel_on(const llap_axis *axis, const char *first,
-                                        const char *second, int n_entities)
+static inline llap_panel *make_rows_on(const llap_axis *axis, const char *first, const char *second,
+                                       int n_entities, uint64_t n_rows)
 {
     llap_panel_builder *b;
     llap_panel         *p;
@@ -29,7 +29,7 @@ static inline llap_panel *make_panel_on(const llap_axis *axis, const char *first
         CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &e));
         const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, (uint64_t)k, 0, 0);
         double         drift = 0;
-        for (uint64_t i = 0; i < ROWS; i++) {
+        for (uint64_t i = 0; i < n_rows; i++) {
             drift = 0.98 * drift + 0.2 * (double)llap_rng_normal(&r, 4 * i);
             const double x = 50 + 10 * k + 8 * (drift + cos(0.2617993878 * (double)i + k)) +
                              (double)llap_rng_normal(&r, 4 * i + 1);
@@ -41,6 +41,12 @@ static inline llap_panel *make_panel_on(const llap_axis *axis, const char *first
     CHECK_OK(llap_panel_builder_finish(b, axis, &p));
     llap_panel_builder_destroy(b);
     return p;
+}
+
+static inline llap_panel *make_panel_on(const llap_axis *axis, const char *first,
+                                        const char *second, int n_entities)
+{
+    return make_rows_on(axis, first, second, n_entities, ROWS);
 }
 
 static inline llap_panel *make_panel(const char *first, const char *second, int n_entities)
