@@ -45,6 +45,14 @@ llap_status llap_scratch_init(llap_scratch *s, size_t n_bytes)
     return s->data != NULL ? LLAP_OK : LLAP_ENOMEM;
 }
 
+void llap_scratch_used(llap_scratch *s, size_t n_bytes)
+{
+    s->used += n_bytes;
+    if (s->mapped == 0 || s->used < heap_max / 4) return;
+    (void)madvise(s->data, s->mapped, MADV_DONTNEED); /* of a shared file: from this process only */
+    s->used = 0;
+}
+
 void llap_scratch_deinit(llap_scratch *s)
 {
     if (s->mapped > 0) munmap(s->data, s->mapped);

@@ -38,12 +38,17 @@ typedef struct diffusion_stage {
     int64_t         first, count;     /* rows of the last step */
 } diffusion_stage;
 
+static size_t row_bytes(const diffusion_stage *s)
+{
+    const int64_t h = s->r->h;
+    return 16 + (size_t)(h * s->Z + 2 * h + s->S * s->H) * sizeof(float);
+}
+
 static llap_status encoded_init(encoded *e, const diffusion_stage *s, int64_t n)
 {
     const int64_t h = s->r->h;
-    const size_t  reals = (size_t)n * (size_t)(h * s->Z + 2 * h + s->S * s->H);
     e->n = n;
-    const llap_status st = llap_scratch_init(&e->block, 16 * (size_t)n + reals * sizeof(float));
+    const llap_status st = llap_scratch_init(&e->block, (size_t)n * row_bytes(s));
     if (st != LLAP_OK) return st;
     e->id = e->block.data;
     e->end = (int64_t *)(e->id + n);
@@ -91,6 +96,7 @@ static void keep(const diffusion_stage *s, encoded *e, int64_t at, const llap_ba
         }
     }
     llap_network_origin(&s->r->network->config, e->tq + at * h, b->n_rows, h);
+    llap_scratch_used(&e->block, (size_t)b->n_rows * row_bytes(s));
 }
 
 /* At most `most` rows, evenly spread. */
@@ -144,11 +150,12 @@ static llap_status normalise(diffusion_stage *s)
     llap_latent_stats_finish(stats, mean, std);
     llap_latent_stats_destroy(stats);
     for (int part = 0; part < 2; part++) {
-        const encoded *e = part == 0 ? &s->rows : &s->val;
+        encoded *e = part == 0 ? &s->rows : &s->val;
         for (int64_t i = 0; i < e->n * h * s->Z; i++) {
             const int64_t k = i / s->Z, at = (rows > 1 ? k % h * s->Z : 0) + i % s->Z;
             e->z0[i] = e->any[k] > 0 ? (e->z0[i] - mean[at]) / fmaxf(std[at], 1e-6f) : 0;
         }
+        llap_scratch_used(&e->block, (size_t)(e->n * h * (s->Z + 1)) * sizeof *e->z0);
     }
     return LLAP_OK;
 }
@@ -161,14 +168,18 @@ static llap_status summary_statistics(diffusion_stage *s)
     double *sum = llap_new(2 * (size_t)s->H, sizeof *sum), *square = sum + s->H;
     if (sum == NULL) return LLAP_ENOMEM;
     const int64_t n = s->rows.n * s->S;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < s->H; k++) sum[k] += (double)s->rows.E_raw[i * s->H + k];
+        llap_scratch_used(&s->rows.block, (size_t)s->H * sizeof *mean);
+    }
     for (int64_t k = 0; k < s->H; k++) mean[k] = (float)(sum[k] / (double)n);
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < s->H; k++) {
             const double d = (double)s->rows.E_raw[i * s->H + k] - (double)mean[k];
             square[k] += d * d;
         }
+        llap_scratch_used(&s->rows.block, (size_t)s->H * sizeof *mean);
+    }
     for (int64_t k = 0; k < s->H; k++) std[k] = (float)sqrt(square[k] / (double)n);
     llap_free(sum);
     s->mean = mean;
@@ -242,7 +253,7 @@ static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, b
 }
 
 /* Rows first .. first + count - 1, with the noise of this step. */
-static void fill(const diffusion_stage *s, const encoded *e, int64_t first, int64_t count,
+static void fill(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
                  uint32_t number, bool training, task_net *net)
 {
     const llap_network_config *c = &s->r->network->config;
@@ -262,6 +273,7 @@ static void fill(const diffusion_stage *s, const encoded *e, int64_t first, int6
         llap_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
                             task_net_int(net, "t") + i, flag == NULL ? &none : flag + i,
                             eps + i * codes, (size_t)codes);
+    llap_scratch_used(&e->block, (size_t)count * row_bytes(s));
 }
 
 /* -------- the stage -------- */

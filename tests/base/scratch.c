@@ -53,6 +53,40 @@ static void heap_and_file_are_zeroed_and_hold_what_is_written(void **state)
     }
 }
 
+/* Pages of files in the memory of this process, in bytes. */
+static size_t resident(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    long  size = 0, all = 0, of_files = 0;
+    if (f == NULL) return 0;
+    assert_int_equal(fscanf(f, "%ld %ld %ld", &size, &all, &of_files), 3);
+    fclose(f);
+    return (size_t)of_files * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What was looked at leaves the memory of the process, and comes back. */
+static void a_file_does_not_fill_the_memory(void **state)
+{
+    (void)state;
+    enum { N = 48 << 20, PIECE = 1 << 16, KEEP = 4 << 20 };
+    llap_scratch s;
+    const size_t usual = llap_scratch_heap(4 * KEEP);
+    CHECK_OK(llap_scratch_init(&s, N));
+    const size_t   before = resident();
+    unsigned char *x = s.data;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < N; i += PIECE) {
+            for (size_t k = i; k < i + PIECE; k += 512) {
+                if (pass == 0) x[k] = (unsigned char)(k >> 9);
+                else assert_true(x[k] == (unsigned char)(k >> 9));
+            }
+            llap_scratch_used(&s, PIECE);
+            assert_true(resident() < before + KEEP + (1 << 20));
+        }
+    (void)llap_scratch_heap(usual);
+    llap_scratch_deinit(&s);
+}
+
 /* Room is reserved at once: no bus error later. */
 static void too_little_room_is_said_at_once(void **state)
 {
@@ -91,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heap_and_file_are_zeroed_and_hold_what_is_written),
+        cmocka_unit_test(a_file_does_not_fill_the_memory),
         cmocka_unit_test(too_little_room_is_said_at_once),
         cmocka_unit_test(failed_allocations),
     };
