@@ -61,7 +61,8 @@ typedef struct llap_train_opts {
     double      save_every; /* seconds between states; 0: 60 */
     const char *history;    /* file of JSON lines, one an evaluation; NULL: none */
     const char *profile;    /* "default", "reference"; NULL: default */
-    int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none */
+    int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none. Those of the
+                               default profile are made within a step, in less than 1 % of it */
     /* of targets: one for all, "log1p", or for each, "PM2.5=log1p,TEMP=none" */
     const char *transform; /* "none"; "log1p", "asinh" of values in their own unit; "yeo-johnson" of
                               standardised ones (the power is chosen); NULL: yeo-johnson */

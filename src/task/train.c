@@ -172,6 +172,18 @@ static llap_status bound_of(const char *what, const char *text, const char *name
                      llap_text_show(name).text, llap_text_show(text).text);
 }
 
+/* Can what is said about a target be read? */
+static llap_status check_target(const llap_train_opts *o, const char *name)
+{
+    llap_transform transform;
+    double         least = -INFINITY, most = INFINITY;
+    llap_status    st = transform_of(o->transform, name, &transform);
+    if (st == LLAP_OK) st = bound_of("min", o->min, name, &least);
+    if (st == LLAP_OK) st = bound_of("max", o->max, name, &most);
+    if (st == LLAP_OK && !(least <= most)) st = llap_fail(LLAP_EINVAL, "min is above max");
+    return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(name).text);
+}
+
 static llap_status fit_windows(const llap_windows *w, const llap_split *split,
                                const llap_train_opts *o, const llap_model_frame *f, int64_t var,
                                llap_anchor_model **out)
@@ -222,8 +234,6 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
     }
     if (st == LLAP_OK) st = bound_of("min", o->min, p->var[var], &(*out)->chain->y_min);
     if (st == LLAP_OK) st = bound_of("max", o->max, p->var[var], &(*out)->chain->y_max);
-    if (st == LLAP_OK && !((*out)->chain->y_min <= (*out)->chain->y_max))
-        st = llap_fail(LLAP_EINVAL, "min is above max");
     task_series_deinit(&series);
     llap_free(train);
     llap_free(valid);
@@ -365,7 +375,11 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     l->part = llap_new((size_t)p->n_entities, 1);
     l->names = llap_new((size_t)f->n_targets, sizeof *l->names);
     if (l->part == NULL || l->names == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < f->n_targets; i++) l->names[i] = p->var[l->var[i]];
+    for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) {
+        l->names[i] = p->var[l->var[i]];
+        st = check_target(o, l->names[i]);
+    }
+    if (st != LLAP_OK) return st;
     f->target = (const char *const *)l->names;
     return make_split(p, o, l->var, f, l->part);
 }
