@@ -1,5 +1,5 @@
-/* The small networks as `train` makes them unless told otherwise: all members, all steps; half an hour
- * of two cores. */
+/* The small networks as `train` makes them unless told otherwise: all members, all steps; half an
+ * hour of two cores. */
 #include "learning.h"
 
 static void small_networks_learn(void **state)

@@ -59,6 +59,14 @@ static llap_panel *make_panel(uint64_t n_rows)
     return p;
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
 static llap_train_opts how(const char *view)
 {
     llap_train_opts o = LLAP_TRAIN_OPTS;
@@ -71,6 +79,7 @@ static llap_train_opts how(const char *view)
     o.members = 2;
     o.steps = 3;
     o.batch = 8;
+    o.config = in_folder("quick");
     return o;
 }
 
@@ -79,6 +88,8 @@ static int set_up(void **state)
     (void)state;
     if (mkdtemp(folder) == NULL) return 1;
     panel = make_panel(ROWS);
+    write_text(in_folder("quick"),
+               "{ \"training\": { \"networks\": { \"check_rows\": 16, \"final_rows\": 16 } } }");
     const llap_train_opts a = how("joint"), b = how("rows");
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));
@@ -277,14 +288,6 @@ static void training_goes_on_from_a_model(void **state)
     o = how("rows");
     o.from = in_folder("start");
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
-}
-
-static void write_text(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
 }
 
 /* A run described by a file is the run of the same options, and a model remembers such a file. */

@@ -481,7 +481,10 @@ static void check_steps(const char *view)
     snprintf(log, sizeof log, "%s/%s.log", folder, view);
     snprintf(config, sizeof config, "%s/config", folder);
     FILE *f = fopen(config, "w");
-    fprintf(f, "{ \"network\": { \"features\": { \"augment\": %g } } }", AUGMENT);
+    fprintf(f,
+            "{ \"network\": { \"features\": { \"augment\": %g } }, "
+            "\"training\": { \"networks\": { \"check_rows\": 8, \"final_rows\": 8 } } }",
+            AUGMENT);
     fclose(f);
     o.target = "no2", o.context = "60h", o.horizon = "6";
     o.size = "tiny", o.view = view, o.members = 2;
