@@ -178,7 +178,8 @@ llap_tensor *llap_denoiser_sample(llap_graph *g, const llap_denoiser_config *c, 
                                   llap_tensor *z, llap_tensor *sc, const llap_sample_opts *opts);
 
 /* Products of neighbouring weights, spec 9.1: every "X.fold.weight" and "X.fold.bias" of the store
- * folds becomes the product of layers of the model's store, in double. */
+ * folds becomes the product of layers of the model's store, or one divided by its spectral norm, in
+ * double. */
 typedef struct llap_fold_opts {
     const char      *prefix; /* of the model's names; NULL: none */
     llap_params_part part;   /* LLAP_PARAMS_MODEL or LLAP_PARAMS_EMA */

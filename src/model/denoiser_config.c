@@ -166,7 +166,8 @@ static const llap_param_info *find_array(const llap_params *p, const llap_fold_o
     char                   full[512];
     const char            *prefix = o->prefix == NULL ? "" : o->prefix;
     const llap_param_info *found = NULL;
-    snprintf(full, sizeof full, "ema.%s%s%s.%s", prefix, scope, name, what);
+    snprintf(full, sizeof full, "ema.%s%s%s%s%s", prefix, scope, name, name[0] == 0 ? "" : ".",
+             what);
     if (o->part == LLAP_PARAMS_EMA) found = llap_params_find(p, full);
     return found != NULL ? found : llap_params_find(p, full + 4);
 }
@@ -283,20 +284,49 @@ static llap_status multiply_values(const llap_params *m, const layer *proj, cons
     return LLAP_OK;
 }
 
-/* "SCOPEfold.weight": of the analysis, or of a block */
+/* A layer divided by its spectral norm u . W v. */
+static llap_status divide(const llap_params *m, const llap_fold_opts *o, const char *scope,
+                          llap_params *to, const layer *fold)
+{
+    const llap_param_info *w = find_array(m, o, scope, "", "weight_orig"),
+                          *b = find_array(m, o, scope, "", "bias"),
+                          *u = find_array(m, o, scope, "", "weight_u"),
+                          *v = find_array(m, o, scope, "", "weight_v");
+    double sigma = 0.0;
+    if (w == NULL || b == NULL || u == NULL || v == NULL)
+        return llap_fail(LLAP_ENOTFOUND, "fold: '%s' is not in the model", scope);
+    if (w->count != fold->w->count || b->count != fold->b->count || u->count * v->count != w->count)
+        return llap_fail(LLAP_EINVAL, "fold: '%s' does not fit its layer", fold->w->name);
+    const numbers ws = numbers_of(m, w), us = numbers_of(m, u), vs = numbers_of(m, v);
+    for (int64_t i = 0; i < u->count; i++)
+        for (int64_t j = 0; j < v->count; j++)
+            sigma += at(us, i) * at(ws, i * v->count + j) * at(vs, j);
+    for (int64_t k = 0; k < w->count; k++) llap_param_set(to, fold->w, k, at(ws, k) / sigma);
+    for (int64_t k = 0; k < b->count; k++) llap_param_set(to, fold->b, k, at(numbers_of(m, b), k));
+    return LLAP_OK;
+}
+
+static bool ends_with(const char *x, const char *end)
+{
+    const size_t n = strlen(x), m = strlen(end);
+    return n >= m && strcmp(x + n - m, end) == 0;
+}
+
+/* "SCOPEfold.weight": of the analysis, of the synthesis, or of a block */
 static llap_status fold_one(const llap_params *model, const llap_fold_opts *o, llap_params *folds,
                             const char *name, size_t n_scope)
 {
-    static const char of_analysis[] = "analysis.";
-    const size_t      n_end = sizeof of_analysis - 1;
-    char              scope[256];
-    layer             inner, outer, fold, values;
+    char  scope[256];
+    layer inner, outer, fold, values;
     snprintf(scope, sizeof scope, "%.*s", (int)n_scope, name);
-    const bool  analysis = n_scope >= n_end && strcmp(scope + n_scope - n_end, of_analysis) == 0;
-    llap_status st =
-        find_layer(model, o, scope, analysis ? "attention.out_proj" : "self_blk.mlp.3", &inner);
+    const bool  analysis = ends_with(scope, "analysis.");
+    llap_status st = find_layer(folds, &(llap_fold_opts){ 0 }, scope, "fold", &fold);
+    if (ends_with(scope, "mlp_in.") || ends_with(scope, "mlp_out."))
+        return st == LLAP_OK ? divide(model, o, scope, folds, &fold) : st;
+    if (st == LLAP_OK)
+        st =
+            find_layer(model, o, scope, analysis ? "attention.out_proj" : "self_blk.mlp.3", &inner);
     if (st == LLAP_OK) st = find_layer(model, o, scope, analysis ? "out_proj" : "hid2coef", &outer);
-    if (st == LLAP_OK) st = find_layer(folds, &(llap_fold_opts){ 0 }, scope, "fold", &fold);
     if (st != LLAP_OK || !analysis)
         return st == LLAP_OK ? multiply(model, &inner, &outer, folds, &fold) : st;
     values = (layer){ find_array(model, o, scope, "attention", "in_proj_weight"),
@@ -312,10 +342,9 @@ llap_status llap_denoiser_fold(const llap_params *model, const llap_fold_opts *o
     static const char end[] = "fold.weight";
     llap_status       st = LLAP_OK;
     for (int i = 0; i < llap_params_count(folds) && st == LLAP_OK; i++) {
-        const char  *name = llap_params_at(folds, i)->name;
-        const size_t n = strlen(name);
-        if (n >= sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0)
-            st = fold_one(model, o, folds, name, n - (sizeof end - 1));
+        const char *name = llap_params_at(folds, i)->name;
+        if (ends_with(name, end))
+            st = fold_one(model, o, folds, name, strlen(name) - (sizeof end - 1));
     }
     return st;
 }

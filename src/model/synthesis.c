@@ -3,11 +3,18 @@
 
 #include <math.h>
 
-/* In training, rows of both kinds see the norm after the power iteration of their own pass. */
+/* In training, rows of both kinds see the norm after the power iteration of their own pass. Folded,
+ * the weights are divided already. */
 static llap_tensor *spectral(llap_graph *g, const char *name, llap_tensor *x, int64_t width,
                              llap_init w, llap_init b, llap_tensor *conditional,
                              const llap_sample_opts *o)
 {
+    if (o->folded) {
+        llap_scope_push(g, name);
+        llap_tensor *y = llap_folded_linear(g, x, width);
+        llap_scope_pop(g);
+        return y;
+    }
     if (o->training && conditional != NULL)
         return llap_nn_spectral_linear_of(g, name, x, width, w, b, conditional);
     return llap_nn_spectral_linear(g, name, x, width, w, b, o->training);
