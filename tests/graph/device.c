@@ -62,6 +62,14 @@ static llap_tensor *large_products(op_build *o) /* every way to lay out a and b 
     return sum;
 }
 
+/* Weights of rows of n that keep the size of what they meet: scores of a softmax must not be so
+ * large that it hangs on the last bit of them. */
+static llap_tensor *weights(op_build *o, const char *name, int64_t width, int64_t n)
+{
+    return llap_scale(o->g, op_leaf(o, name, FILL_REAL, false, LLAP_SHAPE(width, n)),
+                      1.0 / sqrt((double)n));
+}
+
 /* What a block of a transformer is made of, so that results are handed on as the planner likes. */
 static llap_tensor *large_block(op_build *o)
 {
@@ -70,17 +78,15 @@ static llap_tensor *large_block(op_build *o)
     llap_tensor  *gain = op_leaf(o, "g", FILL_REAL, true, LLAP_SHAPE(o->b, 1, e)),
                 *shift = op_leaf(o, "s", FILL_REAL, true, LLAP_SHAPE(o->b, 1, e));
     llap_tensor *y = llap_modulated_norm(o->g, x, gain, shift, 1e-5);
-    y = llap_linear(o->g, y, op_leaf(o, "w", FILL_REAL, false, LLAP_SHAPE(w, e)),
+    y = llap_linear(o->g, y, weights(o, "w", w, e),
                     op_leaf(o, "c", FILL_REAL, false, LLAP_SHAPE(w)));
     llap_split_axis(o->g, y, -1, 3, p);
     y = llap_attention(o->g, p[0], p[1], p[2],
                        &(llap_attention_opts){ .n_heads = (int)(e / o->n) });
-    x = llap_add(o->g, x,
-                 llap_linear(o->g, y, op_leaf(o, "v", FILL_REAL, false, LLAP_SHAPE(e, e)), NULL));
+    x = llap_add(o->g, x, llap_linear(o->g, y, weights(o, "v", e, e), NULL));
     y = llap_modulated_norm(o->g, x, gain, shift, 1e-5);
-    y = llap_gelu(o->g,
-                  llap_linear(o->g, y, op_leaf(o, "u", FILL_REAL, false, LLAP_SHAPE(w, e)), NULL));
-    return llap_linear(o->g, y, op_leaf(o, "t", FILL_REAL, false, LLAP_SHAPE(24, w)), NULL);
+    y = llap_gelu(o->g, llap_linear(o->g, y, weights(o, "u", w, e), NULL));
+    return llap_linear(o->g, y, weights(o, "t", 24, w), NULL);
 }
 
 static const op_row large[] = {
