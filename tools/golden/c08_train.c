@@ -84,7 +84,8 @@ static void compare_rows(golden *c, const char *noted, const char *to)
  * The value itself rounds by half a unit in its last place. */
 static void compare_after(golden *c, const llap_param_info *p, double lr)
 {
-    char name[256], grad[256];
+    static const double noise[] = { 1e-5, 1e-3, 3e-2 }; /* of the largest gradient, by precision */
+    char                name[256], grad[256];
     snprintf(name, sizeof name, "%s%s", strncmp(p->name, "ema.", 4) == 0 ? "" : "after.", p->name);
     snprintf(grad, sizeof grad, "grad.%s", p->name);
     double *found = golden_new(c, p->count), *allowed = NULL;
@@ -94,8 +95,8 @@ static void compare_after(golden *c, const llap_param_info *p, double lr)
         const double *g = golden_values(c, grad);
         allowed = golden_new(c, p->count);
         for (int64_t k = 0; g != NULL && allowed != NULL && k < p->count; k++)
-            allowed[k] =
-                (fabs(g[k]) > 1e-5 * c->top_grad ? 0.02 : 2.0) * lr + 1.2e-7 * fabs(found[k]);
+            allowed[k] = (fabs(g[k]) > noise[c->precision] * c->top_grad ? 0.02 : 2.0) * lr +
+                         1.2e-7 * fabs(found[k]);
     }
     golden_compare(c, name, found, p->count, allowed);
 }

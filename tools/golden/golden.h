@@ -21,6 +21,7 @@
 #ifndef LLAP_GOLDEN_H
 #define LLAP_GOLDEN_H
 
+#include "backend/cuda/cuda.h"
 #include "base/arena.h"
 #include "base/safetensors.h"
 #include "graph/plan.h"
@@ -36,6 +37,7 @@ typedef struct golden {
     const llap_backend *backend;
     int                 n_threads;
     bool                patient; /* also what takes many minutes */
+    llap_precision      precision;
     llap_status         status;
     llap_graph         *graph;  /* empty at first */
     llap_params        *params; /* from golden_plan on */
@@ -117,6 +119,7 @@ typedef struct golden_opts {
     int                 n_threads;
     bool                only_known; /* pass over cases that the table does not have */
     bool                patient;    /* the paper's size in plain loops too */
+    llap_precision      precision;  /* of the backend, for the tolerances */
 } golden_opts;
 
 typedef struct golden_case {

@@ -1,5 +1,5 @@
-/* llapdiff-golden [--ref] [--device D] [--threads N] [--known] [--patient] DIR|FILE...: runs every
- * golden case it knows and compares every tensor. */
+/* llapdiff-golden [--ref] [--device D] [--precision P] [--threads N] [--known] [--patient]
+ * DIR|FILE...: runs every golden case it knows and compares every tensor. */
 #include "golden.h"
 
 #include "backend/cpu/cpu.h"
@@ -75,43 +75,58 @@ static void run_path(const char *path, const golden_opts *opts, int count[2])
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: llapdiff-golden [--ref] [--device D] [--threads N] [--known] "
-                    "[--patient] DIR|FILE...\n"
+    fprintf(stderr, "usage: llapdiff-golden [--ref] [--device D] [--precision P] [--threads N] "
+                    "[--known] [--patient] DIR|FILE...\n"
                     "  --ref        compute in double precision with the reference backend\n"
                     "  --device D   compute on cuda, cuda:N, or auto (cpu)\n"
+                    "  --precision P  on a GPU: fp32, tf32 or bf16, with tolerances of its own\n"
                     "  --threads N  of the cpu backend (1)\n"
                     "  --known      pass over files of cases that are not known\n"
                     "  --patient    with --ref, the case of the paper's size too: many minutes\n");
     return 2;
 }
 
+static bool precision_of(const char *name, llap_precision *out)
+{
+    for (int i = 0; llap_precision_names[i] != NULL; i++)
+        if (strcmp(llap_precision_names[i], name) == 0) {
+            *out = (llap_precision)i;
+            return true;
+        }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
-    static const struct option flags[] = {
-        { "ref", no_argument, NULL, 'r' },           { "device", required_argument, NULL, 'd' },
-        { "threads", required_argument, NULL, 't' }, { "known", no_argument, NULL, 'k' },
-        { "patient", no_argument, NULL, 'p' },       { 0 }
-    };
-    golden_opts         opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
-    int                 count[2] = { 0, 0 }; /* failed, passed */
-    const char         *device = "cpu";
-    const llap_backend *found = NULL;
+    static const struct option flags[] = { { "ref", no_argument, NULL, 'r' },
+                                           { "device", required_argument, NULL, 'd' },
+                                           { "threads", required_argument, NULL, 't' },
+                                           { "known", no_argument, NULL, 'k' },
+                                           { "patient", no_argument, NULL, 'p' },
+                                           { "precision", required_argument, NULL, 'b' },
+                                           { 0 } };
+    golden_opts                opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    int                        count[2] = { 0, 0 }; /* failed, passed */
+    const char                *device = "cpu";
+    const llap_backend        *found = NULL;
     for (int flag; (flag = getopt_long(argc, argv, "", flags, NULL)) != -1;) {
         char *end = NULL;
         if (flag == 'r') opts.backend = &llap_backend_ref;
         else if (flag == 'd') device = optarg;
         else if (flag == 'k') opts.only_known = true;
         else if (flag == 'p') opts.patient = true;
+        else if (flag == 'b' && precision_of(optarg, &opts.precision)) continue;
         else if (flag == 't') opts.n_threads = (int)strtol(optarg, &end, 10);
         else return usage();
         if (flag == 't' && (*end != '\0' || opts.n_threads < 1)) return usage();
     }
     if (optind == argc) return usage();
-    if (llap_device_find(device, LLAP_PRECISION_FP32, &found) != LLAP_OK) {
+    if (llap_device_find(device, opts.precision, &found) != LLAP_OK) {
         fprintf(stderr, "llapdiff-golden: %s\n", llap_error_detail());
         return 1;
     }
     if (found != NULL) opts.backend = found;
+    else opts.precision = LLAP_PRECISION_FP32;
     for (int i = optind; i < argc; i++) run_path(argv[i], &opts, count);
     printf("%d passed, %d failed\n", count[1], count[0]);
     return count[0] == 0 && count[1] > 0 ? 0 : 1;
