@@ -72,6 +72,24 @@ typedef struct llap_op_chain {
     llap_chain_step step[LLAP_CHAIN_STEPS];
 } llap_op_chain;
 
+/* One layer of a run of them: a LINEAR or a NORM. Operands below n_in are inputs, the others
+ * results of earlier steps, -1 one that is not there. */
+typedef struct llap_layer {
+    bool       norm;
+    bool       gelu;        /* of a LINEAR */
+    double     eps, offset; /* of a NORM */
+    int        arg[4];      /* x weight bias residual, or x weight bias */
+    llap_shape shape;       /* of its result */
+    int        out;         /* which result of the whole it is; -1: none */
+} llap_layer;
+
+enum { LLAP_LAYER_STEPS = 8, LLAP_LAYER_INPUTS = 24, LLAP_LAYER_OUTPUTS = 4 };
+
+typedef struct llap_op_layers {
+    int        n_in, n_steps;
+    llap_layer step[LLAP_LAYER_STEPS];
+} llap_op_layers;
+
 /* The options of an op; the member with the op's name, or the one op.h names, is the valid one. */
 typedef union llap_attr {
     struct {
@@ -121,7 +139,8 @@ typedef union llap_attr {
     struct {
         double beta1, beta2, eps, weight_decay;
     } adamw;
-    const llap_op_chain *chain;
+    const llap_op_chain  *chain;
+    const llap_op_layers *layers;
 } llap_attr;
 
 /* Memory of one step that stays from run to run: another form of an operand that keeps its numbers
@@ -183,8 +202,8 @@ typedef struct llap_backend {
     bool (*half)(const llap_call *c, int k);
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
-    /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c. NULL:
-     * never. */
+    /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
+     * LAYERS of weights kept as bf16 may be as in c. NULL: never. */
     bool (*takes)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;

@@ -80,7 +80,12 @@
 #define LLAP_EXTRA_LIST(X) \
     X(NORMED, normed)      /* (x W^T + table) / deviation of the rows of another tensor + bias; attr.norm.eps */
 
-#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
+/* Several of the above as one, on GPUs: LAYERS is made by the planner where the backend takes it. */
+#define LLAP_TAKEN_LIST(X) \
+    X(LAYERS, layers)      /* a run of LINEAR and NORM over the same rows; attr.layers */ \
+    X(GUIDED, guided)      /* both predictions of a guided step as one, with moments of the first */
+
+#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_TAKEN_LIST(X)
 #define LLAP_OP_LIST(X) LLAP_VIEW_LIST(X) LLAP_KERNEL_LIST(X)
 /* clang-format on */
 

@@ -15,7 +15,16 @@ static double last(const llap_shape *s, int back) { return (double)s->dim[s->ran
 static double products_of(const llap_plan_step *s)
 {
     const llap_shape *in = &s->place[0].view.shape, *out = &s->place[s->n_in].view.shape;
+    double            sum = 0.0;
     switch (s->op) {
+    case LLAP_OP_LAYERS:
+        for (int i = 0; i < s->attr.layers->n_steps; i++) {
+            const llap_layer *l = &s->attr.layers->step[i];
+            if (!l->norm)
+                sum +=
+                    (double)llap_shape_count(&l->shape) * last(&s->place[l->arg[1]].view.shape, 1);
+        }
+        return sum;
     case LLAP_OP_LINEAR:
     case LLAP_OP_NORMED:
         return lead(out, 1) * last(out, 1) * last(in, 1);

@@ -6,6 +6,8 @@
  *                                        broadcast where the backend takes it
  *     linear, then norm of its rows   -> linear with two results, where weights are bf16 and the
  *                                        backend takes it
+ *     linear and norm of the same rows, one behind the other
+ *                                     -> layers, likewise (fuse_layers.c)
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -207,6 +209,7 @@ llap_status llap_plan_fuse(llap_planner *p)
         if (fuse_gelu(p, by_tensor, &p->draft[i])) continue;
         st = fuse_residual(p, by_tensor, &p->draft[i]);
     }
+    if (st == LLAP_OK && p->half_params) st = llap_plan_fuse_layers(p, by_tensor);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK && p->half_params; i++)
         st = fuse_norm(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)

@@ -198,6 +198,11 @@ llap_tensor *llap_linear(llap_graph *g, llap_tensor *x, llap_tensor *weight, lla
 llap_tensor *llap_normed(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *table,
                          llap_tensor *bias, llap_tensor *like, double eps);
 
+/* y = free + by (given - free), then moved and scaled to the mean and deviation that given has in
+ * the last two axes (deviations of at least 1e-6): [...,h,Z], by a scalar. No gradient. Not every
+ * backend has it. */
+llap_tensor *llap_guided(llap_graph *g, llap_tensor *given, llap_tensor *free, llap_tensor *by);
+
 /* Cross-correlation along time with zero padding (k-1)/2: x [...,l,in], weight [out,in,k], k odd,
  * bias [out] or NULL -> [...,l,out] */
 llap_tensor *llap_conv1d(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias);

@@ -80,6 +80,7 @@ typedef struct llap_op_desc {
 #define X(ID, id) extern const llap_op_desc llap_desc_##id;
 LLAP_SHAPED_LIST(X)
 LLAP_EXTRA_LIST(X)
+LLAP_TAKEN_LIST(X)
 #undef X
 
 #define X(ID, id) \

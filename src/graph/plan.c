@@ -73,8 +73,18 @@ static llap_place place_of(const llap_planner *p, const llap_tensor *t)
     return place;
 }
 
+static llap_status copy_layers(llap_plan *plan, llap_plan_step *s)
+{
+    llap_op_layers *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
+    if (kept == NULL) return LLAP_ENOMEM;
+    *kept = *s->attr.layers;
+    s->attr.layers = kept;
+    return LLAP_OK;
+}
+
 static llap_status copy_chain(llap_plan *plan, llap_plan_step *s)
 {
+    if (s->op == LLAP_OP_LAYERS) return copy_layers(plan, s);
     if (s->op != LLAP_OP_CHAIN) return LLAP_OK;
     llap_op_chain *kept = llap_arena_new(&plan->arena, 1, sizeof *kept);
     if (kept == NULL) return LLAP_ENOMEM;

@@ -53,6 +53,8 @@ bool llap_shows_all(const llap_tensor *t);
 
 /* The fixed list of fusions: linear + GELU, linear + residual, chains of elementwise ops. */
 llap_status llap_plan_fuse(llap_planner *p);
+/* Of those: layers one behind the other. by_tensor: the draft that made a tensor. */
+llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor);
 
 /* Which results the backend keeps as bf16. */
 llap_status llap_plan_halve(llap_planner *p);

@@ -109,6 +109,8 @@ static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tens
 static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
                           llap_tensor *given, llap_tensor *free)
 {
+    if (s->o.sampler.guidance_rescale && s->o.backend->kernel[LLAP_OP_GUIDED] != NULL)
+        return llap_guided(g, given, free, coef(g, table, GUIDANCE));
     llap_tensor *guided =
         llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
     if (!s->o.sampler.guidance_rescale) return guided;

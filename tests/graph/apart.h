@@ -99,4 +99,70 @@ static inline llap_backend apart_backend(void)
     return b;
 }
 
+/* -------- runs of layers, one kernel of the cpu after the other -------- */
+
+static int apart_runs __attribute__((unused)); /* that were computed */
+
+static inline void apart_layer(const llap_layer *s, const llap_view *v, llap_view *y)
+{
+    const llap_attr attr = s->norm ? (llap_attr){ .norm = { .eps = s->eps, .offset = s->offset } }
+                                   : (llap_attr){ .linear = { .gelu = s->gelu } };
+    llap_view       in[4] = { 0 };
+    for (int a = 0; a < 4; a++)
+        if (s->arg[a] >= 0) in[a] = v[s->arg[a]];
+    llap_call    one = { .op = s->norm ? LLAP_OP_NORM : LLAP_OP_LINEAR,
+                         .attr = &attr,
+                         .in = in,
+                         .out = y,
+                         .n_in = s->norm ? 3 : 4,
+                         .n_out = 1,
+                         .n_threads = 1 };
+    const size_t n = llap_backend_cpu.work_bytes(&one);
+    void        *work = llap_new_aligned(n + 1, 1);
+    assert_non_null(work);
+    one.work = work;
+    llap_backend_cpu.kernel[one.op](&one);
+    llap_free(work);
+}
+
+static inline void apart_layers(const llap_call *c)
+{
+    const llap_op_layers *run = c->attr->layers;
+    llap_view             v[LLAP_LAYER_INPUTS + LLAP_LAYER_STEPS];
+    apart_runs++;
+    for (int k = 0; k < c->n_in; k++) v[k] = c->in[k];
+    for (int i = 0; i < run->n_steps; i++) {
+        const llap_layer *s = &run->step[i];
+        llap_view        *y = &v[c->n_in + i];
+        int64_t           step = 1;
+        *y = (llap_view){ .present = true, .shape = s->shape };
+        for (int axis = s->shape.rank - 1; axis >= 0; axis--) {
+            y->stride[axis] = step;
+            step *= s->shape.dim[axis];
+        }
+        y->data = s->out >= 0 ? c->out[s->out].data : llap_new_aligned((size_t)step, sizeof(float));
+        assert_non_null(y->data);
+        apart_layer(s, v, y);
+    }
+    for (int i = 0; i < run->n_steps; i++)
+        if (run->step[i].out < 0) llap_free(v[c->n_in + i].data);
+}
+
+static inline bool apart_takes(const llap_call *c)
+{
+    for (int k = 0; c->op == LLAP_OP_LAYERS && k < c->n_in; k++) /* residuals that are dense */
+        for (int i = 0; i < c->attr->layers->n_steps; i++)
+            if (c->attr->layers->step[i].arg[3] == k && !llap_view_dense(&c->in[k])) return false;
+    return c->op == LLAP_OP_LAYERS;
+}
+
+static inline llap_backend apart_layers_backend(void)
+{
+    llap_backend b = apart_backend();
+    b.name = "apart, layers";
+    b.takes = apart_takes;
+    b.kernel[LLAP_OP_LAYERS] = apart_layers;
+    return b;
+}
+
 #endif

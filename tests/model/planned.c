@@ -209,6 +209,60 @@ static void behind_a_wall(void **state)
     check_against_plain(&b, 1e-5);
 }
 
+static void layers_one_behind_the_other(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_layers_backend();
+    apart_runs = 0;
+    check_against_plain(&b, 1e-5);
+    assert_true(apart_runs > 0);
+}
+
+/* Whoever else is sampled, a sample stays what it is up to the order of sums: other kernels compute
+ * the rows of many. */
+static void check_many(const llap_backend *b, double tol)
+{
+    enum { MANY = 40 };
+    setting all[N_SETTINGS];
+    (void)settings(all);
+    const setting           *s = &all[8]; /* wide */
+    const int64_t            one = H * s->c.data_dim;
+    llap_planned_opts        o = { .extent = extent_of(s),
+                                   .S = s->S,
+                                   .backend = b,
+                                   .n_threads = 1,
+                                   .folded = s->folded,
+                                   .sampler = s->o };
+    const llap_denoise_batch w = windows_of(s);
+    llap_params             *params = params_of(s, b);
+    llap_points              list = points_of(s);
+    llap_planned            *planned;
+    float                   *few = llap_new((size_t)(B * R * one), sizeof *few);
+    float                   *many = llap_new((size_t)(B * MANY * one), sizeof *many);
+    double                   top = 0.0, worst = 0.0;
+    assert_true(few != NULL && many != NULL);
+    CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
+    CHECK_OK(llap_planned_sample(planned, &w, &io, few));
+    llap_planned_destroy(planned);
+    o.extent.R = MANY;
+    CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
+    CHECK_OK(llap_planned_sample(planned, &w, &io, many));
+    llap_planned_destroy(planned);
+    for (int64_t i = 0; i < B * R * one; i++) {
+        const double x = (double)few[i],
+                     y = (double)many[i / (R * one) * MANY * one + i % (R * one)];
+        top = fmax(top, fabs(x));
+        worst = fmax(worst, fabs(x - y));
+    }
+    print_message("many on %s: off by %.2g of %.2g\n", b->name, worst, top);
+    if (!(worst <= tol * top) || top == 0.0)
+        fail_msg("many on %s: off by %g of %g", b->name, worst, top);
+    llap_free(few);
+    llap_free(many);
+    llap_points_deinit(&list);
+    llap_params_destroy(params);
+}
+
 static void on_a_gpu(void **state)
 {
     (void)state;
@@ -221,6 +275,7 @@ static void on_a_gpu(void **state)
             skip();
         }
         check_against_plain(b, tol[p]);
+        check_many(b, tol[p]);
     }
 }
 
@@ -251,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(on_the_cpu),
         cmocka_unit_test(behind_a_wall),
+        cmocka_unit_test(layers_one_behind_the_other),
         cmocka_unit_test(on_a_gpu),
         cmocka_unit_test(what_it_cannot_do_is_said),
     };

@@ -11,6 +11,7 @@ extern "C" {
 void llap_cuda_map(const llap_call *c); /* all elementwise ops */
 #define X(ID, id) void llap_cuda_##id(const llap_call *c);
 LLAP_SHAPED_LIST(X)
+LLAP_TAKEN_LIST(X)
 #undef X
 
 void llap_cuda_matmul_tf32(const llap_call *c);

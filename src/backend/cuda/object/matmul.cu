@@ -60,9 +60,7 @@ product llap_cuda_matmul_of(const llap_call *c)
     return p;
 }
 
-// Rows of v: some inner axes that lie in row order, then axes that repeat, then one step from group
-// to group. False: they lie otherwise.
-static bool find_repeat(const llap_view &v, int64_t *repeat, int64_t *group, int64_t *group_step)
+bool llap_cuda_find_repeat(const llap_view &v, int64_t *repeat, int64_t *group, int64_t *group_step)
 {
     int     axis = v.shape.rank - 1;
     int64_t n = v.shape.dim[axis], outer = 1;
@@ -98,7 +96,7 @@ product llap_cuda_linear_of(const llap_call *c)
     p.b_half = c->in[1].elem == LLAP_HALF;
     p.y_half = c->out[0].elem == LLAP_HALF;
     if (p.residual != NULL && !llap_view_dense(&c->in[3]))
-        (void)find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
+        (void)llap_cuda_find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
     if (!c->attr->linear.norm) return p;
     const llap_view &gain = c->in[4], &shift = c->in[5];
     const int64_t    groups = gain.present ? llap_view_rows(&gain) : 1;
@@ -115,13 +113,14 @@ product llap_cuda_linear_of(const llap_call *c)
     return p;
 }
 
-// A residual that rows of a LINEAR share, or a norm behind it.
+// A residual that rows of a LINEAR share, or a norm behind it; runs of layers.
 extern "C" bool llap_cuda_takes(const llap_call *c)
 {
+    if (c->op == LLAP_OP_LAYERS) return llap_cuda_layers_take(c);
     const llap_shape &w = c->in[1].shape;
     int64_t           repeat, group, step;
     if (c->n_in > 3 && c->in[3].present && !llap_view_dense(&c->in[3]) &&
-        !find_repeat(c->in[3], &repeat, &group, &step))
+        !llap_cuda_find_repeat(c->in[3], &repeat, &group, &step))
         return false;
     return !c->attr->linear.norm ||
            llap_cuda_product_norm_fits(llap_view_rows(&c->out[0]), w.dim[0], w.dim[1]);
@@ -494,6 +493,8 @@ bool llap_cuda_attention_fits(const llap_call *c);
 extern "C" bool llap_cuda_half(const llap_call *c, int k)
 {
     switch (c->op) {
+    case LLAP_OP_LAYERS:
+        return llap_cuda_layers_half(c, k);
     case LLAP_OP_NORM:
         return k == c->n_in && width_of(c->out[0]) % 8 == 0;
     case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results

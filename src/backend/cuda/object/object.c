@@ -14,6 +14,7 @@ static const llap_backend plain = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cuda_##id,
         LLAP_SHAPED_LIST(X)
 #undef X
+        [LLAP_OP_GUIDED] = llap_cuda_guided,
     },
 };
 
@@ -32,6 +33,7 @@ static const llap_backend *backend_of(llap_precision precision)
         b.name = "cuda bf16";
         b.half = llap_cuda_half;
         b.takes = llap_cuda_takes;
+        b.kernel[LLAP_OP_LAYERS] = llap_cuda_layers;
         b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_bf16;
         b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_bf16;
         b.kernel[LLAP_OP_ATTENTION] = llap_cuda_attention_bf16;

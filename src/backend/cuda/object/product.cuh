@@ -27,6 +27,15 @@ struct product {
     bool         a_half, b_half, y_half; // bf16 in memory
 };
 
+// Rows of v: some inner axes that lie in row order, then axes that repeat, then one step from group
+// to group. False: they lie otherwise.
+bool llap_cuda_find_repeat(const llap_view &v, int64_t *repeat, int64_t *group,
+                           int64_t *group_step);
+
+// Of LAYERS: whether there is a kernel for the run, and which operands may be bf16.
+bool llap_cuda_layers_take(const llap_call *c);
+bool llap_cuda_layers_half(const llap_call *c, int k);
+
 product llap_cuda_matmul_of(const llap_call *c);
 product llap_cuda_linear_of(const llap_call *c);
 // True when it was small or empty enough to be done with.

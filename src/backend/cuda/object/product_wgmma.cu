@@ -80,39 +80,6 @@ __device__ static inline float quick_gelu(float x)
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 
-// This lane's numbers of two rows, 8 apart: x(4 n + 2 half + e) into column 8 n + e. at: of its
-// first number; rows, columns: how many are left from there.
-template <int WIDE, typename F>
-__device__ static inline void put_tile(float *y, bool as_half, int64_t at, int64_t rows,
-                                       int64_t n_columns, int64_t columns, F x)
-{
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const int64_t to = at + 8 * half * n_columns;
-#pragma unroll
-        for (int n = 0; n < WIDE / 8; n += 2) {
-            const int i = 4 * n + 2 * half;
-            if (as_half) {
-                const uint2 four = exchange4(pack(x(i), x(i + 1)), pack(x(i + 4), x(i + 5)));
-                const int   c = 8 * n + lane % 4 * 2; // beyond this lane's first column
-                if (8 * half < rows && c < columns) *(uint2 *)((uint16_t *)y + to + c) = four;
-                continue;
-            }
-            if (8 * half >= rows) continue;
-            if (8 * n < columns) *(float2 *)(y + to + 8 * n) = make_float2(x(i), x(i + 1));
-            if (8 * n + 8 < columns)
-                *(float2 *)(y + to + 8 * n + 8) = make_float2(x(i + 4), x(i + 5));
-        }
-    }
-}
-// The sum over the four lanes that have a row.
-__device__ static inline float four_sum(float x)
-{
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 // The norm of a row, this lane's part of it in place.
 template <int WIDE>
 __device__ static inline void norm_row(const product &p, int64_t row, int64_t column, int half,

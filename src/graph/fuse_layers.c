@@ -1,0 +1,142 @@
+/* Runs of linear layers and norms over the same rows become one step, as long as the backend takes
+ * them: what passes from layer to layer then never leaves it. Only where weights are kept as bf16.
+ */
+#include "graph/planner.h"
+
+typedef struct layers { /* a candidate: drafts one behind the other */
+    llap_draft    *part[LLAP_LAYER_STEPS];
+    int            n;
+    llap_op_layers run;
+    llap_tensor   *in[LLAP_LAYER_INPUTS], *out[LLAP_LAYER_OUTPUTS];
+    int            n_out;
+} layers;
+
+static double rows_of(const llap_tensor *t)
+{
+    const int64_t width = llap_dim(t, -1);
+    return width < 1 ? 0.0 : (double)(llap_shape_count(&t->shape) / width);
+}
+
+static bool is_kept(const llap_tensor *t)
+{
+    const llap_tensor *b = t->base;
+    return (b->leaf == LLAP_LEAF_PARAM || b->leaf == LLAP_LEAF_STATE) && b->update == NULL;
+}
+
+static bool is_layer(const llap_draft *d)
+{
+    if (d->gone || d->n_out != 1 || d->in[0] == NULL || d->in[0]->shape.rank < 2) return false;
+    return d->op == LLAP_OP_NORM ||
+           (d->op == LLAP_OP_LINEAR && !d->attr.linear.norm && is_kept(d->in[1]));
+}
+
+/* Where step i finds operand t: a result of an earlier step, or an input; -2: neither fits. */
+static int place_of(layers *l, int i, const llap_tensor *t)
+{
+    if (t == NULL) return -1;
+    for (int k = 0; k < i; k++)
+        if (l->part[k]->out[0] == t->base) {
+            const bool whole = llap_shows_all(t) && llap_dim(t, -1) == llap_dim(t->base, -1);
+            return whole ? LLAP_LAYER_INPUTS + k : -2;
+        }
+    int at = 0;
+    while (at < l->run.n_in && l->in[at] != t) at++;
+    if (at == LLAP_LAYER_INPUTS) return -2;
+    if (at == l->run.n_in) l->in[l->run.n_in++] = (llap_tensor *)t;
+    return at;
+}
+
+/* Reads of the result of step i by later ones. */
+static int reads_inside(const layers *l, int i)
+{
+    int n = 0;
+    for (int k = i + 1; k < l->n; k++)
+        for (int a = 0; a < l->part[k]->n_in; a++)
+            n += l->part[k]->in[a] != NULL && l->part[k]->in[a]->base == l->part[i]->out[0];
+    return n;
+}
+
+static bool describe(const llap_planner *p, layers *l)
+{
+    l->run = (llap_op_layers){ .n_steps = l->n };
+    l->n_out = 0;
+    for (int i = 0; i < l->n; i++) {
+        const llap_draft *d = l->part[i];
+        llap_layer       *s = &l->run.step[i];
+        *s = (llap_layer){ .norm = d->op == LLAP_OP_NORM, .shape = d->out[0]->shape, .out = -1 };
+        if (s->norm) s->eps = d->attr.norm.eps, s->offset = d->attr.norm.offset;
+        else s->gelu = d->attr.linear.gelu;
+        for (int a = 0; a < 4; a++) {
+            s->arg[a] = a < d->n_in ? place_of(l, i, d->in[a]) : -1;
+            if (s->arg[a] == -2) return false;
+        }
+        if (p->readers[d->out[0]->id] == reads_inside(l, i)) continue;
+        if (l->n_out == LLAP_LAYER_OUTPUTS) return false;
+        s->out = l->n_out;
+        l->out[l->n_out++] = d->out[0];
+    }
+    for (int i = 0; i < l->n; i++) /* results come behind the inputs */
+        for (int a = 0; a < 4; a++)
+            if (l->run.step[i].arg[a] >= LLAP_LAYER_INPUTS)
+                l->run.step[i].arg[a] += l->run.n_in - LLAP_LAYER_INPUTS;
+    return true;
+}
+
+static bool taken(const llap_planner *p, const layers *l)
+{
+    const llap_attr attr = { .layers = &l->run };
+    llap_view       v[LLAP_LAYER_INPUTS + LLAP_LAYER_OUTPUTS];
+    for (int k = 0; k < l->run.n_in; k++) v[k] = llap_tensor_view(l->in[k]);
+    for (int k = 0; k < l->n_out; k++) v[l->run.n_in + k] = llap_tensor_view(l->out[k]);
+    return p->backend->takes(&(llap_call){ .op = LLAP_OP_LAYERS,
+                                           .attr = &attr,
+                                           .in = v,
+                                           .n_in = l->run.n_in,
+                                           .out = v + l->run.n_in,
+                                           .n_out = l->n_out });
+}
+
+/* The run takes the place of its last part. */
+static llap_status replace(llap_planner *p, llap_draft **by_tensor, const layers *l)
+{
+    llap_op_layers *run = llap_arena_new(&p->arena, 1, sizeof *run);
+    llap_tensor   **in = llap_arena_new(&p->arena, (size_t)l->run.n_in, sizeof *in);
+    llap_tensor   **out = llap_arena_new(&p->arena, (size_t)l->n_out, sizeof *out);
+    if (run == NULL || in == NULL || out == NULL) return LLAP_ENOMEM;
+    llap_draft *d = l->part[l->n - 1];
+    *run = l->run;
+    for (int k = 0; k < l->run.n_in; k++) in[k] = l->in[k];
+    for (int k = 0; k < l->n_out; k++) by_tensor[(out[k] = l->out[k])->id] = d;
+    for (int i = 0; i + 1 < l->n; i++) l->part[i]->gone = true;
+    d->op = LLAP_OP_LAYERS;
+    d->attr = (llap_attr){ .layers = run };
+    d->in = in;
+    d->out = out;
+    d->n_in = run->n_in;
+    d->n_out = l->n_out;
+    return LLAP_OK;
+}
+
+llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor)
+{
+    if (p->backend->kernel[LLAP_OP_LAYERS] == NULL || p->backend->takes == NULL) return LLAP_OK;
+    for (int i = 0; i < p->n_drafts; i++) {
+        llap_draft *all[LLAP_LAYER_STEPS];
+        int         n = 0;
+        for (int k = i; k < p->n_drafts && n < LLAP_LAYER_STEPS; k++) {
+            if (p->draft[k].gone) continue;
+            if (!is_layer(&p->draft[k])) break;
+            if (n > 0 && rows_of(p->draft[k].out[0]) != rows_of(all[0]->out[0])) break;
+            all[n++] = &p->draft[k];
+        }
+        for (; n > 1; n--) { /* the longest that is taken */
+            layers l = { .n = n };
+            for (int k = 0; k < n; k++) l.part[k] = all[k];
+            if (!describe(p, &l) || !taken(p, &l)) continue;
+            const llap_status st = replace(p, by_tensor, &l);
+            if (st != LLAP_OK) return st;
+            break;
+        }
+    }
+    return LLAP_OK;
+}
