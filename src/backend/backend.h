@@ -203,7 +203,7 @@ typedef struct llap_backend {
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
     /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
-     * LAYERS of weights kept as bf16 may be as in c. NULL: never. */
+     * LAYERS of weights kept as bf16, or the MLP, may be as in c. NULL: never. */
     bool (*takes)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;

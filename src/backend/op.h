@@ -80,12 +80,17 @@
 #define LLAP_EXTRA_LIST(X) \
     X(NORMED, normed)      /* (x W^T + table) / deviation of the rows of another tensor + bias; attr.norm.eps */
 
-/* Several of the above as one, on GPUs: LAYERS is made by the planner where the backend takes it. */
+/* Several of the above as one, made by the planner where the backend takes it: on CPUs. */
+#define LLAP_FUSED_LIST(X) \
+    X(MLP, mlp)            /* norm, linear, GELU, linear [+ residual]; attr.norm */
+
+/* Likewise on GPUs. */
 #define LLAP_TAKEN_LIST(X) \
     X(LAYERS, layers)      /* a run of LINEAR and NORM over the same rows; attr.layers */ \
     X(GUIDED, guided)      /* both predictions of a guided step as one, with moments of the first */
 
-#define LLAP_KERNEL_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_TAKEN_LIST(X)
+#define LLAP_KERNEL_LIST(X) \
+    LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X) LLAP_TAKEN_LIST(X)
 #define LLAP_OP_LIST(X) LLAP_VIEW_LIST(X) LLAP_KERNEL_LIST(X)
 /* clang-format on */
 

@@ -1,5 +1,5 @@
 /* The fixed list of fusions. Each gives the same bits as the separate ops: it saves passes over
- * memory, not roundings.
+ * memory, not roundings (except for the mlp's, whose inner product has another order of sums).
  *
  *     linear, then GELU               -> linear with attr.gelu
  *     linear [GELU], then + residual  -> linear with a residual operand,
@@ -8,6 +8,7 @@
  *                                        backend takes it
  *     linear and norm of the same rows, one behind the other
  *                                     -> layers, likewise (fuse_layers.c)
+ *     norm, linear, GELU, linear [+]  -> mlp, where weights stay and the backend takes it
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -35,8 +36,8 @@ static llap_tensor **new_operands(llap_planner *p, llap_tensor *const *in, int n
 /* Whether the backend computes the draft as it is now. */
 static bool taken(const llap_planner *p, const llap_draft *d)
 {
-    llap_view v[8];
-    if (p->backend->takes == NULL || d->n_in + d->n_out > 8) return false;
+    llap_view v[10];
+    if (p->backend->takes == NULL || d->n_in + d->n_out > 10) return false;
     for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
     for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = llap_tensor_view(d->out[k]);
     return p->backend->takes(&(llap_call){ .op = d->op,
@@ -120,6 +121,37 @@ static llap_status fuse_norm(llap_planner *p, llap_draft *const *by_tensor, llap
     if (!taken(p, &joined)) return LLAP_OK;
     *lin = joined;
     d->gone = true;
+    return LLAP_OK;
+}
+
+/* Weights that no run changes. */
+static bool stays(const llap_planner *p, const llap_tensor *w)
+{
+    return p->fixed_params && llap_shows_all(w) && w->base->update == NULL &&
+           (w->base->leaf == LLAP_LEAF_PARAM || w->base->leaf == LLAP_LEAF_STATE);
+}
+
+/* d is the linear behind one with GELU, which is behind a norm: becomes all of them. */
+static llap_status fuse_mlp(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    if (d->gone || d->op != LLAP_OP_LINEAR || d->attr.linear.gelu || !stays(p, d->in[1]))
+        return LLAP_OK;
+    llap_draft *up = sole_source(p, by_tensor, d->in[0]);
+    if (!is_plain_linear(up) || !up->attr.linear.gelu || !stays(p, up->in[1])) return LLAP_OK;
+    llap_draft *norm = sole_source(p, by_tensor, up->in[0]);
+    if (norm == NULL || norm->op != LLAP_OP_NORM) return LLAP_OK;
+    llap_draft joined = *d;
+    joined.op = LLAP_OP_MLP;
+    joined.attr.norm.eps = norm->attr.norm.eps;
+    joined.attr.norm.offset = norm->attr.norm.offset;
+    joined.in = new_operands(p, norm->in, norm->n_in, 8);
+    if (joined.in == NULL) return LLAP_ENOMEM;
+    for (int k = 0; k < 2; k++) joined.in[3 + k] = k + 1 < up->n_in ? up->in[k + 1] : NULL;
+    for (int k = 0; k < 3; k++) joined.in[5 + k] = k + 1 < d->n_in ? d->in[k + 1] : NULL;
+    joined.n_in = 8;
+    if (!taken(p, &joined)) return LLAP_OK;
+    *d = joined;
+    up->gone = norm->gone = true;
     return LLAP_OK;
 }
 
@@ -212,6 +244,8 @@ llap_status llap_plan_fuse(llap_planner *p)
     if (st == LLAP_OK && p->half_params) st = llap_plan_fuse_layers(p, by_tensor);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK && p->half_params; i++)
         st = fuse_norm(p, by_tensor, &p->draft[i]);
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
+        st = fuse_mlp(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
         st = fuse_chain(p, by_tensor, &p->draft[i]);
     return st;

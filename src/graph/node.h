@@ -81,6 +81,7 @@ typedef struct llap_op_desc {
 LLAP_SHAPED_LIST(X)
 LLAP_EXTRA_LIST(X)
 LLAP_TAKEN_LIST(X)
+LLAP_FUSED_LIST(X)
 #undef X
 
 #define X(ID, id) \

@@ -153,7 +153,7 @@ static const llap_op_desc elementwise_or_view[] = {
 
 static const llap_op_desc *const shaped[LLAP_OP_COUNT] = {
 #define X(ID, id) [LLAP_OP_##ID] = &llap_desc_##id,
-    LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_TAKEN_LIST(X)
+    LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X) LLAP_TAKEN_LIST(X)
 #undef X
 };
 

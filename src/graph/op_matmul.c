@@ -123,6 +123,20 @@ static bool infer_layers(llap_graph *g, const llap_node *n, llap_shape *out)
 const llap_op_desc llap_desc_layers = { "x", .n_required = 1, .n_out = 1, .layout = "a",
                                         .infer = infer_layers };
 
+/* -------- two layers, made by the planner -------- */
+
+static bool infer_mlp(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    (void)g;
+    *out = n->in[0]->shape;
+    out->dim[out->rank - 1] = n->in[5]->shape.dim[0];
+    return true;
+}
+
+const llap_op_desc llap_desc_mlp = { "x norm_weight norm_bias up up_bias down down_bias residual",
+                                     .n_required = 7, .n_out = 1, .layout = "drrd",
+                                     .infer = infer_mlp };
+
 /* -------- convolution -------- */
 
 /* x [...,l,c] -> [...,l,c width]: element c width + k is x at time j + k - (width - 1) / 2. */

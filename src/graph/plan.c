@@ -271,7 +271,10 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     plan->backend = opts->backend;
     plan->n_threads = opts->n_threads < 1 ? 1 : opts->n_threads;
 
-    llap_planner p = { .g = g, .backend = opts->backend, .half_params = opts->half_params };
+    llap_planner p = { .g = g,
+                       .backend = opts->backend,
+                       .half_params = opts->half_params,
+                       .fixed_params = opts->fixed_params };
     st = keep_needed(&p);
     if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
     drop_merged(&p);

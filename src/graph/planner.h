@@ -36,7 +36,7 @@ typedef struct llap_planner {
     int                *readers; /* by tensor id: operands that read this memory; results add one */
     llap_storage       *store;   /* by tensor id */
     bool               *half;    /* by tensor id: kept as bf16 */
-    bool                half_params;
+    bool                half_params, fixed_params;
     size_t             *work_offset, *work_bytes; /* by draft: scratch */
     size_t              workspace, constants;
 } llap_planner;

@@ -217,6 +217,88 @@ static void prepacked(const llap_kern *kn)
     for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
 }
 
+/* Norm, layer, GELU, layer as one against one after the other in double; a pair of rows has the
+ * bits it has alone. */
+typedef struct mlp_case {
+    llap_gemm    up, down;
+    const float *x, *w, *v;
+} mlp_case;
+
+static void run_mlp(const llap_kern *kn, const void *user, float *out)
+{
+    const mlp_case *c = user;
+    float          *packed = work_new(llap_kern_mlp_pack_bytes(kn, &c->up, &c->down));
+    void           *work = work_new(llap_kern_mlp_work(kn, &c->up));
+    assert_true(llap_kern_mlp_fits(kn, &c->up, &c->down));
+    llap_kern_mlp_pack(kn, &c->up, &c->down, c->w, c->v, packed);
+    llap_kern_mlp(kn, &c->up, &c->down, packed, c->x, out, work);
+    llap_free(work);
+    llap_free(packed);
+}
+
+/* What the double loops give for inputs behind their norm, u. */
+static void mlp_truth(const mlp_case *c, const float *u, const truth *t)
+{
+    double *inner = llap_new((size_t)c->up.n, sizeof *inner), size;
+    for (int64_t i = 0; i < c->up.m; i++) {
+        for (int64_t j = 0; j < c->up.n; j++) {
+            element(&c->up, u, c->w, i, j, &inner[j], &size);
+            inner[j] = gelu(inner[j] + (double)c->up.bias[j]);
+        }
+        for (int64_t j = 0; j < c->down.n; j++) {
+            const int64_t at = i * c->down.ldc + j;
+            double        y = (double)c->down.residual[at] + (double)c->down.bias[j];
+            size = fabs(y);
+            for (int64_t k = 0; k < c->up.n; k++) {
+                const double part = inner[k] * (double)c->v[j * c->down.ldb + k];
+                y += part, size += fabs(part);
+            }
+            truth_set(t, at, y, size);
+        }
+    }
+    llap_free(inner);
+}
+
+static void two_layers_of(int64_t m, int64_t h, int64_t wide, int64_t z)
+{
+    float *x = draw(m * h, 2, 51), *w = draw(wide * h, 0.1f, 52), *v = draw(z * wide, 1, 53);
+    float *mod = draw(2 * h, 1, 54), *bias = draw(wide + z, 1, 55), *add = draw(m * z, 1, 56);
+    float *u = llap_new((size_t)(m * h), sizeof *u), *y = llap_new((size_t)(m * z), sizeof *y);
+    const llap_norm p = {
+        .rows = m, .n = h, .eps = 1e-5f, .scale = mod, .shift = mod + h, .group = m
+    };
+    mlp_case  c = { .x = x, .w = w, .v = v };
+    llap_kern kn = llap_kern_best(1);
+    truth     t = truth_new(m * z);
+    c.up = (llap_gemm){ .m = m, .n = wide, .k = h, .lda = h, .ldb = h, .b_trans = true };
+    c.down = (llap_gemm){ .m = m, .n = z, .k = wide, .ldb = wide, .ldc = z, .b_trans = true };
+    c.up.gelu = true, c.up.bias = bias, c.up.a_norm = &p;
+    c.down.bias = bias + wide, c.down.residual = add;
+    llap_kern_norm(&kn, &p, x, u, NULL);
+    mlp_truth(&c, u, &t);
+    check_kernel("mlp", run_mlp, &c, &t, 3e-6);
+    run_mlp(&kn, &c, u);
+    const int64_t pair = m / 4 * 2;
+    c.up.m = c.down.m = 2;
+    c.x += pair * h, c.down.residual += pair * z;
+    run_mlp(&kn, &c, y);
+    same_bits(u + pair * z, y, 2 * z, "a pair alone", llap_kern_name(&kn));
+    float *bufs[] = { x, w, v, mod, bias, add, u, y };
+    for (size_t i = 0; i < 8; i++) llap_free(bufs[i]);
+    truth_free(&t);
+}
+
+static void two_layers(void **state)
+{
+    (void)state;
+    two_layers_of(2, 32, 64, 1);
+    two_layers_of(250, 96, 576, 24);
+    two_layers_of(196, 256, 320, 40);
+    const llap_kern kn = llap_kern_best(1);
+    const llap_gemm odd = { .m = 3, .n = 64, .k = 32 }, down = { .m = 3, .n = 4, .k = 64 };
+    assert_false(llap_kern_mlp_fits(&kn, &odd, &down));
+}
+
 static void prepacked_everywhere(void **state)
 {
     (void)state;
@@ -348,6 +430,7 @@ int main(void)
         cmocka_unit_test(products),         cmocka_unit_test(batches),
         cmocka_unit_test(long_products),    cmocka_unit_test(rows_alone_everywhere),
         cmocka_unit_test(fused_everywhere), cmocka_unit_test(convolution),
+        cmocka_unit_test(two_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -358,6 +358,53 @@ static void fixed_weights_are_kept_until_others_are_bound(void **state)
     llap_graph_destroy(g);
 }
 
+/* Norm, linear, GELU, linear + residual with fixed weights are one step, also where later ones are
+ * bound, and give what the separate ops do. */
+static void layers_behind_a_norm_are_one_step(void **state)
+{
+    enum { R = 3, M = 10, H = 256, UP = 64, Z = 5 };
+    (void)state;
+    static float x[R * M * H], w[UP * H], v[2][Z * UP], add[R * M * Z];
+    llap_graph  *g;
+    llap_plan   *p[2];
+    llap_run    *r[2];
+    for (int i = 0; i < R * M * H; i++) x[i] = (float)(i % 17) - 8.0f;
+    for (int i = 0; i < UP * H; i++) w[i] = 0.02f * ((float)(i % 7) - 3.0f);
+    for (int i = 0; i < Z * UP; i++) v[0][i] = (float)(i % 5), v[1][i] = (float)(i % 3);
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *in = llap_input(g, "x", LLAP_SHAPE(R, M, H));
+    llap_tensor *up = llap_linear(g, llap_layer_norm(g, in, NULL, NULL, 1e-5),
+                                  llap_param(g, "w", LLAP_SHAPE(UP, H), LLAP_INIT_ZERO), NULL);
+    llap_tensor *y = llap_linear(g, llap_gelu(g, up),
+                                 llap_param(g, "v", LLAP_SHAPE(Z, UP), LLAP_INIT_ZERO), NULL);
+    llap_output(g, "y", llap_add(g, y, llap_input(g, "add", LLAP_SHAPE(R, M, Z))));
+    for (int i = 0; i < 2; i++) {
+        llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 2, .fixed_params = i == 1 };
+        CHECK_OK(llap_plan_create(g, &o, &p[i]));
+        CHECK_OK(llap_run_create(p[i], &r[i]));
+        CHECK_OK(llap_run_bind(r[i], "x", x, R * M * H));
+        CHECK_OK(llap_run_bind(r[i], "w", w, UP * H));
+        CHECK_OK(llap_run_bind(r[i], "add", add, R * M * Z));
+    }
+    assert_int_equal(llap_plan_n_steps(p[1]), 1);
+    assert_int_equal(llap_plan_step_at(p[1], 0).op, LLAP_OP_MLP);
+    assert_true(llap_plan_products(p[1]) == R * M * UP * (0.875 * H + Z));
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 2; i++) {
+            CHECK_OK(llap_run_bind(r[i], "v", v[turn], Z * UP));
+            CHECK_OK(llap_run_exec(r[i]));
+        }
+        const float *one = llap_run_output(r[0], "y", NULL),
+                    *two = llap_run_output(r[1], "y", NULL);
+        for (int i = 0; i < R * M * Z; i++) assert_true(fabsf(one[i] - two[i]) <= 1e-4f);
+    }
+    for (int i = 0; i < 2; i++) {
+        llap_run_destroy(r[i]);
+        llap_plan_release(p[i]);
+    }
+    llap_graph_destroy(g);
+}
+
 static void the_cache_keeps_plans_by_shape(void **state)
 {
     (void)state;
@@ -432,6 +479,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(binding_is_checked),
         cmocka_unit_test(updates_happen_after_all_reads),
+        cmocka_unit_test(layers_behind_a_norm_are_one_step),
         cmocka_unit_test(the_cache_keeps_plans_by_shape),
         cmocka_unit_test(threads_share_a_plan),
     };

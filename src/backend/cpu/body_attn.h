@@ -13,11 +13,13 @@ static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const
                          int64_t n, float *c, int64_t ldc)
 {
     for (int64_t j = 0; j < n; j += GEMM_NR) {
-        micro_out     o = { .c = c + j, .ldc = ldc, .cols = n - j < GEMM_NR ? n - j : GEMM_NR };
+        micro_out o = {
+            .c = c + j, .ldc = ldc, .cols = n - j < GEMM_NR ? n - j : GEMM_NR, .ld_from = ldc
+        };
         const int64_t width = o.cols <= 16 ? 16 : GEMM_NR;
         for (int64_t s = 0; s == 0 || s < k; s += LLAP_KERN_KBLOCK) {
             const int64_t kc = k - s < LLAP_KERN_KBLOCK ? k - s : LLAP_KERN_KBLOCK;
-            o.add = s > 0;
+            o.from = s > 0 ? o.c : NULL;
             micro(mr, kc, a + s, a_row, packed + j * k + s * width, &o);
         }
     }
@@ -30,8 +32,11 @@ static void turned_times_packed(int64_t m, int64_t k, const float *a, int64_t a_
     for (int64_t j = 0; j < n; j += GEMM_NR) {
         const int64_t cols = n - j < GEMM_NR ? n - j : GEMM_NR;
         for (int64_t i = 0; i < m; i += GEMM_MR) {
-            const micro_out o = { .c = c + i * ldc + j, .ldc = ldc, .cols = cols, .add = add };
             const int64_t   mr = m - i < GEMM_MR ? m - i : GEMM_MR;
+            float          *to = c + i * ldc + j;
+            const micro_out o = {
+                .c = to, .ldc = ldc, .cols = cols, .from = add ? to : NULL, .ld_from = ldc
+            };
             micro_turned((int)mr, k, a + i, a_step, packed + j * k, &o);
         }
     }

@@ -14,7 +14,12 @@
  * multiplied: their chain is 0 whatever B is, as long as B is finite.
  */
 
-enum { GEMM_NR = 16 * GEMM_NV, GEMM_BLOCKS = 96 / GEMM_MR, GEMM_MC = GEMM_MR * GEMM_BLOCKS };
+enum {
+    GEMM_NR = 16 * GEMM_NV,
+    GEMM_BLOCKS = 96 / GEMM_MR,
+    GEMM_MC = GEMM_MR * GEMM_BLOCKS,
+    GEMM_FEW = 32 /* inner steps of which the whole of B is small */
+};
 static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR &&
                   LLAP_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
               "workspace sizes of kern_gemm.c");
@@ -22,12 +27,15 @@ static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_
 typedef struct micro_out { /* where a micro-kernel leaves its result */
     float       *c;
     int64_t      ldc, cols;
-    bool         add;
+    const float *from; /* added to it, or NULL; may be c */
+    int64_t      ld_from;
     const float *bias; /* of these columns, or NULL */
+    float *also; /* or NULL: a second result, also_from + a b; whole tiles of GEMM_NR columns */
+    const float *also_from;
 } micro_out;
 
-/* c = or += a b (+ bias) over kc inner steps, for mr rows and nv vectors of which cols numbers are
- * real. Element (i, k) of a is at i*a_row + k*a_step. */
+/* c = a b (+ from) (+ bias) over kc inner steps, for mr rows and nv vectors of which cols numbers
+ * are real. Element (i, k) of a is at i*a_row + k*a_step. */
 VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_row, int64_t a_step,
                           const float *b, const micro_out *o)
 {
@@ -60,10 +68,14 @@ VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_
         const vec     bias = o->bias != NULL ? v_ld(o->bias + 16 * j, left) : v_set(0.0f);
 #pragma GCC unroll 16
         for (int i = 0; i < mr; i++) {
-            float *to = o->c + i * o->ldc + 16 * j;
-            vec    y = o->add ? v_add(v_ld(to, left), acc[i][j]) : acc[i][j];
+            const float *from = o->from + i * o->ld_from + 16 * j;
+            vec          y = o->from != NULL ? v_add(v_ld(from, left), acc[i][j]) : acc[i][j];
             if (o->bias != NULL) y = v_add(y, bias);
-            v_st(to, left, y);
+            v_st(o->c + i * o->ldc + 16 * j, left, y);
+            if (o->also != NULL) {
+                const int64_t at = i * GEMM_NR + 16 * j;
+                v_store(o->also + at, v_add(v_load(o->also_from + at), acc[i][j]));
+            }
         }
     }
 }
@@ -290,28 +302,33 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
     const int64_t    nk = u->k1 - u->k0;
     const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
     const bool       more = g->pre != NULL || g->gelu || g->residual != NULL;
-    for (int64_t j = u->j0; j < u->j1; j += GEMM_NR) {
-        const int64_t cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
-        const int64_t width = cols <= 16 ? 16 : GEMM_NR;
-        const float  *b = u->packed + (j - u->j0) * nk + (k - u->k0) * width;
-        for (int64_t r = 0; r < rows; r += GEMM_MR) {
-            const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
-            const int64_t   at = c_item + (i + r) * g->ldc + j;
-            const int64_t   steps = some[r / GEMM_MR] ? kc : 0;
-            const micro_out out = { .c = c + at,
-                                    .ldc = g->ldc,
-                                    .cols = cols,
-                                    .add = add,
-                                    .bias = last && g->bias != NULL ? g->bias + j : NULL };
-            fetch(next, lines);
-            fetch_tile(c + at, mr, cols, g->ldc);
-            if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
-            if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
-            else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
-            if (last && more) finish(g, mr, cols, c + at, at);
-            if (last && g->c_norm.like != NULL)
-                finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
-        }
+    const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
+    int64_t          j = u->j0, r = 0;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t   cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
+        const int64_t   width = cols <= 16 ? 16 : GEMM_NR;
+        const float    *b = u->packed + (j - u->j0) * nk + (k - u->k0) * width;
+        const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
+        const int64_t   at = c_item + (i + r) * g->ldc + j;
+        const int64_t   steps = some[r / GEMM_MR] ? kc : 0;
+        const micro_out out = { .c = c + at,
+                                .ldc = g->ldc,
+                                .cols = cols,
+                                .from = add ? c + at : NULL,
+                                .ld_from = g->ldc,
+                                .bias = last && g->bias != NULL ? g->bias + j : NULL };
+        fetch(next, lines);
+        fetch_tile(c + at, mr, cols, g->ldc);
+        if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
+        if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
+        else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
+        if (last && more) finish(g, mr, cols, c + at, at);
+        if (last && g->c_norm.like != NULL)
+            finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
+        if (along) j += GEMM_NR;
+        else r += GEMM_MR;
+        if (j >= u->j1) j = u->j0, r += GEMM_MR;
+        if (r >= rows) r = 0, j += GEMM_NR;
     }
 }
 

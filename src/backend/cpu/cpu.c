@@ -39,6 +39,8 @@ static size_t work_bytes(const llap_call *c)
         return llap_cpu_linear_work(c);
     case LLAP_OP_NORMED:
         return llap_cpu_normed_work(c);
+    case LLAP_OP_MLP:
+        return llap_cpu_mlp_work(c);
     case LLAP_OP_NORM_GRAD:
         return llap_cpu_norm_grad_work(c);
     case LLAP_OP_ATTENTION:
@@ -53,8 +55,10 @@ static size_t work_bytes(const llap_call *c)
 /* Weights of linear layers, packed. */
 static size_t kept_bytes(const llap_call *c, int *operand)
 {
-    *operand = 1;
-    return c->op == LLAP_OP_LINEAR ? llap_cpu_linear_kept(c) : 0;
+    *operand = c->op == LLAP_OP_MLP ? 3 : 1;
+    return c->op == LLAP_OP_LINEAR ? llap_cpu_linear_kept(c)
+           : c->op == LLAP_OP_MLP  ? llap_cpu_mlp_kept(c)
+                                   : 0;
 }
 
 const llap_backend llap_backend_cpu = {
@@ -63,6 +67,7 @@ const llap_backend llap_backend_cpu = {
     .work_bytes = work_bytes,
     .kept_bytes = kept_bytes,
     .together = llap_cpu_together,
+    .takes = llap_cpu_takes,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)
@@ -71,7 +76,7 @@ const llap_backend llap_backend_cpu = {
         LLAP_BINARY_LIST(X)
 #undef X
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_##id,
-        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
+        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X)
 #undef X
     },
 };

@@ -12,6 +12,7 @@
 #define X(ID, id) void llap_cpu_##id(const llap_call *c);
 LLAP_SHAPED_LIST(X)
 LLAP_EXTRA_LIST(X)
+LLAP_FUSED_LIST(X)
 #undef X
 
 void llap_cpu_unary(const llap_call *c);
@@ -22,6 +23,9 @@ size_t llap_cpu_matmul_work(const llap_call *c);
 size_t llap_cpu_linear_work(const llap_call *c);
 size_t llap_cpu_linear_kept(const llap_call *c);
 size_t llap_cpu_normed_work(const llap_call *c);
+size_t llap_cpu_mlp_work(const llap_call *c);
+size_t llap_cpu_mlp_kept(const llap_call *c);
+bool   llap_cpu_takes(const llap_call *c);
 size_t llap_cpu_norm_grad_work(const llap_call *c);
 size_t llap_cpu_attention_work(const llap_call *c);
 size_t llap_cpu_attention_grad_work(const llap_call *c);
@@ -38,6 +42,9 @@ static inline size_t cpu_round(size_t n) { return (n + 63) / 64 * 64; }
 
 /* Elements first .. first + n - 1, in row order, of a view of any strides. */
 void llap_cpu_gather(const llap_view *v, int64_t first, int64_t n, float *out);
+
+/* The norm of in[0..2] of a call, where one covers all rows; the weights' data may be missing. */
+bool llap_cpu_one_norm(const llap_call *c, llap_norm *p);
 
 /* The keep factors of dropout, a llap_kern_keep_fn: user is a cpu_drop. */
 typedef struct cpu_drop {

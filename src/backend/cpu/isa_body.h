@@ -10,6 +10,7 @@
 /* clang-format off */
 #include "backend/cpu/body_norm.h"
 #include "backend/cpu/body_gemm.h"
+#include "backend/cpu/body_mlp.h"
 #include "backend/cpu/body_attn.h"
 #include "backend/cpu/body_map.h"
 #include "backend/cpu/body_sum.h"
@@ -18,6 +19,7 @@
 const kern_isa ISA_TABLE = {
     .name = ISA_NAME,
     .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_pack = gemm_pack, .gemm_rows = gemm_rows,
+    .pairs_pack = pairs_pack, .mlp_rows = mlp_rows,
     .attn_forward = attn_forward, .attn_backward = attn_backward,
     .unary = {
         [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs,

@@ -97,6 +97,17 @@ void   llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, c
 size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g);
 void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed);
 
+/* y = down(up(x)), x [m,k], with what up and down say of epilogues and of a norm of x; the rows of
+ * the inner layer never leave the second cache (so up's ldc is not looked at). Rows 2i and 2i+1 are
+ * computed together: their bits depend on both, and on no others. */
+bool   llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down);
+size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down);
+void   llap_kern_mlp_pack(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
+                          const float *w_up, const float *w_down, float *packed);
+size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up);
+void   llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
+                     const float *packed, const float *x, float *y, void *work);
+
 /* --- attention -------------------------------------------------------------------------------- */
 
 /* Keep factors of dropout: writes scale[j], j in 0..n-1, 0 or 1/(1-p) of element first + j. Must be

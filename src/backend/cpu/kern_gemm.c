@@ -173,3 +173,67 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
     else
         for (int64_t item = 0; item < l.items; item++) gemm_shared(&p, item, 1);
 }
+
+/* -------- two layers as one -------- */
+
+bool llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down)
+{
+    return up->m % 2 == 0 && up->n % KERN_PAIR_COLS == 0 && up->k % 32 == 0 &&
+           up->k <= LLAP_KERN_KBLOCK && llap_kern_gemm_prepack_bytes(kn, down) > 0;
+}
+
+static size_t up_floats(const llap_gemm *up) { return (size_t)(up->n * up->k / 4 * 7); }
+
+size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down)
+{
+    return sizeof(float) * up_floats(up) + llap_kern_gemm_prepack_bytes(kn, down);
+}
+
+void llap_kern_mlp_pack(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
+                        const float *w_up, const float *w_down, float *packed)
+{
+    kn->isa->pairs_pack(up, w_up, packed);
+    llap_kern_gemm_prepack(kn, down, w_down, packed + up_floats(up));
+}
+
+typedef struct mlp { /* one call */
+    const kern_isa  *isa;
+    const llap_gemm *up, *down;
+    const float     *packed, *x;
+    float           *y, *work;
+    int64_t          blocks;
+} mlp;
+
+enum { MLP_FLOATS = KERN_PAIR_FLOATS + TILE_FLOATS }; /* of a thread */
+
+static void mlp_unit(const void *args, int64_t unit, int thread)
+{
+    const mlp     *p = args;
+    const int64_t  rows = 2 * p->isa->gemm_mr;
+    float         *packed = (float *)(uintptr_t)p->packed; /* nobody writes there */
+    kern_gemm_unit up = { .g = p->up, .packed = packed };
+    kern_gemm_unit down = { .g = p->down, .packed = packed + up_floats(p->up) };
+    up.i0 = block_start(unit, p->blocks, p->up->m, rows);
+    up.i1 = block_start(unit + 1, p->blocks, p->up->m, rows);
+    up.tile = p->work + (size_t)thread * MLP_FLOATS;
+    down.tile = up.tile + KERN_PAIR_FLOATS;
+    down.j1 = p->down->n;
+    down.k1 = p->down->k;
+    p->isa->mlp_rows(&up, &down, p->x, p->y);
+}
+
+size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up)
+{
+    return sizeof(float) * MLP_FLOATS * (size_t)lay_out(kn, up).threads;
+}
+
+void llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
+                   const float *packed, const float *x, float *y, void *work)
+{
+    const int threads = lay_out(kn, up).threads;
+    const mlp p = { kn->isa, up,
+                    down,    packed,
+                    x,       y,
+                    work,    .blocks = threads * kern_per(up->m, KERN_MAX_MC * (int64_t)threads) };
+    kern_each_free(threads, p.blocks, mlp_unit, &p);
+}

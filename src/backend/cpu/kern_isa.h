@@ -9,7 +9,10 @@
 enum {
     KERN_MAX_MC = 96, /* rows of A packed at a time, at most */
     KERN_MAX_NR = 32, /* columns of a panel of B, at most */
-    GEMM_AS = LLAP_KERN_KBLOCK + 16
+    GEMM_AS = LLAP_KERN_KBLOCK + 16,
+    KERN_PAIR_COLS = 64, /* of a group in which columns meet, see body_mlp.h */
+    KERN_PAIR_AS = 7 * LLAP_KERN_KBLOCK / 2 + 16,
+    KERN_PAIR_FLOATS = KERN_MAX_MC / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR)
 };
 
 /* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
@@ -43,6 +46,10 @@ typedef struct llap_kern_isa {
     void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels);
     void (*gemm_rows)(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item);
+
+    void (*pairs_pack)(const llap_gemm *g, const float *b, float *packed);
+    void (*mlp_rows)(const kern_gemm_unit *up, const kern_gemm_unit *down, const float *a,
+                     float *c);
 
     void (*attn_forward)(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *o, float *lse);

@@ -105,6 +105,81 @@ void llap_cpu_linear(const llap_call *c)
     llap_kern_gemm(&kn, &g, cpu_in(c, 0), cpu_in(c, 1), cpu_out(c, 0), c->work);
 }
 
+/* -------- two layers -------- */
+
+enum { UP = 3, UP_BIAS, DOWN, DOWN_BIAS, RESIDUAL };
+
+typedef struct mlp {
+    llap_norm norm;
+    llap_gemm up, down;
+    bool      fits;
+} mlp;
+
+static llap_gemm one_of_two(const llap_call *c, int weight)
+{
+    const int64_t in = c->in[weight].shape.dim[1], out = c->in[weight].shape.dim[0];
+    return (llap_gemm){ .m = llap_view_rows(&c->out[0]),
+                        .n = out,
+                        .k = in,
+                        .lda = in,
+                        .ldb = in,
+                        .ldc = out,
+                        .b_trans = true,
+                        .bias = cpu_has(c, weight + 1) ? cpu_in(c, weight + 1) : NULL };
+}
+
+static mlp mlp_of(const llap_call *c)
+{
+    mlp t = { .up = one_of_two(c, UP), .down = one_of_two(c, DOWN) };
+    t.fits = llap_cpu_one_norm(c, &t.norm);
+    t.up.gelu = true;
+    t.down.residual = cpu_has(c, RESIDUAL) ? cpu_in(c, RESIDUAL) : NULL;
+    return t;
+}
+
+size_t llap_cpu_mlp_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const mlp       t = mlp_of(c);
+    return llap_kern_mlp_work(&kn, &t.up);
+}
+
+/* Kept: whose second weights these are, then both, packed. */
+size_t llap_cpu_mlp_kept(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const mlp       t = mlp_of(c);
+    return cpu_round(sizeof(void *)) + llap_kern_mlp_pack_bytes(&kn, &t.up, &t.down);
+}
+
+void llap_cpu_mlp(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    mlp             t = mlp_of(c);
+    const float   **of_down = c->kept->data;
+    float          *packed = (float *)c->kept->data + cpu_round(sizeof(void *)) / sizeof *packed;
+    if (cpu_count(&c->out[0]) == 0) return;
+    if (c->kept->from != cpu_in(c, UP) || *of_down != cpu_in(c, DOWN))
+        llap_kern_mlp_pack(&kn, &t.up, &t.down, cpu_in(c, UP), cpu_in(c, DOWN), packed);
+    c->kept->from = cpu_in(c, UP);
+    *of_down = cpu_in(c, DOWN);
+    t.up.a_norm = &t.norm;
+    llap_kern_mlp(&kn, &t.up, &t.down, packed, cpu_in(c, 0), cpu_out(c, 0), c->work);
+}
+
+/* Rows pair up with neighbours of the same item, whatever other items there are; short rows would
+ * gain nothing. */
+bool llap_cpu_takes(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    const int       r = c->in[0].shape.rank;
+    if (c->op != LLAP_OP_MLP || r < 3 || c->in[0].shape.dim[r - 2] % 2 != 0) return false;
+    const mlp t = mlp_of(c);
+    return t.fits && t.up.k >= LLAP_KERN_KBLOCK && llap_kern_mlp_fits(&kn, &t.up, &t.down);
+}
+
+/* -------- behind a norm -------- */
+
 static llap_gemm normed_of(const llap_call *c)
 {
     llap_gemm g = layer_of(c);

@@ -70,6 +70,13 @@ static int64_t runs_at_once(const llap_call *c, const factors *f)
     return f->even && c->attr->norm.offset != 0.0 ? f->runs : 1;
 }
 
+bool llap_cpu_one_norm(const llap_call *c, llap_norm *p)
+{
+    const factors f = factors_of(&c->in[0], &c->in[1], &c->in[2]);
+    *p = norm_of(c, &f, &c->in[1], &c->in[2], 0);
+    return runs_at_once(c, &f) == f.runs;
+}
+
 void llap_cpu_norm(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
