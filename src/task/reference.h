@@ -1,11 +1,13 @@
 /* The `reference` profile: three stages as the protocol has them, and forecasts from their result.
  *
  *   reference_data.c       windows, split, scales, batches: what all stages look at
+ *   reference_lesson.c     what stages 1 and 2 have in common
  *   reference_vae.c        stage 1, the target VAE
  *   reference_summarizer.c stage 2, the history summarizer
  *   reference_diffusion.c  stage 3: latents and summaries of the frozen networks once, then the
  *                          denoiser
  *   train_reference.c      one after another, into a model
+ *   reference_nets.c       the nets that forecasts need, and what they see
  *   forecaster_reference.c the model as a forecaster
  *
  * Letters: B rows of a batch, N slots of a row, l context rows, h queries, D inputs, C targets. */
@@ -78,6 +80,30 @@ void task_reference_windows(const task_reference *r, const int64_t *end, int64_t
                             size_t size);
 
 /* -------- the stages -------- */
+
+/* A loss that is learned from batches of the data: the first member of its stage. */
+typedef struct task_lesson {
+    const char     *name; /* of the stage, and before the names of its parameters */
+    task_reference *r;
+    /* The loss of r->B rows, as an output too. */
+    llap_tensor *(*describe)(llap_graph *g, const task_reference *r, bool training);
+
+    llap_params *params;
+    task_net    *train, *check;
+    task_feed    feed;
+    llap_batch   val; /* room for a batch of validation */
+} task_lesson;
+
+/* Draws what is not as its layers say; NULL: nothing. */
+typedef void (*task_lesson_start)(llap_params *p, const task_reference *r);
+
+/* Nets, fresh parameters and batches for a lesson that has its name, r and describe; and the stage
+ * without its functions, with the lesson as their user. */
+llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_lesson_start start,
+                             task_stage *stage);
+/* To the end of the stage, whose result goes to the network. */
+llap_status task_lesson_run(task_lesson *l, task_training *t, const task_stage *stage);
+void        task_lesson_deinit(task_lesson *l); /* also after a failure */
 
 /* Where the container holds what stages begin with, copies what it has of theirs. What serves
  * training alone, such as the summarizer's decoder, is in no model and begins afresh. */

@@ -1,29 +1,23 @@
 /* Stage 1: the target VAE, spec protocol.md 5.1. */
 #include "base/log.h"
 #include "base/rng.h"
-#include "nn/optim.h"
 #include "task/reference.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct vae_stage {
-    task_reference        *r;
-    llap_params           *params;
-    task_net              *train, *check;
-    task_feed              feed;
-    llap_batch             val;
-    const task_recipe_vae *how;
-    double                 recon, kl; /* of the last validation */
+    task_lesson lesson;
+    double      recon, kl; /* of the last validation */
 } vae_stage;
 
-/* The loss of B rows; beta is an input because it grows. */
-static llap_tensor *describe(llap_graph *g, const vae_stage *s, int64_t B, bool training)
+/* beta is an input because it grows. */
+static llap_tensor *describe(llap_graph *g, const task_reference *r, bool training)
 {
-    const task_reference *r = s->r;
+    const int64_t         B = r->B;
     const llap_vae_config cfg = llap_network_vae(&r->network->config, training);
     const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
-    llap_vae_loss_config  loss = s->how->loss;
+    llap_vae_loss_config  loss = r->recipe.vae.loss;
     llap_vae_batch        in = { .y = llap_input(g, "y", cells),
                                  .obs = llap_input(g, "obs", cells),
                                  .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)),
@@ -48,17 +42,17 @@ static llap_tensor *describe(llap_graph *g, const vae_stage *s, int64_t B, bool 
     return all;
 }
 
-static double beta_at(const vae_stage *s, int64_t step)
+static double beta_at(const task_recipe_vae *how, int64_t step)
 {
-    return llap_vae_beta(s->how->loss.beta, step / s->how->epoch + 1);
+    return llap_vae_beta(how->loss.beta, step / how->epoch + 1);
 }
 
 /* Normals or uniforms of one row, by what they are for. */
-static void draw(const vae_stage *s, float *x, int64_t n, const llap_batch *b, int64_t i,
+static void draw(const task_reference *r, float *x, int64_t n, const llap_batch *b, int64_t i,
                  uint32_t sample, int64_t step, bool uniform)
 {
     if (x == NULL) return;
-    const llap_rng g = llap_rng_make(s->r->seed, uniform ? LLAP_STREAM_MASK : LLAP_STREAM_NOISE,
+    const llap_rng g = llap_rng_make(r->seed, uniform ? LLAP_STREAM_MASK : LLAP_STREAM_NOISE,
                                      b->id[i], sample, (uint32_t)step);
     if (uniform) llap_rng_fill_uniform(&g, 0, (size_t)n, x + i * n);
     else llap_rng_fill_normal(&g, 0, (size_t)n, x + i * n);
@@ -66,7 +60,7 @@ static void draw(const vae_stage *s, float *x, int64_t n, const llap_batch *b, i
 
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
 {
-    vae_stage            *s = user;
+    task_lesson          *s = user;
     const task_reference *r = s->r;
     task_net             *net = s->train;
     const llap_batch     *b;
@@ -76,20 +70,21 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     task_reference_targets(r, b, r->B, task_net_real(net, "y"), task_net_real(net, "obs"),
                            task_net_real(net, "ent"));
     for (int64_t i = 0; i < b->n_rows; i++) {
-        draw(s, task_net_real(net, "eps"), codes, b, i, 0, number, false);
-        draw(s, task_net_real(net, "u0"), cells, b, i, 1, number, true);
-        draw(s, task_net_real(net, "n0"), cells, b, i, 1, number, false);
-        draw(s, task_net_real(net, "u1"), cells, b, i, 2, number, true);
-        draw(s, task_net_real(net, "n1"), cells, b, i, 2, number, false);
+        draw(r, task_net_real(net, "eps"), codes, b, i, 0, number, false);
+        draw(r, task_net_real(net, "u0"), cells, b, i, 1, number, true);
+        draw(r, task_net_real(net, "n0"), cells, b, i, 1, number, false);
+        draw(r, task_net_real(net, "u1"), cells, b, i, 2, number, true);
+        draw(r, task_net_real(net, "n1"), cells, b, i, 2, number, false);
     }
-    *task_net_real(net, "beta") = (float)beta_at(s, number);
-    return task_net_step(net, s->params, number, s->how->stage.lr, loss, norm);
+    *task_net_real(net, "beta") = (float)beta_at(&r->recipe.vae, number);
+    return task_net_step(net, s->params, number, r->recipe.vae.stage.lr, loss, norm);
 }
 
 /* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
 static llap_status evaluate(void *user, int64_t done, double *score)
 {
-    vae_stage            *s = user;
+    vae_stage            *v = user;
+    task_lesson          *s = &v->lesson;
     const task_reference *r = s->r;
     const int64_t         cells = r->h * r->N * r->C;
     double                recon = 0, kl = 0, n_cells = 0, n_steps = 0;
@@ -109,14 +104,14 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         n_cells += here;
         n_steps += steps;
     }
-    s->recon = recon / fmax(n_cells, 1);
-    s->kl = kl / fmax(n_steps, 1);
-    const double beta = beta_at(s, done - 1);
-    *score = s->recon + beta * s->kl;
-    if (st == LLAP_OK && beta > 0 && s->kl < 0.01)
+    v->recon = recon / fmax(n_cells, 1);
+    v->kl = kl / fmax(n_steps, 1);
+    const double beta = beta_at(&r->recipe.vae, done - 1);
+    *score = v->recon + beta * v->kl;
+    if (st == LLAP_OK && beta > 0 && v->kl < 0.01)
         llap_logf(r->o->log, LLAP_LOG_WARNING,
                   "vae: the posterior has collapsed after step %lld: KL %.2g", (long long)done,
-                  s->kl);
+                  v->kl);
     return st;
 }
 
@@ -125,72 +120,21 @@ static void fields(void *user, llap_json_writer *w)
     const vae_stage *s = user;
     llap_json_put_double(w, "recon", s->recon);
     llap_json_put_double(w, "kl", s->kl);
-    llap_json_put_double(w, "lr", s->how->stage.lr);
-}
-
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
-{
-    (void)number;
-    vae_stage  *s = user;
-    llap_graph *g = NULL;
-    llap_status st = llap_graph_create(&g);
-    if (st == LLAP_OK)
-        st = task_net_blame(s->train, g, describe(g, s, s->r->B, true), s->params, text, size);
-    llap_graph_destroy(g);
-    task_reference_windows(s->r, s->feed.now->end, s->feed.now->n_rows, text, size);
-    return st;
-}
-
-static llap_status prepare(vae_stage *s)
-{
-    const task_reference *r = s->r;
-    llap_graph           *g = NULL;
-    llap_status           st = llap_graph_create(&g);
-    if (st == LLAP_OK) {
-        llap_nn_train(g, describe(g, s, r->B, true), &s->how->stage.optim);
-        st = llap_params_create(g, r->backend, &s->params);
-    }
-    if (st == LLAP_OK) {
-        llap_params_init(s->params, r->seed);
-        task_reference_start(r, s->params);
-        st = llap_params_push(s->params);
-    }
-    if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->train);
-    llap_graph_destroy(g);
-    g = NULL;
-    if (st == LLAP_OK) st = llap_graph_create(&g);
-    if (st == LLAP_OK) (void)describe(g, s, r->B, false);
-    if (st == LLAP_OK) st = task_net_create(g, s->params, r->n_threads, &s->check);
-    llap_graph_destroy(g);
-    if (st == LLAP_OK) st = task_feed_init(&s->feed, r);
-    return st;
+    llap_json_put_double(w, "lr", s->lesson.r->recipe.vae.stage.lr);
 }
 
 llap_status task_reference_vae(task_reference *r, task_training *t)
 {
-    vae_stage                s = { .r = r, .how = &r->recipe.vae };
-    const task_recipe_stage *how = &s.how->stage;
-    task_stage               stage = TASK_STAGE_DEFAULT;
-    llap_status              st = prepare(&s);
-    stage.name = "vae";
-    stage.params = s.params;
-    stage.user = &s;
-    stage.n_steps = how->steps;
-    stage.eval_every = how->check_every;
-    stage.select_from = s.how->select_from;
-    stage.patience_from = how->patience_from;
-    stage.patience = how->patience;
-    stage.relative = s.how->relative;
+    const task_recipe_vae *how = &r->recipe.vae;
+    vae_stage              s = { .lesson = { .name = "vae", .r = r, .describe = describe } };
+    task_stage             stage;
+    llap_status            st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
+    stage.select_from = how->select_from;
+    stage.relative = how->relative;
     stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;
-    stage.blame = blame;
-    if (st == LLAP_OK) st = task_training_stage(t, &stage, NULL);
-    if (st == LLAP_OK) st = llap_params_take(r->network->params, "vae.", s.params, "vae.");
-    task_feed_deinit(&s.feed);
-    llap_batch_deinit(&s.val);
-    task_net_destroy(s.train);
-    task_net_destroy(s.check);
-    llap_params_destroy(s.params);
+    if (st == LLAP_OK) st = task_lesson_run(&s.lesson, t, &stage);
+    task_lesson_deinit(&s.lesson);
     return st;
 }

@@ -1,0 +1,83 @@
+/* What the first two stages have in common. */
+#include "nn/optim.h"
+#include "task/reference.h"
+
+#include <stdio.h>
+
+static llap_status make_train(task_lesson *l, const llap_train_attr *optim, task_lesson_start start)
+{
+    const task_reference *r = l->r;
+    llap_graph           *g = NULL;
+    llap_status           st = llap_graph_create(&g);
+    if (st == LLAP_OK) {
+        llap_nn_train(g, l->describe(g, r, true), optim);
+        st = llap_params_create(g, r->backend, &l->params);
+    }
+    if (st == LLAP_OK) {
+        llap_params_init(l->params, r->seed);
+        if (start != NULL) start(l->params, r);
+        task_reference_start(r, l->params);
+        st = llap_params_push(l->params);
+    }
+    if (st == LLAP_OK) st = task_net_create(g, l->params, r->n_threads, &l->train);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status make_check(task_lesson *l)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK) (void)l->describe(g, l->r, false);
+    if (st == LLAP_OK) st = task_net_create(g, l->params, l->r->n_threads, &l->check);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status blame(void *user, int64_t number, char *text, size_t size)
+{
+    (void)number;
+    task_lesson *l = user;
+    llap_graph  *g = NULL;
+    llap_status  st = llap_graph_create(&g);
+    if (st == LLAP_OK)
+        st = task_net_blame(l->train, g, l->describe(g, l->r, true), l->params, text, size);
+    llap_graph_destroy(g);
+    task_reference_windows(l->r, l->feed.now->end, l->feed.now->n_rows, text, size);
+    return st;
+}
+
+llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_lesson_start start,
+                             task_stage *stage)
+{
+    llap_status st = make_train(l, &how->optim, start);
+    if (st == LLAP_OK) st = make_check(l);
+    if (st == LLAP_OK) st = task_feed_init(&l->feed, l->r);
+    *stage = TASK_STAGE_DEFAULT;
+    stage->name = l->name;
+    stage->params = l->params;
+    stage->user = l;
+    stage->n_steps = how->steps;
+    stage->eval_every = how->check_every;
+    stage->patience_from = how->patience_from;
+    stage->patience = how->patience;
+    stage->blame = blame;
+    return st;
+}
+
+llap_status task_lesson_run(task_lesson *l, task_training *t, const task_stage *stage)
+{
+    char              scope[32];
+    const llap_status st = task_training_stage(t, stage, NULL);
+    snprintf(scope, sizeof scope, "%s.", l->name);
+    return st == LLAP_OK ? llap_params_take(l->r->network->params, scope, l->params, scope) : st;
+}
+
+void task_lesson_deinit(task_lesson *l)
+{
+    task_feed_deinit(&l->feed);
+    llap_batch_deinit(&l->val);
+    task_net_destroy(l->train);
+    task_net_destroy(l->check);
+    llap_params_destroy(l->params);
+}
