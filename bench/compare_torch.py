@@ -7,7 +7,8 @@ are checked, then both sides run in turn and the ratios of the medians are print
 
 Weights, inputs and our results come from bench/peer. PyTorch gets inference_mode, fused attention,
 fused AdamW and as many threads as we have; whatever it can share between samples without another
-design of the network (25 as one batch) it shares."""
+design of the network (25 as one batch) it shares. "The reference's way" is also timed for forecasts at
+paper size: one sample at a time, attention as two products and a softmax."""
 
 import argparse
 import json
@@ -38,8 +39,8 @@ def load_file(path):
 class Net:
     """Tensors of a file by name, and the layers that read them."""
 
-    def __init__(self, w, heads=4, dropout=0.0):
-        self.w, self.heads, self.dropout = w, heads, dropout
+    def __init__(self, w, heads=4, dropout=0.0, fused=True):
+        self.w, self.heads, self.dropout, self.fused = w, heads, dropout, fused
 
     def linear(self, name, x):
         return F.linear(x, self.w[name + ".weight"], self.w.get(name + ".bias"))
@@ -57,7 +58,11 @@ class Net:
         def split(x):
             return x.unflatten(-1, (self.heads, -1)).transpose(-3, -2)
 
-        y = F.scaled_dot_product_attention(split(q), split(k), split(v), dropout_p=drop)
+        q, k, v = split(q), split(k), split(v)
+        if self.fused:
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=drop)
+        else:
+            y = torch.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, -1) @ v
         return y.transpose(-3, -2).flatten(-2)
 
     def ada(self, name, x, c):
@@ -359,20 +364,24 @@ def report(title, ours, others):
 
 def forecast(args, title, size, samples, latent, first, repeats):
     peer = Peer(args.peer, ["forecast", size, 1, samples, 168, latent, first], args.threads)
-    net = (Paper if size == "paper" else Small)(peer.w)
+    kind = Paper if size == "paper" else Small
+    net, plain = kind(peer.w), kind(peer.w, fused=False)
     run = sample_paper if size == "paper" else sample_small
     with torch.inference_mode():
         batch = run(net, peer.d, first, samples)
         check("samples", peer.out["samples"].flatten(0, 1), batch, 2e-5)
-        ours, one, all_ = [], [], []
+        ours, one, all_, way = [], [], [], []
         for _ in range(repeats):
             ours.append(peer.run())
             all_.append(timed(lambda: run(net, peer.d, first, samples)))
             if samples > 1:
                 one.append(timed(lambda: run(net, peer.d, first, 1)))
+            if size == "paper":
+                way.append(timed(lambda: run(plain, peer.d, first, 1)))
     peer.close()
     rate = 2e-9 * float(peer.note[3]) / statistics.median(ours)
     others = [(f"one batch of {samples}", all_)] + ([(f"{samples} runs of batch 1", one)] if one else [])
+    others += [("the reference's way: one by one, attention not fused", way)] if way else []
     report(f"{title}, {peer.note[1]} steps, {rate:.0f} GFLOP/s executed", ours, others)
 
 
