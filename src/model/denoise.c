@@ -13,12 +13,25 @@ typedef struct ready { /* a plan with its run */
     llap_run  *run;
 } ready;
 
+/* Results of a first half that the next windows will want again: those of the unconditional pass
+ * depend on step and query times alone. Kept for as many points of the list as there is room for.
+ */
+typedef struct table {
+    int64_t t;    /* the step; -1: nothing yet */
+    float  *data; /* the results one after the other */
+} table;
+
+enum { MOST_TABLES = 64 };
+static const size_t MOST_BYTES = (size_t)320 << 20; /* of plans and tables together */
+
 typedef struct pass { /* conditional or unconditional */
     bool    conditional;
-    int64_t rows;   /* of the first half: B, or 1 where one serves all windows */
-    ready   first;  /* table or window; nothing with whole */
-    ready   second; /* sample, or everything */
-    int     at;     /* point of the list that the first half has run for; -1: none */
+    int64_t rows;               /* of the first half: B, or 1 where one serves all windows */
+    ready   first;              /* table or window; nothing with whole */
+    ready   second;             /* sample, or everything */
+    int     at;                 /* point of the list that the first half has run for; -1: none */
+    table   table[MOST_TABLES]; /* by point */
+    size_t  table_bytes;        /* of one; 0: none are kept */
 } pass;
 
 struct llap_denoise {
@@ -31,6 +44,7 @@ struct llap_denoise {
     float               *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
     float               *time;    /* [B] */
     float               *none;    /* zeros: no padding; [B * max(h,S)] */
+    float               *grid;    /* [B,h]; query times of the tables */
     double               products;
 };
 
@@ -194,11 +208,31 @@ static llap_status build_halves(llap_denoise *d, pass *p)
     return st == LLAP_OK ? bind_weights(d, &p->second) : st;
 }
 
+/* What the second half reads of the first. */
+static bool is_shared(const llap_slot *s)
+{
+    return s->leaf == LLAP_LEAF_INPUT && strncmp(s->name, "modal.", 6) == 0;
+}
+
+static size_t bytes_of_table(const llap_denoise *d, const pass *p)
+{
+    size_t n = 0;
+    if (p->conditional || p->first.plan == NULL || d->o.backend->memory != NULL ||
+        d->c.stream == LLAP_STREAM_TOKENS)
+        return 0;
+    for (int k = 0; k < llap_plan_n_slots(p->second.plan); k++) {
+        const llap_slot *s = llap_plan_slot(p->second.plan, k);
+        if (is_shared(s)) n += (size_t)llap_shape_count(&s->shape) * sizeof(float);
+    }
+    return n;
+}
+
 static llap_status build(llap_denoise *d, pass *p, bool conditional, int64_t rows)
 {
     *p = (pass){ .conditional = conditional, .rows = rows, .at = -1 };
     llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
     ready      *first = d->o.whole ? &p->second : &p->first;
+    if (st == LLAP_OK) p->table_bytes = bytes_of_table(d, p);
     if (st == LLAP_OK) st = bind(first, "t", d->t, rows);
     if (st == LLAP_OK) st = bind(first, "time", d->time, rows);
     if (st == LLAP_OK && d->c.self_conditioning) {
@@ -213,6 +247,14 @@ static void drop(ready *r)
     llap_run_destroy(r->run);
     llap_plan_release(r->plan);
     *r = (ready){ 0 };
+}
+
+static void drop_pass(pass *p)
+{
+    drop(&p->first);
+    drop(&p->second);
+    for (int i = 0; i < MOST_TABLES; i++) llap_free(p->table[i].data);
+    memset(p->table, 0, sizeof p->table);
 }
 
 /* -------- the interface -------- */
@@ -240,9 +282,11 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
     if (o->whole || c->stream == LLAP_STREAM_TOKENS) d->o.folded = false;
     d->time = llap_new((size_t)e.B, sizeof *d->time);
     d->none = llap_new((size_t)(e.B * (e.h > o->S ? e.h : o->S)), sizeof *d->none);
+    d->grid = llap_new((size_t)(e.B * e.h), sizeof *d->grid);
     d->t = llap_new((size_t)e.B, sizeof *d->t);
     d->zeros = llap_new((size_t)(e.B * e.R * e.h * e.Z), sizeof *d->zeros);
-    if (d->t == NULL || d->zeros == NULL || d->time == NULL || d->none == NULL) st = LLAP_ENOMEM;
+    if (d->t == NULL || d->zeros == NULL || d->time == NULL || d->none == NULL || d->grid == NULL)
+        st = LLAP_ENOMEM;
     if (st == LLAP_OK && o->S > 0) st = build(d, &d->pass[1], true, e.B);
     if (st == LLAP_OK) *out = d;
     else llap_denoise_destroy(d);
@@ -252,10 +296,8 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
 void llap_denoise_destroy(llap_denoise *d)
 {
     if (d == NULL) return;
-    for (int i = 0; i < 2; i++) {
-        drop(&d->pass[i].first);
-        drop(&d->pass[i].second);
-    }
+    for (int i = 0; i < 2; i++) drop_pass(&d->pass[i]);
+    llap_free(d->grid);
     llap_params_destroy(d->folds);
     llap_free(d->t);
     llap_free(d->zeros);
@@ -296,6 +338,14 @@ static llap_status bind_windows(llap_denoise *d, pass *p, const llap_denoise_bat
     return st;
 }
 
+static void forget_other_grids(llap_denoise *d, const float *tq)
+{
+    const size_t n = (size_t)(d->o.extent.B * d->o.extent.h) * sizeof *tq;
+    if (memcmp(d->grid, tq, n) == 0) return;
+    memcpy(d->grid, tq, n);
+    for (int i = 0; i < MOST_TABLES; i++) d->pass[0].table[i].t = -1;
+}
+
 llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w)
 {
     const llap_extent e = d->o.extent;
@@ -310,27 +360,50 @@ llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w)
     const int64_t rows = same && !d->o.whole ? 1 : e.B;
     pass         *u = &d->pass[0];
     if ((d->o.guided || d->o.S == 0) && (u->second.plan == NULL || u->rows != rows)) {
-        drop(&u->first);
-        drop(&u->second);
+        drop_pass(u);
         st = build(d, u, false, rows);
     }
+    forget_other_grids(d, w->tq);
     for (int i = 0; i < 2 && st == LLAP_OK; i++)
         if (d->pass[i].second.run != NULL) st = bind_windows(d, &d->pass[i], w);
     return st;
+}
+
+/* The table of point i, whatever is in it; NULL: there is no room. */
+static llap_status table_of(const llap_denoise *d, pass *p, int i, table **out)
+{
+    *out = NULL;
+    if (p->table_bytes == 0 || i >= MOST_TABLES) return LLAP_OK;
+    table *kept = &p->table[i];
+    if (kept->data == NULL) {
+        if (llap_denoise_bytes(d) + p->table_bytes > MOST_BYTES) return LLAP_OK;
+        *kept = (table){ -1, llap_new_aligned(p->table_bytes, 1) };
+        if (kept->data == NULL) return LLAP_ENOMEM;
+    }
+    *out = kept;
+    return LLAP_OK;
 }
 
 /* The first half for this step; its results become inputs of the second. */
 static llap_status prepare(llap_denoise *d, pass *p, int i)
 {
     if (p->first.run == NULL || p->at == i) return LLAP_OK;
-    llap_status st = llap_run_exec(p->first.run);
-    d->products += llap_plan_products(p->first.plan);
+    table      *kept;
+    llap_status st = table_of(d, p, i, &kept);
+    const bool  known = kept != NULL && kept->t == d->t[0];
+    float      *at = kept == NULL ? NULL : kept->data;
+    if (st == LLAP_OK && !known) st = llap_run_exec(p->first.run);
+    if (!known) d->products += llap_plan_products(p->first.plan);
     for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
-        if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, "modal.", 6) != 0) continue;
-        void *x = llap_run_output_near(p->first.run, s->name, NULL);
-        st = llap_run_bind_near(p->second.run, s->name, x, llap_shape_count(&s->shape));
+        const int64_t    n = llap_shape_count(&s->shape);
+        if (!is_shared(s)) continue;
+        float *x = llap_run_output_near(p->first.run, s->name, NULL);
+        if (kept != NULL && !known) memcpy(at, x, (size_t)n * sizeof *x);
+        st = llap_run_bind_near(p->second.run, s->name, kept != NULL ? at : x, n);
+        if (kept != NULL) at += n;
     }
+    if (kept != NULL && st == LLAP_OK) kept->t = d->t[0];
     if (st == LLAP_OK) p->at = i;
     return st;
 }
@@ -374,6 +447,8 @@ size_t llap_denoise_bytes(const llap_denoise *d)
 {
     size_t n = 0;
     for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < MOST_TABLES; k++)
+            if (d->pass[i].table[k].data != NULL) n += d->pass[i].table_bytes;
         const ready *r[] = { &d->pass[i].first, &d->pass[i].second };
         for (int k = 0; k < 2; k++)
             if (r[k]->plan != NULL) n += llap_plan_workspace(r[k]->plan);

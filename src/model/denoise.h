@@ -10,8 +10,8 @@
  * Three kinds of plans (design.md): the table, for what depends on step and query times alone (the
  * unconditional pass), shared by all windows with the same query times; the window, for what
  * depends on step and window; the sample, for the rest. The first two run once per step, and their
- * results are inputs of the third. With whole, one plan does everything for every sample: the plain
- * version that tests compare with. */
+ * results are inputs of the third; tables are kept for the next windows while there is room. With
+ * whole, one plan does everything for every sample: the plain version that tests compare with. */
 #ifndef LLAP_MODEL_DENOISE_H
 #define LLAP_MODEL_DENOISE_H
 
@@ -50,6 +50,6 @@ llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w);
 llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
 
 double llap_denoise_products(const llap_denoise *d); /* multiply-adds of products so far */
-size_t llap_denoise_bytes(const llap_denoise *d);    /* of the plans' workspaces */
+size_t llap_denoise_bytes(const llap_denoise *d);    /* of the plans' workspaces and of tables */
 
 #endif

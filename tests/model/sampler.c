@@ -271,26 +271,28 @@ typedef struct manner { /* how to sample rows first .. first + n - 1 of the worl
     llap_solver solver;
 } manner;
 
-static llap_status sample(const world *w, const manner *m, float *out)
+static llap_status make_denoise(const world *w, const manner *m, llap_denoise **d)
 {
-    llap_denoise           *d = NULL;
-    const llap_extent       e = { m->n, m->R, w->h, 3 };
-    const llap_denoise_opts o = { .extent = e,
+    const llap_denoise_opts o = { .extent = { m->n, m->R, w->h, 3 },
                                   .S = w->S,
                                   .backend = &llap_backend_cpu,
                                   .n_threads = m->n_threads,
                                   .guided = true,
                                   .whole = m->whole,
                                   .folded = m->folded };
-    llap_sampler_opts       so = LLAP_SAMPLER_REFERENCE;
+    return llap_denoise_create(&w->c, w->params, &o, d);
+}
+
+static llap_status sample_by(llap_denoise *d, const world *w, const manner *m, float *out)
+{
+    const llap_extent e = { m->n, m->R, w->h, 3 };
+    llap_sampler_opts so = LLAP_SAMPLER_REFERENCE;
     so.solver = m->solver;
     so.self_condition = w->c.self_conditioning;
-    llap_status st = llap_denoise_create(&w->c, w->params, &o, &d);
-    if (st == LLAP_OK)
-        st = llap_denoise_windows(d,
-                                  &(llap_denoise_batch){ .tq = w->tq + m->first * w->h,
-                                                         .E = w->E + m->first * w->S * 8,
-                                                         .E_raw = w->E_raw + m->first * w->S * 8 });
+    llap_status st =
+        llap_denoise_windows(d, &(llap_denoise_batch){ .tq = w->tq + m->first * w->h,
+                                                       .E = w->E + m->first * w->S * 8,
+                                                       .E_raw = w->E_raw + m->first * w->S * 8 });
     if (st == LLAP_OK) {
         const llap_predictor p = llap_denoise_predictor(d);
         const llap_sample_io io = { .seed = 11,
@@ -298,8 +300,43 @@ static llap_status sample(const world *w, const manner *m, float *out)
                                     .first_sample = m->first_sample };
         st = llap_sample(&so, &w->list, e, &p, &io, out);
     }
+    return st;
+}
+
+static llap_status sample(const world *w, const manner *m, float *out)
+{
+    llap_denoise *d;
+    llap_status   st = make_denoise(w, m, &d);
+    if (st == LLAP_OK) st = sample_by(d, w, m, out);
     llap_denoise_destroy(d);
     return st;
+}
+
+/* What is kept from window to window changes no bit, and goes when others ask for other times. */
+static void tables_serve_the_next_windows(void **state)
+{
+    (void)state;
+    const int64_t order[] = { 0, 1, 2, 1, 3 };
+    world         w;
+    llap_denoise *d;
+    float         one[2 * 18], again[2 * 18];
+    double        products[5];
+    make_world(&w, 6, false);
+    w.tq[2 * w.h] += 0.5f; /* the third window asks for another time */
+    manner m = { 0, 1, 2, 0, 1, false, true, LLAP_SOLVER_DDIM };
+    CHECK_OK(make_denoise(&w, &m, &d));
+    for (int i = 0; i < 5; i++) {
+        const double before = llap_denoise_products(d);
+        m.first = order[i];
+        CHECK_OK(sample(&w, &m, one));
+        CHECK_OK(sample_by(d, &w, &m, again));
+        assert_memory_equal(one, again, sizeof one);
+        products[i] = llap_denoise_products(d) - before;
+    }
+    assert_true(products[1] < products[0] && products[2] == products[0]);
+    assert_true(products[3] == products[0] && products[4] == products[1]);
+    llap_denoise_destroy(d);
+    end_world(&w);
 }
 
 /* A window's samples have the same bits alone or among others, for any number of samples beside
@@ -443,6 +480,7 @@ int main(void)
         cmocka_unit_test(solvers_have_their_order),
         cmocka_unit_test(ancestral_samples_have_the_right_moments),
         cmocka_unit_test(only_a_windows_own_content_matters),
+        cmocka_unit_test(tables_serve_the_next_windows),
         cmocka_unit_test(plans_in_halves_equal_the_whole),
         cmocka_unit_test(kept_positions_are_returned_as_given),
         cmocka_unit_test(wrong_options_and_predictions_are_named),
