@@ -1,35 +1,11 @@
 /* What must survive: any panel through a file and back; rows in any order, in any number of files,
  * with any separator and line end. */
+#include "folder.h"
 #include "panels.h"
 
 #include "data/csv_write.h"
 
 #include <unistd.h>
-
-static char folder[] = "/tmp/llap-csv-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 static uint64_t random_state = 1;
 

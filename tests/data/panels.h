@@ -25,12 +25,12 @@ static inline llap_panel *panel_of(const char *text)
 static inline const char *data_file(const char *name)
 {
     static char path[1024];
-    const char *folder = getenv("LLAP_DATA");
-    if (folder == NULL) {
+    const char *data = getenv("LLAP_DATA");
+    if (data == NULL) {
         print_message("LLAP_DATA is not set: skipped\n");
         skip();
     }
-    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(path, sizeof path, "%s/%s", data, name);
     return path;
 }
 

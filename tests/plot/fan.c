@@ -1,4 +1,4 @@
-#include "folder.h"
+#include "pictures.h"
 #include "plot/fan_plot.h"
 
 enum { HOURS = 72, AHEAD = 24, HOUR_S = 3600 };

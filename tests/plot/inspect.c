@@ -1,6 +1,6 @@
 #include "data/panel_builder.h"
 #include "data/synth.h"
-#include "folder.h"
+#include "pictures.h"
 #include "plot/canvas.h"
 #include "plot/inspect_plot.h"
 #include "plot/ticks.h"

@@ -1,4 +1,5 @@
 /* A model of size anchor from training to answers, on a made-up network of sensors. */
+#include "folder.h"
 #include "sensors.h"
 
 #include "base/file.h"
@@ -8,21 +9,10 @@
 
 static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
 static llap_model *model;
-static char        folder[] = "/tmp/llap-task-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL) return 1;
+    if (make_folder(state) != 0) return 1;
     panel = make_panel("no2", "noise", ENTITIES);
     llap_train_opts o = LLAP_TRAIN_OPTS;
     o.size = "anchor";
@@ -34,12 +24,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     llap_model_destroy(model);
     llap_panel_destroy(panel);
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 /* One weather for all; each sensor is silent half of its half days. */

@@ -1,5 +1,6 @@
 /* Trainers and samplers: stopping and going on, several threads and one model, every long call
  * cancelled, every allocation failed. */
+#include "folder.h"
 #include "sensors.h"
 
 #include <llapdiff/llapdiff.h>
@@ -10,16 +11,6 @@
 
 static llap_panel *panel, *later;
 static llap_model *tiny;
-static char        folder[] = "/tmp/llap-handles-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 static llap_train_opts how(const char *size)
 {
@@ -36,8 +27,7 @@ static llap_train_opts how(const char *size)
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL) return 1;
+    if (make_folder(state) != 0) return 1;
     panel = make_panel("no2", "wind", 2);
     later = make_panel("no2", "wind", 1);
     const llap_train_opts o = how("tiny");
@@ -50,13 +40,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     llap_model_destroy(tiny);
     llap_panel_destroy(panel);
     llap_panel_destroy(later);
-    char command[300];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 /* ---- trainer ---- */

@@ -1,22 +1,11 @@
 /* A model of the reference profile to the reference's artefacts and back. */
-#include "check.h"
+#include "folder.h"
 
 #include "base/file.h"
 #include "base/safetensors.h"
 #include "task/task.h"
 
 #include <unistd.h>
-
-static char folder[] = "/tmp/llap-import-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[8][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 8];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 enum { N = 4, D = 3, CONTEXT = 12 };
 static const char *const entities[] = { "a", "b", "c", "d" };
@@ -412,19 +401,10 @@ static void golden_paper(void **state)
     check_artefacts(9689697);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
 static int teardown(void **state)
 {
-    (void)state;
     assert_int_equal(llap_alloc_live(), 0); /* nothing is left */
-    char command[300];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 int main(void)
@@ -434,5 +414,5 @@ int main(void)
         cmocka_unit_test(checkpoints),    cmocka_unit_test(golden_tensors),
         cmocka_unit_test(golden_paper),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, teardown);
 }

@@ -3,12 +3,10 @@
 #ifndef LLAP_TESTS_TASK_LOSSLESS_H
 #define LLAP_TESTS_TASK_LOSSLESS_H
 
-#include "check.h"
+#include "folder.h"
 
 #include "base/file.h"
 #include "model/model.h"
-
-#include <unistd.h>
 
 static int stop_in_a_while(void *user, const llap_progress_event *e) /* steps of networks */
 {
@@ -24,17 +22,14 @@ static void save_trained(const llap_panel *p, const llap_train_opts *o, const ch
 }
 
 /* every: steps between two stops */
-static void check_lossless(const llap_panel *p, llap_train_opts o, const char *folder, int every)
+static void check_lossless(const llap_panel *p, llap_train_opts o, int every)
 {
-    char        whole[128], other[128], state[128], *x, *y;
-    size_t      n, k;
+    const char *whole = in_folder("lossless-whole"), *other = in_folder("lossless-other");
+    const char *state = in_folder("lossless.state");
     llap_status st = LLAP_ECANCELLED;
     llap_model *m = NULL;
     int64_t     n_failed = 0;
     int         n_stops = 0;
-    snprintf(whole, sizeof whole, "%s/lossless-whole", folder);
-    snprintf(other, sizeof other, "%s/lossless-other", folder);
-    snprintf(state, sizeof state, "%s/lossless.state", folder);
     save_trained(p, &o, whole);
     o.state = state;
     o.save_every = 1e-9;
@@ -52,12 +47,7 @@ static void check_lossless(const llap_panel *p, llap_train_opts o, const char *f
     llap_model_destroy(m);
     assert_true(n_stops > 1);
     assert_true(n_failed > 3);
-    CHECK_OK(llap_file_read(whole, 1 << 26, &x, &n));
-    CHECK_OK(llap_file_read(other, 1 << 26, &y, &k));
-    assert_int_equal(n, k);
-    assert_memory_equal(x, y, n);
-    llap_free(x);
-    llap_free(y);
+    check_same_file(whole, other);
     unlink(state);
 }
 

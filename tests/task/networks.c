@@ -17,16 +17,6 @@ enum { ENTITIES = 2, ROWS = 700, FEW = 240 };
 
 static llap_panel *panel;
 static llap_model *joint, *rows;
-static char        folder[] = "/tmp/llap-networks-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int  turn;
-    char       *p = path[turn = (turn + 1) % 4];
-    snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    return p;
-}
 
 /* A drift that both entities share, a cycle, noise; a fifth of the cells is missing. */
 static llap_panel *make_panel(uint64_t n_rows)
@@ -85,8 +75,7 @@ static llap_train_opts how(const char *view)
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (mkdtemp(folder) == NULL) return 1;
+    if (make_folder(state) != 0) return 1;
     panel = make_panel(ROWS);
     write_text(in_folder("quick"),
                "{ \"training\": { \"networks\": { \"check_rows\": 16, \"final_rows\": 16 } } }");
@@ -101,20 +90,10 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     llap_model_destroy(joint);
     llap_model_destroy(rows);
     llap_panel_destroy(panel);
-    char command[300];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
-static void check_same_file(const char *a, const char *b)
-{
-    char command[600];
-    snprintf(command, sizeof command, "cmp %s %s", a, b);
-    assert_int_equal(system(command), 0);
+    return remove_folder(state);
 }
 
 static void write_forecast(const llap_model *m, const llap_forecast_opts *o, const char *path)
@@ -443,7 +422,7 @@ static void failing_writes_lose_nothing(void **state)
     (void)state;
     llap_train_opts o = how("joint");
     o.steps = 20;
-    check_lossless(panel, o, folder, 17);
+    check_lossless(panel, o, 17);
 }
 
 /* ---- gaps ---- */

@@ -19,8 +19,6 @@
 enum { N = 2, ROWS = 121, L = 12, QUERIES = 4, D = 2, C = 1, GROUPS = 5, TEN = 10, SEED = 3 };
 #define HOUR INT64_C(3600000000000)
 
-static char folder[] = "/tmp/llap-reference-XXXXXX";
-
 /* Two stations on a grid, two variables, some values missing. */
 static llap_panel *make_panel(void)
 {
@@ -569,42 +567,28 @@ static void every_switch_forecasts_and_fills(void **state)
 
 /* ---- what does not fit, what does not learn ---- */
 
-static void save(const llap_panel *p, const llap_train_opts *o, const char *name)
-{
-    char path[64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    save_trained(p, o, path);
-}
-
-static void check_same(const char *a, const char *b)
-{
-    char command[160];
-    snprintf(command, sizeof command, "cmp %s/%s %s/%s", folder, a, folder, b);
-    assert_int_equal(system(command), 0);
-}
-
 static void latents_in_a_file_and_batches_made_ahead_change_nothing(void **state)
 {
     (void)state;
     llap_panel     *p = make_panel();
     llap_train_opts o = options(NULL);
     o.steps = 20;
-    save(p, &o, "whole");
+    save_trained(p, &o, in_folder("whole"));
     const size_t usual = llap_scratch_heap(0);
-    save(p, &o, "mapped");
+    save_trained(p, &o, in_folder("mapped"));
     setenv("TMPDIR", "/nowhere", 1);
     llap_model *m;
     CHECK_FAIL(llap_train(p, &o, &m), LLAP_ENOTFOUND, "/nowhere/llapdiff-"); /* it is used */
     unsetenv("TMPDIR");
     (void)llap_scratch_heap(usual);
-    check_same("whole", "mapped");
+    check_same_file(in_folder("whole"), in_folder("mapped"));
     for (int i = -1; i < 3; i += 3) { /* none ahead, two threads; 0 was the run above */
         const int threads = omp_get_max_threads();
         o.prefetch = i;
         omp_set_num_threads(i < 0 ? 1 : 2);
-        save(p, &o, "other");
+        save_trained(p, &o, in_folder("other"));
         omp_set_num_threads(threads);
-        check_same("whole", "other");
+        check_same_file(in_folder("whole"), in_folder("other"));
     }
     llap_panel_destroy(p);
 }
@@ -614,7 +598,7 @@ static void failing_writes_lose_nothing(void **state)
     (void)state;
     llap_panel     *p = make_panel();
     llap_train_opts o = options(NULL);
-    check_lossless(p, o, folder, 9);
+    check_lossless(p, o, 9);
     llap_panel_destroy(p);
 }
 
@@ -700,20 +684,6 @@ static void behind_a_wall(void **state)
     llap_model_destroy(here);
     llap_model_destroy(there);
     llap_panel_destroy(p);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
  * queries from the panel's values, what training varies, noise, loss, rate, clipping, AdamW and the
  * moving average in obvious loops and double precision. Only the laws of the anchor, and loss and
  * gradient of the networks (on the ref backend), come from the program. */
+#include "folder.h"
 #include "hand.h"
 #include "sensors.h"
 
@@ -26,7 +27,6 @@ enum {
 enum { HOURS = 480, P = 2, S = CONTEXT / P, CALENDAR = 10, MOST = 1000, WIDTH = 64 };
 static const double AUGMENT = 0.6, RATE = 2e-3;
 
-static char        folder[] = "/tmp/llap-steps-XXXXXX";
 static llap_panel *panel;
 
 /* ---- the data: value by value ---- */
@@ -542,18 +542,14 @@ static void dropout_is_named_by_seed_op_step_and_element(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     panel = make_rows_on(&LLAP_AXIS_UTC, "no2", "wind", N, HOURS);
-    return mkdtemp(folder) == NULL;
+    return make_folder(state);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
-    char command[64];
     llap_panel_destroy(panel);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
+    return remove_folder(state);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* The loop of training on a small regression: whatever interrupts it, it ends in the same bytes. */
-#include "check.h"
+#include "folder.h"
 
 #include "backend/cpu/cpu.h"
 #include "base/file.h"
@@ -14,33 +14,6 @@
 #include <unistd.h>
 
 enum { B = 8, D = 6 };
-
-static char folder[] = "/tmp/llap-training-XXXXXX";
-
-/* The same name, the same string, for as long as the test runs. */
-static const char *in_folder(const char *name)
-{
-    static char path[32][128];
-    char        wanted[128];
-    int         i = 0;
-    snprintf(wanted, sizeof wanted, "%s/%s", folder, name);
-    while (path[i][0] != '\0' && strcmp(path[i], wanted) != 0) assert_true(++i < 32);
-    return strcpy(path[i], wanted);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 /* ---- a stage: y = x w, learned with dropout ---- */
 
@@ -171,18 +144,6 @@ static llap_status train(const run_opts *o, const char *model)
     net_deinit(&a);
     net_deinit(&b);
     return st;
-}
-
-static void check_same_file(const char *a, const char *b)
-{
-    char  *x, *y;
-    size_t n, m;
-    CHECK_OK(llap_file_read(a, 1 << 20, &x, &n));
-    CHECK_OK(llap_file_read(b, 1 << 20, &y, &m));
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    llap_free(x);
-    llap_free(y);
 }
 
 /* Stops after a number of reports. */

@@ -1,26 +1,9 @@
 /* A folder for the pictures of a test program, and a look at them. The program includes this once
  * and runs its group with make_folder and drop_folder. */
-#ifndef LLAP_TESTS_PLOT_FOLDER_H
-#define LLAP_TESTS_PLOT_FOLDER_H
+#ifndef LLAP_TESTS_PLOT_PICTURES_H
+#define LLAP_TESTS_PLOT_PICTURES_H
 
-#include "check.h"
-
-#include <unistd.h>
-
-static char folder[] = "/tmp/llap-plot-XXXXXX";
-
-static inline const char *in_folder(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
+#include "folder.h"
 
 static inline int drop_folder(void **state)
 {
