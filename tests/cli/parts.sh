@@ -1,0 +1,18 @@
+# A given split of independent entities: the model keeps it, and evaluate goes by it.
+llapdiff synth --entities 6 --variables 1 --rows 150 --seed 3 -o data.csv
+cat >parts.csv <<END
+entity,part
+s000,train
+s001,train
+s002,validation
+s003,test
+s004,test
+elsewhere,test
+END
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -o m.safetensors 2>&1 >/dev/null | grep parts
+llapdiff evaluate m.safetensors data.csv -q --by entity -n 20 --bootstrap 0 | sed -n 's/^\(s00[0-9]\) .*/\1 is tested/p'
+echo '{"parts": "parts.csv"}' >run.json
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --config run.json -q -o n.safetensors >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
+echo 's005,tset' >>parts.csv
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -q -o m.safetensors
+echo "exit $?"
