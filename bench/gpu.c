@@ -3,7 +3,7 @@
  *     gpu [DEVICE] ops        products, attentions and other ops at sizes of the paper's denoiser
  *     gpu [DEVICE] sample     whole samplings: reference profile at paper size, default profile
  *     gpu [DEVICE] train      training steps
- *     gpu [DEVICE] profile    where the time of one step goes
+ *     gpu [DEVICE] profile    where the time of a training step goes, by op and shapes, in bf16
  *
  * A precision behind it, and a part of a name behind that, leave the others out.
  * Each is replayed from a recording; times are medians. Samplings include the first noise and the
@@ -268,7 +268,37 @@ static llap_status works(const char *device, const work *all, size_t n, llap_rig
     return LLAP_OK;
 }
 
-/* Steps of one run by op, each waited for. */
+/* Steps of one kind: the same op between the same shapes. */
+typedef struct kind {
+    llap_step_info info;
+    double         seconds;
+    int            count;
+} kind;
+
+static int by_time(const void *a, const void *b)
+{
+    const double x = ((const kind *)a)->seconds, y = ((const kind *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+static int gather(const llap_plan *p, const double *seconds, kind *out)
+{
+    int n = 0;
+    for (int i = 0; i < llap_plan_n_steps(p); i++) {
+        const llap_step_info s = llap_plan_step_at(p, i);
+        int                  k = 0;
+        while (k < n && !(out[k].info.op == s.op && llap_shape_equal(&out[k].info.in, &s.in) &&
+                          llap_shape_equal(&out[k].info.out, &s.out)))
+            k++;
+        if (k == n) out[n++] = (kind){ .info = s };
+        out[k].seconds += seconds[i];
+        out[k].count++;
+    }
+    qsort(out, (size_t)n, sizeof *out, by_time);
+    return n;
+}
+
+/* Steps of one run by op and shapes, each waited for. */
 static llap_status profile(const char *device, const work *w, llap_rig_what what,
                            llap_precision precision)
 {
@@ -282,29 +312,41 @@ static llap_status profile(const char *device, const work *w, llap_rig_what what
     if (st != LLAP_OK) return st;
     const llap_plan *p = llap_rig_plan(r);
     const int        n = llap_plan_n_steps(p);
-    double          *seconds = llap_new((size_t)n, sizeof *seconds), sum[LLAP_OP_COUNT] = { 0 };
-    int              count[LLAP_OP_COUNT] = { 0 };
+    double          *seconds = llap_new((size_t)n, sizeof *seconds), all = 0.0;
+    kind            *kinds = llap_new((size_t)n, sizeof *kinds);
     for (int i = 0; i < 2 && st == LLAP_OK; i++)
         st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
     memset(seconds, 0, (size_t)n * sizeof *seconds);
     if (st == LLAP_OK) st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
-    double all = 0.0;
     for (int i = 0; i < n; i++) all += seconds[i];
-    for (int i = 0; i < n; i++) {
-        const llap_step_info s = llap_plan_step_at(p, i);
-        char                 x[LLAP_SHAPE_TEXT], y[LLAP_SHAPE_TEXT];
-        sum[s.op] += seconds[i];
-        count[s.op]++;
-        if (seconds[i] > 0.04 * all)
-            printf("  %7.2f ms %s %s -> %s\n", 1e3 * seconds[i], llap_op_name(s.op),
-                   llap_shape_text(&s.in, x), llap_shape_text(&s.out, y));
+    const int n_kinds = gather(p, seconds, kinds);
+    printf("%s %s: %d kernels, %.2f ms, %.1f MiB\n", w->name, llap_precision_names[precision], n,
+           1e3 * all, (double)llap_plan_workspace(p) / 1048576.0);
+    for (int i = 0; i < n_kinds; i++) {
+        const llap_step_info *s = &kinds[i].info;
+        char                  x[LLAP_SHAPE_TEXT], y[LLAP_SHAPE_TEXT];
+        printf("  %8.3f ms %4d x %-14s %s -> %s", 1e3 * kinds[i].seconds, kinds[i].count,
+               llap_op_name(s->op), llap_shape_text(&s->in, x), llap_shape_text(&s->out, y));
+        if (s->products > 0.0)
+            printf(" (%.1f TFLOP/s)", 2e-12 * s->products * kinds[i].count / kinds[i].seconds);
+        printf("\n");
     }
-    printf("%s %s: %d kernels\n", w->name, llap_precision_names[precision], n);
-    for (int op = 0; op < LLAP_OP_COUNT; op++)
-        if (count[op] > 0)
-            printf("  %8.2f ms %5d x %s\n", 1e3 * sum[op], count[op], llap_op_name((llap_op)op));
+    llap_free(kinds);
     llap_free(seconds);
     llap_rig_destroy(r);
+    return st;
+}
+
+/* A forward pass, and the training steps of that name. */
+static llap_status profiles(const char *device, const char *name)
+{
+    const work  forward = { "paper, forward of 25 rows", { .size = LLAP_RIG_PAPER, .rows = 25 } };
+    llap_status st = LLAP_OK;
+    if (name == NULL || strstr(forward.name, name) != NULL)
+        st = profile(device, &forward, LLAP_RIG_FORWARD, LLAP_PRECISION_BF16);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps && st == LLAP_OK; i++)
+        if (name == NULL || strstr(steps[i].name, name) != NULL)
+            st = profile(device, &steps[i], LLAP_RIG_STEP, LLAP_PRECISION_BF16);
     return st;
 }
 
@@ -321,12 +363,7 @@ int main(int argc, char **argv)
                    name);
     if (strcmp(what, "train") == 0)
         st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
-    if (strcmp(what, "profile") == 0) {
-        const work forward = { "paper, forward of 25 rows",
-                               { .size = LLAP_RIG_PAPER, .rows = 25 } };
-        st = profile(device, &forward, LLAP_RIG_FORWARD, LLAP_PRECISION_BF16);
-        if (st == LLAP_OK) st = profile(device, &steps[1], LLAP_RIG_STEP, LLAP_PRECISION_BF16);
-    }
+    if (strcmp(what, "profile") == 0) st = profiles(device, name);
     if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
     return llap_status_exit_code(st);
 }
