@@ -74,6 +74,14 @@ static llap_tensor *unary(llap_graph *g, llap_op op, llap_tensor *x, double a, d
     return llap_node_add1(g, op, &attr, &x, 1);
 }
 
+/* AdaLN asks for the same one in every block: it is computed once. */
+llap_tensor *llap_silu(llap_graph *g, llap_tensor *x)
+{
+    for (int i = g->n_nodes - 1; g->status == LLAP_OK && x != NULL && i >= 0; i--)
+        if (g->node[i]->op == LLAP_OP_SILU && g->node[i]->in[0] == x) return g->node[i]->out[0];
+    return unary(g, LLAP_OP_SILU, x, 0, 0);
+}
+
 /* clang-format off */
 llap_tensor *llap_neg(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_NEG, x, 0, 0); }
 llap_tensor *llap_exp(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_EXP, x, 0, 0); }
@@ -82,7 +90,6 @@ llap_tensor *llap_sin(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_S
 llap_tensor *llap_cos(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_COS, x, 0, 0); }
 llap_tensor *llap_tanh(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_TANH, x, 0, 0); }
 llap_tensor *llap_sigmoid(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_SIGMOID, x, 0, 0); }
-llap_tensor *llap_silu(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_SILU, x, 0, 0); }
 llap_tensor *llap_softplus(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_SOFTPLUS, x, 0, 0); }
 llap_tensor *llap_gelu(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_GELU, x, 0, 0); }
 llap_tensor *llap_sqrt(llap_graph *g, llap_tensor *x) { return unary(g, LLAP_OP_SQRT, x, 0, 0); }
