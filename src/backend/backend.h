@@ -205,6 +205,9 @@ typedef struct llap_backend {
     /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
      * LAYERS of weights kept as bf16, or the MLP, may be as in c. NULL: never. */
     bool (*takes)(const llap_call *c);
+    /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
+     * says how many; 0: none. NULL: none ever. */
+    int (*several)(const llap_call *c, int n);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;
 

@@ -56,6 +56,7 @@
     X(CHAIN,          chain)             /* a run of elementwise ops; made by the planner only */ \
     X(SUM,            sum)               /* attr.reduce */ \
     X(MAX,            max)               /* attr.reduce */ \
+    X(SQUARES,        squares)           /* the sum of the squares of all operands, a scalar */ \
     X(CONCAT,         concat)            /* attr.part.axis */ \
     X(PAD,            pad)               /* attr.part: zeros around x along one axis */ \
     X(MATMUL,         matmul)            /* attr.matmul */ \

@@ -178,6 +178,9 @@ llap_tensor *llap_max(llap_graph *g, llap_tensor *x, unsigned axes); /* ties sha
 llap_tensor *llap_squeeze(llap_graph *g, llap_tensor *x,
                           unsigned axes); /* drops axes of length 1 */
 
+/* The sum of the squares of all numbers of all x, a scalar. */
+llap_tensor *llap_squares(llap_graph *g, llap_tensor *const *x, int n);
+
 /* sum(x m) and sum(x m) / max(sum(m), 1); m broadcasts to x. Where m is 0, x is not looked at. */
 llap_tensor *llap_masked_sum(llap_graph *g, llap_tensor *x, llap_tensor *m, unsigned axes);
 llap_tensor *llap_masked_mean(llap_graph *g, llap_tensor *x, llap_tensor *m, unsigned axes);

@@ -50,6 +50,45 @@ static void find_lifetimes(llap_planner *p)
     }
 }
 
+/* -------- steps aside -------- */
+
+/* Nobody reads the draft's results soon. */
+static bool is_late(const llap_planner *p, int i)
+{
+    const llap_draft *d = &p->draft[i];
+    for (int j = i + 1; j <= i + LLAP_ASIDE_NEAR && j < p->n_drafts; j++)
+        for (int k = 0; k < p->draft[j].n_in; k++)
+            for (int o = 0; o < d->n_out; o++)
+                if (p->draft[j].in[k] != NULL && p->draft[j].in[k]->base == d->out[o]) return false;
+    return true;
+}
+
+static void keep_until(llap_planner *p, const llap_tensor *t, int step)
+{
+    if (t != NULL && p->store[t->base->id].last < step) p->store[t->base->id].last = step;
+}
+
+/* The draft's result is what a leaf becomes. */
+static bool is_update(const llap_planner *p, const llap_draft *d)
+{
+    for (int i = 0; i < p->g->n_tensors; i++)
+        if (p->g->tensor[i]->update != NULL && p->g->tensor[i]->update->base == d->out[0])
+            return true;
+    return false;
+}
+
+static void choose_aside(llap_planner *p)
+{
+    for (int i = 0; i < p->n_drafts && p->aside != NULL; i++) {
+        const llap_draft *d = &p->draft[i];
+        const int until = i + LLAP_ASIDE_FAR < p->n_drafts ? i + LLAP_ASIDE_FAR : p->n_drafts - 1;
+        p->aside[i] =
+            (d->op == LLAP_OP_MATMUL || d->op == LLAP_OP_SUM) && is_late(p, i) && !is_update(p, d);
+        for (int k = 0; k < d->n_in && p->aside[i]; k++) keep_until(p, d->in[k], until);
+        for (int k = 0; k < d->n_out && p->aside[i]; k++) keep_until(p, d->out[k], until);
+    }
+}
+
 /* -------- results over operands -------- */
 
 /* Operand k of the draft may be overwritten: no other operand reads the same memory differently. */
@@ -192,7 +231,9 @@ static llap_status place_all(llap_planner *p, bool plain)
     }
     for (int i = 0; i < p->n_drafts; i++)
         if (p->work_bytes[i] > 0)
-            blocks[n++] = (block){ llap_plan_round(p->work_bytes[i]), i, i, &p->work_offset[i] };
+            blocks[n++] = (block){ llap_plan_round(p->work_bytes[i]), i,
+                                   p->aside != NULL && p->aside[i] ? i + LLAP_ASIDE_FAR : i,
+                                   &p->work_offset[i] };
     place_blocks(p, blocks, placed, n, plain);
     return LLAP_OK;
 }
@@ -202,6 +243,7 @@ llap_status llap_plan_memory(llap_planner *p, bool plain)
     p->store = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->store);
     if (p->store == NULL) return LLAP_ENOMEM;
     find_lifetimes(p);
+    choose_aside(p);
     if (!plain) {
         write_through(p);
         overwrite_operands(p);

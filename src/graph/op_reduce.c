@@ -26,6 +26,23 @@ static void vjp_max(llap_graph *g, const llap_node *n, llap_tensor *const *dy, l
     dx[0] = llap_mul(g, top, llap_div(g, dy[0], ties));
 }
 
+static bool infer_squares(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    (void)g, (void)n;
+    *out = LLAP_SCALAR;
+    return true;
+}
+
+static void vjp_squares(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
+{
+    for (int i = 0; i < n->n_in; i++) dx[i] = llap_mul(g, llap_scale(g, n->in[i], 2.0), dy[0]);
+}
+
+const llap_op_desc llap_desc_squares = {
+    "x",           .n_required = 1 << 20,  .n_out = 1,
+    .layout = "d", .infer = infer_squares, .vjp = vjp_squares
+};
+
 static bool infer_max(llap_graph *g, const llap_node *n, llap_shape *out)
 {
     for (int i = 0; i < n->in[0]->shape.rank; i++)
@@ -53,6 +70,11 @@ llap_tensor *llap_sum(llap_graph *g, llap_tensor *x, unsigned axes)
 llap_tensor *llap_max(llap_graph *g, llap_tensor *x, unsigned axes)
 {
     return reduce(g, LLAP_OP_MAX, x, axes);
+}
+
+llap_tensor *llap_squares(llap_graph *g, llap_tensor *const *x, int n)
+{
+    return llap_node_add1(g, LLAP_OP_SQUARES, NULL, x, n);
 }
 
 llap_tensor *llap_mean(llap_graph *g, llap_tensor *x, unsigned axes)

@@ -115,6 +115,16 @@ static llap_status write_step(llap_plan *plan, const llap_planner *p, llap_op op
     return copy_chain(plan, s);
 }
 
+/* The last draft aside whose result draft i reads, or -1. */
+static int last_aside(const llap_planner *p, int i)
+{
+    for (int j = i - 1; j >= 0 && p->aside != NULL; j--)
+        for (int k = 0; k < p->draft[i].n_in && p->aside[j]; k++)
+            if (p->draft[i].in[k] != NULL && p->draft[i].in[k]->base == p->draft[j].out[0])
+                return j;
+    return -1;
+}
+
 static llap_status write_steps(llap_plan *plan, const llap_planner *p)
 {
     const llap_graph *g = p->g;
@@ -128,6 +138,8 @@ static llap_status write_steps(llap_plan *plan, const llap_planner *p)
         const llap_draft *d = &p->draft[i];
         st = write_step(plan, p, d->op, &d->attr, d->in, d->n_in, d->out, d->n_out);
         plan->step[plan->n_steps - 1].work_offset = p->work_offset[i];
+        plan->step[plan->n_steps - 1].aside = p->aside != NULL && p->aside[i];
+        plan->step[plan->n_steps - 1].after = last_aside(p, i);
     }
     /* Updates that could not be written in place: all old content has been read by now. */
     for (int i = 0; i < g->n_tensors && st == LLAP_OK; i++) {
@@ -135,6 +147,7 @@ static llap_status write_steps(llap_plan *plan, const llap_planner *p)
         if (value == NULL) continue;
         if (p->store[p->store[value->base->id].root].kind == STORE_SLOT) continue;
         st = write_step(plan, p, LLAP_OP_COPY, NULL, &value, 1, &leaf, 1);
+        plan->step[plan->n_steps - 1].after = -1;
     }
     return st;
 }
@@ -293,6 +306,11 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     drop_merged(&p);
     if (st == LLAP_OK) st = llap_plan_halve(&p);
     if (st == LLAP_OK) st = ask_scratch(&p, plan->n_threads);
+    if (opts->beside && !opts->plain && opts->backend->memory != NULL &&
+        opts->backend->memory->aside != NULL) {
+        p.aside = llap_arena_new(&p.arena, (size_t)p.n_drafts, sizeof *p.aside);
+        if (p.aside == NULL) st = LLAP_ENOMEM;
+    }
     if (st == LLAP_OK) st = llap_plan_memory(&p, opts->plain);
     if (st == LLAP_OK) st = write_slots(plan, &p);
     if (st == LLAP_OK) st = write_constants(plan, &p);

@@ -27,6 +27,9 @@ typedef struct llap_plan_opts {
     /* Parameters and states that no step writes keep their numbers from the first run on, unless
      * others are bound: kernels may keep them in another form. */
     bool fixed_params;
+    /* Products and sums that nobody waits for, such as the gradients of weights, run beside the
+     * steps that follow, where the backend can. Takes some more memory. */
+    bool beside;
 } llap_plan_opts;
 
 llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts,

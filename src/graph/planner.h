@@ -38,6 +38,7 @@ typedef struct llap_planner {
     bool               *half;    /* by tensor id: kept as bf16 */
     bool                half_params, fixed_params;
     size_t             *work_offset, *work_bytes; /* by draft: scratch */
+    bool               *aside; /* by draft: runs beside those that follow; NULL: none does */
     size_t              workspace, constants;
 } llap_planner;
 
@@ -58,6 +59,10 @@ llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor);
 
 /* Which results the backend keeps as bf16. */
 llap_status llap_plan_halve(llap_planner *p);
+
+/* How far ahead the first reader of what runs aside is at least, and how many steps it may take:
+ * so long nobody touches its operands' and results' memory. */
+enum { LLAP_ASIDE_NEAR = 6, LLAP_ASIDE_FAR = 32 };
 
 /* Bytes of one element of the tensor's memory. */
 static inline size_t llap_plan_elem_bytes(const llap_planner *p, const llap_tensor *t)
@@ -85,6 +90,8 @@ typedef struct llap_plan_step {
     int            n_in, n_out;
     size_t         work_offset;
     size_t         kept_bytes; /* 0: nothing is kept */
+    bool           aside;
+    int            after; /* the last step aside whose result it reads; -1: none */
 } llap_plan_step;
 
 typedef struct llap_result {

@@ -35,6 +35,7 @@ struct llap_run {
     bool           moved;     /* something was bound since the last exec */
     int            n_same;    /* execs since */
     void          *recording; /* of all steps, or NULL */
+    llap_status    aside;     /* what went wrong with steps aside */
 };
 
 static bool apart(const llap_run *r) { return r->plan->backend->memory != NULL; }
@@ -191,10 +192,54 @@ llap_status llap_run_bind(llap_run *r, const char *name, void *data, int64_t cou
 
 /* -------- running -------- */
 
+static bool writes_slot(const llap_plan_step *s)
+{
+    for (int k = 0; k < s->n_out; k++)
+        if (s->place[s->n_in + k].slot >= 0) return true;
+    return false;
+}
+
+/* Step i must wait for those aside, of which `oldest` is the first still under way (or -1). */
+static bool must_join(const llap_plan_step *s, int i, int oldest)
+{
+    return oldest >= 0 && (i - oldest >= LLAP_ASIDE_FAR || s->after >= oldest || writes_slot(s));
+}
+
+static void note(llap_run *r, llap_status st)
+{
+    if (r->aside == LLAP_OK) r->aside = st;
+}
+
+static void run_aside(llap_run *r, int i)
+{
+    const llap_memory *m = r->plan->backend->memory;
+    note(r, m->aside(true));
+    r->plan->step[i].fn(&r->call[i]);
+    note(r, m->aside(false));
+}
+
 static void run_steps(void *run)
 {
-    const llap_run *r = run;
-    for (int i = 0; i < r->plan->n_steps; i++) r->plan->step[i].fn(&r->call[i]);
+    llap_run           *r = run;
+    const llap_backend *b = r->plan->backend;
+    const int           n = r->plan->n_steps;
+    int                 oldest = -1;
+    for (int i = 0; i < n; i++) {
+        const llap_plan_step *s = &r->plan->step[i];
+        if (must_join(s, i, oldest)) {
+            note(r, b->memory->join());
+            oldest = -1;
+        }
+        if (s->aside) {
+            run_aside(r, i);
+            if (oldest < 0) oldest = i;
+            continue;
+        }
+        const int done = b->several == NULL ? 0 : b->several(&r->call[i], n - i);
+        if (done > 0) i += done - 1;
+        else s->fn(&r->call[i]);
+    }
+    if (oldest >= 0) note(r, b->memory->join());
 }
 
 static void together(const llap_run *r, void (*body)(void *user), void *user)
@@ -209,16 +254,18 @@ static void together(const llap_run *r, void (*body)(void *user), void *user)
 static llap_status run_apart(llap_run *r)
 {
     const llap_memory *m = r->plan->backend->memory;
+    r->aside = LLAP_OK;
     if (m->record == NULL || m->recording() || r->n_same == 0) {
         run_steps(r);
         r->n_same += m->record != NULL && !m->recording();
-        return LLAP_OK;
+        return llap_near_status(r->plan->backend, r->aside);
     }
     llap_status st = LLAP_OK;
     if (r->recording == NULL) {
         st = m->record();
         if (st == LLAP_OK) run_steps(r);
         if (st == LLAP_OK) st = m->recorded(&r->recording);
+        if (st == LLAP_OK) st = r->aside;
     }
     if (st == LLAP_OK) st = m->replay(r->recording);
     return llap_near_status(r->plan->backend, st);

@@ -6,21 +6,17 @@
 
 llap_tensor *llap_nn_global_norm(llap_graph *g, llap_tensor *const *x, int n)
 {
-    llap_tensor **square = llap_new((size_t)n + 1, sizeof *square);
-    if (square == NULL) {
+    llap_tensor **there = llap_new((size_t)n + 1, sizeof *there);
+    int           found = 0;
+    if (there == NULL) {
         llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
         return NULL;
     }
-    int found = 0;
-    for (int i = 0; i < n; i++) {
-        if (x[i] == NULL) continue;
-        llap_tensor *sum = llap_sum(g, llap_square(g, x[i]), LLAP_ALL_AXES);
-        square[found++] = llap_reshape(g, sum, LLAP_SHAPE(1));
-    }
-    llap_tensor *all =
-        found == 0 ? llap_full(g, LLAP_SHAPE(1), 0.0) : llap_concat(g, square, found, 0);
-    llap_free(square);
-    return llap_reshape(g, llap_sqrt(g, llap_sum(g, all, LLAP_ALL_AXES)), LLAP_SCALAR);
+    for (int i = 0; i < n; i++)
+        if (x[i] != NULL) there[found++] = x[i];
+    llap_tensor *all = found == 0 ? llap_full(g, LLAP_SCALAR, 0.0) : llap_squares(g, there, found);
+    llap_free(there);
+    return llap_sqrt(g, all);
 }
 
 /* A state "PREFIX.X" beside the parameter X. */

@@ -199,7 +199,9 @@ static llap_tensor *one_part(const llap_rig *r, llap_graph *g)
 
 static llap_status make_plan(llap_rig *r, llap_graph *g)
 {
-    const llap_plan_opts o = { .backend = r->o.backend, .n_threads = r->o.n_threads };
+    const llap_plan_opts o = { .backend = r->o.backend,
+                               .n_threads = r->o.n_threads,
+                               .beside = r->o.what == LLAP_RIG_STEP };
     llap_status          st = llap_plan_create(g, &o, &r->plan);
     if (st == LLAP_OK) st = llap_run_create(r->plan, &r->run);
     if (st == LLAP_OK) st = llap_params_bind(r->params, LLAP_PARAMS_MODEL, r->plan, r->run);
@@ -427,6 +429,8 @@ const llap_plan *llap_rig_plan(const llap_rig *r)
 }
 
 llap_run *llap_rig_inner_run(llap_rig *r) { return r->o.what == LLAP_RIG_FORECAST ? NULL : r->run; }
+
+llap_params *llap_rig_params(const llap_rig *r) { return r->params; }
 
 static llap_status export_one(llap_tensors_writer *w, const char *kind, const char *name,
                               llap_elem elem, const llap_shape *s, const void *data)

@@ -66,5 +66,6 @@ llap_status llap_rig_export(const llap_rig *r, llap_tensors_writer *w);
 /* A forward's or a step's plan and run, for a profile; NULL for a forecast. */
 const llap_plan *llap_rig_plan(const llap_rig *r);
 llap_run        *llap_rig_inner_run(llap_rig *r);
+llap_params     *llap_rig_params(const llap_rig *r); /* borrowed */
 
 #endif

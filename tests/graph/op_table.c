@@ -141,6 +141,12 @@ static llap_tensor *b_masked_mean(op_build *o)
     return llap_masked_mean(o->g, real3(o, "x"), m, LLAP_AXIS(1));
 }
 
+static llap_tensor *b_squares(op_build *o)
+{
+    llap_tensor *x[] = { vector(o, "a", 3 * o->n), matrix(o, "b", o->l, o->n), vector(o, "c", 1) };
+    return llap_mul(o->g, real3(o, "x"), llap_squares(o->g, x, 3));
+}
+
 static llap_tensor *b_concat(op_build *o)
 {
     llap_tensor *x = real3(o, "x"),
@@ -404,6 +410,7 @@ const op_row op_table[] = {
     { "mean",       LLAP_OP_SUM,        b_mean,       1e-6, false, false },
     { "masked mean",LLAP_OP_SUM,        b_masked_mean,1e-6, false, false },
     { "max",        LLAP_OP_MAX,        b_max,        1e-6, false, false },
+    { "squares",    LLAP_OP_SQUARES,    b_squares,    1e-6, false, false },
     { "concat",     LLAP_OP_CONCAT,     b_concat,     1e-6, false, false },
     { "pad",        LLAP_OP_PAD,        b_pad,        1e-6, false, false },
     { "split",      LLAP_OP_SPLIT,      b_split,      1e-6, false, false },

@@ -33,6 +33,8 @@ static size_t work_bytes(const llap_call *c)
     switch (c->op) {
     case LLAP_OP_SUM:
         return llap_cpu_sum_work(c);
+    case LLAP_OP_SQUARES:
+        return llap_cpu_squares_work(c);
     case LLAP_OP_MATMUL:
         return llap_cpu_matmul_work(c);
     case LLAP_OP_LINEAR:

@@ -19,6 +19,7 @@ void llap_cpu_unary(const llap_call *c);
 void llap_cpu_binary(const llap_call *c);
 
 size_t llap_cpu_sum_work(const llap_call *c);
+size_t llap_cpu_squares_work(const llap_call *c);
 size_t llap_cpu_matmul_work(const llap_call *c);
 size_t llap_cpu_linear_work(const llap_call *c);
 size_t llap_cpu_linear_kept(const llap_call *c);

@@ -103,6 +103,26 @@ size_t llap_cpu_sum_work(const llap_call *c)
     return most + 2 * cpu_round((size_t)(s.outer * s.inner) * sizeof(float));
 }
 
+size_t llap_cpu_squares_work(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    size_t          most = 0;
+    for (int k = 0; k < c->n_in; k++) {
+        const size_t need = llap_kern_sum_work(&kn, cpu_count(&c->in[k]));
+        if (need > most) most = need;
+    }
+    return most;
+}
+
+void llap_cpu_squares(const llap_call *c)
+{
+    const llap_kern kn = llap_kern_best(c->n_threads);
+    double          sum = 0.0;
+    for (int k = 0; k < c->n_in; k++)
+        sum += llap_kern_sum_sq(&kn, cpu_count(&c->in[k]), cpu_in(c, k), c->work);
+    cpu_out(c, 0)[0] = (float)sum;
+}
+
 void llap_cpu_sum(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);

@@ -140,6 +140,15 @@ static void reduce(const llap_call *c, double start, llap_op op)
 void llap_ref_sum(const llap_call *c) { reduce(c, 0.0, LLAP_OP_ADD); }
 void llap_ref_max(const llap_call *c) { reduce(c, -INFINITY, LLAP_OP_MAXIMUM); }
 
+void llap_ref_squares(const llap_call *c)
+{
+    double sum = 0.0;
+    for (int k = 0; k < c->n_in; k++)
+        for (int64_t i = 0; i < ref_count(&c->in[k]); i++)
+            sum += ref_get(&c->in[k], i) * ref_get(&c->in[k], i);
+    ref_out(c, 0)[0] = sum;
+}
+
 /* Copies x into out so that it starts at `start` along the axis. */
 static void place(const llap_call *c, const llap_view *x, int axis, int64_t start)
 {

@@ -50,6 +50,9 @@ static inline bool in_sixteens(const att_rows &r)
 
 bool llap_cuda_attention_wgmma(const llap_call *c, const att_arg &p); // false: not for this one
 
+// The gradient of operands, y and dy in bf16; false: not for this one.
+bool llap_cuda_attention_grad_wgmma(const llap_call *c, const att_arg &p);
+
 // Heads that the tensor cores' kernels are made for.
 bool llap_cuda_attention_fits(const llap_call *c);
 

@@ -30,6 +30,7 @@ struct att_arg {
     // backward
     const float *y_in, *lse, *dy;
     float       *delta, *dq, *dk, *dv, *dbias;
+    bool         dq_half, dk_half, dv_half;
 };
 
 static inline att_rows rows_of(const llap_view &v)
@@ -90,6 +91,14 @@ __device__ static inline const float *bias_of(const att_arg &p, int64_t b, int h
 {
     return p.bias == NULL ? NULL
                           : p.bias + offset_at(p.at_bias, b * p.heads + h, p.at_bias.rank - 2);
+}
+
+// What dropout makes of the weight of a query and a key.
+__device__ static inline float kept_by(const att_arg &p, const llap_rng &rng, int64_t b, int h,
+                                       int64_t query, int64_t key)
+{
+    const uint64_t i = (uint64_t)(((b * p.heads + h) * p.lq + query) * p.lk + key);
+    return llap_drop_keeps(&rng, i, p.p) ? p.keep_scale : 0.0f;
 }
 
 void llap_cuda_attention_forward(const llap_call *c, const att_arg &p);

@@ -3,8 +3,7 @@
 // and the softmax are in floats.
 //
 // A warp takes 16 queries; keys and values pass by in tiles of 64, the next one on its way in
-// registers. Scores are in units of log 2. Heads of width 32 and 64 without dropout; others are
-// computed in floats.
+// registers. Scores are in units of log 2. Heads of width 32 and 64; others are computed in floats.
 #include "backend/cuda/object/ahead.cuh"
 
 enum { KEYS = 64 };
@@ -31,6 +30,8 @@ __global__ void __launch_bounds__(32 * WARPS)
     const int64_t bias_step = bias == NULL ? 0 : p.at_bias.stride[p.at_bias.rank - 2];
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const float   scale = p.scale * log2e;
+    llap_rng      rng;
+    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
 
     rows_ahead<D, KEYS, THREADS, KV_HALF> next_k, next_v;
     next_k.load(k_head, p.k.step, 0, p.lk, vector);
@@ -101,6 +102,12 @@ __global__ void __launch_bounds__(32 * WARPS)
                 s[n][e] = exp2f(s[n][e] - from[e / 2]);
                 sum[e / 2] += s[n][e];
             }
+        if (p.rng != NULL)
+#pragma unroll
+            for (int n = 0; n < KEYS / 8; n++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    s[n][e] *= kept_by(p, rng, b, h, row[e / 2], at + 8 * n + lane % 4 * 2 + e % 2);
 #pragma unroll
         for (int k = 0; k < KEYS / 16; k++) {
             const uint32_t w[4] = { pack(s[2 * k][0], s[2 * k][1]), pack(s[2 * k][2], s[2 * k][3]),
@@ -154,7 +161,7 @@ template <int D, int WARPS> static void launch(const att_arg &p, bool vector)
 bool llap_cuda_attention_fits(const llap_call *c)
 {
     const int64_t d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
-    return (d == 32 || d == 64) && c->attr->attention.dropout == 0.0;
+    return d == 32 || d == 64;
 }
 
 extern "C" void llap_cuda_attention_bf16(const llap_call *c)
@@ -173,7 +180,7 @@ extern "C" void llap_cuda_attention_bf16(const llap_call *c)
         llap_cuda_note_text(LLAP_EUNSUPPORTED, "attention: keys and values of two kinds");
         return;
     }
-    if (llap_cuda_attention_wgmma(c, p)) return;
+    if (p.rng == NULL && llap_cuda_attention_wgmma(c, p)) return;
     const bool vector = in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v);
     const bool large = (p.lq + 127) / 128 * p.heads * p.batch >= 132;
     if (p.d == 32 && large) launch<32, 8>(p, vector);

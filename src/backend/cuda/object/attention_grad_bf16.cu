@@ -51,19 +51,31 @@ __device__ static inline void add_rows(float y[D / 8][4], const float s[2][4],
 // Rows l / 4 and l / 4 + 8 of a warp's result, times by, into rows step apart.
 template <int D>
 __device__ static inline void put(const float y[D / 8][4], float by, const int64_t row[2],
-                                  int64_t n, float *to, int64_t step)
+                                  int64_t n, float *to, int64_t first, int64_t step, bool as_half)
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         if (row[half] >= n) continue;
-        float *at = to + row[half] * step + threadIdx.x % 4 * 2;
+        const int64_t at = first + row[half] * step + threadIdx.x % 4 * 2;
 #pragma unroll
-        for (int k = 0; k < D / 8; k++)
-            *(float2 *)(at + 8 * k) = make_float2(y[k][2 * half] * by, y[k][2 * half + 1] * by);
+        for (int k = 0; k < D / 8; k++) {
+            const float a = y[k][2 * half] * by, b = y[k][2 * half + 1] * by;
+            if (as_half) *(uint32_t *)((uint16_t *)to + at + 8 * k) = pack(a, b);
+            else *(float2 *)(to + at + 8 * k) = make_float2(a, b);
+        }
     }
 }
 
-template <int D>
+template <bool HALF> __device__ static inline const float *behind(const float *x, int64_t n)
+{
+    return (const float *)((const char *)x + n * (HALF ? 2 : 4));
+}
+template <bool HALF> __device__ static inline float number_at(const float *x, int64_t i)
+{
+    return HALF ? __bfloat162float(((const __nv_bfloat16 *)x)[i]) : x[i];
+}
+
+template <int D, bool HALF>
 __global__ void __launch_bounds__(THREADS)
     dq_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
@@ -77,11 +89,13 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const int64_t dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
     const float  *mask = mask_of(p, b), scale = p.scale * LOG2E;
-    const float  *k_head = head_of(p.k, b, h, D), *v_head = head_of(p.v, b, h, D);
-    rows_ahead<D, TILE, THREADS, false> next_k, next_v;
-    uint32_t                            q[D / 16][4], dy[D / 16][4];
-    next_k.load(head_of(p.q, b, h, D), p.q.step, first, p.lq, vector);
-    next_v.load(p.dy + head, dense, first, p.lq, vector);
+    const float  *k_head = head_at(p.k, b, h, D, HALF), *v_head = head_at(p.v, b, h, D, HALF);
+    llap_rng      rng;
+    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    rows_ahead<D, TILE, THREADS, HALF> next_k, next_v;
+    uint32_t                           q[D / 16][4], dy[D / 16][4];
+    next_k.load(head_at(p.q, b, h, D, HALF), p.q.step, first, p.lq, vector);
+    next_v.load(behind<HALF>(p.dy, head), dense, first, p.lq, vector);
     next_k.store(keys);
     next_v.store(values);
     __syncthreads();
@@ -95,7 +109,7 @@ __global__ void __launch_bounds__(THREADS)
                       of = (b * p.heads + h) * p.lq + row[half];
         float sum = 0.0f;
         for (int k = lane % 4; k < D && there; k += 4)
-            sum = fmaf(p.y_in[at + k], p.dy[at + k], sum);
+            sum = fmaf(number_at<HALF>(p.y_in, at + k), number_at<HALF>(p.dy, at + k), sum);
         sum += __shfl_xor_sync(0xffffffffu, sum, 1);
         sum += __shfl_xor_sync(0xffffffffu, sum, 2);
         delta[half] = sum;
@@ -132,15 +146,19 @@ __global__ void __launch_bounds__(THREADS)
                     const float w =
                         exp2f(fmaf(s[n][e], scale, hidden[j + 8 * n + lane % 4 * 2 + e % 2]) -
                               lse[e / 2]);
-                    s[n][e] = w * (dw[n][e] - delta[e / 2]);
+                    float d = dw[n][e];
+                    if (p.rng != NULL)
+                        d *= kept_by(p, rng, b, h, row[e / 2],
+                                     at + j + 8 * n + lane % 4 * 2 + e % 2);
+                    s[n][e] = w * (d - delta[e / 2]);
                 }
             add_rows<D>(dq, s, keys, j);
         }
     }
-    put<D>(dq, p.scale, row, p.lq, p.dq + head, dense);
+    put<D>(dq, p.scale, row, p.lq, p.dq, head, dense, p.dq_half);
 }
 
-template <int D>
+template <int D, bool HALF>
 __global__ void __launch_bounds__(THREADS)
     dkv_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
@@ -153,16 +171,19 @@ __global__ void __launch_bounds__(THREADS)
               lane = threadIdx.x % 32;
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const int64_t dense = (int64_t)p.heads * D, of = (b * p.heads + h) * p.lq;
-    const float  *mask = mask_of(p, b), *q_head = head_of(p.q, b, h, D), scale = p.scale * LOG2E;
-    const float  *dy_head = p.dy + (b * p.lq * p.heads + h) * D;
-    float         seen[2]; // 0, or -inf where the key does not count
+    const float  *mask = mask_of(p, b), *q_head = head_at(p.q, b, h, D, HALF),
+                scale = p.scale * LOG2E;
+    const float *dy_head = behind<HALF>(p.dy, (b * p.lq * p.heads + h) * D);
+    float        seen[2]; // 0, or -inf where the key does not count
     for (int half = 0; half < 2; half++)
         seen[half] =
             row[half] >= p.lk || (mask != NULL && mask[row[half]] != 0.0f) ? -INFINITY : 0.0f;
-    rows_ahead<D, TILE, THREADS, false> next_q, next_dy;
-    uint32_t                            k[D / 16][4], v[D / 16][4];
-    next_q.load(head_of(p.k, b, h, D), p.k.step, first, p.lk, vector);
-    next_dy.load(head_of(p.v, b, h, D), p.v.step, first, p.lk, vector);
+    llap_rng rng;
+    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    rows_ahead<D, TILE, THREADS, HALF> next_q, next_dy;
+    uint32_t                           k[D / 16][4], v[D / 16][4];
+    next_q.load(head_at(p.k, b, h, D, HALF), p.k.step, first, p.lk, vector);
+    next_dy.load(head_at(p.v, b, h, D, HALF), p.v.step, first, p.lk, vector);
     next_q.store(queries);
     next_dy.store(dys);
     __syncthreads();
@@ -195,24 +216,27 @@ __global__ void __launch_bounds__(THREADS)
             for (int n = 0; n < 2; n++)
 #pragma unroll
                 for (int e = 0; e < 4; e++) {
-                    const int column = j + 8 * n + lane % 4 * 2 + e % 2;
+                    const int   column = j + 8 * n + lane % 4 * 2 + e % 2;
+                    const float keep =
+                        p.rng == NULL ? 1.0f : kept_by(p, rng, b, h, at + column, row[e / 2]);
                     w[n][e] = exp2f(fmaf(w[n][e], scale, seen[e / 2]) - lse[column]);
-                    ds[n][e] = w[n][e] * (ds[n][e] - delta[column]);
+                    ds[n][e] = w[n][e] * (ds[n][e] * keep - delta[column]);
+                    w[n][e] *= keep;
                 }
             add_rows<D>(dv, w, dys, j);
             add_rows<D>(dk, ds, queries, j);
         }
     }
-    put<D>(dk, p.scale, row, p.lk, p.dk + (b * p.lk * p.heads + h) * D, dense);
-    put<D>(dv, 1.0f, row, p.lk, p.dv + (b * p.lk * p.heads + h) * D, dense);
+    put<D>(dk, p.scale, row, p.lk, p.dk, (b * p.lk * p.heads + h) * D, dense, p.dk_half);
+    put<D>(dv, 1.0f, row, p.lk, p.dv, (b * p.lk * p.heads + h) * D, dense, p.dv_half);
 }
 
-template <int D> static void backward(const att_arg &p, bool vector)
+template <int D, bool HALF> static void backward(const att_arg &p, bool vector)
 {
     const int64_t by_q = (p.lq + TILE - 1) / TILE * p.heads * p.batch;
     const int64_t by_k = (p.lk + TILE - 1) / TILE * p.heads * p.batch;
-    dq_bf16_kernel<D><<<(unsigned)by_q, THREADS, 0, LLAP_QUEUE>>>(p, vector);
-    dkv_bf16_kernel<D><<<(unsigned)by_k, THREADS, 0, LLAP_QUEUE>>>(p, vector);
+    dq_bf16_kernel<D, HALF><<<(unsigned)by_q, THREADS, 0, LLAP_QUEUE>>>(p, vector);
+    dkv_bf16_kernel<D, HALF><<<(unsigned)by_k, THREADS, 0, LLAP_QUEUE>>>(p, vector);
 }
 
 // With a bias its gradient is wanted too: in floats.
@@ -230,10 +254,16 @@ extern "C" void llap_cuda_attention_grad_bf16(const llap_call *c)
     p.dq = result_of(c, 0);
     p.dk = result_of(c, 1);
     p.dv = result_of(c, 2);
+    p.dq_half = c->out[0].elem == LLAP_HALF;
+    p.dk_half = c->out[1].elem == LLAP_HALF;
+    p.dv_half = c->out[2].elem == LLAP_HALF;
     llap_cuda_enter();
+    if (p.q.half && p.rng == NULL && llap_cuda_attention_grad_wgmma(c, p)) return;
     const bool vector =
         in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v) && ((uintptr_t)p.dy & 15) == 0;
-    if (p.d == 32) backward<32>(p, vector);
-    else backward<64>(p, vector);
+    if (p.d == 32 && p.q.half) backward<32, true>(p, vector);
+    else if (p.d == 32) backward<32, false>(p, vector);
+    else if (p.q.half) backward<64, true>(p, vector);
+    else backward<64, false>(p, vector);
     launched(c);
 }

@@ -25,6 +25,7 @@ static inline void launched(const llap_call *c)
 
 static inline int64_t      count_of(const llap_view &v) { return llap_shape_count(&v.shape); }
 static inline int64_t      width_of(const llap_view &v) { return v.shape.dim[v.shape.rank - 1]; }
+static inline int64_t      elem_bytes(const llap_view &v) { return v.elem == LLAP_HALF ? 2 : 4; }
 static inline const float *real_of(const llap_view &v) { return (const float *)v.data; }
 static inline float       *result_of(const llap_call *c, int i) { return (float *)c->out[i].data; }
 

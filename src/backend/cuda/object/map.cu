@@ -2,8 +2,9 @@
 //
 // One kernel interprets a chain of up to 12 instructions for each element; a single op is a chain
 // of one. Values lie in shared memory, one column per thread. The result may overwrite an operand
-// of the same place.
+// of the same place. Operands and result are floats, or bf16 where the planner said so.
 #include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/mma.cuh"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct map_step {
 struct map_arg {
     int          n_in, n_steps, rank;
     unsigned     flat; // bit k: operand k lies in row order; bit 31: the result
+    unsigned     half; // likewise: bf16
     int64_t      count;
     int64_t      dim[LLAP_MAX_RANK];
     int64_t      stride[LLAP_CHAIN_INPUTS + 1][LLAP_MAX_RANK]; // the result's last
@@ -102,20 +104,35 @@ template <typename I> __device__ static inline int64_t place_of(const map_arg &p
     return at + (int64_t)i * p.stride[k][0];
 }
 
+__device__ static inline float read_at(const map_arg &p, int k, int64_t at)
+{
+    return p.half >> k & 1 ? __bfloat162float(((const __nv_bfloat16 *)p.in[k])[at]) : p.in[k][at];
+}
+__device__ static inline float4 read4_at(const map_arg &p, int k, int64_t at)
+{
+    if ((p.half >> k & 1) == 0) return *(const float4 *)(p.in[k] + at);
+    const uint2  both = *(const uint2 *)((const __nv_bfloat16 *)p.in[k] + at);
+    const float2 x = __bfloat1622float2(*(const __nv_bfloat162 *)&both.x),
+                 y = __bfloat1622float2(*(const __nv_bfloat162 *)&both.y);
+    return make_float4(x.x, x.y, y.x, y.y);
+}
+
 template <typename I> __global__ void map_kernel(const __grid_constant__ map_arg p)
 {
     extern __shared__ float value[]; // [n_in + n_steps][BLOCK]
     float *const            v = value + threadIdx.x;
     for (I i = (I)blockIdx.x * BLOCK + threadIdx.x; i < (I)p.count; i += (I)gridDim.x * BLOCK) {
         for (int k = 0; k < p.n_in; k++)
-            v[k * BLOCK] = p.in[k][p.flat >> k & 1 ? (int64_t)i : place_of<I>(p, k, i)];
+            v[k * BLOCK] = read_at(p, k, p.flat >> k & 1 ? (int64_t)i : place_of<I>(p, k, i));
         float y = 0.0f;
         for (int s = 0; s < p.n_steps; s++) {
             const map_step &at = p.step[s];
             y = apply(at.op, v[at.x * BLOCK], v[at.y * BLOCK], at.a, at.b);
             v[(p.n_in + s) * BLOCK] = y;
         }
-        p.out[p.flat >> 31 ? (int64_t)i : place_of<I>(p, LLAP_CHAIN_INPUTS, i)] = y;
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<I>(p, LLAP_CHAIN_INPUTS, i);
+        if (p.half >> 31) ((__nv_bfloat16 *)p.out)[to] = __float2bfloat16_rn(y);
+        else p.out[to] = y;
     }
 }
 
@@ -147,10 +164,11 @@ __global__ void map4_kernel(const __grid_constant__ map_arg p, unsigned single)
     {
         const uint32_t i = 4 * n;
         for (int k = 0; k < p.n_in; k++) {
-            const float *from =
-                p.in[k] + (p.flat >> k & 1 ? (int64_t)i : place_of<uint32_t>(p, k, i));
-            if (single >> k & 1) v[k * BLOCK4] = make_float4(*from, *from, *from, *from);
-            else v[k * BLOCK4] = *(const float4 *)from;
+            const int64_t at = p.flat >> k & 1 ? (int64_t)i : place_of<uint32_t>(p, k, i);
+            if (single >> k & 1) {
+                const float x = read_at(p, k, at);
+                v[k * BLOCK4] = make_float4(x, x, x, x);
+            } else v[k * BLOCK4] = read4_at(p, k, at);
         }
         float4 y = v[0];
         for (int s = 0; s < p.n_steps; s++) {
@@ -158,24 +176,151 @@ __global__ void map4_kernel(const __grid_constant__ map_arg p, unsigned single)
             y = apply4(at.op, v[at.x * BLOCK4], v[at.y * BLOCK4], at.a, at.b);
             v[(p.n_in + s) * BLOCK4] = y;
         }
-        *(float4 *)(p.out + i) = y;
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LLAP_CHAIN_INPUTS, i);
+        if (p.half >> 31) store4((__nv_bfloat16 *)p.out + to, y);
+        else *(float4 *)(p.out + to) = y;
     }
 }
+
+static bool lies_in_fours(const map_arg &p, int k, const void *at, bool half)
+{
+    if (p.stride[k][p.rank - 1] != 1 || ((uintptr_t)at & (half ? 7 : 15)) != 0) return false;
+    for (int axis = 0; axis < p.rank - 1; axis++)
+        if (p.stride[k][axis] % 4 != 0) return false;
+    return true;
+}
+
+// -------- one op, eight neighbours at a time --------
+
+// Each number as the others in bf16 have it: an error function to 2e-7.
+__device__ static inline float quick_tail(float x, float *density) // of the normal law, beyond |x|
+{
+    const float z = fabsf(x) * 0.70710678118654752f, e = __expf(-z * z);
+    const float t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
+    const float poly =
+        t *
+        fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f),
+             0.254829592f);
+    *density = 0.39894228040143268f * e;
+    return 0.5f * poly * e;
+}
+
+template <int OP> __device__ static inline float quick(float x, float y)
+{
+    float density;
+    switch (OP) {
+    case LLAP_OP_ADD:
+        return x + y;
+    case LLAP_OP_MUL:
+        return x * y;
+    case LLAP_OP_GELU: {
+        const float tail = quick_tail(x, &density);
+        return x * (x < 0.0f ? tail : 1.0f - tail);
+    }
+    case LLAP_OP_GELU_GRAD: {
+        const float tail = quick_tail(x, &density);
+        return y * fmaf(x, density, x < 0.0f ? tail : 1.0f - tail);
+    }
+    default:
+        return x;
+    }
+}
+
+template <int OP> __device__ static inline float4 quick4(float4 x, float4 y)
+{
+    return make_float4(quick<OP>(x.x, y.x), quick<OP>(x.y, y.y), quick<OP>(x.z, y.z),
+                       quick<OP>(x.w, y.w));
+}
+
+// Eight of operand k from `at` on, or one number eight times.
+__device__ static inline void read8(const map_arg &p, int k, uint32_t i, bool single, float4 v[2])
+{
+    const int64_t at = p.flat >> k & 1 ? (int64_t)i : place_of<uint32_t>(p, k, i);
+    if (single) {
+        const float x = read_at(p, k, at);
+        v[0] = v[1] = make_float4(x, x, x, x);
+    } else if (p.half >> k & 1) {
+        const uint4           eight = *(const uint4 *)((const __nv_bfloat16 *)p.in[k] + at);
+        const __nv_bfloat162 *two = (const __nv_bfloat162 *)&eight;
+        const float2          a = __bfloat1622float2(two[0]), b = __bfloat1622float2(two[1]),
+                     c = __bfloat1622float2(two[2]), d = __bfloat1622float2(two[3]);
+        v[0] = make_float4(a.x, a.y, b.x, b.y);
+        v[1] = make_float4(c.x, c.y, d.x, d.y);
+    } else {
+        v[0] = *(const float4 *)(p.in[k] + at);
+        v[1] = *(const float4 *)(p.in[k] + at + 4);
+    }
+}
+
+template <int OP> __global__ void map8_kernel(const __grid_constant__ map_arg p, unsigned single)
+{
+    FOR_EACH(n, p.count / 8)
+    {
+        const uint32_t i = 8 * n;
+        float4         x[2], y[2];
+        read8(p, 0, i, single & 1, x);
+        if (p.n_in == 2) read8(p, 1, i, single >> 1 & 1, y);
+        else y[0] = x[0], y[1] = x[1];
+        const float4  a = quick4<OP>(x[0], y[0]), b = quick4<OP>(x[1], y[1]);
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LLAP_CHAIN_INPUTS, i);
+        if (p.half >> 31) {
+            *(uint4 *)((__nv_bfloat16 *)p.out + to) =
+                make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w));
+        } else {
+            *(float4 *)(p.out + to) = a;
+            *(float4 *)(p.out + to + 4) = b;
+        }
+    }
+}
+
+static bool lies_in_eights(const map_arg &p, int k, const void *at)
+{
+    if (p.stride[k][p.rank - 1] != 1 || ((uintptr_t)at & 15) != 0) return false;
+    for (int axis = 0; axis < p.rank - 1; axis++)
+        if (p.stride[k][axis] % 8 != 0) return false;
+    return true;
+}
+
+// False: not for this one. Only where bf16 is about, since GELU is a little less exact.
+static bool in_eights(const map_arg &p)
+{
+    const int last = p.rank - 1;
+    unsigned  single = 0;
+    if (p.half == 0 || p.n_steps != 1 || p.step[0].x != 0 || p.dim[last] % 8 != 0 ||
+        p.count >= INT32_MAX || !lies_in_eights(p, LLAP_CHAIN_INPUTS, p.out))
+        return false;
+    for (int k = 0; k < p.n_in; k++) {
+        if (p.stride[k][last] == 0) single |= 1u << k;
+        else if (!lies_in_eights(p, k, p.in[k])) return false;
+    }
+    switch (p.step[0].op) {
+#define CASE(ID)                                                                                 \
+    case LLAP_OP_##ID:                                                                           \
+        map8_kernel<LLAP_OP_##ID><<<blocks_for(p.count / 8), BLOCK, 0, LLAP_QUEUE>>>(p, single); \
+        return true
+        CASE(COPY);
+        CASE(ADD);
+        CASE(MUL);
+        CASE(GELU);
+        CASE(GELU_GRAD);
+#undef CASE
+    default:
+        return false;
+    }
+}
+
+// -------- choosing --------
 
 // Whether four at a time is possible; which operands are one number for a row.
 static bool in_fours(const map_arg &p, unsigned *single)
 {
     const int last = p.rank - 1;
     *single = 0;
-    if (p.dim[last] % 4 != 0 || p.flat >> 31 == 0 || ((uintptr_t)p.out & 15) != 0) return false;
+    if (p.dim[last] % 4 != 0 || !lies_in_fours(p, LLAP_CHAIN_INPUTS, p.out, p.half >> 31))
+        return false;
     for (int k = 0; k < p.n_in; k++) {
-        if (p.stride[k][last] == 0) {
-            *single |= 1u << k;
-            continue;
-        }
-        if (p.stride[k][last] != 1 || ((uintptr_t)p.in[k] & 15) != 0) return false;
-        for (int axis = 0; axis < last; axis++)
-            if (p.stride[k][axis] % 4 != 0) return false;
+        if (p.stride[k][last] == 0) *single |= 1u << k;
+        else if (!lies_in_fours(p, k, p.in[k], p.half >> k & 1)) return false;
     }
     return true;
 }
@@ -215,8 +360,10 @@ static void launch(const llap_call *c, map_arg *p, const llap_view *in, const ll
 {
     p->count = count_of(*out);
     if (p->count == 0) return;
+    p->half = out->elem == LLAP_HALF ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) {
         p->in[k] = real_of(in[k]);
+        p->half |= in[k].elem == LLAP_HALF ? 1u << k : 0;
         memcpy(p->stride[k], in[k].stride, sizeof p->stride[k]);
     }
     p->out = (float *)out->data;
@@ -224,6 +371,10 @@ static void launch(const llap_call *c, map_arg *p, const llap_view *in, const ll
     merge_axes(p, out->shape.dim, out->shape.rank);
     p->flat = in_row_order(*p, LLAP_CHAIN_INPUTS) ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) p->flat |= in_row_order(*p, k) ? 1u << k : 0;
+    if (in_eights(*p)) {
+        launched(c);
+        return;
+    }
     const size_t shared = (size_t)(p->n_in + p->n_steps) * BLOCK * sizeof(float);
     unsigned     single;
     if (p->count < INT32_MAX && in_fours(*p, &single)) { // half the threads, four times the memory
@@ -281,7 +432,7 @@ static void place(const llap_call *c, const llap_view *x, int axis, int64_t star
     p.step[0].op = LLAP_OP_COPY;
     p.step[0].x = p.step[0].y = 0;
     to.shape = x->shape;
-    to.data = (float *)to.data + start * to.stride[axis];
+    to.data = (char *)to.data + start * to.stride[axis] * elem_bytes(to);
     launch(c, &p, x, &to);
 }
 
@@ -326,14 +477,63 @@ static void join_dense(const llap_call *c)
     }
 }
 
+enum { MAX_SIDES = 8 };
+
+struct sides_arg { // rows of several parts side by side, in sixteens of bytes
+    int          n;
+    uint32_t     rows, width;
+    uint32_t     end[MAX_SIDES];
+    const uint4 *from[MAX_SIDES];
+};
+
+__global__ void sides_kernel(const __grid_constant__ sides_arg p, uint4 *out)
+{
+    FOR_EACH(i, (int64_t)p.rows * p.width)
+    {
+        const uint32_t row = i / p.width, at = i - row * p.width;
+        int            k = 0;
+        while (at >= p.end[k]) k++;
+        const uint32_t begin = k == 0 ? 0 : p.end[k - 1];
+        out[i] = p.from[k][row * (p.end[k] - begin) + at - begin];
+    }
+}
+
+// Dense parts whose rows are of whole sixteens; false: they lie otherwise.
+static bool join_sides(const llap_call *c)
+{
+    const int axis = c->attr->part.axis;
+    sides_arg p = {};
+    int64_t   rows = 1, width = 0;
+    if (c->n_in > MAX_SIDES || ((uintptr_t)c->out[0].data & 15) != 0) return false;
+    for (int k = 0; k < axis; k++) rows *= c->out[0].shape.dim[k];
+    for (int k = 0; k < c->n_in; k++) {
+        const llap_view &x = c->in[k];
+        const int64_t    n_bytes = rows > 0 ? count_of(x) / rows * elem_bytes(x) : 0;
+        if (!llap_view_dense(&x) || n_bytes == 0 || n_bytes % 16 != 0 ||
+            ((uintptr_t)x.data & 15) != 0)
+            return false;
+        p.from[k] = (const uint4 *)x.data;
+        p.end[k] = (uint32_t)(width += n_bytes / 16);
+    }
+    if (rows * width >= INT32_MAX) return false;
+    p.n = c->n_in;
+    p.rows = (uint32_t)rows;
+    p.width = (uint32_t)width;
+    sides_kernel<<<blocks_for(rows * width), BLOCK, 0, LLAP_QUEUE>>>(p, (uint4 *)c->out[0].data);
+    launched(c);
+    return true;
+}
+
 extern "C" void llap_cuda_concat(const llap_call *c)
 {
     const int axis = c->attr->part.axis;
     bool      dense = true;
     int64_t   start = 0;
     llap_cuda_enter();
+    if (join_sides(c)) return;
     for (int k = 0; k < axis; k++) dense = dense && c->out[0].shape.dim[k] == 1;
-    for (int k = 0; k < c->n_in; k++) dense = dense && llap_view_dense(&c->in[k]);
+    for (int k = 0; k < c->n_in; k++)
+        dense = dense && llap_view_dense(&c->in[k]) && c->in[k].elem != LLAP_HALF;
     if (dense) {
         join_dense(c);
         return;
@@ -347,8 +547,9 @@ extern "C" void llap_cuda_concat(const llap_call *c)
 extern "C" void llap_cuda_pad(const llap_call *c)
 {
     llap_cuda_enter();
-    llap_cuda_note(
-        cudaMemsetAsync(c->out[0].data, 0, (size_t)count_of(c->out[0]) * sizeof(float), LLAP_QUEUE),
-        "pad");
+    llap_cuda_note(cudaMemsetAsync(c->out[0].data, 0,
+                                   (size_t)(count_of(c->out[0]) * elem_bytes(c->out[0])),
+                                   LLAP_QUEUE),
+                   "pad");
     place(c, &c->in[0], c->attr->part.axis, c->attr->part.start);
 }

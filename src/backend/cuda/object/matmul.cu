@@ -1,6 +1,8 @@
 // Matrix products in floats or tf32 by cuBLASLt, with bias and residual in its epilogue (its GELU
 // is the tanh approximation, so ours comes after). Operands that it cannot read, such as a row
 // repeated with step 0, go to a plain kernel.
+#include "backend/cuda/object/columns.cuh"
+#include "backend/cuda/object/norm.cuh"
 #include "backend/cuda/object/product.cuh"
 
 #include <cublasLt.h>
@@ -9,12 +11,16 @@
 
 // What cuBLASLt may use, and room for the partial results of a cut product. Plans align to less
 // than the 256 bytes that cuBLASLt wants.
-enum { SCRATCH = 16 << 20, PARTIAL = 16 << 20, ALIGN = 256 };
+enum { SCRATCH = 16 << 20, PARTIAL = LLAP_PARTIAL_BYTES, ALIGN = 256 };
 
 static char *scratch_of(const llap_call *c)
 {
     return (char *)(((uintptr_t)c->work + ALIGN - 1) / ALIGN * ALIGN);
 }
+
+float *llap_cuda_partial_of(const llap_call *c) { return (float *)(scratch_of(c) + SCRATCH); }
+
+void *llap_cuda_rounded_of(const llap_call *c) { return scratch_of(c) + SCRATCH + PARTIAL; }
 
 // -------- describing --------
 
@@ -39,6 +45,9 @@ product llap_cuda_matmul_of(const llap_call *c)
     p.lda = row_step(a);
     p.ldb = row_step(b);
     p.y = result_of(c, 0);
+    p.a_half = a.elem == LLAP_HALF;
+    p.b_half = b.elem == LLAP_HALF;
+    p.y_half = y.elem == LLAP_HALF;
     for (int axis = 0; axis < r - 2; axis++) {
         const int64_t d = y.shape.dim[axis], sa = a.stride[axis], sb = b.stride[axis];
         const int     last = p.n_batch - 1;
@@ -222,7 +231,7 @@ static cublasStatus_t describe(const product &p, const choice_key &k, lt_call *t
     const int64_t           y_step = p.m * p.n;
     const cudaDataType_t    a_type = p.a_half ? CUDA_R_16BF : CUDA_R_32F;
     const cudaDataType_t    b_type = p.b_half ? CUDA_R_16BF : CUDA_R_32F;
-    const cudaDataType_t    y_type = p.y_half ? CUDA_R_16BF : CUDA_R_32F, bias_type = CUDA_R_32F;
+    const cudaDataType_t    y_type = p.y_half ? CUDA_R_16BF : CUDA_R_32F, bias_type = y_type;
     cublasStatus_t e = cublasLtMatmulDescInit(&t->op, (cublasComputeType_t)k.compute, CUDA_R_32F);
 #define SET(what, value)            \
     if (e == CUBLAS_STATUS_SUCCESS) \
@@ -353,6 +362,11 @@ static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t com
     return true;
 }
 
+bool llap_cuda_product_lt(const llap_call *c, const product &p)
+{
+    return readable(p) && p.n_batch <= 1 && try_lt(c, p, CUBLAS_COMPUTE_32F);
+}
+
 static void by_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
 {
     if (!try_lt(c, p, compute)) llap_cuda_product_plain(c, p);
@@ -368,6 +382,11 @@ __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, f
     }
 }
 
+void llap_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y)
+{
+    add_cuts_kernel<<<blocks_for(n), BLOCK, 0, LLAP_QUEUE>>>(partial, cuts, n, y);
+}
+
 // Long inner lengths of few results, as in the gradients of weights: pieces of the inner length are
 // a batch, whose results are added in order. False: not worth it.
 static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t compute)
@@ -379,7 +398,7 @@ static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t co
         return false;
     product       piece = p;
     const int64_t each = p.k / cuts, rest = p.k - each * cuts;
-    float        *partial = (float *)(scratch_of(c) + SCRATCH);
+    float        *partial = llap_cuda_partial_of(c);
     piece.k = each;
     piece.n_batch = 1;
     piece.batch[0] = cuts;
@@ -395,7 +414,7 @@ static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t co
         piece.n_batch = 0;
         by_lt(c, piece, compute);
     }
-    add_cuts_kernel<<<blocks_for(n), BLOCK, 0, LLAP_QUEUE>>>(partial, cuts + (rest > 0), n, p.y);
+    llap_cuda_add_cuts(partial, cuts + (rest > 0), n, p.y);
     launched(c);
     return true;
 }
@@ -454,19 +473,22 @@ extern "C" void llap_cuda_matmul_bf16(const llap_call *c)
 {
     const product p = llap_cuda_matmul_of(c);
     llap_cuda_enter();
-    if (!llap_cuda_product_trivial(c, p)) llap_cuda_product_bf16(c, p);
+    if (llap_cuda_product_trivial(c, p) || llap_cuda_product_large(c, p)) return;
+    llap_cuda_product_bf16(c, p);
 }
 extern "C" void llap_cuda_linear_bf16(const llap_call *c)
 {
     const product p = llap_cuda_linear_of(c);
     llap_cuda_enter();
     if (llap_cuda_product_trivial(c, p)) return;
+    if (!p.b_half && llap_cuda_product_large(c, p)) return; // weights in floats: training
     llap_cuda_product_bf16(c, p);
 }
 
 // -------- scratch of all ops --------
 
 size_t llap_cuda_reduce_bytes(const llap_call *c);
+size_t llap_cuda_squares_bytes(const llap_call *c);
 size_t llap_cuda_norm_grad_bytes(const llap_call *c);
 size_t llap_cuda_attention_grad_bytes(const llap_call *c);
 
@@ -476,13 +498,15 @@ extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
     case LLAP_OP_SUM:
     case LLAP_OP_MAX:
         return llap_cuda_reduce_bytes(c);
+    case LLAP_OP_SQUARES:
+        return llap_cuda_squares_bytes(c);
     case LLAP_OP_NORM_GRAD:
         return llap_cuda_norm_grad_bytes(c);
     case LLAP_OP_ATTENTION_GRAD:
         return llap_cuda_attention_grad_bytes(c);
     case LLAP_OP_MATMUL:
     case LLAP_OP_LINEAR:
-        return SCRATCH + PARTIAL + ALIGN;
+        return SCRATCH + PARTIAL + LLAP_ROUNDED_BYTES + ALIGN;
     default:
         return 0;
     }
@@ -490,7 +514,46 @@ extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
 
 bool llap_cuda_attention_fits(const llap_call *c);
 
-// Norms write, products read and write, attention reads and writes bf16.
+// Large results of wide rows: what a block hands on. Narrow ones, such as the data itself, poles
+// and the loss, stay floats.
+static bool is_wide(const llap_view &v)
+{
+    return v.shape.rank > 0 && width_of(v) >= 128 && width_of(v) % 8 == 0 && count_of(v) >= 1 << 18;
+}
+
+// Rows start at multiples of sixteen bytes of bf16.
+static bool in_eights(const llap_view &v)
+{
+    bool ok = width_of(v) % 8 == 0;
+    for (int i = 0; i < v.shape.rank - 1; i++)
+        ok = ok && (v.shape.dim[i] == 1 || v.stride[i] % 8 == 0);
+    return ok;
+}
+
+// Parts and the whole are of one kind.
+static bool all_half(const llap_call *c)
+{
+    bool all = c->out[0].elem == LLAP_HALF;
+    for (int i = 0; i < c->n_in; i++) all = all && c->in[i].elem == LLAP_HALF;
+    return all;
+}
+
+// Operands and dy are of one kind; with a bias all is in floats.
+static bool attention_grad_half(const llap_call *c, int k)
+{
+    static const int kinds[] = { 0, 1, 2, 6, 8 };
+    if (!llap_cuda_attention_fits(c) || c->in[4].present || k == 7 || k > c->n_in + 2) return false;
+    for (int i : kinds)
+        if (c->in[i].elem != LLAP_HALF || !in_eights(c->in[i])) return false;
+    return true;
+}
+
+static bool elementwise_half(const llap_call *c, int k)
+{
+    return is_wide(k < c->n_in ? c->in[k] : c->out[0]);
+}
+
+// Norms write, products and attention read and write bf16, and so does what lies between them.
 extern "C" bool llap_cuda_half(const llap_call *c, int k)
 {
     switch (c->op) {
@@ -506,7 +569,22 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
         if (!llap_cuda_attention_fits(c)) return false;
         if (k == 1 || k == 2) return c->in[1].elem == c->in[2].elem;
         return k == 0 || k == c->n_in;
+    case LLAP_OP_MATMUL:
+        return k < c->n_in ? is_wide(c->in[k]) && in_eights(c->in[k]) : is_wide(c->out[0]);
+    case LLAP_OP_ATTENTION_GRAD:
+        return attention_grad_half(c, k);
+    case LLAP_OP_NORM_GRAD:
+        return (k == 1 || k == c->n_in) && is_wide(c->in[0]) && llap_cuda_norm_grad_fits(c) &&
+               llap_cuda_rows_in_fours(NULL, arg_of(c->in[2]));
+    case LLAP_OP_SUM:
+        return k == 0 && is_wide(c->in[0]) && llap_cuda_columns_fit(c);
+    case LLAP_OP_CONCAT:
+    case LLAP_OP_PAD:
+        return is_wide(c->out[0]) && all_half(c);
+    case LLAP_OP_DROPOUT:
+    case LLAP_OP_CHAIN:
+        return k != 1 || c->op == LLAP_OP_CHAIN ? elementwise_half(c, k) : false;
     default:
-        return false;
+        return (llap_op_is_unary(c->op) || llap_op_is_binary(c->op)) && elementwise_half(c, k);
     }
 }

@@ -1,5 +1,6 @@
-// Ops of this model: damped sinusoids, rotary positions, dropout, the optimiser's step.
+// Ops of this model: damped sinusoids, rotary positions, dropout.
 #include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/mma.cuh"
 #include "backend/random.h"
 
 // -------- damped sinusoids: t [b,h], rho and omega [b,K] -> [b,h,2K] --------
@@ -140,17 +141,25 @@ extern "C" void llap_cuda_rotary(const llap_call *c)
 
 // -------- dropout --------
 
+__device__ static inline float number_at(const float *x, int64_t i, bool half)
+{
+    return half ? __bfloat162float(((const __nv_bfloat16 *)x)[i]) : x[i];
+}
+
 __global__ void dropout_kernel(const float *x, const int32_t *state, float *y, int64_t n,
-                               uint32_t id, float p, float scale)
+                               uint32_t id, float p, float scale, bool x_half, bool y_half)
 {
     const llap_rng rng = llap_drop_rng(state, id);
     FOR_EACH(block, (n + 3) / 4)
     {
         uint32_t bits[4];
         llap_rng_block(&rng, (uint64_t)block, bits);
-        for (int k = 0; k < 4 && 4 * (int64_t)block + k < n; k++)
-            y[4 * (int64_t)block + k] =
-                llap_uniform_of(bits[k]) >= p ? x[4 * (int64_t)block + k] * scale : 0.0f;
+        for (int k = 0; k < 4 && 4 * (int64_t)block + k < n; k++) {
+            const int64_t i = 4 * (int64_t)block + k;
+            const float v = llap_uniform_of(bits[k]) >= p ? number_at(x, i, x_half) * scale : 0.0f;
+            if (y_half) ((__nv_bfloat16 *)y)[i] = __float2bfloat16_rn(v);
+            else y[i] = v;
+        }
     }
 }
 
@@ -162,69 +171,7 @@ extern "C" void llap_cuda_dropout(const llap_call *c)
     if (n == 0) return;
     dropout_kernel<<<blocks_for((n + 3) / 4), BLOCK, 0, LLAP_QUEUE>>>(
         real_of(c->in[0]), (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id,
-        (float)p, (float)(1.0 / (1.0 - p)));
-    launched(c);
-}
-
-// -------- AdamW --------
-
-struct adamw_arg {
-    const float   *p, *m, *v, *g, *scale, *lr;
-    const int32_t *step;
-    float         *p_out, *m_out, *v_out;
-    double         beta1, beta2, eps, decay;
-    int64_t        n;
-};
-
-__global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
-{
-    __shared__ double size, root;
-    if (threadIdx.x == 0) {
-        const double step = (double)a.step[0];
-        size = (double)a.lr[0] / (1.0 - pow(a.beta1, step));
-        root = sqrt(1.0 - pow(a.beta2, step));
-    }
-    __syncthreads();
-    const float b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
-                c2 = (float)(1.0 - a.beta2), scale = a.scale[0], eps = (float)a.eps;
-    const float shrink = (float)((double)a.lr[0] * a.decay), each = (float)size,
-                inverse = (float)(1.0 / root);
-    FOR_EACH(i, a.n)
-    {
-        if (!isfinite(scale)) { /* a step that is left out */
-            a.p_out[i] = a.p[i];
-            a.m_out[i] = a.m[i];
-            a.v_out[i] = a.v[i];
-            continue;
-        }
-        const float g = scale * a.g[i], p = a.p[i];
-        const float m = fmaf(b1, a.m[i], c1 * g), v = fmaf(b2, a.v[i], c2 * g * g);
-        a.p_out[i] = p - shrink * p - each * m / (sqrtf(v) * inverse + eps);
-        a.m_out[i] = m;
-        a.v_out[i] = v;
-    }
-}
-
-extern "C" void llap_cuda_adamw(const llap_call *c)
-{
-    adamw_arg a;
-    a.p = real_of(c->in[0]);
-    a.m = real_of(c->in[1]);
-    a.v = real_of(c->in[2]);
-    a.g = real_of(c->in[3]);
-    a.scale = real_of(c->in[4]);
-    a.lr = real_of(c->in[5]);
-    a.step = (const int32_t *)c->in[6].data;
-    a.p_out = result_of(c, 0);
-    a.m_out = result_of(c, 1);
-    a.v_out = result_of(c, 2);
-    a.beta1 = c->attr->adamw.beta1;
-    a.beta2 = c->attr->adamw.beta2;
-    a.eps = c->attr->adamw.eps;
-    a.decay = c->attr->adamw.weight_decay;
-    a.n = count_of(c->in[0]);
-    llap_cuda_enter();
-    if (a.n == 0) return;
-    adamw_kernel<<<blocks_for(a.n), BLOCK, 0, LLAP_QUEUE>>>(a);
+        (float)p, (float)(1.0 / (1.0 - p)), c->in[0].elem == LLAP_HALF,
+        c->out[0].elem == LLAP_HALF);
     launched(c);
 }

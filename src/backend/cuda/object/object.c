@@ -6,6 +6,7 @@ static const llap_backend plain = {
     .real_bytes = sizeof(float),
     .memory = &llap_cuda_memory,
     .work_bytes = llap_cuda_work_bytes,
+    .several = llap_cuda_several,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cuda_map,
         LLAP_UNARY_LIST(X)

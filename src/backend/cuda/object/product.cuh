@@ -44,6 +44,19 @@ void llap_cuda_product_plain(const llap_call *c, const product &p); // any strid
 void llap_cuda_product_bf16(const llap_call *c, const product &p);
 bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
 
+// Large ones of bf16 by cuBLASLt; false: not for this one.
+bool llap_cuda_product_large(const llap_call *c, const product &p);
+
+// cuBLASLt for one product with at most one axis of batch; false: it has none for it.
+bool llap_cuda_product_lt(const llap_call *c, const product &p);
+
+// Parts of a product's scratch memory: partial results, and operands rounded to bf16.
+enum { LLAP_PARTIAL_BYTES = 16 << 20, LLAP_ROUNDED_BYTES = 16 << 20 };
+float *llap_cuda_partial_of(const llap_call *c);
+void  *llap_cuda_rounded_of(const llap_call *c);
+// y [n] = the sum of partial [cuts, n], in order
+void llap_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y);
+
 // Whether a norm behind such a product is worth computing with it: many rows of one tile's width.
 bool llap_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k);
 

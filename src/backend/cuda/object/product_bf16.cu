@@ -260,13 +260,18 @@ static void launch(const product &p, const cut_arg &cut, unsigned blocks)
 #define PRODUCT(T, U, TA, TB)                \
     product_kernel<T, U, SIDE, TA, TB, FAST> \
         <<<blocks, tile_of<SIDE>::THREADS, 0, LLAP_QUEUE>>>(p, cut)
-    if (p.a_half && p.b_half) PRODUCT(__nv_bfloat16, __nv_bfloat16, false, true);
-    else if (p.a_half) PRODUCT(__nv_bfloat16, float, false, true);
-    else if (p.b_half) PRODUCT(float, __nv_bfloat16, false, true);
-    else if (p.ta && p.tb) PRODUCT(float, float, true, true);
-    else if (p.ta) PRODUCT(float, float, true, false);
-    else if (p.tb) PRODUCT(float, float, false, true);
-    else PRODUCT(float, float, false, false);
+#define BY_FORM(T, U)                                \
+    do {                                             \
+        if (p.ta && p.tb) PRODUCT(T, U, true, true); \
+        else if (p.ta) PRODUCT(T, U, true, false);   \
+        else if (p.tb) PRODUCT(T, U, false, true);   \
+        else PRODUCT(T, U, false, false);            \
+    } while (0)
+    if (p.a_half && p.b_half) BY_FORM(__nv_bfloat16, __nv_bfloat16);
+    else if (p.a_half) BY_FORM(__nv_bfloat16, float);
+    else if (p.b_half) BY_FORM(float, __nv_bfloat16);
+    else BY_FORM(float, float);
+#undef BY_FORM
 #undef PRODUCT
 }
 

@@ -4,7 +4,7 @@
 // length; a group of 1, 32 or 256 threads takes a piece and leaves a partial result in the scratch
 // memory; a second launch joins the pieces in order. Sums are in double. The cut depends on shapes
 // alone, so that results are the same from run to run.
-#include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/columns.cuh"
 
 struct reduce_arg {
     int     n_kept, n_gone;
@@ -112,7 +112,9 @@ size_t llap_cuda_reduce_bytes(const llap_call *c)
 {
     int              group;
     const reduce_arg p = describe(c, &group);
-    return p.n_cuts > 1 ? (size_t)(p.n_out * p.n_cuts) * sizeof(double) : 0;
+    const size_t     own = p.n_cuts > 1 ? (size_t)(p.n_out * p.n_cuts) * sizeof(double) : 0;
+    const size_t     columns = c->op == LLAP_OP_SUM ? llap_cuda_columns_bytes(c) : 0;
+    return own > columns ? own : columns;
 }
 
 template <bool MAX, int GROUP> static void pieces(const llap_call *c, const reduce_arg &p)
@@ -141,5 +143,12 @@ template <bool MAX> static void reduce(const llap_call *c)
     launched(c);
 }
 
-extern "C" void llap_cuda_sum(const llap_call *c) { reduce<false>(c); }
+extern "C" void llap_cuda_sum(const llap_call *c)
+{
+    llap_cuda_enter();
+    if (llap_cuda_columns(c)) return;
+    if (c->in[0].elem == LLAP_HALF)
+        llap_cuda_note_text(LLAP_EUNSUPPORTED, "sum: an operand of bf16 lies askew");
+    else reduce<false>(c);
+}
 extern "C" void llap_cuda_max(const llap_call *c) { reduce<true>(c); }

@@ -3,6 +3,7 @@
 // A warp takes a row, or a block where rows are long. Sums of a row are in double.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/mma.cuh"
+#include "backend/cuda/object/norm.cuh"
 
 enum { WARPS = BLOCK / 32, LONG_ROW = 2048 };
 
@@ -89,18 +90,8 @@ extern "C" void llap_cuda_softmax_grad(const llap_call *c)
 
 // -------- layer norm --------
 
-// Weight and bias: row r of x uses their row r / run.
-struct norm_arg {
-    int64_t      rows, n, run;
-    const float *w, *b; // NULL: none
-    view_arg     at;    // of their rows
-    view_arg     at_b;
-    float        offset;
-    double       eps;
-};
-
-static norm_arg norm_of(const llap_call *c, const llap_view &x, const llap_view &w,
-                        const llap_view &b)
+norm_arg llap_cuda_norm_of(const llap_call *c, const llap_view &x, const llap_view &w,
+                           const llap_view &b)
 {
     norm_arg p = {};
     p.n = width_of(x);
@@ -203,7 +194,7 @@ __global__ void norm_fours_kernel(const __grid_constant__ norm_arg p, const floa
     }
 }
 
-static bool rows_in_fours(const void *x, const view_arg &at)
+bool llap_cuda_rows_in_fours(const void *x, const view_arg &at)
 {
     bool ok = ((uintptr_t)x & 15) == 0;
     for (int i = 0; x != NULL && i < at.rank - 1; i++) ok = ok && at.stride[i] % 4 == 0;
@@ -221,13 +212,13 @@ template <int N> static void norm_fours(const llap_call *c, const norm_arg &p, b
 
 extern "C" void llap_cuda_norm(const llap_call *c)
 {
-    const norm_arg p = norm_of(c, c->in[0], c->in[1], c->in[2]);
+    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[1], c->in[2]);
     const bool     half = c->out[0].elem == LLAP_HALF;
     llap_cuda_enter();
     if (p.n * p.rows == 0) return;
     const bool fours = ((uintptr_t)c->in[0].data & 15) == 0 &&
-                       ((uintptr_t)c->out[0].data & 15) == 0 && rows_in_fours(p.w, p.at) &&
-                       rows_in_fours(p.b, p.at_b);
+                       ((uintptr_t)c->out[0].data & 15) == 0 &&
+                       llap_cuda_rows_in_fours(p.w, p.at) && llap_cuda_rows_in_fours(p.b, p.at_b);
     if (fours && p.n == 128) norm_fours<1>(c, p, half);
     else if (fours && p.n == 256) norm_fours<2>(c, p, half);
     else if (fours && p.n == 512) norm_fours<4>(c, p, half);
@@ -316,14 +307,16 @@ static size_t stats_bytes(const norm_arg &p)
 
 size_t llap_cuda_norm_grad_bytes(const llap_call *c)
 {
-    const norm_arg p = norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     const int64_t  groups = p.run > 0 ? p.rows / p.run : 0;
-    return stats_bytes(p) + (size_t)(groups * cuts_of(p) * 2 * p.n) * sizeof(double);
+    const size_t   own = stats_bytes(p) + (size_t)(groups * cuts_of(p) * 2 * p.n) * sizeof(double),
+                 fours = llap_cuda_norm_grad_fours_bytes(c);
+    return own > fours ? own : fours;
 }
 
 extern "C" void llap_cuda_norm_grad(const llap_call *c)
 {
-    const norm_arg p = norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     float2        *stats = (float2 *)c->work;
     double        *partial = (double *)((char *)c->work + stats_bytes(p));
     const float   *x = real_of(c->in[0]), *dy = real_of(c->in[1]);
@@ -335,6 +328,11 @@ extern "C" void llap_cuda_norm_grad(const llap_call *c)
                                                (size_t)count_of(c->out[k]) * sizeof(float),
                                                LLAP_QUEUE),
                                "norm_grad");
+        return;
+    }
+    if (llap_cuda_norm_grad_fours(c)) return;
+    if (c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF) {
+        llap_cuda_note_text(LLAP_EUNSUPPORTED, "norm_grad: operands of bf16 lie askew");
         return;
     }
     ROWS(norm_grad_kernel, p.rows, p.n, p, x, dy, result_of(c, 0), stats);

@@ -1,0 +1,252 @@
+// Training's last part in few launches: the norm of all gradients, and AdamW with the average of
+// the weights for a run of parameters.
+#include "backend/cuda/object/common.cuh"
+
+enum {
+    PIECE = 8 * BLOCK, // numbers of one tensor that a block takes
+    MOST = 320         // tensors of one launch
+};
+
+// Pieces of several tensors, one after the other: those of tensor i end before end[i].
+struct pieces {
+    int      n;
+    uint32_t end[MOST];
+};
+
+static bool add_piece(pieces *p, int64_t count)
+{
+    const int64_t before = p->n == 0 ? 0 : p->end[p->n - 1],
+                  end = before + (count + PIECE - 1) / PIECE;
+    if (p->n == MOST || end > INT32_MAX) return false;
+    p->end[p->n++] = (uint32_t)end;
+    return true;
+}
+
+// The tensor that piece `at` belongs to, and its first number there.
+__device__ static inline int find_piece(const pieces &p, uint32_t at, int64_t *first)
+{
+    int low = 0, high = p.n - 1;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (p.end[middle] > at) high = middle;
+        else low = middle + 1;
+    }
+    *first = (int64_t)(at - (low == 0 ? 0 : p.end[low - 1])) * PIECE;
+    return low;
+}
+
+// -------- the norm of all gradients --------
+
+struct squares_arg {
+    pieces       of;
+    const float *x[MOST];
+    int64_t      count[MOST];
+};
+
+__global__ void squares_kernel(const __grid_constant__ squares_arg p, double *partial)
+{
+    __shared__ double shared[32];
+    int64_t           first;
+    const int         which = find_piece(p.of, blockIdx.x, &first);
+    const float      *x = p.x[which] + first;
+    const int64_t     n = p.count[which] - first < PIECE ? p.count[which] - first : PIECE;
+    double            sum = 0.0;
+#pragma unroll
+    for (int k = 0; k < PIECE / BLOCK; k++) {
+        const int   i = k * BLOCK + threadIdx.x;
+        const float v = i < n ? x[i] : 0.0f;
+        sum += (double)v * (double)v;
+    }
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+__global__ void join_squares_kernel(const double *partial, int64_t n, float *out)
+{
+    __shared__ double shared[32];
+    double            sum = 0.0;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += partial[i];
+    sum = block_sum(sum, shared);
+    if (threadIdx.x == 0) *out = (float)sum;
+}
+
+static int64_t pieces_of(const llap_call *c)
+{
+    int64_t n = 0;
+    for (int k = 0; k < c->n_in; k++) n += (count_of(c->in[k]) + PIECE - 1) / PIECE;
+    return n;
+}
+
+size_t llap_cuda_squares_bytes(const llap_call *c) { return (size_t)pieces_of(c) * sizeof(double); }
+
+extern "C" void llap_cuda_squares(const llap_call *c)
+{
+    double *partial = (double *)c->work;
+    int64_t done = 0;
+    llap_cuda_enter();
+    for (int k = 0; k < c->n_in;) {
+        squares_arg p;
+        p.of.n = 0;
+        for (; k < c->n_in; k++) {
+            const int at = p.of.n;
+            if (!add_piece(&p.of, count_of(c->in[k]))) break;
+            p.x[at] = real_of(c->in[k]);
+            p.count[at] = count_of(c->in[k]);
+        }
+        const unsigned blocks = p.of.end[p.of.n - 1];
+        if (blocks > 0) squares_kernel<<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, partial + done);
+        done += blocks;
+    }
+    join_squares_kernel<<<1, 1024, 0, LLAP_QUEUE>>>(partial, done, result_of(c, 0));
+    launched(c);
+}
+
+// -------- AdamW --------
+
+struct adamw_item { // p, m and v are changed in place, and the average where there is one
+    float       *p, *m, *v, *mean;
+    const float *g;
+    int64_t      count;
+};
+
+struct adamw_arg {
+    pieces         of;
+    const float   *scale, *lr;
+    const int32_t *step;
+    double         beta1, beta2, eps, decay;
+    float          keep, shift; // mean += keep (p - mean) + shift
+    adamw_item     item[MOST];
+};
+
+__global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
+{
+    __shared__ float each, inverse;
+    if (threadIdx.x == 0) {
+        const double step = (double)a.step[0];
+        each = (float)((double)a.lr[0] / (1.0 - pow(a.beta1, step)));
+        inverse = (float)(1.0 / sqrt(1.0 - pow(a.beta2, step)));
+    }
+    int64_t           first;
+    const adamw_item &o = a.item[find_piece(a.of, blockIdx.x, &first)];
+    const float       b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
+                c2 = (float)(1.0 - a.beta2), scale = a.scale[0], eps = (float)a.eps;
+    const float shrink = (float)((double)a.lr[0] * a.decay);
+    __syncthreads();
+#pragma unroll 4
+    for (int k = 0; k < PIECE / BLOCK; k++) {
+        const int64_t i = first + k * BLOCK + threadIdx.x;
+        if (i >= o.count) break;
+        float p = o.p[i];
+        if (isfinite(scale)) { // else a step that is left out
+            const float g = scale * o.g[i];
+            const float m = fmaf(b1, o.m[i], c1 * g), v = fmaf(b2, o.v[i], c2 * g * g);
+            p = p - shrink * p - each * m / (sqrtf(v) * inverse + eps);
+            o.p[i] = p;
+            o.m[i] = m;
+            o.v[i] = v;
+        }
+        if (o.mean != NULL) {
+            const float mean = o.mean[i];
+            o.mean[i] = mean + fmaf(a.keep, p - mean, a.shift);
+        }
+    }
+}
+
+static void begin_adamw(const llap_call *c, adamw_arg *a)
+{
+    a->of.n = 0;
+    a->scale = real_of(c->in[4]);
+    a->lr = real_of(c->in[5]);
+    a->step = (const int32_t *)c->in[6].data;
+    a->beta1 = c->attr->adamw.beta1;
+    a->beta2 = c->attr->adamw.beta2;
+    a->eps = c->attr->adamw.eps;
+    a->decay = c->attr->adamw.weight_decay;
+    a->keep = a->shift = 0.0f;
+}
+
+static bool in_place(const llap_call *c)
+{
+    for (int i = 0; i < 3; i++)
+        if (c->in[i].data != c->out[i].data) return false;
+    return true;
+}
+
+// Whether c moves an average towards p in place: mean + (keep (p - mean) + shift).
+static bool is_average(const llap_call *c, const void *p, float *keep, float *shift)
+{
+    if (c->op != LLAP_OP_CHAIN || c->attr->chain->n_in != 2 || c->attr->chain->n_steps != 3)
+        return false;
+    const llap_chain_step *s = c->attr->chain->step;
+    const int              now = s[0].arg[0], mean = s[0].arg[1];
+    if (s[0].op != LLAP_OP_SUB || s[1].op != LLAP_OP_AFFINE || s[2].op != LLAP_OP_ADD ||
+        now + mean != 1 || s[1].arg[0] != 2 || s[2].arg[0] != mean || s[2].arg[1] != 3)
+        return false;
+    *keep = (float)s[1].a;
+    *shift = (float)s[1].b;
+    return c->in[now].data == p && c->in[mean].data == c->out[0].data &&
+           llap_view_dense(&c->in[now]) && llap_view_dense(&c->in[mean]);
+}
+
+static bool same_step(const llap_call *a, const llap_call *b)
+{
+    for (int k = 4; k < 7; k++)
+        if (a->in[k].data != b->in[k].data) return false;
+    return a->attr->adamw.beta1 == b->attr->adamw.beta1 &&
+           a->attr->adamw.beta2 == b->attr->adamw.beta2 &&
+           a->attr->adamw.eps == b->attr->adamw.eps &&
+           a->attr->adamw.weight_decay == b->attr->adamw.weight_decay;
+}
+
+// A run of AdamW's, each with its average behind it where there is one. All are in place, so that
+// none reads what another writes.
+extern "C" int llap_cuda_several(const llap_call *c, int n)
+{
+    if (c->op != LLAP_OP_ADAMW) return 0;
+    adamw_arg a;
+    int       done = 0;
+    begin_adamw(c, &a);
+    while (done < n && c[done].op == LLAP_OP_ADAMW && in_place(&c[done]) &&
+           same_step(c, &c[done])) {
+        const llap_call *at = &c[done];
+        adamw_item       o = { (float *)at->out[0].data, (float *)at->out[1].data,
+                               (float *)at->out[2].data, NULL,
+                               real_of(at->in[3]),       count_of(at->in[0]) };
+        float            keep, shift;
+        const bool       follows = done + 1 < n && is_average(&c[done + 1], o.p, &keep, &shift);
+        const bool       first = a.of.n == 0 || a.keep == 0.0f;
+        if (follows && (first || (keep == a.keep && shift == a.shift))) {
+            o.mean = (float *)c[done + 1].out[0].data;
+            a.keep = keep;
+            a.shift = shift;
+        }
+        const int place = a.of.n;
+        if (!add_piece(&a.of, o.count)) break;
+        a.item[place] = o;
+        done += o.mean != NULL ? 2 : 1;
+    }
+    if (done == 0) return 0;
+    llap_cuda_enter();
+    if (a.of.end[a.of.n - 1] > 0) adamw_kernel<<<a.of.end[a.of.n - 1], BLOCK, 0, LLAP_QUEUE>>>(a);
+    launched(c);
+    return done;
+}
+
+// One that is not in place: first copied.
+extern "C" void llap_cuda_adamw(const llap_call *c)
+{
+    llap_view moved[7];
+    llap_call once = *c;
+    llap_cuda_enter();
+    for (int k = 0; k < 7; k++) moved[k] = c->in[k];
+    for (int k = 0; k < 3; k++) {
+        const size_t n_bytes = (size_t)count_of(c->in[k]) * sizeof(float);
+        if (n_bytes > 0 && c->in[k].data != c->out[k].data)
+            llap_cuda_note(cudaMemcpyAsync(c->out[k].data, c->in[k].data, n_bytes,
+                                           cudaMemcpyDeviceToDevice, LLAP_QUEUE),
+                           "adamw");
+        moved[k] = c->out[k];
+    }
+    once.in = moved;
+    (void)llap_cuda_several(&once, 1);
+}
