@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "nn/pieces.h"
 
 #include <math.h>
 
@@ -73,11 +74,14 @@ struct llap_residual_trainer {
     llap_params            *params;
     llap_plan              *plan;
     llap_run               *run;
+    int64_t                 pieces; /* that the batch goes in; 1: plan and run are of the whole */
+    llap_pieces            *split;
     llap_feature_batch     *batch;
     float                  *eps, *time; /* [B,h,Z], [B] */
     uint32_t               *index;      /* [B] */
     uint32_t               *order;      /* [n] rows of the epoch in order of use */
     int64_t                 epoch;      /* of order; -1: none yet */
+    int64_t                 ready;      /* the step whose batch is there; -1: none */
     float                   lr;
     int32_t                 count;
 };
@@ -85,6 +89,7 @@ struct llap_residual_trainer {
 void llap_residual_trainer_destroy(llap_residual_trainer *t)
 {
     if (t == NULL) return;
+    llap_pieces_destroy(t->split);
     llap_run_destroy(t->run);
     llap_plan_release(t->plan);
     llap_params_destroy(t->params);
@@ -97,15 +102,17 @@ void llap_residual_trainer_destroy(llap_residual_trainer *t)
 }
 
 llap_params *llap_residual_trainer_params(llap_residual_trainer *t) { return t->params; }
+int64_t      llap_residual_trainer_pieces(const llap_residual_trainer *t) { return t->pieces; }
 
-static llap_status bind_batch(llap_residual_trainer *t)
+/* Piece number `piece` of the batch. */
+static llap_status bind_batch(llap_residual_trainer *t, llap_run *run, int64_t piece)
 {
     const llap_residual_config *c = &t->c;
     const llap_feature_batch   *b = t->batch;
-    const int64_t               B = b->B, h = b->h, S = c->patches.tokens, Z = c->denoiser.data_dim;
+    const int64_t B = b->B / t->pieces, h = b->h, S = c->patches.tokens, Z = c->denoiser.data_dim;
     const struct {
         const char *name;
-        void       *data;
+        void       *data; /* of four bytes each */
         int64_t     n;
     } all[] = {
         { "tokens", b->tokens, B * S * c->patches.token_dim },
@@ -118,17 +125,40 @@ static llap_status bind_batch(llap_residual_trainer *t)
         { "mask", b->mask, B * h * Z },
         { "eps", t->eps, B * h * Z },
         { "time", t->time, B },
-        { "lr", &t->lr, 1 },
-        { "step", &t->count, 1 },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        const llap_status st = llap_run_bind(t->run, all[i].name, all[i].data, all[i].n);
+        if (all[i].data == NULL) continue;
+        char             *at = (char *)all[i].data + 4 * piece * all[i].n;
+        const llap_status st = llap_run_bind(run, all[i].name, at, all[i].n);
         if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
     }
     return LLAP_OK;
 }
 
-static llap_status make_plan(llap_residual_trainer *t)
+/* The plan of the whole batch, bound. */
+static llap_status make_whole(llap_residual_trainer *t, const llap_graph *g,
+                              const llap_plan_opts *how)
+{
+    llap_status st = llap_plan_create(g, how, &t->plan);
+    if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
+    if (st == LLAP_OK) st = llap_params_bind(t->params, LLAP_PARAMS_MODEL, t->plan, t->run);
+    if (st == LLAP_OK) st = bind_batch(t, t->run, 0);
+    if (st == LLAP_OK) st = llap_run_bind(t->run, "lr", &t->lr, 1);
+    return st == LLAP_OK ? llap_run_bind(t->run, "step", &t->count, 1) : st;
+}
+
+static llap_status make_split(llap_residual_trainer *t, const llap_plan_opts *how)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    const step_in in = step_inputs(g, &t->c, t->o.batch / t->pieces, t->set->h);
+    st = llap_pieces_create(g, step_loss(g, &t->c, &in), &t->o.optim, t->params, how, &t->split);
+    llap_graph_destroy(g);
+    return st == LLAP_OK ? bind_batch(t, llap_pieces_run(t->split), 0) : st;
+}
+
+static llap_status make_plans(llap_residual_trainer *t)
 {
     llap_graph *g = NULL;
     llap_status st = llap_graph_create(&g);
@@ -139,9 +169,10 @@ static llap_status make_plan(llap_residual_trainer *t)
     llap_nn_train(g, loss, &t->o.optim);
     st = llap_graph_status(g);
     if (st == LLAP_OK) st = llap_params_create(g, t->o.backend, &t->params);
-    const llap_plan_opts how = { .backend = t->o.backend, .n_threads = t->o.n_threads };
-    if (st == LLAP_OK) st = llap_plan_create(g, &how, &t->plan);
-    if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
+    const llap_plan_opts how = { .backend = t->o.backend,
+                                 .n_threads = t->o.n_threads,
+                                 .beside = true };
+    if (st == LLAP_OK) st = t->pieces == 1 ? make_whole(t, g, &how) : make_split(t, &how);
     llap_graph_destroy(g);
     return st;
 }
@@ -158,16 +189,14 @@ static llap_status start(llap_residual_trainer *t)
     return st == LLAP_OK ? llap_params_push(t->params) : st;
 }
 
-llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
-                                         const llap_residual_opts *o, llap_residual_trainer **out)
+static llap_status create(const llap_residual_config *c, const llap_feature_set *set,
+                          const llap_residual_opts *o, int64_t pieces, llap_residual_trainer **out)
 {
-    *out = NULL;
-    if (set->n == 0 || o->batch < 1)
-        return llap_fail(LLAP_EINVAL, "training: %zu rows, batches of %lld", set->n,
-                         (long long)o->batch);
     llap_residual_trainer *t = llap_new(1, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
-    *t = (llap_residual_trainer){ .c = *c, .o = *o, .set = set, .epoch = -1 };
+    *t = (llap_residual_trainer){
+        .c = *c, .o = *o, .set = set, .pieces = pieces, .epoch = -1, .ready = -1
+    };
     const size_t values = (size_t)(o->batch * set->h * c->denoiser.data_dim);
     t->eps = llap_new_aligned(values, sizeof *t->eps);
     t->time = llap_new_aligned((size_t)o->batch, sizeof *t->time);
@@ -176,12 +205,27 @@ llap_status llap_residual_trainer_create(const llap_residual_config *c, const ll
     llap_status st = t->eps == NULL || t->time == NULL || t->index == NULL || t->order == NULL
                          ? LLAP_ENOMEM
                          : llap_feature_batch_create(&c->layout, o->batch, set->h, &t->batch);
-    if (st == LLAP_OK) st = make_plan(t);
+    if (st == LLAP_OK) st = make_plans(t);
     if (st == LLAP_OK) st = start(t);
-    if (st == LLAP_OK) st = llap_params_bind(t->params, LLAP_PARAMS_MODEL, t->plan, t->run);
-    if (st == LLAP_OK) st = bind_batch(t);
     if (st == LLAP_OK) *out = t;
     else llap_residual_trainer_destroy(t);
+    return st;
+}
+
+llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
+                                         const llap_residual_opts *o, llap_residual_trainer **out)
+{
+    *out = NULL;
+    if (set->n == 0 || o->batch < 1)
+        return llap_fail(LLAP_EINVAL, "training: %zu rows, batches of %lld", set->n,
+                         (long long)o->batch);
+    int64_t     pieces = 1;
+    llap_status st = create(c, set, o, pieces, out);
+    while (st == LLAP_ENOMEM && pieces < o->batch && o->backend->memory != NULL) {
+        for (pieces *= 2; pieces < o->batch && o->batch % pieces != 0;) pieces++;
+        if (pieces > o->batch) pieces = o->batch;
+        st = create(c, set, o, pieces, out);
+    }
     return st;
 }
 
@@ -225,23 +269,66 @@ static double rate(const llap_residual_opts *o, int64_t step)
            (o->lr_least + (1.0 - o->lr_least) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)));
 }
 
-llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
+/* The batch of a step: a function of its number alone. */
+static void prepare(llap_residual_trainer *t, int64_t step)
 {
-    llap_feature_noise     vary = t->o.vary;
-    const llap_param_info *rng = llap_params_find(t->params, "rng");
+    llap_feature_noise vary = t->o.vary;
+    if (t->ready == step) return;
     vary.seed = t->o.seed;
     vary.step = (uint32_t)step;
     choose_rows(t, step);
     llap_feature_fill(t->set, t->index, t->o.batch, &vary, t->batch);
     draw_noise(t, step);
+    t->ready = step;
+}
+
+/* Values of a piece's rows that count. */
+static double counted(const llap_residual_trainer *t, int64_t first, int64_t rows)
+{
+    const int64_t each = t->set->h * t->c.denoiser.data_dim;
+    double        sum = 0.0;
+    for (int64_t i = first * each; i < (first + rows) * each; i++) sum += (double)t->batch->mask[i];
+    return sum;
+}
+
+static llap_status put_random(llap_residual_trainer *t, int64_t step, int64_t piece)
+{
+    const llap_param_info *rng = llap_params_find(t->params, "rng");
+    if (rng == NULL) return LLAP_OK;
+    ((int32_t *)rng->data)[2] = (int32_t)step;
+    ((int32_t *)rng->data)[3] = (int32_t)piece; /* which have their own dropout */
+    return rng->near == rng->data
+               ? LLAP_OK
+               : llap_near_put(t->o.backend, rng->near, rng->data, 4 * sizeof(int32_t));
+}
+
+/* Each piece counts by its share of the values. */
+static llap_status step_split(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
+{
+    const int64_t rows = t->o.batch / t->pieces;
+    const double  all = fmax(counted(t, 0, t->o.batch), 1.0);
+    llap_status   st = LLAP_OK;
+    for (int64_t i = 0; i < t->pieces && st == LLAP_OK; i++) {
+        st = put_random(t, step, i);
+        if (st == LLAP_OK) st = bind_batch(t, llap_pieces_run(t->split), i);
+        if (st == LLAP_OK)
+            st = llap_pieces_add(t->split, i == 0, fmax(counted(t, i * rows, rows), 1.0) / all);
+    }
+    return st == LLAP_OK ? llap_pieces_step(t->split, (double)t->lr, t->count, loss, norm) : st;
+}
+
+llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
+{
+    const bool apart = t->o.backend->memory != NULL;
+    prepare(t, step);
     t->lr = (float)rate(&t->o, step);
     t->count = (int32_t)step + 1;
-    if (rng != NULL) ((int32_t *)rng->data)[2] = (int32_t)step;
-    llap_status st = LLAP_OK;
-    if (rng != NULL && rng->near != rng->data)
-        st = llap_near_put(t->o.backend, rng->near, rng->data, 4 * sizeof(int32_t));
+    if (t->split != NULL) return step_split(t, step, loss, norm);
+    llap_status st = put_random(t, step, 0);
     if (st == LLAP_OK) st = llap_run_exec(t->run);
     if (st != LLAP_OK) return st;
+    /* While a GPU computes; it has its copy of this one. */
+    if (apart && step + 1 < t->o.steps) prepare(t, step + 1);
     if (loss != NULL) *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
     if (norm != NULL) *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);
     return LLAP_OK;

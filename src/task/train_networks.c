@@ -325,7 +325,7 @@ static llap_residual_opts training_of(const llap_model *m, const llap_network_co
 /* ---- validation ---- */
 
 /* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
-static llap_status draw(const task_networks *n, const llap_backend *backend,
+static llap_status draw(const task_networks *n, const llap_backend *backend, const llap_log *log,
                         const llap_feature_set *set, int steps, int64_t n_samples, uint64_t seed,
                         float **out)
 {
@@ -349,6 +349,10 @@ static llap_status draw(const task_networks *n, const llap_backend *backend,
     for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
     if (st == LLAP_OK)
         st = llap_residual_sampler_create(&n->config, n->member, n->n_members, &o, &s);
+    if (st == LLAP_OK && llap_residual_sampler_rows(s) < o.rows)
+        llap_logf(log, LLAP_LOG_WARNING,
+                  "validation: %s: too little memory for %lld rows at once: %lld at a time",
+                  backend->name, (long long)o.rows, (long long)llap_residual_sampler_rows(s));
     if (st == LLAP_OK)
         st = llap_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
     llap_residual_sampler_destroy(s);
@@ -356,13 +360,13 @@ static llap_status draw(const task_networks *n, const llap_backend *backend,
     return st;
 }
 
-static llap_status check(const llap_model *m, const task_networks *n, const field *f, uint64_t seed,
-                         task_check *out)
+static llap_status check(const llap_model *m, const task_networks *n, const field *f,
+                         const llap_log *log, uint64_t seed, task_check *out)
 {
     const task_recipe_networks *r = &f->recipe.networks;
     float                      *x = NULL;
     const llap_status           st =
-        draw(n, f->backend, f->check, (int)r->check_steps, r->check_samples, seed, &x);
+        draw(n, f->backend, log, f->check, (int)r->check_steps, r->check_samples, seed, &x);
     if (st == LLAP_OK) *out = task_networks_check(m, f->check, n, x, f->check->h, r->check_samples);
     llap_free(x);
     return st;
@@ -389,7 +393,8 @@ static llap_status member_step(void *user, int64_t step, double *loss, double *n
 static llap_status member_check(void *user, int64_t step, double *score)
 {
     member_run       *r = user;
-    const llap_status st = check(r->m, &r->networks, r->f, (uint64_t)r->o->seed, &r->score);
+    const llap_status st =
+        check(r->m, &r->networks, r->f, r->o->log, (uint64_t)r->o->seed, &r->score);
     if (st != LLAP_OK) return st;
     *score = r->score.network;
     llap_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)",
@@ -441,6 +446,11 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
     snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
     snprintf(prefix, sizeof prefix, "%s.", r->name);
     llap_status st = llap_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
+    if (st == LLAP_OK && llap_residual_trainer_pieces(r->trainer) > 1)
+        llap_logf(o->log, LLAP_LOG_WARNING,
+                  "%s: %s: too little memory for batches of %lld: they go in %lld pieces", r->name,
+                  f->backend->name, (long long)t.batch,
+                  (long long)llap_residual_trainer_pieces(r->trainer));
     if (st == LLAP_OK) {
         llap_params *params = llap_residual_trainer_params(r->trainer);
         if (from != NULL) st = start_from(from, member, params);
@@ -481,7 +491,7 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
     const int            steps = (int)m->network->config.sampling.steps;
     task_networks_init(&n, m);
     const int64_t R = f->recipe.networks.final_samples;
-    llap_status   st = draw(&n, f->backend, f->final, steps, R, (uint64_t)o->seed, &x);
+    llap_status   st = draw(&n, f->backend, o->log, f->final, steps, R, (uint64_t)o->seed, &x);
     if (st == LLAP_OK) {
         task_networks_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                 &c->calibration_factor);

@@ -165,4 +165,47 @@ static inline llap_backend apart_layers_backend(void)
     return b;
 }
 
+/* The same with a queue aside that is as late as it may be: what goes there is computed when
+ * somebody waits for it. */
+enum { APART_LATE = 256 };
+static struct {
+    const llap_call *call[APART_LATE];
+    int              n, most;
+    bool             on;
+} apart_queue;
+
+static void apart_late_kernel(const llap_call *c)
+{
+    assert_true(apart_queue.n < APART_LATE);
+    if (apart_queue.on) apart_queue.call[apart_queue.n++] = c;
+    else llap_backend_cpu.kernel[c->op](c);
+    if (apart_queue.n > apart_queue.most) apart_queue.most = apart_queue.n;
+}
+
+static llap_status apart_aside(bool begin)
+{
+    apart_queue.on = begin;
+    return LLAP_OK;
+}
+
+static llap_status apart_join(void)
+{
+    for (int i = 0; i < apart_queue.n; i++)
+        llap_backend_cpu.kernel[apart_queue.call[i]->op](apart_queue.call[i]);
+    apart_queue.n = 0;
+    return LLAP_OK;
+}
+
+static inline llap_backend apart_late_backend(void)
+{
+    static llap_memory memory;
+    llap_backend       b = apart_backend();
+    memory = *b.memory;
+    memory.aside = apart_aside;
+    memory.join = apart_join;
+    b.memory = &memory;
+    b.kernel[LLAP_OP_MATMUL] = b.kernel[LLAP_OP_SUM] = apart_late_kernel;
+    return b;
+}
+
 #endif

@@ -70,6 +70,9 @@ static int tear_down(void **state)
     return 0;
 }
 
+static bool    no_dropout;
+static int64_t batch = BATCH;
+
 static llap_residual_config config(void)
 {
     llap_residual_config c = { .layout = layout,
@@ -82,6 +85,7 @@ static llap_residual_config config(void)
     c.patches.num_layers = c.denoiser.num_layers = 1;
     c.patches.entities = llap_feature_embeddings(&layout);
     c.denoiser.laplace_k = 4;
+    if (no_dropout) c.patches.dropout = c.denoiser.dropout = c.denoiser.attn_dropout = 0.0;
     return c;
 }
 
@@ -117,16 +121,21 @@ static int64_t draw(const llap_params *params, const llap_backend *b, float *out
     return rows;
 }
 
-static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
+static llap_status start(const llap_backend *b, llap_residual_trainer **trainer)
 {
     const llap_residual_config c = config();
     llap_residual_opts         o = LLAP_RESIDUAL_OPTS;
-    o.batch = BATCH;
+    o.batch = batch;
     o.steps = STEPS;
     o.warmup = 1;
     o.lr = 1e-3;
     o.backend = b;
-    CHECK_OK(llap_residual_trainer_create(&c, set, &o, trainer));
+    return llap_residual_trainer_create(&c, set, &o, trainer);
+}
+
+static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
+{
+    CHECK_OK(start(b, trainer));
     for (int i = 0; i < STEPS; i++)
         CHECK_OK(llap_residual_step(*trainer, i, &out->loss[i], &out->norm[i]));
     out->params = llap_residual_trainer_params(*trainer);
@@ -174,6 +183,15 @@ static void behind_a_wall(void **state)
     check_like_cpu(&b, 1e-6);
 }
 
+/* Gradients of weights beside the other steps: nothing is overwritten before they are done. */
+static void late_steps_change_nothing(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_late_backend();
+    check_like_cpu(&b, 1e-6);
+    assert_true(apart_queue.most > 3 && apart_queue.n == 0);
+}
+
 /* Fewer rows at once, the same samples. */
 static void little_memory_is_enough(void **state)
 {
@@ -193,6 +211,44 @@ static void little_memory_is_enough(void **state)
     llap_residual_trainer_destroy(trainer);
 }
 
+/* The batch in pieces: the same steps, but for dropout. */
+static void little_memory_is_enough_for_training(void **state)
+{
+    (void)state;
+    const llap_backend     b = apart_backend();
+    static trained         whole, split;
+    llap_residual_trainer *a, *c = NULL;
+    int64_t                pieces = 1;
+    no_dropout = true;
+    batch = 48;
+    train(&b, &whole, &a);
+    assert_int_equal(llap_residual_trainer_pieces(a), 1);
+    size_t limit = (size_t)1 << 24;
+    for (; pieces == 1; limit -= limit / 8) {
+        apart_state.limit = limit;
+        CHECK_OK(start(&b, &c));
+        pieces = llap_residual_trainer_pieces(c);
+        llap_residual_trainer_destroy(c);
+    }
+    train(&b, &split, &c);
+    assert_in_range(llap_residual_trainer_pieces(c), 2, batch);
+    apart_state.limit = 1; /* not even one row */
+    llap_residual_trainer *none = NULL;
+    assert_int_equal(start(&b, &none), LLAP_ENOMEM);
+    assert_null(none);
+    apart_state.limit = 0;
+    no_dropout = false;
+    batch = BATCH;
+    for (int i = 0; i < STEPS; i++) {
+        near("loss", &b, split.loss[i], whole.loss[i], 1e-5 * fabs(whole.loss[i]));
+        near("norm", &b, split.norm[i], whole.norm[i], 1e-5 * fabs(whole.norm[i]));
+    }
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++)
+        near("sample", &b, (double)split.x[k], (double)whole.x[k], 1e-4);
+    llap_residual_trainer_destroy(a);
+    llap_residual_trainer_destroy(c);
+}
+
 static void on_a_gpu(void **state)
 {
     (void)state;
@@ -205,7 +261,9 @@ static void on_a_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
+                                        cmocka_unit_test(late_steps_change_nothing),
                                         cmocka_unit_test(little_memory_is_enough),
+                                        cmocka_unit_test(little_memory_is_enough_for_training),
                                         cmocka_unit_test(on_a_gpu) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
