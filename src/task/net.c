@@ -42,7 +42,8 @@ llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_thr
     if (n == NULL) return LLAP_ENOMEM;
     const llap_backend  *of = llap_params_backend(p);
     const llap_plan_opts o = { .backend = of->memory != NULL ? of : &llap_backend_cpu,
-                               .n_threads = n_threads };
+                               .n_threads = n_threads,
+                               .beside = true };
     llap_status          st = llap_graph_status(g);
     if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->plan);
     if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
@@ -90,8 +91,7 @@ double task_net_number(const task_net *n, const char *name)
 
 size_t task_net_bytes(const task_net *n) { return llap_plan_workspace(n->plan); }
 
-llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, double *loss,
-                          double *grad_norm)
+llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr)
 {
     const llap_param_info *rng = llap_params_find(p, "rng");
     llap_status            st = LLAP_OK;
@@ -104,11 +104,21 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
     }
     *task_net_real(n, "lr") = (float)lr;
     *task_net_int(n, "step") = (int32_t)step + 1;
-    if (st == LLAP_OK) st = task_net_run(n);
-    if (st != LLAP_OK) return st;
+    return st == LLAP_OK ? task_net_run(n) : st;
+}
+
+void task_net_end(const task_net *n, double *loss, double *grad_norm)
+{
     *loss = task_net_number(n, "loss");
     *grad_norm = task_net_number(n, "grad_norm");
-    return LLAP_OK;
+}
+
+llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, double *loss,
+                          double *grad_norm)
+{
+    const llap_status st = task_net_begin(n, p, step, lr);
+    if (st == LLAP_OK) task_net_end(n, loss, grad_norm);
+    return st;
 }
 
 /* -------- what is not finite -------- */

@@ -34,6 +34,11 @@ size_t       task_net_bytes(const task_net *n);                    /* of its wor
 llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, double *loss,
                           double *grad_norm);
 
+/* Its two halves: on a GPU begin only hands the work over, and the inputs may then be filled anew.
+ */
+llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr);
+void        task_net_end(const task_net *n, double *loss, double *grad_norm);
+
 /* What is not finite: the first such input, or the first parameter whose gradient is, as found by
  * running g (the loss alone, with the gradients of every parameter) on the same inputs. text gets
  * "input 'x'" or "gradient of 'a.weight'". The store's states are left as they were. */

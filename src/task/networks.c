@@ -135,15 +135,30 @@ static void check_value(const llap_model *m, const llap_feature_set *s, const ta
 task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
                                const task_networks *n, const float *x, int64_t h, int64_t n_samples)
 {
-    const int64_t Z = llap_feature_channels(&set->c);
+    enum { AT_ONCE = 64 }; /* rows, whose sums are then added in order */
+    const int64_t Z = llap_feature_channels(&set->c), rows = (int64_t)set->n;
     task_check    out = { 0 };
-    for (size_t i = 0; i < set->n; i++)
-        for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
-            for (int64_t z = 0; z < Z; z++) {
-                const float r = set->r[((int64_t)i * set->h + q) * Z + z];
-                if (!isnan(r))
-                    check_value(m, set, n, (place){ i, q, z }, (double)r, x, h, n_samples, &out);
-            }
+    for (int64_t first = 0; first < rows; first += AT_ONCE) {
+        const int64_t few = rows - first < AT_ONCE ? rows - first : AT_ONCE;
+        task_check    of_row[AT_ONCE] = { { 0 } };
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int64_t k = 0; k < few; k++) {
+            const size_t i = (size_t)(first + k);
+            for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
+                for (int64_t z = 0; z < Z; z++) {
+                    const float r = set->r[((int64_t)i * set->h + q) * Z + z];
+                    if (isnan(r)) continue;
+                    check_value(m, set, n, (place){ i, q, z }, (double)r, x, h, n_samples,
+                                &of_row[k]);
+                }
+        }
+        for (int64_t k = 0; k < few; k++) {
+            out.network += of_row[k].network;
+            out.anchor += of_row[k].anchor;
+            out.pool += of_row[k].pool;
+            out.n += of_row[k].n;
+        }
+    }
     const double count = out.n > 0 ? (double)out.n : NAN;
     out.network /= count;
     out.anchor /= count;

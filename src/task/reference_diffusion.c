@@ -32,6 +32,7 @@ typedef struct diffusion_stage {
     int64_t         B, S, H, Z, n_batches;
     uint32_t       *order; /* [n_batches] of an epoch */
     int64_t         epoch; /* that it is of; -1: none */
+    int64_t         ready; /* the step whose batch is in its net; -1: none */
     llap_lr         lr;
     double          lr_now;
     const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
@@ -291,17 +292,39 @@ static int64_t batch_at(diffusion_stage *s, int64_t number)
     return s->order[place];
 }
 
+static void find_batch(diffusion_stage *s, int64_t number, int64_t *first, int64_t *count)
+{
+    *first = batch_at(s, number) * s->B;
+    *count = s->rows.n - *first < s->B ? s->rows.n - *first : s->B;
+}
+
+static void fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
+                       task_net *net)
+{
+    if (s->ready == number) return;
+    fill(s, &s->rows, first, count, (uint32_t)number, true, net);
+    s->ready = number;
+}
+
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
 {
     diffusion_stage *s = user;
     task_net        *net = NULL;
-    s->first = batch_at(s, number) * s->B;
-    s->count = s->rows.n - s->first < s->B ? s->rows.n - s->first : s->B;
+    int64_t          first, count;
+    find_batch(s, number, &s->first, &s->count);
     s->lr_now = llap_lr_at(&s->lr, number);
-    const llap_status st = net_for(s, s->train, s->count, true, &net);
+    llap_status st = net_for(s, s->train, s->count, true, &net);
     if (st != LLAP_OK) return st;
-    fill(s, &s->rows, s->first, s->count, (uint32_t)number, true, net);
-    return task_net_step(net, s->params, number, s->lr_now, loss, norm);
+    fill_batch(s, number, s->first, s->count, net);
+    st = task_net_begin(net, s->params, number, s->lr_now);
+    if (st != LLAP_OK) return st;
+    /* While a GPU computes, the next batch of the same size; it has its copy of this one. */
+    if (llap_params_backend(s->params)->memory != NULL) {
+        find_batch(s, number + 1, &first, &count);
+        if (count == s->count) fill_batch(s, number + 1, first, count, net);
+    }
+    task_net_end(net, loss, norm);
+    return LLAP_OK;
 }
 
 /* Error of the prediction on validation, every row with its condition, its own step and noise:
@@ -332,13 +355,13 @@ static void fields(void *user, llap_json_writer *w)
 
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
 {
-    (void)number;
     diffusion_stage *s = user;
     llap_graph      *g = NULL;
+    task_net        *net = s->train[s->count == s->B ? 0 : 1];
     llap_status      st = llap_graph_create(&g);
+    fill_batch(s, number, s->first, s->count, net); /* the next one may be there already */
     if (st == LLAP_OK)
-        st = task_net_blame(s->train[s->count == s->B ? 0 : 1], g, describe(g, s, s->count, true),
-                            s->params, text, size);
+        st = task_net_blame(net, g, describe(g, s, s->count, true), s->params, text, size);
     llap_graph_destroy(g);
     task_reference_windows(s->r, s->rows.end + s->first, s->count, text, size);
     return st;
@@ -383,6 +406,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
                                       .H = c->summarizer.width,
                                       .Z = c->denoiser.data_dim,
                                       .epoch = -1,
+                                      .ready = -1,
                                       .lr = { .kind = LLAP_LR_WARMUP_CONSTANT,
                                               .base = d->stage.lr,
                                               .min = d->lr_first * d->stage.lr,
