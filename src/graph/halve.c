@@ -30,6 +30,14 @@ static llap_view view_of(const llap_planner *p, const llap_tensor *t)
     return v;
 }
 
+/* Plans for sampling hand bf16 from layer to layer alone: what lies between, which they repeat many
+ * times, stays in floats. */
+static bool is_asked(const llap_planner *p, llap_op op)
+{
+    return !p->half_params || op == LLAP_OP_LINEAR || op == LLAP_OP_NORM ||
+           op == LLAP_OP_ATTENTION || op == LLAP_OP_LAYERS;
+}
+
 /* True when the step refused one. v has room for its operands and results. */
 static bool strike_out(llap_planner *p, const llap_draft *d, llap_view *v)
 {
@@ -43,7 +51,8 @@ static bool strike_out(llap_planner *p, const llap_draft *d, llap_view *v)
     for (int k = 0; k < n; k++) v[k] = view_of(p, k < d->n_in ? d->in[k] : d->out[k - d->n_in]);
     for (int k = 0; k < n; k++) {
         const llap_tensor *t = k < d->n_in ? d->in[k] : d->out[k - d->n_in];
-        if (t == NULL || !p->half[t->base->id] || p->backend->half(&c, k)) continue;
+        if (t == NULL || !p->half[t->base->id]) continue;
+        if (is_asked(p, d->op) && p->backend->half(&c, k)) continue;
         p->half[t->base->id] = false;
         return true;
     }
