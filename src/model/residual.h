@@ -44,12 +44,12 @@ typedef struct llap_residual_opts {
 
 typedef struct llap_residual_trainer llap_residual_trainer;
 
-/* Fresh parameters by the seed; borrows set until destroyed. Where the backend's own memory does not
- * suffice, the batch goes in pieces (nn/pieces.h). Caller owns *out. */
+/* Fresh parameters by the seed; borrows set until destroyed. Where the backend's own memory does
+ * not suffice, the batch goes in pieces (nn/pieces.h). Caller owns *out. */
 llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
                                          const llap_residual_opts *o, llap_residual_trainer **out);
-void        llap_residual_trainer_destroy(llap_residual_trainer *t); /* NULL is fine */
-llap_params *llap_residual_trainer_params(llap_residual_trainer *t); /* borrowed */
+void        llap_residual_trainer_destroy(llap_residual_trainer *t);       /* NULL is fine */
+llap_params *llap_residual_trainer_params(llap_residual_trainer *t);       /* borrowed */
 int64_t      llap_residual_trainer_pieces(const llap_residual_trainer *t); /* 1: it goes as one */
 
 /* Step number `step`, from 0. loss and norm (of the gradient) may be NULL. */

@@ -25,7 +25,7 @@ size_t llap_cuda_work_bytes(const llap_call *c);
 bool   llap_cuda_half(const llap_call *c, int k); /* of the bf16 backend */
 bool   llap_cuda_takes(const llap_call *c);       /* likewise */
 
-int    llap_cuda_several(const llap_call *c, int n);
+int llap_cuda_several(const llap_call *c, int n);
 
 extern const llap_memory llap_cuda_memory;
 llap_status              llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT]);
