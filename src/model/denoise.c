@@ -220,6 +220,8 @@ static size_t bytes_of_table(const llap_denoise *d, const pass *p)
     if (p->conditional || p->first.plan == NULL || d->o.backend->memory != NULL ||
         d->c.stream == LLAP_STREAM_TOKENS)
         return 0;
+    if (32.0 * llap_plan_products(p->first.plan) < llap_plan_products(p->second.plan))
+        return 0; /* beside so many samples not worth the memory */
     for (int k = 0; k < llap_plan_n_slots(p->second.plan); k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
         if (is_shared(s)) n += (size_t)llap_shape_count(&s->shape) * sizeof(float);
