@@ -57,6 +57,11 @@ task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
                                const task_networks *n, const float *x, int64_t h,
                                int64_t n_samples);
 
+/* Who answers: whoever is best on validation. A short one may be of another season than what is to
+ * come: both then answer together, unless that is worse than the networks alone by 5 %; a mixture
+ * of laws that differ is wider than either. */
+llap_guard task_networks_guard(const task_check *s, bool short_validation);
+
 /* Chooses the factors of the spread: those with the least CRPS of the residuals in each bucket of
  * leads, if they gain 0.3 % together. */
 void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_t h,

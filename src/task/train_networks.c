@@ -496,10 +496,9 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
         task_networks_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                 &c->calibration_factor);
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, R);
-        c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR    ? LLAP_GUARD_NETWORK
-                   : !(fmin(s.network, s.pool) < s.anchor)             ? LLAP_GUARD_ANCHOR
-                   : short_validation(&m->frame) || s.pool < s.network ? LLAP_GUARD_POOL
-                                                                       : LLAP_GUARD_NETWORK;
+        c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR
+                       ? LLAP_GUARD_NETWORK
+                       : task_networks_guard(&s, short_validation(&m->frame));
         llap_logf(o->log, LLAP_LOG_INFO,
                   "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
                   s.anchor, s.pool,

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "data/panel_builder.h"
 #include "task/filler.h"
+#include "task/networks.h"
 #include "task/poles.h"
 
 #include <omp.h>
@@ -211,6 +212,29 @@ static void the_anchor_answers_the_rest(void **state)
     c->guard = LLAP_GUARD_NETWORK;
     assert_memory_equal(pool, anchor, Q * sizeof *pool);
     assert_memory_equal(pool + Q, network, 18 * sizeof *pool);
+}
+
+static void validation_decides_who_answers(void **state)
+{
+    (void)state;
+    static const struct {
+        double     network, anchor, pool;
+        bool       brief;
+        llap_guard expected;
+    } row[] = {
+        { .40, .39, .395, false, LLAP_GUARD_ANCHOR },
+        { .40, .39, .395, true, LLAP_GUARD_ANCHOR },
+        { .40, .39, .385, false, LLAP_GUARD_POOL },
+        { .40, .39, .385, true, LLAP_GUARD_POOL },
+        { .1757, .19, .1773, false, LLAP_GUARD_NETWORK },
+        { .1757, .19, .1773, true, LLAP_GUARD_POOL },
+        { .2223, .3190, .2410, true, LLAP_GUARD_NETWORK },
+        { NAN, .3, NAN, true, LLAP_GUARD_ANCHOR },
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const task_check s = { row[i].network, row[i].anchor, row[i].pool, 100 };
+        assert_int_equal(task_networks_guard(&s, row[i].brief), row[i].expected);
+    }
 }
 
 static void totals_are_sums_of_paths(void **state)
@@ -553,6 +577,7 @@ int main(void)
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),
+        cmocka_unit_test(validation_decides_who_answers),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(one_file_describes_a_run),
