@@ -273,19 +273,6 @@ static llap_status ask_kept(llap_plan *plan)
     return LLAP_OK;
 }
 
-/* Every kernel is so short (some 90 microseconds, or less) that it ends sooner on one thread than
- * with others to be told and waited for. */
-static bool is_short(const llap_plan *plan)
-{
-    const double  most_products = 5e6;
-    const int64_t most_numbers = 1 << 17;
-    for (int i = 0; i < plan->n_steps; i++) {
-        const llap_step_info s = llap_plan_step_at(plan, i);
-        if (s.products > most_products || llap_shape_count(&s.out) > most_numbers) return false;
-    }
-    return true;
-}
-
 llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, llap_plan **out)
 {
     *out = NULL;
@@ -317,7 +304,6 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     if (st == LLAP_OK) st = write_steps(plan, &p);
     if (st == LLAP_OK) st = write_results(plan, &p);
     if (st == LLAP_OK && opts->fixed_params) st = ask_kept(plan);
-    if (st == LLAP_OK && plan->backend->together != NULL && is_short(plan)) plan->n_threads = 1;
     plan->workspace = p.workspace;
     plan->n_constants = p.constants;
     llap_arena_deinit(&p.arena);

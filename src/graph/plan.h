@@ -20,7 +20,7 @@ typedef struct llap_run  llap_run;
 
 typedef struct llap_plan_opts {
     const llap_backend *backend;
-    int                 n_threads; /* of every run; at least 1. One, where all kernels are short */
+    int                 n_threads; /* of every run; at least 1 */
     bool                plain;     /* no fusion, no reuse of memory: for tests and for comparing */
     /* Parameters that the backend can read as bf16 are bound so: their slots say LLAP_HALF. */
     bool half_params;
