@@ -35,9 +35,8 @@ rm -f *.state
 more='{"networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
 llapdiff train data.csv --config run.json -o n.safetensors --training "$more" >/dev/null && echo trained
 cmp -s m.safetensors n.safetensors || echo "another model"
-run_of() { llapdiff info "$1" --json | python3 -c 'import json, sys; json.dump(json.load(sys.stdin)["run"], sys.stdout)'; }
-run_of n.safetensors >again.json
-python3 -c 'import json; n = json.load(open("again.json"))["training"]["networks"]; print(n["lr"], n["weight_decay"], n["check_rows"], n["steps"])'
+llapdiff info n.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >again.json
+grep -E '^ {8}"(lr|weight_decay|check_rows|steps)"' again.json
 llapdiff train data.csv -q --config again.json --network '{"sampling": {"steps": 9}}' -o o.safetensors >/dev/null
 cmp n.safetensors o.safetensors && echo "the same model from what it keeps"
 refused() {

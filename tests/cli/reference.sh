@@ -38,22 +38,3 @@ llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 | cut -d, -f1,3 
 llapdiff evaluate m.safetensors data.csv -q --samples 20 | sed -n 's/^  \(model\|climatology\) .*/\1/p'
 llapdiff impute m.safetensors data.csv -q --all | cut -d, -f1,3,4 | sort | uniq -c
 llapdiff evaluate m.safetensors data.csv -q --task impute | sed -n 's/^  \(model\|model_causal\|linear\) .*/\1/p'
-
-# Options of its networks and stages, kept with the model; another model as the start.
-some='{"vae": {"steps": 4, "beta": 0.01}, "summarizer": {"steps": 3}, "denoiser": {"steps": 5, "ema": 0.9}, "data": {"shuffle": false}}'
-narrow='{"denoiser": {"laplace_k": 3, "num_layers": 1}, "noise": {"unconditional": 0.5}}'
-train -q -o o.safetensors --training "$some" --network "$narrow" --log o.log | sed -n 2p
-sed -n '$p' o.log | grep -o '"step":[0-9]*'
-llapdiff info o.safetensors --json | python3 -c 'import json, sys; j = json.load(sys.stdin); t = j["run"]["training"]; print(t["vae"]["beta"], t["denoiser"]["steps"], t["data"]["shuffle"], j["network"]["noise"]["unconditional"], j["network"]["size"])'
-train -q -o p.safetensors --from m.safetensors --training '{"vae": {"steps": 1}, "summarizer": {"steps": 1}, "denoiser": {"steps": 1}}' >/dev/null && ! cmp -s m.safetensors p.safetensors && echo "another start"
-refused() {
-    train -q -o p.safetensors "$@"
-    echo "exit $?"
-}
-refused --from o.safetensors
-llapdiff train data.csv -q -t v0 -c 24 --horizon 6 --size anchor -o anchor.safetensors >/dev/null
-refused --from anchor.safetensors
-refused --network '{"summarizer": {"context": 3}}'
-refused --network '{"options": {"conditioning": false, "joint_summarizer": false}}'
-refused --training '{"networks": {"lr": 0.1}}'
-refused --transform none
