@@ -81,7 +81,8 @@ static void choose_aside(llap_planner *p)
 {
     for (int i = 0; i < p->n_drafts && p->aside != NULL; i++) {
         const llap_draft *d = &p->draft[i];
-        const int until = i + LLAP_ASIDE_FAR < p->n_drafts ? i + LLAP_ASIDE_FAR : p->n_drafts - 1;
+        /* Behind the last step too: that one must not write over what is still read. */
+        const int until = i + LLAP_ASIDE_FAR < p->n_drafts ? i + LLAP_ASIDE_FAR : p->n_drafts;
         p->aside[i] =
             (d->op == LLAP_OP_MATMUL || d->op == LLAP_OP_SUM) && is_late(p, i) && !is_update(p, d);
         for (int k = 0; k < d->n_in && p->aside[i]; k++) keep_until(p, d->in[k], until);
