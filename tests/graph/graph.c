@@ -371,6 +371,7 @@ static void layers_behind_a_norm_are_one_step(void **state)
     for (int i = 0; i < R * M * H; i++) x[i] = (float)(i % 17) - 8.0f;
     for (int i = 0; i < UP * H; i++) w[i] = 0.02f * ((float)(i % 7) - 3.0f);
     for (int i = 0; i < Z * UP; i++) v[0][i] = (float)(i % 5), v[1][i] = (float)(i % 3);
+    for (int i = 0; i < R * M * Z; i++) add[i] = (float)(i % 11);
     CHECK_OK(llap_graph_create(&g));
     llap_tensor *in = llap_input(g, "x", LLAP_SHAPE(R, M, H));
     llap_tensor *up = llap_linear(g, llap_layer_norm(g, in, NULL, NULL, 1e-5),
@@ -398,6 +399,45 @@ static void layers_behind_a_norm_are_one_step(void **state)
                     *two = llap_run_output(r[1], "y", NULL);
         for (int i = 0; i < R * M * Z; i++) assert_true(fabsf(one[i] - two[i]) <= 1e-4f);
     }
+    for (int i = 0; i < 2; i++) {
+        llap_run_destroy(r[i]);
+        llap_plan_release(p[i]);
+    }
+    llap_graph_destroy(g);
+}
+
+/* Rows that are cut anew between the norm and the layers are other rows. */
+static void layers_behind_another_norm_stay_apart(void **state)
+{
+    enum { R = 2, M = 6, H = 512, UP = 64, Z = 4 };
+    (void)state;
+    static float x[R * M * H], w[UP * H / 2], v[Z * UP];
+    llap_graph  *g;
+    llap_plan   *p[2];
+    llap_run    *r[2];
+    for (int i = 0; i < R * M * H; i++) x[i] = (float)(i % 19) * (i % H < H / 2 ? 1.0f : 3.0f);
+    for (int i = 0; i < UP * H / 2; i++) w[i] = 0.02f * ((float)(i % 7) - 3.0f);
+    for (int i = 0; i < Z * UP; i++) v[i] = (float)(i % 5);
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *in = llap_input(g, "x", LLAP_SHAPE(R, M, H));
+    llap_tensor *cut =
+        llap_reshape(g, llap_layer_norm(g, in, NULL, NULL, 1e-5), LLAP_SHAPE(R, 2 * M, H / 2));
+    llap_tensor *up =
+        llap_linear(g, cut, llap_param(g, "w", LLAP_SHAPE(UP, H / 2), LLAP_INIT_ZERO), NULL);
+    llap_output(g, "y",
+                llap_linear(g, llap_gelu(g, up),
+                            llap_param(g, "v", LLAP_SHAPE(Z, UP), LLAP_INIT_ZERO), NULL));
+    for (int i = 0; i < 2; i++) {
+        llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 1, .fixed_params = i == 1 };
+        CHECK_OK(llap_plan_create(g, &o, &p[i]));
+        CHECK_OK(llap_run_create(p[i], &r[i]));
+        CHECK_OK(llap_run_bind(r[i], "x", x, R * M * H));
+        CHECK_OK(llap_run_bind(r[i], "w", w, UP * H / 2));
+        CHECK_OK(llap_run_bind(r[i], "v", v, Z * UP));
+        CHECK_OK(llap_run_exec(r[i]));
+    }
+    const float *one = llap_run_output(r[0], "y", NULL), *two = llap_run_output(r[1], "y", NULL);
+    for (int i = 0; i < R * 2 * M * Z; i++) assert_true(fabsf(one[i] - two[i]) <= 1e-4f);
     for (int i = 0; i < 2; i++) {
         llap_run_destroy(r[i]);
         llap_plan_release(p[i]);
@@ -480,6 +520,7 @@ int main(void)
         cmocka_unit_test(binding_is_checked),
         cmocka_unit_test(updates_happen_after_all_reads),
         cmocka_unit_test(layers_behind_a_norm_are_one_step),
+        cmocka_unit_test(layers_behind_another_norm_stay_apart),
         cmocka_unit_test(the_cache_keeps_plans_by_shape),
         cmocka_unit_test(threads_share_a_plan),
     };

@@ -68,8 +68,8 @@ VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_
         const vec     bias = o->bias != NULL ? v_ld(o->bias + 16 * j, left) : v_set(0.0f);
 #pragma GCC unroll 16
         for (int i = 0; i < mr; i++) {
-            const float *from = o->from + i * o->ld_from + 16 * j;
-            vec          y = o->from != NULL ? v_add(v_ld(from, left), acc[i][j]) : acc[i][j];
+            vec y = acc[i][j];
+            if (o->from != NULL) y = v_add(v_ld(o->from + i * o->ld_from + 16 * j, left), y);
             if (o->bias != NULL) y = v_add(y, bias);
             v_st(o->c + i * o->ldc + 16 * j, left, y);
             if (o->also != NULL) {

@@ -174,7 +174,11 @@ bool llap_cpu_takes(const llap_call *c)
     const llap_kern kn = llap_kern_best(c->n_threads);
     const int       r = c->in[0].shape.rank;
     if (c->op != LLAP_OP_MLP || r < 3 || c->in[0].shape.dim[r - 2] % 2 != 0) return false;
-    const mlp t = mlp_of(c);
+    const mlp     t = mlp_of(c);
+    const int64_t width = cpu_width(&c->in[0]);
+    if (width != cpu_width(&c->in[UP]) || c->in[UP].shape.dim[0] != cpu_width(&c->in[DOWN]) ||
+        llap_view_rows(&c->in[0]) != llap_view_rows(&c->out[0]))
+        return false; /* rows were cut anew on the way */
     return t.fits && t.up.k >= LLAP_KERN_KBLOCK && llap_kern_mlp_fits(&kn, &t.up, &t.down);
 }
 
