@@ -100,6 +100,29 @@ static void a_stopped_trainer_goes_on_to_the_same_model(void **state)
     llap_trainer_destroy(t);
 }
 
+static void what_a_trainer_is_given_it_keeps(void **state)
+{
+    (void)state;
+    llap_train_opts o = how("anchor");
+    llap_trainer   *t = NULL;
+    llap_model     *m = NULL;
+    llap_panel     *three = make_panel("no2", "wind", 3);
+    char            path[256];
+    snprintf(path, sizeof path, "%s", in_folder("parts.csv"));
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs("entity,part\ns0,train\ns1,validation\ns2,test\n", f);
+    fclose(f);
+    o.parts = path;
+    CHECK_OK(llap_trainer_create(three, &o, &t));
+    memset(path, 'x', sizeof path - 1);
+    CHECK_OK(llap_trainer_run(t));
+    CHECK_OK(llap_trainer_take(t, &m));
+    llap_model_destroy(m);
+    llap_trainer_destroy(t);
+    llap_panel_destroy(three);
+}
+
 static void without_a_state_it_begins_again(void **state)
 {
     (void)state;
@@ -391,6 +414,7 @@ int main(int argc, char **argv)
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stopped_trainer_goes_on_to_the_same_model),
+        cmocka_unit_test(what_a_trainer_is_given_it_keeps),
         cmocka_unit_test(without_a_state_it_begins_again),
         cmocka_unit_test(stop_from_another_thread),
         cmocka_unit_test(mistakes_are_told_before_training),
