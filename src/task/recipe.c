@@ -28,8 +28,8 @@ enum { MANY = 1 << 30 };
 static const llap_field networks_fields[] = {
     STAGE(N), EMA(N), INT(N, warmup, 0, MANY), REAL(N, lr_least, 0, 1),
     IN(N, vary, strange, 0, 1), IN(N, vary, shift, 0, 1), IN(N, vary, subset, 0, 1),
-    INT(N, rows, 1, MANY), INT(N, check_rows, 1, MANY), INT(N, check_samples, 2, 1 << 16), INT(N, check_steps, 1, 1000),
-    INT(N, final_rows, 1, MANY), INT(N, final_samples, 2, 1 << 16),
+    INT(N, rows, 1, MANY), INT(N, check_rows, 1, MANY), INT(N, check_samples, 2, 128), INT(N, check_steps, 1, 1000),
+    INT(N, final_rows, 1, MANY), INT(N, final_samples, 2, 128),
 };
 #undef N
 
@@ -92,6 +92,27 @@ llap_status task_recipe_read(const llap_json *config, task_recipe *r)
             st = llap_fields_read(config, path, g->fields, g->n, (char *)r + g->offset);
     }
     return st;
+}
+
+static llap_status stage_agrees(const task_recipe_stage *s, const char *key, int64_t steps,
+                                double lr)
+{
+    if (steps > 0 && s->steps != steps)
+        return llap_fail(LLAP_EINVAL, "steps: %lld are asked for, and %lld by 'training.%s.steps'",
+                         (long long)steps, (long long)s->steps, key);
+    if (lr > 0 && s->lr != lr)
+        return llap_fail(LLAP_EINVAL, "lr: %g is asked for, and %g by 'training.%s.lr'", lr, s->lr,
+                         key);
+    return LLAP_OK;
+}
+
+llap_status task_recipe_agrees(const task_recipe *r, int64_t steps, double lr)
+{
+    if (r->profile == LLAP_PROFILE_DEFAULT)
+        return stage_agrees(&r->networks.stage, "networks", steps, lr);
+    llap_status st = stage_agrees(&r->denoiser.stage, "denoiser", steps, lr);
+    if (st == LLAP_OK) st = stage_agrees(&r->summarizer.stage, "summarizer", 0, lr);
+    return st == LLAP_OK ? stage_agrees(&r->vae.stage, "vae", 0, lr) : st;
 }
 
 void task_recipe_write(llap_json_writer *w, const task_recipe *r)

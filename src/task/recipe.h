@@ -74,6 +74,10 @@ typedef struct task_recipe {
  * the other profile, misread or out of range. */
 llap_status task_recipe_read(const llap_json *config, task_recipe *r);
 
+/* The caller's own steps and rate (0: none) are those of the recipe; of the reference, the steps of
+ * its denoiser and the rate of each stage. LLAP_EINVAL: both were given and differ. */
+llap_status task_recipe_agrees(const task_recipe *r, int64_t steps, double lr);
+
 /* "training": {...}, all that the profile uses. */
 void task_recipe_write(llap_json_writer *w, const task_recipe *r);
 

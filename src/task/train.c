@@ -423,11 +423,22 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
+static llap_status check_config(const plan *l, const llap_json *config)
+{
+    static const char *const keys[] = { "network", "training" };
+    for (int i = 0; i < 2; i++)
+        if (!l->reference && l->size == NETWORKS_NONE && config != NULL &&
+            llap_json_has(config, keys[i]))
+            return llap_fail(LLAP_EINVAL, "%s: a model of size anchor has no networks", keys[i]);
+    return LLAP_OK;
+}
+
 static llap_status train(const llap_panel *panel, const llap_train_opts *o, const llap_json *config,
                          llap_model **out)
 {
     plan        l;
     llap_status st = plan_init(panel, o, &l);
+    if (st == LLAP_OK) st = check_config(&l, config);
     if (st == LLAP_OK)
         st = l.reference ? task_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
                          : train_default(panel, o, config, &l, out);
@@ -443,6 +454,7 @@ llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o)
     llap_status     st = task_train_config(o, &all, &config);
     if (st == LLAP_OK) {
         st = plan_init(panel, &all, &l);
+        if (st == LLAP_OK) st = check_config(&l, config);
         plan_deinit(&l);
     }
     llap_json_destroy(config);

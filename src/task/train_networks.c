@@ -186,12 +186,10 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
     *out = (task_recipe){
         .profile = LLAP_PROFILE_DEFAULT,
         .networks = { .stage = { .steps = steps,
-                                 .check_every = steps / 10 < 100 ? (steps + 9) / 10 : 100,
                                  .patience = 4,
                                  .patience_from = 1,
                                  .lr = lr,
                                  .optim = usual.optim },
-                      .warmup = steps / 8 < 200 ? steps / 8 : 200,
                       .lr_least = usual.lr_least,
                       .vary = usual.vary,
                       .rows = rows[view],
@@ -201,7 +199,13 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
                       .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
                       .final_samples = 24 },
     };
-    return task_recipe_read(config, out);
+    task_recipe_networks *n = &out->networks;
+    llap_status           st = task_recipe_read(config, out); /* the steps, which others follow */
+    if (st != LLAP_OK) return st;
+    n->stage.check_every = n->stage.steps / 10 < 100 ? (n->stage.steps + 9) / 10 : 100;
+    n->warmup = n->stage.steps / 8 < 200 ? n->stage.steps / 8 : 200;
+    st = task_recipe_read(config, out);
+    return st == LLAP_OK ? task_recipe_agrees(out, o->steps, o->lr) : st;
 }
 
 static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
@@ -419,8 +423,9 @@ static llap_status start_from(const llap_model *from, int64_t member, llap_param
         snprintf(source, sizeof source, "member.%lld.%s", (long long)member, part[i]);
         st = llap_params_take(params, part[i], from->network->params, source);
     }
-    if (st == LLAP_OK) llap_params_start_ema(params);
-    return st == LLAP_OK ? st : llap_fail_in(st, "from: networks of another size or layout");
+    if (st != LLAP_OK) return llap_fail_in(st, "from: networks of another size or layout");
+    llap_params_start_ema(params);
+    return llap_params_push(params);
 }
 
 static llap_status train_member(task_training *run, const llap_model *m, llap_network *net,

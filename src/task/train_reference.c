@@ -22,18 +22,18 @@ static llap_status parse_size(const char *text, llap_size *size)
 
 /* -------- how it is trained -------- */
 
-/* The protocol's epochs, or for small sizes so many steps with epochs of a sixtieth. --steps are
- * those of the denoiser, and the others' in the same proportion. */
-static void pace(const task_reference *r, bool paper, int64_t tiny_steps, int64_t epochs,
-                 task_recipe_stage *stage, int64_t *epoch)
+/* The protocol's epochs, or for small sizes so many steps. --steps are those of the denoiser, and
+ * the others' in the same proportion. */
+static bool in_epochs(const task_reference *r, llap_size size)
+{
+    return size == LLAP_SIZE_PAPER && r->o->steps <= 0;
+}
+
+static int64_t steps_of(const task_reference *r, llap_size size, int64_t tiny_steps, int64_t epochs)
 {
     const int64_t asked = r->o->steps > 0 ? r->o->steps : 1500;
-    const int64_t n = asked * tiny_steps / 1500 > 0 ? asked * tiny_steps / 1500 : 1;
-    const bool    whole = paper && r->o->steps <= 0;
-    stage->steps = whole ? epochs * r->n_batches : n;
-    stage->check_every = whole ? r->n_batches : n / 10 > 0 ? n / 10 : 1;
-    stage->patience_from = 1;
-    *epoch = whole ? r->n_batches : n / 60 > 0 ? n / 60 : 1;
+    const int64_t n = asked * tiny_steps / 1500;
+    return in_epochs(r, size) ? epochs * r->n_batches : n > 0 ? n : 1;
 }
 
 static void set_rates(const task_reference *r, task_recipe_stage *stage, double lr, double decay)
@@ -51,39 +51,61 @@ static void suggest(const task_reference *r, llap_size size, task_recipe *c)
     enum { SMALL_ROWS = 6000, VAL_BATCHES = 32 };
     const bool    paper = size == LLAP_SIZE_PAPER, odd = r->irregular;
     const int64_t few = r->o->steps > 0 ? r->o->steps / 40 + 2 : VAL_BATCHES;
-    int64_t       epoch;
     *c = (task_recipe){ .profile = LLAP_PROFILE_REFERENCE };
     c->data.shuffle = !paper;
-    c->data.val_batches = paper && r->o->steps <= 0 ? (r->val->n_rows + r->B - 1) / r->B
-                          : few < VAL_BATCHES       ? few
-                                                    : VAL_BATCHES;
+    c->data.val_batches = in_epochs(r, size)  ? (r->val->n_rows + r->B - 1) / r->B
+                          : few < VAL_BATCHES ? few
+                                              : VAL_BATCHES;
 
     task_recipe_stage *s = &c->vae.stage;
-    pace(r, paper, 500, 600, s, &c->vae.epoch);
-    set_rates(r, s, paper ? 1e-4 : 2e-3, 1e-4);
+    s->steps = steps_of(r, size, 500, 600);
     s->patience = !paper ? 0 : odd ? 25 : 20;
-    /* Before the 40th epoch the score still changes with beta. */
-    s->patience_from = (40 * c->vae.epoch + s->check_every - 1) / s->check_every;
-    c->vae.select_from = s->patience_from;
+    set_rates(r, s, paper ? 1e-4 : 2e-3, 1e-4);
     c->vae.relative = 0.01;
     c->vae.loss = odd ? LLAP_VAE_LOSS_IRREGULAR : LLAP_VAE_LOSS_BASE;
 
     s = &c->summarizer.stage;
-    pace(r, paper, 300, 200, s, &epoch);
-    set_rates(r, s, paper ? 1e-4 : 1e-3, 1e-4);
+    s->steps = steps_of(r, size, 300, 200);
     s->patience = !paper ? 0 : odd ? 15 : 10;
+    s->patience_from = 1;
+    set_rates(r, s, paper ? 1e-4 : 1e-3, 1e-4);
     c->summarizer.margin = 1e-6;
     c->summarizer.loss = odd ? LLAP_SUMMARIZER_LOSS_IRREGULAR : LLAP_SUMMARIZER_LOSS_BASE;
 
     s = &c->denoiser.stage;
-    pace(r, paper, 1500, 600, s, &epoch);
-    set_rates(r, s, paper ? 1.5e-4 : 1e-3, LLAP_TRAIN_DEFAULT.weight_decay);
-    s->optim.ema = LLAP_TRAIN_DEFAULT.ema;
+    s->steps = steps_of(r, size, 1500, 600);
     s->patience = paper ? 20 : 0;
     s->patience_from = paper ? 57 : 1;
+    set_rates(r, s, paper ? 1.5e-4 : 1e-3, LLAP_TRAIN_DEFAULT.weight_decay);
+    s->optim.ema = LLAP_TRAIN_DEFAULT.ema;
     c->denoiser.warmup = 0.095;
     c->denoiser.lr_first = 0.02;
     c->denoiser.rows = paper ? r->train->n_rows : SMALL_ROWS;
+}
+
+/* Checks each epoch, or ten in all; small sizes have epochs of a sixtieth. */
+static int64_t part_of(const task_reference *r, llap_size size, int64_t steps, int64_t parts)
+{
+    return in_epochs(r, size) ? r->n_batches : steps / parts > 0 ? steps / parts : 1;
+}
+
+/* What the caller wants otherwise, and what follows from it. */
+static llap_status make_recipe(const task_reference *r, llap_size size, const llap_json *config,
+                               task_recipe *c)
+{
+    suggest(r, size, c);
+    llap_status st = task_recipe_read(config, c); /* the steps, which checks and epochs follow */
+    if (st != LLAP_OK) return st;
+    task_recipe_stage *stage[] = { &c->vae.stage, &c->summarizer.stage, &c->denoiser.stage };
+    for (int i = 0; i < 3; i++) stage[i]->check_every = part_of(r, size, stage[i]->steps, 10);
+    c->vae.epoch = part_of(r, size, c->vae.stage.steps, 60);
+    st = task_recipe_read(config, c);
+    if (st != LLAP_OK) return st;
+    /* Before the 40th epoch the score still changes with beta. */
+    const int64_t every = c->vae.stage.check_every;
+    c->vae.stage.patience_from = c->vae.select_from = (40 * c->vae.epoch + every - 1) / every;
+    st = task_recipe_read(config, c);
+    return st == LLAP_OK ? task_recipe_agrees(c, r->o->steps, r->o->lr) : st;
 }
 
 /* -------- what is trained -------- */
@@ -145,10 +167,7 @@ static llap_status make_network(task_reference *r, const llap_panel *p, const ll
     llap_size           size;
     llap_status         st = parse_size(r->o->size, &size);
     if (st == LLAP_OK) st = configure(r, size, config, &c);
-    if (st == LLAP_OK) {
-        suggest(r, size, &r->recipe);
-        st = task_recipe_read(config, &r->recipe);
-    }
+    if (st == LLAP_OK) st = make_recipe(r, size, config, &r->recipe);
     if (st == LLAP_OK) st = llap_network_create(&c, p->var, &r->network);
     if (st == LLAP_OK) st = llap_network_start(r->network, r->seed, 0);
     if (st != LLAP_OK) return st;

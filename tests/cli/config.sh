@@ -33,8 +33,10 @@ echo "exit $?"
 # How networks are trained: every number is an option, the model keeps it, and what it keeps is a --config for the same model again.
 rm -f *.state
 more='{"networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
-llapdiff train data.csv --config run.json -o n.safetensors --training "$more" >/dev/null && echo trained
+llapdiff train data.csv --config run.json -o n.safetensors --lr 0.002 --training "$more" >/dev/null && echo trained
 cmp -s m.safetensors n.safetensors || echo "another model"
+llapdiff train data.csv -q --config run.json -o q.safetensors --training '{"networks": {"lr": 0.01}}' --lr 0.01 --steps 30 >/dev/null
+llapdiff info q.safetensors --json | grep -E '^ {8}"(check_every|warmup)"' # they follow the steps
 llapdiff info n.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >again.json
 grep -E '^ {8}"(lr|weight_decay|check_rows|steps)"' again.json
 llapdiff train data.csv -q --config again.json --network '{"sampling": {"steps": 9}}' -o o.safetensors >/dev/null
@@ -47,3 +49,6 @@ refused --training '{"networks": {"weight_decy": 0.1}}'
 refused --training '{"networks": {"lr": 7}}'
 refused --training '{"vae": {"lr": 0.001}}'
 refused --training '[1'
+refused --steps 3 --training '{"networks": {"steps": 4}}'
+refused --training '{"networks": {"lr": 0.5}}'
+refused --size anchor --network '{}'
