@@ -111,7 +111,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.context = o->context;
         how.horizon = o->horizon;
         how.step = o->step;
-        how.split = o->entities == 1 ? "entity" : NULL;
+        how.split = o->entities < 0 ? NULL : o->entities == 1 ? "entity" : "time";
         how.parts = o->parts;
         how.no_climate = o->no_climate;
         how.link = o->link;
@@ -172,7 +172,7 @@ const cli_command cmd_train = {
     .min_operands = 1,
     .max_operands = -1,
     .options_size = sizeof(train_options),
-    .defaults = &(const train_options){ .prefetch = 1 },
+    .defaults = &(const train_options){ .prefetch = 1, .entities = -1 },
     .run = run,
 };
 /* clang-format on */

@@ -70,9 +70,12 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
 {
     const pool_self *s = f->self;
     const int64_t    C = f->n_targets;
-    task_forecast   *own = llap_arena_new(arena, (size_t)(n * C), sizeof *own);
-    double         **path = llap_arena_new(arena, (size_t)(n * C), sizeof *path);
-    llap_status      st = own == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (ask->n_samples < s->n)
+        return llap_fail(LLAP_EINVAL, "samples: %lld cannot be shared by %lld models",
+                         (long long)ask->n_samples, (long long)s->n);
+    task_forecast *own = llap_arena_new(arena, (size_t)(n * C), sizeof *own);
+    double       **path = llap_arena_new(arena, (size_t)(n * C), sizeof *path);
+    llap_status    st = own == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
         path[i] = llap_arena_new(arena, (size_t)(ask->n_samples * w[i / C].n_query), sizeof **path);
         if (path[i] == NULL) st = LLAP_ENOMEM;

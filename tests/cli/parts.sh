@@ -16,3 +16,5 @@ llapdiff train data.csv -c 2d --horizon 6h --size anchor --config run.json -q -o
 echo 's005,tset' >>parts.csv
 llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -q -o m.safetensors
 echo "exit $?"
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv --split time -q -o m.safetensors
+echo "exit $?"

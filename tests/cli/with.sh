@@ -11,3 +11,7 @@ llapdiff forecast a.safetensors data.csv -q --with c.safetensors
 echo "exit $?"
 llapdiff evaluate a.safetensors data.csv -q --with b.safetensors,nowhere.safetensors
 echo "exit $?"
+llapdiff forecast a.safetensors data.csv -q --with b.safetensors -n 1
+echo "exit $?"
+llapdiff forecast a.safetensors data.csv -q --with ''
+echo "exit $?"
