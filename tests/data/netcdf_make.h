@@ -2,7 +2,7 @@
 #ifndef LLAP_TESTS_NETCDF_MAKE_H
 #define LLAP_TESTS_NETCDF_MAKE_H
 
-#include "check.h"
+#include "folder.h"
 
 #include "data/netcdf.h"
 
@@ -15,23 +15,8 @@
         if (rc_ != NC_NOERR) fail_msg("%s: %s", #call, nc_strerror(rc_)); \
     } while (0)
 
-static char folder[] = "/tmp/llap-netcdf-XXXXXX";
 static char path[256]; /* of the file being made */
 static int  nc;
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) == NULL;
-}
-
-static inline int remove_folder(void **state)
-{
-    (void)state;
-    char command[64];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command);
-}
 
 static inline void begin_as(const char *name, int mode)
 {

@@ -159,18 +159,23 @@ static void plain_samples(const setting *s, float *out)
     llap_params_destroy(params);
 }
 
+static llap_planned_opts opts_of(const setting *s, const llap_backend *b)
+{
+    return (llap_planned_opts){ .extent = extent_of(s),
+                                .S = s->S,
+                                .backend = b,
+                                .n_threads = 1,
+                                .folded = s->folded,
+                                .sampler = s->o };
+}
+
 static void check_against_plain(const llap_backend *b, double tol)
 {
     setting   all[N_SETTINGS];
     const int n = settings(all);
     for (int i = 0; i < n; i++) {
         const setting           *s = &all[i];
-        const llap_planned_opts  o = { .extent = extent_of(s),
-                                       .S = s->S,
-                                       .backend = b,
-                                       .n_threads = 1,
-                                       .folded = s->folded,
-                                       .sampler = s->o };
+        const llap_planned_opts  o = opts_of(s, b);
         const llap_denoise_batch w = windows_of(s);
         llap_params             *params = params_of(s, b);
         llap_points              list = points_of(s);
@@ -227,12 +232,7 @@ static void check_many(const llap_backend *b, double tol)
     (void)settings(all);
     const setting           *s = &all[8]; /* wide */
     const int64_t            one = H * s->c.data_dim;
-    llap_planned_opts        o = { .extent = extent_of(s),
-                                   .S = s->S,
-                                   .backend = b,
-                                   .n_threads = 1,
-                                   .folded = s->folded,
-                                   .sampler = s->o };
+    llap_planned_opts        o = opts_of(s, b);
     const llap_denoise_batch w = windows_of(s);
     llap_params             *params = params_of(s, b);
     llap_points              list = points_of(s);
