@@ -412,15 +412,11 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
                                               .min = d->lr_first * d->stage.lr,
                                               .warmup = d->warmup,
                                               .total = d->stage.steps } };
-    task_stage                  stage = TASK_STAGE_DEFAULT;
+    task_stage                  stage = task_stage_of(&d->stage);
     llap_status                 st = prepare(&s);
     stage.name = "denoiser";
     stage.params = s.params;
     stage.user = &s;
-    stage.n_steps = d->stage.steps;
-    stage.eval_every = d->stage.check_every;
-    stage.patience = d->stage.patience;
-    stage.patience_from = d->stage.patience_from;
     stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;

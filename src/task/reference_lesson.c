@@ -53,14 +53,10 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
     llap_status st = make_train(l, &how->optim, start);
     if (st == LLAP_OK) st = make_check(l);
     if (st == LLAP_OK) st = task_feed_init(&l->feed, l->r);
-    *stage = TASK_STAGE_DEFAULT;
+    *stage = task_stage_of(how);
     stage->name = l->name;
     stage->params = l->params;
     stage->user = l;
-    stage->n_steps = how->steps;
-    stage->eval_every = how->check_every;
-    stage->patience_from = how->patience_from;
-    stage->patience = how->patience;
     stage->blame = blame;
     return st;
 }

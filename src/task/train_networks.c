@@ -433,7 +433,6 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
                                 int64_t member)
 {
     const llap_residual_opts   t = training_of(m, &net->config, o, f, member);
-    const task_recipe_stage   *how = &f->recipe.networks.stage;
     const llap_network_config *c = &net->config;
     member_run                *r = llap_new(1, sizeof *r);
     char                       prefix[48];
@@ -460,14 +459,10 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         llap_params *params = llap_residual_trainer_params(r->trainer);
         if (from != NULL) st = start_from(from, member, params);
         r->networks.member[0] = (llap_residual_member){ .params = params, .part = LLAP_PARAMS_EMA };
-        task_stage stage = TASK_STAGE_DEFAULT;
+        task_stage stage = task_stage_of(&f->recipe.networks.stage);
         stage.name = r->name;
         stage.params = params;
         stage.user = r;
-        stage.n_steps = how->steps;
-        stage.eval_every = how->check_every;
-        stage.patience = how->patience;
-        stage.patience_from = how->patience_from;
         stage.step = member_step;
         stage.evaluate = member_check;
         stage.fields = member_fields;

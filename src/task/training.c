@@ -424,6 +424,16 @@ static llap_status end_stage(stage_run *r)
     return LLAP_OK;
 }
 
+task_stage task_stage_of(const task_recipe_stage *how)
+{
+    task_stage s = TASK_STAGE_DEFAULT;
+    s.n_steps = how->steps;
+    s.eval_every = how->check_every;
+    s.patience = how->patience;
+    s.patience_from = how->patience_from;
+    return s;
+}
+
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result)
 {
     stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now() };

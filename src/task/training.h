@@ -57,6 +57,9 @@ typedef struct task_stage {
 
 #define TASK_STAGE_DEFAULT ((task_stage){ .patience_from = 1, .select_from = 1, .max_skipped = 8 })
 
+/* With steps, checks and patience of a recipe; the rest is the caller's to set. */
+task_stage task_stage_of(const task_recipe_stage *how);
+
 typedef struct task_result {
     int64_t n_steps;   /* made, with those of an earlier run */
     int64_t best_step; /* after how many steps the weights were kept; -1: there was no evaluation */
