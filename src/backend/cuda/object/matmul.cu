@@ -538,13 +538,11 @@ static bool all_half(const llap_call *c)
     return all;
 }
 
-// Operands and dy are of one kind; with a bias all is in floats. Heads of 64 wait for a comparison.
+// Operands and dy are of one kind; with a bias all is in floats.
 static bool attention_grad_half(const llap_call *c, int k)
 {
     static const int kinds[] = { 0, 1, 2, 6, 8 };
-    if (!llap_cuda_attention_fits(c) || width_of(c->in[0]) / c->attr->attention.n_heads != 32 ||
-        c->in[4].present || k == 7 || k > c->n_in + 2)
-        return false;
+    if (!llap_cuda_attention_fits(c) || c->in[4].present || k == 7 || k > c->n_in + 2) return false;
     for (int i : kinds)
         if (c->in[i].elem != LLAP_HALF || !in_eights(c->in[i])) return false;
     return true;

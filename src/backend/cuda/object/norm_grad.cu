@@ -94,8 +94,11 @@ __global__ void __launch_bounds__(BLOCK)
 
 static int64_t cuts_of(const norm_arg &p) { return (p.run + ROWS - 1) / ROWS; }
 
-// Rows of 256 and 512 wait for a comparison.
-static bool is_wide(const llap_call *c) { return width_of(c->in[0]) == 128; }
+static bool is_wide(const llap_call *c)
+{
+    const int64_t n = width_of(c->in[0]);
+    return n == 128 || n == 256 || n == 512;
+}
 
 bool llap_cuda_norm_grad_fits(const llap_call *c) { return is_wide(c); }
 
