@@ -8,7 +8,8 @@ are checked, then both sides run in turn and the ratios of the medians are print
 Weights, inputs and our results come from bench/peer. PyTorch gets inference_mode, fused attention,
 fused AdamW and as many threads as we have; whatever it can share between samples without another
 design of the network (25 as one batch) it shares. "The reference's way" is also timed for forecasts at
-paper size: one sample at a time, attention as two products and a softmax."""
+paper size: one sample at a time, attention as two products and a softmax. With --device cuda both forecast
+on the GPU, ours in the precision that --precision names, PyTorch in floats and with autocast to bf16."""
 
 import argparse
 import json
@@ -310,15 +311,18 @@ class Trainer:
 
 
 class Peer:
-    def __init__(self, program, case, threads, dropout=False):
+    def __init__(self, program, case, threads, dropout=False, device=None):
         self.wall = clock is time.perf_counter
         self.path = tempfile.mktemp(suffix=".safetensors")
         words = [program, *map(str, case), str(threads), self.path] + (["dropout"] if dropout else [])
+        words += ["device", *device] if device else []
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.note = self.process.stdout.readline().split()
         if not self.note:
             sys.exit("compare_torch: " + " ".join(words) + " failed")
         before, after = load_file(self.path), load_file(self.path + ".after")
+        if device:
+            before, after = ({k: v.to(device[0]) for k, v in x.items()} for x in (before, after))
         self.w = {k[2:]: v for k, v in before.items() if k.startswith("w.")}
         self.d = {k[3:]: v for k, v in before.items() if k.startswith("in.")}
         self.out = {k[4:]: v for k, v in after.items() if k.startswith("out.")}
@@ -340,10 +344,25 @@ class Peer:
 clock = time.perf_counter
 
 
+def finish():
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
 def timed(f):
+    finish()
     start = clock()
     f()
+    finish()
     return clock() - start
+
+
+def autocast(run):
+    def inner(*args):
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return run(*args)
+
+    return inner
 
 
 def check(what, ours, theirs, limit):
@@ -363,25 +382,34 @@ def report(title, ours, others):
 
 
 def forecast(args, title, size, samples, latent, first, repeats):
-    peer = Peer(args.peer, ["forecast", size, 1, samples, 168, latent, first], args.threads)
+    device = None if args.device == "cpu" else (args.device, args.precision)
+    limit = 2e-5 if device is None else {"fp32": 1e-4, "tf32": 4e-3, "bf16": 3e-2}[args.precision]
+    peer = Peer(args.peer, ["forecast", size, 1, samples, 168, latent, first], args.threads, device=device)
     kind = Paper if size == "paper" else Small
     net, plain = kind(peer.w), kind(peer.w, fused=False)
     run = sample_paper if size == "paper" else sample_small
     with torch.inference_mode():
         batch = run(net, peer.d, first, samples)
-        check("samples", peer.out["samples"].flatten(0, 1), batch, 2e-5)
-        ours, one, all_, way = [], [], [], []
+        check("samples", peer.out["samples"].flatten(0, 1), batch, limit)
+        ours, one, all_, way, half = [], [], [], [], []
+        if device:
+            for _ in range(3):
+                peer.run()
+                autocast(run)(net, peer.d, first, samples)
         for _ in range(repeats):
             ours.append(peer.run())
             all_.append(timed(lambda: run(net, peer.d, first, samples)))
-            if samples > 1:
+            if device:
+                half.append(timed(lambda: autocast(run)(net, peer.d, first, samples)))
+            elif samples > 1:
                 one.append(timed(lambda: run(net, peer.d, first, 1)))
-            if size == "paper":
+            if size == "paper" and not device:
                 way.append(timed(lambda: run(plain, peer.d, first, 1)))
     peer.close()
     rate = 2e-9 * float(peer.note[3]) / statistics.median(ours)
     others = [(f"one batch of {samples}", all_)] + ([(f"{samples} runs of batch 1", one)] if one else [])
     others += [("the reference's way: one by one, attention not fused", way)] if way else []
+    others += [("bf16 autocast", half)] if half else []
     report(f"{title}, {peer.note[1]} steps, {rate:.0f} GFLOP/s executed", ours, others)
 
 
@@ -415,7 +443,10 @@ def main():
     p.add_argument("--processor-time", action="store_true",
                    help="of all threads, instead of the wall's: for one thread on a machine that others use")
     p.add_argument("--only", default="", help="cases whose title contains this")
+    p.add_argument("--device", default="cpu", help="cpu or cuda: forecasts alone")
+    p.add_argument("--precision", default="fp32", help="ours on a GPU: fp32, tf32 or bf16")
     args = p.parse_args()
+    torch.set_default_device(args.device)
     global clock
     if args.processor_time:
         clock = time.process_time
@@ -434,7 +465,7 @@ def main():
     ]
     print(f"PyTorch {torch.__version__}, {args.threads} threads, medians of {n} interleaved runs")
     for title, run in cases:
-        if args.only in title:
+        if args.only in title and (args.device == "cpu" or "forecast" in title):
             print(title)
             run(title)
 

@@ -2,9 +2,11 @@
  * file, says "ready", then runs again for every line of standard input and prints the seconds, by
  * the wall and of the processor.
  *
- *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout] */
+ *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout]
+ *     peer forecast .. FILE device DEVICE PRECISION */
 #include "base/error.h"
 #include "bench.h"
+#include "task/device.h"
 #include "task/rig.h"
 
 #include <string.h>
@@ -59,9 +61,11 @@ int main(int argc, char **argv)
                         .n_threads = atoi(argv[8]),
                         .no_dropout = true };
     o.solver = o.size == LLAP_RIG_PAPER ? LLAP_SOLVER_DDIM : LLAP_SOLVER_DPMPP_2M;
+    const bool  elsewhere = argc > 12 && strcmp(argv[10], "device") == 0;
     llap_rig   *r = NULL;
-    llap_status st = export_before_and_after(&o, argv[9]);
-    o.no_dropout = argc <= 10;
+    llap_status st = elsewhere ? task_device(argv[11], argv[12], &o.backend) : LLAP_OK;
+    if (st == LLAP_OK) st = export_before_and_after(&o, argv[9]);
+    o.no_dropout = argc <= 10 || elsewhere;
     if (st == LLAP_OK) st = llap_rig_create(&o, &r);
     for (int i = 0; i < 2 && st == LLAP_OK; i++) st = llap_rig_run(r); /* then tables are there */
     if (st == LLAP_OK)

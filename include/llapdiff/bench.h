@@ -25,17 +25,19 @@ typedef struct llap_bench_opts {
     int64_t       threads; /* 0: as many as OpenMP has */
     double        seconds; /* about what each measurement may take; each runs twice at least */
     llap_progress progress;
+    const char   *device;    /* "cpu", "cuda", "cuda:N", "auto"; NULL: cpu */
+    const char   *precision; /* on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
 } llap_bench_opts;
 
-#define LLAP_BENCH_OPTS                                   \
-    {                                                     \
-        "small", NULL, 0, 25, 168, 0, 2.0, { NULL, NULL } \
+#define LLAP_BENCH_OPTS                                               \
+    {                                                                 \
+        "small", NULL, 0, 25, 168, 0, 2.0, { NULL, NULL }, NULL, NULL \
     }
 
 /* Denoiser forward, training step, forecasts by every solver and list of steps, VAE decoder,
  * summarizer, CSV reading: medians and spread, GFLOP/s executed and their share of the rate of bare
- * matrix products measured in between, memory. Caller owns *text (llap_text_free): a table, or
- * JSON. */
+ * matrix products measured in between, memory; on a GPU only what runs there. Caller owns *text
+ * (llap_text_free): a table, or JSON. */
 LLAP_API llap_status llap_bench(const llap_bench_opts *o, int json, char **text);
 
 #ifdef __cplusplus

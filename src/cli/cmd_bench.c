@@ -36,6 +36,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     how.horizon = o->horizon;
     how.threads = common->threads;
     how.seconds = o->seconds;
+    how.device = common->device;
+    how.precision = common->precision;
     how.progress = cli_progress(common, &bar);
     const llap_status st = llap_bench(&how, common->json, &text);
     llap_bar_destroy(bar);
@@ -53,14 +55,15 @@ const cli_command cmd_bench = {
         "steps, the summarizer, the VAE's decoder and CSV reading, on weights and data of\n"
         "its own making. Every run alternates with bare matrix products; printed are\n"
         "medians, spread, GFLOP/s executed, their share of the bare products' rate, and\n"
-        "memory.",
+        "memory. On a GPU (--device) forward pass, training step and forecasts are timed.",
     .example =
         "  llapdiff bench --only forecast -j 1\n"
-        "  llapdiff bench --size paper --only 'ddim usual' --seconds 60",
+        "  llapdiff bench --size paper --only 'ddim usual' --seconds 60\n"
+        "  llapdiff bench --size paper --device cuda --precision bf16",
     .options = options,
     .options_size = sizeof(bench_options),
     .defaults = &(const bench_options){ "small", NULL, 0, 25, 168, 2.0 },
-    .without = CLI_SEED | CLI_DEVICE,
+    .without = CLI_SEED,
     .run = run,
 };
 /* clang-format on */

@@ -3,12 +3,14 @@
 #include <llapdiff/bench.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "data/csv.h"
+#include "task/device.h"
 #include "task/rig.h"
 
 #include <omp.h>
@@ -18,7 +20,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { MOST_RUNS = 101, MOST_ROWS = 32, M = 2048, N = 1024, K = 256 };
+enum { MOST_RUNS = 101, MOST_ROWS = 32, M = 2048, N = 1024, K = 256, M_OF_GPU = 1 << 17 };
 
 typedef struct row { /* one measurement */
     char   name[48];
@@ -34,7 +36,9 @@ typedef struct bench {
     llap_rig_opts          base;
     llap_plan             *plan; /* the bare product */
     llap_run              *run;
-    float                 *x, *w; /* its operands */
+    int64_t                m;       /* its rows */
+    float                 *x, *w;   /* its operands */
+    void                  *near[2]; /* where the backend computes, if that is elsewhere */
     double                 rate[MOST_RUNS], all_rates[MOST_ROWS];
     row                    row[MOST_ROWS];
     int                    n;
@@ -63,25 +67,36 @@ static double median(double *x, int n)
 
 /* x W^T of the shapes of a block's widest layer, nothing else: what all others are compared with.
  */
+static llap_status bind_operand(bench *t, int i, const char *name, float *x, int64_t n)
+{
+    const llap_backend *b = t->base.backend;
+    const size_t        n_bytes = (size_t)n * sizeof *x;
+    if (b->memory == NULL) return llap_run_bind(t->run, name, x, n);
+    llap_status st = llap_near_alloc(b, n_bytes, &t->near[i]);
+    if (st == LLAP_OK) st = llap_near_put(b, t->near[i], x, n_bytes);
+    return st == LLAP_OK ? llap_run_bind_near(t->run, name, t->near[i], n) : st;
+}
+
 static llap_status prepare_product(bench *t)
 {
     llap_graph *g;
     llap_status st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
-    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(M, K)),
+    t->m = t->base.backend->memory == NULL ? M : M_OF_GPU;
+    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(t->m, K)),
                 *w = llap_input(g, "w", LLAP_SHAPE(N, K));
     llap_output(g, "y", llap_linear(g, x, w, NULL));
-    const llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = t->base.n_threads };
+    const llap_plan_opts o = { .backend = t->base.backend, .n_threads = t->base.n_threads };
     st = llap_plan_create(g, &o, &t->plan);
     llap_graph_destroy(g);
     if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
-    t->x = llap_new_aligned((size_t)M * K, sizeof *t->x);
+    t->x = llap_new_aligned((size_t)t->m * K, sizeof *t->x);
     t->w = llap_new_aligned((size_t)N * K, sizeof *t->w);
     if (st == LLAP_OK && (t->x == NULL || t->w == NULL)) st = LLAP_ENOMEM;
-    if (st == LLAP_OK) st = llap_run_bind(t->run, "x", t->x, (int64_t)M * K);
-    if (st == LLAP_OK) st = llap_run_bind(t->run, "w", t->w, (int64_t)N * K);
-    for (int i = 0; st == LLAP_OK && i < M * K; i++) t->x[i] = (float)(i % 7) - 3.0f;
-    for (int i = 0; st == LLAP_OK && i < N * K; i++) t->w[i] = (float)(i % 5) - 2.0f;
+    for (int64_t i = 0; st == LLAP_OK && i < t->m * K; i++) t->x[i] = (float)(i % 7) - 3.0f;
+    for (int64_t i = 0; st == LLAP_OK && i < N * K; i++) t->w[i] = (float)(i % 5) - 2.0f;
+    if (st == LLAP_OK) st = bind_operand(t, 0, "x", t->x, t->m * K);
+    if (st == LLAP_OK) st = bind_operand(t, 1, "w", t->w, (int64_t)N * K);
     return st;
 }
 
@@ -89,7 +104,8 @@ static double product_rate(bench *t)
 {
     const double start = now();
     (void)llap_run_exec(t->run); /* everything is bound */
-    return 2.0 * M * N * K / (now() - start);
+    (void)llap_near_finish(t->base.backend);
+    return 2.0 * (double)t->m * N * K / (now() - start);
 }
 
 /* -------- one measurement -------- */
@@ -98,14 +114,16 @@ typedef llap_status (*run_fn)(void *user);
 
 static llap_status measure(bench *t, run_fn run, void *user, row *r)
 {
-    double       seconds[MOST_RUNS];
-    llap_status  st = run(user); /* once to warm up */
+    double      seconds[MOST_RUNS];
+    llap_status st = run(user); /* to warm up; on a GPU the second time is recorded */
+    for (int i = 0; i < 2 && st == LLAP_OK && t->base.backend->memory != NULL; i++) st = run(user);
     const double start = now();
     for (r->runs = 0; st == LLAP_OK && r->runs < MOST_RUNS; r->runs++) {
         if (r->runs >= 2 && now() - start > t->o->seconds) break;
         t->rate[r->runs] = product_rate(t);
         const double before = now();
         st = run(user);
+        if (st == LLAP_OK) st = llap_near_finish(t->base.backend);
         seconds[r->runs] = now() - before;
     }
     if (st != LLAP_OK) return st;
@@ -154,7 +172,8 @@ static llap_status measure_forecasts(bench *t)
 {
     static const int lists[] = { 0, 64, 16, 8 }; /* 0: the profile's own */
     llap_status      st = LLAP_OK;
-    for (int s = LLAP_SOLVER_DDIM; s <= LLAP_SOLVER_UNIPC && st == LLAP_OK; s++)
+    const bool       gpu = t->base.backend->memory != NULL; /* does not plan UniPC */
+    for (int s = LLAP_SOLVER_DDIM; s <= LLAP_SOLVER_UNIPC - gpu && st == LLAP_OK; s++)
         for (size_t k = 0; k < sizeof lists / sizeof *lists && st == LLAP_OK; k++) {
             llap_rig_opts o = t->base;
             char          name[48], steps[16];
@@ -242,6 +261,7 @@ static llap_status as_json(bench *t, char **text)
     llap_json_open(&w, NULL, '{');
     llap_json_put_string(&w, "size", llap_rig_sizes[t->base.size]);
     llap_json_put_int(&w, "threads", t->base.n_threads);
+    llap_json_put_string(&w, "backend", t->base.backend->name);
     llap_json_put_string(&w, "cpu", llap_cpu_features());
     llap_json_put_double(&w, "product_gflops", 1e-9 * median(t->all_rates, t->n));
     llap_json_put_double(&w, "peak_mb", 1e-6 * peak_bytes());
@@ -269,9 +289,9 @@ static llap_status as_json(bench *t, char **text)
 
 static void as_table(bench *t, FILE *f)
 {
-    fprintf(f, "size %s, %d threads, %s; bare products %.1f GFLOP/s\n\n",
+    fprintf(f, "size %s, %d threads, %s, %s; bare products %.1f GFLOP/s\n\n",
             llap_rig_sizes[t->base.size], t->base.n_threads, llap_cpu_features(),
-            1e-9 * median(t->all_rates, t->n));
+            t->base.backend->name, 1e-9 * median(t->all_rates, t->n));
     fprintf(f, "%-28s %6s %10s %10s %10s %5s %8s %9s %8s\n", "", "steps", "median ms", "least",
             "most", "runs", "GFLOP/s", "of bare", "MB");
     for (int i = 0; i < t->n; i++) {
@@ -308,12 +328,13 @@ static llap_status measure_all(bench *t)
     o.what = LLAP_RIG_STEP;
     if (st == LLAP_OK) st = measure_rig(t, "training step", &o);
     if (st == LLAP_OK) st = measure_forecasts(t);
+    const bool here = o.backend->memory == NULL;
     o.rows = 1;
     o.what = LLAP_RIG_SUMMARY;
-    if (st == LLAP_OK) st = measure_rig(t, "summarizer", &o);
+    if (st == LLAP_OK && here) st = measure_rig(t, "summarizer", &o);
     o.what = LLAP_RIG_DECODE;
-    if (st == LLAP_OK) st = measure_rig(t, "vae decoding", &o);
-    if (st == LLAP_OK) st = measure_csv(t);
+    if (st == LLAP_OK && here) st = measure_rig(t, "vae decoding", &o);
+    if (st == LLAP_OK && here) st = measure_csv(t);
     if (st == LLAP_OK && t->n == 0)
         st = llap_fail(LLAP_EINVAL, "only: no measurement has '%s' in its name", t->o->only);
     return st;
@@ -341,11 +362,14 @@ llap_status llap_bench(const llap_bench_opts *o, int json, char **text)
     t->base.rows = o->batch > 0 ? o->batch : paper ? 10 : 128;
     t->base.samples = o->samples;
     t->base.horizon = o->horizon;
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &t->base.backend);
+    if (t->base.backend == NULL) t->base.backend = &llap_backend_cpu;
     if (st == LLAP_OK) st = prepare_product(t);
     if (st == LLAP_OK) st = measure_all(t);
     if (st == LLAP_OK) st = json ? as_json(t, text) : as_text(t, text);
     llap_run_destroy(t->run);
     llap_plan_release(t->plan);
+    for (int i = 0; i < 2; i++) llap_near_release(t->base.backend, t->near[i]);
     llap_free(t->x);
     llap_free(t->w);
     llap_free(t);
