@@ -59,10 +59,11 @@ uint64_t task_pool_seed(uint64_t seed, int64_t i)
     return i == 0 ? seed : llap_hash(seed, &i, sizeof i);
 }
 
-/* Paths at .. at + from->n - 1 of out. */
-static void put(const task_forecast *from, int64_t h, int64_t at, double *out)
+/* Paths number k, k + of, k + 2 of, ... of out: whoever looks at the first ones sees all models. */
+static void put(const task_forecast *from, int64_t h, int64_t k, int64_t of, double *out)
 {
-    memcpy(out + at * h, from->value, (size_t)(from->n * h) * sizeof *out);
+    for (int64_t i = 0; i < from->n; i++)
+        memcpy(out + (k + i * of) * h, from->value + i * h, (size_t)h * sizeof *out);
 }
 
 static llap_status forecast(const task_forecaster *f, const task_ask *ask, const task_window *w,
@@ -81,14 +82,12 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
         if (path[i] == NULL) st = LLAP_ENOMEM;
     }
     for (int64_t k = 0; k < s->n && st == LLAP_OK; k++) {
-        const int64_t first = ask->n_samples * k / s->n, end = ask->n_samples * (k + 1) / s->n;
-        task_ask      mine = *ask;
-        if (first == end) continue;
-        mine.n_samples = end - first;
+        task_ask mine = *ask;
+        mine.n_samples = (ask->n_samples - k + s->n - 1) / s->n;
         mine.seed = task_pool_seed(ask->seed, k);
         st = s->f[k].forecast(&s->f[k], &mine, w, n, arena, own);
         for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
-            put(&own[i], w[i / C].n_query, first, path[i]);
+            put(&own[i], w[i / C].n_query, k, s->n, path[i]);
     }
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] =

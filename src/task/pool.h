@@ -1,5 +1,5 @@
-/* Several models that answer as one: each draws an equal share of the paths. Models that err in
- * different ways, a joint one and one of single rows, are better together. */
+/* Several models that answer as one: each draws an equal share of the paths, in turn. Models that
+ * err in different ways, a joint one and one of single rows, are better together. */
 #ifndef LLAP_TASK_POOL_H
 #define LLAP_TASK_POOL_H
 
