@@ -15,7 +15,7 @@
 
 #define DAY (24 * INT64_C(3600000000000))
 
-enum { SAMPLES = 200, DRAWS = 1000, STEPS_APART = 23 };
+enum { DRAWS = 1000, STEPS_APART = 23 };
 
 /* Of the wanted part only windows at least stride apart stay; the others count as purged. */
 static void thin(const llap_windows *w, llap_split *s, llap_part part, int64_t stride)
@@ -256,7 +256,7 @@ static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, eval
                        (long long)o->bootstrap);
     e->part = (llap_part)part;
     e->impute = task == 1;
-    e->n_samples = o->samples > 0 ? o->samples : SAMPLES;
+    e->n_samples = o->samples > 0 ? o->samples : EVALUATION_SAMPLES;
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &e->backend);
     e->seed = o->seed;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap < 0    ? 0

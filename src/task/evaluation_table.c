@@ -48,6 +48,7 @@ static void put_row(FILE *f, const evaluation *e, const evaluation_look *look, i
 static void put_verdict(FILE *f, const evaluation *e, int against, int64_t target)
 {
     const bootstrap_range *r = &evaluation_against(e, against, target)->skill;
+    const bootstrap_range *mse = &evaluation_against(e, against, target)->mse;
     const bool             own = against < e->n_own;
     const bool             few = e->s.n_units < EVALUATION_UNITS;
     const char            *verdict = isnan(r->low) || own || few ? "the model is"
@@ -61,7 +62,9 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
     if (!isnan(r->low))
         fprintf(f, " [%.1f, %.1f]", worse ? -100 * r->high : 100 * r->low,
                 worse ? -100 * r->low : 100 * r->high);
-    fprintf(f, " of CRPS%s\n", few && !own ? ", too little data to be sure" : "");
+    fprintf(f, " of CRPS, squared error %+.4f", mse->value);
+    if (!isnan(mse->low)) fprintf(f, " [%+.4f, %+.4f]", mse->low, mse->high);
+    fprintf(f, "%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
 static void put_target(FILE *f, const evaluation *e, const evaluation_look *look, int64_t target)
@@ -156,6 +159,9 @@ llap_status evaluation_table(const evaluation *e, const evaluation_look *look, c
             (long long)e->boot.n_draws, (long long)e->s.n_units,
             entity && !one ? "entities" : e->unit, entity || one ? "" : "s",
             (long long)e->boot.run);
+    if (!e->impute && e->n_samples < EVALUATION_SAMPLES)
+        fprintf(f, "50, 80, 95 %% are of %lld samples; they settle from %d on\n",
+                (long long)e->n_samples, EVALUATION_SAMPLES);
     const bool ok = fclose(f) == 0;
     *text = ok ? llap_strndup(buffer, n) : NULL;
     free(buffer);

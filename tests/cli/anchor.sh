@@ -17,7 +17,7 @@ llapdiff forecast m.safetensors - -q --json --quantiles 0.5 <data.csv | grep -c 
 llapdiff impute m.safetensors data.csv -q --quantiles 0.5 | cut -d, -f4 | sort | uniq -c | sed 's/[0-9]* 0$/N 0/; s/^ *//'
 llapdiff impute m.safetensors data.csv -q --causal -a -o all.csv && test "$(wc -l <all.csv)" -gt 400 && echo "all cells"
 llapdiff evaluate m.safetensors data.csv -q --stride 3 | sed -n 's/^  \(model\|climatology\) .*/\1/p; s/^intervals.*/intervals/p'
-llapdiff evaluate m.safetensors data.csv -q --task impute --bootstrap 0 | sed -n 's/^  \([a-z_]*\) .*[0-9]$/\1/p'
+llapdiff evaluate m.safetensors data.csv -q --task impute --bootstrap 0 | sed -n 's/^  \([a-z_]*\)  .*[0-9]$/\1/p'
 llapdiff evaluate m.safetensors data.csv -q --json -n 20 -j 1 >one && llapdiff evaluate m.safetensors data.csv -q --json -n 20 -j 3 | cmp - one && echo "the same scores"
 llapdiff evaluate m.safetensors data.csv -q --by step -n 20 | grep -c '^[1-6] '
 # Data that begins after training: what needs training windows is left out.

@@ -123,6 +123,8 @@ static void tables_say_what_was_asked(void **state)
     static const struct {
         const char *by, *text;
     } cases[] = { { NULL, "the model earns its keep: better than the best opponent, " },
+                  { NULL, "] of CRPS, squared error -" },
+                  { NULL, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
                   { "step", "steps ahead" },
                   { "variable", "variable " },
                   { "entity", "s2 " } };
@@ -132,8 +134,8 @@ static void tables_say_what_was_asked(void **state)
         o.by = cases[i].by;
         o.stride = "5";
         o.samples = 40;
-        o.units = i == 1;
-        o.paper = i == 2;
+        o.units = i == 3;
+        o.paper = i == 4;
         CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
         if (strstr(text, cases[i].text) == NULL) fail_msg("no '%s' in\n%s", cases[i].text, text);
         llap_text_free(text);
