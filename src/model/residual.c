@@ -4,9 +4,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "nn/blame.h"
 #include "nn/pieces.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 /* ---- the graph of a training step ---- */
 
@@ -104,32 +107,43 @@ void llap_residual_trainer_destroy(llap_residual_trainer *t)
 llap_params *llap_residual_trainer_params(llap_residual_trainer *t) { return t->params; }
 int64_t      llap_residual_trainer_pieces(const llap_residual_trainer *t) { return t->pieces; }
 
-/* Piece number `piece` of the batch. */
-static llap_status bind_batch(llap_residual_trainer *t, llap_run *run, int64_t piece)
+enum { INPUTS = 10 };
+typedef struct input {
+    const char *name;
+    void       *data;  /* of four bytes each; NULL: there is none */
+    int64_t     n;     /* of a piece */
+    bool        whole; /* numbers, not reals */
+} input;
+
+static void list_inputs(const llap_residual_trainer *t, input *out)
 {
     const llap_residual_config *c = &t->c;
     const llap_feature_batch   *b = t->batch;
     const int64_t B = b->B / t->pieces, h = b->h, S = c->patches.tokens, Z = c->denoiser.data_dim;
-    const struct {
-        const char *name;
-        void       *data; /* of four bytes each */
-        int64_t     n;
-    } all[] = {
-        { "tokens", b->tokens, B * S * c->patches.token_dim },
-        { "token_pad", b->token_pad, B * S },
-        { "entity", b->entity, B },
-        { "tq", b->tq, B * h },
-        { "f", b->f, B * h * c->denoiser.query_features },
-        { "pad", b->pad, B * h },
-        { "z0", b->z0, B * h * Z },
-        { "mask", b->mask, B * h * Z },
-        { "eps", t->eps, B * h * Z },
-        { "time", t->time, B },
+    const input   all[INPUTS] = {
+          { "tokens", b->tokens, B * S * c->patches.token_dim, false },
+          { "token_pad", b->token_pad, B * S, false },
+          { "entity", b->entity, B, true },
+          { "tq", b->tq, B * h, false },
+          { "f", b->f, B * h * c->denoiser.query_features, false },
+          { "pad", b->pad, B * h, false },
+          { "z0", b->z0, B * h * Z, false },
+          { "mask", b->mask, B * h * Z, false },
+          { "eps", t->eps, B * h * Z, false },
+          { "time", t->time, B, false },
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        if (all[i].data == NULL) continue;
-        char             *at = (char *)all[i].data + 4 * piece * all[i].n;
-        const llap_status st = llap_run_bind(run, all[i].name, at, all[i].n);
+    memcpy(out, all, sizeof all);
+}
+
+/* Piece number `piece` of the batch. */
+static llap_status bind_batch(const llap_residual_trainer *t, llap_run *run, int64_t piece)
+{
+    input in[INPUTS];
+    list_inputs(t, in);
+    for (int i = 0; i < INPUTS; i++) {
+        if (in[i].data == NULL) continue;
+        char             *at = (char *)in[i].data + 4 * piece * in[i].n;
+        const llap_status st = llap_run_bind(run, in[i].name, at, in[i].n);
         if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
     }
     return LLAP_OK;
@@ -158,6 +172,11 @@ static llap_status make_split(llap_residual_trainer *t, const llap_plan_opts *ho
     return st == LLAP_OK ? bind_batch(t, llap_pieces_run(t->split), 0) : st;
 }
 
+static llap_plan_opts plan_opts(const llap_residual_trainer *t)
+{
+    return (llap_plan_opts){ .backend = t->o.backend, .n_threads = t->o.n_threads, .beside = true };
+}
+
 static llap_status make_plans(llap_residual_trainer *t)
 {
     llap_graph *g = NULL;
@@ -169,9 +188,7 @@ static llap_status make_plans(llap_residual_trainer *t)
     llap_nn_train(g, loss, &t->o.optim);
     st = llap_graph_status(g);
     if (st == LLAP_OK) st = llap_params_create(g, t->o.backend, &t->params);
-    const llap_plan_opts how = { .backend = t->o.backend,
-                                 .n_threads = t->o.n_threads,
-                                 .beside = true };
+    const llap_plan_opts how = plan_opts(t);
     if (st == LLAP_OK) st = t->pieces == 1 ? make_whole(t, g, &how) : make_split(t, &how);
     llap_graph_destroy(g);
     return st;
@@ -332,4 +349,65 @@ llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *l
     if (loss != NULL) *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
     if (norm != NULL) *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);
     return LLAP_OK;
+}
+
+/* ---- what is not finite ---- */
+
+static bool blame_input(const llap_residual_trainer *t, char *text, size_t size)
+{
+    input in[INPUTS];
+    list_inputs(t, in);
+    for (int i = 0; i < INPUTS; i++) {
+        if (in[i].data == NULL || in[i].whole || llap_nn_finite(in[i].data, in[i].n * t->pieces))
+            continue;
+        snprintf(text, size, "input '%s' is not finite", in[i].name);
+        return true;
+    }
+    return false;
+}
+
+typedef struct piece_of {
+    const llap_residual_trainer *t;
+    int64_t                      piece;
+} piece_of;
+
+static llap_status bind_piece(void *user, llap_run *run)
+{
+    const piece_of *p = user;
+    return bind_batch(p->t, run, p->piece);
+}
+
+static llap_status blame_piece(llap_residual_trainer *t, int64_t step, int64_t piece, char *text,
+                               size_t size)
+{
+    const llap_plan_opts how = plan_opts(t);
+    llap_graph          *g = NULL;
+    llap_status          st = llap_graph_create(&g);
+    if (st == LLAP_OK) st = put_random(t, step, piece);
+    if (st == LLAP_OK) {
+        const step_in in = step_inputs(g, &t->c, t->o.batch / t->pieces, t->set->h);
+        st = llap_nn_blame(&(llap_blame){ .graph = g,
+                                          .loss = step_loss(g, &t->c, &in),
+                                          .params = t->params,
+                                          .how = &how,
+                                          .bind = bind_piece,
+                                          .user = &(piece_of){ t, piece } },
+                           text, size);
+    }
+    llap_graph_destroy(g);
+    return st;
+}
+
+llap_status llap_residual_blame(llap_residual_trainer *t, int64_t step, char *text, size_t size,
+                                const uint32_t **index, int64_t *n)
+{
+    llap_status st = LLAP_OK;
+    *text = '\0';
+    prepare(t, step); /* the next one may be there already */
+    *index = t->index;
+    *n = t->o.batch;
+    if (blame_input(t, text, size)) return st;
+    for (int64_t i = 0; i < t->pieces && st == LLAP_OK && *text == '\0'; i++)
+        st = blame_piece(t, step, i, text, size);
+    return st;
 }

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "nn/blame.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,16 +35,21 @@ static llap_status bind_inputs(task_net *n)
     return LLAP_OK;
 }
 
+static llap_plan_opts plan_opts(const llap_params *p, int n_threads)
+{
+    const llap_backend *of = llap_params_backend(p);
+    return (llap_plan_opts){ .backend = of->memory != NULL ? of : &llap_backend_cpu,
+                             .n_threads = n_threads,
+                             .beside = true };
+}
+
 llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_threads,
                             task_net **out)
 {
     *out = NULL;
     task_net *n = llap_new(1, sizeof *n);
     if (n == NULL) return LLAP_ENOMEM;
-    const llap_backend  *of = llap_params_backend(p);
-    const llap_plan_opts o = { .backend = of->memory != NULL ? of : &llap_backend_cpu,
-                               .n_threads = n_threads,
-                               .beside = true };
+    const llap_plan_opts o = plan_opts(p, n_threads);
     llap_status          st = llap_graph_status(g);
     if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->plan);
     if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
@@ -123,19 +129,12 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
 
 /* -------- what is not finite -------- */
 
-static bool all_finite(const float *x, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(x[i])) return false;
-    return true;
-}
-
 static bool blame_input(const task_net *n, char *text, size_t size)
 {
     for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
         const llap_slot *s = llap_plan_slot(n->plan, i);
         if (n->input[i] == NULL || s->elem != LLAP_REAL ||
-            all_finite(n->input[i], llap_shape_count(&s->shape)))
+            llap_nn_finite(n->input[i], llap_shape_count(&s->shape)))
             continue;
         snprintf(text, size, "input '%s' is not finite", s->name);
         return true;
@@ -143,67 +142,29 @@ static bool blame_input(const task_net *n, char *text, size_t size)
     return false;
 }
 
-/* Copies the inputs of n to those of another net of the same loss. */
-static void copy_inputs(task_net *to, const task_net *n)
+/* The inputs of a net for another run of the same loss, which may have no use for some. */
+static llap_status lend_inputs(void *user, llap_run *run)
 {
+    const task_net *n = user;
     for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
         const llap_slot *s = llap_plan_slot(n->plan, i);
-        void            *x = n->input[i] == NULL ? NULL : input_of(to, s->name, s->elem);
-        if (x != NULL) memcpy(x, n->input[i], (size_t)llap_shape_count(&s->shape) * sizeof(float));
+        if (n->input[i] == NULL) continue;
+        const llap_status st =
+            llap_run_bind(run, s->name, n->input[i], llap_shape_count(&s->shape));
+        if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
     }
-}
-
-/* The states of the store aside, and back. */
-static void swap_states(llap_params *p, void **kept, llap_arena *arena)
-{
-    for (int i = 0; i < llap_params_count(p); i++) {
-        const llap_param_info *x = llap_params_at(p, i);
-        const size_t           n = (size_t)x->count * sizeof(float);
-        if (x->leaf != LLAP_LEAF_STATE) continue;
-        if (arena == NULL && kept[i] != NULL) memcpy(x->data, kept[i], n);
-        if (arena != NULL && (kept[i] = llap_arena_new(arena, n, 1)) != NULL)
-            memcpy(kept[i], x->data, n);
-    }
+    return LLAP_OK;
 }
 
 llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_params *p,
                            char *text, size_t size)
 {
     if (blame_input(n, text, size)) return LLAP_OK;
-    const int     count = llap_graph_n_params(g);
-    task_net     *with = NULL;
-    llap_arena    arena = { 0 };
-    llap_tensor **all = llap_arena_new(&arena, 2 * (size_t)count + 1, sizeof *all);
-    void        **kept = llap_arena_new(&arena, (size_t)llap_params_count(p) + 1, sizeof *kept);
-    llap_status   st = all == NULL || kept == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) {
-        for (int i = 0; i < count; i++) all[i] = llap_graph_param(g, i);
-        llap_gradients(g, loss, all, count, all + count);
-        for (int i = 0; i < count; i++) {
-            const char *name = llap_arena_printf(&arena, "grad %s", llap_tensor_name(all[i]));
-            if (name != NULL && all[count + i] != NULL) llap_output(g, name, all[count + i]);
-        }
-        st = llap_params_pull(p);
-        swap_states(p, kept, &arena);
-    }
-    if (st == LLAP_OK) st = task_net_create(g, p, 1, &with);
-    if (st == LLAP_OK) {
-        copy_inputs(with, n);
-        st = task_net_run(with);
-        swap_states(p, kept, NULL);
-        if (st == LLAP_OK) st = llap_params_push(p);
-    }
-    snprintf(text, size, "a value is not finite");
-    for (int i = 0; i < count && st == LLAP_OK; i++) {
-        char name[256];
-        snprintf(name, sizeof name, "grad %s", llap_tensor_name(all[i]));
-        const float *x = task_net_output(with, name);
-        if (x == NULL || all_finite(x, llap_params_find(p, llap_tensor_name(all[i]))->count))
-            continue;
-        snprintf(text, size, "gradient of '%s' is not finite", llap_tensor_name(all[i]));
-        break;
-    }
-    task_net_destroy(with);
-    llap_arena_deinit(&arena);
+    const llap_plan_opts how = plan_opts(p, 1);
+    const llap_blame     b = {
+            .graph = g, .loss = loss, .params = p, .how = &how, .bind = lend_inputs, .user = n
+    };
+    const llap_status st = llap_nn_blame(&b, text, size);
+    if (*text == '\0') snprintf(text, size, "a value is not finite");
     return st;
 }

@@ -39,9 +39,8 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
 llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr);
 void        task_net_end(const task_net *n, double *loss, double *grad_norm);
 
-/* What is not finite: the first such input, or the first parameter whose gradient is, as found by
- * running g (the loss alone, with the gradients of every parameter) on the same inputs. text gets
- * "input 'x'" or "gradient of 'a.weight'". The store's states are left as they were. */
+/* What is not finite: the first such input, or what nn/blame.h finds in g, the loss alone, on the
+ * same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ...". */
 llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_params *p,
                            char *text, size_t size);
 

@@ -75,10 +75,6 @@ llap_status task_feed_at(task_feed *f, int64_t step, const llap_batch **out);
 int64_t     task_reference_val_batches(const task_reference *r);
 llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b);
 
-/* "; windows that end at 2004-03-10T18:00:00Z, ..." behind text. */
-void task_reference_windows(const task_reference *r, const int64_t *end, int64_t n, char *text,
-                            size_t size);
-
 /* -------- the stages -------- */
 
 /* A loss that is learned from batches of the data: the first member of its stage. */

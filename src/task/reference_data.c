@@ -1,7 +1,6 @@
 /* What the stages of the `reference` profile look at. */
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/time.h"
 #include "task/reference.h"
 
 #include <string.h>
@@ -209,17 +208,3 @@ llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b
 }
 
 /* -------- names -------- */
-
-void task_reference_windows(const task_reference *r, const int64_t *end, int64_t n, char *text,
-                            size_t size)
-{
-    size_t at = strlen(text);
-    for (int64_t i = 0; i < n && i < 4 && at < size; i++) {
-        char time[LLAP_TIME_TEXT_MAX];
-        if (r->frame.axis == LLAP_AXIS_CALENDAR) llap_time_format(end[i], NULL, 0, time);
-        else snprintf(time, sizeof time, "%g", (double)end[i] / (double)r->frame.axis_unit);
-        at += (size_t)snprintf(text + at, size - at, "%s %s",
-                               i == 0 ? "; windows that end at" : ",", time);
-    }
-    if (n > 4 && at < size) snprintf(text + at, size - at, " and %lld more", (long long)n - 4);
-}

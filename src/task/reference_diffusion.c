@@ -363,7 +363,7 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
     if (st == LLAP_OK)
         st = task_net_blame(net, g, describe(g, s, s->count, true), s->params, text, size);
     llap_graph_destroy(g);
-    task_reference_windows(s->r, s->rows.end + s->first, s->count, text, size);
+    task_name_windows(&s->r->frame, s->rows.end + s->first, s->count, text, size);
     return st;
 }
 

@@ -43,7 +43,7 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
     if (st == LLAP_OK)
         st = task_net_blame(l->train, g, l->describe(g, l->r, true), l->params, text, size);
     llap_graph_destroy(g);
-    task_reference_windows(l->r, l->feed.now->end, l->feed.now->n_rows, text, size);
+    task_name_windows(&l->r->frame, l->feed.now->end, l->feed.now->n_rows, text, size);
     return st;
 }
 

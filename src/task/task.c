@@ -4,6 +4,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/time.h"
 #include "data/clock.h"
 
 #include <math.h>
@@ -266,4 +267,20 @@ llap_status task_split(const llap_model_frame *f, const llap_windows *w, llap_sp
     llap_free(entity);
     *out = s;
     return LLAP_OK;
+}
+
+void task_name_windows(const llap_model_frame *f, const int64_t *end, int64_t n, char *text,
+                       size_t size)
+{
+    enum { NAMED = 4 };
+    size_t at = strlen(text);
+    for (int64_t i = 0; i < n && i < NAMED && at < size; i++) {
+        char time[LLAP_TIME_TEXT_MAX];
+        if (f->axis == LLAP_AXIS_CALENDAR) llap_time_format(end[i], NULL, 0, time);
+        else snprintf(time, sizeof time, "%g", (double)end[i] / (double)f->axis_unit);
+        at += (size_t)snprintf(text + at, size - at, "%s %s",
+                               i == 0 ? "; windows that end at" : ",", time);
+    }
+    if (n > NAMED && at < size)
+        snprintf(text + at, size - at, " and %lld more", (long long)n - NAMED);
 }

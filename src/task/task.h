@@ -62,6 +62,10 @@ llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const i
  * test, by entity; by time they are parted as all others. Caller owns *out (llap_split_destroy). */
 llap_status task_split(const llap_model_frame *f, const llap_windows *w, llap_split **out);
 
+/* Adds "; windows that end at T, T and 3 more" to a message. */
+void task_name_windows(const llap_model_frame *f, const int64_t *end, int64_t n, char *text,
+                       size_t size);
+
 /* "0.1,0.5,0.9", increasing, within (0, 1); NULL: the usual seven. */
 enum { TASK_QUANTILES = 99 };
 llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n);

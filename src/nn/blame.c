@@ -1,0 +1,102 @@
+#include "nn/blame.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool llap_nn_finite(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+/* The states of the store aside (arena given), and back. */
+static void swap_states(llap_params *p, void **kept, llap_arena *arena)
+{
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        const size_t           n = (size_t)x->count * sizeof(float);
+        if (x->leaf != LLAP_LEAF_STATE) continue;
+        if (arena == NULL && kept[i] != NULL) memcpy(x->data, kept[i], n);
+        if (arena != NULL && (kept[i] = llap_arena_new(arena, n, 1)) != NULL)
+            memcpy(kept[i], x->data, n);
+    }
+}
+
+static bool blame_parameter(const llap_params *p, char *text, size_t size)
+{
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        if (x->leaf != LLAP_LEAF_PARAM || llap_nn_finite(x->data, x->count)) continue;
+        snprintf(text, size, "'%s' is not finite", x->name);
+        return true;
+    }
+    return false;
+}
+
+/* Adds the gradient of every parameter as an output "grad NAME". */
+static void add_gradients(const llap_blame *b, llap_arena *arena)
+{
+    const int     n = llap_graph_n_params(b->graph);
+    llap_tensor **of = llap_arena_new(arena, 2 * (size_t)n + 1, sizeof *of);
+    if (of == NULL) {
+        llap_graph_fail(b->graph, LLAP_ENOMEM, "out of memory");
+        return;
+    }
+    for (int i = 0; i < n; i++) of[i] = llap_graph_param(b->graph, i);
+    llap_gradients(b->graph, b->loss, of, n, of + n);
+    for (int i = 0; i < n; i++) {
+        const char *name = llap_arena_printf(arena, "grad %s", llap_tensor_name(of[i]));
+        if (name != NULL && of[n + i] != NULL) llap_output(b->graph, name, of[n + i]);
+    }
+}
+
+static void blame_gradient(const llap_blame *b, const llap_run *run, char *text, size_t size)
+{
+    for (int i = 0; i < llap_graph_n_params(b->graph); i++) {
+        const char *name = llap_tensor_name(llap_graph_param(b->graph, i));
+        char        output[256];
+        int64_t     n = 0;
+        snprintf(output, sizeof output, "grad %s", name);
+        const float           *x = llap_run_output(run, output, NULL);
+        const llap_param_info *of = llap_params_find(b->params, name);
+        if (of != NULL) n = of->count;
+        if (x == NULL || llap_nn_finite(x, n)) continue;
+        snprintf(text, size, "gradient of '%s' is not finite", name);
+        return;
+    }
+}
+
+llap_status llap_nn_blame(const llap_blame *b, char *text, size_t size)
+{
+    llap_arena  arena = { 0 };
+    llap_plan  *plan = NULL;
+    llap_run   *run = NULL;
+    llap_status st = llap_params_pull(b->params);
+    *text = '\0';
+    if (st != LLAP_OK || blame_parameter(b->params, text, size)) return st;
+    void **kept = llap_arena_new(&arena, (size_t)llap_params_count(b->params) + 1, sizeof *kept);
+    st = kept == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) {
+        swap_states(b->params, kept, &arena);
+        add_gradients(b, &arena);
+        st = llap_plan_create(b->graph, b->how, &plan);
+    }
+    if (st == LLAP_OK) st = llap_run_create(plan, &run);
+    if (st == LLAP_OK) st = llap_params_bind(b->params, LLAP_PARAMS_MODEL, plan, run);
+    if (st == LLAP_OK) st = b->bind(b->user, run);
+    if (st == LLAP_OK) st = llap_run_exec(run);
+    if (st == LLAP_OK) {
+        blame_gradient(b, run, text, size);
+        swap_states(b->params, kept, NULL);
+        st = llap_params_push(b->params);
+    }
+    llap_run_destroy(run);
+    llap_plan_release(plan);
+    llap_arena_deinit(&arena);
+    return st;
+}

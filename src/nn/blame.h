@@ -1,0 +1,30 @@
+/* Which tensor it was, after a step of training that came out not finite.
+ *
+ *     llap_graph_create(&g);
+ *     const llap_blame b = { .graph = g, .loss = the step's loss, .params = params, .how =
+ * &plan_opts, .bind = bind_inputs, .user = batch }; st = llap_nn_blame(&b, text, sizeof text);
+ * "gradient of 'a.weight' is not finite"
+ *
+ * Runs the loss with the gradient of every parameter on the same inputs; slow, and for bad days
+ * only. */
+#ifndef LLAP_NN_BLAME_H
+#define LLAP_NN_BLAME_H
+
+#include "nn/params.h"
+
+typedef struct llap_blame {
+    llap_graph           *graph; /* the loss alone, as the step had it; it is added to */
+    llap_tensor          *loss;
+    llap_params          *params;
+    const llap_plan_opts *how;
+    llap_status (*bind)(void *user, llap_run *run); /* the inputs, by name */
+    void *user;
+} llap_blame;
+
+/* text names the first parameter that is not finite, else the first whose gradient is not; it is
+ * empty where there is none. The store's states are left as they were. */
+llap_status llap_nn_blame(const llap_blame *b, char *text, size_t size);
+
+bool llap_nn_finite(const float *x, int64_t n); /* all of them */
+
+#endif
