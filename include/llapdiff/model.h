@@ -78,12 +78,14 @@ typedef struct llap_train_opts {
                               who fits, who chooses, who is left for llap_evaluate; entities that it
                               does not name are left out. Means split "entity". NULL: 70, 10 and
                               20 % of the entities, drawn by seed */
+    /* JSON objects, what a config has under these names; where there is no config. NULL: none */
+    const char *network, *training;
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                    \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL        \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

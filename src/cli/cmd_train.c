@@ -76,21 +76,6 @@ static llap_status state_path(const train_options *o, char **out)
     return LLAP_OK;
 }
 
-/* Both objects as the library wants them. Caller frees *out. */
-static llap_status config_text(const train_options *o, char **out)
-{
-    const char  *network = o->network == NULL ? "{}" : o->network;
-    const char  *training = o->training == NULL ? "{}" : o->training;
-    const size_t n = strlen(network) + strlen(training) + sizeof "{\"network\":,\"training\":}";
-    *out = NULL;
-    if (o->network == NULL && o->training == NULL) return LLAP_OK;
-    *out = malloc(n);
-    if (*out == NULL) return LLAP_ENOMEM;
-    if (o->network == NULL) snprintf(*out, n, "{\"training\":%s}", training);
-    else snprintf(*out, n, "{\"network\":%s,\"training\":%s}", network, training);
-    return LLAP_OK;
-}
-
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
@@ -100,10 +85,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     llap_bar   *bar = NULL;
-    char       *text = NULL, *state = NULL, *config = NULL;
+    char       *text = NULL, *state = NULL;
     llap_status st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
-    if (st == LLAP_OK) st = config_text(o, &config);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) {
         llap_train_opts how = LLAP_TRAIN_OPTS;
@@ -126,7 +110,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.max = o->max;
         how.from = o->from;
         how.lr = o->lr;
-        how.config = config;
+        how.network = o->network;
+        how.training = o->training;
         how.state = state;
         how.resume = o->resume;
         how.save_every = o->save_every;
@@ -152,7 +137,6 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model_destroy(model);
     llap_panel_destroy(panel);
     free(state);
-    free(config);
     return st;
 }
 

@@ -8,7 +8,7 @@
  *                          training has seen, per target the numbers of its anchor, and "network"
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
- *     llapdiff.training    JSON about the training of networks; may be absent
+ *     llapdiff.training    JSON: a configuration for another training like it; may be absent
  * Tensors for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
@@ -49,9 +49,10 @@ typedef struct llap_model_frame {
 } llap_model_frame;
 
 struct llap_model {
-    llap_model_frame    frame;   /* names in the arena */
-    llap_anchor_model **anchor;  /* [n_targets], owned; NULL in the `reference` profile */
-    llap_network       *network; /* owned; NULL: size `anchor` */
+    llap_model_frame    frame;    /* names in the arena */
+    llap_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
+    llap_network       *network;  /* owned; NULL: size `anchor` */
+    char               *training; /* JSON text, see above; owned (llap_free), NULL: not known */
     llap_arena          arena;
 };
 

@@ -70,8 +70,8 @@ llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.config", config);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.variables", variables);
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.entities", entities);
-    if (st == LLAP_OK && m->network != NULL && m->network->training != NULL)
-        st = llap_tensors_writer_metadata(w, "llapdiff.training", m->network->training);
+    if (st == LLAP_OK && m->training != NULL)
+        st = llap_tensors_writer_metadata(w, "llapdiff.training", m->training);
     llap_free(config);
     llap_free(variables);
     llap_free(entities);
@@ -268,6 +268,19 @@ static llap_status check_format(const llap_tensors *t)
                      FORMAT);
 }
 
+/* Text for others to read, but it must be JSON. */
+static llap_status get_training(const llap_tensors *t, llap_model *m)
+{
+    llap_json *j = NULL;
+    if (llap_tensors_metadata(t, "llapdiff.training") == NULL) return LLAP_OK;
+    const llap_status st = get_json(t, "llapdiff.training", &j);
+    llap_json_destroy(j);
+    if (st != LLAP_OK) return st;
+    const char *text = llap_tensors_metadata(t, "llapdiff.training");
+    m->training = llap_strndup(text, strlen(text));
+    return m->training == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
 llap_status llap_model_read(const llap_tensors *t, llap_json **config, llap_model **out)
 {
     llap_json   *variables = NULL, *entities = NULL;
@@ -281,6 +294,7 @@ llap_status llap_model_read(const llap_tensors *t, llap_json **config, llap_mode
     if (st == LLAP_OK) st = llap_json_strings(variables, "", &target, &n_targets);
     if (st == LLAP_OK) st = llap_json_strings(entities, "", &entity, &n_entities);
     if (st == LLAP_OK) st = read_model(t, *config, target, n_targets, entity, n_entities, out);
+    if (st == LLAP_OK) st = get_training(t, *out);
     llap_free((void *)target);
     llap_free((void *)entity);
     llap_json_destroy(variables);

@@ -197,7 +197,6 @@ void llap_network_destroy(llap_network *n)
     if (n == NULL) return;
     llap_params_destroy(n->params);
     llap_schedule_destroy(n->schedule);
-    llap_free(n->training);
     llap_arena_deinit(&n->arena);
     llap_free(n);
 }

@@ -196,8 +196,7 @@ typedef struct llap_network {
     llap_params        *params;   /* floats; names as above */
     llap_schedule      *schedule; /* of denoiser.scheduler.*; NULL in continuous time */
     int64_t             n_inputs;
-    const char *const  *input;    /* names of the D inputs, in their order */
-    char               *training; /* JSON text about the training, or NULL; owned (llap_free) */
+    const char *const  *input; /* names of the D inputs, in their order */
     llap_arena          arena;
 } llap_network;
 

@@ -110,20 +110,6 @@ static llap_status load_tensors(llap_network *n, const llap_tensors *t, const ch
     return st;
 }
 
-llap_status llap_network_load_training(llap_network *n, const llap_tensors *t)
-{
-    const char *text = llap_tensors_metadata(t, "llapdiff.training");
-    if (text == NULL) return LLAP_OK;
-    llap_json  *j = NULL;
-    llap_status st = llap_json_parse(text, strlen(text), "llapdiff.training", NULL, &j);
-    llap_json_destroy(j);
-    if (st != LLAP_OK) return st;
-    n->training = llap_new(strlen(text) + 1, 1);
-    if (n->training == NULL) return LLAP_ENOMEM;
-    memcpy(n->training, text, strlen(text) + 1);
-    return LLAP_OK;
-}
-
 static llap_status load_into(const llap_network_config *c, const char *const *input,
                              const llap_tensors *t, const char *const *ignore, llap_network **out,
                              size_t *n_tensors)
@@ -139,7 +125,6 @@ static llap_status load_into(const llap_network_config *c, const char *const *in
     llap_graph_destroy(g);
     if (st == LLAP_OK) st = load_tensors(*out, t, ignore);
     if (st == LLAP_OK) st = llap_network_loaded(*out);
-    if (st == LLAP_OK) st = llap_network_load_training(*out, t);
     return st;
 }
 

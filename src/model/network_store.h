@@ -17,9 +17,6 @@ llap_status llap_network_noise_loaded(llap_network *n);
  * one. */
 llap_status llap_network_loaded(llap_network *n);
 
-/* n->training from a file's metadata, if it is there. */
-llap_status llap_network_load_training(llap_network *n, const llap_tensors *t);
-
 /* "network" of a document; caller owns *input (llap_free), its strings borrow from j. */
 llap_status llap_network_read_config(const llap_json *j, llap_network_config *c,
                                      const char ***input);

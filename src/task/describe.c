@@ -72,23 +72,35 @@ static void anchor_json(llap_json_writer *w, const llap_anchor_model *a)
 }
 
 /* What its training was told and chose: a --config file for another one like it. */
-static llap_status run_json(llap_json_writer *w, const llap_network *n)
+static llap_status run_json(llap_json_writer *w, const llap_model *m)
 {
     llap_json *j = NULL;
-    if (n->training == NULL) return LLAP_OK;
-    const llap_status st = llap_json_parse(n->training, strlen(n->training), "run", NULL, &j);
+    if (m->training == NULL) return LLAP_OK;
+    const llap_status st = llap_json_parse(m->training, strlen(m->training), "run", NULL, &j);
     if (st == LLAP_OK) llap_json_put(w, "run", j);
     llap_json_destroy(j);
     return st;
 }
 
+/* How many entities trained, chose, were left to test and were left out. */
+static void parts_json(llap_json_writer *w, const llap_model_frame *f)
+{
+    int64_t n[LLAP_PART_COUNT] = { 0 };
+    for (int64_t i = 0; i < f->n_entities; i++) n[f->part[i]]++;
+    llap_json_open(w, "parts", '{');
+    for (int k = 0; k <= LLAP_PART_TEST; k++)
+        llap_json_put_int(w, llap_part_name((llap_part)k), n[k]);
+    llap_json_put_int(w, "none", n[LLAP_PART_PURGED]);
+    llap_json_close(w, '}');
+}
+
 static llap_status describe_json(llap_json_writer *w, const llap_model *m)
 {
-    llap_status             st = LLAP_OK;
     const llap_model_frame *f = &m->frame;
     llap_json_open(w, NULL, '{');
     llap_json_put_string(w, "size", size_of(m));
     llap_json_put_int(w, "entities", f->n_entities);
+    if (f->by_entity) parts_json(w, f);
     llap_json_put_int(w, "context_ns", f->context);
     llap_json_put_int(w, "horizon_ns", f->horizon);
     llap_json_put_int(w, "step_ns", f->step);
@@ -103,8 +115,8 @@ static llap_status describe_json(llap_json_writer *w, const llap_model *m)
     if (m->network != NULL) {
         llap_json_put_int(w, "parameters", n_parameters(m->network));
         llap_network_write_config(w, m->network);
-        st = run_json(w, m->network);
     }
+    const llap_status st = run_json(w, m);
     llap_json_close(w, '}');
     return st;
 }

@@ -187,7 +187,6 @@ static llap_status import_own(const llap_artefacts *a, const llap_network_config
     if (st == LLAP_OK) st = llap_json_strings(config, "network.inputs", &input, &n);
     if (st == LLAP_OK) st = llap_network_create(c, (const char *const *)input, &(*out)->network);
     if (st == LLAP_OK) st = llap_artefacts_load(a, (*out)->network);
-    if (st == LLAP_OK) st = llap_network_load_training((*out)->network, t);
     if (st == LLAP_OK) st = llap_model_check_network(*out);
     llap_free((void *)input);
     llap_json_destroy(config);

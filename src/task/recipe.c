@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/fields.h"
+#include "model/anchor_fit.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -16,13 +17,21 @@ enum { MANY = 1 << 30 };
 #define WHOLE(s, of, name, lo)    { #name, LLAP_FIELD_INT, offsetof(s, of.name), lo, MANY, NULL }
 #define STAGE(s)                                                                                                          \
     WHOLE(s, stage, steps, 1), WHOLE(s, stage, check_every, 1), WHOLE(s, stage, patience, 0), WHOLE(s, stage, patience_from, 1), \
-    IN(s, stage, lr, 1e-9, 1),                                                                                            \
+    WHOLE(s, stage, max_skipped, 0), IN(s, stage, lr, 1e-9, 1),                                                                                            \
     { "weight_decay", LLAP_FIELD_REAL, offsetof(s, stage.optim.weight_decay), 0, 1, NULL },                               \
     { "clip", LLAP_FIELD_REAL, offsetof(s, stage.optim.clip), 0, 1e9, NULL },                                             \
     { "beta1", LLAP_FIELD_REAL, offsetof(s, stage.optim.beta1), 0, 0.9999999, NULL },                                     \
     { "beta2", LLAP_FIELD_REAL, offsetof(s, stage.optim.beta2), 0, 0.9999999, NULL },                                     \
     { "eps", LLAP_FIELD_REAL, offsetof(s, stage.optim.eps), 1e-30, 1, NULL }
 #define EMA(s) { "ema", LLAP_FIELD_REAL, offsetof(s, stage.optim.ema), 1e-9, 0.9999999, NULL }
+
+#define A task_recipe_anchor
+static const llap_field anchor_fields[] = {
+    INT(A, steps, 1, MANY), INT(A, rows, 1, MANY), REAL(A, lr, 1e-9, 1), REAL(A, lr_late, 1e-9, 1), REAL(A, late, 0, 1),
+    REAL(A, clip, 1e-9, 1e9), REAL(A, nu_floor, 1e-8, 1), REAL(A, var_floor, 1e-8, 1), REAL(A, kappa, 0, 1e9),
+    INT(A, valid_rows, 1, MANY),
+};
+#undef A
 
 #define N task_recipe_networks
 static const llap_field networks_fields[] = {
@@ -68,10 +77,27 @@ static const struct group {
     const llap_field *fields;
     int               n;
 } groups[] = {
-    GROUP(DEFAULT, networks), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
+    GROUP(DEFAULT, anchor), GROUP(DEFAULT, networks), GROUP(REFERENCE, data), GROUP(REFERENCE, vae), GROUP(REFERENCE, summarizer), GROUP(REFERENCE, denoiser),
 };
 /* clang-format on */
 enum { GROUPS = sizeof groups / sizeof *groups };
+
+/* The only one of a model without networks. */
+static bool is_anchor(const struct group *g) { return g->fields == anchor_fields; }
+
+task_recipe_anchor task_recipe_anchor_usual(void)
+{
+    const llap_anchor_fit_opts fit = LLAP_ANCHOR_FIT_DEFAULT;
+    return (task_recipe_anchor){ .steps = fit.n_steps,
+                                 .rows = (int64_t)fit.n_rows,
+                                 .lr = fit.lr,
+                                 .lr_late = fit.lr_late,
+                                 .late = fit.late,
+                                 .clip = fit.clip,
+                                 .nu_floor = fit.nu_floor,
+                                 .var_floor = fit.var_floor,
+                                 .valid_rows = 1024 };
+}
 
 llap_status task_recipe_read(const llap_json *config, task_recipe *r)
 {
@@ -87,6 +113,8 @@ llap_status task_recipe_read(const llap_json *config, task_recipe *r)
         if (g->profile != r->profile)
             return llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", path,
                              llap_profile_names[r->profile]);
+        if (r->alone && !is_anchor(g))
+            return llap_fail(LLAP_EINVAL, "'%s': a model of size anchor has no networks", path);
         st = llap_fields_only(config, path, g->fields, g->n, NULL);
         if (st == LLAP_OK)
             st = llap_fields_read(config, path, g->fields, g->n, (char *)r + g->offset);
@@ -119,7 +147,7 @@ void task_recipe_write(llap_json_writer *w, const task_recipe *r)
 {
     llap_json_open(w, "training", '{');
     for (int i = 0; i < GROUPS; i++) {
-        if (groups[i].profile != r->profile) continue;
+        if (groups[i].profile != r->profile || (r->alone && !is_anchor(&groups[i]))) continue;
         llap_json_open(w, groups[i].key, '{');
         llap_fields_write(w, groups[i].fields, groups[i].n, (const char *)r + groups[i].offset);
         llap_json_close(w, '}');

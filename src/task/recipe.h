@@ -14,11 +14,22 @@
 #include "model/vae.h"
 #include "nn/optim.h"
 
+/* The anchor of a target (model/anchor_fit.h). */
+typedef struct task_recipe_anchor {
+    int64_t steps, rows; /* rows: windows a step */
+    double  lr, lr_late; /* step size, and after `late` of the steps */
+    double  late, clip;
+    double  nu_floor, var_floor; /* least variances of readings and of answers */
+    double  kappa;               /* of the window's level; 0: 4 or 200, by validation */
+    int64_t valid_rows;          /* windows that choices are made on, at most */
+} task_recipe_anchor;
+
 /* What all stages have. Checks are looks at validation. */
 typedef struct task_recipe_stage {
     int64_t         steps, check_every; /* check_every: steps between checks */
     int64_t         patience;           /* stop after so many checks without gain; 0: never */
     int64_t         patience_from;      /* check, from 1, that is the first to count against it */
+    int64_t         max_skipped;        /* steps that may come out not finite */
     double          lr;
     llap_train_attr optim;
 } task_recipe_stage;
@@ -61,8 +72,12 @@ typedef struct task_recipe_data {
     int64_t val_batches; /* of validation, evenly spread, at most */
 } task_recipe_data;
 
+enum { TASK_MAX_SKIPPED = 8 };
+
 typedef struct task_recipe {
     llap_profile           profile; /* which of these it uses */
+    bool                   alone;   /* size anchor: no networks */
+    task_recipe_anchor     anchor;
     task_recipe_networks   networks;
     task_recipe_data       data;
     task_recipe_vae        vae;
@@ -70,8 +85,10 @@ typedef struct task_recipe {
     task_recipe_denoiser   denoiser;
 } task_recipe;
 
+task_recipe_anchor task_recipe_anchor_usual(void);
+
 /* Takes what is under "training"; config may be NULL. LLAP_EFORMAT names a key that is unknown, of
- * the other profile, misread or out of range. */
+ * the other profile, misread or out of range. LLAP_EINVAL: about networks, and there are none. */
 llap_status task_recipe_read(const llap_json *config, task_recipe *r);
 
 /* The caller's own steps and rate (0: none) are those of the recipe; of the reference, the steps of

@@ -19,8 +19,6 @@
 
 #define HOUR INT64_C(3600000000000)
 
-enum { VALID_MAX = 1024 }; /* origins that choices are made on */
-
 /* "a,b" to variables of the panel; NULL: all. Caller owns *out. */
 static llap_status parse_targets(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
 {
@@ -184,9 +182,21 @@ static llap_status check_target(const llap_train_opts *o, const char *name)
     return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(name).text);
 }
 
+static void set_fit(const task_recipe_anchor *r, llap_anchor_fit_opts *fit)
+{
+    fit->n_steps = r->steps;
+    fit->n_rows = (size_t)r->rows;
+    fit->lr = r->lr;
+    fit->lr_late = r->lr_late;
+    fit->late = r->late;
+    fit->clip = r->clip;
+    fit->nu_floor = r->nu_floor;
+    fit->var_floor = r->var_floor;
+}
+
 static llap_status fit_windows(const llap_windows *w, const llap_split *split,
-                               const llap_train_opts *o, const llap_model_frame *f, int64_t var,
-                               llap_anchor_model **out)
+                               const llap_train_opts *o, const task_recipe_anchor *recipe,
+                               const llap_model_frame *f, int64_t var, llap_anchor_model **out)
 {
     const llap_panel *p = w->panel;
     task_series       series = { 0 };
@@ -197,7 +207,8 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
     llap_status       st = rows == NULL || train_rows == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) st = task_series_init(&series, p, var, f->unit);
     if (st == LLAP_OK) st = origins(w, split, LLAP_PART_TRAIN, f->unit, 0, &train, &n_train);
-    if (st == LLAP_OK) st = origins(w, split, LLAP_PART_VAL, f->unit, VALID_MAX, &valid, &n_valid);
+    if (st == LLAP_OK)
+        st = origins(w, split, LLAP_PART_VAL, f->unit, recipe->valid_rows, &valid, &n_valid);
     if (st == LLAP_OK) {
         llap_training_rows(w, split, rows, rows + p->n_entities);
         for (int64_t e = 0; e < p->n_entities; e++)
@@ -217,6 +228,8 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.joint = o->link && !f->by_entity;
         how.near_series = !f->by_entity;
         how.seed = (uint64_t)o->seed;
+        how.kappa = recipe->kappa;
+        set_fit(recipe, &how.fit);
         how.fit.progress = on_step;
         how.fit.progress_user = &state;
         if (!daily && st == LLAP_OK)
@@ -299,7 +312,8 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
 }
 
 static llap_status fit_target(const llap_panel *p, const llap_train_opts *o,
-                              const llap_model_frame *f, int64_t var, llap_anchor_model **out)
+                              const task_recipe_anchor *recipe, const llap_model_frame *f,
+                              int64_t var, llap_anchor_model **out)
 {
     llap_windows *w = NULL;
     llap_split   *split = NULL;
@@ -307,7 +321,7 @@ static llap_status fit_target(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = task_split(f, w, &split);
     if (st == LLAP_OK && split->n[LLAP_PART_TRAIN] == 0)
         st = llap_fail(LLAP_EINVAL, "no observed value in the training part");
-    if (st == LLAP_OK) st = fit_windows(w, split, o, f, var, out);
+    if (st == LLAP_OK) st = fit_windows(w, split, o, recipe, f, var, out);
     llap_split_destroy(split);
     llap_windows_destroy(w);
     return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
@@ -340,6 +354,7 @@ typedef struct plan {
     int                 size; /* NETWORKS_NONE, or llap_size */
     bool                reference;
     const llap_backend *backend; /* of networks */
+    task_recipe         recipe;  /* its anchors; what networks suggest comes later */
     int64_t            *var;     /* [frame.n_targets] */
     uint8_t            *part;    /* [n_entities] */
     const char        **names;   /* [frame.n_targets] */
@@ -389,7 +404,7 @@ static llap_status fit_anchors(const llap_panel *p, const llap_train_opts *o, co
 {
     llap_status st = LLAP_OK;
     for (int64_t i = 0; st == LLAP_OK && i < l->frame.n_targets; i++) {
-        st = fit_target(p, o, &l->frame, l->var[i], &anchor[i]);
+        st = fit_target(p, o, &l->recipe.anchor, &l->frame, l->var[i], &anchor[i]);
         if (st == LLAP_OK)
             llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s%s",
                       l->names[i], anchor[i]->valid_crps,
@@ -416,6 +431,8 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK && l->size != NETWORKS_NONE)
         st = task_networks_train(*out, p, o, (llap_size)l->size, config);
     if (st == LLAP_OK && l->size != NETWORKS_NONE) st = task_fill_settle(*out, p, o);
+    if (st == LLAP_OK && l->size == NETWORKS_NONE)
+        st = task_train_remember(o, config, &l->recipe, *out);
     if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;
@@ -423,14 +440,16 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     return st;
 }
 
-static llap_status check_config(const plan *l, const llap_json *config)
+static llap_status check_config(plan *l, const llap_json *config)
 {
-    static const char *const keys[] = { "network", "training" };
-    for (int i = 0; i < 2; i++)
-        if (!l->reference && l->size == NETWORKS_NONE && config != NULL &&
-            llap_json_has(config, keys[i]))
-            return llap_fail(LLAP_EINVAL, "%s: a model of size anchor has no networks", keys[i]);
-    return LLAP_OK;
+    const bool alone = !l->reference && l->size == NETWORKS_NONE;
+    l->recipe =
+        (task_recipe){ .profile = l->reference ? LLAP_PROFILE_REFERENCE : LLAP_PROFILE_DEFAULT,
+                       .alone = alone,
+                       .anchor = task_recipe_anchor_usual() };
+    if (alone && config != NULL && llap_json_has(config, "network"))
+        return llap_fail(LLAP_EINVAL, "network: a model of size anchor has no networks");
+    return task_recipe_read(config, &l->recipe);
 }
 
 static llap_status train(const llap_panel *panel, const llap_train_opts *o, const llap_json *config,

@@ -3,12 +3,14 @@
 #define LLAP_TASK_TRAIN_H
 
 #include "base/json.h"
+#include "model/model.h"
 #include "task/recipe.h"
 
 #include <llapdiff/model.h>
 
-/* The options with those of the file o->config where o has none; *config is that file, NULL without
- * one. Strings of out borrow from o and *config, which the caller owns (llap_json_destroy).
+/* The options with those of the file o->config where o has none; *config is that file, or an object
+ * of o->network and o->training; NULL without any of the three. Strings of out borrow from o and
+ * *config, which the caller owns (llap_json_destroy).
  * LLAP_EFORMAT names a key that is unknown, misread or out of range. */
 llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, llap_json **config);
 
@@ -16,7 +18,9 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
  * llap_train would refuse after the same look. */
 llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o);
 
-/* The options of a training as its model keeps them: a file as above, for another run. */
-llap_status task_train_remember(const llap_train_opts *o, const task_recipe *r, llap_network *net);
+/* The options of a training as its model keeps them: m->training is a file as above, for another
+ * run. Files that were given, parts and from, are not named in it. */
+llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
+                                const task_recipe *r, llap_model *m);
 
 #endif

@@ -1,6 +1,7 @@
 /* One JSON file that describes a run: the options of llap_train by name, under "network" any option
  * of the networks (model/network.h), under "training" any of how they are trained (task/recipe.h).
  * What the caller gave goes first. */
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "task/train.h"
@@ -76,11 +77,43 @@ static llap_status take(const llap_json *j, const struct entry *e, llap_train_op
     return st;
 }
 
+static llap_status put_object(llap_json_writer *w, const char *key, const char *text)
+{
+    llap_json *j = NULL;
+    if (text == NULL) return LLAP_OK;
+    const llap_status st = llap_json_parse(text, strlen(text), key, NULL, &j);
+    if (st == LLAP_OK) llap_json_put(w, key, j);
+    llap_json_destroy(j);
+    return st;
+}
+
+/* Both texts as one document. Each is read by itself first, so that messages count from its own
+ * beginning. */
+static llap_status join(const llap_train_opts *o, llap_json **out)
+{
+    llap_json_writer w = { 0 };
+    char            *text = NULL;
+    size_t           n = 0;
+    llap_json_open(&w, NULL, '{');
+    llap_status st = put_object(&w, "network", o->network);
+    if (st == LLAP_OK) st = put_object(&w, "training", o->training);
+    llap_json_close(&w, '}');
+    const llap_status written = llap_json_finish(&w, &text, &n);
+    if (st == LLAP_OK) st = written;
+    if (st == LLAP_OK) st = llap_json_parse(text, n, "options", NULL, out);
+    llap_free(text);
+    return st;
+}
+
 llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, llap_json **config)
 {
     const char *keys[N + 3] = { "network", "training" };
+    const bool  own = o->network != NULL || o->training != NULL;
     *out = *o;
     *config = NULL;
+    if (own && o->config != NULL)
+        return llap_fail(LLAP_EINVAL, "config: has its own network and training, give no others");
+    if (own) return join(o, config);
     if (o->config == NULL) return LLAP_OK;
     for (int i = 0; i < N; i++) keys[i + 2] = entries[i].key;
     llap_status st = *o->config == '{'
@@ -110,13 +143,25 @@ static void write_options(llap_json_writer *w, const llap_train_opts *o)
     }
 }
 
-llap_status task_train_remember(const llap_train_opts *o, const task_recipe *r, llap_network *net)
+llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
+                                const task_recipe *r, llap_model *m)
 {
+    llap_train_opts  all = *o;
     llap_json_writer w = { 0 };
+    char            *network = NULL;
     size_t           n = 0;
+    /* Names of files say nothing elsewhere; who trained is in the frame. */
+    if (all.parts != NULL) all.split = "entity";
+    all.parts = all.from = NULL;
+    llap_status st = config == NULL ? LLAP_OK : llap_json_part(config, "network", &network, &n);
     llap_json_open(&w, NULL, '{');
-    write_options(&w, o);
+    write_options(&w, &all);
+    if (st == LLAP_OK) st = put_object(&w, "network", network);
     task_recipe_write(&w, r);
     llap_json_close(&w, '}');
-    return llap_json_finish(&w, &net->training, &n);
+    llap_free(network);
+    llap_free(m->training);
+    m->training = NULL;
+    const llap_status written = llap_json_finish(&w, &m->training, &n);
+    return st == LLAP_OK ? written : st;
 }

@@ -3,11 +3,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "data/scaling.h"
-#include "task/device.h"
 #include "task/networks.h"
-#include "task/recipe.h"
 #include "task/train.h"
+#include "task/train_field.h"
 #include "task/training.h"
 
 #include <math.h>
@@ -16,232 +14,6 @@
 
 #define HOUR INT64_C(3600000000000)
 #define DAY (24 * HOUR)
-
-enum {
-    JOINT_MAX = 32, /* channels of one trajectory */
-    QUERIES = 64,   /* of a row of irregular data, at most */
-};
-#define TOKEN_BYTES ((size_t)1 << 29) /* of tokens made once, at most */
-
-/* ---- what is trained on ---- */
-
-typedef struct field { /* everything that training looks at */
-    llap_windows     *windows;
-    llap_split       *split;
-    llap_scaling     *scaling; /* of the inputs; NULL: none */
-    const char      **input;   /* names */
-    int64_t           n_inputs;
-    task_sight        sight;
-    task_rows         train_rows, check_rows, final_rows;
-    llap_feature_set *train, *check, *final;
-
-    const llap_backend *backend; /* that trains and draws */
-    task_recipe         recipe;
-    int64_t             batch; /* rows of a step */
-} field;
-
-static void field_deinit(field *f)
-{
-    llap_feature_set_destroy(f->train);
-    llap_feature_set_destroy(f->check);
-    llap_feature_set_destroy(f->final);
-    task_rows_deinit(&f->train_rows);
-    task_rows_deinit(&f->check_rows);
-    task_rows_deinit(&f->final_rows);
-    task_sight_deinit(&f->sight);
-    llap_scaling_destroy(f->scaling);
-    llap_split_destroy(f->split);
-    llap_windows_destroy(f->windows);
-    llap_free((void *)f->input);
-}
-
-/* Every variable that is no target is an input. */
-static llap_status find_inputs(field *f, const llap_panel *p, const int64_t *var, int64_t n_targets)
-{
-    f->input = llap_new((size_t)p->n_vars, sizeof *f->input);
-    if (f->input == NULL) return LLAP_ENOMEM;
-    for (int64_t v = 0; v < p->n_vars; v++) {
-        bool target = false;
-        for (int64_t i = 0; i < n_targets; i++) target = target || var[i] == v;
-        if (target) continue;
-        f->input[f->n_inputs++] = p->var[v];
-    }
-    return LLAP_OK;
-}
-
-/* Do all entities have their rows on one grid of the model's step? */
-static bool on_grid(const llap_panel *p, int64_t step)
-{
-    int64_t off = 0;
-    for (int64_t r = 0; r < p->n_rows; r++) off += (p->time[r] - p->time[0]) % step != 0;
-    return (double)off <= 1e-3 * (double)p->n_rows;
-}
-
-static llap_status choose_view(const llap_model *m, const llap_panel *p, const char *view,
-                               llap_feature_view *out)
-{
-    static const char *const names[] = { "rows", "entity", "joint" };
-    const llap_model_frame  *f = &m->frame;
-    const int64_t            Z = f->n_entities * f->n_targets;
-    const bool               can[] = { true, f->n_targets <= JOINT_MAX,
-                                       !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
-    if (view == NULL || strcmp(view, "auto") == 0) {
-        *out = can[LLAP_FEATURE_JOINT] && Z > 1               ? LLAP_FEATURE_JOINT
-               : can[LLAP_FEATURE_ENTITY] && f->n_targets > 1 ? LLAP_FEATURE_ENTITY
-                                                              : LLAP_FEATURE_ROWS;
-        return LLAP_OK;
-    }
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(view, names[i]) != 0) continue;
-        *out = (llap_feature_view)i;
-        return can[i]
-                   ? LLAP_OK
-                   : llap_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s", view,
-                               JOINT_MAX, i == LLAP_FEATURE_JOINT ? " on one grid of times" : "");
-    }
-    return llap_fail(LLAP_EINVAL, "view: expected auto, joint, entity or rows, found '%s'", view);
-}
-
-/* Features that the configuration of the networks may decide instead of the data. */
-static llap_status layout_options(const llap_json *config, llap_layout *l)
-{
-    static const char *const names[] = { "anchor", "none", "global" };
-    const char              *text = NULL;
-    llap_status              st = LLAP_OK;
-    if (config == NULL) return st;
-    if (llap_json_has(config, "network.features.level"))
-        st = llap_json_bool(config, "network.features.level", &l->level);
-    if (st == LLAP_OK && llap_json_has(config, "network.features.calendar"))
-        st = llap_json_bool(config, "network.features.calendar", &l->calendar);
-    if (st == LLAP_OK && llap_json_has(config, "network.features.residual"))
-        st = llap_json_string(config, "network.features.residual", &text);
-    for (int i = 0; text != NULL && i < 3; i++) /* other words are refused with all options */
-        if (strcmp(text, names[i]) == 0) l->residual = (llap_residual)i;
-    return st;
-}
-
-static llap_status make_layout(const llap_model *m, const llap_panel *p, const char *view,
-                               const llap_json *config, int64_t n_inputs, llap_layout *out)
-{
-    const llap_model_frame *f = &m->frame;
-    const double            unit = (double)f->unit;
-    const bool              daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
-    *out = (llap_layout){ .entities = f->by_entity ? 0 : f->n_entities,
-                          .targets = f->n_targets,
-                          .covariates = n_inputs,
-                          .horizon = (double)f->horizon / unit };
-    for (int64_t c = 0; c < f->n_targets; c++)
-        if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
-    /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
-    out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
-                                  f->val_start - p->time[0] >= 730 * DAY);
-    llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
-    const llap_status st = choose_view(m, p, view, &out->view);
-    return st == LLAP_OK ? layout_options(config, out) : st;
-}
-
-static llap_status make_rows(field *f, const llap_model *m)
-{
-    const llap_layout          *l = &f->sight.layout;
-    const task_recipe_networks *r = &f->recipe.networks;
-    const size_t                steps = (size_t)(m->frame.horizon / m->frame.step);
-    task_rows_opts              o = { .part = LLAP_PART_TRAIN,
-                                      .most = (size_t)r->rows,
-                                      .max_query = steps > QUERIES ? steps : QUERIES };
-    llap_status st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
-    o.part = LLAP_PART_VAL;
-    o.most = (size_t)r->check_rows;
-    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->check_rows);
-    o.most = (size_t)r->final_rows;
-    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->final_rows);
-    const llap_feature_source *s = &f->sight.source;
-    if (st == LLAP_OK)
-        st = llap_feature_set_create(l, s, f->train_rows.row, f->train_rows.n, &f->train);
-    if (st == LLAP_OK)
-        st = llap_feature_set_create(l, s, f->check_rows.row, f->check_rows.n, &f->check);
-    if (st == LLAP_OK)
-        st = llap_feature_set_create(l, s, f->final_rows.row, f->final_rows.n, &f->final);
-    if (st == LLAP_OK) st = llap_feature_set_remember(f->train, TOKEN_BYTES);
-    if (st == LLAP_OK) st = llap_feature_set_remember(f->check, TOKEN_BYTES);
-    if (st == LLAP_OK && (f->train->n == 0 || f->check->n == 0))
-        st = llap_fail(LLAP_EINVAL, "networks: nothing observed in training or validation");
-    return st;
-}
-
-/* What size, view and horizon suggest, and what the caller wants otherwise. Long horizons memorise
- * sooner. */
-static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap_size size,
-                               const llap_train_opts *o, const llap_json *config, task_recipe *out)
-{
-    static const int64_t     rows[] = { 80000, 20000, 6000 }; /* by view */
-    const llap_residual_opts usual = LLAP_RESIDUAL_OPTS;
-    const int64_t            h = m->frame.horizon / m->frame.step;
-    const bool               tiny = size == LLAP_SIZE_TINY;
-    const int64_t            steps = o->steps > 0 ? o->steps
-                                     : tiny       ? 300
-                                     : h <= 24    ? 1000
-                                     : h < 168    ? 600
-                                                  : 400;
-    const double             lr = o->lr > 0 ? o->lr : tiny ? 2e-3 : h <= 24 ? 5e-4 : 3e-4;
-    *out = (task_recipe){
-        .profile = LLAP_PROFILE_DEFAULT,
-        .networks = { .stage = { .steps = steps,
-                                 .patience = 4,
-                                 .patience_from = 1,
-                                 .lr = lr,
-                                 .optim = usual.optim },
-                      .lr_least = usual.lr_least,
-                      .vary = usual.vary,
-                      .rows = rows[view],
-                      .check_rows = 256,
-                      .check_samples = 8,
-                      .check_steps = 10,
-                      .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
-                      .final_samples = 24 },
-    };
-    task_recipe_networks *n = &out->networks;
-    llap_status           st = task_recipe_read(config, out); /* the steps, which others follow */
-    if (st != LLAP_OK) return st;
-    n->stage.check_every = n->stage.steps / 10 < 100 ? (n->stage.steps + 9) / 10 : 100;
-    n->warmup = n->stage.steps / 8 < 200 ? n->stage.steps / 8 : 200;
-    st = task_recipe_read(config, out);
-    return st == LLAP_OK ? task_recipe_agrees(out, o->steps, o->lr) : st;
-}
-
-static llap_status field_init(field *f, const llap_model *m, const llap_panel *p,
-                              const llap_train_opts *o, llap_size size, const llap_json *config)
-{
-    *f = (field){ .batch = o->batch > 0 ? o->batch : size == LLAP_SIZE_TINY ? 64 : 128 };
-    int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
-    llap_layout layout;
-    llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
-    if (st == LLAP_OK) st = task_device(o->device, o->precision, &f->backend);
-    if (st == LLAP_OK) st = find_inputs(f, p, var, m->frame.n_targets);
-    if (st == LLAP_OK) st = task_windows(&m->frame, p, var, m->frame.n_targets, &f->windows);
-    if (st == LLAP_OK) st = task_split(&m->frame, f->windows, &f->split);
-    if (st == LLAP_OK && f->n_inputs > 0) {
-        int64_t *feature = llap_new((size_t)f->n_inputs, sizeof *feature);
-        for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
-            feature[i] = llap_panel_find_var(p, f->input[i]);
-        llap_scaling_opts so = LLAP_SCALING_DEFAULT;
-        so.by = m->frame.by_entity ? LLAP_SCALE_GLOBAL : LLAP_SCALE_BY_ENTITY;
-        so.feature = feature;
-        so.n_features = f->n_inputs;
-        st = feature == NULL ? LLAP_ENOMEM
-                             : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
-        llap_free(feature);
-    }
-    if (st == LLAP_OK) st = make_layout(m, p, o->view, config, f->n_inputs, &layout);
-    if (st == LLAP_OK) st = make_recipe(m, layout.view, size, o, config, &f->recipe);
-    const task_inputs in = { .n = f->n_inputs,
-                             .name = (const char *const *)f->input,
-                             .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
-                             .std = f->scaling != NULL ? f->scaling->x_std : NULL };
-    if (st == LLAP_OK) st = task_sight_init(&f->sight, m, p, &layout, &in);
-    if (st == LLAP_OK) st = make_rows(f, m);
-    llap_free(var);
-    return st;
-}
 
 /* ---- the model's networks ---- */
 
@@ -265,7 +37,7 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
     return LLAP_OK;
 }
 
-static llap_status make_network(const llap_model *m, const field *f, const llap_train_opts *o,
+static llap_status make_network(const llap_model *m, const task_field *f, const llap_train_opts *o,
                                 llap_size size, const llap_json *config, llap_network **out)
 {
     const llap_layout      *l = &f->sight.layout;
@@ -306,7 +78,7 @@ static llap_status make_network(const llap_model *m, const field *f, const llap_
 }
 
 static llap_residual_opts training_of(const llap_model *m, const llap_network_config *c,
-                                      const llap_train_opts *o, const field *f, int64_t member)
+                                      const llap_train_opts *o, const task_field *f, int64_t member)
 {
     const task_recipe_networks *r = &f->recipe.networks;
     llap_residual_opts          t = LLAP_RESIDUAL_OPTS;
@@ -364,7 +136,7 @@ static llap_status draw(const task_networks *n, const llap_backend *backend, con
     return st;
 }
 
-static llap_status check(const llap_model *m, const task_networks *n, const field *f,
+static llap_status check(const llap_model *m, const task_networks *n, const task_field *f,
                          const llap_log *log, uint64_t seed, task_check *out)
 {
     const task_recipe_networks *r = &f->recipe.networks;
@@ -380,7 +152,7 @@ static llap_status check(const llap_model *m, const task_networks *n, const fiel
 
 typedef struct member_run {
     const llap_model      *m;
-    const field           *f;
+    const task_field      *f;
     const llap_train_opts *o;
     llap_residual_trainer *trainer;
     task_networks          networks; /* the trainer's average as the only member */
@@ -394,11 +166,16 @@ static llap_status member_step(void *user, int64_t step, double *loss, double *n
     return llap_residual_step(r->trainer, step, loss, norm);
 }
 
+/* Networks that answer with nothing finite are worse than any; training says so and goes on. */
 static llap_status member_check(void *user, int64_t step, double *score)
 {
     member_run       *r = user;
     const llap_status st =
         check(r->m, &r->networks, r->f, r->o->log, (uint64_t)r->o->seed, &r->score);
+    if (st == LLAP_ENUMERIC) {
+        *score = r->score.network = NAN;
+        return LLAP_OK;
+    }
     if (st != LLAP_OK) return st;
     *score = r->score.network;
     llap_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)",
@@ -410,6 +187,24 @@ static void member_fields(void *user, llap_json_writer *w)
 {
     const member_run *r = user;
     llap_json_put_double(w, "anchor", r->score.anchor);
+}
+
+static llap_status member_blame(void *user, int64_t step, char *text, size_t size)
+{
+    const member_run       *r = user;
+    const llap_feature_set *set = r->f->train;
+    const uint32_t         *index = NULL;
+    int64_t                 n = 0;
+    const llap_status       st = llap_residual_blame(r->trainer, step, text, size, &index, &n);
+    if (st != LLAP_OK) return st;
+    if (*text == '\0') snprintf(text, size, "a value is not finite");
+    int64_t *end = llap_new((size_t)n, sizeof *end);
+    if (end == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        end[i] = (int64_t)llround(set->row[index[i]].origin * (double)r->m->frame.unit);
+    task_name_windows(&r->m->frame, end, n, text, size);
+    llap_free(end);
+    return LLAP_OK;
 }
 
 /* The networks of another model as the start; its members in turn where it has fewer. */
@@ -429,8 +224,8 @@ static llap_status start_from(const llap_model *from, int64_t member, llap_param
 }
 
 static llap_status train_member(task_training *run, const llap_model *m, llap_network *net,
-                                const field *f, const llap_train_opts *o, const llap_model *from,
-                                int64_t member)
+                                const task_field *f, const llap_train_opts *o,
+                                const llap_model *from, int64_t member)
 {
     const llap_residual_opts   t = training_of(m, &net->config, o, f, member);
     const llap_network_config *c = &net->config;
@@ -466,7 +261,14 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.step = member_step;
         stage.evaluate = member_check;
         stage.fields = member_fields;
-        if (st == LLAP_OK) st = task_training_stage(run, &stage, NULL);
+        stage.blame = member_blame;
+        task_result result = { 0 };
+        if (st == LLAP_OK) st = task_training_stage(run, &stage, &result);
+        if (st == LLAP_OK && result.best_step < 0)
+            st = llap_fail(LLAP_ENUMERIC,
+                           "%s: has diverged, no validation score was finite; its rate was %g: try "
+                           "a smaller one",
+                           r->name, t.lr);
         if (st == LLAP_OK) st = llap_params_take(net->params, prefix, params, "ema.");
     }
     llap_residual_trainer_destroy(r->trainer);
@@ -483,7 +285,7 @@ static bool short_validation(const llap_model_frame *f)
            f->test_start - f->val_start < 60 * DAY;
 }
 
-static llap_status settle(llap_model *m, const field *f, const llap_train_opts *o)
+static llap_status settle(llap_model *m, const task_field *f, const llap_train_opts *o)
 {
     llap_feature_config *c = &m->network->config.features;
     task_networks        n;
@@ -511,24 +313,37 @@ static llap_status settle(llap_model *m, const field *f, const llap_train_opts *
 }
 
 /* With what the caller left to us. */
-static llap_status remember(llap_network *net, const llap_train_opts *o, const field *f)
+static llap_status remember(llap_model *m, const llap_train_opts *o, const llap_json *config,
+                            const task_field *f)
 {
     llap_train_opts all = *o;
     all.steps = f->recipe.networks.stage.steps;
     all.batch = f->batch;
     all.lr = f->recipe.networks.stage.lr;
-    all.members = net->config.options.members;
-    return task_train_remember(&all, &f->recipe, net);
+    all.members = m->network->config.options.members;
+    return task_train_remember(&all, config, &f->recipe, m);
+}
+
+static llap_status reserve(const task_training *run, const llap_network *net)
+{
+    const size_t     n = task_training_weights(net->params, "member.0.");
+    const int64_t    members = net->config.options.members;
+    task_stage_size *stage = llap_new((size_t)members, sizeof *stage);
+    if (stage == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < members; i++) stage[i] = (task_stage_size){ 2 * n, 4 * n };
+    const llap_status st = task_training_reserve(run, stage, (int)members);
+    llap_free(stage);
+    return st;
 }
 
 llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
                                 llap_size size, const llap_json *config)
 {
-    field          f;
+    task_field     f;
     llap_network  *net = NULL;
     task_training *run = NULL;
     llap_model    *from = NULL;
-    llap_status    st = field_init(&f, m, p, o, size, config);
+    llap_status    st = task_field_init(&f, m, p, o, size, config);
     if (st == LLAP_OK && o->from != NULL) st = llap_model_load(o->from, &from);
     if (st == LLAP_OK && from != NULL &&
         (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
@@ -539,6 +354,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
         llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
                   f.train->n, (long long)llap_feature_channels(&f.sight.layout),
                   (long long)net->config.options.members);
+    if (st == LLAP_OK) st = reserve(run, net);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
         st = train_member(run, m, net, &f, o, from, i);
     if (st == LLAP_OK) task_training_table(run);
@@ -547,10 +363,10 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     if (st == LLAP_OK) {
         m->network = net;
         st = settle(m, &f, o);
-        if (st == LLAP_OK) st = remember(net, o, &f);
+        if (st == LLAP_OK) st = remember(m, o, config, &f);
     } else {
         llap_network_destroy(net);
     }
-    field_deinit(&f);
+    task_field_deinit(&f);
     return st;
 }

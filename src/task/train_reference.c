@@ -40,6 +40,7 @@ static void set_rates(const task_reference *r, task_recipe_stage *stage, double 
 {
     stage->lr = r->o->lr > 0 ? r->o->lr : lr;
     stage->optim = LLAP_TRAIN_DEFAULT;
+    stage->max_skipped = TASK_MAX_SKIPPED;
     stage->optim.weight_decay = decay;
     stage->optim.ema = 0;
 }
@@ -178,6 +179,18 @@ static llap_status make_network(task_reference *r, const llap_panel *p, const ll
     return LLAP_OK;
 }
 
+static llap_status reserve(const task_reference *r, const task_training *t)
+{
+    const llap_params *p = r->network->params;
+    const size_t       vae = task_training_weights(p, "vae."),
+                 summarizer = task_training_weights(p, "summarizer."),
+                 denoiser = task_training_weights(p, "denoiser.");
+    const task_stage_size stage[] = { { vae, 3 * vae },
+                                      { summarizer, 3 * summarizer },
+                                      { 2 * denoiser, 4 * denoiser } };
+    return task_training_reserve(t, stage, 3);
+}
+
 static llap_status train(task_reference *r, const llap_panel *p)
 {
     task_training *t = NULL;
@@ -186,6 +199,7 @@ static llap_status train(task_reference *r, const llap_panel *p)
         llap_logf(r->o->log, LLAP_LOG_INFO,
                   "reference: %lld rows of %lld entities, %lld batches an epoch",
                   (long long)r->train->n_rows, (long long)r->N, (long long)r->n_batches);
+    if (st == LLAP_OK) st = reserve(r, t);
     if (st == LLAP_OK) st = task_reference_vae(r, t);
     if (st == LLAP_OK) st = task_reference_summarizer(r, t);
     if (st == LLAP_OK) st = task_reference_diffusion(r, t);
@@ -265,10 +279,14 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = make_network(&r, p, config);
     if (st == LLAP_OK && from != NULL) st = start_from(&r, from);
     if (st == LLAP_OK) st = train(&r, p);
-    if (st == LLAP_OK) st = task_train_remember(o, &r.recipe, r.network);
     if (st == LLAP_OK) st = llap_model_create(f, NULL, out);
+    if (st == LLAP_OK) st = task_train_remember(o, config, &r.recipe, *out);
     if (st == LLAP_OK) (*out)->network = r.network;
     else llap_network_destroy(r.network);
+    if (st != LLAP_OK) {
+        llap_model_destroy(*out);
+        *out = NULL;
+    }
     task_reference_deinit(&r);
     llap_model_destroy(from);
     return st;

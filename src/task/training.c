@@ -174,9 +174,10 @@ llap_status task_training_room(const task_training *t, size_t n_bytes)
     if (t->o.state == NULL) return LLAP_OK;
     uint64_t    n_free = 0;
     llap_status st = llap_file_room(t->o.state, &n_free);
+    if (access(t->o.state, F_OK) != 0) n_bytes *= 2; /* the next one is written beside it */
     if (st == LLAP_OK && n_free < n_bytes)
         st = llap_fail(LLAP_EIO,
-                       "%s: a state of training takes about %.0f MB, its folder has %.0f MB left",
+                       "%s: the state of training takes about %.1f MB, its folder has %.1f MB left",
                        t->o.state, 1e-6 * (double)n_bytes, 1e-6 * (double)n_free);
     return st;
 }
@@ -431,6 +432,7 @@ task_stage task_stage_of(const task_recipe_stage *how)
     s.eval_every = how->check_every;
     s.patience = how->patience;
     s.patience_from = how->patience_from;
+    s.max_skipped = how->max_skipped;
     return s;
 }
 

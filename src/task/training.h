@@ -87,7 +87,7 @@ llap_status task_training_create(const task_training_opts *o, const task_fact *f
 void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
 
 /* The run of llap_train: its facts are the options, the configuration, the recipe and hashes of the
- * data and of a file of parts. */
+ * data, of a split that was given and of a model that it starts from. */
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
                                const llap_model_frame *f, const llap_network_config *c,
                                const task_recipe *r, task_training **out);
@@ -99,8 +99,18 @@ llap_status task_training_stage(task_training *t, const task_stage *s, task_resu
 /* A table of the stages so far, and the most memory that the process had: to the messages. */
 void task_training_table(const task_training *t);
 
-/* Is there room on the disk for a state of n_bytes beside the one before it? LLAP_EIO says how much
- * is missing. Stages ask for themselves; a run that knows its largest one asks first. */
+/* Is there room on the disk for states of n_bytes, one beside the one before it? LLAP_EIO says how
+ * much is missing. Stages ask for themselves. */
 llap_status task_training_room(const task_training *t, size_t n_bytes);
+
+/* The same for all stages of a run to come, before anything is trained. */
+typedef struct task_stage_size { /* numbers */
+    size_t kept;                 /* of the result: weights and their averages */
+    size_t changed;              /* by its steps: moments too */
+} task_stage_size;
+llap_status task_training_reserve(const task_training *t, const task_stage_size *stage, int n);
+
+/* Numbers of the trained parameters whose names begin so. */
+size_t task_training_weights(const llap_params *p, const char *prefix);
 
 #endif

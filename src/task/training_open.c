@@ -1,6 +1,7 @@
-/* The run that the options of llap_train describe: what tells it from others, and where it keeps
- * its state. */
+/* The run that the options of llap_train describe: what tells it from others, where it keeps its
+ * state, and what room that takes. */
 #include "base/alloc.h"
+#include "base/file.h"
 #include "base/rng.h"
 #include "data/panel.h"
 #include "task/training.h"
@@ -19,6 +20,19 @@ static uint64_t hash_panel(const llap_panel *p)
     h = llap_hash(h, p->time, (size_t)p->n_rows * sizeof *p->time);
     h = llap_hash(h, p->value, n_cells * sizeof *p->value);
     return llap_hash(h, p->observed, (n_cells + 63) / 64 * sizeof *p->observed);
+}
+
+/* What is in the file, whatever it is called; 0 without one, or through standard input. */
+static llap_status hash_file(const char *path, uint64_t *out)
+{
+    llap_map m;
+    *out = 0;
+    if (path == NULL || strcmp(path, "-") == 0) return LLAP_OK;
+    const llap_status st = llap_map_open(path, &m);
+    if (st != LLAP_OK) return st;
+    *out = llap_hash(0, m.data, m.size);
+    llap_map_close(&m);
+    return LLAP_OK;
 }
 
 typedef struct fact_list {
@@ -48,7 +62,8 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     char            *text[2] = { 0 };
     size_t           n[2] = { 0 };
     llap_json_writer w[2] = { { 0 }, { 0 } };
-    llap_status      st = LLAP_OK;
+    uint64_t         started = 0;
+    llap_status      st = hash_file(o->from, &started);
     for (int i = 0; i < 2; i++) {
         llap_json_open(&w[i], NULL, '{');
         if (i == 0) llap_network_config_write(&w[i], c);
@@ -68,7 +83,6 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_text(l, "transform", o->transform);
     add_text(l, "min", o->min);
     add_text(l, "max", o->max);
-    add_text(l, "from", o->from);
     add_number(l, "seed", (double)o->seed);
     add_number(l, "members", (double)o->members);
     add_number(l, "steps", (double)o->steps);
@@ -77,12 +91,14 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_number(l, "climate", !o->no_climate);
     add_number(l, "link", o->link);
     const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
+    const char *from = llap_arena_printf(&l->arena, "%016" PRIx64, started);
     const char *parts = llap_arena_printf(
         &l->arena, "%016" PRIx64,
         o->parts == NULL ? 0 : llap_hash(0, f->part, (size_t)f->n_entities)); /* not its name */
     add_text(l, "data", hash);
     add_text(l, "parts", parts);
-    bool copied = hash != NULL && parts != NULL;
+    add_text(l, "from", from);
+    bool copied = hash != NULL && parts != NULL && from != NULL;
     for (int i = 0; i < 2; i++) {
         const char *kept = text[i] == NULL ? NULL : llap_arena_strndup(&l->arena, text[i], n[i]);
         add_text(l, i == 0 ? "network" : "training", kept);
@@ -109,4 +125,29 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = task_training_create(&how, l.fact, l.n, out);
     llap_arena_deinit(&l.arena);
     return st;
+}
+
+/* ---- room for its states ---- */
+
+size_t task_training_weights(const llap_params *p, const char *prefix)
+{
+    size_t n = 0;
+    for (int i = 0; i < llap_params_count(p); i++) {
+        const llap_param_info *x = llap_params_at(p, i);
+        if (x->leaf == LLAP_LEAF_PARAM && strncmp(x->name, prefix, strlen(prefix)) == 0)
+            n += (size_t)x->count;
+    }
+    return n;
+}
+
+llap_status task_training_reserve(const task_training *t, const task_stage_size *stage, int n)
+{
+    size_t before = 0, most = 0;
+    for (int i = 0; i < n;
+         i++) { /* the store, its best, and what the stages before it ended with */
+        const size_t now = stage[i].changed + stage[i].kept + before;
+        most = now > most ? now : most;
+        before += stage[i].kept;
+    }
+    return task_training_room(t, most * sizeof(float));
 }

@@ -39,7 +39,7 @@ llapdiff train data.csv -q --config run.json -o q.safetensors --training '{"netw
 llapdiff info q.safetensors --json | grep -E '^ {8}"(check_every|warmup)"' # they follow the steps
 llapdiff info n.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >again.json
 grep -E '^ {8}"(lr|weight_decay|check_rows|steps)"' again.json
-llapdiff train data.csv -q --config again.json --network '{"sampling": {"steps": 9}}' -o o.safetensors >/dev/null
+llapdiff train data.csv -q --config again.json -o o.safetensors >/dev/null
 cmp n.safetensors o.safetensors && echo "the same model from what it keeps"
 refused() {
     llapdiff train data.csv -q --config run.json -o p.safetensors "$@"
@@ -49,6 +49,18 @@ refused --training '{"networks": {"weight_decy": 0.1}}'
 refused --training '{"networks": {"lr": 7}}'
 refused --training '{"vae": {"lr": 0.001}}'
 refused --training '[1'
+refused --network '{"sampling": {"steps": 9,}}'
 refused --steps 3 --training '{"networks": {"steps": 4}}'
 refused --training '{"networks": {"lr": 0.5}}'
 refused --size anchor --network '{}'
+llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"networks": {"steps": 4}}' -o p.safetensors
+echo "exit $?"
+
+# The anchor by itself has its numbers, too.
+llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"anchor": {"steps": 20, "kappa": 7}}' -o a.safetensors >/dev/null
+llapdiff info a.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >anchor.json
+grep -E '"(steps|kappa|size)"' anchor.json
+llapdiff train data.csv -q --config anchor.json -o b.safetensors >/dev/null
+cmp a.safetensors b.safetensors && echo "the same anchor"
+llapdiff train data.csv -q -c 1d --horizon 6h --size anchor -o c.safetensors >/dev/null
+cmp -s a.safetensors c.safetensors || echo "another anchor"

@@ -13,6 +13,13 @@ llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -o m.
 llapdiff evaluate m.safetensors data.csv -q --by entity -n 20 --bootstrap 0 | sed -n 's/^\(s00[0-9]\) .*/\1 is tested/p'
 echo '{"parts": "parts.csv"}' >run.json
 llapdiff train data.csv -c 2d --horizon 6h --size anchor --config run.json -q -o n.safetensors >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
+# Of the file the model keeps what it said, not where it was.
+grep -c parts.csv m.safetensors
+llapdiff info m.safetensors --json | sed -n '/"parts"/,/}/p'
+llapdiff info m.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >again.json
+mv parts.csv elsewhere.csv
+llapdiff train data.csv --config again.json --parts elsewhere.csv -q -o o.safetensors >/dev/null && cmp m.safetensors o.safetensors && echo "the same model again"
+mv elsewhere.csv parts.csv
 echo 's005,tset' >>parts.csv
 llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -q -o m.safetensors
 echo "exit $?"

@@ -167,14 +167,14 @@ static void no_such_size(void **state)
 static void check_round_trip(const llap_network_config *c)
 {
     llap_model *m = make_model(c), *again = NULL;
-    m->network->training = llap_new(3, 1);
-    memcpy(m->network->training, "{}", 3);
+    m->training = llap_new(3, 1);
+    memcpy(m->training, "{}", 3);
     CHECK_OK(llap_model_save(m, in_folder("one")));
     CHECK_OK(llap_model_load(in_folder("one"), &again));
     CHECK_OK(llap_model_save(again, in_folder("two")));
     assert_true(same_bytes("one", "two"));
     assert_non_null(again->network);
-    assert_string_equal(again->network->training, "{}");
+    assert_string_equal(again->training, "{}");
     assert_int_equal(again->network->n_inputs, D);
     assert_string_equal(again->network->input[1], "wind");
     const llap_params *x = m->network->params, *y = again->network->params;

@@ -69,8 +69,8 @@ static const llap_import_opts nothing = LLAP_IMPORT_OPTS;
 static void check_there_and_back(const llap_network_config *c)
 {
     llap_model *m = make_model(c), *again = NULL;
-    m->network->training = llap_new(3, 1);
-    memcpy(m->network->training, "{}", 3);
+    m->training = llap_new(3, 1);
+    memcpy(m->training, "{}", 3);
     CHECK_OK(llap_model_save(m, in_folder("one")));
     CHECK_OK(llap_model_export(m, in_folder("out")));
     CHECK_OK(llap_model_import(in_folder("out"), &nothing, &again));

@@ -293,6 +293,29 @@ static void training_goes_on_from_a_model(void **state)
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
 }
 
+/* Who threw a training out of single precision: stage, step, tensor, windows. */
+static void what_is_not_finite_is_named(void **state)
+{
+    (void)state;
+    static const char *const view[] = { "joint", "rows" };
+    for (int i = 0; i < 2; i++) {
+        llap_model     *m = NULL;
+        llap_train_opts o = how(view[i]);
+        o.lr = 1e30;
+        o.steps = 20;
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC, "member.0: step 1");
+        const char *said = llap_error_detail();
+        assert_null(m);
+        assert_true(strstr(said, "gradient of 'denoiser.") != NULL ||
+                    strstr(said, "gradient of 'summarizer.") != NULL);
+        assert_non_null(strstr(said, "; windows that end at 1970-01-"));
+        assert_non_null(strstr(said, " and 4 more; 8 such steps were skipped before it"));
+        o.steps = 5; /* it ends before that */
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC,
+                   "member.0: has diverged, no validation score was finite; its rate was 1e+30");
+    }
+}
+
 /* A run described by a file is the run of the same options, and a model remembers such a file. */
 static void one_file_describes_a_run(void **state)
 {
@@ -308,12 +331,12 @@ static void one_file_describes_a_run(void **state)
         "\"batch\": 8, \"no_climate\": true, \"network\": { \"sampling\": { \"steps\": 9 } } }");
     CHECK_OK(llap_train(panel, &o, &m));
     assert_int_equal(m->network->config.sampling.steps, 9);
-    assert_non_null(strstr(m->network->training, "\"steps\":3"));
+    assert_non_null(strstr(m->training, "\"steps\":3"));
     const char            *name = "member.1.denoiser.model.head_proj.weight";
     const llap_param_info *x = llap_params_find(m->network->params, name);
     const llap_param_info *y = llap_params_find(joint->network->params, name);
     assert_memory_equal(x->data, y->data, (size_t)x->count * sizeof(float));
-    write_text(o.config, m->network->training);
+    write_text(o.config, m->training);
     llap_model_destroy(m);
     CHECK_OK(llap_train(panel, &o, &m));
     llap_model_destroy(m);
@@ -580,6 +603,7 @@ int main(void)
         cmocka_unit_test(validation_decides_who_answers),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
+        cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(one_file_describes_a_run),
         cmocka_unit_test(targets_of_an_entity_together),
         cmocka_unit_test(mistakes_are_said),

@@ -401,7 +401,16 @@ static void divergence_and_a_full_disk_are_said(void **state)
     s.name = "s", s.user = &a, s.params = a.params, s.n_steps = 15, s.eval_every = 5, s.step = leap;
     CHECK_OK(task_training_stage(t, &s, NULL));
     assert_non_null(strstr(said, "s: diverging after step 15: the mean loss is 100, it was 1"));
-    CHECK_FAIL(task_training_room(t, SIZE_MAX / 2), LLAP_EIO, "a state of training takes about");
+    CHECK_FAIL(task_training_room(t, SIZE_MAX / 2), LLAP_EIO, "the state of training takes about");
+    /* The second stage's state has 7 + 3 numbers of its own, and the 2 of the first. */
+    const task_stage_size small[] = { { 2, 4 }, { 3, 7 } };
+    const task_stage_size large[] = { { (size_t)1 << 60, 1 }, { 3, 7 } };
+    CHECK_OK(task_training_reserve(t, small, 2));
+    CHECK_FAIL(task_training_reserve(t, large, 2), LLAP_EIO,
+               "the state of training takes about 46");
+    assert_int_equal(task_training_weights(a.params, "in."),
+                     llap_params_find(a.params, "in.weight")->count +
+                         llap_params_find(a.params, "in.bias")->count);
     task_training_destroy(t);
     net_deinit(&a);
     unlink(in_folder("d.state"));

@@ -1,0 +1,225 @@
+/* What the networks of the default profile are trained on: rows of the anchors' residuals, and how
+ * the data, the size and the options want them seen. */
+#include "task/train_field.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/residual.h"
+#include "task/device.h"
+
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+#define DAY (24 * HOUR)
+
+enum {
+    JOINT_MAX = 32, /* channels of one trajectory */
+    QUERIES = 64,   /* of a row of irregular data, at most */
+};
+#define TOKEN_BYTES ((size_t)1 << 29) /* of tokens made once, at most */
+
+void task_field_deinit(task_field *f)
+{
+    llap_feature_set_destroy(f->train);
+    llap_feature_set_destroy(f->check);
+    llap_feature_set_destroy(f->final);
+    task_rows_deinit(&f->train_rows);
+    task_rows_deinit(&f->check_rows);
+    task_rows_deinit(&f->final_rows);
+    task_sight_deinit(&f->sight);
+    llap_scaling_destroy(f->scaling);
+    llap_split_destroy(f->split);
+    llap_windows_destroy(f->windows);
+    llap_free((void *)f->input);
+}
+
+/* Every variable that is no target is an input. */
+static llap_status find_inputs(task_field *f, const llap_panel *p, const int64_t *var,
+                               int64_t n_targets)
+{
+    f->input = llap_new((size_t)p->n_vars, sizeof *f->input);
+    if (f->input == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < p->n_vars; v++) {
+        bool target = false;
+        for (int64_t i = 0; i < n_targets; i++) target = target || var[i] == v;
+        if (target) continue;
+        f->input[f->n_inputs++] = p->var[v];
+    }
+    return LLAP_OK;
+}
+
+/* Do all entities have their rows on one grid of the model's step? */
+static bool on_grid(const llap_panel *p, int64_t step)
+{
+    int64_t off = 0;
+    for (int64_t r = 0; r < p->n_rows; r++) off += (p->time[r] - p->time[0]) % step != 0;
+    return (double)off <= 1e-3 * (double)p->n_rows;
+}
+
+static llap_status choose_view(const llap_model *m, const llap_panel *p, const char *view,
+                               llap_feature_view *out)
+{
+    static const char *const names[] = { "rows", "entity", "joint" };
+    const llap_model_frame  *f = &m->frame;
+    const int64_t            Z = f->n_entities * f->n_targets;
+    const bool               can[] = { true, f->n_targets <= JOINT_MAX,
+                                       !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
+    if (view == NULL || strcmp(view, "auto") == 0) {
+        *out = can[LLAP_FEATURE_JOINT] && Z > 1               ? LLAP_FEATURE_JOINT
+               : can[LLAP_FEATURE_ENTITY] && f->n_targets > 1 ? LLAP_FEATURE_ENTITY
+                                                              : LLAP_FEATURE_ROWS;
+        return LLAP_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(view, names[i]) != 0) continue;
+        *out = (llap_feature_view)i;
+        return can[i]
+                   ? LLAP_OK
+                   : llap_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s", view,
+                               JOINT_MAX, i == LLAP_FEATURE_JOINT ? " on one grid of times" : "");
+    }
+    return llap_fail(LLAP_EINVAL, "view: expected auto, joint, entity or rows, found '%s'", view);
+}
+
+/* Features that the configuration of the networks may decide instead of the data. */
+static llap_status layout_options(const llap_json *config, llap_layout *l)
+{
+    static const char *const names[] = { "anchor", "none", "global" };
+    const char              *text = NULL;
+    llap_status              st = LLAP_OK;
+    if (config == NULL) return st;
+    if (llap_json_has(config, "network.features.level"))
+        st = llap_json_bool(config, "network.features.level", &l->level);
+    if (st == LLAP_OK && llap_json_has(config, "network.features.calendar"))
+        st = llap_json_bool(config, "network.features.calendar", &l->calendar);
+    if (st == LLAP_OK && llap_json_has(config, "network.features.residual"))
+        st = llap_json_string(config, "network.features.residual", &text);
+    for (int i = 0; text != NULL && i < 3; i++) /* other words are refused with all options */
+        if (strcmp(text, names[i]) == 0) l->residual = (llap_residual)i;
+    return st;
+}
+
+static llap_status make_layout(const llap_model *m, const llap_panel *p, const char *view,
+                               const llap_json *config, int64_t n_inputs, llap_layout *out)
+{
+    const llap_model_frame *f = &m->frame;
+    const double            unit = (double)f->unit;
+    const bool              daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
+    *out = (llap_layout){ .entities = f->by_entity ? 0 : f->n_entities,
+                          .targets = f->n_targets,
+                          .covariates = n_inputs,
+                          .horizon = (double)f->horizon / unit };
+    for (int64_t c = 0; c < f->n_targets; c++)
+        if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
+    /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
+    out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
+                                  f->val_start - p->time[0] >= 730 * DAY);
+    llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
+    const llap_status st = choose_view(m, p, view, &out->view);
+    return st == LLAP_OK ? layout_options(config, out) : st;
+}
+
+static llap_status make_rows(task_field *f, const llap_model *m)
+{
+    const llap_layout          *l = &f->sight.layout;
+    const task_recipe_networks *r = &f->recipe.networks;
+    const size_t                steps = (size_t)(m->frame.horizon / m->frame.step);
+    task_rows_opts              o = { .part = LLAP_PART_TRAIN,
+                                      .most = (size_t)r->rows,
+                                      .max_query = steps > QUERIES ? steps : QUERIES };
+    llap_status st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->train_rows);
+    o.part = LLAP_PART_VAL;
+    o.most = (size_t)r->check_rows;
+    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->check_rows);
+    o.most = (size_t)r->final_rows;
+    if (st == LLAP_OK) st = task_rows_of(&f->sight, m, f->windows, f->split, &o, &f->final_rows);
+    const llap_feature_source *s = &f->sight.source;
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->train_rows.row, f->train_rows.n, &f->train);
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->check_rows.row, f->check_rows.n, &f->check);
+    if (st == LLAP_OK)
+        st = llap_feature_set_create(l, s, f->final_rows.row, f->final_rows.n, &f->final);
+    if (st == LLAP_OK) st = llap_feature_set_remember(f->train, TOKEN_BYTES);
+    if (st == LLAP_OK) st = llap_feature_set_remember(f->check, TOKEN_BYTES);
+    if (st == LLAP_OK && (f->train->n == 0 || f->check->n == 0))
+        st = llap_fail(LLAP_EINVAL, "networks: nothing observed in training or validation");
+    return st;
+}
+
+/* What size, view and horizon suggest, and what the caller wants otherwise. Long horizons memorise
+ * sooner. */
+static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap_size size,
+                               const llap_train_opts *o, const llap_json *config, task_recipe *out)
+{
+    static const int64_t     rows[] = { 80000, 20000, 6000 }; /* by view */
+    const llap_residual_opts usual = LLAP_RESIDUAL_OPTS;
+    const int64_t            h = m->frame.horizon / m->frame.step;
+    const bool               tiny = size == LLAP_SIZE_TINY;
+    const int64_t            steps = o->steps > 0 ? o->steps
+                                     : tiny       ? 300
+                                     : h <= 24    ? 1000
+                                     : h < 168    ? 600
+                                                  : 400;
+    const double             lr = o->lr > 0 ? o->lr : tiny ? 2e-3 : h <= 24 ? 5e-4 : 3e-4;
+    *out = (task_recipe){
+        .profile = LLAP_PROFILE_DEFAULT,
+        .anchor = task_recipe_anchor_usual(),
+        .networks = { .stage = { .steps = steps,
+                                 .patience = 4,
+                                 .patience_from = 1,
+                                 .max_skipped = TASK_MAX_SKIPPED,
+                                 .lr = lr,
+                                 .optim = usual.optim },
+                      .lr_least = usual.lr_least,
+                      .vary = usual.vary,
+                      .rows = rows[view],
+                      .check_rows = 256,
+                      .check_samples = 8,
+                      .check_steps = 10,
+                      .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
+                      .final_samples = 24 },
+    };
+    task_recipe_networks *n = &out->networks;
+    llap_status           st = task_recipe_read(config, out); /* the steps, which others follow */
+    if (st != LLAP_OK) return st;
+    n->stage.check_every = n->stage.steps / 10 < 100 ? (n->stage.steps + 9) / 10 : 100;
+    n->warmup = n->stage.steps / 8 < 200 ? n->stage.steps / 8 : 200;
+    st = task_recipe_read(config, out);
+    return st == LLAP_OK ? task_recipe_agrees(out, o->steps, o->lr) : st;
+}
+
+llap_status task_field_init(task_field *f, const llap_model *m, const llap_panel *p,
+                            const llap_train_opts *o, llap_size size, const llap_json *config)
+{
+    *f = (task_field){ .batch = o->batch > 0 ? o->batch : size == LLAP_SIZE_TINY ? 64 : 128 };
+    int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
+    llap_layout layout;
+    llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &f->backend);
+    if (st == LLAP_OK) st = find_inputs(f, p, var, m->frame.n_targets);
+    if (st == LLAP_OK) st = task_windows(&m->frame, p, var, m->frame.n_targets, &f->windows);
+    if (st == LLAP_OK) st = task_split(&m->frame, f->windows, &f->split);
+    if (st == LLAP_OK && f->n_inputs > 0) {
+        int64_t *feature = llap_new((size_t)f->n_inputs, sizeof *feature);
+        for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
+            feature[i] = llap_panel_find_var(p, f->input[i]);
+        llap_scaling_opts so = LLAP_SCALING_DEFAULT;
+        so.by = m->frame.by_entity ? LLAP_SCALE_GLOBAL : LLAP_SCALE_BY_ENTITY;
+        so.feature = feature;
+        so.n_features = f->n_inputs;
+        st = feature == NULL ? LLAP_ENOMEM
+                             : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
+        llap_free(feature);
+    }
+    if (st == LLAP_OK) st = make_layout(m, p, o->view, config, f->n_inputs, &layout);
+    if (st == LLAP_OK) st = make_recipe(m, layout.view, size, o, config, &f->recipe);
+    const task_inputs in = { .n = f->n_inputs,
+                             .name = (const char *const *)f->input,
+                             .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
+                             .std = f->scaling != NULL ? f->scaling->x_std : NULL };
+    if (st == LLAP_OK) st = task_sight_init(&f->sight, m, p, &layout, &in);
+    if (st == LLAP_OK) st = make_rows(f, m);
+    llap_free(var);
+    return st;
+}
