@@ -3,9 +3,10 @@
  *     gpu [DEVICE] ops        products, attentions and other ops at sizes of the paper's denoiser
  *     gpu [DEVICE] sample     whole samplings: reference profile at paper size, default profile
  *     gpu [DEVICE] train      training steps
- *     gpu [DEVICE] profile    where the time of a training step goes, by op and shapes, in bf16
+ *     gpu [DEVICE] profile    where the time of training steps goes, by op and shapes, in bf16
  *
- * A precision behind it, and a part of a name behind that, leave the others out.
+ * A precision behind it, and a part of a name behind that, leave the others out; profile takes
+ * another precision so.
  * Each is replayed from a recording; times are medians. Samplings include the first noise and the
  * copies there and back. */
 #include "bench.h"
@@ -338,15 +339,18 @@ static llap_status profile(const char *device, const work *w, llap_rig_what what
 }
 
 /* A forward pass, and the training steps of that name. */
-static llap_status profiles(const char *device, const char *name)
+static llap_status profiles(const char *device, const char *only, const char *name)
 {
     const work  forward = { "paper, forward of 25 rows", { .size = LLAP_RIG_PAPER, .rows = 25 } };
     llap_status st = LLAP_OK;
-    if (name == NULL || strstr(forward.name, name) != NULL)
-        st = profile(device, &forward, LLAP_RIG_FORWARD, LLAP_PRECISION_BF16);
-    for (size_t i = 0; i < sizeof steps / sizeof *steps && st == LLAP_OK; i++)
-        if (name == NULL || strstr(steps[i].name, name) != NULL)
-            st = profile(device, &steps[i], LLAP_RIG_STEP, LLAP_PRECISION_BF16);
+    for (int p = 0; p < LLAP_PRECISION_COUNT && st == LLAP_OK; p++) {
+        if (strcmp(only == NULL ? "bf16" : only, llap_precision_names[p]) != 0) continue;
+        if (name == NULL || strstr(forward.name, name) != NULL)
+            st = profile(device, &forward, LLAP_RIG_FORWARD, (llap_precision)p);
+        for (size_t i = 0; i < sizeof steps / sizeof *steps && st == LLAP_OK; i++)
+            if (name == NULL || strstr(steps[i].name, name) != NULL)
+                st = profile(device, &steps[i], LLAP_RIG_STEP, (llap_precision)p);
+    }
     return st;
 }
 
@@ -363,7 +367,7 @@ int main(int argc, char **argv)
                    name);
     if (strcmp(what, "train") == 0)
         st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
-    if (strcmp(what, "profile") == 0) st = profiles(device, name);
+    if (strcmp(what, "profile") == 0) st = profiles(device, only, name);
     if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
     return llap_status_exit_code(st);
 }

@@ -49,6 +49,7 @@ static inline bool in_sixteens(const att_rows &r)
 }
 
 bool llap_cuda_attention_wgmma(const llap_call *c, const att_arg &p); // false: not for this one
+bool llap_cuda_attention_split(const llap_call *c, const att_arg &p); // floats; likewise
 
 // The gradient of operands, y and dy in bf16; false: not for this one.
 bool llap_cuda_attention_grad_wgmma(const llap_call *c, const att_arg &p);

@@ -4,7 +4,7 @@
 // width in registers, padded with zeros to T E. Keys and values pass by in tiles of shared memory,
 // four at a time, with running maximum and sum (forward) or with the stored log-sum (backward).
 // A query whose keys are all masked gives zeros and -inf.
-#include "backend/cuda/object/attention.cuh"
+#include "backend/cuda/object/ahead.cuh"
 
 enum { THREADS = 128 };
 
@@ -313,7 +313,7 @@ extern "C" void llap_cuda_attention(const llap_call *c)
     p.y = result_of(c, 0);
     p.lse_out = result_of(c, 1);
     llap_cuda_enter();
-    llap_cuda_attention_forward(c, p);
+    if (!llap_cuda_attention_split(c, p)) llap_cuda_attention_forward(c, p);
 }
 
 size_t llap_cuda_attention_grad_bytes(const llap_call *c)

@@ -20,29 +20,8 @@ enum {
 };
 
 #if LLAP_WGMMA
-// -------- barriers in shared memory --------
+// -------- barriers in shared memory, and what they count --------
 
-__device__ static inline void bar_init(uint32_t at, int count)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(at), "r"(count) : "memory");
-}
-__device__ static inline void bar_arrive(uint32_t at)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(at) : "memory");
-}
-__device__ static inline void bar_expect(uint32_t at, int bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(at), "r"(bytes)
-                 : "memory");
-}
-__device__ static inline void bar_wait(uint32_t at, uint32_t parity)
-{
-    asm volatile("{\n.reg .pred p;\nagain:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
-                 "@!p bra again;\n}\n" ::"r"(at),
-                 "r"(parity)
-                 : "memory");
-}
 // What other blocks of the cluster wrote before they arrived is there too.
 __device__ static inline void bar_wait_cluster(uint32_t at, uint32_t parity)
 {

@@ -424,6 +424,7 @@ static void multiply(const llap_call *c, product p, cublasComputeType_t compute)
 {
     llap_cuda_enter();
     if (llap_cuda_product_trivial(c, p)) return;
+    if (compute == CUBLAS_COMPUTE_32F && llap_cuda_product_split(c, p)) return;
     if (!readable(p)) {
         llap_cuda_product_plain(c, p);
         return;

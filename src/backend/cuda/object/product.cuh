@@ -43,6 +43,7 @@ bool llap_cuda_product_trivial(const llap_call *c, const product &p);
 void llap_cuda_product_plain(const llap_call *c, const product &p); // any strides, slow
 void llap_cuda_product_bf16(const llap_call *c, const product &p);
 bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
+bool llap_cuda_product_split(const llap_call *c, const product &p); // floats; likewise
 
 // Large ones of bf16 by cuBLASLt; false: not for this one.
 bool llap_cuda_product_large(const llap_call *c, const product &p);
