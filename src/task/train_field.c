@@ -158,7 +158,7 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
     const bool               tiny = size == LLAP_SIZE_TINY;
     const int64_t            steps = o->steps > 0 ? o->steps
                                      : tiny       ? 300
-                                     : h <= 24    ? 1000
+                                     : h <= 24    ? 900
                                      : h < 168    ? 600
                                                   : 400;
     const double             lr = o->lr > 0 ? o->lr : tiny ? 2e-3 : h <= 24 ? 5e-4 : 3e-4;
@@ -175,8 +175,8 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
                       .vary = usual.vary,
                       .rows = rows[view],
                       .check_rows = 256,
-                      .check_samples = 8,
-                      .check_steps = 10,
+                      .check_samples = 4, /* with the same noise at every check */
+                      .check_steps = 8,
                       .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
                       .final_samples = 24 },
     };
