@@ -4,7 +4,7 @@
 // inner length. Its warpgroups then take 64 rows after 64 rows: these come straight into registers,
 // a step before they are split, which is a step before they are multiplied. The second warpgroup
 // begins when the first is half through its rows, so that one multiplies while the other stores.
-#include "backend/cuda/object/product.cuh"
+#include "backend/cuda/object/product_finish.cuh"
 #include "backend/cuda/object/split.cuh"
 
 enum {
@@ -90,45 +90,6 @@ struct reader {
         if (++k == n_steps) begin(p, row + each);
     }
 };
-
-// Bias, GELU and residual of this lane's numbers. Rows and columns outside repeat others, which
-// nobody stores: no branches, so that many loads are on their way at once.
-template <int WIDE>
-__device__ static inline void finish(const product &p, int64_t first, int64_t column,
-                                     float (&sum)[WIDE / 2])
-{
-    enum { AT_ONCE = WIDE / 8 < 16 ? WIDE / 8 : 16 };
-    if (p.bias != NULL)
-#pragma unroll
-        for (int n = 0; n < WIDE / 8; n++) {
-            const int64_t c = column + 8 * n < p.n ? column + 8 * n : 0;
-            const float   x = __ldg(p.bias + c), y = __ldg(p.bias + c + 1);
-            sum[4 * n] += x, sum[4 * n + 1] += y, sum[4 * n + 2] += x, sum[4 * n + 3] += y;
-        }
-    if (p.gelu)
-#pragma unroll
-        for (int i = 0; i < WIDE / 2; i++) sum[i] = gelu_of(sum[i]);
-    if (p.residual == NULL) return;
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const float *from =
-            p.residual + residual_row(p, first + 8 * half < p.m ? first + 8 * half : p.m - 1);
-#pragma unroll
-        for (int n = 0; n < WIDE / 8; n += AT_ONCE) {
-            float2 r[AT_ONCE];
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                const int64_t c = column + 8 * (n + k);
-                r[k] = *(const float2 *)(from + (c < p.n ? c : 0));
-            }
-#pragma unroll
-            for (int k = 0; k < AT_ONCE; k++) {
-                sum[4 * (n + k) + 2 * half] += r[k].x;
-                sum[4 * (n + k) + 2 * half + 1] += r[k].y;
-            }
-        }
-    }
-}
 #endif
 
 template <int WIDE>
@@ -183,7 +144,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             sum[i] = in_total ? 0.0f : sum[i] + rest[i];
             if (tile::LONG) sum[i] += total[tile::LONG ? i : 0];
         }
-        finish<WIDE>(p, row, column, sum);
+        finish_tile<WIDE>(p, 0, row, column, gelu_of, sum);
         put_tile<WIDE>(p.y, false, row * p.n + column, p.m - row, p.n, p.n - column,
                        [&](int i) { return sum[i]; });
     }

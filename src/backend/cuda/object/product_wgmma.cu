@@ -3,7 +3,7 @@
 //
 // A warpgroup computes 64 rows of a tile. Pieces of 64 of the inner length pass by in shared
 // memory: bf16 by the copy engine, two to three ahead; floats by way of registers, one ahead.
-#include "backend/cuda/object/product.cuh"
+#include "backend/cuda/object/product_finish.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { DEPTH = 64 };
@@ -194,41 +194,7 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
     // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 8 columns. All is
     // read before anything is written: loads do not wait for each other then.
     const int64_t first = i0 + group * 64 + warp % 4 * 16 + lane / 4, column = j0 + lane % 4 * 2;
-    if (cut.partial == NULL) {
-        if (p.bias != NULL)
-#pragma unroll
-            for (int n = 0; n < WIDE / 8; n++) {
-                const int64_t c = column + 8 * n < p.n ? column + 8 * n : 0;
-                const float   x = __ldg(p.bias + c), y = __ldg(p.bias + c + 1);
-                sum[4 * n] += x, sum[4 * n + 1] += y, sum[4 * n + 2] += x, sum[4 * n + 3] += y;
-            }
-        if (p.gelu)
-#pragma unroll
-            for (int i = 0; i < WIDE / 2; i++) sum[i] = quick_gelu(sum[i]);
-        if (p.residual != NULL)
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                // Rows and columns outside repeat others, which nobody stores: no branches, so that
-                // many loads are on their way at once.
-                enum { AT_ONCE = WIDE / 8 < 16 ? WIDE / 8 : 16 };
-                const int64_t row = first + 8 * half < p.m ? first + 8 * half : p.m - 1;
-                const float  *from = p.residual + residual_row(p, item * p.m + row);
-#pragma unroll
-                for (int n = 0; n < WIDE / 8; n += AT_ONCE) {
-                    float2 r[AT_ONCE];
-#pragma unroll
-                    for (int k = 0; k < AT_ONCE; k++) {
-                        const int64_t c = column + 8 * (n + k);
-                        r[k] = *(const float2 *)(from + (c < p.n ? c : 0));
-                    }
-#pragma unroll
-                    for (int k = 0; k < AT_ONCE; k++) {
-                        sum[4 * (n + k) + 2 * half] += r[k].x;
-                        sum[4 * (n + k) + 2 * half + 1] += r[k].y;
-                    }
-                }
-            }
-    }
+    if (cut.partial == NULL) finish_tile<WIDE>(p, item * p.m, first, column, quick_gelu, sum);
     put_tile<WIDE>(cut.partial == NULL ? p.y : cut.partial + piece * cut.total,
                    cut.partial == NULL && p.y_half, (item * p.m + first) * p.n + column,
                    p.m - first, p.n, p.n - column, [&](int i) { return sum[i]; });
