@@ -17,17 +17,26 @@ static double rows_of(const llap_tensor *t)
     return width < 1 ? 0.0 : (double)(llap_shape_count(&t->shape) / width);
 }
 
-static bool is_kept(const llap_tensor *t)
+/* Kept as bf16 for sure: nobody reads it but as the weight of a layer. */
+static bool is_kept(const llap_planner *p, const llap_tensor *t)
 {
     const llap_tensor *b = t->base;
-    return (b->leaf == LLAP_LEAF_PARAM || b->leaf == LLAP_LEAF_STATE) && b->update == NULL;
+    if ((b->leaf != LLAP_LEAF_PARAM && b->leaf != LLAP_LEAF_STATE) || b->update != NULL)
+        return false;
+    for (int i = 0; i < p->n_drafts; i++) {
+        const llap_draft *d = &p->draft[i];
+        for (int a = 0; !d->gone && d->op != LLAP_OP_LAYERS && a < d->n_in; a++)
+            if (d->in[a] != NULL && d->in[a]->base == b && (d->op != LLAP_OP_LINEAR || a != 1))
+                return false;
+    }
+    return true;
 }
 
-static bool is_layer(const llap_draft *d)
+static bool is_layer(const llap_planner *p, const llap_draft *d)
 {
     if (d->gone || d->n_out != 1 || d->in[0] == NULL || d->in[0]->shape.rank < 2) return false;
     return d->op == LLAP_OP_NORM ||
-           (d->op == LLAP_OP_LINEAR && !d->attr.linear.norm && is_kept(d->in[1]));
+           (d->op == LLAP_OP_LINEAR && !d->attr.linear.norm && is_kept(p, d->in[1]));
 }
 
 /* Where step i finds operand t: a result of an earlier step, or an input; -2: neither fits. */
@@ -125,7 +134,7 @@ llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor)
         int         n = 0;
         for (int k = i; k < p->n_drafts && n < LLAP_LAYER_STEPS; k++) {
             if (p->draft[k].gone) continue;
-            if (!is_layer(&p->draft[k])) break;
+            if (!is_layer(p, &p->draft[k])) break;
             if (n > 0 && rows_of(p->draft[k].out[0]) != rows_of(all[0]->out[0])) break;
             all[n++] = &p->draft[k];
         }

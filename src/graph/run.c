@@ -257,7 +257,7 @@ static llap_status run_apart(llap_run *r)
     r->aside = LLAP_OK;
     if (m->record == NULL || m->recording() || r->n_same == 0) {
         run_steps(r);
-        r->n_same += m->record != NULL && !m->recording();
+        r->n_same += r->aside == LLAP_OK && m->record != NULL && !m->recording();
         return llap_near_status(r->plan->backend, r->aside);
     }
     llap_status st = LLAP_OK;
@@ -268,7 +268,9 @@ static llap_status run_apart(llap_run *r)
         if (st == LLAP_OK) st = r->aside;
     }
     if (st == LLAP_OK) st = m->replay(r->recording);
-    return llap_near_status(r->plan->backend, st);
+    st = llap_near_status(r->plan->backend, st);
+    if (st != LLAP_OK) forget(r); /* it may lack what went wrong */
+    return st;
 }
 
 /* Copies what is bound from the caller's memory there, or what was written back. */

@@ -1,5 +1,5 @@
 /* Runs on a backend with memory of its own: the whole op table, updates that come back, near
- * bindings without copies, failing allocations. */
+ * bindings without copies, failing allocations, steps aside, recordings, runs of layers. */
 #include "apart.h"
 #include "op_run.h"
 
@@ -11,7 +11,7 @@ static void table_is_ref(void **state)
     (void)state;
     const llap_backend b = apart_backend();
     for (int i = 0; i < op_table_len; i++)
-        compare_with_ref(&op_table[i], (sized){ 3, 7, 5 }, OP_DENSE, &b, 0.0);
+        compare_with_ref(&op_table[i], (sized){ 3, 7, 5 }, OP_DENSE, &(judged){ &b, 0.0 }, 1);
 }
 
 /* w += x, twice w as the result */
@@ -106,6 +106,141 @@ static void failed_allocations_leak_nothing(void **state)
     check_every_failed_allocation(once, &b);
 }
 
+/* The last step would like to write over what a step aside still reads. */
+static void the_last_step_waits_for_no_memory(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    const llap_backend b = apart_late_backend();
+    llap_graph        *g;
+    llap_plan         *p;
+    llap_run          *r;
+    float              x[N * N];
+    for (int i = 0; i < N * N; i++) x[i] = 0.01f * (float)i;
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *e = llap_exp(g, llap_input(g, "x", LLAP_SHAPE(N, N)));
+    llap_output(g, "sum", llap_sum(g, e, LLAP_AXIS(0)));
+    llap_output(g, "y", llap_tanh(g, e));
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &b, .beside = true }, &p));
+    llap_graph_destroy(g);
+    CHECK_OK(llap_run_create(p, &r));
+    CHECK_OK(llap_run_bind(r, "x", x, N * N));
+    apart_queue.most = 0;
+    CHECK_OK(llap_run_exec(r));
+    assert_int_equal(apart_queue.most, 1);
+    const float *sum = llap_run_output(r, "sum", NULL);
+    for (int k = 0; k < N; k++) {
+        double expected = 0.0;
+        for (int i = 0; i < N; i++) expected += exp((double)x[i * N + k]);
+        assert_true(fabs((double)sum[k] - expected) < 1e-5 * expected);
+    }
+    llap_run_destroy(r);
+    llap_plan_release(p);
+}
+
+/* -------- recordings -------- */
+
+/* What is queued while recording is kept and computed by replay. */
+enum { TAPE = 64 };
+static struct {
+    const llap_call *call[TAPE];
+    int              n, replays;
+    bool             on, broken; /* broken: the next one that ends fails, though there is one */
+} tape;
+
+static void tape_kernel(const llap_call *c)
+{
+    assert_true(tape.n < TAPE);
+    if (tape.on) tape.call[tape.n++] = c;
+    else llap_backend_cpu.kernel[c->op](c);
+}
+
+static bool        tape_recording(void) { return tape.on; }
+static llap_status tape_record(void)
+{
+    tape.on = true;
+    tape.n = 0;
+    return LLAP_OK;
+}
+static llap_status tape_recorded(void **out)
+{
+    const bool broken = tape.broken;
+    *out = &tape;
+    tape.on = tape.broken = false;
+    if (broken) tape.n = 0; /* nothing of it is worth replaying */
+    return broken ? LLAP_EIO : LLAP_OK;
+}
+static llap_status tape_replay(void *recording)
+{
+    assert_ptr_equal(recording, &tape);
+    tape.replays++;
+    for (int i = 0; i < tape.n; i++) llap_backend_cpu.kernel[tape.call[i]->op](tape.call[i]);
+    return LLAP_OK;
+}
+static void tape_forget(void *recording) { assert_ptr_equal(recording, &tape); }
+
+static void a_failed_recording_is_not_replayed(void **state)
+{
+    (void)state;
+    llap_backend b = apart_backend();
+    llap_memory  memory = *b.memory;
+    llap_plan   *p = NULL;
+    llap_run    *r = NULL;
+    float        w[3] = { 0 }, x[3] = { 1, 2, 3 };
+    memory.recording = tape_recording;
+    memory.record = tape_record;
+    memory.recorded = tape_recorded;
+    memory.replay = tape_replay;
+    memory.forget = tape_forget;
+    b.memory = &memory;
+    for (int op = 0; op < LLAP_OP_COUNT; op++)
+        if (b.kernel[op] != NULL) b.kernel[op] = tape_kernel;
+    CHECK_OK(make(&b, &p, &r));
+    CHECK_OK(llap_run_bind(r, "w", w, 3));
+    CHECK_OK(llap_run_bind(r, "x", x, 3));
+    CHECK_OK(llap_run_exec(r));
+    tape.broken = true;
+    assert_int_equal(llap_run_exec(r), LLAP_EIO);
+    assert_true(w[1] == 2);
+    for (int i = 2; i < 6; i++) { /* as it comes, recorded, replayed */
+        CHECK_OK(llap_run_exec(r));
+        assert_true(w[1] == 2.0f * (float)i);
+    }
+    assert_int_equal(tape.replays, 3);
+    llap_run_destroy(r);
+    llap_plan_release(p);
+}
+
+/* -------- layers -------- */
+
+static int count_layers(bool read_twice)
+{
+    const llap_backend b = apart_layers_backend();
+    llap_graph        *g;
+    llap_plan         *p;
+    int                n = 0;
+    CHECK_OK(llap_graph_create(&g));
+    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(4, 8));
+    llap_tensor *w = llap_param(g, "w", LLAP_SHAPE(8, 8), LLAP_INIT_ZERO);
+    llap_tensor *v = llap_param(g, "v", LLAP_SHAPE(8, 8), LLAP_INIT_ZERO);
+    llap_output(g, "y", llap_linear(g, llap_linear(g, x, w, NULL), v, NULL));
+    if (read_twice) llap_output(g, "z", llap_square(g, w)); /* in floats */
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &b, .half_params = true }, &p));
+    for (int i = 0; i < llap_plan_n_steps(p); i++)
+        n += llap_plan_step_at(p, i).op == LLAP_OP_LAYERS;
+    llap_plan_release(p);
+    llap_graph_destroy(g);
+    return n;
+}
+
+/* A weight that somebody else wants in floats would not be bf16, as the run needs it. */
+static void weights_of_layers_have_no_other_reader(void **state)
+{
+    (void)state;
+    assert_int_equal(count_layers(false), 1);
+    assert_int_equal(count_layers(true), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +248,9 @@ int main(void)
         cmocka_unit_test(updates_come_back),
         cmocka_unit_test(near_memory_is_not_copied),
         cmocka_unit_test(failed_allocations_leak_nothing),
+        cmocka_unit_test(the_last_step_waits_for_no_memory),
+        cmocka_unit_test(a_failed_recording_is_not_replayed),
+        cmocka_unit_test(weights_of_layers_have_no_other_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,19 +164,16 @@ bool op_there(const op_row *row, const llap_backend *backend)
     return llap_op_is_view(row->op) || backend->kernel[row->op] != NULL;
 }
 
-void compare_with_ref(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
-                      double tol)
+static void compare(const op_row *row, sized s, op_layout layout, const ready *ref, const judged *j)
 {
-    if (!op_there(row, backend)) return;
-    ready        ref = run_row(row, s, layout, &llap_backend_ref, 1, true);
-    ready        found = run_row(row, s, layout, backend, 2, false);
+    ready        found = run_row(row, s, layout, j->backend, 2, false);
     char         name[80];
-    const double all = largest_gradient(&ref), rest = tol > 1e-6 ? tol : 1e-6;
-    if (tol < row->tol) tol = row->tol;
-    for (int k = 0; output_name(&ref, k, name, sizeof name) != NULL; k++) {
-        const char   *what = output_name(&ref, k, name, sizeof name);
+    const double all = largest_gradient(ref), rest = j->tol > 1e-6 ? j->tol : 1e-6;
+    const double tol = j->tol < row->tol ? row->tol : j->tol;
+    for (int k = 0; output_name(ref, k, name, sizeof name) != NULL; k++) {
+        const char   *what = output_name(ref, k, name, sizeof name);
         llap_shape    shape;
-        const double *a = llap_run_output(ref.run, what, &shape);
+        const double *a = llap_run_output(ref->run, what, &shape);
         const float  *b = llap_run_output(found.run, what, &shape);
         double        top = 0.0, worst = 0.0;
         if (b == NULL) fail_msg("%s, %s: %s", row->name, what, llap_error_detail());
@@ -188,20 +185,29 @@ void compare_with_ref(const op_row *row, sized s, op_layout layout, const llap_b
         if (worst > tol * top + (k == 0 ? 1e-9 : rest * all))
             fail_msg("%s [%lld,%lld,%lld] layout %d, %s on %s: off by %g of %g", row->name,
                      (long long)s.b, (long long)s.l, (long long)s.n, (int)layout, what,
-                     backend->name, worst, top);
+                     j->backend->name, worst, top);
     }
-    dispose(&ref);
     dispose(&found);
 }
 
-void compare_table_with_ref(const llap_backend *backend, double tol)
+void compare_with_ref(const op_row *row, sized s, op_layout layout, const judged *b, int n)
+{
+    ready ref = { 0 }; /* made where somebody has the op */
+    for (int i = 0; i < n; i++) {
+        if (!op_there(row, b[i].backend)) continue;
+        if (ref.plan == NULL) ref = run_row(row, s, layout, &llap_backend_ref, 1, true);
+        compare(row, s, layout, &ref, &b[i]);
+    }
+    dispose(&ref);
+}
+
+void compare_table_with_ref(const judged *b, int n)
 {
     for (int i = 0; i < op_table_len; i++) {
         for (int k = 0; k < N_SHAPES; k++)
             for (op_layout layout = OP_DENSE; layout <= OP_SWAPPED; layout++)
-                compare_with_ref(&op_table[i], op_shapes[k], layout, backend, tol);
-        if (!op_table[i].quadratic)
-            compare_with_ref(&op_table[i], op_long_shape, OP_DENSE, backend, tol);
+                compare_with_ref(&op_table[i], op_shapes[k], layout, b, n);
+        if (!op_table[i].quadratic) compare_with_ref(&op_table[i], op_long_shape, OP_DENSE, b, n);
     }
 }
 

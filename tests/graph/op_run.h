@@ -39,11 +39,15 @@ const char *output_name(const ready *r, int k, char *buf, size_t size);
 /* Whether the backend has the row's op: there are some that it may do without (backend/op.h). */
 bool op_there(const op_row *row, const llap_backend *backend);
 
-/* Fails the test where backend and ref differ by more than tol (of the row, if that is larger). */
-void compare_with_ref(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
-                      double tol);
+typedef struct judged {
+    const llap_backend *backend;
+    double              tol; /* of the largest magnitude; the row's, if that is larger */
+} judged;
+
+/* Fails the test where one of n backends and ref differ by more than its tol. */
+void compare_with_ref(const op_row *row, sized s, op_layout layout, const judged *b, int n);
 /* All shapes and layouts of all rows. */
-void compare_table_with_ref(const llap_backend *backend, double tol);
+void compare_table_with_ref(const judged *b, int n);
 
 /* Fails the test where the results of two runs differ in a byte. */
 void same_bytes(const op_row *row, const ready *a, const ready *b, const char *why);

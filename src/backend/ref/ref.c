@@ -207,10 +207,11 @@ void llap_ref_linear(const llap_call *c)
 {
     const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
     const int64_t n = ref_count(&c->out[0]);
+    const double *all = c->in[0].data, *weight = c->in[1].data; /* dense */
     for (int64_t e = 0; e < n; e++) {
-        double sum = c->n_in > 2 && c->in[2].present ? ref_get(&c->in[2], e % out) : 0.0;
-        for (int64_t k = 0; k < in; k++)
-            sum += ref_get(&c->in[0], e / out * in + k) * ref_get(&c->in[1], e % out * in + k);
+        const double *x = all + e / out * in, *w = weight + e % out * in;
+        double        sum = c->n_in > 2 && c->in[2].present ? ref_get(&c->in[2], e % out) : 0.0;
+        for (int64_t k = 0; k < in; k++) sum += x[k] * w[k];
         if (c->attr->linear.gelu) sum = llap_ref_unary(LLAP_OP_GELU, sum, 0, 0);
         if (c->n_in > 3 && c->in[3].present) sum += ref_get(&c->in[3], e);
         ref_out(c, 0)[e] = sum;

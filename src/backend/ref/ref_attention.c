@@ -26,20 +26,21 @@ static sizes sizes_of(const llap_call *c)
     return s;
 }
 
-/* Element (b, row, head h, column i) of an operand [...,L,heads width]. */
-static double head_get(const llap_view *v, int64_t b, int64_t row, int h, int64_t i, int heads)
+/* The numbers of (b, row, head h) of an operand [...,L,heads width], whose rows are dense. */
+static const double *head_of(const llap_view *v, int64_t b, int64_t row, int h, int heads)
 {
-    const int64_t e = ref_width(v), l = v->shape.dim[v->shape.rank - 2];
-    return ref_get(v, (b * l + row) * e + h * (e / heads) + i);
+    const int64_t l = v->shape.dim[v->shape.rank - 2];
+    return (const double *)v->data + llap_view_row_offset(v, b * l + row) +
+           h * (ref_width(v) / heads);
 }
 
 static double score(const llap_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j)
 {
     if (c->in[MASK].present && ref_get(&c->in[MASK], b * s->lk + j) != 0.0) return -INFINITY;
+    const double *q = head_of(&c->in[Q], b, i, h, s->heads),
+                 *k = head_of(&c->in[K], b, j, h, s->heads);
     double dot = 0.0;
-    for (int64_t k = 0; k < s->d; k++)
-        dot +=
-            head_get(&c->in[Q], b, i, h, k, s->heads) * head_get(&c->in[K], b, j, h, k, s->heads);
+    for (int64_t n = 0; n < s->d; n++) dot += q[n] * k[n];
     dot *= c->attr->attention.scale;
     if (c->in[BIAS].present)
         dot += ref_get(&c->in[BIAS], ((b * s->heads + h) * s->lq + i) * s->lk + j);
@@ -71,8 +72,9 @@ void llap_ref_attention(const llap_call *c)
         for (int64_t j = 0; j < s.lk; j++) sum += exp(score(c, &s, b, h, i, j) - top);
         ref_out(c, 1)[e] = top + log(sum);
         for (int64_t j = 0; j < s.lk; j++) {
-            const double p = exp(score(c, &s, b, h, i, j) - top) / sum * kept(c, &s, b, h, i, j);
-            for (int64_t k = 0; k < s.dv; k++) y[k] += p * head_get(&c->in[V], b, j, h, k, s.heads);
+            const double  p = exp(score(c, &s, b, h, i, j) - top) / sum * kept(c, &s, b, h, i, j);
+            const double *v = head_of(&c->in[V], b, j, h, s.heads);
+            for (int64_t k = 0; k < s.dv; k++) y[k] += p * v[k];
         }
     }
 }
@@ -84,16 +86,20 @@ static void spread(const llap_call *c, const sizes *s, int64_t b, int h, int64_t
     const double  w = lse == -INFINITY ? 0.0 : exp(score(c, s, b, h, i, j) - lse);
     const double  keep = kept(c, s, b, h, i, j), scale = c->attr->attention.scale;
     const int64_t row_i = (b * s->lq + i) * s->heads + h, row_j = (b * s->lk + j) * s->heads + h;
-    double        dw = 0.0;
-    for (int64_t k = 0; k < s->dv; k++) {
-        const double d = head_get(&c->in[DY], b, i, h, k, s->heads);
-        dw += d * head_get(&c->in[V], b, j, h, k, s->heads) * keep;
-        ref_out(c, 2)[row_j * s->dv + k] += w * keep * d;
+    const double *q = head_of(&c->in[Q], b, i, h, s->heads),
+                 *k = head_of(&c->in[K], b, j, h, s->heads),
+                 *v = head_of(&c->in[V], b, j, h, s->heads),
+                 *dy = head_of(&c->in[DY], b, i, h, s->heads);
+    double *dq = ref_out(c, 0) + row_i * s->d, *dk = ref_out(c, 1) + row_j * s->d,
+           *dv = ref_out(c, 2) + row_j * s->dv, dw = 0.0;
+    for (int64_t n = 0; n < s->dv; n++) {
+        dw += dy[n] * v[n] * keep;
+        dv[n] += w * keep * dy[n];
     }
     const double ds = w * (dw - delta);
-    for (int64_t k = 0; k < s->d; k++) {
-        ref_out(c, 0)[row_i * s->d + k] += scale * ds * head_get(&c->in[K], b, j, h, k, s->heads);
-        ref_out(c, 1)[row_j * s->d + k] += scale * ds * head_get(&c->in[Q], b, i, h, k, s->heads);
+    for (int64_t n = 0; n < s->d; n++) {
+        dq[n] += scale * ds * k[n];
+        dk[n] += scale * ds * q[n];
     }
     if (c->in[BIAS].present) ref_out(c, 3)[((b * s->heads + h) * s->lq + i) * s->lk + j] = ds;
 }
@@ -106,10 +112,10 @@ void llap_ref_attention_grad(const llap_call *c)
     for (int64_t e = 0; e < s.batch * s.heads * s.lq; e++) {
         const int64_t b = e / (s.heads * s.lq), i = e % s.lq;
         const int     h = (int)(e / s.lq % s.heads);
-        double        delta = 0.0;
-        for (int64_t k = 0; k < s.dv; k++)
-            delta += head_get(&c->in[Y], b, i, h, k, s.heads) *
-                     head_get(&c->in[DY], b, i, h, k, s.heads);
+        const double *y = head_of(&c->in[Y], b, i, h, s.heads),
+                     *dy = head_of(&c->in[DY], b, i, h, s.heads);
+        double delta = 0.0;
+        for (int64_t k = 0; k < s.dv; k++) delta += y[k] * dy[k];
         for (int64_t j = 0; j < s.lk; j++)
             spread(c, &s, b, h, i, j, ref_get(&c->in[LSE], e), delta);
     }
