@@ -3,7 +3,8 @@
 // and the softmax are in floats.
 //
 // A warp takes 16 queries; keys and values pass by in tiles of 64, the next one on its way in
-// registers. Scores are in units of log 2. Heads of width 32 and 64; others are computed in floats.
+// registers. Scores are in units of log 2. Heads of width 32 and 64 with 16 keys or more; others
+// are computed in floats.
 #include "backend/cuda/object/ahead.cuh"
 
 enum { KEYS = 64 };
@@ -158,10 +159,12 @@ template <int D, int WARPS> static void launch(const att_arg &p, bool vector)
             <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
 }
 
+// A few keys would leave a tile of 64 nearly empty, and dropout draws for all of it.
 bool llap_cuda_attention_fits(const llap_call *c)
 {
-    const int64_t d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
-    return d == 32 || d == 64;
+    const llap_shape &k = c->in[ATT_K].shape;
+    const int64_t     d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
+    return (d == 32 || d == 64) && k.dim[k.rank - 2] >= 16;
 }
 
 extern "C" void llap_cuda_attention_bf16(const llap_call *c)

@@ -549,6 +549,15 @@ static bool attention_grad_half(const llap_call *c, int k)
     return true;
 }
 
+// The result of a product; gradients of weights, which add up over pieces of a batch, stay floats,
+// and so does what has no inner length.
+static bool matmul_half(const llap_call *c)
+{
+    const llap_shape &a = c->in[0].shape;
+    const bool        ta = c->attr->matmul.ta, weight = ta && !c->attr->matmul.tb && a.rank == 2;
+    return is_wide(c->out[0]) && !weight && a.dim[a.rank - (ta ? 2 : 1)] > 0;
+}
+
 static bool elementwise_half(const llap_call *c, int k)
 {
     return is_wide(k < c->n_in ? c->in[k] : c->out[0]);
@@ -571,7 +580,7 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
         if (k == 1 || k == 2) return c->in[1].elem == c->in[2].elem;
         return k == 0 || k == c->n_in;
     case LLAP_OP_MATMUL:
-        return k < c->n_in ? is_wide(c->in[k]) && in_eights(c->in[k]) : is_wide(c->out[0]);
+        return k < c->n_in ? is_wide(c->in[k]) && in_eights(c->in[k]) : matmul_half(c);
     case LLAP_OP_ATTENTION_GRAD:
         return attention_grad_half(c, k);
     case LLAP_OP_NORM_GRAD:
