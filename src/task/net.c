@@ -12,17 +12,20 @@
 #include <string.h>
 
 struct task_net {
-    llap_plan *plan;
-    llap_run  *run;
-    void     **input; /* [slots]: buffers of the inputs, NULL for other slots */
-    llap_arena arena;
+    const llap_backend *backend;
+    llap_plan          *plan;
+    llap_run           *run;
+    void              **input; /* [slots]: buffers of the inputs, NULL for other slots */
+    void              **near;  /* [slots]: in the backend's memory, of those that were laid */
+    llap_arena          arena;
 };
 
 static llap_status bind_inputs(task_net *n)
 {
     const int slots = llap_plan_n_slots(n->plan);
     n->input = llap_arena_new(&n->arena, (size_t)slots, sizeof *n->input);
-    if (n->input == NULL) return LLAP_ENOMEM;
+    n->near = llap_arena_new(&n->arena, (size_t)slots, sizeof *n->near);
+    if (n->input == NULL || n->near == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < slots; i++) {
         const llap_slot *s = llap_plan_slot(n->plan, i);
         const int64_t    count = llap_shape_count(&s->shape);
@@ -51,6 +54,7 @@ llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_thr
     if (n == NULL) return LLAP_ENOMEM;
     const llap_plan_opts o = plan_opts(p, n_threads);
     llap_status          st = llap_graph_status(g);
+    n->backend = o.backend;
     if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->plan);
     if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
     if (st == LLAP_OK) st = llap_params_bind(p, LLAP_PARAMS_MODEL, n->plan, n->run);
@@ -64,23 +68,44 @@ void task_net_destroy(task_net *n)
 {
     if (n == NULL) return;
     llap_run_destroy(n->run);
+    for (int i = 0; n->near != NULL && i < llap_plan_n_slots(n->plan); i++)
+        llap_near_release(n->backend, n->near[i]);
     llap_plan_release(n->plan);
     llap_arena_deinit(&n->arena);
     llap_free(n);
 }
 
-static void *input_of(task_net *n, const char *name, llap_elem elem)
+static int slot_of(const task_net *n, const char *name, llap_elem elem) /* -1: none */
 {
     for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
         const llap_slot *s = llap_plan_slot(n->plan, i);
-        if (s->leaf == LLAP_LEAF_INPUT && s->elem == elem && strcmp(s->name, name) == 0)
-            return n->input[i];
+        if (s->leaf == LLAP_LEAF_INPUT && s->elem == elem && strcmp(s->name, name) == 0) return i;
     }
-    return NULL;
+    return -1;
+}
+
+static void *input_of(task_net *n, const char *name, llap_elem elem)
+{
+    const int i = slot_of(n, name, elem);
+    return i < 0 ? NULL : n->input[i];
 }
 
 float   *task_net_real(task_net *n, const char *name) { return input_of(n, name, LLAP_REAL); }
 int32_t *task_net_int(task_net *n, const char *name) { return input_of(n, name, LLAP_INT); }
+
+llap_status task_net_lay(task_net *n, const char *name, const void *near_from)
+{
+    const int i = slot_of(n, name, LLAP_REAL);
+    if (i < 0) return LLAP_OK;
+    const int64_t count = llap_shape_count(&llap_plan_slot(n->plan, i)->shape);
+    const size_t  n_bytes = (size_t)count * sizeof(float);
+    llap_status   st = LLAP_OK;
+    if (n->near[i] == NULL) {
+        st = llap_near_alloc(n->backend, n_bytes, &n->near[i]);
+        if (st == LLAP_OK) st = llap_run_bind_near(n->run, name, n->near[i], count);
+    }
+    return st == LLAP_OK ? llap_near_copy(n->backend, n->near[i], near_from, n_bytes) : st;
+}
 
 llap_status task_net_run(task_net *n) { return llap_run_exec(n->run); }
 

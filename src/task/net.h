@@ -25,6 +25,10 @@ void        task_net_destroy(task_net *n); /* NULL is fine */
 float   *task_net_real(task_net *n, const char *name);
 int32_t *task_net_int(task_net *n, const char *name);
 
+/* The input becomes a copy of what lies in the memory of a backend that has its own: from then on
+ * its buffer is not looked at. */
+llap_status task_net_lay(task_net *n, const char *name, const void *near_from);
+
 llap_status  task_net_run(task_net *n);
 const float *task_net_output(const task_net *n, const char *name); /* until the next run */
 double       task_net_number(const task_net *n, const char *name); /* of one element */

@@ -31,6 +31,7 @@ typedef struct task_reference {
     bool                   irregular; /* the preset for irregular data */
     int                    n_threads;
     const llap_backend    *backend; /* that the stages train on */
+    const llap_backend    *exact;   /* the same in floats, for what the frozen networks give */
     uint64_t               seed;
     /* data */
     llap_windows   *windows;
@@ -83,18 +84,22 @@ typedef struct task_lesson {
     task_reference *r;
     /* The loss of r->B rows, as an output too. */
     llap_tensor *(*describe)(llap_graph *g, const task_reference *r, bool training);
+    /* The inputs of step `number` of training, which learns from b. */
+    void (*fill)(const task_reference *r, const llap_batch *b, int64_t number, task_net *net);
 
     llap_params *params;
     task_net    *train, *check;
+    double       lr;
     task_feed    feed;
-    llap_batch   val; /* room for a batch of validation */
+    int64_t      ready; /* the step whose inputs are in the net; -1: none */
+    llap_batch   val;   /* room for a batch of validation */
 } task_lesson;
 
 /* Draws what is not as its layers say; NULL: nothing. */
 typedef void (*task_lesson_start)(llap_params *p, const task_reference *r);
 
-/* Nets, fresh parameters and batches for a lesson that has its name, r and describe; and the stage
- * without its functions, with the lesson as their user. */
+/* Nets, fresh parameters and batches for a lesson that has its name, r, describe and fill; and the
+ * stage, with the lesson as its user, but for evaluate and fields. */
 llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_lesson_start start,
                              task_stage *stage);
 /* To the end of the stage, whose result goes to the network. */

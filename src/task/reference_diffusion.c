@@ -1,5 +1,6 @@
 /* Stage 3: latents and summaries of the frozen networks, computed once, then the denoiser, spec
  * protocol.md 5.3 to 5.5. */
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/progress.h"
@@ -22,6 +23,7 @@ typedef struct encoded {
     float       *E_raw; /* [n,S,H] */
     uint64_t    *id;    /* [n] */
     int64_t     *end;   /* [n] */
+    void        *near;  /* E_raw in the backend's memory, or NULL */
 } encoded;
 
 typedef struct diffusion_stage {
@@ -60,8 +62,20 @@ static llap_status encoded_init(encoded *e, const diffusion_stage *s, int64_t n)
     return LLAP_OK;
 }
 
-/* Both networks on B rows: "mu" [B,h,Z], "E" [B,S,H]. */
-static llap_status encoder_create(const diffusion_stage *s, int64_t B, task_net **out)
+/* The frozen networks, where they encode; caller owns *out. */
+static llap_status frozen_create(const task_reference *r, const llap_graph *g, llap_params **out)
+{
+    static const char *const part[] = { "vae.", "summarizer." };
+    llap_status              st = llap_params_create(g, r->exact, out);
+    for (int i = 0; i < 2 && st == LLAP_OK; i++)
+        st = llap_params_take(*out, part[i], r->network->params, part[i]);
+    return st == LLAP_OK ? llap_params_push(*out) : st;
+}
+
+/* Both networks on B rows: "mu" [B,h,Z], "E" [B,S,H]. On a GPU *frozen is their copy there, which
+ * the caller owns. */
+static llap_status encoder_create(const diffusion_stage *s, int64_t B, llap_params **frozen,
+                                  task_net **out)
 {
     const task_reference *r = s->r;
     const llap_vae_config vae = llap_network_vae(&r->network->config, false);
@@ -75,7 +89,9 @@ static llap_status encoder_create(const diffusion_stage *s, int64_t B, task_net 
     llap_output(g, "mu", llap_vae_encode(g, &vae, llap_vae_tokens(g, y, obs), ent).mu);
     llap_scope_pop(g);
     llap_output(g, "E", task_reference_summary(g, &r->network->config, B, false).context);
-    st = task_net_create(g, r->network->params, r->n_threads, out);
+    if (r->exact->memory != NULL) st = frozen_create(r, g, frozen);
+    if (st == LLAP_OK)
+        st = task_net_create(g, *frozen != NULL ? *frozen : r->network->params, r->n_threads, out);
     llap_graph_destroy(g);
     return st;
 }
@@ -106,11 +122,12 @@ static llap_status encode(diffusion_stage *s, const llap_rows *rows, int64_t mos
 {
     const task_reference *r = s->r;
     const int64_t         n = most > 0 && most < rows->n_rows ? most : rows->n_rows, B = r->B;
+    llap_params          *frozen = NULL;
     task_net             *net = NULL;
     llap_batch            b = { 0 };
     int64_t              *list = llap_new((size_t)B, sizeof *list);
     llap_status           st = list == NULL ? LLAP_ENOMEM : encoded_init(e, s, n);
-    if (st == LLAP_OK) st = encoder_create(s, B, &net);
+    if (st == LLAP_OK) st = encoder_create(s, B, &frozen, &net);
     for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
         const int64_t count = n - at < B ? n - at : B;
         for (int64_t i = 0; i < count; i++)
@@ -127,6 +144,7 @@ static llap_status encode(diffusion_stage *s, const llap_rows *rows, int64_t mos
                              &(llap_progress_event){ what, at + count, n, "rows", NULL });
     }
     task_net_destroy(net);
+    llap_params_destroy(frozen);
     llap_batch_deinit(&b);
     llap_free(list);
     return st;
@@ -243,29 +261,64 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
     return st;
 }
 
+/* Summaries, by far the most of what a step reads, stay in the memory of a GPU; where it has no
+ * room for them they are copied there for each step. */
+static llap_status move_near(diffusion_stage *s, encoded *e)
+{
+    const llap_backend *b = s->r->backend;
+    const size_t        each = (size_t)(s->S * s->H) * sizeof *e->E_raw;
+    if (b->memory == NULL || llap_near_alloc(b, (size_t)e->n * each, &e->near) != LLAP_OK)
+        return LLAP_OK;
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; i < e->n && st == LLAP_OK; i++) {
+        st = llap_near_put(b, (char *)e->near + (size_t)i * each, e->E_raw + i * s->S * s->H, each);
+        llap_scratch_used(&e->block, each);
+    }
+    return st == LLAP_OK ? llap_near_finish(b) : st;
+}
+
+static bool leave_near(diffusion_stage *s) /* false: nothing was there */
+{
+    const bool was = s->rows.near != NULL || s->val.near != NULL;
+    llap_near_release(s->r->backend, s->rows.near);
+    llap_near_release(s->r->backend, s->val.near);
+    s->rows.near = s->val.near = NULL;
+    return was;
+}
+
 /* The net for so many rows, made when it is first asked for. */
 static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, bool training,
                            task_net **out)
 {
-    task_net        **at = &pair[count == s->B ? 0 : 1];
-    const llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
+    task_net  **at = &pair[count == s->B ? 0 : 1];
+    llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
+    if (st == LLAP_ENOMEM && leave_near(s)) st = net_of(s, count, training, at);
     *out = *at;
     return st;
 }
 
+static void fill_summaries(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
+                           task_net *net)
+{
+    const int64_t tokens = s->S * s->H;
+    memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens,
+           (size_t)(count * tokens) * sizeof(float));
+    llap_scratch_used(&e->block, (size_t)count * row_bytes(s));
+}
+
 /* Rows first .. first + count - 1, with the noise of this step. */
-static void fill(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
-                 uint32_t number, bool training, task_net *net)
+static llap_status fill(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
+                        uint32_t number, bool training, task_net *net)
 {
     const llap_network_config *c = &s->r->network->config;
-    const int64_t              h = s->r->h, codes = h * s->Z, tokens = s->S * s->H;
+    const int64_t              h = s->r->h, codes = h * s->Z;
+    const size_t               each = (size_t)(s->S * s->H) * sizeof(float);
     const llap_draw_opts o = { .seed = s->r->seed, .drop = training ? c->noise.unconditional : 0 };
     float *eps = task_net_real(net, "eps"), *flag = task_net_real(net, "conditional"), none;
     memcpy(task_net_real(net, "z0"), e->z0 + first * codes, (size_t)(count * codes) * sizeof none);
     memcpy(task_net_real(net, "mask"), e->any + first * h, (size_t)(count * h) * sizeof none);
     memcpy(task_net_real(net, "tq"), e->tq + first * h, (size_t)(count * h) * sizeof none);
-    memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens,
-           (size_t)(count * tokens) * sizeof none);
+    if (e->near == NULL) fill_summaries(s, e, first, count, net);
     if (s->mean != NULL) {
         memcpy(task_net_real(net, "mean"), s->mean, (size_t)s->H * sizeof none);
         memcpy(task_net_real(net, "deviation"), s->deviation, (size_t)s->H * sizeof none);
@@ -274,7 +327,8 @@ static void fill(const diffusion_stage *s, encoded *e, int64_t first, int64_t co
         llap_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
                             task_net_int(net, "t") + i, flag == NULL ? &none : flag + i,
                             eps + i * codes, (size_t)codes);
-    llap_scratch_used(&e->block, (size_t)count * row_bytes(s));
+    return e->near == NULL ? LLAP_OK
+                           : task_net_lay(net, "E_raw", (char *)e->near + (size_t)first * each);
 }
 
 /* -------- the stage -------- */
@@ -298,12 +352,12 @@ static void find_batch(diffusion_stage *s, int64_t number, int64_t *first, int64
     *count = s->rows.n - *first < s->B ? s->rows.n - *first : s->B;
 }
 
-static void fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
-                       task_net *net)
+static llap_status fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
+                              task_net *net)
 {
-    if (s->ready == number) return;
-    fill(s, &s->rows, first, count, (uint32_t)number, true, net);
+    if (s->ready == number) return LLAP_OK;
     s->ready = number;
+    return fill(s, &s->rows, first, count, (uint32_t)number, true, net);
 }
 
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
@@ -314,17 +368,16 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     find_batch(s, number, &s->first, &s->count);
     s->lr_now = llap_lr_at(&s->lr, number);
     llap_status st = net_for(s, s->train, s->count, true, &net);
-    if (st != LLAP_OK) return st;
-    fill_batch(s, number, s->first, s->count, net);
-    st = task_net_begin(net, s->params, number, s->lr_now);
+    if (st == LLAP_OK) st = fill_batch(s, number, s->first, s->count, net);
+    if (st == LLAP_OK) st = task_net_begin(net, s->params, number, s->lr_now);
     if (st != LLAP_OK) return st;
     /* While a GPU computes, the next batch of the same size; it has its copy of this one. */
     if (llap_params_backend(s->params)->memory != NULL) {
         find_batch(s, number + 1, &first, &count);
-        if (count == s->count) fill_batch(s, number + 1, first, count, net);
+        if (count == s->count) st = fill_batch(s, number + 1, first, count, net);
     }
     task_net_end(net, loss, norm);
-    return LLAP_OK;
+    return st;
 }
 
 /* Error of the prediction on validation, every row with its condition, its own step and noise:
@@ -339,9 +392,9 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         const int64_t count = s->val.n - at < s->B ? s->val.n - at : s->B;
         task_net     *net = NULL;
         st = net_for(s, s->check, count, false, &net);
+        if (st == LLAP_OK) st = fill(s, &s->val, at, count, UINT32_MAX, false, net);
+        if (st == LLAP_OK) st = task_net_run(net);
         if (st != LLAP_OK) break;
-        fill(s, &s->val, at, count, UINT32_MAX, false, net);
-        st = task_net_run(net);
         sum += (double)count * task_net_number(net, "loss");
     }
     *score = sum / (double)s->val.n;
@@ -359,7 +412,9 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
     llap_graph      *g = NULL;
     task_net        *net = s->train[s->count == s->B ? 0 : 1];
     llap_status      st = llap_graph_create(&g);
-    fill_batch(s, number, s->first, s->count, net); /* the next one may be there already */
+    fill_summaries(s, &s->rows, s->first, s->count, net);
+    if (st == LLAP_OK) /* the next one may be there already */
+        st = fill_batch(s, number, s->first, s->count, net);
     if (st == LLAP_OK)
         st = task_net_blame(net, g, describe(g, s, s->count, true), s->params, text, size);
     llap_graph_destroy(g);
@@ -384,7 +439,9 @@ static llap_status prepare(diffusion_stage *s)
     s->n_batches = (s->rows.n + s->B - 1) / s->B;
     s->order = llap_new((size_t)s->n_batches, sizeof *s->order);
     if (s->order == NULL) return LLAP_ENOMEM;
-    return net_for(s, s->train, s->B, true, &net);
+    st = net_for(s, s->train, s->B, true, &net);
+    if (st == LLAP_OK) st = move_near(s, &s->val);
+    return st == LLAP_OK ? move_near(s, &s->rows) : st;
 }
 
 static llap_status hand_over(diffusion_stage *s)
@@ -427,6 +484,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
         task_net_destroy(s.train[i]);
         task_net_destroy(s.check[i]);
     }
+    (void)leave_near(&s);
     llap_scratch_deinit(&s.rows.block);
     llap_scratch_deinit(&s.val.block);
     llap_params_destroy(s.params);

@@ -34,16 +34,39 @@ static llap_status make_check(task_lesson *l)
     return st;
 }
 
+static llap_status make_ready(task_lesson *l, int64_t number)
+{
+    const llap_batch *b;
+    if (l->ready == number) return LLAP_OK;
+    const llap_status st = task_feed_at(&l->feed, number, &b);
+    if (st == LLAP_OK) l->fill(l->r, b, number, l->train);
+    l->ready = st == LLAP_OK ? number : -1;
+    return st;
+}
+
+static llap_status step(void *user, int64_t number, double *loss, double *norm)
+{
+    task_lesson *l = user;
+    llap_status  st = make_ready(l, number);
+    if (st == LLAP_OK) st = task_net_begin(l->train, l->params, number, l->lr);
+    if (st != LLAP_OK) return st;
+    /* While a GPU computes, the next batch; it has its copy of this one. */
+    if (llap_params_backend(l->params)->memory != NULL) st = make_ready(l, number + 1);
+    task_net_end(l->train, loss, norm);
+    return st;
+}
+
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
 {
-    (void)number;
     task_lesson *l = user;
     llap_graph  *g = NULL;
-    llap_status  st = llap_graph_create(&g);
+    llap_status  st = make_ready(l, number); /* the next one may be there already */
+    if (st == LLAP_OK) st = llap_graph_create(&g);
     if (st == LLAP_OK)
         st = task_net_blame(l->train, g, l->describe(g, l->r, true), l->params, text, size);
     llap_graph_destroy(g);
-    task_name_windows(&l->r->frame, l->feed.now->end, l->feed.now->n_rows, text, size);
+    if (l->feed.now != NULL)
+        task_name_windows(&l->r->frame, l->feed.now->end, l->feed.now->n_rows, text, size);
     return st;
 }
 
@@ -53,10 +76,13 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
     llap_status st = make_train(l, &how->optim, start);
     if (st == LLAP_OK) st = make_check(l);
     if (st == LLAP_OK) st = task_feed_init(&l->feed, l->r);
+    l->lr = how->lr;
+    l->ready = -1;
     *stage = task_stage_of(how);
     stage->name = l->name;
     stage->params = l->params;
     stage->user = l;
+    stage->step = step;
     stage->blame = blame;
     return st;
 }

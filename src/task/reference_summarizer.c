@@ -16,14 +16,10 @@ static llap_tensor *describe(llap_graph *g, const task_reference *r, bool traini
     return loss;
 }
 
-static llap_status step(void *user, int64_t number, double *loss, double *norm)
+static void fill(const task_reference *r, const llap_batch *b, int64_t number, task_net *net)
 {
-    task_lesson      *s = user;
-    const llap_batch *b;
-    const llap_status st = task_feed_at(&s->feed, number, &b);
-    if (st != LLAP_OK) return st;
-    task_reference_history(s->r, b, s->r->B, s->train);
-    return task_net_step(s->train, s->params, number, s->r->recipe.summarizer.stage.lr, loss, norm);
+    (void)number;
+    task_reference_history(r, b, r->B, net);
 }
 
 /* The loss, batches weighted by their valid entities. */
@@ -61,11 +57,10 @@ static void start(llap_params *p, const task_reference *r)
 llap_status task_reference_summarizer(task_reference *r, task_training *t)
 {
     const task_recipe_summarizer *how = &r->recipe.summarizer;
-    task_lesson                   s = { .name = "summarizer", .r = r, .describe = describe };
-    task_stage                    stage;
-    llap_status                   st = task_lesson_init(&s, &how->stage, start, &stage);
+    task_lesson s = { .name = "summarizer", .r = r, .describe = describe, .fill = fill };
+    task_stage  stage;
+    llap_status st = task_lesson_init(&s, &how->stage, start, &stage);
     stage.margin = how->margin;
-    stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;
     if (st == LLAP_OK) st = task_lesson_run(&s, t, &stage);

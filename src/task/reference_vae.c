@@ -58,14 +58,8 @@ static void draw(const task_reference *r, float *x, int64_t n, const llap_batch 
     else llap_rng_fill_normal(&g, 0, (size_t)n, x + i * n);
 }
 
-static llap_status step(void *user, int64_t number, double *loss, double *norm)
+static void fill(const task_reference *r, const llap_batch *b, int64_t number, task_net *net)
 {
-    task_lesson          *s = user;
-    const task_reference *r = s->r;
-    task_net             *net = s->train;
-    const llap_batch     *b;
-    const llap_status     st = task_feed_at(&s->feed, number, &b);
-    if (st != LLAP_OK) return st;
     const int64_t cells = r->h * r->N * r->C, codes = r->h * r->network->config.vae.latent;
     task_reference_targets(r, b, r->B, task_net_real(net, "y"), task_net_real(net, "obs"),
                            task_net_real(net, "ent"));
@@ -77,7 +71,6 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
         draw(r, task_net_real(net, "n1"), cells, b, i, 2, number, false);
     }
     *task_net_real(net, "beta") = (float)beta_at(&r->recipe.vae, number);
-    return task_net_step(net, s->params, number, r->recipe.vae.stage.lr, loss, norm);
 }
 
 /* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
@@ -126,12 +119,11 @@ static void fields(void *user, llap_json_writer *w)
 llap_status task_reference_vae(task_reference *r, task_training *t)
 {
     const task_recipe_vae *how = &r->recipe.vae;
-    vae_stage              s = { .lesson = { .name = "vae", .r = r, .describe = describe } };
-    task_stage             stage;
-    llap_status            st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
+    vae_stage   s = { .lesson = { .name = "vae", .r = r, .describe = describe, .fill = fill } };
+    task_stage  stage;
+    llap_status st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
     stage.select_from = how->select_from;
     stage.relative = how->relative;
-    stage.step = step;
     stage.evaluate = evaluate;
     stage.fields = fields;
     if (st == LLAP_OK) st = task_lesson_run(&s.lesson, t, &stage);

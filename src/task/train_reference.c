@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "task/device.h"
 #include "task/reference.h"
 #include "task/train.h"
 
@@ -272,8 +273,11 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
                          .frame = *f,
                          .seed = (uint64_t)o->seed,
                          .n_threads = omp_get_max_threads(),
-                         .backend = backend };
+                         .backend = backend,
+                         .exact = backend };
     llap_status    st = check_options(o);
+    if (st == LLAP_OK && backend->memory != NULL && o->device != NULL)
+        st = task_device(o->device, NULL, &r.exact);
     if (st == LLAP_OK) st = load_from(o->from, &from);
     if (st == LLAP_OK) st = task_reference_look(&r, p, var);
     if (st == LLAP_OK) st = make_network(&r, p, config);
