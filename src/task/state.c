@@ -199,6 +199,7 @@ static llap_status check_facts(const llap_tensors *t, const char *path, const ta
         char key[96];
         snprintf(key, sizeof key, "run.%s", fact[i].name);
         const char *found = llap_tensors_metadata(t, key);
+        if (fact[i].may_differ) continue;
         if (found == NULL || strcmp(found, fact[i].value) != 0)
             return llap_fail(LLAP_EINVAL,
                              "%s: belongs to another training: its %s is %s, here it is %s", path,

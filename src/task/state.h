@@ -2,7 +2,8 @@
  * happened. One safetensors file (base/safetensors.h):
  *
  *     metadata   llapdiff.state    "1"; a newer one is refused
- *                run.NAME          a fact about the run: another value is another run
+ *                run.NAME          a fact about the run: another value is another run, but for
+ *                                  those that may differ
  *     tensors    STAGE/counts      I64, STAGE/scores F64: the loop's own numbers, task_progress
  *                STAGE/now/X       every array of the stage's store, while the stage is running
  *                STAGE/best/X      its weights and their average where validation liked them best;
@@ -17,6 +18,7 @@
 /* What tells one run from another, in the order in which differences are named. */
 typedef struct task_fact {
     const char *name, *value;
+    bool        may_differ; /* the run goes on, if not to the same bytes */
 } task_fact;
 
 /* What the loop knows about a stage beside its arrays. All zero before the first step, but for what

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -198,9 +199,26 @@ static llap_status copy_options(task_training *t, const task_training_opts *o,
     for (size_t i = 0; i < n && ok; i++) {
         t->fact[i].name = llap_arena_strndup(&t->arena, fact[i].name, strlen(fact[i].name));
         t->fact[i].value = llap_arena_strndup(&t->arena, fact[i].value, strlen(fact[i].value));
+        t->fact[i].may_differ = fact[i].may_differ;
         ok = t->fact[i].name != NULL && t->fact[i].value != NULL;
     }
     return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+/* What is not as the state has it, though it may be. */
+static void say_differences(const task_training *t)
+{
+    for (size_t i = 0; i < t->n_facts; i++) {
+        char key[96];
+        snprintf(key, sizeof key, "run.%s", t->fact[i].name);
+        const char *was = t->fact[i].may_differ ? llap_tensors_metadata(t->old, key) : NULL;
+        if (was != NULL && strcmp(was, t->fact[i].value) != 0)
+            llap_logf(t->o.messages, LLAP_LOG_WARNING,
+                      "%s: the %s was %s and is %s now: the training goes on, but not to the same "
+                      "numbers as in one go",
+                      t->o.state, t->fact[i].name, llap_text_show(was).text,
+                      llap_text_show(t->fact[i].value).text);
+    }
 }
 
 static llap_status open_state(task_training *t)
@@ -219,7 +237,9 @@ static llap_status open_state(task_training *t)
                       t->o.state);
         return LLAP_OK;
     }
-    return task_state_open(t->o.state, t->fact, t->n_facts, &t->old);
+    const llap_status st = task_state_open(t->o.state, t->fact, t->n_facts, &t->old);
+    if (st == LLAP_OK) say_differences(t);
+    return st;
 }
 
 llap_status task_training_create(const task_training_opts *o, const task_fact *fact, size_t n,

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "data/panel.h"
+#include "task/device.h"
 #include "task/training.h"
 
 #include <inttypes.h>
@@ -44,7 +45,7 @@ typedef struct fact_list {
 
 static void add_text(fact_list *l, const char *name, const char *value)
 {
-    l->fact[l->n++] = (task_fact){ name, value == NULL ? "not given" : value };
+    l->fact[l->n++] = (task_fact){ .name = name, .value = value == NULL ? "not given" : value };
     l->failed = l->failed || l->n == sizeof l->fact / sizeof *l->fact;
 }
 
@@ -105,6 +106,10 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
         copied = copied && kept != NULL;
         llap_free(text[i]);
     }
+    const llap_backend *backend = NULL;
+    if (st == LLAP_OK) st = task_device(o->device, o->precision, &backend);
+    if (st == LLAP_OK) add_text(l, "device", backend->name);
+    l->fact[l->n - 1].may_differ = true;
     if (st == LLAP_OK && (l->failed || !copied)) st = LLAP_ENOMEM;
     return st;
 }

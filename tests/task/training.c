@@ -110,21 +110,22 @@ static llap_status net_blame(void *user, int64_t step, char *text, size_t size)
 
 typedef struct run_opts {
     task_training_opts how;
-    const char        *horizon; /* a fact */
+    const char        *horizon, *device; /* facts */
     int64_t            n_steps;
     int                wait_us;
 } run_opts;
 
 static llap_status train(const run_opts *o, const char *model)
 {
-    const task_fact      facts[] = { { "horizon", o->horizon == NULL ? "24" : o->horizon } };
+    const task_fact      facts[] = { { "horizon", o->horizon == NULL ? "24" : o->horizon, false },
+                                     { "device", o->device == NULL ? "cpu" : o->device, true } };
     net                  a = { .wait_us = o->wait_us }, b = { .wait_us = o->wait_us };
     task_training       *t = NULL;
     llap_tensors_writer *w = NULL;
     task_stage           s = TASK_STAGE_DEFAULT;
     llap_status          st = net_init(&a, 1);
     if (st == LLAP_OK) st = net_init(&b, 2);
-    if (st == LLAP_OK) st = task_training_create(&o->how, facts, 1, &t);
+    if (st == LLAP_OK) st = task_training_create(&o->how, facts, 2, &t);
     s.n_steps = o->n_steps;
     s.eval_every = 7;
     s.step = net_step;
@@ -254,6 +255,35 @@ static void another_run_is_refused(void **state)
     unlink(in_folder("r.state"));
 }
 
+static void keep_line(void *user, llap_log_level level, const char *message)
+{
+    (void)level;
+    snprintf(user, 512, "%s", message);
+}
+
+static void another_device_is_said(void **state)
+{
+    (void)state;
+    int            left = 5;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    run_opts       o = { .n_steps = 30, .device = "cuda bf16" };
+    o.how = (task_training_opts){ .state = in_folder("v.state"),
+                                  .save_every = 1e9,
+                                  .messages = &log,
+                                  .progress = { stop_after, &left } };
+    CHECK_FAIL(train(&o, NULL), LLAP_ECANCELLED, "first: stopped after step 4 of 30");
+    o.how.resume = true;
+    left = 2;
+    CHECK_FAIL(train(&o, NULL), LLAP_ECANCELLED, "first: stopped after step 5 of 30");
+    assert_string_equal(said, "");
+    left = 0;
+    o.device = "cpu";
+    CHECK_OK(train(&o, NULL));
+    assert_non_null(strstr(said, "the device was cuda bf16 and is cpu now: the training goes on"));
+    unlink(in_folder("v.state"));
+}
+
 static void the_best_weights_are_kept(void **state)
 {
     (void)state;
@@ -283,12 +313,6 @@ static void the_best_weights_are_kept(void **state)
     task_training_destroy(t);
     net_deinit(&a);
     net_deinit(&b);
-}
-
-static void keep_line(void *user, llap_log_level level, const char *message)
-{
-    (void)level;
-    snprintf(user, 512, "%s", message);
 }
 
 static void what_is_not_finite_is_named_and_skipped(void **state)
@@ -454,6 +478,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(killing_loses_nothing), /* forks: before any thread is started */
         cmocka_unit_test(stopping_changes_nothing),
         cmocka_unit_test(another_run_is_refused),
+        cmocka_unit_test(another_device_is_said),
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
