@@ -285,11 +285,13 @@ typedef struct llap_evaluate_opts {
     char          **as_json;   /* where not NULL: the JSON as well; caller owns (llap_text_free) */
     const llap_model *const *with; /* as above; their split must be the same */
     int64_t                  n_with;
+    const char              *windows; /* CSV file of what each window scored; NULL: none */
 } llap_evaluate_opts;
 
-#define LLAP_EVALUATE_OPTS                                                                     \
-    {                                                                                          \
-        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL, NULL, 0 \
+#define LLAP_EVALUATE_OPTS                                                                      \
+    {                                                                                           \
+        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL, NULL, 0, \
+            NULL                                                                                \
     }
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

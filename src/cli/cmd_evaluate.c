@@ -2,7 +2,7 @@
 
 typedef struct evaluate_options {
     cli_read    read;
-    const char *stride, *plot, *with;
+    const char *stride, *plot, *with, *windows;
     int64_t     samples, bootstrap;
     int         split, task, by;
     bool        units, paper;
@@ -26,6 +26,8 @@ static const cli_option options[] = {
          "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
     TEXT("with",        0, "LIST", with,
          "model files that answer together with MODEL, each an equal share of the samples"),
+    TEXT("windows",     0, "FILE", windows,
+         "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
     TEXT("plot",        0, "FILE", plot, "draw calibration (PIT, reliability): .png, .svg or .pdf"),
     CLI_READ_OPTIONS,
     { 0 },
@@ -61,6 +63,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.device = common->device;
         how.precision = common->precision;
         how.progress = cli_progress(common, &bar);
+        how.windows = o->windows;
         how.as_json = o->plot != NULL ? &as_json : NULL;
         st = llap_evaluate(model, panel, &how, common->json, &text);
         llap_bar_destroy(bar);

@@ -79,8 +79,7 @@ void llap_answer_destroy(llap_answer *a)
 
 size_t llap_answer_rows(const llap_answer *a) { return a->n_rows; }
 
-/* A field of CSV: quoted where it must be. */
-static void put_field(FILE *f, const char *s)
+void task_put_field(FILE *f, const char *s)
 {
     if (strpbrk(s, ",\"\r\n") == NULL) {
         fputs(s, f);
@@ -117,10 +116,10 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const llap_clock_writ
         if (st == LLAP_OK && a->has_origin)
             st = llap_clock_write(clock, r->origin, text[1], &n_origin);
         if (st != LLAP_OK) return st;
-        put_field(f, a->entity[r->entity]);
+        task_put_field(f, a->entity[r->entity]);
         if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
         fprintf(f, ",%.*s,", (int)n, text[0]);
-        put_field(f, a->target[r->target]);
+        task_put_field(f, a->target[r->target]);
         if (a->kind == TASK_SAMPLES) fprintf(f, ",%d", r->sample);
         if (a->kind == TASK_IMPUTATION) fprintf(f, ",%d", r->observed);
         for (int k = 0; k < a->n_numbers; k++)

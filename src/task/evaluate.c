@@ -90,11 +90,13 @@ static llap_status run_scoring(scoring_input *in, evaluation *e, const task_fore
         unit == NULL ? LLAP_ENOMEM
                      : number_units(&e->m->frame, e->panel, in->w, in->n, unit, e, &in->n_units);
     in->unit = unit;
+    in->windows = e->windows != NULL;
     in->f = f;
     in->n_forecasters = e->n = n;
     e->n_own = n_own;
     for (int i = 0; i < n; i++) e->name[i] = f[i]->name;
     if (st == LLAP_OK) st = scoring_run(in, &e->s);
+    if (st == LLAP_OK && in->windows) st = evaluation_windows(e, in->w, e->windows);
     llap_free(unit);
     return st;
 }
@@ -259,6 +261,7 @@ static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, eval
     e->n_samples = o->samples > 0 ? o->samples : EVALUATION_SAMPLES;
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &e->backend);
     e->seed = o->seed;
+    e->windows = o->windows;
     e->boot = (bootstrap_opts){ .n_draws = o->bootstrap < 0    ? 0
                                            : o->bootstrap == 0 ? DRAWS
                                                                : o->bootstrap,

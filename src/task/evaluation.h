@@ -17,6 +17,7 @@ typedef struct evaluation {
     int64_t                  n_with;
 
     const llap_backend *backend; /* of the networks */
+    const char         *windows; /* file for the scores of every window; NULL: none */
 
     bool           impute; /* gaps were filled, not futures told */
     llap_part      part;
@@ -57,5 +58,9 @@ typedef struct evaluation_look {
 /* Caller owns *text (llap_free). */
 llap_status evaluation_table(const evaluation *e, const evaluation_look *look, char **text);
 llap_status evaluation_json(const evaluation *e, const evaluation_look *look, char **text);
+
+/* A line of CSV for every window w [s.n_windows] and target that has a value, with what every
+ * forecaster scored there: the means of CRPS and of the squared error, in standard deviations. */
+llap_status evaluation_windows(const evaluation *e, const task_window *w, const char *path);
 
 #endif

@@ -17,6 +17,7 @@ void scoring_deinit(scoring *s)
     }
     llap_free(s->cell);
     llap_free(s->unit);
+    llap_free(s->window);
     *s = (scoring){ 0 };
 }
 
@@ -31,7 +32,9 @@ static llap_status scoring_init(scoring *s, const scoring_input *in)
     const size_t n = (size_t)(in->n_forecasters * in->n_targets);
     s->cell = llap_new(n, sizeof *s->cell);
     s->unit = llap_new(n, (size_t)in->n_units * sizeof *s->unit);
-    if (s->cell == NULL || s->unit == NULL) return LLAP_ENOMEM;
+    if (in->windows) s->window = llap_new(n, (size_t)in->n * sizeof *s->window);
+    if (s->cell == NULL || s->unit == NULL || (in->windows && s->window == NULL))
+        return LLAP_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         s->cell[i].lead = llap_new((size_t)in->leads.n, sizeof *s->cell[i].lead);
         if (in->entities)
@@ -173,6 +176,9 @@ static void block_add(const block *b, const scoring_input *in, int forecaster, s
         u->n += t->n;
         u->crps += t->z.crps;
         u->se += t->z.se;
+        if (out->window != NULL)
+            out->window[(forecaster * in->n_targets + k) * in->n + at] =
+                (scoring_sum){ t->n, t->z.crps, t->z.se };
     }
 }
 

@@ -30,6 +30,7 @@ typedef struct scoring_input {
     const int32_t *lead;
     task_leads     leads;
     bool           entities; /* keep scores of every entity */
+    bool           windows;  /* and of every window */
 
     const task_forecaster *const *f; /* [n_forecasters] */
     int                           n_forecasters;
@@ -44,7 +45,7 @@ typedef struct scoring_cell {
     tally_brief *entity; /* [n_entities], or NULL */
 } scoring_cell;
 
-/* Of one unit. */
+/* Of one unit or window. */
 typedef struct scoring_sum {
     double n, crps, se; /* in standard deviations */
 } scoring_sum;
@@ -53,8 +54,9 @@ typedef struct scoring {
     int64_t       n_targets, n_windows, n_units, n_entities;
     int           n_forecasters;
     task_leads    leads;
-    scoring_cell *cell; /* [n_forecasters,n_targets] */
-    scoring_sum  *unit; /* [n_forecasters,n_targets,n_units] */
+    scoring_cell *cell;   /* [n_forecasters,n_targets] */
+    scoring_sum  *unit;   /* [n_forecasters,n_targets,n_units] */
+    scoring_sum  *window; /* [n_forecasters,n_targets,n_windows], or NULL */
 } scoring;
 
 /* LLAP_ECANCELLED when progress says so; what a forecaster fails with. */
@@ -69,6 +71,12 @@ static inline scoring_cell *scoring_at(const scoring *s, int forecaster, int64_t
 static inline const scoring_sum *scoring_units(const scoring *s, int forecaster, int64_t target)
 {
     return s->unit + (forecaster * s->n_targets + target) * s->n_units;
+}
+
+static inline const scoring_sum *scoring_window(const scoring *s, int forecaster, int64_t target,
+                                                int64_t window)
+{
+    return s->window + (forecaster * s->n_targets + target) * s->n_windows + window;
 }
 
 #endif

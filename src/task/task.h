@@ -7,6 +7,8 @@
 #include "data/split.h"
 #include "model/model.h"
 
+#include <stdio.h>
+
 /* One variable of a panel as the series of all its entities, in the model's unit of time. */
 typedef struct task_series {
     llap_series *series; /* [n] */
@@ -127,6 +129,9 @@ struct llap_answer {
     double    *number; /* [n_rows,n_numbers] */
     llap_arena arena;
 };
+
+/* A field of CSV: quoted where it must be. */
+void task_put_field(FILE *f, const char *s);
 
 /* Room for n_rows; names and axis are copied. Caller owns *out (llap_answer_destroy). */
 llap_status task_answer_create(task_kind kind, const llap_model *m, const llap_panel *p,

@@ -2,6 +2,7 @@
 #include "sensors.h"
 
 #include <omp.h>
+#include <unistd.h>
 
 static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
 static llap_model *model;
@@ -164,6 +165,47 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "stride");
 }
 
+/* The file of windows adds up to the table. */
+static void every_window_is_written(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    char               line[1024], path[] = "windowsXXXXXX";
+    double             values = 0, model_crps = 0, last_mse = 0;
+    int                n = 0;
+    close(mkstemp(path));
+    o.stride = "17";
+    o.samples = 20;
+    o.windows = path;
+    llap_json *j = evaluate(model, panel, &o);
+    FILE      *f = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_int_equal(strncmp(line,
+                             "entity,origin,variable,values,model_crps,model_mse,last_value_crps,"
+                             "last_value_mse,",
+                             79),
+                     0);
+    for (; fgets(line, sizeof line, f) != NULL; n++) {
+        double v, crps, mse, last;
+        assert_int_equal(
+            sscanf(line, "%*[^,],%*[^,],no2,%lf,%lf,%lf,%*f,%lf", &v, &crps, &mse, &last), 4);
+        values += v;
+        model_crps += v * crps;
+        last_mse += v * last;
+    }
+    fclose(f);
+    double scored = 0;
+    CHECK_OK(llap_json_double(j, "targets[0].values", 0, HUGE_VAL, &scored));
+    assert_true(n > 20 && values == scored);
+    assert_true(fabs(model_crps / values - score(j, "model", "crps")) < 1e-7);
+    assert_true(fabs(last_mse / values - score(j, "last_value", "mse")) < 1e-7);
+    llap_json_destroy(j);
+    unlink(path);
+    char *text;
+    o.windows = "no/such/folder.csv";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_ENOTFOUND, "no/such/folder.csv");
+}
+
 static llap_status evaluate_briefly(void *user)
 {
     llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
@@ -194,6 +236,7 @@ int main(void)
         cmocka_unit_test(neither_threads_nor_batches_matter),
         cmocka_unit_test(hidden_values_are_filled_better_from_both_sides),
         cmocka_unit_test(tables_say_what_was_asked),
+        cmocka_unit_test(every_window_is_written),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),
     };
