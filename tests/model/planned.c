@@ -270,6 +270,7 @@ static void on_a_gpu(void **state)
     const double tol[] = { 1e-5, 2e-3, 2e-2 };
     for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
         const llap_backend *b;
+        if (check_leaves(llap_precision_names[p])) continue;
         if (llap_device_find(name, (llap_precision)p, &b) != LLAP_OK || b == NULL) {
             print_message("%s\n", llap_error_detail());
             skip();
@@ -310,5 +311,7 @@ int main(void)
         cmocka_unit_test(on_a_gpu),
         cmocka_unit_test(what_it_cannot_do_is_said),
     };
+    const struct CMUnitTest gpu[] = { cmocka_unit_test(on_a_gpu) };
+    if (check_quick()) return cmocka_run_group_tests(gpu, NULL, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,8 @@ static int tear_down(void **state)
 }
 
 static bool    no_dropout;
-static int64_t batch = BATCH;
+static int64_t batch = BATCH,
+               at_once = 2; /* rows of a step, samples of a row that are drawn at once */
 
 static llap_residual_config config(void)
 {
@@ -103,7 +104,7 @@ static int64_t draw(const llap_params *params, const llap_backend *b, float *out
     const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
                                         { params, LLAP_PARAMS_EMA, NULL } };
     const llap_draw_plan       o = { .rows = 5,
-                                     .samples = 2,
+                                     .samples = at_once,
                                      .h = H,
                                      .solver = LLAP_SOLVER_DPMPP_2M,
                                      .steps = 4,
@@ -133,13 +134,18 @@ static llap_status start(const llap_backend *b, llap_residual_trainer **trainer)
     return llap_residual_trainer_create(&c, set, &o, trainer);
 }
 
-static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
+static void train_steps(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
 {
     CHECK_OK(start(b, trainer));
     for (int i = 0; i < STEPS; i++)
         CHECK_OK(llap_residual_step(*trainer, i, &out->loss[i], &out->norm[i]));
     out->params = llap_residual_trainer_params(*trainer);
     CHECK_OK(llap_params_pull(out->params));
+}
+
+static void train(const llap_backend *b, trained *out, llap_residual_trainer **trainer)
+{
+    train_steps(b, out, trainer);
     draw(out->params, b, out->x);
 }
 
@@ -258,12 +264,108 @@ static void on_a_gpu(void **state)
     check_like_cpu(b, 2e-4);
 }
 
+/* -------- a GPU with little memory left -------- */
+
+typedef struct hog { /* of the device's memory */
+    const llap_backend *b;
+    void               *at[4096];
+    int                 n;
+} hog;
+
+static bool hog_take(hog *h, size_t n_bytes)
+{
+    assert_true(h->n < 4096);
+    const bool ok = h->b->memory->alloc(n_bytes, &h->at[h->n]) == LLAP_OK;
+    h->n += ok;
+    return ok;
+}
+
+/* All but so many bytes. */
+static void hog_all_but(hog *h, size_t left)
+{
+    void *room = NULL;
+    CHECK_OK(h->b->memory->alloc(left, &room));
+    for (size_t size = (size_t)1 << 36; size >= (size_t)1 << 21; size /= 2)
+        while (hog_take(h, size)) {
+        }
+    h->b->memory->release(room);
+    CHECK_OK(h->b->memory->finish());
+}
+
+static void hog_release(hog *h)
+{
+    while (h->n > 0) h->b->memory->release(h->at[--h->n]);
+}
+
+/* How much may be left before the work has to be cut, from some GiB down; h holds the rest then. */
+static size_t find_limit(hog *h, bool (*cut)(const llap_backend *b))
+{
+    for (size_t left = (size_t)4 << 30; left > (size_t)1 << 26; left -= left / 4) {
+        hog_all_but(h, left);
+        if (cut(h->b)) return left;
+        hog_release(h);
+    }
+    fail_msg("nothing was cut, however little memory there was");
+    return 0;
+}
+
+static bool steps_are_cut(const llap_backend *b)
+{
+    llap_residual_trainer *trainer = NULL;
+    CHECK_OK(start(b, &trainer));
+    const bool cut = llap_residual_trainer_pieces(trainer) > 1;
+    llap_residual_trainer_destroy(trainer);
+    return cut;
+}
+
+static llap_params *drawn; /* samples of these, and where they go */
+static float        few[WINDOWS * SAMPLES * H * N];
+
+static bool draws_are_cut(const llap_backend *b) { return draw(drawn, b, few) < 5; }
+
+/* A step in pieces and samples in turns, because there is no room: the same numbers. */
+static void on_a_full_gpu(void **state)
+{
+    (void)state;
+    static hog             h;
+    static trained         whole, split;
+    llap_residual_trainer *a, *c = NULL;
+    const char            *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
+    if (llap_device_find(name, LLAP_PRECISION_FP32, &h.b) != LLAP_OK || h.b == NULL) skip();
+    no_dropout = true;
+    batch = 6000;
+    at_once = 4000;
+    train(h.b, &whole, &a);
+    assert_int_equal(llap_residual_trainer_pieces(a), 1);
+    size_t left = find_limit(&h, steps_are_cut);
+    train_steps(h.b, &split, &c);
+    print_message("%.0f MiB left: a step in %lld pieces\n", (double)left / 0x1p20,
+                  (long long)llap_residual_trainer_pieces(c));
+    llap_residual_trainer_destroy(c);
+    hog_release(&h);
+    drawn = whole.params;
+    left = find_limit(&h, draws_are_cut);
+    hog_release(&h);
+    print_message("%.0f MiB left: fewer rows at once\n", (double)left / 0x1p20);
+    for (int i = 0; i < STEPS; i++) {
+        near("loss", h.b, split.loss[i], whole.loss[i], 1e-4 * fabs(whole.loss[i]));
+        near("norm", h.b, split.norm[i], whole.norm[i], 1e-4 * fabs(whole.norm[i]));
+    }
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++)
+        near("sample", h.b, (double)few[k], (double)whole.x[k], 1e-4);
+    no_dropout = false;
+    batch = BATCH;
+    at_once = 2;
+    llap_residual_trainer_destroy(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
                                         cmocka_unit_test(late_steps_change_nothing),
                                         cmocka_unit_test(little_memory_is_enough),
                                         cmocka_unit_test(little_memory_is_enough_for_training),
-                                        cmocka_unit_test(on_a_gpu) };
+                                        cmocka_unit_test(on_a_gpu),
+                                        cmocka_unit_test(on_a_full_gpu) };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -64,10 +64,13 @@ static void precisions_agree(void **state)
 {
     (void)state;
     const double tol[] = { 0.0, 1e-2, 5e-2 };
-    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
-        llap_rig *a = stepped(works[i].o, LLAP_PRECISION_FP32);
+    for (size_t i = 0; i < (check_quick() ? 1 : sizeof works / sizeof *works); i++) {
+        llap_rig_opts o = works[i].o;
+        if (check_quick()) o.rows = 2; /* wide results still have 2^18 numbers */
+        llap_rig *a = stepped(o, LLAP_PRECISION_FP32);
         for (int p = LLAP_PRECISION_TF32; p < LLAP_PRECISION_COUNT; p++) {
-            llap_rig *b = stepped(works[i].o, (llap_precision)p);
+            if (check_leaves(llap_precision_names[p])) continue;
+            llap_rig *b = stepped(o, (llap_precision)p);
             char      name[64];
             snprintf(name, sizeof name, "%s, %s", works[i].name, llap_precision_names[p]);
             printf("%s: loss %.6f for %.6f, norm %.6f for %.6f\n", name, result(b, "loss"),
