@@ -3,6 +3,7 @@
  *     gpu [DEVICE] ops        products, attentions and other ops at sizes of the paper's denoiser
  *     gpu [DEVICE] sample     whole samplings: reference profile at paper size, default profile
  *     gpu [DEVICE] train      training steps
+ *     gpu [DEVICE] stages     training steps of the reference's first two stages, as on uci_air
  *     gpu [DEVICE] profile    where the time of training steps goes, by op and shapes, in bf16
  *
  * A precision behind it, and a part of a name behind that, leave the others out; profile takes
@@ -11,11 +12,15 @@
  * copies there and back. */
 #include "bench.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/summarizer.h"
+#include "model/vae.h"
+#include "nn/optim.h"
 #include "task/rig.h"
 
 #include <string.h>
@@ -300,28 +305,19 @@ static int gather(const llap_plan *p, const double *seconds, kind *out)
 }
 
 /* Steps of one run by op and shapes, each waited for. */
-static llap_status profile(const char *device, const work *w, llap_rig_what what,
-                           llap_precision precision)
+static llap_status profile_run(const char *name, llap_precision precision, const llap_plan *p,
+                               llap_run *r)
 {
-    const llap_backend *b;
-    llap_rig           *r = NULL;
-    llap_rig_opts       o = w->o;
-    llap_status         st = llap_device_find(device, precision, &b);
-    o.what = what;
-    o.backend = b;
-    if (st == LLAP_OK) st = llap_rig_create(&o, &r);
-    if (st != LLAP_OK) return st;
-    const llap_plan *p = llap_rig_plan(r);
-    const int        n = llap_plan_n_steps(p);
-    double          *seconds = llap_new((size_t)n, sizeof *seconds), all = 0.0;
-    kind            *kinds = llap_new((size_t)n, sizeof *kinds);
-    for (int i = 0; i < 2 && st == LLAP_OK; i++)
-        st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
-    memset(seconds, 0, (size_t)n * sizeof *seconds);
-    if (st == LLAP_OK) st = llap_run_exec_timed(llap_rig_inner_run(r), seconds);
-    for (int i = 0; i < n; i++) all += seconds[i];
-    const int n_kinds = gather(p, seconds, kinds);
-    printf("%s %s: %d kernels, %.2f ms, %.1f MiB\n", w->name, llap_precision_names[precision], n,
+    const int   n = llap_plan_n_steps(p);
+    double     *seconds = llap_new((size_t)n, sizeof *seconds), all = 0.0;
+    kind       *kinds = llap_new((size_t)n, sizeof *kinds);
+    llap_status st = seconds == NULL || kinds == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = llap_run_exec_timed(r, seconds);
+    for (int i = 0; i < n && st == LLAP_OK; i++) seconds[i] = 0.0;
+    if (st == LLAP_OK) st = llap_run_exec_timed(r, seconds);
+    for (int i = 0; i < n && st == LLAP_OK; i++) all += seconds[i];
+    const int n_kinds = st == LLAP_OK ? gather(p, seconds, kinds) : 0;
+    printf("%s %s: %d kernels, %.2f ms, %.1f MiB\n", name, llap_precision_names[precision], n,
            1e3 * all, (double)llap_plan_workspace(p) / 1048576.0);
     for (int i = 0; i < n_kinds; i++) {
         const llap_step_info *s = &kinds[i].info;
@@ -334,7 +330,136 @@ static llap_status profile(const char *device, const work *w, llap_rig_what what
     }
     llap_free(kinds);
     llap_free(seconds);
+    return st;
+}
+
+static llap_status profile(const char *device, const work *w, llap_rig_what what,
+                           llap_precision precision)
+{
+    const llap_backend *b;
+    llap_rig           *r = NULL;
+    llap_rig_opts       o = w->o;
+    llap_status         st = llap_device_find(device, precision, &b);
+    o.what = what;
+    o.backend = b;
+    if (st == LLAP_OK) st = llap_rig_create(&o, &r);
+    if (st == LLAP_OK)
+        st = profile_run(w->name, precision, llap_rig_plan(r), llap_rig_inner_run(r));
     llap_rig_destroy(r);
+    return st;
+}
+
+/* -------- the reference's first two stages: one entity, 13 variables, batch 10 -------- */
+
+enum { STAGE_ROWS = 10, STAGE_CONTEXT = 336, STAGE_HORIZON = 168, STAGE_INPUTS = 13 };
+
+static llap_tensor *vae_loss(llap_graph *g)
+{
+    const llap_shape           cells = LLAP_SHAPE(STAGE_ROWS, STAGE_HORIZON, 1, 1);
+    llap_vae_config            c = LLAP_VAE_PAPER;
+    const llap_vae_loss_config loss = LLAP_VAE_LOSS_BASE;
+    c.n_entities = 1;
+    c.dropout = 0.1;
+    const llap_vae_batch x = { .y = in(g, "y", cells),
+                               .obs = in(g, "obs", cells),
+                               .ent = in(g, "ent", LLAP_SHAPE(STAGE_ROWS, 1)),
+                               .eps = in(g, "eps", LLAP_SHAPE(STAGE_ROWS, STAGE_HORIZON, c.latent)),
+                               .view = { { in(g, "u", cells), in(g, "n", cells) } } };
+    return llap_vae_loss(g, &c, &loss, &x).loss;
+}
+
+static llap_tensor *summarizer_loss(llap_graph *g)
+{
+    const llap_shape       cells = LLAP_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1, STAGE_INPUTS);
+    llap_summarizer_config c = LLAP_SUMMARIZER_PAPER;
+    c.n_entities = 1;
+    c.features = STAGE_INPUTS;
+    c.context = c.tokens = STAGE_CONTEXT;
+    c.dropout = 0.1;
+    const llap_history                x = { .x = in(g, "x", cells),
+                                            .dx = in(g, "dx", cells),
+                                            .obs = in(g, "seen", cells),
+                                            .ent = in(g, "ent", LLAP_SHAPE(STAGE_ROWS, 1)),
+                                            .dt = in(g, "dt", LLAP_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1)) };
+    const llap_summary                s = llap_summarize(g, &c, &x);
+    const llap_summarizer_heads       heads = llap_summarizer_decode(g, &c, s.context);
+    const llap_summarizer_loss_config loss = LLAP_SUMMARIZER_LOSS_BASE;
+    return llap_summarizer_loss(g, &loss, &s, &heads).loss;
+}
+
+static const job stages[] = { { "vae, batch 10", vae_loss, 0 },
+                              { "summarizer, batch 10", summarizer_loss, 0 } };
+
+/* Every input is 1, so that it counts whatever it is. */
+static llap_status bind_ones(const llap_backend *b, llap_plan *p, llap_run *r, void **kept)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < llap_plan_n_slots(p) && st == LLAP_OK; i++) {
+        const llap_slot *s = llap_plan_slot(p, i);
+        const int64_t    n = llap_shape_count(&s->shape);
+        if (s->leaf != LLAP_LEAF_INPUT) continue;
+        float *x = llap_new((size_t)n, sizeof *x);
+        if (x == NULL) return LLAP_ENOMEM;
+        for (int64_t k = 0; k < n; k++)
+            if (s->elem == LLAP_INT) ((int32_t *)x)[k] = 1;
+            else x[k] = 1.0f;
+        st = llap_near_alloc(b, (size_t)n * sizeof *x, &kept[i]);
+        if (st == LLAP_OK) st = llap_near_put(b, kept[i], x, (size_t)n * sizeof *x);
+        if (st == LLAP_OK) st = llap_near_finish(b);
+        if (st == LLAP_OK) st = llap_run_bind_near(r, s->name, kept[i], n);
+        llap_free(x);
+    }
+    return st;
+}
+
+/* Its time, or with no place for it a profile. */
+static llap_status run_stage(const job *j, const char *device, llap_precision precision,
+                             double *seconds)
+{
+    const llap_backend *b;
+    llap_graph         *g = NULL;
+    llap_plan          *p = NULL;
+    llap_run           *r = NULL;
+    llap_params        *params = NULL;
+    void              **kept = NULL;
+    llap_status         st = llap_device_find(device, precision, &b);
+    if (st == LLAP_OK) st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    if (b == NULL) b = &llap_backend_cpu;
+    llap_nn_train(g, j->build(g), &LLAP_TRAIN_DEFAULT);
+    st = llap_params_create(g, b, &params);
+    if (st == LLAP_OK) {
+        llap_params_init(params, 1);
+        st = llap_params_push(params);
+    }
+    const llap_plan_opts o = { .backend = b, .n_threads = 1, .beside = true };
+    if (st == LLAP_OK) st = llap_plan_create(g, &o, &p);
+    if (st == LLAP_OK) st = llap_run_create(p, &r);
+    if (st == LLAP_OK) st = llap_params_bind(params, LLAP_PARAMS_MODEL, p, r);
+    if (st == LLAP_OK) kept = llap_new((size_t)llap_plan_n_slots(p), sizeof *kept);
+    if (st == LLAP_OK) st = kept == NULL ? LLAP_ENOMEM : bind_ones(b, p, r, kept);
+    if (st == LLAP_OK)
+        st = seconds != NULL ? measure(b, r, seconds) : profile_run(j->name, precision, p, r);
+    llap_run_destroy(r);
+    for (int i = 0; kept != NULL && i < llap_plan_n_slots(p); i++) llap_near_release(b, kept[i]);
+    llap_free(kept);
+    llap_plan_release(p);
+    llap_params_destroy(params);
+    llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status measure_stages(const char *device, const char *only)
+{
+    llap_status st = LLAP_OK;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        for (int p = 0; p < LLAP_PRECISION_COUNT && st == LLAP_OK; p++) {
+            double t = 0.0;
+            if (only != NULL && strcmp(only, llap_precision_names[p]) != 0) continue;
+            st = run_stage(&stages[i], device, (llap_precision)p, &t);
+            if (st == LLAP_OK)
+                printf("%-32s %s %9.2f ms\n", stages[i].name, llap_precision_names[p], 1e3 * t);
+        }
     return st;
 }
 
@@ -350,6 +475,9 @@ static llap_status profiles(const char *device, const char *only, const char *na
         for (size_t i = 0; i < sizeof steps / sizeof *steps && st == LLAP_OK; i++)
             if (name == NULL || strstr(steps[i].name, name) != NULL)
                 st = profile(device, &steps[i], LLAP_RIG_STEP, (llap_precision)p);
+        for (size_t i = 0; i < sizeof stages / sizeof *stages && st == LLAP_OK; i++)
+            if (name == NULL || strstr(stages[i].name, name) != NULL)
+                st = run_stage(&stages[i], device, (llap_precision)p, NULL);
     }
     return st;
 }
@@ -367,6 +495,7 @@ int main(int argc, char **argv)
                    name);
     if (strcmp(what, "train") == 0)
         st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
+    if (strcmp(what, "stages") == 0) st = measure_stages(device, only);
     if (strcmp(what, "profile") == 0) st = profiles(device, only, name);
     if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
     return llap_status_exit_code(st);
