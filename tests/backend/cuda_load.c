@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include "backend/cuda/cuda.h"
+#include "backend/cuda/object/found.h"
 
 static void names_of_devices(void **state)
 {
@@ -47,12 +48,63 @@ static void what_is_missing_is_said(void **state)
     assert_int_equal(strncmp(llap_error_detail(), "cuda", 4), 0);
 }
 
+static void what_will_not_do_is_one_line(void **state)
+{
+    (void)state;
+    static const struct {
+        found       f;
+        int         device;
+        llap_status st;
+        const char *text;
+    } cases[] = {
+        { { FOUND_OLD_DRIVER, "old", 0, 0, 13000, 0, 0 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "no NVIDIA driver here (old)" },
+        { { FOUND_OLD_DRIVER, "old", 0, 12020, 13000, 0, 0 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "the driver is too old: it supports CUDA 12.2, needed is 13.0" },
+        { { FOUND_ERROR, "what", 0, 12020, 13000, 0, 0 }, 0, LLAP_EUNSUPPORTED, "too old" },
+        { { FOUND_ERROR, "what", 0, 13000, 13000, 0, 0 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "the driver does not answer (what)" },
+        { { FOUND_NONE, "none", 0, 13000, 13000, 0, 0 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "no NVIDIA GPU here (none)" },
+        { { FOUND_GPUS, "no error", 0, 13000, 13000, 0, 0 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "no NVIDIA GPU here" },
+        { { FOUND_GPUS, "", 1, 13000, 13000, 0, 0 }, 3, LLAP_ENOTFOUND, "no such GPU: there is 1" },
+        { { FOUND_GPUS, "", 2, 13000, 13000, 0, 0 },
+          2,
+          LLAP_ENOTFOUND,
+          "no such GPU: there are 2" },
+        { { FOUND_GPUS, "", 1, 13000, 13000, 7, 5 },
+          0,
+          LLAP_EUNSUPPORTED,
+          "the GPU is too old: compute capability 7.5, needed is 8.0" },
+        { { FOUND_GPUS, "", 1, 13000, 13000, 8, 0 }, 0, LLAP_OK, "" },
+        { { FOUND_GPUS, "", 1, 13010, 13000, 10, 0 }, 0, LLAP_OK, "" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[LLAP_CUDA_TEXT];
+        assert_int_equal(found_judge(&cases[i].f, cases[i].device, text), cases[i].st);
+        assert_non_null(strstr(text, cases[i].text));
+        assert_true(strchr(text, '\n') == NULL && (cases[i].st == LLAP_OK) == (text[0] == '\0'));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_devices),
         cmocka_unit_test(cpu_and_auto_do_not_fail),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(what_will_not_do_is_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

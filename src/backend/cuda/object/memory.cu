@@ -1,5 +1,6 @@
 // The device's memory and queue, its recordings, and the choice of the device.
 #include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/found.h"
 #include "backend/cuda/object/wgmma.cuh"
 
 #include <atomic>
@@ -211,37 +212,22 @@ bool llap_cuda_wgmma_there()
     return major == 9;
 }
 
-static llap_status refuse(char text[LLAP_CUDA_TEXT], const char *what, cudaError_t e)
-{
-    snprintf(text, LLAP_CUDA_TEXT, "%s (%s)", what, cudaGetErrorString(e));
-    return LLAP_EUNSUPPORTED;
-}
-
 static llap_status look_at(int device, char text[LLAP_CUDA_TEXT])
 {
-    int         n = 0, driver = 0, major = 0, minor = 0;
-    cudaError_t e = cudaGetDeviceCount(&n);
-    (void)cudaDriverGetVersion(&driver);
-    if (e == cudaErrorInsufficientDriver || (e != cudaSuccess && driver < CUDART_VERSION)) {
-        if (driver == 0) return refuse(text, "no NVIDIA driver here", e);
-        snprintf(text, LLAP_CUDA_TEXT,
-                 "the driver is too old: it supports CUDA %d.%d, needed is %d.%d", driver / 1000,
-                 driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-        return LLAP_EUNSUPPORTED;
+    found             f = {};
+    const cudaError_t e = cudaGetDeviceCount(&f.n);
+    f.kind = e == cudaSuccess                   ? FOUND_GPUS
+             : e == cudaErrorInsufficientDriver ? FOUND_OLD_DRIVER
+             : e == cudaErrorNoDevice           ? FOUND_NONE
+                                                : FOUND_ERROR;
+    f.error = cudaGetErrorString(e);
+    f.runtime = CUDART_VERSION;
+    (void)cudaDriverGetVersion(&f.driver);
+    if (f.kind == FOUND_GPUS && device < f.n) {
+        (void)cudaDeviceGetAttribute(&f.major, cudaDevAttrComputeCapabilityMajor, device);
+        (void)cudaDeviceGetAttribute(&f.minor, cudaDevAttrComputeCapabilityMinor, device);
     }
-    if (e == cudaErrorNoDevice || (e == cudaSuccess && n == 0))
-        return refuse(text, "no NVIDIA GPU here", e);
-    if (e != cudaSuccess) return refuse(text, "the driver does not answer", e);
-    if (device >= n) {
-        snprintf(text, LLAP_CUDA_TEXT, "no such GPU: there %s %d", n == 1 ? "is" : "are", n);
-        return LLAP_ENOTFOUND;
-    }
-    (void)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-    (void)cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-    if (major >= 8) return LLAP_OK;
-    snprintf(text, LLAP_CUDA_TEXT, "the GPU is too old: compute capability %d.%d, needed is 8.0",
-             major, minor);
-    return LLAP_EUNSUPPORTED;
+    return found_judge(&f, device, text);
 }
 
 extern "C" llap_status llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT])
