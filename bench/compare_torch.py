@@ -8,8 +8,9 @@ are checked, then both sides run in turn and the ratios of the medians are print
 Weights, inputs and our results come from bench/peer. PyTorch gets inference_mode, fused attention,
 fused AdamW and as many threads as we have; whatever it can share between samples without another
 design of the network (25 as one batch) it shares. "The reference's way" is also timed for forecasts at
-paper size: one sample at a time, attention as two products and a softmax. With --device cuda both forecast
-on the GPU, ours in the precision that --precision names, PyTorch in floats and with autocast to bf16."""
+paper size: one sample at a time, attention as two products and a softmax. With --device cuda both run on the
+GPU, ours in the precision that --precision names, PyTorch forecasting in floats and training in tf32, and
+both with autocast to bf16; forecasts at paper size are then whole."""
 
 import argparse
 import json
@@ -288,7 +289,8 @@ def sample_small(net, d, first, rows):
 class Trainer:
     """Loss, gradients, clipping to 1, AdamW and EMA."""
 
-    def __init__(self, kind, w, d, dropout):
+    def __init__(self, kind, w, d, dropout, half=False):
+        self.half = half  # the forward pass in bf16
         buffers = (".weight_u", ".weight_v")
         self.p = {k: v.clone().requires_grad_(not k.endswith(buffers)) for k, v in w.items()}
         self.net, self.d = kind(dict(self.p), dropout=dropout), d
@@ -298,7 +300,8 @@ class Trainer:
 
     def step(self):
         self.opt.zero_grad(set_to_none=True)
-        loss = self.net.loss(self.d)
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=self.half):
+            loss = self.net.loss(self.d)
         loss.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.list, 1.0, foreach=True)
         self.opt.step()
@@ -414,24 +417,36 @@ def forecast(args, title, size, samples, latent, first, repeats):
 
 
 def training(args, title, size, rows, latent, horizon, repeats):
+    device = None if args.device == "cpu" else (args.device, args.precision)
+    limit = 1e-5 if device is None else {"fp32": 1e-4, "tf32": 1e-2, "bf16": 5e-2}[args.precision]
     case = ["step", size, rows, 1, horizon, latent, 0]
     kind, peer = (Paper if size == "paper" else Small), None
-    peer = Peer(args.peer, case, args.threads, dropout=size != "paper")
+    peer = Peer(args.peer, case, args.threads, dropout=size != "paper" and device is None, device=device)
     t = Trainer(kind, peer.w, peer.d, 0.0)
     loss, norm = t.step()
-    check("loss", peer.out["loss"], torch.tensor([loss]), 1e-5)
-    check("gradient norm", peer.out["grad_norm"], torch.tensor([norm]), 1e-5)
+    check("loss", peer.out["loss"], torch.tensor([loss]), limit)
+    check("gradient norm", peer.out["grad_norm"], torch.tensor([norm]), limit)
     name = "model.blocks.0.self_blk.qkv.weight"
-    check("moved weights", peer.after[name] - peer.w[name], t.p[name].detach() - peer.w[name], 2e-2)
-    t = Trainer(kind, peer.w, peer.d, 0.1 if size != "paper" else 0.0)
-    t.step()
-    ours, theirs = [], []
+    if device is None:  # the first step of Adam moves by the sign alone
+        check("moved weights", peer.after[name] - peer.w[name], t.p[name].detach() - peer.w[name], 2e-2)
+    drop = 0.1 if size != "paper" and device is None else 0.0
+    names = ["the same step"] if device is None else ["tf32", "bf16 autocast"]
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = device is not None
+    trainers = [Trainer(kind, peer.w, peer.d, drop, half=k == 1) for k in range(len(names))]
+    ours, theirs = [], [[] for _ in names]
+    for t in trainers:
+        for _ in range(1 if device is None else 5):
+            t.step()
+    for _ in range(1 if device is None else 5):
+        peer.run()
     for _ in range(repeats):
         ours.append(peer.run())
-        theirs.append(timed(t.step))
+        for t, times in zip(trainers, theirs):
+            times.append(timed(t.step))
     peer.close()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     rate = 2e-9 * float(peer.note[3]) / statistics.median(ours)
-    report(f"{title}, {rate:.0f} GFLOP/s", ours, [("the same step", theirs)])
+    report(f"{title}, {rate:.0f} GFLOP/s", ours, list(zip(names, theirs)))
 
 
 def main():
@@ -439,11 +454,12 @@ def main():
     p.add_argument("peer", help="the program bench/peer")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--repeats", type=int, default=5)
-    p.add_argument("--full", action="store_true", help="all 33 steps at paper size (minutes), not the first one")
+    p.add_argument("--full", action="store_true",
+                   help="all 33 steps at paper size (minutes), not the first one; on a GPU always")
     p.add_argument("--processor-time", action="store_true",
                    help="of all threads, instead of the wall's: for one thread on a machine that others use")
     p.add_argument("--only", default="", help="cases whose title contains this")
-    p.add_argument("--device", default="cpu", help="cpu or cuda: forecasts alone")
+    p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--precision", default="fp32", help="ours on a GPU: fp32, tf32 or bf16")
     args = p.parse_args()
     torch.set_default_device(args.device)
@@ -452,7 +468,8 @@ def main():
         clock = time.process_time
     torch.set_num_threads(args.threads)
     torch.set_grad_enabled(True)
-    first = 0 if args.full else 1
+    cuda = args.device != "cpu"
+    first = 0 if args.full or cuda else 1
     n = args.repeats
     cases = [
         ("small forecast, 25 samples", lambda t: forecast(args, t, "small", 25, 1, 0, n)),
@@ -463,9 +480,12 @@ def main():
         ("paper forecast, 1 sample", lambda t: forecast(args, t, "paper", 1, 24, first, n)),
         ("paper training step, 10 rows", lambda t: training(args, t, "paper", 10, 24, 168, n)),
     ]
+    if cuda:
+        cases += [(f"paper training step, {rows} rows", lambda t, rows=rows: training(args, t, "paper", rows, 24, 168, n))
+                  for rows in (64, 256)]
     print(f"PyTorch {torch.__version__}, {args.threads} threads, medians of {n} interleaved runs")
     for title, run in cases:
-        if args.only in title and (args.device == "cpu" or "forecast" in title):
+        if args.only in title:
             print(title)
             run(title)
 

@@ -3,7 +3,8 @@
  * the wall and of the processor.
  *
  *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout]
- *     peer forecast .. FILE device DEVICE PRECISION */
+ *     peer step|forecast .. FILE device DEVICE PRECISION */
+#include "backend/near.h"
 #include "base/error.h"
 #include "bench.h"
 #include "task/device.h"
@@ -13,8 +14,9 @@
 
 static llap_status save(const llap_rig *r, const char *path)
 {
-    llap_tensors_writer *w;
-    llap_status          st = llap_tensors_writer_create(&w);
+    llap_tensors_writer *w = NULL;
+    llap_status          st = llap_params_pull(llap_rig_params(r));
+    if (st == LLAP_OK) st = llap_tensors_writer_create(&w);
     if (st == LLAP_OK) st = llap_rig_export(r, w);
     if (st == LLAP_OK) st = llap_tensors_writer_save(w, path);
     llap_tensors_writer_destroy(w);
@@ -76,7 +78,10 @@ int main(int argc, char **argv)
     while (st == LLAP_OK && fgets(line, sizeof line, stdin) != NULL) {
         double       seconds;
         const double before = processor_time();
-        BENCH_TIME(seconds, st = llap_rig_run(r));
+        BENCH_TIME(seconds, {
+            st = llap_rig_run(r);
+            if (st == LLAP_OK && elsewhere) st = llap_near_finish(o.backend);
+        });
         printf("%.6f %.6f\n", seconds, processor_time() - before);
         fflush(stdout);
     }
