@@ -359,12 +359,12 @@ static void fixed_weights_are_kept_until_others_are_bound(void **state)
 }
 
 /* Norm, linear, GELU, linear + residual with fixed weights are one step, also where later ones are
- * bound, and give what the separate ops do. */
-static void layers_behind_a_norm_are_one_step(void **state)
+ * bound, and give what the separate ops do. Modulated: each item's rows with their own gain and
+ * shift. */
+static void check_layers_behind_a_norm(bool modulated)
 {
     enum { R = 3, M = 10, H = 256, UP = 64, Z = 5 };
-    (void)state;
-    static float x[R * M * H], w[UP * H], v[2][Z * UP], add[R * M * Z];
+    static float x[R * M * H], w[UP * H], v[2][Z * UP], add[R * M * Z], own[2][R * H];
     llap_graph  *g;
     llap_plan   *p[2];
     llap_run    *r[2];
@@ -372,10 +372,16 @@ static void layers_behind_a_norm_are_one_step(void **state)
     for (int i = 0; i < UP * H; i++) w[i] = 0.02f * ((float)(i % 7) - 3.0f);
     for (int i = 0; i < Z * UP; i++) v[0][i] = (float)(i % 5), v[1][i] = (float)(i % 3);
     for (int i = 0; i < R * M * Z; i++) add[i] = (float)(i % 11);
+    for (int i = 0; i < R * H; i++)
+        own[0][i] = 0.1f * (float)(i % 13 - 2 * (i / H)), own[1][i] = (float)(i % 3 + i / H);
     CHECK_OK(llap_graph_create(&g));
     llap_tensor *in = llap_input(g, "x", LLAP_SHAPE(R, M, H));
-    llap_tensor *up = llap_linear(g, llap_layer_norm(g, in, NULL, NULL, 1e-5),
-                                  llap_param(g, "w", LLAP_SHAPE(UP, H), LLAP_INIT_ZERO), NULL);
+    llap_tensor *norm =
+        !modulated ? llap_layer_norm(g, in, NULL, NULL, 1e-5)
+                   : llap_modulated_norm(g, in, llap_input(g, "gain", LLAP_SHAPE(R, 1, H)),
+                                         llap_input(g, "shift", LLAP_SHAPE(R, 1, H)), 1e-5);
+    llap_tensor *up =
+        llap_linear(g, norm, llap_param(g, "w", LLAP_SHAPE(UP, H), LLAP_INIT_ZERO), NULL);
     llap_tensor *y = llap_linear(g, llap_gelu(g, up),
                                  llap_param(g, "v", LLAP_SHAPE(Z, UP), LLAP_INIT_ZERO), NULL);
     llap_output(g, "y", llap_add(g, y, llap_input(g, "add", LLAP_SHAPE(R, M, Z))));
@@ -386,6 +392,8 @@ static void layers_behind_a_norm_are_one_step(void **state)
         CHECK_OK(llap_run_bind(r[i], "x", x, R * M * H));
         CHECK_OK(llap_run_bind(r[i], "w", w, UP * H));
         CHECK_OK(llap_run_bind(r[i], "add", add, R * M * Z));
+        if (modulated) CHECK_OK(llap_run_bind(r[i], "gain", own[0], R * H));
+        if (modulated) CHECK_OK(llap_run_bind(r[i], "shift", own[1], R * H));
     }
     assert_int_equal(llap_plan_n_steps(p[1]), 1);
     assert_int_equal(llap_plan_step_at(p[1], 0).op, LLAP_OP_MLP);
@@ -404,6 +412,13 @@ static void layers_behind_a_norm_are_one_step(void **state)
         llap_plan_release(p[i]);
     }
     llap_graph_destroy(g);
+}
+
+static void layers_behind_a_norm_are_one_step(void **state)
+{
+    (void)state;
+    check_layers_behind_a_norm(false);
+    check_layers_behind_a_norm(true);
 }
 
 /* Rows that are cut anew between the norm and the layers are other rows. */
