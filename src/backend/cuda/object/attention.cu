@@ -295,14 +295,14 @@ static bool too_wide(const att_arg &p)
 
 void llap_cuda_attention_forward(const llap_call *c, const att_arg &p)
 {
-    if (p.batch * p.heads * p.lq == 0 || too_wide(p)) return;
+    if (p.batch * p.heads * p.lq == 0 || llap_cuda_attention_one(c, p) || too_wide(p)) return;
     BY_WIDTH(forward, p);
     launched(c);
 }
 
 void llap_cuda_attention_backward(const llap_call *c, const att_arg &p)
 {
-    if (p.batch * p.heads == 0 || too_wide(p)) return;
+    if (p.batch * p.heads == 0 || llap_cuda_attention_one(c, p) || too_wide(p)) return;
     BY_WIDTH(backward, p);
     launched(c);
 }

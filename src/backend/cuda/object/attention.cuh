@@ -101,6 +101,7 @@ __device__ static inline float kept_by(const att_arg &p, const llap_rng &rng, in
     return llap_drop_keeps(&rng, i, p.p) ? p.keep_scale : 0.0f;
 }
 
+bool llap_cuda_attention_one(const llap_call *c, const att_arg &p); // false: not for this one
 void llap_cuda_attention_forward(const llap_call *c, const att_arg &p);
 void llap_cuda_attention_backward(const llap_call *c, const att_arg &p);
 
