@@ -656,7 +656,18 @@ static void paths_of(const llap_model *m, const llap_panel *p, const llap_backen
     task_forecaster_deinit(&f);
 }
 
-/* All three stages and forecasts on a backend with memory of its own: the same numbers. */
+static void same_networks(const llap_model *a, const llap_model *b)
+{
+    for (int i = 0; i < llap_params_count(a->network->params); i++) {
+        const llap_param_info *x = llap_params_at(a->network->params, i),
+                              *y = llap_params_find(b->network->params, x->name);
+        if (memcmp(x->data, y->data, (size_t)x->count * sizeof(float)) != 0)
+            fail_msg("'%s' is another one", x->name);
+    }
+}
+
+/* All three stages and forecasts on a backend with memory of its own: the same numbers, also where
+ * they begin with the networks of a model. */
 static void behind_a_wall(void **state)
 {
     (void)state;
@@ -668,12 +679,7 @@ static void behind_a_wall(void **state)
     double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
     CHECK_OK(llap_train(p, &o, &here));
     CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
-    for (int i = 0; i < llap_params_count(here->network->params); i++) {
-        const llap_param_info *x = llap_params_at(here->network->params, i),
-                              *y = llap_params_find(there->network->params, x->name);
-        if (memcmp(x->data, y->data, (size_t)x->count * sizeof(float)) != 0)
-            fail_msg("'%s' is another one", x->name);
-    }
+    same_networks(here, there);
     paths_of(here, p, &llap_backend_cpu, expected);
     paths_of(here, p, &b, found);
     for (int k = 0; k < TEN * QUERIES; k++) {
@@ -681,6 +687,14 @@ static void behind_a_wall(void **state)
         worst = fmax(worst, fabs(expected[k] - found[k]));
     }
     assert_true(top > 0 && worst < 1e-5 * top); /* sums in another order */
+    CHECK_OK(llap_model_save(here, in_folder("from.safetensors")));
+    llap_model_destroy(here);
+    llap_model_destroy(there);
+    o.from = in_folder("from.safetensors");
+    o.steps = 6;
+    CHECK_OK(llap_train(p, &o, &here));
+    CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
+    same_networks(here, there);
     llap_model_destroy(here);
     llap_model_destroy(there);
     llap_panel_destroy(p);
