@@ -334,7 +334,7 @@ static void on_a_full_gpu(void **state)
     if (llap_device_find(name, LLAP_PRECISION_FP32, &h.b) != LLAP_OK || h.b == NULL) skip();
     no_dropout = true;
     batch = 6000;
-    at_once = 4000;
+    at_once = 20000;
     train(h.b, &whole, &a);
     assert_int_equal(llap_residual_trainer_pieces(a), 1);
     size_t left = find_limit(&h, steps_are_cut);
