@@ -189,17 +189,19 @@ static llap_tensor *encode_history(const work *w, llap_tensor *f)
 }
 
 /* Step 11: E_s = sum_j softmax_j(LN(tok_j) . LN0(query_s) / sqrt(H) + bias) tok_j. That is one head
- * of attention from the queries to the steps. tok [B,l,H] -> [B,S,H] */
+ * of attention from the queries to the steps, too wide for kernels of heads. tok [B,l,H] -> [B,S,H]
+ */
 static llap_tensor *pool(const work *w, llap_tensor *tok)
 {
-    llap_graph         *g = w->g;
-    const int64_t       S = w->cfg->tokens, H = w->cfg->width;
-    llap_attention_opts opts = { .n_heads = 1 };
-    llap_tensor        *queries = llap_param(g, "queries", LLAP_SHAPE(S, H),
-                                             LLAP_INIT_NORMAL(1.0 / sqrt((double)(H > 0 ? H : 1))));
-    llap_tensor        *keys = llap_nn_norm(g, "norm", tok);
-    if (w->bias != NULL) opts.bias = llap_unsqueeze(g, llap_transpose(g, w->bias), 1);
-    return llap_attention(g, llap_nn_norm0(g, queries), keys, tok, &opts);
+    llap_graph   *g = w->g;
+    const int64_t S = w->cfg->tokens, H = w->cfg->width;
+    const double  scale = 1.0 / sqrt((double)(H > 0 ? H : 1));
+    llap_tensor  *queries = llap_param(g, "queries", LLAP_SHAPE(S, H), LLAP_INIT_NORMAL(scale));
+    llap_tensor  *keys = llap_nn_norm(g, "norm", tok);
+    queries = llap_scale(g, llap_nn_norm0(g, queries), scale);
+    llap_tensor *scores = llap_matmul(g, queries, false, keys, true); /* [B,S,l] */
+    if (w->bias != NULL) scores = llap_add(g, scores, llap_transpose(g, w->bias));
+    return llap_matmul(g, llap_softmax(g, scores), false, tok, false);
 }
 
 static void check_sizes(const work *w)
