@@ -463,6 +463,10 @@ llap_status task_training_stage(task_training *t, const task_stage *s, task_resu
     if (st == LLAP_OK) st = restore(&r);
     if (st == LLAP_OK && !r.g.finished) {
         st = task_training_room(t, t->o.state == NULL ? 0 : state_bytes(t, s->params));
+        if (st == LLAP_EIO && t->ended != NULL) { /* what was trained so far is worth more */
+            llap_logf(t->o.messages, LLAP_LOG_WARNING, "%s: %s", s->name, llap_error_detail());
+            st = LLAP_OK;
+        }
         t->saved = now();
         if (st == LLAP_OK) st = run_steps(&r);
     }

@@ -100,7 +100,7 @@ llap_status task_training_stage(task_training *t, const task_stage *s, task_resu
 void task_training_table(const task_training *t);
 
 /* Is there room on the disk for states of n_bytes, one beside the one before it? LLAP_EIO says how
- * much is missing. Stages ask for themselves. */
+ * much is missing. Stages ask for themselves; of a later one it is a warning. */
 llap_status task_training_room(const task_training *t, size_t n_bytes);
 
 /* The same for all stages of a run to come, before anything is trained. */

@@ -10,6 +10,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -440,6 +441,51 @@ static void divergence_and_a_full_disk_are_said(void **state)
     unlink(in_folder("d.state"));
 }
 
+static void keep_all(void *user, llap_log_level level, const char *message)
+{
+    char *said = user;
+    (void)level;
+    strncat(said, message, 2047 - strlen(said));
+}
+
+/* A disk that is full at the start is said before anything is trained; one that fills up later
+ * costs states, not the training. */
+static void a_full_disk(void **state)
+{
+    (void)state;
+    net            a = { 0 };
+    task_training *t;
+    task_stage     s = TASK_STAGE_DEFAULT;
+    char           link[300];
+    struct statvfs room;
+    if (statvfs("/proc", &room) != 0 || room.f_bavail != 0) skip(); /* a folder without any */
+    snprintf(link, sizeof link, "%s", in_folder("disk"));
+    assert_int_equal(symlink("/proc", link), 0);
+    char                     said[2048] = "";
+    const llap_log           log = { .level = LLAP_LOG_WARNING, .sink = keep_all, .user = said };
+    const task_training_opts o = { .save_every = 1e9,
+                                   .messages = &log,
+                                   .state = in_folder("disk/e.state") };
+    CHECK_OK(net_init(&a, 1));
+    CHECK_OK(task_training_create(&o, NULL, 0, &t));
+    s.name = "one", s.user = &a, s.params = a.params, s.n_steps = 3, s.step = net_step;
+    CHECK_FAIL(task_training_stage(t, &s, NULL), LLAP_EIO, "the state of training takes about");
+    unlink(link);
+    assert_int_equal(symlink(in_folder("."), link), 0);
+    CHECK_OK(task_training_stage(t, &s, NULL));
+    unlink(link);
+    assert_int_equal(symlink("/proc", link), 0);
+    s.name = "two";
+    CHECK_OK(task_training_stage(t, &s, NULL));
+    assert_non_null(strstr(said, "two: "));
+    assert_non_null(strstr(said, "the state of training takes about"));
+    assert_non_null(strstr(said, "two: the state after step 3 is not saved"));
+    task_training_destroy(t);
+    net_deinit(&a);
+    unlink(link);
+    assert_int_equal(unlink(in_folder("e.state")), 0); /* of the first stage */
+}
+
 static llap_status train_with_state(void *user)
 {
     (void)user;
@@ -484,6 +530,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
         cmocka_unit_test(failing_writes_lose_little),
         cmocka_unit_test(divergence_and_a_full_disk_are_said),
+        cmocka_unit_test(a_full_disk),
         cmocka_unit_test(failing_allocations_leave_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
