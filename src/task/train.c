@@ -12,47 +12,13 @@
 #include "task/filler.h"
 #include "task/parts.h"
 #include "task/reference.h"
+#include "task/train_targets.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HOUR INT64_C(3600000000000)
-
-/* "a,b" to variables of the panel; NULL: all. Caller owns *out. */
-static llap_status parse_targets(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
-{
-    *n = 0;
-    *out = llap_new((size_t)p->n_vars + 1, sizeof **out);
-    if (*out == NULL) return LLAP_ENOMEM;
-    if (text == NULL) {
-        for (*n = 0; *n < p->n_vars; (*n)++) (*out)[*n] = *n;
-        return LLAP_OK;
-    }
-    for (const char *s = text; *s != '\0';) {
-        char         name[256];
-        const size_t len = strcspn(s, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(len < 255 ? len : 255), s);
-        const int64_t v = llap_panel_find_var(p, name);
-        if (v < 0) {
-            const char **names = llap_new((size_t)p->n_vars + 1, sizeof *names);
-            if (names == NULL) return LLAP_ENOMEM;
-            for (int64_t i = 0; i < p->n_vars; i++) names[i] = p->var[i];
-            const char *near = llap_text_nearest(name, (const char *const *)names);
-            llap_free((void *)names);
-            return llap_fail(LLAP_EINVAL, "target: the data has no column '%s'%s%s%s",
-                             llap_text_show(name).text, near ? " (did you mean '" : "",
-                             near ? near : "", near ? "'?)" : "");
-        }
-        for (int64_t i = 0; i < *n; i++)
-            if ((*out)[i] == v)
-                return llap_fail(LLAP_EINVAL, "target: '%s' is given twice",
-                                 llap_text_show(name).text);
-        (*out)[(*n)++] = v;
-        s += len + (s[len] == ',');
-    }
-    return *n > 0 ? LLAP_OK : llap_fail(LLAP_EINVAL, "target: no name given");
-}
 
 /* Share of the target cells that are observed. */
 static double share_observed(const llap_panel *p, const int64_t *var, int64_t n)
@@ -120,68 +86,6 @@ static bool on_step(void *user, int64_t step, double loss)
     return llap_report(s->o->progress, &e) == LLAP_OK;
 }
 
-/* What an option says about a target, "value" or "name=value,name=value"; *n is 0 where nothing. */
-static const char *said_of(const char *text, const char *name, size_t *n)
-{
-    const char *all = NULL;
-    size_t      n_all = 0;
-    while (text != NULL && *text != '\0') {
-        const size_t len = strcspn(text, ",");
-        const char  *equals = memchr(text, '=', len);
-        if (equals == NULL) {
-            all = text;
-            n_all = len;
-        } else if (strlen(name) == (size_t)(equals - text) &&
-                   strncmp(text, name, (size_t)(equals - text)) == 0) {
-            *n = len - (size_t)(equals + 1 - text);
-            return equals + 1;
-        }
-        text += len + (text[len] == ',');
-    }
-    *n = n_all;
-    return all;
-}
-
-static llap_status transform_of(const char *text, const char *name, llap_transform *out)
-{
-    static const char *const names[] = { "none", "yeo-johnson", "log1p", "asinh" };
-    size_t                   n;
-    const char              *said = said_of(text, name, &n);
-    if (n == 0) return LLAP_OK;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strlen(names[i]) == n && strncmp(said, names[i], n) == 0) {
-            *out = (llap_transform)i;
-            return LLAP_OK;
-        }
-    return llap_fail(LLAP_EINVAL,
-                     "transform: expected none, log1p, asinh or yeo-johnson, found '%s'",
-                     llap_text_show(text).text);
-}
-
-static llap_status bound_of(const char *what, const char *text, const char *name, double *out)
-{
-    size_t      n;
-    char       *end;
-    const char *said = said_of(text, name, &n);
-    if (n == 0) return LLAP_OK;
-    *out = strtod(said, &end);
-    if (end == said + n && isfinite(*out)) return LLAP_OK;
-    return llap_fail(LLAP_EINVAL, "%s: expected a number for '%s', found '%s'", what,
-                     llap_text_show(name).text, llap_text_show(text).text);
-}
-
-/* Can what is said about a target be read? */
-static llap_status check_target(const llap_train_opts *o, const char *name)
-{
-    llap_transform transform;
-    double         least = -INFINITY, most = INFINITY;
-    llap_status    st = transform_of(o->transform, name, &transform);
-    if (st == LLAP_OK) st = bound_of("min", o->min, name, &least);
-    if (st == LLAP_OK) st = bound_of("max", o->max, name, &most);
-    if (st == LLAP_OK && !(least <= most)) st = llap_fail(LLAP_EINVAL, "min is above max");
-    return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(name).text);
-}
-
 static void set_fit(const task_recipe_anchor *r, llap_anchor_fit_opts *fit)
 {
     fit->n_steps = r->steps;
@@ -219,7 +123,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         how.spec.context = (double)f->context / (double)f->unit;
         how.spec.horizon = (double)f->horizon / (double)f->unit;
         how.chain.climate = daily && !o->no_climate;
-        st = transform_of(o->transform, p->var[var], &how.chain.transform);
+        st = task_target_transform(o->transform, p->var[var], &how.chain.transform);
         /* Entities to come have no statistics of their own, so nobody has. */
         how.chain.pooled = f->by_entity;
         how.chain.tail = f->by_entity ? 0.001 : 0;
@@ -245,8 +149,8 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
                                         .n_valid = n_valid };
         if (st == LLAP_OK) st = llap_anchor_model_fit(&data, &how, out);
     }
-    if (st == LLAP_OK) st = bound_of("min", o->min, p->var[var], &(*out)->chain->y_min);
-    if (st == LLAP_OK) st = bound_of("max", o->max, p->var[var], &(*out)->chain->y_max);
+    if (st == LLAP_OK) st = task_target_bound("min", o->min, p->var[var], &(*out)->chain->y_min);
+    if (st == LLAP_OK) st = task_target_bound("max", o->max, p->var[var], &(*out)->chain->y_max);
     task_series_deinit(&series);
     llap_free(train);
     llap_free(valid);
@@ -383,19 +287,17 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     llap_status st = parse_profile(o->profile, &l->reference);
     if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);
-    if (st == LLAP_OK) st = parse_targets(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = task_targets_parse(p, o->target, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
     f->observed = share_observed(p, l->var, f->n_targets);
     l->part = llap_new((size_t)p->n_entities, 1);
     l->names = llap_new((size_t)f->n_targets, sizeof *l->names);
     if (l->part == NULL || l->names == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) {
-        l->names[i] = p->var[l->var[i]];
-        st = check_target(o, l->names[i]);
-    }
-    if (st != LLAP_OK) return st;
+    for (int64_t i = 0; i < f->n_targets; i++) l->names[i] = p->var[l->var[i]];
     f->target = (const char *const *)l->names;
+    st = task_targets_check(o, f->target, f->n_targets);
+    if (st != LLAP_OK) return st;
     return make_split(p, o, l->var, f, l->part);
 }
 

@@ -18,6 +18,9 @@ try train data.csv -c 2d --horizon 6h --size anchor -o x --entities both
 try train data.csv -c 2d --horizon 6h --size anchor -o x --separator ab
 try train data.csv -c 2d --horizon 6h --size anchor -o x --zone Mars/Base
 try train data.csv -c 2d --horizon 6h --size anchor -o x --grid often
+try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o x --min vo=0
+try train data.csv -t v0 -c 2d --horizon 6h --size anchor -o x --transform v1=log1p
+try train data.csv -t v0,v1 -c 2d --horizon 6h --size anchor -o x --max 7,9
 try forecast m.safetensors
 try forecast data.csv data.csv
 try forecast m.safetensors m.safetensors

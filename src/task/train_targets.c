@@ -1,0 +1,145 @@
+#include "task/train_targets.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME = 256 };
+
+/* ---- which ---- */
+
+static llap_status unknown(const char *what, const char *of, const char *name,
+                           const char *const *names, int64_t n)
+{
+    const char **all = llap_new((size_t)n + 1, sizeof *all); /* closed by NULL */
+    if (all == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) all[i] = names[i];
+    const char *near = llap_text_nearest(name, (const char *const *)all);
+    llap_free((void *)all);
+    return llap_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, llap_text_show(name).text,
+                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+}
+
+llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+{
+    *n = 0;
+    *out = llap_new((size_t)p->n_vars + 1, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    if (text == NULL) {
+        for (*n = 0; *n < p->n_vars; (*n)++) (*out)[*n] = *n;
+        return LLAP_OK;
+    }
+    for (const char *s = text; *s != '\0';) {
+        char         name[NAME];
+        const size_t len = strcspn(s, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(len < NAME - 1 ? len : NAME - 1), s);
+        const int64_t v = llap_panel_find_var(p, name);
+        if (v < 0)
+            return unknown("target", "the data has no column", name, (const char *const *)p->var,
+                           p->n_vars);
+        for (int64_t i = 0; i < *n; i++)
+            if ((*out)[i] == v)
+                return llap_fail(LLAP_EINVAL, "target: '%s' is given twice",
+                                 llap_text_show(name).text);
+        (*out)[(*n)++] = v;
+        s += len + (s[len] == ',');
+    }
+    return *n > 0 ? LLAP_OK : llap_fail(LLAP_EINVAL, "target: no name given");
+}
+
+/* ---- what is said about them ---- */
+
+/* What an option says about a target, "value" or "name=value,name=value"; *n is 0 where nothing. */
+static const char *said_of(const char *text, const char *name, size_t *n)
+{
+    const char *all = NULL;
+    size_t      n_all = 0;
+    while (text != NULL && *text != '\0') {
+        const size_t len = strcspn(text, ",");
+        const char  *equals = memchr(text, '=', len);
+        if (equals == NULL) {
+            all = text;
+            n_all = len;
+        } else if (strlen(name) == (size_t)(equals - text) &&
+                   strncmp(text, name, (size_t)(equals - text)) == 0) {
+            *n = len - (size_t)(equals + 1 - text);
+            return equals + 1;
+        }
+        text += len + (text[len] == ',');
+    }
+    *n = n_all;
+    return all;
+}
+
+llap_status task_target_transform(const char *text, const char *name, llap_transform *out)
+{
+    static const char *const names[] = { "none", "yeo-johnson", "log1p", "asinh" };
+    size_t                   n;
+    const char              *said = said_of(text, name, &n);
+    if (n == 0) return LLAP_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == n && strncmp(said, names[i], n) == 0) {
+            *out = (llap_transform)i;
+            return LLAP_OK;
+        }
+    return llap_fail(LLAP_EINVAL,
+                     "transform: expected none, log1p, asinh or yeo-johnson, found '%s'",
+                     llap_text_show(text).text);
+}
+
+llap_status task_target_bound(const char *what, const char *text, const char *name, double *out)
+{
+    size_t      n;
+    char       *end;
+    const char *said = said_of(text, name, &n);
+    if (n == 0) return LLAP_OK;
+    *out = strtod(said, &end);
+    if (end == said + n && isfinite(*out)) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "%s: expected a number for '%s', found '%s'", what,
+                     llap_text_show(name).text, llap_text_show(text).text);
+}
+
+/* A name that is no target would be said to nobody. */
+static llap_status check_names(const char *what, const char *text, const char *const *target,
+                               int64_t n)
+{
+    int n_for_all = 0;
+    while (text != NULL && *text != '\0') {
+        char         name[NAME];
+        const size_t len = strcspn(text, ",");
+        const char  *equals = memchr(text, '=', len);
+        const size_t size = equals == NULL ? 0 : (size_t)(equals - text);
+        bool         found = equals == NULL;
+        n_for_all += equals == NULL;
+        snprintf(name, sizeof name, "%.*s", (int)(size < NAME - 1 ? size : NAME - 1), text);
+        for (int64_t i = 0; i < n; i++) found = found || strcmp(name, target[i]) == 0;
+        if (!found) return unknown(what, "no target is called", name, target, n);
+        text += len + (text[len] == ',');
+    }
+    if (n_for_all > 1)
+        return llap_fail(LLAP_EINVAL, "%s: several values for all targets: give NAME=VALUE each",
+                         what);
+    return LLAP_OK;
+}
+
+llap_status task_targets_check(const llap_train_opts *o, const char *const *target, int64_t n)
+{
+    llap_status st = check_names("transform", o->transform, target, n);
+    if (st == LLAP_OK) st = check_names("min", o->min, target, n);
+    if (st == LLAP_OK) st = check_names("max", o->max, target, n);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        llap_transform transform;
+        double         least = -INFINITY, most = INFINITY;
+        st = task_target_transform(o->transform, target[i], &transform);
+        if (st == LLAP_OK) st = task_target_bound("min", o->min, target[i], &least);
+        if (st == LLAP_OK) st = task_target_bound("max", o->max, target[i], &most);
+        if (st == LLAP_OK && !(least <= most)) st = llap_fail(LLAP_EINVAL, "min is above max");
+        if (st != LLAP_OK) st = llap_fail_in(st, "%s", llap_text_show(target[i]).text);
+    }
+    return st;
+}
