@@ -23,7 +23,7 @@ echo '{"rows": 5, "quiet": true}' | llapdiff synth --config - | wc -l | grep -qx
 llapdiff synth --entities 1 --variables 1 --rows 300 --seed 3 -o data.csv
 cat >run.json <<'END'
 {"context": "1d", "horizon": "6h", "size": "tiny", "steps": 2, "batch": 4, "lr": 0.001, "no_climate": true, "quiet": true,
- "split": "time", "network": {"sampling": {"steps": 9}}}
+ "split": "time", "network": {"sampling": {"steps": 9}}, "training": {"anchor": {"steps": 10}}}
 END
 llapdiff train data.csv --config run.json -o m.safetensors >/dev/null && echo trained
 llapdiff info m.safetensors --json | grep -c '"steps": 9'
@@ -32,10 +32,10 @@ echo "exit $?"
 
 # How networks are trained: every number is an option, the model keeps it, and what it keeps is a --config for the same model again.
 rm -f *.state
-more='{"networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
+more='{"anchor": {"steps": 10}, "networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
 llapdiff train data.csv --config run.json -o n.safetensors --lr 0.002 --training "$more" >/dev/null && echo trained
 cmp -s m.safetensors n.safetensors || echo "another model"
-llapdiff train data.csv -q --config run.json -o q.safetensors --training '{"networks": {"lr": 0.01}}' --lr 0.01 --steps 30 >/dev/null
+llapdiff train data.csv -q --config run.json -o q.safetensors --training '{"anchor": {"steps": 10}, "networks": {"lr": 0.01}}' --lr 0.01 --steps 30 >/dev/null
 llapdiff info q.safetensors --json | grep -E '^ {8}"(check_every|warmup)"' # they follow the steps
 llapdiff info n.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next } on && /^  }/ { print "}"; exit } on' >again.json
 grep -E '^ {8}"(lr|weight_decay|check_rows|steps)"' again.json
@@ -50,8 +50,8 @@ refused --training '{"networks": {"lr": 7}}'
 refused --training '{"vae": {"lr": 0.001}}'
 refused --training '[1'
 refused --network '{"sampling": {"steps": 9,}}'
-refused --steps 3 --training '{"networks": {"steps": 4}}'
-refused --training '{"networks": {"lr": 0.5}}'
+refused --steps 3 --training '{"anchor": {"steps": 10}, "networks": {"steps": 4}}'
+refused --training '{"anchor": {"steps": 10}, "networks": {"lr": 0.5}}'
 refused --size anchor --network '{}'
 llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"networks": {"steps": 4}}' -o p.safetensors
 echo "exit $?"
@@ -62,5 +62,5 @@ llapdiff info a.safetensors --json | awk '/^  "run": / { print "{"; on = 1; next
 grep -E '"(steps|kappa|size)"' anchor.json
 llapdiff train data.csv -q --config anchor.json -o b.safetensors >/dev/null
 cmp a.safetensors b.safetensors && echo "the same anchor"
-llapdiff train data.csv -q -c 1d --horizon 6h --size anchor -o c.safetensors >/dev/null
+llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o c.safetensors >/dev/null
 cmp -s a.safetensors c.safetensors || echo "another anchor"

@@ -9,9 +9,10 @@ s003,test
 s004,test
 elsewhere,test
 END
-llapdiff train data.csv -c 2d --horizon 6h --size anchor --parts parts.csv -o m.safetensors 2>&1 >/dev/null | grep parts
+brief='{"anchor": {"steps": 10}}'
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --training "$brief" --parts parts.csv -o m.safetensors 2>&1 >/dev/null | grep parts
 llapdiff evaluate m.safetensors data.csv -q --by entity -n 20 --bootstrap 0 | sed -n 's/^\(s00[0-9]\) .*/\1 is tested/p'
-echo '{"parts": "parts.csv"}' >run.json
+echo '{"parts": "parts.csv", "training": {"anchor": {"steps": 10}}}' >run.json
 llapdiff train data.csv -c 2d --horizon 6h --size anchor --config run.json -q -o n.safetensors >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
 # Of the file the model keeps what it said, not where it was.
 grep -c parts.csv m.safetensors
