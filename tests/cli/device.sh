@@ -2,7 +2,7 @@
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 1 --rows 300 --seed 3 -o data.csv
-llapdiff train data.csv -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o m.safetensors -q >/dev/null
 try() {
     llapdiff "$@" -q >/dev/null
     echo "exit $?"

@@ -3,7 +3,7 @@
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 1 --rows 300 --seed 3 -o data.csv
-llapdiff train data.csv -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
+llapdiff train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o m.safetensors -q >/dev/null
 printf '{"stage":"a","step":1,"loss":2.0}\n' >run.log
 pictures=$(llapdiff --version | grep -c '^  pictures *yes')
 try() {
@@ -38,7 +38,7 @@ try 1 export none folder
 for c in demo inspect train forecast impute evaluate info poles plot import export synth bench version help; do
     try 1 $c --config none.json
 done
-try 1 train data.csv -c 2d --horizon 6h --size anchor -o no/x
+try 1 train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o no/x
 try 1 forecast m.safetensors data.csv -o no/x
 try 1 forecast m.safetensors data.csv -o /dev/full
 try 1 impute m.safetensors data.csv -o no/x
@@ -69,7 +69,7 @@ full inspect data.csv
 full forecast m.safetensors data.csv
 full impute m.safetensors data.csv
 full evaluate m.safetensors data.csv -n 4
-full train data.csv -c 2d --horizon 6h --size anchor -o -
+full train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o -
 full import folder -o -
 full bench --size tiny --only summarizer --samples 2 --horizon 6 --batch 2 --seconds 0
 full export r.safetensors folder --json

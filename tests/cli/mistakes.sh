@@ -2,7 +2,7 @@
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o m.safetensors -q >/dev/null
 number=0
 try() {
     number=$((number + 1))
@@ -68,7 +68,7 @@ printf 'time,a,b\n1,2,5,3\n2,3,5,4\n' >decimals.csv
 try inspect decimals.csv
 try inspect data.csv --separator ';'
 try train data.csv -c 900d --horizon 6h -o x
-try train data.csv -c 2d --horizon 10s --size anchor -o x
+try train data.csv -c 2d --horizon 10s --size anchor --training '{"anchor": {"steps": 20}}' -o x
 try train data.csv -c 2d --horizon -6h -o x
 try train data.csv -c 2d --horizon 6h --time tiem -o x
 try train data.csv -c 2d --horizon 6h --entity station -o x

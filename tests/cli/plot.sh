@@ -8,7 +8,7 @@ if llapdiff --version | grep -q '^  pictures *yes'; then
 else
     [ ! -f map.svg ] && grep -q 'map.svg: no pictures: built without cairo' message && echo "as the version says"
 fi
-llapdiff train data.csv --size anchor --target v0 --context 3d --horizon 12h -o model.safetensors -q >/dev/null
+llapdiff train data.csv --size anchor --training '{"anchor": {"steps": 20}}' --target v0 --context 3d --horizon 12h -o model.safetensors -q >/dev/null
 llapdiff forecast model.safetensors data.csv -q --plot fan.gif
 echo "exit $?"
 llapdiff forecast model.safetensors data.csv -q --plot fan.svg -o next.csv 2>message
