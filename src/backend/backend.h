@@ -203,7 +203,8 @@ typedef struct llap_backend {
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
     /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
-     * LAYERS of weights kept as bf16, or the MLP, may be as in c. NULL: never. */
+     * LAYERS of weights kept as bf16, or the MLP, may be as in c; ATTENTION_GRAD of rows that lie
+     * apart; NORM_GRAD with a fifth operand that is added to dx. NULL: never. */
     bool (*takes)(const llap_call *c);
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */
@@ -212,3 +213,6 @@ typedef struct llap_backend {
 } llap_backend;
 
 #endif
+    /* A number above 0 for small calls: those of the same number are what several does at once
+     * where none reads or writes what another writes. 0: not such a call. NULL: none ever. */
+    int (*alike)(const llap_call *c);

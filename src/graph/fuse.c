@@ -9,6 +9,8 @@
  *     linear and norm of the same rows, one behind the other
  *                                     -> layers, likewise (fuse_layers.c)
  *     norm, linear, GELU, linear [+]  -> mlp, where weights stay and the backend takes it
+ *     copy for attention's gradient   -> rows read where they lie, where the backend takes it
+ *     norm's gradient, then + dense   -> one step, likewise
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -36,8 +38,9 @@ static llap_tensor **new_operands(llap_planner *p, llap_tensor *const *in, int n
 /* Whether the backend computes the draft as it is now. */
 static bool taken(const llap_planner *p, const llap_draft *d)
 {
-    llap_view v[10];
-    if (p->backend->takes == NULL || d->n_in + d->n_out > 10) return false;
+    enum { MOST = 16 };
+    llap_view v[MOST];
+    if (p->backend->takes == NULL || d->n_in + d->n_out > MOST) return false;
     for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
     for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = llap_tensor_view(d->out[k]);
     return p->backend->takes(&(llap_call){ .op = d->op,
@@ -155,6 +158,53 @@ static llap_status fuse_mlp(llap_planner *p, llap_draft *const *by_tensor, llap_
     return LLAP_OK;
 }
 
+/* -------- gradients -------- */
+
+/* d is attention's gradient: queries, keys and values that were copied for it alone are read where
+ * they lie. */
+static llap_status fuse_copies(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    for (int k = 0; k < 3 && d->op == LLAP_OP_ATTENTION_GRAD; k++) {
+        llap_draft *copy = sole_source(p, by_tensor, d->in[k]);
+        if (copy == NULL || copy->op != LLAP_OP_COPY ||
+            !llap_shape_equal(&copy->in[0]->shape, &d->in[k]->shape))
+            continue;
+        llap_draft joined = *d;
+        joined.in = new_operands(p, d->in, d->n_in, d->n_in);
+        if (joined.in == NULL) return LLAP_ENOMEM;
+        joined.in[k] = copy->in[0];
+        if (!taken(p, &joined)) continue;
+        *d = joined;
+        copy->gone = true;
+    }
+    return LLAP_OK;
+}
+
+/* d is the sum of a norm's gradient and something dense: becomes part of it, as operand 4. */
+static llap_status fuse_norm_grad(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+{
+    for (int k = 0; k < 2 && d->op == LLAP_OP_ADD && !d->gone; k++) {
+        const llap_tensor *dx = d->in[k];
+        llap_draft        *back = by_tensor[dx->base->id];
+        if (back == NULL || back->gone || back->op != LLAP_OP_NORM_GRAD || back->n_in > 4 ||
+            back->out[0] != dx->base || p->readers[dx->base->id] != 1 || !llap_shows_all(dx) ||
+            !llap_shows_all(d->in[1 - k]) || !there_before(by_tensor, d->in[1 - k], back))
+            continue;
+        llap_draft joined = *back;
+        joined.in = new_operands(p, back->in, back->n_in, 5);
+        joined.out = new_operands(p, back->out, back->n_out, back->n_out);
+        if (joined.in == NULL || joined.out == NULL) return LLAP_ENOMEM;
+        joined.in[4] = d->in[1 - k];
+        joined.n_in = 5;
+        joined.out[0] = d->out[0];
+        if (!taken(p, &joined)) continue;
+        *back = joined;
+        by_tensor[d->out[0]->id] = back;
+        d->gone = true;
+    }
+    return LLAP_OK;
+}
+
 /* -------- chains -------- */
 
 static bool is_elementwise(const llap_draft *d)
@@ -246,6 +296,10 @@ llap_status llap_plan_fuse(llap_planner *p)
         st = fuse_norm(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
         st = fuse_mlp(p, by_tensor, &p->draft[i]);
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
+        st = fuse_copies(p, by_tensor, &p->draft[i]);
+        if (st == LLAP_OK) st = fuse_norm_grad(p, by_tensor, &p->draft[i]);
+    }
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
         st = fuse_chain(p, by_tensor, &p->draft[i]);
     return st;

@@ -50,6 +50,27 @@ static void find_lifetimes(llap_planner *p)
     }
 }
 
+static bool is_grouped(const llap_planner *p, int i)
+{
+    return p->group != NULL && p->group[i].last > p->group[i].first;
+}
+
+/* What is done at once is written by the first and read by the last. */
+static void widen_groups(llap_planner *p)
+{
+    for (int i = 0; i < p->n_drafts; i++) {
+        if (!is_grouped(p, i)) continue;
+        const llap_draft *d = &p->draft[i];
+        for (int k = 0; k < d->n_in; k++) {
+            llap_storage *s = d->in[k] == NULL ? NULL : &p->store[d->in[k]->base->id];
+            if (s != NULL && s->last < p->group[i].last) s->last = p->group[i].last;
+        }
+        for (int k = 0; k < d->n_out; k++)
+            if (p->store[d->out[k]->id].first > p->group[i].first)
+                p->store[d->out[k]->id].first = p->group[i].first;
+    }
+}
+
 /* -------- steps aside -------- */
 
 /* Nobody reads the draft's results soon. */
@@ -83,8 +104,8 @@ static void choose_aside(llap_planner *p)
         const llap_draft *d = &p->draft[i];
         /* Behind the last step too: that one must not write over what is still read. */
         const int until = i + LLAP_ASIDE_FAR < p->n_drafts ? i + LLAP_ASIDE_FAR : p->n_drafts;
-        p->aside[i] =
-            (d->op == LLAP_OP_MATMUL || d->op == LLAP_OP_SUM) && is_late(p, i) && !is_update(p, d);
+        p->aside[i] = (d->op == LLAP_OP_MATMUL || d->op == LLAP_OP_SUM) && !is_grouped(p, i) &&
+                      is_late(p, i) && !is_update(p, d);
         for (int k = 0; k < d->n_in && p->aside[i]; k++) keep_until(p, d->in[k], until);
         for (int k = 0; k < d->n_out && p->aside[i]; k++) keep_until(p, d->out[k], until);
     }
@@ -217,12 +238,15 @@ static void place_blocks(llap_planner *p, block *blocks, block **placed, int n, 
     }
 }
 
+static bool is_aside(const llap_planner *p, int i) { return p->aside != NULL && p->aside[i]; }
+
 static llap_status place_all(llap_planner *p, bool plain)
 {
     const int    n_tensors = p->g->n_tensors;
-    const size_t most = (size_t)(n_tensors + p->n_drafts);
+    const size_t most = (size_t)(n_tensors + p->n_drafts + 1);
     block       *blocks = llap_arena_new(&p->arena, most, sizeof *blocks);
     block      **placed = llap_arena_new(&p->arena, most, sizeof *placed);
+    size_t       shared_at = 0;
     int          n = 0;
     if (blocks == NULL || placed == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < n_tensors; i++) {
@@ -230,12 +254,19 @@ static llap_status place_all(llap_planner *p, bool plain)
         if (s->kind == STORE_WORK && s->root == i)
             blocks[n++] = (block){ s->n_bytes, s->first, s->last, &s->offset };
     }
-    for (int i = 0; i < p->n_drafts; i++)
-        if (p->work_bytes[i] > 0)
-            blocks[n++] = (block){ llap_plan_round(p->work_bytes[i]), i,
-                                   p->aside != NULL && p->aside[i] ? i + LLAP_ASIDE_FAR : i,
-                                   &p->work_offset[i] };
+    block shared = { 0, 0, p->n_drafts, &shared_at }; /* of steps aside, one behind the other */
+    for (int i = 0; i < p->n_drafts; i++) {
+        const size_t size = llap_plan_round(p->work_bytes[i]);
+        if (is_aside(p, i)) {
+            if (size > shared.n_bytes) shared.n_bytes = size;
+        } else if (size > 0) { /* what is done at once needs none */
+            blocks[n++] = (block){ size, i, i, &p->work_offset[i] };
+        }
+    }
+    if (shared.n_bytes > 0) blocks[n++] = shared;
     place_blocks(p, blocks, placed, n, plain);
+    for (int i = 0; i < p->n_drafts; i++)
+        if (is_aside(p, i)) p->work_offset[i] = shared_at;
     return LLAP_OK;
 }
 
@@ -244,6 +275,7 @@ llap_status llap_plan_memory(llap_planner *p, bool plain)
     p->store = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->store);
     if (p->store == NULL) return LLAP_ENOMEM;
     find_lifetimes(p);
+    widen_groups(p);
     choose_aside(p);
     if (!plain) {
         write_through(p);

@@ -60,7 +60,8 @@ const llap_op_desc llap_desc_norm = { "x weight bias", .n_required = 1,   .n_out
                                       .layout = "drr", .in_place = { 1 }, .infer = infer_norm,
                                       .vjp = vjp_norm };
 
-/* x, dy, weight?, bias? -> dx, dweight, dbias (empty where the operand is absent) */
+/* x, dy, weight?, bias? -> dx, dweight, dbias (empty where the operand is absent); what is added to
+ * dx may be a fifth operand, which the planner makes */
 static bool infer_norm_grad(llap_graph *g, const llap_node *n, llap_shape *out)
 {
     (void)g;

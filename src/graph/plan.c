@@ -292,6 +292,7 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
     drop_merged(&p);
     if (st == LLAP_OK) st = llap_plan_halve(&p);
+    if (st == LLAP_OK && !opts->plain) st = llap_plan_gather(&p);
     if (st == LLAP_OK) st = ask_scratch(&p, plan->n_threads);
     if (opts->beside && !opts->plain && opts->backend->memory != NULL &&
         opts->backend->memory->aside != NULL) {

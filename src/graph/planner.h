@@ -27,6 +27,11 @@ typedef struct llap_storage {
     size_t offset;      /* STORE_WORK: in the workspace; STORE_CONST: in the constants */
 } llap_storage;
 
+/* The first and the last draft of those that the backend may do at once. */
+typedef struct llap_group {
+    int first, last;
+} llap_group;
+
 typedef struct llap_planner {
     const llap_graph   *g;
     const llap_backend *backend;
@@ -39,6 +44,7 @@ typedef struct llap_planner {
     bool                half_params, fixed_params;
     size_t             *work_offset, *work_bytes; /* by draft: scratch */
     bool               *aside; /* by draft: runs beside those that follow; NULL: none does */
+    llap_group         *group; /* by draft; NULL: each by itself */
     size_t              workspace, constants;
 } llap_planner;
 
@@ -56,6 +62,9 @@ bool llap_shows_all(const llap_tensor *t);
 llap_status llap_plan_fuse(llap_planner *p);
 /* Of those: layers one behind the other. by_tensor: the draft that made a tensor. */
 llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor);
+
+/* Small drafts of one kind one behind the other, where the backend does several at once. */
+llap_status llap_plan_gather(llap_planner *p);
 
 /* Which results the backend keeps as bf16. */
 llap_status llap_plan_halve(llap_planner *p);

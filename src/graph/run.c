@@ -218,6 +218,16 @@ static void run_aside(llap_run *r, int i)
     note(r, m->aside(false));
 }
 
+/* Steps from i on that neither run aside nor wait for those that do. */
+static int n_alone(const llap_run *r, int i, int oldest)
+{
+    int end = i + 1;
+    while (end < r->plan->n_steps && !r->plan->step[end].aside &&
+           !must_join(&r->plan->step[end], end, oldest))
+        end++;
+    return end - i;
+}
+
 static void run_steps(void *run)
 {
     llap_run           *r = run;
@@ -235,7 +245,7 @@ static void run_steps(void *run)
             if (oldest < 0) oldest = i;
             continue;
         }
-        const int done = b->several == NULL ? 0 : b->several(&r->call[i], n - i);
+        const int done = b->several == NULL ? 0 : b->several(&r->call[i], n_alone(r, i, oldest));
         if (done > 0) i += done - 1;
         else s->fn(&r->call[i]);
     }

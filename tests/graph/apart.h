@@ -208,4 +208,61 @@ static inline llap_backend apart_late_backend(void)
     return b;
 }
 
+/* One that does small calls of a kind at once: from the last to the first, which makes no
+ * difference where none reads or writes what another writes. */
+static int apart_at_once; /* calls that came with others */
+
+static int apart_alike(const llap_call *c)
+{
+    if (llap_shape_count(&c->out[0].shape) > 4096) return 0;
+    if (llap_op_is_unary(c->op) || llap_op_is_binary(c->op) || c->op == LLAP_OP_CHAIN) return 1;
+    if (c->op == LLAP_OP_LINEAR || c->op == LLAP_OP_MATMUL) return 2;
+    return c->op == LLAP_OP_SUM ? 3 : 0;
+}
+
+static bool apart_meet(const llap_view *a, const llap_view *b)
+{
+    const llap_view *v[] = { a, b };
+    const float     *first[2], *last[2];
+    for (int i = 0; i < 2; i++) {
+        if (!v[i]->present || llap_shape_count(&v[i]->shape) == 0) return false;
+        first[i] = last[i] = v[i]->data;
+        for (int k = 0; k < v[i]->shape.rank; k++)
+            last[i] += (v[i]->shape.dim[k] - 1) * v[i]->stride[k];
+    }
+    return first[0] <= last[1] && first[1] <= last[0];
+}
+
+static bool apart_depends(const llap_call *a,
+                          const llap_call *b) /* one writes, the other touches */
+{
+    for (int k = 0; k < b->n_in + b->n_out; k++)
+        if (apart_meet(&a->out[0], k < b->n_in ? &b->in[k] : &b->out[k - b->n_in])) return true;
+    return false;
+}
+
+static int apart_several(const llap_call *c, int n)
+{
+    int found = 1;
+    for (; found < n && apart_alike(c) > 0 && apart_alike(&c[found]) == apart_alike(c); found++)
+        for (int i = 0; i < found; i++)
+            if (apart_depends(&c[i], &c[found]) || apart_depends(&c[found], &c[i])) {
+                n = found; /* no more of them */
+                found--;
+                break;
+            }
+    if (found < 2) return 0;
+    for (int i = found - 1; i >= 0; i--) llap_backend_cpu.kernel[c[i].op](&c[i]);
+    apart_at_once += found;
+    return found;
+}
+
+static inline llap_backend apart_several_backend(void)
+{
+    llap_backend b = apart_late_backend();
+    b.alike = apart_alike;
+    b.several = apart_several;
+    return b;
+}
+
 #endif

@@ -94,6 +94,7 @@ __device__ static inline void kept(const att_arg &p, const llap_rng &rng, int64_
 
 template <int T, int E> __global__ void forward_kernel(const __grid_constant__ att_arg p)
 {
+    behind();
     enum {
         WIDTH = shape_of<T, E>::WIDTH,
         TEAMS = shape_of<T, E>::TEAMS,
@@ -152,6 +153,7 @@ template <int T, int E> __global__ void forward_kernel(const __grid_constant__ a
 
 template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_arg p)
 {
+    behind();
     enum {
         WIDTH = shape_of<T, E>::WIDTH,
         TEAMS = shape_of<T, E>::TEAMS,
@@ -209,6 +211,7 @@ template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_ar
 
 template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_arg p)
 {
+    behind();
     enum {
         WIDTH = shape_of<T, E>::WIDTH,
         TEAMS = shape_of<T, E>::TEAMS,
@@ -264,17 +267,15 @@ template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_a
 template <int T, int E> static void forward(const att_arg &p)
 {
     const int64_t tiles = (p.lq + shape_of<T, E>::TEAMS - 1) / shape_of<T, E>::TEAMS;
-    forward_kernel<T, E><<<(unsigned)(tiles * p.heads * p.batch), THREADS, 0, LLAP_QUEUE>>>(p);
+    enqueue(forward_kernel<T, E>, (unsigned)(tiles * p.heads * p.batch), THREADS, 0, p);
 }
 
 template <int T, int E> static void backward(const att_arg &p)
 {
     const int64_t teams = shape_of<T, E>::TEAMS;
     const int64_t by_q = (p.lq + teams - 1) / teams, by_k = (p.lk + teams - 1) / teams;
-    if (p.lq > 0)
-        dq_kernel<T, E><<<(unsigned)(by_q * p.heads * p.batch), THREADS, 0, LLAP_QUEUE>>>(p);
-    if (p.lk > 0)
-        dkv_kernel<T, E><<<(unsigned)(by_k * p.heads * p.batch), THREADS, 0, LLAP_QUEUE>>>(p);
+    if (p.lq > 0) enqueue(dq_kernel<T, E>, (unsigned)(by_q * p.heads * p.batch), THREADS, 0, p);
+    if (p.lk > 0) enqueue(dkv_kernel<T, E>, (unsigned)(by_k * p.heads * p.batch), THREADS, 0, p);
 }
 
 static bool too_wide(const att_arg &p)

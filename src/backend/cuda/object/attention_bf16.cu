@@ -13,6 +13,7 @@ template <int D, int WARPS, bool Q_HALF, bool KV_HALF>
 __global__ void __launch_bounds__(32 * WARPS)
     forward_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
+    behind();
     enum {
         PITCH = D + 8,
         THREADS = 32 * WARPS,
@@ -147,16 +148,12 @@ template <int D, int WARPS> static void launch(const att_arg &p, bool vector)
 {
     const unsigned blocks = (unsigned)((p.lq + 16 * WARPS - 1) / (16 * WARPS) * p.heads * p.batch);
     if (p.q.half && p.k.half)
-        forward_bf16_kernel<D, WARPS, true, true><<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+        enqueue(forward_bf16_kernel<D, WARPS, true, true>, blocks, 32 * WARPS, 0, p, vector);
     else if (p.q.half)
-        forward_bf16_kernel<D, WARPS, true, false>
-            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+        enqueue(forward_bf16_kernel<D, WARPS, true, false>, blocks, 32 * WARPS, 0, p, vector);
     else if (p.k.half)
-        forward_bf16_kernel<D, WARPS, false, true>
-            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
-    else
-        forward_bf16_kernel<D, WARPS, false, false>
-            <<<blocks, 32 * WARPS, 0, LLAP_QUEUE>>>(p, vector);
+        enqueue(forward_bf16_kernel<D, WARPS, false, true>, blocks, 32 * WARPS, 0, p, vector);
+    else enqueue(forward_bf16_kernel<D, WARPS, false, false>, blocks, 32 * WARPS, 0, p, vector);
 }
 
 // A few keys would leave a tile of 64 nearly empty, and dropout draws for all of it.

@@ -79,6 +79,7 @@ template <int D, bool HALF>
 __global__ void __launch_bounds__(THREADS)
     dq_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
+    behind();
     enum { PITCH = D + 8 };
     __shared__ __align__(16) __nv_bfloat16 keys[TILE * PITCH], values[TILE * PITCH];
     __shared__ float                       hidden[TILE];
@@ -162,6 +163,7 @@ template <int D, bool HALF>
 __global__ void __launch_bounds__(THREADS)
     dkv_bf16_kernel(const __grid_constant__ att_arg p, bool vector)
 {
+    behind();
     enum { PITCH = D + 8 };
     __shared__ __align__(16) __nv_bfloat16 queries[TILE * PITCH], dys[TILE * PITCH];
     __shared__ float                       lse[TILE], delta[TILE];
@@ -235,8 +237,19 @@ template <int D, bool HALF> static void backward(const att_arg &p, bool vector)
 {
     const int64_t by_q = (p.lq + TILE - 1) / TILE * p.heads * p.batch;
     const int64_t by_k = (p.lk + TILE - 1) / TILE * p.heads * p.batch;
-    dq_bf16_kernel<D, HALF><<<(unsigned)by_q, THREADS, 0, LLAP_QUEUE>>>(p, vector);
-    dkv_bf16_kernel<D, HALF><<<(unsigned)by_k, THREADS, 0, LLAP_QUEUE>>>(p, vector);
+    enqueue(dq_bf16_kernel<D, HALF>, (unsigned)by_q, THREADS, 0, p, vector);
+    enqueue(dkv_bf16_kernel<D, HALF>, (unsigned)by_k, THREADS, 0, p, vector);
+}
+
+// Rows of queries, keys and values may lie apart, as long as each is dense.
+bool llap_cuda_attention_reads(const llap_call *c)
+{
+    bool ok = true;
+    for (int k = ATT_Q; k <= ATT_V; k++) {
+        const llap_view &v = c->in[k];
+        ok = ok && v.shape.rank >= 2 && v.stride[v.shape.rank - 1] == 1;
+    }
+    return ok && llap_cuda_attention_fits(c) && !c->in[ATT_BIAS].present;
 }
 
 // With a bias its gradient is wanted too: in floats.

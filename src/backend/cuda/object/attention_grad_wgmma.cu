@@ -117,6 +117,7 @@ template <int D, int GROUPS>
 __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 3 : 2)
     dq_wgmma_kernel(const __grid_constant__ att_arg p)
 {
+    wait_behind();
 #if LLAP_WGMMA
     typedef grad_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
@@ -205,6 +206,7 @@ template <int D, int GROUPS>
 __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 2 : 1)
     dkv_wgmma_kernel(const __grid_constant__ att_arg p)
 {
+    wait_behind();
 #if LLAP_WGMMA
     typedef grad_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
@@ -283,6 +285,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 2 : 1)
         wgmma_finish(dk);
     }
 #undef BRING
+    let_next();
     const int64_t head = (b * p.lk * p.heads + h) * D;
     put<D>(dk, p.scale, p.dk, head, dense, first + group * 64, p.lk, p.dk_half);
     put<D>(dv, 1.0f, p.dv, head, dense, first + group * 64, p.lk, p.dv_half);
@@ -302,8 +305,8 @@ template <int D, int GROUPS> static void launch(const att_arg &p)
     llap_cuda_note(room[1], "attention_grad");
     const int64_t by_q = (p.lq + tile::OWN - 1) / tile::OWN * p.heads * p.batch,
                   by_k = (p.lk + tile::OWN - 1) / tile::OWN * p.heads * p.batch;
-    dq_wgmma_kernel<D, GROUPS><<<(unsigned)by_q, tile::THREADS, tile::BYTES, LLAP_QUEUE>>>(p);
-    dkv_wgmma_kernel<D, GROUPS><<<(unsigned)by_k, tile::THREADS, tile::BYTES, LLAP_QUEUE>>>(p);
+    enqueue(dq_wgmma_kernel<D, GROUPS>, (unsigned)by_q, tile::THREADS, tile::BYTES, p);
+    enqueue(dkv_wgmma_kernel<D, GROUPS>, (unsigned)by_k, tile::THREADS, tile::BYTES, p);
 }
 
 bool llap_cuda_attention_grad_wgmma(const llap_call *c, const att_arg &p)

@@ -70,6 +70,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 2
                                                             : 3)
     forward_wgmma_kernel(const __grid_constant__ att_arg p, int n_stages)
 {
+    wait_behind();
 #if LLAP_WGMMA
     typedef att_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
@@ -181,6 +182,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 2
         wgmma_finish(y);
         stage = stage + 1 == n_stages ? 0 : stage + 1;
     }
+    let_next();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         const int64_t row = first + group * 64 + warp % 4 * 16 + half * 8 + lane / 4;
@@ -223,8 +225,8 @@ template <int D, int GROUPS, bool Q_HALF, bool KV_HALF> static void launch(const
     const unsigned blocks =
         (unsigned)((p.lq + tile::QUERIES - 1) / tile::QUERIES * p.heads * p.batch);
     llap_cuda_note(room, "attention");
-    forward_wgmma_kernel<D, GROUPS, Q_HALF, KV_HALF>
-        <<<blocks, tile::THREADS, bytes, LLAP_QUEUE>>>(p, n_stages);
+    enqueue(forward_wgmma_kernel<D, GROUPS, Q_HALF, KV_HALF>, blocks, tile::THREADS, bytes, p,
+            n_stages);
 }
 
 template <int D, int GROUPS> static void by_kind(const att_arg &p)

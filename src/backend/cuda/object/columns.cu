@@ -30,6 +30,7 @@ __device__ static inline float4 four_at(const void *x, int64_t at, bool half)
 __global__ void columns_kernel(const __grid_constant__ columns_arg p, const void *x,
                                double *partial, float *out)
 {
+    behind();
     __shared__ double shared[BLOCK][4];
     const uint32_t    tile = blockIdx.x % p.tiles, rest = blockIdx.x / p.tiles;
     const uint32_t    cut = rest % (uint32_t)p.cuts, o = rest / (uint32_t)p.cuts;
@@ -59,6 +60,7 @@ __global__ void columns_kernel(const __grid_constant__ columns_arg p, const void
 __global__ void join_columns_kernel(const double *partial, int64_t outer, int64_t inner,
                                     int64_t cuts, float *out)
 {
+    behind();
     __shared__ double shared[8][32];
     const uint32_t    tiles = ((uint32_t)inner + 31) / 32;
     const int64_t     o = blockIdx.x / tiles, column = blockIdx.x % tiles * 32 + threadIdx.x % 32;
@@ -77,7 +79,7 @@ void llap_cuda_join_columns(const double *partial, int64_t outer, int64_t inner,
                             float *out)
 {
     const int64_t blocks = outer * ((inner + 31) / 32);
-    join_columns_kernel<<<(unsigned)blocks, 256, 0, LLAP_QUEUE>>>(partial, outer, inner, cuts, out);
+    enqueue(join_columns_kernel, (unsigned)blocks, 256, 0, partial, outer, inner, cuts, out);
 }
 
 // Axes before the reduced stretch, the stretch, and axes behind it, all dense. False: x lies or is
@@ -131,8 +133,8 @@ bool llap_cuda_columns(const llap_call *c)
     columns_arg p;
     if (!describe(c, &p) || ((uintptr_t)c->in[0].data & (p.half ? 7 : 15)) != 0) return false;
     const int64_t blocks = p.outer * p.cuts * p.tiles;
-    columns_kernel<<<(unsigned)blocks, BLOCK, 0, LLAP_QUEUE>>>(p, c->in[0].data, (double *)c->work,
-                                                               result_of(c, 0));
+    enqueue(columns_kernel, (unsigned)blocks, BLOCK, 0, p, c->in[0].data, (double *)c->work,
+            result_of(c, 0));
     if (p.cuts > 1)
         llap_cuda_join_columns((const double *)c->work, p.outer, p.inner, p.cuts, result_of(c, 0));
     launched(c);

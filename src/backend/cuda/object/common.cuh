@@ -23,6 +23,72 @@ static inline void launched(const llap_call *c)
     llap_cuda_note(cudaGetLastError(), llap_op_name(c->op));
 }
 
+// -------- kernels one behind the other --------
+//
+// On Hopper the blocks of a kernel that enqueue queues may come while those of the one before are
+// still at work. So it begins with behind(): it waits until what was queued before is done and seen,
+// and lets the next one come. Large ones wait first and let the next one come near their end, so
+// that it does not take the place of what runs beside them.
+
+__device__ static inline void wait_behind()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;\n" ::: "memory");
+#endif
+}
+__device__ static inline void let_next()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n" ::: "memory");
+#endif
+}
+__device__ static inline void behind()
+{
+    wait_behind();
+    let_next();
+}
+
+// Whether the next kernel of the queue may come so: not behind something else, such as a copy.
+bool llap_cuda_comes_behind();
+void llap_cuda_break(); // something else was queued
+
+static inline void llap_cuda_note_copy(cudaError_t e, const char *what)
+{
+    llap_cuda_break();
+    llap_cuda_note(e, what);
+}
+
+template <typename... P, typename... A>
+static inline void enqueue_clusters(void (*kernel)(P...), int cluster, dim3 blocks,
+                                    unsigned threads, size_t shared, A &&...args)
+{
+    cudaLaunchAttribute with[2] = {};
+    cudaLaunchConfig_t  how = {};
+    how.gridDim = blocks;
+    how.blockDim = dim3(threads);
+    how.dynamicSmemBytes = shared;
+    how.stream = LLAP_QUEUE;
+    how.attrs = with;
+    if (llap_cuda_comes_behind()) {
+        with[how.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        with[how.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (cluster > 1) {
+        with[how.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        with[how.numAttrs].val.clusterDim.x = (unsigned)cluster;
+        with[how.numAttrs].val.clusterDim.y = with[how.numAttrs].val.clusterDim.z = 1;
+        how.numAttrs++;
+    }
+    llap_cuda_note(cudaLaunchKernelEx(&how, kernel, static_cast<A &&>(args)...), "kernel");
+}
+
+template <typename... P, typename... A>
+static inline void enqueue(void (*kernel)(P...), dim3 blocks, unsigned threads, size_t shared,
+                           A &&...args)
+{
+    enqueue_clusters(kernel, 1, blocks, threads, shared, static_cast<A &&>(args)...);
+}
+
 static inline int64_t      count_of(const llap_view &v) { return llap_shape_count(&v.shape); }
 static inline int64_t      width_of(const llap_view &v) { return v.shape.dim[v.shape.rank - 1]; }
 static inline int64_t      elem_bytes(const llap_view &v) { return v.elem == LLAP_HALF ? 2 : 4; }

@@ -26,6 +26,9 @@ bool   llap_cuda_half(const llap_call *c, int k); /* of the bf16 backend */
 bool   llap_cuda_takes(const llap_call *c);       /* likewise */
 
 int llap_cuda_several(const llap_call *c, int n);
+int llap_cuda_alike(const llap_call *c);
+int llap_cuda_several_bf16(const llap_call *c, int n);
+int llap_cuda_alike_bf16(const llap_call *c);
 
 extern const llap_memory llap_cuda_memory;
 llap_status              llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT]);

@@ -276,6 +276,7 @@ __device__ static void compute(const layers_arg &p, queue &q, int64_t tile_first
     if (p.first.x != NULL && rank == 0) store_x(p.first.x, r, x);
     if (STORE) {
         norm_x(p.first, r, x, u);
+        let_next();
         store_layer<HALF>(p, p.store, &p.map[MAP_Y], q, r, own, a, rank, u);
         return;
     }
@@ -288,6 +289,7 @@ __device__ static void compute(const layers_arg &p, queue &q, int64_t tile_first
     }
     if (p.split > 1) exchange(room, room_bar, p.split, rank, theta);
     if (p.theta != NULL && rank == 0) store_theta(p, r, theta);
+    let_next();
     if (p.next.n == 0) return;
     begin_x(p.entry, r, x);
     uint32_t f[2][4];
@@ -314,6 +316,7 @@ template <int GROUPS, bool STORE, bool HALF>
 __global__ void __launch_bounds__(block_of<GROUPS>::THREADS, 1)
     layers_kernel(const __grid_constant__ layers_arg p)
 {
+    wait_behind();
 #if LLAP_WGMMA
     extern __shared__ char dynamic[];
     const uint32_t         tiles = (shared_at(dynamic) + 1023) & ~1023u, a = tiles + STAGES * STAGE,
@@ -365,18 +368,10 @@ template <int GROUPS, bool STORE, bool HALF> static void launch(const layers_arg
         cudaFuncSetAttribute(layers_kernel<GROUPS, STORE, HALF>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, block_of<GROUPS>::BYTES);
     llap_cuda_note(allowed, "layers");
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = (unsigned)p.split;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-    cudaLaunchConfig_t how = {};
-    how.gridDim = dim3((unsigned)((p.m + 64 * GROUPS - 1) / (64 * GROUPS) * p.split));
-    how.blockDim = dim3(block_of<GROUPS>::THREADS);
-    how.dynamicSmemBytes = block_of<GROUPS>::BYTES;
-    how.stream = LLAP_QUEUE;
-    how.attrs = &cluster;
-    how.numAttrs = p.split > 1 && p.z > 0 ? 1 : 0;
-    llap_cuda_note(cudaLaunchKernelEx(&how, layers_kernel<GROUPS, STORE, HALF>, p), "layers");
+    const int64_t tiles = (p.m + 64 * GROUPS - 1) / (64 * GROUPS);
+    enqueue_clusters(layers_kernel<GROUPS, STORE, HALF>, p.z > 0 ? p.split : 1,
+                     (unsigned)(tiles * p.split), block_of<GROUPS>::THREADS,
+                     block_of<GROUPS>::BYTES, p);
 }
 
 template <int GROUPS> static void by_kind(const layers_arg &p)

@@ -5,6 +5,7 @@
 // of the same place. Operands and result are floats, or bf16 where the planner said so.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/mma.cuh"
+#include "backend/cuda/object/several.cuh"
 
 #include <string.h>
 
@@ -117,7 +118,7 @@ __device__ static inline float4 read4_at(const map_arg &p, int k, int64_t at)
     return make_float4(x.x, x.y, y.x, y.y);
 }
 
-template <typename I> __global__ void map_kernel(const __grid_constant__ map_arg p)
+template <typename I> __device__ static inline void map_each(const map_arg &p)
 {
     extern __shared__ float value[]; // [n_in + n_steps][BLOCK]
     float *const            v = value + threadIdx.x;
@@ -134,6 +135,25 @@ template <typename I> __global__ void map_kernel(const __grid_constant__ map_arg
         if (p.half >> 31) ((__nv_bfloat16 *)p.out)[to] = __float2bfloat16_rn(y);
         else p.out[to] = y;
     }
+}
+
+template <typename I> __global__ void map_kernel(const __grid_constant__ map_arg p)
+{
+    behind();
+    map_each<I>(p);
+}
+
+// Several at once, none of which reads what another writes.
+enum { MOST_MAPS = 24 };
+
+struct maps_arg {
+    map_arg of[MOST_MAPS];
+};
+
+__global__ void maps_kernel(const __grid_constant__ maps_arg p)
+{
+    behind();
+    map_each<uint32_t>(p.of[blockIdx.y]);
 }
 
 // The same four neighbours at a time: rows of a multiple of four, each operand aligned or one
@@ -158,6 +178,7 @@ __device__ static float4 apply4(int op, float4 x, float4 y, float a, float b)
 
 __global__ void map4_kernel(const __grid_constant__ map_arg p, unsigned single)
 {
+    behind();
     extern __shared__ float4 value4[]; // [n_in + n_steps][BLOCK4]
     float4 *const            v = value4 + threadIdx.x;
     FOR_EACH(n, p.count / 4)
@@ -254,6 +275,7 @@ __device__ static inline void read8(const map_arg &p, int k, uint32_t i, bool si
 
 template <int OP> __global__ void map8_kernel(const __grid_constant__ map_arg p, unsigned single)
 {
+    behind();
     FOR_EACH(n, p.count / 8)
     {
         const uint32_t i = 8 * n;
@@ -294,9 +316,9 @@ static bool in_eights(const map_arg &p)
         else if (!lies_in_eights(p, k, p.in[k])) return false;
     }
     switch (p.step[0].op) {
-#define CASE(ID)                                                                                 \
-    case LLAP_OP_##ID:                                                                           \
-        map8_kernel<LLAP_OP_##ID><<<blocks_for(p.count / 8), BLOCK, 0, LLAP_QUEUE>>>(p, single); \
+#define CASE(ID)                                                                          \
+    case LLAP_OP_##ID:                                                                    \
+        enqueue(map8_kernel<LLAP_OP_##ID>, blocks_for(p.count / 8), BLOCK, 0, p, single); \
         return true
         CASE(COPY);
         CASE(ADD);
@@ -356,10 +378,9 @@ static bool in_row_order(const map_arg &p, int k)
 }
 
 // in: n views of shape out.shape; steps are set.
-static void launch(const llap_call *c, map_arg *p, const llap_view *in, const llap_view *out)
+static void lay_out(map_arg *p, const llap_view *in, const llap_view *out)
 {
     p->count = count_of(*out);
-    if (p->count == 0) return;
     p->half = out->elem == LLAP_HALF ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) {
         p->in[k] = real_of(in[k]);
@@ -371,6 +392,12 @@ static void launch(const llap_call *c, map_arg *p, const llap_view *in, const ll
     merge_axes(p, out->shape.dim, out->shape.rank);
     p->flat = in_row_order(*p, LLAP_CHAIN_INPUTS) ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) p->flat |= in_row_order(*p, k) ? 1u << k : 0;
+}
+
+static void launch(const llap_call *c, map_arg *p, const llap_view *in, const llap_view *out)
+{
+    if (count_of(*out) == 0) return;
+    lay_out(p, in, out);
     if (in_eights(*p)) {
         launched(c);
         return;
@@ -378,47 +405,73 @@ static void launch(const llap_call *c, map_arg *p, const llap_view *in, const ll
     const size_t shared = (size_t)(p->n_in + p->n_steps) * BLOCK * sizeof(float);
     unsigned     single;
     if (p->count < INT32_MAX && in_fours(*p, &single)) { // half the threads, four times the memory
-        map4_kernel<<<blocks_for(p->count / 4, BLOCK4), BLOCK4, 2 * shared, LLAP_QUEUE>>>(*p,
-                                                                                          single);
+        enqueue(map4_kernel, blocks_for(p->count / 4, BLOCK4), BLOCK4, 2 * shared, *p, single);
         launched(c);
         return;
     }
     if (p->count < INT32_MAX)
-        map_kernel<uint32_t><<<blocks_for(p->count), BLOCK, shared, LLAP_QUEUE>>>(*p);
-    else map_kernel<uint64_t><<<blocks_for(p->count), BLOCK, shared, LLAP_QUEUE>>>(*p);
+        enqueue(map_kernel<uint32_t>, blocks_for(p->count), BLOCK, shared, *p);
+    else enqueue(map_kernel<uint64_t>, blocks_for(p->count), BLOCK, shared, *p);
     launched(c);
+}
+
+static void steps_of(const llap_call *c, map_arg *p)
+{
+    if (c->op != LLAP_OP_CHAIN) {
+        p->n_in = llap_op_is_unary(c->op) ? 1 : 2;
+        p->n_steps = 1;
+        p->step[0].op = c->op;
+        p->step[0].x = 0;
+        p->step[0].y = p->n_in - 1;
+        p->step[0].a = c->attr == NULL ? 0.0f : (float)c->attr->scalar.a;
+        p->step[0].b = c->attr == NULL ? 0.0f : (float)c->attr->scalar.b;
+        return;
+    }
+    const llap_op_chain *chain = c->attr->chain;
+    p->n_in = chain->n_in;
+    p->n_steps = chain->n_steps;
+    for (int s = 0; s < chain->n_steps; s++) {
+        const llap_chain_step *from = &chain->step[s];
+        p->step[s].op = from->op;
+        p->step[s].x = from->arg[0];
+        p->step[s].y = llap_op_is_unary(from->op) ? from->arg[0] : from->arg[1];
+        p->step[s].a = (float)from->a;
+        p->step[s].b = (float)from->b;
+    }
 }
 
 extern "C" void llap_cuda_map(const llap_call *c)
 {
     map_arg p;
-    p.n_in = llap_op_is_unary(c->op) ? 1 : 2;
-    p.n_steps = 1;
-    p.step[0].op = c->op;
-    p.step[0].x = 0;
-    p.step[0].y = p.n_in - 1;
-    p.step[0].a = c->attr == NULL ? 0.0f : (float)c->attr->scalar.a;
-    p.step[0].b = c->attr == NULL ? 0.0f : (float)c->attr->scalar.b;
+    steps_of(c, &p);
     llap_cuda_enter();
     launch(c, &p, c->in, &c->out[0]);
 }
 
-extern "C" void llap_cuda_chain(const llap_call *c)
+extern "C" void llap_cuda_chain(const llap_call *c) { llap_cuda_map(c); }
+
+bool llap_cuda_is_small_map(const llap_call *c)
 {
-    const llap_op_chain *chain = c->attr->chain;
-    map_arg              p;
-    p.n_in = chain->n_in;
-    p.n_steps = chain->n_steps;
-    for (int s = 0; s < chain->n_steps; s++) {
-        const llap_chain_step *from = &chain->step[s];
-        p.step[s].op = from->op;
-        p.step[s].x = from->arg[0];
-        p.step[s].y = llap_op_is_unary(from->op) ? from->arg[0] : from->arg[1];
-        p.step[s].a = (float)from->a;
-        p.step[s].b = (float)from->b;
+    return (llap_op_is_unary(c->op) || llap_op_is_binary(c->op) || c->op == LLAP_OP_CHAIN) &&
+           count_of(c->out[0]) > 0 && count_of(c->out[0]) <= 1 << 17;
+}
+
+int llap_cuda_maps(const llap_call *c, int n)
+{
+    maps_arg p;
+    int64_t  most = 0;
+    int      room = 0;
+    n = n < MOST_MAPS ? n : MOST_MAPS;
+    for (int i = 0; i < n; i++) {
+        steps_of(&c[i], &p.of[i]);
+        lay_out(&p.of[i], c[i].in, &c[i].out[0]);
+        if (p.of[i].count > most) most = p.of[i].count;
+        if (p.of[i].n_in + p.of[i].n_steps > room) room = p.of[i].n_in + p.of[i].n_steps;
     }
-    llap_cuda_enter();
-    launch(c, &p, c->in, &c->out[0]);
+    enqueue(maps_kernel, dim3(blocks_for(most), (unsigned)n), BLOCK,
+            (size_t)room * BLOCK * sizeof(float), p);
+    launched(c);
+    return n;
 }
 
 // -------- parts --------
@@ -446,6 +499,7 @@ struct parts_arg { // dense pieces one after the other
 
 __global__ void join_kernel(const __grid_constant__ parts_arg p, float *out)
 {
+    behind();
     FOR_EACH(i, p.end[p.n - 1])
     {
         int low = 0, high = p.n - 1; // the first piece that ends behind i
@@ -471,7 +525,7 @@ static void join_dense(const llap_call *c)
             p.end[k] = end += count_of(c->in[first + k]);
         }
         if (end == 0) continue;
-        join_kernel<<<blocks_for(end), BLOCK, 0, LLAP_QUEUE>>>(p, out);
+        enqueue(join_kernel, blocks_for(end), BLOCK, 0, p, out);
         launched(c);
         out += end;
     }
@@ -486,7 +540,7 @@ struct sides_arg { // rows of several parts side by side, in sixteens of bytes
     const uint4 *from[MAX_SIDES];
 };
 
-__global__ void sides_kernel(const __grid_constant__ sides_arg p, uint4 *out)
+__device__ static inline void put_sides(const sides_arg &p, uint4 *out)
 {
     FOR_EACH(i, (int64_t)p.rows * p.width)
     {
@@ -498,12 +552,33 @@ __global__ void sides_kernel(const __grid_constant__ sides_arg p, uint4 *out)
     }
 }
 
-// Dense parts whose rows are of whole sixteens; false: they lie otherwise.
-static bool join_sides(const llap_call *c)
+__global__ void sides_kernel(const __grid_constant__ sides_arg p, uint4 *out)
 {
-    const int axis = c->attr->part.axis;
-    sides_arg p = {};
-    int64_t   rows = 1, width = 0;
+    behind();
+    put_sides(p, out);
+}
+
+// Several at once, none of which reads what another writes.
+enum { MOST_SIDES = 32 };
+
+struct all_sides_arg {
+    sides_arg of[MOST_SIDES];
+    uint4    *out[MOST_SIDES];
+};
+
+__global__ void all_sides_kernel(const __grid_constant__ all_sides_arg p)
+{
+    behind();
+    put_sides(p.of[blockIdx.y], p.out[blockIdx.y]);
+}
+
+// Dense parts whose rows are of whole sixteens; false: they lie otherwise.
+static bool sides_of(const llap_call *c, sides_arg *to)
+{
+    const int  axis = c->attr->part.axis;
+    sides_arg &p = *to;
+    int64_t    rows = 1, width = 0;
+    p = {};
     if (c->n_in > MAX_SIDES || ((uintptr_t)c->out[0].data & 15) != 0) return false;
     for (int k = 0; k < axis; k++) rows *= c->out[0].shape.dim[k];
     for (int k = 0; k < c->n_in; k++) {
@@ -519,7 +594,38 @@ static bool join_sides(const llap_call *c)
     p.n = c->n_in;
     p.rows = (uint32_t)rows;
     p.width = (uint32_t)width;
-    sides_kernel<<<blocks_for(rows * width), BLOCK, 0, LLAP_QUEUE>>>(p, (uint4 *)c->out[0].data);
+    return true;
+}
+
+bool llap_cuda_is_small_concat(const llap_call *c)
+{
+    sides_arg p;
+    return c->op == LLAP_OP_CONCAT && count_of(c->out[0]) > 0 && count_of(c->out[0]) <= 1 << 17 &&
+           sides_of(c, &p);
+}
+
+int llap_cuda_concats(const llap_call *c, int n)
+{
+    all_sides_arg p;
+    int64_t       most = 0;
+    n = n < MOST_SIDES ? n : MOST_SIDES;
+    for (int i = 0; i < n; i++) {
+        (void)sides_of(&c[i], &p.of[i]);
+        p.out[i] = (uint4 *)c[i].out[0].data;
+        const int64_t count = (int64_t)p.of[i].rows * p.of[i].width;
+        if (count > most) most = count;
+    }
+    enqueue(all_sides_kernel, dim3(blocks_for(most), (unsigned)n), BLOCK, 0, p);
+    launched(c);
+    return n;
+}
+
+static bool join_sides(const llap_call *c)
+{
+    sides_arg p;
+    if (!sides_of(c, &p)) return false;
+    const int64_t rows = p.rows, width = p.width;
+    enqueue(sides_kernel, blocks_for(rows * width), BLOCK, 0, p, (uint4 *)c->out[0].data);
     launched(c);
     return true;
 }
@@ -547,9 +653,9 @@ extern "C" void llap_cuda_concat(const llap_call *c)
 extern "C" void llap_cuda_pad(const llap_call *c)
 {
     llap_cuda_enter();
-    llap_cuda_note(cudaMemsetAsync(c->out[0].data, 0,
-                                   (size_t)(count_of(c->out[0]) * elem_bytes(c->out[0])),
-                                   LLAP_QUEUE),
-                   "pad");
+    llap_cuda_note_copy(cudaMemsetAsync(c->out[0].data, 0,
+                                        (size_t)(count_of(c->out[0]) * elem_bytes(c->out[0])),
+                                        LLAP_QUEUE),
+                        "pad");
     place(c, &c->in[0], c->attr->part.axis, c->attr->part.start);
 }

@@ -122,10 +122,14 @@ product llap_cuda_linear_of(const llap_call *c)
     return p;
 }
 
-// A residual that rows of a LINEAR share, or a norm behind it; runs of layers.
+bool llap_cuda_attention_reads(const llap_call *c);
+
+// A residual that rows of a LINEAR share, or a norm behind it; runs of layers; parts of gradients.
 extern "C" bool llap_cuda_takes(const llap_call *c)
 {
     if (c->op == LLAP_OP_LAYERS) return llap_cuda_layers_take(c);
+    if (c->op == LLAP_OP_ATTENTION_GRAD) return llap_cuda_attention_reads(c);
+    if (c->op == LLAP_OP_NORM_GRAD) return llap_cuda_norm_grad_fits(c);
     if (c->op != LLAP_OP_LINEAR) return false;
     const llap_shape &w = c->in[1].shape;
     int64_t           repeat, group, step;
@@ -142,6 +146,7 @@ enum { SIDE = 16 };
 
 __global__ void plain_kernel(const __grid_constant__ product p)
 {
+    behind();
     __shared__ float a[SIDE][SIDE + 1], b[SIDE][SIDE + 1];
     const int64_t    across = (p.n + SIDE - 1) / SIDE, down = (p.m + SIDE - 1) / SIDE;
     const int64_t    item = blockIdx.x / (across * down), tile = blockIdx.x % (across * down);
@@ -174,7 +179,7 @@ __global__ void plain_kernel(const __grid_constant__ product p)
 void llap_cuda_product_plain(const llap_call *c, const product &p)
 {
     const int64_t tiles = (p.m + SIDE - 1) / SIDE * ((p.n + SIDE - 1) / SIDE);
-    plain_kernel<<<(unsigned)(tiles * batch_count(p)), SIDE * SIDE, 0, LLAP_QUEUE>>>(p);
+    enqueue(plain_kernel, (unsigned)(tiles * batch_count(p)), SIDE * SIDE, 0, p);
     launched(c);
 }
 
@@ -312,6 +317,7 @@ static const choice *choice_for(const choice_key &key, lt_call *t)
 // y = gelu(y) + residual
 __global__ void finish_kernel(float *y, const float *residual, int64_t n)
 {
+    behind();
     FOR_EACH(i, n) { y[i] = gelu_of(y[i]) + (residual == NULL ? 0.0f : residual[i]); }
 }
 
@@ -356,7 +362,7 @@ static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t com
     if (e != CUBLAS_STATUS_SUCCESS) llap_cuda_note_text(LLAP_EIO, cublasLtGetStatusString(e));
     if (p.gelu) {
         const int64_t n = p.m * p.n;
-        finish_kernel<<<blocks_for(n), BLOCK, 0, LLAP_QUEUE>>>(p.y, p.residual, n);
+        enqueue(finish_kernel, blocks_for(n), BLOCK, 0, p.y, p.residual, n);
     }
     launched(c);
     return true;
@@ -374,6 +380,7 @@ static void by_lt(const llap_call *c, const product &p, cublasComputeType_t comp
 
 __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, float *y)
 {
+    behind();
     FOR_EACH(i, n)
     {
         float sum = partial[i];
@@ -384,7 +391,7 @@ __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, f
 
 void llap_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y)
 {
-    add_cuts_kernel<<<blocks_for(n), BLOCK, 0, LLAP_QUEUE>>>(partial, cuts, n, y);
+    enqueue(add_cuts_kernel, blocks_for(n), BLOCK, 0, partial, cuts, n, y);
 }
 
 // Long inner lengths of few results, as in the gradients of weights: pieces of the inner length are
@@ -584,8 +591,8 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
     case LLAP_OP_ATTENTION_GRAD:
         return attention_grad_half(c, k);
     case LLAP_OP_NORM_GRAD:
-        return (k == 1 || k == c->n_in) && is_wide(c->in[0]) && llap_cuda_norm_grad_fits(c) &&
-               llap_cuda_rows_in_fours(NULL, arg_of(c->in[2]));
+        return (k == 1 || k == c->n_in || (k == 4 && c->n_in == 5)) && is_wide(c->in[0]) &&
+               llap_cuda_norm_grad_fits(c);
     case LLAP_OP_SUM:
         return k == 0 && is_wide(c->in[0]) && llap_cuda_columns_fit(c);
     case LLAP_OP_CONCAT:

@@ -13,6 +13,7 @@ static thread_local struct {
     llap_status status;
     char        text[LLAP_CUDA_TEXT];
     bool        entered;
+    bool        follows[2]; // the last of the thread's queue, or of the one beside it, is a kernel
 } own;
 
 // The queue beside a thread's own one, made when it is needed.
@@ -30,6 +31,25 @@ static thread_local struct side_queue {
 } side;
 
 cudaStream_t llap_cuda_queue() { return side.used ? side.stream : cudaStreamPerThread; }
+
+void llap_cuda_break() { own.follows[side.used] = false; }
+
+static int major_of()
+{
+    static const int major = [] {
+        int n = 0;
+        (void)cudaDeviceGetAttribute(&n, cudaDevAttrComputeCapabilityMajor, taken.load());
+        return n;
+    }();
+    return major;
+}
+
+bool llap_cuda_comes_behind()
+{
+    const bool follows = own.follows[side.used];
+    own.follows[side.used] = true;
+    return follows && major_of() >= 9;
+}
 
 void llap_cuda_note_text(llap_status st, const char *text)
 {
@@ -79,6 +99,7 @@ static llap_status allocate(size_t n_bytes, void **out)
         return take_status();
     }
     llap_cuda_note(e, "allocation");
+    llap_cuda_break();
     if (e == cudaSuccess)
         llap_cuda_note(cudaMemsetAsync(*out, 0, n_bytes == 0 ? 256 : n_bytes, LLAP_QUEUE), "zeros");
     return take_status();
@@ -94,6 +115,7 @@ static void release(void *p)
 static llap_status upload(void *to, const void *from, size_t n_bytes)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, LLAP_QUEUE),
                    "upload");
     return take_status();
@@ -109,6 +131,7 @@ static llap_status finish(void)
 static llap_status download(void *to, const void *from, size_t n_bytes)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, LLAP_QUEUE),
                    "download");
     return finish();
@@ -117,6 +140,7 @@ static llap_status download(void *to, const void *from, size_t n_bytes)
 static llap_status copy(void *to, const void *from, size_t n_bytes)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToDevice, LLAP_QUEUE),
                    "copy");
     return take_status();
@@ -125,6 +149,7 @@ static llap_status copy(void *to, const void *from, size_t n_bytes)
 static llap_status clear(void *p, size_t n_bytes)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaMemsetAsync(p, 0, n_bytes, LLAP_QUEUE), "zeros");
     return take_status();
 }
@@ -143,6 +168,7 @@ static llap_status aside(bool begin)
     make_side();
     side.used = begin && own.status == LLAP_OK;
     if (side.used) {
+        llap_cuda_break();
         llap_cuda_note(cudaEventRecord(side.begun, cudaStreamPerThread), "queue");
         llap_cuda_note(cudaStreamWaitEvent(side.stream, side.begun, 0), "queue");
     }
@@ -152,6 +178,7 @@ static llap_status aside(bool begin)
 static llap_status join(void)
 {
     side.used = false;
+    llap_cuda_break();
     llap_cuda_note(cudaEventRecord(side.done, side.stream), "queue");
     llap_cuda_note(cudaStreamWaitEvent(cudaStreamPerThread, side.done, 0), "queue");
     return take_status();
@@ -167,6 +194,7 @@ static bool recording(void)
 static llap_status record(void)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaStreamBeginCapture(LLAP_QUEUE, cudaStreamCaptureModeThreadLocal),
                    "recording");
     return take_status();
@@ -177,6 +205,7 @@ static llap_status recorded(void **out)
     cudaGraph_t     graph = NULL;
     cudaGraphExec_t made = NULL;
     *out = NULL;
+    llap_cuda_break();
     llap_cuda_note(cudaStreamEndCapture(LLAP_QUEUE, &graph), "recording");
     if (graph != NULL) llap_cuda_note(cudaGraphInstantiate(&made, graph, 0), "recording");
     if (graph != NULL) (void)cudaGraphDestroy(graph);
@@ -187,6 +216,7 @@ static llap_status recorded(void **out)
 static llap_status replay(void *recording)
 {
     llap_cuda_enter();
+    llap_cuda_break();
     llap_cuda_note(cudaGraphLaunch((cudaGraphExec_t)recording, LLAP_QUEUE), "replay");
     return take_status();
 }
@@ -202,15 +232,7 @@ extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    
                                                   clear,    finish,  recording, record,   recorded,
                                                   replay,   forget,  why,       aside,    join };
 
-bool llap_cuda_wgmma_there()
-{
-    static const int major = [] {
-        int n = 0;
-        (void)cudaDeviceGetAttribute(&n, cudaDevAttrComputeCapabilityMajor, taken.load());
-        return n;
-    }();
-    return major == 9;
-}
+bool llap_cuda_wgmma_there() { return major_of() == 9; }
 
 static llap_status look_at(int device, char text[LLAP_CUDA_TEXT])
 {

@@ -28,6 +28,7 @@ static basis_arg basis_of(const llap_call *c)
 
 __global__ void basis_kernel(const __grid_constant__ basis_arg p, float *y)
 {
+    behind();
     FOR_EACH(e, p.batch * p.h * p.k)
     {
         const uint32_t row = e / (uint32_t)p.k, b = row / (uint32_t)p.h;
@@ -49,13 +50,14 @@ extern "C" void llap_cuda_basis(const llap_call *c)
     const basis_arg p = basis_of(c);
     llap_cuda_enter();
     if (p.batch * p.h * p.k == 0) return;
-    basis_kernel<<<blocks_for(p.batch * p.h * p.k), BLOCK, 0, LLAP_QUEUE>>>(p, result_of(c, 0));
+    enqueue(basis_kernel, blocks_for(p.batch * p.h * p.k), BLOCK, 0, p, result_of(c, 0));
     launched(c);
 }
 
 __global__ void basis_grad_kernel(const __grid_constant__ basis_arg p, const float *dy, float *drho,
                                   float *domega)
 {
+    behind();
     FOR_EACH(e, p.batch * p.k)
     {
         const uint32_t b = e / (uint32_t)p.k;
@@ -83,8 +85,8 @@ extern "C" void llap_cuda_basis_grad(const llap_call *c)
     const basis_arg p = basis_of(c);
     llap_cuda_enter();
     if (p.batch * p.k == 0) return;
-    basis_grad_kernel<<<blocks_for(p.batch * p.k, 64), 64, 0, LLAP_QUEUE>>>(
-        p, real_of(c->in[3]), result_of(c, 0), result_of(c, 1));
+    enqueue(basis_grad_kernel, blocks_for(p.batch * p.k, 64), 64, 0, p, real_of(c->in[3]),
+            result_of(c, 0), result_of(c, 1));
     launched(c);
 }
 
@@ -99,6 +101,7 @@ struct rotary_arg {
 
 __global__ void rotary_kernel(const __grid_constant__ rotary_arg p, float *y)
 {
+    behind();
     const int64_t per_head = (p.d + 1) / 2, heads = p.e / p.d;
     FOR_EACH(n, p.rows * heads * per_head)
     {
@@ -135,7 +138,7 @@ extern "C" void llap_cuda_rotary(const llap_call *c)
     p.direction = c->attr->rotary.direction;
     llap_cuda_enter();
     if (p.rows * p.e == 0) return;
-    rotary_kernel<<<blocks_for(p.rows * p.e / 2), BLOCK, 0, LLAP_QUEUE>>>(p, result_of(c, 0));
+    enqueue(rotary_kernel, blocks_for(p.rows * p.e / 2), BLOCK, 0, p, result_of(c, 0));
     launched(c);
 }
 
@@ -149,6 +152,7 @@ __device__ static inline float number_at(const float *x, int64_t i, bool half)
 __global__ void dropout_kernel(const float *x, const int32_t *state, float *y, int64_t n,
                                uint32_t id, float p, float scale, bool x_half, bool y_half)
 {
+    behind();
     const llap_rng rng = llap_drop_rng(state, id);
     FOR_EACH(block, (n + 3) / 4)
     {
@@ -169,9 +173,8 @@ extern "C" void llap_cuda_dropout(const llap_call *c)
     const double  p = c->attr->dropout.p;
     llap_cuda_enter();
     if (n == 0) return;
-    dropout_kernel<<<blocks_for((n + 3) / 4), BLOCK, 0, LLAP_QUEUE>>>(
-        real_of(c->in[0]), (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id,
-        (float)p, (float)(1.0 / (1.0 - p)), c->in[0].elem == LLAP_HALF,
-        c->out[0].elem == LLAP_HALF);
+    enqueue(dropout_kernel, blocks_for((n + 3) / 4), BLOCK, 0, real_of(c->in[0]),
+            (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id, (float)p,
+            (float)(1.0 / (1.0 - p)), c->in[0].elem == LLAP_HALF, c->out[0].elem == LLAP_HALF);
     launched(c);
 }

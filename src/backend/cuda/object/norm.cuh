@@ -16,8 +16,6 @@ struct norm_arg {
 
 norm_arg llap_cuda_norm_of(const llap_call *c, const llap_view &x, const llap_view &w,
                            const llap_view &b);
-// Whether rows of weights can be read four numbers at a time.
-bool llap_cuda_rows_in_fours(const void *x, const view_arg &at);
 
 // The gradient for rows of a few widths; see norm_grad.cu.
 bool   llap_cuda_norm_grad_fits(const llap_call *c); // by its shapes

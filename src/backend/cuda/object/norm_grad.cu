@@ -17,14 +17,26 @@ template <bool HALF> __device__ static inline float4 four_of(const void *x, int6
     return make_float4(a.x, a.y, b.x, b.y);
 }
 
+struct added { // to dx; NULL: nothing
+    const void *x;
+    bool        half;
+};
+
+__device__ static inline float4 sum_of(float4 a, float4 b)
+{
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
 __device__ static inline float sum4(float4 x) { return (x.x + x.y) + (x.z + x.w); }
 
 // partial [groups, cuts, 2 n]: sums of dy hat, then of dy
 template <int N, bool DY_HALF, bool DX_HALF>
 __global__ void __launch_bounds__(BLOCK)
     norm_grad_fours_kernel(const __grid_constant__ norm_arg p, const float *x, const void *dy,
-                           void *dx, uint32_t cuts, double *partial)
+                           const __grid_constant__ added add, void *dx, uint32_t cuts,
+                           double *partial)
 {
+    behind();
     enum { WIDTH = 128 * N };
     __shared__ float shared[WARPS][2][WIDTH];
     const int        lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -37,8 +49,9 @@ __global__ void __launch_bounds__(BLOCK)
         dw[i] = db[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
         by[i] = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
         if (p.w == NULL) continue;
-        by[i] = ((const float4 *)(p.w + offset_at(p.at, group, p.at.rank - 1)))[i * 32 + lane];
-        by[i].x += p.offset, by[i].y += p.offset, by[i].z += p.offset, by[i].w += p.offset;
+        // One by one: modulations may lie askew, and this is done once for many rows.
+        const float *w = p.w + offset_at(p.at, group, p.at.rank - 1) + (i * 32 + lane) * 4;
+        by[i] = make_float4(w[0] + p.offset, w[1] + p.offset, w[2] + p.offset, w[3] + p.offset);
     }
     for (int64_t r = begin + warp; r < end; r += WARPS) {
         float4 v[N], d[N], g[N];
@@ -71,9 +84,11 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
         for (int i = 0; i < N; i++) {
             const int64_t at = r * WIDTH + (i * 32 + lane) * 4;
-            const float4  o = make_float4(
-                 rstd * (g[i].x - each - v[i].x * along), rstd * (g[i].y - each - v[i].y * along),
-                 rstd * (g[i].z - each - v[i].z * along), rstd * (g[i].w - each - v[i].w * along));
+            float4        o = make_float4(
+                       rstd * (g[i].x - each - v[i].x * along), rstd * (g[i].y - each - v[i].y * along),
+                       rstd * (g[i].z - each - v[i].z * along), rstd * (g[i].w - each - v[i].w * along));
+            if (add.x != NULL)
+                o = sum_of(o, add.half ? four_of<true>(add.x, at) : four_of<false>(add.x, at));
             if (DX_HALF) store4((__nv_bfloat16 *)dx + at, o);
             else *(float4 *)((float *)dx + at) = o;
         }
@@ -115,6 +130,7 @@ size_t llap_cuda_norm_grad_fours_bytes(const llap_call *c)
 __global__ void part_kernel(const double *partial, int64_t groups, int64_t n, int64_t cuts,
                             float *dw, float *db)
 {
+    behind();
     FOR_EACH(e, groups * n)
     {
         const int64_t group = e / (uint32_t)n, i = e % (uint32_t)n;
@@ -129,6 +145,7 @@ __global__ void part_kernel(const double *partial, int64_t groups, int64_t n, in
 
 __global__ void unweave_kernel(const float *both, int64_t groups, int64_t n, float *dw, float *db)
 {
+    behind();
     FOR_EACH(e, groups * n)
     {
         const int64_t group = e / (uint32_t)n, i = e % (uint32_t)n;
@@ -137,17 +154,23 @@ __global__ void unweave_kernel(const float *both, int64_t groups, int64_t n, flo
     }
 }
 
+static added added_of(const llap_call *c)
+{
+    if (c->n_in < 5) return { NULL, false };
+    return { c->in[4].data, c->in[4].elem == LLAP_HALF };
+}
+
 template <int N, bool DY_HALF>
 static void by_result(const llap_call *c, const norm_arg &p, unsigned blocks, uint32_t cuts)
 {
     const float *x = real_of(c->in[0]);
     double      *partial = (double *)c->work;
     if (c->out[0].elem == LLAP_HALF)
-        norm_grad_fours_kernel<N, DY_HALF, true>
-            <<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, c->in[1].data, c->out[0].data, cuts, partial);
+        enqueue(norm_grad_fours_kernel<N, DY_HALF, true>, blocks, BLOCK, 0, p, x, c->in[1].data,
+                added_of(c), c->out[0].data, cuts, partial);
     else
-        norm_grad_fours_kernel<N, DY_HALF, false>
-            <<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, c->in[1].data, c->out[0].data, cuts, partial);
+        enqueue(norm_grad_fours_kernel<N, DY_HALF, false>, blocks, BLOCK, 0, p, x, c->in[1].data,
+                added_of(c), c->out[0].data, cuts, partial);
 }
 
 template <int N>
@@ -165,23 +188,23 @@ static bool aligned(const llap_view &v)
 bool llap_cuda_norm_grad_fours(const llap_call *c)
 {
     enum { FEW = 64 };
-    if (!is_wide(c) || !aligned(c->in[0]) || !aligned(c->in[1]) || !aligned(c->out[0]))
+    if (!is_wide(c) || !aligned(c->in[0]) || !aligned(c->in[1]) || !aligned(c->out[0]) ||
+        (c->n_in == 5 && !aligned(c->in[4])))
         return false;
     const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
-    if (!llap_cuda_rows_in_fours(p.w, p.at)) return false;
     const int64_t  groups = p.rows / p.run, cuts = cuts_of(p);
     const unsigned blocks = (unsigned)(groups * cuts);
     if (p.n == 128) by_kind<1>(c, p, blocks, (uint32_t)cuts);
     else if (p.n == 256) by_kind<2>(c, p, blocks, (uint32_t)cuts);
     else by_kind<4>(c, p, blocks, (uint32_t)cuts);
     if (p.w != NULL && cuts <= FEW) {
-        part_kernel<<<blocks_for(groups * p.n), BLOCK, 0, LLAP_QUEUE>>>(
-            (const double *)c->work, groups, p.n, cuts, result_of(c, 1), result_of(c, 2));
+        enqueue(part_kernel, blocks_for(groups * p.n), BLOCK, 0, (const double *)c->work, groups,
+                p.n, cuts, result_of(c, 1), result_of(c, 2));
     } else if (p.w != NULL) {
         float *both = (float *)((double *)c->work + groups * cuts * 2 * p.n);
         llap_cuda_join_columns((const double *)c->work, groups, 2 * p.n, cuts, both);
-        unweave_kernel<<<blocks_for(groups * p.n), BLOCK, 0, LLAP_QUEUE>>>(
-            both, groups, p.n, result_of(c, 1), result_of(c, 2));
+        enqueue(unweave_kernel, blocks_for(groups * p.n), BLOCK, 0, both, groups, p.n,
+                result_of(c, 1), result_of(c, 2));
     }
     launched(c);
     return true;

@@ -7,6 +7,7 @@ static const llap_backend plain = {
     .memory = &llap_cuda_memory,
     .work_bytes = llap_cuda_work_bytes,
     .several = llap_cuda_several,
+    .alike = llap_cuda_alike,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cuda_map,
         LLAP_UNARY_LIST(X)
@@ -34,6 +35,8 @@ static const llap_backend *backend_of(llap_precision precision)
         b.name = "cuda bf16";
         b.half = llap_cuda_half;
         b.takes = llap_cuda_takes;
+        b.several = llap_cuda_several_bf16;
+        b.alike = llap_cuda_alike_bf16;
         b.kernel[LLAP_OP_LAYERS] = llap_cuda_layers;
         b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_bf16;
         b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_bf16;

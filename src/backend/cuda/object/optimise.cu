@@ -1,6 +1,6 @@
 // Training's last part in few launches: the norm of all gradients, and AdamW with the average of
 // the weights for a run of parameters.
-#include "backend/cuda/object/common.cuh"
+#include "backend/cuda/object/several.cuh"
 
 enum {
     PIECE = 8 * BLOCK, // numbers of one tensor that a block takes
@@ -45,6 +45,7 @@ struct squares_arg {
 
 __global__ void squares_kernel(const __grid_constant__ squares_arg p, double *partial)
 {
+    behind();
     __shared__ double shared[32];
     int64_t           first;
     const int         which = find_piece(p.of, blockIdx.x, &first);
@@ -63,6 +64,7 @@ __global__ void squares_kernel(const __grid_constant__ squares_arg p, double *pa
 
 __global__ void join_squares_kernel(const double *partial, int64_t n, float *out)
 {
+    behind();
     __shared__ double shared[32];
     double            sum = 0.0;
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x) sum += partial[i];
@@ -94,10 +96,10 @@ extern "C" void llap_cuda_squares(const llap_call *c)
             p.count[at] = count_of(c->in[k]);
         }
         const unsigned blocks = p.of.end[p.of.n - 1];
-        if (blocks > 0) squares_kernel<<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, partial + done);
+        if (blocks > 0) enqueue(squares_kernel, blocks, BLOCK, 0, p, partial + done);
         done += blocks;
     }
-    join_squares_kernel<<<1, 1024, 0, LLAP_QUEUE>>>(partial, done, result_of(c, 0));
+    enqueue(join_squares_kernel, 1, 1024, 0, partial, done, result_of(c, 0));
     launched(c);
 }
 
@@ -120,6 +122,7 @@ struct adamw_arg {
 
 __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
 {
+    behind();
     __shared__ float each, inverse;
     if (threadIdx.x == 0) {
         const double step = (double)a.step[0];
@@ -200,9 +203,8 @@ static bool same_step(const llap_call *a, const llap_call *b)
 
 // A run of AdamW's, each with its average behind it where there is one. All are in place, so that
 // none reads what another writes.
-extern "C" int llap_cuda_several(const llap_call *c, int n)
+int llap_cuda_adamws(const llap_call *c, int n)
 {
-    if (c->op != LLAP_OP_ADAMW) return 0;
     adamw_arg a;
     int       done = 0;
     begin_adamw(c, &a);
@@ -227,7 +229,7 @@ extern "C" int llap_cuda_several(const llap_call *c, int n)
     }
     if (done == 0) return 0;
     llap_cuda_enter();
-    if (a.of.end[a.of.n - 1] > 0) adamw_kernel<<<a.of.end[a.of.n - 1], BLOCK, 0, LLAP_QUEUE>>>(a);
+    if (a.of.end[a.of.n - 1] > 0) enqueue(adamw_kernel, a.of.end[a.of.n - 1], BLOCK, 0, a);
     launched(c);
     return done;
 }
@@ -242,11 +244,11 @@ extern "C" void llap_cuda_adamw(const llap_call *c)
     for (int k = 0; k < 3; k++) {
         const size_t n_bytes = (size_t)count_of(c->in[k]) * sizeof(float);
         if (n_bytes > 0 && c->in[k].data != c->out[k].data)
-            llap_cuda_note(cudaMemcpyAsync(c->out[k].data, c->in[k].data, n_bytes,
-                                           cudaMemcpyDeviceToDevice, LLAP_QUEUE),
-                           "adamw");
+            llap_cuda_note_copy(cudaMemcpyAsync(c->out[k].data, c->in[k].data, n_bytes,
+                                                cudaMemcpyDeviceToDevice, LLAP_QUEUE),
+                                "adamw");
         moved[k] = c->out[k];
     }
     once.in = moved;
-    (void)llap_cuda_several(&once, 1);
+    (void)llap_cuda_adamws(&once, 1);
 }

@@ -45,6 +45,10 @@ void llap_cuda_product_bf16(const llap_call *c, const product &p);
 bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
 bool llap_cuda_product_split(const llap_call *c, const product &p); // floats; likewise
 
+// Small ones of floats of the same form; 0: not small. As many of the n as go into one launch.
+int llap_cuda_small_product(const llap_call *c);
+int llap_cuda_products(const llap_call *c, int n);
+
 // Large ones of bf16 by cuBLASLt; false: not for this one.
 bool llap_cuda_product_large(const llap_call *c, const product &p);
 

@@ -112,8 +112,7 @@ __device__ static inline float finished(const product &p, float x, int64_t j, in
 }
 
 template <typename T, typename U, int SIDE, bool TA, bool TB, bool FAST>
-__global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
-    product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
+__device__ static inline void product_tile(const product &p, const cut_arg &cut, uint32_t block)
 {
     enum {
         WARPS_N = tile_of<SIDE>::WARPS_N,
@@ -128,7 +127,7 @@ __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
 
     const uint32_t across = ((uint32_t)p.n + SIDE - 1) / SIDE,
                    down = ((uint32_t)p.m + SIDE - 1) / SIDE;
-    const uint32_t rest = blockIdx.x / (across * down), tile = blockIdx.x - rest * (across * down);
+    const uint32_t rest = block / (across * down), tile = block - rest * (across * down);
     const uint32_t item = cut.n == 1 ? rest : rest / (uint32_t)cut.n,
                    piece = rest - item * (uint32_t)cut.n;
     const int64_t i0 = (int64_t)(tile / across) * SIDE, j0 = (int64_t)(tile % across) * SIDE;
@@ -235,9 +234,37 @@ __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
 
 __global__ void join_cuts_kernel(const __grid_constant__ product p,
                                  const __grid_constant__ cut_arg cut)
+template <typename T, typename U, int SIDE, bool TA, bool TB, bool FAST>
+__global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
+    product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
+{
+    behind();
+    product_tile<T, U, SIDE, TA, TB, FAST>(p, cut, blockIdx.x);
+}
+
+// Several small ones of floats at once, none of which reads what another writes.
+enum { MOST_PRODUCTS = 24 };
+
+struct products_arg {
+    product  of[MOST_PRODUCTS];
+    uint32_t tiles[MOST_PRODUCTS];
+};
+
+template <bool TA, bool TB, bool FAST>
+__global__ void __launch_bounds__(tile_of<64>::THREADS, tile_of<64>::PER_SM)
+    products_kernel(const __grid_constant__ products_arg a)
+{
+    behind();
+    const product &p = a.of[blockIdx.y];
+    const cut_arg  none = { 1, p.k, NULL, 0 };
+    if (blockIdx.x < a.tiles[blockIdx.y])
+        product_tile<float, float, 64, TA, TB, FAST>(p, none, blockIdx.x);
+}
+
 {
     FOR_EACH(i, cut.total)
     {
+    behind();
         float x = cut.partial[i];
 #pragma unroll 4
         for (int k = 1; k < (int)cut.n; k++) x += cut.partial[k * cut.total + i];
@@ -257,9 +284,8 @@ static bool in_fours(const void *x, int64_t bytes, int64_t ld, const int64_t *st
 template <int SIDE, bool FAST>
 static void launch(const product &p, const cut_arg &cut, unsigned blocks)
 {
-#define PRODUCT(T, U, TA, TB)                \
-    product_kernel<T, U, SIDE, TA, TB, FAST> \
-        <<<blocks, tile_of<SIDE>::THREADS, 0, LLAP_QUEUE>>>(p, cut)
+#define PRODUCT(T, U, TA, TB) \
+    enqueue(product_kernel<T, U, SIDE, TA, TB, FAST>, blocks, tile_of<SIDE>::THREADS, 0, p, cut)
 #define BY_FORM(T, U)                                \
     do {                                             \
         if (p.ta && p.tb) PRODUCT(T, U, true, true); \
@@ -298,7 +324,7 @@ cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, in
 
 void llap_cuda_join_cuts(const product &p, const cut_arg &cut)
 {
-    join_cuts_kernel<<<blocks_for(cut.total), BLOCK, 0, LLAP_QUEUE>>>(p, cut);
+    enqueue(join_cuts_kernel, blocks_for(cut.total), BLOCK, 0, p, cut);
 }
 
 void llap_cuda_product_bf16(const llap_call *c, const product &p)
@@ -323,4 +349,60 @@ void llap_cuda_product_bf16(const llap_call *c, const product &p)
     else launch<64, false>(p, cut, blocks);
     if (cut.partial != NULL) llap_cuda_join_cuts(p, cut);
     launched(c);
+}
+
+// -------- several --------
+
+static product product_of(const llap_call *c)
+{
+    return c->op == LLAP_OP_LINEAR ? llap_cuda_linear_of(c) : llap_cuda_matmul_of(c);
+}
+
+// Whether the planner knows the operands to lie in fours: all but their addresses.
+static bool is_fast(const product &p)
+{
+    return p.k % 64 == 0 && in_fours(NULL, 4, p.lda, p.a_step, p.n_batch, p.ta, p.m) &&
+           in_fours(NULL, 4, p.ldb, p.b_step, p.n_batch, !p.tb, p.n);
+}
+
+// 0: not small, or not of floats; else by form.
+int llap_cuda_small_product(const llap_call *c)
+{
+    if ((c->op != LLAP_OP_LINEAR && c->op != LLAP_OP_MATMUL) ||
+        (c->op == LLAP_OP_LINEAR && c->attr->linear.norm) || c->in[0].elem == LLAP_HALF ||
+        c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF)
+        return 0;
+    const product p = product_of(c);
+    const int64_t tiles = tiles_of(p, 64) * batch_count(p);
+    if (p.k == 0 || p.k > 1024 || tiles == 0 || tiles > 64) return 0;
+    return 1 + p.ta + 2 * p.tb + 4 * is_fast(p);
+}
+
+template <bool TA, bool TB>
+static void launch_several(const products_arg &a, dim3 blocks, bool fast)
+{
+    if (fast) enqueue(products_kernel<TA, TB, true>, blocks, tile_of<64>::THREADS, 0, a);
+    else enqueue(products_kernel<TA, TB, false>, blocks, tile_of<64>::THREADS, 0, a);
+}
+
+int llap_cuda_products(const llap_call *c, int n)
+{
+    products_arg a;
+    bool         fast = true;
+    unsigned     most = 0;
+    n = n < MOST_PRODUCTS ? n : MOST_PRODUCTS;
+    for (int i = 0; i < n; i++) {
+        const product &p = a.of[i] = product_of(&c[i]);
+        a.tiles[i] = (uint32_t)(tiles_of(p, 64) * batch_count(p));
+        if (a.tiles[i] > most) most = a.tiles[i];
+        fast = fast && is_fast(p) && (((uintptr_t)p.a | (uintptr_t)p.b) & 15) == 0;
+    }
+    const product &p = a.of[0];
+    const dim3     blocks(most, (unsigned)n);
+    if (p.ta && p.tb) launch_several<true, true>(a, blocks, fast);
+    else if (p.ta) launch_several<true, false>(a, blocks, fast);
+    else if (p.tb) launch_several<false, true>(a, blocks, fast);
+    else launch_several<false, false>(a, blocks, fast);
+    launched(c);
+    return n;
 }

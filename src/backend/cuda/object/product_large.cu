@@ -17,6 +17,7 @@ struct round_arg { // one after the other; n 0: none
 
 __global__ void round_kernel(const __grid_constant__ round_arg p)
 {
+    behind();
     FOR_EACH(i, (p.n[0] + p.n[1] + p.n[2]) / 4)
     {
         int64_t at = 4 * (int64_t)i;
@@ -66,7 +67,7 @@ static bool round_operands(const llap_call *c, const product &p, product *out)
     }
     const int64_t n = r.n[0] + r.n[1] + r.n[2];
     if ((n + 512) * 2 > LLAP_ROUNDED_BYTES) return false;
-    if (n > 0) round_kernel<<<blocks_for(n / 4), BLOCK, 0, LLAP_QUEUE>>>(r);
+    if (n > 0) enqueue(round_kernel, blocks_for(n / 4), BLOCK, 0, r);
     return true;
 }
 

@@ -123,6 +123,7 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
                                   A_HALF &&B_HALF ? tile_of<GROUPS, WIDE>::PER_SM : 1)
     product_wgmma_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
 {
+    wait_behind();
 #if LLAP_WGMMA
     typedef tile_of<GROUPS, WIDE> tile;
     enum { THREADS = tile::THREADS, STAGES = tile::STAGES };
@@ -191,6 +192,7 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
         wgmma_finish(sum);
     }
 #undef LOAD
+    let_next();
     // Lane l has rows l / 4 and l / 4 + 8, columns 2 (l % 4) and one more of each 8 columns. All is
     // read before anything is written: loads do not wait for each other then.
     const int64_t first = i0 + group * 64 + warp % 4 * 16 + lane / 4, column = j0 + lane % 4 * 2;
@@ -217,8 +219,8 @@ static void launch(const product &p, const cut_arg &cut, int64_t items)
                              cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
     const int64_t tiles = (p.m + tile::ROWS - 1) / tile::ROWS * ((p.n + WIDE - 1) / WIDE);
     llap_cuda_note(room, "product");
-    product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>
-        <<<(unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, LLAP_QUEUE>>>(p, cut);
+    enqueue(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>,
+            (unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, p, cut);
 }
 
 template <int GROUPS, int WIDE>

@@ -5,6 +5,7 @@
 // memory; a second launch joins the pieces in order. Sums are in double. The cut depends on shapes
 // alone, so that results are the same from run to run.
 #include "backend/cuda/object/columns.cuh"
+#include "backend/cuda/object/several.cuh"
 
 struct reduce_arg {
     int     n_kept, n_gone;
@@ -46,7 +47,7 @@ template <bool MAX, int GROUP> __device__ static inline double join_group(double
 
 // Item (result, cut) of all: its piece of x. partial: [n_out, n_cuts]
 template <bool MAX, int GROUP, typename T>
-__global__ void piece_kernel(const __grid_constant__ reduce_arg p, const float *x, T *partial)
+__device__ static inline void add_pieces(const reduce_arg &p, const float *x, T *partial)
 {
     const int64_t each = ((uint32_t)p.length + (uint32_t)p.n_cuts - 1) / (uint32_t)p.n_cuts;
     const int64_t n = p.n_out * p.n_cuts;
@@ -64,9 +65,33 @@ __global__ void piece_kernel(const __grid_constant__ reduce_arg p, const float *
     }
 }
 
+template <bool MAX, int GROUP, typename T>
+__global__ void piece_kernel(const __grid_constant__ reduce_arg p, const float *x, T *partial)
+{
+    behind();
+    add_pieces<MAX, GROUP>(p, x, partial);
+}
+
+// Several sums at once, by blocks whose threads share a result.
+enum { MOST_SUMS = 32 };
+
+struct sums_arg {
+    reduce_arg   of[MOST_SUMS];
+    const float *x[MOST_SUMS];
+    float       *y[MOST_SUMS];
+};
+
+template <int GROUP> __global__ void sums_kernel(const __grid_constant__ sums_arg p)
+{
+    behind();
+    const int i = blockIdx.y;
+    add_pieces<false, GROUP>(p.of[i], p.x[i], p.y[i]);
+}
+
 template <bool MAX>
 __global__ void join_kernel(const double *partial, int64_t n_out, int64_t n_cuts, float *out)
 {
+    behind();
     FOR_EACH(i, n_out)
     {
         double y = partial[i * n_cuts];
@@ -122,13 +147,13 @@ template <bool MAX, int GROUP> static void pieces(const llap_call *c, const redu
     const unsigned blocks = blocks_for(p.n_out * p.n_cuts, BLOCK / GROUP);
     const float   *x = real_of(c->in[0]);
     if (p.n_cuts == 1) {
-        piece_kernel<MAX, GROUP, float><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
+        enqueue(piece_kernel<MAX, GROUP, float>, blocks, BLOCK, 0, p, x, result_of(c, 0));
         return;
     }
     double *partial = (double *)c->work;
-    piece_kernel<MAX, GROUP, double><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, partial);
-    join_kernel<MAX><<<blocks_for(p.n_out), BLOCK, 0, LLAP_QUEUE>>>(partial, p.n_out, p.n_cuts,
-                                                                    result_of(c, 0));
+    enqueue(piece_kernel<MAX, GROUP, double>, blocks, BLOCK, 0, p, x, partial);
+    enqueue(join_kernel<MAX>, blocks_for(p.n_out), BLOCK, 0, partial, p.n_out, p.n_cuts,
+            result_of(c, 0));
 }
 
 template <bool MAX> static void reduce(const llap_call *c)
@@ -141,6 +166,37 @@ template <bool MAX> static void reduce(const llap_call *c)
     else if (group == 32) pieces<MAX, 32>(c, p);
     else pieces<MAX, 256>(c, p);
     launched(c);
+}
+
+// Few enough numbers for each result that nothing need be cut. The same threads for a result as
+// alone.
+int llap_cuda_small_sum(const llap_call *c)
+{
+    int              group;
+    const reduce_arg p = describe(c, &group);
+    const int64_t    n = count_of(c->in[0]);
+    return c->op == LLAP_OP_SUM && n > 0 && n <= 1 << 17 && p.length <= 64 * group ? group : 0;
+}
+
+int llap_cuda_sums(const llap_call *c, int n)
+{
+    sums_arg p;
+    int64_t  most = 0;
+    int      group = 0;
+    n = n < MOST_SUMS ? n : MOST_SUMS;
+    for (int i = 0; i < n; i++) {
+        p.of[i] = describe(&c[i], &group);
+        p.of[i].n_cuts = 1;
+        p.x[i] = real_of(c[i].in[0]);
+        p.y[i] = result_of(&c[i], 0);
+        if (p.of[i].n_out > most) most = p.of[i].n_out;
+    }
+    const dim3 blocks(blocks_for(most, BLOCK / group), (unsigned)n);
+    if (group == 1) enqueue(sums_kernel<1>, blocks, BLOCK, 0, p);
+    else if (group == 32) enqueue(sums_kernel<32>, blocks, BLOCK, 0, p);
+    else enqueue(sums_kernel<256>, blocks, BLOCK, 0, p);
+    launched(c);
+    return n;
 }
 
 extern "C" void llap_cuda_sum(const llap_call *c)

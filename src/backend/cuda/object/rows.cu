@@ -28,12 +28,11 @@ template <bool LONG> struct team {
     __shared__ double shared[32]; \
     const team<LONG>  t = { shared };
 
-#define ROWS(kernel, rows, n, ...)                                                          \
-    do {                                                                                    \
-        if ((n) >= LONG_ROW)                                                                \
-            kernel<true><<<blocks_for(rows, 1), BLOCK, 0, LLAP_QUEUE>>>(__VA_ARGS__);       \
-        else kernel<false><<<blocks_for(rows, WARPS), BLOCK, 0, LLAP_QUEUE>>>(__VA_ARGS__); \
-        launched(c);                                                                        \
+#define ROWS(kernel, rows, n, ...)                                                              \
+    do {                                                                                        \
+        if ((n) >= LONG_ROW) enqueue(kernel<true>, blocks_for(rows, 1), BLOCK, 0, __VA_ARGS__); \
+        else enqueue(kernel<false>, blocks_for(rows, WARPS), BLOCK, 0, __VA_ARGS__);            \
+        launched(c);                                                                            \
     } while (0)
 
 // -------- softmax --------
@@ -41,6 +40,7 @@ template <bool LONG> struct team {
 template <bool LONG>
 __global__ void softmax_kernel(const float *x, float *y, int64_t rows, int64_t n)
 {
+    behind();
     TEAM for (int64_t r = t.first(); r < rows; r += t.step())
     {
         const float *from = x + r * n;
@@ -68,6 +68,7 @@ template <bool LONG>
 __global__ void softmax_grad_kernel(const float *y, const float *dy, float *dx, int64_t rows,
                                     int64_t n)
 {
+    behind();
     TEAM for (int64_t r = t.first(); r < rows; r += t.step())
     {
         double dot = 0.0;
@@ -126,6 +127,7 @@ __device__ static void moments(const team<LONG> &t, const float *x, int64_t n, d
 template <bool LONG>
 __global__ void norm_kernel(const __grid_constant__ norm_arg p, const float *x, float *y, bool half)
 {
+    behind();
     TEAM for (int64_t r = t.first(); r < p.rows; r += t.step())
     {
         const float *from = x + r * p.n;
@@ -150,6 +152,7 @@ __global__ void norm_kernel(const __grid_constant__ norm_arg p, const float *x, 
 template <int N, bool HALF>
 __global__ void norm_fours_kernel(const __grid_constant__ norm_arg p, const float *x, float *y)
 {
+    behind();
     const int lane = threadIdx.x % 32;
     for (int64_t r = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32; r < p.rows;
          r += (int64_t)gridDim.x * WARPS) {
@@ -194,7 +197,7 @@ __global__ void norm_fours_kernel(const __grid_constant__ norm_arg p, const floa
     }
 }
 
-bool llap_cuda_rows_in_fours(const void *x, const view_arg &at)
+static bool rows_in_fours(const void *x, const view_arg &at)
 {
     bool ok = ((uintptr_t)x & 15) == 0;
     for (int i = 0; x != NULL && i < at.rank - 1; i++) ok = ok && at.stride[i] % 4 == 0;
@@ -205,8 +208,8 @@ template <int N> static void norm_fours(const llap_call *c, const norm_arg &p, b
 {
     const float   *x = real_of(c->in[0]);
     const unsigned blocks = blocks_for(p.rows, WARPS);
-    if (half) norm_fours_kernel<N, true><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
-    else norm_fours_kernel<N, false><<<blocks, BLOCK, 0, LLAP_QUEUE>>>(p, x, result_of(c, 0));
+    if (half) enqueue(norm_fours_kernel<N, true>, blocks, BLOCK, 0, p, x, result_of(c, 0));
+    else enqueue(norm_fours_kernel<N, false>, blocks, BLOCK, 0, p, x, result_of(c, 0));
     launched(c);
 }
 
@@ -217,8 +220,8 @@ extern "C" void llap_cuda_norm(const llap_call *c)
     llap_cuda_enter();
     if (p.n * p.rows == 0) return;
     const bool fours = ((uintptr_t)c->in[0].data & 15) == 0 &&
-                       ((uintptr_t)c->out[0].data & 15) == 0 &&
-                       llap_cuda_rows_in_fours(p.w, p.at) && llap_cuda_rows_in_fours(p.b, p.at_b);
+                       ((uintptr_t)c->out[0].data & 15) == 0 && rows_in_fours(p.w, p.at) &&
+                       rows_in_fours(p.b, p.at_b);
     if (fours && p.n == 128) norm_fours<1>(c, p, half);
     else if (fours && p.n == 256) norm_fours<2>(c, p, half);
     else if (fours && p.n == 512) norm_fours<4>(c, p, half);
@@ -230,6 +233,7 @@ template <bool LONG>
 __global__ void norm_grad_kernel(const __grid_constant__ norm_arg p, const float *x,
                                  const float *dy, float *dx, float2 *stats)
 {
+    behind();
     TEAM for (int64_t r = t.first(); r < p.rows; r += t.step())
     {
         const float *from = x + r * p.n, *d = dy + r * p.n;
@@ -263,6 +267,7 @@ __global__ void norm_parts_kernel(const float *x, const float *dy, const float2 
                                   int64_t groups, int64_t run, int64_t cuts, int64_t n,
                                   double *partial)
 {
+    behind();
     FOR_EACH(e, groups * cuts * n)
     {
         const uint32_t w = (uint32_t)n, row = e / w, i = e - row * w;
@@ -285,6 +290,7 @@ __global__ void norm_parts_kernel(const float *x, const float *dy, const float2 
 __global__ void norm_join_kernel(const double *partial, int64_t groups, int64_t cuts, int64_t n,
                                  float *dw, float *db)
 {
+    behind();
     FOR_EACH(e, groups * n)
     {
         const int64_t i = e % (uint32_t)n, group = e / (uint32_t)n;
@@ -324,24 +330,24 @@ extern "C" void llap_cuda_norm_grad(const llap_call *c)
     if (p.n * p.rows == 0) { // nothing to add up
         for (int k = 1; k < 3; k++)
             if (count_of(c->out[k]) > 0)
-                llap_cuda_note(cudaMemsetAsync(c->out[k].data, 0,
-                                               (size_t)count_of(c->out[k]) * sizeof(float),
-                                               LLAP_QUEUE),
-                               "norm_grad");
+                llap_cuda_note_copy(cudaMemsetAsync(c->out[k].data, 0,
+                                                    (size_t)count_of(c->out[k]) * sizeof(float),
+                                                    LLAP_QUEUE),
+                                    "norm_grad");
         return;
     }
     if (llap_cuda_norm_grad_fours(c)) return;
-    if (c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "norm_grad: operands of bf16 lie askew");
+    if (c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF || c->n_in == 5) {
+        llap_cuda_note_text(LLAP_EUNSUPPORTED, "norm_grad: operands lie askew");
         return;
     }
     ROWS(norm_grad_kernel, p.rows, p.n, p, x, dy, result_of(c, 0), stats);
     if (p.w == NULL) return;
     const int64_t groups = p.rows / p.run, cuts = cuts_of(p);
-    norm_parts_kernel<<<blocks_for(groups * cuts * p.n), BLOCK, 0, LLAP_QUEUE>>>(
-        x, dy, stats, groups, p.run, cuts, p.n, partial);
-    norm_join_kernel<<<blocks_for(groups * p.n), BLOCK, 0, LLAP_QUEUE>>>(
-        partial, groups, cuts, p.n, result_of(c, 1), result_of(c, 2));
+    enqueue(norm_parts_kernel, blocks_for(groups * cuts * p.n), BLOCK, 0, x, dy, stats, groups,
+            p.run, cuts, p.n, partial);
+    enqueue(norm_join_kernel, blocks_for(groups * p.n), BLOCK, 0, partial, groups, cuts, p.n,
+            result_of(c, 1), result_of(c, 2));
     launched(c);
 }
 
@@ -350,6 +356,7 @@ extern "C" void llap_cuda_norm_grad(const llap_call *c)
 __global__ void unfold_kernel(const float *x, float *y, int64_t rows, int64_t l, int64_t channels,
                               int width)
 {
+    behind();
     FOR_EACH(e, rows * channels * width)
     {
         const uint32_t w = (uint32_t)width, c = (uint32_t)channels, rest = e / w;
@@ -366,14 +373,15 @@ extern "C" void llap_cuda_unfold(const llap_call *c)
     const int64_t    rows = llap_view_rows(&x), l = x.shape.dim[x.shape.rank - 2];
     llap_cuda_enter();
     if (count_of(c->out[0]) == 0) return;
-    unfold_kernel<<<blocks_for(count_of(c->out[0])), BLOCK, 0, LLAP_QUEUE>>>(
-        real_of(x), result_of(c, 0), rows, l, width_of(x), c->attr->unfold.width);
+    enqueue(unfold_kernel, blocks_for(count_of(c->out[0])), BLOCK, 0, real_of(x), result_of(c, 0),
+            rows, l, width_of(x), c->attr->unfold.width);
     launched(c);
 }
 
 __global__ void fold_kernel(const float *x, float *y, int64_t rows, int64_t l, int64_t channels,
                             int width)
 {
+    behind();
     FOR_EACH(e, rows * channels)
     {
         const int64_t row = e / (uint32_t)channels, ch = e % (uint32_t)channels;
@@ -392,9 +400,8 @@ extern "C" void llap_cuda_fold(const llap_call *c)
     const llap_view &y = c->out[0];
     llap_cuda_enter();
     if (count_of(y) == 0) return;
-    fold_kernel<<<blocks_for(count_of(y)), BLOCK, 0, LLAP_QUEUE>>>(
-        real_of(c->in[0]), result_of(c, 0), llap_view_rows(&y), y.shape.dim[y.shape.rank - 2],
-        width_of(y), c->attr->unfold.width);
+    enqueue(fold_kernel, blocks_for(count_of(y)), BLOCK, 0, real_of(c->in[0]), result_of(c, 0),
+            llap_view_rows(&y), y.shape.dim[y.shape.rank - 2], width_of(y), c->attr->unfold.width);
     launched(c);
 }
 
@@ -403,6 +410,7 @@ extern "C" void llap_cuda_fold(const llap_call *c)
 __global__ void embedding_kernel(const float *table, const int32_t *index, float *y, int64_t n,
                                  int64_t width, int64_t n_table)
 {
+    behind();
     FOR_EACH(e, n * width)
     {
         const uint32_t row = e / (uint32_t)width;
@@ -416,9 +424,8 @@ extern "C" void llap_cuda_embedding(const llap_call *c)
     const int64_t n = count_of(c->in[1]), width = width_of(c->in[0]);
     llap_cuda_enter();
     if (n * width == 0) return;
-    embedding_kernel<<<blocks_for(n * width), BLOCK, 0, LLAP_QUEUE>>>(
-        real_of(c->in[0]), (const int32_t *)c->in[1].data, result_of(c, 0), n, width,
-        c->in[0].shape.dim[0]);
+    enqueue(embedding_kernel, blocks_for(n * width), BLOCK, 0, real_of(c->in[0]),
+            (const int32_t *)c->in[1].data, result_of(c, 0), n, width, c->in[0].shape.dim[0]);
     launched(c);
 }
 
@@ -426,6 +433,7 @@ extern "C" void llap_cuda_embedding(const llap_call *c)
 __global__ void embedding_grad_kernel(const int32_t *index, const float *dy, float *out, int64_t n,
                                       int64_t width, int64_t n_table)
 {
+    behind();
     FOR_EACH(e, n_table * width)
     {
         const int64_t at = e / (uint32_t)width, i = e % (uint32_t)width;
@@ -442,7 +450,7 @@ extern "C" void llap_cuda_embedding_grad(const llap_call *c)
                   n_table = c->in[0].shape.dim[0];
     llap_cuda_enter();
     if (n_table * width == 0) return;
-    embedding_grad_kernel<<<blocks_for(n_table * width), BLOCK, 0, LLAP_QUEUE>>>(
-        (const int32_t *)c->in[1].data, real_of(c->in[2]), result_of(c, 0), n, width, n_table);
+    enqueue(embedding_grad_kernel, blocks_for(n_table * width), BLOCK, 0,
+            (const int32_t *)c->in[1].data, real_of(c->in[2]), result_of(c, 0), n, width, n_table);
     launched(c);
 }
