@@ -90,6 +90,22 @@ typedef struct llap_op_layers {
     llap_layer step[LLAP_LAYER_STEPS];
 } llap_op_layers;
 
+/* MOVE's table of numbers: x0 = X0_OF_X x + X0_OF_PRED pred; eps = EPS_OF_X x + EPS_OF_PRED pred,
+ * or of x0 where that is clipped; x' = NEXT_OF_X x + NEXT_OF_X0 x0 + NEXT_OF_BEFORE (x0 before) +
+ * NEXT_OF_EPS eps. */
+enum {
+    LLAP_MOVE_X0_OF_X,
+    LLAP_MOVE_X0_OF_PRED,
+    LLAP_MOVE_EPS_OF_X,
+    LLAP_MOVE_EPS_OF_PRED,
+    LLAP_MOVE_NEXT_OF_X,
+    LLAP_MOVE_NEXT_OF_X0,
+    LLAP_MOVE_NEXT_OF_BEFORE,
+    LLAP_MOVE_NEXT_OF_EPS,
+    LLAP_MOVE_GUIDANCE,
+    LLAP_MOVE_NUMBERS = 16
+};
+
 /* The options of an op; the member with the op's name, or the one op.h names, is the valid one. */
 typedef union llap_attr {
     struct {
@@ -139,6 +155,10 @@ typedef union llap_attr {
     struct {
         double beta1, beta2, eps, weight_decay;
     } adamw;
+    struct {
+        double clip;    /* of x0; 0: none */
+        bool   rescale; /* a guided prediction gets the moments of the given one */
+    } move;
     const llap_op_chain  *chain;
     const llap_op_layers *layers;
 } llap_attr;
@@ -209,10 +229,10 @@ typedef struct llap_backend {
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */
     int (*several)(const llap_call *c, int n);
+    /* A number above 0 for small calls: those of the same number are what several does at once
+     * where none reads or writes what another writes. 0: not such a call. NULL: none ever. */
+    int (*alike)(const llap_call *c);
     llap_kernel_fn kernel[LLAP_OP_COUNT]; /* NULL only for views */
 } llap_backend;
 
 #endif
-    /* A number above 0 for small calls: those of the same number are what several does at once
-     * where none reads or writes what another writes. 0: not such a call. NULL: none ever. */
-    int (*alike)(const llap_call *c);

@@ -88,7 +88,8 @@
 /* Likewise on GPUs. */
 #define LLAP_TAKEN_LIST(X) \
     X(LAYERS, layers)      /* a run of LINEAR and NORM over the same rows; attr.layers */ \
-    X(GUIDED, guided)      /* both predictions of a guided step as one, with moments of the first */
+    X(MOVE, move)          /* a step of the sampler: guidance, estimate, transition; attr.move */ \
+    X(GATED, gated)        /* a gated layer of narrow rows and the head behind it; attr.norm.eps */
 
 #define LLAP_KERNEL_LIST(X) \
     LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X) LLAP_TAKEN_LIST(X)

@@ -31,6 +31,9 @@ static double products_of(const llap_plan_step *s)
     case LLAP_OP_MLP: /* seven products in place of eight in the inner layer */
         return lead(out, 1) * last(&s->place[5].view.shape, 1) *
                (7.0 / 8.0 * last(in, 1) + last(out, 1));
+    case LLAP_OP_GATED:
+        return lead(out, 1) * last(out, 1) *
+               (last(in, 1) + 3.0 * last(&s->place[6].view.shape, 1) + last(out, 1));
     case LLAP_OP_MATMUL:
         return lead(out, 2) * last(out, 2) * last(out, 1) * last(in, s->attr.matmul.ta ? 2 : 1);
     case LLAP_OP_ATTENTION:

@@ -329,7 +329,7 @@ llap_tensor *llap_note(llap_graph *g, const char *name, llap_tensor *x)
     if (!reserve(g, &g->note, g->n_notes, &g->notes_cap, sizeof *g->note)) return NULL;
     const char *full = llap_scoped(g, name == NULL ? "" : name);
     if (full == NULL) return NULL;
-    g->note[g->n_notes++] = (llap_named){ full, x };
+    g->note[g->n_notes++] = (llap_named){ full, x, false };
     return x;
 }
 
@@ -340,7 +340,7 @@ llap_tensor *llap_noted(const llap_graph *g, const char *full_name)
     return NULL;
 }
 
-void llap_output(llap_graph *g, const char *name, llap_tensor *x)
+static void output(llap_graph *g, const char *name, llap_tensor *x, bool half)
 {
     if (g->status != LLAP_OK) return;
     if (x == NULL) {
@@ -360,8 +360,12 @@ void llap_output(llap_graph *g, const char *name, llap_tensor *x)
     const char *kept = llap_arena_strndup(&g->arena, name, strlen(name));
     if (kept == NULL) (void)no_memory(g);
     if (x == NULL || kept == NULL) return;
-    g->output[g->n_outputs++] = (llap_named){ kept, x };
+    g->output[g->n_outputs++] = (llap_named){ kept, x, half };
 }
+
+void llap_output(llap_graph *g, const char *name, llap_tensor *x) { output(g, name, x, false); }
+
+void llap_output_half(llap_graph *g, const char *name, llap_tensor *x) { output(g, name, x, true); }
 
 void llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value)
 {

@@ -111,6 +111,10 @@ int          llap_graph_n_params(const llap_graph *g);
 /* -------- results -------- */
 
 void llap_output(llap_graph *g, const char *name, llap_tensor *x); /* kept readable after a run */
+/* The same for who takes it by llap_run_output_near: bf16 where the backend writes it so, see
+ * llap_plan_output_elem. And an input that may be such: its slot says whether it is. */
+void         llap_output_half(llap_graph *g, const char *name, llap_tensor *x);
+llap_tensor *llap_input_half(llap_graph *g, const char *name, llap_shape shape);
 
 /* After a run, the memory bound to the parameter or state holds value. All reads of it in the graph
  * see the old content. */
@@ -201,10 +205,29 @@ llap_tensor *llap_linear(llap_graph *g, llap_tensor *x, llap_tensor *weight, lla
 llap_tensor *llap_normed(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *table,
                          llap_tensor *bias, llap_tensor *like, double eps);
 
-/* y = free + by (given - free), then moved and scaled to the mean and deviation that given has in
- * the last two axes (deviations of at least 1e-6): [...,h,Z], by a scalar. No gradient. Not every
- * backend has it. */
-llap_tensor *llap_guided(llap_graph *g, llap_tensor *given, llap_tensor *free, llap_tensor *by);
+typedef struct llap_move_in { /* [...,h,Z] each */
+    llap_tensor *x, *before;  /* before: the last estimate */
+    llap_tensor *table;       /* [LLAP_MOVE_NUMBERS] */
+    llap_tensor *given, *free;
+    double       clip;
+    bool         rescale;
+} llap_move_in;
+
+/* A step of the sampler: the prediction is given, or with free (or NULL) free + g (given - free),
+ * moved and scaled, if asked for, to the mean and deviation that given has in the last two axes
+ * (deviations of at least 1e-6); then *x0, clipped to +-clip where that is not 0, and *next as
+ * backend.h says. No gradient. Not every backend has it. */
+void llap_move(llap_graph *g, const llap_move_in *in, llap_tensor **next, llap_tensor **x0);
+
+/* y = basis theta, basis [B,1,h,M], theta [B,R,M,Z]; y' = y + w_out (u GELU(gate)), [gate|u] = w_in
+ * norm(y); then skip y' + w_head norm(y'). w_in [2H,Z], w_out [Z,H], w_head [Z,Z], each with its
+ * bias; both norms have weight and bias. No gradient. Not every backend has it, nor all sizes. */
+typedef struct llap_gated_in {
+    llap_tensor *basis, *theta, *norm[2], *in[2], *out[2], *head_norm[2], *head[2];
+    llap_tensor *skip; /* scalar */
+} llap_gated_in;
+
+llap_tensor *llap_gated(llap_graph *g, const llap_gated_in *in, double eps);
 
 /* Cross-correlation along time with zero padding (k-1)/2: x [...,l,in], weight [out,in,k], k odd,
  * bias [out] or NULL -> [...,l,out] */

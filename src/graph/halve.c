@@ -18,7 +18,10 @@ static void mark_candidates(llap_planner *p)
         const bool         kept = t->leaf == LLAP_LEAF_PARAM || t->leaf == LLAP_LEAF_STATE;
         if (kept && t->elem == LLAP_REAL && t->update == NULL) p->half[t->id] = true;
     }
-    for (int i = 0; i < g->n_outputs; i++) p->half[g->output[i].tensor->base->id] = false;
+    for (int i = 0; i < g->n_tensors; i++)
+        if (g->tensor[i]->half) p->half[i] = true;
+    for (int i = 0; i < g->n_outputs; i++)
+        if (!g->output[i].half) p->half[g->output[i].tensor->base->id] = false;
     for (int i = 0; i < g->n_tensors; i++)
         if (g->tensor[i]->update != NULL) p->half[g->tensor[i]->update->base->id] = false;
 }
@@ -34,8 +37,8 @@ static llap_view view_of(const llap_planner *p, const llap_tensor *t)
  * times, stays in floats. */
 static bool is_asked(const llap_planner *p, llap_op op)
 {
-    return !p->half_params || op == LLAP_OP_LINEAR || op == LLAP_OP_NORM ||
-           op == LLAP_OP_ATTENTION || op == LLAP_OP_LAYERS;
+    return !p->half_params || op == LLAP_OP_LINEAR || op == LLAP_OP_NORM || op == LLAP_OP_COPY ||
+           op == LLAP_OP_ATTENTION || op == LLAP_OP_LAYERS || op == LLAP_OP_GATED;
 }
 
 /* True when the step refused one. v has room for its operands and results. */

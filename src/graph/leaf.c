@@ -53,6 +53,13 @@ llap_tensor *llap_input(llap_graph *g, const char *name, llap_shape shape)
     return leaf_add(g, name, LLAP_LEAF_INPUT, LLAP_REAL, &shape, LLAP_INIT_ZERO);
 }
 
+llap_tensor *llap_input_half(llap_graph *g, const char *name, llap_shape shape)
+{
+    llap_tensor *t = llap_input(g, name, shape);
+    if (t != NULL) t->half = true;
+    return t;
+}
+
 llap_tensor *llap_input_int(llap_graph *g, const char *name, llap_shape shape)
 {
     return leaf_add(g, name, LLAP_LEAF_INPUT, LLAP_INT, &shape, LLAP_INIT_ZERO);

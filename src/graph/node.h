@@ -28,6 +28,7 @@ struct llap_tensor {
     llap_init     init;   /* of parameters and states */
     const double *values; /* of constants */
     llap_tensor  *update; /* new content after a run, or NULL */
+    bool          half;   /* an input that may be bf16 */
 };
 
 struct llap_node {
@@ -43,6 +44,7 @@ struct llap_node {
 typedef struct llap_named {
     const char  *name;
     llap_tensor *tensor;
+    bool         half; /* an output that may be bf16 */
 } llap_named;
 
 struct llap_graph {

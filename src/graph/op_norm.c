@@ -122,20 +122,3 @@ llap_tensor *llap_modulated_norm(llap_graph *g, llap_tensor *x, llap_tensor *sca
 {
     return norm(g, x, scale, shift, eps, 1.0);
 }
-
-/* -------- guidance -------- */
-
-static bool infer_guided(llap_graph *g, const llap_node *n, llap_shape *out)
-{
-    *out = n->in[0]->shape;
-    return llap_node_rank(g, n, 0, 2) && llap_node_expect(g, n, 1, *out) &&
-           llap_node_expect(g, n, 2, LLAP_SCALAR);
-}
-
-const llap_op_desc llap_desc_guided = { "given free by", .n_required = 3, .n_out = 1,
-                                        .layout = "ddd", .infer = infer_guided };
-
-llap_tensor *llap_guided(llap_graph *g, llap_tensor *given, llap_tensor *free, llap_tensor *by)
-{
-    return llap_node_add1(g, LLAP_OP_GUIDED, NULL, (llap_tensor *[]){ given, free, by }, 3);
-}

@@ -208,6 +208,7 @@ static llap_status write_results(llap_plan *plan, const llap_planner *p)
         plan->result[i] =
             (llap_result){ .name = llap_arena_strndup(&plan->arena, o->name, strlen(o->name)),
                            .shape = o->tensor->shape,
+                           .elem = at.view.elem,
                            .offset = at.offset };
         if (plan->result[i].name == NULL) return LLAP_ENOMEM;
         plan->n_results++;
@@ -291,8 +292,8 @@ llap_status llap_plan_create(const llap_graph *g, const llap_plan_opts *opts, ll
     st = keep_needed(&p);
     if (st == LLAP_OK && !opts->plain) st = llap_plan_fuse(&p);
     drop_merged(&p);
-    if (st == LLAP_OK) st = llap_plan_halve(&p);
     if (st == LLAP_OK && !opts->plain) st = llap_plan_gather(&p);
+    if (st == LLAP_OK) st = llap_plan_halve(&p);
     if (st == LLAP_OK) st = ask_scratch(&p, plan->n_threads);
     if (opts->beside && !opts->plain && opts->backend->memory != NULL &&
         opts->backend->memory->aside != NULL) {
@@ -327,5 +328,12 @@ void llap_plan_release(llap_plan *p)
 size_t llap_plan_workspace(const llap_plan *p) { return p->workspace + p->kept; }
 int    llap_plan_n_steps(const llap_plan *p) { return p->n_steps; }
 int    llap_plan_n_slots(const llap_plan *p) { return p->n_slots; }
+
+llap_elem llap_plan_output_elem(const llap_plan *p, const char *name)
+{
+    for (int i = 0; i < p->n_results; i++)
+        if (strcmp(p->result[i].name, name) == 0) return p->result[i].elem;
+    return LLAP_REAL;
+}
 
 const llap_slot *llap_plan_slot(const llap_plan *p, int i) { return &p->slot[i]; }

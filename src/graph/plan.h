@@ -63,6 +63,9 @@ typedef struct llap_slot {
 int              llap_plan_n_slots(const llap_plan *p);
 const llap_slot *llap_plan_slot(const llap_plan *p, int i); /* borrowed until release */
 
+llap_elem llap_plan_output_elem(const llap_plan *p,
+                                const char      *name); /* LLAP_REAL, _INT or _HALF */
+
 llap_status llap_run_create(llap_plan *p, llap_run **out); /* caller owns: llap_run_destroy */
 void        llap_run_destroy(llap_run *r);                 /* NULL is fine */
 
@@ -77,7 +80,7 @@ llap_status llap_run_exec(llap_run *r);
 /* The same, and adds what each step took to seconds[llap_plan_n_steps]. */
 llap_status llap_run_exec_timed(llap_run *r, double *seconds);
 
-/* The result of that name, dense; NULL when there is none. shape may be NULL. */
+/* The result of that name, dense; NULL when there is none, or it is bf16. shape may be NULL. */
 const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape);
 
 /* On a backend with memory of its own (backend/near.h) every exec copies what was bound above

@@ -106,6 +106,7 @@ typedef struct llap_plan_step {
 typedef struct llap_result {
     const char *name;
     llap_shape  shape;
+    llap_elem   elem;
     size_t      offset;
 } llap_result;
 

@@ -384,6 +384,7 @@ const void *llap_run_output(const llap_run *r, const char *name, llap_shape *sha
     const int i = find_result(r, name, shape);
     if (i < 0) return NULL;
     const llap_result *o = &r->plan->result[i];
+    if (o->elem == LLAP_HALF) return NULL;
     if (!apart(r)) return r->workspace + o->offset;
     const size_t n_bytes = (size_t)llap_shape_count(&o->shape) * r->plan->backend->real_bytes;
     if (r->fetched[i] == NULL) r->fetched[i] = llap_new_aligned(n_bytes, 1);

@@ -177,7 +177,7 @@ static llap_tensor *sample_side(llap_graph *g, const llap_denoiser_config *c, co
             llap_note(g, "theta", llap_block_refine(g, c, theta, &m->block[i], m->conditional, o));
         llap_scope_pop(g);
     }
-    return llap_head(g, llap_synthesis(g, c, m->basis, theta, m->conditional, o));
+    return llap_output_of(g, c, m, theta, o);
 }
 
 void llap_denoiser_window(llap_graph *g, const llap_denoiser_config *c, const llap_denoiser_in *in,

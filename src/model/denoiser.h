@@ -171,6 +171,7 @@ typedef struct llap_sample_opts {
     bool training;
     bool folded; /* uses the products of llap_denoiser_fold and the blocks' entries where the modal
                   * has them; not for training */
+    bool gated;  /* the backend has the op GATED */
 } llap_sample_opts;
 
 /* z [B,R,h,Z], sc like it or NULL -> [B,R,h,Z]. B of the modal may be 1: shared by all rows. */

@@ -62,6 +62,9 @@ llap_tensor *llap_synthesis(llap_graph *g, const llap_denoiser_config *c, llap_t
                             const llap_sample_opts *o);
 /* output_skip_scale y + head_proj(head_norm(y)) */
 llap_tensor *llap_head(llap_graph *g, llap_tensor *y);
+/* Both, by fewer ops where the backend has them. */
+llap_tensor *llap_output_of(llap_graph *g, const llap_denoiser_config *c, const llap_modal *m,
+                            llap_tensor *theta, const llap_sample_opts *o);
 
 /* -------- the stream of tokens, spec accuracy.md 4.7; tokens.c -------- */
 

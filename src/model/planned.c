@@ -189,7 +189,7 @@ static llap_status build_shared(llap_planned *s, planned_kind k, llap_graph *g, 
     const int64_t  rows = s->n * s->o.extent.B;
     planned_ready *r = &s->shared[k];
     planned_describe_shared(s, g, k, m);
-    llap_modal_each(m, &s->c, planned_make_output, g);
+    llap_modal_each(m, &s->c, planned_make_output, &(planned_outputs){ g, s->half });
     llap_status st = make_ready(s, g, r);
     if (st == LLAP_OK) st = bind_weights(s, r);
     if (st == LLAP_OK) st = bind(r, "t", s->t, rows);
@@ -238,8 +238,45 @@ static llap_status build_step(llap_planned *s, const llap_modal *modal, llap_mod
     return st;
 }
 
+/* What the plan reads of the shared is of the kind that it is written in. */
+static bool agrees(const llap_planned *s, const planned_ready *r)
+{
+    for (int k = 0; r->plan != NULL && k < llap_plan_n_slots(r->plan); k++) {
+        const llap_slot *slot = llap_plan_slot(r->plan, k);
+        const bool       given = strncmp(slot->name, "given.", 6) == 0;
+        if (!given && strncmp(slot->name, "free.", 5) != 0) continue;
+        if (llap_plan_output_elem(s->shared[given ? GIVEN : FREE].plan,
+                                  slot->name + (given ? 6 : 5)) != slot->elem)
+            return false;
+    }
+    return true;
+}
+
+static bool all_agree(const llap_planned *s)
+{
+    bool ok = true;
+    for (int i = 0; i < 2; i++) ok = ok && agrees(s, &s->step[i]) && agrees(s, &s->pass[i]);
+    return ok;
+}
+
+static void drop(planned_ready *r)
+{
+    llap_run_destroy(r->run);
+    llap_plan_release(r->plan);
+    *r = (planned_ready){ 0 };
+}
+
+static void drop_all(llap_planned *s)
+{
+    for (int i = 0; i < 2; i++) {
+        drop(&s->shared[i]);
+        drop(&s->step[i]);
+        drop(&s->pass[i]);
+    }
+}
+
 /* The graphs of the shared halves live until the steps have seen the shapes of their results. */
-static llap_status build(llap_planned *s)
+static llap_status build_once(llap_planned *s)
 {
     llap_modal *modal = llap_new(2 * N_KINDS, sizeof *modal);
     llap_graph *g[N_KINDS] = { NULL };
@@ -257,6 +294,17 @@ static llap_status build(llap_planned *s)
     for (int k = 0; k < N_KINDS; k++) llap_graph_destroy(g[k]);
     llap_free(modal);
     return st;
+}
+
+/* What attention reads as bf16, unless one of the plans does not take it so. */
+static llap_status build(llap_planned *s)
+{
+    s->half = s->o.backend->half != NULL;
+    const llap_status st = build_once(s);
+    if (st != LLAP_OK || !s->half || all_agree(s)) return st;
+    drop_all(s);
+    s->half = false;
+    return build_once(s);
 }
 
 static llap_status check(const llap_denoiser_config *c, const llap_planned_opts *o,
@@ -345,22 +393,12 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
     return st;
 }
 
-static void drop(planned_ready *r)
-{
-    llap_run_destroy(r->run);
-    llap_plan_release(r->plan);
-}
-
 void llap_planned_destroy(llap_planned *s)
 {
     if (s == NULL) return;
     const llap_backend *b = s->o.backend;
     if (s->recording != NULL) b->memory->forget(s->recording);
-    for (int i = 0; i < 2; i++) {
-        drop(&s->shared[i]);
-        drop(&s->step[i]);
-        drop(&s->pass[i]);
-    }
+    drop_all(s);
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
     void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0 };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) llap_near_release(b, near[i]);
@@ -423,9 +461,10 @@ static llap_status bind_point(llap_planned *s, planned_ready *r, int i)
         const bool       given = strncmp(slot->name, "given.", 6) == 0;
         if (!given && strncmp(slot->name, "free.", 5) != 0) continue;
         const int64_t n = llap_shape_count(&slot->shape);
-        float        *all = llap_run_output_near(s->shared[given ? GIVEN : FREE].run,
+        char         *all = llap_run_output_near(s->shared[given ? GIVEN : FREE].run,
                                                  slot->name + (given ? 6 : 5), NULL);
-        st = llap_run_bind_near(r->run, slot->name, all + i * n, n);
+        const int64_t each = slot->elem == LLAP_HALF ? 2 : sizeof(float);
+        st = llap_run_bind_near(r->run, slot->name, all + i * n * each, n);
     }
     return st;
 }

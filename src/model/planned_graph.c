@@ -2,6 +2,7 @@
 #include "model/planned_parts.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* What windows bring, in the order of llap_planned.window. */
 const char *const planned_window_names[N_WINDOW] = { "tq", "E", "E_raw", "f", "pad", "E_pad" };
@@ -56,15 +57,26 @@ void planned_describe_shared(const llap_planned *s, llap_graph *g, planned_kind 
     llap_denoiser_window(g, &s->c, &in, s->o.extent.h, m);
 }
 
+/* Queries, keys and values: read by attention alone, which rounds them. */
+static bool is_attended(const char *name)
+{
+    const size_t n = strlen(name);
+    return n > 2 && (strcmp(name + n - 2, ".q") == 0 || strcmp(name + n - 2, ".k") == 0 ||
+                     strcmp(name + n - 2, ".v") == 0);
+}
+
 void planned_make_output(void *user, const char *name, llap_tensor **x)
 {
-    llap_output(user, name, *x);
+    const planned_outputs *o = user;
+    if (o->half && is_attended(name)) llap_output_half(o->g, name, *x);
+    else llap_output(o->g, name, *x);
 }
 
 typedef struct renaming {
-    llap_graph  *g;
-    planned_kind kind;
-    int64_t      n;
+    llap_graph      *g;
+    const llap_plan *shared;
+    planned_kind     kind;
+    int64_t          n;
 } renaming;
 
 static void shared_name(char out[96], planned_kind k, const char *name)
@@ -80,7 +92,8 @@ static void make_input(void *user, const char *name, llap_tensor **x)
     char            full[96];
     shared_name(full, r->kind, name);
     shape.dim[0] /= r->n;
-    *x = llap_input(r->g, full, shape);
+    *x = llap_plan_output_elem(r->shared, name) == LLAP_HALF ? llap_input_half(r->g, full, shape)
+                                                             : llap_input(r->g, full, shape);
 }
 
 static llap_tensor *coef(llap_graph *g, llap_tensor *table, int i)
@@ -109,8 +122,6 @@ static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tens
 static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
                           llap_tensor *given, llap_tensor *free)
 {
-    if (s->o.sampler.guidance_rescale && s->o.backend->kernel[LLAP_OP_GUIDED] != NULL)
-        return llap_guided(g, given, free, coef(g, table, GUIDANCE));
     llap_tensor *guided =
         llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
     if (!s->o.sampler.guidance_rescale) return guided;
@@ -125,8 +136,9 @@ static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *tab
 static llap_tensor *pass(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *modal,
                          llap_tensor *x, llap_tensor *before)
 {
-    const llap_sample_opts o = { .folded = s->o.folded };
-    renaming               r = { g, k, s->n };
+    const llap_sample_opts o = { .folded = s->o.folded,
+                                 .gated = s->o.backend->kernel[LLAP_OP_GATED] != NULL };
+    renaming               r = { g, s->shared[k].plan, k, s->n };
     llap_modal_each(modal, &s->c, make_input, &r);
     llap_tensor *sc = !knows_sc(s)                  ? NULL
                       : s->o.sampler.self_condition ? before
@@ -148,21 +160,36 @@ void planned_describe_pass(const llap_planned *s, llap_graph *g, planned_kind k,
     llap_output(g, "pred", pass(s, g, k, modal, x, before));
 }
 
+/* The estimate and the next x of a prediction, op by op. */
+static void move_on(const llap_planned *s, llap_graph *g, const llap_move_in *in,
+                    llap_tensor **next, llap_tensor **x0)
+{
+    llap_tensor *p = in->free == NULL ? in->given : guide(s, g, in->table, in->given, in->free);
+    *x0 = combine(g, in->table, X0_OF_X, in->x, X0_OF_PRED, p);
+    if (in->clip > 0.0) *x0 = llap_clamp(g, *x0, -in->clip, in->clip);
+    llap_tensor *eps =
+        combine(g, in->table, EPS_OF_X, in->x, EPS_OF_PRED, in->clip > 0.0 ? *x0 : p);
+    *next = llap_add(g, combine(g, in->table, NEXT_OF_X, in->x, NEXT_OF_X0, *x0),
+                     combine(g, in->table, NEXT_OF_BEFORE, in->before, NEXT_OF_EPS, eps));
+}
+
 void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
 {
-    const double       clip = s->o.sampler.clip;
     const planned_kind only = s->o.S > 0 ? GIVEN : FREE;
-    llap_tensor       *x = state(s, g, "x"), *before = state(s, g, "x0"), *p;
-    llap_tensor       *table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS));
-    if (both)
-        p = guide(s, g, table, llap_input(g, "given", llap_shape_of(x)),
-                  llap_input(g, "free", llap_shape_of(x)));
-    else p = pass(s, g, only, &modal[only], x, before);
-    llap_tensor *x0 = combine(g, table, X0_OF_X, x, X0_OF_PRED, p);
-    if (clip > 0.0) x0 = llap_clamp(g, x0, -clip, clip);
-    llap_tensor *eps = combine(g, table, EPS_OF_X, x, EPS_OF_PRED, clip > 0.0 ? x0 : p);
-    llap_tensor *next = llap_add(g, combine(g, table, NEXT_OF_X, x, NEXT_OF_X0, x0),
-                                 combine(g, table, NEXT_OF_BEFORE, before, NEXT_OF_EPS, eps));
-    llap_update(g, x, next);
-    llap_update(g, before, x0);
+    llap_move_in       in = { .x = state(s, g, "x"),
+                              .before = state(s, g, "x0"),
+                              .table = llap_input(g, "coef", LLAP_SHAPE(N_COEFS)),
+                              .clip = s->o.sampler.clip,
+                              .rescale = s->o.sampler.guidance_rescale };
+    llap_tensor       *next, *x0;
+    if (both) {
+        in.given = llap_input(g, "given", llap_shape_of(in.x));
+        in.free = llap_input(g, "free", llap_shape_of(in.x));
+    } else {
+        in.given = pass(s, g, only, &modal[only], in.x, in.before);
+    }
+    if (s->o.backend->kernel[LLAP_OP_MOVE] != NULL) llap_move(g, &in, &next, &x0);
+    else move_on(s, g, &in, &next, &x0);
+    llap_update(g, in.x, next);
+    llap_update(g, in.before, x0);
 }

@@ -10,18 +10,18 @@ typedef struct planned_ready { /* a plan with its run */
     llap_run  *run;
 } planned_ready;
 
-/* Numbers of a step: its row of the table. */
+/* Numbers of a step: its row of the table, see backend.h. */
 enum {
-    X0_OF_X, /* x0 = X0_OF_X x + X0_OF_PRED pred */
-    X0_OF_PRED,
-    EPS_OF_X, /* eps = EPS_OF_X x + EPS_OF_PRED pred, or of x0 where that is clipped */
-    EPS_OF_PRED,
-    NEXT_OF_X, /* x' = NEXT_OF_X x + NEXT_OF_X0 x0 + NEXT_OF_BEFORE x0_before + NEXT_OF_EPS eps */
-    NEXT_OF_X0,
-    NEXT_OF_BEFORE,
-    NEXT_OF_EPS,
-    GUIDANCE,
-    N_COEFS = 16
+    X0_OF_X = LLAP_MOVE_X0_OF_X,
+    X0_OF_PRED = LLAP_MOVE_X0_OF_PRED,
+    EPS_OF_X = LLAP_MOVE_EPS_OF_X,
+    EPS_OF_PRED = LLAP_MOVE_EPS_OF_PRED,
+    NEXT_OF_X = LLAP_MOVE_NEXT_OF_X,
+    NEXT_OF_X0 = LLAP_MOVE_NEXT_OF_X0,
+    NEXT_OF_BEFORE = LLAP_MOVE_NEXT_OF_BEFORE,
+    NEXT_OF_EPS = LLAP_MOVE_NEXT_OF_EPS,
+    GUIDANCE = LLAP_MOVE_GUIDANCE,
+    N_COEFS = LLAP_MOVE_NUMBERS
 };
 
 struct brought { /* a parameter's copy where the backend computes, or as bf16 */
@@ -38,6 +38,7 @@ struct llap_planned {
     llap_planned_opts    o;
     const llap_params   *params;
     llap_params         *folds;           /* NULL: none */
+    bool                 half;            /* what attention reads of the shared is bf16 */
     int                  n;               /* points */
     float               *coef;            /* [n,N_COEFS] */
     planned_ready        shared[N_KINDS]; /* of all steps */
@@ -65,7 +66,11 @@ static inline bool planned_is_tokens(const llap_planned *s)
 
 /* What samples share, of all steps at once. */
 void planned_describe_shared(const llap_planned *s, llap_graph *g, planned_kind k, llap_modal *m);
-/* An llap_modal_fn: the tensor is an output of the graph user. */
+/* An llap_modal_fn: the tensor is an output of the graph of *user. */
+typedef struct planned_outputs {
+    llap_graph *g;
+    bool        half; /* what attention reads may be bf16 */
+} planned_outputs;
 void planned_make_output(void *user, const char *name, llap_tensor **x);
 /* The prediction of one kind, the output "pred"; inputs of the graph take the place of the modal's
  * tensors. */

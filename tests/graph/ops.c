@@ -131,7 +131,8 @@ static void every_kernel_has_a_row(void **state)
     (void)state;
     for (int op = LLAP_OP_COPY; op < LLAP_OP_COUNT; op++) {
         /* What GPUs alone have: see model/planned; what fixed weights allow: see graph.c. */
-        bool found = op == LLAP_OP_LAYERS || op == LLAP_OP_GUIDED || op == LLAP_OP_MLP;
+        bool found =
+            op == LLAP_OP_LAYERS || op == LLAP_OP_MOVE || op == LLAP_OP_GATED || op == LLAP_OP_MLP;
         for (int i = 0; i < op_table_len; i++) found = found || (int)op_table[i].op == op;
         if (!found) fail_msg("%s has no row", llap_op_name((llap_op)op));
     }

@@ -173,7 +173,7 @@ static void check_like_cpu(const llap_backend *b, double tol)
             near(p->name, b, llap_param_get(other.params, q, k), llap_param_get(cpu.params, p, k),
                  tol);
     }
-    draw(cpu.params, b, away); /* parameters of a store on the cpu */
+    draw(cpu.params, b, away);  /* parameters of a store on the cpu */
     tol = fmax(10 * tol, 1e-5); /* the planned loop is another one */
     for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) {
         near("sample", b, (double)other.x[k], (double)cpu.x[k], tol);

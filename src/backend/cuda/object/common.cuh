@@ -26,9 +26,9 @@ static inline void launched(const llap_call *c)
 // -------- kernels one behind the other --------
 //
 // On Hopper the blocks of a kernel that enqueue queues may come while those of the one before are
-// still at work. So it begins with behind(): it waits until what was queued before is done and seen,
-// and lets the next one come. Large ones wait first and let the next one come near their end, so
-// that it does not take the place of what runs beside them.
+// still at work. So it begins with behind(): it waits until what was queued before is done and
+// seen, and lets the next one come. Large ones wait first and let the next one come near their end,
+// so that it does not take the place of what runs beside them.
 
 __device__ static inline void wait_behind()
 {

@@ -521,6 +521,7 @@ extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
 }
 
 bool llap_cuda_attention_fits(const llap_call *c);
+bool llap_cuda_gated_half(int k);
 
 // Large results of wide rows: what a block hands on. Narrow ones, such as the data itself, poles
 // and the loss, stay floats.
@@ -576,6 +577,8 @@ extern "C" bool llap_cuda_half(const llap_call *c, int k)
     switch (c->op) {
     case LLAP_OP_LAYERS:
         return llap_cuda_layers_half(c, k);
+    case LLAP_OP_GATED:
+        return llap_cuda_gated_half(k);
     case LLAP_OP_NORM:
         return k == c->n_in && width_of(c->out[0]) % 8 == 0;
     case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results

@@ -16,7 +16,7 @@ static const llap_backend plain = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cuda_##id,
         LLAP_SHAPED_LIST(X)
 #undef X
-        [LLAP_OP_GUIDED] = llap_cuda_guided,
+        [LLAP_OP_MOVE] = llap_cuda_move,
     },
 };
 
@@ -38,6 +38,7 @@ static const llap_backend *backend_of(llap_precision precision)
         b.several = llap_cuda_several_bf16;
         b.alike = llap_cuda_alike_bf16;
         b.kernel[LLAP_OP_LAYERS] = llap_cuda_layers;
+        b.kernel[LLAP_OP_GATED] = llap_cuda_gated;
         b.kernel[LLAP_OP_MATMUL] = llap_cuda_matmul_bf16;
         b.kernel[LLAP_OP_LINEAR] = llap_cuda_linear_bf16;
         b.kernel[LLAP_OP_ATTENTION] = llap_cuda_attention_bf16;

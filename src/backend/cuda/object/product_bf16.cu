@@ -8,6 +8,8 @@
 #include "backend/cuda/object/mma.cuh"
 #include "backend/cuda/object/product.cuh"
 
+bool llap_cuda_product_short(const llap_call *c, const product &p); // false: not for this one
+
 enum { PAD = 8, CUTS_BYTES = 16 << 20, WANTED = 132 /* tiles */ };
 
 // Tiles of the result, by warps of WM x WN, and how much of the inner length a step takes.
@@ -232,8 +234,6 @@ __device__ static inline void product_tile(const product &p, const cut_arg &cut,
         }
 }
 
-__global__ void join_cuts_kernel(const __grid_constant__ product p,
-                                 const __grid_constant__ cut_arg cut)
 template <typename T, typename U, int SIDE, bool TA, bool TB, bool FAST>
 __global__ void __launch_bounds__(tile_of<SIDE>::THREADS, tile_of<SIDE>::PER_SM)
     product_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
@@ -261,10 +261,12 @@ __global__ void __launch_bounds__(tile_of<64>::THREADS, tile_of<64>::PER_SM)
         product_tile<float, float, 64, TA, TB, FAST>(p, none, blockIdx.x);
 }
 
+__global__ void join_cuts_kernel(const __grid_constant__ product p,
+                                 const __grid_constant__ cut_arg cut)
 {
+    behind();
     FOR_EACH(i, cut.total)
     {
-    behind();
         float x = cut.partial[i];
 #pragma unroll 4
         for (int k = 1; k < (int)cut.n; k++) x += cut.partial[k * cut.total + i];
@@ -329,7 +331,7 @@ void llap_cuda_join_cuts(const product &p, const cut_arg &cut)
 
 void llap_cuda_product_bf16(const llap_call *c, const product &p)
 {
-    if (llap_cuda_product_wgmma(c, p)) return;
+    if (llap_cuda_product_wgmma(c, p) || llap_cuda_product_short(c, p)) return;
     if (p.norm) {
         llap_cuda_note_text(LLAP_EUNSUPPORTED, "linear: operands in front of a norm lie askew");
         return;
