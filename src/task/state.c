@@ -282,3 +282,19 @@ llap_status task_state_weights(const llap_tensors *t, const char *stage, task_we
     }
     return LLAP_OK;
 }
+
+int64_t task_state_log_size(const llap_tensors *t)
+{
+    static const char tail[] = "/counts";
+    int64_t           most = 0;
+    for (size_t i = 0; t != NULL && i < llap_tensors_count(t); i++) {
+        const llap_tensor_info x = llap_tensors_at(t, i);
+        const size_t           n = strlen(x.name), k = sizeof tail - 1;
+        task_progress          g;
+        char                   stage[128];
+        if (n < k || n - k >= sizeof stage || strcmp(x.name + n - k, tail) != 0) continue;
+        snprintf(stage, sizeof stage, "%.*s", (int)(n - k), x.name);
+        if (task_state_progress(t, stage, &g) == LLAP_OK && g.log_size > most) most = g.log_size;
+    }
+    return most;
+}

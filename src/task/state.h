@@ -68,6 +68,9 @@ enum { TASK_PROGRESS_ROOM = 8 * (TASK_COUNTS + TASK_SCORES) }; /* bytes, aligned
 llap_status task_state_open(const char *path, const task_fact *fact, size_t n, llap_tensors **out);
 bool        task_state_has(const llap_tensors *t, const char *stage);
 llap_status task_state_progress(const llap_tensors *t, const char *stage, task_progress *g);
+
+/* Bytes of the log that its stages know of; t may be NULL. */
+int64_t     task_state_log_size(const llap_tensors *t);
 llap_status task_state_store(const llap_tensors *t, const char *stage, llap_params *p);
 llap_status task_state_weights(const llap_tensors *t, const char *stage, task_weights *x);
 

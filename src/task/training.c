@@ -46,28 +46,11 @@ static double now(void)
 
 /* -------- the log -------- */
 
-/* How much of the log the state that was there knows of. */
-static int64_t known_log(const llap_tensors *old)
-{
-    static const char tail[] = "/counts";
-    int64_t           most = 0;
-    for (size_t i = 0; old != NULL && i < llap_tensors_count(old); i++) {
-        const llap_tensor_info x = llap_tensors_at(old, i);
-        const size_t           n = strlen(x.name), k = sizeof tail - 1;
-        task_progress          g;
-        char                   stage[128];
-        if (n < k || n - k >= sizeof stage || strcmp(x.name + n - k, tail) != 0) continue;
-        snprintf(stage, sizeof stage, "%.*s", (int)(n - k), x.name);
-        if (task_state_progress(old, stage, &g) == LLAP_OK && g.log_size > most) most = g.log_size;
-    }
-    return most;
-}
-
 /* Opens the log where the state left it: lines that came after it are written again. */
 static llap_status open_log(task_training *t)
 {
     if (t->o.log == NULL) return LLAP_OK;
-    const int64_t known = known_log(t->old);
+    const int64_t known = task_state_log_size(t->old);
     t->log = fopen(t->o.log, known > 0 ? "r+e" : "we");
     if (t->log == NULL && known > 0 && errno == ENOENT) t->log = fopen(t->o.log, "we");
     if (t->log == NULL) return llap_fail_errno(errno, "%s", t->o.log);
