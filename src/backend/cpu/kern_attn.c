@@ -54,6 +54,12 @@ typedef struct call {
     float           *o, *lse;
 } call;
 
+/* Of the scores. */
+static double products_of(const llap_attn *a)
+{
+    return (double)(a->batch * a->heads) * (double)a->nq * (double)a->nk * (double)a->d;
+}
+
 static int threads_for(const llap_kern *kn, const llap_attn *a)
 {
     return a->batch * a->heads * a->nq * a->nk * a->d < KERN_PRODUCTS_ALONE ? 1 : kn->n_threads;
@@ -112,7 +118,7 @@ void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, con
                         .o = o,
                         .lse = lse };
     c.cuts = cuts_of(heads, a->nq, c.threads);
-    kern_each_free(c.threads, heads * c.cuts, forward_unit, &c);
+    kern_each_free(c.threads, heads * c.cuts, products_of(a), forward_unit, &c);
 }
 
 static float *moved(float *p, int64_t by) { return p != NULL ? p + by : NULL; }
@@ -167,5 +173,5 @@ void llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q
                             .dk = dk,
                             .dv = dv,
                             .dbias = dbias } };
-    kern_each_free(c.threads, c.nb * c.nh, backward_unit, &c);
+    kern_each_free(c.threads, c.nb * c.nh, products_of(a), backward_unit, &c);
 }

@@ -155,7 +155,10 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
             s.u.k1 = kern_least(s.u.k0 + l->steps, g->k);
             if (g->b_packed != NULL) s.u.packed = packed_at(g, j);
             else kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
-            kern_each_free(l->threads, items * s.blocks, shared_rows, &s);
+            kern_each_free(l->threads, items * s.blocks,
+                           (double)(items * g->m) * (double)(s.u.j1 - j) *
+                               (double)(s.u.k1 - s.u.k0),
+                           shared_rows, &s);
             s.u.k0 = s.u.k1;
         } while (s.u.k0 < g->k);
     }
@@ -168,7 +171,9 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
     const layout  l = lay_out(kn, g);
     const product p = { kn->isa, g, &l, a, b, c, work };
     const bool    one_b = g->b_step[0] == 0 && g->b_step[1] == 0;
-    if (!l.shared) kern_each_free(l.threads, l.items * kern_per(g->n, l.cols), private_unit, &p);
+    if (!l.shared)
+        kern_each_free(l.threads, l.items * kern_per(g->n, l.cols),
+                       (double)(l.items * g->m) * (double)g->n * (double)g->k, private_unit, &p);
     else if (one_b) gemm_shared(&p, 0, l.items);
     else
         for (int64_t item = 0; item < l.items; item++) gemm_shared(&p, item, 1);
@@ -235,5 +240,5 @@ void llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *do
                     down,    packed,
                     x,       y,
                     work,    .blocks = threads * kern_per(up->m, KERN_MAX_MC * (int64_t)threads) };
-    kern_each_free(threads, p.blocks, mlp_unit, &p);
+    kern_each_free(threads, p.blocks, (double)up->m * (double)up->n * (double)up->k, mlp_unit, &p);
 }

@@ -24,11 +24,13 @@ enum {
 };
 
 static const double WAKING_SECONDS = 3e-5; /* what is shorter is not worth waking somebody */
+static const double WAKING_PRODUCTS = 4e6; /* what takes longer than that for sure */
 
 typedef struct job {
     kern_part   part;
     const void *args;
     int64_t     units, at_once; /* units taken at a time */
+    double      products;       /* multiply-adds, where known */
     int         n_ranges;
 } job;
 
@@ -137,21 +139,26 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Wakes those asleep if the job is worth it, which its first units tell. */
+/* Wakes those asleep if the job is worth it, which is known, or its first units tell. */
 static void begin(team *t)
 {
     if (atomic_load(&t->n_asleep) == 0) return;
+    if (t->job.products > WAKING_PRODUCTS) {
+        tell(t);
+        return;
+    }
     const double  start = now();
     const int64_t shares = (t->job.units - 1) / t->job.at_once;
     if (take(t, 0) && (now() - start) * (double)shares > WAKING_SECONDS) tell(t);
 }
 
-static void share_out(team *t, int n_threads, int64_t units, int64_t at_once, kern_part part,
-                      const void *args)
+static void share_out(team *t, int n_threads, const job *j)
 {
     static atomic_int patience = MOST_SPINS;
     const int         n = n_threads < MOST_RANGES ? n_threads : MOST_RANGES;
-    t->job = (job){ part, args, units, at_once, n };
+    const int64_t     units = j->units;
+    t->job = *j;
+    t->job.n_ranges = n;
     for (int i = 0; i < n; i++) {
         atomic_store_explicit(&t->range[i].next, units * i / n, memory_order_relaxed);
         t->range[i].end = units * (i + 1) / n;
@@ -174,19 +181,26 @@ void kern_each(int n_threads, int64_t units, kern_part part, const void *args)
     if (n_threads == 1 || units < 2) {
         alone(units, part, args);
     } else if (current != NULL) {
-        share_out(current, n_threads, units, (units + shares - 1) / shares, part, args);
+        share_out(current, n_threads,
+                  &(job){ .part = part,
+                          .args = args,
+                          .units = units,
+                          .at_once = (units + shares - 1) / shares });
     } else {
 #pragma omp parallel for schedule(static) num_threads(n_threads)
         for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());
     }
 }
 
-void kern_each_free(int n_threads, int64_t units, kern_part part, const void *args)
+void kern_each_free(int n_threads, int64_t units, double products, kern_part part, const void *args)
 {
     if (n_threads == 1 || units < 2) {
         alone(units, part, args);
     } else if (current != NULL) {
-        share_out(current, n_threads, units, 1, part, args);
+        share_out(
+            current, n_threads,
+            &(job){
+                .part = part, .args = args, .units = units, .at_once = 1, .products = products });
     } else {
 #pragma omp parallel for schedule(dynamic) num_threads(n_threads)
         for (int64_t u = 0; u < units; u++) part(args, u, omp_get_thread_num());

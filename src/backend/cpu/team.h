@@ -19,9 +19,11 @@
 
 typedef void (*kern_part)(const void *args, int64_t unit, int thread);
 
-/* In shares of neighbouring units, for many small ones; or one by one, for few large ones. */
+/* In shares of neighbouring units, for many small ones; or one by one, for few large ones of that
+ * many multiply-adds together, which tell whether threads asleep are worth waking. */
 void kern_each(int n_threads, int64_t units, kern_part part, const void *args);
-void kern_each_free(int n_threads, int64_t units, kern_part part, const void *args);
+void kern_each_free(int n_threads, int64_t units, double products, kern_part part,
+                    const void *args);
 
 void llap_cpu_together(int n_threads, void (*body)(void *user), void *user);
 
