@@ -62,6 +62,17 @@ VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_
         a0 += a_step, a3 += a_step, a6 += a_step, a9 += a_step;
     }
 
+    if (o->cols >= 16 * nv && o->bias == NULL && o->also == NULL) { /* nearly always */
+#pragma GCC unroll 16
+        for (int i = 0; i < mr; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) {
+                vec y = acc[i][j];
+                if (o->from != NULL) y = v_add(v_load(o->from + i * o->ld_from + 16 * j), y);
+                v_store(o->c + i * o->ldc + 16 * j, y);
+            }
+        return;
+    }
 #pragma GCC unroll 4
     for (int j = 0; j < nv; j++) {
         const int64_t left = v_left(o->cols - 16 * j);

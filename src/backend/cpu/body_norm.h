@@ -146,8 +146,13 @@ static void norm_grad_rows(const llap_norm *p, int64_t first, int64_t rows, cons
 
 VEC_INLINE float row_top(const float *x, int64_t n)
 {
-    vec     top = v_set(-INFINITY);
+    vec     top = v_set(-INFINITY), more[3] = { top, top, top }; /* four at once: one would wait */
     int64_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        top = v_max(v_load(x + i), top);
+        for (int k = 0; k < 3; k++) more[k] = v_max(v_load(x + i + 16 + 16 * k), more[k]);
+    }
+    top = v_max(v_max(top, more[0]), v_max(more[1], more[2]));
     for (; i + 16 <= n; i += 16) top = v_max(v_load(x + i), top);
     if (i < n && n > 16) { /* the last sixteen, some of them again */
         top = v_max(v_load(x + n - 16), top);
