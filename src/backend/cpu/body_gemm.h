@@ -288,7 +288,7 @@ typedef struct ahead {
 
 VEC_INLINE void fetch(ahead *f, int64_t lines)
 {
-    for (; lines > 0 && f->row < f->rows; lines--) {
+    for (; lines > 0 && f->row < f->rows && f->n > 0; lines--) {
         __builtin_prefetch(f->x + f->row * f->step + f->col, 0, 2);
         f->col += 16;
         if (f->col >= f->n) f->col = 0, f->row++;
@@ -314,7 +314,9 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
     const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
     const bool       more = g->pre != NULL || g->gelu || g->residual != NULL;
     const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
+    const int64_t    panel_lines = kern_per(kc * GEMM_NR / 16, kern_per(rows, GEMM_MR));
     int64_t          j = u->j0, r = 0;
+    ahead            panel = { 0 }; /* the next one: B may be in the third cache */
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t   cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
         const int64_t   width = cols <= 16 ? 16 : GEMM_NR;
@@ -328,7 +330,12 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                                 .from = add ? c + at : NULL,
                                 .ld_from = g->ldc,
                                 .bias = last && g->bias != NULL ? g->bias + j : NULL };
+        if (r == 0 && !along)
+            panel = (ahead){ .x = b + GEMM_NR * nk,
+                             .rows = 1,
+                             .n = kern_most(kern_least(u->j1 - j - GEMM_NR, GEMM_NR), 0) * kc };
         fetch(next, lines);
+        fetch(&panel, panel_lines);
         fetch_tile(c + at, mr, cols, g->ldc);
         if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);

@@ -16,8 +16,8 @@
  */
 
 enum {
-    PAIR_ROWS = GEMM_MC / 2, /* pairs of rows packed at a time */
-    PAIR_AS = KERN_PAIR_AS,  /* floats of a packed pair: seven halves, and some not to be 2^n */
+    PAIR_ROWS = KERN_MLP_ROWS / 2, /* pairs of rows packed at a time */
+    PAIR_AS = KERN_PAIR_AS, /* floats of a packed pair: seven halves, and some not to be 2^n */
     PAIR_TILE = GEMM_MR * GEMM_NR
 };
 static_assert((int)PAIR_ROWS * (int)PAIR_AS + 4 * (int)PAIR_ROWS * (int)GEMM_NR <=
@@ -140,7 +140,7 @@ static ahead pairs_after(const kern_gemm_unit *u, const float *a, int64_t i)
 
 /* Columns j0..j1 (whole groups) of packed pairs of rows, to c, which begins at column j0. */
 static void pair_columns(const kern_gemm_unit *u, int64_t pairs, int64_t j0, int64_t j1, float *c,
-                         ahead *next)
+                         ahead *next, ahead *columns)
 {
     const llap_gemm *g = u->g;
     const int64_t    right = KERN_PAIR_COLS / 2, products = N_PARTS * kern_per(pairs, GEMM_MR);
@@ -148,12 +148,14 @@ static void pair_columns(const kern_gemm_unit *u, int64_t pairs, int64_t j0, int
     float           *tiles = u->tile + PAIR_ROWS * PAIR_AS;
     const int64_t    lines = kern_per(kern_most(next->rows, 0) * next->n / 16,
                                       products * g->n / (2 * GEMM_NR)); /* for each */
+    const int64_t    part_lines = kern_per(g->k / 2 * GEMM_NR / 16, kern_per(pairs, GEMM_MR));
     for (int64_t j = j0; j < j1; j += GEMM_NR) {
         if (j % KERN_PAIR_COLS >= right) continue;
         const float *bias = g->bias == NULL ? NULL : g->bias + j;
         for (int part = 0; part < N_PARTS; part++)
             for (int64_t r = 0; r < pairs; r += GEMM_MR) {
                 fetch(next, lines);
+                fetch(columns, part_lines);
                 pair_product(g, part, (int)kern_least(pairs - r, GEMM_MR), u->tile + r * PAIR_AS, b,
                              bias, c + 2 * r * g->ldc + j - j0, tiles + r * 4 * GEMM_NR);
             }
@@ -174,13 +176,15 @@ static void mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, const
     to_tile.ldc = GEMM_AS;
     for (int64_t i = up->i0; i < up->i1; i += 2 * PAIR_ROWS) {
         const int64_t rows = kern_least(up->i1 - i, 2 * PAIR_ROWS);
-        bool          some[GEMM_BLOCKS];
+        const int64_t part = to_tile.k / 2 * GEMM_NR, all = to_tile.n * to_tile.k / 4 * N_PARTS;
+        bool          some[KERN_MLP_ROWS / GEMM_MR];
         ahead         next = pairs_after(up, a, i), none = { 0 };
+        ahead         columns = { .x = up->packed + part, .rows = 1, .n = all - part };
         memset(some, 1, sizeof some);
         pack_pairs(up->g, a, i, rows / 2, up->tile);
         for (int64_t k = 0; k < g->k; k += LLAP_KERN_KBLOCK) {
             const int64_t kc = kern_least(g->k - k, LLAP_KERN_KBLOCK);
-            pair_columns(&first, rows / 2, k, k + kc, down->tile, &next);
+            pair_columns(&first, rows / 2, k, k + kc, down->tile, &next, &columns);
             block_columns(down, c, 0, i, rows, k, kc, NULL, some, &none);
         }
     }

@@ -209,7 +209,7 @@ typedef struct mlp { /* one call */
     int64_t          blocks;
 } mlp;
 
-enum { MLP_FLOATS = KERN_PAIR_FLOATS + TILE_FLOATS }; /* of a thread */
+enum { MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS }; /* of a thread */
 
 static void mlp_unit(const void *args, int64_t unit, int thread)
 {
@@ -236,9 +236,9 @@ void llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *do
                    const float *packed, const float *x, float *y, void *work)
 {
     const int threads = lay_out(kn, up).threads;
-    const mlp p = { kn->isa, up,
-                    down,    packed,
-                    x,       y,
-                    work,    .blocks = threads * kern_per(up->m, KERN_MAX_MC * (int64_t)threads) };
+    const mlp p = {
+        kn->isa, up, down, packed,
+        x,       y,  work, .blocks = threads * kern_per(up->m, KERN_MLP_ROWS * (int64_t)threads)
+    };
     kern_each_free(threads, p.blocks, (double)up->m * (double)up->n * (double)up->k, mlp_unit, &p);
 }

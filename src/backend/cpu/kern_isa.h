@@ -12,7 +12,8 @@ enum {
     GEMM_AS = LLAP_KERN_KBLOCK + 16,
     KERN_PAIR_COLS = 64, /* of a group in which columns meet, see body_mlp.h */
     KERN_PAIR_AS = 7 * LLAP_KERN_KBLOCK / 2 + 16,
-    KERN_PAIR_FLOATS = KERN_MAX_MC / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR)
+    KERN_MLP_ROWS = 192, /* of two layers, at a time: the weights pass by once for so many */
+    KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR)
 };
 
 /* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
