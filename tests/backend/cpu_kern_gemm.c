@@ -158,6 +158,7 @@ static void long_products(void **state)
 {
     (void)state;
     check_gemm((llap_gemm){ .m = 7, .n = 40, .k = 4500, .a_trans = true });
+    check_gemm((llap_gemm){ .m = 24, .n = 300, .k = 1500, .a_trans = true }); /* turned inside */
     check_gemm((llap_gemm){ .m = 120, .n = 300, .k = 4100, .b_trans = true });
     check_gemm((llap_gemm){ .m = 3, .n = 2000, .k = 20, .b_trans = true });
 }

@@ -8,7 +8,7 @@
 
 enum {
     PACK_FLOATS = 1 << 20, /* shared: 4 MB */
-    PACK_STEPS = 4096,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
+    PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
     PRIVATE_STEPS = 1024,
     ALONE_COLS = 1024, /* of a private unit when there is one thread */
@@ -47,8 +47,29 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
     return l;
 }
 
+/* x^T y with few rows and many columns: all of y would be packed for the sake of so few. The same
+ * sums make the rows of y^T x, for which x is packed. */
+static bool is_flat(const llap_gemm *g)
+{
+    enum { FEW = 32, MANY = 128 };
+    return g->a_trans && !g->b_trans && kern_most(g->nb[0], 1) * kern_most(g->nb[1], 1) == 1 &&
+           g->m <= FEW && g->n >= MANY && !g->accumulate && !g->gelu && g->bias == NULL &&
+           g->pre == NULL && g->residual == NULL;
+}
+
+static llap_gemm turned(const llap_gemm *g)
+{
+    return (llap_gemm){
+        .m = g->n, .n = g->m, .k = g->k, .lda = g->ldb, .ldb = g->lda, .ldc = g->m, .a_trans = true
+    };
+}
+
 size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
 {
+    if (is_flat(g)) {
+        const llap_gemm t = turned(g);
+        return sizeof(float) * (size_t)kern_up(g->m * g->n, 16) + llap_kern_gemm_work(kn, &t);
+    }
     const layout l = lay_out(kn, g);
     const size_t threads = (size_t)l.threads;
     return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + TILE_FLOATS * threads);
@@ -164,10 +185,23 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
     }
 }
 
+static void gemm_flat(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
+                      float *c, float *work)
+{
+    const llap_gemm t = turned(g);
+    llap_kern_gemm(kn, &t, b, a, work, work + kern_up(g->m * g->n, 16));
+    for (int64_t i = 0; i < g->m; i++)
+        for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = work[j * g->m + i];
+}
+
 void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
                     float *c, void *work)
 {
     if (g->m == 0 || g->n == 0) return;
+    if (is_flat(g)) {
+        gemm_flat(kn, g, a, b, c, work);
+        return;
+    }
     const layout  l = lay_out(kn, g);
     const product p = { kn->isa, g, &l, a, b, c, work };
     const bool    one_b = g->b_step[0] == 0 && g->b_step[1] == 0;
