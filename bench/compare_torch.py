@@ -319,7 +319,8 @@ class Peer:
         self.path = tempfile.mktemp(suffix=".safetensors")
         words = [program, *map(str, case), str(threads), self.path] + (["dropout"] if dropout else [])
         words += ["device", *device] if device else []
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        passive = dict(os.environ, OMP_WAIT_POLICY="passive")  # as llapdiff sets it for itself
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=passive)
         self.note = self.process.stdout.readline().split()
         if not self.note:
             sys.exit("compare_torch: " + " ".join(words) + " failed")
@@ -449,15 +450,62 @@ def training(args, title, size, rows, latent, horizon, repeats):
     report(f"{title}, {rate:.0f} GFLOP/s", ours, list(zip(names, theirs)))
 
 
+# -------- bare products --------
+
+
+def shape_of(kind, m, n, k):
+    """One call of what bench/shapes.c times under that name, and its floating-point operations."""
+    x = torch.randn
+    if kind.startswith("attention"):
+        q, key, v = (x(m, rows, 4, 64).transpose(1, 2) for rows in (n, k, k))
+        if kind == "attention":
+            return lambda: F.scaled_dot_product_attention(q, key, v), 1024 * m * n * k
+        with torch.enable_grad():
+            all_ = [t.requires_grad_() for t in (q, key, v)]
+            y = F.scaled_dot_product_attention(*all_)
+        dy = torch.randn_like(y)
+        return lambda: torch.autograd.grad(y, all_, dy, retain_graph=True), 2560 * m * n * k
+    if kind == "mlp":  # its second layer not folded: 256 columns
+        a, w, b, w2 = x(m, k), x(n, k), x(n), x(256, n)
+        return (lambda: F.linear(F.gelu(F.linear(F.layer_norm(a, (k,)), w, b)), w2)), 2 * m * n * (k + 256)
+    if kind == "linear":
+        a, w = x(m, k), x(n, k)
+        return lambda: F.linear(a, w), 2 * m * n * k
+    a, w = (x(m, k) if kind == "x w" else x(k, m).t()), x(k, n)
+    return lambda: a @ w, 2 * m * n * k
+
+
+def shapes(seconds):
+    listed = "512,256,256 512,768,256 12800,256,256 12800,768,256 5120,1024,256 5120,256,1024"
+    cases = [("linear", *map(int, c.split(","))) for c in listed.split()]
+    cases += [("x w", 5120, 256, 1024), ("x w", 5120, 256, 768), ("x w", 5120, 1024, 24)]
+    cases += [("x^T y", 1024, 256, 5120), ("x^T y", 768, 256, 5120), ("x^T y", 256, 256, 5120), ("x^T y", 24, 1024, 5120)]
+    cases += [("mlp", 512, 1024, 256), ("mlp", 12800, 1024, 256)]
+    cases += [("attention", b, 512, k) for b in (1, 25) for k in (512, 336)]
+    cases += [("attention's gradient", 10, 512, k) for k in (512, 336)]
+    for kind, m, n, k in cases:
+        run, flop = shape_of(kind, m, n, k)
+        rates = []
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            run()
+            times, end = [], clock() + seconds
+            while clock() < end or len(times) < 3:
+                times.append(timed(run))
+            rates.append(1e-9 * flop / statistics.median(times))
+        print(f"{kind:<21} {m:5} x {n:4} x {k:4}  {rates[0]:6.1f} {rates[1]:6.1f}", flush=True)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("peer", help="the program bench/peer")
+    p.add_argument("peer", nargs="?", help="the program bench/peer")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--repeats", type=int, default=5)
     p.add_argument("--full", action="store_true",
                    help="all 33 steps at paper size (minutes), not the first one; on a GPU always")
     p.add_argument("--processor-time", action="store_true",
                    help="of all threads, instead of the wall's: for one thread on a machine that others use")
+    p.add_argument("--shapes", type=float, metavar="SECONDS", help="instead, PyTorch's rates of what bench/shapes times")
     p.add_argument("--only", default="", help="cases whose title contains this")
     p.add_argument("--device", default="cpu", help="cpu or cuda")
     p.add_argument("--precision", default="fp32", help="ours on a GPU: fp32, tf32 or bf16")
@@ -468,6 +516,9 @@ def main():
         clock = time.process_time
     torch.set_num_threads(args.threads)
     torch.set_grad_enabled(True)
+    if args.shapes:
+        with torch.no_grad():
+            return shapes(args.shapes)
     cuda = args.device != "cpu"
     first = 0 if args.full or cuda else 1
     n = args.repeats
