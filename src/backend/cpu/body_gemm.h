@@ -248,9 +248,37 @@ static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, 
 
 /* --- the unit --------------------------------------------------------------------------------- */
 
+/* GELU of whole vectors of C, VEC_SIDE at a time; what is left over alone. */
+static void finish_gelu(int64_t rows, int64_t cols, float *c, int64_t ldc)
+{
+    int64_t left = rows * cols / 16, row = 0, x = 0;
+    while (left > 0) {
+        float    *at[VEC_SIDE];
+        vec       y[VEC_SIDE];
+        const int m = left < VEC_SIDE ? 1 : VEC_SIDE;
+        for (int i = 0; i < m; i++) {
+            at[i] = c + row * ldc + x;
+            x += 16;
+            if (x == cols) x = 0, row++;
+        }
+        left -= m;
+        if (m == 1) {
+            v_store(at[0], v_gelu(v_load(at[0])));
+            continue;
+        }
+        V_EACH(VEC_SIDE) y[i] = v_load(at[i]);
+        v_gelus(VEC_SIDE, y);
+        V_EACH(VEC_SIDE) v_store(at[i], y[i]);
+    }
+}
+
 /* What follows the product, on rows x cols of C while they are in the first cache. */
 static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
 {
+    if (g->gelu && g->pre == NULL && g->residual == NULL && cols % 16 == 0) {
+        finish_gelu(rows, cols, c, g->ldc);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++)
         for (int64_t x = 0; x < cols; x += 16) {
             const int64_t n = v_left(cols - x), at = i * g->ldc + x;

@@ -106,7 +106,17 @@ static void map_tanh(int64_t n, const float *x, float *y) { map1(v_tanh, n, x, y
 static void map_sigmoid(int64_t n, const float *x, float *y) { map1(f_sigmoid, n, x, y); }
 static void map_silu(int64_t n, const float *x, float *y) { map1(f_silu, n, x, y); }
 static void map_softplus(int64_t n, const float *x, float *y) { map1(f_softplus, n, x, y); }
-static void map_gelu(int64_t n, const float *x, float *y) { map1(v_gelu, n, x, y); }
+static void map_gelu(int64_t n, const float *x, float *y)
+{
+    const int64_t most = n / (16 * VEC_SIDE) * 16 * VEC_SIDE;
+    for (int64_t k = 0; k < most; k += 16 * VEC_SIDE) {
+        vec z[VEC_SIDE];
+        V_EACH(VEC_SIDE) z[i] = v_load(x + k + 16 * i);
+        v_gelus(VEC_SIDE, z);
+        V_EACH(VEC_SIDE) v_store(y + k + 16 * i, z[i]);
+    }
+    map1(v_gelu, n - most, x + most, y + most);
+}
 
 static void grad_neg(int64_t n, const float *x, const float *dy, float *dx)
 {
@@ -166,7 +176,14 @@ static void grad_softplus(int64_t n, const float *x, const float *dy, float *dx)
 }
 static void grad_gelu(int64_t n, const float *x, const float *dy, float *dx)
 {
-    map1_grad(v_gelu_slope, n, x, dy, dx);
+    const int64_t most = n / (16 * VEC_SIDE) * 16 * VEC_SIDE;
+    for (int64_t k = 0; k < most; k += 16 * VEC_SIDE) {
+        vec z[VEC_SIDE];
+        V_EACH(VEC_SIDE) z[i] = v_load(x + k + 16 * i);
+        v_gelu_slopes(VEC_SIDE, z);
+        V_EACH(VEC_SIDE) v_store(dx + k + 16 * i, v_mul(v_load(dy + k + 16 * i), z[i]));
+    }
+    map1_grad(v_gelu_slope, n - most, x + most, dy + most, dx + most);
 }
 
 static void row_add(int64_t n, const float *a, int64_t ac, const float *b, int64_t bc, float *y)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 enum { VEC_NEAREST = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC };
+enum { VEC_SIDE = 1 }; /* see vec.h */
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 
 typedef struct vec {
