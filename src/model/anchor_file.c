@@ -178,8 +178,8 @@ static llap_status get_calibration(const llap_json *j, int64_t i, const char *wh
     snprintf(key[1], sizeof key[1], "%s.factor", what);
     llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LLAP_CALIBRATION_BUCKETS - 1, c->edge);
     if (st == LLAP_OK)
-        st = get_array(j, i, key[1], 1e-6, 1e6, LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS,
-                       &c->factor[0][0]);
+        st = get_array(j, i, key[1], LLAP_CALIBRATION_LEAST, LLAP_CALIBRATION_MOST,
+                       LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS, &c->factor[0][0]);
     return st;
 }
 

@@ -90,9 +90,12 @@ static void fit_shape(llap_calibration *c, int b, const double *lead, const doub
         if (!isnan(residual[i]) && bucket_of(c, lead[i]) == b) size[count++] = fabs(residual[i]);
     if (count < LEAST_COUNT) return;
     qsort(size, count, sizeof *size, compare);
-    for (int l = 0; l < LEVELS; l++)
-        c->factor[b][l] +=
-            trust * (size[(size_t)(LEVEL[l] * (double)count)] / SCORE[l] - c->factor[b][l]);
+    for (int l = 0; l < LEVELS; l++) {
+        const double quantile = size[(size_t)(LEVEL[l] * (double)count)];
+        const double factor = c->factor[b][l] + trust * (quantile / SCORE[l] - c->factor[b][l]);
+        /* A sensor that is stuck has no residuals at all. */
+        c->factor[b][l] = fmin(fmax(factor, LLAP_CALIBRATION_LEAST), LLAP_CALIBRATION_MOST);
+    }
 }
 
 /* Sum of CRPS of the residuals by their mid-point quantiles. */

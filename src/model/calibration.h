@@ -12,6 +12,8 @@
 #include <stddef.h>
 
 enum { LLAP_CALIBRATION_BUCKETS = 3, LLAP_CALIBRATION_LEVELS = 5 };
+#define LLAP_CALIBRATION_LEAST 1e-6 /* of a factor */
+#define LLAP_CALIBRATION_MOST 1e6
 
 typedef struct llap_calibration {
     double edge[LLAP_CALIBRATION_BUCKETS - 1]; /* a lead <= edge[i] is in bucket i or before */

@@ -28,3 +28,8 @@ if llapdiff --version | grep -q 'netcdf *yes'; then
 else
     echo "6 entities"
 fi
+
+# A sensor that is stuck is a target as others are.
+awk -F, 'NR == 1 { print $0 ",stuck" } NR > 1 { print $0 ",5" }' data.csv >stuck.csv
+llapdiff train stuck.csv -q -t stuck -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o stuck.safetensors >/dev/null
+llapdiff forecast stuck.safetensors stuck.csv -q --quantiles 0.1,0.9 | awk -F, 'NR > 1 { n += $4 > 4.99 && $4 < 5.01 && $5 <= $4 && $4 <= $6 } END { print n " of " NR - 1 " are stuck" }'

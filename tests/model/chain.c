@@ -175,6 +175,11 @@ static void calibration(void **state)
     for (int i = 0; i < M; i++) residual[i] = 1.02 * roll_normal(&d); /* too little to act on */
     CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 1.0, &c));
     for (int b = 0; b < 3; b++) assert_true(all_factors(c.factor[b], 1.0));
+    memset(residual, 0, sizeof residual); /* a sensor that is stuck; files hold factors above 0 */
+    CHECK_OK(llap_calibration_fit(lead, residual, M, 24, 72, 1.0, &c));
+    for (int b = 0; b < 3; b++)
+        for (int l = 0; l < LLAP_CALIBRATION_LEVELS; l++)
+            assert_true(c.factor[b][l] >= LLAP_CALIBRATION_LEAST && c.factor[b][l] < 1);
 }
 
 /* Heavy tails: no factor suits all levels, the residuals' own quantiles do. */
