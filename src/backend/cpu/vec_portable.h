@@ -10,9 +10,10 @@
 #include <stdint.h>
 #include <string.h>
 
+enum { VEC_SIDE = 1 }; /* see vec.h */
+
 /* Forced inline only where the compiler optimises: with sanitizers it would drown in copies. */
 #if defined __OPTIMIZE__ && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-enum { VEC_SIDE = 1 }; /* see vec.h */
 #define VEC_INLINE static inline __attribute__((always_inline, unused))
 #else
 #define VEC_INLINE static inline __attribute__((unused))
