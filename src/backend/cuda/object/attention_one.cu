@@ -33,8 +33,9 @@ __global__ void one_kernel(const __grid_constant__ att_arg p, bool back)
         if (lane == 0) p.lse_out[row] = seen ? s : -INFINITY;
         return;
     }
-    const float *dy = p.dy + row * p.d, *y = p.y_in + row * p.d;
-    const float  ds = w * (dot(dy, v, p.d) * keep - dot(y, dy, p.d)) * p.scale;
+    const float *dy = p.dy + row * p.d;
+    const float  dw = dot(dy, v, p.d) * keep;
+    const float  ds = w * (dw - dw) * p.scale; // the only weight there is does not move: 0, or NaN
     for (int e = lane; e < p.d; e += 32) {
         p.dq[row * p.d + e] = ds * k[e];
         p.dk[row * p.d + e] = ds * q[e];
