@@ -19,8 +19,8 @@ __global__ void one_kernel(const __grid_constant__ att_arg p, bool back)
     const int64_t b = row / p.heads;
     const int     h = (int)(row % p.heads), lane = threadIdx.x % 32;
     const float  *q = head_of(p.q, b, h, p.d), *k = head_of(p.k, b, h, p.d),
-                *v = head_of(p.v, b, h, p.d), *mask = mask_of(p, b);
-    const float s = dot(q, k, p.d) * p.scale;
+                *v = head_of(p.v, b, h, p.d), *mask = mask_of(p, b), *bias = bias_of(p, b, h);
+    const float s = dot(q, k, p.d) * p.scale + (bias != NULL ? bias[0] : 0.0f);
     const bool  seen = (mask == NULL || mask[0] == 0.0f) && s != -INFINITY;
     const float w = seen ? expf(s - s) : 0.0f; // 1, or NaN
     float       keep = 1.0f;
@@ -35,17 +35,18 @@ __global__ void one_kernel(const __grid_constant__ att_arg p, bool back)
     }
     const float *dy = p.dy + row * p.d;
     const float  dw = dot(dy, v, p.d) * keep;
-    const float  ds = w * (dw - dw) * p.scale; // the only weight there is does not move: 0, or NaN
+    const float  ds = w * (dw - dw); // the only weight there is does not move: 0, or NaN
+    if (p.dbias != NULL && lane == 0) p.dbias[row] = ds;
     for (int e = lane; e < p.d; e += 32) {
-        p.dq[row * p.d + e] = ds * k[e];
-        p.dk[row * p.d + e] = ds * q[e];
+        p.dq[row * p.d + e] = ds * p.scale * k[e];
+        p.dk[row * p.d + e] = ds * p.scale * q[e];
         p.dv[row * p.d + e] = w * keep * dy[e];
     }
 }
 
 bool llap_cuda_attention_one(const llap_call *c, const att_arg &p)
 {
-    if (p.lq != 1 || p.lk != 1 || p.bias != NULL) return false;
+    if (p.lq != 1 || p.lk != 1) return false;
     const int64_t blocks = (p.batch * p.heads + WARPS - 1) / WARPS;
     one_kernel<<<(unsigned)blocks, BLOCK, 0, LLAP_QUEUE>>>(p, p.dy != NULL);
     launched(c);
