@@ -166,7 +166,8 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
         .profile = LLAP_PROFILE_DEFAULT,
         .anchor = task_recipe_anchor_usual(),
         .networks = { .stage = { .steps = steps,
-                                 .patience = 4,
+                                 .patience = 6, /* checks are cheap and rough: with 4 one member of
+                                                   three stopped by chance */
                                  .patience_from = 1,
                                  .max_skipped = TASK_MAX_SKIPPED,
                                  .lr = lr,

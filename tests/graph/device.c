@@ -307,8 +307,9 @@ static float *results_of(const ready *r, int64_t *n)
     float *all = NULL;
     *n = 0;
     for (int k = 0; output_name(r, k, name, sizeof name) != NULL; k++) {
-        llap_shape    s;
-        const float  *x = llap_run_output(r->run, output_name(r, k, name, sizeof name), &s);
+        llap_shape   s;
+        const float *x = llap_run_output(r->run, output_name(r, k, name, sizeof name), &s);
+        if (x == NULL) fail_msg("%s", llap_error_detail());
         const int64_t count = llap_shape_count(&s);
         all = llap_grow(all, (size_t)(*n + count + 1), sizeof *all);
         assert_non_null(all);

@@ -218,6 +218,7 @@ void same_bytes(const op_row *row, const ready *a, const ready *b, const char *w
         const char *what = output_name(a, k, name, sizeof name);
         llap_shape  s;
         const void *x = llap_run_output(a->run, what, &s), *y = llap_run_output(b->run, what, NULL);
+        if (x == NULL || y == NULL) fail_msg("%s, %s: %s", row->name, what, llap_error_detail());
         if (memcmp(x, y, (size_t)llap_shape_count(&s) * sizeof(float)) != 0)
             fail_msg("%s, %s: other bytes %s", row->name, what, why);
     }
