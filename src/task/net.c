@@ -107,6 +107,20 @@ llap_status task_net_lay(task_net *n, const char *name, const void *near_from)
     return st == LLAP_OK ? llap_near_copy(n->backend, n->near[i], near_from, n_bytes) : st;
 }
 
+llap_status task_net_unlay(task_net *n, const char *name)
+{
+    const int i = n == NULL ? -1 : slot_of(n, name, LLAP_REAL);
+    if (i < 0 || n->near[i] == NULL) return LLAP_OK;
+    const int64_t count = llap_shape_count(&llap_plan_slot(n->plan, i)->shape);
+    llap_status   st =
+        llap_near_get(n->backend, n->input[i], n->near[i], (size_t)count * sizeof(float));
+    if (st == LLAP_OK) st = llap_run_bind(n->run, name, n->input[i], count);
+    if (st != LLAP_OK) return st;
+    llap_near_release(n->backend, n->near[i]);
+    n->near[i] = NULL;
+    return LLAP_OK;
+}
+
 llap_status task_net_run(task_net *n) { return llap_run_exec(n->run); }
 
 const float *task_net_output(const task_net *n, const char *name)

@@ -277,13 +277,23 @@ static llap_status move_near(diffusion_stage *s, encoded *e)
     return st == LLAP_OK ? llap_near_finish(b) : st;
 }
 
-static bool leave_near(diffusion_stage *s) /* false: nothing was there */
+static void release_near(diffusion_stage *s)
 {
-    const bool was = s->rows.near != NULL || s->val.near != NULL;
     llap_near_release(s->r->backend, s->rows.near);
     llap_near_release(s->r->backend, s->val.near);
     s->rows.near = s->val.near = NULL;
-    return was;
+}
+
+/* What the nets were given there comes back with them: a batch may be ready for the next step. */
+static llap_status leave_near(diffusion_stage *s)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < 2; i++) {
+        if (st == LLAP_OK) st = task_net_unlay(s->train[i], "E_raw");
+        if (st == LLAP_OK) st = task_net_unlay(s->check[i], "E_raw");
+    }
+    release_near(s);
+    return st;
 }
 
 /* The net for so many rows, made when it is first asked for. */
@@ -292,7 +302,10 @@ static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, b
 {
     task_net  **at = &pair[count == s->B ? 0 : 1];
     llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
-    if (st == LLAP_ENOMEM && leave_near(s)) st = net_of(s, count, training, at);
+    if (st == LLAP_ENOMEM && (s->rows.near != NULL || s->val.near != NULL)) {
+        st = leave_near(s);
+        if (st == LLAP_OK) st = net_of(s, count, training, at);
+    }
     *out = *at;
     return st;
 }
@@ -484,7 +497,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
         task_net_destroy(s.train[i]);
         task_net_destroy(s.check[i]);
     }
-    (void)leave_near(&s);
+    release_near(&s);
     llap_scratch_deinit(&s.rows.block);
     llap_scratch_deinit(&s.val.block);
     llap_params_destroy(s.params);

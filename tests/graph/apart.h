@@ -13,7 +13,9 @@ static struct {
     char  *at[APART_BLOCKS];
     size_t size[APART_BLOCKS];
     int    n_uploads, n_downloads;
-    size_t limit; /* bytes that one allocation may have; 0: any */
+    size_t limit;     /* bytes that one allocation may have; 0: any */
+    int    n_refused; /* of the next ones, once copies inside came after_copies times */
+    int    after_copies;
 } apart_state;
 
 static bool apart_owns(const void *p, size_t n)
@@ -30,6 +32,10 @@ static llap_status apart_alloc(size_t n, void **out)
 {
     *out = NULL;
     if (apart_state.limit > 0 && n > apart_state.limit) return LLAP_ENOMEM;
+    if (apart_state.n_refused > 0 && apart_state.after_copies <= 0) {
+        apart_state.n_refused--;
+        return LLAP_ENOMEM;
+    }
     *out = llap_new_aligned(n + 1, 1);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < APART_BLOCKS; i++) {
@@ -67,6 +73,7 @@ static llap_status apart_download(void *to, const void *from, size_t n)
 
 static llap_status apart_copy(void *to, const void *from, size_t n)
 {
+    if (apart_state.after_copies > 0) apart_state.after_copies--;
     assert_true(apart_owns(from, n) && apart_owns(to, n));
     memmove(to, from, n);
     return LLAP_OK;

@@ -687,6 +687,13 @@ static void behind_a_wall(void **state)
         worst = fmax(worst, fabs(expected[k] - found[k]));
     }
     assert_true(top > 0 && worst < 1e-5 * top); /* sums in another order */
+    llap_model_destroy(there);
+    apart_state.after_copies =
+        7; /* summaries laid for seven steps, then no room for the next net */
+    apart_state.n_refused = 1;
+    CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
+    assert_int_equal(apart_state.n_refused, 0);
+    same_networks(here, there);
     CHECK_OK(llap_model_save(here, in_folder("from.safetensors")));
     llap_model_destroy(here);
     llap_model_destroy(there);
