@@ -175,8 +175,9 @@ size_t llap_kern_conv_work(const llap_kern *kn, const llap_conv *p)
     size_t        most = llap_kern_col_sum_work(kn, p->batch * p->len, p->cout);
     for (int which = 0; which < 3; which++)
         for (int i = 0; i < 2; i++) {
-            const llap_gemm g = product(p, which, rows[i], NULL);
-            const size_t    n = llap_kern_gemm_work(kn, &g);
+            llap_gemm g = product(p, which, rows[i], NULL);
+            g.accumulate = which == 2;
+            const size_t n = llap_kern_gemm_work(kn, &g);
             if (n > most) most = n;
         }
     return unfold_floats(p) * sizeof(float) + most;
