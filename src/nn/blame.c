@@ -15,16 +15,16 @@ bool llap_nn_finite(const float *x, int64_t n)
 }
 
 /* The states of the store aside (arena given), and back. */
-static void swap_states(llap_params *p, void **kept, llap_arena *arena)
+static llap_status swap_states(llap_params *p, void **kept, llap_arena *arena)
 {
     for (int i = 0; i < llap_params_count(p); i++) {
         const llap_param_info *x = llap_params_at(p, i);
         const size_t           n = (size_t)x->count * sizeof(float);
         if (x->leaf != LLAP_LEAF_STATE) continue;
-        if (arena == NULL && kept[i] != NULL) memcpy(x->data, kept[i], n);
-        if (arena != NULL && (kept[i] = llap_arena_new(arena, n, 1)) != NULL)
-            memcpy(kept[i], x->data, n);
+        if (arena != NULL && (kept[i] = llap_arena_new(arena, n, 1)) == NULL) return LLAP_ENOMEM;
+        memcpy(arena != NULL ? kept[i] : x->data, arena != NULL ? x->data : kept[i], n);
     }
+    return LLAP_OK;
 }
 
 static bool blame_parameter(const llap_params *p, char *text, size_t size)
@@ -80,20 +80,20 @@ llap_status llap_nn_blame(const llap_blame *b, char *text, size_t size)
     *text = '\0';
     if (st != LLAP_OK || blame_parameter(b->params, text, size)) return st;
     void **kept = llap_arena_new(&arena, (size_t)llap_params_count(b->params) + 1, sizeof *kept);
-    st = kept == NULL ? LLAP_ENOMEM : LLAP_OK;
+    st = kept == NULL ? LLAP_ENOMEM : swap_states(b->params, kept, &arena);
     if (st == LLAP_OK) {
-        swap_states(b->params, kept, &arena);
         add_gradients(b, &arena);
         st = llap_plan_create(b->graph, b->how, &plan);
     }
     if (st == LLAP_OK) st = llap_run_create(plan, &run);
     if (st == LLAP_OK) st = llap_params_bind(b->params, LLAP_PARAMS_MODEL, plan, run);
     if (st == LLAP_OK) st = b->bind(b->user, run);
-    if (st == LLAP_OK) st = llap_run_exec(run);
     if (st == LLAP_OK) {
-        blame_gradient(b, run, text, size);
+        st = llap_run_exec(run);
+        if (st == LLAP_OK) blame_gradient(b, run, text, size);
         swap_states(b->params, kept, NULL);
-        st = llap_params_push(b->params);
+        const llap_status pushed = llap_params_push(b->params);
+        if (st == LLAP_OK) st = pushed;
     }
     llap_run_destroy(run);
     llap_plan_release(plan);

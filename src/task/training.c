@@ -276,11 +276,13 @@ static llap_status report(stage_run *r, double loss)
 static llap_status not_finite(stage_run *r, double loss, double norm)
 {
     const task_stage *s = r->s;
+    const char       *known = isfinite(loss) ? "the gradient" : "the loss";
     char              what[512];
-    snprintf(what, sizeof what, "%s is not finite", isfinite(loss) ? "the gradient" : "the loss");
+    snprintf(what, sizeof what, "%s is not finite", known);
     if (s->blame != NULL) {
         const llap_status st = s->blame(s->user, r->g.step, what, sizeof what);
-        if (st != LLAP_OK) return st;
+        if (st == LLAP_ENOMEM) snprintf(what, sizeof what, "%s is not finite", known);
+        else if (st != LLAP_OK) return st;
     }
     (void)norm;
     if (++r->g.n_skipped > s->max_skipped)
