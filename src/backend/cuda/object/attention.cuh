@@ -101,6 +101,30 @@ __device__ static inline float kept_by(const att_arg &p, const llap_rng &rng, in
     return llap_drop_keeps(&rng, i, p.p) ? p.keep_scale : 0.0f;
 }
 
+__device__ static inline float exp2_of(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// A tile of scores of a thread's two rows, shared by four lanes, whose maxima so far are `high`:
+// they become the rows' top, what was summed shrinks, and weights count from `from`.
+__device__ static inline void raise_top(float (&high)[2], float (&top)[2], float (&from)[2],
+                                        float (&shrink)[2], float (&sum)[2])
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
+        high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
+        // Nothing seen yet: every weight is 0.
+        from[half] = high[half] == -INFINITY ? 0.0f : high[half];
+        shrink[half] = exp2_of(top[half] - from[half]);
+        top[half] = high[half];
+        sum[half] *= shrink[half];
+    }
+}
+
 bool llap_cuda_attention_one(const llap_call *c, const att_arg &p); // false: not for this one
 void llap_cuda_attention_forward(const llap_call *c, const att_arg &p);
 void llap_cuda_attention_backward(const llap_call *c, const att_arg &p);

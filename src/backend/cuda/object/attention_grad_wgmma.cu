@@ -24,13 +24,6 @@ template <int D, int GROUPS> struct grad_tile {
 };
 
 #if LLAP_WGMMA
-__device__ static inline float exp2_of(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // N rows of width D from row `first` on; zeros behind the last row.
 template <int D, int N, int THREADS>
 __device__ static inline void bring_rows(uint32_t tile, const uint16_t *from, int64_t step,

@@ -27,12 +27,6 @@ __device__ static inline void store4(uint32_t to, uint32_t x)
 {
     asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
 }
-__device__ static inline float exp2_of(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 
 // KEYS rows of keys on their way; zeros behind the last.
 template <int D, int THREADS> struct keys_ahead {
@@ -189,16 +183,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 1 : 2)
         }
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i++) high[i / 2 % 2] = fmaxf(high[i / 2 % 2], s[i]);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
-            // Nothing seen yet: every weight below is 0.
-            from[half] = high[half] == -INFINITY ? 0.0f : high[half];
-            shrink[half] = exp2_of(top[half] - from[half]);
-            top[half] = high[half];
-            sum[half] *= shrink[half];
-        }
+        raise_top(high, top, from, shrink, sum);
         uint32_t w[KEYS / 16][PARTS][4];
 #pragma unroll
         for (int i = 0; i < KEYS / 2; i += 2) {

@@ -19,13 +19,6 @@ template <int D, int GROUPS> struct att_tile {
 };
 
 #if LLAP_WGMMA
-__device__ static inline float exp2_of(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 // ROWS rows of width D, from bf16 by the copy engine or from floats by way of registers; zeros
 // behind the last row.
 template <int D, int ROWS, int THREADS, bool HALF> struct rows_in {
@@ -154,16 +147,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 2
             s[i] *= scale;
             high[i / 2 % 2] = fmaxf(high[i / 2 % 2], s[i]);
         }
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 1));
-            high[half] = fmaxf(high[half], __shfl_xor_sync(0xffffffffu, high[half], 2));
-            // Nothing seen yet: every weight below is 0.
-            from[half] = high[half] == -INFINITY ? 0.0f : high[half];
-            shrink[half] = exp2_of(top[half] - from[half]);
-            top[half] = high[half];
-            sum[half] *= shrink[half];
-        }
+        raise_top(high, top, from, shrink, sum);
 #pragma unroll
         for (int i = 0; i < D / 2; i++) y[i] *= shrink[i / 2 % 2];
         uint32_t w[KEYS / 16][4];

@@ -29,19 +29,6 @@ __device__ static inline void mma_short(float d[4], const uint32_t a[2], uint32_
                  : "r"(a[0]), "r"(a[1]), "r"(b));
 }
 
-// GELU with an error function to 2e-7: what follows is rounded to bf16.
-__device__ static inline float quick_gelu(float x)
-{
-    const float z = fabsf(x) * 0.70710678118654752f;
-    const float t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
-    const float poly =
-        t *
-        fmaf(t, fmaf(t, fmaf(t, fmaf(t, 1.061405429f, -1.453152027f), 1.421413741f), -0.284496736f),
-             0.254829592f);
-    const float tail = 0.5f * poly * __expf(-z * z);
-    return x * (x < 0.0f ? tail : 1.0f - tail);
-}
-
 __device__ static inline float four_lanes(float x)
 {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
