@@ -271,7 +271,7 @@ LLAP_API llap_status llap_plot_log(const char *log, const char *path);
 typedef struct llap_evaluate_opts {
     const char *task;    /* "forecast", "impute"; NULL: forecast */
     const char *part;    /* "train", "val", "test"; NULL: test */
-    const char *stride;  /* least time between two scored forecasts of an entity; NULL: 23 steps */
+    const char *stride;  /* one forecast of an entity in each such span is scored; NULL: 23 steps */
     const char *by;      /* a finer table: "step", "variable", "entity"; NULL: none */
     int64_t     samples; /* drawn per forecast; 0: 200, enough for 95 % intervals */
     int64_t     bootstrap; /* draws for intervals of differences; 0: 1000, negative: none */

@@ -15,7 +15,7 @@ static const cli_option options[] = {
          "score forecasts, or the filling of gaps made on purpose (default forecast)"),
     CHOICE("split",     0, "test|val|train", split, "which part of the data to score (default test)"),
     TEXT("stride",      0, "SPAN", stride,
-         "least time between two forecasts of an entity (default 23 steps)"),
+         "one forecast of an entity is scored in each such span (default 23 steps)"),
     INT("samples",      'n', "N", samples, 2, 100000, "samples drawn per forecast (default 200)"),
     CHOICE("by",        0, "all|step|variable|entity", by, "CRPS in finer pieces too"),
     INT("bootstrap",    0, "N", bootstrap, 0, 1000000,

@@ -170,3 +170,26 @@ llap_status llap_split_create(const llap_windows *w, const llap_split_opts *o, l
     else llap_split_destroy(s);
     return st;
 }
+
+void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64_t span)
+{
+    int64_t  begin = INT64_MAX;
+    int32_t  entity = -1;
+    uint64_t last = 0;
+    for (int64_t i = 0; i < w->n; i++) {
+        const int64_t end = llap_window_end(w, &w->at[i]);
+        if (s->part[i] == part && end < begin) begin = end;
+    }
+    for (int64_t i = 0; i < w->n; i++) {
+        if (s->part[i] != part) continue;
+        const uint64_t since = (uint64_t)llap_window_end(w, &w->at[i]) - (uint64_t)begin;
+        const uint64_t k = since / (uint64_t)span;
+        if (w->at[i].entity == entity && k == last) {
+            s->part[i] = LLAP_PART_PURGED;
+            s->n[part]--;
+            s->n[LLAP_PART_PURGED]++;
+        }
+        entity = w->at[i].entity;
+        last = k;
+    }
+}

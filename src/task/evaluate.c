@@ -17,25 +17,6 @@
 
 enum { DRAWS = 1000, STEPS_APART = 23 };
 
-/* Of the wanted part only windows at least stride apart stay; the others count as purged. */
-static void thin(const llap_windows *w, llap_split *s, llap_part part, int64_t stride)
-{
-    int64_t last = 0;
-    int32_t entity = -1;
-    for (int64_t i = 0; i < w->n; i++) {
-        if (s->part[i] != part) continue;
-        const int64_t end = llap_window_end(w, &w->at[i]);
-        if (w->at[i].entity == entity && end - last < stride) {
-            s->part[i] = LLAP_PART_PURGED;
-            s->n[part]--;
-            s->n[LLAP_PART_PURGED]++;
-            continue;
-        }
-        entity = w->at[i].entity;
-        last = end;
-    }
-}
-
 /* The windows of a part in order of their origins, those of one origin in order of entities. Caller
  * owns *out. */
 static llap_status list_windows(const llap_windows *w, const llap_split *split, llap_part part,
@@ -130,7 +111,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
     if (st == LLAP_OK) {
-        thin(w, split, e->part, e->stride);
+        llap_split_thin(split, w, e->part, e->stride);
         st = list_windows(w, split, e->part, &list);
     }
     for (int i = 0; i < others.n; i++) f[n_own + i] = &others.f[i];

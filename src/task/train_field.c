@@ -166,8 +166,7 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
         .profile = LLAP_PROFILE_DEFAULT,
         .anchor = task_recipe_anchor_usual(),
         .networks = { .stage = { .steps = steps,
-                                 .patience = 6, /* checks are cheap and rough: with 4 one member of
-                                                   three stopped by chance */
+                                 .patience = 6,
                                  .patience_from = 1,
                                  .max_skipped = TASK_MAX_SKIPPED,
                                  .lr = lr,
@@ -176,7 +175,7 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
                       .vary = usual.vary,
                       .rows = rows[view],
                       .check_rows = 256,
-                      .check_samples = 4, /* with the same noise at every check */
+                      .check_samples = 8, /* with the same noise at every check */
                       .check_steps = 8,
                       .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
                       .final_samples = 24 },

@@ -119,6 +119,46 @@ static void entities_are_dealt_whole(void **state)
     llap_panel_destroy(p);
 }
 
+/* One window an entity and span, its first; gaps of one entity do not move the others, nor it for
+ * longer than the span in which they end. */
+static void thinned_windows_end_together(void **state)
+{
+    (void)state;
+    enum { SPAN = 7 };
+    const random_shape s = { 5, 1, 900, true, 0, 0.7, 0 };
+    llap_panel        *p = random_panel(11, &s);
+    llap_windows      *w = windows_of(p, 6, 2);
+    llap_split        *all, *sp;
+    const int64_t      step = p->time[1] - p->time[0];
+    int64_t            begin = INT64_MAX, kept = 0, together = 0;
+    CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &all));
+    CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp));
+    llap_split_thin(sp, w, LLAP_PART_TEST, SPAN * step);
+    for (int64_t i = 0; i < w->n; i++)
+        if (all->part[i] == LLAP_PART_TEST && llap_window_end(w, &w->at[i]) < begin)
+            begin = llap_window_end(w, &w->at[i]);
+    for (int64_t i = 0; i < w->n; i++) {
+        bool first = true; /* of its entity in its span */
+        for (int64_t k = 0; k < i; k++)
+            first &= w->at[k].entity != w->at[i].entity || all->part[k] != LLAP_PART_TEST ||
+                     (llap_window_end(w, &w->at[k]) - begin) / (SPAN * step) !=
+                         (llap_window_end(w, &w->at[i]) - begin) / (SPAN * step);
+        if (all->part[i] != LLAP_PART_TEST) assert_int_equal(sp->part[i], all->part[i]);
+        else assert_int_equal(sp->part[i], first ? LLAP_PART_TEST : LLAP_PART_PURGED);
+        kept += sp->part[i] == LLAP_PART_TEST;
+        together += sp->part[i] == LLAP_PART_TEST &&
+                    (llap_window_end(w, &w->at[i]) - begin) % (SPAN * step) == 0;
+    }
+    assert_true(kept == sp->n[LLAP_PART_TEST] && kept > 30);
+    assert_true(all->n[LLAP_PART_TEST] - kept ==
+                sp->n[LLAP_PART_PURGED] - all->n[LLAP_PART_PURGED]);
+    assert_true(together < kept && together > kept / 3);
+    llap_split_destroy(all);
+    llap_split_destroy(sp);
+    llap_windows_destroy(w);
+    llap_panel_destroy(p);
+}
+
 static void an_empty_part_is_an_error(void **state)
 {
     (void)state;
@@ -145,6 +185,7 @@ int main(void)
         cmocka_unit_test(no_part_sees_target_times_of_another),
         cmocka_unit_test(contiguous_parts_follow_one_another),
         cmocka_unit_test(entities_are_dealt_whole),
+        cmocka_unit_test(thinned_windows_end_together),
         cmocka_unit_test(an_empty_part_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

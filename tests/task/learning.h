@@ -41,17 +41,14 @@ static double oracle_crps(const llap_synth *truth, const llap_model *m, const ll
     llap_split   *split = NULL;
     task_scale   *scale = NULL;
     double        sum = 0, mean[64], variance[64];
-    int64_t       n = 0, last = 0, entity = -1;
+    int64_t       n = 0;
     CHECK_OK(task_windows(&m->frame, p, &var, 1, &w));
     CHECK_OK(task_split(&m->frame, w, &split));
     CHECK_OK(task_scales(m, p, &scale));
+    llap_split_thin(split, w, LLAP_PART_TEST, stride);
     for (int64_t i = 0; i < w->n; i++) {
         const llap_window *v = &w->at[i];
-        const int64_t      end = llap_window_end(w, v);
-        if (split->part[i] != LLAP_PART_TEST || (v->entity == entity && end - last < stride))
-            continue;
-        entity = v->entity;
-        last = end;
+        if (split->part[i] != LLAP_PART_TEST) continue;
         assert_true(v->n_query <= 64);
         CHECK_OK(llap_synth_oracle(truth, w, i, mean, variance));
         for (int64_t q = 0; q < v->n_query; q++) {
