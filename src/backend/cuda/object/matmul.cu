@@ -7,6 +7,7 @@
 
 #include <cublasLt.h>
 #include <mutex>
+#include <stdlib.h>
 #include <string.h>
 
 // What cuBLASLt may use, and room for the partial results of a cut product. Plans align to less
@@ -327,9 +328,18 @@ static bool readable(const product &p)
            p.n < INT32_MAX && p.k < INT32_MAX;
 }
 
+// LLAP_CUDA_PLAIN in the environment: kernels of ours do what cuBLASLt would. For tools under which
+// its kernels break (tools/test-gpu).
+static bool plain_wanted()
+{
+    static const bool wanted = getenv("LLAP_CUDA_PLAIN") != NULL;
+    return wanted;
+}
+
 // One product with at most one axis of batch. False: cuBLASLt has none for it.
 static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
 {
+    if (plain_wanted()) return false;
     choice_key key;
     memset(&key, 0, sizeof key);
     const float *residual = p.gelu ? NULL : p.residual;
