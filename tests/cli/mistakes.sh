@@ -10,7 +10,7 @@ try() {
     code=$?
     lines=$(grep -c . err)
     echo "$number: exit $code, $lines line"
-    sed 's/^/   /' err
+    sed "s/^/   /; s/header of ${size:-0} bytes/header of N bytes/" err
 }
 try train data.csv --target v00 -c 2d --horizon 6h -o x
 try train data.csv --target v0 -c 2d --horizon 900d -o x
@@ -37,6 +37,7 @@ try forecast m.safetensors data.csv --plot next.jpeg
 try forecast none.safetensors data.csv
 try forecast m.safetensors
 head -c 300 m.safetensors >half.safetensors
+size=$(od -An -tu8 -N8 half.safetensors | tr -d ' ') # of the header, which has digits of the fit
 try info half.safetensors
 printf 'time,a\n2024-01-01T00:00Z,1\n' >one.csv
 try train one.csv -c 2 --horizon 1 -o x
