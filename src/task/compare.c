@@ -80,19 +80,30 @@ static moments measure(const llap_model *m, int64_t target, const llap_panel *p,
     return s;
 }
 
+/* No value of training lay below the mean of its series (chain.h has its z_lo 0.2 under the least):
+ * each had one value, and its deviation of 1 is none to measure by. */
+static bool never_changed(const llap_chain *c) { return c->z_lo > -0.2 - 1e-6; }
+
 static void compare_values(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
                            const llap_log *log)
 {
-    const char   *name = m->frame.target[target];
-    const moments s = measure(m, target, p, var);
-    const double  sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax((double)p->n_rows, 1);
-    if (s.n == 0)
+    const char       *name = m->frame.target[target];
+    const llap_chain *c = m->anchor[target]->chain;
+    const moments     s = measure(m, target, p, var);
+    const double      sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax((double)p->n_rows, 1);
+    if (s.n == 0) {
         llap_logf(log, LLAP_LOG_WARNING, "%s: no observed value at all", llap_text_show(name).text);
-    else if (s.n >= 10 && (fabs(s.mean) > 3 || sd > 4 || sd < 0.05))
+    } else if (never_changed(c)) {
+        if (c->y_lo < c->y_hi && (s.mean != 0 || s.m2 > 0)) /* not cut to one value by its tails */
+            llap_logf(log, LLAP_LOG_WARNING,
+                      "%s: never changed in training and has other values now",
+                      llap_text_show(name).text);
+    } else if (s.n >= 10 && (fabs(s.mean) > 3 || sd > 4 || sd < 0.05)) {
         llap_logf(log, LLAP_LOG_WARNING,
                   "%s: its values lie %.2g deviations of training from the mean of training and "
                   "spread %.2g times as much: another unit, another place?",
                   llap_text_show(name).text, s.mean, sd);
+    }
     const double then = m->frame.observed;
     if (s.n > 0 && share < 0.5 * then)
         llap_logf(log, LLAP_LOG_WARNING,

@@ -33,3 +33,5 @@ fi
 awk -F, 'NR == 1 { print $0 ",stuck" } NR > 1 { print $0 ",5" }' data.csv >stuck.csv
 llapdiff train stuck.csv -q -t stuck -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o stuck.safetensors >/dev/null
 llapdiff forecast stuck.safetensors stuck.csv -q --quantiles 0.1,0.9 | awk -F, 'NR > 1 { n += $4 > 4.99 && $4 < 5.01 && $5 <= $4 && $4 <= $6 } END { print n " of " NR - 1 " are stuck" }'
+sed 's/,5$/,6/' stuck.csv >moved.csv # said of others, not of the same
+llapdiff forecast stuck.safetensors moved.csv -q >/dev/null
