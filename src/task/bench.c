@@ -100,12 +100,13 @@ static llap_status prepare_product(bench *t)
     return st;
 }
 
-static double product_rate(bench *t)
+static llap_status product_rate(bench *t, double *rate)
 {
     const double start = now();
-    (void)llap_run_exec(t->run); /* everything is bound */
-    (void)llap_near_finish(t->base.backend);
-    return 2.0 * (double)t->m * N * K / (now() - start);
+    llap_status  st = llap_run_exec(t->run);
+    if (st == LLAP_OK) st = llap_near_finish(t->base.backend);
+    *rate = 2.0 * (double)t->m * N * K / (now() - start);
+    return st;
 }
 
 /* -------- one measurement -------- */
@@ -120,9 +121,9 @@ static llap_status measure(bench *t, run_fn run, void *user, row *r)
     const double start = now();
     for (r->runs = 0; st == LLAP_OK && r->runs < MOST_RUNS; r->runs++) {
         if (r->runs >= 2 && now() - start > t->o->seconds) break;
-        t->rate[r->runs] = product_rate(t);
+        st = product_rate(t, &t->rate[r->runs]);
         const double before = now();
-        st = run(user);
+        if (st == LLAP_OK) st = run(user);
         if (st == LLAP_OK) st = llap_near_finish(t->base.backend);
         seconds[r->runs] = now() - before;
     }
