@@ -5,24 +5,35 @@
 #include "base/text.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME = 256 };
-
 /* ---- which ---- */
 
-static llap_status unknown(const char *what, const char *of, const char *name,
+/* Which of n names the first len bytes of text are; -1: none. */
+static int64_t find(const char *text, size_t len, const char *const *names, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (strlen(names[i]) == len && memcmp(text, names[i], len) == 0) return i;
+    return -1;
+}
+
+static llap_status unknown(const char *what, const char *of, const char *text, size_t len,
                            const char *const *names, int64_t n)
 {
+    char        *name = llap_strndup(text, len);
     const char **all = llap_new((size_t)n + 1, sizeof *all); /* closed by NULL */
-    if (all == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < n; i++) all[i] = names[i];
-    const char *near = llap_text_nearest(name, (const char *const *)all);
+    llap_status  st = name == NULL || all == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) {
+        for (int64_t i = 0; i < n; i++) all[i] = names[i];
+        const char *near = llap_text_nearest(name, (const char *const *)all);
+        st = llap_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, llap_text_show(name).text,
+                       near ? " (did you mean '" : "", near ? llap_text_show(near).text : "",
+                       near ? "'?)" : "");
+    }
     llap_free((void *)all);
-    return llap_fail(LLAP_EINVAL, "%s: %s '%s'%s%s%s", what, of, llap_text_show(name).text,
-                     near ? " (did you mean '" : "", near ? near : "", near ? "'?)" : "");
+    llap_free(name);
+    return st;
 }
 
 llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
@@ -35,17 +46,15 @@ llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **
         return LLAP_OK;
     }
     for (const char *s = text; *s != '\0';) {
-        char         name[NAME];
-        const size_t len = strcspn(s, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(len < NAME - 1 ? len : NAME - 1), s);
-        const int64_t v = llap_panel_find_var(p, name);
+        const size_t  len = strcspn(s, ",");
+        const int64_t v = find(s, len, (const char *const *)p->var, p->n_vars);
         if (v < 0)
-            return unknown("target", "the data has no column", name, (const char *const *)p->var,
+            return unknown("target", "the data has no column", s, len, (const char *const *)p->var,
                            p->n_vars);
         for (int64_t i = 0; i < *n; i++)
             if ((*out)[i] == v)
                 return llap_fail(LLAP_EINVAL, "target: '%s' is given twice",
-                                 llap_text_show(name).text);
+                                 llap_text_show(p->var[v]).text);
         (*out)[(*n)++] = v;
         s += len + (s[len] == ',');
     }
@@ -65,8 +74,7 @@ static const char *said_of(const char *text, const char *name, size_t *n)
         if (equals == NULL) {
             all = text;
             n_all = len;
-        } else if (strlen(name) == (size_t)(equals - text) &&
-                   strncmp(text, name, (size_t)(equals - text)) == 0) {
+        } else if (find(text, (size_t)(equals - text), &name, 1) == 0) {
             *n = len - (size_t)(equals + 1 - text);
             return equals + 1;
         }
@@ -110,15 +118,12 @@ static llap_status check_names(const char *what, const char *text, const char *c
 {
     int n_for_all = 0;
     while (text != NULL && *text != '\0') {
-        char         name[NAME];
         const size_t len = strcspn(text, ",");
         const char  *equals = memchr(text, '=', len);
         const size_t size = equals == NULL ? 0 : (size_t)(equals - text);
-        bool         found = equals == NULL;
         n_for_all += equals == NULL;
-        snprintf(name, sizeof name, "%.*s", (int)(size < NAME - 1 ? size : NAME - 1), text);
-        for (int64_t i = 0; i < n; i++) found = found || strcmp(name, target[i]) == 0;
-        if (!found) return unknown(what, "no target is called", name, target, n);
+        if (equals != NULL && find(text, size, target, n) < 0)
+            return unknown(what, "no target is called", text, size, target, n);
         text += len + (text[len] == ',');
     }
     if (n_for_all > 1)
