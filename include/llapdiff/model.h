@@ -267,6 +267,8 @@ LLAP_API llap_status llap_answer_read(const char *path, const llap_panel *panel,
  * itself, or the file that has it ("-": standard input). PNG, SVG or PDF as the path ends. */
 LLAP_API llap_status llap_plot_scores(const char *text, const char *path);
 LLAP_API llap_status llap_plot_log(const char *log, const char *path);
+/* Whether a picture could be drawn there, before long work; leaves nothing behind. */
+LLAP_API llap_status llap_plot_can_save(const char *path);
 
 typedef struct llap_evaluate_opts {
     const char *task;    /* "forecast", "impute"; NULL: forecast */

@@ -1,6 +1,7 @@
 /* Logs and scores as pictures. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "plot/canvas.h"
 #include "plot/score_plot.h"
 
 #include <llapdiff/model.h>
@@ -11,6 +12,14 @@ enum { LOG_MAX = 256 << 20 };
 llap_status llap_plot_scores(const char *text, const char *path)
 {
     return llap_plot_text(text, strlen(text), "scores", path);
+}
+
+llap_status llap_plot_can_save(const char *path)
+{
+    llap_canvas      *c = NULL;
+    const llap_status st = llap_canvas_create(path, 1, 1, &c);
+    llap_canvas_destroy(c);
+    return st;
 }
 
 llap_status llap_plot_log(const char *log, const char *path)

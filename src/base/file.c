@@ -182,6 +182,17 @@ llap_status llap_writer_open(const char *path, llap_writer *w)
     return st;
 }
 
+llap_status llap_file_can_write(const char *path)
+{
+    struct stat s;
+    llap_writer w;
+    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+        return access(path, W_OK) == 0 ? LLAP_OK : llap_fail_errno(errno, "%s", path);
+    const llap_status st = llap_writer_open(path, &w);
+    llap_writer_abort(&w);
+    return st;
+}
+
 llap_status llap_writer_put(llap_writer *w, const void *bytes, size_t n)
 {
     if (n > 0 && fwrite(bytes, 1, n, w->stream) != n) return llap_fail_errno(errno, "%s", w->path);

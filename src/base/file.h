@@ -28,6 +28,10 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
 /* Bytes that a new file at path could take, by what its folder's file system has left. */
 llap_status llap_file_room(const char *path, uint64_t *n_bytes);
 
+/* Whether a file could be written there, before long work; leaves nothing behind. A pipe or device
+ * is not opened: whoever reads it would see its end. */
+llap_status llap_file_can_write(const char *path);
+
 /* Atomic writing: everything goes to a temporary file beside the target, which commit renames over
  * it after fsync (and syncs the folder). Before commit the target is untouched; abort, or a crash,
  * leaves it so.

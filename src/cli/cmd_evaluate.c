@@ -1,5 +1,7 @@
 #include "read.h"
 
+#include <string.h>
+
 typedef struct evaluate_options {
     cli_read    read;
     const char *stride, *plot, *with, *windows;
@@ -44,7 +46,10 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_bar                *bar = NULL;
     char                    *text = NULL, *as_json = NULL;
     cli_mates                mates = { 0 };
-    llap_status st = cli_open(common, "evaluate", &o->read, n, operands, &model, &panel);
+    if (o->windows != NULL && strcmp(o->windows, "-") == 0)
+        return cli_usage("evaluate", "--windows expects a file: standard output has the table");
+    llap_status st = o->plot == NULL ? LLAP_OK : llap_plot_can_save(o->plot);
+    if (st == LLAP_OK) st = cli_open(common, "evaluate", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);
     if (st == LLAP_OK) {
         llap_evaluate_opts how = LLAP_EVALUATE_OPTS;

@@ -83,13 +83,7 @@ static const char *target(const char *path)
     return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }
 
-llap_status llap_model_can_save(const char *path)
-{
-    llap_writer       w = { 0 };
-    const llap_status st = llap_writer_open(target(path), &w);
-    llap_writer_abort(&w);
-    return st;
-}
+llap_status llap_model_can_save(const char *path) { return llap_file_can_write(target(path)); }
 
 llap_status llap_model_save(const llap_model *m, const char *path)
 {

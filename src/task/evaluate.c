@@ -2,6 +2,7 @@
  * any model has to beat, on the same windows and the same scale. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "task/device.h"
@@ -265,6 +266,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     task_scale     *scale = NULL;
     llap_status     st = task_check_axis(m, panel);
     if (st == LLAP_OK) st = read_options(o, &e, &look);
+    if (st == LLAP_OK && o->windows != NULL) st = llap_file_can_write(o->windows);
     if (st == LLAP_OK) st = task_pool_check(m, o->with, o->n_with, true);
     if (st == LLAP_OK && e.impute && o->n_with > 0)
         st = llap_fail(LLAP_EUNSUPPORTED, "with: several models forecast, but do not fill gaps");

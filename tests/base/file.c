@@ -138,6 +138,21 @@ static void bad_targets_are_named(void **state)
     CHECK_OK(write_text("/dev/null", "x"));
 }
 
+/* Nothing is left, and nobody who reads a pipe is told that it has ended. */
+static void whether_a_file_could_be_written(void **state)
+{
+    (void)state;
+    const int before = files_in_folder();
+    CHECK_OK(llap_file_can_write(in_folder("new")));
+    CHECK_OK(llap_file_can_write("/dev/null"));
+    CHECK_FAIL(llap_file_can_write(folder), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(llap_file_can_write(in_folder("no/such/x")), LLAP_ENOTFOUND, "no/such/x");
+    assert_int_equal(files_in_folder(), before);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    CHECK_OK(llap_file_can_write(in_folder("pipe"))); /* does not wait for a reader either */
+    unlink(in_folder("pipe"));
+}
+
 static void bad_sources_are_named(void **state)
 {
     (void)state;
@@ -182,6 +197,7 @@ int main(void)
         cmocka_unit_test(others_may_write_the_temporary_file),
         cmocka_unit_test(mode_and_links_are_kept),
         cmocka_unit_test(bad_targets_are_named),
+        cmocka_unit_test(whether_a_file_could_be_written),
         cmocka_unit_test(bad_sources_are_named),
         cmocka_unit_test(failing_allocations_lose_nothing),
     };

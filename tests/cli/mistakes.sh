@@ -95,6 +95,9 @@ try inspect cut.csv.gz
 echo '{"horizn": "6h"}' >c.json
 try forecast m.safetensors data.csv --config c.json
 try import . -o x
+try evaluate m.safetensors data.csv --windows -
+try evaluate m.safetensors data.csv --windows no/folder/w.csv
+try evaluate m.safetensors none.csv --plot fit.gif # said before the data is read
 try export m.safetensors folder
 
 # No permission. The superuser may do everything, so somebody else tries, if that can be.

@@ -165,6 +165,13 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "stride");
 }
 
+static int count_reports(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    ++*(int *)user;
+    return 0;
+}
+
 /* The file of windows adds up to the table. */
 static void every_window_is_written(void **state)
 {
@@ -202,8 +209,15 @@ static void every_window_is_written(void **state)
     llap_json_destroy(j);
     unlink(path);
     char *text;
+    int   reports = 0; /* what cannot be written is said before the work */
     o.windows = "no/such/folder.csv";
+    o.progress = (llap_progress){ count_reports, &reports };
     CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_ENOTFOUND, "no/such/folder.csv");
+    assert_int_equal(reports, 0);
+    o.windows = NULL;
+    CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
+    assert_true(reports > 0);
+    llap_text_free(text);
 }
 
 static llap_status evaluate_briefly(void *user)
