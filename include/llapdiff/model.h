@@ -78,7 +78,8 @@ typedef struct llap_train_opts {
                               who fits, who chooses, who is left for llap_evaluate; entities that it
                               does not name are left out. Means split "entity". NULL: 70, 10 and
                               20 % of the entities, drawn by seed */
-    /* JSON objects, what a config has under these names; where there is no config. NULL: none */
+    /* JSON objects, what a config has under these names, or the file of such a config; where there
+     * is no config. NULL: none */
     const char *network, *training;
 } llap_train_opts;
 

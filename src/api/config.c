@@ -60,10 +60,12 @@ static llap_status as_text(const llap_json *j, const char *name, char *out)
 }
 
 llap_status llap_config_read(const char *path, const char *const *names,
-                             llap_status (*set)(void *user, const char *name, const char *text),
+                             llap_status (*set)(void *user, const char *name, const char *text,
+                                                const char *place),
                              void *user)
 {
     llap_json  *j = NULL;
+    char        place[LLAP_DETAIL_MAX];
     char       *text = llap_new(TEXT, 1);
     llap_status st = text == NULL
                          ? LLAP_ENOMEM
@@ -72,7 +74,8 @@ llap_status llap_config_read(const char *path, const char *const *names,
     for (size_t i = 0; st == LLAP_OK && names[i] != NULL; i++) {
         if (!llap_json_has(j, names[i])) continue;
         st = as_text(j, names[i], text);
-        if (st == LLAP_OK) st = set(user, names[i], text);
+        llap_json_place(j, names[i], place, sizeof place);
+        if (st == LLAP_OK) st = set(user, names[i], text, place);
     }
     llap_json_destroy(j);
     llap_free(text);

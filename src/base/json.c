@@ -1,37 +1,16 @@
-#include "base/json.h"
-
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/json_doc.h"
+#include "base/json_place.h"
 #include "base/text.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct llap_json {
-    json_t *root;
-    char   *name; /* for messages */
-};
-
 /* ---- parsing ---- */
-
-/* Where the text stands, as jansson counts it: lines from 1, columns in characters from 1. */
-typedef struct place {
-    size_t line, column;
-} place;
-
-static place place_of(const char *text, size_t at)
-{
-    place p = { 1, 1 };
-    for (size_t i = 0; i < at; i++) {
-        p.column += ((unsigned char)text[i] & 0xc0) != 0x80;
-        if (text[i] == '\n') p = (place){ p.line + 1, 1 };
-    }
-    return p;
-}
 
 /* Bounds what jansson will allocate: each value or key but the first stands behind one of , : [ {
  * outside of strings. Malformed text is counted somehow; jansson refuses it later. Also finds the
@@ -56,7 +35,7 @@ static llap_status check_limits(const char *text, size_t n, const char *name,
         depth -= (c == '}' || c == ']') && depth > 0;
         n_values += opens || c == ',' || c == ':';
         if (depth <= limits->depth && n_values <= limits->n_values) continue;
-        const place p = place_of(text, i);
+        const json_place p = json_place_of(text, i);
         if (depth > limits->depth)
             return llap_fail(LLAP_ELIMIT, "%s:%zu:%zu: more than %zu levels of nesting", name,
                              p.line, p.column, limits->depth);
@@ -113,7 +92,8 @@ llap_status llap_json_read(const char *path, const llap_json_limits *limits, lla
     if (limits == NULL) limits = &usual;
     llap_status st = llap_file_read(path, limits->n_bytes, &text, &n);
     if (st == LLAP_OK) st = llap_json_parse(text, n, path, limits, out);
-    llap_free(text);
+    if (st == LLAP_OK) (*out)->text = text;
+    else llap_free(text);
     return st;
 }
 
@@ -122,16 +102,32 @@ void llap_json_destroy(llap_json *j)
     if (j == NULL) return;
     json_decref(j->root);
     llap_free(j->name);
+    llap_free(j->text);
     llap_free(j);
 }
 
 /* ---- paths ---- */
 
-/* Puts file and path in front of the detail. */
-static llap_status fail_at(const llap_json *j, const char *path)
+static void show_place(const llap_json *j, const char *path, const char *key, char *out,
+                       size_t size)
 {
+    const json_place p = j->text == NULL ? (json_place){ 0 } : json_place_find(j->text, path, key);
+    if (j->text == NULL) snprintf(out, size, "%s", j->name);
+    else snprintf(out, size, "%s:%zu:%zu", j->name, p.line, p.column);
+}
+
+void llap_json_place(const llap_json *j, const char *path, char *out, size_t size)
+{
+    show_place(j, path, NULL, out, size);
+}
+
+/* Puts file, place and path in front of the detail, which may be about a key there. */
+static llap_status fail_at(const llap_json *j, const char *path, const char *key)
+{
+    char place[LLAP_DETAIL_MAX];
+    show_place(j, path, key, place, sizeof place);
     if (*path != '\0') (void)llap_fail_in(LLAP_EFORMAT, "'%s'", path);
-    return llap_fail_in(LLAP_EFORMAT, "%s", j->name);
+    return llap_fail_in(LLAP_EFORMAT, "%s", place);
 }
 
 /* A value as messages show it. */
@@ -156,19 +152,16 @@ static shown show(const json_t *v)
     return s;
 }
 
-/* "config.json: 'train.batch': expected WHAT, found "ten"", and perhaps what was meant. */
-static llap_status fail_expected(const llap_json *j, const char *path, const char *what,
-                                 const json_t *found, const char *meant)
+llap_status json_fail_expected(const llap_json *j, const char *path, const char *what,
+                               const json_t *found, const char *meant)
 {
     (void)llap_fail(LLAP_EFORMAT, "expected %s, found %s%s%s%s", what, show(found).text,
                     meant != NULL ? ", did you mean \"" : "", meant != NULL ? meant : "",
                     meant != NULL ? "\"?" : "");
-    return fail_at(j, path);
+    return fail_at(j, path, NULL);
 }
 
-/* The value at path, NULL when absent. LLAP_EFORMAT when something on the way is no object or
- * array, as the path has it. */
-static llap_status find(const llap_json *j, const char *path, json_t **out)
+llap_status json_find(const llap_json *j, const char *path, json_t **out)
 {
     json_t     *v = j->root;
     const char *p = path;
@@ -180,7 +173,7 @@ static llap_status find(const llap_json *j, const char *path, json_t **out)
             n -= n > 0 && !index; /* the dot */
             snprintf(way, sizeof way, "%.*s", (int)n, path);
             *out = NULL;
-            return fail_expected(j, way, index ? "an array" : "an object", v, NULL);
+            return json_fail_expected(j, way, index ? "an array" : "an object", v, NULL);
         }
         if (index) {
             char *end;
@@ -200,21 +193,22 @@ static llap_status find(const llap_json *j, const char *path, json_t **out)
 bool llap_json_has(const llap_json *j, const char *path)
 {
     json_t *v;
-    return find(j, path, &v) == LLAP_OK && v != NULL;
+    return json_find(j, path, &v) == LLAP_OK && v != NULL;
 }
 
 llap_status llap_json_need(const llap_json *j, const char *path)
 {
     json_t           *v;
-    const llap_status st = find(j, path, &v);
+    const llap_status st = json_find(j, path, &v);
     if (st != LLAP_OK || v != NULL) return st;
-    return llap_fail(LLAP_EFORMAT, "%s: '%s': missing", j->name, path);
+    (void)llap_fail(LLAP_EFORMAT, "missing");
+    return fail_at(j, path, NULL);
 }
 
 size_t llap_json_length(const llap_json *j, const char *path)
 {
     json_t *v;
-    return find(j, path, &v) == LLAP_OK ? json_array_size(v) : 0;
+    return json_find(j, path, &v) == LLAP_OK ? json_array_size(v) : 0;
 }
 
 static bool listed(const char *name, const char *const *names)
@@ -227,9 +221,9 @@ static bool listed(const char *name, const char *const *names)
 llap_status llap_json_keys(const llap_json *j, const char *path, const char *const *keys)
 {
     json_t     *v;
-    llap_status st = find(j, path, &v);
+    llap_status st = json_find(j, path, &v);
     if (st != LLAP_OK || v == NULL) return st;
-    if (!json_is_object(v)) return fail_expected(j, path, "an object", v, NULL);
+    if (!json_is_object(v)) return json_fail_expected(j, path, "an object", v, NULL);
     const char *key;
     json_t     *member;
     json_object_foreach(v, key, member)
@@ -239,231 +233,9 @@ llap_status llap_json_keys(const llap_json *j, const char *path, const char *con
         (void)llap_fail(LLAP_EFORMAT, "unknown key '%s'%s%s%s", llap_text_show(key).text,
                         near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
                         near != NULL ? "'?" : "");
-        return fail_at(j, path);
+        return fail_at(j, path, key);
     }
     return LLAP_OK;
-}
-
-/* ---- one value ---- */
-
-/* A getter of one kind: takes v into out or says what it expected. */
-typedef struct kind {
-    bool (*take)(const json_t *v, const struct kind *k, void *out);
-    void (*expected)(const struct kind *k, char *what, size_t size);
-    size_t             size; /* of a value */
-    int64_t            min_int, max_int;
-    double             min, max;
-    const char *const *names;
-    const char        *what;
-} kind;
-
-static void expected_plain(const kind *k, char *what, size_t size)
-{
-    snprintf(what, size, "%s", k->what);
-}
-
-/* "an integer", "an integer >= 1", "an integer <= 9", "an integer in 1..9" */
-static void expected_range(const char *what, const char *min, const char *max, char *out,
-                           size_t size)
-{
-    if (min != NULL && max != NULL) snprintf(out, size, "%s in %s..%s", what, min, max);
-    else if (min != NULL) snprintf(out, size, "%s >= %s", what, min);
-    else if (max != NULL) snprintf(out, size, "%s <= %s", what, max);
-    else snprintf(out, size, "%s", what);
-}
-
-static bool take_int(const json_t *v, const kind *k, void *out)
-{
-    const int64_t i = json_integer_value(v);
-    if (!json_is_integer(v) || i < k->min_int || i > k->max_int) return false;
-    *(int64_t *)out = i;
-    return true;
-}
-
-static void expected_int(const kind *k, char *what, size_t size)
-{
-    char min[32], max[32];
-    snprintf(min, sizeof min, "%lld", (long long)k->min_int);
-    snprintf(max, sizeof max, "%lld", (long long)k->max_int);
-    expected_range("an integer", k->min_int != INT64_MIN ? min : NULL,
-                   k->max_int != INT64_MAX ? max : NULL, what, size);
-}
-
-static bool take_double(const json_t *v, const kind *k, void *out)
-{
-    const double d = json_number_value(v);
-    if (!json_is_number(v) || d < k->min || d > k->max) return false;
-    *(double *)out = d;
-    return true;
-}
-
-static void expected_double(const kind *k, char *what, size_t size)
-{
-    char min[LLAP_DOUBLE_TEXT], max[LLAP_DOUBLE_TEXT];
-    llap_text_double(k->min, min);
-    llap_text_double(k->max, max);
-    expected_range("a number", isfinite(k->min) ? min : NULL, isfinite(k->max) ? max : NULL, what,
-                   size);
-}
-
-static bool take_bool(const json_t *v, const kind *k, void *out)
-{
-    (void)k;
-    if (!json_is_boolean(v)) return false;
-    *(bool *)out = json_is_true(v);
-    return true;
-}
-
-static bool take_string(const json_t *v, const kind *k, void *out)
-{
-    (void)k;
-    if (!json_is_string(v)) return false;
-    *(const char **)out = json_string_value(v);
-    return true;
-}
-
-static bool take_enum(const json_t *v, const kind *k, void *out)
-{
-    if (!json_is_string(v)) return false;
-    for (int i = 0; k->names[i] != NULL; i++)
-        if (strcmp(json_string_value(v), k->names[i]) == 0) {
-            *(int *)out = i;
-            return true;
-        }
-    return false;
-}
-
-static void expected_enum(const kind *k, char *what, size_t size)
-{
-    size_t n = (size_t)snprintf(what, size, "one of");
-    for (int i = 0; k->names[i] != NULL && n < size; i++)
-        n += (size_t)snprintf(what + n, size - n, "%s \"%s\"", i > 0 ? "," : "", k->names[i]);
-}
-
-static llap_status fail_kind(const llap_json *j, const char *path, const kind *k, const json_t *v)
-{
-    char what[512];
-    k->expected(k, what, sizeof what);
-    const bool word = k->names != NULL && json_is_string(v);
-    return fail_expected(j, path, what, v,
-                         word ? llap_text_nearest(json_string_value(v), k->names) : NULL);
-}
-
-static llap_status get(const llap_json *j, const char *path, const kind *k, void *out)
-{
-    json_t     *v;
-    llap_status st = find(j, path, &v);
-    if (st != LLAP_OK || v == NULL || k->take(v, k, out)) return st;
-    return fail_kind(j, path, k, v);
-}
-
-static kind int_kind(int64_t min, int64_t max)
-{
-    return (kind){ .take = take_int,
-                   .expected = expected_int,
-                   .size = sizeof(int64_t),
-                   .min_int = min,
-                   .max_int = max };
-}
-
-static kind double_kind(double min, double max)
-{
-    return (kind){ .take = take_double,
-                   .expected = expected_double,
-                   .size = sizeof(double),
-                   .min = min,
-                   .max = max };
-}
-
-static const kind bool_kind = { .take = take_bool,
-                                .expected = expected_plain,
-                                .what = "true or false" };
-static const kind string_kind = { .take = take_string,
-                                  .expected = expected_plain,
-                                  .size = sizeof(const char *),
-                                  .what = "a string" };
-
-llap_status llap_json_int(const llap_json *j, const char *path, int64_t min, int64_t max,
-                          int64_t *v)
-{
-    const kind k = int_kind(min, max);
-    return get(j, path, &k, v);
-}
-
-llap_status llap_json_double(const llap_json *j, const char *path, double min, double max,
-                             double *v)
-{
-    const kind k = double_kind(min, max);
-    return get(j, path, &k, v);
-}
-
-llap_status llap_json_bool(const llap_json *j, const char *path, bool *v)
-{
-    return get(j, path, &bool_kind, v);
-}
-
-llap_status llap_json_string(const llap_json *j, const char *path, const char **v)
-{
-    return get(j, path, &string_kind, v);
-}
-
-llap_status llap_json_enum(const llap_json *j, const char *path, const char *const *names, int *v)
-{
-    const kind k = { .take = take_enum, .expected = expected_enum, .names = names };
-    return get(j, path, &k, v);
-}
-
-/* ---- arrays of one kind ---- */
-
-static llap_status get_array(const llap_json *j, const char *path, const kind *k, void **out,
-                             size_t *n)
-{
-    json_t     *v;
-    llap_status st = find(j, path, &v);
-    if (st != LLAP_OK || v == NULL) return st;
-    if (!json_is_array(v)) return fail_expected(j, path, "an array", v, NULL);
-    const size_t len = json_array_size(v);
-    char        *values = llap_new(len, k->size);
-    if (values == NULL) return LLAP_ENOMEM;
-    for (size_t i = 0; i < len; i++) {
-        const json_t *element = json_array_get(v, i);
-        if (k->take(element, k, values + i * k->size)) continue;
-        char where[LLAP_DETAIL_MAX];
-        snprintf(where, sizeof where, "%s[%zu]", path, i);
-        llap_free(values);
-        return fail_kind(j, where, k, element);
-    }
-    *out = values;
-    *n = len;
-    return LLAP_OK;
-}
-
-llap_status llap_json_ints(const llap_json *j, const char *path, int64_t min, int64_t max,
-                           int64_t **v, size_t *n)
-{
-    const kind        k = int_kind(min, max);
-    void             *out = *v;
-    const llap_status st = get_array(j, path, &k, &out, n);
-    *v = out;
-    return st;
-}
-
-llap_status llap_json_doubles(const llap_json *j, const char *path, double min, double max,
-                              double **v, size_t *n)
-{
-    const kind        k = double_kind(min, max);
-    void             *out = *v;
-    const llap_status st = get_array(j, path, &k, &out, n);
-    *v = out;
-    return st;
-}
-
-llap_status llap_json_strings(const llap_json *j, const char *path, const char ***v, size_t *n)
-{
-    void             *out = (void *)*v;
-    const llap_status st = get_array(j, path, &string_kind, &out, n);
-    *v = out;
-    return st;
 }
 
 /* ---- dumping ---- */
@@ -544,6 +316,6 @@ llap_status llap_json_part(const llap_json *j, const char *path, char **text, si
     json_t *v = NULL;
     *text = NULL;
     *n = 0;
-    const llap_status st = find(j, path, &v);
+    const llap_status st = json_find(j, path, &v);
     return st != LLAP_OK || v == NULL ? st : dump_text(v, 0, text, n);
 }

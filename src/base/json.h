@@ -1,6 +1,6 @@
 /* JSON: configuration read with messages a person can act on, and text written the same way every
  * time. jansson does the parsing, behind limits that are checked before it allocates anything; its
- * types stay in json.c.
+ * types stay in json.c and json_get.c.
  *
  * Reading. A value is named by its path from the top: "train.batch", "layers[2].width", "" for the
  * document itself. A getter leaves what it is given alone where the value is absent, so defaults
@@ -22,9 +22,9 @@
  *
  * What is wrong is LLAP_EFORMAT and says
  *     config.json:3:14: duplicate object key near '"batch"'
- *     config.json: 'train': unknown key 'bacth', did you mean 'batch'?
- *     config.json: 'train.batch': expected an integer in 1..4096, found "ten"
- */
+ *     config.json:2:12: 'train': unknown key 'bacth', did you mean 'batch'?
+ *     config.json:3:14: 'train.batch': expected an integer in 1..4096, found "ten"
+ * Line and column are those of a file; of text that is given they are only where parsing ended. */
 #ifndef LLAP_BASE_JSON_H
 #define LLAP_BASE_JSON_H
 
@@ -48,6 +48,7 @@ typedef struct llap_json_limits {
  * it is NULL. LLAP_EFORMAT: malformed. LLAP_ELIMIT: over a limit. LLAP_ENOMEM. */
 llap_status llap_json_parse(const char *text, size_t n, const char *name,
                             const llap_json_limits *limits, llap_json **out);
+/* The same of a file, whose text is kept for messages. */
 llap_status llap_json_read(const char *path, const llap_json_limits *limits, llap_json **out);
 void        llap_json_destroy(llap_json *j); /* NULL is fine */
 
@@ -59,6 +60,9 @@ size_t      llap_json_length(const llap_json *j, const char *path); /* of an arr
 
 /* The object at path (if any) has no other keys than these; the list is closed by NULL. */
 llap_status llap_json_keys(const llap_json *j, const char *path, const char *const *keys);
+
+/* "config.json:3:14", where the value at path stands; the name alone if it was no file. */
+void llap_json_place(const llap_json *j, const char *path, char *out, size_t size);
 
 /* ---- values; an absent one leaves *v, a failure too ---- */
 

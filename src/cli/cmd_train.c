@@ -41,7 +41,7 @@ static const cli_option options[] = {
     TEXT("from",         0, "MODEL", from, "start from the networks of this model"),
     REAL("lr",           0, "RATE", lr, 1e-9, 1, "learning rate (default: by size)"),
     TEXT("network",      0, "JSON", network,
-         "further options of the networks, as an object; in a --config file: \"network\": {...}"),
+         "further options of the networks, as an object, or a --config file that has them: \"network\": {...}"),
     TEXT("training",     0, "JSON", training,
          "further options of how anchors and networks are trained, likewise; `llapdiff info --json` shows all of a model"),
     TEXT("transform",    0, "LIST", transform,

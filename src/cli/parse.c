@@ -7,11 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where in a file the option stands that is being read; NULL: it is of the command line. */
+static const char *source;
+
 llap_status cli_usage(const char *command, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     fprintf(stderr, "llapdiff%s%s: ", command ? " " : "", command ? command : "");
+    if (source != NULL) fprintf(stderr, "%s: ", source);
     vfprintf(stderr, fmt, args);
     fprintf(stderr, "; see llapdiff%s%s --help\n", command ? " " : "", command ? command : "");
     va_end(args);
@@ -142,19 +146,30 @@ static const char *underscored(const char *name)
     return kept == NULL ? name : kept;
 }
 
-static llap_status set_from_file(void *user, const char *name, const char *text)
+static llap_status set_kept(const from_file *f, const cli_option *o, const char *name,
+                            const char *text, char *field)
+{
+    if (o->type == CLI_FLAG && strcmp(text, "false") == 0) return LLAP_OK;
+    if (o->type == CLI_FLAG && strcmp(text, "true") != 0)
+        return cli_usage(f->command->name, "'%s' expects true or false, found '%s'", name, text);
+    /* Who reads JSON finds it in the file by itself, and can then say where. */
+    const bool  json = o->type == CLI_STRING && strcmp(o->arg, "JSON") == 0;
+    const bool  again = json && strcmp(f->common->config, "-") != 0;
+    const char *kept = again ? f->common->config : keep(text);
+    if (kept == NULL) return cli_usage(f->command->name, "'%s': too much", name);
+    return set_option(f->command->name, o, kept, field);
+}
+
+static llap_status set_from_file(void *user, const char *name, const char *text, const char *place)
 {
     const from_file  *f = user;
     bool              own = false;
     const cli_option *o = find_option(f->command, name, strlen(name), 0, &own);
     char             *base = own ? (char *)f->options : (char *)f->common;
-    if (o->type == CLI_FLAG && strcmp(text, "false") == 0) return LLAP_OK;
-    if (o->type == CLI_FLAG && strcmp(text, "true") != 0)
-        return cli_usage(f->command->name, "%s: '%s' expects true or false, found '%s'",
-                         f->common->config, name, text);
-    const char *kept = keep(text);
-    if (kept == NULL) return cli_usage(f->command->name, "%s: too much", f->common->config);
-    return set_option(f->command->name, o, kept, base + o->offset);
+    source = place;
+    const llap_status st = set_kept(f, o, name, text, base + o->offset);
+    source = NULL;
+    return st;
 }
 
 /* --config FILE, wherever it stands: what it says comes first, so that the rest wins. */

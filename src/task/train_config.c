@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/text.h"
 #include "task/train.h"
 
 #include <stddef.h>
@@ -77,17 +78,45 @@ static llap_status take(const llap_json *j, const struct entry *e, llap_train_op
     return st;
 }
 
-static llap_status put_object(llap_json_writer *w, const char *key, const char *text)
+/* Is it JSON, or the name of a file that has some? */
+static bool is_text(const char *s) { return strchr("{[", s[strspn(s, " \t\r\n")]) != NULL; }
+
+static llap_status put_text(llap_json_writer *w, const char *key, const char *text)
 {
-    llap_json *j = NULL;
-    if (text == NULL) return LLAP_OK;
+    llap_json        *j = NULL;
     const llap_status st = llap_json_parse(text, strlen(text), key, NULL, &j);
     if (st == LLAP_OK) llap_json_put(w, key, j);
     llap_json_destroy(j);
     return st;
 }
 
-/* Both texts as one document. Each is read by itself first, so that messages count from its own
+/* What a file has under that key. */
+static llap_status put_part(llap_json_writer *w, const char *key, const char *file)
+{
+    llap_json  *j = NULL;
+    char       *part = NULL, place[LLAP_DETAIL_MAX];
+    size_t      n = 0;
+    llap_status st = llap_json_read(file, NULL, &j);
+    if (st == LLAP_OK) st = llap_json_need(j, key);
+    if (st == LLAP_OK) st = llap_json_part(j, key, &part, &n);
+    if (st == LLAP_OK && *part != '{') {
+        llap_json_place(j, key, place, sizeof place);
+        st = llap_fail(LLAP_EFORMAT, "%s: '%s': expected an object, found %s", place, key,
+                       llap_text_show(part).text);
+    }
+    if (st == LLAP_OK) st = put_text(w, key, part);
+    llap_free(part);
+    llap_json_destroy(j);
+    return st;
+}
+
+static llap_status put_object(llap_json_writer *w, const char *key, const char *given)
+{
+    if (given == NULL) return LLAP_OK;
+    return is_text(given) ? put_text(w, key, given) : put_part(w, key, given);
+}
+
+/* Both as one document. Each is read by itself first, so that messages count from its own
  * beginning. */
 static llap_status join(const llap_train_opts *o, llap_json **out)
 {
@@ -105,6 +134,24 @@ static llap_status join(const llap_train_opts *o, llap_json **out)
     return st;
 }
 
+/* One file that has all that is asked for, and nothing else of it, is the document: messages then
+ * say where in it. *out stays NULL where it is not so. */
+static llap_status take_file(const llap_train_opts *o, llap_json **out)
+{
+    const char *file = o->network != NULL ? o->network : o->training;
+    if (is_text(file)) return LLAP_OK;
+    llap_status st = llap_json_read(file, NULL, out);
+    for (int i = 0; i < 2 && *out != NULL; i++) {
+        const char *asked = i == 0 ? o->network : o->training;
+        const char *key = i == 0 ? "network" : "training";
+        if (llap_json_has(*out, key) && asked != NULL && strcmp(asked, file) == 0) continue;
+        if (!llap_json_has(*out, key) && asked == NULL) continue;
+        llap_json_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
 llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, llap_json **config)
 {
     const char *keys[N + 3] = { "network", "training" };
@@ -113,7 +160,10 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
     *config = NULL;
     if (own && o->config != NULL)
         return llap_fail(LLAP_EINVAL, "config: has its own network and training, give no others");
-    if (own) return join(o, config);
+    if (own) {
+        const llap_status st = take_file(o, config);
+        return st == LLAP_OK && *config == NULL ? join(o, config) : st;
+    }
     if (o->config == NULL) return LLAP_OK;
     for (int i = 0; i < N; i++) keys[i + 2] = entries[i].key;
     llap_status st = *o->config == '{'

@@ -105,6 +105,45 @@ static void files_are_read(void **state)
     assert_null(j);
 }
 
+/* What is wrong in a file is told with its line and column. */
+static void places_in_files_are_told(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\n"
+        "  \"name\": \"a, \\\"b\\\": {[\", \"list\": [{\"a\": [1, 2]}, {\"b\" :\n"
+        "   true}, -1.5e3],\n"
+        "  \"train\" : {\"\xc3\xbc\": 1, \"rate\": \"ten\", \"more\": {}}\n"
+        "}\n";
+    static const struct {
+        const char *path, *place;
+    } cases[] = { { "", "1:1" },           { "name", "2:11" },         { "list", "2:35" },
+                  { "list[0].a", "2:42" }, { "list[0].a[1]", "2:46" }, { "list[1].b", "3:4" },
+                  { "list[2]", "3:11" },   { "train", "4:13" },        { "train.rate", "4:30" },
+                  { "train.none", "4:13" } };
+    static const char *const keys[] = { "\xc3\xbc", "more", NULL };
+    llap_json               *j;
+    char                     path[] = "/tmp/llap-json-XXXXXX", place[64], expected[64];
+    const int                fd = mkstemp(path);
+    assert_int_equal(write(fd, text, sizeof text - 1), sizeof text - 1);
+    close(fd);
+    CHECK_OK(llap_json_read(path, NULL, &j));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        snprintf(expected, sizeof expected, "%s:%s", path, cases[i].place);
+        llap_json_place(j, cases[i].path, place, sizeof place);
+        assert_string_equal(place, expected);
+    }
+    double rate;
+    snprintf(expected, sizeof expected, "%s:4:30: 'train.rate': expected", path);
+    CHECK_FAIL(llap_json_double(j, "train.rate", 0, 1, &rate), LLAP_EFORMAT, expected);
+    snprintf(expected, sizeof expected, "%s:4:22: 'train': unknown key 'rate'", path);
+    CHECK_FAIL(llap_json_keys(j, "train", keys), LLAP_EFORMAT, expected);
+    snprintf(expected, sizeof expected, "%s:4:13: 'train.loss': missing", path);
+    CHECK_FAIL(llap_json_need(j, "train.loss"), LLAP_EFORMAT, expected);
+    llap_json_destroy(j);
+    unlink(path);
+}
+
 /* ---- getters ---- */
 
 static const char sample[] =
@@ -451,6 +490,7 @@ int main(void)
         cmocka_unit_test(malformed_text_is_placed),
         cmocka_unit_test(limits_are_checked_before_any_allocation),
         cmocka_unit_test(files_are_read),
+        cmocka_unit_test(places_in_files_are_told),
         cmocka_unit_test(values_are_read_by_path),
         cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(unknown_keys_are_named),

@@ -29,6 +29,26 @@ llapdiff train data.csv --config run.json -o m.safetensors >/dev/null && echo tr
 llapdiff info m.safetensors --json | grep -c '"steps": 9'
 llapdiff train data.csv --config run.json -o n.safetensors --network '{"sampling": {"stps": 9}}'
 echo "exit $?"
+# What is wrong in a file is told with its place, also deep inside; of a file and the command line together there is none.
+cat >bad.json <<'END'
+{"context": "1d", "horizon": "6h", "size": "tiny",
+ "network": {"sampling": {"steps": 9,
+                          "stps": 9}},
+ "training": {"anchor": {"steps": 0}}}
+END
+train_bad() {
+    llapdiff train data.csv -q --config bad.json -o n.safetensors "$@"
+    echo "exit $?"
+}
+train_bad
+train_bad --network '{}'
+sed -i 's/"steps": 0/"steps": 10/' bad.json
+train_bad
+sed -i 's/{"sampling.*/9,/; /stps/d' bad.json
+train_bad
+llapdiff train data.csv -q -c 1d --horizon 6h --size tiny -o n.safetensors --network bad.json
+echo "exit $?"
+rm -f n.safetensors.state
 
 # How networks are trained: every number is an option, the model keeps it, and what it keeps is a --config for the same model again.
 rm -f *.state
