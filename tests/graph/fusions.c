@@ -1,0 +1,207 @@
+/* Fusions that only some backends take, on one that computes them by the cpu's kernels: the same
+ * bytes as without, in fewer steps. */
+#include "check.h"
+
+#include "backend/cpu/cpu.h"
+#include "graph/plan.h"
+
+enum { B = 2, L = 5, W = 8, PARAMS = 5 };
+
+/* -------- a backend that takes more -------- */
+
+static int  n_apart, n_added; /* operands that lay apart, sums with a norm's gradient */
+static bool willing;
+
+static bool takes(const llap_call *c)
+{
+    if (c->op == LLAP_OP_ATTENTION_GRAD)
+        for (int k = 0; k < 3; k++)
+            if (c->in[k].stride[c->in[k].shape.rank - 1] != 1) return false;
+    return willing &&
+           (c->op == LLAP_OP_ATTENTION_GRAD || (c->op == LLAP_OP_NORM_GRAD && c->n_in == 5));
+}
+
+/* A dense copy; caller owns its data. */
+static llap_view gathered(const llap_view *v)
+{
+    const int64_t n = llap_shape_count(&v->shape);
+    llap_view     dense = *v;
+    float        *x = malloc((size_t)n * sizeof *x); /* kernels allocate nothing that may fail */
+    assert_non_null(x);
+    for (int64_t i = 0; i < n; i++) x[i] = ((const float *)v->data)[llap_view_offset(v, i)];
+    dense.data = x;
+    for (int64_t axis = v->shape.rank - 1, step = 1; axis >= 0; step *= v->shape.dim[axis--])
+        dense.stride[axis] = step;
+    return dense;
+}
+
+static void attention_grad(const llap_call *c)
+{
+    llap_view in[9];
+    llap_call one = *c;
+    assert_int_equal(c->n_in, 9);
+    for (int k = 0; k < 9; k++) in[k] = c->in[k];
+    for (int k = 0; k < 3; k++) {
+        n_apart += !llap_view_dense(&in[k]);
+        in[k] = gathered(&in[k]);
+    }
+    one.in = in;
+    llap_backend_cpu.kernel[c->op](&one);
+    for (int k = 0; k < 3; k++) free(in[k].data);
+}
+
+static void norm_grad(const llap_call *c)
+{
+    llap_call one = *c;
+    one.n_in = 4;
+    llap_backend_cpu.kernel[c->op](&one);
+    if (c->n_in < 5) return;
+    float *dx = c->out[0].data;
+    n_added++;
+    for (int64_t i = 0; i < llap_shape_count(&c->out[0].shape); i++)
+        dx[i] += ((const float *)c->in[4].data)[llap_view_offset(&c->in[4], i)];
+}
+
+static llap_backend taking_backend(void)
+{
+    llap_backend b = llap_backend_cpu;
+    b.name = "taking";
+    b.takes = takes;
+    b.kernel[LLAP_OP_ATTENTION_GRAD] = attention_grad;
+    b.kernel[LLAP_OP_NORM_GRAD] = norm_grad;
+    return b;
+}
+
+/* -------- attention behind a norm, with a way around both -------- */
+
+static llap_status describe(llap_graph *g)
+{
+    llap_tensor *part[3], *param[PARAMS], *grad[PARAMS];
+    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(B, L, W));
+    llap_tensor *h =
+        llap_linear(g, x, llap_param(g, "w", LLAP_SHAPE(W, W), LLAP_INIT_UNIFORM(0.3)), NULL);
+    llap_tensor *n = llap_layer_norm(g, h, llap_param(g, "gain", LLAP_SHAPE(W), LLAP_INIT_ZERO),
+                                     llap_param(g, "shift", LLAP_SHAPE(W), LLAP_INIT_ZERO), 1e-5);
+    n = llap_linear(g, n, llap_param(g, "qkv", LLAP_SHAPE(3 * W, W), LLAP_INIT_UNIFORM(0.3)),
+                    llap_param(g, "c", LLAP_SHAPE(3 * W), LLAP_INIT_ZERO));
+    llap_split_axis(g, n, -1, 3, part);
+    llap_tensor *y = llap_attention(g, part[0], part[1], part[2],
+                                    &(llap_attention_opts){ .n_heads = 2, .dropout = 0.1 });
+    llap_tensor *loss = llap_mean(g, llap_square(g, llap_add(g, h, y)), LLAP_ALL_AXES);
+    llap_output(g, "loss", loss);
+    for (int i = 0; i < PARAMS; i++) param[i] = llap_graph_param(g, i);
+    llap_gradients(g, loss, param, PARAMS, grad);
+    for (int i = 0; i < PARAMS && llap_graph_status(g) == LLAP_OK; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "d%s", llap_tensor_name(param[i]));
+        llap_output(g, name, grad[i]);
+    }
+    return llap_graph_status(g);
+}
+
+typedef struct bound {
+    llap_plan *plan;
+    llap_run  *run;
+    float     *data[PARAMS + 2];
+    int        n;
+} bound;
+
+static void unbind(bound *b)
+{
+    for (int i = 0; i < b->n; i++) llap_free(b->data[i]);
+    llap_run_destroy(b->run);
+    llap_plan_release(b->plan);
+}
+
+static llap_status run_on(const llap_backend *backend, bound *b)
+{
+    llap_graph *g = NULL;
+    *b = (bound){ 0 };
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK) st = describe(g);
+    if (st == LLAP_OK)
+        st = llap_plan_create(g, &(llap_plan_opts){ .backend = backend, .n_threads = 1 }, &b->plan);
+    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = llap_run_create(b->plan, &b->run);
+    for (int i = 0; st == LLAP_OK && i < llap_plan_n_slots(b->plan); i++) {
+        const llap_slot *s = llap_plan_slot(b->plan, i);
+        const int64_t    n = llap_shape_count(&s->shape);
+        float           *x = llap_new((size_t)n, sizeof *x); /* zeros of either kind */
+        if (x == NULL) st = LLAP_ENOMEM;
+        if (x == NULL) break;
+        b->data[b->n++] = x;
+        for (int64_t k = 0; k < n && s->elem == LLAP_REAL; k++)
+            x[k] = 0.5f * sinf((float)(k + 1) * 0.7f + (float)s->name[0]);
+        st = llap_run_bind(b->run, s->name, x, n);
+    }
+    return st == LLAP_OK ? llap_run_exec(b->run) : st;
+}
+
+static int count(const llap_plan *p, llap_op op)
+{
+    int n = 0;
+    for (int i = 0; i < llap_plan_n_steps(p); i++) n += llap_plan_step_at(p, i).op == op;
+    return n;
+}
+
+static void same_results(const bound *a, const bound *b)
+{
+    static const char *const names[] = { "loss", "dw", "dgain", "dshift", "dqkv", "dc" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        llap_shape   s, t;
+        const float *x = llap_run_output(a->run, names[i], &s),
+                    *y = llap_run_output(b->run, names[i], &t);
+        assert_non_null(x);
+        assert_true(llap_shape_equal(&s, &t));
+        assert_memory_equal(x, y, (size_t)llap_shape_count(&s) * sizeof *x);
+        assert_true(x[0] != 0.0f);
+    }
+}
+
+static void what_a_backend_takes_saves_steps_only(void **state)
+{
+    (void)state;
+    const llap_backend taking = taking_backend();
+    bound              cpu, same, fused;
+    CHECK_OK(run_on(&llap_backend_cpu, &cpu));
+    willing = false;
+    CHECK_OK(run_on(&taking, &same));
+    assert_int_equal(n_apart + n_added, 0);
+    assert_int_equal(llap_plan_n_steps(same.plan), llap_plan_n_steps(cpu.plan));
+    willing = true;
+    CHECK_OK(run_on(&taking, &fused));
+    assert_int_equal(n_apart, 3); /* queries, keys and values */
+    assert_int_equal(n_added, 1); /* what goes around the norm */
+    assert_int_equal(count(fused.plan, LLAP_OP_COPY), count(cpu.plan, LLAP_OP_COPY) - 3);
+    assert_int_equal(llap_plan_n_steps(fused.plan), llap_plan_n_steps(cpu.plan) - 4);
+    same_results(&cpu, &same);
+    same_results(&cpu, &fused);
+    unbind(&cpu);
+    unbind(&same);
+    unbind(&fused);
+}
+
+static llap_status run_once(void *user)
+{
+    bound             b;
+    const llap_status st = run_on(user, &b);
+    unbind(&b);
+    return st;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    llap_backend taking = taking_backend();
+    willing = true;
+    check_every_failed_allocation(run_once, &taking);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_backend_takes_saves_steps_only),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
