@@ -1,7 +1,9 @@
 /* What a backend is: a table of kernels indexed by op, and how it stores real numbers.
  *
- *     llap_call c = { .op = LLAP_OP_EXP, .in = &x, .n_in = 1, .out = &y, .n_out = 1, .n_threads = 2
- * }; llap_backend_cpu.kernel[c.op](&c);
+ *     llap_call c = { .op = LLAP_OP_EXP, .n_threads = 2 };
+ *     c.in = &x, c.n_in = 1;
+ *     c.out = &y, c.n_out = 1;
+ *     llap_backend_cpu.kernel[c.op](&c);
  *
  * Kernels check nothing (the graph did) and allocate nothing: c.work has the bytes that work_bytes
  * asked for. Outputs are dense and written with `=`. Inputs are laid out as the op's descriptor

@@ -1,12 +1,14 @@
 /* Windows: what a model learns from and answers about. A window is a stretch of context rows of one
  * entity and the query rows that follow it; nothing is copied, it only says where they lie.
  *
- *     llap_window_opts o = { .context_rows = 336, .horizon_rows = 24, .target = &pm25, .n_targets =
- * 1 }; llap_windows    *w; st = llap_windows_create(panel, &o, &w); for (int64_t i = 0; i < w->n;
- * i++) { const llap_window *v = &w->at[i]; context rows of the panel   v->first .. v->first +
- * v->n_context - 1 query rows                  llap_window_query(v) .. llap_window_query(v) +
- * v->n_query - 1
- *     }
+ *     llap_window_opts o = { .context_rows = 336, .horizon_rows = 24 };
+ *     o.target = &pm25;
+ *     o.n_targets = 1;
+ *     llap_windows *w;
+ *     st = llap_windows_create(panel, &o, &w);
+ *     const llap_window *v = &w->at[i];           i = 0 .. w->n - 1
+ *     int64_t c = v->first;                       context rows c .. c + v->n_context - 1
+ *     int64_t q = llap_window_query(v);           query rows   q .. q + v->n_query - 1
  *     llap_windows_destroy(w);
  *
  * By rows, on a panel with a grid: exactly context_rows and horizon_rows of them, every stride.

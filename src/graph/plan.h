@@ -1,11 +1,13 @@
 /* Plans: a graph made ready to run on a backend.
  *
- *     llap_plan *p;
- *     st = llap_plan_create(g, &(llap_plan_opts){ .backend = &llap_backend_cpu, .n_threads = 2 },
- * &p); llap_run *r; if (st == LLAP_OK) st = llap_run_create(p, &r);            memory of one caller
- *     if (st == LLAP_OK) st = llap_run_bind(r, "x", x, n);       by name; floats on the cpu
- *     if (st == LLAP_OK) st = llap_run_exec(r);                  as often as wanted: allocates
- * nothing const float *y = llap_run_output(r, "y", &shape);          borrowed until the next exec
+ *     llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 2 };
+ *     llap_plan     *p;
+ *     llap_run      *r;
+ *     st = llap_plan_create(g, &o, &p);
+ *     if (st == LLAP_OK) st = llap_run_create(p, &r);       memory of one caller
+ *     if (st == LLAP_OK) st = llap_run_bind(r, "x", x, n);  by name; floats on the cpu
+ *     if (st == LLAP_OK) st = llap_run_exec(r);             as often as wanted: allocates nothing
+ *     const float *y = llap_run_output(r, "y", &shape);     borrowed until the next exec
  *
  * A plan is immutable and shared by threads; each of them has its own run. It no longer needs its
  * graph. Memory of intermediate results is reused as soon as it is free; where it is safe, results

@@ -1,11 +1,14 @@
 /* The denoiser made ready to sample: plans on a backend, bound to a model's parameters.
  *
+ *     llap_denoise_opts o = { .extent = { B, R, h, Z }, .S = 336, .folded = true };
+ *     o.backend = &llap_backend_cpu;
+ *     o.n_threads = 2;
  *     llap_denoise *d;
- *     st = llap_denoise_create(&cfg, params, &(llap_denoise_opts){ .extent = { B, R, h, Z }, .S =
- * 336, .backend = &llap_backend_cpu, .n_threads = 2, .folded = true }, &d); if (st == LLAP_OK) st =
- * llap_denoise_windows(d, tq, E, E_raw);     [B,h], [B,S,H]; borrows const llap_predictor p =
- * llap_denoise_predictor(d); if (st == LLAP_OK) st = llap_sample(&opts, &list, extent, &p, &io,
- * out); llap_denoise_destroy(d);
+ *     st = llap_denoise_create(&cfg, params, &o, &d);
+ *     if (st == LLAP_OK) st = llap_denoise_windows(d, tq, E, E_raw);  [B,h], [B,S,H]; borrows
+ *     const llap_predictor p = llap_denoise_predictor(d);
+ *     if (st == LLAP_OK) st = llap_sample(&opts, &list, extent, &p, &io, out);
+ *     llap_denoise_destroy(d);
  *
  * Three kinds of plans (design.md): the table, for what depends on step and query times alone (the
  * unconditional pass), shared by all windows with the same query times; the window, for what

@@ -3,12 +3,12 @@
  *
  *     modal predictor     poles rho, omega from step and summary; residues theta by attention from
  *                         poles to query times, refined in L blocks
- *     modal synthesizer   y(t) = sum_k e^(-rho_k t) (theta_k cos(omega_k t) + theta_K+k sin(omega_k
- * t)), a gated residual and a linear head
+ *     modal synthesizer   y(t) = sum_k e^(-rho_k t) (theta_k cos(omega_k t) +
+ *                         theta_K+k sin(omega_k t)), a gated residual and a linear head
  *
  *     llap_denoiser_config cfg = LLAP_DENOISER_PAPER(24);
- *     llap_tensor *v = llap_denoiser(g, &cfg, &(llap_denoiser_in){ .z = z, .t = t, .tq = tq, .E = E
- * });
+ *     llap_denoiser_in     in = { .z = z, .t = t, .tq = tq, .E = E };
+ *     llap_tensor         *v = llap_denoiser(g, &cfg, &in);
  *
  * Letters: B rows (windows), R samples of a row, h query times, Z latent channels, S summary
  * tokens, H width, K poles, M = 2K modal tokens, L blocks, T diffusion steps.

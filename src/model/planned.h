@@ -1,10 +1,12 @@
 /* The whole reverse loop as plans, for backends with memory of their own: nothing leaves it between
  * the first noise and the samples, and from the second call on the loop is one recording.
  *
+ *     llap_planned_opts o = { .extent = { B, R, h, Z }, .S = 336, .backend = b };
+ *     o.sampler = LLAP_SAMPLER_REFERENCE;
  *     llap_planned *s;
- *     st = llap_planned_create(&cfg, params, &(llap_planned_opts){ .extent = { B, R, h, Z }, .S =
- * 336, .backend = b, .sampler = LLAP_SAMPLER_REFERENCE }, &list, &s); if (st == LLAP_OK) st =
- * llap_planned_sample(s, &windows, &io, out);       [B,R,h,Z] llap_planned_destroy(s);
+ *     st = llap_planned_create(&cfg, params, &o, &list, &s);
+ *     if (st == LLAP_OK) st = llap_planned_sample(s, &windows, &io, out);  [B,R,h,Z]
+ *     llap_planned_destroy(s);
  *
  * It computes what llap_sample (model/sampler.h) does with the predictor of model/denoise.h, with
  * the same draws, up to the order of sums. What the samples of a window share is computed for all

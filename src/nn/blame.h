@@ -1,9 +1,12 @@
 /* Which tensor it was, after a step of training that came out not finite.
  *
- *     llap_graph_create(&g);
- *     const llap_blame b = { .graph = g, .loss = the step's loss, .params = params, .how =
- * &plan_opts, .bind = bind_inputs, .user = batch }; st = llap_nn_blame(&b, text, sizeof text);
- * "gradient of 'a.weight' is not finite"
+ *     const llap_blame b = { .graph = g,          the loss of that step, described anew
+ *                            .loss = loss,
+ *                            .params = params,
+ *                            .how = &plan_opts,
+ *                            .bind = bind_inputs, .user = batch };
+ *     st = llap_nn_blame(&b, text, sizeof text);
+ *     text                                        "gradient of 'a.weight' is not finite"
  *
  * Runs the loss with the gradient of every parameter on the same inputs; slow, and for bad days
  * only. */

@@ -86,8 +86,8 @@ task_leads task_leads_of(const llap_model_frame *f);
 int32_t    task_lead(const task_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
 
 /* The networks of a model made ready to draw rows (at once) of h queries and R samples a member:
- * plans and memory, nothing of any panel. Whoever asks one model about several panels keeps it. { 0
- * } is empty. */
+ * plans and memory, nothing of any panel. Whoever asks one model about several panels keeps it.
+ * Empty: { 0 }. */
 typedef struct task_drawer {
     struct llap_residual_sampler *sampler;
     int64_t                       rows, h, R;

@@ -8,10 +8,11 @@
  *
  *     void golden_cross(golden *c)
  *     {
+ *         llap_nn_block_opts o = { golden_int(c, "num_heads") };
  *         llap_tensor *q = golden_input(c, "x_q"), *kv = golden_input(c, "x_kv");
- *         llap_tensor *y = llap_nn_cross_block(c->graph, "", q, kv, NULL,
- *                                              &(llap_nn_block_opts){ golden_int(c, "num_heads")
- * }); llap_output(c->graph, "out.y", y); golden_run(c, loss);
+ *         llap_tensor *y = llap_nn_cross_block(c->graph, "", q, kv, NULL, &o);
+ *         llap_output(c->graph, "out.y", y);
+ *         golden_run(c, loss);
  *     }
  *
  * Adding a case: a function in the file of its family (c04.c), a line in the table of main.c.
