@@ -34,33 +34,30 @@ llap_status anchor_check(const llap_anchor_window *w, size_t n_windows)
     return LLAP_OK;
 }
 
-/* Stable merge sort, so that the order of queries of equal time does not depend on the C library.
- * from [n] holds the answer; to [n] is scratch. */
-static void sort_by_time(const double *t, int64_t *from, int64_t *to, size_t n)
+/* A merge sort, so that the order of equal times does not depend on the C library. */
+void anchor_sort(const double *t, size_t *from, size_t *to, size_t n)
 {
     if (n < 2) return;
     const size_t half = n / 2;
-    sort_by_time(t, from, to, half);
-    sort_by_time(t, from + half, to + half, n - half);
+    anchor_sort(t, from, to, half);
+    anchor_sort(t, from + half, to + half, n - half);
     memcpy(to, from, n * sizeof *to);
     size_t i = 0, j = half;
-    for (size_t k = 0; k < n; k++) {
-        const bool left = j == n || (i < half && t[to[i]] <= t[to[j]]);
-        from[k] = left ? to[i++] : to[j++];
-    }
+    for (size_t k = 0; k < n; k++)
+        from[k] = j == n || (i < half && t[to[i]] <= t[to[j]]) ? to[i++] : to[j++];
 }
 
-static void order_queries(const llap_anchor_window *w, int64_t *order)
+static void order_queries(const llap_anchor_window *w, size_t *order)
 {
     bool sorted = true;
     for (size_t i = 0; i < w->n_query; i++) {
-        order[i] = (int64_t)i;
+        order[i] = i;
         sorted = sorted && (i == 0 || w->t_query[i - 1] <= w->t_query[i]);
     }
-    if (!sorted) sort_by_time(w->t_query, order, order + w->n_query, w->n_query);
+    if (!sorted) anchor_sort(w->t_query, order, order + w->n_query, w->n_query);
 }
 
-size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order)
+size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, size_t *order)
 {
     order_queries(w, order);
     size_t n = 0, i = 0, q = 0;
@@ -73,7 +70,7 @@ size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *ord
         }
         const double t = query ? w->t_query[order[q]] : w->t[i];
         ev[n] = (anchor_event){ .gap = n == 0 ? 0.0 : t - now, .query = -1 };
-        if (query) ev[n].query = order[q++];
+        if (query) ev[n].query = (int64_t)order[q++];
         else ev[n].y = w->y[i++];
         now = t;
         n++;

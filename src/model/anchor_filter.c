@@ -9,7 +9,7 @@
 /* Scratch of one thread. */
 typedef struct worker {
     anchor_event *ev;    /* [n_max] */
-    int64_t      *order; /* [2 * n_query_max] */
+    size_t       *order; /* [2 * n_query_max] */
 } worker;
 
 /* One pass over the events: writes the law of each query as it is met, returns the log density of

@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/anchor_state.h"
 #include "model/anchor_window.h"
 
 #include <math.h>
@@ -302,18 +303,6 @@ static llap_status fill_piece(const llap_anchor_model *m, const llap_anchor_requ
     llap_anchor_posterior_destroy(post);
     piece_deinit(&p);
     return st;
-}
-
-void anchor_sort(const double *t, size_t *from, size_t *to, size_t n)
-{
-    if (n < 2) return;
-    const size_t half = n / 2;
-    anchor_sort(t, from, to, half);
-    anchor_sort(t, from + half, to + half, n - half);
-    memcpy(to, from, n * sizeof *to);
-    size_t i = 0, j = half;
-    for (size_t k = 0; k < n; k++)
-        from[k] = j == n || (i < half && t[to[i]] <= t[to[j]]) ? to[i++] : to[j++];
 }
 
 static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_request *r)

@@ -19,7 +19,7 @@
 /* What one thread keeps of one window. */
 typedef struct tape {
     anchor_event *ev;    /* [n_max] */
-    int64_t      *order; /* [2 * n_query_max] */
+    size_t       *order; /* [2 * n_query_max] */
     anchor_step  *step;  /* [n_max] transition into the event */
     double       *x;     /* [n_max,J] predicted mean */
     double       *P;     /* [n_max,J,ld] predicted covariance */

@@ -5,6 +5,7 @@
  * past it is without the reading itself. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/anchor_state.h"
 #include "model/anchor_window.h"
 
 #include <math.h>

@@ -45,7 +45,7 @@ void llap_anchor_posterior_destroy(llap_anchor_posterior *p)
 
 static llap_status read_events(llap_anchor_posterior *p, const llap_anchor_window *w)
 {
-    int64_t *order = llap_new(2 * w->n_query, sizeof *order);
+    size_t *order = llap_new(2 * w->n_query, sizeof *order);
     p->ev = llap_new(w->n_obs + w->n_query, sizeof *p->ev);
     if (order == NULL || p->ev == NULL) {
         llap_free(order);

@@ -90,9 +90,12 @@ typedef struct anchor_event {
  * there are several. Done before threads start, so that their work cannot fail. */
 llap_status anchor_check(const llap_anchor_window *w, size_t n_windows);
 
+/* Sorts indices from [n] by t of each, equal ones in their order; to [n] is room. */
+void anchor_sort(const double *t, size_t *from, size_t *to, size_t n);
+
 /* Writes the events of w (missing observations left out) into ev [n_obs + n_query] and returns
  * their number; order [2 * n_query] is scratch. */
-size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, int64_t *order);
+size_t anchor_events(const llap_anchor_window *w, anchor_event *ev, size_t *order);
 
 /* anchor_root.c: the variances [n_query] from both sides, and u [n_query,J] = h - N b, of the
  * n_want queries that are wanted [n_query]; the others stay. n events; step [n]: the transition

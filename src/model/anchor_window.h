@@ -44,9 +44,6 @@ void        anchor_batch_deinit(anchor_batch *b);
 /* The last max_obs observed (0: all) of rows first .. last - 1: the first row to use. */
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs);
 
-/* Sorts indices from [n] by t of each, equal ones in their order; to [n] is room. */
-void anchor_sort(const double *t, size_t *from, size_t *to, size_t n);
-
 /* Variances of filled values are held at this from below; their noise may be smaller than that of
  * forecasts. */
 #define ANCHOR_FILL_FLOOR 1e-6
