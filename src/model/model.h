@@ -65,6 +65,13 @@ llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model *
 int64_t llap_model_entity(const llap_model *m, const char *name);
 int64_t llap_model_target(const llap_model *m, const char *name);
 
+/* The series of an entity in the chains of the anchors; of an unknown one that of all together. */
+static inline size_t llap_model_series(const llap_model *m, const char *name)
+{
+    const int64_t known = llap_model_entity(m, name);
+    return known < 0 ? SIZE_MAX : (size_t)known;
+}
+
 /* Time of a panel in the anchor's unit. */
 static inline double llap_model_time(const llap_model *m, int64_t tick)
 {

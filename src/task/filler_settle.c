@@ -49,8 +49,7 @@ static void compare(void *user, const task_filled *cell)
 {
     contest          *s = user;
     const llap_chain *chain = s->m->anchor[cell->target]->chain;
-    const int64_t     known = llap_model_entity(s->m, s->p->entity[entity_of(s->p, cell->row)]);
-    const size_t      e = known < 0 ? SIZE_MAX : (size_t)known;
+    const size_t      e = llap_model_series(s->m, s->p->entity[entity_of(s->p, cell->row)]);
     const double      y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
     const double      truth = llap_chain_z(chain, e, y);
     s->network[cell->window] += score(chain, e, cell->y, cell->n, truth);

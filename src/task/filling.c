@@ -134,14 +134,13 @@ static llap_status make_requests(const fill_set *s, int64_t target, const task_w
                                  llap_arena *arena, llap_anchor_request *r)
 {
     for (int64_t i = 0; i < n; i++) {
-        const size_t  n_query = (size_t)w[i].n_query;
-        const int64_t known = llap_model_entity(s->m, s->p->entity[w[i].entity]);
-        double       *t = llap_arena_new(arena, n_query, sizeof *t);
-        llap_law     *law = llap_arena_new(arena, n_query, sizeof *law);
+        const size_t n_query = (size_t)w[i].n_query;
+        double      *t = llap_arena_new(arena, n_query, sizeof *t);
+        llap_law    *law = llap_arena_new(arena, n_query, sizeof *law);
         if (t == NULL || law == NULL) return LLAP_ENOMEM;
         for (size_t q = 0; q < n_query; q++) t[q] = llap_model_time(s->m, w[i].time[q]);
         r[i] = (llap_anchor_request){ .history = s->series[target].series[w[i].entity],
-                                      .series = known < 0 ? SIZE_MAX : (size_t)known,
+                                      .series = llap_model_series(s->m, s->p->entity[w[i].entity]),
                                       .n_query = n_query,
                                       .t_query = t,
                                       .law = law,

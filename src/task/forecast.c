@@ -19,9 +19,8 @@ static llap_anchor_request request(const llap_model *m, const llap_panel *p, con
                                    const task_series *s, const llap_series *all, size_t i,
                                    llap_law *law)
 {
-    const int64_t known = llap_model_entity(m, p->entity[q->entity[i]]);
     return (llap_anchor_request){ .history = s->series[q->entity[i]],
-                                  .series = known < 0 ? SIZE_MAX : (size_t)known,
+                                  .series = llap_model_series(m, p->entity[q->entity[i]]),
                                   .origin = llap_model_time(m, q->origin[i]),
                                   .n_query = q->first[i + 1] - q->first[i],
                                   .t_query = q->t + q->first[i],
@@ -281,15 +280,15 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
         st = forecast_target(m, p, o, q, v, var[v], law);
         for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-            const int64_t known = llap_model_entity(m, p->entity[q->entity[i]]);
+            const size_t series = llap_model_series(m, p->entity[q->entity[i]]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
                 const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
                 (*out)->row[at] = (task_row){ .time = q->time[k],
                                               .origin = q->origin[i],
                                               .entity = (int32_t)q->entity[i],
                                               .target = (int32_t)v };
-                task_law_numbers(m->anchor[v], known < 0 ? SIZE_MAX : (size_t)known, &law[k],
-                                 &score, (*out)->number + at * (size_t)(*out)->n_numbers);
+                task_law_numbers(m->anchor[v], series, &law[k], &score,
+                                 (*out)->number + at * (size_t)(*out)->n_numbers);
             }
         }
     }

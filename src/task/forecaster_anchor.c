@@ -118,10 +118,8 @@ llap_status task_anchor_forecaster(const llap_model *m, const llap_panel *p, con
         st = task_series_init(&s->series[k], p, var[k], m->frame.unit);
         if (st == LLAP_OK) st = task_linked(m, k, p, &s->series[k], &s->all[k]);
     }
-    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
-        const int64_t known = llap_model_entity(m, p->entity[e]);
-        s->known[e] = known < 0 ? SIZE_MAX : (size_t)known;
-    }
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
+        s->known[e] = llap_model_series(m, p->entity[e]);
     *out = (task_forecaster){ .name = "anchor",
                               .n_targets = m->frame.n_targets,
                               .self = s,

@@ -53,10 +53,10 @@ static llap_status questions_init(questions *q, const llap_model *m, const llap_
     if (q->request == NULL || q->t == NULL || q->row == NULL || q->law == NULL) return LLAP_ENOMEM;
     const llap_status st = task_linked(m, target, p, s, &q->all);
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
-        const int64_t        known = llap_model_entity(m, p->entity[e]), first = p->start[e];
+        const int64_t        first = p->start[e];
         llap_anchor_request *r = &q->request[e];
         *r = (llap_anchor_request){ .history = s->series[e],
-                                    .series = known < 0 ? SIZE_MAX : (size_t)known,
+                                    .series = llap_model_series(m, p->entity[e]),
                                     .t_query = q->t + n,
                                     .law = q->law + n,
                                     .all = q->all };

@@ -29,9 +29,8 @@ static void match(task_sight *s, const llap_model *m, const llap_panel *p)
             s->known[i] = i;
             continue;
         }
-        const int64_t known = llap_model_entity(m, p->entity[i]);
         s->entity[i] = (int64_t)i;
-        s->known[i] = known < 0 ? SIZE_MAX : (size_t)known;
+        s->known[i] = llap_model_series(m, p->entity[i]);
     }
 }
 
