@@ -42,23 +42,6 @@ static llap_status split_list(llap_arena *a, const char *text, const char *const
     return LLAP_OK;
 }
 
-/* Which of the names, closed by NULL, the text is; NULL is the first. */
-static llap_status choose(const char *what, const char *text, const char *const *names, int *out)
-{
-    *out = 0;
-    if (text == NULL) return LLAP_OK;
-    for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(names[i], text) == 0) {
-            *out = i;
-            return LLAP_OK;
-        }
-    char   list[120];
-    size_t at = 0;
-    for (int i = 0; names[i] != NULL && at < sizeof list; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i == 0 ? "" : ", ", names[i]);
-    return llap_fail(LLAP_EINVAL, "%s: '%s' is none of %s", what, llap_text_show(text).text, list);
-}
-
 /* The options that choose among words. */
 static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
 {
@@ -70,15 +53,15 @@ static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
     static const char *const duplicates[] = { "last", "error", NULL };
     static const char *const orders[] = { "sort", "error", NULL };
     static const char *const walls[] = { "error", "earlier", "later", NULL };
-    int                      form, header, code, word, bad, duplicate, order, wall;
-    llap_status              st = choose("form", o->form, forms, &form);
-    if (st == LLAP_OK) st = choose("header", o->header, headers, &header);
-    if (st == LLAP_OK) st = choose("codes", o->codes, codes, &code);
-    if (st == LLAP_OK) st = choose("words", o->words, words, &word);
-    if (st == LLAP_OK) st = choose("bad", o->bad, bads, &bad);
-    if (st == LLAP_OK) st = choose("duplicates", o->duplicates, duplicates, &duplicate);
-    if (st == LLAP_OK) st = choose("unordered", o->unordered, orders, &order);
-    if (st == LLAP_OK) st = choose("twice", o->twice, walls, &wall);
+    int form = 0, header = 0, code = 0, word = 0, bad = 0, duplicate = 0, order = 0, wall = 0;
+    llap_status st = llap_text_choose("form", o->form, forms, &form);
+    if (st == LLAP_OK) st = llap_text_choose("header", o->header, headers, &header);
+    if (st == LLAP_OK) st = llap_text_choose("codes", o->codes, codes, &code);
+    if (st == LLAP_OK) st = llap_text_choose("words", o->words, words, &word);
+    if (st == LLAP_OK) st = llap_text_choose("bad", o->bad, bads, &bad);
+    if (st == LLAP_OK) st = llap_text_choose("duplicates", o->duplicates, duplicates, &duplicate);
+    if (st == LLAP_OK) st = llap_text_choose("unordered", o->unordered, orders, &order);
+    if (st == LLAP_OK) st = llap_text_choose("twice", o->twice, walls, &wall);
     if (st != LLAP_OK) return st;
     c->form = (llap_csv_form)form;
     c->header = (llap_choice)header;
@@ -124,11 +107,11 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     static const char *const halves[] = { "no", "yes", NULL };
     int                      bin = 0, agg = 0, fill = 0, keep = 0, half = 0;
     *t = LLAP_TIMELINE_DEFAULT;
-    llap_status st = choose("bin", o->bin, bins, &bin);
-    if (st == LLAP_OK) st = choose("agg", o->agg, aggs, &agg);
-    if (st == LLAP_OK) st = choose("fill", o->fill, fills, &fill);
-    if (st == LLAP_OK) st = choose("keep", o->keep, keeps, &keep);
-    if (st == LLAP_OK) st = choose("half", o->half, halves, &half);
+    llap_status st = llap_text_choose("bin", o->bin, bins, &bin);
+    if (st == LLAP_OK) st = llap_text_choose("agg", o->agg, aggs, &agg);
+    if (st == LLAP_OK) st = llap_text_choose("fill", o->fill, fills, &fill);
+    if (st == LLAP_OK) st = llap_text_choose("keep", o->keep, keeps, &keep);
+    if (st == LLAP_OK) st = llap_text_choose("half", o->half, halves, &half);
     if (st == LLAP_OK && !(o->row_min >= 0 && o->row_min <= 1))
         st = llap_fail(LLAP_EINVAL, "row-min: expected a share in 0..1, found %g", o->row_min);
     t->bin = (llap_bin)bin;
@@ -286,8 +269,8 @@ llap_status llap_panel_write_as(const llap_panel *p, const char *path, const cha
 {
     static const char *const forms[] = { "wide", "long", NULL };
     const size_t             n = strlen(path);
-    int                      k;
-    llap_status              st = choose("form", form, forms, &k);
+    int                      k = 0;
+    llap_status              st = llap_text_choose("form", form, forms, &k);
     if (st != LLAP_OK) return st;
     if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
         return form == NULL ? llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT)

@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/error.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -130,4 +132,21 @@ const char *llap_text_nearest(const char *word, const char *const *names)
         limit = d - 1;
     }
     return nearest;
+}
+
+llap_status llap_text_choose(const char *what, const char *text, const char *const *names, int *out)
+{
+    char   list[256] = "";
+    size_t n = 0;
+    for (int i = 0; text != NULL && names[i] != NULL; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = i;
+            return LLAP_OK;
+        }
+        if (n < sizeof list)
+            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    if (text == NULL) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "%s: expected one of %s, found '%s'", what, list,
+                     llap_text_show(text).text);
 }

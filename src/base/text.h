@@ -3,6 +3,7 @@
 #ifndef LLAP_BASE_TEXT_H
 #define LLAP_BASE_TEXT_H
 
+#include <llapdiff/status.h>
 #include <llapdiff/text.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +34,9 @@ size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT]);
  * Only for words: where one is longer than LLAP_WORD_MAX bytes, the answer is the longer length. */
 #define LLAP_WORD_MAX 63
 size_t llap_text_distance(const char *a, const char *b);
+
+/* Which of the names (closed by NULL) text is; NULL leaves *out. LLAP_EINVAL lists them. */
+llap_status llap_text_choose(const char *what, const char *text, const char *const *names,
+                             int *out);
 
 #endif

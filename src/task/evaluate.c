@@ -206,32 +206,15 @@ static llap_status compare(evaluation *e)
 
 /* ---- asking for it ---- */
 
-static llap_status parse_choice(const char *what, const char *text, const char *const *names,
-                                int *out)
-{
-    for (int i = 0; text != NULL && names[i] != NULL; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return LLAP_OK;
-        }
-    if (text == NULL) return LLAP_OK;
-    char   list[128] = "";
-    size_t n = 0;
-    for (int i = 0; names[i] != NULL && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", names[i]);
-    return llap_fail(LLAP_EINVAL, "%s: expected one of %s, found '%s'", what, list,
-                     llap_text_show(text).text);
-}
-
 static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
 {
     static const char *const parts[] = { "train", "val", "test", NULL };
     static const char *const tasks[] = { "forecast", "impute", NULL };
     static const char *const groups[] = { "all", "step", "variable", "entity", NULL };
     int                      part = LLAP_PART_TEST, task = 0, by = 0;
-    llap_status              st = parse_choice("part", o->part, parts, &part);
-    if (st == LLAP_OK) st = parse_choice("task", o->task, tasks, &task);
-    if (st == LLAP_OK) st = parse_choice("by", o->by, groups, &by);
+    llap_status              st = llap_text_choose("part", o->part, parts, &part);
+    if (st == LLAP_OK) st = llap_text_choose("task", o->task, tasks, &task);
+    if (st == LLAP_OK) st = llap_text_choose("by", o->by, groups, &by);
     if (st == LLAP_OK && (o->samples < 0 || o->samples == 1 || o->samples > 100000))
         st = llap_fail(LLAP_EINVAL, "samples: expected 2 to 100000, found %lld",
                        (long long)o->samples);

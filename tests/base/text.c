@@ -172,6 +172,19 @@ static void the_nearest_name_is_found_or_none(void **state)
     assert_null(llap_text_nearest("", names));
 }
 
+static void a_name_is_chosen_or_all_are_listed(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "mean", "last", NULL };
+    int                      i = 7;
+    CHECK_OK(llap_text_choose("agg", NULL, names, &i));
+    assert_int_equal(i, 7);
+    CHECK_OK(llap_text_choose("agg", "last", names, &i));
+    assert_int_equal(i, 1);
+    CHECK_FAIL(llap_text_choose("agg", "las\n", names, &i), LLAP_EINVAL,
+               "agg: expected one of mean, last, found 'las\\x0a'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +194,7 @@ int main(void)
         cmocka_unit_test(doubles_read_back_with_the_fewest_digits),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(the_nearest_name_is_found_or_none),
+        cmocka_unit_test(a_name_is_chosen_or_all_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
