@@ -76,6 +76,58 @@ static llap_status state_path(const train_options *o, char **out)
     return LLAP_OK;
 }
 
+static llap_train_opts opts_of(const cli_common *common, const train_options *o, const char *state)
+{
+    static const char *const sizes[] = { NULL, "tiny", "anchor", "paper" };
+    static const char *const views[] = { NULL, "joint", "entity", "rows" };
+    llap_train_opts          how = LLAP_TRAIN_OPTS;
+    how.target = o->target;
+    how.context = o->context;
+    how.horizon = o->horizon;
+    how.step = o->step;
+    how.split = o->entities < 0 ? NULL : o->entities == 1 ? "entity" : "time";
+    how.parts = o->parts;
+    how.no_climate = o->no_climate;
+    how.link = o->link;
+    how.profile = o->profile == 1 ? "reference" : NULL;
+    how.size = sizes[o->size];
+    how.view = views[o->view];
+    how.members = o->members;
+    how.steps = o->steps;
+    how.batch = o->batch;
+    how.transform = o->transform;
+    how.min = o->min;
+    how.max = o->max;
+    how.from = o->from;
+    how.lr = o->lr;
+    how.network = o->network;
+    how.training = o->training;
+    how.state = state;
+    how.resume = o->resume;
+    how.save_every = o->save_every;
+    how.history = o->log;
+    how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
+    how.seed = common->seed;
+    how.log = &common->log;
+    how.device = common->device;
+    how.precision = common->precision;
+    return how;
+}
+
+static llap_status train(const cli_common *common, const train_options *o, const llap_panel *panel,
+                         const char *state, llap_model **out)
+{
+    llap_train_opts how = opts_of(common, o, state);
+    llap_bar       *bar = NULL;
+    how.progress = cli_progress(common, &bar);
+    cli_catch_signals();
+    const llap_status st = llap_train(panel, &how, out);
+    llap_bar_destroy(bar);
+    if (st == LLAP_ECANCELLED && state != NULL && access(state, F_OK) == 0)
+        fputs("llapdiff train: the same command with --resume goes on\n", stderr);
+    return st;
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
@@ -84,50 +136,11 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         return cli_usage("train", "--context and --horizon are needed");
     llap_panel *panel = NULL;
     llap_model *model = NULL;
-    llap_bar   *bar = NULL;
     char       *text = NULL, *state = NULL;
     llap_status st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
-    if (st == LLAP_OK) {
-        llap_train_opts how = LLAP_TRAIN_OPTS;
-        how.target = o->target;
-        how.context = o->context;
-        how.horizon = o->horizon;
-        how.step = o->step;
-        how.split = o->entities < 0 ? NULL : o->entities == 1 ? "entity" : "time";
-        how.parts = o->parts;
-        how.no_climate = o->no_climate;
-        how.link = o->link;
-        how.profile = o->profile == 1 ? "reference" : NULL;
-        how.size = (const char *const[]){ NULL, "tiny", "anchor", "paper" }[o->size];
-        how.view = (const char *const[]){ NULL, "joint", "entity", "rows" }[o->view];
-        how.members = o->members;
-        how.steps = o->steps;
-        how.batch = o->batch;
-        how.transform = o->transform;
-        how.min = o->min;
-        how.max = o->max;
-        how.from = o->from;
-        how.lr = o->lr;
-        how.network = o->network;
-        how.training = o->training;
-        how.state = state;
-        how.resume = o->resume;
-        how.save_every = o->save_every;
-        how.history = o->log;
-        how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
-        how.seed = common->seed;
-        how.log = &common->log;
-        how.device = common->device;
-        how.precision = common->precision;
-        how.progress = cli_progress(common, &bar);
-        cli_catch_signals();
-        st = llap_train(panel, &how, &model);
-        llap_bar_destroy(bar);
-        if (st == LLAP_ECANCELLED && state != NULL && access(state, F_OK) == 0)
-            fputs("llapdiff train: the same command with --resume goes on\n", stderr);
-    }
+    if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
     if (st == LLAP_OK && state != NULL) (void)remove(state); /* the model is safe now */
     if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
