@@ -13,21 +13,22 @@ typedef struct ready { /* a plan with its run */
     llap_run  *run;
 } ready;
 
-/* Results of a first half that the next windows will want again: those of the unconditional pass
- * depend on step and query times alone. Kept for as many points of the list as there is room for.
- */
+/* Results that the next windows will want again, because they depend on the step alone, those of
+ * the unconditional pass on step and query times. Kept for as many points of the list as there is
+ * room for. */
 typedef struct table {
     int64_t t;    /* the step; -1: nothing yet */
     float  *data; /* the results one after the other */
 } table;
 
 enum { MOST_TABLES = 64 };
-static const size_t MOST_BYTES = (size_t)320 << 20; /* of plans and tables together */
+static const size_t MOST_BYTES = (size_t)512 << 20; /* of plans and tables together */
 
 typedef struct pass { /* conditional or unconditional */
     bool    conditional;
     int64_t rows;               /* of the first half: B, or 1 where one serves all windows */
-    ready   first;              /* table or window; nothing with whole */
+    ready   of_step;            /* of the first half, what may be kept; or nothing */
+    ready   first;              /* the rest of it; nothing with whole */
     ready   second;             /* sample, or everything */
     int     at;                 /* point of the list that the first half has run for; -1: none */
     table   table[MOST_TABLES]; /* by point */
@@ -50,9 +51,29 @@ struct llap_denoise {
 
 /* -------- describing -------- */
 
+/* The blocks' entries take most of the time that is spent on what the step alone decides; the
+ * unconditional pass has nothing else. A block's place is large and quickly made. */
+static bool is_of_step(const llap_denoise *d, const pass *p, const char *name)
+{
+    if (d->o.backend->memory != NULL || d->c.stream == LLAP_STREAM_TOKENS) return false;
+    if (p->conditional) return strstr(name, ".entry.") != NULL;
+    return strstr(name, ".place") == NULL;
+}
+
+typedef struct half { /* which results of a first half are wanted */
+    const llap_denoise *d;
+    const pass         *p;
+    llap_graph         *g;
+    bool                of_step;
+    int                 n;
+} half;
+
 static void make_output(void *user, const char *name, llap_tensor **x)
 {
-    llap_output(user, name, *x);
+    half *h = user;
+    if (is_of_step(h->d, h->p, name) != h->of_step) return;
+    llap_output(h->g, name, *x);
+    h->n++;
 }
 
 static void make_input(void *user, const char *name, llap_tensor **x)
@@ -130,6 +151,7 @@ static const llap_param_info *find(const llap_denoise *d, const char *name)
 
 static llap_status bind_weights(const llap_denoise *d, ready *r)
 {
+    if (r->plan == NULL) return LLAP_OK;
     for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
         const llap_slot *s = llap_plan_slot(r->plan, i);
         if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
@@ -148,6 +170,7 @@ static llap_status bind_weights(const llap_denoise *d, ready *r)
 /* A name that the plan does not need is no failure. */
 static llap_status bind(ready *r, const char *name, const void *data, int64_t n)
 {
+    if (r->run == NULL) return LLAP_OK;
     const llap_status st = llap_run_bind(r->run, name, (void *)(uintptr_t)data, n);
     return st == LLAP_ENOTFOUND ? LLAP_OK : st;
 }
@@ -183,29 +206,40 @@ static llap_status build_whole(llap_denoise *d, pass *p)
     return st == LLAP_OK ? bind_weights(d, &p->second) : st;
 }
 
+/* The part of the first half that the step alone decides, or the rest, on an empty graph; no plan
+ * if there is none. */
+static llap_status build_first(const llap_denoise *d, const pass *p, bool of_step, llap_graph *g,
+                               llap_modal *m, ready *r)
+{
+    half                   h = { .d = d, .p = p, .g = g, .of_step = of_step };
+    const llap_denoiser_in in = window_inputs(d, p, g);
+    llap_denoiser_window(g, &d->c, &in, d->o.extent.h, m);
+    llap_modal_each(m, &d->c, make_output, &h);
+    return h.n > 0 ? plan(d, g, r) : llap_graph_status(g);
+}
+
 static llap_status build_halves(llap_denoise *d, pass *p)
 {
-    llap_graph *first = NULL, *second = NULL;
+    llap_graph *of_step = NULL, *first = NULL, *second = NULL;
     llap_modal *m = llap_new(1, sizeof *m);
-    llap_status st = m == NULL ? LLAP_ENOMEM : llap_graph_create(&first);
+    llap_status st = m == NULL ? LLAP_ENOMEM : llap_graph_create(&of_step);
+    if (st == LLAP_OK) st = llap_graph_create(&first);
     if (st == LLAP_OK) st = llap_graph_create(&second);
-    if (st == LLAP_OK) {
-        const llap_denoiser_in in = window_inputs(d, p, first);
-        llap_denoiser_window(first, &d->c, &in, d->o.extent.h, m);
-        llap_modal_each(m, &d->c, make_output, first);
-        st = plan(d, first, &p->first);
-    }
+    if (st == LLAP_OK) st = build_first(d, p, true, of_step, m, &p->of_step);
+    if (st == LLAP_OK) st = build_first(d, p, false, first, m, &p->first);
     if (st == LLAP_OK) {
         llap_modal_each(m, &d->c, make_input, second);
         describe_sample(d, second, m);
         st = plan(d, second, &p->second);
     }
     if (st == LLAP_OK && d->o.folded && d->folds == NULL) st = make_folds(d, second);
+    llap_graph_destroy(of_step);
     llap_graph_destroy(first);
     llap_graph_destroy(second);
     llap_free(m);
-    if (st == LLAP_OK) st = bind_weights(d, &p->first);
-    return st == LLAP_OK ? bind_weights(d, &p->second) : st;
+    ready *all[] = { &p->of_step, &p->first, &p->second };
+    for (int i = 0; i < 3 && st == LLAP_OK; i++) st = bind_weights(d, all[i]);
+    return st;
 }
 
 /* What the second half reads of the first. */
@@ -217,14 +251,13 @@ static bool is_shared(const llap_slot *s)
 static size_t bytes_of_table(const llap_denoise *d, const pass *p)
 {
     size_t n = 0;
-    if (p->conditional || p->first.plan == NULL || d->o.backend->memory != NULL ||
-        d->c.stream == LLAP_STREAM_TOKENS)
-        return 0;
-    if (32.0 * llap_plan_products(p->first.plan) < llap_plan_products(p->second.plan))
+    if (p->of_step.plan == NULL) return 0;
+    if (32.0 * llap_plan_products(p->of_step.plan) < llap_plan_products(p->second.plan))
         return 0; /* beside so many samples not worth the memory */
     for (int k = 0; k < llap_plan_n_slots(p->second.plan); k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
-        if (is_shared(s)) n += (size_t)llap_shape_count(&s->shape) * sizeof(float);
+        if (is_shared(s) && is_of_step(d, p, s->name))
+            n += (size_t)llap_shape_count(&s->shape) * sizeof(float);
     }
     return n;
 }
@@ -233,10 +266,12 @@ static llap_status build(llap_denoise *d, pass *p, bool conditional, int64_t row
 {
     *p = (pass){ .conditional = conditional, .rows = rows, .at = -1 };
     llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
-    ready      *first = d->o.whole ? &p->second : &p->first;
+    ready      *all[] = { &p->of_step, d->o.whole ? &p->second : &p->first };
     if (st == LLAP_OK) p->table_bytes = bytes_of_table(d, p);
-    if (st == LLAP_OK) st = bind(first, "t", d->t, rows);
-    if (st == LLAP_OK) st = bind(first, "time", d->time, rows);
+    for (int i = 0; i < 2; i++) {
+        if (st == LLAP_OK) st = bind(all[i], "t", d->t, rows);
+        if (st == LLAP_OK) st = bind(all[i], "time", d->time, rows);
+    }
     if (st == LLAP_OK && d->c.self_conditioning) {
         const llap_extent e = d->o.extent;
         st = bind(&p->second, "sc", d->zeros, e.B * e.R * e.h * e.Z);
@@ -253,6 +288,7 @@ static void drop(ready *r)
 
 static void drop_pass(pass *p)
 {
+    drop(&p->of_step);
     drop(&p->first);
     drop(&p->second);
     for (int i = 0; i < MOST_TABLES; i++) llap_free(p->table[i].data);
@@ -335,8 +371,10 @@ static llap_status bind_windows(llap_denoise *d, pass *p, const llap_denoise_bat
     llap_status st = LLAP_OK;
     p->at = -1;
     for (size_t i = 0; i < sizeof all / sizeof *all && st == LLAP_OK; i++)
-        if (all[i].data != NULL && all[i].n > 0)
-            st = bind(first, all[i].name, all[i].data, all[i].n);
+        if (all[i].data != NULL && all[i].n > 0) {
+            st = bind(&p->of_step, all[i].name, all[i].data, all[i].n);
+            if (st == LLAP_OK) st = bind(first, all[i].name, all[i].data, all[i].n);
+        }
     return st;
 }
 
@@ -386,24 +424,32 @@ static llap_status table_of(const llap_denoise *d, pass *p, int i, table **out)
     return LLAP_OK;
 }
 
+static llap_status execute(llap_denoise *d, ready *r)
+{
+    if (r->run == NULL) return LLAP_OK;
+    d->products += llap_plan_products(r->plan);
+    return llap_run_exec(r->run);
+}
+
 /* The first half for this step; its results become inputs of the second. */
 static llap_status prepare(llap_denoise *d, pass *p, int i)
 {
-    if (p->first.run == NULL || p->at == i) return LLAP_OK;
+    if (d->o.whole || p->at == i) return LLAP_OK;
     table      *kept;
     llap_status st = table_of(d, p, i, &kept);
     const bool  known = kept != NULL && kept->t == d->t[0];
     float      *at = kept == NULL ? NULL : kept->data;
-    if (st == LLAP_OK && !known) st = llap_run_exec(p->first.run);
-    if (!known) d->products += llap_plan_products(p->first.plan);
+    if (st == LLAP_OK && !known) st = execute(d, &p->of_step);
+    if (st == LLAP_OK) st = execute(d, &p->first);
     for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {
         const llap_slot *s = llap_plan_slot(p->second.plan, k);
         const int64_t    n = llap_shape_count(&s->shape);
         if (!is_shared(s)) continue;
-        float *x = llap_run_output_near(p->first.run, s->name, NULL);
-        if (kept != NULL && !known) memcpy(at, x, (size_t)n * sizeof *x);
-        st = llap_run_bind_near(p->second.run, s->name, kept != NULL ? at : x, n);
-        if (kept != NULL) at += n;
+        const bool of_step = is_of_step(d, p, s->name), keep = of_step && kept != NULL;
+        float     *x = llap_run_output_near((of_step ? p->of_step : p->first).run, s->name, NULL);
+        if (keep && !known) memcpy(at, x, (size_t)n * sizeof *x);
+        st = llap_run_bind_near(p->second.run, s->name, keep ? at : x, n);
+        if (keep) at += n;
     }
     if (kept != NULL && st == LLAP_OK) kept->t = d->t[0];
     if (st == LLAP_OK) p->at = i;
@@ -430,8 +476,7 @@ static llap_status predict(void *user, int i, const llap_point *at, bool conditi
     llap_status st = prepare(d, p, i);
     if (st == LLAP_OK) st = bind(&p->second, "z", x, n);
     if (st == LLAP_OK && sc != NULL) st = bind(&p->second, "sc", sc, n);
-    if (st == LLAP_OK) st = llap_run_exec(p->second.run);
-    d->products += llap_plan_products(p->second.plan);
+    if (st == LLAP_OK) st = execute(d, &p->second);
     if (st == LLAP_OK)
         st = llap_near_get(d->o.backend, pred, llap_run_output_near(p->second.run, "pred", NULL),
                            (size_t)n * sizeof *pred);
@@ -451,8 +496,8 @@ size_t llap_denoise_bytes(const llap_denoise *d)
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < MOST_TABLES; k++)
             if (d->pass[i].table[k].data != NULL) n += d->pass[i].table_bytes;
-        const ready *r[] = { &d->pass[i].first, &d->pass[i].second };
-        for (int k = 0; k < 2; k++)
+        const ready *r[] = { &d->pass[i].of_step, &d->pass[i].first, &d->pass[i].second };
+        for (int k = 0; k < 3; k++)
             if (r[k]->plan != NULL) n += llap_plan_workspace(r[k]->plan);
     }
     return n;

@@ -10,11 +10,12 @@
  *     if (st == LLAP_OK) st = llap_sample(&opts, &list, extent, &p, &io, out);
  *     llap_denoise_destroy(d);
  *
- * Three kinds of plans (design.md): the table, for what depends on step and query times alone (the
- * unconditional pass), shared by all windows with the same query times; the window, for what
- * depends on step and window; the sample, for the rest. The first two run once per step, and their
- * results are inputs of the third; tables are kept for the next windows while there is room. With
- * whole, one plan does everything for every sample: the plain version that tests compare with. */
+ * Three kinds of plans (design.md): the table, for what depends on the step alone, or (the
+ * unconditional pass) on step and query times, shared by all windows with the same query times; the
+ * window, for what depends on step and window; the sample, for the rest. The first two run once per
+ * step, and their results are inputs of the third; tables are kept for the next windows while there
+ * is room. With whole, one plan does everything for every sample: the plain version that tests
+ * compare with. */
 #ifndef LLAP_MODEL_DENOISE_H
 #define LLAP_MODEL_DENOISE_H
 

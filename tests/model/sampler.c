@@ -333,8 +333,9 @@ static void tables_serve_the_next_windows(void **state)
         assert_memory_equal(one, again, sizeof one);
         products[i] = llap_denoise_products(d) - before;
     }
-    assert_true(products[1] < products[0] && products[2] == products[0]);
-    assert_true(products[3] == products[0] && products[4] == products[1]);
+    /* other times: what the step alone decides of the conditional pass is still there */
+    assert_true(products[1] < products[2] && products[2] < products[0]);
+    assert_true(products[3] == products[2] && products[4] == products[1]);
     llap_denoise_destroy(d);
     end_world(&w);
 }
