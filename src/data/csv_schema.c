@@ -2,90 +2,13 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "data/csv_words.h"
 #include "data/names.h"
 #include "data/number.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 enum { MANY_COLUMNS = 64 }; /* guessing formats is slow: nobody has the time column behind these */
-
-/* ---- words that files use ------------------------------------------------------------------- */
-
-/* Compared in lower case without blanks and marks; in order of preference. */
-static const char *const time_words[] = {
-    "timestamp",   "datetime",
-    "time",        "date",
-    "ds",          "timestamputc",
-    "datetimeutc", "timeutc",
-    "dateutc",     "utc",
-    "valid",       "validtime",
-    "obstime",     "observationtime",
-    "localtime",   "charttime",
-    "eventtime",   "t",
-    "ts",          "datum",
-    "zeit",        "fecha",
-    "minutes",     "hours",
-    "seconds",     "days",
-    "timemin",     "timeminutes",
-    "timeh",       "timehours",
-    "timesec",     "timeseconds",
-    "timedays",    NULL,
-};
-static const char *const date_words[] = { "date", "datum", "fecha", "data", "dato", "jour", NULL };
-static const char *const clock_words[] = { "time", "hour",    "hr",   "hh",    "timeofday",
-                                           "zeit", "uhrzeit", "hora", "ora",   "heure",
-                                           "tijd", "tid",     "klok", "clock", NULL };
-/* A number of these has this unit. */
-static const char *const unit_words[][2] = {
-    { "minutes", "min" }, { "hours", "h" },         { "seconds", "s" },  { "days", "d" },
-    { "timemin", "min" }, { "timeminutes", "min" }, { "timeh", "h" },    { "timehours", "h" },
-    { "timesec", "s" },   { "timeseconds", "s" },   { "timedays", "d" },
-};
-static const char *const entity_words[] = {
-    "entity",     "entityid",   "station",    "stationid", "stationname", "site",     "siteid",
-    "sitename",   "sensor",     "sensorid",   "device",    "deviceid",    "uniqueid", "seriesid",
-    "series",     "patient",    "patientid",  "subject",   "subjectid",   "recordid", "stayid",
-    "icustayid",  "hadmid",     "ticker",     "symbol",    "asset",       "coin",     "item",
-    "itemid",     "location",   "locationid", "city",      "store",       "storeid",  "customer",
-    "customerid", "unitid",     "unitnumber", "machine",   "machineid",   "meter",    "meterid",
-    "building",   "buildingid", "host",       "hostname",  "region",      "country",  "node",
-    "nodeid",     "turbine",    "turbineid",  "well",      "plant",       "group",    "id",
-    NULL
-};
-static const char *const variable_words[] = {
-    "variable",      "variablename", "var",     "parameter", "param",
-    "parametername", "channel",      "feature", "metric",    "signal",
-    "measure",       "measurement",  "element", "quantity",  "indicator",
-    "attribute",     "pollutant",    "tag",     "label",     NULL
-};
-static const char *const value_words[] = { "value",    "val",    "reading",       "values",
-                                           "valuenum", "result", "measuredvalue", NULL };
-static const char *const counter_words[] = { "",    "no",     "nr",    "num", "index",
-                                             "row", "rownum", "rowid", "id",  "unnamed0",
-                                             "obs", "number", "n",     NULL };
-static const char *const part_words[LLAP_CLOCK_PARTS_MAX][5] = {
-    { "year", "yyyy", "yr", "yy", NULL },  { "month", "mm", "mo", "mon", NULL },
-    { "day", "dd", "dom", "mday", NULL },  { "hour", "hh", "hr", NULL },
-    { "minute", "min", "mn", "mi", NULL }, { "second", "sec", "ss", NULL },
-};
-
-/* Where the name stands in the list, -1: nowhere. */
-static int word_index(const char *name, const char *const *words)
-{
-    char   plain[32];
-    size_t n = 0;
-    if (strcmp(name, "T") == 0) return -1; /* t is time, T is temperature */
-    for (const char *p = name; *p != '\0'; p++) {
-        if (!isalnum((unsigned char)*p) && (unsigned char)*p < 128) continue;
-        if (n + 1 == sizeof plain) return -1;
-        plain[n++] = (char)tolower((unsigned char)*p);
-    }
-    plain[n] = '\0';
-    for (int i = 0; words[i] != NULL; i++)
-        if (strcmp(plain, words[i]) == 0) return i;
-    return -1;
-}
 
 /* ---- what cells are like -------------------------------------------------------------------- */
 
@@ -175,7 +98,7 @@ static bool find_header(finder *f)
         if (llap_csv_is_missing_word(cell) || is_number(f, cell)) continue;
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(cell.len < 63 ? cell.len : 63), cell.text);
-        if (word_index(name, time_words) >= 0) return true;
+        if (llap_csv_word(name, llap_csv_time_words) >= 0) return true;
         const content below = look_at(f, c);
         if (below.numbers > below.words) return true;
         llap_csv_timeguess guess;
@@ -268,7 +191,7 @@ static size_t find_word(const finder *f, const char *const *words)
     int    best_index = -1;
     for (size_t c = 0; c < f->s->n_columns; c++) {
         const llap_csv_role role = f->s->column[c].role;
-        const int           index = word_index(f->s->column[c].name, words);
+        const int           index = llap_csv_word(f->s->column[c].name, words);
         if (index < 0 || (role != LLAP_CSV_NUMBER && role != LLAP_CSV_WORDS)) continue;
         if (best_index < 0 || index < best_index) best = c, best_index = index;
     }
@@ -288,16 +211,6 @@ static void set_time(finder *f, const size_t *columns, int n, const llap_csv_tim
              f->o->time_format != NULL ? f->o->time_format : guess->format);
     snprintf(s->time_unit, sizeof s->time_unit, "%s",
              f->o->time_unit != NULL ? f->o->time_unit : guess->unit);
-}
-
-/* The unit that the name of a column of numbers tells: "" when none. */
-static const char *unit_of(const char *name)
-{
-    for (size_t i = 0; i < sizeof unit_words / sizeof unit_words[0]; i++) {
-        const char *const word[] = { unit_words[i][0], NULL };
-        if (word_index(name, word) >= 0) return unit_words[i][1];
-    }
-    return "";
 }
 
 static bool guess_format(const finder *f, const llap_csv_sample *sample, const size_t *columns,
@@ -341,7 +254,8 @@ static llap_status format_time(finder *f, const size_t *columns, int n)
     llap_csv_timeguess guess = { .format = "parts" };
     bool               found = f->o->time_format != NULL || n > 2;
     if (!found) found = guess_format(f, f->sample, columns, n, &guess);
-    if (!found && n == 2 && word_index(f->s->column[columns[0]].name, part_words[0]) >= 0) {
+    if (!found && n == 2 &&
+        llap_csv_word(f->s->column[columns[0]].name, llap_csv_part_words[0]) >= 0) {
         snprintf(guess.format, sizeof guess.format, "parts");
         found = true;
     }
@@ -352,7 +266,8 @@ static llap_status format_time(finder *f, const size_t *columns, int n)
     }
     if (!found) return fail_time(f, columns, n);
     if (strcmp(guess.format, "number") == 0)
-        snprintf(guess.unit, sizeof guess.unit, "%s", unit_of(f->s->column[columns[0]].name));
+        snprintf(guess.unit, sizeof guess.unit, "%s",
+                 llap_csv_unit_of(f->s->column[columns[0]].name));
     set_time(f, columns, n, &guess);
     return LLAP_OK;
 }
@@ -385,7 +300,7 @@ static int find_parts(const finder *f, size_t columns[LLAP_CLOCK_PARTS_MAX])
 {
     int n = 0;
     for (; n < LLAP_CLOCK_PARTS_MAX; n++) {
-        columns[n] = find_word(f, part_words[n]);
+        columns[n] = find_word(f, llap_csv_part_words[n]);
         if (columns[n] == f->s->n_columns) break;
     }
     return n;
@@ -425,8 +340,8 @@ static llap_status find_time(finder *f)
     size_t             columns[LLAP_CLOCK_PARTS_MAX];
     const size_t       none = f->s->n_columns;
     /* a date and a clock */
-    columns[0] = find_word(f, date_words);
-    columns[1] = find_word(f, clock_words);
+    columns[0] = find_word(f, llap_csv_date_words);
+    columns[1] = find_word(f, llap_csv_clock_words);
     if (columns[0] != none && columns[1] != none && columns[0] != columns[1] &&
         llap_csv_guess_date_and_time(f->sample, f->first, columns[0], columns[1], &guess)) {
         set_time(f, columns, 2, &guess);
@@ -437,7 +352,7 @@ static llap_status find_time(finder *f)
         return LLAP_OK;
     }
     /* one column that says so, or parts that do */
-    columns[0] = find_word(f, time_words);
+    columns[0] = find_word(f, llap_csv_time_words);
     const int n_parts = columns[0] == none ? find_parts(f, columns) : 0;
     if (n_parts >= 2) {
         guess = (llap_csv_timeguess){ .format = "parts" };
@@ -474,10 +389,11 @@ static llap_status find_time(finder *f)
 static size_t guess_entity(const finder *f, bool numbering)
 {
     static const char *const id[] = { "id", NULL };
-    const size_t             none = f->s->n_columns, c = find_word(f, entity_words);
+    const size_t             none = f->s->n_columns, c = find_word(f, llap_csv_entity_words);
     /* an id may number the rows; all other words of the list mean what they say, however many
      * entities there are */
-    if (c != none && (numbering || word_index(f->s->column[c].name, id) < 0 || !all_differ(f, c)))
+    if (c != none &&
+        (numbering || llap_csv_word(f->s->column[c].name, id) < 0 || !all_differ(f, c)))
         return c;
     for (size_t k = 0; k < none && f->s->column[k].role != LLAP_CSV_TIME; k++)
         if (f->s->column[k].role == LLAP_CSV_WORDS && (numbering || !all_differ(f, k))) return k;
@@ -515,8 +431,8 @@ static llap_status find_form(finder *f)
     if (f->o->form == LLAP_CSV_WIDE) return LLAP_OK;
     const size_t none = f->s->n_columns;
     size_t       variable = none, value = none;
-    llap_status  st = find_either(f, f->o->variable, variable_words, &variable);
-    if (st == LLAP_OK) st = find_either(f, f->o->value, value_words, &value);
+    llap_status  st = find_either(f, f->o->variable, llap_csv_variable_words, &variable);
+    if (st == LLAP_OK) st = find_either(f, f->o->value, llap_csv_value_words, &value);
     if (st != LLAP_OK) return st;
     const bool asked = f->o->form == LLAP_CSV_LONG || f->o->variable != NULL || f->o->value != NULL;
     if (variable == none || value == none) {
@@ -542,7 +458,8 @@ static void set_rest(finder *f)
         const char *name = f->s->header ? f->s->column[c].name : "x";
         const bool  unnamed = f->s->header && !has_name(f, c);
         if (f->s->is_long) *role = LLAP_CSV_NOTHING;
-        else if (*role == LLAP_CSV_NUMBER && word_index(unnamed ? "" : name, counter_words) >= 0 &&
+        else if (*role == LLAP_CSV_NUMBER &&
+                 llap_csv_word(unnamed ? "" : name, llap_csv_counter_words) >= 0 &&
                  look_at(f, c).whole && all_differ(f, c))
             *role = LLAP_CSV_COUNTER;
     }

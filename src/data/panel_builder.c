@@ -3,18 +3,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "data/clock.h"
+#include "data/events.h"
 #include "data/names.h"
 
 #include <string.h>
 
 enum { SPARSE = 1024, MANY_CELLS = 1 << 26 }; /* fewer values than one in SPARSE cells: a mistake */
-
-/* One growing list of (entity, time) with its payload: rows of values, or single cells. */
-typedef struct events {
-    uint32_t *entity;
-    int64_t  *time;
-    int64_t   n, capacity;
-} events;
 
 struct llap_panel_builder {
     llap_builder_opts   opts;
@@ -25,13 +19,13 @@ struct llap_panel_builder {
     int64_t            *newest;    /* [newest_capacity] latest time of each entity so far */
     uint32_t            newest_capacity, newest_n;
 
-    events  rows;
-    float  *value; /* [rows.capacity,stride] */
-    int64_t stride;
+    llap_events rows;
+    float      *value; /* [rows.capacity,stride] */
+    int64_t     stride;
 
-    events    cells;
-    uint32_t *cell_var;
-    float    *cell_value;
+    llap_events cells;
+    uint32_t   *cell_var;
+    float      *cell_value;
 };
 
 llap_status llap_panel_builder_create(const llap_builder_opts *o, llap_panel_builder **out)
@@ -43,11 +37,11 @@ llap_status llap_panel_builder_create(const llap_builder_opts *o, llap_panel_bui
     return LLAP_OK;
 }
 
-static void events_deinit(events *e)
+static void events_deinit(llap_events *e)
 {
     llap_free(e->entity);
     llap_free(e->time);
-    *e = (events){ 0 };
+    *e = (llap_events){ 0 };
 }
 
 void llap_panel_builder_destroy(llap_panel_builder *b)
@@ -123,7 +117,7 @@ static llap_status widen(llap_panel_builder *b)
     return LLAP_OK;
 }
 
-static llap_status events_reserve(events *e, int64_t capacity)
+static llap_status events_reserve(llap_events *e, int64_t capacity)
 {
     if (!resize(&e->entity, capacity, sizeof *e->entity) ||
         !resize(&e->time, capacity, sizeof *e->time))
@@ -187,7 +181,7 @@ llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64
 llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int64_t time,
                                     uint32_t var, float value)
 {
-    events *e = &b->cells;
+    llap_events *e = &b->cells;
     if (e->n == e->capacity) {
         const int64_t capacity = grown(e->capacity);
         if (events_reserve(e, capacity) != LLAP_OK ||
@@ -217,69 +211,6 @@ void llap_panel_builder_visit(llap_panel_builder *b,
         if (!isnan(b->cell_value[c])) see(user, b->cell_var[c], &b->cell_value[c]);
 }
 
-/* ---- sorting -------------------------------------------------------------------------------- */
-
-static bool in_order(const events *e, const uint32_t *rank)
-{
-    for (int64_t i = 1; i < e->n; i++) {
-        const uint32_t a = rank[e->entity[i - 1]], b = rank[e->entity[i]];
-        if (a > b || (a == b && e->time[i - 1] > e->time[i])) return false;
-    }
-    return true;
-}
-
-/* Stable merge sort of the arrival numbers x[0..n) by their times; spare [n]. */
-static void sort_by_time(int64_t *x, int64_t *spare, int64_t n, const int64_t *time)
-{
-    bool sorted = true;
-    for (int64_t i = 1; i < n && sorted; i++) sorted = time[x[i - 1]] <= time[x[i]];
-    if (sorted) return;
-    const int64_t half = n / 2;
-    sort_by_time(x, spare, half, time);
-    sort_by_time(x + half, spare, n - half, time);
-    memcpy(spare, x, (size_t)half * sizeof *x);
-    int64_t i = 0, j = half, k = 0;
-    while (i < half && j < n) x[k++] = time[spare[i]] <= time[x[j]] ? spare[i++] : x[j++];
-    memcpy(x + k, spare + i, (size_t)(half - i) * sizeof *x);
-}
-
-/* order[k] = arrival number of the k-th event by (rank of its entity, time, arrival). NULL when
- * the events lie so already. Caller owns *order. */
-static llap_status sort_events(const events *e, const uint32_t *rank, uint32_t n_entities,
-                               int64_t **order)
-{
-    *order = NULL;
-    if (in_order(e, rank)) return LLAP_OK;
-    int64_t *first = llap_new((size_t)n_entities + 1, sizeof *first);
-    int64_t *x = first == NULL ? NULL : llap_new((size_t)e->n, sizeof *x);
-    if (x == NULL) {
-        llap_free(first);
-        return LLAP_ENOMEM;
-    }
-    for (int64_t i = 0; i < e->n; i++) first[rank[e->entity[i]] + 1]++;
-    int64_t most = 0;
-    for (uint32_t k = 0; k < n_entities; k++) {
-        if (first[k + 1] > most) most = first[k + 1];
-        first[k + 1] += first[k];
-    }
-    for (int64_t i = 0; i < e->n; i++) x[first[rank[e->entity[i]]]++] = i;
-    int64_t *spare = llap_new((size_t)(most / 2 + 1), sizeof *spare);
-    if (spare == NULL) {
-        llap_free(first);
-        llap_free(x);
-        return LLAP_ENOMEM;
-    }
-    /* first[k] has moved on to where entity k + 1 begins */
-    for (uint32_t k = 0; k < n_entities; k++) {
-        const int64_t from = k == 0 ? 0 : first[k - 1];
-        sort_by_time(x + from, spare, first[k] - from, e->time);
-    }
-    llap_free(spare);
-    llap_free(first);
-    *order = x;
-    return LLAP_OK;
-}
-
 /* ---- merging -------------------------------------------------------------------------------- */
 
 static llap_status note_duplicate(llap_panel_builder *b, uint32_t entity, uint32_t var,
@@ -300,7 +231,7 @@ static llap_status place_cell(llap_panel_builder *b, int64_t c)
 {
     const uint32_t entity = b->cells.entity[c], var = b->cell_var[c];
     const int64_t  time = b->cells.time[c];
-    events        *rows = &b->rows;
+    llap_events   *rows = &b->rows;
     if (rows->n == 0 || rows->entity[rows->n - 1] != entity || rows->time[rows->n - 1] != time) {
         rows->entity[rows->n] = entity;
         rows->time[rows->n++] = time;
@@ -314,20 +245,13 @@ static llap_status place_cell(llap_panel_builder *b, int64_t c)
     return st;
 }
 
-/* Whether the i-th and the j-th event, in final order, are of one entity and time. */
-static bool same_event(const events *e, const int64_t *order, int64_t i, int64_t j)
-{
-    if (order != NULL) i = order[i], j = order[j];
-    return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];
-}
-
 /* Room for the rows of the cells. A column taken wrongly for the variables' names makes a row and a
  * variable of every cell: a small file would take all memory there is. */
 static llap_status reserve_for_cells(llap_panel_builder *b, const int64_t *order)
 {
-    const events *e = &b->cells;
-    int64_t       n = 0;
-    for (int64_t k = 0; k < e->n; k++) n += k == 0 || !same_event(e, order, k - 1, k);
+    const llap_events *e = &b->cells;
+    int64_t            n = 0;
+    for (int64_t k = 0; k < e->n; k++) n += k == 0 || !llap_events_same(e, order, k - 1, k);
     if (b->stride > SPARSE && n > MANY_CELLS / b->stride &&
         (double)n * (double)b->stride > SPARSE * (double)e->n)
         return llap_fail(LLAP_ELIMIT,
@@ -341,7 +265,7 @@ static llap_status reserve_for_cells(llap_panel_builder *b, const int64_t *order
 static llap_status cells_to_rows(llap_panel_builder *b, const uint32_t *rank)
 {
     int64_t    *order;
-    llap_status st = sort_events(&b->cells, rank, b->entities.n, &order);
+    llap_status st = llap_events_sort(&b->cells, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = reserve_for_cells(b, order);
     for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++)
         st = place_cell(b, order == NULL ? k : order[k]);
@@ -361,12 +285,12 @@ static llap_status find_duplicates(llap_panel_builder *b, const int64_t *order)
     bool *seen =
         llap_new((size_t)b->stride, sizeof *seen); /* in the rows of this entity and time */
     if (seen == NULL) return LLAP_ENOMEM;
-    const events *e = &b->rows;
-    llap_status   st = LLAP_OK;
+    const llap_events *e = &b->rows;
+    llap_status        st = LLAP_OK;
     for (int64_t k = 1; k < e->n && st == LLAP_OK; k++) {
-        if (!same_event(e, order, k - 1, k)) continue;
+        if (!llap_events_same(e, order, k - 1, k)) continue;
         const int64_t r = order == NULL ? k : order[k], s = order == NULL ? k - 1 : order[k - 1];
-        const bool    first = k == 1 || !same_event(e, order, k - 2, k - 1);
+        const bool    first = k == 1 || !llap_events_same(e, order, k - 2, k - 1);
         const float  *old = b->value + s * b->stride, *new = b->value + r * b->stride;
         b->counts.merged_rows++;
         for (int64_t v = 0; v < b->stride && st == LLAP_OK; v++) {
@@ -385,7 +309,7 @@ static llap_status permute_rows(llap_panel_builder *b, int64_t *order)
     const size_t row_bytes = (size_t)b->stride * sizeof *b->value;
     float       *held = llap_new(1, row_bytes);
     if (held == NULL) return LLAP_ENOMEM;
-    events *e = &b->rows;
+    llap_events *e = &b->rows;
     for (int64_t i = 0; i < e->n; i++) {
         if (order[i] == i) continue;
         const uint32_t held_entity = e->entity[i];
@@ -410,8 +334,8 @@ static llap_status permute_rows(llap_panel_builder *b, int64_t *order)
 /* Merges neighbours of one entity and time: what came later wins, missing erases nothing. */
 static void merge_rows(llap_panel_builder *b)
 {
-    events *e = &b->rows;
-    int64_t n = 0;
+    llap_events *e = &b->rows;
+    int64_t      n = 0;
     for (int64_t r = 0; r < e->n; r++) {
         const float *from = b->value + r * b->stride;
         if (n > 0 && e->entity[n - 1] == e->entity[r] && e->time[n - 1] == e->time[r]) {
@@ -433,7 +357,7 @@ static void merge_rows(llap_panel_builder *b)
 static llap_status order_rows(llap_panel_builder *b, const uint32_t *rank)
 {
     int64_t    *order;
-    llap_status st = sort_events(&b->rows, rank, b->entities.n, &order);
+    llap_status st = llap_events_sort(&b->rows, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = find_duplicates(b, order);
     if (st == LLAP_OK && order != NULL) st = permute_rows(b, order);
     llap_free(order);
@@ -470,11 +394,11 @@ static llap_status permute_columns(llap_panel_builder *b, const uint32_t *order)
 static llap_status hand_over(llap_panel_builder *b, const llap_axis *axis, const uint32_t *sorted,
                              const uint32_t *var_order, llap_panel **out)
 {
-    const events *e = &b->rows;
-    const char  **entity = llap_new(b->entities.n, sizeof *entity);
-    const char  **var = llap_new(b->vars.n, sizeof *var);
-    int64_t      *start = llap_new((size_t)b->entities.n + 1, sizeof *start);
-    llap_status   st = LLAP_ENOMEM;
+    const llap_events *e = &b->rows;
+    const char       **entity = llap_new(b->entities.n, sizeof *entity);
+    const char       **var = llap_new(b->vars.n, sizeof *var);
+    int64_t           *start = llap_new((size_t)b->entities.n + 1, sizeof *start);
+    llap_status        st = LLAP_ENOMEM;
     if (entity == NULL || var == NULL || start == NULL) goto done;
     int64_t row = 0, n = 0;
     for (uint32_t k = 0; k < b->entities.n; k++) {

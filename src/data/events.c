@@ -1,0 +1,70 @@
+#include "data/events.h"
+
+#include "base/alloc.h"
+
+#include <string.h>
+
+static bool in_order(const llap_events *e, const uint32_t *rank)
+{
+    for (int64_t i = 1; i < e->n; i++) {
+        const uint32_t a = rank[e->entity[i - 1]], b = rank[e->entity[i]];
+        if (a > b || (a == b && e->time[i - 1] > e->time[i])) return false;
+    }
+    return true;
+}
+
+/* Stable merge sort of the arrival numbers x[0..n) by their times; spare [n]. */
+static void sort_by_time(int64_t *x, int64_t *spare, int64_t n, const int64_t *time)
+{
+    bool sorted = true;
+    for (int64_t i = 1; i < n && sorted; i++) sorted = time[x[i - 1]] <= time[x[i]];
+    if (sorted) return;
+    const int64_t half = n / 2;
+    sort_by_time(x, spare, half, time);
+    sort_by_time(x + half, spare, n - half, time);
+    memcpy(spare, x, (size_t)half * sizeof *x);
+    int64_t i = 0, j = half, k = 0;
+    while (i < half && j < n) x[k++] = time[spare[i]] <= time[x[j]] ? spare[i++] : x[j++];
+    memcpy(x + k, spare + i, (size_t)(half - i) * sizeof *x);
+}
+
+llap_status llap_events_sort(const llap_events *e, const uint32_t *rank, uint32_t n_entities,
+                             int64_t **order)
+{
+    *order = NULL;
+    if (in_order(e, rank)) return LLAP_OK;
+    int64_t *first = llap_new((size_t)n_entities + 1, sizeof *first);
+    int64_t *x = first == NULL ? NULL : llap_new((size_t)e->n, sizeof *x);
+    if (x == NULL) {
+        llap_free(first);
+        return LLAP_ENOMEM;
+    }
+    for (int64_t i = 0; i < e->n; i++) first[rank[e->entity[i]] + 1]++;
+    int64_t most = 0;
+    for (uint32_t k = 0; k < n_entities; k++) {
+        if (first[k + 1] > most) most = first[k + 1];
+        first[k + 1] += first[k];
+    }
+    for (int64_t i = 0; i < e->n; i++) x[first[rank[e->entity[i]]]++] = i;
+    int64_t *spare = llap_new((size_t)(most / 2 + 1), sizeof *spare);
+    if (spare == NULL) {
+        llap_free(first);
+        llap_free(x);
+        return LLAP_ENOMEM;
+    }
+    /* first[k] has moved on to where entity k + 1 begins */
+    for (uint32_t k = 0; k < n_entities; k++) {
+        const int64_t from = k == 0 ? 0 : first[k - 1];
+        sort_by_time(x + from, spare, first[k] - from, e->time);
+    }
+    llap_free(spare);
+    llap_free(first);
+    *order = x;
+    return LLAP_OK;
+}
+
+bool llap_events_same(const llap_events *e, const int64_t *order, int64_t i, int64_t j)
+{
+    if (order != NULL) i = order[i], j = order[j];
+    return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];
+}
