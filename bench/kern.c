@@ -116,7 +116,10 @@ static void attention(const llap_kern *kn, int64_t batch, int64_t nq, int64_t nk
                              .q = qo,
                              .k = kv,
                              .v = kv,
-                             .o = qo };
+                             .o = qo,
+                             .dq = qo,
+                             .dk = kv,
+                             .dv = kv };
     float             *q = draw(batch * nq * WIDTH, 1), *k = draw(batch * nk * WIDTH, 2);
     float *v = draw(batch * nk * WIDTH, 3), *o = draw(batch * nq * WIDTH, 4), *s = draw(nq * nk, 5);
     float *dq = draw(batch * nq * WIDTH, 6), *dk = draw(batch * nk * WIDTH, 7);

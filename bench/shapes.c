@@ -100,7 +100,10 @@ static double rate(const llap_kern *kn, const shape *s, double seconds)
                             .q = q,
                             .k = kv,
                             .v = kv,
-                            .o = q };
+                            .o = q,
+                            .dq = q,
+                            .dk = kv,
+                            .dv = kv };
         t.a = draw(s->m * s->n * WIDTH), t.b = draw(s->m * s->k * 2 * WIDTH);
         t.c = draw(s->m * s->n * WIDTH), t.d = draw(s->m * s->n * WIDTH);
         t.packed = draw(s->m * s->k * 2 * WIDTH), t.lse = draw(s->m * HEADS * s->n);

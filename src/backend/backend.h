@@ -141,6 +141,8 @@ typedef union llap_attr {
         double   scale;   /* of the scores */
         double   dropout; /* of the weights; 0: none */
         uint32_t id;      /* names this op's random numbers */
+        int      joined;  /* of the gradient: so many of dq, dk, dv, the last ones, are one result,
+                             side by side; 0: none */
     } attention;
     struct {
         int    n_heads;
@@ -226,7 +228,9 @@ typedef struct llap_backend {
     void (*together)(int n_threads, void (*body)(void *user), void *user);
     /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
      * LAYERS of weights kept as bf16, or the MLP, may be as in c; ATTENTION_GRAD of rows that lie
-     * apart; NORM_GRAD with a fifth operand that is added to dx. NULL: never. */
+     * apart; CONCAT of its results as part of it, attr.attention.joined; NORM_GRAD with a fifth
+     * operand that is added to dx; GELU as part of a LINEAR whose own result is wanted too, its
+     * second one; GELU_GRAD as part of a MATMUL, whose third operand is where. NULL: never. */
     bool (*takes)(const llap_call *c);
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */

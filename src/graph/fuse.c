@@ -2,6 +2,8 @@
  * memory, not roundings (except for the mlp's, whose inner product has another order of sums).
  *
  *     linear, then GELU               -> linear with attr.gelu
+ *     linear, then GELU and others    -> linear with attr.gelu and two results, where the backend
+ *                                        takes it
  *     linear [GELU], then + residual  -> linear with a residual operand,
  *                                        broadcast where the backend takes it
  *     linear, then norm of its rows   -> linear with two results, where weights are bf16 and the
@@ -10,7 +12,10 @@
  *                                     -> layers, likewise (fuse_layers.c)
  *     norm, linear, GELU, linear [+]  -> mlp, where weights stay and the backend takes it
  *     copy for attention's gradient   -> rows read where they lie, where the backend takes it
+ *     attention's gradients side by side
+ *                                     -> written there, likewise
  *     norm's gradient, then + dense   -> one step, likewise
+ *     product, then GELU's gradient   -> product with a third operand, likewise
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -68,6 +73,25 @@ static bool fuse_gelu(llap_planner *p, llap_draft *const *by_tensor, llap_draft 
     d->n_in = lin->n_in;
     lin->gone = true;
     return true;
+}
+
+/* d is GELU of a linear that others read too: the linear has two results. */
+static llap_status fuse_gelu_beside(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+{
+    if (d->op != LLAP_OP_GELU || d->gone || !llap_shows_all(d->in[0])) return LLAP_OK;
+    llap_draft *lin = by_tensor[d->in[0]->base->id];
+    if (!is_plain_linear(lin) || lin->gone || lin->attr.linear.gelu || lin->n_out != 1 ||
+        !llap_shape_equal(&lin->out[0]->shape, &d->out[0]->shape) || !taken(p, d))
+        return LLAP_OK;
+    llap_tensor **out = new_operands(p, d->out, 1, 2);
+    if (out == NULL) return LLAP_ENOMEM;
+    out[1] = lin->out[0];
+    lin->out = out;
+    lin->n_out = 2;
+    lin->attr.linear.gelu = true;
+    by_tensor[out[0]->id] = lin;
+    d->gone = true;
+    return LLAP_OK;
 }
 
 /* d is the sum of a linear and something dense: becomes the linear with a residual. */
@@ -180,6 +204,32 @@ static llap_status fuse_copies(llap_planner *p, llap_draft *const *by_tensor, ll
     return LLAP_OK;
 }
 
+/* d puts gradients of an attention side by side, as parts of one product have them: they are
+ * written there. */
+static llap_status fuse_joined(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+{
+    if (d->op != LLAP_OP_CONCAT || d->n_in < 2 || d->n_in > 3 ||
+        d->attr.part.axis != d->out[0]->shape.rank - 1)
+        return LLAP_OK;
+    const int   first = 3 - d->n_in;
+    llap_draft *back = by_tensor[d->in[0]->base->id];
+    if (back == NULL || back->gone || back->op != LLAP_OP_ATTENTION_GRAD || back->n_out != 4)
+        return LLAP_OK;
+    for (int k = 0; k < d->n_in; k++)
+        if (d->in[k] != back->out[first + k] || p->readers[d->in[k]->id] != 1) return LLAP_OK;
+    if (!taken(p, d)) return LLAP_OK;
+    llap_tensor **out = new_operands(p, back->out, first, first + 2);
+    if (out == NULL) return LLAP_ENOMEM;
+    out[first] = d->out[0];
+    out[first + 1] = back->out[3];
+    back->out = out;
+    back->n_out = first + 2;
+    back->attr.attention.joined = d->n_in;
+    by_tensor[d->out[0]->id] = back;
+    d->gone = true;
+    return LLAP_OK;
+}
+
 /* d is the sum of a norm's gradient and something dense: becomes part of it, as operand 4. */
 static llap_status fuse_norm_grad(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
 {
@@ -202,6 +252,26 @@ static llap_status fuse_norm_grad(llap_planner *p, llap_draft **by_tensor, llap_
         by_tensor[d->out[0]->id] = back;
         d->gone = true;
     }
+    return LLAP_OK;
+}
+
+/* d is GELU's gradient, of a product of matrices: becomes that, with a third operand. */
+static llap_status fuse_slope(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    llap_draft *product = d->op == LLAP_OP_GELU_GRAD ? sole_source(p, by_tensor, d->in[1]) : NULL;
+    if (product == NULL || product->op != LLAP_OP_MATMUL || product->n_in != 2 ||
+        product->out[0]->shape.rank != 2 || !llap_shows_all(d->in[0]) || !taken(p, d) ||
+        llap_dim(product->out[0], -1) != llap_dim(d->out[0], -1))
+        return LLAP_OK;
+    llap_tensor **in = new_operands(p, product->in, 2, 3);
+    if (in == NULL) return LLAP_ENOMEM;
+    in[2] = d->in[0];
+    d->op = LLAP_OP_MATMUL;
+    d->attr = product->attr;
+    d->label = product->label;
+    d->in = in;
+    d->n_in = 3;
+    product->gone = true;
     return LLAP_OK;
 }
 
@@ -259,7 +329,7 @@ static bool join(const llap_draft *source, const llap_draft *d, int k, llap_op_c
 
 static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
 {
-    for (int k = 0; k < d->n_in && is_elementwise(d); k++) {
+    for (int k = 0; k < d->n_in && is_elementwise(d) && !d->gone; k++) {
         llap_draft   *source = sole_source(p, by_tensor, d->in[k]);
         llap_op_chain joined;
         llap_tensor  *in[LLAP_CHAIN_INPUTS + 1];
@@ -289,7 +359,8 @@ llap_status llap_plan_fuse(llap_planner *p)
     llap_status st = LLAP_OK;
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
         if (fuse_gelu(p, by_tensor, &p->draft[i])) continue;
-        st = fuse_residual(p, by_tensor, &p->draft[i]);
+        st = fuse_gelu_beside(p, by_tensor, &p->draft[i]);
+        if (st == LLAP_OK) st = fuse_residual(p, by_tensor, &p->draft[i]);
     }
     if (st == LLAP_OK && p->half_params) st = llap_plan_fuse_layers(p, by_tensor);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK && p->half_params; i++)
@@ -298,6 +369,8 @@ llap_status llap_plan_fuse(llap_planner *p)
         st = fuse_mlp(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
         st = fuse_copies(p, by_tensor, &p->draft[i]);
+        if (st == LLAP_OK) st = fuse_slope(p, by_tensor, &p->draft[i]);
+        if (st == LLAP_OK) st = fuse_joined(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_norm_grad(p, by_tensor, &p->draft[i]);
     }
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)

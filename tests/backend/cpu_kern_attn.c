@@ -138,8 +138,9 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
                                        .o = { nq * width, width, d },
                                        .k = { nk * width, width, d },
                                        .v = { nk * width, width, d } } };
-    const int64_t         n_q = batch * nq * width, n_k = batch * nk * width;
-    float                *q = draw(n_q, 1.5f, 1), *k = draw(n_k, 1.5f, 2), *v = draw(n_k, 1, 3),
+    c.a.dq = c.a.q, c.a.dk = c.a.k, c.a.dv = c.a.v;
+    const int64_t n_q = batch * nq * width, n_k = batch * nk * width;
+    float        *q = draw(n_q, 1.5f, 1), *k = draw(n_k, 1.5f, 2), *v = draw(n_k, 1, 3),
           *doo = draw(n_q, 1, 4);
     float         *bias = draw(batch * heads * nq * nk, 1, 5);
     unsigned char *pad = llap_new((size_t)(batch * nk), 1);

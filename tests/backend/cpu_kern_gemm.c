@@ -24,6 +24,11 @@ static void run_gemm(const llap_kern *kn, const void *user, float *out)
 
 static double gelu(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
 
+static double gelu_slope(double x)
+{
+    return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) / sqrt(2.0 * M_PI);
+}
+
 /* The definition, element (i, j) of the item that starts at a, b. */
 static void element(const llap_gemm *g, const float *a, const float *b, int64_t i, int64_t j,
                     double *sum, double *size)
@@ -54,6 +59,7 @@ static void gemm_truth(const gemm_case *c, const truth *t)
                 if (g->accumulate) y += (double)c->c0[at], size += fabs((double)c->c0[at]);
                 if (g->bias != NULL) y += (double)g->bias[j], size += fabs((double)g->bias[j]);
                 if (g->gelu) y = gelu(y);
+                if (g->slope != NULL) y *= gelu_slope((double)g->slope[at]);
                 if (g->residual != NULL) y += (double)g->residual[at], size += 4.0;
                 truth_set(t, at, y, size + 1e-30);
             }
@@ -78,17 +84,19 @@ static void check_gemm_zeros(llap_gemm g, int64_t from, int64_t to)
     const truth t = truth_new(items * g.m * c.g.ldc);
     float      *a = draw(items * g.m * g.k, 1, 1), *b = draw(items * g.k * g.n, 1, 2);
     float      *c0 = draw(t.n, 1, 3), *bias = draw(g.n, 1, 4), *residual = draw(t.n, 1, 5);
+    float      *slope = draw(t.n, 2, 6);
     for (int64_t i = from * c.g.lda; i < to * c.g.lda; i++) a[i] = i % 3 == 0 ? -0.0f : 0.0f;
     c.a = a, c.b = b, c.c0 = c0;
     c.g.bias = g.bias != NULL ? bias : NULL;
     c.g.residual = g.residual != NULL ? residual : NULL;
+    c.g.slope = g.slope != NULL ? slope : NULL;
     gemm_truth(&c, &t);
     char name[120];
     snprintf(name, sizeof name, "gemm %lldx%lldx%lld %d%d", (long long)g.m, (long long)g.n,
              (long long)g.k, g.a_trans, g.b_trans);
     check_kernel(name, run_gemm, &c, &t, 3e-6); /* 256 roundings in a chain, worst case 1.5e-5 */
-    float *all[] = { a, b, c0, bias, residual };
-    for (size_t i = 0; i < 5; i++) llap_free(all[i]);
+    float *all[] = { a, b, c0, bias, residual, slope };
+    for (size_t i = 0; i < 6; i++) llap_free(all[i]);
     truth_free((truth *)&t);
 }
 
@@ -134,6 +142,9 @@ static void products(void **state)
             g.residual = how & 1 ? &yes : NULL;
             check_gemm(g);
             g.gelu = false;
+            g.slope = &yes;
+            check_gemm(g);
+            g.slope = NULL;
             g.accumulate = true;
             check_gemm(g);
         }

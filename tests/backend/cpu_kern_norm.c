@@ -7,7 +7,7 @@
 
 typedef struct norm_case {
     llap_norm    p;
-    const float *x, *dy;
+    const float *x, *dy, *add;
     bool         with_stats;
 } norm_case;
 
@@ -30,8 +30,8 @@ static void run_norm_grad(const llap_kern *kn, const void *user, float *out)
     llap_kern_norm(kn, &c->p, c->x, y, stats);
     for (int64_t i = 0; i < 2 * part; i++) out[size + i] = c->p.scale != NULL ? NAN : 1.0f;
     if (c->p.rows == 0) memset(out, 0, (size_t)(2 * part) * sizeof *out);
-    llap_kern_norm_grad(kn, &c->p, c->x, c->with_stats ? stats : NULL, c->dy, out, out + size,
-                        out + size + part, c->p.n, work);
+    llap_kern_norm_grad(kn, &c->p, c->x, c->with_stats ? stats : NULL, c->dy, c->add, out,
+                        out + size, out + size + part, c->p.n, work);
     llap_free(stats);
     llap_free(y);
     llap_free(work);
@@ -70,8 +70,9 @@ static void norm_truth(const norm_case *c, const truth *y, const truth *d)
                     d->want[at] += (double)dy[j] * u;
                     d->want[at + part] += (double)dy[j];
                 } else {
-                    truth_set(d, i * n + j, rstd * (g - s1 - u * s2),
-                              rstd * (fabs(g) + fabs(s1) + fabs(u * s2) + 1));
+                    const double more = c->add != NULL ? (double)c->add[i * n + j] : 0.0;
+                    truth_set(d, i * n + j, rstd * (g - s1 - u * s2) + more,
+                              rstd * (fabs(g) + fabs(s1) + fabs(u * s2) + 1) + fabs(more));
                 }
             }
     }
@@ -87,7 +88,7 @@ static void layer_norm(void **state)
         for (int how = 0; how < 6; how++) {
             const int64_t rows = sizes[s][0], n = sizes[s][1], group = sizes[s][2];
             float        *x = draw(rows * n, 3, 1), *dy = draw(rows * n, 1, 2),
-                  *par = draw((rows + 1) * 2 * n, 1, 3);
+                  *add = draw(rows * n, 1, 4), *par = draw((rows + 1) * 2 * n, 1, 3);
             for (int64_t i = 0; i < rows * n; i++) x[i] += 2.0f;
             norm_case c = { .p = { .rows = rows, .n = n, .eps = 1e-5f, .group = group },
                             .x = x,
@@ -95,6 +96,7 @@ static void layer_norm(void **state)
             if (how % 3 == 1) c.p.gain = par, c.p.bias = par + n;
             if (how % 3 == 2) c.p.scale = par, c.p.shift = par + n, c.p.mod_ld = 2 * n;
             c.with_stats = how >= 3;
+            if (how % 2 == 1) c.add = add;
             const int64_t stats = c.with_stats ? 2 * rows : 0;
             truth         y = truth_new(rows * n + stats);
             truth         d = truth_new(rows * n + 2 * groups_of(&c.p) * n);
@@ -103,8 +105,8 @@ static void layer_norm(void **state)
             snprintf(name, sizeof name, "norm %lldx%lld, %d", (long long)rows, (long long)n, how);
             check_kernel(name, run_norm, &c, &y, 1e-6);
             check_kernel(name, run_norm_grad, &c, &d, 2e-6);
-            float *bufs[] = { x, dy, par };
-            for (int i = 0; i < 3; i++) llap_free(bufs[i]);
+            float *bufs[] = { x, dy, add, par };
+            for (int i = 0; i < 4; i++) llap_free(bufs[i]);
             truth_free(&y);
             truth_free(&d);
         }

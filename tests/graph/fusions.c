@@ -1,5 +1,5 @@
-/* Fusions that only some backends take, on one that computes them by the cpu's kernels: the same
- * bytes as without, in fewer steps. */
+/* Fusions that only some backends take, on the cpu and on one that puts them together from the
+ * cpu's kernels: the same bytes as without, in fewer steps. */
 #include "check.h"
 
 #include "backend/cpu/cpu.h"
@@ -162,21 +162,28 @@ static void what_a_backend_takes_saves_steps_only(void **state)
 {
     (void)state;
     const llap_backend taking = taking_backend();
-    bound              cpu, same, fused;
+    llap_backend       refusing = llap_backend_cpu;
+    bound              cpu, apart, same, fused;
+    refusing.takes = NULL;
     CHECK_OK(run_on(&llap_backend_cpu, &cpu));
+    CHECK_OK(run_on(&refusing, &apart));
     willing = false;
     CHECK_OK(run_on(&taking, &same));
     assert_int_equal(n_apart + n_added, 0);
-    assert_int_equal(llap_plan_n_steps(same.plan), llap_plan_n_steps(cpu.plan));
+    assert_int_equal(llap_plan_n_steps(same.plan), llap_plan_n_steps(apart.plan));
     willing = true;
     CHECK_OK(run_on(&taking, &fused));
     assert_int_equal(n_apart, 3); /* queries, keys and values */
     assert_int_equal(n_added, 1); /* what goes around the norm */
-    assert_int_equal(count(fused.plan, LLAP_OP_COPY), count(cpu.plan, LLAP_OP_COPY) - 3);
-    assert_int_equal(llap_plan_n_steps(fused.plan), llap_plan_n_steps(cpu.plan) - 4);
-    same_results(&cpu, &same);
-    same_results(&cpu, &fused);
+    assert_int_equal(count(fused.plan, LLAP_OP_COPY), count(apart.plan, LLAP_OP_COPY) - 3);
+    assert_int_equal(llap_plan_n_steps(fused.plan), llap_plan_n_steps(apart.plan) - 4);
+    assert_int_equal(count(apart.plan, LLAP_OP_CONCAT), 1); /* of the three gradients */
+    assert_int_equal(llap_plan_n_steps(cpu.plan), llap_plan_n_steps(fused.plan) - 1);
+    same_results(&apart, &same);
+    same_results(&apart, &fused);
+    same_results(&apart, &cpu);
     unbind(&cpu);
+    unbind(&apart);
     unbind(&same);
     unbind(&fused);
 }

@@ -118,7 +118,33 @@ void llap_cpu_attention(const llap_call *c)
     }
 }
 
-/* -------- gradient: all operands are dense, one call does it -------- */
+/* -------- gradient: one call does it; rows of q, k and v may lie apart, all else is dense --------
+ */
+
+/* Where the rows of v lie; false: its leading axes are not one. */
+static bool rows_at(const llap_view *v, int64_t head, llap_attn_at *at)
+{
+    const int      r = v->shape.rank;
+    const cpu_axes lead = llap_cpu_merge(&v, 1, r - 2);
+    *at = (llap_attn_at){ lead.n > 0 ? lead.stride[0][0] : 0, v->stride[r - 2], head };
+    return lead.n <= 1 && (v->stride[r - 1] == 1 || v->shape.dim[r - 1] <= 1);
+}
+
+bool llap_cpu_attention_grad_takes(const llap_call *c)
+{
+    llap_attn_at at;
+    for (int k = Q; k <= V; k++)
+        if (!rows_at(&c->in[k], 0, &at)) return false;
+    return true;
+}
+
+/* The result that has the gradient of operand k, from a column on. */
+static int result_of(const llap_call *c, int k, int64_t *column)
+{
+    const int first = V + 1 - c->attr->attention.joined;
+    *column = k <= first ? 0 : (k - first) * cpu_width(&c->in[Q]);
+    return k < first ? k : first;
+}
 
 static attn grad_of(const llap_call *c)
 {
@@ -133,12 +159,16 @@ static attn grad_of(const llap_call *c)
                        .nk = lk,
                        .d = e / heads,
                        .scale = (float)c->attr->attention.scale,
-                       .q = { lq * e, e, e / heads },
-                       .k = { lk * e, e, e / heads },
-                       .v = { lk * e, e, e / heads },
                        .o = { lq * e, e, e / heads },
                        .key_pad_batch = lk,
                        .bias_at = { heads * lq * lk, lk, lq * lk } };
+    llap_attn_at *from[] = { &t.a.q, &t.a.k, &t.a.v }, *to[] = { &t.a.dq, &t.a.dk, &t.a.dv };
+    for (int k = Q; k <= V; k++) {
+        int64_t       column;
+        const int64_t width = cpu_width(&c->out[result_of(c, k, &column)]);
+        (void)rows_at(&c->in[k], e / heads, from[k]);
+        *to[k] = (llap_attn_at){ (k == Q ? lq : lk) * width, width, e / heads };
+    }
     if (cpu_has(c, MASK)) t.pad_bytes = cpu_round((size_t)(t.batch * lk));
     return t;
 }
@@ -155,11 +185,18 @@ void llap_cpu_attention_grad(const llap_call *c)
     const llap_kern kn = llap_kern_best(c->n_threads);
     attn            t = grad_of(c);
     unsigned char  *pad = c->work;
+    float          *to[V + 1];
     const cpu_drop  drop = drop_of(c);
-    const bool      nothing = cpu_count(&c->out[0]) == 0 || cpu_count(&c->out[1]) == 0;
-    for (int o = nothing ? 0 : 3; o < 4; o++) /* the others are written, dbias is added to */
+    const int       last = c->n_out - 1;
+    const bool      nothing = cpu_count(&c->in[Q]) == 0 || cpu_count(&c->in[K]) == 0;
+    for (int o = nothing ? 0 : last; o <= last; o++) /* the others are written, dbias is added to */
         memset(cpu_out(c, o), 0, (size_t)cpu_count(&c->out[o]) * sizeof(float));
     if (nothing) return;
+    for (int k = Q; k <= V; k++) {
+        int64_t column;
+        to[k] = cpu_out(c, result_of(c, k, &column));
+        to[k] += column;
+    }
     if (drop.p > 0.0f) t.a.drop = (llap_kern_drop){ llap_cpu_keep, &drop };
     if (t.pad_bytes > 0) {
         read_padding(c, &t, pad);
@@ -167,6 +204,6 @@ void llap_cpu_attention_grad(const llap_call *c)
     }
     if (cpu_has(c, BIAS)) t.a.bias = cpu_in(c, BIAS);
     llap_kern_attn_grad(&kn, &t.a, cpu_in(c, Q), cpu_in(c, K), cpu_in(c, V), cpu_in(c, Y),
-                        cpu_in(c, LSE), cpu_in(c, DY), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2),
-                        cpu_has(c, BIAS) ? cpu_out(c, 3) : NULL, pad + t.pad_bytes);
+                        cpu_in(c, LSE), cpu_in(c, DY), to[Q], to[K], to[V],
+                        cpu_has(c, BIAS) ? cpu_out(c, last) : NULL, pad + t.pad_bytes);
 }

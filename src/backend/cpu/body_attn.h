@@ -240,9 +240,9 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
     if (zero_rows(g->doo, a->nq, a->o.row, d)) {
-        clear_rows(g->dq, a->nq, a->q.row, d);
-        clear_rows(g->dk, nk, a->k.row, d);
-        clear_rows(g->dv, nk, a->v.row, d);
+        clear_rows(g->dq, a->nq, a->dq.row, d);
+        clear_rows(g->dk, nk, a->dk.row, d);
+        clear_rows(g->dv, nk, a->dv.row, d);
         return;
     }
     fetch_rows(g->k, nk, a->k.row, d);
@@ -260,20 +260,20 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
         attn_scores_back(u, g, i, rows);
         if (g->dv != NULL) {
             pack_all(rows, d, g->doo + i * a->o.row, a->o.row, false, u->block);
-            turned_times_packed(nk, rows, u->s, ls, u->block, d, g->dv, a->v.row, i > 0);
+            turned_times_packed(nk, rows, u->s, ls, u->block, d, u->dv, u->ld_d, i > 0);
         }
         if (g->dk != NULL) {
             pack_all(rows, d, g->q + i * a->q.row, a->q.row, false, u->block);
-            turned_times_packed(nk, rows, u->dp, ls, u->block, d, g->dk, a->k.row, i > 0);
+            turned_times_packed(nk, rows, u->dp, ls, u->block, d, u->dk, u->ld_d, i > 0);
         }
         if (g->dq == NULL) continue;
         for (int64_t r = 0; r < rows; r += GEMM_MR) {
             const int mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
-            float    *dq = g->dq + (i + r) * a->q.row;
-            times_packed(mr, nk, u->dp + r * ls, ls, u->k_rows, d, dq, a->q.row);
-            for (int k = 0; k < mr; k++) row_scale(dq + k * a->q.row, d, a->scale);
+            float    *dq = g->dq + (i + r) * a->dq.row;
+            times_packed(mr, nk, u->dp + r * ls, ls, u->k_rows, d, dq, a->dq.row);
+            for (int k = 0; k < mr; k++) row_scale(dq + k * a->dq.row, d, a->scale);
         }
     }
-    if (g->dk != NULL)
-        for (int64_t j = 0; j < nk; j++) row_scale(g->dk + j * a->k.row, d, a->scale);
+    if (g->dk != NULL) copy_scaled(nk, d, u->dk, u->ld_d, a->scale, g->dk, a->dk.row);
+    if (g->dv != NULL) copy_scaled(nk, d, u->dv, u->ld_d, 1.0f, g->dv, a->dv.row);
 }

@@ -248,35 +248,45 @@ static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, 
 
 /* --- the unit --------------------------------------------------------------------------------- */
 
-/* GELU of whole vectors of C, VEC_SIDE at a time; what is left over alone. */
-static void finish_gelu(int64_t rows, int64_t cols, float *c, int64_t ldc)
+/* GELU of whole vectors of C (or, with slope, C times GELU's derivative there), VEC_SIDE at a time;
+ * what is left over alone. */
+static void finish_gelu(int64_t rows, int64_t cols, float *c, const float *slope, int64_t ldc)
 {
     int64_t left = rows * cols / 16, row = 0, x = 0;
     while (left > 0) {
-        float    *at[VEC_SIDE];
+        int64_t   at[VEC_SIDE];
         vec       y[VEC_SIDE];
         const int m = left < VEC_SIDE ? 1 : VEC_SIDE;
         for (int i = 0; i < m; i++) {
-            at[i] = c + row * ldc + x;
+            at[i] = row * ldc + x;
             x += 16;
             if (x == cols) x = 0, row++;
         }
         left -= m;
         if (m == 1) {
-            v_store(at[0], v_gelu(v_load(at[0])));
-            continue;
+            const vec z = v_load(c + at[0]);
+            v_store(c + at[0],
+                    slope == NULL ? v_gelu(z) : v_mul(z, v_gelu_slope(v_load(slope + at[0]))));
+        } else if (slope == NULL) {
+            V_EACH(VEC_SIDE) y[i] = v_load(c + at[i]);
+            v_gelus(VEC_SIDE, y);
+            V_EACH(VEC_SIDE) v_store(c + at[i], y[i]);
+        } else {
+            V_EACH(VEC_SIDE) y[i] = v_load(slope + at[i]);
+            v_gelu_slopes(VEC_SIDE, y);
+            V_EACH(VEC_SIDE) v_store(c + at[i], v_mul(v_load(c + at[i]), y[i]));
         }
-        V_EACH(VEC_SIDE) y[i] = v_load(at[i]);
-        v_gelus(VEC_SIDE, y);
-        V_EACH(VEC_SIDE) v_store(at[i], y[i]);
     }
 }
 
 /* What follows the product, on rows x cols of C while they are in the first cache. */
 static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
 {
-    if (g->gelu && g->pre == NULL && g->residual == NULL && cols % 16 == 0) {
-        finish_gelu(rows, cols, c, g->ldc);
+    if ((g->gelu || g->slope != NULL) && g->residual == NULL && cols % 16 == 0) {
+        for (int64_t i = 0; i < rows && g->pre != NULL; i++)
+            for (int64_t x = 0; x < cols; x += 16)
+                v_store(g->pre + offset + i * g->ldc + x, v_load(c + i * g->ldc + x));
+        finish_gelu(rows, cols, c, g->slope != NULL ? g->slope + offset : NULL, g->ldc);
         return;
     }
     for (int64_t i = 0; i < rows; i++)
@@ -285,6 +295,7 @@ static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int
             vec           y = v_ld(c + at, n);
             if (g->pre != NULL) v_st(g->pre + offset + at, n, y);
             if (g->gelu) y = v_gelu(y);
+            if (g->slope != NULL) y = v_mul(y, v_gelu_slope(v_ld(g->slope + offset + at, n)));
             if (g->residual != NULL) y = v_add(y, v_ld(g->residual + offset + at, n));
             v_st(c + at, n, y);
         }
@@ -340,7 +351,7 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
     const int64_t    lines = kern_per(next->rows * kern_per(next->n, 16), tiles); /* for each */
     const int64_t    nk = u->k1 - u->k0;
     const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
-    const bool       more = g->pre != NULL || g->gelu || g->residual != NULL;
+    const bool       more = g->pre != NULL || g->gelu || g->residual != NULL || g->slope != NULL;
     const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
     const int64_t    panel_lines = kern_per(kc * GEMM_NR / 16, kern_per(rows, GEMM_MR));
     int64_t          j = u->j0, r = 0;
@@ -366,6 +377,7 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         fetch(&panel, panel_lines);
         fetch_tile(c + at, mr, cols, g->ldc);
         if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
+        if (last && g->slope != NULL) fetch_tile(g->slope + at, mr, cols, g->ldc);
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
         else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
         if (last && more) finish(g, mr, cols, c + at, at);

@@ -90,9 +90,9 @@ VEC_INLINE vec norm_factor(const llap_norm *p, int64_t i, int64_t j, int64_t n)
     return p->gain != NULL ? v_ld(p->gain + j, n) : v_set(1.0f);
 }
 
-/* dx = r (g - mean(g) - u mean(g u)), g = dy * factor. */
+/* dx = r (g - mean(g) - u mean(g u)) + add, g = dy * factor; add may be NULL. */
 VEC_INLINE void norm_dx_row(const llap_norm *p, int64_t row, const float *x, const float s[2],
-                            const float *dy, float *dx)
+                            const float *dy, const float *add, float *dx)
 {
     const int64_t n = p->n;
     const vec     mean = v_set(s[0]), rstd = v_set(s[1]);
@@ -112,14 +112,17 @@ VEC_INLINE void norm_dx_row(const llap_norm *p, int64_t row, const float *x, con
     for (int64_t j = 0; j < n; j += 16) {
         const vec g = v_mul(v_ld(dy + j, n - j), norm_factor(p, row, j, n - j));
         const vec u = norm_one(v_ld(x + j, n - j), mean, rstd);
-        v_st(dx + j, n - j, v_mul(rstd, v_fnma(u, m_gu, v_sub(g, m_g))));
+        vec       d = v_mul(rstd, v_fnma(u, m_gu, v_sub(g, m_g)));
+        if (add != NULL) d = v_add(d, v_ld(add + j, n - j));
+        v_st(dx + j, n - j, d);
     }
 }
 
-/* Rows first..: dx =, and sums [2][n] = over these rows of dy u and of dy. dx and sums may be NULL.
- */
+/* Rows first..: dx =, and sums [2][n] = over these rows of dy u and of dy. add, dx and sums may be
+ * NULL. */
 static void norm_grad_rows(const llap_norm *p, int64_t first, int64_t rows, const float *x,
-                           const float *stats, const float *dy, float *dx, float *sums)
+                           const float *stats, const float *dy, const float *add, float *dx,
+                           float *sums)
 {
     const int64_t n = p->n;
     if (sums != NULL)
@@ -137,7 +140,7 @@ static void norm_grad_rows(const llap_norm *p, int64_t first, int64_t rows, cons
                 v_st(sums + n + j, n - j, v_add(d, v_ld(sums + n + j, n - j)));
             }
         }
-        if (dx != NULL) norm_dx_row(p, i, xi, s, di, dx + i * n);
+        if (dx != NULL) norm_dx_row(p, i, xi, s, di, add != NULL ? add + i * n : NULL, dx + i * n);
     }
 }
 

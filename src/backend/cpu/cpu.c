@@ -63,13 +63,30 @@ static size_t kept_bytes(const llap_call *c, int *operand)
                                    : 0;
 }
 
+static bool takes(const llap_call *c)
+{
+    switch (c->op) {
+    case LLAP_OP_MLP:
+        return llap_cpu_mlp_takes(c);
+    case LLAP_OP_ATTENTION_GRAD:
+        return llap_cpu_attention_grad_takes(c);
+    case LLAP_OP_GELU:
+    case LLAP_OP_GELU_GRAD:
+    case LLAP_OP_CONCAT:
+    case LLAP_OP_NORM_GRAD:
+        return true;
+    default:
+        return false;
+    }
+}
+
 const llap_backend llap_backend_cpu = {
     .name = "cpu",
     .real_bytes = sizeof(float),
     .work_bytes = work_bytes,
     .kept_bytes = kept_bytes,
     .together = llap_cpu_together,
-    .takes = llap_cpu_takes,
+    .takes = takes,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)

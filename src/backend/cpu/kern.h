@@ -71,6 +71,7 @@ typedef struct llap_gemm {
     const float *bias; /* [n] or NULL, the same for all items */
     float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
     const float *residual; /* laid out as C, or NULL; not C itself: that is accumulate */
+    const float *slope;    /* laid out as C, or NULL: C becomes C gelu'(slope) */
 
     /* With like not NULL, and instead of bias, gelu and residual (one item only): row i of C
      * becomes (C_i + table_(i mod rows)) / sqrt(variance of row i of like + eps) + bias. */
@@ -131,6 +132,7 @@ typedef struct llap_attn {
     float   scale; /* 1/sqrt(d) */
 
     llap_attn_at q, k, v, o;
+    llap_attn_at dq, dk, dv; /* of the gradient */
 
     const unsigned char *key_pad;       /* [batch,nk], nonzero: key excluded; or NULL */
     int64_t              key_pad_batch; /* bytes between batch items, 0 shares */
@@ -145,7 +147,7 @@ size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a);
 void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
                     const float *v, float *o, float *lse, void *work);
 
-/* dq = , dk = , dv = laid out as q, k, v; doo as o. dbias (or NULL) += laid out as bias: where its
+/* dq = , dk = , dv = ; doo is laid out as o. dbias (or NULL) += laid out as bias: where its
  * batch, head or row step is 0 the sum over that axis is added, in order. Any of dq, dk, dv may be
  * NULL. */
 size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a);
@@ -260,13 +262,13 @@ typedef struct llap_norm {
 /* y = ; stats [rows,2] = mean, 1/sqrt(var+eps), or NULL. In place is fine. */
 void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, float *y,
                     float *stats);
-/* dx = (or NULL). dgain and dbias [n] += with gain; dgain and dbias [rows/group, n], rows dmod_ld
- * apart, = with scale (they are then the gradients of scale and shift); both or neither NULL. stats
- * may be NULL: recomputed. In place dx on dy is fine. */
+/* dx = (or NULL), with add (or NULL) added. dgain and dbias [n] += with gain; dgain and dbias
+ * [rows/group, n], rows dmod_ld apart, = with scale (they are then the gradients of scale and
+ * shift); both or neither NULL. stats may be NULL: recomputed. In place dx on dy or add is fine. */
 size_t llap_kern_norm_grad_work(const llap_kern *kn, const llap_norm *p);
 void   llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
-                           const float *stats, const float *dy, float *dx, float *dgain, float *dbias,
-                           int64_t dmod_ld, void *work);
+                           const float *stats, const float *dy, const float *add, float *dx,
+                           float *dgain, float *dbias, int64_t dmod_ld, void *work);
 
 /* y = softmax of each row; a row of -inf gives zeros. dx = y (dy - sum y dy). In place is fine. */
 void llap_kern_softmax(const llap_kern *kn, int64_t rows, int64_t n, const float *x, float *y);

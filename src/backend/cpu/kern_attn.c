@@ -5,8 +5,8 @@
 enum { BACK_QUERIES = 48, MAX_MR = 12 };
 
 typedef struct layout { /* one thread's scratch, in floats */
-    int64_t ld_q, ld_s;
-    int64_t packed, q, s, row, block;
+    int64_t ld_q, ld_s, ld_d;
+    int64_t packed, q, s, row, block, sums;
     int64_t all;
 } layout;
 
@@ -19,14 +19,16 @@ static layout lay_out(const llap_attn *a, bool backward)
     l.q = queries * l.ld_q;
     l.s = queries * l.ld_s;
     l.block = backward ? queries * d : 0;
+    l.ld_d = kern_up(a->d, 16);
+    l.sums = backward ? a->nk * l.ld_d : 0;
     l.all = (backward ? 3 : 2) * (l.packed + 2 * KERN_MAX_NR) + l.q + (backward ? 2 : 1) * l.s +
-            2 * l.row + l.block;
+            2 * l.row + l.block + 2 * l.sums;
     return l;
 }
 
 static kern_attn_unit unit_of(const llap_attn *a, const layout *l, float *mine, bool backward)
 {
-    kern_attn_unit u = { .a = a, .ld_q = l->ld_q, .ld_s = l->ld_s, .i1 = a->nq };
+    kern_attn_unit u = { .a = a, .ld_q = l->ld_q, .ld_s = l->ld_s, .ld_d = l->ld_d, .i1 = a->nq };
     float         *at = mine;
     u.k_cols = at, at += l->packed;
     u.v_rows = at, at += l->packed; /* backward: v_cols */
@@ -37,7 +39,9 @@ static kern_attn_unit unit_of(const llap_attn *a, const layout *l, float *mine, 
     if (backward) u.dp = at, at += l->s;
     u.mask = at, at += l->row;
     u.keep = at, at += l->row;
-    u.block = at;
+    u.block = at, at += l->block;
+    u.dk = at, at += l->sums;
+    u.dv = at;
     return u;
 }
 
@@ -132,9 +136,9 @@ static void backward_head(const call *c, int64_t b, int64_t h, int thread)
                                .o = c->g.o + at(a->o, b, h),
                                .lse = c->g.lse + (b * a->heads + h) * a->nq,
                                .doo = c->g.doo + at(a->o, b, h),
-                               .dq = moved(c->g.dq, at(a->q, b, h)),
-                               .dk = moved(c->g.dk, at(a->k, b, h)),
-                               .dv = moved(c->g.dv, at(a->v, b, h)),
+                               .dq = moved(c->g.dq, at(a->dq, b, h)),
+                               .dk = moved(c->g.dk, at(a->dk, b, h)),
+                               .dv = moved(c->g.dv, at(a->dv, b, h)),
                                .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
     kern_attn_unit       u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
     u.b = b;

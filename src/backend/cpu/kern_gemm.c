@@ -54,7 +54,7 @@ static bool is_flat(const llap_gemm *g)
     enum { FEW = 32, MANY = 128 };
     return g->a_trans && !g->b_trans && kern_most(g->nb[0], 1) * kern_most(g->nb[1], 1) == 1 &&
            g->m <= FEW && g->n >= MANY && !g->accumulate && !g->gelu && g->bias == NULL &&
-           g->pre == NULL && g->residual == NULL;
+           g->pre == NULL && g->residual == NULL && g->slope == NULL;
 }
 
 static llap_gemm turned(const llap_gemm *g)

@@ -33,6 +33,9 @@ typedef struct kern_attn_unit {
     float           *q, *s, *dp;                        /* scaled queries, scores, their gradient */
     float           *mask, *keep;                       /* per key */
     float           *block;                             /* packed rows of a block of queries */
+    float           *dk, *dv; /* sums so far, rows ld_d apart: dense, or rows far apart would
+                                 share cache sets */
+    int64_t ld_d;
 } kern_attn_unit;
 
 /* The arrays of this head. */
@@ -77,7 +80,8 @@ typedef struct llap_kern_isa {
     void (*norm_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x, float *y,
                       float *stats);
     void (*norm_grad_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x,
-                           const float *stats, const float *dy, float *dx, float *sums);
+                           const float *stats, const float *dy, const float *add, float *dx,
+                           float *sums);
     void (*softmax_rows)(int64_t rows, int64_t n, const float *x, float *y);
     void (*softmax_grad_rows)(int64_t rows, int64_t n, const float *y, const float *dy, float *dx);
 

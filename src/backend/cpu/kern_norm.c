@@ -6,7 +6,7 @@ enum { ROWS = 32 }; /* a piece of the sums over rows; also what a thread takes a
 typedef struct norm_args {
     const kern_isa  *isa;
     const llap_norm *p;
-    const float     *x, *dy, *stats;
+    const float     *x, *dy, *add, *stats;
     float           *y, *new_stats; /* y is dx on the way back */
     float           *sums;
     int64_t          group, pieces;
@@ -44,13 +44,13 @@ static void norm_grad_part(const void *args, int64_t unit, int thread)
     const int64_t    g = unit / a->pieces, first = g * a->group + unit % a->pieces * ROWS;
     const int64_t    end = kern_least(kern_least((g + 1) * a->group, a->p->rows), first + ROWS);
     (void)thread;
-    a->isa->norm_grad_rows(a->p, first, kern_most(end - first, 0), a->x, a->stats, a->dy, a->y,
-                           a->sums != NULL ? a->sums + unit * 2 * a->p->n : NULL);
+    a->isa->norm_grad_rows(a->p, first, kern_most(end - first, 0), a->x, a->stats, a->dy, a->add,
+                           a->y, a->sums != NULL ? a->sums + unit * 2 * a->p->n : NULL);
 }
 
 void llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
-                         const float *stats, const float *dy, float *dx, float *dgain, float *dbias,
-                         int64_t dmod_ld, void *work)
+                         const float *stats, const float *dy, const float *add, float *dx,
+                         float *dgain, float *dbias, int64_t dmod_ld, void *work)
 {
     if (p->rows == 0 || p->n == 0) return;
     const int64_t   group = group_rows(p), groups = kern_per(p->rows, group);
@@ -58,6 +58,7 @@ void llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x
                           .p = p,
                           .x = x,
                           .dy = dy,
+                          .add = add,
                           .stats = stats,
                           .y = dx,
                           .sums = dgain != NULL ? work : NULL,
@@ -65,12 +66,12 @@ void llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x
                           .pieces = kern_per(group, ROWS) };
     kern_each(kern_threads(kn, p->rows * p->n), groups * a.pieces, norm_grad_part, &a);
     if (a.sums == NULL) return;
-    const bool    add = p->scale == NULL;
+    const bool    to_them = p->scale == NULL;
     const int64_t size = 2 * p->n;
     for (int64_t g = 0; g < groups; g++) {
         const float *from = a.sums + g * a.pieces * size;
-        kn->isa->sum_pieces(a.pieces, p->n, from, size, add, dgain + g * dmod_ld);
-        kn->isa->sum_pieces(a.pieces, p->n, from + p->n, size, add, dbias + g * dmod_ld);
+        kn->isa->sum_pieces(a.pieces, p->n, from, size, to_them, dgain + g * dmod_ld);
+        kn->isa->sum_pieces(a.pieces, p->n, from + p->n, size, to_them, dbias + g * dmod_ld);
     }
 }
 

@@ -10,8 +10,25 @@ typedef struct product {
     int       outer; /* leading axes that are looped over */
 } product;
 
+/* x w, times GELU's derivative at in[2], whose leading axes the result has. */
+static product sloped(const llap_call *c)
+{
+    const llap_view *x = &c->in[0], *w = &c->in[1];
+    const bool       ta = c->attr->matmul.ta;
+    return (product){ .g = { .m = llap_view_rows(&c->out[0]),
+                             .n = cpu_width(&c->out[0]),
+                             .k = x->shape.dim[ta ? 0 : 1],
+                             .lda = x->stride[0],
+                             .ldb = w->stride[0],
+                             .ldc = cpu_width(&c->out[0]),
+                             .a_trans = ta,
+                             .b_trans = c->attr->matmul.tb,
+                             .slope = cpu_in(c, 2) } };
+}
+
 static product product_of(const llap_call *c)
 {
+    if (c->n_in > 2) return sloped(c);
     const llap_view *const v[] = { &c->in[0], &c->in[1], &c->out[0] };
     const int              r = c->out[0].shape.rank;
     const bool             ta = c->attr->matmul.ta;
@@ -74,6 +91,7 @@ static llap_gemm linear_of(const llap_call *c)
     g.gelu = c->attr->linear.gelu;
     g.bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL;
     g.residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL;
+    g.pre = c->n_out > 1 ? cpu_out(c, 1) : NULL;
     return g;
 }
 
@@ -169,11 +187,11 @@ void llap_cpu_mlp(const llap_call *c)
 
 /* Rows pair up with neighbours of the same item, whatever other items there are; short rows would
  * gain nothing. */
-bool llap_cpu_takes(const llap_call *c)
+bool llap_cpu_mlp_takes(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
     const int       r = c->in[0].shape.rank;
-    if (c->op != LLAP_OP_MLP || r < 3 || c->in[0].shape.dim[r - 2] % 2 != 0) return false;
+    if (r < 3 || c->in[0].shape.dim[r - 2] % 2 != 0) return false;
     const mlp     t = mlp_of(c);
     const int64_t width = cpu_width(&c->in[0]);
     if (width != cpu_width(&c->in[UP]) || c->in[UP].shape.dim[0] != cpu_width(&c->in[DOWN]) ||

@@ -110,6 +110,7 @@ void llap_cpu_norm_grad(const llap_call *c)
     for (int64_t i = 0; i < f.runs && size > 0; i += step) {
         const llap_norm p = norm_of(c, &f, &c->in[2], &c->in[3], i);
         llap_kern_norm_grad(&kn, &p, cpu_in(c, 0) + i * size, NULL, cpu_in(c, 1) + i * size,
+                            cpu_has(c, 4) ? cpu_in(c, 4) + i * size : NULL,
                             cpu_out(c, 0) + i * size, with ? cpu_out(c, 1) + i * n : NULL,
                             with ? cpu_out(c, 2) + i * n : NULL, n, c->work);
     }
