@@ -93,6 +93,18 @@ void task_put_field(FILE *f, const char *s)
     fputc('"', f);
 }
 
+/* "q0.025": all digits that it was given with, so that no two columns have one name. */
+typedef struct quantile_name {
+    char text[1 + LLAP_DOUBLE_TEXT];
+} quantile_name;
+
+static quantile_name name_quantile(double q)
+{
+    quantile_name s = { "q" };
+    llap_text_double(q, s.text + 1);
+    return s;
+}
+
 static void put_header(FILE *f, const llap_answer *a)
 {
     fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
@@ -102,7 +114,7 @@ static void put_header(FILE *f, const llap_answer *a)
     }
     if (a->kind == TASK_IMPUTATION) fputs(",observed", f);
     fputs(",mean", f);
-    for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",q%g", a->quantile[i]);
+    for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",%s", name_quantile(a->quantile[i]).text);
     fputc('\n', f);
 }
 
@@ -176,11 +188,8 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
         if (a->kind == TASK_IMPUTATION) llap_json_put_bool(&w, "observed", r->observed);
         if (a->kind == TASK_SAMPLES) llap_json_put_int(&w, "sample", r->sample);
         llap_json_put_double(&w, a->kind == TASK_SAMPLES ? "value" : "mean", x[0]);
-        for (int k = 0; k < a->n_quantiles; k++) {
-            char key[32];
-            snprintf(key, sizeof key, "q%g", a->quantile[k]);
-            llap_json_put_double(&w, key, x[1 + k]);
-        }
+        for (int k = 0; k < a->n_quantiles; k++)
+            llap_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);
         llap_json_close(&w, '}');
     }
     llap_json_close(&w, ']');

@@ -1,0 +1,10 @@
+# Questions at the borders: quantiles close to each other, long names, centuries, files that are not ours.
+OMP_WAIT_POLICY=passive
+export OMP_WAIT_POLICY
+name=$(printf 'e%.0s' $(seq 300))
+awk -v name="$name" 'BEGIN { print "entity,time,v"
+    for (i = 0; i < 200; i++) printf "%s,1700-01-%02dT%02d:00Z,%.2f\n", name, 1 + i / 24, i % 24, 5 + 3 * sin(i / 4) + (i * 7 % 11) / 20 }' >data.csv
+quick='--size anchor --training {"anchor":{"steps":5}} -q'
+llapdiff train data.csv -c 24 --horizon 6 $quick -o m.st >about
+llapdiff forecast m.st data.csv -q --quantiles 0.0000001,0.1234567,0.12345678,0.9999999 | sed 1q
+llapdiff forecast m.st data.csv -q --quantiles 0.1234567,0.12345678 --json | grep -c '"q0.1234567'
