@@ -124,8 +124,12 @@ static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row,
         fan->path = line;
     }
     fan->origin = row[0]->origin;
-    const int64_t last = row[steps - 1]->time, ahead = last - fan->origin;
-    fan->first = fan->origin < INT64_MIN + 3 * ahead ? INT64_MIN : fan->origin - 3 * ahead;
+    const int64_t last = row[steps - 1]->time;
+    int64_t       back; /* as far as can be said */
+    if (__builtin_sub_overflow(last, fan->origin, &back) ||
+        __builtin_mul_overflow(back, 3, &back) ||
+        __builtin_sub_overflow(fan->origin, back, &fan->first))
+        fan->first = INT64_MIN;
     fan->last = last;
     return take_seen(d, fan, row[0]->entity, v, fan->first, last);
 }

@@ -159,10 +159,16 @@ llap_status llap_panel_adopt(llap_panel_draft *d, int64_t *time, float *value, l
 
 int64_t llap_panel_find_entity(const llap_panel *p, const char *name)
 {
+    return llap_panel_find_entity_n(p, name, strlen(name));
+}
+
+int64_t llap_panel_find_entity_n(const llap_panel *p, const char *name, size_t n)
+{
     int64_t low = 0, high = p->n_entities;
     while (low < high) {
         const int64_t mid = low + (high - low) / 2;
-        const int     order = strcmp(p->entity[mid], name);
+        const int     start = strncmp(p->entity[mid], name, n);
+        const int     order = start != 0 ? start : p->entity[mid][n] != '\0';
         if (order == 0) return mid;
         if (order < 0) low = mid + 1;
         else high = mid;

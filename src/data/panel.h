@@ -75,8 +75,15 @@ static inline bool llap_panel_filled(const llap_panel *p, int64_t row, int64_t v
     return !llap_panel_observed(p, row, var) && !isnan(p->value[row * p->n_vars + var]);
 }
 
+/* From one time to a later one: two may lie further apart than an int64 holds. */
+static inline uint64_t llap_elapsed(int64_t from, int64_t to)
+{
+    return (uint64_t)to - (uint64_t)from;
+}
+
 /* Position of a name, -1 when there is none. Entities by bisection, variables one by one. */
 int64_t llap_panel_find_entity(const llap_panel *p, const char *name);
+int64_t llap_panel_find_entity_n(const llap_panel *p, const char *name, size_t n); /* its bytes */
 int64_t llap_panel_find_var(const llap_panel *p, const char *name);
 
 int64_t llap_panel_count_observed(const llap_panel *p);

@@ -55,9 +55,6 @@ static llap_status check_opts(const llap_panel *p, const llap_window_opts *o)
     return LLAP_OK;
 }
 
-/* Times of one entity increase, so a later minus an earlier one is exact without a sign. */
-static uint64_t elapsed(int64_t from, int64_t to) { return (uint64_t)to - (uint64_t)from; }
-
 /* The windows of entity e behind one another in out (NULL: only counted). end is the context end
  * and moves forward; so do, never back, the first context row, the last query row and hit, the
  * next row that has an observed target. */
@@ -75,13 +72,14 @@ static int64_t windows_of(const llap_panel *p, const llap_window_opts *o, int64_
         last = by_rows ? end + o->horizon_rows : last < end ? end : last;
         if (by_rows && last >= stop) break;
         while (!by_rows && last + 1 < stop &&
-               elapsed(t[end], t[last + 1]) <= (uint64_t)o->horizon_ns)
+               llap_elapsed(t[end], t[last + 1]) <= (uint64_t)o->horizon_ns)
             last++;
-        while (!by_rows && elapsed(t[first], t[end]) >= (uint64_t)o->context_ns) first++;
+        while (!by_rows && llap_elapsed(t[first], t[end]) >= (uint64_t)o->context_ns) first++;
         const int64_t query = last - end < most_query ? last - end : most_query;
         if (query == 0) continue;
         const bool covered = by_rows || o->pad || first > begin;
-        if (!covered || (previous >= 0 && elapsed(t[previous], t[end]) < (uint64_t)o->stride_ns))
+        if (!covered ||
+            (previous >= 0 && llap_elapsed(t[previous], t[end]) < (uint64_t)o->stride_ns))
             continue;
         if (hit <= end) hit = end + 1;
         while (hit < stop && !row_scored(p, o->target, o->n_targets, hit)) hit++;
@@ -167,7 +165,7 @@ void llap_window_offsets(const llap_windows *w, const llap_window *v, int64_t un
     const int64_t  origin = from_first ? q[0] : q[-1];
     const double   unit = (double)unit_ns;
     for (int32_t k = 0; k < v->n_context; k++)
-        context[k] = (float)((double)elapsed(t[0], t[k]) / unit);
+        context[k] = (float)((double)llap_elapsed(t[0], t[k]) / unit);
     for (int32_t r = 0; r < v->n_query; r++)
-        query[r] = (float)((double)elapsed(origin, q[r]) / unit);
+        query[r] = (float)((double)llap_elapsed(origin, q[r]) / unit);
 }

@@ -24,7 +24,12 @@ typedef struct page {
 
 /* ---- one field ------------------------------------------------------------------------------- */
 
-static double seconds_after(int64_t t, int64_t zero) { return (double)(t - zero) * 1e-9; }
+/* Two times may lie further apart than an int64 holds. */
+static double seconds_after(int64_t t, int64_t zero)
+{
+    const uint64_t apart = t < zero ? (uint64_t)zero - (uint64_t)t : (uint64_t)t - (uint64_t)zero;
+    return (t < zero ? -1e-9 : 1e-9) * (double)apart;
+}
 
 /* The stretch of time that the field shows. */
 static void field_span(const llap_fan *fan, int64_t *first, int64_t *last)

@@ -57,17 +57,6 @@ static llap_status read_header(reader *r)
     return st;
 }
 
-static llap_status find_entity(const reader *r, const llap_csv_field *f, int32_t *out)
-{
-    char name[256];
-    snprintf(name, sizeof name, "%.*s", (int)f->len, f->text);
-    const int64_t e = llap_panel_find_entity(r->panel, name);
-    if (e < 0)
-        return llap_fail(LLAP_EINVAL, "the data has no entity '%s'", llap_text_show(name).text);
-    *out = (int32_t)e;
-    return LLAP_OK;
-}
-
 /* Position of a variable in the list, which grows. */
 static llap_status find_target(reader *r, const llap_csv_field *f, int32_t *out)
 {
@@ -121,7 +110,10 @@ static llap_status read_row(reader *r)
         if (r->column[k] >= (int)r->tokens.n_fields)
             return llap_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields);
     const llap_csv_field *time = &f[r->column[TIME]];
-    st = find_entity(r, &f[r->column[ENTITY]], &row->entity);
+    const llap_csv_field *entity = &f[r->column[ENTITY]];
+    int64_t               e = -1;
+    st = task_find_entity(r->panel, entity->text, entity->len, &e);
+    row->entity = (int32_t)e;
     if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row->target);
     if (st == LLAP_OK) st = task_read_time(&r->panel->axis, time->text, time->len, &row->time);
     if (st == LLAP_OK && r->column[ORIGIN] >= 0) {

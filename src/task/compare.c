@@ -122,7 +122,8 @@ static bool has_value(const llap_model *m, const llap_panel *p, const int64_t *v
         if (p->time[mid] <= t) lo = mid + 1;
         else hi = mid;
     }
-    for (int64_t r = lo - 1; r >= p->start[e] && t - p->time[r] < m->frame.context; r--)
+    for (int64_t r = lo - 1;
+         r >= p->start[e] && llap_elapsed(p->time[r], t) < (uint64_t)m->frame.context; r--)
         for (int64_t v = 0; v < m->frame.n_targets; v++)
             if (llap_panel_observed(p, r, var[v])) return true;
     return false;

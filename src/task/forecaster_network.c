@@ -104,7 +104,8 @@ typedef struct work {
 static int64_t within(const network_self *s, const task_window *w)
 {
     int64_t n = 0;
-    while (n < w->n_query && w->time[n] - w->origin <= s->m->frame.horizon) n++;
+    while (n < w->n_query && llap_elapsed(w->origin, w->time[n]) <= (uint64_t)s->m->frame.horizon)
+        n++;
     return n;
 }
 

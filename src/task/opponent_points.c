@@ -24,7 +24,8 @@ static void linear(const opponent_set *s, const task_window *w, int64_t target, 
     const task_target_readings *r = &s->r.of[target];
     const task_stretch          c = opponent_context(s, target, w);
     double                      n = 0, t1 = 0, t2 = 0, y1 = 0, ty = 0;
-    for (int64_t i = c.end - 1; i >= c.first && w->origin - r->time[i] < s->frame->horizon; i--) {
+    for (int64_t i = c.end - 1;
+         i >= c.first && llap_elapsed(r->time[i], w->origin) < (uint64_t)s->frame->horizon; i--) {
         const double t = (double)(r->time[i] - w->origin) / (double)s->frame->unit;
         n += 1, t1 += t, t2 += t * t, y1 += r->value[i], ty += t * r->value[i];
     }

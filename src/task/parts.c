@@ -58,20 +58,20 @@ static llap_status parse_part(const llap_csv_field *field, uint8_t *out)
 static llap_status read_line(const llap_csv_tokens *t, part_file *f)
 {
     const int last = f->entity > f->what ? f->entity : f->what;
-    char      name[1024];
     uint8_t   part;
     if ((size_t)last >= t->n_fields)
         return llap_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
     const llap_status st = parse_part(&t->field[f->what], &part);
     if (st != LLAP_OK) return st;
-    const int64_t e =
-        llap_panel_find_entity(f->panel, text_of(&t->field[f->entity], name, sizeof name));
+    const llap_csv_field *entity = &t->field[f->entity];
+    const int64_t         e = llap_panel_find_entity_n(f->panel, entity->text, entity->len);
     if (e < 0) {
         f->n_elsewhere++;
         return LLAP_OK;
     }
     if (f->part[e] != UNSAID)
-        return llap_fail(LLAP_EFORMAT, "entity '%s' is given twice", llap_text_show(name).text);
+        return llap_fail(LLAP_EFORMAT, "entity '%s' is given twice",
+                         llap_text_show(f->panel->entity[e]).text);
     f->part[e] = part;
     f->n_found++;
     return LLAP_OK;

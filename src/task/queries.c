@@ -73,15 +73,6 @@ static bool read_header(const llap_csv_tokens *t, time_file *f)
     return field_is(&t->field[f->time_column < 0 ? 0 : f->time_column], "time");
 }
 
-static llap_status find_entity(const llap_panel *p, const llap_csv_field *f, int64_t *out)
-{
-    char name[256];
-    snprintf(name, sizeof name, "%.*s", (int)f->len, f->text);
-    *out = llap_panel_find_entity(p, name);
-    if (*out >= 0) return LLAP_OK;
-    return llap_fail(LLAP_EINVAL, "the data has no entity '%s'", llap_text_show(name).text);
-}
-
 static llap_status read_line(const llap_panel *p, const llap_csv_tokens *t, time_file *f)
 {
     const int last = f->time_column > f->entity_column ? f->time_column : f->entity_column;
@@ -98,9 +89,9 @@ static llap_status read_line(const llap_panel *p, const llap_csv_tokens *t, time
     const llap_csv_field *time = &t->field[f->time_column];
     *a = (asked){ .entity = -1 };
     llap_status st = task_read_time(&p->axis, time->text, time->len, &a->time);
-    if (st == LLAP_OK && f->entity_column >= 0)
-        st = find_entity(p, &t->field[f->entity_column], &a->entity);
-    return st;
+    if (st != LLAP_OK || f->entity_column < 0) return st;
+    const llap_csv_field *entity = &t->field[f->entity_column];
+    return task_find_entity(p, entity->text, entity->len, &a->entity);
 }
 
 static llap_status read_tokens(const llap_panel *p, llap_csv_tokens *t, const char *path,
@@ -185,7 +176,7 @@ static bool has_context(const llap_model *m, const llap_panel *p, int64_t e, int
         if (p->time[mid] <= t) lo = mid + 1;
         else hi = mid;
     }
-    return lo > p->start[e] && t - p->time[lo - 1] < m->frame.context;
+    return lo > p->start[e] && llap_elapsed(p->time[lo - 1], t) < (uint64_t)m->frame.context;
 }
 
 /* Where a backtest begins: with the part that training left for it, if the data has it; else as
@@ -320,7 +311,7 @@ static void warn_far(const llap_model *m, const task_queries *q, const llap_log 
     double far = 0;
     for (size_t i = 0; i < q->n; i++)
         for (size_t k = q->first[i]; k < q->first[i + 1]; k++)
-            far = fmax(far, (double)(q->time[k] - q->origin[i]));
+            far = fmax(far, (double)q->time[k] - (double)q->origin[i]);
     if (far > (double)m->frame.horizon)
         llap_logf(log, LLAP_LOG_WARNING,
                   "the horizon is %.2g times that of training: the spread was not checked there",

@@ -156,7 +156,7 @@ static bool see(reference_self *s, int64_t i, int64_t n, int64_t e, int64_t orig
     float *seen = task_net_real(s->summary, "seen"), *dt = task_net_real(s->summary, "dt");
     bool   any = false;
     while (first > p->start[e] && end - first < s->l &&
-           origin - p->time[first - 1] < s->m->frame.context)
+           llap_elapsed(p->time[first - 1], origin) < (uint64_t)s->m->frame.context)
         first--;
     for (int64_t row = first; row < end; row++) {
         const int64_t at = (i * s->l + (s->l - (end - row))) * s->N + n;

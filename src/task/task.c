@@ -96,6 +96,15 @@ llap_status task_check_axis(const llap_model *m, const llap_panel *p)
     return LLAP_OK;
 }
 
+llap_status task_find_entity(const llap_panel *p, const char *name, size_t n, int64_t *out)
+{
+    char start[256]; /* enough to show */
+    *out = llap_panel_find_entity_n(p, name, n);
+    if (*out >= 0) return LLAP_OK;
+    snprintf(start, sizeof start, "%.*s", (int)(n < sizeof start ? n : sizeof start), name);
+    return llap_fail(LLAP_EINVAL, "the data has no entity '%s'", llap_text_show(start).text);
+}
+
 /* "a, b, c" into text[room], cut where it is full. */
 static void list_names(char *text, size_t room, const char *const *name, const int64_t *index,
                        int64_t n)
@@ -216,7 +225,7 @@ llap_status task_windows(const llap_model_frame *f, const llap_panel *p, const i
     }
     for (int64_t i = 0; i < w->n; i++) {
         const int64_t last = p->time[p->start[w->at[i].entity + 1] - 1];
-        covered[i] = last - llap_window_end(w, &w->at[i]) >= f->horizon;
+        covered[i] = llap_elapsed(llap_window_end(w, &w->at[i]), last) >= (uint64_t)f->horizon;
     }
     llap_windows_keep(w, covered);
     llap_free(covered);

@@ -36,6 +36,9 @@ llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, in
 /* The same of a panel. LLAP_EINVAL names what. */
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at);
 
+/* The entity of that name, of n bytes. LLAP_EINVAL: there is none. */
+llap_status task_find_entity(const llap_panel *p, const char *name, size_t n, int64_t *out);
+
 /* A span as people say it: "1d12h"; a number where times are numbers; "none" for an infinite one.
  */
 typedef struct task_shown {

@@ -52,7 +52,10 @@ static llap_status find_inputs(task_field *f, const llap_panel *p, const int64_t
 static bool on_grid(const llap_panel *p, int64_t step)
 {
     int64_t off = 0;
-    for (int64_t r = 0; r < p->n_rows; r++) off += (p->time[r] - p->time[0]) % step != 0;
+    for (int64_t r = 0; r < p->n_rows; r++) {
+        const int64_t t = p->time[r], zero = p->time[0];
+        off += (t < zero ? llap_elapsed(t, zero) : llap_elapsed(zero, t)) % (uint64_t)step != 0;
+    }
     return (double)off <= 1e-3 * (double)p->n_rows;
 }
 
@@ -113,7 +116,7 @@ static llap_status make_layout(const llap_model *m, const llap_panel *p, const c
         if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
     /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
     out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
-                                  f->val_start - p->time[0] >= 730 * DAY);
+                                  (double)f->val_start - (double)p->time[0] >= 730.0 * DAY);
     llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
     const llap_status st = choose_view(m, p, view, &out->view);
     return st == LLAP_OK ? layout_options(config, out) : st;
