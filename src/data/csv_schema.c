@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/time.h"
 #include "data/csv_words.h"
 #include "data/names.h"
 #include "data/number.h"
@@ -238,7 +239,11 @@ static llap_status fail_time(const finder *f, const size_t *columns, int n)
     snprintf(what, sizeof what, "'%s%s%s'",
              llap_csv_show(llap_csv_cell(f->sample, good, columns[0])).text, n == 2 ? " " : "",
              n == 2 ? llap_csv_show(llap_csv_cell(f->sample, good, columns[1])).text : "");
-    const long long line = (long long)f->sample->record[good].line;
+    const long long      line = (long long)f->sample->record[good].line;
+    const llap_csv_field cell = llap_csv_cell(f->sample, good, columns[0]);
+    int64_t              t;
+    if (n == 1 && llap_time_parse(cell.text, cell.len, NULL, LLAP_WALL_LATER, &t) == LLAP_ELIMIT)
+        return llap_fail_in(LLAP_ELIMIT, "%s:%lld: %s", f->file, line, place);
     if (before.format[0] != '\0')
         return llap_fail(LLAP_EFORMAT,
                          "%s:%lld: %s: expected a time (%s in the lines before), found %s", f->file,
