@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct train_options {
@@ -14,6 +15,8 @@ typedef struct train_options {
     double      save_every, lr;
     bool        no_climate, link, resume;
 } train_options;
+
+enum { ANCHOR = 2 }; /* of --size */
 
 #define OPTIONS train_options
 /* clang-format off */
@@ -62,11 +65,12 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-/* The state beside the model unless told; "none" is none. Caller frees *out. */
+/* The state beside the model unless told; "none" is none, and so has an anchor alone: a file of
+ * that name is not ours. Caller frees *out. */
 static llap_status state_path(const train_options *o, char **out)
 {
     *out = NULL;
-    if (o->state != NULL && strcmp(o->state, "none") == 0) return LLAP_OK;
+    if (o->size == ANCHOR || (o->state != NULL && strcmp(o->state, "none") == 0)) return LLAP_OK;
     if (o->state == NULL && strcmp(o->output, "-") == 0) return LLAP_OK;
     const size_t n = strlen(o->state != NULL ? o->state : o->output) + sizeof ".state";
     *out = malloc(n);
@@ -128,6 +132,12 @@ static llap_status train(const cli_common *common, const train_options *o, const
     return st;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
@@ -142,7 +152,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
-    if (st == LLAP_OK && state != NULL) (void)remove(state); /* the model is safe now */
+    if (st == LLAP_OK && state != NULL && !same_file(state, o->output))
+        (void)remove(state); /* the model is safe now */
     if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
         st = llap_model_describe(model, common->json, &text);
         if (st == LLAP_OK) cli_print_text(common, text);

@@ -20,3 +20,9 @@ llapdiff forecast m.st data.csv -q --times other.csv 2>&1 | sed 's/e\{50,\}/eee/
 # times that no model can hold
 printf 'time,a\n2024-01-01,1\n2024-01-02,2\n9999-12-31,3\n' >late.csv
 llapdiff inspect late.csv -q
+
+# what is not the state of this training stays
+echo mine >mine
+llapdiff train data.csv -c 24 --horizon 6 $quick -o n.st --state mine >about && cmp m.st n.st && cat mine
+llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o t.st --state ./t.st >about
+ls *.st
