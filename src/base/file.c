@@ -239,8 +239,13 @@ static bool told_to_fail(void)
 llap_status llap_writer_commit(llap_writer *w)
 {
     const bool atomic = w->temporary != NULL;
-    errno = EIO; /* for an earlier failed write whose errno is gone */
-    bool ok = ferror(w->stream) == 0 && fflush(w->stream) == 0 && !told_to_fail();
+    bool       ok = ferror(w->stream) == 0;
+    if (!ok) { /* why an earlier write failed is gone: what it left tells again */
+        clearerr(w->stream);
+        errno = 0;
+        if (fflush(w->stream) == 0 || errno == 0) errno = EIO;
+    }
+    ok = ok && fflush(w->stream) == 0 && !told_to_fail();
     if (ok && atomic) ok = fsync(fileno(w->stream)) == 0;
     int err = errno;
     if (fclose(w->stream) != 0 && ok) {

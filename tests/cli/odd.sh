@@ -26,3 +26,8 @@ echo mine >mine
 llapdiff train data.csv -c 24 --horizon 6 $quick -o n.st --state mine >about && cmp m.st n.st && cat mine
 llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o t.st --state ./t.st >about
 ls *.st
+
+# a disk that is full is said to be that, however much was to be written
+llapdiff synth --rows 500 -q -o /dev/full
+llapdiff synth --rows 2 -q -o /dev/full
+true
