@@ -51,13 +51,19 @@ struct llap_denoise {
 
 /* -------- describing -------- */
 
-/* The blocks' entries take most of the time that is spent on what the step alone decides; the
- * unconditional pass has nothing else. A block's place is large and quickly made. */
+/* Blocks have entries: then their AdaLN too is the step's alone. */
+static bool has_entries(const llap_denoise *d)
+{
+    return d->o.folded && d->o.backend->kernel[LLAP_OP_NORMED] != NULL && !d->c.block_summary_adaln;
+}
+
+/* A block's place is large and quickly made; of the conditional pass, the rest is the window's. */
 static bool is_of_step(const llap_denoise *d, const pass *p, const char *name)
 {
     if (d->o.backend->memory != NULL || d->c.stream == LLAP_STREAM_TOKENS) return false;
-    if (p->conditional) return strstr(name, ".entry.") != NULL;
-    return strstr(name, ".place") == NULL;
+    if (!p->conditional) return strstr(name, ".place") == NULL;
+    return has_entries(d) && (strstr(name, ".entry.") != NULL || strstr(name, ".self.") != NULL ||
+                              strstr(name, ".mlp.") != NULL);
 }
 
 typedef struct half { /* which results of a first half are wanted */
@@ -90,8 +96,7 @@ static llap_denoiser_in window_inputs(const llap_denoise *d, const pass *p, llap
     const bool       raw = d->c.pole_pool_use_raw_summary || d->c.analysis_qk_use_raw_summary;
     llap_denoiser_in in = { .tq = llap_input(g, "tq", LLAP_SHAPE(rows, h)),
                             .folded = d->o.folded,
-                            .entries =
-                                d->o.folded && d->o.backend->kernel[LLAP_OP_NORMED] != NULL };
+                            .entries = has_entries(d) };
     if (p->conditional) in.E = llap_input(g, "E", tokens);
     if (p->conditional && raw && !stream) in.E_raw = llap_input(g, "E_raw", tokens);
     if (!stream) {
