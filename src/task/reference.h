@@ -4,8 +4,8 @@
  *   reference_lesson.c     what stages 1 and 2 have in common
  *   reference_vae.c        stage 1, the target VAE
  *   reference_summarizer.c stage 2, the history summarizer
- *   reference_diffusion.c  stage 3: latents and summaries of the frozen networks once, then the
- *                          denoiser
+ *   reference_encode.c     latents and summaries of the frozen networks, once
+ *   reference_diffusion.c  stage 3, the denoiser
  *   train_reference.c      one after another, into a model
  *   reference_nets.c       the nets that forecasts need, and what they see
  *   forecaster_reference.c the model as a forecaster

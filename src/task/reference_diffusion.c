@@ -1,36 +1,21 @@
-/* Stage 3: latents and summaries of the frozen networks, computed once, then the denoiser, spec
- * protocol.md 5.3 to 5.5. */
+/* Stage 3: latents and summaries of the frozen networks (reference_encode.h), then the denoiser,
+ * spec protocol.md 5.3 to 5.5. */
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/progress.h"
 #include "base/rng.h"
 #include "model/latent.h"
 #include "nn/optim.h"
-#include "task/reference.h"
+#include "task/reference_encode.h"
 
 #include <math.h>
 #include <string.h>
-
-/* -------- what the denoiser sees: rows of one part -------- */
-
-typedef struct encoded {
-    int64_t      n;
-    llap_scratch block;
-    float       *z0;    /* [n,h,Z] normalised, 0 where nothing is observed */
-    float       *any;   /* [n,h] */
-    float       *tq;    /* [n,h] */
-    float       *E_raw; /* [n,S,H] */
-    uint64_t    *id;    /* [n] */
-    int64_t     *end;   /* [n] */
-    void        *near;  /* E_raw in the backend's memory, or NULL */
-} encoded;
 
 typedef struct diffusion_stage {
     task_reference *r;
     llap_params    *params;
     task_net       *train[2], *check[2]; /* for whole batches, and for the last one */
-    encoded         rows, val;
+    task_encoded    rows, val;
     int64_t         B, S, H, Z, n_batches;
     uint32_t       *order; /* [n_batches] of an epoch */
     int64_t         epoch; /* that it is of; -1: none */
@@ -40,115 +25,6 @@ typedef struct diffusion_stage {
     const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
     int64_t         first, count;     /* rows of the last step */
 } diffusion_stage;
-
-static size_t row_bytes(const diffusion_stage *s)
-{
-    const int64_t h = s->r->h;
-    return 16 + (size_t)(h * s->Z + 2 * h + s->S * s->H) * sizeof(float);
-}
-
-static llap_status encoded_init(encoded *e, const diffusion_stage *s, int64_t n)
-{
-    const int64_t h = s->r->h;
-    e->n = n;
-    const llap_status st = llap_scratch_init(&e->block, (size_t)n * row_bytes(s));
-    if (st != LLAP_OK) return st;
-    e->id = e->block.data;
-    e->end = (int64_t *)(e->id + n);
-    e->z0 = (float *)(e->end + n);
-    e->any = e->z0 + n * h * s->Z;
-    e->tq = e->any + n * h;
-    e->E_raw = e->tq + n * h;
-    return LLAP_OK;
-}
-
-/* The frozen networks, where they encode; caller owns *out. */
-static llap_status frozen_create(const task_reference *r, const llap_graph *g, llap_params **out)
-{
-    static const char *const part[] = { "vae.", "summarizer." };
-    llap_status              st = llap_params_create(g, r->exact, out);
-    for (int i = 0; i < 2 && st == LLAP_OK; i++)
-        st = llap_params_take(*out, part[i], r->network->params, part[i]);
-    return st == LLAP_OK ? llap_params_push(*out) : st;
-}
-
-/* Both networks on B rows: "mu" [B,h,Z], "E" [B,S,H]. On a GPU *frozen is their copy there, which
- * the caller owns. */
-static llap_status encoder_create(const diffusion_stage *s, int64_t B, llap_params **frozen,
-                                  task_net **out)
-{
-    const task_reference *r = s->r;
-    const llap_vae_config vae = llap_network_vae(&r->network->config, false);
-    const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
-    llap_graph           *g = NULL;
-    llap_status           st = llap_graph_create(&g);
-    if (st != LLAP_OK) return st;
-    llap_tensor *y = llap_input(g, "y", cells), *obs = llap_input(g, "obs", cells);
-    llap_tensor *ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N));
-    llap_scope_push(g, "vae");
-    llap_output(g, "mu", llap_vae_encode(g, &vae, llap_vae_tokens(g, y, obs), ent).mu);
-    llap_scope_pop(g);
-    llap_output(g, "E", task_reference_summary(g, &r->network->config, B, false).context);
-    if (r->exact->memory != NULL) st = frozen_create(r, g, frozen);
-    if (st == LLAP_OK)
-        st = task_net_create(g, *frozen != NULL ? *frozen : r->network->params, r->n_threads, out);
-    llap_graph_destroy(g);
-    return st;
-}
-
-static void keep(const diffusion_stage *s, encoded *e, int64_t at, const llap_batch *b,
-                 const task_net *net)
-{
-    const int64_t h = s->r->h, hb = b->n_query, codes = h * s->Z, tokens = s->S * s->H;
-    const float  *mu = task_net_output(net, "mu"), *E = task_net_output(net, "E");
-    memcpy(e->z0 + at * codes, mu, (size_t)(b->n_rows * codes) * sizeof *mu);
-    memcpy(e->E_raw + at * tokens, E, (size_t)(b->n_rows * tokens) * sizeof *E);
-    for (int64_t i = 0; i < b->n_rows; i++) {
-        e->id[at + i] = b->id[i];
-        e->end[at + i] = b->end[i];
-        for (int64_t k = 0; k < h; k++) { /* beyond its queries a row repeats the last time */
-            const int64_t from = i * hb + (k < hb ? k : hb - 1), to = (at + i) * h + k;
-            e->tq[to] = b->tau[from];
-            e->any[to] = k < hb && b->any_obs[from] ? 1 : 0;
-        }
-    }
-    llap_network_origin(&s->r->network->config, e->tq + at * h, b->n_rows, h);
-    llap_scratch_used(&e->block, (size_t)b->n_rows * row_bytes(s));
-}
-
-/* At most `most` rows, evenly spread. */
-static llap_status encode(diffusion_stage *s, const llap_rows *rows, int64_t most, const char *what,
-                          encoded *e)
-{
-    const task_reference *r = s->r;
-    const int64_t         n = most > 0 && most < rows->n_rows ? most : rows->n_rows, B = r->B;
-    llap_params          *frozen = NULL;
-    task_net             *net = NULL;
-    llap_batch            b = { 0 };
-    int64_t              *list = llap_new((size_t)B, sizeof *list);
-    llap_status           st = list == NULL ? LLAP_ENOMEM : encoded_init(e, s, n);
-    if (st == LLAP_OK) st = encoder_create(s, B, &frozen, &net);
-    for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
-        const int64_t count = n - at < B ? n - at : B;
-        for (int64_t i = 0; i < count; i++)
-            list[i] = (int64_t)((double)(at + i) * (double)rows->n_rows / (double)n);
-        st = llap_batch_fill(&b, rows, r->scaled, &r->batch, list, count);
-        if (st != LLAP_OK) break;
-        task_reference_targets(r, &b, B, task_net_real(net, "y"), task_net_real(net, "obs"),
-                               task_net_real(net, "ent"));
-        task_reference_history(r, &b, B, net);
-        st = task_net_run(net);
-        if (st == LLAP_OK) keep(s, e, at, &b, net);
-        if (st == LLAP_OK)
-            st = llap_report(r->o->progress,
-                             &(llap_progress_event){ what, at + count, n, "rows", NULL });
-    }
-    task_net_destroy(net);
-    llap_params_destroy(frozen);
-    llap_batch_deinit(&b);
-    llap_free(list);
-    return st;
-}
 
 /* -------- statistics -------- */
 
@@ -169,7 +45,7 @@ static llap_status normalise(diffusion_stage *s)
     llap_latent_stats_finish(stats, mean, std);
     llap_latent_stats_destroy(stats);
     for (int part = 0; part < 2; part++) {
-        encoded *e = part == 0 ? &s->rows : &s->val;
+        task_encoded *e = part == 0 ? &s->rows : &s->val;
         for (int64_t i = 0; i < e->n * h * s->Z; i++) {
             const int64_t k = i / s->Z, at = (rows > 1 ? k % h * s->Z : 0) + i % s->Z;
             e->z0[i] = e->any[k] > 0 ? (e->z0[i] - mean[at]) / fmaxf(std[at], 1e-6f) : 0;
@@ -263,7 +139,7 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
 
 /* Summaries, by far the most of what a step reads, stay in the memory of a GPU; where it has no
  * room for them they are copied there for each step. */
-static llap_status move_near(diffusion_stage *s, encoded *e)
+static llap_status move_near(diffusion_stage *s, task_encoded *e)
 {
     const llap_backend *b = s->r->backend;
     const size_t        each = (size_t)(s->S * s->H) * sizeof *e->E_raw;
@@ -310,17 +186,17 @@ static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, b
     return st;
 }
 
-static void fill_summaries(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
+static void fill_summaries(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
                            task_net *net)
 {
     const int64_t tokens = s->S * s->H;
     memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens,
            (size_t)(count * tokens) * sizeof(float));
-    llap_scratch_used(&e->block, (size_t)count * row_bytes(s));
+    llap_scratch_used(&e->block, (size_t)count * task_encoded_row_bytes(e));
 }
 
 /* Rows first .. first + count - 1, with the noise of this step. */
-static llap_status fill(const diffusion_stage *s, encoded *e, int64_t first, int64_t count,
+static llap_status fill(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
                         uint32_t number, bool training, task_net *net)
 {
     const llap_network_config *c = &s->r->network->config;
@@ -443,8 +319,8 @@ static llap_status prepare(diffusion_stage *s)
     const int64_t         rows = r->recipe.denoiser.rows;
     const int64_t         most = needed < rows ? needed : rows;
     task_net             *net = NULL;
-    llap_status           st = encode(s, r->train, most, "latents", &s->rows);
-    if (st == LLAP_OK) st = encode(s, r->val, val, "latents of validation", &s->val);
+    llap_status           st = task_encode(r, r->train, most, "latents", &s->rows);
+    if (st == LLAP_OK) st = task_encode(r, r->val, val, "latents of validation", &s->val);
     if (st == LLAP_OK) st = normalise(s);
     if (st == LLAP_OK) st = summary_statistics(s);
     if (st != LLAP_OK) return st;
