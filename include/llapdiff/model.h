@@ -250,6 +250,8 @@ LLAP_API size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t 
  * times as in the panel. "-" is standard output. Replaces the
  * file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
+/* Whether an answer could be written there, before long work; leaves nothing behind. */
+LLAP_API llap_status llap_answer_can_write(const char *path);
 /* The same as JSON. Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_answer_json(const llap_answer *a, char **text);
 /* A picture (PNG, SVG or PDF, by the end of its name) of the answer beside what was measured: fans

@@ -277,7 +277,7 @@ llap_status llap_panel_write_as(const llap_panel *p, const char *path, const cha
                             : llap_fail(LLAP_EINVAL, "form: '%s': NetCDF has none", path);
     llap_csv_write_opts o = LLAP_CSV_WRITE_DEFAULT;
     if (k == 1) o.form = LLAP_CSV_LONG;
-    return llap_csv_write(p, strcmp(path, "-") == 0 ? "/dev/stdout" : path, &o);
+    return llap_csv_write(p, llap_file_or_stdout(path), &o);
 }
 
 llap_status llap_panel_write(const llap_panel *p, const char *path)

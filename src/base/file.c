@@ -182,6 +182,11 @@ llap_status llap_writer_open(const char *path, llap_writer *w)
     return st;
 }
 
+const char *llap_file_or_stdout(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+}
+
 llap_status llap_file_can_write(const char *path)
 {
     struct stat s;

@@ -28,6 +28,9 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
 /* Bytes that a new file at path could take, by what its folder's file system has left. */
 llap_status llap_file_room(const char *path, uint64_t *n_bytes);
 
+/* The path for callers that take "-" as standard output. */
+const char *llap_file_or_stdout(const char *path);
+
 /* Whether a file could be written there, before long work; leaves nothing behind. A pipe or device
  * is not opened: whoever reads it would see its end. */
 llap_status llap_file_can_write(const char *path);

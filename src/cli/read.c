@@ -103,8 +103,12 @@ llap_progress cli_progress(const cli_common *common, llap_bar **bar)
 
 llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to)
 {
-    if (!common->json || to->file == NULL || strcmp(to->file, "-") == 0) return LLAP_OK;
-    return cli_usage(command, "--json prints to standard output and --output writes CSV: take one");
+    if (common->json && to->file != NULL && strcmp(to->file, "-") != 0)
+        return cli_usage(command,
+                         "--json prints to standard output and --output writes CSV: take one");
+    llap_status st = to->file == NULL ? LLAP_OK : llap_answer_can_write(to->file);
+    if (st == LLAP_OK && to->plot != NULL) st = llap_plot_can_save(to->plot);
+    return st;
 }
 
 llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,

@@ -89,7 +89,7 @@ typedef struct cli_output {
     TEXT("output", 'o', "FILE", to.file, "CSV file (default: standard output)"), \
         TEXT("plot", 0, "FILE", to.plot, "draw " what ": .png, .svg or .pdf")
 
-/* Refuses what goes to one place twice; before the work. */
+/* Refuses what goes to one place twice or cannot be written; before the work. */
 llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to);
 
 /* Draws the answer to a question about panel, writes it or, with --json, prints it; destroys it. */

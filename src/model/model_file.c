@@ -78,12 +78,10 @@ llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *
     return st;
 }
 
-static const char *target(const char *path)
+llap_status llap_model_can_save(const char *path)
 {
-    return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
+    return llap_file_can_write(llap_file_or_stdout(path));
 }
-
-llap_status llap_model_can_save(const char *path) { return llap_file_can_write(target(path)); }
 
 llap_status llap_model_save(const llap_model *m, const char *path)
 {
@@ -93,7 +91,7 @@ llap_status llap_model_save(const llap_model *m, const char *path)
     for (int64_t i = 0; st == LLAP_OK && i < n_anchors(m); i++)
         st = llap_anchor_save(m->anchor[i], i, w);
     if (st == LLAP_OK && m->network != NULL) st = llap_network_save(m->network, w);
-    if (st == LLAP_OK) st = llap_tensors_writer_save(w, target(path));
+    if (st == LLAP_OK) st = llap_tensors_writer_save(w, llap_file_or_stdout(path));
     llap_tensors_writer_destroy(w);
     return st;
 }

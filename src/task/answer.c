@@ -141,13 +141,17 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const llap_clock_writ
     return LLAP_OK;
 }
 
+llap_status llap_answer_can_write(const char *path)
+{
+    return llap_file_can_write(llap_file_or_stdout(path));
+}
+
 llap_status llap_answer_write(const llap_answer *a, const char *path)
 {
     llap_clock_writer clock;
     llap_writer       w = { 0 };
     llap_status       st = llap_clock_writer_init(&clock, &a->axis);
-    const char       *target = strcmp(path, "-") == 0 ? "/dev/stdout" : path;
-    if (st == LLAP_OK) st = llap_writer_open(target, &w);
+    if (st == LLAP_OK) st = llap_writer_open(llap_file_or_stdout(path), &w);
     if (st == LLAP_OK) {
         put_header(w.stream, a);
         st = put_rows(w.stream, a, &clock);

@@ -98,6 +98,8 @@ try import . -o x
 try evaluate m.safetensors data.csv --windows -
 try evaluate m.safetensors data.csv --windows no/folder/w.csv
 try evaluate m.safetensors none.csv --plot fit.gif # said before the data is read
+try forecast m.safetensors none.csv -o no/folder/next.csv
+try impute m.safetensors none.csv --plot gaps.gif
 try export m.safetensors folder
 
 # No permission. The superuser may do everything, so somebody else tries, if that can be.
