@@ -1,7 +1,9 @@
 /* The JSON reader on arbitrary bytes: what it accepts is dumped, and its dump reads back to the
- * same dump, on one line and indented. The getters are tried on what is there. */
+ * same dump, on one line and indented. The getters are tried on what is there, and whatever a path
+ * names stands somewhere in the text. */
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/json_place.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,6 +60,17 @@ static void dump_twice(const llap_json *j, int indent)
     llap_free(second);
 }
 
+static void find_places(const uint8_t *data, size_t n, const char *path)
+{
+    char *text = llap_strndup((const char *)data, n);
+    must(text != NULL);
+    const json_place end = json_place_of(text, n), value = json_place_find(text, path, NULL),
+                     key = json_place_find(text, path, "batch");
+    must(value.line >= 1 && value.column >= 1 && value.line <= end.line);
+    must(key.line >= value.line && key.line <= end.line);
+    llap_free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     llap_json        *j;
@@ -66,7 +79,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     must(st == LLAP_OK || st == LLAP_EFORMAT || st == LLAP_ELIMIT);
     if (j == NULL) return 0;
     static const char *const paths[] = { "", "a", "a.b", "train.batch", "[0]", "a[1].b" };
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) try_getters(j, paths[i]);
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        try_getters(j, paths[i]);
+        find_places(data, n, paths[i]);
+    }
     dump_twice(j, 0);
     dump_twice(j, 2);
     llap_json_destroy(j);
