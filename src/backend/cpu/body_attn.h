@@ -25,9 +25,24 @@ static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const
     }
 }
 
+/* Rows that the next head reads, asked for while this one is computed. */
+typedef struct next_rows {
+    ahead   part[5];
+    int64_t lines; /* at a time */
+    int     at;
+} next_rows;
+
+VEC_INLINE void fetch_next(next_rows *f)
+{
+    if (f->at == 5) return;
+    fetch(&f->part[f->at], f->lines);
+    f->at += f->part[f->at].row >= f->part[f->at].rows;
+}
+
 /* c [m, n] += a^T b, a [k, m] with rows a_step apart, k <= ATTN_QB. */
 static void turned_times_packed(int64_t m, int64_t k, const float *a, int64_t a_step,
-                                const float *packed, int64_t n, float *c, int64_t ldc, bool add)
+                                const float *packed, int64_t n, float *c, int64_t ldc, bool add,
+                                next_rows *next)
 {
     for (int64_t j = 0; j < n; j += GEMM_NR) {
         const int64_t cols = n - j < GEMM_NR ? n - j : GEMM_NR;
@@ -37,6 +52,7 @@ static void turned_times_packed(int64_t m, int64_t k, const float *a, int64_t a_
             const micro_out o = {
                 .c = to, .ldc = ldc, .cols = cols, .from = add ? to : NULL, .ld_from = ldc
             };
+            fetch_next(next);
             micro_turned((int)mr, k, a + i, a_step, packed + j * k, &o);
         }
     }
@@ -234,6 +250,20 @@ static void clear_rows(float *x, int64_t rows, int64_t step, int64_t d)
     for (int64_t i = 0; x != NULL && i < rows; i++) memset(x + i * step, 0, (size_t)d * sizeof *x);
 }
 
+static next_rows rows_of_next(const llap_attn *a, const kern_attn_grad *g)
+{
+    const int64_t step[] = { a->q.row, a->k.row, a->v.row, a->o.row, a->o.row };
+    const int64_t tiles = 2 * kern_per(a->nk, GEMM_MR) * kern_per(a->d, GEMM_NR) *
+                          kern_per(a->nq, ATTN_QB); /* in which they are asked for */
+    next_rows f = { .at = g->next[0] == NULL ? 5 : 0 };
+    for (int k = 0; k < 5; k++)
+        f.part[k] = (ahead){
+            .x = g->next[k], .rows = k == 1 || k == 2 ? a->nk : a->nq, .n = a->d, .step = step[k]
+        };
+    f.lines = kern_per((3 * a->nq + 2 * a->nk) * kern_per(a->d, 16), kern_most(tiles, 1));
+    return f;
+}
+
 /* All queries of one head: dq =, dk =, dv =, dbias +=; any may be NULL. */
 static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
@@ -245,11 +275,11 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
         clear_rows(g->dv, nk, a->dv.row, d);
         return;
     }
-    fetch_rows(g->k, nk, a->k.row, d);
-    fetch_rows(g->v, nk, a->v.row, d);
-    fetch_rows(g->q, a->nq, a->q.row, d);
-    fetch_rows(g->doo, a->nq, a->o.row, d);
-    fetch_rows(g->o, a->nq, a->o.row, d);
+    next_rows next = rows_of_next(a, g);
+    for (int k = 0; k < 5 && g->first; k++) {
+        const float *const x[] = { g->q, g->k, g->v, g->o, g->doo };
+        fetch_rows(x[k], next.part[k].rows, next.part[k].step, d);
+    }
     pack_all(d, nk, g->k, a->k.row, true, u->k_cols);
     pack_all(d, nk, g->v, a->v.row, true, u->v_cols);
     if (g->dq != NULL) pack_all(nk, d, g->k, a->k.row, false, u->k_rows);
@@ -260,11 +290,11 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
         attn_scores_back(u, g, i, rows);
         if (g->dv != NULL) {
             pack_all(rows, d, g->doo + i * a->o.row, a->o.row, false, u->block);
-            turned_times_packed(nk, rows, u->s, ls, u->block, d, u->dv, u->ld_d, i > 0);
+            turned_times_packed(nk, rows, u->s, ls, u->block, d, u->dv, u->ld_d, i > 0, &next);
         }
         if (g->dk != NULL) {
             pack_all(rows, d, g->q + i * a->q.row, a->q.row, false, u->block);
-            turned_times_packed(nk, rows, u->dp, ls, u->block, d, u->dk, u->ld_d, i > 0);
+            turned_times_packed(nk, rows, u->dp, ls, u->block, d, u->dk, u->ld_d, i > 0, &next);
         }
         if (g->dq == NULL) continue;
         for (int64_t r = 0; r < rows; r += GEMM_MR) {

@@ -199,11 +199,30 @@ static void pack_panel(int64_t nk, int64_t cols, const float *b, int64_t ldb, bo
     }
 }
 
+/* Inner steps from..to-1 of the unit's for all its columns, of a B that is not a transpose: few
+ * steps at a time, so that memory is read in order. */
+static void gemm_pack_steps(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to)
+{
+    enum { FEW_STEPS = 8 };
+    const llap_gemm *g = u->g;
+    const int64_t    nk = u->k1 - u->k0;
+    for (int64_t k = from; k < to; k += FEW_STEPS)
+        for (int64_t j = u->j0; j < u->j1; j += GEMM_NR) {
+            const int64_t cols = kern_least(u->j1 - j, GEMM_NR), width = cols <= 16 ? 16 : GEMM_NR;
+            pack_panel(kern_least(to - k, FEW_STEPS), cols, b + (u->k0 + k) * g->ldb + j, g->ldb,
+                       false, u->packed + (j - u->j0) * nk + k * width);
+        }
+}
+
 static void gemm_pack(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels)
 {
     const llap_gemm *g = u->g;
     const int64_t    nk = u->k1 - u->k0;
+    if (!g->b_trans && n_panels == kern_per(u->j1 - u->j0, GEMM_NR)) {
+        gemm_pack_steps(u, b, 0, nk);
+        return;
+    }
     for (int64_t p = first_panel; p < first_panel + n_panels; p++) {
         const int64_t j = u->j0 + p * GEMM_NR, left = u->j1 - j;
         const float  *from = g->b_trans ? b + j * g->ldb + u->k0 : b + u->k0 * g->ldb + j;

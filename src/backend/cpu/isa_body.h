@@ -18,7 +18,8 @@
 
 const kern_isa ISA_TABLE = {
     .name = ISA_NAME,
-    .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_pack = gemm_pack, .gemm_rows = gemm_rows,
+    .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_pack = gemm_pack,
+    .gemm_pack_steps = gemm_pack_steps, .gemm_rows = gemm_rows,
     .pairs_pack = pairs_pack, .mlp_rows = mlp_rows,
     .attn_forward = attn_forward, .attn_backward = attn_backward,
     .unary = {

@@ -127,20 +127,37 @@ void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, con
 
 static float *moved(float *p, int64_t by) { return p != NULL ? p + by : NULL; }
 
+/* What the head after this one, likely to be this thread's too, will read. */
+static void find_next(const call *c, int64_t b, int64_t h, kern_attn_grad *g)
+{
+    const llap_attn *a = c->a;
+    const int64_t    head = b * a->heads + h + 1;
+    g->first = head == 1 || c->nb < a->batch || c->nh < a->heads;
+    if (head == a->batch * a->heads) return;
+    b = head / a->heads;
+    h = head % a->heads;
+    g->next[0] = c->g.q + at(a->q, b, h);
+    g->next[1] = c->g.k + at(a->k, b, h);
+    g->next[2] = c->g.v + at(a->v, b, h);
+    g->next[3] = c->g.o + at(a->o, b, h);
+    g->next[4] = c->g.doo + at(a->o, b, h);
+}
+
 static void backward_head(const call *c, int64_t b, int64_t h, int thread)
 {
-    const llap_attn     *a = c->a;
-    const kern_attn_grad g = { .q = c->g.q + at(a->q, b, h),
-                               .k = c->g.k + at(a->k, b, h),
-                               .v = c->g.v + at(a->v, b, h),
-                               .o = c->g.o + at(a->o, b, h),
-                               .lse = c->g.lse + (b * a->heads + h) * a->nq,
-                               .doo = c->g.doo + at(a->o, b, h),
-                               .dq = moved(c->g.dq, at(a->dq, b, h)),
-                               .dk = moved(c->g.dk, at(a->dk, b, h)),
-                               .dv = moved(c->g.dv, at(a->dv, b, h)),
-                               .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
-    kern_attn_unit       u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
+    const llap_attn *a = c->a;
+    kern_attn_grad   g = { .q = c->g.q + at(a->q, b, h),
+                           .k = c->g.k + at(a->k, b, h),
+                           .v = c->g.v + at(a->v, b, h),
+                           .o = c->g.o + at(a->o, b, h),
+                           .lse = c->g.lse + (b * a->heads + h) * a->nq,
+                           .doo = c->g.doo + at(a->o, b, h),
+                           .dq = moved(c->g.dq, at(a->dq, b, h)),
+                           .dk = moved(c->g.dk, at(a->dk, b, h)),
+                           .dv = moved(c->g.dv, at(a->dv, b, h)),
+                           .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
+    kern_attn_unit   u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
+    find_next(c, b, h, &g);
     u.b = b;
     u.h = h;
     c->isa->attn_backward(&u, &g);

@@ -9,6 +9,7 @@
 enum {
     PACK_FLOATS = 1 << 20, /* shared: 4 MB */
     PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
+    SHARED_STEPS = 64,     /* of those, packed by one thread */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
     PRIVATE_STEPS = 1024,
     ALONE_COLS = 1024, /* of a private unit when there is one thread */
@@ -149,6 +150,16 @@ static void shared_pack(const void *args, int64_t panel, int thread)
     p->isa->gemm_pack(&s->u, p->b + item_at(p->g->b_step, s->first, p->l->inner), panel, 1);
 }
 
+static void shared_pack_steps(const void *args, int64_t part, int thread)
+{
+    const shared  *s = args;
+    const product *p = s->p;
+    const int64_t  nk = s->u.k1 - s->u.k0;
+    (void)thread;
+    p->isa->gemm_pack_steps(&s->u, p->b + item_at(p->g->b_step, s->first, p->l->inner),
+                            part * SHARED_STEPS, kern_least((part + 1) * SHARED_STEPS, nk));
+}
+
 static void shared_rows(const void *args, int64_t unit, int thread)
 {
     const shared    *s = args;
@@ -175,7 +186,11 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
         do {
             s.u.k1 = kern_least(s.u.k0 + l->steps, g->k);
             if (g->b_packed != NULL) s.u.packed = packed_at(g, j);
-            else kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
+            else if (g->b_trans)
+                kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
+            else
+                kern_each(l->threads, kern_per(s.u.k1 - s.u.k0, SHARED_STEPS), shared_pack_steps,
+                          &s);
             kern_each_free(l->threads, items * s.blocks,
                            (double)(items * g->m) * (double)(s.u.j1 - j) *
                                (double)(s.u.k1 - s.u.k0),

@@ -42,6 +42,8 @@ typedef struct kern_attn_unit {
 typedef struct kern_attn_grad {
     const float *q, *k, *v, *o, *lse, *doo;
     float       *dq, *dk, *dv, *dbias;
+    const float *next[5]; /* q, k, v, o, doo of the head that follows, or NULL */
+    bool         first;   /* nobody has asked for this one's rows */
 } kern_attn_grad;
 
 typedef struct llap_kern_isa {
@@ -49,6 +51,7 @@ typedef struct llap_kern_isa {
     int64_t     gemm_mr, gemm_nr;
     void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels);
+    void (*gemm_pack_steps)(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to);
     void (*gemm_rows)(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item);
 
     void (*pairs_pack)(const llap_gemm *g, const float *b, float *packed);
