@@ -63,7 +63,8 @@ llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **
 
 /* ---- what is said about them ---- */
 
-/* What an option says about a target, "value" or "name=value,name=value"; *n is 0 where nothing. */
+/* What an option says about a target, "value" or "name=value,name=value": NULL where nothing, else
+ * *n bytes. */
 static const char *said_of(const char *text, const char *name, size_t *n)
 {
     const char *all = NULL;
@@ -89,7 +90,7 @@ llap_status task_target_transform(const char *text, const char *name, llap_trans
     static const char *const names[] = { "none", "yeo-johnson", "log1p", "asinh" };
     size_t                   n;
     const char              *said = said_of(text, name, &n);
-    if (n == 0) return LLAP_OK;
+    if (said == NULL) return LLAP_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strlen(names[i]) == n && strncmp(said, names[i], n) == 0) {
             *out = (llap_transform)i;
@@ -105,9 +106,9 @@ llap_status task_target_bound(const char *what, const char *text, const char *na
     size_t      n;
     char       *end;
     const char *said = said_of(text, name, &n);
-    if (n == 0) return LLAP_OK;
+    if (said == NULL) return LLAP_OK;
     *out = strtod(said, &end);
-    if (end == said + n && isfinite(*out)) return LLAP_OK;
+    if (n > 0 && end == said + n && isfinite(*out)) return LLAP_OK;
     return llap_fail(LLAP_EINVAL, "%s: expected a number for '%s', found '%s'", what,
                      llap_text_show(name).text, llap_text_show(text).text);
 }

@@ -27,6 +27,10 @@ llapdiff train data.csv -c 24 --horizon 6 $quick -o n.st --state mine >about && 
 llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o t.st --state ./t.st >about
 ls *.st
 
+# a bound without a number, a transform without a name
+llapdiff train data.csv -c 24 --horizon 6 $quick -o x --min v=
+llapdiff train data.csv -c 24 --horizon 6 $quick -o x --transform v=
+
 # a disk that is full is said to be that, however much was to be written
 llapdiff synth --rows 500 -q -o /dev/full
 llapdiff synth --rows 2 -q -o /dev/full
