@@ -120,7 +120,7 @@ static llap_status split_by_entity(const llap_windows *w, const llap_split_opts 
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-static llap_status take_stock(const llap_windows *w, llap_split *s)
+static llap_status take_stock(const llap_windows *w, bool by_entity, llap_split *s)
 {
     for (int k = 0; k <= LLAP_PART_TEST; k++) {
         s->first_target[k] = INT64_MAX;
@@ -138,10 +138,12 @@ static llap_status take_stock(const llap_windows *w, llap_split *s)
         if (s->n[k] == 0)
             return llap_fail(LLAP_EINVAL,
                              "split: the %s part is empty: %lld train, %lld validation, %lld test, "
-                             "%lld purged of %lld windows; shorten the horizon",
+                             "%lld purged of %lld windows; %s",
                              llap_part_name((llap_part)k), (long long)s->n[LLAP_PART_TRAIN],
                              (long long)s->n[LLAP_PART_VAL], (long long)s->n[LLAP_PART_TEST],
-                             (long long)s->n[LLAP_PART_PURGED], (long long)w->n);
+                             (long long)s->n[LLAP_PART_PURGED], (long long)w->n,
+                             by_entity ? "too few entities: name their parts, or split by time"
+                                       : "shorten the horizon");
     return LLAP_OK;
 }
 
@@ -154,7 +156,7 @@ static llap_status split_into(const llap_windows *w, const llap_split_opts *o, l
     if (o->kind == LLAP_SPLIT_PURGED) st = split_purged(w, o, s);
     else if (o->kind == LLAP_SPLIT_CONTIGUOUS) split_contiguous(w, o, s);
     else st = split_by_entity(w, o, s);
-    return st == LLAP_OK ? take_stock(w, s) : st;
+    return st == LLAP_OK ? take_stock(w, o->kind == LLAP_SPLIT_BY_ENTITY, s) : st;
 }
 
 llap_status llap_split_create(const llap_windows *w, const llap_split_opts *o, llap_split **out)

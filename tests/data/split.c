@@ -166,9 +166,11 @@ static void an_empty_part_is_an_error(void **state)
     llap_panel        *p = random_panel(2, &s);
     llap_windows      *w = windows_of(p, 4, 10); /* a validation part shorter than the horizon */
     llap_split        *sp;
-    CHECK_FAIL(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp), LLAP_EINVAL,
-               "the validation part is empty");
+    CHECK_FAIL(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp), LLAP_EINVAL, "shorten the horizon");
     llap_split_opts o = LLAP_SPLIT_DEFAULT;
+    o.kind = LLAP_SPLIT_BY_ENTITY;
+    CHECK_FAIL(llap_split_create(w, &o, &sp), LLAP_EINVAL, "too few entities");
+    o = LLAP_SPLIT_DEFAULT;
     o.train = 0.95;
     CHECK_FAIL(llap_split_create(w, &o, &sp), LLAP_EINVAL, "0.95 for training");
     llap_windows_destroy(w);
