@@ -100,10 +100,10 @@ void        cli_print_manual(const cli_command *command); /* troff; NULL: the pa
 void        cli_print_json(const cli_command *command);   /* NULL: all commands */
 llap_status cli_print_completion(const char *shell);
 
-/* main.c. SIGINT and SIGTERM end the program at once with exit code 3, as long as there is nothing
- * to tidy up. From cli_catch_signals on, which is called before anything is written, they only ask:
- * work ends at its next report (cli_progress), files are whole or not there. A second signal ends
- * the program as it does any other. */
+/* main.c. SIGINT, SIGTERM and SIGHUP end the program at once with exit code 3, as long as there is
+ * nothing to tidy up. From cli_catch_signals on, which is called before anything is written, they
+ * only ask: work ends at its next report (cli_progress), files are whole or not there. A second
+ * signal ends the program as it does any other. */
 bool cli_stop_asked(void);
 void cli_catch_signals(void);
 

@@ -81,6 +81,10 @@ static void handle_signals(int flags)
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
+    /* The terminal went away; nohup has it that this is nothing. */
+    struct sigaction old;
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &a, NULL);
 }
 
 void cli_catch_signals(void)

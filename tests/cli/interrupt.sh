@@ -12,7 +12,7 @@ signal() { # SECONDS, or waiting: after the program has begun to listen
         sleep 0.02
     done
     [ "$1" = waiting ] || sleep "$1"
-    kill -INT $pid
+    kill -${SIGNAL:-INT} $pid
     wait $pid
     code=$?
 }
@@ -56,6 +56,8 @@ for c in "inspect -" "train - -c 2d --horizon 6h -o x" "forecast m.safetensors -
 done
 
 working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none
+SIGNAL=HUP working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # the terminal is closed
+SIGNAL=INT
 working 0.3 forecast m.safetensors data.csv --every 1h -n 100000 --keep-samples -o x
 working 0.3 evaluate m.safetensors data.csv -n 100000
 working 0.3 bench --seconds 1000 --size tiny
