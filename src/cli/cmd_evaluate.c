@@ -48,6 +48,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     cli_mates                mates = { 0 };
     if (o->windows != NULL && strcmp(o->windows, "-") == 0)
         return cli_usage("evaluate", "--windows expects a file: standard output has the table");
+    if (cli_spare("evaluate", o->windows, n, operands) != LLAP_OK) return LLAP_EUSAGE;
     llap_status st = o->plot == NULL ? LLAP_OK : llap_plot_can_save(o->plot);
     if (st == LLAP_OK) st = cli_open(common, "evaluate", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);

@@ -31,7 +31,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     ask.causal = o->causal;
     ask.all = o->all;
     ask.log = &common->log;
-    llap_status st = cli_check_output(common, "impute", &o->to);
+    llap_status st = cli_check_output(common, "impute", &o->to, n, operands);
     if (st == LLAP_OK) st = cli_open(common, "impute", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) {
         ask.progress = cli_progress(common, &bar);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct train_options {
@@ -132,12 +131,6 @@ static llap_status train(const cli_common *common, const train_options *o, const
     return st;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
@@ -147,12 +140,13 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     char       *text = NULL, *state = NULL;
-    llap_status st = llap_model_can_save(o->output);
+    llap_status st = cli_spare("train", o->output, n, operands);
+    if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
-    if (st == LLAP_OK && state != NULL && !same_file(state, o->output))
+    if (st == LLAP_OK && state != NULL && !cli_same_file(state, o->output))
         (void)remove(state); /* the model is safe now */
     if (st == LLAP_OK && strcmp(o->output, "-") != 0) {
         st = llap_model_describe(model, common->json, &text);

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* One character, or "tab". */
 static llap_status one_char(const char *command, const char *option, const char *text, char *out)
@@ -101,12 +102,32 @@ llap_progress cli_progress(const cli_common *common, llap_bar **bar)
     return (llap_progress){ report, *bar };
 }
 
-llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to)
+bool cli_same_file(const char *a, const char *b)
 {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+llap_status cli_spare(const char *command, const char *output, int n, char **operands)
+{
+    for (int i = 0; output != NULL && i < n; i++)
+        if (cli_same_file(output, operands[i]))
+            return cli_usage(command, "%s is read and would be written over: take another name",
+                             output);
+    return LLAP_OK;
+}
+
+llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to,
+                             int n, char **operands)
+{
+    llap_status st = cli_spare(command, to->file, n, operands);
+    if (st == LLAP_OK) st = cli_spare(command, to->plot, n, operands);
+    if (st != LLAP_OK) return st;
     if (common->json && to->file != NULL && strcmp(to->file, "-") != 0)
         return cli_usage(command,
                          "--json prints to standard output and --output writes CSV: take one");
-    llap_status st = to->file == NULL ? LLAP_OK : llap_answer_can_write(to->file);
+    if (to->file != NULL) st = llap_answer_can_write(to->file);
     if (st == LLAP_OK && to->plot != NULL) st = llap_plot_can_save(to->plot);
     return st;
 }

@@ -90,7 +90,15 @@ typedef struct cli_output {
         TEXT("plot", 0, "FILE", to.plot, "draw " what ": .png, .svg or .pdf")
 
 /* Refuses what goes to one place twice or cannot be written; before the work. */
-llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to);
+llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to,
+                             int n, char **operands);
+
+/* Refuses to write over what is read: data are not lost by a slip of the hand. output may be NULL.
+ */
+llap_status cli_spare(const char *command, const char *output, int n, char **operands);
+
+/* Both paths lead to one file, that is there. */
+bool cli_same_file(const char *a, const char *b);
 
 /* Draws the answer to a question about panel, writes it or, with --json, prints it; destroys it. */
 llap_status cli_put_answer(const cli_common *common, llap_answer *a, const llap_panel *panel,

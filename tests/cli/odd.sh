@@ -31,6 +31,15 @@ ls *.st
 llapdiff train data.csv -c 24 --horizon 6 $quick -o x --min v=
 llapdiff train data.csv -c 24 --horizon 6 $quick -o x --transform v=
 
+# what is read is not written over, by whatever name
+ln -s data.csv link
+cp data.csv kept
+llapdiff train data.csv -c 24 --horizon 6 $quick -o ./data.csv
+llapdiff forecast m.st data.csv -q -o link
+llapdiff impute m.st data.csv -q -o m.st
+llapdiff evaluate m.st data.csv -q --windows data.csv
+cmp data.csv kept && llapdiff info m.st >about
+
 # a disk that is full is said to be that, however much was to be written
 llapdiff synth --rows 500 -q -o /dev/full
 llapdiff synth --rows 2 -q -o /dev/full
