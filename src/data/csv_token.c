@@ -54,6 +54,8 @@ static llap_status refill(llap_csv_tokens *t)
     if (st != LLAP_OK) return st;
     t->at_end = n == 0;
     t->end += n;
+    if (!t->begun && n >= 3 && memcmp(t->buffer, "\xef\xbb\xbf", 3) == 0) t->at = 3;
+    t->begun = true;
     const char *nul = n == 0 ? NULL : memchr(t->buffer + left, '\0', n);
     if (nul == NULL) return LLAP_OK;
     int64_t line = t->next_line;
@@ -81,7 +83,6 @@ llap_status llap_csv_tokens_peek(llap_csv_tokens *t, const char **text, size_t *
             most *= 2;
     }
     if (st != LLAP_OK) return st;
-    if (t->end - t->at >= 3 && memcmp(t->buffer + t->at, "\xef\xbb\xbf", 3) == 0) t->at += 3;
     const size_t left = t->end - t->at;
     *all = t->at_end && left <= most;
     *n = left <= most ? left : most;

@@ -51,6 +51,7 @@ typedef struct llap_csv_tokens {
     char            *buffer;
     size_t           at, end, capacity, max_record, field_capacity;
     int64_t          next_line;
+    bool             begun;  /* the first bytes are read */
     bool             at_end; /* the source has no more */
 } llap_csv_tokens;
 

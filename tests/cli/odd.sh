@@ -16,6 +16,11 @@ llapdiff plot next.csv data.csv -q -o again.svg && echo drawn
 llapdiff forecast m.st data.csv -q --at 2261-01-01 -o next.csv && sed -n '2s/^e*,//p' next.csv | cut -d, -f1
 printf 'entity,time\n%sx,2261-01-01\n' $name >other.csv
 llapdiff forecast m.st data.csv -q --times other.csv 2>&1 | sed 's/e\{50,\}/eee/'
+llapdiff forecast m.st data.csv -q --horizon 99999999999999
+
+# a byte-order mark, as spreadsheets write it
+printf '\357\273\277time\r\n1700-01-09T12:00Z\r\n' >marked.csv
+llapdiff forecast m.st data.csv -q --times marked.csv | wc -l
 
 # times that no model can hold
 printf 'time,a\n2024-01-01,1\n2024-01-02,2\n9999-12-31,3\n' >late.csv
