@@ -62,8 +62,10 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
     char           *end;
     const long long rows = strtoll(text, &end, 10);
     if (*text != '\0' && *end == '\0') {
-        if (rows < 1 || __builtin_mul_overflow((int64_t)rows, step, ticks))
+        if (rows < 1)
             return llap_fail(LLAP_EINVAL, "%s: expected at least 1 row, found %s", what, text);
+        if (__builtin_mul_overflow((int64_t)rows, step, ticks))
+            return llap_fail(LLAP_EINVAL, "%s: %s rows are longer than all of time", what, text);
         return LLAP_OK;
     }
     const llap_status st = llap_duration_parse(text, strlen(text), ticks);
