@@ -91,6 +91,8 @@ llap_status llap_json_read(const char *path, const llap_json_limits *limits, lla
     size_t                 n;
     if (limits == NULL) limits = &usual;
     llap_status st = llap_file_read(path, limits->n_bytes, &text, &n);
+    if (st == LLAP_OK && n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* byte-order mark */
+        memmove(text, text + 3, (n -= 3) + 1);
     if (st == LLAP_OK) st = llap_json_parse(text, n, path, limits, out);
     if (st == LLAP_OK) (*out)->text = text;
     else llap_free(text);

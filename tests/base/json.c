@@ -93,7 +93,7 @@ static void files_are_read(void **state)
     llap_json *j;
     char       path[] = "/tmp/llap-json-XXXXXX";
     const int  fd = mkstemp(path);
-    assert_int_equal(write(fd, "{\"a\":[1]}", 9), 9);
+    assert_int_equal(write(fd, "\xef\xbb\xbf{\"a\":[1]}", 12), 12); /* with a byte-order mark */
     close(fd);
     CHECK_OK(llap_json_read(path, NULL, &j));
     assert_int_equal(llap_json_length(j, "a"), 1);
