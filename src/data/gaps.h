@@ -20,8 +20,8 @@ typedef struct llap_gaps { /* in ticks of the axis; all 0 without two rows of on
 llap_status llap_gaps_measure(const llap_panel *p, llap_gaps *out);
 
 /* The usual gap where at least half of the gaps are it; else the length that people use (1 s ... 30
- * min, 1 h ... 12 h, 1 d, 1 w) nearest to the median in ratio. For axes without unit: the usual
- * gap, else the median. 0: no gaps. */
+ * min, 1 h ... 12 h, 1 d, 1 w) nearest to the median in ratio, or whole days where that is more
+ * than two weeks. For axes without unit: the usual gap, else the median. 0: no gaps. */
 int64_t llap_gaps_grid(const llap_gaps *g, const llap_axis *axis);
 
 #endif
