@@ -34,6 +34,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_model          *model = NULL;
     char                *text = NULL;
     llap_pole_opts       ask = LLAP_POLE_OPTS;
+    if (n == 1 && (o->of != NULL || o->at != NULL))
+        return cli_usage("poles", "--%s is about DATA, and there is none", o->of ? "of" : "at");
     ask.target = o->target;
     ask.noise = o->noise;
     ask.entity = o->of;

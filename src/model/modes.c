@@ -241,8 +241,8 @@ static llap_status check_opts(const llap_denoiser_config *c, const llap_poles_op
         return llap_fail(LLAP_EINVAL, "poles: step %lld, expected 0..%lld", (long long)o->t,
                          (long long)c->timesteps - 1);
     if (channel < 0 || channel >= c->data_dim)
-        return llap_fail(LLAP_EINVAL, "poles: latent channel %lld, expected 0..%lld",
-                         (long long)channel, (long long)c->data_dim - 1);
+        return llap_fail(LLAP_EINVAL, "poles: latent channel %lld counted from 0, there are %lld",
+                         (long long)channel, (long long)c->data_dim);
     return LLAP_OK;
 }
 

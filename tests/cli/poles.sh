@@ -15,6 +15,7 @@ else
     echo 1
 fi
 # mistakes
+llapdiff poles m.safetensors --at 2024-01-01; echo "exit $?"
 llapdiff poles m.safetensors -t v1; echo "exit $?"
 llapdiff poles m.safetensors --noise 2; echo "exit $?"
 llapdiff poles m.safetensors --plot p.gif >/dev/null; echo "exit $?"
