@@ -273,6 +273,24 @@ static llap_status settle(llap_csv_reader *r)
     return st;
 }
 
+/* Files may have different names for one variable, but not one file two columns for it. */
+static llap_status check_renamed(const llap_csv_reader *r)
+{
+    const llap_csv_variables *vs = &r->variables;
+    for (size_t i = 1; vs->o->columns != NULL && i < r->n_use; i++)
+        for (size_t k = 0; k < i; k++) {
+            const llap_csv_use *a = &r->use[k], *b = &r->use[i];
+            if (a->nothing || b->nothing || a->var != b->var ||
+                vs->variable[a->variable].how <= LLAP_CSV_COUNT ||
+                vs->variable[b->variable].how <= LLAP_CSV_COUNT)
+                continue;
+            return llap_fail(LLAP_EINVAL, "%s: columns: '%s' and '%s' would be one variable",
+                             r->path, llap_text_show(vs->source.name[a->variable]).text,
+                             llap_text_show(vs->source.name[b->variable]).text);
+        }
+    return LLAP_OK;
+}
+
 /* Columns to variables, and the entity that the file's name gives. */
 static llap_status bind(llap_csv_reader *r)
 {
@@ -307,6 +325,7 @@ static llap_status bind(llap_csv_reader *r)
                             .var = v->var,
                             .plain = r->variables.plain && v->how == LLAP_CSV_VALUES };
     }
+    if (st == LLAP_OK) st = check_renamed(r);
     const uint32_t n_vars = llap_panel_builder_n_vars(r->builder);
     if (st == LLAP_OK && (n_vars > r->n_row || r->row == NULL)) {
         float *larger = llap_grow(r->row, n_vars, sizeof *larger);

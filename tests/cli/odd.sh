@@ -45,6 +45,15 @@ llapdiff impute m.st data.csv -q -o m.st
 llapdiff evaluate m.st data.csv -q --windows data.csv
 cmp data.csv kept && llapdiff info m.st >about
 
+# two columns are not one variable, and every variable has a name
+printf 'time,a,b\n1,2,3\n2,3,4\n' >ab.csv
+llapdiff inspect ab.csv -q --columns q=a,q=b
+llapdiff inspect ab.csv -q --columns b=a,b
+llapdiff inspect ab.csv -q --columns =a
+llapdiff inspect ab.csv -q --columns b=a,a=b | tail -2 | cut -c 1-30
+sed s/a,b/b,c/ ab.csv >bc.csv
+llapdiff inspect ab.csv bc.csv -q --columns q=a,q=c | tail -1 | cut -c 1-30
+
 # a disk that is full is said to be that, however much was to be written
 llapdiff synth --rows 500 -q -o /dev/full
 llapdiff synth --rows 2 -q -o /dev/full
