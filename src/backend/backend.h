@@ -230,7 +230,8 @@ typedef struct llap_backend {
      * LAYERS of weights kept as bf16, or the MLP, may be as in c; ATTENTION_GRAD of rows that lie
      * apart; CONCAT of its results as part of it, attr.attention.joined; NORM_GRAD with a fifth
      * operand that is added to dx; GELU as part of a LINEAR whose own result is wanted too, its
-     * second one; GELU_GRAD as part of a MATMUL, whose third operand is where. NULL: never. */
+     * second one; GELU_GRAD as part of a MATMUL, whose third operand is where;
+     * SUM of the rows of x as second result of the MATMUL x^T y. NULL: never. */
     bool (*takes)(const llap_call *c);
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */

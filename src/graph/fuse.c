@@ -16,6 +16,8 @@
  *                                     -> written there, likewise
  *     norm's gradient, then + dense   -> one step, likewise
  *     product, then GELU's gradient   -> product with a third operand, likewise
+ *     product x^T y, and sum of x's rows
+ *                                     -> product with two results, likewise
  *     elementwise into elementwise    -> chain
  *
  * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
@@ -275,6 +277,31 @@ static llap_status fuse_slope(llap_planner *p, llap_draft *const *by_tensor, lla
     return LLAP_OK;
 }
 
+/* d sums the rows of x, of which the product x^T y came shortly before: becomes its second result
+ * (a layer's bias beside its weight). */
+static llap_status fuse_sums(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+{
+    enum { SHORTLY = 3 };
+    if (d->op != LLAP_OP_SUM || d->attr.reduce.axes != 1u || d->in[0]->shape.rank != 2 ||
+        !llap_shows_all(d->in[0]) || llap_shape_count(&d->in[0]->shape) == 0 || !taken(p, d))
+        return LLAP_OK;
+    for (llap_draft *e = d - 1; e >= p->draft && e >= d - SHORTLY; e--) {
+        if (e->gone || e->op != LLAP_OP_MATMUL || e->n_in != 2 || e->n_out != 1 ||
+            !e->attr.matmul.ta || e->in[0]->base != d->in[0]->base || !llap_shows_all(e->in[0]) ||
+            !llap_shape_equal(&e->in[0]->shape, &d->in[0]->shape))
+            continue;
+        llap_tensor **out = new_operands(p, e->out, 1, 2);
+        if (out == NULL) return LLAP_ENOMEM;
+        out[1] = d->out[0];
+        e->out = out;
+        e->n_out = 2;
+        by_tensor[d->out[0]->id] = e;
+        d->gone = true;
+        return LLAP_OK;
+    }
+    return LLAP_OK;
+}
+
 /* -------- chains -------- */
 
 static bool is_elementwise(const llap_draft *d)
@@ -370,6 +397,7 @@ llap_status llap_plan_fuse(llap_planner *p)
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
         st = fuse_copies(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_slope(p, by_tensor, &p->draft[i]);
+        if (st == LLAP_OK) st = fuse_sums(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_joined(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_norm_grad(p, by_tensor, &p->draft[i]);
     }

@@ -435,13 +435,47 @@ static void convolution(void **state)
     }
 }
 
+/* Sums of A's columns beside a product are those that stand alone. */
+static void sums_beside(const llap_kern *kn)
+{
+    static const int64_t sizes[][3] = { { 5, 3, 2 }, { 130, 70, 600 }, { 24, 200, 530 } };
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+        const size_t  part = llap_kern_col_sum_work(kn, k, m);
+        float        *a = draw(k * m, 1, 1), *b = draw(k * n, 1, 2);
+        float        *c = llap_new((size_t)(m * n), sizeof *c), *sums = work_new(part);
+        float        *y = llap_new((size_t)m, sizeof *y), *alone = llap_new((size_t)m, sizeof *y);
+        llap_gemm     g = {
+                .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .a_trans = true, .sums = sums
+        };
+        void *work = work_new(llap_kern_gemm_work(kn, &g)), *more = work_new(part);
+        llap_kern_gemm(kn, &g, a, b, c, work);
+        llap_kern_sum_pieces(kn, k, m, sums, false, y);
+        llap_kern_col_sum(kn, k, m, a, m, false, alone, more);
+        same_bits(alone, y, m, "sums beside a product", llap_kern_name(kn));
+        void *bufs[] = { a, b, c, sums, y, alone, work, more };
+        for (int i = 0; i < 8; i++) llap_free(bufs[i]);
+    }
+}
+
+static void sums_beside_everywhere(void **state)
+{
+    (void)state;
+    each_kern(sums_beside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_zeros),    cmocka_unit_test(prepacked_everywhere),
-        cmocka_unit_test(products),         cmocka_unit_test(batches),
-        cmocka_unit_test(long_products),    cmocka_unit_test(rows_alone_everywhere),
-        cmocka_unit_test(fused_everywhere), cmocka_unit_test(convolution),
+        cmocka_unit_test(rows_of_zeros),
+        cmocka_unit_test(prepacked_everywhere),
+        cmocka_unit_test(products),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(long_products),
+        cmocka_unit_test(rows_alone_everywhere),
+        cmocka_unit_test(fused_everywhere),
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(sums_beside_everywhere),
         cmocka_unit_test(two_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

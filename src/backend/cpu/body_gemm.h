@@ -239,6 +239,26 @@ VEC_INLINE bool all_zero(int64_t n, const float *x)
     return v_sum(sum) == 0.0f;
 }
 
+/* Pieces of the sums over inner steps k..k+kc-1 of rows i.., which lie in tile [kc][GEMM_MC]. */
+static void tile_sums(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, int64_t kc,
+                      const float *tile)
+{
+    for (int64_t from = 0; from < kc; from += LLAP_KERN_SUM_ROWS) {
+        const int64_t to = kern_least(kc, from + LLAP_KERN_SUM_ROWS);
+        float        *y = g->sums + (k + from) / LLAP_KERN_SUM_ROWS * g->m + i;
+        for (int64_t r = 0; r < rows; r += 48) {
+            vec acc[3] = { v_set(0.0f), v_set(0.0f), v_set(0.0f) };
+            for (int64_t c = from; c < to; c++)
+#pragma GCC unroll 3
+                for (int q = 0; q < 3; q++)
+                    acc[q] = v_add(acc[q], v_load(tile + c * GEMM_MC + r + 16 * q));
+            for (int q = 0; q < 3; q++)
+                if (r + 16 * q < rows) v_st(y + r + 16 * q, rows - r - 16 * q, acc[q]);
+        }
+    }
+}
+static_assert((int)GEMM_MC % 48 == 0 && LLAP_KERN_KBLOCK % LLAP_KERN_SUM_ROWS == 0, "tile_sums");
+
 /* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
  * has them side by side, to tile [kc][GEMM_MC]. some[b]: not all of the b-th GEMM_MR rows are zeros
  * (of a transpose: of any of them). */
@@ -253,6 +273,7 @@ static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, 
             for (int64_t r = 0; r < rows; r += 16) v_st(to + r, rows - r, v_ld(from + r, rows - r));
             if (!some[0] && !all_zero(rows, to)) memset(some, 1, GEMM_BLOCKS * sizeof *some);
         }
+        if (g->sums != NULL) tile_sums(g, i, rows, k, kc, tile);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {

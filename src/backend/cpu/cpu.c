@@ -70,6 +70,7 @@ static bool takes(const llap_call *c)
         return llap_cpu_mlp_takes(c);
     case LLAP_OP_ATTENTION_GRAD:
         return llap_cpu_attention_grad_takes(c);
+    case LLAP_OP_SUM:
     case LLAP_OP_GELU:
     case LLAP_OP_GELU_GRAD:
     case LLAP_OP_CONCAT:

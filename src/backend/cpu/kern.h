@@ -72,6 +72,8 @@ typedef struct llap_gemm {
     float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
     const float *residual; /* laid out as C, or NULL; not C itself: that is accumulate */
     const float *slope;    /* laid out as C, or NULL: C becomes C gelu'(slope) */
+    float       *sums;     /* of an A that is a transpose, or NULL: the pieces that
+                              llap_kern_sum_pieces makes sums over k of; one item */
 
     /* With like not NULL, and instead of bias, gelu and residual (one item only): row i of C
      * becomes (C_i + table_(i mod rows)) / sqrt(variance of row i of like + eps) + bias. */
@@ -223,6 +225,11 @@ void llap_kern_dropout(const llap_kern *kn, llap_kern_drop drop, uint64_t first,
 size_t llap_kern_col_sum_work(const llap_kern *kn, int64_t rows, int64_t cols);
 void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        bool accumulate, float *y, void *work);
+/* The same in two parts: pieces [rows / LLAP_KERN_SUM_ROWS, cols], each of so many rows, and their
+ * sum. */
+enum { LLAP_KERN_SUM_ROWS = 128 };
+void llap_kern_sum_pieces(const llap_kern *kn, int64_t rows, int64_t cols, const float *pieces,
+                          bool accumulate, float *y);
 /* y[rows] = sums over each row. */
 void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        float *y);

@@ -215,6 +215,9 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
     if (g->m == 0 || g->n == 0) return;
     if (is_flat(g)) {
         gemm_flat(kn, g, a, b, c, work);
+        for (int64_t k = 0; k < g->k && g->sums != NULL; k += LLAP_KERN_SUM_ROWS)
+            kn->isa->sum_rows(kern_least(g->k - k, LLAP_KERN_SUM_ROWS), g->m, a + k * g->lda,
+                              g->lda, g->sums + k / LLAP_KERN_SUM_ROWS * g->m);
         return;
     }
     const layout  l = lay_out(kn, g);

@@ -1,7 +1,7 @@
 /* Sums over rows and over everything, in fixed pieces. */
 #include "backend/cpu/kern_isa.h"
 
-enum { ROWS = 128, NUMBERS = 1 << 13 };
+enum { ROWS = LLAP_KERN_SUM_ROWS, NUMBERS = 1 << 13 };
 
 typedef struct args { /* of any of these functions */
     const kern_isa *isa;
@@ -26,13 +26,19 @@ static void col_part(const void *p, int64_t unit, int thread)
                      a->ld, a->y + unit * a->cols);
 }
 
+void llap_kern_sum_pieces(const llap_kern *kn, int64_t rows, int64_t cols, const float *pieces,
+                          bool accumulate, float *y)
+{
+    kn->isa->sum_pieces(kern_per(rows, ROWS), cols, pieces, cols, accumulate, y);
+}
+
 void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        bool accumulate, float *y, void *work)
 {
     const int64_t pieces = kern_per(rows, ROWS);
     const args    a = { .isa = kn->isa, .rows = rows, .cols = cols, .ld = ld, .x = x, .y = work };
     kern_each(kern_threads(kn, rows * cols), pieces, col_part, &a);
-    kn->isa->sum_pieces(pieces, cols, work, cols, accumulate, y);
+    llap_kern_sum_pieces(kn, rows, cols, work, accumulate, y);
 }
 
 static void row_part(const void *p, int64_t unit, int thread)

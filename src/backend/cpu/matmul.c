@@ -52,24 +52,33 @@ static product product_of(const llap_call *c)
     return p;
 }
 
+/* Of the pieces that the second result, sums of x over its rows, is made of. */
+static size_t sums_bytes(const llap_call *c, const llap_gemm *g)
+{
+    const int64_t pieces = (g->k + LLAP_KERN_SUM_ROWS - 1) / LLAP_KERN_SUM_ROWS;
+    return c->n_out > 1 ? cpu_round((size_t)(pieces * g->m) * sizeof(float)) : 0;
+}
+
 size_t llap_cpu_matmul_work(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
     const product   p = product_of(c);
-    return llap_kern_gemm_work(&kn, &p.g);
+    return sums_bytes(c, &p.g) + llap_kern_gemm_work(&kn, &p.g);
 }
 
 void llap_cpu_matmul(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
-    const product   p = product_of(c);
+    product         p = product_of(c);
+    char           *work = (char *)c->work + sums_bytes(c, &p.g);
     int64_t         n = 1;
-    if (cpu_count(&c->out[0]) == 0) return;
+    if (c->n_out > 1) p.g.sums = c->work;
     for (int i = 0; i < p.outer; i++) n *= p.lead.dim[i];
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && cpu_count(&c->out[0]) > 0; i++)
         llap_kern_gemm(&kn, &p.g, cpu_in(c, 0) + llap_cpu_at(&p.lead, 0, i, p.outer),
                        cpu_in(c, 1) + llap_cpu_at(&p.lead, 1, i, p.outer),
-                       cpu_out(c, 0) + llap_cpu_at(&p.lead, 2, i, p.outer), c->work);
+                       cpu_out(c, 0) + llap_cpu_at(&p.lead, 2, i, p.outer), work);
+    if (c->n_out > 1) llap_kern_sum_pieces(&kn, p.g.k, p.g.m, p.g.sums, false, cpu_out(c, 1));
 }
 
 /* Rows times weights [out, in], as every layer has them. */
