@@ -244,13 +244,28 @@ llap_status cli_print_completion(const char *shell)
     return LLAP_OK;
 }
 
+/* Bytes of the UTF-8 character at s, which names of files need not be: 0. */
+static size_t character(const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    /* longer than need be, a surrogate, past U+10FFFF */
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)) return 0;
+    if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f) || p[0] > 0xf4) return 0;
+    return n;
+}
+
 void cli_json_string(const char *s)
 {
     putchar('"');
-    for (; *s != '\0'; s++) {
+    for (size_t n; *s != '\0'; s += n > 0 ? n : 1) {
+        n = character(s);
         if (*s == '"' || *s == '\\') printf("\\%c", *s);
         else if ((unsigned char)*s < 0x20) printf("\\u%04x", (unsigned char)*s);
-        else putchar(*s);
+        else if (n == 0) printf("\\ufffd");
+        else fwrite(s, 1, n, stdout);
     }
     putchar('"');
 }

@@ -1,6 +1,7 @@
 /* An evaluation for people. */
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "task/evaluation.h"
 
 #include <math.h>
@@ -71,8 +72,9 @@ static void put_target(FILE *f, const evaluation *e, const evaluation_look *look
 {
     const bool  pooled = target == e->s.n_targets;
     const tally t = evaluation_total(e, 0, target);
-    fprintf(f, "%s: %.0f %s values of %lld %s, %s\n", pooled ? "all" : e->m->frame.target[target],
-            t.n, e->impute ? "hidden" : llap_part_name(e->part), (long long)e->s.n_windows,
+    fprintf(f, "%s: %.0f %s values of %lld %s, %s\n",
+            pooled ? "all" : llap_text_show(e->m->frame.target[target]).text, t.n,
+            e->impute ? "hidden" : llap_part_name(e->part), (long long)e->s.n_windows,
             e->impute ? "days" : "windows",
             look->units && !pooled ? "in the units of the data"
                                    : "in standard deviations of training");
@@ -112,7 +114,7 @@ static void put_grid_row(FILE *f, const evaluation *e, const char *name, int64_t
 
 static void put_grid(FILE *f, const evaluation *e, evaluation_by by, int64_t target)
 {
-    fprintf(f, "%s\n", e->m->frame.target[target]);
+    fprintf(f, "%s\n", llap_text_show(e->m->frame.target[target]).text);
     put_grid_head(f, e, by == BY_STEP ? "steps ahead" : "entity");
     const int64_t n = by == BY_STEP ? e->s.leads.n : e->s.n_entities;
     for (int64_t l = 0; l < n; l++) {
@@ -121,8 +123,8 @@ static void put_grid(FILE *f, const evaluation *e, evaluation_by by, int64_t tar
         if ((by == BY_STEP ? c->lead[l].n : c->entity[l].n) <= 0) continue;
         snprintf(number, sizeof number, "%g",
                  (double)(l + 1) * (double)e->s.leads.width / (double)e->m->frame.step);
-        put_grid_row(f, e, by == BY_STEP ? number : e->panel->entity[l], target,
-                     by == BY_STEP ? l : -1, l);
+        put_grid_row(f, e, by == BY_STEP ? number : llap_text_show(e->panel->entity[l]).text,
+                     target, by == BY_STEP ? l : -1, l);
     }
 }
 
@@ -132,7 +134,8 @@ static void put_variables(FILE *f, const evaluation *e)
     for (int64_t k = 0; k <= e->s.n_targets; k++) {
         if (k == e->s.n_targets && k == 1) break;
         const tally model = evaluation_total(e, 0, k);
-        fprintf(f, "%-16s%9.0f", k < e->s.n_targets ? e->m->frame.target[k] : "all", model.n);
+        fprintf(f, "%-16s%9.0f",
+                k < e->s.n_targets ? llap_text_show(e->m->frame.target[k]).text : "all", model.n);
         for (int i = 0; i < e->n; i++) {
             const tally t = evaluation_total(e, i, k);
             put(f, 13, 4, ratio(t.z.crps, t.n));

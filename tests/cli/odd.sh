@@ -54,6 +54,14 @@ llapdiff inspect ab.csv -q --columns b=a,a=b | tail -2 | cut -c 1-30
 sed s/a,b/b,c/ ab.csv >bc.csv
 llapdiff inspect ab.csv bc.csv -q --columns q=a,q=c | tail -1 | cut -c 1-30
 
+# names of files and entities that no table and no JSON can hold
+bad=$(printf 'z\303\274\377\303.csv')
+llapdiff synth --rows 2 --entities 1 -q --json -o "$bad" | cut -d, -f1
+awk 'BEGIN { print "entity,time,v"
+    for (i = 0; i < 200; i++) printf "\"two\nlines\",2024-01-%02dT%02d:00Z,%.2f\n", 1 + i / 24, i % 24, 5 + 3 * sin(i / 4) }' >lines.csv
+llapdiff train lines.csv -c 24 --horizon 6 $quick -o l.st >about
+llapdiff evaluate l.st lines.csv -q -n 4 --by entity --bootstrap 0 | grep -c '^two.x0alines'
+
 # a disk that is full is said to be that, however much was to be written
 llapdiff synth --rows 500 -q -o /dev/full
 llapdiff synth --rows 2 -q -o /dev/full
