@@ -20,8 +20,8 @@
  *                                     -> product with two results, likewise
  *     elementwise into elementwise    -> chain
  *
- * (Norm and modulation are one op from the start.) A fused step stands where its last part stood.
- */
+ * (Norm and modulation are one op from the start.) A fused step stands where its last part stood;
+ * one that gets another result, or writes elsewhere, stays where it is. */
 #include "graph/planner.h"
 
 #include <string.h>
@@ -262,8 +262,8 @@ static llap_status fuse_slope(llap_planner *p, llap_draft *const *by_tensor, lla
 {
     llap_draft *product = d->op == LLAP_OP_GELU_GRAD ? sole_source(p, by_tensor, d->in[1]) : NULL;
     if (product == NULL || product->op != LLAP_OP_MATMUL || product->n_in != 2 ||
-        product->out[0]->shape.rank != 2 || !llap_shows_all(d->in[0]) || !taken(p, d) ||
-        llap_dim(product->out[0], -1) != llap_dim(d->out[0], -1))
+        product->attr.matmul.ta || product->out[0]->shape.rank != 2 || !llap_shows_all(d->in[0]) ||
+        !taken(p, d) || llap_dim(product->out[0], -1) != llap_dim(d->out[0], -1))
         return LLAP_OK;
     llap_tensor **in = new_operands(p, product->in, 2, 3);
     if (in == NULL) return LLAP_ENOMEM;
@@ -285,9 +285,12 @@ static llap_status fuse_sums(llap_planner *p, llap_draft **by_tensor, llap_draft
     if (d->op != LLAP_OP_SUM || d->attr.reduce.axes != 1u || d->in[0]->shape.rank != 2 ||
         !llap_shows_all(d->in[0]) || llap_shape_count(&d->in[0]->shape) == 0 || !taken(p, d))
         return LLAP_OK;
-    for (llap_draft *e = d - 1; e >= p->draft && e >= d - SHORTLY; e--) {
-        if (e->gone || e->op != LLAP_OP_MATMUL || e->n_in != 2 || e->n_out != 1 ||
-            !e->attr.matmul.ta || e->in[0]->base != d->in[0]->base || !llap_shows_all(e->in[0]) ||
+    const int at = (int)(d - p->draft);
+    for (int i = at - 1; i >= 0 && i >= at - SHORTLY; i--) {
+        llap_draft *e = &p->draft[i];
+        if (e->gone || llap_shape_count(&e->out[0]->shape) == 0 || e->op != LLAP_OP_MATMUL ||
+            e->n_in != 2 || e->n_out != 1 || !e->attr.matmul.ta ||
+            e->in[0]->base != d->in[0]->base || !llap_shows_all(e->in[0]) ||
             !llap_shape_equal(&e->in[0]->shape, &d->in[0]->shape))
             continue;
         llap_tensor **out = new_operands(p, e->out, 1, 2);

@@ -93,8 +93,8 @@ static void keep_until(llap_planner *p, const llap_tensor *t, int step)
 static bool is_update(const llap_planner *p, const llap_draft *d)
 {
     for (int i = 0; i < p->g->n_tensors; i++)
-        if (p->g->tensor[i]->update != NULL && p->g->tensor[i]->update->base == d->out[0])
-            return true;
+        for (int k = 0; k < d->n_out && p->g->tensor[i]->update != NULL; k++)
+            if (p->g->tensor[i]->update->base == d->out[k]) return true;
     return false;
 }
 

@@ -116,12 +116,18 @@ static llap_status write_step(llap_plan *plan, const llap_planner *p, llap_op op
 }
 
 /* The last draft aside whose result draft i reads, or -1. */
+static bool made_by(const llap_draft *d, const llap_tensor *t)
+{
+    for (int k = 0; k < d->n_out && t != NULL; k++)
+        if (d->out[k] == t->base) return true;
+    return false;
+}
+
 static int last_aside(const llap_planner *p, int i)
 {
     for (int j = i - 1; j >= 0 && p->aside != NULL; j--)
         for (int k = 0; k < p->draft[i].n_in && p->aside[j]; k++)
-            if (p->draft[i].in[k] != NULL && p->draft[i].in[k]->base == p->draft[j].out[0])
-                return j;
+            if (made_by(&p->draft[j], p->draft[i].in[k])) return j;
     return -1;
 }
 

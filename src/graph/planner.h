@@ -58,7 +58,7 @@ static inline size_t llap_plan_round(size_t n)
 /* A tensor that shows all of its memory in row order. */
 bool llap_shows_all(const llap_tensor *t);
 
-/* The fixed list of fusions: linear + GELU, linear + residual, chains of elementwise ops. */
+/* The fixed list of fusions (fuse.c has it). */
 llap_status llap_plan_fuse(llap_planner *p);
 /* Of those: layers one behind the other. by_tensor: the draft that made a tensor. */
 llap_status llap_plan_fuse_layers(llap_planner *p, llap_draft **by_tensor);

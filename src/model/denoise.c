@@ -444,6 +444,8 @@ static llap_status prepare(llap_denoise *d, pass *p, int i)
     llap_status st = table_of(d, p, i, &kept);
     const bool  known = kept != NULL && kept->t == d->t[0];
     float      *at = kept == NULL ? NULL : kept->data;
+    p->at = -1; /* until all of it is there */
+    if (kept != NULL && !known) kept->t = -1;
     if (st == LLAP_OK && !known) st = execute(d, &p->of_step);
     if (st == LLAP_OK) st = execute(d, &p->first);
     for (int k = 0; k < llap_plan_n_slots(p->second.plan) && st == LLAP_OK; k++) {

@@ -221,7 +221,7 @@ static int apart_at_once; /* calls that came with others */
 
 static int apart_alike(const llap_call *c)
 {
-    if (llap_shape_count(&c->out[0].shape) > 4096) return 0;
+    if (c->n_out != 1 || llap_shape_count(&c->out[0].shape) > 4096) return 0;
     if (llap_op_is_unary(c->op) || llap_op_is_binary(c->op) || c->op == LLAP_OP_CHAIN) return 1;
     if (c->op == LLAP_OP_LINEAR || c->op == LLAP_OP_MATMUL) return 2;
     return c->op == LLAP_OP_SUM ? 3 : 0;

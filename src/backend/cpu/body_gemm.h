@@ -273,7 +273,6 @@ static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, 
             for (int64_t r = 0; r < rows; r += 16) v_st(to + r, rows - r, v_ld(from + r, rows - r));
             if (!some[0] && !all_zero(rows, to)) memset(some, 1, GEMM_BLOCKS * sizeof *some);
         }
-        if (g->sums != NULL) tile_sums(g, i, rows, k, kc, tile);
         return;
     }
     for (int64_t r = 0; r < rows; r++) {
@@ -461,6 +460,7 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
         do {
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
+            if (g->sums != NULL && u->j0 == 0) tile_sums(g, i, rows, k, kc, u->tile);
             ahead next = block_after(u, a, i, k + kc);
             block_columns(u, c, c_item, i, rows, k, kc, stats, some, &next);
             k += kc;

@@ -14,14 +14,12 @@ typedef struct product {
 static product sloped(const llap_call *c)
 {
     const llap_view *x = &c->in[0], *w = &c->in[1];
-    const bool       ta = c->attr->matmul.ta;
     return (product){ .g = { .m = llap_view_rows(&c->out[0]),
                              .n = cpu_width(&c->out[0]),
-                             .k = x->shape.dim[ta ? 0 : 1],
+                             .k = x->shape.dim[1],
                              .lda = x->stride[0],
                              .ldb = w->stride[0],
                              .ldc = cpu_width(&c->out[0]),
-                             .a_trans = ta,
                              .b_trans = c->attr->matmul.tb,
                              .slope = cpu_in(c, 2) } };
 }
