@@ -173,7 +173,7 @@ llap_status llap_split_create(const llap_windows *w, const llap_split_opts *o, l
     return st;
 }
 
-void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64_t span)
+void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64_t span, bool apart)
 {
     int64_t  begin = INT64_MAX;
     int32_t  entity = -1;
@@ -184,6 +184,7 @@ void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64
     }
     for (int64_t i = 0; i < w->n; i++) {
         if (s->part[i] != part) continue;
+        if (apart && w->at[i].entity != entity) begin = llap_window_end(w, &w->at[i]);
         const uint64_t since = (uint64_t)llap_window_end(w, &w->at[i]) - (uint64_t)begin;
         const uint64_t k = since / (uint64_t)span;
         if (w->at[i].entity == entity && k == last) {

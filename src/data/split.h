@@ -63,8 +63,10 @@ void llap_split_counts(int64_t n, double train, double val, int64_t out[3]);
 /* Time is cut into spans of `span` ticks (>= 1), from the first context end of the part on; of that
  * part every entity keeps its first window in each, and the others count as purged. The spans are
  * the same for all, so that entities with a common clock keep windows that end together, whatever
- * gaps each has: a joint network answers those at once. */
-void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64_t span);
+ * gaps each has: a joint network answers those at once. apart: each entity has spans of its own,
+ * from its first window on. */
+void llap_split_thin(llap_split *s, const llap_windows *w, llap_part part, int64_t span,
+                     bool apart);
 
 const char *llap_part_name(llap_part part); /* "train", ... */
 

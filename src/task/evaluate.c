@@ -112,7 +112,7 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
     if (st == LLAP_OK)
         st = task_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
     if (st == LLAP_OK) {
-        llap_split_thin(split, w, e->part, e->stride);
+        llap_split_thin(split, w, e->part, e->stride, m->frame.by_entity);
         st = list_windows(w, split, e->part, &list);
     }
     for (int i = 0; i < others.n; i++) f[n_own + i] = &others.f[i];

@@ -133,7 +133,7 @@ static void thinned_windows_end_together(void **state)
     int64_t            begin = INT64_MAX, kept = 0, together = 0;
     CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &all));
     CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp));
-    llap_split_thin(sp, w, LLAP_PART_TEST, SPAN * step);
+    llap_split_thin(sp, w, LLAP_PART_TEST, SPAN * step, false);
     for (int64_t i = 0; i < w->n; i++)
         if (all->part[i] == LLAP_PART_TEST && llap_window_end(w, &w->at[i]) < begin)
             begin = llap_window_end(w, &w->at[i]);
@@ -153,6 +153,20 @@ static void thinned_windows_end_together(void **state)
     assert_true(all->n[LLAP_PART_TEST] - kept ==
                 sp->n[LLAP_PART_PURGED] - all->n[LLAP_PART_PURGED]);
     assert_true(together < kept && together > kept / 3);
+    /* Spans of their own, longer than any record: one window each, the first. */
+    int64_t entities = 0;
+    for (int64_t i = 0; i < w->n; i++) { /* sp: now those of which one stays */
+        const bool test = all->part[i] == LLAP_PART_TEST;
+        bool       first = test;
+        for (int64_t k = 0; k < i && first; k++)
+            first = all->part[k] != LLAP_PART_TEST || w->at[k].entity != w->at[i].entity;
+        sp->part[i] = first;
+        entities += first;
+    }
+    llap_split_thin(all, w, LLAP_PART_TEST, 1000 * step, true);
+    for (int64_t i = 0; i < w->n; i++)
+        assert_int_equal(all->part[i] == LLAP_PART_TEST, sp->part[i]);
+    assert_true(entities == all->n[LLAP_PART_TEST] && entities > 1);
     llap_split_destroy(all);
     llap_split_destroy(sp);
     llap_windows_destroy(w);

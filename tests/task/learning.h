@@ -45,7 +45,7 @@ static double oracle_crps(const llap_synth *truth, const llap_model *m, const ll
     CHECK_OK(task_windows(&m->frame, p, &var, 1, &w));
     CHECK_OK(task_split(&m->frame, w, &split));
     CHECK_OK(task_scales(m, p, &scale));
-    llap_split_thin(split, w, LLAP_PART_TEST, stride);
+    llap_split_thin(split, w, LLAP_PART_TEST, stride, m->frame.by_entity);
     for (int64_t i = 0; i < w->n; i++) {
         const llap_window *v = &w->at[i];
         if (split->part[i] != LLAP_PART_TEST) continue;
