@@ -66,7 +66,8 @@ int64_t llap_gaps_grid(const llap_gaps *g, const llap_axis *axis)
     if (!known || g->median < 500000000) return g->usual_share >= 0.25 ? g->usual : g->median;
     const int64_t day = INT64_C(86400000000000);
     if (g->median > 14 * day) /* longer than people have a word for: the usual one, or whole days */
-        return g->usual_share >= 0.25 ? g->usual : g->median / day * day;
+        return g->usual_share >= 0.25 && g->usual > 14 * day && g->n > 4 ? g->usual
+                                                                         : g->median / day * day;
     int64_t best = lengths_s[0];
     for (size_t i = 1; i < sizeof lengths_s / sizeof lengths_s[0]; i++) {
         const double median_s = (double)g->median * 1e-9;

@@ -198,10 +198,12 @@ static void the_grid_is_suggested(void **state)
                  "2020-04-10T05:00Z,1\n2020-05-16T09:00Z,1\n");
     CHECK_OK(llap_gaps_measure(p, &g));
     assert_int_equal(g.median, (36 * 24 + 5) * 3600 * second);
-    g.usual_share = 0.2; /* each gap is there once */
-    assert_int_equal(llap_gaps_grid(&g, &p->axis), 36 * 86400 * second);
+    assert_int_equal(g.grid, 36 * 86400 * second); /* each gap is there once: none is usual */
+    g.n = 5;
     g.usual_share = 0.4;
     assert_int_equal(llap_gaps_grid(&g, &p->axis), g.usual);
+    g.usual = 3600 * second; /* often, but no step for rows that are months apart */
+    assert_int_equal(llap_gaps_grid(&g, &p->axis), 36 * 86400 * second);
     llap_panel_destroy(p);
     p = panel_of("time,x\n5,1\n");
     CHECK_OK(llap_gaps_measure(p, &g));
