@@ -12,8 +12,7 @@ extern "C" {
  * order of the list: strings as they are, numbers and true and false as they are written, arrays
  * joined by commas, anything else as JSON text; place is where that stands, "run.json:3:14". "-":
  * standard input. Both are borrowed until set returns; what it returns, unless LLAP_OK, ends the
- * call. LLAP_EFORMAT: not such an object, or a
- * key that is none of the names, with the nearest. */
+ * call. LLAP_EFORMAT: not such an object, or a key that is none of the names, with the nearest. */
 LLAP_API llap_status llap_config_read(const char *path, const char *const *names,
                                       llap_status (*set)(void *user, const char *name,
                                                          const char *text, const char *place),

@@ -2,10 +2,12 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "plot/canvas.h"
+#include "plot/picture.h"
 #include "plot/score_plot.h"
 
 #include <llapdiff/model.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { LOG_MAX = 256 << 20 };
 
@@ -16,8 +18,13 @@ llap_status llap_plot_scores(const char *text, const char *path)
 
 llap_status llap_plot_can_save(const char *path)
 {
-    llap_canvas      *c = NULL;
-    const llap_status st = llap_canvas_create(path, 1, 1, &c);
+    llap_picture format;
+    struct stat  s;
+    llap_canvas *c = NULL;
+    llap_status  st = llap_picture_of(path, &format);
+    if (st == LLAP_OK && stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+        return llap_file_can_write(path); /* a pipe is not opened before there is a picture */
+    if (st == LLAP_OK) st = llap_canvas_create(path, 1, 1, &c);
     llap_canvas_destroy(c);
     return st;
 }

@@ -49,6 +49,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (o->windows != NULL && strcmp(o->windows, "-") == 0)
         return cli_usage("evaluate", "--windows expects a file: standard output has the table");
     if (cli_spare("evaluate", o->windows, n, operands) != LLAP_OK) return LLAP_EUSAGE;
+    if (cli_spare("evaluate", o->plot, n, operands) != LLAP_OK) return LLAP_EUSAGE;
     llap_status st = o->plot == NULL ? LLAP_OK : llap_plot_can_save(o->plot);
     if (st == LLAP_OK) st = cli_open(common, "evaluate", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("evaluate", o->with, &mates);
@@ -71,6 +72,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         how.progress = cli_progress(common, &bar);
         how.windows = o->windows;
         how.as_json = o->plot != NULL ? &as_json : NULL;
+        if (o->windows != NULL) cli_catch_signals(); /* which it writes in the end */
         st = llap_evaluate(model, panel, &how, common->json, &text);
         llap_bar_destroy(bar);
     }

@@ -53,7 +53,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     ask.log = &common->log;
     ask.device = common->device;
     ask.precision = common->precision;
+    char       *times = (char *)o->times;
     llap_status st = cli_check_output(common, "forecast", &o->to, n, operands);
+    if (st == LLAP_OK) st = cli_spare("forecast", o->to.file, 1, &times);
     if (st == LLAP_OK) st = cli_open(common, "forecast", &o->read, n, operands, &model, &panel);
     if (st == LLAP_OK) st = cli_load_mates("forecast", o->with, &mates);
     if (st == LLAP_OK) {

@@ -140,7 +140,11 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     char       *text = NULL, *state = NULL;
+    char       *parts = (char *)o->parts;
     llap_status st = cli_spare("train", o->output, n, operands);
+    if (st == LLAP_OK) st = cli_spare("train", o->output, 1, &parts);
+    if (st == LLAP_OK) st = cli_spare("train", o->log, n, operands);
+    if (st == LLAP_OK) st = cli_spare("train", o->log, 1, &parts);
     if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);

@@ -81,8 +81,10 @@ static void handle_signals(int flags)
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
-    /* The terminal went away; nohup has it that this is nothing. */
+    /* The terminal went away; nohup has it that this is nothing. Shell and kernel say it one after
+     * the other, so a second one does not kill. */
     struct sigaction old;
+    a.sa_flags = SA_RESTART;
     if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &a, NULL);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Where in a file the option stands that is being read; NULL: it is of the command line. */
 static const char *source;
@@ -152,9 +153,12 @@ static llap_status set_kept(const from_file *f, const cli_option *o, const char 
     if (o->type == CLI_FLAG && strcmp(text, "false") == 0) return LLAP_OK;
     if (o->type == CLI_FLAG && strcmp(text, "true") != 0)
         return cli_usage(f->command->name, "'%s' expects true or false, found '%s'", name, text);
-    /* Who reads JSON finds it in the file by itself, and can then say where. */
+    /* Who reads JSON finds it in the file by itself, and can then say where; a pipe is read once.
+     */
     const bool  json = o->type == CLI_STRING && strcmp(o->arg, "JSON") == 0;
-    const bool  again = json && strcmp(f->common->config, "-") != 0;
+    struct stat s;
+    const bool  again = json && stat(f->common->config, &s) == 0 && S_ISREG(s.st_mode) &&
+                       strcmp(f->common->config, "-") != 0;
     const char *kept = again ? f->common->config : keep(text);
     if (kept == NULL) return cli_usage(f->command->name, "'%s': too much", name);
     return set_option(f->command->name, o, kept, field);

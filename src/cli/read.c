@@ -109,10 +109,28 @@ bool cli_same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
+/* A table that is there, in a folder that is read as a whole. */
+static bool lies_in(const char *path, const char *folder)
+{
+    struct stat file, x, y;
+    const char *slash = strrchr(path, '/');
+    char        parent[4096];
+    const int   length = slash == NULL ? 1 : (int)(slash - path) + 1;
+    if (length >= (int)sizeof parent ||
+        (strstr(path, ".csv") == NULL && strstr(path, ".tsv") == NULL &&
+         strstr(path, ".txt") == NULL))
+        return false;
+    snprintf(parent, sizeof parent, "%.*s", length, slash == NULL ? "." : path);
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) && stat(parent, &x) == 0 &&
+           stat(folder, &y) == 0 && S_ISDIR(y.st_mode) && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
 llap_status cli_spare(const char *command, const char *output, int n, char **operands)
 {
     for (int i = 0; output != NULL && i < n; i++)
-        if (cli_same_file(output, operands[i]))
+        if (operands[i] != NULL &&
+            (cli_same_file(output, operands[i]) || lies_in(output, operands[i])))
             return cli_usage(command, "%s is read and would be written over: take another name",
                              output);
     return LLAP_OK;

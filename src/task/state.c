@@ -209,6 +209,15 @@ static llap_status check_facts(const llap_tensors *t, const char *path, const ta
     return LLAP_OK;
 }
 
+bool task_state_is(const char *path)
+{
+    llap_tensors *t = NULL;
+    const bool    is =
+        llap_tensors_open(path, &t) == LLAP_OK && llap_tensors_metadata(t, format_key) != NULL;
+    llap_tensors_close(t);
+    return is;
+}
+
 llap_status task_state_open(const char *path, const task_fact *fact, size_t n, llap_tensors **out)
 {
     llap_status st = llap_tensors_open(path, out);

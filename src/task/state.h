@@ -63,6 +63,9 @@ enum { TASK_PROGRESS_ROOM = 8 * (TASK_COUNTS + TASK_SCORES) }; /* bytes, aligned
 
 /* -------- reading; nothing has changed where one fails -------- */
 
+/* Whether the file is the state of any training. */
+bool task_state_is(const char *path);
+
 /* The file at path as a state of this run. LLAP_EINVAL: of another run; the detail names the first
  * fact that differs. Caller owns *out. */
 llap_status task_state_open(const char *path, const task_fact *fact, size_t n, llap_tensors **out);

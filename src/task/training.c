@@ -208,12 +208,17 @@ static llap_status open_state(task_training *t)
 {
     if (t->o.state == NULL) return LLAP_OK;
     const bool there = access(t->o.state, F_OK) == 0;
-    if (!t->o.resume && there)
+    if (!t->o.resume && there && task_state_is(t->o.state))
         return llap_fail(
             LLAP_EINVAL,
             "%s: is the state of a training that was interrupted; resume it, or remove "
             "the file to start anew",
             t->o.state);
+    if (!t->o.resume && there)
+        return llap_fail(LLAP_EINVAL,
+                         "%s: is there already and no state of a training; take another name for "
+                         "--state",
+                         t->o.state);
     if (!there) {
         if (t->o.resume)
             llap_logf(t->o.messages, LLAP_LOG_INFO, "%s: no state there, training from the start",

@@ -13,6 +13,7 @@ signal() { # SECONDS, or waiting: after the program has begun to listen
     done
     [ "$1" = waiting ] || sleep "$1"
     kill -${SIGNAL:-INT} $pid
+    [ "$SIGNAL" != HUP ] || kill -HUP $pid # shell and kernel both say it when a terminal is closed
     wait $pid
     code=$?
 }

@@ -43,7 +43,19 @@ llapdiff train data.csv -c 24 --horizon 6 $quick -o ./data.csv
 llapdiff forecast m.st data.csv -q -o link
 llapdiff impute m.st data.csv -q -o m.st
 llapdiff evaluate m.st data.csv -q --windows data.csv
-cmp data.csv kept && llapdiff info m.st >about
+llapdiff train data.csv -c 24 --horizon 6 $quick -o x --log data.csv
+llapdiff forecast m.st data.csv -q --times times.csv -o times.csv
+mkdir folder && cp data.csv folder/a.csv
+llapdiff train folder -c 24 --horizon 6 $quick -o folder/a.csv
+(cd folder && llapdiff train . -c 24 --horizon 6 $quick -o a.csv)
+cmp data.csv kept && cmp folder/a.csv kept && llapdiff info m.st >about
+
+# a state is not what lies there by chance
+llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o x --state kept
+
+# options of networks from a pipe, which can be read once
+echo '{"training": {"anchor": {"steps": 5}}}' | cat >config.json
+cat config.json | llapdiff train data.csv -c 24 --horizon 6 --size anchor -q --config /dev/stdin -o p.st >about && cmp p.st m.st
 
 # two columns are not one variable, and every variable has a name
 printf 'time,a,b\n1,2,3\n2,3,4\n' >ab.csv
