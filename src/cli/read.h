@@ -93,8 +93,8 @@ typedef struct cli_output {
 llap_status cli_check_output(const cli_common *common, const char *command, const cli_output *to,
                              int n, char **operands);
 
-/* Refuses to write over what is read, a file or a table of a folder: data are not lost by a slip of the
- * hand. output may be NULL, and operands too. */
+/* Refuses to write over what is read, a file or a table of a folder: data are not lost by a slip of
+ * the hand. output may be NULL, and operands too. */
 llap_status cli_spare(const char *command, const char *output, int n, char **operands);
 
 /* Both paths lead to one file, that is there. */

@@ -1,12 +1,13 @@
-/* The draws of base/rng.h on the device, bit by bit those of the CPU. A plain program, so that it runs
- * on a machine that has nothing but a driver. Exit code 77: no device, skipped. */
+/* The draws of base/rng.h on the device, bit by bit those of the CPU. A plain program, so that it
+ * runs on a machine that has nothing but a driver. Exit code 77: no device, skipped. */
 #include "base/rng.h"
 
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
-__global__ void draw(llap_rng r, uint64_t first, int n, float *normal, float *uniform, uint64_t *below)
+__global__ void draw(llap_rng r, uint64_t first, int n, float *normal, float *uniform,
+                     uint64_t *below)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
