@@ -195,6 +195,30 @@ static llap_status read_wide(llap_csv_reader *r, int64_t time)
     return st == LLAP_OK ? after_row(r) : st;
 }
 
+static bool is_read(const llap_csv_variable *v) { return v->how > LLAP_CSV_COUNT; }
+
+static llap_status fail_renamed(const llap_csv_reader *r, uint32_t a, uint32_t b)
+{
+    const llap_names *source = &r->variables.source;
+    return llap_fail(LLAP_EINVAL, "%s: columns: '%s' and '%s' would be one variable", r->path,
+                     llap_text_show(source->name[a]).text, llap_text_show(source->name[b]).text);
+}
+
+/* Files may have different names for one variable, but not one file two. */
+static llap_status check_renamed_long(llap_csv_reader *r, uint32_t id)
+{
+    const llap_csv_variables *vs = &r->variables;
+    llap_csv_variable        *v = &vs->variable[id];
+    if (vs->o->columns == NULL || v->path == r->path || !is_read(v)) return LLAP_OK;
+    v->path = r->path;
+    for (uint32_t i = 0; i < vs->source.n; i++) {
+        const llap_csv_variable *other = &vs->variable[i];
+        if (i != id && other->path == r->path && other->var == v->var)
+            return fail_renamed(r, i, id);
+    }
+    return LLAP_OK;
+}
+
 static llap_status read_long(llap_csv_reader *r, int64_t time)
 {
     const llap_csv_field name = llap_csv_trim(r->tokens.field[r->variable_column]);
@@ -205,6 +229,8 @@ static llap_status read_long(llap_csv_reader *r, int64_t time)
     llap_status st =
         llap_csv_variables_find(&r->variables, name.text, name.len, LLAP_CSV_VALUES, &id);
     if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
+    st = check_renamed_long(r, id);
+    if (st != LLAP_OK) return st;
     float x[2] = { NAN, NAN };
     st = read_value(r, r->value_column, id, x);
     if (st != LLAP_OK) return st;
@@ -273,20 +299,16 @@ static llap_status settle(llap_csv_reader *r)
     return st;
 }
 
-/* Files may have different names for one variable, but not one file two columns for it. */
+/* The same of columns. */
 static llap_status check_renamed(const llap_csv_reader *r)
 {
-    const llap_csv_variables *vs = &r->variables;
-    for (size_t i = 1; vs->o->columns != NULL && i < r->n_use; i++)
+    const llap_csv_variable *v = r->variables.variable;
+    for (size_t i = 1; r->variables.o->columns != NULL && i < r->n_use; i++)
         for (size_t k = 0; k < i; k++) {
             const llap_csv_use *a = &r->use[k], *b = &r->use[i];
-            if (a->nothing || b->nothing || a->var != b->var ||
-                vs->variable[a->variable].how <= LLAP_CSV_COUNT ||
-                vs->variable[b->variable].how <= LLAP_CSV_COUNT)
-                continue;
-            return llap_fail(LLAP_EINVAL, "%s: columns: '%s' and '%s' would be one variable",
-                             r->path, llap_text_show(vs->source.name[a->variable]).text,
-                             llap_text_show(vs->source.name[b->variable]).text);
+            if (!a->nothing && !b->nothing && a->var == b->var && is_read(&v[a->variable]) &&
+                is_read(&v[b->variable]))
+                return fail_renamed(r, a->variable, b->variable);
         }
     return LLAP_OK;
 }

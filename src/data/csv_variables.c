@@ -130,6 +130,13 @@ void llap_csv_variables_deinit(llap_csv_variables *vs)
     *vs = (llap_csv_variables){ 0 };
 }
 
+static bool is_among(uint32_t x, const uint32_t *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == x) return true;
+    return false;
+}
+
 llap_status llap_csv_variables_order(const llap_csv_variables *vs, uint32_t **order)
 {
     *order = NULL;
@@ -145,13 +152,12 @@ llap_status llap_csv_variables_order(const llap_csv_variables *vs, uint32_t **or
             const char *old = old_name(*entry, &unused);
             if (!llap_names_find(&vs->source, old, strlen(old), &id)) continue;
         }
-        for (uint32_t k = 0; k < llap_csv_variables_width(vs, id) && n < n_vars; k++)
-            (*order)[n++] = vs->variable[id].var + k;
+        for (uint32_t k = 0; k < llap_csv_variables_width(vs, id); k++) {
+            const uint32_t var = vs->variable[id].var + k; /* files may have two names for one */
+            if (!is_among(var, *order, n)) (*order)[n++] = var;
+        }
     }
-    if (n == n_vars) return LLAP_OK;
-    llap_free(*order);
-    *order = NULL;
-    return llap_fail(LLAP_EINVAL, "a variable is asked for twice");
+    return LLAP_OK;
 }
 
 static llap_status check_list(const llap_csv_variables *vs, const char *const *list, bool renames)

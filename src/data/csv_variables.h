@@ -24,6 +24,7 @@ typedef struct llap_csv_variable {
     llap_csv_treatment how;
     uint32_t           var;     /* in the builder: the first of its 0, 1 or 2 */
     int64_t            n_words; /* left out */
+    const char        *path;    /* long form: of the last file that has it */
 } llap_csv_variable;
 
 typedef struct llap_csv_variables {

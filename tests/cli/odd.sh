@@ -65,6 +65,12 @@ llapdiff inspect ab.csv -q --columns =a
 llapdiff inspect ab.csv -q --columns b=a,a=b | tail -2 | cut -c 1-30
 sed s/a,b/b,c/ ab.csv >bc.csv
 llapdiff inspect ab.csv bc.csv -q --columns q=a,q=c | tail -1 | cut -c 1-30
+llapdiff inspect ab.csv bc.csv -q --columns q=a,q=c,b | tail -2 | cut -c 1-30
+printf 'time,variable,value\n1,a,2\n1,b,3\n2,a,3\n2,b,4\n' >long.csv
+llapdiff inspect long.csv -q --columns q=a,q=b
+llapdiff inspect long.csv -q --columns q=a,b | tail -2 | cut -c 1-30
+grep -v ,b, long.csv >la.csv && grep -v ,a, long.csv >lb.csv
+llapdiff inspect la.csv lb.csv -q --columns q=a,q=b --duplicates last | tail -1 | cut -c 1-30
 
 # names of files and entities that no table and no JSON can hold
 bad=$(printf 'z\303\274\377\303.csv')
