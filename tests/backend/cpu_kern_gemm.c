@@ -60,7 +60,8 @@ static void gemm_truth(const gemm_case *c, const truth *t)
                 if (g->bias != NULL) y += (double)g->bias[j], size += fabs((double)g->bias[j]);
                 if (g->gelu) y = gelu(y);
                 if (g->slope != NULL) y *= gelu_slope((double)g->slope[at]);
-                if (g->residual != NULL) y += (double)g->residual[at], size += 4.0;
+                const int64_t from = g->residual_rows == 0 ? at : i % g->residual_rows * g->ldc + j;
+                if (g->residual != NULL) y += (double)g->residual[from], size += 4.0;
                 truth_set(t, at, y, size + 1e-30);
             }
     }
@@ -141,6 +142,11 @@ static void products(void **state)
             g.gelu = true;
             g.residual = how & 1 ? &yes : NULL;
             check_gemm(g);
+            g.residual = &yes;
+            g.residual_rows = how + 5;
+            check_gemm(g);
+            g.residual = how & 1 ? &yes : NULL;
+            g.residual_rows = 0;
             g.gelu = false;
             g.slope = &yes;
             check_gemm(g);

@@ -375,10 +375,50 @@ static void fixed_weights_are_kept_until_others_are_bound(void **state)
     llap_graph_destroy(g);
 }
 
+/* A layer and what is added to all its items alike are one step, with the same bits; items of
+ * their own, which the middle axis shares, are added apart. */
+static void a_layer_adds_what_items_share(void **state)
+{
+    (void)state;
+    enum { R = 3, M = 50, K = 5, N = 40, WINDOWS = 2 };
+    static float  x[WINDOWS * R * M * K], w[N * K], add[WINDOWS * M * N];
+    static double z[2][WINDOWS * R * M * N];
+    for (int i = 0; i < WINDOWS * R * M * K; i++) x[i] = (float)(i % 17) - 8.3f;
+    for (int i = 0; i < N * K; i++) w[i] = 0.02f * ((float)(i % 7) - 3.0f);
+    for (int i = 0; i < WINDOWS * M * N; i++) add[i] = (float)(i % 1009) / 7.0f;
+    for (int b = 1; b <= WINDOWS; b++) {
+        for (int apart = 0; apart < 2; apart++) {
+            llap_graph *g;
+            llap_plan  *p;
+            llap_run   *r;
+            CHECK_OK(llap_graph_create(&g));
+            llap_tensor *y =
+                llap_linear(g, llap_input(g, "x", LLAP_SHAPE(b, R, M, K)),
+                            llap_param(g, "w", LLAP_SHAPE(N, K), LLAP_INIT_ZERO), NULL);
+            if (apart) llap_output(g, "first", y);
+            llap_output(g, "y", llap_add(g, llap_input(g, "add", LLAP_SHAPE(b, 1, M, N)), y));
+            const llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 2 };
+            CHECK_OK(llap_plan_create(g, &o, &p));
+            CHECK_OK(llap_run_create(p, &r));
+            CHECK_OK(llap_run_bind(r, "x", x, b * R * M * K));
+            CHECK_OK(llap_run_bind(r, "w", w, N * K));
+            CHECK_OK(llap_run_bind(r, "add", add, b * M * N));
+            CHECK_OK(llap_run_exec(r));
+            assert_int_equal(llap_plan_n_steps(p), apart || b > 1 ? 2 : 1);
+            const float *out = llap_run_output(r, "y", NULL);
+            for (int i = 0; i < b * R * M * N; i++) z[apart][i] = (double)out[i];
+            llap_run_destroy(r);
+            llap_plan_release(p);
+            llap_graph_destroy(g);
+        }
+        assert_memory_equal(z[0], z[1], (size_t)(b * R * M * N) * sizeof **z);
+    }
+}
+
 /* Norm, linear, GELU, linear + residual with fixed weights are one step, also where later ones are
  * bound, and give what the separate ops do. Modulated: each item's rows with their own gain and
- * shift. */
-static void check_layers_behind_a_norm(bool modulated)
+ * shift. Shared: the same is added to all items. */
+static void check_layers_behind_a_norm(bool modulated, bool shared)
 {
     enum { R = 3, M = 10, H = 256, UP = 64, Z = 5 };
     static float x[R * M * H], w[UP * H], v[2][Z * UP], add[R * M * Z], own[2][R * H];
@@ -401,14 +441,15 @@ static void check_layers_behind_a_norm(bool modulated)
         llap_linear(g, norm, llap_param(g, "w", LLAP_SHAPE(UP, H), LLAP_INIT_ZERO), NULL);
     llap_tensor *y = llap_linear(g, llap_gelu(g, up),
                                  llap_param(g, "v", LLAP_SHAPE(Z, UP), LLAP_INIT_ZERO), NULL);
-    llap_output(g, "y", llap_add(g, y, llap_input(g, "add", LLAP_SHAPE(R, M, Z))));
+    const int    n_add = shared ? M * Z : R * M * Z;
+    llap_output(g, "y", llap_add(g, y, llap_input(g, "add", LLAP_SHAPE(shared ? 1 : R, M, Z))));
     for (int i = 0; i < 2; i++) {
         llap_plan_opts o = { .backend = &llap_backend_cpu, .n_threads = 2, .fixed_params = i == 1 };
         CHECK_OK(llap_plan_create(g, &o, &p[i]));
         CHECK_OK(llap_run_create(p[i], &r[i]));
         CHECK_OK(llap_run_bind(r[i], "x", x, R * M * H));
         CHECK_OK(llap_run_bind(r[i], "w", w, UP * H));
-        CHECK_OK(llap_run_bind(r[i], "add", add, R * M * Z));
+        CHECK_OK(llap_run_bind(r[i], "add", add, n_add));
         if (modulated) CHECK_OK(llap_run_bind(r[i], "gain", own[0], R * H));
         if (modulated) CHECK_OK(llap_run_bind(r[i], "shift", own[1], R * H));
     }
@@ -434,8 +475,9 @@ static void check_layers_behind_a_norm(bool modulated)
 static void layers_behind_a_norm_are_one_step(void **state)
 {
     (void)state;
-    check_layers_behind_a_norm(false);
-    check_layers_behind_a_norm(true);
+    check_layers_behind_a_norm(false, false);
+    check_layers_behind_a_norm(true, false);
+    check_layers_behind_a_norm(true, true);
 }
 
 /* Rows that are cut anew between the norm and the layers are other rows. */
@@ -551,6 +593,7 @@ int main(void)
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(binding_is_checked),
         cmocka_unit_test(updates_happen_after_all_reads),
+        cmocka_unit_test(a_layer_adds_what_items_share),
         cmocka_unit_test(layers_behind_a_norm_are_one_step),
         cmocka_unit_test(layers_behind_another_norm_stay_apart),
         cmocka_unit_test(the_cache_keeps_plans_by_shape),

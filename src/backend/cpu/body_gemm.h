@@ -318,6 +318,17 @@ static void finish_gelu(int64_t rows, int64_t cols, float *c, const float *slope
     }
 }
 
+/* Where the residual has what is added at this offset of C, and how many rows follow there. */
+VEC_INLINE const float *residual_at(const llap_gemm *g, int64_t offset, int64_t *rows)
+{
+    *rows = INT64_MAX;
+    if (g->residual == NULL) return NULL;
+    if (g->residual_rows == 0) return g->residual + offset;
+    const int64_t row = offset / g->ldc % g->residual_rows;
+    *rows = g->residual_rows - row;
+    return g->residual + row * g->ldc + offset % g->ldc;
+}
+
 /* What follows the product, on rows x cols of C while they are in the first cache. */
 static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
 {
@@ -328,16 +339,20 @@ static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int
         finish_gelu(rows, cols, c, g->slope != NULL ? g->slope + offset : NULL, g->ldc);
         return;
     }
-    for (int64_t i = 0; i < rows; i++)
+    int64_t      follow;
+    const float *residual = residual_at(g, offset, &follow);
+    for (int64_t i = 0; i < rows; i++) {
+        if (i == follow) residual -= g->residual_rows * g->ldc, follow += g->residual_rows;
         for (int64_t x = 0; x < cols; x += 16) {
             const int64_t n = v_left(cols - x), at = i * g->ldc + x;
             vec           y = v_ld(c + at, n);
             if (g->pre != NULL) v_st(g->pre + offset + at, n, y);
             if (g->gelu) y = v_gelu(y);
             if (g->slope != NULL) y = v_mul(y, v_gelu_slope(v_ld(g->slope + offset + at, n)));
-            if (g->residual != NULL) y = v_add(y, v_ld(g->residual + offset + at, n));
+            if (g->residual != NULL) y = v_add(y, v_ld(residual + at, n));
             v_st(c + at, n, y);
         }
+    }
 }
 
 /* The same for rows i.. of C behind a norm, columns j..; stats are of those rows. */
@@ -415,7 +430,11 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         fetch(next, lines);
         fetch(&panel, panel_lines);
         fetch_tile(c + at, mr, cols, g->ldc);
-        if (last && g->residual != NULL) fetch_tile(g->residual + at, mr, cols, g->ldc);
+        if (last && g->residual != NULL) {
+            int64_t      follow;
+            const float *residual = residual_at(g, at, &follow);
+            fetch_tile(residual, kern_least(mr, follow), cols, g->ldc);
+        }
         if (last && g->slope != NULL) fetch_tile(g->slope + at, mr, cols, g->ldc);
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
         else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);

@@ -27,6 +27,7 @@ size_t llap_cpu_normed_work(const llap_call *c);
 size_t llap_cpu_mlp_work(const llap_call *c);
 size_t llap_cpu_mlp_kept(const llap_call *c);
 bool   llap_cpu_mlp_takes(const llap_call *c);
+bool   llap_cpu_linear_takes(const llap_call *c);
 bool   llap_cpu_attention_grad_takes(const llap_call *c);
 size_t llap_cpu_norm_grad_work(const llap_call *c);
 size_t llap_cpu_attention_work(const llap_call *c);

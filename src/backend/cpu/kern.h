@@ -70,10 +70,11 @@ typedef struct llap_gemm {
 
     const float *bias; /* [n] or NULL, the same for all items */
     float       *pre;  /* laid out as C, or NULL: the value before GELU, for the backward pass */
-    const float *residual; /* laid out as C, or NULL; not C itself: that is accumulate */
-    const float *slope;    /* laid out as C, or NULL: C becomes C gelu'(slope) */
-    float       *sums;     /* of an A that is a transpose, or NULL: the pieces that
-                              llap_kern_sum_pieces makes sums over k of; one item */
+    const float *residual;      /* laid out as C, or NULL; not C itself: that is accumulate */
+    int64_t      residual_rows; /* 0: of C; else its rows are met again and again (one item) */
+    const float *slope;         /* laid out as C, or NULL: C becomes C gelu'(slope) */
+    float       *sums;          /* of an A that is a transpose, or NULL: the pieces that
+                                   llap_kern_sum_pieces makes sums over k of; one item */
 
     /* With like not NULL, and instead of bias, gelu and residual (one item only): row i of C
      * becomes (C_i + table_(i mod rows)) / sqrt(variance of row i of like + eps) + bias. */

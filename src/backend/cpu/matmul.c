@@ -92,12 +92,33 @@ static llap_gemm layer_of(const llap_call *c)
                         .b_trans = true };
 }
 
+/* Rows after which the residual begins again: leading axes that it has no numbers of its own for.
+ * 0: none; -1: another layout. */
+static int64_t residual_rows(const llap_view *v)
+{
+    int64_t expected = 1, rows = 0;
+    for (int i = v->shape.rank - 1; i >= 0; i--) {
+        const int64_t n = v->shape.dim[i], step = v->stride[i];
+        if (n == 1) continue;
+        if (step == 0 && i < v->shape.rank - 1 && rows == 0) rows = expected / cpu_width(v);
+        if (step != (rows == 0 ? expected : 0)) return -1;
+        expected *= n;
+    }
+    return rows;
+}
+
+bool llap_cpu_linear_takes(const llap_call *c)
+{
+    return c->n_in == 4 && c->n_out == 1 && residual_rows(&c->in[3]) >= 0;
+}
+
 static llap_gemm linear_of(const llap_call *c)
 {
     llap_gemm g = layer_of(c);
     g.gelu = c->attr->linear.gelu;
     g.bias = cpu_has(c, 2) ? cpu_in(c, 2) : NULL;
     g.residual = cpu_has(c, 3) ? cpu_in(c, 3) : NULL;
+    g.residual_rows = cpu_has(c, 3) ? residual_rows(&c->in[3]) : 0;
     g.pre = c->n_out > 1 ? cpu_out(c, 1) : NULL;
     return g;
 }
@@ -159,6 +180,7 @@ static mlp mlp_of(const llap_call *c)
     t.fits = llap_cpu_one_norm(c, &t.norm);
     t.up.gelu = true;
     t.down.residual = cpu_has(c, RESIDUAL) ? cpu_in(c, RESIDUAL) : NULL;
+    t.down.residual_rows = cpu_has(c, RESIDUAL) ? residual_rows(&c->in[RESIDUAL]) : 0;
     return t;
 }
 
