@@ -1,6 +1,8 @@
 /* Element-by-element kernels and sums against the C library in double. */
 #include "kern_check.h"
 
+#include <float.h>
+
 static const int64_t lengths[] = { 0, 1, 15, 16, 33, 1000, 100003 };
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 
@@ -145,18 +147,27 @@ static void unary_ops(void **state)
 static void gelu_error(const llap_kern *kn)
 {
     enum { N = 1 << 20 };
-    float *x = llap_new(N, sizeof *x), *y = llap_new(N, sizeof *y);
-    for (int64_t i = 0; i < N; i++) x[i] = -13.0f + 26.0f * (float)i / N;
+    float *x = llap_new(N, sizeof *x), *y = llap_new(N, sizeof *y), *dy = llap_new(N, sizeof *dy);
+    for (int64_t i = 0; i < N; i++) x[i] = -13.0f + 26.0f * (float)i / N, dy[i] = 1.0f;
     llap_kern_unary(kn, LLAP_UNARY_GELU, N, x, y);
     double worst = 0.0;
     for (int64_t i = 0; i < N; i++) {
         const double want = value(LLAP_UNARY_GELU, (double)x[i]);
         worst = fmax(worst, fabs((double)y[i] - want) / (fabs(want) + 1e-31));
     }
-    if (worst > 4.8e-7) /* 4 units in the last place */
+    if (worst > 3.6e-7) /* 3 units in the last place */
         fail_msg("GELU, %s: relative error %.3g", llap_kern_name(kn), worst);
+    llap_kern_unary_grad(kn, LLAP_UNARY_GELU, N, x, dy, y);
+    worst = 0.0;
+    for (int64_t i = 0; i < N; i++) {
+        const double want = slope(LLAP_UNARY_GELU, (double)x[i]);
+        const double size = x[i] < -2.0f ? fabs(want) + 1e-31 : 1.0; /* it crosses zero at -0.75 */
+        worst = fmax(worst, fabs((double)y[i] - want) / size);
+    }
+    if (worst > 3.6e-7) fail_msg("slope of GELU, %s: error %.3g", llap_kern_name(kn), worst);
     llap_free(x);
     llap_free(y);
+    llap_free(dy);
 }
 
 static void gelu_error_everywhere(void **state)
@@ -189,8 +200,11 @@ static void odd_numbers(const llap_kern *kn)
     assert_true(isnan(y[0]) && y[1] == 2.0f && y[2] == -1.0f);
     llap_kern_unary(kn, LLAP_UNARY_EXP, 3, x, y);
     assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == 0.0f);
-    llap_kern_unary(kn, LLAP_UNARY_GELU, 2, x, y);
-    assert_true(isnan(y[0]) && y[1] == INFINITY);
+    x[3] = 0.0f, x[4] = -0.0f, x[5] = -13.3f, x[6] = -FLT_MAX, x[7] = FLT_MAX, x[8] = 1e-30f;
+    llap_kern_unary(kn, LLAP_UNARY_GELU, 9, x, y);
+    assert_true(isnan(y[0]) && y[1] == INFINITY && isnan(y[2])); /* x Phi(x), as it stands */
+    assert_true(y[3] == 0.0f && !signbit(y[3]) && y[4] == 0.0f && signbit(y[4]));
+    assert_true(y[5] == 0.0f && y[6] == 0.0f && y[7] == FLT_MAX && y[8] == 0.5e-30f);
 }
 
 static void odd_numbers_everywhere(void **state)

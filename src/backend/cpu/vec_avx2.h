@@ -113,6 +113,21 @@ VEC_INLINE __m256 v_ldexp8(__m256 x, __m256 n)
 }
 VEC_INLINE vec v_ldexp(vec x, vec n) { return (vec){ v_ldexp8(x.a, n.a), v_ldexp8(x.b, n.b) }; }
 
+VEC_INLINE __m256 v_choose8(__m256 z, __m256 p)
+{
+    return _mm256_permutevar8x32_ps(p, _mm256_srli_epi32(_mm256_castps_si256(z), 22));
+}
+VEC_INLINE vec v_choose(vec z, const float *p)
+{
+    const __m256 row = _mm256_loadu_ps(p);
+    return (vec){ v_choose8(z.a, row), v_choose8(z.b, row) };
+}
+VEC_INLINE vec v_two_to(vec k)
+{
+    return (vec){ _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(k.a), 23)),
+                  _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(k.b), 23)) };
+}
+
 VEC_INLINE vmask v_gt(vec x, vec y)
 {
     return (vmask){ _mm256_cmp_ps(x.a, y.a, _CMP_GT_OQ), _mm256_cmp_ps(x.b, y.b, _CMP_GT_OQ) };

@@ -44,6 +44,16 @@ VEC_INLINE vec v_ldexp(vec a, vec n)
                                   n);
 }
 
+VEC_INLINE vec v_choose(vec z, const float *p)
+{
+    return _mm512_permutexvar_ps(_mm512_srli_epi32(_mm512_castps_si512(z), 22),
+                                 _mm512_broadcast_f32x8(_mm256_loadu_ps(p)));
+}
+VEC_INLINE vec v_two_to(vec k)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(k), 23));
+}
+
 VEC_INLINE vmask v_gt(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 VEC_INLINE vmask v_ge(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ); }
 VEC_INLINE vmask v_eq(vec a, vec b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }

@@ -138,6 +138,22 @@ VEC_INLINE vec v_ldexp(vec a, vec n)
     return a;
 }
 
+VEC_INLINE vec v_choose(vec z, const float *p)
+{
+    uint32_t bits[16];
+    memcpy(bits, &z, sizeof bits);
+    VEC_EACH z.f[i] = p[bits[i] >> 22 & 7];
+    return z;
+}
+VEC_INLINE vec v_two_to(vec k)
+{
+    uint32_t bits[16];
+    memcpy(bits, &k, sizeof bits);
+    VEC_EACH bits[i] <<= 23;
+    memcpy(&k, bits, sizeof bits);
+    return k;
+}
+
 VEC_INLINE vmask v_gt(vec a, vec b)
 {
     vmask    m;
