@@ -79,7 +79,7 @@ VEC_INLINE vec v_exp2_down(vec x)
     return v_ldexp(v_fma(q, r, v_set(1.0f)), n);
 }
 
-/* GELU is max(x, 0) and its slope a step, each less a bump (times the sign of x) that fades fast:
+/* GELU is max(x, 0) less a bump that fades fast, its slope a step less another, turned for x < 0:
  *     x Phi(x) = max(x, 0) - e^(-t^2/2) Q(t),   Q = t Phi(-t) e^(t^2/2),   t = |x|,
  * and the slope's Q is Phi(-t) e^(t^2/2) - t/sqrt(2 pi), so that no digits are lost where x < 0
  * (0.5 x (1 + erf) would have none below -5). Both Q are smooth and slow: in each of eight
