@@ -122,7 +122,7 @@ static void attn_truth(const attn_case *c, const truth *y, const truth *d)
     llap_free(w.ds);
 }
 
-enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8, ZEROS = 16 };
+enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8, ZEROS = 16, SPREAD = 32 };
 
 static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int64_t d, int how)
 {
@@ -148,6 +148,8 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
         pad[i] = i % 3 == 1 || (batch > 1 && i < nk);                            /* item 0: all */
     for (int64_t i = 0; how & ZEROS && i < nk * width; i++) k[i] = v[i] = -0.0f; /* item 0 */
     for (int64_t i = 0; how & ZEROS && i < nq * width; i++) doo[i] = 0.0f;
+    for (int64_t i = 0; how & SPREAD && i < n_q; i++) /* short queries to long ones */
+        q[i] *= 0.1f + 1.5f * (float)(i / width % nq) / (float)nq;
     c.q = q, c.k = k, c.v = v, c.doo = doo;
     if (how & MASK) c.a.key_pad = pad, c.a.key_pad_batch = nk;
     if (how & (BIAS | SHARED_BIAS)) c.a.bias = bias;
@@ -184,6 +186,10 @@ static void shapes(void **state)
         check_attn(2, 2, 7, 5, 19, how);
         check_attn(3, 1, 100, 17, 40, how);
     }
+    for (int how = SPREAD; how < SPREAD + 8; how++) { /* scores known to be small, and others */
+        check_attn(2, 2, 61, 70, 64, how);
+        check_attn(1, 1, 48, 96, 64, how);
+    }
     check_attn(1, 1, 5, 6, 300, 0); /* heads wider than a block of the inner sum */
 }
 
@@ -191,7 +197,8 @@ static void shapes(void **state)
 static void items_alone(const llap_kern *kn)
 {
     enum { B = 3, H = 2, Q = 200, K = 90, D = 16, W = H * D };
-    float    *q = draw(B * Q * W, 1, 6), *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
+    float    *q = draw(B * Q * W, 4, 6); /* scores known to be small, and others */
+    float    *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
     float    *all = llap_new(B * Q * W, sizeof *all), *some = llap_new(B * Q * W, sizeof *some);
     llap_attn a = { .batch = B,
                     .heads = H,
@@ -223,6 +230,49 @@ static void items_alone_everywhere(void **state)
 {
     (void)state;
     each_kern(items_alone);
+}
+
+/* Scores from 0 to 1e6 in steps that leave one key the whole weight: its value comes out, and the
+ * logarithm is its score. One query is 0 and one is short: they see all keys. */
+static void huge_scores(const llap_kern *kn)
+{
+    enum { Q = 30, K = 45, D = 16 };
+    float *q = llap_new(Q * D, sizeof *q), *k = llap_new(K * D, sizeof *k), *v = draw(K * D, 1, 11);
+    float *o = llap_new(Q * D, sizeof *o), *lse = llap_new(Q, sizeof *lse);
+    llap_attn a = { .batch = 1,
+                    .heads = 1,
+                    .nq = Q,
+                    .nk = K,
+                    .d = D,
+                    .scale = 0.5f,
+                    .q = { Q * D, D, D },
+                    .o = { Q * D, D, D },
+                    .k = { K * D, D, D },
+                    .v = { K * D, D, D } };
+    void     *work = work_new(llap_kern_attn_work(kn, &a));
+    for (int j = 0; j < K; j++) k[j * D + 3] = (float)j;
+    for (int i = 0; i < Q; i++) q[i * D + 3] = (i % 2 ? -100.0f : 100.0f) * (float)(i * i);
+    q[1 * D + 3] = 0.25f;
+    llap_kern_attn(kn, &a, q, k, v, o, lse, work);
+    for (int i = 0; i < Q; i++) {
+        const double by = 0.5 * (double)q[i * D + 3];
+        double       sum = 0.0, want[D] = { 0.0 };
+        const double top = by > 0.0 ? by * (K - 1) : 0.0;
+        for (int j = 0; j < K; j++) sum += exp(by * j - top);
+        for (int j = 0; j < K; j++)
+            for (int e = 0; e < D; e++) want[e] += exp(by * j - top) / sum * (double)v[j * D + e];
+        for (int e = 0; e < D; e++) assert_true(fabs((double)o[i * D + e] - want[e]) < 2e-6);
+        const double log_2 = (top + log(sum)) / log(2.0);
+        assert_true(fabs((double)lse[i] - log_2) <= 2e-7 * (1.0 + fabs(log_2)));
+    }
+    void *bufs[] = { q, k, v, o, lse, work };
+    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+}
+
+static void huge_scores_everywhere(void **state)
+{
+    (void)state;
+    each_kern(huge_scores);
 }
 
 /* NaN in one key reaches the queries that see it and no other item. */
@@ -260,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes),
         cmocka_unit_test(items_alone_everywhere),
+        cmocka_unit_test(huge_scores_everywhere),
         cmocka_unit_test(nan_stays_home_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,17 @@
 /* Attention, the part compiled once per instruction set. One call does some queries of one head.
  * The scores of a few queries against all keys stay in the first cache; nothing larger is stored,
- * so there is no rescaling either: a row's maximum is known before its exponentials. */
+ * so there is no rescaling either: a row's maximum is known before its exponentials.
+ *
+ * Where the lengths of a query and of the longest key say that scores are small, as they are in
+ * trained models, no maximum is needed: scores become powers of two in the registers in which they
+ * are summed. A row goes that way or the other whatever rows are its neighbours. */
 
 /* Scores are kept times log2(e), so that their exponential is a power of two. */
 static const float LOG2_E = 1.44269504f;
+
+/* Scores of at most this are small: weights between 2^-32 and 2^32 leave room for sums and values
+ * of any sensible size. */
+static const float ATTN_NEAR = 32.0f;
 
 enum { ATTN_QB = 48 }; /* queries of a backward step: sums over queries run in these pieces */
 static_assert(ATTN_QB % GEMM_MR == 0, "whole micro-kernel rows");
@@ -109,13 +117,18 @@ VEC_INLINE bool drop_row(const kern_attn_unit *u, int64_t i)
     return true;
 }
 
-/* 0 or -inf per key. */
-static void fill_mask(const kern_attn_unit *u)
+/* 0 or -inf per key; whether there is any of the latter. */
+static bool fill_mask(const kern_attn_unit *u)
 {
     const llap_attn *a = u->a;
-    if (a->key_pad == NULL) return;
+    if (a->key_pad == NULL) return false;
     const unsigned char *pad = a->key_pad + u->b * a->key_pad_batch;
-    for (int64_t j = 0; j < a->nk; j++) u->mask[j] = pad[j] ? -INFINITY : 0.0f;
+    bool                 some = false;
+    for (int64_t j = 0; j < a->nk; j++) {
+        u->mask[j] = pad[j] ? -INFINITY : 0.0f;
+        some = some || pad[j];
+    }
+    return some;
 }
 
 /* Rows of a head lie far apart: asked for together, before they are needed one after the other. */
@@ -126,19 +139,94 @@ static void fetch_rows(const float *x, int64_t rows, int64_t step, int64_t d)
         for (int64_t j = 0; j < d; j += LINE) __builtin_prefetch(x + i * step + j);
 }
 
-/* The weights of mr queries from i on, not yet divided by their sums: scale gets the factors, lse
- * (or NULL) the logarithms. */
-VEC_INLINE void attn_weights(const kern_attn_unit *u, int64_t i, int64_t mr, float scale[16],
+/* The largest squared length of n keys, packed as columns. */
+static float longest(int64_t d, int64_t n, const float *packed)
+{
+    vec top = v_set(0.0f);
+    for (int64_t j = 0; j < n; j += 16) {
+        const int64_t panel = j / GEMM_NR * GEMM_NR, width = n - panel <= 16 ? 16 : GEMM_NR;
+        const float  *x = packed + panel * d + (j - panel);
+        vec           sum = v_set(0.0f);
+        for (int64_t e = 0; e < d; e++, x += width) sum = v_fma(v_load(x), v_load(x), sum);
+        top = v_max(sum, top); /* without NaN: the scores of such a key are NaN in any case */
+    }
+    return v_top(top);
+}
+
+/* Some queries, at most GEMM_MR. */
+typedef struct query_block {
+    int64_t i, mr;         /* the first, and how many */
+    bool    near[GEMM_MR]; /* no score is larger than ATTN_NEAR */
+    int64_t done;          /* so many scores are powers of two already */
+    vec     sums[GEMM_MR]; /* of those */
+} query_block;
+
+/* GEMM_MR queries whose scores are small: their powers of two, for whole panels of keys. */
+static void near_scores(const kern_attn_unit *u, query_block *q)
+{
+    const int64_t d = u->a->d, nk = u->a->nk, ls = u->ld_s;
+    float        *s = u->s;
+    for (; d > 0 && q->done + GEMM_NR <= nk; q->done += GEMM_NR, s += GEMM_NR) {
+        vec acc[GEMM_MR][GEMM_NV];
+        micro_sums(GEMM_MR, GEMM_NV, d, u->q, u->ld_q, 1, u->k_cols + q->done * d, acc);
+#pragma GCC unroll 16
+        for (int i = 0; i < GEMM_MR; i++)
+#pragma GCC unroll 4
+            for (int j = 0; j < GEMM_NV; j++) {
+                const vec e = v_exp2_near(acc[i][j]);
+                v_store(s + i * ls + 16 * j, e);
+                q->sums[i] = v_add(q->sums[i], e);
+            }
+    }
+}
+
+/* Scores without bias and mask; the length of the longest key, squared, says which are small. */
+static void block_scores(const kern_attn_unit *u, float longest_key, query_block *q)
+{
+    const llap_attn *a = u->a;
+    bool             all = q->mr == GEMM_MR;
+    q->done = 0;
+    for (int64_t r = 0; r < q->mr; r++) {
+        const float *x = u->q + r * u->ld_q;
+        q->near[r] = (float)row_dot(x, x, a->d) * longest_key <= ATTN_NEAR * ATTN_NEAR;
+        q->sums[r] = v_set(0.0f);
+        all = all && q->near[r];
+    }
+    if (all) near_scores(u, q);
+    times_packed((int)q->mr, a->d, u->q, u->ld_q, u->k_cols + q->done * a->d, a->nk - q->done,
+                 u->s + q->done, u->ld_s);
+}
+
+/* s = 2^s from column j on; acc is the sum of those before, the result that of all. */
+VEC_INLINE float row_near(float *s, int64_t j, int64_t n, vec acc)
+{
+    for (; j < n; j += 16) {
+        const int64_t m = v_left(n - j);
+        const vec     e = v_exp2_near(v_ld(s + j, m));
+        v_st(s + j, m, e);
+        acc = v_add(acc, m < 16 ? v_keep(e, m) : e);
+    }
+    return v_sum(acc);
+}
+
+/* The weights of these queries, not yet divided by their sums: scale gets the factors, lse (or
+ * NULL) the logarithms. */
+VEC_INLINE void attn_weights(const kern_attn_unit *u, const query_block *q, float scale[16],
                              float *lse)
 {
     const llap_attn *a = u->a;
+    const int64_t    i = q->i;
     float            top[16] = { 0.0f }, sum[16] = { 0.0f };
-    for (int64_t r = 0; r < mr; r++) {
+    for (int64_t r = 0; r < q->mr; r++) {
         float *s = u->s + r * u->ld_s;
-        score_row(u, i + r, s);
-        top[r] = row_top(s, a->nk);
-        if (top[r] == -INFINITY) top[r] = 0.0f; /* no key left: all of them become 0 */
-        sum[r] = (float)row_exp(v_exp2_down, s, a->nk, top[r], s);
+        if (q->near[r]) {
+            sum[r] = row_near(s, q->done, a->nk, q->sums[r]);
+        } else {
+            score_row(u, i + r, s);
+            top[r] = row_top(s, a->nk);
+            if (top[r] == -INFINITY) top[r] = 0.0f; /* no key left: all of them become 0 */
+            sum[r] = (float)row_exp(v_exp2_down, s, a->nk, top[r], s);
+        }
         if (drop_row(u, i + r))
             for (int64_t j = 0; j < a->nk; j += 16)
                 v_st(s + j, a->nk - j, v_mul(v_ld(s + j, a->nk - j), v_ld(u->keep + j, a->nk - j)));
@@ -148,7 +236,7 @@ VEC_INLINE void attn_weights(const kern_attn_unit *u, int64_t i, int64_t mr, flo
     v_store(scale, v_pick(empty, none, v_div(v_set(1.0f), all)));
     if (lse == NULL) return;
     const vec log2 = v_fma(v_log(all), v_set(LOG2_E), v_load(top));
-    v_st(lse + i, mr, v_pick(empty, v_set(INFINITY), log2)); /* then 2^(s - lse) is 0 */
+    v_st(lse + i, q->mr, v_pick(empty, v_set(INFINITY), log2)); /* then 2^(s - lse) is 0 */
 }
 
 /* All rows are zeros. */
@@ -181,7 +269,7 @@ static void attn_forward(const kern_attn_unit *u, const float *q, const float *k
                          float *out, float *lse)
 {
     const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk, ld = u->ld_q, ls = u->ld_s;
+    const int64_t    d = a->d, nk = a->nk;
     if (nk > 0 && leaves_out(a, k, v)) {
         attn_of_zeros(u, out, lse);
         return;
@@ -191,15 +279,18 @@ static void attn_forward(const kern_attn_unit *u, const float *q, const float *k
     fetch_rows(q + u->i0 * a->q.row, u->i1 - u->i0, a->q.row, d);
     pack_all(d, nk, k, a->k.row, true, u->k_cols);
     pack_all(nk, d, v, a->v.row, false, u->v_rows);
-    fill_mask(u);
-    for (int64_t i = u->i0; i < u->i1; i += GEMM_MR) {
-        const int64_t mr = u->i1 - i < GEMM_MR ? u->i1 - i : GEMM_MR;
-        float         scale[16];
-        copy_scaled(mr, d, q + i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, ld);
-        times_packed((int)mr, d, u->q, ld, u->k_cols, nk, u->s, ls);
-        attn_weights(u, i, mr, scale, lse);
-        times_packed((int)mr, nk, u->s, ls, u->v_rows, d, out + i * a->o.row, a->o.row);
-        for (int64_t r = 0; r < mr; r++) row_scale(out + (i + r) * a->o.row, d, scale[r]);
+    const bool  plain = !fill_mask(u) && a->bias == NULL; /* then lengths say all of the scores */
+    const bool  fits = d <= LLAP_KERN_KBLOCK && nk <= NORM_PIECE;
+    const float longest_key = plain && fits ? longest(d, nk, u->k_cols) : INFINITY;
+    for (query_block b = { .i = u->i0 }; b.i < u->i1; b.i += GEMM_MR) {
+        float  scale[16];
+        float *o = out + b.i * a->o.row;
+        b.mr = kern_least(u->i1 - b.i, GEMM_MR);
+        copy_scaled(b.mr, d, q + b.i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, u->ld_q);
+        block_scores(u, longest_key, &b);
+        attn_weights(u, &b, scale, lse);
+        times_packed((int)b.mr, nk, u->s, u->ld_s, u->v_rows, d, o, a->o.row);
+        for (int64_t r = 0; r < b.mr; r++) row_scale(o + r * a->o.row, d, scale[r]);
     }
 }
 

@@ -34,12 +34,11 @@ typedef struct micro_out { /* where a micro-kernel leaves its result */
     const float *also_from;
 } micro_out;
 
-/* c = a b (+ from) (+ bias) over kc inner steps, for mr rows and nv vectors of which cols numbers
- * are real. Element (i, k) of a is at i*a_row + k*a_step. */
-VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_row, int64_t a_step,
-                          const float *b, const micro_out *o)
+/* acc = a b over kc inner steps, for mr rows and nv vectors. Element (i, k) of a is at i*a_row +
+ * k*a_step. */
+VEC_INLINE void micro_sums(int mr, int nv, int64_t kc, const float *a, int64_t a_row,
+                           int64_t a_step, const float *b, vec acc[GEMM_MR][GEMM_NV])
 {
-    vec acc[GEMM_MR][GEMM_NV];
 #pragma GCC unroll 16
     for (int i = 0; i < mr; i++)
 #pragma GCC unroll 4
@@ -61,7 +60,14 @@ VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_
         b += 16 * nv;
         a0 += a_step, a3 += a_step, a6 += a_step, a9 += a_step;
     }
+}
 
+/* c = a b (+ from) (+ bias), cols numbers of the nv vectors are real. */
+VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_row, int64_t a_step,
+                          const float *b, const micro_out *o)
+{
+    vec acc[GEMM_MR][GEMM_NV];
+    micro_sums(mr, nv, kc, a, a_row, a_step, b, acc);
     if (o->cols >= 16 * nv && o->bias == NULL && o->also == NULL) { /* nearly always */
 #pragma GCC unroll 16
         for (int i = 0; i < mr; i++)

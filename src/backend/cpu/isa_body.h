@@ -11,6 +11,7 @@
 #include "backend/cpu/body_norm.h"
 #include "backend/cpu/body_gemm.h"
 #include "backend/cpu/body_mlp.h"
+#include "backend/cpu/vec_pow2.h"
 #include "backend/cpu/body_attn.h"
 #include "backend/cpu/body_map.h"
 #include "backend/cpu/body_sum.h"
