@@ -484,11 +484,16 @@ static llap_status profiles(const char *device, const char *only, const char *na
 
 int main(int argc, char **argv)
 {
-    const char *device = argc > 1 ? argv[1] : "cuda";
-    const char *what = argc > 2 ? argv[2] : "ops";
-    llap_status st = LLAP_EINVAL;
-    const char *only = argc > 3 ? argv[3] : NULL; /* one precision */
-    const char *name = argc > 4 ? argv[4] : NULL;
+    const char         *device = argc > 1 ? argv[1] : "cuda";
+    const char         *what = argc > 2 ? argv[2] : "ops";
+    llap_status         st = LLAP_EINVAL;
+    const char         *only = argc > 3 ? argv[3] : NULL; /* one precision */
+    const char         *name = argc > 4 ? argv[4] : NULL;
+    const llap_backend *found;
+    if (argc < 2 && llap_device_find(device, LLAP_PRECISION_FP32, &found) != LLAP_OK) {
+        printf("nothing to measure: %s\n", llap_error_detail()); /* `make bench` runs everything */
+        return 77;
+    }
     if (strcmp(what, "ops") == 0) st = ops(device);
     if (strcmp(what, "sample") == 0)
         st = works(device, samplings, sizeof samplings / sizeof *samplings, LLAP_RIG_FORECAST, only,
