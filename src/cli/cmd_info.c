@@ -19,8 +19,9 @@ const cli_command cmd_info = {
     .operands = "MODEL",
     .summary = "show what a model file holds",
     .text =
-        "Prints targets, context, horizon and, for each target, the poles that were\n"
-        "learned with their half-lives and periods.",
+        "Prints targets, context, horizon, who answers (networks, anchor or both) and,\n"
+        "for each target, its anchor: validation, and the poles that were learned with\n"
+        "their half-lives and periods.",
     .example = "  llapdiff info air.safetensors --json",
     .min_operands = 1,
     .max_operands = 1,

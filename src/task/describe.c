@@ -94,11 +94,20 @@ static void parts_json(llap_json_writer *w, const llap_model_frame *f)
     llap_json_close(w, '}');
 }
 
+/* Who answers, as validation decided; forecasts go by it. */
+static const char *who_answers(const llap_model *m)
+{
+    static const char *const who[] = { "networks", "anchor", "both" };
+    if (m->network == NULL) return who[LLAP_GUARD_ANCHOR];
+    return who[m->anchor == NULL ? LLAP_GUARD_NETWORK : m->network->config.features.guard];
+}
+
 static llap_status describe_json(llap_json_writer *w, const llap_model *m)
 {
     const llap_model_frame *f = &m->frame;
     llap_json_open(w, NULL, '{');
     llap_json_put_string(w, "size", size_of(m));
+    llap_json_put_string(w, "answers", who_answers(m));
     llap_json_put_int(w, "entities", f->n_entities);
     if (f->by_entity) parts_json(w, f);
     llap_json_put_int(w, "context_ns", f->context);
@@ -135,6 +144,16 @@ static void network_text(FILE *out, const llap_network *n)
             llap_solver_names[c->sampling.solver.solver], (long long)c->sampling.steps);
 }
 
+static void answers_text(FILE *out, const llap_model *m)
+{
+    const char *const text[] = {
+        [LLAP_GUARD_NETWORK] = "the networks answer",
+        [LLAP_GUARD_ANCHOR] = "the anchor answers: on validation the networks were no better",
+        [LLAP_GUARD_POOL] = "networks and anchor answer, half of the samples each",
+    };
+    fprintf(out, "%s\n", text[m->network->config.features.guard]);
+}
+
 static void describe_text(FILE *out, const llap_model *m)
 {
     const llap_model_frame *f = &m->frame;
@@ -143,10 +162,11 @@ static void describe_text(FILE *out, const llap_model *m)
             task_ticks_show(m, (double)f->context).text,
             task_ticks_show(m, (double)f->horizon).text, task_ticks_show(m, (double)f->step).text);
     if (m->network != NULL) network_text(out, m->network);
+    if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
     for (int64_t i = 0; m->anchor != NULL && i < f->n_targets; i++) {
         const llap_anchor_model *a = m->anchor[i];
         const char *bend = a->chain->log1p ? "log1p" : a->chain->asinh ? "asinh" : "Yeo-Johnson";
-        fprintf(out, "\n%s: validation CRPS %.4f; %s", f->target[i], a->valid_crps, bend);
+        fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", f->target[i], a->valid_crps, bend);
         if (!a->chain->log1p && !a->chain->asinh) fprintf(out, " lambda %.1f", a->chain->lambda);
         fprintf(out, "; %s; noise %.4f\n",
                 a->chain->n_climate > 0 ? "calendar climate" : "no climate", a->kernel.nu);

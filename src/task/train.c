@@ -308,8 +308,9 @@ static llap_status fit_anchors(const llap_panel *p, const llap_train_opts *o, co
     for (int64_t i = 0; st == LLAP_OK && i < l->frame.n_targets; i++) {
         st = fit_target(p, o, &l->recipe.anchor, &l->frame, l->var[i], &anchor[i]);
         if (st == LLAP_OK)
-            llap_logf(o->log, LLAP_LOG_INFO, "%s: validation CRPS %.4f of a standard deviation%s%s",
-                      l->names[i], anchor[i]->valid_crps,
+            llap_logf(o->log, LLAP_LOG_INFO,
+                      "%s: anchor: validation CRPS %.4f of a standard deviation%s%s", l->names[i],
+                      anchor[i]->valid_crps,
                       anchor[i]->joint.rank > 0 ? "; entities are linked" : "",
                       anchor[i]->near[LLAP_ANCHOR_BOTH].cov != NULL
                           ? "; gaps are filled with the help of the other entities"

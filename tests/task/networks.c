@@ -214,6 +214,28 @@ static void the_anchor_answers_the_rest(void **state)
     assert_memory_equal(pool + Q, network, 18 * sizeof *pool);
 }
 
+static void a_description_tells_who_answers(void **state)
+{
+    (void)state;
+    static const char *const said[] = { "\nthe networks answer\n", "\nthe anchor answers: ",
+                                        "\nnetworks and anchor answer, " };
+    static const char *const name[] = { "\"answers\": \"networks\"", "\"answers\": \"anchor\"",
+                                        "\"answers\": \"both\"" };
+    for (int k = LLAP_GUARD_NETWORK; k <= LLAP_GUARD_POOL; k++) {
+        char *text, *json;
+        rows->network->config.features.guard = (llap_guard)k;
+        CHECK_OK(llap_model_describe(rows, 0, &text));
+        CHECK_OK(llap_model_describe(rows, 1, &json));
+        for (int i = LLAP_GUARD_NETWORK; i <= LLAP_GUARD_POOL; i++) {
+            assert_int_equal(strstr(text, said[i]) != NULL, i == k);
+            assert_int_equal(strstr(json, name[i]) != NULL, i == k);
+        }
+        llap_text_free(text);
+        llap_text_free(json);
+    }
+    rows->network->config.features.guard = LLAP_GUARD_NETWORK;
+}
+
 static void validation_decides_who_answers(void **state)
 {
     (void)state;
@@ -600,6 +622,7 @@ int main(void)
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),
+        cmocka_unit_test(a_description_tells_who_answers),
         cmocka_unit_test(validation_decides_who_answers),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
