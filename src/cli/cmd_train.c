@@ -131,12 +131,41 @@ static llap_status train(const cli_common *common, const train_options *o, const
     return st;
 }
 
+/* An anchor alone is fitted in seconds, without steps of networks, states and lines of a log. */
+static void say_idle(const cli_common *common, const train_options *o)
+{
+    const struct {
+        bool        given;
+        const char *name;
+    } idle[] = {
+        { o->members > 0, "members" },
+        { o->steps > 0, "steps" },
+        { o->batch > 0, "batch" },
+        { o->view > 0, "view" },
+        { o->from != NULL, "from" },
+        { o->lr > 0, "lr" },
+        { o->resume, "resume" },
+        { o->state != NULL, "state" },
+        { o->save_every > 0, "save-every" },
+        { o->log != NULL, "log" },
+    };
+    bool any = false;
+    if (common->quiet || o->size != ANCHOR || o->profile == 1) return;
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        if (!idle[i].given) continue;
+        fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: nothing changes by ", idle[i].name);
+        any = true;
+    }
+    if (any) fputs(": a model of size anchor has no networks\n", stderr);
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
+    say_idle(common, o);
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     char       *text = NULL, *state = NULL;

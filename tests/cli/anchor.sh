@@ -35,3 +35,14 @@ llapdiff train stuck.csv -q -t stuck -c 2d --horizon 6h --size anchor --training
 llapdiff forecast stuck.safetensors stuck.csv -q --quantiles 0.1,0.9 | awk -F, 'NR > 1 { n += $4 > 4.99 && $4 < 5.01 && $5 <= $4 && $4 <= $6 } END { print n " of " NR - 1 " are stuck" }'
 sed 's/,5$/,6/' stuck.csv >moved.csv # said of others, not of the same
 llapdiff forecast stuck.safetensors moved.csv -q >/dev/null
+
+# What is said of networks changes nothing without them, and is told in one line.
+fast='--size anchor --training {"anchor":{"steps":20}}'
+idle() {
+    llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors "$@" 2>&1 >/dev/null | grep 'nothing changes by' || echo "nothing to say"
+}
+idle
+idle --log x.log --resume
+idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1 --state none --save-every 5
+ls x.log none 2>/dev/null
+llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors --steps 9 -q >/dev/null
