@@ -68,6 +68,13 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
     fprintf(f, "%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
+/* Where validation left the answer to the anchor there is nothing to compare it with itself for. */
+static bool is_its_anchor(const evaluation *e)
+{
+    return !e->impute && e->n_with == 0 && e->m->network != NULL &&
+           e->m->network->config.features.guard == LLAP_GUARD_ANCHOR;
+}
+
 static void put_target(FILE *f, const evaluation *e, const evaluation_look *look, int64_t target)
 {
     const bool  pooled = target == e->s.n_targets;
@@ -83,7 +90,7 @@ static void put_target(FILE *f, const evaluation *e, const evaluation_look *look
     for (int i = 0; i < e->n; i++) put_row(f, e, look, i, target);
     const int best = evaluation_best(e, target);
     if (best >= 0) put_verdict(f, e, best, target);
-    for (int i = 1; i < e->n_own; i++) put_verdict(f, e, i, target);
+    for (int i = 1; i < e->n_own && !is_its_anchor(e); i++) put_verdict(f, e, i, target);
 }
 
 /* CRPS of every forecaster, one line each for what `name` calls the lines. */

@@ -236,6 +236,24 @@ static void a_description_tells_who_answers(void **state)
     rows->network->config.features.guard = LLAP_GUARD_NETWORK;
 }
 
+static void an_anchor_that_answers_is_not_compared_with_itself(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    o.samples = 2;
+    o.bootstrap = -1;
+    o.stride = "2d";
+    for (int k = LLAP_GUARD_NETWORK; k <= LLAP_GUARD_POOL; k++) {
+        char *text = NULL;
+        rows->network->config.features.guard = (llap_guard)k;
+        CHECK_OK(llap_evaluate(rows, panel, &o, 0, &text));
+        assert_non_null(strstr(text, "\n  anchor  ")); /* the row stays */
+        assert_int_equal(strstr(text, " than anchor by ") != NULL, k != LLAP_GUARD_ANCHOR);
+        llap_text_free(text);
+    }
+    rows->network->config.features.guard = LLAP_GUARD_NETWORK;
+}
+
 static void validation_decides_who_answers(void **state)
 {
     (void)state;
@@ -623,6 +641,7 @@ int main(void)
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),
         cmocka_unit_test(a_description_tells_who_answers),
+        cmocka_unit_test(an_anchor_that_answers_is_not_compared_with_itself),
         cmocka_unit_test(validation_decides_who_answers),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
