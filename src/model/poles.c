@@ -67,9 +67,11 @@ llap_poles llap_conditioned_poles(llap_graph *g, const llap_denoiser_config *c, 
     raw_poles(g, c, &rho, &omega);
     if (!c->fixed_poles) perturbation(g, c, cond, &d_rho, &d_omega);
     llap_poles p = { rho_of(g, c->rho_conditioning_mode, rho, d_rho), omega_of(g, omega, d_omega) };
-    if (c->fixed_poles) { /* one set for all rows: [1,1,K] */
-        p.rho = llap_reshape(g, p.rho, LLAP_SHAPE(1, 1, c->laplace_k));
-        p.omega = llap_reshape(g, p.omega, LLAP_SHAPE(1, 1, c->laplace_k));
+    if (c->fixed_poles) { /* the same in every row, so that plans see the shapes of moved ones */
+        const llap_shape one = LLAP_SHAPE(1, 1, c->laplace_k);
+        const llap_shape all = LLAP_SHAPE(llap_dim(cond, 0), 1, c->laplace_k);
+        p.rho = llap_expand(g, llap_reshape(g, p.rho, one), all);
+        p.omega = llap_expand(g, llap_reshape(g, p.omega, one), all);
     }
     llap_scope_pop(g);
     return p;

@@ -5,7 +5,7 @@
 #include "backend/cuda/cuda.h"
 #include "model/planned.h"
 
-enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 10 };
+enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 13 };
 
 typedef struct setting {
     const char          *name;
@@ -57,7 +57,8 @@ static int settings(setting out[N_SETTINGS])
 {
     llap_sampler_opts plain = LLAP_SAMPLER_REFERENCE, clipped = LLAP_SAMPLER_REFERENCE,
                       eps = LLAP_SAMPLER_REFERENCE, again = LLAP_SAMPLER_REFERENCE;
-    llap_denoiser_config c = reference(Z), sc = reference(Z);
+    llap_denoiser_config c = reference(Z), sc = reference(Z), fixed = reference(Z),
+                         fixed_tokens = tokens();
     plain.guidance[1] = 1.0;
     clipped.clip = 2.0;
     clipped.guidance_rescale = false;
@@ -66,6 +67,7 @@ static int settings(setting out[N_SETTINGS])
     eps.clip = 3.0;
     sc.self_conditioning = true;
     again.self_condition = true;
+    fixed.fixed_poles = fixed_tokens.fixed_poles = true;
     out[0] = (setting){ "guided", c, LLAP_SAMPLER_REFERENCE, S, true, false };
     out[1] = (setting){ "not folded", c, LLAP_SAMPLER_REFERENCE, S, false, false };
     out[2] = (setting){ "conditional", c, plain, S, true, false };
@@ -76,6 +78,10 @@ static int settings(setting out[N_SETTINGS])
     out[7] = (setting){ "tokens", tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
     out[8] = (setting){ "wide", wide(), LLAP_SAMPLER_REFERENCE, S, true, false };
     out[9] = (setting){ "wide tokens", wide_tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
+    out[10] = (setting){ "fixed poles", fixed, LLAP_SAMPLER_REFERENCE, S, true, false };
+    out[11] = (setting){ "fixed poles, not folded", fixed, plain, S, false, false };
+    out[12] =
+        (setting){ "fixed poles, tokens", fixed_tokens, LLAP_SAMPLER_DEFAULT, S, false, true };
     return N_SETTINGS;
 }
 

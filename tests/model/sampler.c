@@ -392,6 +392,35 @@ static void plans_in_halves_equal_the_whole(void **state)
         }
 }
 
+/* The ablation: one and several windows, one and several samples, the same and other times. */
+static void plans_with_fixed_poles_equal_the_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 16; i++) {
+        const int64_t n = i & 1 ? 4 : 1, R = i & 2 ? 3 : 1;
+        world         w;
+        float         whole[4 * 3 * 18], halves[4 * 3 * 18], folded[4 * 3 * 18], moved[4 * 3 * 18];
+        double        apart = 0.0;
+        make_world(&w, 20 + (uint64_t)i, (i & 4) != 0);
+        if (i & 8) w.tq[w.h] += 0.5f;
+        const manner m[] = { { 0, n, R, 0, 2, true, false, LLAP_SOLVER_DDIM },
+                             { 0, n, R, 0, 2, false, false, LLAP_SOLVER_DDIM },
+                             { 0, n, R, 0, 2, false, true, LLAP_SOLVER_DDIM } };
+        CHECK_OK(sample(&w, &m[0], moved));
+        w.c.fixed_poles = true;
+        CHECK_OK(sample(&w, &m[0], whole));
+        CHECK_OK(sample(&w, &m[1], halves));
+        CHECK_OK(sample(&w, &m[2], folded));
+        for (int64_t k = 0; k < n * R * 18; k++) {
+            assert_true(fabs((double)(whole[k] - halves[k])) <= 1e-3);
+            assert_true(fabs((double)(whole[k] - folded[k])) <= 1e-3);
+            apart = fmax(apart, fabs((double)(whole[k] - moved[k])));
+        }
+        assert_true(apart > 2e-3); /* the condition would have moved them */
+        end_world(&w);
+    }
+}
+
 static void kept_positions_are_returned_as_given(void **state)
 {
     (void)state;
@@ -483,6 +512,7 @@ int main(void)
         cmocka_unit_test(only_a_windows_own_content_matters),
         cmocka_unit_test(tables_serve_the_next_windows),
         cmocka_unit_test(plans_in_halves_equal_the_whole),
+        cmocka_unit_test(plans_with_fixed_poles_equal_the_whole),
         cmocka_unit_test(kept_positions_are_returned_as_given),
         cmocka_unit_test(wrong_options_and_predictions_are_named),
         cmocka_unit_test(every_allocation_may_fail),
