@@ -13,7 +13,7 @@ void cli_print_overview(void)
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         printf("  %-10s %s\n", (*c)->name, (*c)->summary);
     printf("\nllapdiff COMMAND --help explains a command and shows an example.\n"
-           "exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted and saved\n");
+           "exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted\n");
 }
 
 /* Behind the help of a common option that the command has no use for. */
@@ -102,7 +102,7 @@ void cli_print_manual(const cli_command *c)
             troff((*k)->summary);
             printf("\n");
         }
-        printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 interrupted and saved.\n");
+        printf(".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 interrupted.\n");
         return;
     }
     char name[64];

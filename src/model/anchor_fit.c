@@ -153,7 +153,9 @@ llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o
         if (st == LLAP_OK) st = step(k, o, i, w, &x, &state, &loss);
         if (is_late(o, i)) average_add(&mean, &x);
         if (st == LLAP_OK && o->progress != NULL && !o->progress(o->progress_user, i, loss))
-            st = llap_fail(LLAP_ECANCELLED, "anchor fit: stopped after step %lld", (long long)i);
+            st = llap_fail(LLAP_ECANCELLED,
+                           "anchor fit: stopped after step %lld; nothing is kept of anchors' fits",
+                           (long long)i);
     }
     llap_free(w);
     average_take(&mean, &x);
