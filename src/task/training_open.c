@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "base/text.h"
 #include "data/panel.h"
 #include "task/device.h"
 #include "task/training.h"
@@ -51,9 +52,18 @@ static void add_text(fact_list *l, const char *name, const char *value)
 
 static void add_number(fact_list *l, const char *name, double value)
 {
-    const char *text = llap_arena_printf(&l->arena, "%.17g", value);
+    char digits[LLAP_DOUBLE_TEXT];
+    llap_text_double(value, digits);
+    const char *text = llap_arena_printf(&l->arena, "%s", digits);
     l->failed = l->failed || text == NULL;
     add_text(l, name, text);
+}
+
+/* 0 where the caller left it to us. */
+static void add_choice(fact_list *l, const char *name, double value)
+{
+    if (value != 0) add_number(l, name, value);
+    else add_text(l, name, "the default");
 }
 
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
@@ -85,10 +95,10 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_text(l, "min", o->min);
     add_text(l, "max", o->max);
     add_number(l, "seed", (double)o->seed);
-    add_number(l, "members", (double)o->members);
-    add_number(l, "steps", (double)o->steps);
-    add_number(l, "batch", (double)o->batch);
-    add_number(l, "learning rate", o->lr);
+    add_choice(l, "members", (double)o->members);
+    add_choice(l, "steps", (double)o->steps);
+    add_choice(l, "batch", (double)o->batch);
+    add_choice(l, "learning rate", o->lr);
     add_number(l, "climate", !o->no_climate);
     add_number(l, "link", o->link);
     const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
