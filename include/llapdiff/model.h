@@ -106,8 +106,9 @@ LLAP_API llap_status llap_model_can_save(const char *path);
 LLAP_API llap_status llap_model_load(const char *path, llap_model **out);
 LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
 
-/* What the model is, for people or as JSON: targets, spans, poles with half-lives and periods.
- * Caller owns *text (llap_text_free). */
+/* What the model is, for people or as JSON: targets, spans, who answers, poles with half-lives and
+ * periods; in the JSON of one just trained also the stages of its training. Caller owns *text
+ * (llap_text_free). */
 LLAP_API llap_status llap_model_describe(const llap_model *m, int json, char **text);
 LLAP_API void        llap_text_free(char *text); /* NULL is fine */
 

@@ -55,6 +55,7 @@ void llap_model_destroy(llap_model *m)
     destroy_anchors(m->anchor, m->frame.n_targets);
     llap_network_destroy(m->network);
     llap_free(m->training);
+    llap_free(m->report);
     llap_arena_deinit(&m->arena);
     llap_free(m);
 }

@@ -53,7 +53,9 @@ struct llap_model {
     llap_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
     llap_network       *network;  /* owned; NULL: size `anchor` */
     char               *training; /* JSON text, see above; owned (llap_free), NULL: not known */
-    llap_arena          arena;
+    char               *report;   /* JSON text, of the training just made: stages, seconds, memory;
+                                     owned (llap_free), not in the file */
+    llap_arena arena;
 };
 
 /* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed), or NULL.

@@ -71,13 +71,13 @@ static void anchor_json(llap_json_writer *w, const llap_anchor_model *a)
     llap_json_close(w, ']');
 }
 
-/* What its training was told and chose: a --config file for another one like it. */
-static llap_status run_json(llap_json_writer *w, const llap_model *m)
+/* A document of the model's own under its name, where there is one. */
+static llap_status part_json(llap_json_writer *w, const char *name, const char *text)
 {
     llap_json *j = NULL;
-    if (m->training == NULL) return LLAP_OK;
-    const llap_status st = llap_json_parse(m->training, strlen(m->training), "run", NULL, &j);
-    if (st == LLAP_OK) llap_json_put(w, "run", j);
+    if (text == NULL) return LLAP_OK;
+    const llap_status st = llap_json_parse(text, strlen(text), name, NULL, &j);
+    if (st == LLAP_OK) llap_json_put(w, name, j);
     llap_json_destroy(j);
     return st;
 }
@@ -125,7 +125,10 @@ static llap_status describe_json(llap_json_writer *w, const llap_model *m)
         llap_json_put_int(w, "parameters", n_parameters(m->network));
         llap_network_write_config(w, m->network);
     }
-    const llap_status st = run_json(w, m);
+    /* What its training was told and chose, a --config file for another one like it; how it went.
+     */
+    llap_status st = part_json(w, "run", m->training);
+    if (st == LLAP_OK) st = part_json(w, "report", m->report);
     llap_json_close(w, '}');
     return st;
 }

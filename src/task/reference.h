@@ -26,6 +26,7 @@ typedef struct task_reference {
     const llap_train_opts *o;
     llap_network          *network; /* the container that everything ends in */
     bool                   started; /* it holds what the stages begin with; else fresh ones do */
+    char                  *report;  /* of the stages, for the model; JSON */
     task_recipe            recipe;
     llap_model_frame       frame;
     bool                   irregular; /* the preset for irregular data */

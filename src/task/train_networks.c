@@ -357,7 +357,7 @@ llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_t
     if (st == LLAP_OK) st = reserve(run, net);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
         st = train_member(run, m, net, &f, o, from, i);
-    if (st == LLAP_OK) task_training_table(run);
+    if (st == LLAP_OK) st = task_training_table(run, &m->report);
     task_training_destroy(run);
     llap_model_destroy(from);
     if (st == LLAP_OK) {

@@ -204,7 +204,7 @@ static llap_status train(task_reference *r, const llap_panel *p)
     if (st == LLAP_OK) st = task_reference_vae(r, t);
     if (st == LLAP_OK) st = task_reference_summarizer(r, t);
     if (st == LLAP_OK) st = task_reference_diffusion(r, t);
-    if (st == LLAP_OK) task_training_table(t);
+    if (st == LLAP_OK) st = task_training_table(t, &r->report);
     task_training_destroy(t);
     return st;
 }
@@ -285,9 +285,12 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = train(&r, p);
     if (st == LLAP_OK) st = llap_model_create(f, NULL, out);
     if (st == LLAP_OK) st = task_train_remember(o, config, &r.recipe, *out);
-    if (st == LLAP_OK) (*out)->network = r.network;
-    else llap_network_destroy(r.network);
-    if (st != LLAP_OK) {
+    if (st == LLAP_OK) {
+        (*out)->network = r.network;
+        (*out)->report = r.report;
+    } else {
+        llap_network_destroy(r.network);
+        llap_free(r.report);
         llap_model_destroy(*out);
         *out = NULL;
     }

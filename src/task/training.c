@@ -486,14 +486,40 @@ static void table_line(const llap_log *log, const ended *e)
               best, score, g->n_skipped, took);
 }
 
-void task_training_table(const task_training *t)
+static void table_json(llap_json_writer *w, const ended *e)
 {
-    struct rusage used;
-    if (t->ended == NULL) return;
+    const task_progress *g = &e->progress;
+    if (e->next != NULL) table_json(w, e->next);
+    llap_json_open(w, NULL, '{');
+    llap_json_put_string(w, "name", e->name);
+    llap_json_put_int(w, "steps", g->step);
+    if (g->best_step >= 0) llap_json_put_int(w, "best_after", g->best_step);
+    else llap_json_put_null(w, "best_after"); /* the last weights */
+    llap_json_put_double(w, "validation", g->best_step >= 0 ? g->best : NAN);
+    llap_json_put_int(w, "skipped", g->n_skipped);
+    llap_json_put_double(w, "seconds", e->seconds > 0 ? e->seconds : NAN);
+    llap_json_close(w, '}');
+}
+
+llap_status task_training_table(const task_training *t, char **report)
+{
+    struct rusage    used = { 0 };
+    size_t           n;
+    llap_json_writer w = { 0 };
+    const bool       known = getrusage(RUSAGE_SELF, &used) == 0;
+    llap_json_open(&w, NULL, '{');
+    llap_json_open(&w, "stages", '[');
+    if (t->ended != NULL) table_json(&w, t->ended);
+    llap_json_close(&w, ']');
+    if (known) llap_json_put_int(&w, "peak_memory_bytes", (int64_t)used.ru_maxrss * 1024);
+    llap_json_close(&w, '}');
+    const llap_status st = llap_json_finish(&w, report, &n);
+    if (t->ended == NULL) return st;
     llap_logf(t->o.messages, LLAP_LOG_INFO, "%-12s %8s %10s %11s %8s %9s", "stage", "steps",
               "best after", "validation", "skipped", "took");
     table_line(t->o.messages, t->ended);
-    if (getrusage(RUSAGE_SELF, &used) == 0)
+    if (known)
         llap_logf(t->o.messages, LLAP_LOG_INFO, "peak memory %.2f GB",
                   (double)used.ru_maxrss * 1024e-9);
+    return st;
 }

@@ -96,8 +96,9 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result);
 
-/* A table of the stages so far, and the most memory that the process had: to the messages. */
-void task_training_table(const task_training *t);
+/* A table of the stages so far, and the most memory that the process had: to the messages, and as
+ * a JSON object. Caller owns *report (llap_free). */
+llap_status task_training_table(const task_training *t, char **report);
 
 /* Is there room on the disk for states of n_bytes, one beside the one before it? LLAP_EIO says how
  * much is missing. Stages ask for themselves; of a later one it is a warning. */

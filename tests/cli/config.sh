@@ -53,7 +53,8 @@ rm -f n.safetensors.state
 # How networks are trained: every number is an option, the model keeps it, and what it keeps is a --config for the same model again.
 rm -f *.state
 more='{"anchor": {"steps": 10}, "networks": {"lr": 0.002, "weight_decay": 0.1, "check_rows": 8}}'
-llapdiff train data.csv --config run.json -o n.safetensors --lr 0.002 --training "$more" >/dev/null && echo trained
+llapdiff train data.csv --config run.json -o n.safetensors --lr 0.002 --training "$more" --json >n.json && echo trained
+sed -n '/^  "report"/,$p' n.json | sed -E 's/("(best_after|validation|seconds|peak_memory_bytes)": )[0-9.e+-]+/\1N/'
 cmp -s m.safetensors n.safetensors || echo "another model"
 llapdiff train data.csv -q --config run.json -o q.safetensors --training '{"anchor": {"steps": 10}, "networks": {"lr": 0.01}}' --lr 0.01 --steps 30 >/dev/null
 llapdiff info q.safetensors --json | grep -E '^ {8}"(check_every|warmup)"' # they follow the steps
