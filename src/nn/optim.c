@@ -50,8 +50,8 @@ static void average(llap_graph *g, llap_tensor *p, llap_tensor *new_p, double de
     llap_update(g, ema, llap_add(g, ema, move));
 }
 
-void llap_nn_step(llap_graph *g, llap_tensor *const *param, llap_tensor *const *grad, int n,
-                  const llap_train_attr *a)
+void llap_nn_step(llap_graph *g, llap_tensor *loss, llap_tensor *const *param,
+                  llap_tensor *const *grad, int n, const llap_train_attr *a)
 {
     llap_tensor *lr = llap_input(g, "lr", LLAP_SCALAR);
     llap_tensor *step = llap_input_int(g, "step", LLAP_SCALAR);
@@ -62,8 +62,10 @@ void llap_nn_step(llap_graph *g, llap_tensor *const *param, llap_tensor *const *
         llap_tensor *limit = llap_full(g, LLAP_SCALAR, a->clip);
         scale = llap_minimum(g, one, llap_div(g, limit, llap_affine(g, norm, 1.0, 1e-6)));
     }
-    /* norm - norm is 0, or NaN where a gradient is not finite: the step is then left out. */
-    scale = llap_add(g, scale, llap_sub(g, norm, norm));
+    /* x - x is 0, or NaN where the loss or a gradient is not finite: the step is then left out. */
+    llap_tensor *x = norm;
+    if (loss != NULL) x = llap_add(g, norm, llap_reshape(g, loss, LLAP_SCALAR));
+    scale = llap_add(g, scale, llap_sub(g, x, x));
     llap_note(g, "clip", scale);
     for (int i = 0; i < n && llap_graph_status(g) == LLAP_OK; i++) {
         llap_tensor *p = param[i];
@@ -82,7 +84,7 @@ void llap_nn_train(llap_graph *g, llap_tensor *loss, const llap_train_attr *attr
     }
     for (int i = 0; i < n; i++) param[i] = llap_graph_param(g, i);
     llap_gradients(g, loss, param, n, grad);
-    llap_nn_step(g, param, grad, n, attr);
+    llap_nn_step(g, loss, param, grad, n, attr);
     llap_free(param);
 }
 

@@ -7,8 +7,9 @@
  *     states    "adam.m.X", "adam.v.X" for every parameter X, and with EMA "ema.X", which starts as
  *               a copy of X (llap_params_start_ema)
  *     output    "grad_norm", before clipping; not finite when any gradient is not
- * and updates them and every parameter. Where the norm is not finite, parameters and moments stay
- * as they are, so that one bad batch does not end a training. Call it outside all scopes. */
+ * and updates them and every parameter. Where the norm or the loss is not finite, parameters and
+ * moments stay as they are, so that one bad batch does not end a training. Call it outside all
+ * scopes. */
 #ifndef LLAP_NN_OPTIM_H
 #define LLAP_NN_OPTIM_H
 
@@ -32,9 +33,9 @@ typedef struct llap_train_attr {
 void llap_nn_train(llap_graph *g, llap_tensor *loss, const llap_train_attr *attr);
 
 /* The same on given gradients: grad[i] belongs to param[i]. A NULL gradient leaves its parameter
- * and moments alone; its EMA moves on. */
-void llap_nn_step(llap_graph *g, llap_tensor *const *param, llap_tensor *const *grad, int n,
-                  const llap_train_attr *attr);
+ * and moments alone; its EMA moves on. loss may be NULL: only the norm counts. */
+void llap_nn_step(llap_graph *g, llap_tensor *loss, llap_tensor *const *param,
+                  llap_tensor *const *grad, int n, const llap_train_attr *attr);
 
 /* sqrt of the sum of all squares, a scalar; NULL ones are skipped. */
 llap_tensor *llap_nn_global_norm(llap_graph *g, llap_tensor *const *x, int n);

@@ -70,7 +70,8 @@ static void describe(llap_graph *g, llap_tensor *loss, const llap_train_attr *at
         gather(g, name, keep, grad[i]);
         grad[i] = sum_of(step, name, shape);
     }
-    if (llap_graph_status(g) == LLAP_OK) llap_nn_step(step, other, grad, n, attr);
+    if (llap_graph_status(g) == LLAP_OK)
+        llap_nn_step(step, sum_of(step, "loss", LLAP_SCALAR), other, grad, n, attr);
     llap_free(own);
 }
 

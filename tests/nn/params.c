@@ -6,6 +6,7 @@
 #include "nn/nn.h"
 #include "nn/optim.h"
 #include "nn/params.h"
+#include "nn/pieces.h"
 
 /* A small network with every kind of start, and its loss. */
 static llap_tensor *describe(llap_graph *g)
@@ -283,6 +284,59 @@ static void stop(session *s)
     llap_params_destroy(s->params);
 }
 
+/* Even where its gradients are small enough for their norm. */
+static void a_loss_that_is_not_finite_changes_nothing(void **state)
+{
+    (void)state;
+    session s = { 0 };
+    CHECK_OK(start(&s, 11));
+    const llap_param_info *w = llap_params_find(s.params, "layers.0.linear1.weight");
+    const double           w0 = llap_param_get(s.params, w, 0);
+    const float            y0 = s.y[0];
+    s.y[0] = 2e19f;
+    s.step = 1;
+    CHECK_OK(llap_run_exec(s.run));
+    assert_false(isfinite(*(const float *)llap_run_output(s.run, "loss", NULL)));
+    assert_true(isfinite(*(const float *)llap_run_output(s.run, "grad_norm", NULL)));
+    assert_true(llap_param_get(s.params, w, 0) == w0);
+    s.y[0] = y0;
+    CHECK_OK(llap_run_exec(s.run));
+    assert_false(llap_param_get(s.params, w, 0) == w0);
+    stop(&s);
+}
+
+/* The same where a batch goes in pieces: the loss of either may be what is not finite. */
+static void nor_does_that_of_a_piece(void **state)
+{
+    (void)state;
+    session              s = { 0 };
+    llap_graph          *g;
+    llap_pieces         *p;
+    double               loss, norm;
+    const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    CHECK_OK(start(&s, 11));
+    CHECK_OK(llap_graph_create(&g));
+    CHECK_OK(llap_pieces_create(g, describe(g), &LLAP_TRAIN_DEFAULT, s.params, &opts, &p));
+    CHECK_OK(llap_run_bind(llap_pieces_run(p), "x", s.x, 2 * 3 * 8));
+    CHECK_OK(llap_run_bind(llap_pieces_run(p), "y", s.y, 2 * 3 * 5));
+    const llap_param_info *w = llap_params_find(s.params, "layers.0.linear1.weight");
+    const double           w0 = llap_param_get(s.params, w, 0);
+    const float            y0 = s.y[0];
+    for (int i = 0; i < 3; i++) { /* the first, the second, none */
+        for (int k = 0; k < 2; k++) {
+            s.y[0] = i == k ? 2e19f : y0;
+            CHECK_OK(llap_pieces_add(p, k == 0, 0.5));
+        }
+        CHECK_OK(llap_pieces_step(p, 0.01, 1, &loss, &norm));
+        assert_true(isfinite(norm));
+        assert_int_equal(isfinite(loss) != 0, i == 2);
+        assert_int_equal(llap_param_get(s.params, w, 0) == w0, i != 2);
+    }
+    llap_pieces_destroy(p);
+    llap_graph_destroy(g);
+    stop(&s);
+}
+
 static void training_lowers_the_loss_and_the_average_follows(void **state)
 {
     (void)state;
@@ -392,6 +446,8 @@ int main(void)
         cmocka_unit_test(power_iteration_finds_the_norm),
         cmocka_unit_test(a_file_comes_back_as_it_was),
         cmocka_unit_test(a_spoilt_file_is_refused_by_name),
+        cmocka_unit_test(a_loss_that_is_not_finite_changes_nothing),
+        cmocka_unit_test(nor_does_that_of_a_piece),
         cmocka_unit_test(training_lowers_the_loss_and_the_average_follows),
         cmocka_unit_test(memory_failures_are_told),
         cmocka_unit_test(the_average_may_be_bound),

@@ -69,7 +69,7 @@ static void describe(golden *c, const names *p)
         snprintf(name, sizeof name, "g_%s", p->name[i]);
         grad[i] = llap_input(c->graph, name, shape);
     }
-    llap_nn_step(c->graph, param, grad, p->n, &attr);
+    llap_nn_step(c->graph, NULL, param, grad, p->n, &attr);
     llap_tensor *clip = llap_noted(c->graph, "clip");
     for (int i = 0; i < p->n; i++) {
         snprintf(name, sizeof name, "clipped_%s", p->name[i]);

@@ -60,7 +60,7 @@ static void describe(golden *c, llap_tensor *loss)
     attr.weight_decay = golden_real(c, "weight_decay");
     attr.clip = golden_real(c, "grad_clip");
     attr.ema = golden_real(c, "ema_decay");
-    llap_nn_step(g, all, all + n, n, &attr);
+    llap_nn_step(g, loss, all, all + n, n, &attr);
 }
 
 /* The rows of one kind of a noted value, as mid.<to>_c and mid.<to>_u. */
