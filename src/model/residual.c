@@ -366,48 +366,38 @@ static bool blame_input(const llap_residual_trainer *t, char *text, size_t size)
     return false;
 }
 
-typedef struct piece_of {
-    const llap_residual_trainer *t;
-    int64_t                      piece;
-} piece_of;
+typedef struct step_of {
+    llap_residual_trainer *t;
+    int64_t                step;
+} step_of;
 
-static llap_status bind_piece(void *user, llap_run *run)
+static llap_status bind_piece(void *user, llap_run *run, int64_t piece)
 {
-    const piece_of *p = user;
-    return bind_batch(p->t, run, p->piece);
-}
-
-static llap_status blame_piece(llap_residual_trainer *t, int64_t step, int64_t piece, char *text,
-                               size_t size)
-{
-    const llap_plan_opts how = plan_opts(t);
-    llap_graph          *g = NULL;
-    llap_status          st = llap_graph_create(&g);
-    if (st == LLAP_OK) st = put_random(t, step, piece);
-    if (st == LLAP_OK) {
-        const step_in in = step_inputs(g, &t->c, t->o.batch / t->pieces, t->set->h);
-        st = llap_nn_blame(&(llap_blame){ .graph = g,
-                                          .loss = step_loss(g, &t->c, &in),
-                                          .params = t->params,
-                                          .how = &how,
-                                          .bind = bind_piece,
-                                          .user = &(piece_of){ t, piece } },
-                           text, size);
-    }
-    llap_graph_destroy(g);
-    return st;
+    const step_of    *s = user;
+    const llap_status st = put_random(s->t, s->step, piece);
+    return st == LLAP_OK ? bind_batch(s->t, run, piece) : st;
 }
 
 llap_status llap_residual_blame(llap_residual_trainer *t, int64_t step, char *text, size_t size,
                                 const uint32_t **index, int64_t *n)
 {
-    llap_status st = LLAP_OK;
-    *text = '\0';
+    const llap_plan_opts how = plan_opts(t);
+    llap_graph          *g = NULL;
     prepare(t, step); /* the next one may be there already */
     *index = t->index;
     *n = t->o.batch;
-    if (blame_input(t, text, size)) return st;
-    for (int64_t i = 0; i < t->pieces && st == LLAP_OK && *text == '\0'; i++)
-        st = blame_piece(t, step, i, text, size);
+    if (blame_input(t, text, size)) return LLAP_OK;
+    llap_status st = llap_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    const step_in in = step_inputs(g, &t->c, t->o.batch / t->pieces, t->set->h);
+    st = llap_nn_blame(&(llap_blame){ .graph = g,
+                                      .loss = step_loss(g, &t->c, &in),
+                                      .params = t->params,
+                                      .how = &how,
+                                      .n_pieces = t->pieces,
+                                      .bind = bind_piece,
+                                      .user = &(step_of){ t, step } },
+                       text, size);
+    llap_graph_destroy(g);
     return st;
 }

@@ -56,8 +56,8 @@ int64_t      llap_residual_trainer_pieces(const llap_residual_trainer *t); /* 1:
 llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm);
 
 /* After a step that came out not finite: what it was, as in nn/blame.h, or the input of the batch;
- * text is empty where nothing is found. *index, *n: the rows of that batch, borrowed until the next
- * step. */
+ * text is left alone where nothing is found. *index, *n: the rows of that batch, borrowed until the
+ * next step. */
 llap_status llap_residual_blame(llap_residual_trainer *t, int64_t step, char *text, size_t size,
                                 const uint32_t **index, int64_t *n);
 

@@ -182,8 +182,9 @@ static bool blame_input(const task_net *n, char *text, size_t size)
 }
 
 /* The inputs of a net for another run of the same loss, which may have no use for some. */
-static llap_status lend_inputs(void *user, llap_run *run)
+static llap_status lend_inputs(void *user, llap_run *run, int64_t piece)
 {
+    (void)piece; /* it goes as one */
     const task_net *n = user;
     for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
         const llap_slot *s = llap_plan_slot(n->plan, i);
@@ -203,7 +204,5 @@ llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_p
     const llap_blame     b = {
             .graph = g, .loss = loss, .params = p, .how = &how, .bind = lend_inputs, .user = n
     };
-    const llap_status st = llap_nn_blame(&b, text, size);
-    if (*text == '\0') snprintf(text, size, "a value is not finite");
-    return st;
+    return llap_nn_blame(&b, text, size);
 }

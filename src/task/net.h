@@ -46,7 +46,8 @@ llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr)
 void        task_net_end(const task_net *n, double *loss, double *grad_norm);
 
 /* What is not finite: the first such input, or what nn/blame.h finds in g, the loss alone, on the
- * same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ...". */
+ * same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ..."; it is left alone where
+ * nothing is found. */
 llap_status task_net_blame(task_net *n, llap_graph *g, llap_tensor *loss, llap_params *p,
                            char *text, size_t size);
 

@@ -197,7 +197,6 @@ static llap_status member_blame(void *user, int64_t step, char *text, size_t siz
     int64_t                 n = 0;
     const llap_status       st = llap_residual_blame(r->trainer, step, text, size, &index, &n);
     if (st != LLAP_OK) return st;
-    if (*text == '\0') snprintf(text, size, "a value is not finite");
     int64_t *end = llap_new((size_t)n, sizeof *end);
     if (end == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < n; i++)

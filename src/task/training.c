@@ -29,7 +29,8 @@ struct task_training {
     task_training_opts o; /* strings in the arena */
     task_fact         *fact;
     size_t             n_facts;
-    llap_tensors      *old; /* the state that was there; NULL: none */
+    llap_tensors      *old;   /* the state that was there; NULL: none */
+    bool               other; /* it is of a run that differs, in what may */
     ended             *ended;
     FILE              *log;
     int64_t            log_size;
@@ -189,18 +190,19 @@ static llap_status copy_options(task_training *t, const task_training_opts *o,
 }
 
 /* What is not as the state has it, though it may be. */
-static void say_differences(const task_training *t)
+static void say_differences(task_training *t)
 {
     for (size_t i = 0; i < t->n_facts; i++) {
         char key[96];
         snprintf(key, sizeof key, "run.%s", t->fact[i].name);
         const char *was = t->fact[i].may_differ ? llap_tensors_metadata(t->old, key) : NULL;
-        if (was != NULL && strcmp(was, t->fact[i].value) != 0)
-            llap_logf(t->o.messages, LLAP_LOG_WARNING,
-                      "%s: the %s was %s and is %s now: the training goes on, but not to the same "
-                      "numbers as in one go",
-                      t->o.state, t->fact[i].name, llap_text_show(was).text,
-                      llap_text_show(t->fact[i].value).text);
+        if (was == NULL || strcmp(was, t->fact[i].value) == 0) continue;
+        t->other = true;
+        llap_logf(t->o.messages, LLAP_LOG_WARNING,
+                  "%s: the %s was %s and is %s now: the training goes on, but not to the same "
+                  "numbers as in one go",
+                  t->o.state, t->fact[i].name, llap_text_show(was).text,
+                  llap_text_show(t->fact[i].value).text);
     }
 }
 
@@ -278,7 +280,26 @@ static llap_status report(stage_run *r, double loss)
                        &(llap_progress_event){ r->s->name, g->step, r->s->n_steps, "steps", note });
 }
 
-static llap_status not_finite(stage_run *r, double loss, double norm)
+/* A step too many. It has changed no weight, so the state is that after the one before it. */
+static llap_status give_up(stage_run *r, const char *what)
+{
+    const task_stage *s = r->s;
+    const char       *state = r->t->o.state;
+    char              kept[LLAP_DETAIL_MAX] = "no state was kept; a smaller --lr may help";
+    if (state != NULL && save(r->t, s, &r->g, r->best) == LLAP_OK) r->saved_step = r->g.step;
+    if (r->saved_step >= 0)
+        snprintf(kept, sizeof kept,
+                 "the state after step %" PRId64
+                 " is in %s; a smaller --lr may help, from there with --resume or, without that "
+                 "file, from the start",
+                 r->saved_step, state);
+    return llap_fail(LLAP_ENUMERIC,
+                     "%s: step %" PRId64 ": %s; %" PRId64
+                     " such steps were skipped before it, no more are; %s",
+                     s->name, r->g.step + 1, what, r->g.n_skipped, kept);
+}
+
+static llap_status not_finite(stage_run *r, double loss)
 {
     const task_stage *s = r->s;
     const char       *known = isfinite(loss) ? "the gradient" : "the loss";
@@ -289,14 +310,8 @@ static llap_status not_finite(stage_run *r, double loss, double norm)
         if (st == LLAP_ENOMEM) snprintf(what, sizeof what, "%s is not finite", known);
         else if (st != LLAP_OK) return st;
     }
-    (void)norm;
-    if (++r->g.n_skipped > s->max_skipped)
-        return llap_fail(LLAP_ENUMERIC,
-                         "%s: step %" PRId64 ": %s; %" PRId64
-                         " such steps were skipped before it, no more are%s%s",
-                         s->name, r->g.step + 1, what, s->max_skipped,
-                         r->saved_step < 0 ? "" : "; the last good state is in ",
-                         r->saved_step < 0 ? "" : r->t->o.state);
+    if (r->g.n_skipped >= s->max_skipped) return give_up(r, what);
+    r->g.n_skipped++;
     llap_logf(r->t->o.messages, LLAP_LOG_WARNING,
               "%s: step %" PRId64 ": %s; the step is skipped (%" PRId64 " of %" PRId64 ")", s->name,
               r->g.step + 1, what, r->g.n_skipped, s->max_skipped);
@@ -356,7 +371,7 @@ static llap_status run_steps(stage_run *r)
         st = s->step(s->user, g->step, &loss, &norm);
         if (st != LLAP_OK) return llap_fail_in(st, "%s: step %" PRId64, s->name, g->step + 1);
         if (!isfinite(loss) || !isfinite(norm)) {
-            st = not_finite(r, loss, norm);
+            st = not_finite(r, loss);
             if (st != LLAP_OK) return st;
         } else {
             g->sum += loss;
@@ -402,6 +417,7 @@ static llap_status restore(stage_run *r)
     st = llap_params_push(s->params);
     if (st == LLAP_OK && !r->g.finished) {
         r->saved_step = r->g.step;
+        if (r->t->other) r->g.n_skipped = 0;
         llap_logf(r->t->o.messages, LLAP_LOG_INFO, "%s: going on after step %" PRId64, s->name,
                   r->g.step);
     }

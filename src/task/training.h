@@ -15,7 +15,8 @@
  * the end, and stops early when they get no better. It writes the state (task/state.h) at
  * intervals, after every stage and when it is asked to stop; a state that cannot be written is a
  * warning, the one before it stays. A step whose loss or gradient is not finite changes nothing
- * (nn/optim.h); so many are skipped and counted, one more is LLAP_ENUMERIC. */
+ * (nn/optim.h); so many are skipped and counted, with one more the state is written and it is
+ * LLAP_ENUMERIC. A run that goes on in another way, with a smaller rate, counts anew. */
 #ifndef LLAP_TASK_TRAINING_H
 #define LLAP_TASK_TRAINING_H
 
@@ -51,7 +52,8 @@ typedef struct task_stage {
     void (*fields)(void *user, llap_json_writer *w);
 
     /* What was not finite in the step just made, "gradient of 'encoder.mu.weight'; windows ...".
-     * NULL: nobody knows. */
+     * text holds what is known, "the loss is not finite"; it is for what is found, or to add to.
+     * NULL: nobody knows more. */
     llap_status (*blame)(void *user, int64_t step, char *text, size_t size);
 } task_stage;
 

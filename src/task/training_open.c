@@ -66,6 +66,17 @@ static void add_choice(fact_list *l, const char *name, double value)
     else add_text(l, name, "the default");
 }
 
+static void add_rates(fact_list *l, const task_recipe *r)
+{
+    const char *text = r->profile == LLAP_PROFILE_DEFAULT
+                           ? llap_arena_printf(&l->arena, "%.15g", r->networks.stage.lr)
+                           : llap_arena_printf(&l->arena, "%.15g, %.15g, %.15g", r->vae.stage.lr,
+                                               r->summarizer.stage.lr, r->denoiser.stage.lr);
+    l->failed = l->failed || text == NULL;
+    add_text(l, "learning rate", text);
+    l->fact[l->n - 1].may_differ = true; /* a smaller one, after too large a one */
+}
+
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
                               const llap_model_frame *f, const llap_network_config *c,
                               const task_recipe *r)
@@ -74,11 +85,14 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     size_t           n[2] = { 0 };
     llap_json_writer w[2] = { { 0 }, { 0 } };
     uint64_t         started = 0;
+    task_recipe      rest = *r; /* but the rates */
     llap_status      st = hash_file(o->from, &started);
+    rest.networks.stage.lr = rest.vae.stage.lr = 0;
+    rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
     for (int i = 0; i < 2; i++) {
         llap_json_open(&w[i], NULL, '{');
         if (i == 0) llap_network_config_write(&w[i], c);
-        else task_recipe_write(&w[i], r);
+        else task_recipe_write(&w[i], &rest);
         llap_json_close(&w[i], '}');
         const llap_status written = llap_json_finish(&w[i], &text[i], &n[i]);
         if (st == LLAP_OK) st = written;
@@ -98,7 +112,7 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_choice(l, "members", (double)o->members);
     add_choice(l, "steps", (double)o->steps);
     add_choice(l, "batch", (double)o->batch);
-    add_choice(l, "learning rate", o->lr);
+    add_rates(l, r);
     add_number(l, "climate", !o->no_climate);
     add_number(l, "link", o->link);
     const char *hash = llap_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));

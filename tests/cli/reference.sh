@@ -24,7 +24,7 @@ echo "exit $?"
 sed 's/step [0-9]* of [0-9]*/step N/; s/train: [a-z]*: stopped/train: STAGE: stopped/' said
 train -q -o s.safetensors
 train -q --horizon 12 --resume -o s.safetensors
-train -q --lr 0.1 --resume -o s.safetensors
+train -q --seed 2 --resume -o s.safetensors
 train -q --batch 3 --resume -o s.safetensors
 train -q -o s.safetensors --resume --log s.log >/dev/null && cmp m.safetensors s.safetensors && cmp m.log s.log && echo "the same after a signal"
 [ -e s.safetensors.state ] || echo "no state is left"

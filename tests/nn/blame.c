@@ -13,9 +13,9 @@ enum { B = 3, D = 2 };
 
 static float x[B * D];
 
-static llap_status bind(void *user, llap_run *run)
+static llap_status bind(void *user, llap_run *run, int64_t piece)
 {
-    (void)user;
+    (void)user, (void)piece;
     return llap_run_bind(run, "x", x, B * D);
 }
 
@@ -34,6 +34,7 @@ static void ask(llap_params *p, char *text, size_t size)
     const llap_blame b = {
         .graph = g, .loss = describe(g), .params = p, .how = &how, .bind = bind
     };
+    snprintf(text, size, "as it was");
     CHECK_OK(llap_nn_blame(&b, text, size));
     llap_graph_destroy(g);
 }
@@ -59,10 +60,19 @@ static void names_the_first_tensor(void **state)
     set(p, "out.weight", 1.0f);
     set(p, "adam.m.in.weight", 7.0f);
     ask(p, text, sizeof text);
-    assert_string_equal(text, ""); /* all is well */
-    set(p, "out.weight", -1.0f);
+    assert_string_equal(text, "as it was"); /* all is well */
+    set(p, "out.weight", 0.0f);             /* the root of 0 is finite, its slope is not */
     ask(p, text, sizeof text);
     assert_string_equal(text, "gradient of 'in.weight' is not finite");
+    set(p, "out.weight", -1.0f);
+    ask(p, text, sizeof text);
+    assert_string_equal(text, "the loss is not finite, nor is the gradient of 'in.weight'");
+    /* The root of 4 * 1e15 * 2e-26 has a slope of 5.59e4, times 1e15: its square is too large. */
+    set(p, "out.weight", 1e15f);
+    set(p, "in.weight", 1e-26f);
+    ask(p, text, sizeof text);
+    assert_string_equal(text, "the norm of the gradients is not finite (the largest, 5.59e+19, is "
+                              "of 'in.weight')");
     set(p, "out.bias", NAN);
     ask(p, text, sizeof text);
     assert_string_equal(text, "'out.bias' is not finite");
