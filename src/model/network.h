@@ -128,7 +128,6 @@ typedef struct llap_feature_config {
     llap_residual     residual;
     double            clip;               /* of the residual */
     double            augment;            /* g of accuracy.md 4.6 */
-    double            query_share;        /* part of the queries that a training row keeps */
     llap_reals        calibration_edge;   /* leads between buckets, in model time units */
     llap_reals        calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
     llap_guard        guard;
@@ -182,6 +181,10 @@ llap_status llap_network_config_check(const llap_network_config *c);
 /* Reads the object at path over what *c holds: absent keys leave it. Strict: unknown keys, groups
  * of the other profile, and contradictions are LLAP_EFORMAT. The profile itself cannot change. */
 llap_status llap_network_config_read(const llap_json *j, const char *path, llap_network_config *c);
+/* The same for a training: an option that then differs from what *c had, and that the profile looks
+ * at nowhere, is LLAP_EFORMAT too. Models may have such values, from before. */
+llap_status llap_network_config_change(const llap_json *j, const char *path,
+                                       llap_network_config *c);
 /* profile, size and all other keys of an object that is open. */
 void llap_network_config_write(llap_json_writer *w, const llap_network_config *c);
 

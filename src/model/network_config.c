@@ -104,7 +104,7 @@ static const llap_field sampling_fields[] = {
 static const llap_field feature_fields[] = {
     CHOICE(F, view, views), REAL(F, patch, 1e-9, 1e12), INT(F, patch_rows, 1, 1 << 16), BOOL(F, ages), BOOL(F, counts),
     BOOL(F, covariates), BOOL(F, entity_mean), BOOL(F, calendar), BOOL(F, level), CHOICE(F, residual, residuals),
-    REAL(F, clip, 0, 1e6), REAL(F, augment, 0, 1), REAL(F, query_share, 0, 1), REALS(F, calibration_edge, 0, 1e12),
+    REAL(F, clip, 0, 1e6), REAL(F, augment, 0, 1), REALS(F, calibration_edge, 0, 1e12),
     REALS(F, calibration_factor, 1e-3, 1e3), CHOICE(F, guard, guards),
     INT(F, fill_past, 0, 1 << 16), INT(F, fill_both, 0, 1 << 16),
 };
@@ -158,8 +158,10 @@ static bool needed(const struct group *gr, const llap_network_config *c)
 static llap_status read_group(const llap_json *j, const char *path, const struct group *gr,
                               llap_network_config *c)
 {
-    void             *at = (char *)c + gr->offset;
-    const llap_status st = llap_fields_only(j, path, gr->fields, gr->n, NULL);
+    static const char *const retired[] = { "query_share", NULL }; /* models of before have it */
+    void                    *at = (char *)c + gr->offset;
+    const llap_status        st =
+        llap_fields_only(j, path, gr->fields, gr->n, gr->fields == feature_fields ? retired : NULL);
     return st == LLAP_OK ? llap_fields_read(j, path, gr->fields, gr->n, at) : st;
 }
 
@@ -191,6 +193,84 @@ llap_status llap_network_config_read(const llap_json *j, const char *path, llap_
     st = llap_network_config_check(c);
     return st == LLAP_EINVAL ? llap_fail_in(LLAP_EFORMAT, "%s", path[0] == '\0' ? "config" : path)
                              : st;
+}
+
+/* -------- changes that change something -------- */
+
+/* clang-format off */
+/* Keys that a profile writes into its models and looks at nowhere. */
+static const struct idle {
+    unsigned    profiles;
+    const char *name;
+} idle[] = {
+    { IN_BOTH, "sampling.samples" },
+    { IN_REFERENCE, "sampling.first" }, { IN_REFERENCE, "sampling.last" },
+    { IN_REFERENCE, "denoiser.query_features" }, { IN_REFERENCE, "denoiser.synthesis_dim" },
+    /* the stream of tokens */
+    { IN_DEFAULT, "denoiser.timesteps" }, { IN_DEFAULT, "denoiser.summary_pool_mode" },
+    { IN_DEFAULT, "denoiser.self_conditioning" }, { IN_DEFAULT, "denoiser.pole_pool_use_raw_summary" },
+    { IN_DEFAULT, "denoiser.block_summary_adaln" }, { IN_DEFAULT, "denoiser.analysis_summary_qk" },
+    { IN_DEFAULT, "denoiser.analysis_qk_use_raw_summary" }, { IN_DEFAULT, "denoiser.cross_first" },
+    { IN_DEFAULT, "denoiser.use_mlp_residual" },
+    /* a continuous noise process, v as the prediction, a plain sampler */
+    { IN_DEFAULT, "noise.schedule" }, { IN_DEFAULT, "noise.prediction" }, { IN_DEFAULT, "noise.gamma" },
+    { IN_DEFAULT, "noise.normalize" }, { IN_DEFAULT, "noise.unconditional" },
+    { IN_DEFAULT, "sampling.rho" }, { IN_DEFAULT, "sampling.guidance_from" }, { IN_DEFAULT, "sampling.guidance_to" },
+    { IN_DEFAULT, "sampling.guidance_power" }, { IN_DEFAULT, "sampling.guidance_rescale" }, { IN_DEFAULT, "sampling.eta" },
+    { IN_DEFAULT, "sampling.threshold_p" }, { IN_DEFAULT, "sampling.threshold_max" }, { IN_DEFAULT, "sampling.clip" },
+    /* what the view of the data says */
+    { IN_DEFAULT, "features.ages" }, { IN_DEFAULT, "features.counts" }, { IN_DEFAULT, "features.covariates" },
+    { IN_DEFAULT, "features.entity_mean" }, { IN_DEFAULT, "features.clip" },
+};
+/* clang-format on */
+
+/* name: "group.key" */
+static bool same_value(const char *name, const llap_network_config *a, const llap_network_config *b)
+{
+    static const size_t size[] = {
+        [LLAP_FIELD_INT] = sizeof(int64_t), [LLAP_FIELD_SMALL] = sizeof(int),
+        [LLAP_FIELD_REAL] = sizeof(double), [LLAP_FIELD_REALS] = sizeof(llap_reals),
+        [LLAP_FIELD_BOOL] = sizeof(bool),   [LLAP_FIELD_CHOICE] = sizeof(llap_profile)
+    };
+    for (int i = 0; i < N_OF(groups); i++) {
+        const struct group *gr = &groups[i];
+        const size_t        n = strlen(gr->key);
+        if (strncmp(name, gr->key, n) != 0 || name[n] != '.') continue;
+        for (int k = 0; k < gr->n; k++) {
+            const size_t at = gr->offset + gr->fields[k].offset;
+            if (strcmp(name + n + 1, gr->fields[k].key) == 0)
+                return memcmp((const char *)a + at, (const char *)b + at,
+                              size[gr->fields[k].kind]) == 0;
+        }
+    }
+    return true;
+}
+
+static llap_status no_effect(const llap_json *j, const char *full, llap_profile profile)
+{
+    char place[256];
+    llap_json_place(j, full, place, sizeof place);
+    return llap_fail(LLAP_EFORMAT, "%s: '%s': has no effect in the profile \"%s\"", place, full,
+                     llap_profile_names[profile]);
+}
+
+llap_status llap_network_config_change(const llap_json *j, const char *path, llap_network_config *c)
+{
+    const llap_network_config was = *c;
+    const char               *dot = path[0] == '\0' ? "" : ".";
+    char                      full[256];
+    double                    share = 1.0;
+    llap_status               st = llap_network_config_read(j, path, c);
+    snprintf(full, sizeof full, "%s%sfeatures.query_share", path, dot);
+    if (st == LLAP_OK) st = llap_json_double(j, full, 0, 1, &share);
+    if (st == LLAP_OK && share < 1.0) st = no_effect(j, full, c->profile);
+    for (int i = 0; i < N_OF(idle) && st == LLAP_OK; i++) {
+        if ((idle[i].profiles >> c->profile & 1u) == 0 || same_value(idle[i].name, &was, c))
+            continue;
+        snprintf(full, sizeof full, "%s%s%s", path, dot, idle[i].name);
+        st = no_effect(j, full, c->profile);
+    }
+    return st;
 }
 
 void llap_network_config_write(llap_json_writer *w, const llap_network_config *c)
@@ -399,7 +479,6 @@ static void name_default(const struct named *n, const llap_network_dims *d, llap
                                          .ages = true,
                                          .residual = LLAP_RESIDUAL_ANCHOR,
                                          .clip = 6,
-                                         .query_share = 1,
                                          .covariates = d->inputs > 0 };
 }
 

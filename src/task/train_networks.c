@@ -22,7 +22,7 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
 {
     const llap_network_config was = *c;
     c->size = LLAP_SIZE_CUSTOM;
-    const llap_status st = llap_network_config_read(config, "network", c);
+    const llap_status st = llap_network_config_change(config, "network", c);
     if (st != LLAP_OK) return st;
     if (c->patches.token_dim != was.patches.token_dim || c->patches.tokens != was.patches.tokens ||
         c->patches.entities != was.patches.entities ||

@@ -117,7 +117,7 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
 {
     const llap_network_config was = *c;
     c->size = LLAP_SIZE_CUSTOM;
-    const llap_status st = llap_network_config_read(config, "network", c);
+    const llap_status st = llap_network_config_change(config, "network", c);
     if (st != LLAP_OK) return st;
     if (c->n_entities != was.n_entities || c->n_targets != was.n_targets ||
         c->vae.channels != was.vae.channels || c->vae.n_entities != was.vae.n_entities ||

@@ -74,6 +74,7 @@ refused --network '{"sampling": {"steps": 9,}}'
 refused --steps 3 --training '{"anchor": {"steps": 10}, "networks": {"steps": 4}}'
 refused --training '{"anchor": {"steps": 10}, "networks": {"lr": 0.5}}'
 refused --size anchor --network '{}'
+refused --network '{"denoiser": {"summary_pool_mode": "attn"}}'
 llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"networks": {"steps": 4}}' -o p.safetensors
 echo "exit $?"
 

@@ -498,6 +498,41 @@ static void reads_options(void **state)
     }
 }
 
+/* Training takes no option that would change nothing; models of before may have it. */
+static void refuses_changes_without_effect(void **state)
+{
+    (void)state;
+    const struct {
+        llap_profile profile;
+        const char  *text, *error; /* NULL: taken */
+    } given[] = {
+        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}",
+          "'denoiser.summary_pool_mode': has no effect in the profile \"default\"" },
+        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":false}}",
+          "'denoiser.cross_first'" },
+        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"timesteps\":50}}", "'denoiser.timesteps'" },
+        { LLAP_PROFILE_DEFAULT, "{\"noise\":{\"prediction\":\"eps\"}}", "'noise.prediction'" },
+        { LLAP_PROFILE_DEFAULT, "{\"sampling\":{\"rho\":3}}", "'sampling.rho'" },
+        { LLAP_PROFILE_DEFAULT, "{\"features\":{\"query_share\":0.5}}", "'features.query_share'" },
+        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"synthesis_dim\":20}}",
+          "has no effect in the profile \"reference\"" },
+        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":true,\"synthesis_dim\":20}}",
+          NULL },
+        { LLAP_PROFILE_DEFAULT, "{\"features\":{\"query_share\":1}}", NULL },
+        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"cross_first\":false,\"timesteps\":50}}", NULL },
+        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}", NULL },
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        llap_network_config x = named(given[i].profile, LLAP_SIZE_TINY), y = x;
+        llap_json          *j = NULL;
+        CHECK_OK(llap_json_parse(given[i].text, strlen(given[i].text), "how.json", NULL, &j));
+        CHECK_OK(llap_network_config_read(j, "", &x));
+        if (given[i].error == NULL) CHECK_OK(llap_network_config_change(j, "", &y));
+        else CHECK_FAIL(llap_network_config_change(j, "", &y), LLAP_EFORMAT, given[i].error);
+        llap_json_destroy(j);
+    }
+}
+
 static void takes_trained_parts(void **state)
 {
     (void)state;
@@ -580,6 +615,7 @@ int main(void)
         cmocka_unit_test(refuses_configurations),
         cmocka_unit_test(claims_cost_nothing),
         cmocka_unit_test(reads_options),
+        cmocka_unit_test(refuses_changes_without_effect),
         cmocka_unit_test(takes_trained_parts),
         cmocka_unit_test(counts_from_the_first_query),
         cmocka_unit_test(survives_failed_allocations),
