@@ -109,7 +109,7 @@ LLAP_API llap_status llap_panel_write_as(const llap_panel *p, const char *path, 
 LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **text);
 
 /* Draws it: which entity was observed when, and how long the gaps between rows are. PNG, SVG or PDF
- * as the path ends; replaces the file as a whole. LLAP_EINVAL: another end. LLAP_EUNSUPPORTED:
+ * as the path ends; replaces the file as a whole. LLAP_EOPTION: another end. LLAP_EUNSUPPORTED:
  * built without cairo. */
 LLAP_API llap_status llap_panel_plot(const llap_panel *p, const char *path);
 

@@ -7,7 +7,11 @@
  *     }
  *
  * The detail names the thing, the place, what was expected and what was found. It belongs to the
- * calling thread and stays until that thread's next failure. */
+ * calling thread and stays until that thread's next failure.
+ *
+ * LLAP_EOPTION: an option has a value that cannot be, whatever the data: not a number, out of its
+ * range, none of the words there are, against another option. The detail begins with the name of
+ * its field, "horizon: ...". What does not fit the data or the model is LLAP_EINVAL. */
 #ifndef LLAPDIFF_STATUS_H
 #define LLAPDIFF_STATUS_H
 
@@ -31,7 +35,8 @@ extern "C" {
     X(LLAP_ENOMEM,       1, 503, "MemoryError",         "out of memory")                    \
     X(LLAP_ENUMERIC,     1, 500, "ArithmeticError",     "numerical failure")                \
     X(LLAP_EUSAGE,       2, 400, "TypeError",           "wrong usage")                      \
-    X(LLAP_ECANCELLED,   3, 499, "KeyboardInterrupt",   "interrupted")
+    X(LLAP_ECANCELLED,   3, 499, "KeyboardInterrupt",   "interrupted")                      \
+    X(LLAP_EOPTION,      2, 400, "ValueError",          "wrong option")
 /* clang-format on */
 
 typedef enum llap_status {

@@ -113,7 +113,7 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     if (st == LLAP_OK) st = llap_text_choose("keep", o->keep, keeps, &keep);
     if (st == LLAP_OK) st = llap_text_choose("half", o->half, halves, &half);
     if (st == LLAP_OK && !(o->row_min >= 0 && o->row_min <= 1))
-        st = llap_fail(LLAP_EINVAL, "row-min: expected a share in 0..1, found %g", o->row_min);
+        st = llap_fail(LLAP_EOPTION, "row_min: expected a share in 0..1, found %g", o->row_min);
     t->bin = (llap_bin)bin;
     t->agg = (llap_agg)agg;
     t->fill = fill == 1 ? LLAP_FILL_GRID : LLAP_FILL_NONE;
@@ -125,7 +125,33 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     t->grid = strcmp(o->grid, "auto") == 0 ? LLAP_GRID_AUTO : LLAP_GRID_STEP;
     if (t->grid == LLAP_GRID_AUTO) return LLAP_OK;
     st = llap_duration_parse(o->grid, strlen(o->grid), &t->step);
-    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "grid");
+    if (st == LLAP_OK && t->step <= 0)
+        st = llap_fail(LLAP_EINVAL, "expected a duration above 0, found '%s'",
+                       llap_text_show(o->grid).text);
+    return st == LLAP_OK ? st : llap_fail_in(LLAP_EOPTION, "grid");
+}
+
+/* What is said about times, each by itself, before any file is opened. */
+static llap_status check_times(const llap_read_opts *o)
+{
+    const bool epoch = o->time_format != NULL && strcmp(o->time_format, "epoch") == 0;
+    const struct {
+        const char *name, *value, *format, *unit, *zone;
+    } said[] = {
+        { "time_format", o->time_format, o->time_format, NULL, NULL },
+        { "time_unit", o->time_unit, epoch ? "epoch" : "number", o->time_unit, NULL },
+        { "zone", o->zone, "rfc3339", NULL, o->zone },
+    };
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < 3 && st == LLAP_OK; i++) {
+        llap_clock c = { 0 };
+        if (said[i].value != NULL)
+            st = llap_clock_init(&c, said[i].format, said[i].unit, said[i].zone);
+        llap_clock_deinit(&c);
+        if (st == LLAP_EINVAL || st == LLAP_EFORMAT || st == LLAP_ELIMIT)
+            st = llap_fail_in(LLAP_EOPTION, "%s", said[i].name);
+    }
+    return st;
 }
 
 /* What only texts need. */
@@ -250,6 +276,7 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     llap_timeline_opts timeline = LLAP_TIMELINE_DEFAULT;
     llap_panel        *raw = NULL;
     llap_status        st = csv_opts(&arena, o, &csv);
+    if (st == LLAP_OK) st = check_times(o);
     if (st == LLAP_OK) st = timeline_opts(o, &timeline);
     if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
     const bool asked = timeline.grid != LLAP_GRID_NONE || timeline.fill != LLAP_FILL_NONE ||
@@ -274,7 +301,7 @@ llap_status llap_panel_write_as(const llap_panel *p, const char *path, const cha
     if (st != LLAP_OK) return st;
     if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
         return form == NULL ? llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT)
-                            : llap_fail(LLAP_EINVAL, "form: '%s': NetCDF has none", path);
+                            : llap_fail(LLAP_EOPTION, "form: '%s': NetCDF has none", path);
     llap_csv_write_opts o = LLAP_CSV_WRITE_DEFAULT;
     if (k == 1) o.form = LLAP_CSV_LONG;
     return llap_csv_write(p, llap_file_or_stdout(path), &o);
@@ -295,10 +322,10 @@ llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
     *out = NULL;
     const bool weather = o->kind != NULL && strcmp(o->kind, "weather") == 0;
     if (!weather && o->kind != NULL && strcmp(o->kind, "oscillators") != 0)
-        return llap_fail(LLAP_EINVAL, "kind: expected oscillators or weather, found '%s'",
+        return llap_fail(LLAP_EOPTION, "kind: expected oscillators or weather, found '%s'",
                          llap_text_show(o->kind).text);
     if (weather && o->variables != 2)
-        return llap_fail(LLAP_EINVAL, "weather has 2 variables, found %lld",
+        return llap_fail(LLAP_EOPTION, "variables: weather has 2, found %lld",
                          (long long)o->variables);
     if (weather)
         return llap_weather_panel(&(llap_weather_opts){ o->entities, o->rows, (uint64_t)o->seed },

@@ -7,6 +7,9 @@
  *
  *     if (st != LLAP_OK) return llap_fail_in(st, "%s", path);       "weights.bin: " + old detail
  *
+ * LLAP_EOPTION begins with the option, "horizon: expected at least 1 row, found -3", so that faces
+ * can say it in their own words.
+ *
  * Nothing here allocates, so it also reports LLAP_ENOMEM. */
 #ifndef LLAP_BASE_ERROR_H
 #define LLAP_BASE_ERROR_H

@@ -16,8 +16,7 @@ static llap_status read_reals(const llap_json *j, const char *path, const llap_f
     llap_status st =
         llap_json_has(j, path) ? llap_json_doubles(j, path, f->low, f->high, &v, &n) : LLAP_OK;
     if (st == LLAP_OK && n > LLAP_REALS_MAX)
-        st = llap_fail(LLAP_EFORMAT, "'%s': expected at most %d numbers, found %zu", path,
-                       LLAP_REALS_MAX, n);
+        st = llap_json_fail(j, path, "expected at most %d numbers, found %zu", LLAP_REALS_MAX, n);
     if (st == LLAP_OK && llap_json_has(j, path)) {
         out->n = (int)n;
         for (size_t i = 0; i < n; i++) out->v[i] = v[i];

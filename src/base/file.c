@@ -156,7 +156,7 @@ static llap_status open_stdout(llap_writer *w)
 llap_status llap_writer_open(const char *path, llap_writer *w)
 {
     *w = (llap_writer){ 0 };
-    if (*path == '\0') return llap_fail(LLAP_EINVAL, "the output path is empty");
+    if (*path == '\0') return llap_fail(LLAP_EOPTION, "the output path is empty");
     const bool to_stdout = strcmp(path, "/dev/stdout") == 0;
     w->path = to_stdout ? llap_strndup(path, strlen(path)) : resolve(path);
     if (w->path == NULL) return LLAP_ENOMEM;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,7 @@ llap_status llap_json_parse(const char *text, size_t n, const char *name,
     llap_json *j = llap_new(1, sizeof *j);
     if (j == NULL) return LLAP_ENOMEM;
     json_error_t e = { 0 };
+    j->wrong = LLAP_EFORMAT;
     j->name = llap_strndup(name, strlen(name));
     errno = 0;
     if (j->name != NULL) j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
@@ -102,17 +104,44 @@ llap_status llap_json_read(const char *path, const llap_json_limits *limits, lla
 void llap_json_destroy(llap_json *j)
 {
     if (j == NULL) return;
+    for (int i = 0; i < LLAP_JSON_PARTS; i++) {
+        llap_free(j->part[i].key);
+        llap_json_destroy(j->part[i].from);
+    }
     json_decref(j->root);
     llap_free(j->name);
     llap_free(j->text);
     llap_free(j);
 }
 
+void llap_json_blame(llap_json *j, llap_status code) { j->wrong = code; }
+
+llap_status llap_json_add(llap_json *j, const char *key, llap_json *part)
+{
+    int n = 0;
+    while (j->part[n].key != NULL) n++; /* there is room: the caller's promise */
+    json_t *v = json_object_get(part->root, key);
+    j->part[n] = (struct llap_json_part){ llap_strndup(key, strlen(key)), part };
+    const bool ok = j->part[n].key != NULL && json_object_set(j->root, key, v) == 0;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
 /* ---- paths ---- */
+
+/* The document that has what is at path. */
+static const llap_json *origin(const llap_json *j, const char *path)
+{
+    const size_t n = strcspn(path, ".[");
+    for (int i = 0; i < LLAP_JSON_PARTS && j->part[i].key != NULL; i++)
+        if (strlen(j->part[i].key) == n && memcmp(j->part[i].key, path, n) == 0)
+            return j->part[i].from;
+    return j;
+}
 
 static void show_place(const llap_json *j, const char *path, const char *key, char *out,
                        size_t size)
 {
+    j = origin(j, path);
     const json_place p = j->text == NULL ? (json_place){ 0 } : json_place_find(j->text, path, key);
     if (j->text == NULL) snprintf(out, size, "%s", j->name);
     else snprintf(out, size, "%s:%zu:%zu", j->name, p.line, p.column);
@@ -126,10 +155,22 @@ void llap_json_place(const llap_json *j, const char *path, char *out, size_t siz
 /* Puts file, place and path in front of the detail, which may be about a key there. */
 static llap_status fail_at(const llap_json *j, const char *path, const char *key)
 {
-    char place[LLAP_DETAIL_MAX];
+    const llap_status code = origin(j, path)->wrong;
+    char              place[LLAP_DETAIL_MAX];
     show_place(j, path, key, place, sizeof place);
-    if (*path != '\0') (void)llap_fail_in(LLAP_EFORMAT, "'%s'", path);
-    return llap_fail_in(LLAP_EFORMAT, "%s", place);
+    if (*path != '\0' && strcmp(path, place) != 0) (void)llap_fail_in(code, "'%s'", path);
+    return llap_fail_in(code, "%s", place);
+}
+
+llap_status llap_json_fail(const llap_json *j, const char *path, const char *fmt, ...)
+{
+    char    text[LLAP_DETAIL_MAX];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    (void)llap_fail(LLAP_EFORMAT, "%s", text);
+    return fail_at(j, path, NULL);
 }
 
 /* A value as messages show it. */

@@ -24,7 +24,8 @@
  *     config.json:3:14: duplicate object key near '"batch"'
  *     config.json:2:12: 'train': unknown key 'bacth', did you mean 'batch'?
  *     config.json:3:14: 'train.batch': expected an integer in 1..4096, found "ten"
- * Line and column are those of a file; of text that is given they are only where parsing ended. */
+ * Line and column are those of a file; of text that is given they are only where parsing ended.
+ * What only the caller can tell to be wrong, it says likewise by llap_json_fail. */
 #ifndef LLAP_BASE_JSON_H
 #define LLAP_BASE_JSON_H
 
@@ -52,6 +53,14 @@ llap_status llap_json_parse(const char *text, size_t n, const char *name,
 llap_status llap_json_read(const char *path, const llap_json_limits *limits, llap_json **out);
 void        llap_json_destroy(llap_json *j); /* NULL is fine */
 
+/* From now on what is wrong in it is of this code: LLAP_EOPTION of what is no file. */
+void llap_json_blame(llap_json *j, llap_status code);
+
+/* Gives j, an object without that key, the value that `part` has under it, and takes part, also
+ * after a failure. Messages about that value have name, places and code of the part. */
+enum { LLAP_JSON_PARTS = 2 };
+llap_status llap_json_add(llap_json *j, const char *key, llap_json *part);
+
 /* ---- what is there ---- */
 
 bool        llap_json_has(const llap_json *j, const char *path);
@@ -60,6 +69,10 @@ size_t      llap_json_length(const llap_json *j, const char *path); /* of an arr
 
 /* The object at path (if any) has no other keys than these; the list is closed by NULL. */
 llap_status llap_json_keys(const llap_json *j, const char *path, const char *const *keys);
+
+/* "config.json:3:14: 'train.batch': " and the message. */
+llap_status llap_json_fail(const llap_json *j, const char *path, const char *fmt, ...)
+    LLAP_PRINTF(3, 4);
 
 /* "config.json:3:14", where the value at path stands; the name alone if it was no file. */
 void llap_json_place(const llap_json *j, const char *path, char *out, size_t size);

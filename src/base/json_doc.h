@@ -7,9 +7,14 @@
 #include <jansson.h>
 
 struct llap_json {
-    json_t *root;
-    char   *name; /* for messages */
-    char   *text; /* of a file, to say where things stand in it; else NULL */
+    json_t     *root;
+    char       *name;  /* for messages */
+    char       *text;  /* of a file, to say where things stand in it; else NULL */
+    llap_status wrong; /* what is not as it should be is of this code */
+    struct llap_json_part {
+        char      *key;
+        llap_json *from;
+    } part[LLAP_JSON_PARTS]; /* whose value under that key the document has; NULL ends */
 };
 
 /* The value at path, NULL when absent. LLAP_EFORMAT when something on the way is no object or

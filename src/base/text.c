@@ -147,6 +147,6 @@ llap_status llap_text_choose(const char *what, const char *text, const char *con
             n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", names[i]);
     }
     if (text == NULL) return LLAP_OK;
-    return llap_fail(LLAP_EINVAL, "%s: expected one of %s, found '%s'", what, list,
+    return llap_fail(LLAP_EOPTION, "%s: expected one of %s, found '%s'", what, list,
                      llap_text_show(text).text);
 }

@@ -63,7 +63,7 @@ static llap_status fail_unknown(const char *name, const char *database)
                          "time zone '%s': there is no time zone database in %s: install the "
                          "package tzdata",
                          name, database);
-    return llap_fail(LLAP_ENOTFOUND,
+    return llap_fail(LLAP_EINVAL,
                      "time zone '%s': not in the time zone database %s (package tzdata)", name,
                      database);
 }

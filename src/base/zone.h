@@ -34,7 +34,7 @@ typedef struct llap_zone llap_zone;
 /* Makes a zone from spec[0..n). database is the folder of the tz database, NULL for
  * LLAP_ZONE_DATABASE; it is read now and not kept open. Caller owns *out (llap_zone_destroy);
  * *out is NULL on failure.
- * LLAP_EINVAL: not a zone. LLAP_ENOTFOUND: no such name, or no database. LLAP_EFORMAT: the file is
+ * LLAP_EINVAL: no such zone. LLAP_ENOTFOUND: no database. LLAP_EFORMAT: the file is
  * damaged. LLAP_EUNSUPPORTED: it counts leap seconds (the "right/" names). LLAP_EIO. LLAP_ENOMEM.
  */
 llap_status llap_zone_create(const char *spec, size_t n, const char *database, llap_zone **out);

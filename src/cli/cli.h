@@ -85,13 +85,19 @@ extern const cli_command *const cli_commands[]; /* NULL ends; main.c */
 extern const cli_option         cli_common_options[];
 
 /* parse.c: fills common and options (both hold their defaults); operands are moved to the front of
- * argv and counted. LLAP_EUSAGE after saying what is wrong. */
+ * argv and counted. LLAP_EUSAGE after saying what is wrong; another code where it is the file of
+ * --config. */
 llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_common *common,
                       void *options, int *n_operands);
 
 /* "llapdiff COMMAND: message" and a hint at --help, on stderr. Returns LLAP_EUSAGE. command may be
  * NULL. */
 llap_status cli_usage(const char *command, const char *fmt, ...) LLAP_PRINTF(2, 3);
+
+/* Says what the library found wrong about the value of an option, LLAP_EOPTION: with its dashes
+ * where the command line has it, which is LLAP_EUSAGE; with its place where a --config file does,
+ * and then that file is wrong: LLAP_EFORMAT. */
+llap_status cli_wrong_option(const cli_command *command, const char *detail);
 
 /* help.c: everything on stdout, from the tables. */
 void        cli_print_overview(void);

@@ -129,7 +129,8 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
         if (any_seed) common.seed = SEED;
         print_notes(command, &common, any_seed);
         st = command->run(&common, options, n_operands, argv);
-        if (st != LLAP_OK && st != LLAP_EUSAGE && *llap_error_detail() != '\0')
+        if (st == LLAP_EOPTION) st = cli_wrong_option(command, llap_error_detail());
+        else if (st != LLAP_OK && st != LLAP_EUSAGE && *llap_error_detail() != '\0')
             fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
     }
     free(options);

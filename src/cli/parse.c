@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { CLI_OPTIONS = 128 }; /* of a command, at most */
+
 /* Where in a file the option stands that is being read; NULL: it is of the command line. */
 static const char *source;
 
@@ -55,12 +57,12 @@ static const cli_option *find_option(const cli_command *c, const char *name, siz
 /* "no option '--horizn', did you mean '--horizon'?" */
 static llap_status no_such_option(const cli_command *c, const char *word, size_t n)
 {
-    enum { MOST = 128 };
-    const char       *names[MOST + 1] = { NULL };
+    const char       *names[CLI_OPTIONS + 1] = { NULL };
     const cli_option *o;
     char              name[64];
     bool              own;
-    for (size_t i = 0; i < MOST && (o = option_at(c, i, &own)) != NULL; i++) names[i] = o->name;
+    for (size_t i = 0; i < CLI_OPTIONS && (o = option_at(c, i, &own)) != NULL; i++)
+        names[i] = o->name;
     snprintf(name, sizeof name, "%.*s", (int)(n > 2 ? n - 2 : 0), word + (n > 2 ? 2 : 0));
     const char *near = llap_text_nearest(name, names);
     return cli_usage(c->name, "no option '%.*s'%s%s%s", (int)n, word,
@@ -125,6 +127,40 @@ typedef struct from_file {
     void              *options;
 } from_file;
 
+/* Options whose value is that of a file, and where it stands there. */
+static struct {
+    const cli_option *option;
+    const char       *place;
+} told[CLI_OPTIONS];
+
+static void remember_place(const cli_option *o, const char *place)
+{
+    int i = 0;
+    while (i + 1 < CLI_OPTIONS && told[i].option != NULL && told[i].option != o) i++;
+    told[i].option = o;
+    told[i].place = place;
+}
+
+static const char *place_of(const cli_option *o)
+{
+    for (int i = 0; i < CLI_OPTIONS && told[i].option != NULL; i++)
+        if (told[i].option == o) return told[i].place;
+    return NULL;
+}
+
+llap_status cli_wrong_option(const cli_command *command, const char *detail)
+{
+    bool              own;
+    const cli_option *o = find_option(command, detail, strcspn(detail, ":"), 0, &own);
+    if (o == NULL) return cli_usage(command->name, "%s", detail);
+    source = place_of(o);
+    const bool in_file = source != NULL;
+    (void)cli_usage(command->name, "%s%s%s", in_file ? "" : "--", o->name,
+                    detail + strcspn(detail, ":"));
+    source = NULL;
+    return in_file ? LLAP_EFORMAT : LLAP_EUSAGE;
+}
+
 /* The text must stay for as long as the command runs: it is kept until the program ends. */
 static char *keep(const char *text)
 {
@@ -172,6 +208,7 @@ static llap_status set_from_file(void *user, const char *name, const char *text,
     char             *base = own ? (char *)f->options : (char *)f->common;
     source = place;
     const llap_status st = set_kept(f, o, name, text, base + o->offset);
+    if (st == LLAP_OK) remember_place(o, keep(place));
     source = NULL;
     return st;
 }
@@ -180,8 +217,7 @@ static llap_status set_from_file(void *user, const char *name, const char *text,
 static llap_status read_config(const cli_command *command, int argc, char **argv,
                                cli_common *common, void *options)
 {
-    enum { MOST = 128 };
-    const char       *names[MOST + 1] = { NULL };
+    const char       *names[CLI_OPTIONS + 1] = { NULL };
     const cli_option *o;
     bool              own;
     size_t            n = 0;
@@ -190,15 +226,15 @@ static llap_status read_config(const cli_command *command, int argc, char **argv
         if (strncmp(argv[i], "--config=", 9) == 0) common->config = argv[i] + 9;
     }
     if (common->config == NULL) return LLAP_OK;
-    for (size_t i = 0; n + 1 < MOST && (o = option_at(command, i, &own)) != NULL; i++) {
+    for (size_t i = 0; n + 1 < CLI_OPTIONS && (o = option_at(command, i, &own)) != NULL; i++) {
         if (strcmp(o->name, "config") == 0 || strcmp(o->name, "help") == 0) continue;
         names[n++] = o->name;
         if (strchr(o->name, '-') != NULL) names[n++] = underscored(o->name);
     }
     from_file   f = { command, common, options };
     llap_status st = llap_config_read(common->config, names, set_from_file, &f);
-    if (st != LLAP_OK && st != LLAP_EUSAGE)
-        fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
+    if (st == LLAP_EUSAGE) return LLAP_EFORMAT; /* said already, and of a file */
+    if (st != LLAP_OK) fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
     return st;
 }
 
@@ -237,6 +273,7 @@ llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_com
         char       *base = own ? (char *)options : (char *)common;
         llap_status st = set_option(command->name, o, value, base + o->offset);
         if (st != LLAP_OK) return st;
+        remember_place(o, NULL);
     }
     if (common->help) return LLAP_OK;
     if (*n_operands < command->min_operands)

@@ -99,7 +99,8 @@ typedef struct llap_csv_report {
 } llap_csv_report;
 
 /* Caller owns *out. report may be NULL. LLAP_ENOTFOUND, LLAP_EIO: a file cannot be read.
- * LLAP_EFORMAT: its content. LLAP_EINVAL: an option that does not fit. LLAP_ELIMIT. */
+ * LLAP_EFORMAT: its content. LLAP_EINVAL: an option that does not fit; LLAP_EOPTION: that cannot
+ * be. LLAP_ELIMIT. */
 llap_status llap_csv_read(const char *const *paths, size_t n_paths, const llap_csv_opts *o,
                           llap_panel **out, llap_csv_report *report);
 

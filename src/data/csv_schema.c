@@ -293,7 +293,7 @@ static llap_status time_by_option(finder *f)
         n++;
         if (plus == NULL) break;
         if (n == LLAP_CLOCK_PARTS_MAX)
-            return llap_fail(LLAP_EINVAL, "time columns '%s': more than %d", f->o->time,
+            return llap_fail(LLAP_EOPTION, "time: columns '%s': more than %d", f->o->time,
                              LLAP_CLOCK_PARTS_MAX);
         name = plus + 1;
     }

@@ -168,7 +168,7 @@ static llap_status check_list(const llap_csv_variables *vs, const char *const *l
         const char *name = *list;
         if (llap_names_find(&vs->source, name, strlen(name), &id)) continue;
         if (renames && *name == '=')
-            return llap_fail(LLAP_EINVAL, "columns: '%s' has no new name", name);
+            return llap_fail(LLAP_EOPTION, "columns: '%s' has no new name", name);
         if (renames) name = old_name(name, &unused);
         if (llap_names_find(&vs->source, name, strlen(name), &id)) continue;
         char   seen[600] = "";

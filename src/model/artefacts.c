@@ -87,7 +87,7 @@ static llap_status t_token(const source *s, const llap_artefact_hints *h, llap_t
             *out = (llap_t_token)i;
             return LLAP_OK;
         }
-    return llap_fail(LLAP_EINVAL, "t_token: expected residual, bias or both, found '%.40s'",
+    return llap_fail(LLAP_EOPTION, "t_token: expected residual, bias or both, found '%.40s'",
                      h->t_token);
 }
 

@@ -174,8 +174,10 @@ llap_status llap_network_config_read(const llap_json *j, const char *path, llap_
     llap_status st = llap_fields_only(j, path, top_fields, N_OF(top_fields), more);
     if (st == LLAP_OK) st = llap_fields_read(j, path, top_fields, N_OF(top_fields), c);
     if (st == LLAP_OK && c->profile != profile) {
-        st = llap_fail(LLAP_EFORMAT, "'%s%sprofile': expected \"%s\", found \"%s\"", path, dot,
-                       llap_profile_names[profile], llap_profile_names[c->profile]);
+        char full[256];
+        snprintf(full, sizeof full, "%s%sprofile", path, dot);
+        st = llap_json_fail(j, full, "expected \"%s\", found \"%s\"", llap_profile_names[profile],
+                            llap_profile_names[c->profile]);
         c->profile = profile;
     }
     for (int i = 0; i < N_OF(groups) && st == LLAP_OK; i++) {
@@ -183,16 +185,15 @@ llap_status llap_network_config_read(const llap_json *j, const char *path, llap_
         snprintf(full, sizeof full, "%s%s%s", path, dot, groups[i].key);
         if (!llap_json_has(j, full)) continue;
         if (!used(&groups[i], c))
-            st = llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", full,
-                           llap_profile_names[c->profile]);
+            st = llap_json_fail(j, full, "not part of the profile \"%s\"",
+                                llap_profile_names[c->profile]);
         else if (!needed(&groups[i], c))
-            st = llap_fail(LLAP_EFORMAT, "'%s': the options have no use for it", full);
+            st = llap_json_fail(j, full, "the options have no use for it");
         if (st == LLAP_OK) st = read_group(j, full, &groups[i], c);
     }
     if (st != LLAP_OK) return st;
     st = llap_network_config_check(c);
-    return st == LLAP_EINVAL ? llap_fail_in(LLAP_EFORMAT, "%s", path[0] == '\0' ? "config" : path)
-                             : st;
+    return st == LLAP_EINVAL ? llap_json_fail(j, path, "%s", llap_error_detail()) : st;
 }
 
 /* -------- changes that change something -------- */
@@ -248,10 +249,8 @@ static bool same_value(const char *name, const llap_network_config *a, const lla
 
 static llap_status no_effect(const llap_json *j, const char *full, llap_profile profile)
 {
-    char place[256];
-    llap_json_place(j, full, place, sizeof place);
-    return llap_fail(LLAP_EFORMAT, "%s: '%s': has no effect in the profile \"%s\"", place, full,
-                     llap_profile_names[profile]);
+    return llap_json_fail(j, full, "has no effect in the profile \"%s\"",
+                          llap_profile_names[profile]);
 }
 
 llap_status llap_network_config_change(const llap_json *j, const char *path, llap_network_config *c)

@@ -23,7 +23,7 @@ typedef struct llap_canvas llap_canvas;
 
 /* The format is that of the path's end (plot/picture.h). The file appears, or is replaced, by
  * commit. Caller owns *out (llap_canvas_destroy); NULL on failure.
- * LLAP_EINVAL: no such format. LLAP_EUNSUPPORTED: no cairo. LLAP_EIO, LLAP_ENOTFOUND, LLAP_ENOMEM.
+ * LLAP_EOPTION: no such format. LLAP_EUNSUPPORTED: no cairo. LLAP_EIO, LLAP_ENOTFOUND, LLAP_ENOMEM.
  */
 llap_status llap_canvas_create(const char *path, double width, double height, llap_canvas **out);
 llap_status llap_canvas_commit(llap_canvas *c);

@@ -20,7 +20,7 @@ llap_status llap_picture_of(const char *path, llap_picture *out)
             *out = (llap_picture)i;
             return LLAP_OK;
         }
-    return llap_fail(LLAP_EINVAL, "%s: a picture's name ends in .png, .svg or .pdf",
+    return llap_fail(LLAP_EOPTION, "%s: a picture's name ends in .png, .svg or .pdf",
                      llap_text_show(path).text);
 }
 

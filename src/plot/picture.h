@@ -7,7 +7,7 @@
 
 typedef enum llap_picture { LLAP_PICTURE_PNG, LLAP_PICTURE_SVG, LLAP_PICTURE_PDF } llap_picture;
 
-/* LLAP_EINVAL names the known ends; upper case is the same. */
+/* LLAP_EOPTION names the known ends; upper case is the same. */
 llap_status llap_picture_of(const char *path, llap_picture *out);
 
 typedef uint32_t llap_colour; /* 0xRRGGBB */

@@ -337,7 +337,7 @@ static llap_status measure_all(bench *t)
     if (st == LLAP_OK && here) st = measure_rig(t, "vae decoding", &o);
     if (st == LLAP_OK && here) st = measure_csv(t);
     if (st == LLAP_OK && t->n == 0)
-        st = llap_fail(LLAP_EINVAL, "only: no measurement has '%s' in its name", t->o->only);
+        st = llap_fail(LLAP_EOPTION, "only: no measurement has '%s' in its name", t->o->only);
     return st;
 }
 
@@ -348,7 +348,7 @@ static llap_status read_size(const char *text, llap_rig_size *size)
             *size = (llap_rig_size)i;
             return LLAP_OK;
         }
-    return llap_fail(LLAP_EINVAL, "size: expected tiny, small or paper, found '%s'", text);
+    return llap_fail(LLAP_EOPTION, "size: expected tiny, small or paper, found '%s'", text);
 }
 
 llap_status llap_bench(const llap_bench_opts *o, int json, char **text)

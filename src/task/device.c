@@ -3,6 +3,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -14,7 +15,8 @@ llap_status task_device(const char *device, const char *precision, const llap_ba
            strcmp(precision, llap_precision_names[of]) != 0)
         of++;
     if (llap_precision_names[of] == NULL)
-        return llap_fail(LLAP_EINVAL, "precision '%s': expected fp32, tf32 or bf16", precision);
+        return llap_fail(LLAP_EOPTION, "precision: expected fp32, tf32 or bf16, found '%s'",
+                         llap_text_show(precision).text);
     if (device == NULL) return LLAP_OK;
     const llap_backend *found = NULL;
     const llap_status   st = llap_device_find(device, (llap_precision)of, &found);

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 
 /* device: "cpu", "cuda", "cuda:N", "auto"; precision on a GPU: "fp32", "tf32", "bf16"; NULL: cpu
- * and fp32. LLAP_EINVAL for other words, LLAP_EUNSUPPORTED where there is no such GPU. */
+ * and fp32. LLAP_EOPTION for other words, LLAP_EUNSUPPORTED where there is no such GPU. */
 llap_status task_device(const char *device, const char *precision, const llap_backend **out);
 
 #endif

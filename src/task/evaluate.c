@@ -216,10 +216,10 @@ static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, eval
     if (st == LLAP_OK) st = llap_text_choose("task", o->task, tasks, &task);
     if (st == LLAP_OK) st = llap_text_choose("by", o->by, groups, &by);
     if (st == LLAP_OK && (o->samples < 0 || o->samples == 1 || o->samples > 100000))
-        st = llap_fail(LLAP_EINVAL, "samples: expected 2 to 100000, found %lld",
+        st = llap_fail(LLAP_EOPTION, "samples: expected 2 to 100000, found %lld",
                        (long long)o->samples);
     if (st == LLAP_OK && o->bootstrap > 1000000)
-        st = llap_fail(LLAP_EINVAL, "bootstrap: expected at most 1000000 draws, found %lld",
+        st = llap_fail(LLAP_EOPTION, "bootstrap: expected at most 1000000 draws, found %lld",
                        (long long)o->bootstrap);
     e->part = (llap_part)part;
     e->impute = task == 1;
@@ -252,7 +252,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     if (st == LLAP_OK && o->windows != NULL) st = llap_file_can_write(o->windows);
     if (st == LLAP_OK) st = task_pool_check(m, o->with, o->n_with, true);
     if (st == LLAP_OK && e.impute && o->n_with > 0)
-        st = llap_fail(LLAP_EUNSUPPORTED, "with: several models forecast, but do not fill gaps");
+        st = llap_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

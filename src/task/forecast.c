@@ -334,7 +334,7 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
 {
     *out = NULL;
     if (o->samples < 0)
-        return llap_fail(LLAP_EINVAL, "samples: expected at least 1, found %lld",
+        return llap_fail(LLAP_EOPTION, "samples: expected at least 1, found %lld",
                          (long long)o->samples);
     const llap_model *m = s->m;
     task_queries      q = { 0 };

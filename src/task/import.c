@@ -100,7 +100,7 @@ static llap_status sort_entities(names *e, llap_network *n)
     qsort((void *)sorted, (size_t)e->n, sizeof *sorted, by_name);
     for (int64_t i = 1; i < e->n; i++)
         if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            return llap_fail(LLAP_EINVAL, "entities: '%s' is there twice",
+            return llap_fail(LLAP_EOPTION, "entities: '%s' is there twice",
                              llap_text_show(sorted[i]).text);
     if (p != NULL) {
         const size_t width = (size_t)(p->count / e->n) * sizeof(float);
@@ -132,12 +132,12 @@ static llap_status frame_of(const llap_network_config *c, const llap_import_opts
     llap_status st =
         o->step == NULL ? LLAP_OK : task_span("step", o->step, &axis, INT64_MAX, &f->step);
     if (st == LLAP_OK && o->horizon == NULL)
-        st = llap_fail(LLAP_EINVAL, "horizon: how many rows ahead the model was trained for");
+        st = llap_fail(LLAP_EOPTION, "horizon: how many rows ahead the model was trained for");
     if (st == LLAP_OK) st = task_span("horizon", o->horizon, &axis, f->step, &f->horizon);
     f->unit = f->step;
     const int64_t rows = c->options.conditioning ? c->summarizer.context : 1; /* none looks back */
     if (st == LLAP_OK && __builtin_mul_overflow(rows, f->step, &f->context))
-        st = llap_fail(LLAP_EINVAL, "step: too long for a context of %lld rows", (long long)rows);
+        st = llap_fail(LLAP_EOPTION, "step: too long for a context of %lld rows", (long long)rows);
     /* Nobody knows what it was trained on: all that it is shown is a test. */
     f->val_start = f->test_start = -INT64_MAX / 4;
     return st;

@@ -159,7 +159,12 @@ static llap_status check_ask(const llap_model *m, const llap_pole_opts *o)
         return llap_fail(LLAP_EINVAL, "target: the model has no '%s'",
                          llap_text_show(o->target).text);
     if (!(o->noise >= 0 && o->noise <= 1))
-        return llap_fail(LLAP_EINVAL, "noise: expected 0 to 1, found %g", o->noise);
+        return llap_fail(LLAP_EOPTION, "noise: expected 0 to 1, found %g", o->noise);
+    if (m->network == NULL && (o->entity != NULL || o->at != NULL))
+        return llap_fail(LLAP_EINVAL,
+                         "%s: a history moves the poles of networks, which this model "
+                         "does not have",
+                         o->entity != NULL ? "entity" : "at");
     return LLAP_OK;
 }
 

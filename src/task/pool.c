@@ -35,8 +35,8 @@ llap_status task_pool_check(const llap_model *m, const llap_model *const *with, 
                             bool scored)
 {
     if (n < 0 || n > TASK_POOL_MAX)
-        return llap_fail(LLAP_EINVAL, "with: expected at most %d models, found %lld", TASK_POOL_MAX,
-                         (long long)n);
+        return llap_fail(LLAP_EOPTION, "with: expected at most %d models, found %lld",
+                         TASK_POOL_MAX, (long long)n);
     for (int64_t i = 0; i < n; i++) {
         const llap_model_frame *a = &m->frame, *b = &with[i]->frame;
         const char             *what =
@@ -72,7 +72,7 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
     const pool_self *s = f->self;
     const int64_t    C = f->n_targets;
     if (ask->n_samples < s->n)
-        return llap_fail(LLAP_EINVAL, "samples: %lld cannot be shared by %lld models",
+        return llap_fail(LLAP_EOPTION, "samples: %lld cannot be shared by %lld models",
                          (long long)ask->n_samples, (long long)s->n);
     task_forecast *own = llap_arena_new(arena, (size_t)(n * C), sizeof *own);
     double       **path = llap_arena_new(arena, (size_t)(n * C), sizeof *path);

@@ -42,7 +42,7 @@ llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, in
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
 {
     const llap_status st = task_read_time(&p->axis, text, strlen(text), at);
-    return st == LLAP_OK ? st : llap_fail_in(LLAP_EINVAL, "%s", what);
+    return st == LLAP_OK || st == LLAP_ENOMEM ? st : llap_fail_in(LLAP_EOPTION, "%s", what);
 }
 
 /* ---- a file of times: a column `time`, or one time a line; a column `entity` if they differ ----
@@ -149,7 +149,7 @@ static llap_status add_times(const time_file *f, const llap_panel *p, size_t i, 
 static llap_status add_forecast(task_queries *q, size_t *room, int64_t entity, int64_t origin)
 {
     if (q->n == FORECASTS_MAX)
-        return llap_fail(LLAP_ELIMIT,
+        return llap_fail(LLAP_EOPTION,
                          "every: more than %d forecasts; take a longer step between "
                          "them",
                          FORECASTS_MAX);
@@ -257,10 +257,10 @@ static llap_status fill_steps(const llap_model *m, const llap_panel *p, const ll
         st = task_span("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
     if (st != LLAP_OK) return st;
     const int64_t n = horizon / step;
-    if (n < 1) return llap_fail(LLAP_EINVAL, "horizon: shorter than a step of the forecast");
+    if (n < 1) return llap_fail(LLAP_EOPTION, "horizon: shorter than a step of the forecast");
     if (n > QUERIES_MAX)
         return llap_fail(
-            LLAP_ELIMIT,
+            LLAP_EOPTION,
             "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
             (long long)n, QUERIES_MAX);
     st = make_room(q, (size_t)n);
@@ -323,7 +323,8 @@ llap_status task_queries_init(task_queries *q, const llap_model *m, const llap_p
 {
     *q = (task_queries){ 0 };
     if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
-        return llap_fail(LLAP_EINVAL, "times: with them there is no horizon, no step and no every");
+        return llap_fail(LLAP_EOPTION,
+                         "times: with them there is no horizon, no step and no every");
     llap_status st = list_forecasts(m, p, o, q);
     if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)

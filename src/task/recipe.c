@@ -111,10 +111,10 @@ llap_status task_recipe_read(const llap_json *config, task_recipe *r)
         snprintf(path, sizeof path, "training.%s", g->key);
         if (!llap_json_has(config, path)) continue;
         if (g->profile != r->profile)
-            return llap_fail(LLAP_EFORMAT, "'%s': not part of the profile \"%s\"", path,
-                             llap_profile_names[r->profile]);
+            return llap_json_fail(config, path, "not part of the profile \"%s\"",
+                                  llap_profile_names[r->profile]);
         if (r->alone && !is_anchor(g))
-            return llap_fail(LLAP_EINVAL, "'%s': a model of size anchor has no networks", path);
+            return llap_json_fail(config, path, "a model of size anchor has no networks");
         st = llap_fields_only(config, path, g->fields, g->n, NULL);
         if (st == LLAP_OK)
             st = llap_fields_read(config, path, g->fields, g->n, (char *)r + g->offset);
@@ -126,10 +126,10 @@ static llap_status stage_agrees(const task_recipe_stage *s, const char *key, int
                                 double lr)
 {
     if (steps > 0 && s->steps != steps)
-        return llap_fail(LLAP_EINVAL, "steps: %lld are asked for, and %lld by 'training.%s.steps'",
+        return llap_fail(LLAP_EOPTION, "steps: %lld are asked for, and %lld by 'training.%s.steps'",
                          (long long)steps, (long long)s->steps, key);
     if (lr > 0 && s->lr != lr)
-        return llap_fail(LLAP_EINVAL, "lr: %g is asked for, and %g by 'training.%s.lr'", lr, s->lr,
+        return llap_fail(LLAP_EOPTION, "lr: %g is asked for, and %g by 'training.%s.lr'", lr, s->lr,
                          key);
     return LLAP_OK;
 }

@@ -88,11 +88,12 @@ typedef struct task_recipe {
 task_recipe_anchor task_recipe_anchor_usual(void);
 
 /* Takes what is under "training"; config may be NULL. LLAP_EFORMAT names a key that is unknown, of
- * the other profile, misread or out of range. LLAP_EINVAL: about networks, and there are none. */
+ * the other profile, of networks where there are none, misread or out of range; LLAP_EOPTION where
+ * it was no file. */
 llap_status task_recipe_read(const llap_json *config, task_recipe *r);
 
 /* The caller's own steps and rate (0: none) are those of the recipe; of the reference, the steps of
- * its denoiser and the rate of each stage. LLAP_EINVAL: both were given and differ. */
+ * its denoiser and the rate of each stage. LLAP_EOPTION: both were given and differ. */
 llap_status task_recipe_agrees(const task_recipe *r, int64_t steps, double lr);
 
 /* "training": {...}, all that the profile uses. */

@@ -63,20 +63,20 @@ llap_status task_span(const char *what, const char *text, const llap_axis *axis,
     const long long rows = strtoll(text, &end, 10);
     if (*text != '\0' && *end == '\0') {
         if (rows < 1)
-            return llap_fail(LLAP_EINVAL, "%s: expected at least 1 row, found %s", what, text);
+            return llap_fail(LLAP_EOPTION, "%s: expected at least 1 row, found %s", what, text);
         if (__builtin_mul_overflow((int64_t)rows, step, ticks))
-            return llap_fail(LLAP_EINVAL, "%s: %s rows are longer than all of time", what, text);
+            return llap_fail(LLAP_EOPTION, "%s: %s rows are longer than all of time", what, text);
         return LLAP_OK;
     }
     const llap_status st = llap_duration_parse(text, strlen(text), ticks);
-    if (st != LLAP_OK) return llap_fail_in(LLAP_EINVAL, "%s", what);
+    if (st != LLAP_OK) return llap_fail_in(LLAP_EOPTION, "%s", what);
     if (axis->kind == LLAP_AXIS_NUMBER && *axis->unit == '\0')
         return llap_fail(
             LLAP_EINVAL,
             "%s: '%s' is a duration, but the times of the data are numbers of an unknown "
             "unit: say which (time unit), or give a number of steps",
             what, llap_text_show(text).text);
-    if (*ticks <= 0) return llap_fail(LLAP_EINVAL, "%s: '%s' is not positive", what, text);
+    if (*ticks <= 0) return llap_fail(LLAP_EOPTION, "%s: '%s' is not positive", what, text);
     return LLAP_OK;
 }
 
@@ -148,17 +148,17 @@ llap_status task_quantiles(const char *text, double out[TASK_QUANTILES], int *n)
         char        *end;
         const double q = strtod(p, &end);
         if (end == p || (*end != ',' && *end != '\0'))
-            return llap_fail(LLAP_EINVAL,
+            return llap_fail(LLAP_EOPTION,
                              "quantiles: expected numbers separated by commas, found '%s'",
                              llap_text_show(text).text);
         if (!(q > 0 && q < 1))
-            return llap_fail(LLAP_EINVAL, "quantiles: expected numbers between 0 and 1, found %g",
+            return llap_fail(LLAP_EOPTION, "quantiles: expected numbers between 0 and 1, found %g",
                              q);
         if (*n > 0 && q <= out[*n - 1])
-            return llap_fail(LLAP_EINVAL, "quantiles: %g does not come after %g in order", q,
+            return llap_fail(LLAP_EOPTION, "quantiles: %g does not come after %g in order", q,
                              out[*n - 1]);
         if (*n == TASK_QUANTILES)
-            return llap_fail(LLAP_ELIMIT, "quantiles: more than %d", TASK_QUANTILES);
+            return llap_fail(LLAP_EOPTION, "quantiles: more than %d", TASK_QUANTILES);
         out[(*n)++] = q;
         if (*end == '\0') return LLAP_OK;
         p = end + 1;

@@ -25,15 +25,15 @@ void        task_series_deinit(task_series *s); /* { 0 } is fine */
 llap_status task_linked(const llap_model *m, int64_t target, const llap_panel *p,
                         const task_series *s, llap_series **out);
 
-/* "14d", or a plain number of steps. LLAP_EINVAL names what, and refuses durations where the axis
- * of the data has no unit of time. step may be *ticks itself. */
+/* "14d", or a plain number of steps. LLAP_EOPTION names what, and LLAP_EINVAL durations where the
+ * axis of the data has no unit of time. step may be *ticks itself. */
 llap_status task_span(const char *what, const char *text, const llap_axis *axis, int64_t step,
                       int64_t *ticks);
 
 /* A time as the data writes its own, or as RFC 3339. */
 llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out);
 
-/* The same of a panel. LLAP_EINVAL names what. */
+/* The same of a panel. LLAP_EOPTION names what. */
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at);
 
 /* The entity of that name, of n bytes. LLAP_EINVAL: there is none. */

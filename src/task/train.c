@@ -41,8 +41,8 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     if (o->step != NULL) st = task_span("step", o->step, &p->axis, f->step, &f->step);
     if (st == LLAP_OK && f->step <= 0)
         st = llap_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
-    if (st == LLAP_OK && o->context == NULL) st = llap_fail(LLAP_EINVAL, "context: not given");
-    if (st == LLAP_OK && o->horizon == NULL) st = llap_fail(LLAP_EINVAL, "horizon: not given");
+    if (st == LLAP_OK && o->context == NULL) st = llap_fail(LLAP_EOPTION, "context: not given");
+    if (st == LLAP_OK && o->horizon == NULL) st = llap_fail(LLAP_EOPTION, "horizon: not given");
     if (st == LLAP_OK) st = task_span("context", o->context, &p->axis, f->step, &f->context);
     if (st == LLAP_OK) st = task_span("horizon", o->horizon, &p->axis, f->step, &f->horizon);
     f->unit = f->axis == LLAP_AXIS_CALENDAR ? HOUR : f->step;
@@ -240,7 +240,7 @@ static llap_status parse_size(const char *text, int *size)
     if (text == NULL || strcmp(text, "small") == 0) *size = LLAP_SIZE_SMALL;
     else if (strcmp(text, "tiny") == 0) *size = LLAP_SIZE_TINY;
     else
-        return llap_fail(LLAP_EINVAL, "size: expected anchor, tiny or small, found '%s'",
+        return llap_fail(LLAP_EOPTION, "size: expected anchor, tiny or small, found '%s'",
                          llap_text_show(text).text);
     return LLAP_OK;
 }
@@ -249,7 +249,7 @@ static llap_status parse_profile(const char *text, bool *reference)
 {
     *reference = text != NULL && strcmp(text, "reference") == 0;
     if (text == NULL || *reference || strcmp(text, "default") == 0) return LLAP_OK;
-    return llap_fail(LLAP_EINVAL, "profile: expected default or reference, found '%s'",
+    return llap_fail(LLAP_EOPTION, "profile: expected default or reference, found '%s'",
                      llap_text_show(text).text);
 }
 
@@ -279,11 +279,11 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     *l = (plan){ .size = NETWORKS_NONE,
                  .frame = { .n_entities = p->n_entities, .entity = p->entity } };
     if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
-        return llap_fail(LLAP_EINVAL, "split: expected time or entity, found '%s'",
+        return llap_fail(LLAP_EOPTION, "split: expected time or entity, found '%s'",
                          llap_text_show(o->split).text);
     f->by_entity = o->parts != NULL || (o->split != NULL && strcmp(o->split, "entity") == 0);
     if (o->parts != NULL && o->split != NULL && strcmp(o->split, "time") == 0)
-        return llap_fail(LLAP_EINVAL, "parts: name entities, but split is 'time'");
+        return llap_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
     llap_status st = parse_profile(o->profile, &l->reference);
     if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);
@@ -351,7 +351,7 @@ static llap_status check_config(plan *l, const llap_json *config)
                        .alone = alone,
                        .anchor = task_recipe_anchor_usual() };
     if (alone && config != NULL && llap_json_has(config, "network"))
-        return llap_fail(LLAP_EINVAL, "network: a model of size anchor has no networks");
+        return llap_json_fail(config, "network", "a model of size anchor has no networks");
     return task_recipe_read(config, &l->recipe);
 }
 

@@ -81,74 +81,67 @@ static llap_status take(const llap_json *j, const struct entry *e, llap_train_op
 /* Is it JSON, or the name of a file that has some? */
 static bool is_text(const char *s) { return strchr("{[", s[strspn(s, " \t\r\n")]) != NULL; }
 
+/* Text that is no file's: what is wrong in it is the caller's option of that name. */
+static llap_status parse(const char *text, size_t n, const char *name, llap_json **out)
+{
+    const llap_status st = llap_json_parse(text, n, name, NULL, out);
+    if (st == LLAP_OK) llap_json_blame(*out, LLAP_EOPTION);
+    return st == LLAP_EFORMAT || st == LLAP_ELIMIT ? LLAP_EOPTION : st;
+}
+
 static llap_status put_text(llap_json_writer *w, const char *key, const char *text)
 {
     llap_json        *j = NULL;
-    const llap_status st = llap_json_parse(text, strlen(text), key, NULL, &j);
+    const llap_status st = parse(text, strlen(text), key, &j);
     if (st == LLAP_OK) llap_json_put(w, key, j);
     llap_json_destroy(j);
     return st;
 }
 
-/* What a file has under that key. */
-static llap_status put_part(llap_json_writer *w, const char *key, const char *file)
+/* {"key": text}; the text is read by itself first, so that messages count from its beginning. */
+static llap_status wrap(const char *key, const char *text, llap_json **out)
 {
-    llap_json  *j = NULL;
-    char       *part = NULL, place[LLAP_DETAIL_MAX];
-    size_t      n = 0;
-    llap_status st = llap_json_read(file, NULL, &j);
-    if (st == LLAP_OK) st = llap_json_need(j, key);
-    if (st == LLAP_OK) st = llap_json_part(j, key, &part, &n);
-    if (st == LLAP_OK && *part != '{') {
-        llap_json_place(j, key, place, sizeof place);
-        st = llap_fail(LLAP_EFORMAT, "%s: '%s': expected an object, found %s", place, key,
-                       llap_text_show(part).text);
-    }
-    if (st == LLAP_OK) st = put_text(w, key, part);
-    llap_free(part);
-    llap_json_destroy(j);
+    llap_json_writer w = { 0 };
+    char            *all = NULL;
+    size_t           n = 0;
+    llap_json_open(&w, NULL, '{');
+    llap_status st = put_text(&w, key, text);
+    llap_json_close(&w, '}');
+    const llap_status written = llap_json_finish(&w, &all, &n);
+    if (st == LLAP_OK) st = written;
+    if (st == LLAP_OK) st = parse(all, n, key, out);
+    llap_free(all);
     return st;
 }
 
-static llap_status put_object(llap_json_writer *w, const char *key, const char *given)
+/* The object itself, or a file that has it under that key. */
+static llap_status add_part(llap_json *config, const char *key, const char *given)
 {
+    llap_json *part = NULL;
     if (given == NULL) return LLAP_OK;
-    return is_text(given) ? put_text(w, key, given) : put_part(w, key, given);
+    llap_status st = is_text(given) ? wrap(key, given, &part) : llap_json_read(given, NULL, &part);
+    if (st == LLAP_OK) st = llap_json_need(part, key);
+    if (st == LLAP_OK) return llap_json_add(config, key, part);
+    llap_json_destroy(part);
+    return st;
 }
 
-/* Both as one document. Each is read by itself first, so that messages count from its own
- * beginning. */
-static llap_status join(const llap_train_opts *o, llap_json **out)
+static llap_status check_object(const llap_json *j, const char *key)
 {
-    llap_json_writer w = { 0 };
-    char            *text = NULL;
-    size_t           n = 0;
-    llap_json_open(&w, NULL, '{');
-    llap_status st = put_object(&w, "network", o->network);
-    if (st == LLAP_OK) st = put_object(&w, "training", o->training);
-    llap_json_close(&w, '}');
-    const llap_status written = llap_json_finish(&w, &text, &n);
-    if (st == LLAP_OK) st = written;
-    if (st == LLAP_OK) st = llap_json_parse(text, n, "options", NULL, out);
+    char       *text = NULL;
+    size_t      n = 0;
+    llap_status st = llap_json_part(j, key, &text, &n);
+    if (st == LLAP_OK && text != NULL && *text != '{')
+        st = llap_json_fail(j, key, "expected an object, found %s", llap_text_show(text).text);
     llap_free(text);
     return st;
 }
 
-/* One file that has all that is asked for, and nothing else of it, is the document: messages then
- * say where in it. *out stays NULL where it is not so. */
-static llap_status take_file(const llap_train_opts *o, llap_json **out)
+static llap_status join(const llap_train_opts *o, llap_json **out)
 {
-    const char *file = o->network != NULL ? o->network : o->training;
-    if (is_text(file)) return LLAP_OK;
-    llap_status st = llap_json_read(file, NULL, out);
-    for (int i = 0; i < 2 && *out != NULL; i++) {
-        const char *asked = i == 0 ? o->network : o->training;
-        const char *key = i == 0 ? "network" : "training";
-        if (llap_json_has(*out, key) && asked != NULL && strcmp(asked, file) == 0) continue;
-        if (!llap_json_has(*out, key) && asked == NULL) continue;
-        llap_json_destroy(*out);
-        *out = NULL;
-    }
+    llap_status st = llap_json_parse("{}", 2, "options", NULL, out);
+    if (st == LLAP_OK) st = add_part(*out, "network", o->network);
+    if (st == LLAP_OK) st = add_part(*out, "training", o->training);
     return st;
 }
 
@@ -159,17 +152,14 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
     *out = *o;
     *config = NULL;
     if (own && o->config != NULL)
-        return llap_fail(LLAP_EINVAL, "config: has its own network and training, give no others");
-    if (own) {
-        const llap_status st = take_file(o, config);
-        return st == LLAP_OK && *config == NULL ? join(o, config) : st;
-    }
-    if (o->config == NULL) return LLAP_OK;
+        return llap_fail(LLAP_EOPTION, "config: has its own network and training, give no others");
+    if (!own && o->config == NULL) return LLAP_OK;
     for (int i = 0; i < N; i++) keys[i + 2] = entries[i].key;
-    llap_status st = *o->config == '{'
-                         ? llap_json_parse(o->config, strlen(o->config), "config", NULL, config)
-                         : llap_json_read(o->config, NULL, config);
+    llap_status st = own                 ? join(o, config)
+                     : *o->config == '{' ? parse(o->config, strlen(o->config), "config", config)
+                                         : llap_json_read(o->config, NULL, config);
     if (st == LLAP_OK) st = llap_fields_only(*config, "", NULL, 0, keys);
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = check_object(*config, keys[i]);
     for (int i = 0; i < N && st == LLAP_OK; i++) st = take(*config, &entries[i], out);
     if (st != LLAP_OK) {
         llap_json_destroy(*config);
@@ -206,7 +196,7 @@ llap_status task_train_remember(const llap_train_opts *o, const llap_json *confi
     llap_status st = config == NULL ? LLAP_OK : llap_json_part(config, "network", &network, &n);
     llap_json_open(&w, NULL, '{');
     write_options(&w, &all);
-    if (st == LLAP_OK) st = put_object(&w, "network", network);
+    if (st == LLAP_OK && network != NULL) st = put_text(&w, "network", network);
     task_recipe_write(&w, r);
     llap_json_close(&w, '}');
     llap_free(network);

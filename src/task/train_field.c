@@ -81,7 +81,7 @@ static llap_status choose_view(const llap_model *m, const llap_panel *p, const c
                    : llap_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s", view,
                                JOINT_MAX, i == LLAP_FEATURE_JOINT ? " on one grid of times" : "");
     }
-    return llap_fail(LLAP_EINVAL, "view: expected auto, joint, entity or rows, found '%s'", view);
+    return llap_fail(LLAP_EOPTION, "view: expected auto, joint, entity or rows, found '%s'", view);
 }
 
 /* Features that the configuration of the networks may decide instead of the data. */

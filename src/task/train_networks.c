@@ -32,8 +32,8 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
         c->features.patch_rows != was.features.patch_rows ||
         c->features.calendar != was.features.calendar || c->features.level != was.features.level ||
         !c->options.conditioning || c->features.residual != was.features.residual)
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "network: sizes and features that the data decides cannot be changed");
+        return llap_json_fail(config, "network",
+                              "sizes and features that the data decides cannot be changed");
     return LLAP_OK;
 }
 

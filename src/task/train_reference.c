@@ -15,7 +15,7 @@ static llap_status parse_size(const char *text, llap_size *size)
     *size = LLAP_SIZE_TINY;
     if (text == NULL || strcmp(text, "tiny") == 0) return LLAP_OK;
     if (strcmp(text, "paper") != 0)
-        return llap_fail(LLAP_EINVAL, "size: the reference profile has tiny and paper, found '%s'",
+        return llap_fail(LLAP_EOPTION, "size: the reference profile has tiny and paper, found '%s'",
                          llap_text_show(text).text);
     *size = LLAP_SIZE_PAPER;
     return LLAP_OK;
@@ -124,14 +124,13 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
         c->summarizer.n_entities != was.summarizer.n_entities ||
         c->summarizer.features != was.summarizer.features ||
         c->summarizer.context != was.summarizer.context)
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "network: sizes that the data decides cannot be changed");
+        return llap_json_fail(config, "network", "sizes that the data decides cannot be changed");
     if (c->options.latent != was.options.latent || !c->options.conditioning ||
         c->options.joint_summarizer || c->options.cond_adapter || c->denoiser.self_conditioning)
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "network: the three stages train a denoiser of VAE latents and summaries; "
-                         "identity latents, no or joint summaries, adapters and "
-                         "self-conditioning are for models that are imported");
+        return llap_json_fail(config, "network",
+                              "the three stages train a denoiser of VAE latents and summaries; "
+                              "identity latents, no or joint summaries, adapters and "
+                              "self-conditioning are for models that are imported");
     return LLAP_OK;
 }
 
@@ -247,7 +246,7 @@ static llap_status check_options(const llap_train_opts *o)
     };
     for (size_t i = 0; i < sizeof of_default / sizeof *of_default; i++)
         if (of_default[i].given)
-            return llap_fail(LLAP_EINVAL, "%s: the reference profile has no such thing",
+            return llap_fail(LLAP_EOPTION, "%s: the reference profile has no such thing",
                              of_default[i].name);
     return LLAP_OK;
 }

@@ -53,12 +53,12 @@ llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **
                            p->n_vars);
         for (int64_t i = 0; i < *n; i++)
             if ((*out)[i] == v)
-                return llap_fail(LLAP_EINVAL, "target: '%s' is given twice",
+                return llap_fail(LLAP_EOPTION, "target: '%s' is given twice",
                                  llap_text_show(p->var[v]).text);
         (*out)[(*n)++] = v;
         s += len + (s[len] == ',');
     }
-    return *n > 0 ? LLAP_OK : llap_fail(LLAP_EINVAL, "target: no name given");
+    return *n > 0 ? LLAP_OK : llap_fail(LLAP_EOPTION, "target: no name given");
 }
 
 /* ---- what is said about them ---- */
@@ -96,7 +96,7 @@ llap_status task_target_transform(const char *text, const char *name, llap_trans
             *out = (llap_transform)i;
             return LLAP_OK;
         }
-    return llap_fail(LLAP_EINVAL,
+    return llap_fail(LLAP_EOPTION,
                      "transform: expected none, log1p, asinh or yeo-johnson, found '%s'",
                      llap_text_show(text).text);
 }
@@ -109,7 +109,7 @@ llap_status task_target_bound(const char *what, const char *text, const char *na
     if (said == NULL) return LLAP_OK;
     *out = strtod(said, &end);
     if (n > 0 && end == said + n && isfinite(*out)) return LLAP_OK;
-    return llap_fail(LLAP_EINVAL, "%s: expected a number for '%s', found '%s'", what,
+    return llap_fail(LLAP_EOPTION, "%s: expected a number for '%s', found '%s'", what,
                      llap_text_show(name).text, llap_text_show(text).text);
 }
 
@@ -128,7 +128,7 @@ static llap_status check_names(const char *what, const char *text, const char *c
         text += len + (text[len] == ',');
     }
     if (n_for_all > 1)
-        return llap_fail(LLAP_EINVAL, "%s: several values for all targets: give NAME=VALUE each",
+        return llap_fail(LLAP_EOPTION, "%s: several values for all targets: give NAME=VALUE each",
                          what);
     return LLAP_OK;
 }
@@ -144,8 +144,9 @@ llap_status task_targets_check(const llap_train_opts *o, const char *const *targ
         st = task_target_transform(o->transform, target[i], &transform);
         if (st == LLAP_OK) st = task_target_bound("min", o->min, target[i], &least);
         if (st == LLAP_OK) st = task_target_bound("max", o->max, target[i], &most);
-        if (st == LLAP_OK && !(least <= most)) st = llap_fail(LLAP_EINVAL, "min is above max");
-        if (st != LLAP_OK) st = llap_fail_in(st, "%s", llap_text_show(target[i]).text);
+        if (st == LLAP_OK && !(least <= most))
+            st = llap_fail(LLAP_EOPTION, "min: %g is above the %g of max for '%s'", least, most,
+                           llap_text_show(target[i]).text);
     }
     return st;
 }

@@ -132,7 +132,7 @@ static void bad_targets_are_named(void **state)
     (void)state;
     llap_writer w;
     CHECK_FAIL(llap_writer_open(folder, &w), LLAP_EINVAL, "is a directory");
-    CHECK_FAIL(llap_writer_open("", &w), LLAP_EINVAL, "empty");
+    CHECK_FAIL(llap_writer_open("", &w), LLAP_EOPTION, "empty");
     CHECK_FAIL(llap_writer_open(in_folder("no/such/x"), &w), LLAP_ENOTFOUND, "no/such/x");
     CHECK_FAIL(write_text("/dev/full", "x"), LLAP_EIO, "No space left");
     CHECK_OK(write_text("/dev/null", "x"));

@@ -153,6 +153,40 @@ static const char sample[] =
 
 static const char *const losses[] = { "mse", "huber", "pinball", NULL };
 
+/* A document of a file's part and of text: each tells of its own, with its own code. */
+static void parts_keep_their_origin(void **state)
+{
+    (void)state;
+    static const char *const keys[] = { "steps", NULL };
+    static const char        file[] = "{\"x\": 1,\n \"train\": {\"stps\": 3}}";
+    static const char        text[] = "{\"net\": {\"steps\": \"ten\"}}";
+    char                     path[] = "/tmp/llap_json_XXXXXX", place[128], got[160];
+    llap_json               *j, *part;
+    int64_t                  steps = 7;
+    const int                fd = mkstemp(path);
+    assert_int_equal(write(fd, file, sizeof file - 1), sizeof file - 1);
+    close(fd);
+    CHECK_OK(llap_json_parse("{}", 2, "all", NULL, &j));
+    CHECK_OK(llap_json_read(path, NULL, &part));
+    unlink(path);
+    CHECK_OK(llap_json_add(j, "train", part));
+    CHECK_OK(llap_json_parse(text, sizeof text - 1, "net", NULL, &part));
+    llap_json_blame(part, LLAP_EOPTION);
+    CHECK_OK(llap_json_add(j, "net", part));
+    assert_true(llap_json_has(j, "train.stps") && !llap_json_has(j, "x"));
+    llap_json_place(j, "train", place, sizeof place);
+    snprintf(got, sizeof got, "%s:2:11", path);
+    assert_string_equal(place, got);
+    CHECK_FAIL(llap_json_keys(j, "train", keys), LLAP_EFORMAT, "unknown key 'stps'");
+    assert_non_null(strstr(llap_error_detail(), ":2:12: 'train'"));
+    CHECK_FAIL(llap_json_int(j, "net.steps", 1, 9, &steps), LLAP_EOPTION,
+               "net: 'net.steps': expected an integer in 1..9, found \"ten\"");
+    CHECK_FAIL(llap_json_fail(j, "net", "no %s", "use"), LLAP_EOPTION, "net: no use");
+    CHECK_FAIL(llap_json_fail(j, "other", "no %s", "use"), LLAP_EFORMAT, "all: 'other': no use");
+    assert_int_equal(steps, 7);
+    llap_json_destroy(j);
+}
+
 static void values_are_read_by_path(void **state)
 {
     (void)state;
@@ -450,7 +484,7 @@ static void *counted_malloc(size_t n)
 static llap_status parse_and_dump(void *user)
 {
     (void)user;
-    llap_json   *j = NULL;
+    llap_json   *j = NULL, *part = NULL;
     char        *text = NULL;
     size_t       n;
     int64_t     *i = NULL;
@@ -464,6 +498,8 @@ static llap_status parse_and_dump(void *user)
         llap_json_parse(short_tokens, sizeof short_tokens - 1, "config.json", NULL, &j);
     if (st == LLAP_OK) st = llap_json_ints(j, "ints", 0, 9, &i, &n);
     if (st == LLAP_OK) st = llap_json_strings(j, "strings", &s, &n);
+    if (st == LLAP_OK) st = llap_json_parse("{\"q\":[1]}", 9, "part", NULL, &part);
+    if (st == LLAP_OK) st = llap_json_add(j, "q", part);
     if (st == LLAP_OK) st = llap_json_dump(j, 2, &text, &n);
     llap_free(text);
     llap_free(i);
@@ -491,6 +527,7 @@ int main(void)
         cmocka_unit_test(limits_are_checked_before_any_allocation),
         cmocka_unit_test(files_are_read),
         cmocka_unit_test(places_in_files_are_told),
+        cmocka_unit_test(parts_keep_their_origin),
         cmocka_unit_test(values_are_read_by_path),
         cmocka_unit_test(wrong_values_are_named),
         cmocka_unit_test(unknown_keys_are_named),

@@ -181,7 +181,7 @@ static void a_name_is_chosen_or_all_are_listed(void **state)
     assert_int_equal(i, 7);
     CHECK_OK(llap_text_choose("agg", "last", names, &i));
     assert_int_equal(i, 1);
-    CHECK_FAIL(llap_text_choose("agg", "las\n", names, &i), LLAP_EINVAL,
+    CHECK_FAIL(llap_text_choose("agg", "las\n", names, &i), LLAP_EOPTION,
                "agg: expected one of mean, last, found 'las\\x0a'");
 }
 

@@ -43,7 +43,7 @@ try 1 forecast m.safetensors data.csv -o no/x
 try 1 forecast m.safetensors data.csv -o /dev/full
 try 1 impute m.safetensors data.csv -o no/x
 try 1 impute m.safetensors data.csv -o /dev/full
-try 1 synth --kind weather --variables 3
+try 2 synth --kind weather --variables 3
 try 2 synth --json
 try 1 synth -o no/x
 try 1 synth -o /dev/full

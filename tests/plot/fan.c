@@ -50,7 +50,7 @@ static void test_unknown_format(void **state)
     (void)state;
     scene           s;
     const llap_fans f = make_scene(&s, 1, true);
-    CHECK_FAIL(llap_plot_fans(&f, in_folder("x.jpg")), LLAP_EINVAL, ".png, .svg or .pdf");
+    CHECK_FAIL(llap_plot_fans(&f, in_folder("x.jpg")), LLAP_EOPTION, ".png, .svg or .pdf");
 }
 
 #ifdef LLAP_CAIRO

@@ -152,9 +152,9 @@ static void test_unknown_format(void **state)
 {
     (void)state;
     llap_panel *p = two_stations(&LLAP_AXIS_UTC);
-    CHECK_FAIL(llap_plot_inspect(p, in_folder("x.gif")), LLAP_EINVAL, ".png, .svg or .pdf");
-    CHECK_FAIL(llap_plot_inspect(p, ".svg"), LLAP_EINVAL, ".png, .svg or .pdf");
-    CHECK_FAIL(llap_plot_inspect(p, ""), LLAP_EINVAL, ".png, .svg or .pdf");
+    CHECK_FAIL(llap_plot_inspect(p, in_folder("x.gif")), LLAP_EOPTION, ".png, .svg or .pdf");
+    CHECK_FAIL(llap_plot_inspect(p, ".svg"), LLAP_EOPTION, ".png, .svg or .pdf");
+    CHECK_FAIL(llap_plot_inspect(p, ""), LLAP_EOPTION, ".png, .svg or .pdf");
     llap_panel_destroy(p);
 }
 

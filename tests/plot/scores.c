@@ -90,7 +90,7 @@ static void other_texts_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK_FAIL(llap_plot_text(bad[i].text, strlen(bad[i].text), "t", path), LLAP_EFORMAT,
                    bad[i].message);
-    CHECK_FAIL(llap_plot_text("{}", 2, "t", "p.gif"), LLAP_EINVAL, ".png");
+    CHECK_FAIL(llap_plot_text("{}", 2, "t", "p.gif"), LLAP_EOPTION, ".png");
 }
 
 int main(void)

@@ -149,20 +149,20 @@ static void mistakes_are_named(void **state)
     char              *text;
     llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
     o.part = "best";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL,
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION,
                "part: expected one of train, val, test, found 'best'");
     o.part = NULL;
     o.by = "luck";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "luck");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "luck");
     o.by = NULL;
     o.task = "guess";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "guess");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "guess");
     o.task = NULL;
     o.samples = 1;
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "samples: expected 2");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: expected 2");
     o.samples = 0;
     o.stride = "x";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EINVAL, "stride");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)

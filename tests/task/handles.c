@@ -174,13 +174,13 @@ static void mistakes_are_told_before_training(void **state)
     o.target = "no3";
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "did you mean 'no2'?");
     o = how("huge");
-    CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "size:");
+    CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EOPTION, "size:");
     o = how("tiny");
     o.horizon = "900d";
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "shorten");
     o = how("tiny");
     o.device = "abacus";
-    CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "abacus");
+    CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EOPTION, "abacus");
     assert_null(t);
     assert_int_equal(w.all, 0);
     llap_trainer_destroy(NULL);
@@ -236,10 +236,10 @@ static void a_sampler_says_what_forecast_says(void **state)
     llap_answer       *a = NULL;
     llap_forecast_opts bad = ask();
     bad.samples = -1;
-    CHECK_FAIL(llap_sampler_forecast(s, panel, &bad, &a), LLAP_EINVAL, "samples");
+    CHECK_FAIL(llap_sampler_forecast(s, panel, &bad, &a), LLAP_EOPTION, "samples");
     assert_null(a);
     llap_sampler_destroy(s);
-    CHECK_FAIL(llap_sampler_create(tiny, "abacus", NULL, &s), LLAP_EINVAL, "abacus");
+    CHECK_FAIL(llap_sampler_create(tiny, "abacus", NULL, &s), LLAP_EOPTION, "abacus");
     assert_null(s);
     llap_sampler_destroy(NULL);
 }

@@ -113,7 +113,7 @@ static void check_foreign(const llap_network_config *c)
     CHECK_OK(llap_model_export(m, in_folder("out")));
     assert_int_equal(unlink(in_folder("out/statistics.safetensors")), 0);
     llap_import_opts o = LLAP_IMPORT_OPTS;
-    CHECK_FAIL(llap_model_import(in_folder("out"), &o, &again), LLAP_EINVAL, "horizon");
+    CHECK_FAIL(llap_model_import(in_folder("out"), &o, &again), LLAP_EOPTION, "horizon");
     o.horizon = "6", o.step = "1h", o.targets = "no2", o.inputs = "no2,wind,rain";
     o.entities = "d,b,c,a"; /* their embeddings move along */
     o.context = CONTEXT;

@@ -385,7 +385,7 @@ static void one_file_describes_a_run(void **state)
     write_text(o.config,
                "{ \"target\": \"no2\", \"context\": \"2d\", \"horizon\": \"12\", \"size\": "
                "\"tiny\", \"network\": { \"patches\": { \"tokens\": 3 } } }");
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EUNSUPPORTED, "cannot be changed");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EFORMAT, "cannot be changed");
     assert_null(m);
 }
 
@@ -424,20 +424,20 @@ static void mistakes_are_said(void **state)
     (void)state;
     llap_model     *m = NULL;
     llap_train_opts o = how("both");
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL,
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION,
                "view: expected auto, joint, entity or rows");
     o = how("auto");
     o.size = "huge";
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "size: expected anchor, tiny or small");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "size: expected anchor, tiny or small");
     o = how("auto");
     o.transform = "no2=cube";
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "transform: expected none, log1p");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "transform: expected none, log1p");
     o.transform = NULL;
     o.min = "no2=low";
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "min: expected a number for 'no2'");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "min: expected a number for 'no2'");
     o.min = "3";
     o.max = "2";
-    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "min is above max");
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "min: 3 is above the 2 of max");
     assert_null(m);
 }
 

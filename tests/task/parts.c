@@ -127,7 +127,7 @@ static void says_what_is_missing(void **state)
     assert_int_equal(llap_train(panel, &o, &m), LLAP_EINVAL);
     assert_non_null(strstr(llap_error_detail(), "no entity for validation that has a window"));
     o.split = "time";
-    assert_int_equal(llap_train(panel, &o, &m), LLAP_EINVAL);
+    assert_int_equal(llap_train(panel, &o, &m), LLAP_EOPTION);
     assert_string_equal(llap_error_detail(), "parts: name entities, but split is 'time'");
 }
 

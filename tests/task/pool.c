@@ -128,7 +128,7 @@ static void refuses(void **state)
     o.with = (const llap_model *const *)&other;
     o.n_with = 1;
     o.task = "impute";
-    assert_int_equal(llap_evaluate(model, panel, &o, 0, &text), LLAP_EUNSUPPORTED);
+    assert_int_equal(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION);
 }
 
 static llap_status ask(void *user)

@@ -166,13 +166,13 @@ static void wrong_questions_are_refused(void **state)
     write_file("");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EFORMAT, "no time in it");
     o.every = "1h";
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "no every");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "no every");
     o.times = NULL;
     o.at = "1999-01-01";
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "every: no entity");
     o.every = "1ns";
     o.at = NULL;
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_ELIMIT, "every: more than");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "every: more than");
 }
 
 static char *warnings(const llap_panel *p, const char *at)

@@ -27,7 +27,7 @@ static void long_names_are_targets(void **state)
     assert_true(n == 2 && found[0] == 1 && found[1] == 0);
     llap_free(found);
     snprintf(text, sizeof text, "%s,%s", two, two);
-    CHECK_FAIL(task_targets_parse(&p, text, &found, &n), LLAP_EINVAL, "is given twice");
+    CHECK_FAIL(task_targets_parse(&p, text, &found, &n), LLAP_EOPTION, "is given twice");
     llap_free(found);
     snprintf(text, sizeof text, "%.*s", LONG - 1, one);
     CHECK_FAIL(task_targets_parse(&p, text, &found, &n), LLAP_EINVAL, "the data has no column");

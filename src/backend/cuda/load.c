@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -89,7 +90,8 @@ llap_status llap_device_find(const char *name, llap_precision precision, const l
     bool automatic;
     *out = NULL;
     if (!llap_device_parse(name, &device, &automatic))
-        return llap_fail(LLAP_EINVAL, "device '%s': expected cpu, cuda, cuda:N or auto", name);
+        return llap_fail(LLAP_EOPTION, "device: expected cpu, cuda, cuda:N or auto, found '%s'",
+                         llap_text_show(name).text);
     if (device < 0 && !automatic) return LLAP_OK;
     const llap_status st = llap_cuda_open(NULL, device < 0 ? 0 : device, precision, out);
     return automatic ? LLAP_OK : st;
