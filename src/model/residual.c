@@ -85,6 +85,7 @@ struct llap_residual_trainer {
     uint32_t               *order;      /* [n] rows of the epoch in order of use */
     int64_t                 epoch;      /* of order; -1: none yet */
     int64_t                 ready;      /* the step whose batch is there; -1: none */
+    llap_ahead              ahead;
     float                   lr;
     int32_t                 count;
 };
@@ -96,6 +97,7 @@ void llap_residual_trainer_destroy(llap_residual_trainer *t)
     llap_run_destroy(t->run);
     llap_plan_release(t->plan);
     llap_params_destroy(t->params);
+    llap_ahead_deinit(&t->ahead);
     llap_feature_batch_destroy(t->batch);
     llap_free(t->eps);
     llap_free(t->time);
@@ -223,6 +225,7 @@ static llap_status create(const llap_residual_config *c, const llap_feature_set 
                          ? LLAP_ENOMEM
                          : llap_feature_batch_create(&c->layout, o->batch, set->h, &t->batch);
     if (st == LLAP_OK) st = make_plans(t);
+    if (st == LLAP_OK) st = llap_ahead_init(&t->ahead, o->backend);
     if (st == LLAP_OK) st = start(t);
     if (st == LLAP_OK) *out = t;
     else llap_residual_trainer_destroy(t);
@@ -334,21 +337,37 @@ static llap_status step_split(llap_residual_trainer *t, int64_t step, double *lo
     return st == LLAP_OK ? llap_pieces_step(t->split, (double)t->lr, t->count, loss, norm) : st;
 }
 
+static llap_status put_later(llap_residual_trainer *t, int64_t step)
+{
+    if (t->split != NULL)
+        return llap_ahead_put(&t->ahead, step, llap_pieces_loss(t->split),
+                              llap_pieces_norm(t->split));
+    return llap_ahead_put(&t->ahead, step, llap_run_output_near(t->run, "loss", NULL),
+                          llap_run_output_near(t->run, "grad_norm", NULL));
+}
+
 llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
 {
     const bool apart = t->o.backend->memory != NULL;
     prepare(t, step);
     t->lr = (float)rate(&t->o, step);
     t->count = (int32_t)step + 1;
-    if (t->split != NULL) return step_split(t, step, loss, norm);
-    llap_status st = put_random(t, step, 0);
-    if (st == LLAP_OK) st = llap_run_exec(t->run);
-    if (st != LLAP_OK) return st;
+    llap_status st = t->split != NULL ? step_split(t, step, loss, norm) : put_random(t, step, 0);
+    if (st == LLAP_OK && t->split == NULL) st = llap_run_exec(t->run);
+    if (st == LLAP_OK && loss == NULL) st = put_later(t, step);
+    if (st != LLAP_OK || t->split != NULL) return st;
     /* While a GPU computes; it has its copy of this one. */
     if (apart && step + 1 < t->o.steps) prepare(t, step + 1);
-    if (loss != NULL) *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
-    if (norm != NULL) *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);
+    if (loss == NULL) return LLAP_OK;
+    *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
+    *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);
     return LLAP_OK;
+}
+
+llap_status llap_residual_results(llap_residual_trainer *t, int64_t first, int64_t n, double *loss,
+                                  double *norm)
+{
+    return llap_ahead_get(&t->ahead, first, n, loss, norm);
 }
 
 /* ---- what is not finite ---- */

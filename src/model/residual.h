@@ -14,6 +14,7 @@
 #include "model/denoise.h"
 #include "model/features.h"
 #include "model/patches.h"
+#include "nn/ahead.h"
 #include "nn/optim.h"
 
 typedef struct llap_residual_config {
@@ -52,8 +53,11 @@ void        llap_residual_trainer_destroy(llap_residual_trainer *t);       /* NU
 llap_params *llap_residual_trainer_params(llap_residual_trainer *t);       /* borrowed */
 int64_t      llap_residual_trainer_pieces(const llap_residual_trainer *t); /* 1: it goes as one */
 
-/* Step number `step`, from 0. loss and norm (of the gradient) may be NULL. */
+/* Step number `step`, from 0. norm is of the gradient. loss NULL: nobody waits for the step; what
+ * up to LLAP_AHEAD such steps came to, results says later, [n] each. */
 llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm);
+llap_status llap_residual_results(llap_residual_trainer *t, int64_t first, int64_t n, double *loss,
+                                  double *norm);
 
 /* After a step that came out not finite: what it was, as in nn/blame.h, or the input of the batch;
  * text is left alone where nothing is found. *index, *n: the rows of that batch, borrowed until the

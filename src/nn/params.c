@@ -93,6 +93,7 @@ void llap_params_destroy(llap_params *p)
 {
     if (p == NULL) return;
     if (p->near != NULL) llap_near_release(p->backend, p->near);
+    if (p->kept != NULL) llap_near_release(p->backend, p->kept);
     llap_free(p->block);
     llap_arena_deinit(&p->arena);
     llap_free(p);
@@ -106,6 +107,19 @@ llap_status llap_params_push(const llap_params *p)
 llap_status llap_params_pull(llap_params *p)
 {
     return p->near == NULL ? LLAP_OK : llap_near_get(p->backend, p->block, p->near, p->n_bytes);
+}
+
+llap_status llap_params_keep(llap_params *p)
+{
+    llap_status st = LLAP_OK;
+    if (p->kept == NULL) st = llap_near_alloc(p->backend, p->n_bytes, &p->kept);
+    if (st != LLAP_OK) return st;
+    return llap_near_copy(p->backend, p->kept, p->near == NULL ? p->block : p->near, p->n_bytes);
+}
+
+llap_status llap_params_back(llap_params *p)
+{
+    return llap_near_copy(p->backend, p->near == NULL ? p->block : p->near, p->kept, p->n_bytes);
 }
 
 const llap_backend    *llap_params_backend(const llap_params *p) { return p->backend; }

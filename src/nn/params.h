@@ -54,6 +54,11 @@ const llap_param_info *llap_params_find(const llap_params *p, const char *name);
 llap_status llap_params_push(const llap_params *p);
 llap_status llap_params_pull(llap_params *p);
 
+/* What runs work on, kept beside it (keep, which needs as much memory again) and put back, without
+ * waiting. */
+llap_status llap_params_keep(llap_params *p);
+llap_status llap_params_back(llap_params *p);
+
 size_t llap_params_real_bytes(const llap_params *p); /* of one real: 4, or 8 on ref */
 
 /* One number of an array of reals, whatever the backend. */

@@ -168,10 +168,17 @@ llap_status llap_pieces_step(llap_pieces *p, double lr, int64_t step, double *lo
     p->lr = (float)lr;
     p->number = (int32_t)step;
     llap_status st = llap_run_exec(p->step_run);
-    if (st == LLAP_OK)
-        st = llap_near_get(p->backend, &found, p->sums + place_of(p, SUM "loss"), sizeof found);
-    if (st == LLAP_OK && loss != NULL) *loss = (double)found;
-    if (st == LLAP_OK && norm != NULL)
-        *norm = (double)*(const float *)llap_run_output(p->step_run, "grad_norm", NULL);
-    return st;
+    if (st != LLAP_OK || loss == NULL) return st;
+    st = llap_near_get(p->backend, &found, llap_pieces_loss(p), sizeof found);
+    if (st != LLAP_OK) return st;
+    *loss = (double)found;
+    *norm = (double)*(const float *)llap_run_output(p->step_run, "grad_norm", NULL);
+    return LLAP_OK;
+}
+
+const void *llap_pieces_loss(const llap_pieces *p) { return p->sums + place_of(p, SUM "loss"); }
+
+const void *llap_pieces_norm(const llap_pieces *p)
+{
+    return llap_run_output_near(p->step_run, "grad_norm", NULL);
 }

@@ -30,7 +30,10 @@ llap_run *llap_pieces_run(llap_pieces *p);
 /* Adds the gradients of what is bound; first: to nothing. */
 llap_status llap_pieces_add(llap_pieces *p, bool first, double share);
 
-/* Makes step number `step`, from 1, with what was added. */
+/* Makes step number `step`, from 1, with what was added. loss NULL: nobody waits. */
 llap_status llap_pieces_step(llap_pieces *p, double lr, int64_t step, double *loss, double *norm);
+/* Where they will be, in near memory. */
+const void *llap_pieces_loss(const llap_pieces *p);
+const void *llap_pieces_norm(const llap_pieces *p);
 
 #endif

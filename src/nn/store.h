@@ -14,6 +14,7 @@ struct llap_params {
     unsigned char    *block; /* all arrays */
     size_t            n_bytes;
     void             *near; /* the block's copy in the backend's memory; NULL: none */
+    void             *kept; /* of what runs work on, in near memory; NULL: none yet */
     size_t            real_bytes;
 
     const llap_backend *backend;

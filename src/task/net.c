@@ -158,6 +158,12 @@ void task_net_end(const task_net *n, double *loss, double *grad_norm)
     *grad_norm = task_net_number(n, "grad_norm");
 }
 
+llap_status task_net_later(const task_net *n, llap_ahead *a, int64_t step)
+{
+    return llap_ahead_put(a, step, llap_run_output_near(n->run, "loss", NULL),
+                          llap_run_output_near(n->run, "grad_norm", NULL));
+}
+
 llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, double *loss,
                           double *grad_norm)
 {

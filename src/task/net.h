@@ -12,6 +12,7 @@
 #ifndef LLAP_TASK_NET_H
 #define LLAP_TASK_NET_H
 
+#include "nn/ahead.h"
 #include "nn/params.h"
 
 typedef struct task_net task_net;
@@ -44,6 +45,8 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
  */
 llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr);
 void        task_net_end(const task_net *n, double *loss, double *grad_norm);
+/* Instead of the second: what the step comes to is asked for later. */
+llap_status task_net_later(const task_net *n, llap_ahead *a, int64_t step);
 
 /* What is not finite: the first such input, or what nn/blame.h finds in g, the loss alone, on the
  * same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ..."; it is left alone where

@@ -93,7 +93,8 @@ typedef struct task_lesson {
     double       lr;
     task_feed    feed;
     int64_t      ready; /* the step whose inputs are in the net; -1: none */
-    llap_batch   val;   /* room for a batch of validation */
+    llap_ahead   ahead;
+    llap_batch   val; /* room for a batch of validation */
 } task_lesson;
 
 /* Draws what is not as its layers say; NULL: nothing. */

@@ -24,6 +24,7 @@ typedef struct diffusion_stage {
     double          lr_now;
     const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
     int64_t         first, count;     /* rows of the last step */
+    llap_ahead      ahead;
 } diffusion_stage;
 
 /* -------- statistics -------- */
@@ -265,8 +266,14 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
         find_batch(s, number + 1, &first, &count);
         if (count == s->count) st = fill_batch(s, number + 1, first, count, net);
     }
+    if (loss == NULL) return st == LLAP_OK ? task_net_later(net, &s->ahead, number) : st;
     task_net_end(net, loss, norm);
     return st;
+}
+
+static llap_status results(void *user, int64_t first, int64_t n, double *loss, double *norm)
+{
+    return llap_ahead_get(&((diffusion_stage *)user)->ahead, first, n, loss, norm);
 }
 
 /* Error of the prediction on validation, every row with its condition, its own step and noise:
@@ -329,6 +336,7 @@ static llap_status prepare(diffusion_stage *s)
     s->order = llap_new((size_t)s->n_batches, sizeof *s->order);
     if (s->order == NULL) return LLAP_ENOMEM;
     st = net_for(s, s->train, s->B, true, &net);
+    if (st == LLAP_OK) st = llap_ahead_init(&s->ahead, r->backend);
     if (st == LLAP_OK) st = move_near(s, &s->val);
     return st == LLAP_OK ? move_near(s, &s->rows) : st;
 }
@@ -364,6 +372,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
     stage.params = s.params;
     stage.user = &s;
     stage.step = step;
+    if (r->backend->memory != NULL) stage.results = results;
     stage.evaluate = evaluate;
     stage.fields = fields;
     stage.blame = blame;
@@ -374,6 +383,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
         task_net_destroy(s.check[i]);
     }
     release_near(&s);
+    llap_ahead_deinit(&s.ahead);
     llap_scratch_deinit(&s.rows.block);
     llap_scratch_deinit(&s.val.block);
     llap_params_destroy(s.params);

@@ -52,8 +52,14 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     if (st != LLAP_OK) return st;
     /* While a GPU computes, the next batch; it has its copy of this one. */
     if (llap_params_backend(l->params)->memory != NULL) st = make_ready(l, number + 1);
+    if (loss == NULL) return st == LLAP_OK ? task_net_later(l->train, &l->ahead, number) : st;
     task_net_end(l->train, loss, norm);
     return st;
+}
+
+static llap_status results(void *user, int64_t first, int64_t n, double *loss, double *norm)
+{
+    return llap_ahead_get(&((task_lesson *)user)->ahead, first, n, loss, norm);
 }
 
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
@@ -75,6 +81,7 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
 {
     llap_status st = make_train(l, &how->optim, start);
     if (st == LLAP_OK) st = make_check(l);
+    if (st == LLAP_OK) st = llap_ahead_init(&l->ahead, l->r->backend);
     if (st == LLAP_OK) st = task_feed_init(&l->feed, l->r);
     l->lr = how->lr;
     l->ready = -1;
@@ -83,6 +90,7 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
     stage->params = l->params;
     stage->user = l;
     stage->step = step;
+    if (l->r->backend->memory != NULL) stage->results = results;
     stage->blame = blame;
     return st;
 }
@@ -99,6 +107,7 @@ void task_lesson_deinit(task_lesson *l)
 {
     task_feed_deinit(&l->feed);
     llap_batch_deinit(&l->val);
+    llap_ahead_deinit(&l->ahead);
     task_net_destroy(l->train);
     task_net_destroy(l->check);
     llap_params_destroy(l->params);

@@ -166,6 +166,12 @@ static llap_status member_step(void *user, int64_t step, double *loss, double *n
     return llap_residual_step(r->trainer, step, loss, norm);
 }
 
+static llap_status member_results(void *user, int64_t first, int64_t n, double *loss, double *norm)
+{
+    member_run *r = user;
+    return llap_residual_results(r->trainer, first, n, loss, norm);
+}
+
 /* Networks that answer with nothing finite are worse than any; training says so and goes on. */
 static llap_status member_check(void *user, int64_t step, double *score)
 {
@@ -258,6 +264,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.params = params;
         stage.user = r;
         stage.step = member_step;
+        if (f->backend->memory != NULL) stage.results = member_results;
         stage.evaluate = member_check;
         stage.fields = member_fields;
         stage.blame = member_blame;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "nn/ahead.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -265,6 +266,9 @@ typedef struct stage_run {
     task_weights     *best;
     int64_t           saved_step; /* of the last state written; -1: none */
     double            began;      /* when */
+    int64_t           together;   /* steps that are handed over at once, */
+    int64_t           most;       /* and how many that may become */
+    bool              alone;      /* the next one by itself: it is not finite */
 } stage_run;
 
 static llap_status report(stage_run *r, double loss)
@@ -318,6 +322,19 @@ static llap_status not_finite(stage_run *r, double loss)
     return LLAP_OK;
 }
 
+static llap_status count_step(stage_run *r, double loss, double norm)
+{
+    llap_status st = LLAP_OK;
+    if (!isfinite(loss) || !isfinite(norm)) {
+        st = not_finite(r, loss);
+    } else {
+        r->g.sum += loss;
+        r->g.n_summed++;
+    }
+    r->g.step += st == LLAP_OK;
+    return st;
+}
+
 /* Scores, keeps what is better, writes the log. *stop: it gets no better. */
 static llap_status evaluate(stage_run *r, bool *stop)
 {
@@ -358,6 +375,66 @@ static llap_status evaluate(stage_run *r, bool *stop)
     return log_line(r->t, s, g, loss, better);
 }
 
+/* -------- several steps before anyone looks -------- */
+
+static const double AT_ONCE = 0.2; /* seconds that they should take: somebody may want to stop */
+
+/* As many as there are before the next evaluation, state or the end. */
+static int64_t n_together(const stage_run *r)
+{
+    const int64_t step = r->g.step;
+    const int64_t at[] = { r->s->n_steps, r->s->eval_every, r->t->o.save_steps };
+    int64_t       n = r->alone ? 1 : r->together;
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        if (at[i] > 0 && at[i] - step % at[i] < n) n = at[i] - step % at[i];
+    return n;
+}
+
+/* Hands n steps over, the numbers of which follow those made. */
+static llap_status queue(stage_run *r, int64_t n)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++)
+        st = r->s->step(r->s->user, r->g.step + i, NULL, NULL);
+    return st;
+}
+
+/* n steps, or as many of them as are finite: *made. */
+static llap_status make_together(stage_run *r, int64_t n, double *loss, double *norm, int64_t *made)
+{
+    const task_stage *s = r->s;
+    llap_status       st = queue(r, n);
+    *made = 0;
+    if (st == LLAP_OK) st = s->results(s->user, r->g.step, n, loss, norm);
+    if (st != LLAP_OK) return st;
+    while (*made < n && isfinite(loss[*made]) && isfinite(norm[*made])) (*made)++;
+    r->alone = *made < n;
+    if (!r->alone) return LLAP_OK;
+    st = llap_params_back(s->params);
+    return st == LLAP_OK ? queue(r, *made) : st;
+}
+
+/* The next steps, at least one unless it has to come alone. */
+static llap_status make_steps(stage_run *r, double *loss, double *norm, int64_t *made)
+{
+    const task_stage *s = r->s;
+    const double      start = now();
+    const int64_t     n = n_together(r);
+    llap_status       st = n > 1 ? llap_params_keep(s->params) : LLAP_OK;
+    *made = 1;
+    if (st == LLAP_ENOMEM) r->together = r->most = 1; /* no room for that: one by one */
+    if (n == 1 || st == LLAP_ENOMEM) {
+        r->alone = false;
+        st = s->step(s->user, r->g.step, loss, norm);
+    } else if (st == LLAP_OK) {
+        st = make_together(r, n, loss, norm, made);
+    }
+    const double took = now() - start;
+    if (took < 0.5 * AT_ONCE && r->together < r->most) r->together *= 2;
+    if (took > 2.0 * AT_ONCE && r->together > 1) r->together /= 2;
+    return st;
+}
+
 /* Step by step to the end, from wherever the stage is. */
 static llap_status run_steps(stage_run *r)
 {
@@ -367,17 +444,15 @@ static llap_status run_steps(stage_run *r)
     bool              stop = false;
     llap_status       st = report(r, NAN);
     while (st == LLAP_OK && g->step < s->n_steps && !stop) {
-        double loss = NAN, norm = 0.0;
-        st = s->step(s->user, g->step, &loss, &norm);
+        double  loss[LLAP_AHEAD] = { NAN }, norm[LLAP_AHEAD] = { 0.0 };
+        int64_t made;
+        st = make_steps(r, loss, norm, &made);
         if (st != LLAP_OK) return llap_fail_in(st, "%s: step %" PRId64, s->name, g->step + 1);
-        if (!isfinite(loss) || !isfinite(norm)) {
-            st = not_finite(r, loss);
+        if (made == 0) continue; /* the first is not finite, and comes alone now */
+        for (int64_t i = 0; i < made; i++) {
+            st = count_step(r, loss[i], norm[i]);
             if (st != LLAP_OK) return st;
-        } else {
-            g->sum += loss;
-            g->n_summed++;
         }
-        g->step++;
         if (g->step == s->n_steps || (s->eval_every > 0 && g->step % s->eval_every == 0))
             st = evaluate(r, &stop);
         if (st != LLAP_OK) return st;
@@ -385,7 +460,7 @@ static llap_status run_steps(stage_run *r)
                          (t->o.save_steps > 0 && g->step % t->o.save_steps == 0);
         if (due && !stop && g->step < s->n_steps && save(t, s, g, r->best) == LLAP_OK)
             r->saved_step = g->step;
-        st = report(r, loss);
+        st = report(r, loss[made - 1]);
     }
     if (st == LLAP_OK || st != LLAP_ECANCELLED) return st;
     if (t->o.state == NULL)
@@ -464,8 +539,9 @@ task_stage task_stage_of(const task_recipe_stage *how)
 
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result)
 {
-    stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now() };
+    stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now(), .together = 1 };
     llap_status st = task_weights_create(s->params, &r.best);
+    r.most = s->results == NULL ? 1 : LLAP_AHEAD;
     if (st == LLAP_OK) st = restore(&r);
     if (st == LLAP_OK && !r.g.finished) {
         st = task_training_room(t, t->o.state == NULL ? 0 : state_bytes(t, s->params));

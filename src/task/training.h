@@ -16,7 +16,11 @@
  * intervals, after every stage and when it is asked to stop; a state that cannot be written is a
  * warning, the one before it stays. A step whose loss or gradient is not finite changes nothing
  * (nn/optim.h); so many are skipped and counted, with one more the state is written and it is
- * LLAP_ENUMERIC. A run that goes on in another way, with a smaller rate, counts anew. */
+ * LLAP_ENUMERIC. A run that goes on in another way, with a smaller rate, counts anew.
+ *
+ * On a GPU several steps are handed over before anyone asks how they went. Where one of them was
+ * not finite, the store goes back to what it was before them, and the steps are made again up to
+ * that one, which is then looked at alone: the result is that of one step after the other. */
 #ifndef LLAP_TASK_TRAINING_H
 #define LLAP_TASK_TRAINING_H
 
@@ -41,8 +45,13 @@ typedef struct task_stage {
     double  margin, relative; /* better is score < (1 - relative) best - margin */
     int64_t max_skipped;      /* steps that may come out not finite */
 
-    /* Step number step, from 0. grad_norm of NaN or infinity: nothing was updated. */
+    /* Step number step, from 0. grad_norm of NaN or infinity: nothing was updated. loss NULL: the
+     * step is handed over and nobody waits for it. */
     llap_status (*step)(void *user, int64_t step, double *loss, double *grad_norm);
+
+    /* What n steps from first on, at most LLAP_AHEAD that nobody waited for, came to; [n] each.
+     * NULL: each step is waited for. */
+    llap_status (*results)(void *user, int64_t first, int64_t n, double *loss, double *grad_norm);
 
     /* Score of the weights in the store after `step` steps, lower is better. NULL: the last weights
      * are the result. */

@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu.h"
 #include "base/file.h"
 #include "base/rng.h"
+#include "nn/ahead.h"
 #include "nn/blame.h"
 #include "nn/nn.h"
 #include "nn/optim.h"
@@ -28,6 +29,8 @@ typedef struct net {
     int64_t      bad_from, bad_to; /* steps whose data is not finite */
     double       worse_after;      /* the score rises from there on; 0: never */
     int          wait_us;
+    llap_ahead   ahead;
+    int          n_waits; /* for steps that nobody waited for at first */
 } net;
 
 static llap_tensor *describe(llap_graph *g)
@@ -61,6 +64,7 @@ static llap_status net_init(net *n, uint64_t seed)
     if (st == LLAP_OK) st = llap_run_bind(n->run, "step", &n->step, 1);
     if (st == LLAP_OK) llap_params_init(n->params, seed);
     if (st == LLAP_OK) llap_params_start_ema(n->params);
+    if (st == LLAP_OK) st = llap_ahead_init(&n->ahead, &llap_backend_cpu);
     n->lr = 0.01f;
     llap_graph_destroy(g);
     return st;
@@ -71,6 +75,7 @@ static void net_deinit(net *n)
     llap_run_destroy(n->run);
     llap_plan_release(n->plan);
     llap_params_destroy(n->params);
+    llap_ahead_deinit(&n->ahead);
     *n = (net){ 0 };
 }
 
@@ -84,10 +89,21 @@ static llap_status net_step(void *user, int64_t step, double *loss, double *norm
     n->step = (int32_t)step + 1;
     const llap_status st = llap_run_exec(n->run);
     if (st != LLAP_OK) return st;
-    *loss = ((const float *)llap_run_output(n->run, "loss", NULL))[0];
-    *norm = ((const float *)llap_run_output(n->run, "grad_norm", NULL))[0];
     if (n->wait_us > 0) usleep((useconds_t)n->wait_us);
+    const float *found[] = { llap_run_output(n->run, "loss", NULL),
+                             llap_run_output(n->run, "grad_norm", NULL) };
+    if (loss == NULL) return llap_ahead_put(&n->ahead, step, found[0], found[1]);
+    *loss = (double)*found[0];
+    *norm = (double)*found[1];
     return LLAP_OK;
+}
+
+static llap_status net_results(void *user, int64_t first, int64_t n_steps, double *loss,
+                               double *norm)
+{
+    net *n = user;
+    n->n_waits++;
+    return llap_ahead_get(&n->ahead, first, n_steps, loss, norm);
 }
 
 /* Some number of the weights that depends on all of the past; it need not mean anything. */
@@ -140,6 +156,7 @@ typedef struct run_opts {
     const char        *horizon, *device; /* facts */
     int64_t            n_steps;
     int                wait_us;
+    bool               together; /* several steps before anyone looks */
 } run_opts;
 
 static llap_status train(const run_opts *o, const char *model)
@@ -158,6 +175,7 @@ static llap_status train(const run_opts *o, const char *model)
     s.step = net_step;
     s.evaluate = net_evaluate;
     s.fields = net_fields;
+    if (o->together) s.results = net_results;
     s.name = "first", s.user = &a, s.params = a.params;
     if (st == LLAP_OK) st = task_training_stage(t, &s, NULL);
     s.name = "second", s.user = &b, s.params = b.params, s.evaluate = NULL;
@@ -192,10 +210,10 @@ static const char *whole_run(int64_t n_steps)
 
 static void stopping_changes_nothing(void **state)
 {
-    (void)state;
     const char *whole = whole_run(30);
-    for (int every = 1; every <= 9; every += 4) { /* steps between two stops */
-        run_opts    o = { .n_steps = 30 };
+    const bool  together = *state != NULL;
+    for (int every = 1; every <= 9; every += 4) { /* reports between two stops */
+        run_opts    o = { .n_steps = 30, .together = together };
         llap_status st = LLAP_ECANCELLED;
         int         n = 0;
         o.how = (task_training_opts){ .state = in_folder("s.state"),
@@ -210,7 +228,7 @@ static void stopping_changes_nothing(void **state)
                 assert_non_null(strstr(llap_error_detail(), "resume to go on"));
         }
         CHECK_OK(st);
-        assert_true(n > 5);
+        assert_true(n > (together ? 1 : 5));
         check_same_file(whole, in_folder("s.safetensors"));
         check_same_file(in_folder("whole.log"), in_folder("s.log"));
         assert_int_equal(unlink(in_folder("s.state")), 0);
@@ -344,7 +362,7 @@ static void the_best_weights_are_kept(void **state)
 
 static void what_is_not_finite_is_named_and_skipped(void **state)
 {
-    (void)state;
+    const bool     together = *state != NULL;
     char           said[512] = "";
     const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
     for (int n_bad = 3; n_bad <= 4; n_bad++) {
@@ -357,6 +375,7 @@ static void what_is_not_finite_is_named_and_skipped(void **state)
                                       NULL, 0, &t));
         s.name = "s", s.user = &a, s.params = a.params, s.n_steps = 40, s.max_skipped = 3;
         s.step = net_step, s.blame = net_blame;
+        if (together) s.results = net_results;
         if (n_bad == 3) {
             CHECK_OK(task_training_stage(t, &s, &r));
             assert_int_equal(r.n_skipped, 3);
@@ -372,8 +391,46 @@ static void what_is_not_finite_is_named_and_skipped(void **state)
                        "s: step 14: the loss is not finite, nor is the gradient of 'in.weight'; 3 "
                        "such steps were skipped before it, no more are; no state was kept");
         }
+        assert_true(together ? a.n_waits > 0 && a.n_waits < 20 : a.n_waits == 0);
         task_training_destroy(t);
         net_deinit(&a);
+    }
+}
+
+/* Whatever happens among steps that nobody waited for, it ends as if each had been waited for. */
+static void steps_together_change_nothing(void **state)
+{
+    (void)state;
+    const int64_t bad[][2] = { { 0, 0 }, { 0, 1 }, { 10, 13 }, { 39, 40 }, { 20, 21 } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        net n[2] = { { 0 }, { 0 } };
+        for (int k = 0; k < 2; k++) {
+            task_training *t;
+            task_result    r;
+            task_stage     s = TASK_STAGE_DEFAULT;
+            CHECK_OK(net_init(&n[k], 1));
+            n[k].bad_from = bad[i][0], n[k].bad_to = bad[i][1];
+            const task_training_opts o = { .save_every = 1e9,
+                                           .save_steps = 9,
+                                           .state = in_folder("t.state"),
+                                           .log = in_folder(k == 0 ? "one.log" : "other.log") };
+            CHECK_OK(task_training_create(&o, NULL, 0, &t));
+            s.name = "s", s.user = &n[k], s.params = n[k].params, s.n_steps = 40, s.eval_every = 16;
+            s.step = net_step;
+            if (k == 1) s.results = net_results;
+            CHECK_OK(task_training_stage(t, &s, &r));
+            assert_int_equal(r.n_skipped, bad[i][1] - bad[i][0]);
+            task_training_destroy(t);
+            unlink(in_folder("t.state"));
+        }
+        for (int j = 0; j < llap_params_count(n[0].params); j++) {
+            const llap_param_info *x = llap_params_at(n[0].params, j);
+            assert_memory_equal(x->data, llap_params_at(n[1].params, j)->data,
+                                (size_t)x->count * sizeof(float));
+        }
+        check_same_file(in_folder("one.log"), in_folder("other.log"));
+        net_deinit(&n[0]);
+        net_deinit(&n[1]);
     }
 }
 
@@ -548,13 +605,17 @@ int main(int argc, char **argv)
         kill_and_resume(20, 7);
         return remove_folder(NULL);
     }
+    static bool             together = true;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killing_loses_nothing), /* forks: before any thread is started */
         cmocka_unit_test(stopping_changes_nothing),
+        cmocka_unit_test_prestate(stopping_changes_nothing, &together),
+        cmocka_unit_test(steps_together_change_nothing),
         cmocka_unit_test(another_run_is_refused),
         cmocka_unit_test(another_device_is_said),
         cmocka_unit_test(the_best_weights_are_kept),
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
+        cmocka_unit_test_prestate(what_is_not_finite_is_named_and_skipped, &together),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
         cmocka_unit_test(failing_writes_lose_little),
         cmocka_unit_test(divergence_and_a_full_disk_are_said),
