@@ -157,6 +157,11 @@ typedef union llap_attr {
         uint32_t id;
     } dropout;
     struct {
+        int64_t  width;          /* numbers of a row */
+        uint32_t stream, sample; /* as in base/rng.h */
+        bool     normal;         /* else uniform */
+    } draw;
+    struct {
         double beta1, beta2, eps, weight_decay;
     } adamw;
     struct {

@@ -172,6 +172,17 @@ llap_tensor *llap_mask(llap_graph *g, llap_tensor *x,
 /* Inverted dropout, keyed by (seed, this op, step, element); p == 0 gives x. */
 llap_tensor *llap_dropout(llap_graph *g, llap_tensor *x, double p);
 
+/* Random numbers by name (base/rng.h): [b,k] is number k of (seed, stream, id, sample, step), where
+ * key, int [4], holds { seed, its high half, step, not looked at } and row index[b] of ids, int
+ * [n,2], the low and the high half of id. index int [B] -> [B,width]. */
+typedef struct llap_draw_attr {
+    int64_t  width;
+    uint32_t stream, sample;
+    bool     normal; /* else uniform on [0,1) */
+} llap_draw_attr;
+llap_tensor *llap_draw(llap_graph *g, llap_tensor *key, llap_tensor *ids, llap_tensor *index,
+                       const llap_draw_attr *attr);
+
 /* -------- reductions: bit i of axes reduces axis i, which stays with length 1 -------- */
 
 #define LLAP_AXIS(i) (1u << (i))

@@ -1,5 +1,5 @@
-/* Ops of this model: embedding lookup, modal basis, dropout, the optimiser's step; and the chain
- * that the planner makes. */
+/* Ops of this model: embedding lookup, modal basis, dropout, draws, the optimiser's step; and the
+ * chain that the planner makes. */
 #include "graph/node.h"
 
 /* -------- embedding -------- */
@@ -113,6 +113,26 @@ llap_tensor *llap_dropout(llap_graph *g, llap_tensor *x, double p)
     if (g->status != LLAP_OK || p == 0.0) return x;
     const llap_attr attr = { .dropout = { p, g->n_random++ } };
     return llap_node_add1(g, LLAP_OP_DROPOUT, &attr, (llap_tensor *[]){ x, llap_random(g) }, 2);
+}
+
+/* -------- random numbers by name -------- */
+
+static bool infer_draw(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    *out = LLAP_SHAPE(llap_dim(n->in[2], 0), n->attr.draw.width);
+    return llap_node_expect(g, n, 0, LLAP_SHAPE(4)) &&
+           llap_node_expect(g, n, 1, LLAP_SHAPE(llap_dim(n->in[1], 0), 2)) &&
+           llap_node_expect(g, n, 2, LLAP_SHAPE(out->dim[0]));
+}
+
+const llap_op_desc llap_desc_draw = { "key ids index", .n_required = 3, .n_out = 1, .layout = "iii",
+                                      .infer = infer_draw };
+
+llap_tensor *llap_draw(llap_graph *g, llap_tensor *key, llap_tensor *ids, llap_tensor *index,
+                       const llap_draw_attr *a)
+{
+    const llap_attr attr = { .draw = { a->width, a->stream, a->sample, a->normal } };
+    return llap_node_add1(g, LLAP_OP_DRAW, &attr, (llap_tensor *[]){ key, ids, index }, 3);
 }
 
 /* -------- AdamW -------- */

@@ -119,6 +119,18 @@ static llap_tensor *b_chain(op_build *o)
     return llap_add(o->g, x, y);
 }
 
+/* Rows of seven ids, some of them twice. */
+static llap_tensor *draws(op_build *o, bool normal)
+{
+    llap_tensor         *key = op_leaf(o, "k", FILL_INDEX, false, LLAP_SHAPE(4));
+    llap_tensor         *ids = op_leaf(o, "d", FILL_INDEX, false, LLAP_SHAPE(7, 2));
+    llap_tensor         *i = op_leaf(o, "i", FILL_INDEX, true, LLAP_SHAPE(o->b));
+    const llap_draw_attr a = { .width = o->l * o->n, .stream = 4, .sample = 2, .normal = normal };
+    return llap_draw(o->g, key, ids, i, &a);
+}
+static llap_tensor *b_normals(op_build *o) { return draws(o, true); }
+static llap_tensor *b_uniforms(op_build *o) { return draws(o, false); }
+
 static llap_tensor *b_dropout(op_build *o) { return llap_dropout(o->g, real3(o, "x"), 0.3); }
 
 /* -------- reductions and parts -------- */
@@ -404,6 +416,8 @@ const op_row op_table[] = {
     { "clamp_grad", LLAP_OP_CLAMP_GRAD, b_clamp,      1e-6, false, false },
     { "chain",      LLAP_OP_CHAIN,      b_chain,      1e-5, false, false },
     { "dropout",    LLAP_OP_DROPOUT,    b_dropout,    1e-6, false, false },
+    { "normals",    LLAP_OP_DRAW,       b_normals,    0,    true, false },
+    { "uniforms",   LLAP_OP_DRAW,       b_uniforms,   0,    true, false },
     { "sum last",   LLAP_OP_SUM,        b_sum_last,   1e-6, false, false },
     { "sum mid",    LLAP_OP_SUM,        b_sum_mid,    1e-6, false, false },
     { "sum tail",   LLAP_OP_SUM,        b_sum_tail,   1e-6, false, false },

@@ -218,7 +218,7 @@ void llap_cpu_basis_grad(const llap_call *c)
                              cpu_out(c, 0) + i * b.p.k, cpu_out(c, 1) + i * b.p.k);
 }
 
-/* -------- dropout and AdamW -------- */
+/* -------- dropout, draws and AdamW -------- */
 
 void llap_cpu_keep(const void *user, uint64_t first, int64_t n, float *scale)
 {
@@ -235,6 +235,20 @@ void llap_cpu_dropout(const llap_call *c)
                           .p = (float)c->attr->dropout.p };
     llap_kern_dropout(&kn, (llap_kern_drop){ llap_cpu_keep, &d }, 0, cpu_count(&c->out[0]),
                       cpu_in(c, 0), cpu_out(c, 0));
+}
+
+void llap_cpu_draw(const llap_call *c)
+{
+    const int64_t width = c->attr->draw.width;
+    for (int64_t b = 0; b < cpu_count(&c->in[2]); b++) {
+        const int32_t *id =
+            (const int32_t *)c->in[1].data + 2 * ((const int32_t *)c->in[2].data)[b];
+        const llap_rng r =
+            llap_draw_rng(c->in[0].data, id, c->attr->draw.stream, c->attr->draw.sample);
+        float *y = cpu_out(c, 0) + b * width;
+        if (c->attr->draw.normal) llap_rng_fill_normal(&r, 0, (size_t)width, y);
+        else llap_rng_fill_uniform(&r, 0, (size_t)width, y);
+    }
 }
 
 void llap_cpu_adamw(const llap_call *c)

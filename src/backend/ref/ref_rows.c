@@ -186,7 +186,7 @@ void llap_ref_basis_grad(const llap_call *c)
     }
 }
 
-/* -------- dropout and AdamW -------- */
+/* -------- dropout, draws and AdamW -------- */
 
 void llap_ref_dropout(const llap_call *c)
 {
@@ -195,6 +195,20 @@ void llap_ref_dropout(const llap_call *c)
     for (int64_t i = 0; i < ref_count(&c->out[0]); i++)
         ref_out(c, 0)[i] =
             llap_drop_keeps(&rng, (uint64_t)i, (float)p) ? ref_get(&c->in[0], i) / (1.0 - p) : 0.0;
+}
+
+void llap_ref_draw(const llap_call *c)
+{
+    const int64_t width = c->attr->draw.width;
+    for (int64_t i = 0; i < ref_count(&c->out[0]); i++) {
+        const int32_t  row = ((const int32_t *)c->in[2].data)[i / width];
+        const int32_t *id = (const int32_t *)c->in[1].data + 2 * row;
+        const llap_rng r =
+            llap_draw_rng(c->in[0].data, id, c->attr->draw.stream, c->attr->draw.sample);
+        const uint64_t k = (uint64_t)(i % width);
+        ref_out(c, 0)[i] =
+            (double)(c->attr->draw.normal ? llap_rng_normal(&r, k) : llap_rng_uniform(&r, k));
+    }
 }
 
 void llap_ref_adamw(const llap_call *c)

@@ -1,4 +1,4 @@
-// Ops of this model: damped sinusoids, rotary positions, dropout.
+// Ops of this model: damped sinusoids, rotary positions, dropout, draws.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/mma.cuh"
 #include "backend/random.h"
@@ -176,5 +176,53 @@ extern "C" void llap_cuda_dropout(const llap_call *c)
     enqueue(dropout_kernel, blocks_for((n + 3) / 4), BLOCK, 0, real_of(c->in[0]),
             (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id, (float)p,
             (float)(1.0 / (1.0 - p)), c->in[0].elem == LLAP_HALF, c->out[0].elem == LLAP_HALF);
+    launched(c);
+}
+
+// -------- random numbers of rows, by name --------
+
+struct draw_arg {
+    int64_t        rows, width, groups; // of four numbers, of a row
+    const int32_t *key, *id, *index;
+    uint32_t       stream, sample;
+    bool           normal;
+};
+
+__global__ void draw_kernel(const __grid_constant__ draw_arg p, float *y)
+{
+    behind();
+    FOR_EACH(e, p.rows * p.groups)
+    {
+        const uint32_t row = e / (uint32_t)p.groups, group = e - row * (uint32_t)p.groups;
+        const llap_rng rng =
+            llap_draw_rng(p.key, p.id + 2 * (int64_t)p.index[row], p.stream, p.sample);
+        uint32_t bits[4];
+        float    x[4];
+        llap_rng_block(&rng, (uint64_t)group, bits);
+        for (int k = 0; k < 4; k++) x[k] = llap_uniform_of(bits[k]);
+        if (p.normal) {
+            llap_normal_of(bits[0], bits[1], &x[0], &x[1]);
+            llap_normal_of(bits[2], bits[3], &x[2], &x[3]);
+        }
+        for (int k = 0; k < 4 && 4 * (int64_t)group + k < p.width; k++)
+            y[(int64_t)row * p.width + 4 * (int64_t)group + k] = x[k];
+    }
+}
+
+extern "C" void llap_cuda_draw(const llap_call *c)
+{
+    draw_arg p;
+    p.rows = count_of(c->in[2]);
+    p.width = c->attr->draw.width;
+    p.groups = (p.width + 3) / 4;
+    p.key = (const int32_t *)c->in[0].data;
+    p.id = (const int32_t *)c->in[1].data;
+    p.index = (const int32_t *)c->in[2].data;
+    p.stream = c->attr->draw.stream;
+    p.sample = c->attr->draw.sample;
+    p.normal = c->attr->draw.normal;
+    llap_cuda_enter();
+    if (p.rows * p.width == 0) return;
+    enqueue(draw_kernel, blocks_for(p.rows * p.groups), BLOCK, 0, p, result_of(c, 0));
     launched(c);
 }
