@@ -117,9 +117,13 @@ static float token_count(const slots *x, int64_t s, int64_t P)
     return n / (float)P;
 }
 
-/* log(1 + time since the last reading of v) at the end of every token, at out[s * stride]; shift
- * is how far the origin lies past the row's. */
-static void put_gaps(const context *k, size_t v, double shift, float *out, int64_t stride)
+static double age_of(double gap) { return log1p(fmax(0.0, gap)); }
+static double itself(double gap) { return gap; }
+
+/* of(time since the last reading of v) at the end of every token, at out[s * stride]; shift is how
+ * far the origin lies past the row's. */
+static void put_gaps(const context *k, size_t v, double shift, double (*of)(double), float *out,
+                     int64_t stride)
 {
     const llap_layout *c = k->c;
     const double       token = c->slot * (double)c->slots;
@@ -130,7 +134,7 @@ static void put_gaps(const context *k, size_t v, double shift, float *out, int64
         const double end = s + 1 == c->tokens ? k->origin : start + token * (double)(s + 1);
         for (; i < k->last && k->h->t[i] <= end + 1e-6 * c->slot; i++)
             if (!isnan(k->h->x[v][i])) last = k->h->t[i];
-        out[s * stride] = (float)log1p(fmax(0.0, end + shift - last));
+        out[s * stride] = (float)of(end + shift - last);
     }
 }
 
@@ -265,24 +269,33 @@ static void wide_tokens(const llap_feature_set *s, size_t i, float *out)
     if (c->calendar) put_token_calendar(c, r->origin, at + c->covariates, F);
 }
 
-/* The times since the last readings, all that depends on the shift. */
-static void put_ages(const llap_feature_set *s, size_t i, double shift, float *out)
+int64_t llap_feature_age(const llap_layout *c)
 {
-    const llap_layout      *c = &s->c;
+    const int64_t Z = llap_feature_channels(c);
+    return c->view == LLAP_FEATURE_ROWS ? 2 * c->slots : Z * (c->slots + 1);
+}
+
+/* The times since the last readings, all that depends on the shift. */
+static void put_ages(const llap_feature_set *s, size_t i, double shift, double (*of)(double),
+                     float *out, int64_t stride)
+{
     const llap_feature_row *r = &s->row[i];
-    const int64_t           F = llap_feature_token_dim(c), Z = llap_feature_channels(c);
-    float *at = out + (c->view == LLAP_FEATURE_ROWS ? 2 * c->slots : Z * (c->slots + 1));
-    for (int64_t z = 0; z < Z; z++) {
-        const context k = context_of(s, r, llap_feature_entity(c, r, z));
-        put_gaps(&k, llap_feature_target(c, r, z), shift, at + z, F);
+    for (int64_t z = 0; z < llap_feature_channels(&s->c); z++) {
+        const context k = context_of(s, r, llap_feature_entity(&s->c, r, z));
+        put_gaps(&k, llap_feature_target(&s->c, r, z), shift, of, out + z, stride);
     }
+}
+
+void llap_feature_gaps(const llap_feature_set *s, size_t i, float *gap)
+{
+    put_ages(s, i, 0.0, itself, gap, llap_feature_channels(&s->c));
 }
 
 static void make_tokens(const llap_feature_set *s, size_t i, float *out)
 {
     if (s->c.view == LLAP_FEATURE_ROWS) single_tokens(s, i, out);
     else wide_tokens(s, i, out);
-    put_ages(s, i, 0.0, out);
+    put_ages(s, i, 0.0, age_of, out + llap_feature_age(&s->c), llap_feature_token_dim(&s->c));
 }
 
 llap_status llap_feature_set_remember(llap_feature_set *s, size_t n_bytes)
@@ -355,9 +368,7 @@ static void put_queries(const llap_feature_set *s, size_t i, double shift, llap_
 
 /* ---- rows ---- */
 
-typedef enum use { USE_ROW, USE_TOKEN_DROP, USE_TOKEN_NOISE, USE_QUERY, USE_UNKNOWN } use;
-
-static llap_rng draws(const llap_feature_noise *o, uint64_t id, use what)
+static llap_rng draws(const llap_feature_noise *o, uint64_t id, llap_feature_use what)
 {
     return llap_rng_make(o->seed, LLAP_STREAM_MASK, id, (uint32_t)what, o->step);
 }
@@ -366,7 +377,8 @@ static void vary_tokens(const llap_layout *c, const llap_feature_noise *o, uint6
                         float *tokens, float *pad)
 {
     const int64_t  F = llap_feature_token_dim(c);
-    const llap_rng drop = draws(o, id, USE_TOKEN_DROP), noise = draws(o, id, USE_TOKEN_NOISE);
+    const llap_rng drop = draws(o, id, LLAP_USE_TOKEN_DROP),
+                   noise = draws(o, id, LLAP_USE_TOKEN_NOISE);
     for (int64_t j = 0; j < c->tokens; j++) {
         if (o->drop > 0 && (double)llap_rng_uniform(&drop, (uint64_t)j) < o->drop &&
             j + 1 < c->tokens)
@@ -380,7 +392,7 @@ static void vary_tokens(const llap_layout *c, const llap_feature_noise *o, uint6
 static void vary_queries(const llap_feature_noise *o, uint64_t id, int64_t n, int64_t Z, float *pad,
                          float *mask)
 {
-    const llap_rng r = draws(o, id, USE_QUERY);
+    const llap_rng r = draws(o, id, LLAP_USE_QUERY);
     const float    out = llap_rng_uniform(&r, 0);
     for (int64_t q = 1; q < n; q++) {
         if (llap_rng_uniform(&r, (uint64_t)q) >= out) continue;
@@ -394,42 +406,53 @@ static void vary_queries(const llap_feature_noise *o, uint64_t id, int64_t n, in
 static void vary_unknown(const llap_feature_noise *o, uint64_t id, int64_t n, const float *mask,
                          float *z0)
 {
-    const llap_rng r = draws(o, id, USE_UNKNOWN);
+    const llap_rng r = draws(o, id, LLAP_USE_UNKNOWN);
     for (int64_t k = 0; k < n; k++)
         if (mask[k] == 0.0f) z0[k] = llap_rng_normal(&r, (uint64_t)k);
+}
+
+llap_feature_choice llap_feature_choose(const llap_feature_set *s, size_t i,
+                                        const llap_feature_noise *o)
+{
+    const llap_layout      *c = &s->c;
+    const llap_feature_row *r = &s->row[i];
+    size_t                  known = c->view == LLAP_FEATURE_JOINT ? 0 : s->source.known[r->entity];
+    llap_feature_choice     a = { 0 };
+    if (o != NULL) {
+        float          chance[4];
+        const llap_rng rng = draws(o, r->id, LLAP_USE_ROW);
+        llap_rng_fill_uniform(&rng, 0, 4, chance);
+        if ((double)chance[0] < o->strange) known = SIZE_MAX;
+        if ((double)chance[1] < o->shift) a.shift = 0.999 * (double)chance[3] * c->slot;
+        a.subset = (double)chance[2] < o->subset;
+    }
+    if (known >= (size_t)c->entities) known = (size_t)c->entities;
+    a.entity =
+        (int32_t)(c->view == LLAP_FEATURE_ROWS ? known * (size_t)c->targets + r->target : known);
+    return a;
 }
 
 static void fill_row(const llap_feature_set *s, size_t i, const llap_feature_noise *o,
                      llap_feature_batch *b, int64_t row)
 {
-    const llap_layout      *c = &s->c;
-    const llap_feature_row *r = &s->row[i];
-    const int64_t           Z = llap_feature_channels(c), F = llap_feature_token_dim(c);
-    float                  *tokens = b->tokens + row * c->tokens * F;
-    float                  *token_pad = b->token_pad + row * c->tokens;
-    float                   chance[4] = { 1, 1, 1, 1 };
-    double                  shift = 0.0;
-    if (o != NULL) {
-        const llap_rng rng = draws(o, r->id, USE_ROW);
-        llap_rng_fill_uniform(&rng, 0, 4, chance);
-        if ((double)chance[1] < o->shift) shift = 0.999 * (double)chance[3] * c->slot;
-    }
-    const size_t each = (size_t)(c->tokens * F);
+    const llap_layout        *c = &s->c;
+    const llap_feature_row   *r = &s->row[i];
+    const int64_t             Z = llap_feature_channels(c), F = llap_feature_token_dim(c);
+    float                    *tokens = b->tokens + row * c->tokens * F;
+    float                    *token_pad = b->token_pad + row * c->tokens;
+    const llap_feature_choice choice = llap_feature_choose(s, i, o);
+    const size_t              each = (size_t)(c->tokens * F);
     if (s->tokens != NULL) memcpy(tokens, s->tokens + i * each, each * sizeof *tokens);
     else make_tokens(s, i, tokens);
-    if (shift > 0) put_ages(s, i, shift, tokens);
+    if (choice.shift > 0) put_ages(s, i, choice.shift, age_of, tokens + llap_feature_age(c), F);
     put_token_pad(s, r, token_pad);
-    put_queries(s, i, shift, b, row);
-    size_t known = c->view == LLAP_FEATURE_JOINT ? 0 : s->source.known[r->entity];
-    if (o != NULL && (double)chance[0] < o->strange) known = SIZE_MAX;
-    if (known >= (size_t)c->entities) known = (size_t)c->entities;
-    b->entity[row] =
-        (int32_t)(c->view == LLAP_FEATURE_ROWS ? known * (size_t)c->targets + r->target : known);
+    put_queries(s, i, choice.shift, b, row);
+    b->entity[row] = choice.entity;
     if (o == NULL) return;
     vary_tokens(c, o, r->id, tokens, token_pad);
     vary_unknown(o, r->id, (int64_t)r->n_query * Z, b->mask + row * b->h * Z,
                  b->z0 + row * b->h * Z);
-    if ((double)chance[2] < o->subset)
+    if (choice.subset)
         vary_queries(o, r->id, (int64_t)r->n_query, Z, b->pad + row * b->h,
                      b->mask + row * b->h * Z);
 }

@@ -147,6 +147,29 @@ typedef struct llap_feature_noise {
     double   subset;      /* probability that only some queries are asked */
 } llap_feature_noise;
 
+/* What its draws are for: the sample in LLAP_STREAM_MASK. Numbers are part of the results. */
+typedef enum llap_feature_use {
+    LLAP_USE_ROW,
+    LLAP_USE_TOKEN_DROP,
+    LLAP_USE_TOKEN_NOISE,
+    LLAP_USE_QUERY,
+    LLAP_USE_UNKNOWN,
+} llap_feature_use;
+
+/* What a row as a whole comes to; noise NULL: as it is. */
+typedef struct llap_feature_choice {
+    double  shift;  /* of the origin past the row's */
+    int32_t entity; /* row of the embedding */
+    bool    subset; /* only some queries are asked */
+} llap_feature_choice;
+llap_feature_choice llap_feature_choose(const llap_feature_set *s, size_t i,
+                                        const llap_feature_noise *noise);
+
+/* Times since the last reading of each channel at the end of every token, [S,Z]: log(1 + gap +
+ * shift) are the numbers of a token from llap_feature_age on. */
+void    llap_feature_gaps(const llap_feature_set *s, size_t i, float *gap);
+int64_t llap_feature_age(const llap_layout *c);
+
 /* Rows index[0 .. n-1] of the set, n <= B; the rest is padding. noise NULL: as they are. */
 void llap_feature_fill(const llap_feature_set *s, const uint32_t *index, int64_t n,
                        const llap_feature_noise *noise, llap_feature_batch *b);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "model/resident.h"
 #include "nn/blame.h"
 #include "nn/pieces.h"
 
@@ -80,14 +81,20 @@ struct llap_residual_trainer {
     int64_t                 pieces; /* that the batch goes in; 1: plan and run are of the whole */
     llap_pieces            *split;
     llap_feature_batch     *batch;
-    float                  *eps, *time; /* [B,h,Z], [B] */
-    uint32_t               *index;      /* [B] */
-    uint32_t               *order;      /* [n] rows of the epoch in order of use */
-    int64_t                 epoch;      /* of order; -1: none yet */
-    int64_t                 ready;      /* the step whose batch is there; -1: none */
+    float                  *eps;   /* [B,h,Z] */
+    uint32_t               *order; /* [n] rows of the epoch in order of use */
+    int64_t                 epoch; /* of order; -1: none yet */
+    int64_t                 ready; /* the step whose batch is there; -1: none */
     llap_ahead              ahead;
-    float                   lr;
-    int32_t                 count;
+    llap_resident          *rows; /* the set near; NULL: batches are made here and copied */
+    void                   *now;  /* what is of one step, all numbers below one after another; */
+    void                   *near_now;              /* its copy beside the rows */
+    uint32_t               *index;                 /* [B] */
+    int32_t                *entity;                /* [B] */
+    float                  *time, *shift, *subset; /* [B] */
+    int32_t                *key;                   /* [4] */
+    float                  *lr;
+    int32_t                *count;
 };
 
 void llap_residual_trainer_destroy(llap_residual_trainer *t)
@@ -99,9 +106,10 @@ void llap_residual_trainer_destroy(llap_residual_trainer *t)
     llap_params_destroy(t->params);
     llap_ahead_deinit(&t->ahead);
     llap_feature_batch_destroy(t->batch);
+    llap_resident_destroy(t->rows);
+    llap_near_release(t->o.backend, t->near_now);
+    llap_free(t->now);
     llap_free(t->eps);
-    llap_free(t->time);
-    llap_free(t->index);
     llap_free(t->order);
     llap_free(t);
 }
@@ -151,6 +159,26 @@ static llap_status bind_batch(const llap_residual_trainer *t, llap_run *run, int
     return LLAP_OK;
 }
 
+/* The rows, and what is of one step. */
+static llap_status bind_resident(const llap_residual_trainer *t)
+{
+    const int64_t B = t->o.batch;
+    const struct {
+        const char *name;
+        const void *at;
+        int64_t     n;
+    } part[] = { { "index", t->index, B }, { "entity", t->entity, B }, { "time", t->time, B },
+                 { "shift", t->shift, B }, { "subset", t->subset, B }, { "key", t->key, 4 },
+                 { "lr", t->lr, 1 },       { "step", t->count, 1 } };
+    llap_status st = llap_resident_bind(t->rows, t->run);
+    for (size_t i = 0; i < sizeof part / sizeof *part && st == LLAP_OK; i++) {
+        char *near = (char *)t->near_now + ((const char *)part[i].at - (const char *)t->now);
+        st = llap_run_bind_near(t->run, part[i].name, near, part[i].n);
+        if (st == LLAP_ENOTFOUND) st = LLAP_OK;
+    }
+    return st;
+}
+
 /* The plan of the whole batch, bound. */
 static llap_status make_whole(llap_residual_trainer *t, const llap_graph *g,
                               const llap_plan_opts *how)
@@ -158,9 +186,10 @@ static llap_status make_whole(llap_residual_trainer *t, const llap_graph *g,
     llap_status st = llap_plan_create(g, how, &t->plan);
     if (st == LLAP_OK) st = llap_run_create(t->plan, &t->run);
     if (st == LLAP_OK) st = llap_params_bind(t->params, LLAP_PARAMS_MODEL, t->plan, t->run);
+    if (st == LLAP_OK && t->rows != NULL) return bind_resident(t);
     if (st == LLAP_OK) st = bind_batch(t, t->run, 0);
-    if (st == LLAP_OK) st = llap_run_bind(t->run, "lr", &t->lr, 1);
-    return st == LLAP_OK ? llap_run_bind(t->run, "step", &t->count, 1) : st;
+    if (st == LLAP_OK) st = llap_run_bind(t->run, "lr", t->lr, 1);
+    return st == LLAP_OK ? llap_run_bind(t->run, "step", t->count, 1) : st;
 }
 
 static llap_status make_split(llap_residual_trainer *t, const llap_plan_opts *how)
@@ -174,6 +203,24 @@ static llap_status make_split(llap_residual_trainer *t, const llap_plan_opts *ho
     return st == LLAP_OK ? bind_batch(t, llap_pieces_run(t->split), 0) : st;
 }
 
+static step_in resident_inputs(llap_graph *g, const llap_residual_trainer *t)
+{
+    const int64_t            B = t->o.batch;
+    const llap_resident_rows r = llap_resident_rows_of(g, t->rows, B, &t->o.vary);
+    return (step_in){
+        .tokens = r.tokens,
+        .token_pad = r.token_pad,
+        .entity = t->c.patches.entities > 0 ? llap_input_int(g, "entity", LLAP_SHAPE(B)) : NULL,
+        .tq = r.tq,
+        .f = r.f,
+        .pad = r.pad,
+        .z0 = r.z0,
+        .mask = r.mask,
+        .eps = r.eps,
+        .time = llap_input(g, "time", LLAP_SHAPE(B)),
+    };
+}
+
 static llap_plan_opts plan_opts(const llap_residual_trainer *t)
 {
     return (llap_plan_opts){ .backend = t->o.backend, .n_threads = t->o.n_threads, .beside = true };
@@ -184,8 +231,9 @@ static llap_status make_plans(llap_residual_trainer *t)
     llap_graph *g = NULL;
     llap_status st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
-    const step_in in = step_inputs(g, &t->c, t->o.batch, t->set->h);
-    llap_tensor  *loss = step_loss(g, &t->c, &in);
+    const step_in in =
+        t->rows != NULL ? resident_inputs(g, t) : step_inputs(g, &t->c, t->o.batch, t->set->h);
+    llap_tensor *loss = step_loss(g, &t->c, &in);
     llap_output(g, "loss", loss);
     llap_nn_train(g, loss, &t->o.optim);
     st = llap_graph_status(g);
@@ -208,8 +256,28 @@ static llap_status start(llap_residual_trainer *t)
     return st == LLAP_OK ? llap_params_push(t->params) : st;
 }
 
+/* What is of one step, as one block. */
+static llap_status place_now(llap_residual_trainer *t)
+{
+    const size_t B = (size_t)t->o.batch, n = 5 * B + 6;
+    t->now = llap_new_aligned(n, 4);
+    if (t->now == NULL) return LLAP_ENOMEM;
+    t->index = t->now;
+    t->entity = (int32_t *)t->now + B;
+    t->time = (float *)t->now + 2 * B;
+    t->shift = t->time + B;
+    t->subset = t->shift + B;
+    t->key = (int32_t *)(t->subset + B);
+    t->lr = (float *)(t->key + 4);
+    t->count = t->key + 5;
+    t->key[0] = (int32_t)(uint32_t)t->o.seed;
+    t->key[1] = (int32_t)(uint32_t)(t->o.seed >> 32);
+    return t->rows == NULL ? LLAP_OK : llap_near_alloc(t->o.backend, 4 * n, &t->near_now);
+}
+
 static llap_status create(const llap_residual_config *c, const llap_feature_set *set,
-                          const llap_residual_opts *o, int64_t pieces, llap_residual_trainer **out)
+                          const llap_residual_opts *o, bool resident, int64_t pieces,
+                          llap_residual_trainer **out)
 {
     llap_residual_trainer *t = llap_new(1, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
@@ -218,12 +286,12 @@ static llap_status create(const llap_residual_config *c, const llap_feature_set 
     };
     const size_t values = (size_t)(o->batch * set->h * c->denoiser.data_dim);
     t->eps = llap_new_aligned(values, sizeof *t->eps);
-    t->time = llap_new_aligned((size_t)o->batch, sizeof *t->time);
-    t->index = llap_new((size_t)o->batch, sizeof *t->index);
     t->order = llap_new(set->n, sizeof *t->order);
-    llap_status st = t->eps == NULL || t->time == NULL || t->index == NULL || t->order == NULL
+    llap_status st = t->eps == NULL || t->order == NULL
                          ? LLAP_ENOMEM
                          : llap_feature_batch_create(&c->layout, o->batch, set->h, &t->batch);
+    if (st == LLAP_OK && resident) st = llap_resident_create(set, o->backend, &t->rows);
+    if (st == LLAP_OK) st = place_now(t);
     if (st == LLAP_OK) st = make_plans(t);
     if (st == LLAP_OK) st = llap_ahead_init(&t->ahead, o->backend);
     if (st == LLAP_OK) st = start(t);
@@ -239,12 +307,14 @@ llap_status llap_residual_trainer_create(const llap_residual_config *c, const ll
     if (set->n == 0 || o->batch < 1)
         return llap_fail(LLAP_EINVAL, "training: %zu rows, batches of %lld", set->n,
                          (long long)o->batch);
+    const bool  apart = o->backend->memory != NULL;
     int64_t     pieces = 1;
-    llap_status st = create(c, set, o, pieces, out);
-    while (st == LLAP_ENOMEM && pieces < o->batch && o->backend->memory != NULL) {
+    llap_status st = create(c, set, o, apart, pieces, out);
+    if (st == LLAP_ENOMEM && apart) st = create(c, set, o, false, pieces, out);
+    while (st == LLAP_ENOMEM && pieces < o->batch && apart) {
         for (pieces *= 2; pieces < o->batch && o->batch % pieces != 0;) pieces++;
         if (pieces > o->batch) pieces = o->batch;
-        st = create(c, set, o, pieces, out);
+        st = create(c, set, o, false, pieces, out);
     }
     return st;
 }
@@ -265,14 +335,22 @@ static void choose_rows(llap_residual_trainer *t, int64_t step)
     }
 }
 
-/* Times stratified over the batch, normals by row. */
-static void draw_noise(llap_residual_trainer *t, int64_t step)
+/* Stratified over the batch. */
+static void draw_times(llap_residual_trainer *t, int64_t step)
 {
-    const int64_t  B = t->o.batch, n = t->set->h * t->c.denoiser.data_dim;
+    const int64_t  B = t->o.batch;
     const llap_rng times = llap_rng_make(t->o.seed, LLAP_STREAM_DIFFUSE, 0, 1, (uint32_t)step);
     for (int64_t b = 0; b < B; b++) {
         const double u = (double)llap_rng_uniform(&times, (uint64_t)b);
         t->time[b] = (float)(0.003 + 0.994 * ((double)b + u) / (double)B);
+    }
+}
+
+/* Normals by row. */
+static void draw_noise(llap_residual_trainer *t, int64_t step)
+{
+    const int64_t n = t->set->h * t->c.denoiser.data_dim;
+    for (int64_t b = 0; b < t->o.batch; b++) {
         const llap_rng r = llap_rng_make(t->o.seed, LLAP_STREAM_DIFFUSE,
                                          t->set->row[t->index[b]].id, 0, (uint32_t)step);
         llap_rng_fill_normal(&r, 0, (size_t)n, t->eps + b * n);
@@ -289,17 +367,41 @@ static double rate(const llap_residual_opts *o, int64_t step)
            (o->lr_least + (1.0 - o->lr_least) * 0.5 * (1.0 + cos(3.14159265358979323846 * part)));
 }
 
+static llap_feature_noise vary_at(const llap_residual_trainer *t, int64_t step)
+{
+    llap_feature_noise vary = t->o.vary;
+    vary.seed = t->o.seed;
+    vary.step = (uint32_t)step;
+    return vary;
+}
+
 /* The batch of a step: a function of its number alone. */
 static void prepare(llap_residual_trainer *t, int64_t step)
 {
-    llap_feature_noise vary = t->o.vary;
+    const llap_feature_noise vary = vary_at(t, step);
     if (t->ready == step) return;
-    vary.seed = t->o.seed;
-    vary.step = (uint32_t)step;
     choose_rows(t, step);
     llap_feature_fill(t->set, t->index, t->o.batch, &vary, t->batch);
+    draw_times(t, step);
     draw_noise(t, step);
     t->ready = step;
+}
+
+/* The same where the rows are near: which they are, and what is of the whole row. */
+static llap_status send(llap_residual_trainer *t, int64_t step)
+{
+    const llap_feature_noise vary = vary_at(t, step);
+    choose_rows(t, step);
+    draw_times(t, step);
+    for (int64_t b = 0; b < t->o.batch; b++) {
+        const llap_feature_choice c = llap_feature_choose(t->set, t->index[b], &vary);
+        t->entity[b] = c.entity;
+        t->shift[b] = (float)c.shift;
+        t->subset[b] = c.subset ? 1.0f : 0.0f;
+    }
+    t->key[2] = (int32_t)(uint32_t)step;
+    t->ready = -1;
+    return llap_near_put(t->o.backend, t->near_now, t->now, 4 * (5 * (size_t)t->o.batch + 6));
 }
 
 /* Values of a piece's rows that count. */
@@ -334,7 +436,7 @@ static llap_status step_split(llap_residual_trainer *t, int64_t step, double *lo
         if (st == LLAP_OK)
             st = llap_pieces_add(t->split, i == 0, fmax(counted(t, i * rows, rows), 1.0) / all);
     }
-    return st == LLAP_OK ? llap_pieces_step(t->split, (double)t->lr, t->count, loss, norm) : st;
+    return st == LLAP_OK ? llap_pieces_step(t->split, (double)*t->lr, *t->count, loss, norm) : st;
 }
 
 static llap_status put_later(llap_residual_trainer *t, int64_t step)
@@ -349,15 +451,16 @@ static llap_status put_later(llap_residual_trainer *t, int64_t step)
 llap_status llap_residual_step(llap_residual_trainer *t, int64_t step, double *loss, double *norm)
 {
     const bool apart = t->o.backend->memory != NULL;
-    prepare(t, step);
-    t->lr = (float)rate(&t->o, step);
-    t->count = (int32_t)step + 1;
+    if (t->rows == NULL) prepare(t, step);
+    *t->lr = (float)rate(&t->o, step);
+    *t->count = (int32_t)step + 1;
     llap_status st = t->split != NULL ? step_split(t, step, loss, norm) : put_random(t, step, 0);
+    if (st == LLAP_OK && t->rows != NULL) st = send(t, step);
     if (st == LLAP_OK && t->split == NULL) st = llap_run_exec(t->run);
     if (st == LLAP_OK && loss == NULL) st = put_later(t, step);
     if (st != LLAP_OK || t->split != NULL) return st;
     /* While a GPU computes; it has its copy of this one. */
-    if (apart && step + 1 < t->o.steps) prepare(t, step + 1);
+    if (apart && t->rows == NULL && step + 1 < t->o.steps) prepare(t, step + 1);
     if (loss == NULL) return LLAP_OK;
     *loss = (double)*(const float *)llap_run_output(t->run, "loss", NULL);
     *norm = (double)*(const float *)llap_run_output(t->run, "grad_norm", NULL);

@@ -45,8 +45,9 @@ typedef struct llap_residual_opts {
 
 typedef struct llap_residual_trainer llap_residual_trainer;
 
-/* Fresh parameters by the seed; borrows set until destroyed. Where the backend's own memory does
- * not suffice, the batch goes in pieces (nn/pieces.h). Caller owns *out. */
+/* Fresh parameters by the seed; borrows set until destroyed. In a backend's own memory all rows lie
+ * beside them (model/resident.h); where it does not suffice, batches are made here and copied, and
+ * then go in pieces (nn/pieces.h). Caller owns *out. */
 llap_status llap_residual_trainer_create(const llap_residual_config *c, const llap_feature_set *set,
                                          const llap_residual_opts *o, llap_residual_trainer **out);
 void        llap_residual_trainer_destroy(llap_residual_trainer *t);       /* NULL is fine */

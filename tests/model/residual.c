@@ -5,6 +5,7 @@
 
 #include "backend/cuda/cuda.h"
 #include "base/rng.h"
+#include "model/resident.h"
 #include "model/residual.h"
 
 enum { N = 2, ROWS = 160, H = 6, WINDOWS = 12, BATCH = 4, STEPS = 5, SAMPLES = 5 };
@@ -71,6 +72,7 @@ static int tear_down(void **state)
 }
 
 static bool    no_dropout;
+static double  shift; /* what depends on one is computed in floats where rows are near: see below */
 static int64_t batch = BATCH,
                at_once = 2; /* rows of a step, samples of a row that are drawn at once */
 
@@ -131,6 +133,9 @@ static llap_status start(const llap_backend *b, llap_residual_trainer **trainer)
     o.warmup = 1;
     o.lr = 1e-3;
     o.backend = b;
+    o.vary.noise = 0.1;
+    o.vary.drop = 0.2;
+    o.vary.shift = shift;
     return llap_residual_trainer_create(&c, set, &o, trainer);
 }
 
@@ -193,6 +198,131 @@ static void behind_a_wall(void **state)
     (void)state;
     const llap_backend b = apart_backend();
     check_like_cpu(&b, 1e-6);
+}
+
+/* Steps that nobody waits for: nothing is fetched, and no more sent than which rows they are. */
+static void steps_are_not_waited_for(void **state)
+{
+    (void)state;
+    const llap_backend     b = apart_backend();
+    static trained         one;
+    double                 loss[STEPS], norm[STEPS];
+    llap_residual_trainer *waited, *ahead;
+    train_steps(&b, &one, &waited);
+    CHECK_OK(start(&b, &ahead));
+    apart_state.n_uploads = apart_state.n_downloads = 0;
+    for (int i = 0; i < STEPS; i++) CHECK_OK(llap_residual_step(ahead, i, NULL, NULL));
+    assert_int_equal(apart_state.n_downloads, 0);
+    assert_int_equal(apart_state.n_uploads, 2 * STEPS); /* those numbers, and dropout's */
+    CHECK_OK(llap_residual_results(ahead, 0, STEPS, loss, norm));
+    assert_int_equal(apart_state.n_downloads, 1);
+    assert_memory_equal(loss, one.loss, sizeof loss);
+    assert_memory_equal(norm, one.norm, sizeof norm);
+    llap_residual_trainer_destroy(waited);
+    llap_residual_trainer_destroy(ahead);
+}
+
+/* Where an origin is shifted: losses that agree to rounding, whatever the rest makes of it. */
+static void shifted_rows_nearly_agree(void **state)
+{
+    (void)state;
+    const llap_backend     b = apart_backend();
+    static trained         here, there;
+    llap_residual_trainer *one, *other;
+    shift = 0.5;
+    train_steps(&llap_backend_cpu, &here, &one);
+    train_steps(&b, &there, &other);
+    shift = 0.0;
+    for (int i = 0; i < STEPS; i++) near("loss", &b, there.loss[i], here.loss[i], 1e-5);
+    llap_residual_trainer_destroy(one);
+    llap_residual_trainer_destroy(other);
+}
+
+/* -------- batches made of rows that are near -------- */
+
+enum { PARTS = 8 };
+
+static llap_status output_rows(llap_graph *g, const llap_resident *r, int64_t B,
+                               const llap_feature_noise *vary)
+{
+    const llap_resident_rows in = llap_resident_rows_of(g, r, B, vary);
+    llap_tensor *const       part[PARTS] = { in.tokens, in.token_pad, in.tq,   in.f,
+                                             in.pad,    in.z0,        in.mask, in.eps };
+    for (int i = 0; i < PARTS; i++) llap_output(g, (const char[]){ (char)('a' + i), 0 }, part[i]);
+    return llap_graph_status(g);
+}
+
+/* Every row twice, with all variations at once: bit by bit what is made here, but for what depends
+ * on a shift. */
+static void rows_near_are_filled_as_here(void **state)
+{
+    (void)state;
+    enum { B = 2 * WINDOWS };
+    const llap_backend *b = &llap_backend_cpu;
+    llap_feature_noise  vary = {
+         .seed = 5, .step = 9, .noise = 0.3, .drop = 0.3, .strange = 0.5, .shift = 0.5, .subset = 0.5
+    };
+    const int64_t       Z = llap_feature_channels(&layout), S = layout.tokens;
+    const int64_t       width[PARTS] = { S * llap_feature_token_dim(&layout),
+                                         S,
+                                         H,
+                                         H * llap_feature_query_dim(&layout),
+                                         H,
+                                         H * Z,
+                                         H * Z,
+                                         H * Z };
+    llap_feature_batch *here;
+    llap_resident      *r;
+    llap_graph         *g;
+    llap_plan          *p;
+    llap_run           *run;
+    uint32_t            index[B];
+    float               shifts[B], subset[B], eps[B * H * N];
+    int32_t             key[4] = { 5, 0, 9, 0 };
+    int                 n_shifted = 0, n_left = 0;
+    const float         known_one = set->r[3];
+    set->r[3] = NAN; /* one that is not known */
+    for (uint32_t i = 0; i < B; i++) {
+        index[i] = i % WINDOWS;
+        const llap_feature_choice c = llap_feature_choose(set, index[i], &vary);
+        const llap_rng            noise =
+            llap_rng_make(5, LLAP_STREAM_DIFFUSE, set->row[index[i]].id, 0, vary.step);
+        shifts[i] = (float)c.shift;
+        subset[i] = c.subset ? 1.0f : 0.0f;
+        llap_rng_fill_normal(&noise, 0, (size_t)(H * Z), eps + i * H * Z);
+        n_shifted += c.shift > 0;
+        n_left += c.subset;
+    }
+    assert_true(n_shifted > 0 && n_shifted < B && n_left > 0 && n_left < B);
+    CHECK_OK(llap_feature_batch_create(&layout, B, H, &here));
+    llap_feature_fill(set, index, B, &vary, here);
+    CHECK_OK(llap_resident_create(set, b, &r));
+    CHECK_OK(llap_graph_create(&g));
+    CHECK_OK(output_rows(g, r, B, &vary));
+    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = b, .n_threads = 1 }, &p));
+    CHECK_OK(llap_run_create(p, &run));
+    CHECK_OK(llap_resident_bind(r, run));
+    CHECK_OK(llap_run_bind(run, "index", index, B));
+    CHECK_OK(llap_run_bind(run, "shift", shifts, B));
+    CHECK_OK(llap_run_bind(run, "subset", subset, B));
+    CHECK_OK(llap_run_bind(run, "key", key, 4));
+    CHECK_OK(llap_run_exec(run));
+    const float *const expected[PARTS] = { here->tokens, here->token_pad, here->tq,   here->f,
+                                           here->pad,    here->z0,        here->mask, eps };
+    for (int i = 0; i < PARTS; i++) {
+        const float *found = llap_run_output(run, (const char[]){ (char)('a' + i), 0 }, NULL);
+        for (int64_t k = 0; k < B * width[i]; k++) {
+            const double x = (double)expected[i][k];
+            const double tol = shifts[k / width[i]] > 0 ? 1e-6 * fmax(1.0, fabs(x)) : 0.0;
+            near((const char[]){ (char)('a' + i), 0 }, b, (double)found[k], x, tol);
+        }
+    }
+    set->r[3] = known_one;
+    llap_run_destroy(run);
+    llap_plan_release(p);
+    llap_graph_destroy(g);
+    llap_resident_destroy(r);
+    llap_feature_batch_destroy(here);
 }
 
 /* Gradients of weights beside the other steps: nothing is overwritten before they are done. */
@@ -378,6 +508,9 @@ static void on_a_full_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
+                                        cmocka_unit_test(steps_are_not_waited_for),
+                                        cmocka_unit_test(shifted_rows_nearly_agree),
+                                        cmocka_unit_test(rows_near_are_filled_as_here),
                                         cmocka_unit_test(late_steps_change_nothing),
                                         cmocka_unit_test(steps_at_once_change_nothing),
                                         cmocka_unit_test(little_memory_is_enough),
