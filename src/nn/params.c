@@ -93,7 +93,7 @@ void llap_params_destroy(llap_params *p)
 {
     if (p == NULL) return;
     if (p->near != NULL) llap_near_release(p->backend, p->near);
-    if (p->kept != NULL) llap_near_release(p->backend, p->kept);
+    llap_params_drop(p);
     llap_free(p->block);
     llap_arena_deinit(&p->arena);
     llap_free(p);
@@ -120,6 +120,12 @@ llap_status llap_params_keep(llap_params *p)
 llap_status llap_params_back(llap_params *p)
 {
     return llap_near_copy(p->backend, p->near == NULL ? p->block : p->near, p->kept, p->n_bytes);
+}
+
+void llap_params_drop(llap_params *p)
+{
+    llap_near_release(p->backend, p->kept);
+    p->kept = NULL;
 }
 
 const llap_backend    *llap_params_backend(const llap_params *p) { return p->backend; }

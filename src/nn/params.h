@@ -58,6 +58,7 @@ llap_status llap_params_pull(llap_params *p);
  * waiting. */
 llap_status llap_params_keep(llap_params *p);
 llap_status llap_params_back(llap_params *p);
+void        llap_params_drop(llap_params *p); /* gives that memory back */
 
 size_t llap_params_real_bytes(const llap_params *p); /* of one real: 4, or 8 on ref */
 

@@ -3,7 +3,6 @@
 #include "backend/cpu/cpu.h"
 #include "backend/near.h"
 #include "base/alloc.h"
-#include "base/arena.h"
 #include "base/error.h"
 #include "nn/blame.h"
 
@@ -15,27 +14,39 @@ struct task_net {
     const llap_backend *backend;
     llap_plan          *plan;
     llap_run           *run;
-    void              **input; /* [slots]: buffers of the inputs, NULL for other slots */
-    void              **near;  /* [slots]: in the backend's memory, of those that were laid */
-    llap_arena          arena;
+    char               *block; /* buffers of all inputs, one after another */
+    void               *near;  /* their copy, where the backend has its own memory */
+    size_t              n_bytes;
+    void              **input; /* [slots]: those buffers, NULL for other slots */
 };
 
+static size_t input_bytes(const llap_slot *s) /* 0: no input, or one that lies in tables */
+{
+    if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, TASK_NET_ROWS, strlen(TASK_NET_ROWS)) == 0)
+        return 0;
+    return (size_t)llap_shape_count(&s->shape) * sizeof(float) / 256 * 256 + 256;
+}
+
+/* All inputs go there as one copy. */
 static llap_status bind_inputs(task_net *n)
 {
-    const int slots = llap_plan_n_slots(n->plan);
-    n->input = llap_arena_new(&n->arena, (size_t)slots, sizeof *n->input);
-    n->near = llap_arena_new(&n->arena, (size_t)slots, sizeof *n->near);
-    if (n->input == NULL || n->near == NULL) return LLAP_ENOMEM;
-    for (int i = 0; i < slots; i++) {
-        const llap_slot *s = llap_plan_slot(n->plan, i);
-        const int64_t    count = llap_shape_count(&s->shape);
-        if (s->leaf != LLAP_LEAF_INPUT) continue;
-        n->input[i] = llap_arena_new(&n->arena, (size_t)count, sizeof(float));
-        if (n->input[i] == NULL) return LLAP_ENOMEM;
-        const llap_status st = llap_run_bind(n->run, s->name, n->input[i], count);
-        if (st != LLAP_OK) return st;
+    const int   slots = llap_plan_n_slots(n->plan);
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < slots; i++) n->n_bytes += input_bytes(llap_plan_slot(n->plan, i));
+    n->block = llap_new_aligned(n->n_bytes + 1, 1);
+    n->input = llap_new((size_t)slots, sizeof *n->input);
+    if (n->block == NULL || n->input == NULL) return LLAP_ENOMEM;
+    if (n->backend->memory != NULL) st = llap_near_alloc(n->backend, n->n_bytes, &n->near);
+    for (size_t i = 0, at = 0; i < (size_t)slots && st == LLAP_OK; i++) {
+        const llap_slot *s = llap_plan_slot(n->plan, (int)i);
+        if (input_bytes(s) == 0) continue;
+        n->input[i] = n->block + at;
+        st = llap_run_bind_near(n->run, s->name,
+                                n->near != NULL ? (char *)n->near + at : n->input[i],
+                                llap_shape_count(&s->shape));
+        at += input_bytes(s);
     }
-    return LLAP_OK;
+    return st;
 }
 
 static llap_plan_opts plan_opts(const llap_params *p, int n_threads)
@@ -68,10 +79,10 @@ void task_net_destroy(task_net *n)
 {
     if (n == NULL) return;
     llap_run_destroy(n->run);
-    for (int i = 0; n->near != NULL && i < llap_plan_n_slots(n->plan); i++)
-        llap_near_release(n->backend, n->near[i]);
+    llap_near_release(n->backend, n->near);
     llap_plan_release(n->plan);
-    llap_arena_deinit(&n->arena);
+    llap_free(n->block);
+    llap_free(n->input);
     llap_free(n);
 }
 
@@ -93,35 +104,22 @@ static void *input_of(task_net *n, const char *name, llap_elem elem)
 float   *task_net_real(task_net *n, const char *name) { return input_of(n, name, LLAP_REAL); }
 int32_t *task_net_int(task_net *n, const char *name) { return input_of(n, name, LLAP_INT); }
 
-llap_status task_net_lay(task_net *n, const char *name, const void *near_from)
+llap_status task_net_place(task_net *n, const char *name, void *near_table)
 {
-    const int i = slot_of(n, name, LLAP_REAL);
-    if (i < 0) return LLAP_OK;
-    const int64_t count = llap_shape_count(&llap_plan_slot(n->plan, i)->shape);
-    const size_t  n_bytes = (size_t)count * sizeof(float);
-    llap_status   st = LLAP_OK;
-    if (n->near[i] == NULL) {
-        st = llap_near_alloc(n->backend, n_bytes, &n->near[i]);
-        if (st == LLAP_OK) st = llap_run_bind_near(n->run, name, n->near[i], count);
+    for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
+        const llap_slot *s = llap_plan_slot(n->plan, i);
+        if (strcmp(s->name, name) == 0)
+            return llap_run_bind_near(n->run, name, near_table, llap_shape_count(&s->shape));
     }
-    return st == LLAP_OK ? llap_near_copy(n->backend, n->near[i], near_from, n_bytes) : st;
-}
-
-llap_status task_net_unlay(task_net *n, const char *name)
-{
-    const int i = n == NULL ? -1 : slot_of(n, name, LLAP_REAL);
-    if (i < 0 || n->near[i] == NULL) return LLAP_OK;
-    const int64_t count = llap_shape_count(&llap_plan_slot(n->plan, i)->shape);
-    llap_status   st =
-        llap_near_get(n->backend, n->input[i], n->near[i], (size_t)count * sizeof(float));
-    if (st == LLAP_OK) st = llap_run_bind(n->run, name, n->input[i], count);
-    if (st != LLAP_OK) return st;
-    llap_near_release(n->backend, n->near[i]);
-    n->near[i] = NULL;
     return LLAP_OK;
 }
 
-llap_status task_net_run(task_net *n) { return llap_run_exec(n->run); }
+llap_status task_net_run(task_net *n)
+{
+    llap_status st = LLAP_OK;
+    if (n->near != NULL) st = llap_near_put(n->backend, n->near, n->block, n->n_bytes);
+    return st == LLAP_OK ? llap_run_exec(n->run) : st;
+}
 
 const float *task_net_output(const task_net *n, const char *name)
 {

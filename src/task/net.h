@@ -26,11 +26,10 @@ void        task_net_destroy(task_net *n); /* NULL is fine */
 float   *task_net_real(task_net *n, const char *name);
 int32_t *task_net_int(task_net *n, const char *name);
 
-/* The input becomes a copy of what lies in the memory of a backend that has its own: from then on
- * its buffer is not looked at. */
-llap_status task_net_lay(task_net *n, const char *name, const void *near_from);
-/* The buffer holds what was laid, and is the input again. NULL is fine. */
-llap_status task_net_unlay(task_net *n, const char *name);
+/* Inputs whose names begin so have no buffer: tables in the backend's memory, borrowed until the
+ * net is destroyed. Nothing happens where the plan has no use for it. */
+#define TASK_NET_ROWS "rows."
+llap_status task_net_place(task_net *n, const char *name, void *near_table);
 
 llap_status  task_net_run(task_net *n);
 const float *task_net_output(const task_net *n, const char *name); /* until the next run */

@@ -20,6 +20,8 @@ typedef struct diffusion_stage {
     uint32_t       *order; /* [n_batches] of an epoch */
     int64_t         epoch; /* that it is of; -1: none */
     int64_t         ready; /* the step whose batch is in its net; -1: none */
+    bool            near; /* rows and val lie in the backend's memory, and batches are made there */
+    float          *near_stats; /* there: mean and deviation below, [2,H] */
     llap_lr         lr;
     double          lr_now;
     const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
@@ -83,29 +85,138 @@ static llap_status summary_statistics(diffusion_stage *s)
     return LLAP_OK;
 }
 
+/* -------- rows that lie in the backend's memory -------- */
+
+static const char *const near_name[TASK_NEAR_TABLES] = { TASK_NET_ROWS "z0", TASK_NET_ROWS "mask",
+                                                         TASK_NET_ROWS "tq", TASK_NET_ROWS "E_raw",
+                                                         TASK_NET_ROWS "ids" };
+
+static int64_t near_width(const task_encoded *e, int table) /* of four bytes each */
+{
+    const int64_t all[TASK_NEAR_TABLES] = { e->h * e->Z, e->h, e->h, e->S * e->H, 2 };
+    return all[table];
+}
+
+static llap_status move_rows(const diffusion_stage *s, task_encoded *e)
+{
+    const llap_backend *b = s->r->backend;
+    const void *const   from[TASK_NEAR_TABLES] = { e->z0, e->any, e->tq, e->E_raw, e->id };
+    llap_status         st = LLAP_OK;
+    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++) {
+        const size_t each = (size_t)near_width(e, i) * 4;
+        st = llap_near_alloc(b, (size_t)e->n * each, &e->near[i]);
+        for (int64_t k = 0; k < e->n && st == LLAP_OK; k++) { /* the block may be a file */
+            const size_t at = (size_t)k * each;
+            st = llap_near_put(b, (char *)e->near[i] + at, (const char *)from[i] + at, each);
+            llap_scratch_used(&e->block, each);
+        }
+    }
+    return st == LLAP_OK ? llap_near_finish(b) : st;
+}
+
+static void release_near(diffusion_stage *s)
+{
+    for (int i = 0; i < TASK_NEAR_TABLES; i++) {
+        llap_near_release(s->r->backend, s->rows.near[i]);
+        llap_near_release(s->r->backend, s->val.near[i]);
+        s->rows.near[i] = s->val.near[i] = NULL;
+    }
+    llap_near_release(s->r->backend, s->near_stats);
+    s->near_stats = NULL;
+    s->near = false;
+}
+
+/* Everything that steps look at goes to the memory of a GPU; where it has no room for that, batches
+ * are copied there for each step. */
+static llap_status move_near(diffusion_stage *s)
+{
+    const llap_backend *b = s->r->backend;
+    const size_t        n = (size_t)s->H * sizeof(float);
+    void               *stats = NULL;
+    if (b->memory == NULL) return LLAP_OK;
+    llap_status st = move_rows(s, &s->val);
+    if (st == LLAP_OK) st = move_rows(s, &s->rows);
+    if (st == LLAP_OK) st = llap_near_alloc(b, 2 * n, &stats);
+    s->near_stats = stats;
+    if (st == LLAP_OK && s->mean != NULL) st = llap_near_put(b, stats, s->mean, n);
+    if (st == LLAP_OK && s->mean != NULL) st = llap_near_put(b, (char *)stats + n, s->deviation, n);
+    s->near = st == LLAP_OK;
+    if (st != LLAP_OK) release_near(s);
+    return st == LLAP_ENOMEM ? LLAP_OK : st;
+}
+
+static llap_status place_near(const diffusion_stage *s, const task_encoded *e, task_net *net)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++)
+        st = task_net_place(net, near_name[i], e->near[i]);
+    if (st == LLAP_OK) st = task_net_place(net, TASK_NET_ROWS "mean", s->near_stats);
+    return st == LLAP_OK ? task_net_place(net, TASK_NET_ROWS "deviation", s->near_stats + s->H)
+                         : st;
+}
+
 /* -------- the loss -------- */
+
+typedef struct batch_of { /* B rows of e, as inputs or taken by "index" from where they lie */
+    llap_graph            *g;
+    const diffusion_stage *s;
+    const task_encoded    *e;
+    int64_t                B;
+    llap_tensor           *index; /* NULL: inputs */
+} batch_of;
+
+static llap_tensor *rows_of(const batch_of *b, int table, llap_shape shape)
+{
+    if (b->index == NULL) return llap_input(b->g, near_name[table] + strlen(TASK_NET_ROWS), shape);
+    const llap_shape all = LLAP_SHAPE(b->e->n, near_width(b->e, table));
+    llap_tensor     *x = llap_input(b->g, near_name[table], all);
+    return llap_reshape(b->g, llap_embedding(b->g, x, b->index), shape);
+}
+
+static llap_tensor *noise_of(const batch_of *b, llap_shape shape)
+{
+    if (b->index == NULL) return llap_input(b->g, "eps", shape);
+    const llap_draw_attr a = { .width = llap_shape_count(&shape) / b->B,
+                               .stream = LLAP_STREAM_DIFFUSE,
+                               .normal = true };
+    llap_tensor         *key = llap_input_int(b->g, "key", LLAP_SHAPE(4));
+    llap_tensor *ids = llap_input_int(b->g, near_name[TASK_NEAR_IDS], LLAP_SHAPE(b->e->n, 2));
+    return llap_reshape(b->g, llap_draw(b->g, key, ids, b->index, &a), shape);
+}
+
+static llap_tensor *statistic(const batch_of *b, const char *name)
+{
+    if (b->s->mean == NULL) return NULL;
+    return llap_input(b->g, b->index == NULL ? name + strlen(TASK_NET_ROWS) : name,
+                      LLAP_SHAPE(b->s->H));
+}
 
 static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B, bool training)
 {
     const llap_network_config *c = &s->r->network->config;
     const int64_t              h = s->r->h;
-    llap_tensor               *E_raw = llap_input(g, "E_raw", LLAP_SHAPE(B, s->S, s->H));
-    llap_tensor *mean = s->mean == NULL ? NULL : llap_input(g, "mean", LLAP_SHAPE(s->H));
-    llap_tensor *std = s->mean == NULL ? NULL : llap_input(g, "deviation", LLAP_SHAPE(s->H));
-    const llap_loss_opts o = { .predict = c->noise.prediction,
-                               .min_snr = training && c->noise.min_snr,
-                               .gamma = c->noise.gamma,
-                               .normalize = c->noise.normalize };
-    const llap_loss_in   in = { .z0 = llap_input(g, "z0", LLAP_SHAPE(B, h, s->Z)),
-                                .eps = llap_input(g, "eps", LLAP_SHAPE(B, h, s->Z)),
-                                .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
-                                .mask = llap_input(g, "mask", LLAP_SHAPE(B, h)),
-                                .tq = llap_input(g, "tq", LLAP_SHAPE(B, h)),
-                                .E = llap_context_normalise(g, E_raw, mean, std),
-                                .E_raw = E_raw,
-                                .conditional =
+    const batch_of             b = { .g = g,
+                                     .s = s,
+                                     .e = training ? &s->rows : &s->val,
+                                     .B = B,
+                                     .index = s->near ? llap_input_int(g, "index", LLAP_SHAPE(B)) : NULL };
+    llap_tensor               *E_raw = rows_of(&b, TASK_NEAR_E, LLAP_SHAPE(B, s->S, s->H));
+    llap_tensor               *mean = statistic(&b, TASK_NET_ROWS "mean");
+    llap_tensor               *std = statistic(&b, TASK_NET_ROWS "deviation");
+    const llap_loss_opts       o = { .predict = c->noise.prediction,
+                                     .min_snr = training && c->noise.min_snr,
+                                     .gamma = c->noise.gamma,
+                                     .normalize = c->noise.normalize };
+    const llap_loss_in         in = { .z0 = rows_of(&b, TASK_NEAR_Z0, LLAP_SHAPE(B, h, s->Z)),
+                                      .eps = noise_of(&b, LLAP_SHAPE(B, h, s->Z)),
+                                      .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
+                                      .mask = rows_of(&b, TASK_NEAR_ANY, LLAP_SHAPE(B, h)),
+                                      .tq = rows_of(&b, TASK_NEAR_TQ, LLAP_SHAPE(B, h)),
+                                      .E = llap_context_normalise(g, E_raw, mean, std),
+                                      .E_raw = E_raw,
+                                      .conditional =
                                   training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
-                                .training = training };
+                                      .training = training };
     llap_scope_push(g, "denoiser");
     llap_tensor *loss = llap_diffusion_loss(g, &c->denoiser, s->r->network->schedule, &o, &in);
     llap_scope_pop(g);
@@ -134,43 +245,19 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
         }
     }
     if (st == LLAP_OK) st = task_net_create(g, s->params, s->r->n_threads, out);
+    if (st == LLAP_OK && s->near) st = place_near(s, training ? &s->rows : &s->val, *out);
     llap_graph_destroy(g);
     return st;
 }
 
-/* Summaries, by far the most of what a step reads, stay in the memory of a GPU; where it has no
- * room for them they are copied there for each step. */
-static llap_status move_near(diffusion_stage *s, task_encoded *e)
+static void destroy_nets(diffusion_stage *s)
 {
-    const llap_backend *b = s->r->backend;
-    const size_t        each = (size_t)(s->S * s->H) * sizeof *e->E_raw;
-    if (b->memory == NULL || llap_near_alloc(b, (size_t)e->n * each, &e->near) != LLAP_OK)
-        return LLAP_OK;
-    llap_status st = LLAP_OK;
-    for (int64_t i = 0; i < e->n && st == LLAP_OK; i++) {
-        st = llap_near_put(b, (char *)e->near + (size_t)i * each, e->E_raw + i * s->S * s->H, each);
-        llap_scratch_used(&e->block, each);
-    }
-    return st == LLAP_OK ? llap_near_finish(b) : st;
-}
-
-static void release_near(diffusion_stage *s)
-{
-    llap_near_release(s->r->backend, s->rows.near);
-    llap_near_release(s->r->backend, s->val.near);
-    s->rows.near = s->val.near = NULL;
-}
-
-/* What the nets were given there comes back with them: a batch may be ready for the next step. */
-static llap_status leave_near(diffusion_stage *s)
-{
-    llap_status st = LLAP_OK;
     for (int i = 0; i < 2; i++) {
-        if (st == LLAP_OK) st = task_net_unlay(s->train[i], "E_raw");
-        if (st == LLAP_OK) st = task_net_unlay(s->check[i], "E_raw");
+        task_net_destroy(s->train[i]);
+        task_net_destroy(s->check[i]);
+        s->train[i] = s->check[i] = NULL;
     }
-    release_near(s);
-    return st;
+    s->ready = -1;
 }
 
 /* The net for so many rows, made when it is first asked for. */
@@ -179,46 +266,55 @@ static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, b
 {
     task_net  **at = &pair[count == s->B ? 0 : 1];
     llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
-    if (st == LLAP_ENOMEM && (s->rows.near != NULL || s->val.near != NULL)) {
-        st = leave_near(s);
-        if (st == LLAP_OK) st = net_of(s, count, training, at);
+    if (st == LLAP_ENOMEM && s->near) {
+        destroy_nets(s);
+        release_near(s);
+        st = net_of(s, count, training, at);
     }
     *out = *at;
     return st;
 }
 
-static void fill_summaries(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
-                           task_net *net)
+static void fill_rows(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
+                      task_net *net)
 {
-    const int64_t tokens = s->S * s->H;
-    memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens,
-           (size_t)(count * tokens) * sizeof(float));
+    const int64_t h = s->r->h, codes = h * s->Z, tokens = s->S * s->H;
+    const size_t  real = sizeof(float);
+    memcpy(task_net_real(net, "z0"), e->z0 + first * codes, (size_t)(count * codes) * real);
+    memcpy(task_net_real(net, "mask"), e->any + first * h, (size_t)(count * h) * real);
+    memcpy(task_net_real(net, "tq"), e->tq + first * h, (size_t)(count * h) * real);
+    memcpy(task_net_real(net, "E_raw"), e->E_raw + first * tokens, (size_t)(count * tokens) * real);
     llap_scratch_used(&e->block, (size_t)count * task_encoded_row_bytes(e));
+    if (s->mean == NULL) return;
+    memcpy(task_net_real(net, "mean"), s->mean, (size_t)s->H * real);
+    memcpy(task_net_real(net, "deviation"), s->deviation, (size_t)s->H * real);
+}
+
+/* Which rows they are, and which draws, where both are made there. */
+static void name_rows(const diffusion_stage *s, int64_t first, int64_t count, uint32_t number,
+                      task_net *net)
+{
+    int32_t *index = task_net_int(net, "index"), *key = task_net_int(net, "key");
+    for (int64_t i = 0; i < count; i++) index[i] = (int32_t)(first + i);
+    key[0] = (int32_t)(uint32_t)s->r->seed;
+    key[1] = (int32_t)(uint32_t)(s->r->seed >> 32);
+    key[2] = (int32_t)number;
 }
 
 /* Rows first .. first + count - 1, with the noise of this step. */
-static llap_status fill(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
-                        uint32_t number, bool training, task_net *net)
+static void fill(const diffusion_stage *s, task_encoded *e, int64_t first, int64_t count,
+                 uint32_t number, bool training, task_net *net)
 {
     const llap_network_config *c = &s->r->network->config;
-    const int64_t              h = s->r->h, codes = h * s->Z;
-    const size_t               each = (size_t)(s->S * s->H) * sizeof(float);
+    const int64_t              codes = s->near ? 0 : s->r->h * s->Z; /* numbers to be drawn here */
     const llap_draw_opts o = { .seed = s->r->seed, .drop = training ? c->noise.unconditional : 0 };
     float *eps = task_net_real(net, "eps"), *flag = task_net_real(net, "conditional"), none;
-    memcpy(task_net_real(net, "z0"), e->z0 + first * codes, (size_t)(count * codes) * sizeof none);
-    memcpy(task_net_real(net, "mask"), e->any + first * h, (size_t)(count * h) * sizeof none);
-    memcpy(task_net_real(net, "tq"), e->tq + first * h, (size_t)(count * h) * sizeof none);
-    if (e->near == NULL) fill_summaries(s, e, first, count, net);
-    if (s->mean != NULL) {
-        memcpy(task_net_real(net, "mean"), s->mean, (size_t)s->H * sizeof none);
-        memcpy(task_net_real(net, "deviation"), s->deviation, (size_t)s->H * sizeof none);
-    }
+    if (s->near) name_rows(s, first, count, number, net);
+    else fill_rows(s, e, first, count, net);
     for (int64_t i = 0; i < count; i++)
         llap_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
                             task_net_int(net, "t") + i, flag == NULL ? &none : flag + i,
-                            eps + i * codes, (size_t)codes);
-    return e->near == NULL ? LLAP_OK
-                           : task_net_lay(net, "E_raw", (char *)e->near + (size_t)first * each);
+                            eps == NULL ? NULL : eps + i * codes, (size_t)codes);
 }
 
 /* -------- the stage -------- */
@@ -242,12 +338,11 @@ static void find_batch(diffusion_stage *s, int64_t number, int64_t *first, int64
     *count = s->rows.n - *first < s->B ? s->rows.n - *first : s->B;
 }
 
-static llap_status fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
-                              task_net *net)
+static void fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
+                       task_net *net)
 {
-    if (s->ready == number) return LLAP_OK;
+    if (s->ready != number) fill(s, &s->rows, first, count, (uint32_t)number, true, net);
     s->ready = number;
-    return fill(s, &s->rows, first, count, (uint32_t)number, true, net);
 }
 
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
@@ -258,17 +353,17 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     find_batch(s, number, &s->first, &s->count);
     s->lr_now = llap_lr_at(&s->lr, number);
     llap_status st = net_for(s, s->train, s->count, true, &net);
-    if (st == LLAP_OK) st = fill_batch(s, number, s->first, s->count, net);
+    if (st == LLAP_OK) fill_batch(s, number, s->first, s->count, net);
     if (st == LLAP_OK) st = task_net_begin(net, s->params, number, s->lr_now);
     if (st != LLAP_OK) return st;
     /* While a GPU computes, the next batch of the same size; it has its copy of this one. */
     if (llap_params_backend(s->params)->memory != NULL) {
         find_batch(s, number + 1, &first, &count);
-        if (count == s->count) st = fill_batch(s, number + 1, first, count, net);
+        if (count == s->count) fill_batch(s, number + 1, first, count, net);
     }
-    if (loss == NULL) return st == LLAP_OK ? task_net_later(net, &s->ahead, number) : st;
+    if (loss == NULL) return task_net_later(net, &s->ahead, number);
     task_net_end(net, loss, norm);
-    return st;
+    return LLAP_OK;
 }
 
 static llap_status results(void *user, int64_t first, int64_t n, double *loss, double *norm)
@@ -288,7 +383,7 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         const int64_t count = s->val.n - at < s->B ? s->val.n - at : s->B;
         task_net     *net = NULL;
         st = net_for(s, s->check, count, false, &net);
-        if (st == LLAP_OK) st = fill(s, &s->val, at, count, UINT32_MAX, false, net);
+        if (st == LLAP_OK) fill(s, &s->val, at, count, UINT32_MAX, false, net);
         if (st == LLAP_OK) st = task_net_run(net);
         if (st != LLAP_OK) break;
         sum += (double)count * task_net_number(net, "loss");
@@ -302,17 +397,23 @@ static void fields(void *user, llap_json_writer *w)
     llap_json_put_double(w, "lr", ((diffusion_stage *)user)->lr_now);
 }
 
+/* With all inputs here, where they can be looked at. */
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
 {
     diffusion_stage *s = user;
+    const bool       near = s->near;
     llap_graph      *g = NULL;
-    task_net        *net = s->train[s->count == s->B ? 0 : 1];
+    task_net        *net = NULL;
     llap_status      st = llap_graph_create(&g);
-    fill_summaries(s, &s->rows, s->first, s->count, net);
-    if (st == LLAP_OK) /* the next one may be there already */
-        st = fill_batch(s, number, s->first, s->count, net);
-    if (st == LLAP_OK)
+    s->near = false;
+    if (near) destroy_nets(s);
+    if (st == LLAP_OK) st = net_for(s, s->train, s->count, true, &net);
+    if (st == LLAP_OK) {
+        fill_batch(s, number, s->first, s->count, net); /* the next one may be there already */
         st = task_net_blame(net, g, describe(g, s, s->count, true), s->params, text, size);
+    }
+    if (near) destroy_nets(s);
+    s->near = near;
     llap_graph_destroy(g);
     task_name_windows(&s->r->frame, s->rows.end + s->first, s->count, text, size);
     return st;
@@ -335,10 +436,9 @@ static llap_status prepare(diffusion_stage *s)
     s->n_batches = (s->rows.n + s->B - 1) / s->B;
     s->order = llap_new((size_t)s->n_batches, sizeof *s->order);
     if (s->order == NULL) return LLAP_ENOMEM;
-    st = net_for(s, s->train, s->B, true, &net);
-    if (st == LLAP_OK) st = llap_ahead_init(&s->ahead, r->backend);
-    if (st == LLAP_OK) st = move_near(s, &s->val);
-    return st == LLAP_OK ? move_near(s, &s->rows) : st;
+    st = move_near(s);
+    if (st == LLAP_OK) st = net_for(s, s->train, s->B, true, &net);
+    return st == LLAP_OK ? llap_ahead_init(&s->ahead, r->backend) : st;
 }
 
 static llap_status hand_over(diffusion_stage *s)
@@ -378,10 +478,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
     stage.blame = blame;
     if (st == LLAP_OK) st = task_training_stage(t, &stage, NULL);
     if (st == LLAP_OK) st = hand_over(&s);
-    for (int i = 0; i < 2; i++) {
-        task_net_destroy(s.train[i]);
-        task_net_destroy(s.check[i]);
-    }
+    destroy_nets(&s);
     release_near(&s);
     llap_ahead_deinit(&s.ahead);
     llap_scratch_deinit(&s.rows.block);

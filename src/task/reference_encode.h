@@ -12,6 +12,9 @@
 
 #include "task/reference.h"
 
+/* What of it may lie there: z0, any, tq, E_raw, and the ids as two halves each. */
+enum { TASK_NEAR_Z0, TASK_NEAR_ANY, TASK_NEAR_TQ, TASK_NEAR_E, TASK_NEAR_IDS, TASK_NEAR_TABLES };
+
 typedef struct task_encoded {
     int64_t      n, h, S, H, Z;
     llap_scratch block; /* all arrays; may be a file */
@@ -21,7 +24,7 @@ typedef struct task_encoded {
     float       *E_raw; /* [n,S,H] */
     uint64_t    *id;    /* [n] */
     int64_t     *end;   /* [n] */
-    void        *near;  /* E_raw in the backend's memory, or NULL; the stage's */
+    void        *near[TASK_NEAR_TABLES]; /* in the backend's memory, or NULL; the stage's */
 } task_encoded;
 
 size_t task_encoded_row_bytes(const task_encoded *e);

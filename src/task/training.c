@@ -335,6 +335,13 @@ static llap_status count_step(stage_run *r, double loss, double norm)
     return st;
 }
 
+/* No room for the copy of the store: one by one from now on. */
+static void go_alone(stage_run *r)
+{
+    r->together = r->most = 1;
+    llap_params_drop(r->s->params);
+}
+
 /* Scores, keeps what is better, writes the log. *stop: it gets no better. */
 static llap_status evaluate(stage_run *r, bool *stop)
 {
@@ -346,6 +353,10 @@ static llap_status evaluate(stage_run *r, bool *stop)
     bool              better = false;
     llap_status       st = LLAP_OK;
     if (s->evaluate != NULL) st = s->evaluate(s->user, g->step, &g->score);
+    if (st == LLAP_ENOMEM && r->most > 1) {
+        go_alone(r);
+        st = s->evaluate(s->user, g->step, &g->score);
+    }
     if (st != LLAP_OK) return st;
     if (s->evaluate != NULL && number >= s->select_from)
         better = g->score < (1.0 - s->relative) * g->best - s->margin || /* inf - inf is not less */
@@ -421,13 +432,15 @@ static llap_status make_steps(stage_run *r, double *loss, double *norm, int64_t 
     const double      start = now();
     const int64_t     n = n_together(r);
     llap_status       st = n > 1 ? llap_params_keep(s->params) : LLAP_OK;
-    *made = 1;
-    if (st == LLAP_ENOMEM) r->together = r->most = 1; /* no room for that: one by one */
+    if (n > 1 && st == LLAP_OK) {
+        st = make_together(r, n, loss, norm, made);
+        if (st == LLAP_ENOMEM && llap_params_back(s->params) != LLAP_OK) return st;
+    }
+    if (st == LLAP_ENOMEM) go_alone(r);
     if (n == 1 || st == LLAP_ENOMEM) {
         r->alone = false;
+        *made = 1;
         st = s->step(s->user, r->g.step, loss, norm);
-    } else if (st == LLAP_OK) {
-        st = make_together(r, n, loss, norm, made);
     }
     const double took = now() - start;
     if (took < 0.5 * AT_ONCE && r->together < r->most) r->together *= 2;
@@ -445,7 +458,7 @@ static llap_status run_steps(stage_run *r)
     llap_status       st = report(r, NAN);
     while (st == LLAP_OK && g->step < s->n_steps && !stop) {
         double  loss[LLAP_AHEAD] = { NAN }, norm[LLAP_AHEAD] = { 0.0 };
-        int64_t made;
+        int64_t made = 0;
         st = make_steps(r, loss, norm, &made);
         if (st != LLAP_OK) return llap_fail_in(st, "%s: step %" PRId64, s->name, g->step + 1);
         if (made == 0) continue; /* the first is not finite, and comes alone now */

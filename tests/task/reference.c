@@ -688,15 +688,19 @@ static void behind_a_wall(void **state)
     }
     assert_true(top > 0 && worst < 1e-5 * top); /* sums in another order */
     llap_model_destroy(there);
-    apart_state.after_copies =
-        7; /* summaries laid for seven steps, then no room for the next net */
-    apart_state.n_refused = 1;
-    CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
-    assert_int_equal(apart_state.n_refused, 0);
-    same_networks(here, there);
+    /* No room for something once the denoiser's steps go together: they go on one by one, or with
+     * rows that stay here. */
+    for (int copies = 1; apart_state.n_refused == 0; copies += 2) {
+        apart_state.after_copies = copies;
+        apart_state.n_refused = 1;
+        CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
+        same_networks(here, there);
+        llap_model_destroy(there);
+        assert_true(copies > 1 || apart_state.n_refused == 0);
+    }
+    apart_state.n_refused = apart_state.after_copies = 0;
     CHECK_OK(llap_model_save(here, in_folder("from.safetensors")));
     llap_model_destroy(here);
-    llap_model_destroy(there);
     o.from = in_folder("from.safetensors");
     o.steps = 6;
     CHECK_OK(llap_train(p, &o, &here));
@@ -707,12 +711,75 @@ static void behind_a_wall(void **state)
     llap_panel_destroy(p);
 }
 
+/* Stops in the middle of the third stage. */
+static int stop_the_denoiser(void *user, const llap_progress_event *e)
+{
+    (void)user;
+    return strcmp(e->stage, "denoiser") == 0 && e->done >= 7;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    llap_map m;
+    CHECK_OK(llap_map_open(from, &m));
+    FILE *f = fopen(to, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(m.data, 1, m.size, f), m.size);
+    fclose(f);
+    llap_map_close(&m);
+}
+
+/* A state of the cpu goes on behind a wall, and the other way round, to the same numbers; steps
+ * that are not finite are told there as here. */
+static void states_cross_a_wall(void **state)
+{
+    (void)state;
+    const llap_backend        b = apart_backend();
+    const llap_backend *const on[] = { &llap_backend_cpu, &b };
+    const int64_t             var = 0;
+    llap_panel               *p = make_panel();
+    llap_train_opts           o = options(NULL);
+    llap_model               *whole, *m;
+    char                      said[2][LLAP_DETAIL_MAX], kept[300];
+    CHECK_OK(llap_train(p, &o, &whole));
+    snprintf(kept, sizeof kept, "%s", in_folder("kept.state"));
+    o.state = in_folder("w.state");
+    for (int i = 0; i < 2; i++) {
+        o.progress = (llap_progress){ stop_the_denoiser, NULL };
+        o.resume = 0;
+        const llap_status st = task_reference_train(p, &o, NULL, &whole->frame, &var, on[i], &m);
+        assert_int_equal(st, LLAP_ECANCELLED);
+        copy_file(o.state, kept);
+        o.progress = (llap_progress){ 0 };
+        o.resume = 1;
+        CHECK_OK(task_reference_train(p, &o, NULL, &whole->frame, &var, on[1 - i], &m));
+        same_networks(whole, m);
+        llap_model_destroy(m);
+        unlink(o.state);
+    }
+    for (int i = 0; i < 2; i++) {
+        copy_file(kept, o.state);
+        o.lr = 1e30;
+        CHECK_FAIL(task_reference_train(p, &o, NULL, &whole->frame, &var, on[i], &m), LLAP_ENUMERIC,
+                   "denoiser: step ");
+        snprintf(said[i], sizeof said[i], "%s", llap_error_detail());
+        unlink(o.state);
+    }
+    assert_string_equal(said[0], said[1]);
+    assert_non_null(strstr(said[0], "gradient of 'denoiser."));
+    assert_non_null(strstr(said[0], "; windows that end at 1970-01-0"));
+    unlink(kept);
+    llap_model_destroy(whole);
+    llap_panel_destroy(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ten_steps_of_each_stage),
         cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(behind_a_wall),
+        cmocka_unit_test(states_cross_a_wall),
         cmocka_unit_test(gaps_are_filled_around_what_was_read),
         cmocka_unit_test(every_switch_forecasts_and_fills),
         cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
