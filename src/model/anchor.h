@@ -43,9 +43,10 @@ typedef struct llap_anchor_kernel {
  * of 24, 12, 8 and 168 hours. */
 llap_anchor_kernel llap_anchor_kernel_hourly(void);
 
-/* The start on data without a clock: three relaxations and n_cycles cycles whose periods are
- * log-spaced from 2 * step to span, what a context of that length and spacing can resolve. */
-llap_status llap_anchor_kernel_spaced(double step, double span, int32_t n_cycles,
+/* The start on data without a clock, or whose cycles are not the clock's: three relaxations and
+ * n_cycles cycles whose periods are log-spaced from shortest to span. A context of that length can
+ * resolve no longer ones, readings every step none below 2 * step. */
+llap_status llap_anchor_kernel_spaced(double shortest, double span, int32_t n_cycles,
                                       llap_anchor_kernel *out);
 
 llap_status llap_anchor_kernel_check(const llap_anchor_kernel *k); /* LLAP_EINVAL names the field */

@@ -232,6 +232,26 @@ static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model
     return st;
 }
 
+/* The same with cycles of any length, where validation is clearly for them; o is then how the rest
+ * is fitted. */
+static llap_status try_cycles(const llap_anchor_data *d, llap_anchor_model_opts *o,
+                              llap_anchor_model **best)
+{
+    const double             gain = 0.01;
+    const llap_anchor_model *was = *best;
+    llap_anchor_model_opts   other = *o;
+    llap_anchor_model       *m = NULL;
+    other.start = o->cycles;
+    other.fit.learn_omega = true;
+    other.chain.climate = was->chain->n_climate > 0;
+    const llap_status st = candidate(d, &other, &other.chain, was->kappa, &m);
+    prefer(best, m, gain);
+    if (*best == was) return st;
+    other.start = (*best)->kernel;
+    *o = other;
+    return st;
+}
+
 /* Calibrates on all seasons that are there, not on the few weeks that chose: those windows, and up
  * to seven times as many of training, as the parts of the data are. Fifteen numbers fitted to
  * thousands of windows know little of any one of them. docs/accuracy.md has what it brings. */
@@ -258,9 +278,10 @@ static llap_status calibrate_on_all(llap_anchor_model *m, const llap_anchor_data
     return st;
 }
 
-llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *opts,
                                   llap_anchor_model **out)
 {
+    llap_anchor_model_opts how = *opts, *o = &how;
     *out = NULL;
     if (d->n_train == 0) return llap_fail(LLAP_EINVAL, "anchor: no training window");
     const demands      ask = demands_of(d);
@@ -270,6 +291,7 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
     prefer(&best, with, ask.climate);
+    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->joint) st = anchor_fit_joint(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);

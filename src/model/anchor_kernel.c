@@ -20,20 +20,19 @@ llap_anchor_kernel llap_anchor_kernel_hourly(void)
 
 /* The relaxations of the hourly start were 1.5 contexts, a tenth of one, and five steps; the
  * cycles decayed over 1.5 contexts. */
-llap_status llap_anchor_kernel_spaced(double step, double span, int32_t n_cycles,
+llap_status llap_anchor_kernel_spaced(double shortest, double span, int32_t n_cycles,
                                       llap_anchor_kernel *out)
 {
-    if (!(step > 0.0) || !(span > 2.0 * step) || !isfinite(span))
-        return llap_fail(LLAP_EINVAL,
-                         "anchor: expected 0 < 2 * step < span, found step %g, span %g", step,
-                         span);
+    if (!(shortest > 0.0) || !(span > shortest) || !isfinite(span))
+        return llap_fail(LLAP_EINVAL, "anchor: expected 0 < shortest < span, found %g and %g",
+                         shortest, span);
     if (n_cycles < 0 || n_cycles > LLAP_ANCHOR_MAX_TERMS - 3)
         return llap_fail(LLAP_EINVAL, "anchor: expected 0 to %d cycles, found %d",
                          LLAP_ANCHOR_MAX_TERMS - 3, (int)n_cycles);
     *out = (llap_anchor_kernel){
         .n_terms = 3 + n_cycles,
         .a = { .3, .3, .2 },
-        .rho = { 1.0 / (1.5 * span), 10.0 / span, 1.0 / (5.0 * step) },
+        .rho = { 1.0 / (1.5 * span), 10.0 / span, 1.0 / (2.5 * shortest) },
         .nu = .05,
         .jitter = 1e-4,
     };
@@ -41,7 +40,7 @@ llap_status llap_anchor_kernel_spaced(double step, double span, int32_t n_cycles
         const double at = n_cycles == 1 ? 0.5 : (double)i / (n_cycles - 1);
         out->a[3 + i] = 0.4 / n_cycles;
         out->rho[3 + i] = 1.0 / (1.5 * span);
-        out->omega[3 + i] = TWO_PI / (span * pow(2.0 * step / span, at));
+        out->omega[3 + i] = TWO_PI / (span * pow(shortest / span, at));
     }
     return LLAP_OK;
 }

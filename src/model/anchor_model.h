@@ -46,9 +46,11 @@ typedef struct llap_anchor_data {
 } llap_anchor_data;
 
 typedef struct llap_anchor_model_opts {
-    llap_anchor_spec     spec;
-    llap_chain_opts      chain; /* climate: may be used, where validation prefers it */
-    llap_anchor_kernel   start; /* n_terms 0: llap_anchor_kernel_hourly() */
+    llap_anchor_spec   spec;
+    llap_chain_opts    chain; /* climate: may be used, where validation prefers it */
+    llap_anchor_kernel start; /* n_terms 0: llap_anchor_kernel_hourly() */
+    llap_anchor_kernel
+        cycles; /* a start whose frequencies are learnt, tried beside; n_terms 0: none */
     llap_anchor_fit_opts fit;
     double               kappa;        /* of the window's level; 0: 4 or 200, by validation */
     double               near, middle; /* leads of the calibration's buckets */
@@ -85,11 +87,12 @@ typedef struct llap_anchor_model {
     llap_anchor_near   near[2];              /* of filling, by llap_anchor_from */
 } llap_anchor_model;
 
-/* Fits every candidate (climate or not, kappa) and keeps the best on validation. Where training
- * spans less than a year (of hours), a climate or kappa = 200 must gain 4 %; where it spans two, a
- * climate may lose 1 %. Calibrated on validation and training together. Caller owns *out.
- * LLAP_EINVAL: origins outside the series, options; LLAP_ENOMEM, LLAP_ECANCELLED. */
-llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+/* Fits every candidate (climate or not, kappa) and keeps the best on validation, then cycles of any
+ * length in place of the start's, which must gain 1 %. Where training spans less than a year (of
+ * hours), a climate or kappa = 200 must gain 4 %; where it spans two, a climate may lose 1 %.
+ * Calibrated on validation and training together. Caller owns *out. LLAP_EINVAL: origins outside
+ * the series, options; LLAP_ENOMEM, LLAP_ECANCELLED. */
+llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_model_opts *opts,
                                   llap_anchor_model **out);
 void        llap_anchor_model_destroy(llap_anchor_model *m); /* NULL is fine */
 

@@ -21,6 +21,7 @@ typedef struct task_recipe_anchor {
     double  late, clip;
     double  nu_floor, var_floor; /* least variances of readings and of answers */
     double  kappa;               /* of the window's level; 0: 4 or 200, by validation */
+    int64_t cycles;              /* of any length, tried beside the clock's; 0: none are */
     int64_t valid_rows;          /* windows that choices are made on, at most */
 } task_recipe_anchor;
 

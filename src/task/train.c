@@ -98,6 +98,17 @@ static void set_fit(const task_recipe_anchor *r, llap_anchor_fit_opts *fit)
     fit->var_floor = r->var_floor;
 }
 
+/* Data with a clock has its cycles, and others only where validation finds them. */
+static llap_status set_cycles(const llap_model_frame *f, const task_recipe_anchor *r, bool daily,
+                              llap_anchor_model_opts *how)
+{
+    const double step = (double)f->step / (double)f->unit, span = how->spec.context;
+    how->fit.learn_omega = !daily;
+    if (!daily) return llap_anchor_kernel_spaced(2 * step, span, 4, &how->start);
+    if (r->cycles == 0 || span < 16 * step) return LLAP_OK;
+    return llap_anchor_kernel_spaced(8 * step, span, (int32_t)r->cycles, &how->cycles);
+}
+
 static llap_status fit_windows(const llap_windows *w, const llap_split *split,
                                const llap_train_opts *o, const task_recipe_anchor *recipe,
                                const llap_model_frame *f, int64_t var, llap_anchor_model **out)
@@ -136,10 +147,7 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
         set_fit(recipe, &how.fit);
         how.fit.progress = on_step;
         how.fit.progress_user = &state;
-        if (!daily && st == LLAP_OK)
-            st = llap_anchor_kernel_spaced((double)f->step / (double)f->unit, how.spec.context, 4,
-                                           &how.start);
-        how.fit.learn_omega = !daily;
+        if (st == LLAP_OK) st = set_cycles(f, recipe, daily, &how);
         const llap_anchor_data data = { .series = series.series,
                                         .n_series = series.n,
                                         .train_rows = train_rows,

@@ -338,15 +338,15 @@ static void refusals(void **state)
     CHECK_FAIL(llap_anchor_condition(&k, &w, &post), LLAP_EINVAL, "observation 0: value inf");
     y[0] = 0, tq[0] = NAN;
     CHECK_FAIL(llap_anchor_condition(&k, &w, &post), LLAP_EINVAL, "query 0: time nan");
-    CHECK_FAIL(llap_anchor_kernel_spaced(1, 2, 3, &bad), LLAP_EINVAL, "2 * step < span");
-    CHECK_FAIL(llap_anchor_kernel_spaced(1, 20, 14, &bad), LLAP_EINVAL, "0 to 13 cycles");
+    CHECK_FAIL(llap_anchor_kernel_spaced(2, 2, 3, &bad), LLAP_EINVAL, "0 < shortest < span");
+    CHECK_FAIL(llap_anchor_kernel_spaced(2, 20, 14, &bad), LLAP_EINVAL, "0 to 13 cycles");
 }
 
 static void spaced_kernel(void **state)
 {
     (void)state;
     llap_anchor_kernel k;
-    CHECK_OK(llap_anchor_kernel_spaced(0.5, 100, 4, &k));
+    CHECK_OK(llap_anchor_kernel_spaced(1, 100, 4, &k));
     CHECK_OK(llap_anchor_kernel_check(&k));
     assert_int_equal(k.n_terms, 7);
     assert_int_equal(llap_anchor_kernel_states(&k), 11);

@@ -14,7 +14,7 @@ typedef struct world {
     size_t      n_train, n_valid;
 } world;
 
-static world *world_make(void)
+static world *world_of_period(double period)
 {
     static world wd;
     dice         d = { 51 };
@@ -24,7 +24,7 @@ static world *world_make(void)
         double weather = 0;
         for (int i = 0; i < N; i++) {
             weather += -0.05 * weather + 0.3 * roll_normal(&d);
-            const double f = sin(6.283185307179586 * i / 24) + weather + 0.1 * roll_normal(&d);
+            const double f = sin(6.283185307179586 * i / period) + weather + 0.1 * roll_normal(&d);
             wd.y[e][i] = roll(&d) < 0.1 ? NAN : 20 + 5 * (double)(e + 1) * f;
         }
         wd.s[e] = (llap_series){ N, wd.t, wd.y[e] };
@@ -36,6 +36,8 @@ static world *world_make(void)
     }
     return &wd;
 }
+
+static world *world_make(void) { return world_of_period(24); }
 
 static llap_anchor_data data_of(const world *wd)
 {
@@ -101,6 +103,42 @@ static void fits_and_forecasts(void **state)
     if (!(own < start) || !(own < 0.35)) fail_msg("CRPS %g, at the start %g", own, start);
     llap_anchor_model_destroy(again);
     llap_anchor_model_destroy(m);
+}
+
+/* A cycle of 37 hours is found where cycles of any length may be tried; one of a day needs none,
+ * and the fit is then what it is without. */
+static void cycles_of_any_length(void **state)
+{
+    (void)state;
+    for (int daily = 0; daily < 2; daily++) {
+        const world           *wd = world_of_period(daily ? 24 : 37);
+        const llap_anchor_data d = data_of(wd);
+        llap_anchor_model_opts o = small_opts();
+        llap_anchor_model     *without = NULL, *with = NULL;
+        o.fit.n_steps = 120;
+        o.kappa = 4; /* one candidate each */
+        o.chain.climate = o.joint = false;
+        CHECK_OK(llap_anchor_model_fit(&d, &o, &without));
+        CHECK_OK(llap_anchor_kernel_spaced(8, CONTEXT, 4, &o.cycles));
+        CHECK_OK(llap_anchor_model_fit(&d, &o, &with));
+        if (daily) {
+            check_same_kernel(&without->kernel, &with->kernel);
+            check_same_kernel(&without->fill_kernel, &with->fill_kernel);
+        } else {
+            const double better = test_score(with, wd), worse = test_score(without, wd);
+            int          best = 0;
+            for (int i = 0; i < with->kernel.n_terms; i++)
+                if (with->kernel.omega[i] > 0 &&
+                    (best == 0 || with->kernel.a[i] > with->kernel.a[best]))
+                    best = i;
+            const double period = 6.283185307179586 / with->kernel.omega[best];
+            if (!(better < 0.95 * worse) || !(fabs(period - 37) < 4))
+                fail_msg("CRPS %g, without %g; period %g", better, worse, period);
+            assert_true(with->valid_crps < 0.99 * without->valid_crps);
+        }
+        llap_anchor_model_destroy(without);
+        llap_anchor_model_destroy(with);
+    }
 }
 
 /* The answers are those of the posterior on the normalised window, taken back. */
@@ -434,13 +472,10 @@ static void failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fits_and_forecasts),
-        cmocka_unit_test(forecast_is_the_posterior),
-        cmocka_unit_test(filling),
-        cmocka_unit_test(residuals_of_the_others),
-        cmocka_unit_test(law_given_the_others),
-        cmocka_unit_test(filling_by_the_others),
-        cmocka_unit_test(failures),
+        cmocka_unit_test(fits_and_forecasts),        cmocka_unit_test(cycles_of_any_length),
+        cmocka_unit_test(forecast_is_the_posterior), cmocka_unit_test(filling),
+        cmocka_unit_test(residuals_of_the_others),   cmocka_unit_test(law_given_the_others),
+        cmocka_unit_test(filling_by_the_others),     cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,7 +198,7 @@ static void as_the_program(void **state)
 {
     (void)state;
     llap_anchor_model_opts o = opts();
-    CHECK_OK(llap_anchor_kernel_spaced(1, DAY, 4, &o.start));
+    CHECK_OK(llap_anchor_kernel_spaced(2, DAY, 4, &o.start));
     o.fit.learn_omega = true;
     const result r = all_vitals(&o);
     assert_true(r.crps < .3907 + 0.003 && fabs(r.mse - .551) < 0.01);

@@ -17,7 +17,18 @@ typedef struct lesson {
     const char *size;
     int64_t     rows, steps, members, samples; /* steps, members 0: as the size says */
     double      least_share;                   /* of the gap that must be closed */
+    const char *training;                      /* as llap_train_opts.training */
+    uint64_t    seed;                          /* of the panel */
+    const char *device;                        /* NULL: the usual */
 } lesson;
+
+/* Of the arguments of the program: [seed of the panel [device]]. */
+static lesson lesson_of(lesson usual, int argc, char **argv)
+{
+    usual.seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    usual.device = argc > 2 ? argv[2] : NULL;
+    return usual;
+}
 
 static llap_synth_opts lesson_synth(const lesson *l)
 {
@@ -28,6 +39,7 @@ static llap_synth_opts lesson_synth(const lesson *l)
     o.row_loss = 0.22;
     o.cell_loss = 0.2;
     o.dead = 0;
+    o.seed = l->seed;
     return o;
 }
 
@@ -71,14 +83,15 @@ typedef struct marks {
     double model, anchor, best, causal, coverage;
 } marks;
 
-static marks read_marks(const llap_model *m, const llap_panel *p, const char *task, int64_t samples)
+static marks read_marks(const llap_model *m, const llap_panel *p, const char *task, const lesson *l)
 {
     llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
     llap_json         *j = NULL;
     char              *text = NULL;
     marks              out = { .best = INFINITY };
     o.task = task;
-    o.samples = samples;
+    o.samples = l->samples;
+    o.device = l->device;
     o.bootstrap = -1;
     CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
     CHECK_OK(llap_json_parse(text, strlen(text), "evaluation", NULL, &j));
@@ -103,8 +116,9 @@ static marks read_marks(const llap_model *m, const llap_panel *p, const char *ta
     return out;
 }
 
-static void teach(const lesson *l)
+static void teach(void **state)
 {
+    const lesson         *l = *state;
     const llap_synth_opts so = lesson_synth(l);
     llap_synth           *truth = NULL;
     llap_panel           *p = NULL;
@@ -119,9 +133,11 @@ static void teach(const lesson *l)
     o.size = l->size;
     o.steps = l->steps;
     o.members = l->members;
+    o.training = l->training;
+    o.device = l->device;
     CHECK_OK(llap_train(p, &o, &m));
-    const marks  f = read_marks(m, p, "forecast", l->samples);
-    const marks  g = read_marks(m, p, "impute", l->samples);
+    const marks  f = read_marks(m, p, "forecast", l);
+    const marks  g = read_marks(m, p, "impute", l);
     const double oracle = oracle_crps(truth, m, p, 23 * HOUR);
     const double share = (f.best - f.model) / (f.best - oracle);
     print_message(

@@ -2,14 +2,10 @@
  * hour of two cores. */
 #include "learning.h"
 
-static void small_networks_learn(void **state)
+int main(int argc, char **argv)
 {
-    (void)state;
-    teach(&(lesson){ .size = "small", .rows = 15000, .samples = 200, .least_share = 0.5 });
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(small_networks_learn) };
+    lesson l = lesson_of(
+        (lesson){ .size = "small", .rows = 15000, .samples = 200, .least_share = 0.5 }, argc, argv);
+    const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(teach, &l) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
