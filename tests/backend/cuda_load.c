@@ -19,7 +19,7 @@ static void names_of_devices(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const llap_backend *b;
         assert_false(llap_device_parse(wrong[i], &device, &automatic));
-        CHECK_FAIL(llap_device_find(wrong[i], LLAP_PRECISION_FP32, &b), LLAP_EINVAL, wrong[i]);
+        CHECK_FAIL(llap_device_find(wrong[i], LLAP_PRECISION_FP32, &b), LLAP_EOPTION, wrong[i]);
     }
 }
 

@@ -31,6 +31,7 @@ int llap_cuda_several_bf16(const llap_call *c, int n);
 int llap_cuda_alike_bf16(const llap_call *c);
 
 extern const llap_memory llap_cuda_memory;
+const llap_backend      *llap_cuda_backend(llap_precision precision);
 llap_status              llap_cuda_take_device(int device, char text[LLAP_CUDA_TEXT]);
 
 #ifdef __cplusplus

@@ -1,6 +1,8 @@
 /* The tables of the CUDA object, one backend per precision. */
 #include "backend/cuda/object/kernels.h"
 
+#include <stdio.h>
+
 static const llap_backend plain = {
     .name = "cuda",
     .real_bytes = sizeof(float),
@@ -23,7 +25,7 @@ static const llap_backend plain = {
 static llap_backend other[LLAP_PRECISION_COUNT]; /* written before it is handed out */
 
 /* Same content whoever writes it, so that two threads may. */
-static const llap_backend *backend_of(llap_precision precision)
+const llap_backend *llap_cuda_backend(llap_precision precision)
 {
     if (precision == LLAP_PRECISION_FP32) return &plain;
     llap_backend b = plain;
@@ -52,8 +54,17 @@ static llap_status open_device(int device, llap_precision precision, const llap_
                                char text[LLAP_CUDA_TEXT])
 {
     const llap_status st = llap_cuda_take_device(device, text);
-    if (st == LLAP_OK) *out = backend_of(precision);
+    if (st != LLAP_OK) return st;
+#ifdef LLAP_CUDA_CHECK /* see cmake/LlapCuda.cmake */
+    (void)precision, (void)out;
+    snprintf(text, LLAP_CUDA_TEXT,
+             "the object llapdiff-cuda.so was made without a GPU, only to see that it compiles: "
+             "'make cuda' makes one that computes");
+    return LLAP_EUNSUPPORTED;
+#else
+    *out = llap_cuda_backend(precision);
     return st;
+#endif
 }
 
 extern const llap_cuda_driver                                 llap_cuda_entry;

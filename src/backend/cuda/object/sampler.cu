@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(MOVE_BLOCK)
     const int64_t      first = blockIdx.x * p.n + threadIdx.x, end = (blockIdx.x + 1) * p.n;
     const move_numbers t = numbers_of(p.table);
     const float        g = t.of[LLAP_MOVE_GUIDANCE];
-    float              held[HELD], held_given[HELD];
+    float              held[HELD] = {}, held_given[HELD] = {};
     double             a = 0.0, b = 0.0;
     // each(k, i): for the k-th of the thread's numbers, number i of all
     const auto for_all = [&](auto each) {

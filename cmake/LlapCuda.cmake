@@ -1,0 +1,68 @@
+# Whether the CUDA code is compiled (LLAP_CUDA_BUILD), and whether only to see that it compiles (LLAP_CUDA_CHECK).
+#
+# LLAP_CUDA=auto: where nvcc is; one that does not work is said in one line, and the rest is built. Where no GPU is
+# either, the code is compiled in a hurry, linked, and its host side tested; what comes out refuses to compute.
+# on: for all chips, or no build at all. off: not looked for.
+
+set(LLAP_CUDA_BUILD OFF)
+set(LLAP_CUDA_CHECK OFF)
+set(LLAP_CUDA_OLDEST 13.0)
+
+# Sets `why` where nvcc will not do.
+function(llap_try_cuda NVCC)
+  execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE TEXT ERROR_QUIET RESULT_VARIABLE FAILED)
+  if(FAILED OR NOT TEXT MATCHES "release ([0-9]+\\.[0-9]+)")
+    set(why "does not run" PARENT_SCOPE)
+    return()
+  elseif(CMAKE_MATCH_1 VERSION_LESS LLAP_CUDA_OLDEST)
+    set(why "is of CUDA ${CMAKE_MATCH_1}, needed is ${LLAP_CUDA_OLDEST}" PARENT_SCOPE)
+    return()
+  endif()
+  set(ENV{CUDACXX} ${NVCC})
+  include(CheckLanguage)
+  check_language(CUDA)
+  find_package(CUDAToolkit QUIET)
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(why "does not compile" PARENT_SCOPE)
+  elseif(NOT TARGET CUDA::cublasLt)
+    set(why "has no cublasLt beside it" PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(llap_gpu_here OUT)
+  execute_process(COMMAND nvidia-smi -L OUTPUT_VARIABLE TEXT ERROR_QUIET RESULT_VARIABLE FAILED)
+  if(NOT FAILED AND TEXT MATCHES "GPU 0")
+    set(${OUT} ON PARENT_SCOPE)
+  endif()
+endfunction()
+
+string(TOLOWER "${LLAP_CUDA}" CUDA_WANTED)
+if(CUDA_WANTED STREQUAL "auto")
+  find_program(LLAP_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATH_SUFFIXES bin PATHS /usr/local/cuda/bin /opt/cuda/bin)
+  mark_as_advanced(LLAP_NVCC)
+  if(LLAP_NVCC)
+    llap_try_cuda(${LLAP_NVCC})
+    if(why)
+      message(NOTICE "cuda: ${LLAP_NVCC} ${why}: going on without GPU support (LLAP_CUDA=off: do not look)")
+    else()
+      set(LLAP_CUDA_BUILD ON)
+      set(GPU OFF)
+      llap_gpu_here(GPU)
+      if(NOT GPU)
+        set(LLAP_CUDA_CHECK ON)
+      endif()
+    endif()
+  endif()
+elseif(LLAP_CUDA)
+  set(LLAP_CUDA_BUILD ON)
+endif()
+
+if(LLAP_CUDA_BUILD)
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  set(LLAP_CUDA_ARCHITECTURES "80-real;90a-real;90-virtual" CACHE STRING "chips that the CUDA object is compiled for")
+  set(LLAP_CUDA_CHIPS ${LLAP_CUDA_ARCHITECTURES})
+  if(LLAP_CUDA_CHECK)
+    set(LLAP_CUDA_CHIPS 90a-real) # the one that sees all of the code
+  endif()
+endif()
