@@ -224,6 +224,32 @@ double llap_min_snr_mean(const llap_schedule *s, double gamma, llap_prediction p
     return sum / (double)(s->T - 1);
 }
 
+/* What those of a part, the sum of whose n raw weights is given, are divided by. */
+static float weight_divisor(const llap_schedule *s, const llap_loss_opts *o, double sum, double n)
+{
+    if (o->normalize == LLAP_WEIGHT_NONE) return 1.0f;
+    const bool batch =
+        o->normalize == LLAP_WEIGHT_BATCH || (o->normalize == LLAP_WEIGHT_AUTO && n > 1.5);
+    const double by = batch ? sum / fmax(n, 1.0) : llap_min_snr_mean(s, o->gamma, o->predict);
+    return (float)fmax(by, 1e-8);
+}
+
+void llap_diffusion_weights(const llap_schedule *s, const llap_loss_opts *o, const int32_t *t,
+                            const float *conditional, int64_t n, float *weight)
+{
+    double sum[2] = { 0 }, count[2] = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        const int part = conditional != NULL && conditional[i] == 0.0f;
+        weight[i] = o->min_snr ? llap_min_snr(s, t[i], o->gamma, o->predict) : 1.0f;
+        sum[part] += (double)weight[i];
+        count[part] += 1.0;
+    }
+    for (int64_t i = 0; i < n && o->min_snr; i++) {
+        const int part = conditional != NULL && conditional[i] == 0.0f;
+        weight[i] /= weight_divisor(s, o, sum[part], count[part]);
+    }
+}
+
 /* -------- draws -------- */
 
 void llap_diffusion_draw(const llap_schedule *s, const llap_draw_opts *o, uint64_t window,

@@ -90,7 +90,8 @@ typedef struct llap_loss_in {
     llap_tensor *tq;          /* [B,h] */
     llap_tensor *E, *E_raw;   /* [B,S,H], as for the denoiser */
     llap_tensor *conditional; /* [B] ones and zeros, or NULL */
-    bool         training;    /* dropout and power iterations */
+    llap_tensor *weight;   /* [B] of the rows, where they are a part of a batch; NULL: as o says */
+    bool         training; /* dropout and power iterations */
 
     /* In continuous time, a = cos(pi t / 2) and s = sin(pi t / 2): spec accuracy.md 4.8. */
     llap_tensor *time;            /* [B] in (0,1), instead of t and the schedule, which is NULL */
@@ -102,6 +103,10 @@ typedef struct llap_loss_in {
 llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
                                  const llap_schedule *s, const llap_loss_opts *o,
                                  const llap_loss_in *in);
+
+/* The weights that n rows of those steps have in it, [n]; conditional NULL: all are. */
+void llap_diffusion_weights(const llap_schedule *s, const llap_loss_opts *o, const int32_t *t,
+                            const float *conditional, int64_t n, float *weight);
 
 /* What a training step draws for the row of a window: t on 1..T-1 (uniform, or by Karras spacing),
  * whether it is conditional, and [n] normals; keyed by seed, window and step of training. */

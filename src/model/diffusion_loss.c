@@ -158,6 +158,6 @@ llap_tensor *llap_diffusion_loss(llap_graph *g, const llap_denoiser_config *c,
     llap_tensor *part[2] = { in->conditional, NULL };
     if (part[0] == NULL) part[0] = llap_full(g, llap_shape_of(e), in->E == NULL ? 0.0 : 1.0);
     part[1] = llap_affine(g, part[0], -1.0, 1.0);
-    llap_tensor *w = weights(g, s, o, in->t, part);
+    llap_tensor *w = in->weight != NULL ? in->weight : weights(g, s, o, in->t, part);
     return of_parts(g, o, llap_mul(g, w, e), part);
 }

@@ -13,7 +13,8 @@ struct llap_pieces {
     const llap_backend *backend;
     llap_plan          *plan, *step_plan;
     llap_run           *run, *step_run;
-    char               *sums; /* near memory of all SUM states of plan */
+    char               *sums;   /* near memory of all SUM states of plan */
+    char               *states; /* of the others, as the step found them */
     float               share, keep, lr;
     int32_t             number;
 };
@@ -26,10 +27,12 @@ void llap_pieces_destroy(llap_pieces *p)
     llap_plan_release(p->plan);
     llap_plan_release(p->step_plan);
     llap_near_release(p->backend, p->sums);
+    llap_near_release(p->backend, p->states);
     llap_free(p);
 }
 
-llap_run *llap_pieces_run(llap_pieces *p) { return p->run; }
+llap_run        *llap_pieces_run(llap_pieces *p) { return p->run; }
+const llap_plan *llap_pieces_plan(const llap_pieces *p) { return p->plan; }
 
 static llap_tensor *sum_of(llap_graph *g, const char *name, llap_shape shape)
 {
@@ -80,6 +83,12 @@ static bool is_sum(const llap_slot *s)
     return s->leaf == LLAP_LEAF_STATE && strncmp(s->name, SUM, strlen(SUM)) == 0;
 }
 
+/* What a run moves on beside the gradients: the vectors of spectral norms. */
+static bool is_state(const llap_slot *s)
+{
+    return s->leaf == LLAP_LEAF_STATE && s->elem == LLAP_REAL && !is_sum(s);
+}
+
 static size_t bytes_of(const llap_slot *s)
 {
     return ((size_t)llap_shape_count(&s->shape) * sizeof(float) + 255) / 256 * 256;
@@ -96,6 +105,31 @@ static size_t place_of(const llap_pieces *p, const char *name)
         at += bytes_of(s);
     }
     return at; /* behind the last: how many there are in all */
+}
+
+/* Each piece begins with the states that the step began with: keeps them, or puts them back. */
+static llap_status exchange_states(llap_pieces *p, bool keep)
+{
+    size_t      at = 0;
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < llap_plan_n_slots(p->plan) && st == LLAP_OK; i++) {
+        const llap_slot *s = llap_plan_slot(p->plan, i);
+        if (!is_state(s)) continue;
+        char *state = llap_params_find(p->params, s->name)->near;
+        st =
+            llap_near_copy(p->backend, keep ? p->states + at : state, keep ? state : p->states + at,
+                           (size_t)llap_shape_count(&s->shape) * sizeof(float));
+        at += bytes_of(s);
+    }
+    return st;
+}
+
+static size_t states_bytes(const llap_plan *plan)
+{
+    size_t n = 256;
+    for (int i = 0; i < llap_plan_n_slots(plan); i++)
+        if (is_state(llap_plan_slot(plan, i))) n += bytes_of(llap_plan_slot(plan, i));
+    return n;
 }
 
 static llap_status bind(llap_pieces *p, const llap_plan *plan, llap_run *run)
@@ -119,11 +153,13 @@ static llap_status bind(llap_pieces *p, const llap_plan *plan, llap_run *run)
 static llap_status make(llap_pieces *p, const llap_graph *g, const llap_graph *step,
                         const llap_plan_opts *how)
 {
-    void       *sums = NULL;
+    void       *sums = NULL, *states = NULL;
     llap_status st = llap_plan_create(g, how, &p->plan);
     if (st == LLAP_OK) st = llap_plan_create(step, how, &p->step_plan);
     if (st == LLAP_OK) st = llap_near_alloc(p->backend, place_of(p, "") + 256, &sums);
     p->sums = sums;
+    if (st == LLAP_OK) st = llap_near_alloc(p->backend, states_bytes(p->plan), &states);
+    p->states = states;
     if (st == LLAP_OK) st = llap_run_create(p->plan, &p->run);
     if (st == LLAP_OK) st = llap_run_create(p->step_plan, &p->step_run);
     if (st == LLAP_OK) st = bind(p, p->plan, p->run);
@@ -157,9 +193,10 @@ llap_status llap_pieces_create(llap_graph *g, llap_tensor *loss, const llap_trai
 
 llap_status llap_pieces_add(llap_pieces *p, bool first, double share)
 {
+    const llap_status st = exchange_states(p, first);
     p->keep = first ? 0.0f : 1.0f;
     p->share = (float)share;
-    return llap_run_exec(p->run);
+    return st == LLAP_OK ? llap_run_exec(p->run) : st;
 }
 
 llap_status llap_pieces_step(llap_pieces *p, double lr, int64_t step, double *loss, double *norm)

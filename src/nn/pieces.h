@@ -9,7 +9,7 @@
  *
  * share is what the piece's loss counts for: those of a batch add up to 1 where its loss is the
  * mean of theirs. The result is that of the whole batch but for rounding and for what dropout
- * draws. */
+ * draws; states such as the vectors of spectral norms move on once, with the last piece. */
 #ifndef LLAP_NN_PIECES_H
 #define LLAP_NN_PIECES_H
 
@@ -25,7 +25,8 @@ llap_status llap_pieces_create(llap_graph *g, llap_tensor *loss, const llap_trai
                                llap_pieces **out);
 void        llap_pieces_destroy(llap_pieces *p); /* NULL is fine */
 
-llap_run *llap_pieces_run(llap_pieces *p);
+llap_run        *llap_pieces_run(llap_pieces *p);
+const llap_plan *llap_pieces_plan(const llap_pieces *p); /* of it; inputs "sum." are bound */
 
 /* Adds the gradients of what is bound; first: to nothing. */
 llap_status llap_pieces_add(llap_pieces *p, bool first, double share);

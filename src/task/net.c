@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "nn/blame.h"
+#include "nn/pieces.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,17 +13,20 @@
 
 struct task_net {
     const llap_backend *backend;
-    llap_plan          *plan;
+    const llap_plan    *plan;
     llap_run           *run;
+    llap_plan          *own_plan; /* NULL: both are of the pieces */
+    llap_pieces        *pieces;
     char               *block; /* buffers of all inputs, one after another */
     void               *near;  /* their copy, where the backend has its own memory */
     size_t              n_bytes;
     void              **input; /* [slots]: those buffers, NULL for other slots */
 };
 
-static size_t input_bytes(const llap_slot *s) /* 0: no input, or one that lies in tables */
+static size_t input_bytes(const llap_slot *s) /* 0: no input of the caller's, or a table */
 {
-    if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, TASK_NET_ROWS, strlen(TASK_NET_ROWS)) == 0)
+    if (s->leaf != LLAP_LEAF_INPUT || strncmp(s->name, TASK_NET_ROWS, strlen(TASK_NET_ROWS)) == 0 ||
+        strncmp(s->name, "sum.", 4) == 0)
         return 0;
     return (size_t)llap_shape_count(&s->shape) * sizeof(float) / 256 * 256 + 256;
 }
@@ -66,10 +70,30 @@ llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_thr
     const llap_plan_opts o = plan_opts(p, n_threads);
     llap_status          st = llap_graph_status(g);
     n->backend = o.backend;
-    if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->plan);
-    if (st == LLAP_OK) st = llap_run_create(n->plan, &n->run);
+    if (st == LLAP_OK) st = llap_plan_create(g, &o, &n->own_plan);
+    n->plan = n->own_plan;
+    if (st == LLAP_OK) st = llap_run_create(n->own_plan, &n->run);
     if (st == LLAP_OK) st = llap_params_bind(p, LLAP_PARAMS_MODEL, n->plan, n->run);
     if (st == LLAP_OK) st = bind_inputs(n);
+    if (st == LLAP_OK) *out = n;
+    else task_net_destroy(n);
+    return st;
+}
+
+llap_status task_net_create_part(llap_graph *g, llap_tensor *loss, const llap_train_attr *attr,
+                                 const llap_params *p, int n_threads, task_net **out)
+{
+    *out = NULL;
+    task_net *n = llap_new(1, sizeof *n);
+    if (n == NULL) return LLAP_ENOMEM;
+    const llap_plan_opts o = plan_opts(p, n_threads);
+    n->backend = o.backend;
+    llap_status st = llap_pieces_create(g, loss, attr, p, &o, &n->pieces);
+    if (st == LLAP_OK) {
+        n->plan = llap_pieces_plan(n->pieces);
+        n->run = llap_pieces_run(n->pieces);
+        st = bind_inputs(n);
+    }
     if (st == LLAP_OK) *out = n;
     else task_net_destroy(n);
     return st;
@@ -78,9 +102,10 @@ llap_status task_net_create(const llap_graph *g, const llap_params *p, int n_thr
 void task_net_destroy(task_net *n)
 {
     if (n == NULL) return;
-    llap_run_destroy(n->run);
+    if (n->pieces == NULL) llap_run_destroy(n->run);
+    llap_pieces_destroy(n->pieces);
     llap_near_release(n->backend, n->near);
-    llap_plan_release(n->plan);
+    llap_plan_release(n->own_plan);
     llap_free(n->block);
     llap_free(n->input);
     llap_free(n);
@@ -114,10 +139,14 @@ llap_status task_net_place(task_net *n, const char *name, void *near_table)
     return LLAP_OK;
 }
 
+static llap_status send_inputs(const task_net *n)
+{
+    return n->near == NULL ? LLAP_OK : llap_near_put(n->backend, n->near, n->block, n->n_bytes);
+}
+
 llap_status task_net_run(task_net *n)
 {
-    llap_status st = LLAP_OK;
-    if (n->near != NULL) st = llap_near_put(n->backend, n->near, n->block, n->n_bytes);
+    const llap_status st = send_inputs(n);
     return st == LLAP_OK ? llap_run_exec(n->run) : st;
 }
 
@@ -134,17 +163,21 @@ double task_net_number(const task_net *n, const char *name)
 
 size_t task_net_bytes(const task_net *n) { return llap_plan_workspace(n->plan); }
 
-llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr)
+/* Dropout draws by the step, and by the piece of it. */
+static llap_status put_random(llap_params *p, int64_t step, int64_t piece)
 {
     const llap_param_info *rng = llap_params_find(p, "rng");
-    llap_status            st = LLAP_OK;
-    if (rng != NULL) {
-        ((int32_t *)rng->data)[2] = (int32_t)(uint32_t)step;
-        ((int32_t *)rng->data)[3] = (int32_t)(uint32_t)((uint64_t)step >> 32);
-        if (rng->near != rng->data)
-            st = llap_near_put(llap_params_backend(p), rng->near, rng->data,
-                               (size_t)rng->count * sizeof(int32_t));
-    }
+    if (rng == NULL) return LLAP_OK;
+    ((int32_t *)rng->data)[2] = (int32_t)(uint32_t)step;
+    ((int32_t *)rng->data)[3] = (int32_t)(uint32_t)((uint64_t)step >> 32) + (int32_t)piece;
+    if (rng->near == rng->data) return LLAP_OK;
+    return llap_near_put(llap_params_backend(p), rng->near, rng->data,
+                         (size_t)rng->count * sizeof(int32_t));
+}
+
+llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr)
+{
+    const llap_status st = put_random(p, step, 0);
     *task_net_real(n, "lr") = (float)lr;
     *task_net_int(n, "step") = (int32_t)step + 1;
     return st == LLAP_OK ? task_net_run(n) : st;
@@ -158,6 +191,8 @@ void task_net_end(const task_net *n, double *loss, double *grad_norm)
 
 llap_status task_net_later(const task_net *n, llap_ahead *a, int64_t step)
 {
+    if (n->pieces != NULL)
+        return llap_ahead_put(a, step, llap_pieces_loss(n->pieces), llap_pieces_norm(n->pieces));
     return llap_ahead_put(a, step, llap_run_output_near(n->run, "loss", NULL),
                           llap_run_output_near(n->run, "grad_norm", NULL));
 }
@@ -168,6 +203,18 @@ llap_status task_net_step(task_net *n, llap_params *p, int64_t step, double lr, 
     const llap_status st = task_net_begin(n, p, step, lr);
     if (st == LLAP_OK) task_net_end(n, loss, grad_norm);
     return st;
+}
+
+llap_status task_net_add(task_net *n, llap_params *p, int64_t step, int64_t piece, double share)
+{
+    llap_status st = put_random(p, step, piece);
+    if (st == LLAP_OK) st = send_inputs(n);
+    return st == LLAP_OK ? llap_pieces_add(n->pieces, piece == 0, share) : st;
+}
+
+llap_status task_net_added(task_net *n, int64_t step, double lr, double *loss, double *grad_norm)
+{
+    return llap_pieces_step(n->pieces, lr, step + 1, loss, grad_norm);
 }
 
 /* -------- what is not finite -------- */

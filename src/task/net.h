@@ -13,6 +13,7 @@
 #define LLAP_TASK_NET_H
 
 #include "nn/ahead.h"
+#include "nn/optim.h"
 #include "nn/params.h"
 
 typedef struct task_net task_net;
@@ -46,6 +47,13 @@ llap_status task_net_begin(task_net *n, llap_params *p, int64_t step, double lr)
 void        task_net_end(const task_net *n, double *loss, double *grad_norm);
 /* Instead of the second: what the step comes to is asked for later. */
 llap_status task_net_later(const task_net *n, llap_ahead *a, int64_t step);
+
+/* A net of a part of a batch, whose steps are made in pieces (nn/pieces.h): g is the loss of such a
+ * part, without llap_nn_train. Fill the inputs and add, for each piece, then make the step. */
+llap_status task_net_create_part(llap_graph *g, llap_tensor *loss, const llap_train_attr *attr,
+                                 const llap_params *p, int n_threads, task_net **out);
+llap_status task_net_add(task_net *n, llap_params *p, int64_t step, int64_t piece, double share);
+llap_status task_net_added(task_net *n, int64_t step, double lr, double *loss, double *grad_norm);
 
 /* What is not finite: the first such input, or what nn/blame.h finds in g, the loss alone, on the
  * same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ..."; it is left alone where

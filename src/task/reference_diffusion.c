@@ -3,18 +3,21 @@
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/rng.h"
-#include "model/latent.h"
 #include "nn/optim.h"
 #include "task/reference_encode.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct diffusion_stage {
     task_reference *r;
     llap_params    *params;
     task_net       *train[2], *check[2]; /* for whole batches, and for the last one */
+    task_net       *part;                /* for P rows, where batches go in pieces; else NULL */
+    int64_t         P;
+    int32_t        *t;             /* [B] of a batch in pieces; and */
+    float          *flag, *weight; /* [B] */
     task_encoded    rows, val;
     int64_t         B, S, H, Z, n_batches;
     uint32_t       *order; /* [n_batches] of an epoch */
@@ -29,98 +32,12 @@ typedef struct diffusion_stage {
     llap_ahead      ahead;
 } diffusion_stage;
 
-/* -------- statistics -------- */
-
-static float *tensor(const task_reference *r, const char *name)
-{
-    const llap_param_info *i = llap_params_find(r->network->params, name);
-    return i == NULL ? NULL : i->data;
-}
-
-static llap_status normalise(diffusion_stage *s)
-{
-    const int64_t      h = s->r->h, rows = s->r->network->config.options.latent_rows;
-    float             *mean = tensor(s->r, "latent.mean"), *std = tensor(s->r, "latent.std");
-    llap_latent_stats *stats = NULL;
-    llap_status        st = llap_latent_stats_create(rows, s->Z, &stats);
-    if (st != LLAP_OK) return st;
-    llap_latent_stats_add(stats, s->rows.z0, s->rows.any, s->rows.n, h);
-    llap_latent_stats_finish(stats, mean, std);
-    llap_latent_stats_destroy(stats);
-    for (int part = 0; part < 2; part++) {
-        task_encoded *e = part == 0 ? &s->rows : &s->val;
-        for (int64_t i = 0; i < e->n * h * s->Z; i++) {
-            const int64_t k = i / s->Z, at = (rows > 1 ? k % h * s->Z : 0) + i % s->Z;
-            e->z0[i] = e->any[k] > 0 ? (e->z0[i] - mean[at]) / fmaxf(std[at], 1e-6f) : 0;
-        }
-        llap_scratch_used(&e->block, (size_t)(e->n * h * (s->Z + 1)) * sizeof *e->z0);
-    }
-    return LLAP_OK;
-}
-
-/* Of each feature over all rows and tokens of training. */
-static llap_status summary_statistics(diffusion_stage *s)
-{
-    float *mean = tensor(s->r, "cond.mean"), *std = tensor(s->r, "cond.std");
-    if (mean == NULL) return LLAP_OK; /* normalised by each batch's own */
-    double *sum = llap_new(2 * (size_t)s->H, sizeof *sum), *square = sum + s->H;
-    if (sum == NULL) return LLAP_ENOMEM;
-    const int64_t n = s->rows.n * s->S;
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < s->H; k++) sum[k] += (double)s->rows.E_raw[i * s->H + k];
-        llap_scratch_used(&s->rows.block, (size_t)s->H * sizeof *mean);
-    }
-    for (int64_t k = 0; k < s->H; k++) mean[k] = (float)(sum[k] / (double)n);
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t k = 0; k < s->H; k++) {
-            const double d = (double)s->rows.E_raw[i * s->H + k] - (double)mean[k];
-            square[k] += d * d;
-        }
-        llap_scratch_used(&s->rows.block, (size_t)s->H * sizeof *mean);
-    }
-    for (int64_t k = 0; k < s->H; k++) std[k] = (float)sqrt(square[k] / (double)n);
-    llap_free(sum);
-    s->mean = mean;
-    s->deviation = std;
-    return LLAP_OK;
-}
-
 /* -------- rows that lie in the backend's memory -------- */
-
-static const char *const near_name[TASK_NEAR_TABLES] = { TASK_NET_ROWS "z0", TASK_NET_ROWS "mask",
-                                                         TASK_NET_ROWS "tq", TASK_NET_ROWS "E_raw",
-                                                         TASK_NET_ROWS "ids" };
-
-static int64_t near_width(const task_encoded *e, int table) /* of four bytes each */
-{
-    const int64_t all[TASK_NEAR_TABLES] = { e->h * e->Z, e->h, e->h, e->S * e->H, 2 };
-    return all[table];
-}
-
-static llap_status move_rows(const diffusion_stage *s, task_encoded *e)
-{
-    const llap_backend *b = s->r->backend;
-    const void *const   from[TASK_NEAR_TABLES] = { e->z0, e->any, e->tq, e->E_raw, e->id };
-    llap_status         st = LLAP_OK;
-    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++) {
-        const size_t each = (size_t)near_width(e, i) * 4;
-        st = llap_near_alloc(b, (size_t)e->n * each, &e->near[i]);
-        for (int64_t k = 0; k < e->n && st == LLAP_OK; k++) { /* the block may be a file */
-            const size_t at = (size_t)k * each;
-            st = llap_near_put(b, (char *)e->near[i] + at, (const char *)from[i] + at, each);
-            llap_scratch_used(&e->block, each);
-        }
-    }
-    return st == LLAP_OK ? llap_near_finish(b) : st;
-}
 
 static void release_near(diffusion_stage *s)
 {
-    for (int i = 0; i < TASK_NEAR_TABLES; i++) {
-        llap_near_release(s->r->backend, s->rows.near[i]);
-        llap_near_release(s->r->backend, s->val.near[i]);
-        s->rows.near[i] = s->val.near[i] = NULL;
-    }
+    task_encoded_leave(&s->val, s->r->backend);
+    task_encoded_leave(&s->rows, s->r->backend);
     llap_near_release(s->r->backend, s->near_stats);
     s->near_stats = NULL;
     s->near = false;
@@ -134,8 +51,8 @@ static llap_status move_near(diffusion_stage *s)
     const size_t        n = (size_t)s->H * sizeof(float);
     void               *stats = NULL;
     if (b->memory == NULL) return LLAP_OK;
-    llap_status st = move_rows(s, &s->val);
-    if (st == LLAP_OK) st = move_rows(s, &s->rows);
+    llap_status st = task_encoded_move(&s->val, b);
+    if (st == LLAP_OK) st = task_encoded_move(&s->rows, b);
     if (st == LLAP_OK) st = llap_near_alloc(b, 2 * n, &stats);
     s->near_stats = stats;
     if (st == LLAP_OK && s->mean != NULL) st = llap_near_put(b, stats, s->mean, n);
@@ -147,9 +64,7 @@ static llap_status move_near(diffusion_stage *s)
 
 static llap_status place_near(const diffusion_stage *s, const task_encoded *e, task_net *net)
 {
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++)
-        st = task_net_place(net, near_name[i], e->near[i]);
+    llap_status st = task_encoded_place(e, net);
     if (st == LLAP_OK) st = task_net_place(net, TASK_NET_ROWS "mean", s->near_stats);
     return st == LLAP_OK ? task_net_place(net, TASK_NET_ROWS "deviation", s->near_stats + s->H)
                          : st;
@@ -167,9 +82,10 @@ typedef struct batch_of { /* B rows of e, as inputs or taken by "index" from whe
 
 static llap_tensor *rows_of(const batch_of *b, int table, llap_shape shape)
 {
-    if (b->index == NULL) return llap_input(b->g, near_name[table] + strlen(TASK_NET_ROWS), shape);
-    const llap_shape all = LLAP_SHAPE(b->e->n, near_width(b->e, table));
-    llap_tensor     *x = llap_input(b->g, near_name[table], all);
+    if (b->index == NULL)
+        return llap_input(b->g, task_near_names[table] + strlen(TASK_NET_ROWS), shape);
+    const llap_shape all = LLAP_SHAPE(b->e->n, task_encoded_width(b->e, table));
+    llap_tensor     *x = llap_input(b->g, task_near_names[table], all);
     return llap_reshape(b->g, llap_embedding(b->g, x, b->index), shape);
 }
 
@@ -180,7 +96,7 @@ static llap_tensor *noise_of(const batch_of *b, llap_shape shape)
                                .stream = LLAP_STREAM_DIFFUSE,
                                .normal = true };
     llap_tensor         *key = llap_input_int(b->g, "key", LLAP_SHAPE(4));
-    llap_tensor *ids = llap_input_int(b->g, near_name[TASK_NEAR_IDS], LLAP_SHAPE(b->e->n, 2));
+    llap_tensor *ids = llap_input_int(b->g, task_near_names[TASK_NEAR_IDS], LLAP_SHAPE(b->e->n, 2));
     return llap_reshape(b->g, llap_draw(b->g, key, ids, b->index, &a), shape);
 }
 
@@ -189,6 +105,15 @@ static llap_tensor *statistic(const batch_of *b, const char *name)
     if (b->s->mean == NULL) return NULL;
     return llap_input(b->g, b->index == NULL ? name + strlen(TASK_NET_ROWS) : name,
                       LLAP_SHAPE(b->s->H));
+}
+
+static llap_loss_opts loss_opts(const diffusion_stage *s, bool training)
+{
+    const llap_network_config *c = &s->r->network->config;
+    return (llap_loss_opts){ .predict = c->noise.prediction,
+                             .min_snr = training && c->noise.min_snr,
+                             .gamma = c->noise.gamma,
+                             .normalize = c->noise.normalize };
 }
 
 static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B, bool training)
@@ -203,20 +128,19 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
     llap_tensor               *E_raw = rows_of(&b, TASK_NEAR_E, LLAP_SHAPE(B, s->S, s->H));
     llap_tensor               *mean = statistic(&b, TASK_NET_ROWS "mean");
     llap_tensor               *std = statistic(&b, TASK_NET_ROWS "deviation");
-    const llap_loss_opts       o = { .predict = c->noise.prediction,
-                                     .min_snr = training && c->noise.min_snr,
-                                     .gamma = c->noise.gamma,
-                                     .normalize = c->noise.normalize };
-    const llap_loss_in         in = { .z0 = rows_of(&b, TASK_NEAR_Z0, LLAP_SHAPE(B, h, s->Z)),
-                                      .eps = noise_of(&b, LLAP_SHAPE(B, h, s->Z)),
-                                      .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
-                                      .mask = rows_of(&b, TASK_NEAR_ANY, LLAP_SHAPE(B, h)),
-                                      .tq = rows_of(&b, TASK_NEAR_TQ, LLAP_SHAPE(B, h)),
-                                      .E = llap_context_normalise(g, E_raw, mean, std),
-                                      .E_raw = E_raw,
-                                      .conditional =
-                                  training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
-                                      .training = training };
+    const llap_loss_opts       o = loss_opts(s, training);
+    const llap_loss_in         in = {
+                .z0 = rows_of(&b, TASK_NEAR_Z0, LLAP_SHAPE(B, h, s->Z)),
+                .eps = noise_of(&b, LLAP_SHAPE(B, h, s->Z)),
+                .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
+                .mask = rows_of(&b, TASK_NEAR_ANY, LLAP_SHAPE(B, h)),
+                .tq = rows_of(&b, TASK_NEAR_TQ, LLAP_SHAPE(B, h)),
+                .E = llap_context_normalise(g, E_raw, mean, std),
+                .E_raw = E_raw,
+                .conditional = training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
+                .weight = training && s->P > 0 ? llap_input(g, "weight", LLAP_SHAPE(B)) : NULL,
+                .training = training
+    };
     llap_scope_push(g, "denoiser");
     llap_tensor *loss = llap_diffusion_loss(g, &c->denoiser, s->r->network->schedule, &o, &in);
     llap_scope_pop(g);
@@ -257,14 +181,18 @@ static void destroy_nets(diffusion_stage *s)
         task_net_destroy(s->check[i]);
         s->train[i] = s->check[i] = NULL;
     }
+    task_net_destroy(s->part);
+    s->part = NULL;
     s->ready = -1;
 }
+
+static int64_t at_once(const diffusion_stage *s) { return s->P > 0 ? s->P : s->B; } /* rows */
 
 /* The net for so many rows, made when it is first asked for. */
 static llap_status net_for(diffusion_stage *s, task_net **pair, int64_t count, bool training,
                            task_net **out)
 {
-    task_net  **at = &pair[count == s->B ? 0 : 1];
+    task_net  **at = &pair[count == at_once(s) ? 0 : 1];
     llap_status st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
     if (st == LLAP_ENOMEM && s->near) {
         destroy_nets(s);
@@ -317,7 +245,7 @@ static void fill(const diffusion_stage *s, task_encoded *e, int64_t first, int64
                             eps == NULL ? NULL : eps + i * codes, (size_t)codes);
 }
 
-/* -------- the stage -------- */
+/* -------- batches -------- */
 
 /* Batches of neighbouring rows: in order of time, or in a new order each epoch. */
 static int64_t batch_at(diffusion_stage *s, int64_t number)
@@ -345,6 +273,68 @@ static void fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_
     s->ready = number;
 }
 
+/* -------- in pieces -------- */
+
+static llap_status make_part(diffusion_stage *s)
+{
+    llap_graph *g = NULL;
+    llap_status st = llap_graph_create(&g);
+    if (st == LLAP_OK)
+        st = task_net_create_part(g, describe(g, s, s->P, true), &s->r->recipe.denoiser.stage.optim,
+                                  s->params, s->r->n_threads, &s->part);
+    llap_graph_destroy(g);
+    return st;
+}
+
+/* From now on a batch goes in equal parts, as few as there is room for. */
+static llap_status split(diffusion_stage *s)
+{
+    llap_status st = LLAP_ENOMEM;
+    destroy_nets(s);
+    release_near(s);
+    for (int64_t n = 2; st == LLAP_ENOMEM && s->params != NULL && s->P != 1; n *= 2) {
+        s->P = n < s->B ? (s->B + n - 1) / n : 1;
+        st = make_part(s);
+    }
+    if (st == LLAP_OK)
+        llap_logf(s->r->o->log, LLAP_LOG_WARNING,
+                  "denoiser: %s: too little memory for batches of %lld: they go in %lld pieces",
+                  s->r->backend->name, (long long)s->B, (long long)((s->B + s->P - 1) / s->P));
+    return st;
+}
+
+/* Piece i of the last step's batch; what lies behind its rows counts for nothing. */
+static void fill_piece(const diffusion_stage *s, task_encoded *e, int64_t number, int64_t i)
+{
+    const int64_t at = i * s->P, n = s->count - at < s->P ? s->count - at : s->P, h = s->r->h;
+    float        *mask = task_net_real(s->part, "mask"), *weight = task_net_real(s->part, "weight");
+    fill(s, e, s->first + at, n, (uint32_t)number, true, s->part);
+    for (int64_t k = 0; k < s->P; k++) weight[k] = k < n ? s->weight[at + k] : 0.0f;
+    memset(mask + n * h, 0, (size_t)((s->P - n) * h) * sizeof *mask);
+}
+
+/* Weights are those of the whole batch, so that its pieces add up to its loss. */
+static llap_status step_in_pieces(diffusion_stage *s, int64_t number, double *loss, double *norm)
+{
+    const llap_loss_opts loss_o = loss_opts(s, true);
+    const llap_draw_opts o = { .seed = s->r->seed,
+                               .drop = s->r->network->config.noise.unconditional };
+    const llap_schedule *schedule = s->r->network->schedule;
+    llap_status          st = LLAP_OK;
+    for (int64_t i = 0; i < s->count; i++)
+        llap_diffusion_draw(schedule, &o, s->rows.id[s->first + i], (uint32_t)number, s->t + i,
+                            s->flag + i, NULL, 0);
+    llap_diffusion_weights(schedule, &loss_o, s->t, s->flag, s->count, s->weight);
+    for (int64_t i = 0; i * s->P < s->count && st == LLAP_OK; i++) {
+        fill_piece(s, &s->rows, number, i);
+        st = task_net_add(s->part, s->params, number, i, (double)s->P / (double)s->count);
+    }
+    if (st == LLAP_OK) st = task_net_added(s->part, number, s->lr_now, loss, norm);
+    return st == LLAP_OK && loss == NULL ? task_net_later(s->part, &s->ahead, number) : st;
+}
+
+/* -------- the stage -------- */
+
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
 {
     diffusion_stage *s = user;
@@ -352,7 +342,9 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
     int64_t          first, count;
     find_batch(s, number, &s->first, &s->count);
     s->lr_now = llap_lr_at(&s->lr, number);
-    llap_status st = net_for(s, s->train, s->count, true, &net);
+    llap_status st = s->part == NULL ? net_for(s, s->train, s->count, true, &net) : LLAP_OK;
+    if (st == LLAP_ENOMEM && s->r->backend->memory != NULL) st = split(s);
+    if (s->part != NULL) return step_in_pieces(s, number, loss, norm);
     if (st == LLAP_OK) fill_batch(s, number, s->first, s->count, net);
     if (st == LLAP_OK) st = task_net_begin(net, s->params, number, s->lr_now);
     if (st != LLAP_OK) return st;
@@ -379,8 +371,8 @@ static llap_status evaluate(void *user, int64_t done, double *score)
     diffusion_stage *s = user;
     double           sum = 0;
     llap_status      st = LLAP_OK;
-    for (int64_t at = 0; at < s->val.n && st == LLAP_OK; at += s->B) {
-        const int64_t count = s->val.n - at < s->B ? s->val.n - at : s->B;
+    for (int64_t at = 0; at < s->val.n && st == LLAP_OK; at += at_once(s)) {
+        const int64_t count = s->val.n - at < at_once(s) ? s->val.n - at : at_once(s);
         task_net     *net = NULL;
         st = net_for(s, s->check, count, false, &net);
         if (st == LLAP_OK) fill(s, &s->val, at, count, UINT32_MAX, false, net);
@@ -389,7 +381,9 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         sum += (double)count * task_net_number(net, "loss");
     }
     *score = sum / (double)s->val.n;
-    return st;
+    if (st != LLAP_ENOMEM || s->part != NULL || s->r->backend->memory == NULL) return st;
+    st = split(s); /* which leaves room */
+    return st == LLAP_OK ? evaluate(user, done, score) : st;
 }
 
 static void fields(void *user, llap_json_writer *w)
@@ -397,14 +391,29 @@ static void fields(void *user, llap_json_writer *w)
     llap_json_put_double(w, "lr", ((diffusion_stage *)user)->lr_now);
 }
 
-/* With all inputs here, where they can be looked at. */
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
+static llap_status blame_pieces(diffusion_stage *s, int64_t number, char *text, size_t size)
 {
-    diffusion_stage *s = user;
-    const bool       near = s->near;
-    llap_graph      *g = NULL;
-    task_net        *net = NULL;
-    llap_status      st = llap_graph_create(&g);
+    char        known[512];
+    llap_status st = LLAP_OK;
+    snprintf(known, sizeof known, "%s", text);
+    for (int64_t i = 0; i * s->P < s->count && st == LLAP_OK && strcmp(known, text) == 0; i++) {
+        llap_graph *g = NULL;
+        st = llap_graph_create(&g);
+        fill_piece(s, &s->rows, number, i);
+        if (st == LLAP_OK)
+            st = task_net_blame(s->part, g, describe(g, s, s->P, true), s->params, text, size);
+        llap_graph_destroy(g);
+    }
+    return st;
+}
+
+/* With all inputs here, where they can be looked at. */
+static llap_status blame_whole(diffusion_stage *s, int64_t number, char *text, size_t size)
+{
+    const bool  near = s->near;
+    llap_graph *g = NULL;
+    task_net   *net = NULL;
+    llap_status st = llap_graph_create(&g);
     s->near = false;
     if (near) destroy_nets(s);
     if (st == LLAP_OK) st = net_for(s, s->train, s->count, true, &net);
@@ -415,6 +424,14 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
     if (near) destroy_nets(s);
     s->near = near;
     llap_graph_destroy(g);
+    return st;
+}
+
+static llap_status blame(void *user, int64_t number, char *text, size_t size)
+{
+    diffusion_stage  *s = user;
+    const llap_status st =
+        s->part != NULL ? blame_pieces(s, number, text, size) : blame_whole(s, number, text, size);
     task_name_windows(&s->r->frame, s->rows.end + s->first, s->count, text, size);
     return st;
 }
@@ -429,15 +446,19 @@ static llap_status prepare(diffusion_stage *s)
     task_net             *net = NULL;
     llap_status           st = task_encode(r, r->train, most, "latents", &s->rows);
     if (st == LLAP_OK) st = task_encode(r, r->val, val, "latents of validation", &s->val);
-    if (st == LLAP_OK) st = normalise(s);
-    if (st == LLAP_OK) st = summary_statistics(s);
+    if (st == LLAP_OK) st = task_encoded_normalise(r, &s->rows, &s->val);
+    if (st == LLAP_OK) st = task_encoded_statistics(r, &s->rows, &s->mean, &s->deviation);
     if (st != LLAP_OK) return st;
     s->B = r->groups < s->rows.n ? r->groups : s->rows.n;
     s->n_batches = (s->rows.n + s->B - 1) / s->B;
     s->order = llap_new((size_t)s->n_batches, sizeof *s->order);
-    if (s->order == NULL) return LLAP_ENOMEM;
+    s->t = llap_new((size_t)s->B, sizeof *s->t);
+    s->flag = llap_new(2 * (size_t)s->B, sizeof *s->flag);
+    if (s->order == NULL || s->t == NULL || s->flag == NULL) return LLAP_ENOMEM;
+    s->weight = s->flag + s->B;
     st = move_near(s);
     if (st == LLAP_OK) st = net_for(s, s->train, s->B, true, &net);
+    if (st == LLAP_ENOMEM && r->backend->memory != NULL) st = split(s);
     return st == LLAP_OK ? llap_ahead_init(&s->ahead, r->backend) : st;
 }
 
@@ -485,5 +506,7 @@ llap_status task_reference_diffusion(task_reference *r, task_training *t)
     llap_scratch_deinit(&s.val.block);
     llap_params_destroy(s.params);
     llap_free(s.order);
+    llap_free(s.t);
+    llap_free(s.flag);
     return st;
 }

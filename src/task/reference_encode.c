@@ -1,8 +1,11 @@
 #include "task/reference_encode.h"
 
+#include "backend/near.h"
 #include "base/alloc.h"
 #include "base/progress.h"
+#include "model/latent.h"
 
+#include <math.h>
 #include <string.h>
 
 size_t task_encoded_row_bytes(const task_encoded *e)
@@ -113,5 +116,106 @@ llap_status task_encode(const task_reference *r, const llap_rows *rows, int64_t 
     llap_params_destroy(frozen);
     llap_batch_deinit(&b);
     llap_free(list);
+    return st;
+}
+
+/* -------- statistics -------- */
+
+static float *tensor(const task_reference *r, const char *name)
+{
+    const llap_param_info *i = llap_params_find(r->network->params, name);
+    return i == NULL ? NULL : i->data;
+}
+
+llap_status task_encoded_normalise(const task_reference *r, task_encoded *train, task_encoded *val)
+{
+    const int64_t      h = r->h, Z = train->Z, rows = r->network->config.options.latent_rows;
+    float             *mean = tensor(r, "latent.mean"), *std = tensor(r, "latent.std");
+    llap_latent_stats *stats = NULL;
+    llap_status        st = llap_latent_stats_create(rows, Z, &stats);
+    if (st != LLAP_OK) return st;
+    llap_latent_stats_add(stats, train->z0, train->any, train->n, h);
+    llap_latent_stats_finish(stats, mean, std);
+    llap_latent_stats_destroy(stats);
+    for (int part = 0; part < 2; part++) {
+        task_encoded *e = part == 0 ? train : val;
+        for (int64_t i = 0; i < e->n * h * Z; i++) {
+            const int64_t k = i / Z, at = (rows > 1 ? k % h * Z : 0) + i % Z;
+            e->z0[i] = e->any[k] > 0 ? (e->z0[i] - mean[at]) / fmaxf(std[at], 1e-6f) : 0;
+        }
+        llap_scratch_used(&e->block, (size_t)(e->n * h * (Z + 1)) * sizeof *e->z0);
+    }
+    return LLAP_OK;
+}
+
+llap_status task_encoded_statistics(const task_reference *r, task_encoded *e, const float **of_mean,
+                                    const float **of_std)
+{
+    float        *mean = tensor(r, "cond.mean"), *std = tensor(r, "cond.std");
+    const int64_t H = e->H, n = e->n * e->S;
+    *of_mean = *of_std = NULL;
+    if (mean == NULL) return LLAP_OK;
+    double *sum = llap_new(2 * (size_t)H, sizeof *sum), *square = sum + H;
+    if (sum == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < H; k++) sum[k] += (double)e->E_raw[i * H + k];
+        llap_scratch_used(&e->block, (size_t)H * sizeof *mean);
+    }
+    for (int64_t k = 0; k < H; k++) mean[k] = (float)(sum[k] / (double)n);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t k = 0; k < H; k++) {
+            const double d = (double)e->E_raw[i * H + k] - (double)mean[k];
+            square[k] += d * d;
+        }
+        llap_scratch_used(&e->block, (size_t)H * sizeof *mean);
+    }
+    for (int64_t k = 0; k < H; k++) std[k] = (float)sqrt(square[k] / (double)n);
+    llap_free(sum);
+    *of_mean = mean;
+    *of_std = std;
+    return LLAP_OK;
+}
+
+/* -------- in the backend's memory -------- */
+
+const char *const task_near_names[TASK_NEAR_TABLES] = { TASK_NET_ROWS "z0", TASK_NET_ROWS "mask",
+                                                        TASK_NET_ROWS "tq", TASK_NET_ROWS "E_raw",
+                                                        TASK_NET_ROWS "ids" };
+
+int64_t task_encoded_width(const task_encoded *e, int table)
+{
+    const int64_t all[TASK_NEAR_TABLES] = { e->h * e->Z, e->h, e->h, e->S * e->H, 2 };
+    return all[table];
+}
+
+llap_status task_encoded_move(task_encoded *e, const llap_backend *b)
+{
+    const void *const from[TASK_NEAR_TABLES] = { e->z0, e->any, e->tq, e->E_raw, e->id };
+    llap_status       st = LLAP_OK;
+    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++) {
+        const size_t each = (size_t)task_encoded_width(e, i) * 4;
+        st = llap_near_alloc(b, (size_t)e->n * each, &e->near[i]);
+        for (int64_t k = 0; k < e->n && st == LLAP_OK; k++) { /* the block may be a file */
+            const size_t at = (size_t)k * each;
+            st = llap_near_put(b, (char *)e->near[i] + at, (const char *)from[i] + at, each);
+            llap_scratch_used(&e->block, each);
+        }
+    }
+    return st == LLAP_OK ? llap_near_finish(b) : st;
+}
+
+void task_encoded_leave(task_encoded *e, const llap_backend *b)
+{
+    for (int i = 0; i < TASK_NEAR_TABLES; i++) {
+        llap_near_release(b, e->near[i]);
+        e->near[i] = NULL;
+    }
+}
+
+llap_status task_encoded_place(const task_encoded *e, task_net *net)
+{
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < TASK_NEAR_TABLES && st == LLAP_OK; i++)
+        st = task_net_place(net, task_near_names[i], e->near[i]);
     return st;
 }

@@ -773,6 +773,79 @@ static void states_cross_a_wall(void **state)
     llap_panel_destroy(p);
 }
 
+enum { MANY = 25 };
+static size_t little; /* bytes that an allocation may have in the third stage; 0: any */
+
+static int take_memory(void *user, const llap_progress_event *e)
+{
+    (void)user;
+    apart_state.limit = strcmp(e->stage, "latents of validation") == 0 ? little : apart_state.limit;
+    return 0;
+}
+
+static void keep_pieces(void *user, llap_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "pieces") != NULL) snprintf(user, 256, "%s", message);
+}
+
+/* The losses of the third stage's checks; said is what was said of pieces. */
+static llap_status denoiser_losses(const llap_panel *p, const llap_model *like, double *loss,
+                                   char *said)
+{
+    static const char  text[] = "{ \"network\": { \"denoiser\": { \"dropout\": 0, "
+                                "\"attn_dropout\": 0 } } }";
+    const llap_backend b = apart_backend();
+    const llap_log     log = { .level = LLAP_LOG_WARNING, .sink = keep_pieces, .user = said };
+    const int64_t      var = 0;
+    llap_train_opts    o = options(in_folder("pieces.log"));
+    llap_model        *m = NULL;
+    llap_json         *j;
+    char               line[2048];
+    CHECK_OK(llap_json_parse(text, strlen(text), "quiet", NULL, &j));
+    o.batch = MANY;
+    o.progress = (llap_progress){ take_memory, NULL };
+    o.log = &log;
+    said[0] = '\0';
+    const llap_status st = task_reference_train(p, &o, j, &like->frame, &var, &b, &m);
+    apart_state.limit = 0;
+    llap_model_destroy(m);
+    llap_json_destroy(j);
+    FILE *f = fopen(in_folder("pieces.log"), "r");
+    assert_non_null(f);
+    for (int n = 0; st == LLAP_OK && n < TEN && fgets(line, sizeof line, f) != NULL;)
+        if (strstr(line, "\"denoiser\"") != NULL)
+            loss[n++] = strtod(strstr(line, "\"loss\":") + 7, NULL);
+    fclose(f);
+    return st;
+}
+
+/* The denoiser's batches in halves, where there is no room for more. */
+static void little_memory_is_enough(void **state)
+{
+    (void)state;
+    llap_panel     *p = make_panel();
+    llap_train_opts o = options(NULL);
+    llap_model     *m;
+    double          whole[TEN], split[TEN];
+    char            said[256] = "";
+    CHECK_OK(llap_train(p, &o, &m));
+    CHECK_OK(denoiser_losses(p, m, whole, said));
+    assert_string_equal(said, "");
+    for (little = (size_t)1 << 23; said[0] == '\0'; little -= little / 8)
+        CHECK_OK(denoiser_losses(p, m, split, said));
+    assert_string_equal(said, "denoiser: apart: too little memory for batches of 25: they go in 2 "
+                              "pieces");
+    for (int i = 0; i < TEN; i++) /* sums in another order */
+        if (!(fabs(split[i] - whole[i]) < 1e-5 * whole[i]))
+            fail_msg("loss %d: %.9g in pieces, %.9g at once", i, split[i], whole[i]);
+    little = 1;
+    assert_int_equal(denoiser_losses(p, m, split, said), LLAP_ENOMEM);
+    little = 0;
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -780,6 +853,7 @@ int main(void)
         cmocka_unit_test(what_is_not_finite_is_named),
         cmocka_unit_test(behind_a_wall),
         cmocka_unit_test(states_cross_a_wall),
+        cmocka_unit_test(little_memory_is_enough),
         cmocka_unit_test(gaps_are_filled_around_what_was_read),
         cmocka_unit_test(every_switch_forecasts_and_fills),
         cmocka_unit_test(latents_in_a_file_and_batches_made_ahead_change_nothing),
