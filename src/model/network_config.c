@@ -269,6 +269,12 @@ llap_status llap_network_config_change(const llap_json *j, const char *path, lla
         snprintf(full, sizeof full, "%s%s%s", path, dot, idle[i].name);
         st = no_effect(j, full, c->profile);
     }
+    const bool raw = c->denoiser.analysis_qk_use_raw_summary;
+    if (st == LLAP_OK && raw && !was.denoiser.analysis_qk_use_raw_summary &&
+        !c->denoiser.analysis_summary_qk) {
+        snprintf(full, sizeof full, "%s%sdenoiser.analysis_qk_use_raw_summary", path, dot);
+        st = llap_json_fail(j, full, "has no effect without denoiser.analysis_summary_qk");
+    }
     return st;
 }
 
