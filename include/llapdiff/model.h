@@ -217,14 +217,22 @@ typedef struct llap_impute_opts {
     int             all;       /* answer observed cells too; else missing ones only */
     const llap_log *log;
     llap_progress   progress;
+    int64_t         samples; /* draws of each cell that quantiles of networks are made of; 0: 48. An
+                              * anchor knows its quantiles and needs none */
+    int     keep_samples;    /* the answer is the draws instead of their quantiles */
+    int64_t seed;
+    const char
+        *times; /* file of the times to answer about, instead of the missing cells: as
+                 * llap_forecast_opts has it. What was measured then stays, also without all */
 } llap_impute_opts;
 
-#define LLAP_IMPUTE_OPTS                 \
-    {                                    \
-        NULL, 0, 0, NULL, { NULL, NULL } \
+#define LLAP_IMPUTE_OPTS                                \
+    {                                                   \
+        NULL, 0, 0, NULL, { NULL, NULL }, 0, 0, 1, NULL \
     }
 
-/* Fills the missing cells of the target variables at the panel's own rows. Caller owns *out. */
+/* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
+ * are joint within a gap, not from one gap to the next. Caller owns *out. */
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
 
@@ -247,9 +255,9 @@ LLAP_API size_t llap_answer_numbers(const llap_answer *a, double *out, size_t ro
 LLAP_API size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t room);
 
 /* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
- * entity,time,variable,sample,value; backtests name the origin of each forecast before the time),
- * times as in the panel. "-" is standard output. Replaces the
- * file as a whole. */
+ * entity,time,variable,sample,value, of imputation with observed before them; backtests name the
+ * origin of each forecast before the time), times as in the panel. "-" is standard output. Replaces
+ * the file as a whole. */
 LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
 /* Whether an answer could be written there, before long work; leaves nothing behind. */
 LLAP_API llap_status llap_answer_can_write(const char *path);

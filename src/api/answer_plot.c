@@ -35,7 +35,7 @@ static void choose_numbers(drawing *d)
 {
     const llap_answer *a = d->a;
     d->middle = 0;
-    d->fans.middle = a->kind == TASK_SAMPLES ? NULL : "mean";
+    d->fans.middle = (a->kind & TASK_SAMPLES) != 0 ? NULL : "mean";
     for (int i = 0; i < a->n_quantiles; i++) {
         if (a->quantile[i] == 0.5) d->middle = 1 + i, d->fans.middle = "median";
         for (int k = i + 1; k < a->n_quantiles && d->fans.n_bands < LLAP_FAN_BANDS; k++) {
@@ -98,16 +98,31 @@ static void put_numbers(const drawing *d, double *line, size_t n, size_t i, cons
     }
 }
 
+/* How many rows a path has, and how many paths are shown; quantiles are one. */
+static bool count_paths(const drawing *d, const task_row **row, size_t n, size_t *steps,
+                        size_t *paths)
+{
+    const bool draws = (d->a->kind & TASK_SAMPLES) != 0;
+    *steps = n;
+    if (draws)
+        for (*steps = 1; *steps < n && row[*steps]->sample == row[0]->sample;) ++*steps;
+    *paths = n / *steps < PATHS ? n / *steps : PATHS;
+    return draws;
+}
+
+static void show_paths(llap_fan *fan, size_t paths, const double *line)
+{
+    fan->middle = NULL;
+    fan->n_paths = (int64_t)paths;
+    fan->path = line;
+}
+
 /* Three horizons of history, the forecast, and the truth as far as the panel has it. */
 static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n,
                                 int64_t v)
 {
-    const bool draws = d->a->kind == TASK_SAMPLES;
-    size_t     steps = n, paths = 1;
-    if (draws) {
-        for (steps = 1; steps < n && row[steps]->sample == row[0]->sample;) steps++;
-        paths = n / steps < PATHS ? n / steps : PATHS;
-    }
+    size_t      steps, paths;
+    const bool  draws = count_paths(d, row, n, &steps, &paths);
     int64_t    *time;
     double     *line;
     llap_status st = make_lines(d, fan, draws ? steps * paths : n, &time, &line);
@@ -118,11 +133,7 @@ static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row,
         else put_numbers(d, line, n, i, row[i], 0);
     }
     fan->n = (int64_t)steps;
-    if (draws) {
-        fan->middle = NULL;
-        fan->n_paths = (int64_t)paths;
-        fan->path = line;
-    }
+    if (draws) show_paths(fan, paths, line);
     fan->origin = row[0]->origin;
     const int64_t last = row[steps - 1]->time;
     int64_t       back; /* as far as can be said */
@@ -156,21 +167,28 @@ static int64_t richest(const llap_panel *p, int64_t e, const task_row **row, siz
 static llap_status filled_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n, int64_t v)
 {
     const llap_panel *p = d->p;
-    const int64_t     e = row[0]->entity, first = richest(p, e, row, n);
+    size_t            steps, paths;
+    const bool        draws = count_paths(d, row, n, &steps, &paths);
+    const int64_t     e = row[0]->entity, first = richest(p, e, row, steps);
     int64_t           rows = p->start[e + 1] - first, *time;
     double           *line;
     if (rows > FILLED_ROWS) rows = FILLED_ROWS;
-    llap_status st = make_lines(d, fan, (size_t)rows, &time, &line);
+    llap_status st = make_lines(d, fan, (size_t)rows * paths, &time, &line);
     size_t      at = 0;
-    for (int64_t r = 0; st == LLAP_OK && r < rows; r++) {
-        time[r] = p->time[first + r];
-        while (at < n && row[at]->time < time[r]) at++;
-        const bool answered = at < n && row[at]->time == time[r];
-        put_numbers(d, line, (size_t)rows, (size_t)r, answered ? row[at] : NULL,
-                    llap_panel_observed(p, first + r, v)
-                        ? (double)p->value[(first + r) * p->n_vars + v]
-                        : (double)NAN);
+    for (int64_t i = 0; st == LLAP_OK && i < rows * (int64_t)paths; i++) {
+        const int64_t r = first + i % rows;
+        const size_t  k = (size_t)(i / rows);
+        if (i % rows == 0) at = k * steps;
+        time[i] = p->time[r];
+        while (at < (k + 1) * steps && row[at]->time < time[i]) at++;
+        const bool   answered = at < (k + 1) * steps && row[at]->time == time[i];
+        const double measured =
+            llap_panel_observed(p, r, v) ? (double)p->value[r * p->n_vars + v] : (double)NAN;
+        if (draws) line[i] = answered ? number(d, row[at], 0) : measured;
+        else put_numbers(d, line, (size_t)rows, (size_t)i, answered ? row[at] : NULL, measured);
     }
+    fan->n = rows;
+    if (st == LLAP_OK && draws) show_paths(fan, paths, line);
     fan->origin = INT64_MAX;
     if (st == LLAP_OK) st = take_seen(d, fan, e, v, time[0], time[rows - 1]);
     return st;
@@ -195,8 +213,8 @@ static llap_status make_fans(drawing *d, const task_row **row)
             return llap_fail(LLAP_EINVAL, "the answer is not about this panel");
         f->entity = a->entity[r->entity];
         f->variable = a->target[r->target];
-        st = a->kind == TASK_IMPUTATION ? filled_fan(d, f, row + i, to - i, v)
-                                        : forecast_fan(d, f, row + i, to - i, v);
+        st = (a->kind & TASK_IMPUTATION) != 0 ? filled_fan(d, f, row + i, to - i, v)
+                                              : forecast_fan(d, f, row + i, to - i, v);
     }
     return st;
 }
@@ -204,7 +222,7 @@ static llap_status make_fans(drawing *d, const task_row **row)
 llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
 {
     drawing d = { .a = a, .p = panel, .fans = { .axis = a->axis } };
-    d.fans.kind = a->kind == TASK_IMPUTATION ? LLAP_FAN_IMPUTATION : LLAP_FAN_FORECAST;
+    d.fans.kind = (a->kind & TASK_IMPUTATION) != 0 ? LLAP_FAN_IMPUTATION : LLAP_FAN_FORECAST;
     const task_row **row = llap_new(a->n_rows, sizeof *row);
     llap_status      st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) row[i] = &a->row[i];

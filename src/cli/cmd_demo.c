@@ -131,6 +131,7 @@ static llap_status impute(demo *d)
     llap_bar        *bar = NULL;
     read.grid = "1h"; /* so that lost rows are rows again */
     llap_status st = llap_panel_read(&file, 1, &read, &grid);
+    ask.seed = d->common->seed;
     ask.progress = cli_progress(d->common, &bar);
     if (st == LLAP_OK) st = llap_impute(d->model, grid, &ask, &a);
     llap_bar_destroy(bar);

@@ -208,52 +208,50 @@ llap_status llap_anchor_model_forecast(const llap_anchor_model *m, const llap_an
     return st;
 }
 
-/* Paths of w as normal scores of their own marginals, which the law of each query then takes to
- * data units: the ranks are joint, the margins are those of the forecast. */
-static void path_values(const llap_anchor_model *m, const llap_anchor_request *r,
-                        const llap_law *law, const double *mean, const double *var, double *path)
+/* Paths of w as normal scores of their own marginals, [n_paths,n_query], which the law of each
+ * query then takes to data units: the ranks are joint, the margins are those of the laws. */
+static llap_status draw_scores(const llap_anchor_posterior *post, size_t n_query, uint64_t seed,
+                               uint64_t window, uint32_t step, size_t n_paths, double *out)
 {
-    for (size_t q = 0; q < r->n_query; q++) {
-        const double score = (path[q] - mean[q]) / sqrt(fmax(var[q], 1e-300));
-        path[q] = llap_anchor_quantile(m, r->series, &law[q], score);
+    const size_t n = llap_anchor_path_normals(post);
+    double      *margin = llap_new(2 * n_query, sizeof *margin);
+    double      *normals = llap_new(n, sizeof *normals);
+    float       *draw = llap_new(n, sizeof *draw);
+    llap_status  st = margin == NULL || normals == NULL || draw == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK)
+        st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, margin, margin + n_query);
+    for (size_t k = 0; st == LLAP_OK && k < n_paths; k++) {
+        const llap_rng rng = llap_rng_make(seed, LLAP_STREAM_NOISE, window, (uint32_t)k, step);
+        double        *path = out + k * n_query;
+        llap_rng_fill_normal(&rng, 0, n, draw);
+        for (size_t i = 0; i < n; i++) normals[i] = (double)draw[i];
+        st = llap_anchor_paths(post, LLAP_ANCHOR_NOISY, 1, normals, path);
+        for (size_t q = 0; st == LLAP_OK && q < n_query; q++)
+            path[q] = (path[q] - margin[q]) / sqrt(fmax(margin[n_query + q], 1e-300));
     }
+    llap_free(margin);
+    llap_free(normals);
+    llap_free(draw);
+    return st;
 }
 
 llap_status llap_anchor_model_paths(const llap_anchor_model *m, const llap_anchor_request *r,
                                     uint64_t seed, uint64_t window, size_t n_paths, double *out)
 {
     llap_law              *law = r->law == NULL ? llap_new(r->n_query, sizeof *law) : r->law;
-    double                *margin = llap_new(2 * r->n_query, sizeof *margin), *normals = NULL;
-    float                 *draw = NULL;
     llap_anchor_request    own = *r;
     llap_anchor_posterior *post = NULL;
     batch                  b = { 0 };
     own.law = law;
-    llap_status st = law == NULL || margin == NULL ? LLAP_ENOMEM : batch_init(&b, m, r, 1);
+    llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, r, 1);
     if (st == LLAP_OK && r->law == NULL) st = llap_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = llap_anchor_condition(&m->kernel, b.window, &post);
-    if (st == LLAP_OK)
-        st = llap_anchor_marginals(post, LLAP_ANCHOR_NOISY, margin, margin + r->n_query);
-    const size_t n = st == LLAP_OK ? llap_anchor_path_normals(post) : 0;
-    if (st == LLAP_OK) {
-        normals = llap_new(n, sizeof *normals);
-        draw = llap_new(n, sizeof *draw);
-        if (normals == NULL || draw == NULL) st = LLAP_ENOMEM;
-    }
-    for (size_t k = 0; st == LLAP_OK && k < n_paths; k++) {
-        const llap_rng rng = llap_rng_make(seed, LLAP_STREAM_NOISE, window, (uint32_t)k, 0);
-        llap_rng_fill_normal(&rng, 0, n, draw);
-        for (size_t i = 0; i < n; i++) normals[i] = (double)draw[i];
-        st = llap_anchor_paths(post, LLAP_ANCHOR_NOISY, 1, normals, out + k * r->n_query);
-        if (st == LLAP_OK)
-            path_values(m, r, law, margin, margin + r->n_query, out + k * r->n_query);
-    }
+    if (st == LLAP_OK) st = draw_scores(post, r->n_query, seed, window, 0, n_paths, out);
+    for (size_t i = 0; st == LLAP_OK && i < n_paths * r->n_query; i++)
+        out[i] = llap_anchor_quantile(m, r->series, &law[i % r->n_query], out[i]);
     llap_anchor_posterior_destroy(post);
     batch_deinit(&b, 1);
     if (r->law == NULL) llap_free(law);
-    llap_free(margin);
-    llap_free(normals);
-    llap_free(draw);
     return st;
 }
 
@@ -329,6 +327,59 @@ static llap_status fill_from_both(const llap_anchor_model *m, const llap_anchor_
     }
     llap_free(index);
     llap_free(numbers);
+    return st;
+}
+
+/* Where the queries end that are drawn together with the first: half a context later, or, from the
+ * past, at the next reading. */
+static size_t run_end(const llap_anchor_model *m, const llap_series *h, const double *tq, size_t n,
+                      llap_anchor_from from)
+{
+    if (from == LLAP_ANCHOR_BOTH) return anchor_after(tq, n, tq[0] + 0.5 * m->spec.context);
+    size_t next = anchor_after(h->t, h->n, tq[0]), end = 1;
+    while (next < h->n && isnan(h->y[next])) next++;
+    while (end < n && (next == h->n || tq[end] < h->t[next])) end++;
+    return end;
+}
+
+/* The scores of one run, [n_paths,n]. */
+static llap_status draw_run(const llap_anchor_model *m, const llap_anchor_request *r,
+                            const double *tq, size_t n, llap_anchor_from from, uint64_t seed,
+                            uint64_t window, uint32_t run, size_t n_paths, double *out)
+{
+    const bool             both = from == LLAP_ANCHOR_BOTH;
+    const double           reach = (both ? 0.5 : 1.0) * m->spec.context;
+    const llap_series     *h = &r->history;
+    llap_anchor_posterior *post = NULL;
+    piece                  p;
+    llap_status            st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                           anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
+    if (st != LLAP_OK) return st;
+    const llap_anchor_window w = {
+        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
+    };
+    st = llap_anchor_condition(&m->fill_kernel, &w, &post);
+    if (st == LLAP_OK) st = draw_scores(post, n, seed, window, run, n_paths, out);
+    llap_anchor_posterior_destroy(post);
+    piece_deinit(&p);
+    return st;
+}
+
+llap_status llap_anchor_model_fill_paths(const llap_anchor_model *m, const llap_anchor_request *r,
+                                         llap_anchor_from from, uint64_t seed, uint64_t window,
+                                         size_t n_paths, double *out)
+{
+    double     *score = llap_new(r->n_query, n_paths * sizeof *score);
+    llap_status st = score == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0, n; st == LLAP_OK && i < r->n_query; i += n) {
+        n = run_end(m, &r->history, r->t_query + i, r->n_query - i, from);
+        st = draw_run(m, r, r->t_query + i, n, from, seed, window, (uint32_t)i, n_paths, score);
+        for (size_t k = 0; st == LLAP_OK && k < n_paths * n; k++) {
+            const size_t q = i + k % n;
+            out[k / n * r->n_query + q] = llap_anchor_quantile(m, r->series, &r->law[q], score[k]);
+        }
+    }
+    llap_free(score);
     return st;
 }
 

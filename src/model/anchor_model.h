@@ -149,6 +149,14 @@ typedef enum llap_anchor_from { LLAP_ANCHOR_PAST, LLAP_ANCHOR_BOTH } llap_anchor
 llap_status llap_anchor_model_fill(const llap_anchor_model *m, const llap_anchor_request *r,
                                    size_t n, llap_anchor_from from);
 
+/* Whole paths of what llap_anchor_model_fill has answered (r->law), in data units, out
+ * [n_paths,n_query]; t_query increases. Drawn jointly within half a context, and from the past
+ * between one reading and the next; margins are those of the laws. Path number k is drawn from the
+ * stream (seed, noise, window, k), so it does not depend on n_paths. */
+llap_status llap_anchor_model_fill_paths(const llap_anchor_model *m, const llap_anchor_request *r,
+                                         llap_anchor_from from, uint64_t seed, uint64_t window,
+                                         size_t n_paths, double *out);
+
 /* The value, or its z, at the normal score x: 0 the median, -1.96 and 1.96 the 95 % interval. */
 double llap_anchor_quantile(const llap_anchor_model *m, size_t series, const llap_law *law,
                             double x);

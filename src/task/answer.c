@@ -44,7 +44,7 @@ llap_status task_answer_create_bare(task_kind kind, size_t n_rows, const double 
     a->kind = kind;
     a->n_rows = n_rows;
     a->n_quantiles = n_quantiles;
-    a->n_numbers = kind == TASK_SAMPLES ? 1 : 1 + n_quantiles;
+    a->n_numbers = (kind & TASK_SAMPLES) != 0 ? 1 : 1 + n_quantiles;
     for (int i = 0; i < n_quantiles; i++) a->quantile[i] = quantile[i];
     a->row = llap_new(n_rows, sizeof *a->row);
     a->number = llap_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
@@ -108,12 +108,8 @@ static quantile_name name_quantile(double q)
 static void put_header(FILE *f, const llap_answer *a)
 {
     fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
-    if (a->kind == TASK_SAMPLES) {
-        fputs(",sample,value\n", f);
-        return;
-    }
-    if (a->kind == TASK_IMPUTATION) fputs(",observed", f);
-    fputs(",mean", f);
+    if ((a->kind & TASK_IMPUTATION) != 0) fputs(",observed", f);
+    fputs((a->kind & TASK_SAMPLES) != 0 ? ",sample,value" : ",mean", f);
     for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",%s", name_quantile(a->quantile[i]).text);
     fputc('\n', f);
 }
@@ -132,8 +128,8 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const llap_clock_writ
         if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
         fprintf(f, ",%.*s,", (int)n, text[0]);
         task_put_field(f, a->target[r->target]);
-        if (a->kind == TASK_SAMPLES) fprintf(f, ",%d", r->sample);
-        if (a->kind == TASK_IMPUTATION) fprintf(f, ",%d", r->observed);
+        if ((a->kind & TASK_IMPUTATION) != 0) fprintf(f, ",%d", r->observed);
+        if ((a->kind & TASK_SAMPLES) != 0) fprintf(f, ",%d", r->sample);
         for (int k = 0; k < a->n_numbers; k++)
             fprintf(f, ",%.7g", a->number[i * (size_t)a->n_numbers + (size_t)k]);
         fputc('\n', f);
@@ -189,9 +185,9 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
         if (a->has_origin) st = put_time(&w, "origin", &clock, r->origin);
         if (st == LLAP_OK) st = put_time(&w, "time", &clock, r->time);
         llap_json_put_string(&w, "variable", a->target[r->target]);
-        if (a->kind == TASK_IMPUTATION) llap_json_put_bool(&w, "observed", r->observed);
-        if (a->kind == TASK_SAMPLES) llap_json_put_int(&w, "sample", r->sample);
-        llap_json_put_double(&w, a->kind == TASK_SAMPLES ? "value" : "mean", x[0]);
+        if ((a->kind & TASK_IMPUTATION) != 0) llap_json_put_bool(&w, "observed", r->observed);
+        if ((a->kind & TASK_SAMPLES) != 0) llap_json_put_int(&w, "sample", r->sample);
+        llap_json_put_double(&w, (a->kind & TASK_SAMPLES) != 0 ? "value" : "mean", x[0]);
         for (int k = 0; k < a->n_quantiles; k++)
             llap_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);
         llap_json_close(&w, '}');

@@ -55,12 +55,11 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p,
     return st;
 }
 
-/* Rows of the answer: each query of each forecast and target, `each` times. */
-static llap_status count_rows(const llap_model *m, const task_queries *q, int64_t each,
-                              size_t *rows)
+/* Rows of the answer: each query (or forecast, of totals) and target, `each` times. */
+static llap_status count_rows(const llap_model *m, size_t asked, int64_t each, size_t *rows)
 {
     int64_t n;
-    if (__builtin_mul_overflow((int64_t)q->first[q->n], m->frame.n_targets, &n) ||
+    if (__builtin_mul_overflow((int64_t)asked, m->frame.n_targets, &n) ||
         __builtin_mul_overflow(n, each, &n) || n > TASK_ROWS_MAX)
         return llap_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for %s",
                          TASK_ROWS_MAX, each > 1 ? "fewer samples" : "fewer steps");
@@ -152,14 +151,21 @@ static void put_quantiles(const paths *a, size_t i, int64_t target, const double
 
 static void put_total(const paths *a, size_t i, int64_t target, const double *path)
 {
-    const int64_t h = n_queries(a->q, i);
-    const size_t  at = i * (size_t)a->n_targets + (size_t)target;
-    for (int64_t s = 0; s < a->n_paths; s++) {
+    const int64_t h = n_queries(a->q, i), n = a->n_paths;
+    const bool    keep = a->o->keep_samples != 0;
+    const size_t  at = keep ? ((size_t)target * a->q->n + i) * (size_t)n
+                            : i * (size_t)a->n_targets + (size_t)target;
+    double       *number = a->out->number + at * (size_t)a->out->n_numbers;
+    for (int64_t s = 0; s < n; s++) {
         a->x[s] = 0;
         for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
     }
-    a->out->row[at] = row_of(a, i, target, h - 1);
-    task_sample_numbers(a->x, a->n_paths, a->out, a->out->number + at * (size_t)a->out->n_numbers);
+    for (int64_t s = 0; s < (keep ? n : 1); s++) {
+        a->out->row[at + (size_t)s] = row_of(a, i, target, h - 1);
+        a->out->row[at + (size_t)s].sample = (int32_t)s;
+    }
+    if (keep) memcpy(number, a->x, (size_t)n * sizeof *number);
+    else task_sample_numbers(a->x, n, a->out, number);
 }
 
 /* The forecasts list[0 .. n-1]. */
@@ -229,7 +235,7 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                                 const int64_t *var, llap_answer **out)
 {
     const llap_model *m = sampler->m;
-    const bool        draws = o->keep_samples && !o->total;
+    const bool        draws = o->keep_samples != 0;
     double            quantile[TASK_QUANTILES];
     int               n_quantiles = 0;
     size_t            rows = 0;
@@ -239,11 +245,10 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                       .q = q,
                       .n_paths = o->samples > 0 ? o->samples : PATHS,
                       .n_targets = m->frame.n_targets };
-    llap_status st = count_rows(m, q, draws ? a.n_paths : 1, &rows);
+    llap_status st = count_rows(m, o->total ? q->n : q->first[q->n], draws ? a.n_paths : 1, &rows);
     if (st == LLAP_OK) st = task_quantiles(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) a.x = llap_new((size_t)a.n_paths, sizeof *a.x);
     if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
-    if (o->total) rows = q->n * (size_t)m->frame.n_targets;
     if (st == LLAP_OK)
         st = task_answer_create(draws ? TASK_SAMPLES : TASK_FORECAST, m, p, rows, quantile,
                                 draws ? 0 : n_quantiles, out);
@@ -273,7 +278,7 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     llap_law   *law = llap_new(q->first[q->n], sizeof *law);
     llap_status st =
         law == NULL ? LLAP_ENOMEM : task_quantiles(o->quantiles, quantile, &n_quantiles);
-    if (st == LLAP_OK) st = count_rows(m, q, 1, &rows);
+    if (st == LLAP_OK) st = count_rows(m, q->first[q->n], 1, &rows);
     if (st == LLAP_OK)
         st = task_answer_create(TASK_FORECAST, m, p, rows, quantile, n_quantiles, out);
     task_scores_init(&score, quantile, n_quantiles);

@@ -1,137 +1,20 @@
 /* What is asked of a forecast: which entities, from which times, about which times. */
 #include "base/alloc.h"
-#include "base/duration.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "data/clock.h"
-#include "data/csv_token.h"
-#include "data/source.h"
 #include "task/task.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000, RECORD_MAX = 1 << 16 };
+enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000 };
 
-/* ---- times that people write ---- */
-
-static llap_status clock_of(const llap_axis *axis, bool own, llap_clock *c)
-{
-    const bool number = axis->kind == LLAP_AXIS_NUMBER,
-               epoch = strncmp(axis->format, "epoch ", 6) == 0;
-    const char *format = number ? "number" : !own ? "rfc3339" : epoch ? "epoch" : axis->format;
-    const char *unit = number && *axis->unit ? axis->unit : own && epoch ? axis->format + 6 : NULL;
-    return llap_clock_init(c, format, unit, !number && *axis->zone ? axis->zone : NULL);
-}
-
-/* As the data writes its times, or as RFC 3339. */
-llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, int64_t *out)
-{
-    llap_status st = LLAP_EFORMAT;
-    for (int own = *axis->format != '\0'; own >= 0 && st != LLAP_OK; own--) {
-        llap_clock c;
-        st = clock_of(axis, own == 1, &c);
-        if (st == LLAP_OK) st = llap_clock_read(&c, text, n, '.', out);
-        llap_clock_deinit(&c);
-    }
-    return st;
-}
-
-llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at)
-{
-    const llap_status st = task_read_time(&p->axis, text, strlen(text), at);
-    return st == LLAP_OK || st == LLAP_ENOMEM ? st : llap_fail_in(LLAP_EOPTION, "%s", what);
-}
-
-/* ---- a file of times: a column `time`, or one time a line; a column `entity` if they differ ----
- */
-
-typedef struct asked {    /* one line */
-    int64_t time, entity; /* entity -1: all */
-} asked;
-
-typedef struct time_file {
-    asked *at;
-    size_t n, room;
-    int    time_column, entity_column; /* -1: none */
-} time_file;
-
-static bool field_is(const llap_csv_field *f, const char *word)
-{
-    return f->len == strlen(word) && memcmp(f->text, word, f->len) == 0;
-}
-
-static bool read_header(const llap_csv_tokens *t, time_file *f)
-{
-    for (int i = 0; i < (int)t->n_fields; i++) {
-        if (field_is(&t->field[i], "time")) f->time_column = i;
-        if (field_is(&t->field[i], "entity")) f->entity_column = i;
-    }
-    if (f->time_column < 0 && t->n_fields == 1) f->time_column = 0;
-    return field_is(&t->field[f->time_column < 0 ? 0 : f->time_column], "time");
-}
-
-static llap_status read_line(const llap_panel *p, const llap_csv_tokens *t, time_file *f)
-{
-    const int last = f->time_column > f->entity_column ? f->time_column : f->entity_column;
-    if ((size_t)last >= t->n_fields)
-        return llap_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
-    if (f->n == f->room) {
-        const size_t room = 2 * f->room + 64;
-        asked       *grown = llap_grow(f->at, room, sizeof *grown);
-        if (grown == NULL) return LLAP_ENOMEM;
-        f->at = grown;
-        f->room = room;
-    }
-    asked                *a = &f->at[f->n++];
-    const llap_csv_field *time = &t->field[f->time_column];
-    *a = (asked){ .entity = -1 };
-    llap_status st = task_read_time(&p->axis, time->text, time->len, &a->time);
-    if (st != LLAP_OK || f->entity_column < 0) return st;
-    const llap_csv_field *entity = &t->field[f->entity_column];
-    return task_find_entity(p, entity->text, entity->len, &a->entity);
-}
-
-static llap_status read_tokens(const llap_panel *p, llap_csv_tokens *t, const char *path,
-                               time_file *f)
-{
-    t->dialect = (llap_csv_dialect){ ',', '"', '\n' };
-    llap_status st = llap_csv_tokens_next(t);
-    bool        line = st == LLAP_OK && t->n_fields > 0 && !read_header(t, f);
-    if (st == LLAP_OK && t->n_fields > 0 && f->time_column < 0)
-        return llap_fail(LLAP_EFORMAT, "times: %s: expected a column 'time'",
-                         llap_text_show(path).text);
-    for (; st == LLAP_OK && t->n_fields > 0; line = true) {
-        if (line) st = read_line(p, t, f);
-        if (st != LLAP_OK)
-            return llap_fail_in(st, "times: %s:%lld", llap_text_show(path).text,
-                                (long long)t->line);
-        st = llap_csv_tokens_next(t);
-    }
-    if (st == LLAP_OK && f->n == 0)
-        st = llap_fail(LLAP_EFORMAT, "times: %s: no time in it", llap_text_show(path).text);
-    return st;
-}
-
-static llap_status time_file_read(const llap_panel *p, const char *path, time_file *f)
-{
-    llap_source    *source = NULL;
-    llap_csv_tokens tokens = { 0 };
-    *f = (time_file){ .time_column = -1, .entity_column = -1 };
-    llap_status st = llap_source_open(path, &source);
-    if (st == LLAP_OK) st = llap_csv_tokens_init(&tokens, source, RECORD_MAX);
-    if (st == LLAP_OK) st = read_tokens(p, &tokens, path, f);
-    llap_csv_tokens_deinit(&tokens);
-    llap_source_close(source);
-    return st;
-}
-
-static llap_status add_times(const time_file *f, const llap_panel *p, size_t i, task_queries *q)
+static llap_status add_times(const task_times *f, const llap_panel *p, size_t i, task_queries *q)
 {
     for (size_t k = 0; k < f->n; k++) {
-        const asked *a = &f->at[k];
+        const task_time *a = &f->at[k];
         if (a->entity >= 0 && a->entity != q->entity[i]) continue;
         if (a->time <= q->origin[i])
             return llap_fail(LLAP_EINVAL,
@@ -294,14 +177,19 @@ static void sort_once(task_queries *q, size_t i)
 
 static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, task_queries *q)
 {
-    time_file   f = { 0 };
-    llap_status st = time_file_read(p, o->times, &f);
+    task_times  f;
+    llap_status st = task_times_read(p, o->times, &f);
     if (st == LLAP_OK) st = make_room(q, f.n);
+    size_t n = 0; /* of those that are asked anything */
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
-        q->first[i + 1] = q->first[i];
-        st = add_times(&f, p, i, q);
-        if (st == LLAP_OK) sort_once(q, i);
+        q->entity[n] = q->entity[i];
+        q->origin[n] = q->origin[i];
+        q->first[n + 1] = q->first[n];
+        st = add_times(&f, p, n, q);
+        if (st == LLAP_OK) sort_once(q, n);
+        n += st == LLAP_OK && q->first[n + 1] > q->first[n];
     }
+    q->n = n;
     llap_free(f.at);
     return st;
 }

@@ -36,6 +36,22 @@ llap_status task_read_time(const llap_axis *axis, const char *text, size_t n, in
 /* The same of a panel. LLAP_EOPTION names what. */
 llap_status task_parse_time(const llap_panel *p, const char *what, const char *text, int64_t *at);
 
+/* A file of times: a column time, or one a line; a column entity where they differ. Caller owns
+ * what is in *out (llap_free(out->at)), also after a failure. */
+typedef struct task_time {
+    int64_t time, entity; /* entity of the panel; -1: all */
+} task_time;
+typedef struct task_times {
+    task_time *at; /* [n] */
+    size_t     n;
+} task_times;
+llap_status task_times_read(const llap_panel *p, const char *path, task_times *out);
+
+/* The panel with rows at these times too, of missing cells; and which of its rows are among them,
+ * asked [n_rows]. Caller owns both (llap_panel_destroy, llap_free). */
+llap_status task_times_rows(const llap_panel *p, const task_times *t, llap_panel **out,
+                            uint8_t **asked);
+
 /* The entity of that name, of n bytes. LLAP_EINVAL: there is none. */
 llap_status task_find_entity(const llap_panel *p, const char *name, size_t n, int64_t *out);
 
@@ -111,7 +127,12 @@ int64_t task_usual_gap(const llap_gaps *g);
 
 /* ---- answers ---- */
 
-typedef enum task_kind { TASK_FORECAST, TASK_IMPUTATION, TASK_SAMPLES } task_kind;
+typedef enum task_kind { /* of what the rows are, and of what they hold */
+                         TASK_FORECAST = 0,
+                         TASK_IMPUTATION = 1,
+                         TASK_SAMPLES =
+                             2, /* added to either: draws instead of mean and quantiles */
+} task_kind;
 
 typedef struct task_row {
     int64_t time, origin; /* origin of a forecast; written where has_origin */

@@ -46,3 +46,21 @@ idle --log x.log --resume
 idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1 --state none --save-every 5
 ls x.log none 2>/dev/null
 llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors --steps 9 -q >/dev/null
+
+# Draws of what was missing and of totals; at any times; the same for any number of threads.
+cat >times.csv <<'END'
+time,entity
+2000-01-03T00:30:00Z,s000
+1999-06-01T00:00:00Z,s001
+END
+llapdiff impute m.safetensors data.csv -q --times times.csv --quantiles 0.5 | cut -d, -f1-4
+llapdiff impute m.safetensors data.csv -q --times times.csv --keep-samples -n 2 -j 1 >one.csv
+llapdiff impute m.safetensors data.csv -q --times times.csv --keep-samples -n 2 -j 2 >two.csv
+cmp one.csv two.csv && cut -d, -f1-5 one.csv
+llapdiff impute m.safetensors data.csv -q --times times.csv --keep-samples -n 2 --seed 2 >three.csv
+cmp -s one.csv three.csv || echo "another seed"
+llapdiff impute m.safetensors data.csv -q --times times.csv --plot x.svg
+echo "exit $?"
+llapdiff impute m.safetensors data.csv -q --keep-samples -n 3 --json | grep -c '"sample": 2'
+llapdiff impute m.safetensors data.csv -q | tail -n +2 | wc -l
+llapdiff forecast m.safetensors data.csv -q --total --keep-samples -n 2 | cut -d, -f1-4

@@ -425,6 +425,70 @@ static void filling_by_the_others(void **state)
     llap_anchor_model_destroy(m);
 }
 
+/* Draws within a gap are as the posterior has them together: correlations within five standard
+ * errors, margins those of the laws. */
+static void paths_of_gaps_are_joint(void **state)
+{
+    (void)state;
+    enum { GAP = 5, PATHS = 4000, FIRST = 500 };
+    const world             *wd = world_make();
+    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    const llap_anchor_spec   spec = { .context = CONTEXT, .horizon = HORIZON };
+    llap_chain              *c = NULL;
+    llap_anchor_model       *m = NULL;
+    static double            y[N], path[PATHS * (GAP + 1)], few[3 * (GAP + 1)];
+    double                   tq[GAP + 1], cov[GAP * GAP], u[N];
+    llap_law                 law[GAP + 1];
+    CHECK_OK(llap_chain_fit(wd->s, SERIES, &LLAP_CHAIN_DEFAULT, &c));
+    CHECK_OK(llap_anchor_model_create(&spec, c, &k, 4, &m));
+    memcpy(y, wd->y[1], sizeof y);
+    for (int i = 0; i <= GAP; i++) { /* a gap, and one reading that is lost long after it */
+        tq[i] = wd->t[FIRST + (i < GAP ? i : 3 * CONTEXT)];
+        y[FIRST + (i < GAP ? i : 3 * CONTEXT)] = NAN;
+    }
+    y[FIRST + GAP] = 20;
+    llap_anchor_request r = {
+        .history = { N, wd->t, y }, .series = 1, .n_query = GAP + 1, .t_query = tq, .law = law
+    };
+    for (int both = 0; both < 2; both++) {
+        const llap_anchor_from from = both ? LLAP_ANCHOR_BOTH : LLAP_ANCHOR_PAST;
+        const int              before = both ? CONTEXT / 2 : CONTEXT;
+        const int              n = before + (both ? GAP + CONTEXT / 2 : 0);
+        double                 level, scale;
+        llap_anchor_posterior *post = NULL;
+        for (int i = 0; i < n; i++) {
+            const int at = FIRST - before + i;
+            u[i] = llap_chain_u(c, 1, wd->t[at], llap_chain_z(c, 1, y[at]));
+        }
+        llap_window_norm(u, (size_t)n, 4, &level, &scale);
+        for (int i = 0; i < n; i++) u[i] = (u[i] - level) / scale;
+        const llap_anchor_window win = { (size_t)n, wd->t + FIRST - before, u, GAP, tq, NULL };
+        CHECK_OK(llap_anchor_condition(&m->fill_kernel, &win, &post));
+        CHECK_OK(llap_anchor_covariance(post, LLAP_ANCHOR_NOISY, cov));
+        llap_anchor_posterior_destroy(post);
+        CHECK_OK(llap_anchor_model_fill(m, &r, 1, from));
+        CHECK_OK(llap_anchor_model_fill_paths(m, &r, from, 3, 9, PATHS, path));
+        CHECK_OK(llap_anchor_model_fill_paths(m, &r, from, 3, 9, 3, few));
+        assert_memory_equal(path, few, sizeof few);
+        for (size_t i = 0; i < PATHS * (GAP + 1); i++) { /* as scores of the laws */
+            const size_t q = i % (GAP + 1);
+            const double x = llap_chain_u(c, 1, tq[q], llap_chain_z(c, 1, path[i]));
+            path[i] = (x - law[q].mean) / law[q].sd;
+        }
+        for (int a = 0; a <= GAP; a++)
+            for (int b = 0; b <= GAP; b++) {
+                double sum = 0, expected = a == b;
+                for (size_t i = 0; i < PATHS; i++)
+                    sum += path[i * (GAP + 1) + (size_t)a] * path[i * (GAP + 1) + (size_t)b];
+                if (a < GAP && b < GAP)
+                    expected = cov[a * GAP + b] / sqrt(cov[a * GAP + a] * cov[b * GAP + b]);
+                if (fabs(sum / PATHS - expected) > 5 * 1.5 / sqrt(PATHS))
+                    fail_msg("%d: %d, %d: %g, not %g", both, a, b, sum / PATHS, expected);
+            }
+    }
+    llap_anchor_model_destroy(m);
+}
+
 static llap_status little_of_everything(void *user)
 {
     const world           *wd = user;
@@ -444,6 +508,8 @@ static llap_status little_of_everything(void *user)
     if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &r, 1);
     if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_PAST);
     if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_BOTH);
+    double path[6];
+    if (st == LLAP_OK) st = llap_anchor_model_fill_paths(m, &r, LLAP_ANCHOR_BOTH, 1, 1, 2, path);
     if (st == LLAP_OK) st = llap_anchor_model_calibrate(m, wd->s, SERIES, wd->valid, 2, 24, 72);
     llap_anchor_model_destroy(m);
     return st;
@@ -472,10 +538,15 @@ static void failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fits_and_forecasts),        cmocka_unit_test(cycles_of_any_length),
-        cmocka_unit_test(forecast_is_the_posterior), cmocka_unit_test(filling),
-        cmocka_unit_test(residuals_of_the_others),   cmocka_unit_test(law_given_the_others),
-        cmocka_unit_test(filling_by_the_others),     cmocka_unit_test(failures),
+        cmocka_unit_test(fits_and_forecasts),
+        cmocka_unit_test(cycles_of_any_length),
+        cmocka_unit_test(forecast_is_the_posterior),
+        cmocka_unit_test(filling),
+        cmocka_unit_test(residuals_of_the_others),
+        cmocka_unit_test(law_given_the_others),
+        cmocka_unit_test(filling_by_the_others),
+        cmocka_unit_test(paths_of_gaps_are_joint),
+        cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/safetensors.h"
 
+#include <omp.h>
 #include <unistd.h>
 
 static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
@@ -354,6 +355,75 @@ static void gaps_are_filled_and_measurements_kept(void **state)
     llap_answer_destroy(a);
 }
 
+/* Draws instead of quantiles: their margins are the quantiles, what was measured stays. */
+static void draws_of_gaps(void **state)
+{
+    (void)state;
+    enum { DRAWS = 300 };
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *law, *many, *few;
+    o.quantiles = "0.1,0.5,0.9";
+    o.all = 1;
+    CHECK_OK(llap_impute(model, panel, &o, &law));
+    o.keep_samples = 1;
+    o.samples = DRAWS;
+    CHECK_OK(llap_impute(model, panel, &o, &many));
+    o.samples = 2;
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(threads == 1 ? 2 : 1);
+    CHECK_OK(llap_impute(model, panel, &o, &few));
+    omp_set_num_threads(threads);
+    assert_int_equal(many->n_rows, law->n_rows * DRAWS);
+    double below = 0, missing = 0;
+    size_t first = 0; /* of the entity; all rows are asked about */
+    for (size_t i = 0; i < law->n_rows; i++) {
+        if (i > 0 && law->row[i].entity != law->row[i - 1].entity) first = i;
+        const size_t e = (size_t)law->row[i].entity;
+        const size_t n = (size_t)(panel->start[e + 1] - panel->start[e]);
+        for (size_t k = 0; k < DRAWS; k++) {
+            const size_t at = first * DRAWS + k * n + i - first;
+            assert_int_equal(many->row[at].sample, k);
+            assert_int_equal(many->row[at].time, law->row[i].time);
+            assert_int_equal(many->row[at].observed, law->row[i].observed);
+            if (k < 2) assert_true(few->number[first * 2 + k * n + i - first] == many->number[at]);
+            if (law->row[i].observed) assert_true(many->number[at] == law->number[i * 4]);
+            else below += many->number[at] < law->number[i * 4 + 1];
+        }
+        missing += !law->row[i].observed;
+    }
+    assert_true(missing > 20 && fabs(below / (missing * DRAWS) - 0.1) < 0.01);
+    o.samples = -1;
+    llap_answer *none;
+    CHECK_FAIL(llap_impute(model, panel, &o, &none), LLAP_EOPTION, "samples");
+    llap_answer_destroy(law);
+    llap_answer_destroy(many);
+    llap_answer_destroy(few);
+}
+
+/* Draws of totals are the totals of the draws. */
+static void totals_keep_their_draws(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *paths, *total;
+    o.samples = 4;
+    o.keep_samples = 1;
+    CHECK_OK(llap_forecast(model, panel, &o, &paths));
+    o.total = 1;
+    CHECK_OK(llap_forecast(model, panel, &o, &total));
+    const size_t h = paths->n_rows / total->n_rows;
+    assert_int_equal(total->n_rows, 4 * (size_t)panel->n_entities);
+    for (size_t i = 0; i < total->n_rows; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < h; k++) sum += paths->number[i * h + k];
+        assert_true(total->number[i] == sum);
+        assert_int_equal(total->row[i].sample, i % 4);
+        assert_int_equal(total->row[i].time, paths->row[i * h + h - 1].time);
+    }
+    llap_answer_destroy(paths);
+    llap_answer_destroy(total);
+}
+
 /* From the past alone, what is said about a cell does not depend on what else is asked. */
 static void causal_answers_stand_alone(void **state)
 {
@@ -589,6 +659,8 @@ int main(void)
         cmocka_unit_test(numbers_as_times_by_entity),
         cmocka_unit_test(a_new_entity_is_forecast_too),
         cmocka_unit_test(gaps_are_filled_and_measurements_kept),
+        cmocka_unit_test(draws_of_gaps),
+        cmocka_unit_test(totals_keep_their_draws),
         cmocka_unit_test(causal_answers_stand_alone),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),

@@ -287,6 +287,7 @@ static void totals_are_sums_of_paths(void **state)
     o.horizon = "6";
     CHECK_OK(llap_forecast(joint, panel, &o, &paths));
     o.total = 1;
+    o.keep_samples = 0;
     CHECK_OK(llap_forecast(joint, panel, &o, &total));
     assert_int_equal(total->n_rows, ENTITIES);
     double sum = 0;
@@ -563,6 +564,45 @@ static void networks_fill_what_is_missing_and_nothing_else(void **state)
     llap_panel_destroy(few);
 }
 
+/* The draws that quantiles are made of, where they belong. */
+static void networks_keep_their_draws(void **state)
+{
+    (void)state;
+    llap_panel       *few = make_panel(FEW);
+    llap_model *const all[] = { joint, rows };
+    for (int i = 0; i < 4; i++) {
+        llap_impute_opts o = LLAP_IMPUTE_OPTS;
+        llap_answer     *mean, *draws, *other;
+        o.samples = 30;
+        o.all = i % 2;
+        let_networks_fill(all[i / 2], 7);
+        CHECK_OK(llap_impute(all[i / 2], few, &o, &mean));
+        o.keep_samples = 1;
+        CHECK_OK(llap_impute(all[i / 2], few, &o, &draws));
+        o.seed = 2;
+        CHECK_OK(llap_impute(all[i / 2], few, &o, &other));
+        let_networks_fill(all[i / 2], 0);
+        assert_int_equal(draws->n_rows, 30 * mean->n_rows);
+        assert_memory_not_equal(draws->number, other->number, draws->n_rows * sizeof(double));
+        for (size_t k = 0, from = 0, n; k < mean->n_rows; k += n) {
+            for (n = 1; k + n < mean->n_rows && mean->row[k + n].entity == mean->row[k].entity &&
+                        mean->row[k + n].target == mean->row[k].target;)
+                n++;
+            for (size_t j = 0; j < n; j++) {
+                double sum = 0;
+                for (size_t s = 0; s < 30; s++) sum += draws->number[from + s * n + j];
+                assert_int_equal(draws->row[from + j].time, mean->row[k + j].time);
+                assert_true(fabs(sum / 30 - mean->number[(k + j) * 8]) < 1e-9);
+            }
+            from += 30 * n;
+        }
+        llap_answer_destroy(mean);
+        llap_answer_destroy(draws);
+        llap_answer_destroy(other);
+    }
+    llap_panel_destroy(few);
+}
+
 static void networks_that_fill_from_the_past_see_nothing_else(void **state)
 {
     (void)state;
@@ -650,6 +690,7 @@ int main(void)
         cmocka_unit_test(targets_of_an_entity_together),
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(networks_fill_what_is_missing_and_nothing_else),
+        cmocka_unit_test(networks_keep_their_draws),
         cmocka_unit_test(networks_that_fill_from_the_past_see_nothing_else),
         cmocka_unit_test(validation_decides_who_fills),
         cmocka_unit_test(filling_survives_failed_allocations),

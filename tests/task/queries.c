@@ -130,6 +130,82 @@ static void times_come_from_a_file(void **state)
 }
 
 /* Beyond the horizon of training, however it is asked. */
+/* Between two readings the answer lies near them, at one it is the reading; the panel is as if it
+ * had empty rows there. */
+static void gaps_at_times_of_a_file(void **state)
+{
+    (void)state;
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_answer     *a;
+    llap_panel      *more;
+    task_times       t;
+    uint8_t         *asked;
+    o.times = file;
+    write_file("time,entity\n1970-01-05T01:30:00Z,s1\n1970-01-05T02:00:00Z,s1\n"
+               "1970-01-05T01:30:00Z,s1\n1960-01-01T00:00:00Z,s1\n1970-01-03T00:30:00Z,s0\n");
+    CHECK_OK(llap_impute(model, panel, &o, &a));
+    assert_int_equal(a->n_rows, 4);
+    static const int64_t time[] = { 97, -175344, 195, 196 }; /* half hours */
+    for (int i = 0; i < 4; i++) {
+        const double *x = a->number + i * a->n_numbers;
+        assert_int_equal(a->row[i].entity, i > 0);
+        assert_int_equal(a->row[i].time, time[i] * (HOUR / 2));
+        assert_int_equal(a->row[i].observed, i == 3);
+        if (i == 3) assert_true(x[0] == (double)panel->value[panel->start[1] + 98]);
+        if (i == 3) assert_true(x[1] == x[0] && x[a->n_numbers - 1] == x[0]);
+        else assert_true(x[1] < x[0] && x[0] < x[a->n_numbers - 1]);
+    }
+    /* narrower than where nothing is near */
+    assert_true(a->number[7] - a->number[1] < a->number[15] - a->number[9]);
+    llap_answer_destroy(a);
+    CHECK_OK(task_times_read(panel, file, &t));
+    CHECK_OK(task_times_rows(panel, &t, &more, &asked));
+    CHECK_OK(llap_panel_check(more));
+    assert_int_equal(more->n_rows, panel->n_rows + 3);
+    assert_int_equal(llap_panel_count_observed(more), llap_panel_count_observed(panel));
+    llap_panel_destroy(more);
+    llap_free(asked);
+    llap_free(t.at);
+    write_file("time\nnoon\n");
+    CHECK_FAIL(llap_impute(model, panel, &o, &a), LLAP_EFORMAT, ":2:");
+    assert_null(a);
+}
+
+static llap_status impute_at(void *user)
+{
+    llap_answer      *a;
+    const llap_status st = llap_impute(model, panel, user, &a);
+    if (st == LLAP_OK) llap_answer_destroy(a);
+    return st;
+}
+
+static void gaps_survive_failed_allocations(void **state)
+{
+    (void)state;
+    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    o.times = file;
+    o.keep_samples = 1;
+    o.samples = 2;
+    write_file("time,entity\n1970-01-05T01:30:00Z,s1\n1970-01-05T02:00:00Z,s1\n");
+    check_every_failed_allocation(impute_at, &o);
+}
+
+/* Who is asked nothing has no total either. */
+static void totals_of_those_that_are_asked(void **state)
+{
+    (void)state;
+    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_answer       *a;
+    o.times = file;
+    o.total = 1;
+    write_file("time,entity\n1970-01-17T17:00:00Z,s1\n1970-01-17T18:00:00Z,s1\n");
+    CHECK_OK(llap_forecast(model, panel, &o, &a));
+    assert_int_equal(a->n_rows, 1);
+    assert_int_equal(a->row[0].entity, 1);
+    assert_int_equal(a->row[0].time, (16 * 24 + 18) * HOUR);
+    llap_answer_destroy(a);
+}
+
 static void far_times_are_warned_about(void **state)
 {
     (void)state;
@@ -216,6 +292,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_backtest_forecasts_the_test_part),
         cmocka_unit_test(times_come_from_a_file),
+        cmocka_unit_test(gaps_at_times_of_a_file),
+        cmocka_unit_test(gaps_survive_failed_allocations),
+        cmocka_unit_test(totals_of_those_that_are_asked),
         cmocka_unit_test(far_times_are_warned_about),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(other_data_is_noticed),
