@@ -76,22 +76,25 @@ typedef struct llap_train_opts {
                               has of them: llap_model_describe); NULL: none */
     const char *parts;     /* CSV file with the columns entity and part (train, validation, test):
                               who fits, who chooses, who is left for llap_evaluate; entities that it
-                              does not name are left out. Means split "entity". NULL: 70, 10 and
-                              20 % of the entities, drawn by seed */
+                              does not name are left out. Means split "entity". NULL: they are
+                              drawn by seed, as many as shares says */
     /* JSON objects, what a config has under these names, or the file of such a config; where there
      * is no config. NULL: none */
     const char *network, *training;
+    const char *shares; /* of training, validation and test, by time or of the entities, in any
+                           unit: "70,10,20"; NULL: these */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL        \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
  * and trains networks on what it leaves, in minutes (size). Uses the first 70 % of the time for
- * fitting and the next 10 % for choices; the last 20 % are left for llap_evaluate. Caller owns
+ * fitting and the next 10 % for choices, unless told (shares); the last 20 % are left for
+ * llap_evaluate. Caller owns
  * *out. A training that is stopped from elsewhere, or goes on later: <llapdiff/trainer.h>. */
 LLAP_API llap_status llap_train(const llap_panel *panel, const llap_train_opts *o,
                                 llap_model **out);

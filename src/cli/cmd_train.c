@@ -10,7 +10,7 @@ typedef struct train_options {
     const char *target, *context, *horizon, *step, *output;
     int         entities, profile, size, view;
     int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from, *network, *training, *parts;
+    const char *state, *log, *transform, *min, *max, *from, *network, *training, *parts, *shares;
     double      save_every, lr;
     bool        no_climate, link, resume;
 } train_options;
@@ -30,6 +30,8 @@ static const cli_option options[] = {
     CHOICE("split",      0, "time|entity", entities, "the same in other words: what is left for testing"),
     TEXT("parts",        0, "FILE", parts,
          "CSV with the columns entity and part (train, validation, test): a split of independent entities"),
+    TEXT("shares",       0, "LIST", shares,
+         "of training, validation and test, by time or of independent entities (default 70,10,20)"),
     CHOICE("profile",    0, "default|reference", profile,
          "networks on top of the anchor, or the paper's three stages"),
     CHOICE("size",       0, "small|tiny|anchor|paper", size,
@@ -90,6 +92,7 @@ static llap_train_opts opts_of(const cli_common *common, const train_options *o,
     how.step = o->step;
     how.split = o->entities < 0 ? NULL : o->entities == 1 ? "entity" : "time";
     how.parts = o->parts;
+    how.shares = o->shares;
     how.no_climate = o->no_climate;
     how.link = o->link;
     how.profile = o->profile == 1 ? "reference" : NULL;
@@ -201,7 +204,7 @@ const cli_command cmd_train = {
         "trains networks on what it leaves (minutes; --size anchor does without) and\n"
         "writes one model file. Validation decides whether the networks answer. The first\n"
         "70 % of the time fit, the next 10 % choose, the last 20 % are left for `llapdiff\n"
-        "evaluate`. Prints what was learned: poles, half-lives, periods.",
+        "evaluate` (--shares). Prints what was learned: poles, half-lives, periods.",
     .example = "  llapdiff train air.csv --target PM2.5 --context 14d --horizon 48h -o air.safetensors",
     .options = options,
     .min_operands = 1,

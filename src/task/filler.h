@@ -11,6 +11,7 @@
 #define LLAP_TASK_FILLER_H
 
 #include "task/networks.h"
+#include "task/recipe.h"
 
 typedef struct task_gaps { /* borrowed */
     const llap_model *m;
@@ -48,9 +49,10 @@ llap_status task_reference_fill(const task_gaps *g, const task_fill_opts *o, tas
 /* ---- who fills ---- */
 
 /* Hides readings of the validation part and asks anchor and networks for them. Where the networks
- * are better by 1 % of CRPS and by two standard errors, they will fill: sets fill_past and
- * fill_both of the features. */
-llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o);
+ * are better by a share of CRPS and by some standard errors (fill_gain and fill_errors of r), they
+ * will fill: sets fill_past and fill_both of the features. */
+llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o,
+                             const task_recipe_networks *r);
 
 /* The point at which the networks of a model take over from the anchor, 0 where they have none; -1:
  * they do not fill. */

@@ -86,7 +86,7 @@ static outcome judge(const contest *s)
 
 /* The best of two points, if it is better than the anchor beyond doubt; else 0. */
 static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
-                          const llap_train_opts *o, int64_t *first)
+                          const llap_train_opts *o, const task_recipe_networks *r, int64_t *first)
 {
     const int64_t steps = g->m->network->config.sampling.steps;
     const int64_t point[] = { steps * 7 / 12, steps * 10 / 12 };
@@ -108,7 +108,7 @@ static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
     }
     if (st != LLAP_OK || *first == 0) return st;
     const double gain = best.anchor - best.network;
-    if (!(gain > 0.01 * best.anchor && gain > 2 * best.error)) *first = 0;
+    if (!(gain > r->fill_gain * best.anchor && gain > r->fill_errors * best.error)) *first = 0;
     llap_logf(o->log, LLAP_LOG_INFO,
               "gaps from %s: validation CRPS %.4f, anchor %.4f (difference %.4f +- %.4f): the %s "
               "fills",
@@ -126,7 +126,8 @@ static void ask_validation(const llap_model *m, const llap_panel *p, uint8_t *as
                 if (task_row_part(m, p, e, row) != LLAP_PART_VAL) asked[row * C + c] = 0;
 }
 
-llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o)
+llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_train_opts *o,
+                             const task_recipe_networks *r)
 {
     const int64_t        C = m->frame.n_targets;
     llap_feature_config *c = &m->network->config.features;
@@ -145,8 +146,8 @@ llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_trai
         const task_gaps g = { .m = m, .p = masked, .asked = hidden };
         *s = (contest){ .m = m, .p = p, .var = var };
         ask_validation(m, p, hidden);
-        st = choose(&g, s, LLAP_ANCHOR_PAST, o, &c->fill_past);
-        if (st == LLAP_OK) st = choose(&g, s, LLAP_ANCHOR_BOTH, o, &c->fill_both);
+        st = choose(&g, s, LLAP_ANCHOR_PAST, o, r, &c->fill_past);
+        if (st == LLAP_OK) st = choose(&g, s, LLAP_ANCHOR_BOTH, o, r, &c->fill_both);
     }
     llap_panel_destroy(masked);
     llap_free(s);

@@ -167,6 +167,27 @@ static llap_status fit_windows(const llap_windows *w, const llap_split *split,
     return st;
 }
 
+/* "70,10,20", in any unit. */
+static llap_status parse_shares(const char *text, llap_split_opts *out)
+{
+    double      x[3] = { 0 }, sum = 0;
+    const char *at = text;
+    bool        ok = true;
+    for (int i = 0; i < 3 && ok; i++) {
+        char *end;
+        x[i] = strtod(at, &end);
+        sum += x[i];
+        ok = end != at && x[i] > 0 && *end == (i < 2 ? ',' : '\0');
+        at = end + (i < 2);
+    }
+    out->train = x[0] / sum;
+    out->val = x[1] / sum;
+    if (ok && out->train > 0 && out->val > 0 && out->train + out->val < 1) return LLAP_OK;
+    return llap_fail(LLAP_EOPTION,
+                     "shares: expected three numbers above 0 as in 70,10,20, found '%s'",
+                     llap_text_show(text).text);
+}
+
 /* Borders of the times, or of every entity its part, drawn by seed. */
 static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, const llap_windows *w,
                               llap_model_frame *f, uint8_t *part)
@@ -175,7 +196,8 @@ static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, con
     llap_split     *split = NULL;
     if (f->by_entity) so.kind = LLAP_SPLIT_BY_ENTITY;
     so.seed = (uint64_t)o->seed;
-    const llap_status st = llap_split_create(w, &so, &split);
+    llap_status st = o->shares == NULL ? LLAP_OK : parse_shares(o->shares, &so);
+    if (st == LLAP_OK) st = llap_split_create(w, &so, &split);
     if (st != LLAP_OK) return st;
     f->val_start = split->val_start;
     f->test_start = split->test_start;
@@ -292,7 +314,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     f->by_entity = o->parts != NULL || (o->split != NULL && strcmp(o->split, "entity") == 0);
     if (o->parts != NULL && o->split != NULL && strcmp(o->split, "time") == 0)
         return llap_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
+    if (o->parts != NULL && o->shares != NULL)
+        return llap_fail(LLAP_EOPTION, "shares: parts says who is in which");
     llap_status st = parse_profile(o->profile, &l->reference);
+    if (st == LLAP_OK && o->shares != NULL) st = parse_shares(o->shares, &(llap_split_opts){ 0 });
     if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &l->backend);
     if (st == LLAP_OK) st = task_targets_parse(p, o->target, &l->var, &f->n_targets);
@@ -341,7 +366,8 @@ static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
     st = llap_model_create(&l->frame, anchor, out);
     if (st == LLAP_OK && l->size != NETWORKS_NONE)
         st = task_networks_train(*out, p, o, (llap_size)l->size, config);
-    if (st == LLAP_OK && l->size != NETWORKS_NONE) st = task_fill_settle(*out, p, o);
+    if (st == LLAP_OK && l->size != NETWORKS_NONE)
+        st = task_fill_settle(*out, p, o, &l->recipe.networks);
     if (st == LLAP_OK && l->size == NETWORKS_NONE)
         st = task_train_remember(o, config, &l->recipe, *out);
     if (st != LLAP_OK) {
@@ -357,7 +383,8 @@ static llap_status check_config(plan *l, const llap_json *config)
     l->recipe =
         (task_recipe){ .profile = l->reference ? LLAP_PROFILE_REFERENCE : LLAP_PROFILE_DEFAULT,
                        .alone = alone,
-                       .anchor = task_recipe_anchor_usual() };
+                       .anchor = task_recipe_anchor_usual(),
+                       .networks = { TASK_RECIPE_DOUBTS } };
     if (alone && config != NULL && llap_json_has(config, "network"))
         return llap_json_fail(config, "network", "a model of size anchor has no networks");
     return task_recipe_read(config, &l->recipe);

@@ -25,6 +25,7 @@ static const struct entry {
     { "step", TEXT, O(step), 0, 0 },
     { "split", TEXT, O(split), 0, 0 },
     { "parts", TEXT, O(parts), 0, 0 },
+    { "shares", TEXT, O(shares), 0, 0 },
     { "profile", TEXT, O(profile), 0, 0 },
     { "size", TEXT, O(size), 0, 0 },
     { "view", TEXT, O(view), 0, 0 },
@@ -192,6 +193,7 @@ llap_status task_train_remember(const llap_train_opts *o, const llap_json *confi
     size_t           n = 0;
     /* Names of files say nothing elsewhere; who trained is in the frame. */
     if (all.parts != NULL) all.split = "entity";
+    else if (all.shares == NULL) all.shares = "70,10,20";
     all.parts = all.from = NULL;
     llap_status st = config == NULL ? LLAP_OK : llap_json_part(config, "network", &network, &n);
     llap_json_open(&w, NULL, '{');

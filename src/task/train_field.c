@@ -181,7 +181,8 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
                       .check_samples = 8, /* with the same noise at every check */
                       .check_steps = 8,
                       .final_rows = view == LLAP_FEATURE_JOINT ? 256 : 512,
-                      .final_samples = 24 },
+                      .final_samples = 24,
+                      TASK_RECIPE_DOUBTS },
     };
     task_recipe_networks *n = &out->networks;
     llap_status           st = task_recipe_read(config, out); /* the steps, which others follow */

@@ -285,10 +285,10 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
 /* ---- spread and guard, spec accuracy.md 4.9 ---- */
 
 /* Validation of less than two months may be of another season than what is to come. */
-static bool short_validation(const llap_model_frame *f)
+static bool short_validation(const llap_model_frame *f, double days)
 {
     return !f->by_entity && f->axis == LLAP_AXIS_CALENDAR &&
-           f->test_start - f->val_start < 60 * DAY;
+           (double)(f->test_start - f->val_start) < days * (double)DAY;
 }
 
 static llap_status settle(llap_model *m, const task_field *f, const llap_train_opts *o)
@@ -306,7 +306,8 @@ static llap_status settle(llap_model *m, const task_field *f, const llap_train_o
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, R);
         c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR
                        ? LLAP_GUARD_NETWORK
-                       : task_networks_guard(&s, short_validation(&m->frame));
+                       : task_networks_guard(
+                             &s, short_validation(&m->frame, f->recipe.networks.guard_days));
         llap_logf(o->log, LLAP_LOG_INFO,
                   "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
                   s.anchor, s.pool,

@@ -32,7 +32,8 @@ static llap_status keep_strings(llap_trainer *t)
     const char     **text[] = { &o->target,    &o->context, &o->horizon, &o->step,    &o->split,
                                 &o->size,      &o->view,    &o->state,   &o->history, &o->profile,
                                 &o->transform, &o->min,     &o->max,     &o->from,    &o->device,
-                                &o->precision, &o->config,  &o->parts,   &o->network, &o->training };
+                                &o->precision, &o->config,  &o->parts,   &o->network, &o->training,
+                                &o->shares };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         if (*text[i] == NULL) continue;
         const size_t n = strlen(*text[i]) + 1;

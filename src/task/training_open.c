@@ -102,6 +102,7 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_text(l, "horizon", o->horizon);
     add_text(l, "step", o->step);
     add_text(l, "split", o->split);
+    add_text(l, "shares", o->shares);
     add_text(l, "profile", llap_profile_names[c->profile]);
     add_text(l, "size", llap_size_names[c->size]);
     add_text(l, "view", o->view);

@@ -631,23 +631,28 @@ static void validation_decides_who_fills(void **state)
 {
     (void)state;
     const llap_train_opts   o = how("joint");
+    task_recipe_networks    doubts = { TASK_RECIPE_DOUBTS };
     llap_feature_config    *c = &joint->network->config.features;
     llap_anchor_model      *a = joint->anchor[0];
     const llap_anchor_model was = *a;
     joint->frame.val_start -= 100 * HOUR; /* more windows to decide on */
     let_networks_fill(joint, 3);
-    CHECK_OK(task_fill_settle(joint, panel, &o));
+    CHECK_OK(task_fill_settle(joint, panel, &o, &doubts));
     assert_int_equal(c->fill_past, 0);
     assert_int_equal(c->fill_both, 0);
     for (int k = 0; k < LLAP_CALIBRATION_LEVELS; k++) {
         a->fill_past.factor[0][k] = a->fill_both.factor[0][k] = 6;
         a->near[0].calibration.factor[0][k] = a->near[1].calibration.factor[0][k] = 6;
     }
-    CHECK_OK(task_fill_settle(joint, panel, &o));
+    for (int i = 0; i < 3; i++) { /* but for who doubts everything */
+        doubts.fill_gain = i == 1 ? 1 : 0.01;
+        doubts.fill_errors = i == 2 ? 1e6 : 2;
+        CHECK_OK(task_fill_settle(joint, panel, &o, &doubts));
+        assert_int_equal(c->fill_past, i == 0 ? 7 : 0);
+        assert_int_equal(c->fill_both, i == 0 ? 7 : 0);
+    }
     *a = was;
     joint->frame.val_start += 100 * HOUR;
-    assert_int_equal(c->fill_past, 7);
-    assert_int_equal(c->fill_both, 7);
     let_networks_fill(joint, 0);
 }
 

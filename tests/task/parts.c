@@ -131,13 +131,50 @@ static void says_what_is_missing(void **state)
     assert_string_equal(llap_error_detail(), "parts: name entities, but split is 'time'");
 }
 
+/* Shares in any unit, of times or entities; the model keeps them. */
+static void takes_shares(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = { "",         "70,10",     "70,10,20,1",
+                                         "70,0,30",  "70,-10,40", "a,b,c",
+                                         "nan,1,1",  "inf,1,1",   "1e308,1e308,1",
+                                         "70;10;20", "1,1,1e-30" };
+    llap_train_opts          o = how();
+    llap_model              *m = NULL;
+    int64_t                  test[3];
+    o.parts = NULL;
+    o.training = "{\"anchor\": {\"steps\": 3}}";
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        o.shares = wrong[i];
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "shares: expected three numbers");
+    }
+    for (int i = 0; i < 3; i++) {
+        o.shares = i == 0 ? NULL : i == 1 ? "7,1,2" : "2,1,3";
+        CHECK_OK(llap_train(panel, &o, &m));
+        test[i] = m->frame.test_start;
+        assert_non_null(strstr(m->training, i == 0   ? "\"shares\":\"70,10,20\""
+                                            : i == 1 ? "\"shares\":\"7,1,2\""
+                                                     : "\"shares\":\"2,1,3\""));
+        llap_model_destroy(m);
+    }
+    assert_true(test[0] == test[1] && test[2] < test[0]);
+    o.split = "entity";
+    o.shares = "1,1,1";
+    CHECK_OK(llap_train(panel, &o, &m));
+    int n[LLAP_PART_COUNT] = { 0 };
+    for (int k = 0; k < PATIENTS; k++) n[m->frame.part[k]]++;
+    for (int k = 0; k <= LLAP_PART_TEST; k++) assert_int_equal(n[k], PATIENTS / 3);
+    llap_model_destroy(m);
+    o.parts = file;
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "shares: parts says");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(reads),
-        cmocka_unit_test(trains_by_them),
-        cmocka_unit_test(says_what_is_missing),
+        cmocka_unit_test(refuses),        cmocka_unit_test(reads),
+        cmocka_unit_test(trains_by_them), cmocka_unit_test(says_what_is_missing),
+        cmocka_unit_test(takes_shares),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
