@@ -100,15 +100,26 @@ static void settle(llap_loader *l)
     while (l->busy > 0) pthread_cond_wait(&l->made, &l->lock);
 }
 
+/* n batches, or groups. */
+static void permute(const llap_loader *l, int64_t epoch, int64_t n, uint32_t *order)
+{
+    const llap_rng rng = llap_rng_make(l->o.seed, LLAP_STREAM_SHUFFLE, (uint64_t)epoch, 1, 0);
+    llap_rng_permute(&rng, (size_t)n, order);
+}
+
+void llap_loader_order(const llap_loader *l, int64_t epoch, uint32_t *order)
+{
+    for (int64_t i = 0; i < l->n_batches; i++) order[i] = (uint32_t)i;
+    if (l->o.order == LLAP_ORDER_BATCHES) permute(l, epoch, l->n_batches, order);
+}
+
 llap_status llap_loader_start(llap_loader *l, int64_t epoch)
 {
     pthread_mutex_lock(&l->lock);
     settle(l);
-    const llap_rng rng = llap_rng_make(l->o.seed, LLAP_STREAM_SHUFFLE, (uint64_t)epoch, 1, 0);
     if (l->o.order != LLAP_ORDER_TIME)
-        llap_rng_permute(&rng,
-                         (size_t)(l->o.order == LLAP_ORDER_BATCHES ? l->n_batches : l->r->n_groups),
-                         l->order);
+        permute(l, epoch, l->o.order == LLAP_ORDER_BATCHES ? l->n_batches : l->r->n_groups,
+                l->order);
     for (int64_t i = 0; i < l->n_slots; i++) l->slot[i].number = -1;
     l->next = l->used = l->given = 0;
     pthread_cond_broadcast(&l->wanted);

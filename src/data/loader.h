@@ -42,6 +42,10 @@ void        llap_loader_destroy(llap_loader *l); /* NULL is fine */
 
 int64_t llap_loader_batches(const llap_loader *l); /* of an epoch */
 
+/* Where batches are always the same ones, not LLAP_ORDER_RANDOM: their order in an epoch,
+ * [batches], as numbers by time. */
+void llap_loader_order(const llap_loader *l, int64_t epoch, uint32_t *order);
+
 /* Begins an epoch, also in the middle of another. */
 llap_status llap_loader_start(llap_loader *l, int64_t epoch);
 

@@ -69,6 +69,9 @@ typedef struct task_feed {
     const llap_batch *now;
 } task_feed;
 
+/* Batch number k by time, as the feed has it at some step of each epoch. */
+llap_status task_reference_batch(const task_reference *r, int64_t k, llap_batch *b);
+
 llap_status task_feed_init(task_feed *f, const task_reference *r);
 void        task_feed_deinit(task_feed *f);
 llap_status task_feed_at(task_feed *f, int64_t step, const llap_batch **out);
@@ -85,13 +88,20 @@ typedef struct task_lesson {
     task_reference *r;
     /* The loss of r->B rows, as an output too. */
     llap_tensor *(*describe)(llap_graph *g, const task_reference *r, bool training);
-    /* The inputs of step `number` of training, which learns from b. */
+    /* The inputs of step `number` of training, which learns from b; and those that are of the step
+     * alone, or NULL. The others are the same whenever b comes again, where the backend has its own
+     * memory; their names, closed by NULL. */
     void (*fill)(const task_reference *r, const llap_batch *b, int64_t number, task_net *net);
+    void (*vary)(const task_reference *r, int64_t number, task_net *net);
+    const char *const *of_batch;
 
     llap_params *params;
     task_net    *train, *check;
     double       lr;
     task_feed    feed;
+    llap_batch   own;   /* instead of the feed's, where batches stay in the backend's memory */
+    uint32_t    *order; /* of these in an epoch */
+    int64_t      epoch; /* that it is of; -1: none */
     int64_t      ready; /* the step whose inputs are in the net; -1: none */
     llap_ahead   ahead;
     llap_batch   val; /* room for a batch of validation */

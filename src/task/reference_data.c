@@ -153,6 +153,19 @@ llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c,
 
 /* -------- the order of training -------- */
 
+llap_status task_reference_batch(const task_reference *r, int64_t k, llap_batch *b)
+{
+    const llap_rows *rows = r->train;
+    const int64_t end = (k + 1) * r->groups < rows->n_groups ? (k + 1) * r->groups : rows->n_groups;
+    const int64_t first = rows->group[k * r->groups], n = rows->group[end] - first;
+    int64_t      *list = llap_new((size_t)n, sizeof *list);
+    if (list == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) list[i] = first + i;
+    const llap_status st = llap_batch_fill(b, rows, r->scaled, &r->batch, list, n);
+    llap_free(list);
+    return st;
+}
+
 llap_status task_feed_init(task_feed *f, const task_reference *r)
 {
     llap_loader_opts o = LLAP_LOADER_DEFAULT;

@@ -1,4 +1,5 @@
 /* What the first two stages have in common. */
+#include "base/alloc.h"
 #include "nn/optim.h"
 #include "task/reference.h"
 
@@ -34,12 +35,34 @@ static llap_status make_check(task_lesson *l)
     return st;
 }
 
+static bool batches_stay(const task_lesson *l) { return l->r->backend->memory != NULL; }
+
+/* The number by time of the batch that a step learns from. */
+static int64_t batch_at(task_lesson *l, int64_t number)
+{
+    const int64_t epoch = number / l->r->n_batches;
+    if (l->epoch != epoch) llap_loader_order(l->feed.loader, epoch, l->order);
+    l->epoch = epoch;
+    return l->order[number % l->r->n_batches];
+}
+
+/* Fills the inputs; of a batch that is there already only those of the step. */
+static llap_status fill(task_lesson *l, int64_t number, bool there)
+{
+    const llap_batch *b = &l->own;
+    llap_status       st = LLAP_OK;
+    if (!batches_stay(l)) st = task_feed_at(&l->feed, number, &b);
+    else if (!there) st = task_reference_batch(l->r, batch_at(l, number), &l->own);
+    if (st == LLAP_OK && !there) l->fill(l->r, b, number, l->train);
+    if (st == LLAP_OK && l->vary != NULL) l->vary(l->r, number, l->train);
+    return st;
+}
+
 static llap_status make_ready(task_lesson *l, int64_t number)
 {
-    const llap_batch *b;
     if (l->ready == number) return LLAP_OK;
-    const llap_status st = task_feed_at(&l->feed, number, &b);
-    if (st == LLAP_OK) l->fill(l->r, b, number, l->train);
+    const bool        there = batches_stay(l) && task_net_at_batch(l->train, batch_at(l, number));
+    const llap_status st = fill(l, number, there);
     l->ready = st == LLAP_OK ? number : -1;
     return st;
 }
@@ -66,13 +89,14 @@ static llap_status blame(void *user, int64_t number, char *text, size_t size)
 {
     task_lesson *l = user;
     llap_graph  *g = NULL;
-    llap_status  st = make_ready(l, number); /* the next one may be there already */
+    llap_status  st = fill(l, number, false); /* the next one may be there already */
+    l->ready = -1;
     if (st == LLAP_OK) st = llap_graph_create(&g);
     if (st == LLAP_OK)
         st = task_net_blame(l->train, g, l->describe(g, l->r, true), l->params, text, size);
     llap_graph_destroy(g);
-    if (l->feed.now != NULL)
-        task_name_windows(&l->r->frame, l->feed.now->end, l->feed.now->n_rows, text, size);
+    const llap_batch *b = batches_stay(l) ? &l->own : l->feed.now;
+    if (b != NULL) task_name_windows(&l->r->frame, b->end, b->n_rows, text, size);
     return st;
 }
 
@@ -83,6 +107,12 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
     if (st == LLAP_OK) st = make_check(l);
     if (st == LLAP_OK) st = llap_ahead_init(&l->ahead, l->r->backend);
     if (st == LLAP_OK) st = task_feed_init(&l->feed, l->r);
+    if (st == LLAP_OK && batches_stay(l)) {
+        l->order = llap_new((size_t)l->r->n_batches, sizeof *l->order);
+        st = l->order == NULL ? LLAP_ENOMEM
+                              : task_net_keep_batches(l->train, l->r->n_batches, l->of_batch);
+    }
+    l->epoch = -1;
     l->lr = how->lr;
     l->ready = -1;
     *stage = task_stage_of(how);
@@ -107,6 +137,8 @@ void task_lesson_deinit(task_lesson *l)
 {
     task_feed_deinit(&l->feed);
     llap_batch_deinit(&l->val);
+    llap_batch_deinit(&l->own);
+    llap_free(l->order);
     llap_ahead_deinit(&l->ahead);
     task_net_destroy(l->train);
     task_net_destroy(l->check);

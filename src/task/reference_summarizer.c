@@ -57,7 +57,10 @@ static void start(llap_params *p, const task_reference *r)
 llap_status task_reference_summarizer(task_reference *r, task_training *t)
 {
     const task_recipe_summarizer *how = &r->recipe.summarizer;
-    task_lesson s = { .name = "summarizer", .r = r, .describe = describe, .fill = fill };
+    static const char *const      of_batch[] = { "x", "dx", "seen", "ent", "dt", NULL };
+    task_lesson                   s = {
+                          .name = "summarizer", .r = r, .describe = describe, .fill = fill, .of_batch = of_batch
+    };
     task_stage  stage;
     llap_status st = task_lesson_init(&s, &how->stage, start, &stage);
     stage.margin = how->margin;

@@ -11,6 +11,21 @@ typedef struct vae_stage {
     double      recon, kl; /* of the last validation */
 } vae_stage;
 
+/* Normals or uniforms of the rows: an input, or made where the net is. */
+static llap_tensor *noise(llap_graph *g, const task_reference *r, const char *name,
+                          llap_shape shape, uint32_t sample, bool uniform)
+{
+    if (r->backend->memory == NULL) return llap_input(g, name, shape);
+    const llap_draw_attr a = { .width = llap_shape_count(&shape) / r->B,
+                               .stream = uniform ? LLAP_STREAM_MASK : LLAP_STREAM_NOISE,
+                               .sample = sample,
+                               .normal = !uniform };
+    llap_tensor         *x = llap_draw(g, llap_input_int(g, "key", LLAP_SHAPE(4)),
+                                       llap_input_int(g, "ids", LLAP_SHAPE(r->B, 2)),
+                                       llap_input_int(g, "place", LLAP_SHAPE(r->B)), &a);
+    return llap_reshape(g, x, shape);
+}
+
 /* beta is an input because it grows. */
 static llap_tensor *describe(llap_graph *g, const task_reference *r, bool training)
 {
@@ -20,13 +35,17 @@ static llap_tensor *describe(llap_graph *g, const task_reference *r, bool traini
     llap_vae_loss_config  loss = r->recipe.vae.loss;
     llap_vae_batch        in = { .y = llap_input(g, "y", cells),
                                  .obs = llap_input(g, "obs", cells),
-                                 .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)),
-                                 .eps = llap_input(g, "eps", LLAP_SHAPE(B, r->h, cfg.latent)) };
+                                 .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)) };
+    const llap_shape      codes = LLAP_SHAPE(B, r->h, cfg.latent);
     if (training) {
-        in.view[0] = (llap_vae_view){ llap_input(g, "u0", cells), llap_input(g, "n0", cells) };
+        in.eps = noise(g, r, "eps", codes, 0, false);
+        in.view[0] = (llap_vae_view){ noise(g, r, "u0", cells, 1, true),
+                                      noise(g, r, "n0", cells, 1, false) };
         if (loss.consistency > 0)
-            in.view[1] = (llap_vae_view){ llap_input(g, "u1", cells), llap_input(g, "n1", cells) };
+            in.view[1] = (llap_vae_view){ noise(g, r, "u1", cells, 2, true),
+                                          noise(g, r, "n1", cells, 2, false) };
     } else {
+        in.eps = llap_input(g, "eps", codes); /* 0: the mean */
         loss.p_drop = loss.noise = loss.consistency = 0;
     }
     llap_scope_push(g, "vae");
@@ -61,16 +80,31 @@ static void draw(const task_reference *r, float *x, int64_t n, const llap_batch 
 static void fill(const task_reference *r, const llap_batch *b, int64_t number, task_net *net)
 {
     const int64_t cells = r->h * r->N * r->C, codes = r->h * r->network->config.vae.latent;
+    int32_t      *ids = task_net_int(net, "ids"), *place = task_net_int(net, "place");
     task_reference_targets(r, b, r->B, task_net_real(net, "y"), task_net_real(net, "obs"),
                            task_net_real(net, "ent"));
-    for (int64_t i = 0; i < b->n_rows; i++) {
+    for (int64_t i = 0; i < b->n_rows && ids != NULL; i++) {
+        ids[2 * i] = (int32_t)(uint32_t)b->id[i];
+        ids[2 * i + 1] = (int32_t)(uint32_t)(b->id[i] >> 32);
+        place[i] = (int32_t)i;
+    }
+    for (int64_t i = 0; i < b->n_rows && ids == NULL; i++) {
         draw(r, task_net_real(net, "eps"), codes, b, i, 0, number, false);
         draw(r, task_net_real(net, "u0"), cells, b, i, 1, number, true);
         draw(r, task_net_real(net, "n0"), cells, b, i, 1, number, false);
         draw(r, task_net_real(net, "u1"), cells, b, i, 2, number, true);
         draw(r, task_net_real(net, "n1"), cells, b, i, 2, number, false);
     }
+}
+
+static void vary(const task_reference *r, int64_t number, task_net *net)
+{
+    int32_t *key = task_net_int(net, "key");
     *task_net_real(net, "beta") = (float)beta_at(&r->recipe.vae, number);
+    if (key == NULL) return;
+    key[0] = (int32_t)(uint32_t)r->seed;
+    key[1] = (int32_t)(uint32_t)(r->seed >> 32);
+    key[2] = (int32_t)(uint32_t)number;
 }
 
 /* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
@@ -118,10 +152,16 @@ static void fields(void *user, llap_json_writer *w)
 
 llap_status task_reference_vae(task_reference *r, task_training *t)
 {
-    const task_recipe_vae *how = &r->recipe.vae;
-    vae_stage   s = { .lesson = { .name = "vae", .r = r, .describe = describe, .fill = fill } };
-    task_stage  stage;
-    llap_status st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
+    const task_recipe_vae   *how = &r->recipe.vae;
+    static const char *const of_batch[] = { "y", "obs", "ent", "ids", "place", NULL };
+    vae_stage                s = { .lesson = { .name = "vae",
+                                               .r = r,
+                                               .describe = describe,
+                                               .fill = fill,
+                                               .vary = vary,
+                                               .of_batch = of_batch } };
+    task_stage               stage;
+    llap_status              st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
     stage.select_from = how->select_from;
     stage.relative = how->relative;
     stage.evaluate = evaluate;

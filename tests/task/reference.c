@@ -666,6 +666,16 @@ static void same_networks(const llap_model *a, const llap_model *b)
     }
 }
 
+/* From the third stage's first step on: an allocation, after so many copies. */
+static int refuse_once(void *user, const llap_progress_event *e)
+{
+    if (strcmp(e->stage, "denoiser") == 0 && e->done == 0) {
+        apart_state.after_copies = *(int *)user;
+        apart_state.n_refused = 1;
+    }
+    return 0;
+}
+
 /* All three stages and forecasts on a backend with memory of its own: the same numbers, also where
  * they begin with the networks of a model. */
 static void behind_a_wall(void **state)
@@ -677,6 +687,7 @@ static void behind_a_wall(void **state)
     llap_train_opts    o = options(NULL);
     llap_model        *here, *there;
     double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
+    int                copies;
     CHECK_OK(llap_train(p, &o, &here));
     CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
     same_networks(here, there);
@@ -690,15 +701,15 @@ static void behind_a_wall(void **state)
     llap_model_destroy(there);
     /* No room for something once the denoiser's steps go together: they go on one by one, or with
      * rows that stay here. */
-    for (int copies = 1; apart_state.n_refused == 0; copies += 2) {
-        apart_state.after_copies = copies;
-        apart_state.n_refused = 1;
+    o.progress = (llap_progress){ refuse_once, &copies };
+    for (copies = 1; apart_state.n_refused == 0; copies += 2) {
         CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
         same_networks(here, there);
         llap_model_destroy(there);
         assert_true(copies > 1 || apart_state.n_refused == 0);
     }
     apart_state.n_refused = apart_state.after_copies = 0;
+    o.progress = (llap_progress){ 0 };
     CHECK_OK(llap_model_save(here, in_folder("from.safetensors")));
     llap_model_destroy(here);
     o.from = in_folder("from.safetensors");
