@@ -16,14 +16,16 @@ static const float ATTN_NEAR = 32.0f;
 enum { ATTN_QB = 48 }; /* queries of a backward step: sums over queries run in these pieces */
 static_assert(ATTN_QB % GEMM_MR == 0, "whole micro-kernel rows");
 
-/* c [mr, n] = or += a b, b packed in panels of k steps. */
+/* c [mr, n] = or += a b, b packed in panels of k steps; meanwhile soon (or NULL) is fetched. */
 static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const float *packed,
-                         int64_t n, float *c, int64_t ldc)
+                         int64_t n, float *c, int64_t ldc, ahead *soon)
 {
     for (int64_t j = 0; j < n; j += GEMM_NR) {
-        micro_out o = {
-            .c = c + j, .ldc = ldc, .cols = n - j < GEMM_NR ? n - j : GEMM_NR, .ld_from = ldc
-        };
+        micro_out     o = { .c = c + j,
+                            .ldc = ldc,
+                            .cols = n - j < GEMM_NR ? n - j : GEMM_NR,
+                            .ld_from = ldc,
+                            .soon = soon };
         const int64_t width = o.cols <= 16 ? 16 : GEMM_NR;
         for (int64_t s = 0; s == 0 || s < k; s += LLAP_KERN_KBLOCK) {
             const int64_t kc = k - s < LLAP_KERN_KBLOCK ? k - s : LLAP_KERN_KBLOCK;
@@ -162,13 +164,13 @@ typedef struct query_block {
 } query_block;
 
 /* GEMM_MR queries whose scores are small: their powers of two, for whole panels of keys. */
-static void near_scores(const kern_attn_unit *u, query_block *q)
+static void near_scores(const kern_attn_unit *u, query_block *q, ahead *soon)
 {
     const int64_t d = u->a->d, nk = u->a->nk, ls = u->ld_s;
     float        *s = u->s;
     for (; d > 0 && q->done + GEMM_NR <= nk; q->done += GEMM_NR, s += GEMM_NR) {
         vec acc[GEMM_MR][GEMM_NV];
-        micro_sums(GEMM_MR, GEMM_NV, d, u->q, u->ld_q, 1, u->k_cols + q->done * d, acc);
+        micro_sums(GEMM_MR, GEMM_NV, d, u->q, u->ld_q, 1, u->k_cols + q->done * d, soon, acc);
 #pragma GCC unroll 16
         for (int i = 0; i < GEMM_MR; i++)
 #pragma GCC unroll 4
@@ -181,7 +183,7 @@ static void near_scores(const kern_attn_unit *u, query_block *q)
 }
 
 /* Scores without bias and mask; the length of the longest key, squared, says which are small. */
-static void block_scores(const kern_attn_unit *u, float longest_key, query_block *q)
+static void block_scores(const kern_attn_unit *u, float longest_key, query_block *q, ahead *soon)
 {
     const llap_attn *a = u->a;
     bool             all = q->mr == GEMM_MR;
@@ -192,9 +194,9 @@ static void block_scores(const kern_attn_unit *u, float longest_key, query_block
         q->sums[r] = v_set(0.0f);
         all = all && q->near[r];
     }
-    if (all) near_scores(u, q);
+    if (all) near_scores(u, q, soon);
     times_packed((int)q->mr, a->d, u->q, u->ld_q, u->k_cols + q->done * a->d, a->nk - q->done,
-                 u->s + q->done, u->ld_s);
+                 u->s + q->done, u->ld_s, soon);
 }
 
 /* s = 2^s from column j on; acc is the sum of those before, the result that of all. */
@@ -264,6 +266,14 @@ static void attn_of_zeros(const kern_attn_unit *u, float *out, float *lse)
     for (int64_t i = u->i0; i < u->i1 && lse != NULL; i += 16) v_st(lse + i, u->i1 - i, log2);
 }
 
+/* What is fetched while queries are answered; keys and values are those of the next head. */
+enum { NEXT_QUERIES, ANSWERS, NEXT_KEYS, NEXT_VALUES };
+
+static ahead rows_ahead(const float *x, int64_t rows, int64_t d, int64_t step)
+{
+    return (ahead){ .x = x, .rows = x == NULL ? 0 : rows, .n = d, .step = step, .lines = 1 };
+}
+
 /* Queries u->i0..i1. k and v are those of this head. */
 static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *out, float *lse)
@@ -282,14 +292,20 @@ static void attn_forward(const kern_attn_unit *u, const float *q, const float *k
     const bool  plain = !fill_mask(u) && a->bias == NULL; /* then lengths say all of the scores */
     const bool  fits = d <= LLAP_KERN_KBLOCK && nk <= NORM_PIECE;
     const float longest_key = plain && fits ? longest(d, nk, u->k_cols) : INFINITY;
+    ahead       soon[N_AHEAD] = { [NEXT_KEYS] = rows_ahead(u->k_next, nk, d, a->k.row),
+                                  [NEXT_VALUES] = rows_ahead(u->v_next, nk, d, a->v.row) };
     for (query_block b = { .i = u->i0 }; b.i < u->i1; b.i += GEMM_MR) {
-        float  scale[16];
-        float *o = out + b.i * a->o.row;
+        float         scale[16];
+        float        *o = out + b.i * a->o.row;
+        const int64_t then = b.i + GEMM_MR;
         b.mr = kern_least(u->i1 - b.i, GEMM_MR);
         copy_scaled(b.mr, d, q + b.i * a->q.row, a->q.row, a->scale * LOG2_E, u->q, u->ld_q);
-        block_scores(u, longest_key, &b);
+        soon[NEXT_QUERIES] =
+            rows_ahead(q + then * a->q.row, kern_least(u->i1 - then, GEMM_MR), d, a->q.row);
+        soon[ANSWERS] = rows_ahead(o, b.mr, d, a->o.row);
+        block_scores(u, longest_key, &b, soon);
         attn_weights(u, &b, scale, lse);
-        times_packed((int)b.mr, nk, u->s, u->ld_s, u->v_rows, d, o, a->o.row);
+        times_packed((int)b.mr, nk, u->s, u->ld_s, u->v_rows, d, o, a->o.row, soon);
         for (int64_t r = 0; r < b.mr; r++) row_scale(o + r * a->o.row, d, scale[r]);
     }
 }
@@ -325,8 +341,9 @@ static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, i
     for (int64_t r = 0; r < rows; r += GEMM_MR) {
         const int     mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
         const int64_t at = r * ls;
-        times_packed(mr, d, u->q + r * u->ld_q, u->ld_q, u->k_cols, nk, u->s + at, ls);
-        times_packed(mr, d, g->doo + (i + r) * a->o.row, a->o.row, u->v_cols, nk, u->dp + at, ls);
+        times_packed(mr, d, u->q + r * u->ld_q, u->ld_q, u->k_cols, nk, u->s + at, ls, NULL);
+        times_packed(mr, d, g->doo + (i + r) * a->o.row, a->o.row, u->v_cols, nk, u->dp + at, ls,
+                     NULL);
     }
     for (int64_t r = 0; r < rows; r++) {
         const float dot = (float)row_dot(g->doo + (i + r) * a->o.row, g->o + (i + r) * a->o.row, d);
@@ -391,7 +408,7 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
         for (int64_t r = 0; r < rows; r += GEMM_MR) {
             const int mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
             float    *dq = g->dq + (i + r) * a->dq.row;
-            times_packed(mr, nk, u->dp + r * ls, ls, u->k_rows, d, dq, a->dq.row);
+            times_packed(mr, nk, u->dp + r * ls, ls, u->k_rows, d, dq, a->dq.row, NULL);
             for (int k = 0; k < mr; k++) row_scale(dq + k * a->dq.row, d, a->scale);
         }
     }

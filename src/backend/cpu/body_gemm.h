@@ -1,9 +1,9 @@
 /* Matrix products, the part compiled once per instruction set.
  *
- * A unit is a range of rows against packed columns of B. The micro-kernel holds GEMM_MR x GEMM_NV
- * vectors of C in registers and walks the inner index; each element of C is one chain of fused
- * multiply-adds per block of LLAP_KERN_KBLOCK, blocks added in order. The chain does not depend on
- * the tile shape, so a row's bits depend neither on its neighbours nor on the instruction set.
+ * A unit is a range of rows against packed columns of B, tile by tile (body_micro.h); each element
+ * of C is one chain of fused multiply-adds per block of LLAP_KERN_KBLOCK, blocks added in order.
+ * The chain does not depend on the tile shape, so a row's bits depend neither on its neighbours nor
+ * on the instruction set.
  *
  * Packed B: panels of GEMM_NR columns, each [k][width], width 16 or GEMM_NR. Packed A: the rows of
  * a block one after the other, GEMM_AS floats apart (not a power of two, or they would fight for
@@ -15,7 +15,6 @@
  */
 
 enum {
-    GEMM_NR = 16 * GEMM_NV,
     GEMM_BLOCKS = 96 / GEMM_MR,
     GEMM_MC = GEMM_MR * GEMM_BLOCKS,
     GEMM_FEW = 32 /* inner steps of which the whole of B is small */
@@ -23,143 +22,6 @@ enum {
 static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR &&
                   LLAP_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
               "workspace sizes of kern_gemm.c");
-
-typedef struct micro_out { /* where a micro-kernel leaves its result */
-    float       *c;
-    int64_t      ldc, cols;
-    const float *from; /* added to it, or NULL; may be c */
-    int64_t      ld_from;
-    const float *bias; /* of these columns, or NULL */
-    float *also; /* or NULL: a second result, also_from + a b; whole tiles of GEMM_NR columns */
-    const float *also_from;
-} micro_out;
-
-/* acc = a b over kc inner steps, for mr rows and nv vectors. Element (i, k) of a is at i*a_row +
- * k*a_step. */
-VEC_INLINE void micro_sums(int mr, int nv, int64_t kc, const float *a, int64_t a_row,
-                           int64_t a_step, const float *b, vec acc[GEMM_MR][GEMM_NV])
-{
-#pragma GCC unroll 16
-    for (int i = 0; i < mr; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < nv; j++) acc[i][j] = v_set(0.0f);
-
-    /* Four row pointers: rows between them are an offset of the instruction. */
-    const float *a0 = a, *a3 = a + 3 * a_row, *a6 = a + 6 * a_row, *a9 = a + 9 * a_row;
-    for (int64_t k = 0; k < kc; k++) {
-        vec bv[GEMM_NV];
-#pragma GCC unroll 4
-        for (int j = 0; j < nv; j++) bv[j] = v_load(b + 16 * j);
-#pragma GCC unroll 16
-        for (int i = 0; i < mr; i++) {
-            const float *row = i < 3 ? a0 : i < 6 ? a3 : i < 9 ? a6 : a9;
-            const vec    av = v_set(row[(i % 3) * a_row]);
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) acc[i][j] = v_fma(av, bv[j], acc[i][j]);
-        }
-        b += 16 * nv;
-        a0 += a_step, a3 += a_step, a6 += a_step, a9 += a_step;
-    }
-}
-
-/* c = a b (+ from) (+ bias), cols numbers of the nv vectors are real. */
-VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_row, int64_t a_step,
-                          const float *b, const micro_out *o)
-{
-    vec acc[GEMM_MR][GEMM_NV];
-    micro_sums(mr, nv, kc, a, a_row, a_step, b, acc);
-    if (o->cols >= 16 * nv && o->bias == NULL && o->also == NULL) { /* nearly always */
-#pragma GCC unroll 16
-        for (int i = 0; i < mr; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < nv; j++) {
-                vec y = acc[i][j];
-                if (o->from != NULL) y = v_add(v_load(o->from + i * o->ld_from + 16 * j), y);
-                v_store(o->c + i * o->ldc + 16 * j, y);
-            }
-        return;
-    }
-#pragma GCC unroll 4
-    for (int j = 0; j < nv; j++) {
-        const int64_t left = v_left(o->cols - 16 * j);
-        const vec     bias = o->bias != NULL ? v_ld(o->bias + 16 * j, left) : v_set(0.0f);
-#pragma GCC unroll 16
-        for (int i = 0; i < mr; i++) {
-            vec y = acc[i][j];
-            if (o->from != NULL) y = v_add(v_ld(o->from + i * o->ld_from + 16 * j, left), y);
-            if (o->bias != NULL) y = v_add(y, bias);
-            v_st(o->c + i * o->ldc + 16 * j, left, y);
-            if (o->also != NULL) {
-                const int64_t at = i * GEMM_NR + 16 * j;
-                v_store(o->also + at, v_add(v_load(o->also_from + at), acc[i][j]));
-            }
-        }
-    }
-}
-
-/* The same with the shape known to the compiler. */
-VEC_INLINE void micro_rows(int nv, int mr, int64_t kc, const float *a, int64_t a_row,
-                           int64_t a_step, const float *b, const micro_out *o)
-{
-    switch (mr) {
-#if GEMM_MR >= 12
-    case 12:
-        micro_any(12, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 11:
-        micro_any(11, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 10:
-        micro_any(10, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 9:
-        micro_any(9, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 8:
-        micro_any(8, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 7:
-        micro_any(7, nv, kc, a, a_row, a_step, b, o);
-        break;
-#endif
-#if GEMM_MR >= 6
-    case 6:
-        micro_any(6, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 5:
-        micro_any(5, nv, kc, a, a_row, a_step, b, o);
-        break;
-#endif
-    case 4:
-        micro_any(4, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 3:
-        micro_any(3, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 2:
-        micro_any(2, nv, kc, a, a_row, a_step, b, o);
-        break;
-    default:
-        micro_any(1, nv, kc, a, a_row, a_step, b, o);
-        break;
-    }
-}
-
-/* Rows of A side by side. */
-static void micro(int mr, int64_t kc, const float *a, int64_t a_row, const float *b,
-                  const micro_out *o)
-{
-    if (GEMM_NV > 1 && o->cols > 16) micro_rows(GEMM_NV, mr, kc, a, a_row, 1, b, o);
-    else micro_rows(1, mr, kc, a, a_row, 1, b, o);
-}
-
-/* A's columns side by side: A is the transpose of what lies in memory. */
-static void micro_turned(int mr, int64_t kc, const float *a, int64_t a_step, const float *b,
-                         const micro_out *o)
-{
-    if (GEMM_NV > 1 && o->cols > 16) micro_rows(GEMM_NV, mr, kc, a, 1, a_step, b, o);
-    else micro_rows(1, mr, kc, a, 1, a_step, b, o);
-}
 
 /* --- packing ------------------------------------------------------------------------------- */
 
@@ -376,46 +238,29 @@ static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j
     }
 }
 
-/* Lines of memory that are asked for while something else is computed: rows of n floats, step
- * apart.
- */
-typedef struct ahead {
-    const float *x;
-    int64_t      rows, n, step;
-    int64_t      row, col; /* the next one */
-} ahead;
+/* What is fetched while a tile is computed: rows and columns of the next ones (B may be in the
+ * third cache), and what the tile ends in. */
+enum { NEXT_ROWS, NEXT_PANEL, TILE, BESIDE };
 
-VEC_INLINE void fetch(ahead *f, int64_t lines)
-{
-    for (; lines > 0 && f->row < f->rows && f->n > 0; lines--) {
-        __builtin_prefetch(f->x + f->row * f->step + f->col, 0, 2);
-        f->col += 16;
-        if (f->col >= f->n) f->col = 0, f->row++;
-    }
-}
-
-/* What the end of a micro-kernel will read or write. */
-VEC_INLINE void fetch_tile(const float *x, int64_t rows, int64_t cols, int64_t step)
-{
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < cols; j += 16) __builtin_prefetch(x + i * step + j, 0, 3);
-}
-
-/* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile. */
+/* All columns of the unit for rows i..i+rows-1 (at most GEMM_MC), A already in the tile; meanwhile
+ * next is fetched. */
 static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i,
                           int64_t rows, int64_t k, int64_t kc, const float *stats, const bool *some,
-                          ahead *next)
+                          const ahead *next)
 {
     const llap_gemm *g = u->g;
-    const int64_t    tiles = kern_per(u->j1 - u->j0, GEMM_NR) * kern_per(rows, GEMM_MR);
-    const int64_t    lines = kern_per(next->rows * kern_per(next->n, 16), tiles); /* for each */
+    const int64_t    high = kern_per(rows, GEMM_MR);
+    const int64_t    tiles = kern_per(u->j1 - u->j0, GEMM_NR) * high;
     const int64_t    nk = u->k1 - u->k0;
     const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
     const bool       more = g->pre != NULL || g->gelu || g->residual != NULL || g->slope != NULL;
+    const bool       sum = g->pre == NULL && !g->gelu && g->slope == NULL; /* more is that alone */
     const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
-    const int64_t    panel_lines = kern_per(kc * GEMM_NR / 16, kern_per(rows, GEMM_MR));
+    const int64_t    times = along ? 1 : kern_most(kc / AHEAD_STEPS, 1); /* in a tile */
+    const int64_t    next_lines = next->rows * kern_per(next->n, 16);
+    ahead            soon[N_AHEAD] = { [NEXT_ROWS] = *next };
     int64_t          j = u->j0, r = 0;
-    ahead            panel = { 0 }; /* the next one: B may be in the third cache */
+    soon[NEXT_ROWS].lines = kern_per(next_lines, tiles * times);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t   cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
         const int64_t   width = cols <= 16 ? 16 : GEMM_NR;
@@ -423,28 +268,35 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
         const int64_t   at = c_item + (i + r) * g->ldc + j;
         const int64_t   steps = some[r / GEMM_MR] ? kc : 0;
+        int64_t         follow = INT64_MAX;
+        const float    *residual = last ? residual_at(g, at, &follow) : NULL;
+        const bool      inside = residual != NULL && sum && mr <= follow;
         const micro_out out = { .c = c + at,
                                 .ldc = g->ldc,
                                 .cols = cols,
                                 .from = add ? c + at : NULL,
                                 .ld_from = g->ldc,
-                                .bias = last && g->bias != NULL ? g->bias + j : NULL };
+                                .bias = last && g->bias != NULL ? g->bias + j : NULL,
+                                .after = inside ? residual : NULL,
+                                .soon = along ? NULL : soon };
         if (r == 0 && !along)
-            panel = (ahead){ .x = b + GEMM_NR * nk,
-                             .rows = 1,
-                             .n = kern_most(kern_least(u->j1 - j - GEMM_NR, GEMM_NR), 0) * kc };
-        fetch(next, lines);
-        fetch(&panel, panel_lines);
-        fetch_tile(c + at, mr, cols, g->ldc);
-        if (last && g->residual != NULL) {
-            int64_t      follow;
-            const float *residual = residual_at(g, at, &follow);
-            fetch_tile(residual, kern_least(mr, follow), cols, g->ldc);
-        }
-        if (last && g->slope != NULL) fetch_tile(g->slope + at, mr, cols, g->ldc);
+            soon[NEXT_PANEL] =
+                (ahead){ .x = b + GEMM_NR * nk,
+                         .rows = 1,
+                         .n = kern_most(kern_least(u->j1 - j - GEMM_NR, GEMM_NR), 0) * kc,
+                         .lines = kern_per(kc * GEMM_NR / 16, high * times) };
+        soon[TILE] = (ahead){ .x = c + at,
+                              .rows = mr,
+                              .n = cols,
+                              .step = g->ldc,
+                              .lines = kern_per(mr * GEMM_NR / 16, times) };
+        soon[BESIDE] = soon[TILE];
+        soon[BESIDE].x = last && g->slope != NULL ? g->slope + at : residual;
+        soon[BESIDE].rows = soon[BESIDE].x == NULL ? 0 : kern_least(mr, follow);
+        if (along) fetch_some(soon); /* a tile is over before any of it is there */
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
         else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
-        if (last && more) finish(g, mr, cols, c + at, at);
+        if (last && more && !inside) finish(g, mr, cols, c + at, at);
         if (last && g->c_norm.like != NULL)
             finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
         if (along) j += GEMM_NR;
@@ -486,7 +338,7 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
             if (g->sums != NULL && u->j0 == 0) tile_sums(g, i, rows, k, kc, u->tile);
-            ahead next = block_after(u, a, i, k + kc);
+            const ahead next = block_after(u, a, i, k + kc);
             block_columns(u, c, c_item, i, rows, k, kc, stats, some, &next);
             k += kc;
         } while (k < u->k1);

@@ -9,6 +9,7 @@
 /* Later ones use earlier ones. */
 /* clang-format off */
 #include "backend/cpu/body_norm.h"
+#include "backend/cpu/body_micro.h"
 #include "backend/cpu/body_gemm.h"
 #include "backend/cpu/body_mlp.h"
 #include "backend/cpu/vec_pow2.h"

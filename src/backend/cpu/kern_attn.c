@@ -92,6 +92,11 @@ static void forward_unit(const void *args, int64_t unit, int thread)
     u.h = head % a->heads;
     u.i0 = kern_least(rows * cut / c->cuts * mr, a->nq);
     u.i1 = kern_least(rows * (cut + 1) / c->cuts * mr, a->nq);
+    if (head + 1 < a->batch * a->heads) { /* likely to be this thread's too */
+        const int64_t nb = (head + 1) / a->heads, nh = (head + 1) % a->heads;
+        u.k_next = c->g.k + at(a->k, nb, nh);
+        u.v_next = c->g.v + at(a->v, nb, nh);
+    }
     c->isa->attn_forward(&u, c->g.q + at(a->q, u.b, u.h), c->g.k + at(a->k, u.b, u.h),
                          c->g.v + at(a->v, u.b, u.h), c->o + at(a->o, u.b, u.h),
                          c->lse != NULL ? c->lse + head * a->nq : NULL);

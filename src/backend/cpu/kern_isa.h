@@ -35,7 +35,8 @@ typedef struct kern_attn_unit {
     float           *block;                             /* packed rows of a block of queries */
     float           *dk, *dv; /* sums so far, rows ld_d apart: dense, or rows far apart would
                                  share cache sets */
-    int64_t ld_d;
+    int64_t      ld_d;
+    const float *k_next, *v_next; /* forward: of the head that follows, or NULL */
 } kern_attn_unit;
 
 /* The arrays of this head. */
