@@ -46,11 +46,10 @@ typedef struct llap_anchor_data {
 } llap_anchor_data;
 
 typedef struct llap_anchor_model_opts {
-    llap_anchor_spec   spec;
-    llap_chain_opts    chain; /* climate: may be used, where validation prefers it */
-    llap_anchor_kernel start; /* n_terms 0: llap_anchor_kernel_hourly() */
-    llap_anchor_kernel
-        cycles; /* a start whose frequencies are learnt, tried beside; n_terms 0: none */
+    llap_anchor_spec     spec;
+    llap_chain_opts      chain;  /* climate: may be used, where validation prefers it */
+    llap_anchor_kernel   start;  /* n_terms 0: llap_anchor_kernel_hourly() */
+    llap_anchor_kernel   cycles; /* a start to learn frequencies from; n_terms 0: none is tried */
     llap_anchor_fit_opts fit;
     double               kappa;        /* of the window's level; 0: 4 or 200, by validation */
     double               near, middle; /* leads of the calibration's buckets */

@@ -173,15 +173,56 @@ llap_guard task_networks_guard(const task_check *s, bool short_validation)
     return s->network <= (1.0 - price) * s->pool ? LLAP_GUARD_NETWORK : LLAP_GUARD_POOL;
 }
 
+/* What is seen of one factor in one bucket. */
+typedef struct spread_sums {
+    double crps, held, n; /* held: truths within the interval of 80 % */
+} spread_sums;
+
+enum { SPREADS = 9, MOST_SAMPLES = 128 };
+static const double SPREAD[SPREADS] = { .7, .8, .9, 1, 1.1, 1.2, 1.3, 1.45, 1.6 };
+
+/* x [n], sorted on the way, stretched about its mean by each factor, against the truth. */
+static void see_spreads(double *x, int64_t n, double truth, spread_sums to[SPREADS])
+{
+    const double  at = fmax(0.1 * (double)(n + 1), 1.0), part = at - floor(at);
+    const int64_t i = (int64_t)at - 1;
+    double        middle = 0, y[MOST_SAMPLES];
+    qsort(x, (size_t)n, sizeof *x, compare);
+    for (int64_t k = 0; k < n; k++) middle += x[k] / (double)n;
+    const double below = x[i] + part * (x[i + 1] - x[i]) - middle;
+    const double above = x[n - 1 - i] + part * (x[n - 2 - i] - x[n - 1 - i]) - middle;
+    for (int f = 0; f < SPREADS; f++) {
+        for (int64_t k = 0; k < n; k++) y[k] = middle + SPREAD[f] * (x[k] - middle);
+        to[f].crps += fair_crps(y, n, truth);
+        to[f].held += truth - middle >= SPREAD[f] * below && truth - middle <= SPREAD[f] * above;
+        to[f].n++;
+    }
+}
+
+static double choose_spread(const spread_sums s[SPREADS])
+{
+    const double dear = 1.003; /* so much of the least CRPS may be paid */
+    double       least = INFINITY, best = 1.0, off = INFINITY;
+    for (int f = 0; f < SPREADS; f++) least = fmin(least, s[f].crps);
+    for (int f = 0; f < SPREADS && s[0].n > 0; f++) {
+        const double far = fabs(s[f].held / s[f].n - 0.8);
+        if (s[f].crps > dear * least || far > off ||
+            (far == off && fabs(SPREAD[f] - 1) >= fabs(best - 1)))
+            continue;
+        best = SPREAD[f];
+        off = far;
+    }
+    return best;
+}
+
 void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_t h,
                              int64_t n_samples, const llap_reals *edge, llap_reals *factor)
 {
-    static const double choice[] = { .7, .8, .9, 1, 1.1, 1.2, 1.3, 1.45, 1.6 };
-    enum { CHOICES = sizeof choice / sizeof *choice, ONE = 3, MOST = 128 };
     const int64_t Z = llap_feature_channels(&set->c), C = set->c.targets;
     const int     buckets = edge->n + 1, own = C * buckets <= LLAP_REALS_MAX;
-    double        sum[LLAP_REALS_MAX][CHOICES] = { { 0 } }, before = 0, after = 0, y[MOST];
-    if (n_samples > MOST) n_samples = MOST;
+    spread_sums   sums[LLAP_REALS_MAX][SPREADS] = { { { 0 } } };
+    double        y[MOST_SAMPLES];
+    if (n_samples > MOST_SAMPLES) n_samples = MOST_SAMPLES;
     for (size_t i = 0; i < set->n; i++)
         for (int64_t q = 0; q < (int64_t)set->row[i].n_query; q++)
             for (int64_t z = 0; z < Z; z++) {
@@ -189,25 +230,11 @@ void task_networks_calibrate(const llap_feature_set *set, const float *x, int64_
                 const double            r = (double)set->r[((int64_t)i * set->h + q) * Z + z];
                 const int64_t           c = own ? (int64_t)llap_feature_target(&set->c, row, z) : 0;
                 const float            *at = residuals_at(set, (place){ i, q, z }, x, h, n_samples);
-                double *to = sum[c * buckets + bucket_of(edge, row->t_query[q] - row->origin)];
-                double  middle = 0;
                 if (isnan(r)) continue;
-                for (int64_t k = 0; k < n_samples; k++)
-                    middle += (double)at[k * h * Z] / (double)n_samples;
-                for (int f = 0; f < CHOICES; f++) {
-                    for (int64_t k = 0; k < n_samples; k++)
-                        y[k] = middle + choice[f] * ((double)at[k * h * Z] - middle);
-                    to[f] += fair_crps(y, n_samples, r);
-                }
+                for (int64_t k = 0; k < n_samples; k++) y[k] = (double)at[k * h * Z];
+                see_spreads(y, n_samples, r,
+                            sums[c * buckets + bucket_of(edge, row->t_query[q] - row->origin)]);
             }
     factor->n = (own ? (int)C : 1) * buckets;
-    for (int b = 0; b < factor->n; b++) {
-        int best = ONE;
-        for (int f = 0; f < CHOICES; f++)
-            if (sum[b][f] < sum[b][best]) best = f;
-        factor->v[b] = choice[best];
-        before += sum[b][ONE];
-        after += sum[b][best];
-    }
-    if (!(after < before * (1 - 0.003))) factor->n = 0;
+    for (int b = 0; b < factor->n; b++) factor->v[b] = choose_spread(sums[b]);
 }

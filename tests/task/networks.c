@@ -656,6 +656,39 @@ static void validation_decides_who_fills(void **state)
     let_networks_fill(joint, 0);
 }
 
+/* Residuals of deviation 1, samples of another: near leads too narrow or wide, far ones right. */
+static void the_spread_is_made_to_hold(void **state)
+{
+    enum { R = 400, H = 4, SAMPLES = 24 };
+    (void)state;
+    static float           r[R * H], x[R * SAMPLES * H];
+    static const double    t[H] = { 1, 2, 30, 31 };
+    const llap_rng         rng = llap_rng_make(3, LLAP_STREAM_TEST, 0, 0, 0);
+    llap_feature_row       row[R];
+    const llap_feature_set set = {
+        .c = { .view = LLAP_FEATURE_ROWS, .targets = 1 }, .n = R, .h = H, .row = row, .r = r
+    };
+    const llap_reals edge = { .n = 1, .v = { 24 } };
+    const double     deviation[] = { 0.5, 0.77, 0.9, 1, 1.2 };
+    for (int k = 0; k < 5; k++) {
+        llap_reals factor = { 0 };
+        for (int i = 0; i < R; i++) row[i] = (llap_feature_row){ .n_query = H, .t_query = t };
+        for (int i = 0; i < R * H; i++)
+            r[i] = i % 9 == 0 ? NAN : llap_rng_normal(&rng, (uint64_t)i);
+        for (int i = 0; i < R * SAMPLES * H; i++)
+            x[i] = (i % H < 2 ? (float)deviation[k] : 1.0f) *
+                   llap_rng_normal(&rng, (uint64_t)(R * H + i));
+        task_networks_calibrate(&set, x, H, SAMPLES, &edge, &factor);
+        assert_int_equal(factor.n, 2);
+        if (fabs(factor.v[0] * deviation[k] - 1) > 0.21 || fabs(factor.v[1] - 1) > 0.101)
+            fail_msg("deviation %g: factors %g and %g", deviation[k], factor.v[0], factor.v[1]);
+    }
+    llap_reals none = { 0 };
+    for (int i = 0; i < R * H; i++) r[i] = NAN;
+    task_networks_calibrate(&set, x, H, SAMPLES, &edge, &none);
+    assert_true(none.v[0] == 1 && none.v[1] == 1);
+}
+
 static llap_status fill_few(void *user)
 {
     llap_answer           *a = NULL;
@@ -688,6 +721,7 @@ int main(void)
         cmocka_unit_test(a_description_tells_who_answers),
         cmocka_unit_test(an_anchor_that_answers_is_not_compared_with_itself),
         cmocka_unit_test(validation_decides_who_answers),
+        cmocka_unit_test(the_spread_is_made_to_hold),
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(what_is_not_finite_is_named),
