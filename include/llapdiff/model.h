@@ -59,7 +59,7 @@ typedef struct llap_train_opts {
                                it once the model is saved */
     int         resume;     /* go on with that state; without, one that is there is refused */
     double      save_every; /* seconds between states; 0: 60 */
-    const char *history;    /* file of JSON lines, one an evaluation; NULL: none */
+    const char *history;    /* file of JSON lines, as the user guide says; NULL: none */
     const char *profile;    /* "default", "reference"; NULL: default */
     int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none. Those of the
                                default profile are made within a step, in less than 1 % of it */

@@ -56,7 +56,7 @@ static const cli_option options[] = {
     TEXT("state",        0, "FILE", state,
          "where its state is kept; none: nowhere (default: the model file and .state)"),
     REAL("save-every",   0, "SECONDS", save_every, 1e-3, 1e9, "between two states (default 60)"),
-    TEXT("log",          0, "FILE", log, "a JSON line for every evaluation"),
+    TEXT("log",          0, "FILE", log, "a JSON line for every look at how training goes"),
     INT("prefetch",      0, "N", prefetch, 0, 64,
          "threads that make batches ready (default 1); results do not depend on it"),
     FLAG("no-climate",   0, no_climate, "no calendar terms, even where validation likes them"),
@@ -66,12 +66,11 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-/* The state beside the model unless told; "none" is none, and so has an anchor alone: a file of
- * that name is not ours. Caller frees *out. */
+/* The state beside the model unless told; "none" is none. Caller frees *out. */
 static llap_status state_path(const train_options *o, char **out)
 {
     *out = NULL;
-    if (o->size == ANCHOR || (o->state != NULL && strcmp(o->state, "none") == 0)) return LLAP_OK;
+    if (o->state != NULL && strcmp(o->state, "none") == 0) return LLAP_OK;
     if (o->state == NULL && strcmp(o->output, "-") == 0) return LLAP_OK;
     const size_t n = strlen(o->state != NULL ? o->state : o->output) + sizeof ".state";
     *out = malloc(n);
@@ -134,23 +133,15 @@ static llap_status train(const cli_common *common, const train_options *o, const
     return st;
 }
 
-/* An anchor alone is fitted in seconds, without steps of networks, states and lines of a log. */
+/* An anchor alone is fitted without networks. */
 static void say_idle(const cli_common *common, const train_options *o)
 {
     const struct {
         bool        given;
         const char *name;
     } idle[] = {
-        { o->members > 0, "members" },
-        { o->steps > 0, "steps" },
-        { o->batch > 0, "batch" },
-        { o->view > 0, "view" },
-        { o->from != NULL, "from" },
-        { o->lr > 0, "lr" },
-        { o->resume, "resume" },
-        { o->state != NULL, "state" },
-        { o->save_every > 0, "save-every" },
-        { o->log != NULL, "log" },
+        { o->members > 0, "members" }, { o->steps > 0, "steps" },   { o->batch > 0, "batch" },
+        { o->view > 0, "view" },       { o->from != NULL, "from" }, { o->lr > 0, "lr" },
     };
     bool any = false;
     if (common->quiet || o->size != ANCHOR || o->profile == 1) return;

@@ -5,6 +5,7 @@
 #include "model/anchor_window.h"
 
 #include <math.h>
+#include <stdio.h>
 
 /* Draws the windows of each step for llap_anchor_fit. */
 typedef struct drawer {
@@ -29,14 +30,35 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_win
     return st;
 }
 
-static llap_status fit_kernel(const llap_anchor_data *data, const llap_anchor_model_opts *o,
-                              const anchor_rows *rows, double kappa, llap_anchor_kernel *k)
+anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series)
 {
+    const bool    several = n_series > 1 && n_series <= LLAP_ANCHOR_JOINT_MAX;
+    anchor_course c;
+    c.cycles = o->fit.n_steps * (o->chain.climate ? 2 : 1) * (o->kappa > 0.0 ? 1 : 2);
+    c.link = c.cycles + (o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
+    c.filling = c.link + (o->joint && several ? ANCHOR_LINKS : 0);
+    c.near = c.filling + o->fit.n_steps;
+    c.all = c.near + (o->near_series && several ? 4 * ANCHOR_SCENES : 0);
+    return c;
+}
+
+int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series)
+{
+    return anchor_course_of(o, n_series).all;
+}
+
+static llap_status fit_kernel(const llap_anchor_data *data, const llap_anchor_model_opts *o,
+                              const anchor_rows *rows, double kappa, const char *name,
+                              int64_t before, llap_anchor_kernel *k)
+{
+    llap_anchor_fit_opts fit = o->fit;
+    fit.name = name;
+    fit.before = before;
     drawer d = { .data = data, .opts = o, .rows = rows, .kappa = kappa };
     d.origin = llap_new(o->fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
     *k = o->start.n_terms > 0 ? o->start : llap_anchor_kernel_hourly();
-    const llap_status st = llap_anchor_fit(k, &o->fit, draw, &d);
+    const llap_status st = llap_anchor_fit(k, &fit, draw, &d);
     anchor_batch_deinit(&d.batch);
     llap_free(d.origin);
     return st;
@@ -157,8 +179,28 @@ static llap_status fit_chain(const llap_anchor_data *d, const llap_chain_opts *o
     return st;
 }
 
-/* One candidate. Caller owns *out. */
-static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_opts *o,
+/* What validation says about a candidate, unless an earlier run has asked. Its calibration is left
+ * to whoever is chosen. */
+static llap_status score_candidate(llap_anchor_model *m, const llap_anchor_data *d,
+                                   const llap_anchor_model_opts *o, const anchor_rows *rows,
+                                   const char *name, int64_t done)
+{
+    const llap_anchor_watch *w = &o->fit.watch;
+    char                     score_name[32];
+    snprintf(score_name, sizeof score_name, "%s.score", name);
+    if (d->n_valid == 0 || anchor_found(o, score_name, &m->valid_crps, 1)) return LLAP_OK;
+    trial       t;
+    llap_status st = trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid);
+    if (st != LLAP_OK) return st;
+    st = score(m, &t);
+    anchor_batch_deinit(&t.batch);
+    if (st == LLAP_OK) st = anchor_keep(o, score_name, &m->valid_crps, 1);
+    if (st == LLAP_OK && w->scored != NULL) st = w->scored(w->user, name, done, m);
+    return st;
+}
+
+/* Candidate number i. Caller owns *out. */
+static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_opts *o, int i,
                              const llap_chain_opts *chain_opts, double kappa,
                              llap_anchor_model **out)
 {
@@ -166,17 +208,19 @@ static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_
     llap_anchor_kernel kernel;
     anchor_rows       *rows = NULL;
     llap_anchor_model *m = NULL;
-    llap_status        st = fit_chain(d, chain_opts, &chain);
+    char               name[16];
+    const int64_t      before = i * o->fit.n_steps;
+    snprintf(name, sizeof name, "kernel.%d", i);
+    llap_status st = fit_chain(d, chain_opts, &chain);
     if (st != LLAP_OK) return st;
     st = anchor_rows_create(chain, d->series, d->n_series, &rows);
-    if (st == LLAP_OK) st = fit_kernel(d, o, rows, kappa, &kernel);
+    if (st == LLAP_OK) st = fit_kernel(d, o, rows, kappa, name, before, &kernel);
     if (st == LLAP_OK) {
         st = llap_anchor_model_create(&o->spec, chain, &kernel, kappa, &m);
         chain = NULL; /* taken */
     }
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
-    if (st == LLAP_OK && d->n_valid > 0)
-        st = validate(m, rows, d->n_series, d->valid, d->n_valid, o->near, o->middle);
+    if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name, before + o->fit.n_steps);
     anchor_rows_destroy(rows, d->n_series);
     llap_chain_destroy(chain);
     if (st == LLAP_OK) *out = m;
@@ -221,12 +265,13 @@ static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model
 {
     const double    kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
     const int       n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
+    const int       first = !climate ? 0 : o->kappa > 0.0 ? 1 : 2;
     llap_chain_opts co = o->chain;
     llap_status     st = LLAP_OK;
     co.climate = climate;
     for (int k = 0; k < n && st == LLAP_OK; k++) {
         llap_anchor_model *m = NULL;
-        st = candidate(d, o, &co, kappas[k], &m);
+        st = candidate(d, o, first + k, &co, kappas[k], &m);
         prefer(best, m, gain);
     }
     return st;
@@ -244,11 +289,12 @@ static llap_status try_cycles(const llap_anchor_data *d, llap_anchor_model_opts 
     other.start = o->cycles;
     other.fit.learn_omega = true;
     other.chain.climate = was->chain->n_climate > 0;
-    const llap_status st = candidate(d, &other, &other.chain, was->kappa, &m);
+    const int         i = (int)(anchor_course_of(o, d->n_series).cycles / o->fit.n_steps);
+    const llap_status st = candidate(d, &other, i, &other.chain, was->kappa, &m);
     prefer(best, m, gain);
     if (*best == was) return st;
-    other.start = (*best)->kernel;
-    *o = other;
+    o->start = (*best)->kernel;
+    o->fit.learn_omega = true;
     return st;
 }
 
@@ -295,7 +341,7 @@ llap_status llap_anchor_model_fit(const llap_anchor_data *d, const llap_anchor_m
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->joint) st = anchor_fit_joint(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);
-    if (st == LLAP_OK && o->near_series && choose) st = anchor_fit_near(best, d, o->seed);
+    if (st == LLAP_OK && o->near_series && choose) st = anchor_fit_near(best, d, o);
     if (st == LLAP_OK) *out = best;
     else llap_anchor_model_destroy(best);
     return st;

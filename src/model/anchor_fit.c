@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <math.h>
+#include <string.h>
 
 #define MAX_NUMBERS (3 * LLAP_ANCHOR_MAX_TERMS + 1)
 
@@ -27,14 +28,14 @@ static numbers to_numbers(const llap_anchor_kernel *k, const llap_anchor_fit_opt
     return x;
 }
 
-static void to_kernel(const numbers *x, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
+static void to_kernel(const double *x, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
 {
     int at = 0;
-    for (int i = 0; i < k->n_terms; i++) k->a[i] = exp(x->at[at++]);
-    for (int i = 0; i < k->n_terms; i++) k->rho[i] = exp(x->at[at++]);
-    k->nu = exp(x->at[at++]) + o->nu_floor;
+    for (int i = 0; i < k->n_terms; i++) k->a[i] = exp(x[at++]);
+    for (int i = 0; i < k->n_terms; i++) k->rho[i] = exp(x[at++]);
+    k->nu = exp(x[at++]) + o->nu_floor;
     for (int i = 0; o->learn_omega && i < k->n_terms; i++)
-        if (k->omega[i] > 0.0) k->omega[i] = exp(x->at[at++]);
+        if (k->omega[i] > 0.0) k->omega[i] = exp(x[at++]);
 }
 
 /* Gradient of the mean score by the numbers, cut to the norm asked for. */
@@ -57,38 +58,52 @@ static numbers gradient(const llap_anchor_kernel *k, const llap_anchor_fit_opts 
     return g;
 }
 
-typedef struct adam {
-    int64_t n_steps;
-    double  m[MAX_NUMBERS], v[MAX_NUMBERS];
-} adam;
+/* Where a fit is. Doubles alone, so that a watch can keep them. */
+typedef struct descent {
+    double step;           /* steps made */
+    double moves;          /* those of Adam */
+    double n_late;         /* in sum */
+    double x[MAX_NUMBERS]; /* the numbers now */
+    double m[MAX_NUMBERS], v[MAX_NUMBERS];
+    /* The answer is the mean of the late steps: one batch of windows more or less then hardly
+     * shows. */
+    double sum[MAX_NUMBERS];
+} descent;
 
-static void adam_step(adam *state, const numbers *g, double lr, numbers *x)
+enum { DESCENT = sizeof(descent) / sizeof(double) };
+
+static void adam_step(descent *d, const numbers *g, double lr)
 {
     const double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-    const double n = (double)++state->n_steps;
-    for (int i = 0; i < x->n; i++) {
-        state->m[i] = beta1 * state->m[i] + (1.0 - beta1) * g->at[i];
-        state->v[i] = beta2 * state->v[i] + (1.0 - beta2) * g->at[i] * g->at[i];
-        const double m = state->m[i] / (1.0 - pow(beta1, n));
-        const double v = state->v[i] / (1.0 - pow(beta2, n));
-        x->at[i] = fmin(fmax(x->at[i] - lr * m / (sqrt(v) + eps), -LOG_BOUND), LOG_BOUND);
+    const double n = d->moves += 1.0;
+    for (int i = 0; i < g->n; i++) {
+        d->m[i] = beta1 * d->m[i] + (1.0 - beta1) * g->at[i];
+        d->v[i] = beta2 * d->v[i] + (1.0 - beta2) * g->at[i] * g->at[i];
+        const double m = d->m[i] / (1.0 - pow(beta1, n));
+        const double v = d->v[i] / (1.0 - pow(beta2, n));
+        d->x[i] = fmin(fmax(d->x[i] - lr * m / (sqrt(v) + eps), -LOG_BOUND), LOG_BOUND);
     }
 }
 
-/* The answer is the mean of the late steps: one batch of windows more or less then hardly shows. */
-typedef struct average {
-    double n, sum[MAX_NUMBERS];
-} average;
-
-static void average_add(average *a, const numbers *x)
+/* From the start, or from where the watch has it; what is no such place is as good as nothing. */
+static void descent_begin(descent *d, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
 {
-    a->n += 1.0;
-    for (int i = 0; i < x->n; i++) a->sum[i] += x->at[i];
+    const numbers x = to_numbers(k, o);
+    bool          found = o->watch.find != NULL &&
+                 o->watch.find(o->watch.user, o->name, &d->step, DESCENT) && d->step >= 0.0 &&
+                 d->step <= (double)o->n_steps;
+    for (int i = 0; found && i < x.n; i++) found = fabs(d->x[i]) <= LOG_BOUND;
+    if (found && d->moves > 0.0) to_kernel(d->x, o, k);
+    if (found) return;
+    *d = (descent){ 0 };
+    memcpy(d->x, x.at, sizeof d->x);
 }
 
-static void average_take(const average *a, numbers *x)
+static void descent_end(descent *d, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
 {
-    for (int i = 0; a->n > 0.0 && i < x->n; i++) x->at[i] = a->sum[i] / a->n;
+    if (d->moves == 0.0) return;
+    for (int i = 0; d->n_late > 0.0 && i < MAX_NUMBERS; i++) d->x[i] = d->sum[i] / d->n_late;
+    to_kernel(d->x, o, k);
 }
 
 static llap_status check(const llap_anchor_kernel *k, const llap_anchor_fit_opts *o)
@@ -120,7 +135,7 @@ static bool is_late(const llap_anchor_fit_opts *o, int64_t step)
 
 /* One step. *loss is the mean score before it. */
 static llap_status step(llap_anchor_kernel *k, const llap_anchor_fit_opts *o, int64_t i,
-                        const llap_anchor_window *w, numbers *x, adam *state, double *loss)
+                        const llap_anchor_window *w, descent *d, double *loss)
 {
     llap_anchor_loss  l;
     const llap_status st = llap_anchor_loss_gradient(k, w, o->n_rows, o->loss, o->var_floor, &l);
@@ -132,9 +147,20 @@ static llap_status step(llap_anchor_kernel *k, const llap_anchor_fit_opts *o, in
         if (!isfinite(g.at[j]) || !isfinite(*loss))
             return llap_fail(LLAP_ENUMERIC, "anchor fit: step %lld: the loss is %g", (long long)i,
                              *loss);
-    adam_step(state, &g, is_late(o, i) ? o->lr_late : o->lr, x);
-    to_kernel(x, o, k);
+    adam_step(d, &g, is_late(o, i) ? o->lr_late : o->lr);
+    to_kernel(d->x, o, k);
     return LLAP_OK;
+}
+
+/* The watch may stop the fit. */
+static llap_status tell(const llap_anchor_fit_opts *o, const descent *d, double loss)
+{
+    const llap_anchor_watch *w = &o->watch;
+    llap_status              st = LLAP_OK;
+    if (w->keep != NULL) st = w->keep(w->user, o->name, &d->step, DESCENT);
+    if (st == LLAP_OK && w->step != NULL)
+        st = w->step(w->user, o->name, o->before + (int64_t)d->step, (int64_t)d->step, loss);
+    return st;
 }
 
 llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o,
@@ -144,21 +170,19 @@ llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o
     if (st != LLAP_OK) return st;
     llap_anchor_window *w = llap_new(o->n_rows, sizeof *w);
     if (w == NULL) return LLAP_ENOMEM;
-    numbers x = to_numbers(k, o);
-    adam    state = { 0 };
-    average mean = { 0 };
-    for (int64_t i = 0; i < o->n_steps && st == LLAP_OK; i++) {
+    descent d;
+    descent_begin(&d, o, k);
+    for (int64_t i = (int64_t)d.step; i < o->n_steps && st == LLAP_OK; i++) {
         double loss = NAN;
         st = batch(user, i, o->n_rows, w);
-        if (st == LLAP_OK) st = step(k, o, i, w, &x, &state, &loss);
-        if (is_late(o, i)) average_add(&mean, &x);
-        if (st == LLAP_OK && o->progress != NULL && !o->progress(o->progress_user, i, loss))
-            st = llap_fail(LLAP_ECANCELLED,
-                           "anchor fit: stopped after step %lld; nothing is kept of anchors' fits",
-                           (long long)i);
+        if (st == LLAP_OK) st = step(k, o, i, w, &d, &loss);
+        if (st != LLAP_OK) break;
+        d.step += 1.0;
+        d.n_late += is_late(o, i);
+        for (int j = 0; is_late(o, i) && j < MAX_NUMBERS; j++) d.sum[j] += d.x[j];
+        st = tell(o, &d, loss);
     }
     llap_free(w);
-    average_take(&mean, &x);
-    if (state.n_steps > 0) to_kernel(&x, o, k);
+    descent_end(&d, o, k);
     return st;
 }

@@ -12,6 +12,23 @@
 
 #include "model/anchor.h"
 
+/* Who is told how fits go, and keeps what they have found so far: a later run that finds it there
+ * goes on to the same bytes. Each function may be NULL. */
+struct llap_anchor_model;
+typedef struct llap_anchor_watch {
+    void *user;
+    /* `done` steps are made, those of fits before it included; `made` of this one, 0: it is no
+     * descent. loss: of the last one's windows, NaN: they scored nothing. Anything but LLAP_OK ends
+     * the fit with it. */
+    llap_status (*step)(void *user, const char *fit, int64_t done, int64_t made, double loss);
+    /* Validation has scored a candidate (anchor_model.h). As step. */
+    llap_status (*scored)(void *user, const char *fit, int64_t done,
+                          const struct llap_anchor_model *m);
+    /* Copies the n numbers kept under the name to v. False: there are none, or not so many. */
+    bool (*find)(void *user, const char *name, double *v, size_t n);
+    llap_status (*keep)(void *user, const char *name, const double *v, size_t n); /* a copy */
+} llap_anchor_watch;
+
 typedef struct llap_anchor_fit_opts {
     int64_t               n_steps;     /* >= 1 */
     size_t                n_rows;      /* windows a step, >= 1 */
@@ -22,9 +39,9 @@ typedef struct llap_anchor_fit_opts {
     double                nu_floor;    /* nu = exp(l) + nu_floor */
     double                var_floor;   /* as in llap_anchor_loss_gradient */
     bool                  learn_omega; /* else the frequencies stay as they start */
-    /* Told after each step; may be NULL. Answering false stops the fit: LLAP_ECANCELLED. */
-    bool (*progress)(void *user, int64_t step, double loss);
-    void *progress_user;
+    const char           *name;        /* that the watch knows it by */
+    int64_t               before;      /* steps made before it, as the watch counts */
+    llap_anchor_watch     watch;
 } llap_anchor_fit_opts;
 
 #define LLAP_ANCHOR_FIT_DEFAULT                        \
@@ -36,7 +53,8 @@ typedef struct llap_anchor_fit_opts {
                              .late = .7,               \
                              .clip = 1,                \
                              .nu_floor = .005,         \
-                             .var_floor = 1e-3 })
+                             .var_floor = 1e-3,        \
+                             .name = "kernel" })
 
 /* Fills out [n_rows] with the windows of a step; they stay valid until its next call. A pure
  * function of step makes the fit reproducible. */

@@ -269,9 +269,12 @@ static llap_status choose_link(llap_anchor_model *m, const double *C, groups *va
     const size_t      n = valid->n_series;
     llap_anchor_joint j = { .n = n }, best = j;
     double            g[MOST * LLAP_ANCHOR_RANK_MAX], alone, crps;
+    const int64_t     before = anchor_course_of(o, n).link;
     llap_status       st = score_link(m, &j, valid, rows, part, &alone);
     double            least = alone * (1.0 - GAIN);
-    for (size_t i = 0; st == LLAP_OK && i < 2 * LLAP_ANCHOR_RANK_MAX; i++) {
+    for (size_t i = 0; st == LLAP_OK && i + 1 < ANCHOR_LINKS; i++) {
+        st = anchor_tell(o, "link", before + (int64_t)i + 1);
+        if (st != LLAP_OK) break;
         j = (llap_anchor_joint){ .n = n, .rank = 1 + i / 2, .loading = g };
         for (int32_t k = 0; k < m->kernel.n_terms; k++)
             j.share[k] = i % 2 == 0 || llap_anchor_half_life(m->kernel.rho[k]) >= m->spec.horizon;
@@ -291,23 +294,60 @@ static llap_status choose_link(llap_anchor_model *m, const double *C, groups *va
     return st == LLAP_OK ? recalibrate(m, valid, o) : st;
 }
 
+/* ---- what was found, as a watch keeps it ---- */
+
+/* Doubles alone; g [n_series,rank] follows. */
+typedef struct finding {
+    double           rank, crps, share[LLAP_ANCHOR_MAX_TERMS];
+    llap_calibration calibration;
+} finding;
+
+enum { FINDING = sizeof(finding) / sizeof(double), ROOM = MOST * LLAP_ANCHOR_RANK_MAX };
+
+static llap_status keep_link(const llap_anchor_model *m, size_t n, const llap_anchor_model_opts *o)
+{
+    double  v[FINDING + ROOM] = { 0 };
+    finding f = { (double)m->joint.rank, m->valid_crps, { 0 }, m->calibration };
+    memcpy(f.share, m->joint.share, sizeof f.share);
+    memcpy(v, &f, sizeof f);
+    memcpy(v + FINDING, m->loading, n * m->joint.rank * sizeof *v);
+    return anchor_keep(o, "link", v, FINDING + n * LLAP_ANCHOR_RANK_MAX);
+}
+
+/* False: it is not there, or no link. */
+static bool take_link(llap_anchor_model *m, size_t n, const llap_anchor_model_opts *o)
+{
+    double  v[FINDING + ROOM];
+    finding f;
+    if (!anchor_found(o, "link", v, FINDING + n * LLAP_ANCHOR_RANK_MAX)) return false;
+    memcpy(&f, v, sizeof f);
+    if (!(f.rank >= 0 && f.rank <= LLAP_ANCHOR_RANK_MAX)) return false;
+    llap_anchor_joint j = { .n = n, .rank = (size_t)f.rank, .loading = v + FINDING };
+    memcpy(j.share, f.share, sizeof j.share);
+    if (llap_anchor_joint_check(&j, m->kernel.n_terms) != LLAP_OK) return false;
+    if (j.rank == 0) return true;
+    memcpy(m->loading, v + FINDING, n * j.rank * sizeof *v);
+    m->joint = j;
+    m->joint.loading = m->loading;
+    m->valid_crps = f.crps;
+    m->calibration = f.calibration;
+    return true;
+}
+
 static size_t valid_times(size_t n_series)
 {
     const size_t times = (size_t)VALID_MOST * 12 * 12 * 12 / (n_series * n_series * n_series);
     return times > VALID_MOST ? VALID_MOST : times < VALID_LEAST ? VALID_LEAST : times;
 }
 
-llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,
-                             const llap_anchor_model_opts *o)
+static llap_status fit_link(llap_anchor_model *m, const llap_anchor_data *d,
+                            const llap_anchor_model_opts *o)
 {
     const size_t n = d->n_series;
-    if (n < 2 || n > MOST || d->n_valid == 0) return LLAP_OK;
     anchor_rows *rows = NULL;
     groups       train = { 0 }, valid = { 0 };
     double      *room = llap_new(4 * n * n, sizeof *room), *part = NULL;
-    m->loading = llap_new(n * LLAP_ANCHOR_RANK_MAX, sizeof *m->loading);
-    llap_status st = room == NULL || m->loading == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) st = anchor_rows_create(m->chain, d->series, n, &rows);
+    llap_status st = room == NULL ? LLAP_ENOMEM : anchor_rows_create(m->chain, d->series, n, &rows);
     if (st == LLAP_OK) st = groups_init(&train, m, rows, n, d->train, d->n_train, TRAIN_TIMES);
     if (st == LLAP_OK) st = groups_init(&valid, m, rows, n, d->valid, d->n_valid, valid_times(n));
     if (st == LLAP_OK) {
@@ -316,14 +356,29 @@ llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,
     }
     if (st == LLAP_OK && correlate(&train, room))
         st = choose_link(m, room, &valid, rows, o, room + n * n, part);
-    if (m->joint.rank == 0) {
-        llap_free(m->loading);
-        m->loading = NULL;
-    }
     groups_deinit(&train);
     groups_deinit(&valid);
     anchor_rows_destroy(rows, n);
     llap_free(room);
     llap_free(part);
+    return st;
+}
+
+llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,
+                             const llap_anchor_model_opts *o)
+{
+    const size_t n = d->n_series;
+    if (n < 2 || n > MOST || d->n_valid == 0) return LLAP_OK;
+    m->loading = llap_new(n * LLAP_ANCHOR_RANK_MAX, sizeof *m->loading);
+    if (m->loading == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    if (!take_link(m, n, o)) {
+        st = fit_link(m, d, o);
+        if (st == LLAP_OK) st = keep_link(m, n, o);
+    }
+    if (m->joint.rank == 0) {
+        llap_free(m->loading);
+        m->loading = NULL;
+    }
     return st;
 }

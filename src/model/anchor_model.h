@@ -45,6 +45,8 @@ typedef struct llap_anchor_data {
     size_t             n_valid;
 } llap_anchor_data;
 
+/* What is found on the way is kept by fit.watch, under the names kernel.0 .. kernel.4 (candidates),
+ * link, filling, near.0 and near.1. */
 typedef struct llap_anchor_model_opts {
     llap_anchor_spec     spec;
     llap_chain_opts      chain;  /* climate: may be used, where validation prefers it */
@@ -85,6 +87,10 @@ typedef struct llap_anchor_model {
     double            *loading;              /* owned: joint.loading */
     llap_anchor_near   near[2];              /* of filling, by llap_anchor_from */
 } llap_anchor_model;
+
+/* So many steps a fit tells its watch (o->fit.watch) of, at most: those of the kernels, of the
+ * link and of filling. */
+int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series);
 
 /* Fits every candidate (climate or not, kappa) and keeps the best on validation, then cycles of any
  * length in place of the start's, which must gain 1 %. Where training spans less than a year (of

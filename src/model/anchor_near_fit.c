@@ -8,9 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { WINDOWS = 48, THIN = 3 /* every third time, where each needs a filter of its own */ };
+enum {
+    WINDOWS = ANCHOR_SCENES,
+    THIN = 3 /* every third time, where each needs a filter of its own */
+};
 
 static const double share = 0.3, gain = 0.003;
+
+static const char *const near_names[] = { "near.0", "near.1" }; /* by llap_anchor_from */
 
 /* One window of all series, and its hidden readings in the middle half of the context. */
 typedef struct scene {
@@ -141,17 +146,25 @@ static void finish_cov(double *cov, const double *count, size_t n)
             if (i % (n + 1) != 0) cov[i] *= 0.95;
 }
 
+/* Scene number i is over, WINDOWS and more: of validation. */
+static llap_status tell(const llap_anchor_model_opts *o, size_t n_series, int from, size_t i)
+{
+    const int64_t before = anchor_course_of(o, n_series).near + 2 * WINDOWS * from;
+    return anchor_tell(o, near_names[from], before + (int64_t)i + 1);
+}
+
 static llap_status fit_cov(const llap_anchor_model *m, const llap_anchor_data *d,
-                           llap_anchor_from from, uint64_t seed, double *cov)
+                           llap_anchor_from from, const llap_anchor_model_opts *o, double *cov)
 {
     const size_t n = d->n_series, windows = d->n_train < WINDOWS ? d->n_train : WINDOWS;
     double      *count = llap_new(n * n, sizeof *count);
     llap_status  st = count == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < windows; i++) {
         scene s;
-        st = scene_init(&s, m, d->series, d->train[i * d->n_train / windows].t, from, seed, i);
+        st = scene_init(&s, m, d->series, d->train[i * d->n_train / windows].t, from, o->seed, i);
         if (st == LLAP_OK) add_products(&s, cov, count);
         scene_deinit(&s);
+        if (st == LLAP_OK) st = tell(o, n, from, i);
     }
     if (st == LLAP_OK) finish_cov(cov, count, n);
     llap_free(count);
@@ -211,8 +224,8 @@ static double compare(const trial *t, const llap_anchor_model *m)
 
 /* Calibrates near, and says whether it pays. */
 static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *d,
-                            llap_anchor_from from, uint64_t seed, const double *cov,
-                            llap_anchor_near *near, bool *pays)
+                            llap_anchor_from from, const llap_anchor_model_opts *o,
+                            const double *cov, llap_anchor_near *near, bool *pays)
 {
     enum { ROOM = 200000 };
     const size_t windows = d->n_valid < WINDOWS ? d->n_valid : WINDOWS;
@@ -221,10 +234,11 @@ static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *
     near->calibration = llap_calibration_none(0, 0);
     for (size_t i = 0; st == LLAP_OK && i < windows; i++) {
         scene s;
-        st = scene_init(&s, m, d->series, d->valid[i * d->n_valid / windows].t, from, seed,
+        st = scene_init(&s, m, d->series, d->valid[i * d->n_valid / windows].t, from, o->seed,
                         WINDOWS + i);
         if (st == LLAP_OK) ask_hidden(&t, &s, cov, near);
         scene_deinit(&s);
+        if (st == LLAP_OK) st = tell(o, d->n_series, from, WINDOWS + i);
     }
     if (st == LLAP_OK)
         st = llap_calibration_fit(t.lead, t.residual, t.n, 0, 0, 1.0, &near->calibration);
@@ -233,20 +247,45 @@ static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *
     return st;
 }
 
-llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d, uint64_t seed)
+/* What is found, as a watch keeps it: whether it pays, its calibration, the covariance. */
+enum { PAYS, SHAPE, COV = SHAPE + sizeof(llap_calibration) / sizeof(double) };
+
+static llap_status find_near(const llap_anchor_model *m, const llap_anchor_data *d, int from,
+                             const llap_anchor_model_opts *o, double *found)
+{
+    const size_t     n = d->n_series;
+    llap_anchor_near near;
+    bool             pays = false;
+    if (anchor_found(o, near_names[from], found, COV + n * n) &&
+        anchor_near_definite(found + COV, n))
+        return LLAP_OK;
+    memset(found, 0, (COV + n * n) * sizeof *found);
+    llap_status st = fit_cov(m, d, (llap_anchor_from)from, o, found + COV);
+    if (st == LLAP_OK) st = validate(m, d, (llap_anchor_from)from, o, found + COV, &near, &pays);
+    if (st != LLAP_OK) return st;
+    found[PAYS] = pays;
+    memcpy(found + SHAPE, &near.calibration, sizeof near.calibration);
+    return anchor_keep(o, near_names[from], found, COV + n * n);
+}
+
+llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d,
+                            const llap_anchor_model_opts *o)
 {
     const size_t n = d->n_series;
     llap_status  st = LLAP_OK;
     if (n < 2 || n > LLAP_ANCHOR_JOINT_MAX) return LLAP_OK;
+    double *found = llap_new(COV + n * n, sizeof *found);
+    if (found == NULL) return LLAP_ENOMEM;
     for (int from = 0; st == LLAP_OK && from < 2; from++) {
         llap_anchor_near *near = &m->near[from];
-        bool              pays = false;
-        double           *cov = llap_new(n * n, sizeof *cov);
-        if (cov == NULL) return LLAP_ENOMEM;
-        st = fit_cov(m, d, (llap_anchor_from)from, seed, cov);
-        if (st == LLAP_OK) st = validate(m, d, (llap_anchor_from)from, seed, cov, near, &pays);
-        if (st == LLAP_OK && pays) near->cov = cov;
-        else llap_free(cov);
+        st = find_near(m, d, from, o, found);
+        if (st != LLAP_OK) break;
+        memcpy(&near->calibration, found + SHAPE, sizeof near->calibration);
+        if (found[PAYS] != 1.0) continue;
+        near->cov = llap_new(n * n, sizeof *near->cov);
+        if (near->cov == NULL) st = LLAP_ENOMEM;
+        else memcpy(near->cov, found + COV, n * n * sizeof *near->cov);
     }
+    llap_free(found);
     return st;
 }

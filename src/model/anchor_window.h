@@ -4,6 +4,8 @@
 
 #include "model/anchor_model.h"
 
+#include <math.h>
+
 /* A series taken through the chain. */
 typedef struct anchor_rows {
     size_t        n;
@@ -48,6 +50,35 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
  * forecasts. */
 #define ANCHOR_FILL_FLOOR 1e-6
 
+/* Steps before each part of a fit, as its watch counts them, and all of them. */
+enum { ANCHOR_LINKS = 2 * LLAP_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
+typedef struct anchor_course {
+    int64_t cycles, link, filling, near, all;
+} anchor_course;
+anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series);
+
+/* What the watch of a fit has, keeps and says. */
+static inline bool anchor_found(const llap_anchor_model_opts *o, const char *name, double *v,
+                                size_t n)
+{
+    const llap_anchor_watch *w = &o->fit.watch;
+    return w->find != NULL && w->find(w->user, name, v, n);
+}
+
+static inline llap_status anchor_keep(const llap_anchor_model_opts *o, const char *name,
+                                      const double *v, size_t n)
+{
+    const llap_anchor_watch *w = &o->fit.watch;
+    return w->keep == NULL ? LLAP_OK : w->keep(w->user, name, v, n);
+}
+
+static inline llap_status anchor_tell(const llap_anchor_model_opts *o, const char *name,
+                                      int64_t done)
+{
+    const llap_anchor_watch *w = &o->fit.watch;
+    return w->step == NULL ? LLAP_OK : w->step(w->user, name, done, 0, NAN);
+}
+
 /* Fits the kernel for filling, one reading ahead, and calibrates it on hidden readings of the
  * validation windows. */
 llap_status anchor_fit_filling(llap_anchor_model *m, const llap_anchor_data *d,
@@ -81,7 +112,8 @@ bool anchor_near_definite(const double *cov, size_t n);
 
 /* Fits the correction of filled values by the other series where that lowers the CRPS of hidden
  * readings of validation. */
-llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d, uint64_t seed);
+llap_status anchor_fit_near(llap_anchor_model *m, const llap_anchor_data *d,
+                            const llap_anchor_model_opts *o);
 
 /* Links the series of a fitted model where that lowers the CRPS of validation. */
 llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,

@@ -6,6 +6,8 @@
 #include "model/residual.h"
 #include "task/forecaster.h"
 #include "task/sight.h"
+#include "task/train_field.h"
+#include "task/training.h"
 
 enum { TASK_MEMBERS_MAX = 64 };
 
@@ -38,10 +40,17 @@ llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, c
 
 /* ---- training ---- */
 
-/* Trains networks on top of the model's anchors, as the options of llap_train say, and gives them
- * to it: m->network. config may be NULL, or have options of the networks under "network". */
-llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
-                                llap_size size, const llap_json *config);
+/* Everything that is known before the anchors are: what networks are trained on (task_field_init)
+ * and the run, which has room for its states. config may be NULL, or have options of the networks
+ * under "network". Caller owns *run and deinits f, also after a failure. */
+llap_status task_networks_open(task_field *f, const llap_model_frame *frame, const llap_panel *p,
+                               const int64_t *var, const llap_train_opts *o, llap_size size,
+                               const llap_json *config, task_training **run);
+
+/* Trains networks on top of the model's anchors and gives them to it: m->network. */
+llap_status task_networks_train(llap_model *m, task_training *run, task_field *f,
+                                const llap_panel *p, const llap_train_opts *o, llap_size size,
+                                const llap_json *config);
 
 /* ---- scores on validation ---- */
 

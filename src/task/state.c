@@ -185,7 +185,23 @@ llap_status task_state_add_weights(llap_tensors_writer *w, const char *stage, co
     return st;
 }
 
+static const char note_prefix[] = "note/";
+
+llap_status task_state_add_note(llap_tensors_writer *w, const char *name, const double *v, size_t n)
+{
+    char full[160];
+    snprintf(full, sizeof full, "%s%s", note_prefix, name);
+    return llap_tensors_writer_add(w, full, LLAP_F64, 1, (int64_t[]){ (int64_t)n }, v);
+}
+
 /* -------- reading -------- */
+
+const char *task_state_note(const llap_tensor_info *x)
+{
+    const size_t n = sizeof note_prefix - 1;
+    const bool   is = strncmp(x->name, note_prefix, n) == 0 && x->dtype == LLAP_F64 && x->rank == 1;
+    return is ? x->name + n : NULL;
+}
 
 static llap_status check_facts(const llap_tensors *t, const char *path, const task_fact *fact,
                                size_t n)

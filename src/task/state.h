@@ -4,7 +4,10 @@
  *     metadata   llapdiff.state    "1"; a newer one is refused
  *                run.NAME          a fact about the run: another value is another run, but for
  *                                  those that may differ
- *     tensors    STAGE/counts      I64, STAGE/scores F64: the loop's own numbers, task_progress
+ *                anchors           JSON {"anchors": [...]}: those fitted so far, as in a model file
+ *     tensors    scale.i.X         F64, anchor.i.X F64: theirs (model/model.h)
+ *                note/X            F64: further numbers that were found, by name
+ *                STAGE/counts      I64, STAGE/scores F64: the loop's own numbers, task_progress
  *                STAGE/now/X       every array of the stage's store, while the stage is running
  *                STAGE/best/X      its weights and their average where validation liked them best;
  *                                  of a finished stage what it ended with
@@ -59,6 +62,11 @@ llap_status task_state_add_store(llap_tensors_writer *w, const char *stage, cons
 llap_status task_state_add_weights(llap_tensors_writer *w, const char *stage,
                                    const task_weights *x);
 
+/* Further numbers; v is borrowed until the state is written, as all arrays are. */
+llap_status task_state_add_note(llap_tensors_writer *w, const char *name, const double *v,
+                                size_t n);
+#define TASK_STATE_ANCHORS "anchors" /* metadata */
+
 enum { TASK_PROGRESS_ROOM = 8 * (TASK_COUNTS + TASK_SCORES) }; /* bytes, aligned to 8 */
 
 /* -------- reading; nothing has changed where one fails -------- */
@@ -71,6 +79,9 @@ bool task_state_is(const char *path);
 llap_status task_state_open(const char *path, const task_fact *fact, size_t n, llap_tensors **out);
 bool        task_state_has(const llap_tensors *t, const char *stage);
 llap_status task_state_progress(const llap_tensors *t, const char *stage, task_progress *g);
+
+/* The name of the note that tensor x is, borrowed from it; NULL: it is none. */
+const char *task_state_note(const llap_tensor_info *x);
 
 /* Bytes of the log that its stages know of; t may be NULL. */
 int64_t     task_state_log_size(const llap_tensors *t);

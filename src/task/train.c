@@ -1,5 +1,4 @@
-/* Training a model of size `anchor`: which windows train and which choose, then one fit a target.
- */
+/* Training: which windows train and which choose, then anchors and what comes on top of them. */
 #include "task/train.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -10,6 +9,7 @@
 #include "data/scaling.h"
 #include "task/device.h"
 #include "task/filler.h"
+#include "task/networks.h"
 #include "task/parts.h"
 #include "task/reference.h"
 #include "task/train_targets.h"
@@ -46,124 +46,6 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     if (st == LLAP_OK) st = task_span("context", o->context, &p->axis, f->step, &f->context);
     if (st == LLAP_OK) st = task_span("horizon", o->horizon, &p->axis, f->step, &f->horizon);
     f->unit = f->axis == LLAP_AXIS_CALENDAR ? HOUR : f->step;
-    return st;
-}
-
-/* The origins of one part, at most `most` of them, evenly spread. Caller owns *out. */
-static llap_status origins(const llap_windows *w, const llap_split *s, llap_part part, int64_t unit,
-                           int64_t most, llap_origin **out, size_t *n)
-{
-    const int64_t all = s->n[part], keep = most > 0 && most < all ? most : all;
-    *n = 0;
-    *out = llap_new((size_t)keep, sizeof **out);
-    if (*out == NULL) return LLAP_ENOMEM;
-    int64_t seen = 0;
-    for (int64_t i = 0; i < w->n; i++) {
-        if (s->part[i] != part) continue;
-        /* The k-th kept one is number floor(k all / keep) of the part. */
-        if (seen++ == (int64_t)((double)*n * (double)all / (double)keep) && (int64_t)*n < keep)
-            (*out)[(*n)++] = (llap_origin){
-                .series = (size_t)w->at[i].entity,
-                .t = (double)llap_window_end(w, &w->at[i]) / (double)unit,
-            };
-    }
-    return LLAP_OK;
-}
-
-typedef struct fit_state {
-    const llap_train_opts *o;
-    const char            *stage;
-    int64_t                done;
-} fit_state;
-
-static bool on_step(void *user, int64_t step, double loss)
-{
-    (void)step;
-    fit_state *s = user;
-    char       note[32];
-    snprintf(note, sizeof note, "crps %.4f", loss);
-    const llap_progress_event e = { s->stage, ++s->done, 0, "steps", note };
-    return llap_report(s->o->progress, &e) == LLAP_OK;
-}
-
-static void set_fit(const task_recipe_anchor *r, llap_anchor_fit_opts *fit)
-{
-    fit->n_steps = r->steps;
-    fit->n_rows = (size_t)r->rows;
-    fit->lr = r->lr;
-    fit->lr_late = r->lr_late;
-    fit->late = r->late;
-    fit->clip = r->clip;
-    fit->nu_floor = r->nu_floor;
-    fit->var_floor = r->var_floor;
-}
-
-/* Data with a clock has its cycles, and others only where validation finds them. */
-static llap_status set_cycles(const llap_model_frame *f, const task_recipe_anchor *r, bool daily,
-                              llap_anchor_model_opts *how)
-{
-    const double step = (double)f->step / (double)f->unit, span = how->spec.context;
-    how->fit.learn_omega = !daily;
-    if (!daily) return llap_anchor_kernel_spaced(2 * step, span, 4, &how->start);
-    if (r->cycles == 0 || span < 16 * step) return LLAP_OK;
-    return llap_anchor_kernel_spaced(8 * step, span, (int32_t)r->cycles, &how->cycles);
-}
-
-static llap_status fit_windows(const llap_windows *w, const llap_split *split,
-                               const llap_train_opts *o, const task_recipe_anchor *recipe,
-                               const llap_model_frame *f, int64_t var, llap_anchor_model **out)
-{
-    const llap_panel *p = w->panel;
-    task_series       series = { 0 };
-    llap_origin      *train = NULL, *valid = NULL;
-    size_t            n_train = 0, n_valid = 0;
-    int64_t          *rows = llap_new(2 * (size_t)p->n_entities, sizeof *rows);
-    size_t           *train_rows = llap_new((size_t)p->n_entities, sizeof *train_rows);
-    llap_status       st = rows == NULL || train_rows == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) st = task_series_init(&series, p, var, f->unit);
-    if (st == LLAP_OK) st = origins(w, split, LLAP_PART_TRAIN, f->unit, 0, &train, &n_train);
-    if (st == LLAP_OK)
-        st = origins(w, split, LLAP_PART_VAL, f->unit, recipe->valid_rows, &valid, &n_valid);
-    if (st == LLAP_OK) {
-        llap_training_rows(w, split, rows, rows + p->n_entities);
-        for (int64_t e = 0; e < p->n_entities; e++)
-            train_rows[e] = (size_t)(rows[p->n_entities + e] - p->start[e]);
-        const bool             daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
-        fit_state              state = { .o = o, .stage = p->var[var] };
-        llap_anchor_model_opts how = LLAP_ANCHOR_MODEL_DEFAULT;
-        how.spec.context = (double)f->context / (double)f->unit;
-        how.spec.horizon = (double)f->horizon / (double)f->unit;
-        how.chain.climate = daily && !o->no_climate;
-        st = task_target_transform(o->transform, p->var[var], &how.chain.transform);
-        /* Entities to come have no statistics of their own, so nobody has. */
-        how.chain.pooled = f->by_entity;
-        how.chain.tail = f->by_entity ? 0.001 : 0;
-        how.near = daily ? 24 : how.spec.horizon / 7;
-        how.middle = daily ? 72 : how.spec.horizon * 3 / 7;
-        how.joint = o->link && !f->by_entity;
-        how.near_series = !f->by_entity;
-        how.seed = (uint64_t)o->seed;
-        how.kappa = recipe->kappa;
-        set_fit(recipe, &how.fit);
-        how.fit.progress = on_step;
-        how.fit.progress_user = &state;
-        if (st == LLAP_OK) st = set_cycles(f, recipe, daily, &how);
-        const llap_anchor_data data = { .series = series.series,
-                                        .n_series = series.n,
-                                        .train_rows = train_rows,
-                                        .train = train,
-                                        .n_train = n_train,
-                                        .valid = valid,
-                                        .n_valid = n_valid };
-        if (st == LLAP_OK) st = llap_anchor_model_fit(&data, &how, out);
-    }
-    if (st == LLAP_OK) st = task_target_bound("min", o->min, p->var[var], &(*out)->chain->y_min);
-    if (st == LLAP_OK) st = task_target_bound("max", o->max, p->var[var], &(*out)->chain->y_max);
-    task_series_deinit(&series);
-    llap_free(train);
-    llap_free(valid);
-    llap_free(rows);
-    llap_free(train_rows);
     return st;
 }
 
@@ -245,22 +127,6 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     return st;
 }
 
-static llap_status fit_target(const llap_panel *p, const llap_train_opts *o,
-                              const task_recipe_anchor *recipe, const llap_model_frame *f,
-                              int64_t var, llap_anchor_model **out)
-{
-    llap_windows *w = NULL;
-    llap_split   *split = NULL;
-    llap_status   st = task_windows(f, p, &var, 1, &w);
-    if (st == LLAP_OK) st = task_split(f, w, &split);
-    if (st == LLAP_OK && split->n[LLAP_PART_TRAIN] == 0)
-        st = llap_fail(LLAP_EINVAL, "no observed value in the training part");
-    if (st == LLAP_OK) st = fit_windows(w, split, o, recipe, f, var, out);
-    llap_split_destroy(split);
-    llap_windows_destroy(w);
-    return st == LLAP_OK ? st : llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
-}
-
 enum { NETWORKS_NONE = -1 };
 
 static llap_status parse_size(const char *text, int *size)
@@ -334,42 +200,50 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     return make_split(p, o, l->var, f, l->part);
 }
 
-static llap_status fit_anchors(const llap_panel *p, const llap_train_opts *o, const plan *l,
-                               llap_anchor_model **anchor)
+/* The run with its state and log, before anything is fitted; with networks also what they are
+ * trained on. Too little room for its states is said here. */
+static llap_status open_run(const llap_panel *p, const llap_train_opts *o, const llap_json *config,
+                            const plan *l, task_field *f, task_training **run)
 {
-    llap_status st = LLAP_OK;
-    for (int64_t i = 0; st == LLAP_OK && i < l->frame.n_targets; i++) {
-        st = fit_target(p, o, &l->recipe.anchor, &l->frame, l->var[i], &anchor[i]);
-        if (st == LLAP_OK)
-            llap_logf(o->log, LLAP_LOG_INFO,
-                      "%s: anchor: validation CRPS %.4f of a standard deviation%s%s", l->names[i],
-                      anchor[i]->valid_crps,
-                      anchor[i]->joint.rank > 0 ? "; entities are linked" : "",
-                      anchor[i]->near[LLAP_ANCHOR_BOTH].cov != NULL
-                          ? "; gaps are filled with the help of the other entities"
-                          : "");
-    }
+    if (l->size != NETWORKS_NONE)
+        return task_networks_open(f, &l->frame, p, l->var, o, (llap_size)l->size, config, run);
+    const task_stage_size size = { task_anchors_numbers(&l->frame), 0 };
+    llap_status           st = task_training_open(p, o, &l->frame, NULL, &l->recipe, run);
+    return st == LLAP_OK ? task_training_reserve(*run, &size, 1) : st;
+}
+
+/* The anchors as a model, without networks. */
+static llap_status fit_anchors(task_training *run, const llap_panel *p, const llap_train_opts *o,
+                               const plan *l, llap_model **out)
+{
+    llap_anchor_model **anchor = llap_new((size_t)l->frame.n_targets, sizeof *anchor);
+    if (anchor == NULL) return LLAP_ENOMEM;
+    const llap_status st =
+        task_anchors_fit(run, p, o, &l->recipe.anchor, &l->frame, l->var, anchor);
+    if (st == LLAP_OK) return llap_model_create(&l->frame, anchor, out);
+    for (int64_t i = 0; i < l->frame.n_targets; i++) llap_anchor_model_destroy(anchor[i]);
+    llap_free(anchor);
     return st;
 }
 
 static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
                                  const llap_json *config, const plan *l, llap_model **out)
 {
-    llap_anchor_model **anchor = llap_new((size_t)l->frame.n_targets, sizeof *anchor);
-    llap_status         st = anchor == NULL ? LLAP_ENOMEM : fit_anchors(p, o, l, anchor);
-    if (st != LLAP_OK) {
-        for (int64_t i = 0; anchor != NULL && i < l->frame.n_targets; i++)
-            llap_anchor_model_destroy(anchor[i]);
-        llap_free(anchor);
-        return st;
+    task_training *run = NULL;
+    task_field     f = { 0 };
+    const bool     alone = l->size == NETWORKS_NONE;
+    llap_status    st = open_run(p, o, config, l, &f, &run);
+    if (st == LLAP_OK) st = fit_anchors(run, p, o, l, out);
+    if (st == LLAP_OK && !alone) {
+        st = task_networks_train(*out, run, &f, p, o, (llap_size)l->size, config);
+        if (st == LLAP_OK) st = task_fill_settle(*out, p, o, &l->recipe.networks);
     }
-    st = llap_model_create(&l->frame, anchor, out);
-    if (st == LLAP_OK && l->size != NETWORKS_NONE)
-        st = task_networks_train(*out, p, o, (llap_size)l->size, config);
-    if (st == LLAP_OK && l->size != NETWORKS_NONE)
-        st = task_fill_settle(*out, p, o, &l->recipe.networks);
-    if (st == LLAP_OK && l->size == NETWORKS_NONE)
-        st = task_train_remember(o, config, &l->recipe, *out);
+    if (st == LLAP_OK && alone) {
+        st = task_training_table(run, &(*out)->report);
+        if (st == LLAP_OK) st = task_train_remember(o, config, &l->recipe, *out);
+    }
+    task_training_destroy(run);
+    task_field_deinit(&f);
     if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;

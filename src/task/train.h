@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "model/model.h"
 #include "task/recipe.h"
+#include "task/training.h"
 
 #include <llapdiff/model.h>
 
@@ -22,5 +23,14 @@ llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o);
  * run. Files that were given, parts and from, are not named in it. */
 llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
                                 const task_recipe *r, llap_model *m);
+
+/* The stage `anchor` of a run: an anchor for each of the frame's targets, variables var of the
+ * panel, into anchor [n_targets]. The caller owns them, also after a failure. */
+llap_status task_anchors_fit(task_training *run, const llap_panel *p, const llap_train_opts *o,
+                             const task_recipe_anchor *recipe, const llap_model_frame *f,
+                             const int64_t *var, llap_anchor_model **anchor);
+
+/* Room that they take in a state, at most, in numbers of a task_stage_size. */
+size_t task_anchors_numbers(const llap_model_frame *f);
 
 #endif

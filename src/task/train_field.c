@@ -59,11 +59,10 @@ static bool on_grid(const llap_panel *p, int64_t step)
     return (double)off <= 1e-3 * (double)p->n_rows;
 }
 
-static llap_status choose_view(const llap_model *m, const llap_panel *p, const char *view,
+static llap_status choose_view(const llap_model_frame *f, const llap_panel *p, const char *view,
                                llap_feature_view *out)
 {
     static const char *const names[] = { "rows", "entity", "joint" };
-    const llap_model_frame  *f = &m->frame;
     const int64_t            Z = f->n_entities * f->n_targets;
     const bool               can[] = { true, f->n_targets <= JOINT_MAX,
                                        !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
@@ -102,23 +101,26 @@ static llap_status layout_options(const llap_json *config, llap_layout *l)
     return st;
 }
 
-static llap_status make_layout(const llap_model *m, const llap_panel *p, const char *view,
+static bool is_daily(const llap_model_frame *f)
+{
+    return f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
+}
+
+/* Before the anchors are known: as if none of them had a climate. */
+static llap_status make_layout(const llap_model_frame *f, const llap_panel *p, const char *view,
                                const llap_json *config, int64_t n_inputs, llap_layout *out)
 {
-    const llap_model_frame *f = &m->frame;
-    const double            unit = (double)f->unit;
-    const bool              daily = f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
+    const double unit = (double)f->unit;
     *out = (llap_layout){ .entities = f->by_entity ? 0 : f->n_entities,
                           .targets = f->n_targets,
                           .covariates = n_inputs,
+                          .calendar = is_daily(f),
                           .horizon = (double)f->horizon / unit };
-    for (int64_t c = 0; c < f->n_targets; c++)
-        if (daily && m->anchor[c]->chain->n_climate == 0) out->calendar = true;
     /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
     out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
                                   (double)f->val_start - (double)p->time[0] >= 730.0 * DAY);
     llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
-    const llap_status st = choose_view(m, p, view, &out->view);
+    const llap_status st = choose_view(f, p, view, &out->view);
     return st == LLAP_OK ? layout_options(config, out) : st;
 }
 
@@ -152,12 +154,12 @@ static llap_status make_rows(task_field *f, const llap_model *m)
 
 /* What size, view and horizon suggest, and what the caller wants otherwise. Long horizons memorise
  * sooner. */
-static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap_size size,
+static llap_status make_recipe(const llap_model_frame *f, llap_feature_view view, llap_size size,
                                const llap_train_opts *o, const llap_json *config, task_recipe *out)
 {
     static const int64_t     rows[] = { 80000, 20000, 6000 }; /* by view */
     const llap_residual_opts usual = LLAP_RESIDUAL_OPTS;
-    const int64_t            h = m->frame.horizon / m->frame.step;
+    const int64_t            h = f->horizon / f->step;
     const bool               tiny = size == LLAP_SIZE_TINY;
     const int64_t            steps = o->steps > 0 ? o->steps
                                      : tiny       ? 300
@@ -193,36 +195,52 @@ static llap_status make_recipe(const llap_model *m, llap_feature_view view, llap
     return st == LLAP_OK ? task_recipe_agrees(out, o->steps, o->lr) : st;
 }
 
-llap_status task_field_init(task_field *f, const llap_model *m, const llap_panel *p,
-                            const llap_train_opts *o, llap_size size, const llap_json *config)
+static llap_status scale_inputs(task_field *f, const llap_model_frame *frame, const llap_panel *p)
+{
+    if (f->n_inputs == 0) return LLAP_OK;
+    int64_t *feature = llap_new((size_t)f->n_inputs, sizeof *feature);
+    for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
+        feature[i] = llap_panel_find_var(p, f->input[i]);
+    llap_scaling_opts so = LLAP_SCALING_DEFAULT;
+    so.by = frame->by_entity ? LLAP_SCALE_GLOBAL : LLAP_SCALE_BY_ENTITY;
+    so.feature = feature;
+    so.n_features = f->n_inputs;
+    const llap_status st =
+        feature == NULL ? LLAP_ENOMEM : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
+    llap_free(feature);
+    return st;
+}
+
+llap_status task_field_init(task_field *f, const llap_model_frame *frame, const llap_panel *p,
+                            const int64_t *var, const llap_train_opts *o, llap_size size,
+                            const llap_json *config)
 {
     *f = (task_field){ .batch = o->batch > 0 ? o->batch : size == LLAP_SIZE_TINY ? 64 : 128 };
-    int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
-    llap_layout layout;
-    llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
-    if (st == LLAP_OK) st = task_device(o->device, o->precision, &f->backend);
-    if (st == LLAP_OK) st = find_inputs(f, p, var, m->frame.n_targets);
-    if (st == LLAP_OK) st = task_windows(&m->frame, p, var, m->frame.n_targets, &f->windows);
+    llap_status st = task_device(o->device, o->precision, &f->backend);
+    if (st == LLAP_OK) st = find_inputs(f, p, var, frame->n_targets);
+    if (st == LLAP_OK) st = make_layout(frame, p, o->view, config, f->n_inputs, &f->layout);
+    if (st == LLAP_OK) st = make_recipe(frame, f->layout.view, size, o, config, &f->recipe);
+    return st;
+}
+
+llap_status task_field_see(task_field *f, const llap_model *m, const llap_panel *p,
+                           const llap_json *config)
+{
+    const int64_t C = m->frame.n_targets;
+    int64_t      *var = llap_new((size_t)C, sizeof *var);
+    llap_status   st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    f->layout.calendar = false;
+    for (int64_t c = 0; c < C && is_daily(&m->frame); c++)
+        if (m->anchor[c]->chain->n_climate == 0) f->layout.calendar = true;
+    if (st == LLAP_OK) st = layout_options(config, &f->layout);
+    if (st == LLAP_OK) st = task_windows(&m->frame, p, var, C, &f->windows);
     if (st == LLAP_OK) st = task_split(&m->frame, f->windows, &f->split);
-    if (st == LLAP_OK && f->n_inputs > 0) {
-        int64_t *feature = llap_new((size_t)f->n_inputs, sizeof *feature);
-        for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
-            feature[i] = llap_panel_find_var(p, f->input[i]);
-        llap_scaling_opts so = LLAP_SCALING_DEFAULT;
-        so.by = m->frame.by_entity ? LLAP_SCALE_GLOBAL : LLAP_SCALE_BY_ENTITY;
-        so.feature = feature;
-        so.n_features = f->n_inputs;
-        st = feature == NULL ? LLAP_ENOMEM
-                             : llap_scaling_create(f->windows, f->split, &so, &f->scaling);
-        llap_free(feature);
-    }
-    if (st == LLAP_OK) st = make_layout(m, p, o->view, config, f->n_inputs, &layout);
-    if (st == LLAP_OK) st = make_recipe(m, layout.view, size, o, config, &f->recipe);
+    if (st == LLAP_OK) st = scale_inputs(f, &m->frame, p);
     const task_inputs in = { .n = f->n_inputs,
                              .name = (const char *const *)f->input,
                              .mean = f->scaling != NULL ? f->scaling->x_mean : NULL,
                              .std = f->scaling != NULL ? f->scaling->x_std : NULL };
-    if (st == LLAP_OK) st = task_sight_init(&f->sight, m, p, &layout, &in);
+    if (st == LLAP_OK) st = task_sight_init(&f->sight, m, p, &f->layout, &in);
     if (st == LLAP_OK) st = make_rows(f, m);
     llap_free(var);
     return st;

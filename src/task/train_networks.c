@@ -37,37 +37,44 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
     return LLAP_OK;
 }
 
-static llap_status make_network(const llap_model *m, const task_field *f, const llap_train_opts *o,
-                                llap_size size, const llap_json *config, llap_network **out)
+/* edge [2]: of the anchors' calibration. */
+static llap_status configure(const llap_model_frame *frame, const task_field *f,
+                             const llap_train_opts *o, llap_size size, const llap_json *config,
+                             const double *edge, llap_network_config *c)
 {
-    const llap_layout      *l = &f->sight.layout;
-    const llap_network_dims dims = { .entities = m->frame.n_entities,
+    const llap_layout      *l = &f->layout;
+    const llap_network_dims dims = { .entities = frame->n_entities,
                                      .inputs = f->n_inputs,
-                                     .targets = m->frame.n_targets,
+                                     .targets = frame->n_targets,
                                      .latent = llap_feature_channels(l),
                                      .tokens = l->tokens,
                                      .token_dim = llap_feature_token_dim(l),
                                      .query_features = llap_feature_query_dim(l),
                                      .embeddings = llap_feature_embeddings(l) };
-    llap_network_config     c;
-    llap_status             st = llap_network_config_named(LLAP_PROFILE_DEFAULT, size, &dims, &c);
+    llap_status             st = llap_network_config_named(LLAP_PROFILE_DEFAULT, size, &dims, c);
     if (st != LLAP_OK) return st;
-    if (o->members > 0) c.options.members = o->members;
-    c.features.view = l->view;
-    c.features.residual = l->residual;
-    c.features.patch_rows = l->slots;
-    c.features.patch = l->slot * (double)l->slots;
-    c.features.counts = l->view != LLAP_FEATURE_JOINT;
-    c.features.entity_mean = l->view == LLAP_FEATURE_ROWS && l->entities > 1;
-    c.features.calendar = l->calendar;
-    c.features.level = l->level;
-    c.features.augment = m->frame.horizon / m->frame.step > 48 ? 0.3 : 0.0;
-    c.features.calibration_edge = (llap_reals){
-        .n = 2, .v = { m->anchor[0]->calibration.edge[0], m->anchor[0]->calibration.edge[1] }
-    };
-    st = llap_network_config_check(&c);
+    if (o->members > 0) c->options.members = o->members;
+    c->features.view = l->view;
+    c->features.residual = l->residual;
+    c->features.patch_rows = l->slots;
+    c->features.patch = l->slot * (double)l->slots;
+    c->features.counts = l->view != LLAP_FEATURE_JOINT;
+    c->features.entity_mean = l->view == LLAP_FEATURE_ROWS && l->entities > 1;
+    c->features.calendar = l->calendar;
+    c->features.level = l->level;
+    c->features.augment = frame->horizon / frame->step > 48 ? 0.3 : 0.0;
+    c->features.calibration_edge = (llap_reals){ .n = 2, .v = { edge[0], edge[1] } };
+    st = llap_network_config_check(c);
     if (st == LLAP_OK && config != NULL && llap_json_has(config, "network"))
-        st = read_options(config, &c);
+        st = read_options(config, c);
+    return st;
+}
+
+static llap_status make_network(const llap_model *m, const task_field *f, const llap_train_opts *o,
+                                llap_size size, const llap_json *config, llap_network **out)
+{
+    llap_network_config c;
+    llap_status st = configure(&m->frame, f, o, size, config, m->anchor[0]->calibration.edge, &c);
     if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, out);
     if (st != LLAP_OK || f->scaling == NULL) return st;
     const llap_param_info *mean = llap_params_find((*out)->params, "scale.x.mean");
@@ -331,49 +338,72 @@ static llap_status remember(llap_model *m, const llap_train_opts *o, const llap_
     return task_train_remember(&all, config, &f->recipe, m);
 }
 
-static llap_status reserve(const task_training *run, const llap_network *net)
+static llap_status reserve(const task_training *run, const llap_model_frame *frame,
+                           const llap_network *net)
 {
     const size_t     n = task_training_weights(net->params, "member.0.");
     const int64_t    members = net->config.options.members;
-    task_stage_size *stage = llap_new((size_t)members, sizeof *stage);
+    task_stage_size *stage = llap_new((size_t)members + 1, sizeof *stage);
     if (stage == NULL) return LLAP_ENOMEM;
-    for (int64_t i = 0; i < members; i++) stage[i] = (task_stage_size){ 2 * n, 4 * n };
-    const llap_status st = task_training_reserve(run, stage, (int)members);
+    stage[0].kept = task_anchors_numbers(frame);
+    for (int64_t i = 0; i < members; i++) stage[i + 1] = (task_stage_size){ 2 * n, 4 * n };
+    const llap_status st = task_training_reserve(run, stage, (int)members + 1);
     llap_free(stage);
     return st;
 }
 
-llap_status task_networks_train(llap_model *m, const llap_panel *p, const llap_train_opts *o,
-                                llap_size size, const llap_json *config)
+static llap_status load_from(const char *path, llap_model **from)
 {
-    task_field     f;
-    llap_network  *net = NULL;
-    task_training *run = NULL;
-    llap_model    *from = NULL;
-    llap_status    st = task_field_init(&f, m, p, o, size, config);
-    if (st == LLAP_OK && o->from != NULL) st = llap_model_load(o->from, &from);
-    if (st == LLAP_OK && from != NULL &&
-        (from->network == NULL || from->network->config.profile != LLAP_PROFILE_DEFAULT))
-        st = llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", o->from);
-    if (st == LLAP_OK) st = make_network(m, &f, o, size, config, &net);
-    if (st == LLAP_OK) st = task_training_open(p, o, &m->frame, &net->config, &f.recipe, &run);
+    *from = NULL;
+    if (path == NULL) return LLAP_OK;
+    const llap_status st = llap_model_load(path, from);
+    if (st != LLAP_OK) return st;
+    const llap_network *n = (*from)->network;
+    if (n != NULL && n->config.profile == LLAP_PROFILE_DEFAULT) return LLAP_OK;
+    return llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", path);
+}
+
+llap_status task_networks_open(task_field *f, const llap_model_frame *frame, const llap_panel *p,
+                               const int64_t *var, const llap_train_opts *o, llap_size size,
+                               const llap_json *config, task_training **run)
+{
+    const double        edge[2] = { 24, 72 }; /* whatever they will be */
+    llap_network_config c;
+    llap_network       *net = NULL;
+    llap_model         *from = NULL;
+    llap_status         st = task_field_init(f, frame, p, var, o, size, config);
+    if (st == LLAP_OK) st = load_from(o->from, &from); /* that it can be, before it is needed */
+    llap_model_destroy(from);
+    if (st == LLAP_OK) st = configure(frame, f, o, size, config, edge, &c);
+    if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, &net);
+    if (st == LLAP_OK) st = task_training_open(p, o, frame, &c, &f->recipe, run);
+    if (st == LLAP_OK) st = reserve(*run, frame, net);
+    llap_network_destroy(net);
+    return st;
+}
+
+llap_status task_networks_train(llap_model *m, task_training *run, task_field *f,
+                                const llap_panel *p, const llap_train_opts *o, llap_size size,
+                                const llap_json *config)
+{
+    llap_network *net = NULL;
+    llap_model   *from = NULL;
+    llap_status   st = task_field_see(f, m, p, config);
+    if (st == LLAP_OK) st = load_from(o->from, &from);
+    if (st == LLAP_OK) st = make_network(m, f, o, size, config, &net);
     if (st == LLAP_OK)
         llap_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
-                  f.train->n, (long long)llap_feature_channels(&f.sight.layout),
+                  f->train->n, (long long)llap_feature_channels(&f->layout),
                   (long long)net->config.options.members);
-    if (st == LLAP_OK) st = reserve(run, net);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
-        st = train_member(run, m, net, &f, o, from, i);
+        st = train_member(run, m, net, f, o, from, i);
     if (st == LLAP_OK) st = task_training_table(run, &m->report);
-    task_training_destroy(run);
     llap_model_destroy(from);
-    if (st == LLAP_OK) {
-        m->network = net;
-        st = settle(m, &f, o);
-        if (st == LLAP_OK) st = remember(m, o, config, &f);
-    } else {
+    if (st != LLAP_OK) {
         llap_network_destroy(net);
+        return st;
     }
-    task_field_deinit(&f);
-    return st;
+    m->network = net;
+    st = settle(m, f, o);
+    return st == LLAP_OK ? remember(m, o, config, f) : st;
 }

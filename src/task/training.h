@@ -98,7 +98,7 @@ llap_status task_training_create(const task_training_opts *o, const task_fact *f
 void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
 
 /* The run of llap_train: its facts are the options, the configuration, the recipe and hashes of the
- * data, of a split that was given and of a model that it starts from. */
+ * data, of a split that was given and of a model that it starts from. c NULL: anchors alone. */
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
                                const llap_model_frame *f, const llap_network_config *c,
                                const task_recipe *r, task_training **out);
@@ -106,6 +106,48 @@ llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result);
+
+/* -------- what goes its own way --------
+ *
+ * The fit of anchors is no loop of equal steps. It is a stage all the same: it has a bar, lines in
+ * the log and a row in the table, and whatever it has found is in the next state, as notes (numbers
+ * by name) or as an anchor. A later run finds it there and need not find it again.
+ *
+ *     st = task_training_enter(t, &stage, &finished);          its name, n_steps, fields
+ *     if (st == LLAP_OK && !finished)
+ *         for (...) st = task_training_at(t, &at);                  after each step
+ *     if (st == LLAP_OK && !finished) st = task_training_leave(t, score); */
+
+/* *finished: it was over before, and task_training_leave is not for it. */
+llap_status task_training_enter(task_training *t, const task_stage *s, bool *finished);
+/* So many steps are made; the loss of the last may be NaN. Draws the bar, with the note, and writes
+ * a state when it is time. LLAP_ECANCELLED: as of a stage. */
+typedef struct task_at {
+    int64_t     step;
+    double      loss;
+    const char *note;
+    bool        line; /* one in the log, too */
+} task_at;
+llap_status task_training_at(task_training *t, const task_at *at);
+/* A line of the log now, with the stage's fields; its loss is the mean since the one before. */
+llap_status task_training_line(task_training *t);
+/* It is over: the state is written. score: for the table. */
+llap_status task_training_leave(task_training *t, double score);
+
+/* Numbers under a name, of this run or of the one before it. False: there are none, or not n. */
+bool        task_training_find(const task_training *t, const char *name, double *v, size_t n);
+llap_status task_training_keep(task_training *t, const char *name, const double *v, size_t n);
+void        task_training_forget(task_training *t, const char *prefix); /* names beginning so */
+/* Writes the state between two stages; `what` was done, for the warning if that fails. */
+void task_training_save(task_training *t, const char *what);
+
+/* The first n anchors are fitted and belong to the state; borrowed until the next call or the end
+ * of the run. */
+void task_training_anchors(task_training *t, llap_anchor_model *const *anchor, int64_t n);
+/* Those of the state that was there, *n of them, into anchor [f->n_targets]; the caller owns them,
+ * also after a failure. */
+llap_status task_training_read_anchors(task_training *t, const llap_model_frame *f,
+                                       llap_anchor_model **anchor, int64_t *n);
 
 /* A table of the stages so far, and the most memory that the process had: to the messages, and as
  * a JSON object. Caller owns *report (llap_free). */

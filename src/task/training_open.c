@@ -91,8 +91,8 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
     for (int i = 0; i < 2; i++) {
         llap_json_open(&w[i], NULL, '{');
-        if (i == 0) llap_network_config_write(&w[i], c);
-        else task_recipe_write(&w[i], &rest);
+        if (i == 0 && c != NULL) llap_network_config_write(&w[i], c);
+        if (i == 1) task_recipe_write(&w[i], &rest);
         llap_json_close(&w[i], '}');
         const llap_status written = llap_json_finish(&w[i], &text[i], &n[i]);
         if (st == LLAP_OK) st = written;
@@ -103,8 +103,8 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     add_text(l, "step", o->step);
     add_text(l, "split", o->split);
     add_text(l, "shares", o->shares);
-    add_text(l, "profile", llap_profile_names[c->profile]);
-    add_text(l, "size", llap_size_names[c->size]);
+    add_text(l, "profile", llap_profile_names[r->profile]);
+    add_text(l, "size", c == NULL ? "anchor" : llap_size_names[c->size]);
     add_text(l, "view", o->view);
     add_text(l, "transform", o->transform);
     add_text(l, "min", o->min);

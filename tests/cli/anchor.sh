@@ -6,7 +6,7 @@ llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 -o data.csv && hea
 llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 | cmp - data.csv && echo "the same again"
 llapdiff inspect data.csv --json -q | grep -c '"name"'
 llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o m.safetensors 2>notes | head -1
-cat notes | sed 's/CRPS [0-9.]*/CRPS N/'
+cat notes | sed 's/CRPS [0-9.]*/CRPS N/; s/^\(anchor  *[0-9]*\).*/\1 .../; s/[0-9.]* GB/N GB/'
 llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
 OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o n.safetensors -q -j 3 2>&1 |
     grep -o 'thread [0-9]*' | sort -u
@@ -42,9 +42,12 @@ idle() {
     llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors "$@" 2>&1 >/dev/null | grep 'nothing changes by' || echo "nothing to say"
 }
 idle
-idle --log x.log --resume
-idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1 --state none --save-every 5
-ls x.log none 2>/dev/null
+idle --members 2 --steps 9 --batch 4 --view rows --from none --lr 0.1
+# Its fits have lines in the log, and a state while they last.
+llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o logged.safetensors --log x.log --resume --save-every 0.001 -q >/dev/null
+cmp logged.safetensors idle.safetensors && ls logged* x.log
+sed -n 's/\(loss\|score\)":[0-9.]\+/\1":N/g; 1p; 11p; $p' x.log
+llapdiff plot x.log -q -o x.svg && grep -c 'anchor: score' x.svg
 llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors --steps 9 -q >/dev/null
 
 # Draws of what was missing and of totals; at any times; the same for any number of threads.

@@ -59,10 +59,13 @@ done
 working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none
 SIGNAL=HUP working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # the terminal is closed
 SIGNAL=INT
-# Fits of the anchor are in no state, and it says so.
+# Fits of the anchor are in the state too.
 for size in anchor tiny; do
     working 0.3 train data.csv -c 2d --horizon 6h --size $size --training '{"anchor": {"steps": 1000000}}' -o x
-    grep -q "anchor fit: stopped after step [0-9]*; nothing is kept of anchors' fits$" err || { echo "$size:"; cat err; }
+    grep -q "anchor: stopped after step [0-9]* of [0-9]*; resume to go on, the state is in x.state$" err || { echo "$size:"; cat err; }
+    grep -q "same command with --resume goes on" err || { echo "$size:"; cat err; }
+    working 0.3 train data.csv -c 2d --horizon 6h --size $size --training '{"anchor": {"steps": 1000000}}' -o x --resume
+    rm x.state
 done
 working 0.3 forecast m.safetensors data.csv --every 1h -n 100000 --keep-samples -o x
 working 0.3 evaluate m.safetensors data.csv -n 100000

@@ -28,7 +28,7 @@ llapdiff inspect late.csv -q
 
 # what is not the state of this training stays
 echo mine >mine
-llapdiff train data.csv -c 24 --horizon 6 $quick -o n.st --state mine >about && cmp m.st n.st && cat mine
+llapdiff train data.csv -c 24 --horizon 6 $quick -q -o n.st --state mine >about || cat mine
 llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o t.st --state ./t.st >about
 ls *.st
 

@@ -105,17 +105,88 @@ static void same_bytes_for_any_threads(void **state)
     check_same_kernel(&k[0], &k[1]);
 }
 
-static bool stop_at_two(void *user, int64_t step, double loss)
-{
-    assert_true(isfinite(loss));
-    *(int64_t *)user = step;
-    return step < 2;
-}
-
 static llap_status broken(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
 {
     (void)user, (void)n_rows, (void)out;
     return llap_fail(LLAP_EIO, "no window for step %lld", (long long)step);
+}
+
+static llap_status stop_at_three(void *user, const char *fit, int64_t done, int64_t made,
+                                 double loss)
+{
+    assert_int_equal(made, done - 100);
+    assert_string_equal(fit, "kernel");
+    assert_true(isfinite(loss));
+    *(int64_t *)user = done;
+    return done < 103 ? LLAP_OK : llap_fail(LLAP_ECANCELLED, "stopped after %lld", (long long)done);
+}
+
+/* A watch that stops a fit again and again; the next goes on from what it has kept. */
+typedef struct keeper {
+    double  kept[300];
+    size_t  n;
+    int64_t left; /* steps until it stops */
+} keeper;
+
+static bool find_kept(void *user, const char *name, double *v, size_t n)
+{
+    const keeper *x = user;
+    assert_string_equal(name, "kernel");
+    if (x->n != n) return false;
+    memcpy(v, x->kept, n * sizeof *v);
+    return true;
+}
+
+static llap_status keep(void *user, const char *name, const double *v, size_t n)
+{
+    keeper *x = user;
+    assert_string_equal(name, "kernel");
+    assert_true(n <= sizeof x->kept / sizeof *x->kept);
+    memcpy(x->kept, v, n * sizeof *v);
+    x->n = n;
+    return LLAP_OK;
+}
+
+static llap_status stop_in_a_while(void *user, const char *fit, int64_t done, int64_t made,
+                                   double loss)
+{
+    keeper *x = user;
+    (void)fit, (void)done, (void)made, (void)loss;
+    return --x->left > 0 ? LLAP_OK : llap_fail(LLAP_ECANCELLED, "later");
+}
+
+static void a_fit_goes_on_where_it_was_stopped(void **state)
+{
+    (void)state;
+    static world wd;
+    world_init(&wd);
+    llap_anchor_kernel   whole = llap_anchor_kernel_hourly(), k;
+    llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
+    keeper               x = { .n = 0 };
+    o.n_steps = 20;
+    o.n_rows = 4;
+    o.learn_omega = true;
+    CHECK_OK(llap_anchor_fit(&whole, &o, draw, &wd));
+    o.watch =
+        (llap_anchor_watch){ .user = &x, .step = stop_in_a_while, .find = find_kept, .keep = keep };
+    llap_status st = LLAP_ECANCELLED;
+    int         runs = 0;
+    for (; st == LLAP_ECANCELLED && runs < 20; runs++) {
+        x.left = 3 + runs % 2; /* the early steps, and the late ones whose mean is the answer */
+        k = llap_anchor_kernel_hourly();
+        st = llap_anchor_fit(&k, &o, draw, &wd);
+    }
+    CHECK_OK(st);
+    assert_in_range(runs, 5, 8);
+    check_same_kernel(&k, &whole);
+    k = llap_anchor_kernel_hourly();
+    CHECK_OK(llap_anchor_fit(&k, &o, broken, &wd)); /* nothing is left to do: nothing is asked */
+    check_same_kernel(&k, &whole);
+    x.kept[0] = 21; /* no place of this fit: from the start, then */
+    x.left = 100;
+    k = llap_anchor_kernel_hourly();
+    CHECK_OK(llap_anchor_fit(&k, &o, draw, &wd));
+    check_same_kernel(&k, &whole);
 }
 
 static llap_status empty(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
@@ -143,11 +214,11 @@ static void edges(void **state)
     llap_anchor_kernel   k = llap_anchor_kernel_hourly(), start = k;
     llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
     o.n_rows = 2;
-    o.progress = stop_at_two;
-    o.progress_user = &last;
-    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_ECANCELLED, "after step 2");
-    assert_int_equal(last, 2);
-    o.progress = NULL;
+    o.before = 100;
+    o.watch = (llap_anchor_watch){ .user = &last, .step = stop_at_three };
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_ECANCELLED, "stopped after 103");
+    assert_int_equal(last, 103);
+    o.watch = (llap_anchor_watch){ 0 };
     CHECK_FAIL(llap_anchor_fit(&k, &o, broken, NULL), LLAP_EIO, "no window for step 0");
     k = start;
     CHECK_OK(llap_anchor_fit(&k, &o, empty, NULL));
@@ -166,6 +237,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learns_the_truth),
         cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(a_fit_goes_on_where_it_was_stopped),
         cmocka_unit_test(edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -489,6 +489,129 @@ static void paths_of_gaps_are_joint(void **state)
     llap_anchor_model_destroy(m);
 }
 
+/* ---- a watch that keeps what was found, and stops ---- */
+
+typedef struct keeper {
+    struct {
+        char   name[32];
+        double v[300];
+        size_t n;
+    } note[16];
+    size_t  n;
+    int64_t left, done, most; /* steps until it stops, made, to make */
+    int     scored;
+} keeper;
+
+static bool find_note(void *user, const char *name, double *v, size_t n)
+{
+    const keeper *x = user;
+    for (size_t i = 0; i < x->n; i++) {
+        if (strcmp(x->note[i].name, name) != 0) continue;
+        assert_int_equal(x->note[i].n, n);
+        memcpy(v, x->note[i].v, n * sizeof *v);
+        return true;
+    }
+    return false;
+}
+
+static llap_status keep_note(void *user, const char *name, const double *v, size_t n)
+{
+    keeper *x = user;
+    size_t  i = 0;
+    while (i < x->n && strcmp(x->note[i].name, name) != 0) i++;
+    assert_true(i < 16 && n <= 300 && strlen(name) < 32);
+    if (i == x->n) x->n++;
+    memcpy(x->note[i].name, name, strlen(name) + 1);
+    memcpy(x->note[i].v, v, n * sizeof *v);
+    x->note[i].n = n;
+    return LLAP_OK;
+}
+
+static llap_status count_step(void *user, const char *fit, int64_t done, int64_t made, double loss)
+{
+    keeper *x = user;
+    assert_int_equal(made > 0, strncmp(fit, "kernel", 6) == 0 || strcmp(fit, "filling") == 0);
+    assert_int_equal(made > 0, !isnan(loss));
+    assert_true(done > x->done && done <= x->most);
+    x->done = done;
+    return --x->left > 0 ? LLAP_OK : llap_fail(LLAP_ECANCELLED, "later");
+}
+
+static llap_status count_score(void *user, const char *fit, int64_t done,
+                               const llap_anchor_model *m)
+{
+    keeper *x = user;
+    char    expected[32];
+    snprintf(expected, sizeof expected, "kernel.%d", x->scored++);
+    assert_string_equal(fit, expected);
+    assert_int_equal(done, x->done);
+    assert_true(m->valid_crps > 0);
+    return LLAP_OK;
+}
+
+static void check_same_model(const llap_anchor_model *a, const llap_anchor_model *b)
+{
+    const size_t n = a->chain->n_series;
+    check_same_kernel(&a->kernel, &b->kernel);
+    check_same_kernel(&a->fill_kernel, &b->fill_kernel);
+    assert_memory_equal(&a->calibration, &b->calibration, sizeof a->calibration);
+    assert_memory_equal(&a->fill_past, &b->fill_past, sizeof a->fill_past);
+    assert_memory_equal(&a->fill_both, &b->fill_both, sizeof a->fill_both);
+    assert_true(a->valid_crps == b->valid_crps && a->kappa == b->kappa);
+    assert_int_equal(a->joint.rank, b->joint.rank);
+    assert_memory_equal(a->joint.share, b->joint.share, sizeof a->joint.share);
+    assert_memory_equal(a->loading, b->loading, n * a->joint.rank * sizeof *a->loading);
+    for (int from = 0; from < 2; from++) {
+        assert_memory_equal(a->near[from].cov, b->near[from].cov, n * n * sizeof(double));
+        assert_memory_equal(&a->near[from].calibration, &b->near[from].calibration,
+                            sizeof a->near[from].calibration);
+    }
+}
+
+/* All parts of a fit: five kernels and their scores, the link, filling, the other series. */
+static void a_fit_goes_on_where_it_was_stopped(void **state)
+{
+    (void)state;
+    static keeper          x;
+    world                 *wd = world_make();
+    const llap_anchor_data d = data_of(wd);
+    llap_anchor_model_opts o = small_opts();
+    llap_anchor_model     *whole = NULL, *m = NULL;
+    dice                   di = { 9 };
+    for (size_t e = 1; e < SERIES; e++)
+        for (int i = 0; i < N; i++)
+            wd->y[e][i] = roll(&di) < 0.5 ? NAN : wd->y[0][i] + 0.5 * roll_normal(&di);
+    o.fit.n_steps = 9;
+    o.near_series = true;
+    CHECK_OK(llap_anchor_kernel_spaced(8, CONTEXT, 3, &o.cycles));
+    CHECK_OK(llap_anchor_model_fit(&d, &o, &whole));
+    assert_true(whole->joint.rank > 0);
+    assert_non_null(whole->near[LLAP_ANCHOR_PAST].cov);
+    assert_non_null(whole->near[LLAP_ANCHOR_BOTH].cov);
+    o.fit.watch = (llap_anchor_watch){
+        .user = &x, .step = count_step, .scored = count_score, .find = find_note, .keep = keep_note
+    };
+    x.most = llap_anchor_model_steps(&o, SERIES);
+    llap_status st = LLAP_ECANCELLED;
+    int         runs = 0;
+    for (; st == LLAP_ECANCELLED && runs < 300; runs++) {
+        x.left = 7 + runs % 3 + (runs > 12 ? 98 : 0); /* of the last, a look at all is one piece */
+        x.done = 0;
+        st = llap_anchor_model_fit(&d, &o, &m);
+    }
+    CHECK_OK(st);
+    assert_in_range(runs, 8, 100);
+    assert_int_equal(x.done, x.most);
+    assert_int_equal(x.scored, 5); /* each once */
+    check_same_model(whole, m);
+    llap_anchor_model_destroy(m);
+    x.done = x.most; /* no step more */
+    CHECK_OK(llap_anchor_model_fit(&d, &o, &m));
+    check_same_model(whole, m);
+    llap_anchor_model_destroy(m);
+    llap_anchor_model_destroy(whole);
+}
+
 static llap_status little_of_everything(void *user)
 {
     const world           *wd = user;
@@ -546,6 +669,7 @@ int main(void)
         cmocka_unit_test(law_given_the_others),
         cmocka_unit_test(filling_by_the_others),
         cmocka_unit_test(paths_of_gaps_are_joint),
+        cmocka_unit_test(a_fit_goes_on_where_it_was_stopped),
         cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

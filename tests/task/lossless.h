@@ -8,9 +8,10 @@
 #include "base/file.h"
 #include "model/model.h"
 
-static int stop_in_a_while(void *user, const llap_progress_event *e) /* steps of networks */
+static int stop_in_a_while(void *user, const llap_progress_event *e)
 {
-    return e->total > 0 && --*(int *)user == 0; /* the anchor does not know how many */
+    assert_true(e->total > 0); /* every stage knows how many steps */
+    return --*(int *)user == 0;
 }
 
 static void save_trained(const llap_panel *p, const llap_train_opts *o, const char *path)

@@ -1,0 +1,120 @@
+/* Anchors are trained as everything is: nothing is lost, and what does not fit is said at once. */
+#include "lossless.h"
+#include "sensors.h"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static llap_panel *panel; /* variables "no2" and "noise" */
+
+static int set_up(void **state)
+{
+    if (make_folder(state) != 0) return 1;
+    panel = make_panel("no2", "noise", ENTITIES);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    llap_panel_destroy(panel);
+    return remove_folder(state);
+}
+
+/* Two targets, entities linked: every part of a fit, and one anchor after the other. */
+static void stopped_again_and_again(void **state)
+{
+    (void)state;
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
+    o.target = "no2,noise";
+    o.context = "2d";
+    o.horizon = "24";
+    o.link = 1;
+    o.training = "{\"anchor\": {\"steps\": 20, \"rows\": 8, \"valid_rows\": 60}}";
+    check_lossless(panel, o, 40); /* later runs are longer: what is one piece comes to its end */
+}
+
+typedef struct stop {
+    int64_t first, at; /* step that was told first, and that it stops at */
+    double  share;     /* or that it stops behind, of all; < 0: nowhere */
+} stop;
+
+static int stop_at(void *user, const llap_progress_event *e)
+{
+    stop *s = user;
+    if (s->first < 0) s->first = e->done;
+    s->at = e->done;
+    return s->share >= 0 && (double)e->done >= s->share * (double)e->total;
+}
+
+/* In the middle of a descent; with one anchor done; not a step is made again. */
+static void it_goes_on_with_the_next_step(void **state)
+{
+    (void)state;
+    /* of both anchors' steps: the first and the fourth kernel, the next anchor, its second kernel
+     */
+    static const double stops[] = { 0.01, 0.07, 0.5, 0.53, -1 };
+    llap_train_opts     o = LLAP_TRAIN_OPTS;
+    llap_model         *m = NULL;
+    int64_t             last = 0;
+    o.size = "anchor";
+    o.context = "2d";
+    o.horizon = "24";
+    o.training = "{\"anchor\": {\"steps\": 10, \"rows\": 4, \"valid_rows\": 30}}";
+    o.state = in_folder("next.state");
+    o.resume = 1;
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        stop s = { .first = -1, .share = stops[i] };
+        o.progress = (llap_progress){ stop_at, &s };
+        const llap_status st = llap_train(panel, &o, &m);
+        if (stops[i] >= 0.0) assert_int_equal(st, LLAP_ECANCELLED);
+        else CHECK_OK(st);
+        assert_int_equal(s.first, last + 1);
+        last = s.at;
+    }
+    llap_model_destroy(m);
+    unlink(o.state);
+}
+
+static int count(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    ++*(int *)user;
+    return 0;
+}
+
+/* Before anything is fitted. */
+static void too_little_room_is_said_at_once(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = { "anchor", "tiny" };
+    struct statvfs           room;
+    char                     disk[300];
+    if (statvfs("/proc", &room) != 0 || room.f_bavail != 0) skip(); /* a folder without any */
+    snprintf(disk, sizeof disk, "%s", in_folder("disk"));
+    assert_int_equal(symlink("/proc", disk), 0);
+    for (int i = 0; i < 2; i++) {
+        int             steps = 0;
+        llap_model     *m = NULL;
+        llap_train_opts o = LLAP_TRAIN_OPTS;
+        o.size = sizes[i];
+        o.target = "no2";
+        o.context = "2d";
+        o.horizon = "24";
+        o.state = in_folder("disk/e.state");
+        o.progress = (llap_progress){ count, &steps };
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EIO, "the state of training takes about");
+        assert_int_equal(steps, 0);
+    }
+    unlink(disk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stopped_again_and_again),
+        cmocka_unit_test(it_goes_on_with_the_next_step),
+        cmocka_unit_test(too_little_room_is_said_at_once),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
