@@ -90,6 +90,10 @@ static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opt
     c->quote = o->quote;
     c->log = o->log;
     llap_status st = csv_choices(o, c);
+    if (st == LLAP_OK && o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
+        st = llap_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
+    if (st == LLAP_OK && o->columns != NULL && o->columns[strspn(o->columns, ",")] == '\0')
+        st = llap_fail(LLAP_EOPTION, "columns: no name given");
     if (st == LLAP_OK) st = split_list(a, o->columns, &c->columns);
     if (st == LLAP_OK) st = split_list(a, o->drop, &c->drop);
     if (st == LLAP_OK) st = split_list(a, o->missing, &c->missing);

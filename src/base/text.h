@@ -35,7 +35,7 @@ size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT]);
 #define LLAP_WORD_MAX 63
 size_t llap_text_distance(const char *a, const char *b);
 
-/* Which of the names (closed by NULL) text is; NULL leaves *out. LLAP_EINVAL lists them. */
+/* Which of the names (closed by NULL) text is; NULL leaves *out. LLAP_EOPTION lists them. */
 llap_status llap_text_choose(const char *what, const char *text, const char *const *names,
                              int *out);
 

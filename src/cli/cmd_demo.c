@@ -51,8 +51,10 @@ static llap_status make_folder(const char *folder)
 {
     struct stat s;
     if (mkdir(folder, 0777) == 0) return LLAP_OK;
-    if (errno == EEXIST && stat(folder, &s) == 0 && S_ISDIR(s.st_mode)) return LLAP_OK;
-    fprintf(stderr, "llapdiff demo: %s: %s\n", folder, strerror(errno));
+    const bool there = errno == EEXIST;
+    if (there && stat(folder, &s) == 0 && S_ISDIR(s.st_mode)) return LLAP_OK;
+    fprintf(stderr, "llapdiff demo: %s: %s\n", folder,
+            there ? "is a file, expected a folder" : strerror(errno));
     return LLAP_EIO;
 }
 

@@ -65,6 +65,8 @@ static llap_status no_such_option(const cli_command *c, const char *word, size_t
         names[i] = o->name;
     snprintf(name, sizeof name, "%.*s", (int)(n > 2 ? n - 2 : 0), word + (n > 2 ? 2 : 0));
     const char *near = llap_text_nearest(name, names);
+    for (size_t i = 0; near == NULL && strlen(name) > 1 && names[i] != NULL; i++)
+        if (strncmp(names[i], name, strlen(name)) == 0) near = names[i]; /* options have one name */
     return cli_usage(c->name, "no option '%.*s'%s%s%s", (int)n, word,
                      near ? " (did you mean '--" : "", near ? near : "", near ? "'?)" : "");
 }
@@ -80,7 +82,7 @@ static llap_status set_number(const char *command, const cli_option *o, const ch
         return cli_usage(command, "--%s expects a %snumber, found '%s'", o->name,
                          whole ? "whole " : "", value);
     if (x < o->min || x > o->max)
-        return cli_usage(command, "--%s expects %s in %.15g..%.15g, found %s", o->name,
+        return cli_usage(command, "--%s expects %s in %.16g..%.16g, found %s", o->name,
                          whole ? "a whole number" : "a number", o->min, o->max, value);
     if (whole) memcpy(field, &(int64_t){ strtoll(value, NULL, 10) }, sizeof(int64_t));
     else memcpy(field, &x, sizeof x);
@@ -110,6 +112,8 @@ static llap_status set_option(const char *command, const cli_option *o, const ch
         memcpy(field, &(bool){ true }, sizeof(bool));
         return LLAP_OK;
     case CLI_STRING:
+        if (*value == '\0' && strcmp(o->arg, "FILE") == 0)
+            return cli_usage(command, "--%s expects %s, found ''", o->name, o->arg);
         memcpy(field, &value, sizeof value);
         return LLAP_OK;
     case CLI_CHOICE:
@@ -226,6 +230,7 @@ static llap_status read_config(const cli_command *command, int argc, char **argv
         if (strncmp(argv[i], "--config=", 9) == 0) common->config = argv[i] + 9;
     }
     if (common->config == NULL) return LLAP_OK;
+    if (*common->config == '\0') return cli_usage(command->name, "--config expects FILE, found ''");
     for (size_t i = 0; n + 1 < CLI_OPTIONS && (o = option_at(command, i, &own)) != NULL; i++) {
         if (strcmp(o->name, "config") == 0 || strcmp(o->name, "help") == 0) continue;
         names[n++] = o->name;
@@ -276,6 +281,9 @@ llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_com
         remember_place(o, NULL);
     }
     if (common->help) return LLAP_OK;
+    for (int i = 0; i < *n_operands; i++)
+        if (*argv[i] == '\0')
+            return cli_usage(command->name, "expects %s, found ''", command->operands);
     if (*n_operands < command->min_operands)
         return cli_usage(command->name, "expects %s", command->operands);
     if (command->max_operands >= 0 && *n_operands > command->max_operands)

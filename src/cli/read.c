@@ -68,16 +68,17 @@ llap_status cli_load_mates(const char *command, const char *list, cli_mates *out
 {
     llap_status st = LLAP_OK;
     *out = (cli_mates){ 0 };
-    if (list != NULL && *list == '\0') return cli_usage(command, "--with names no model");
-    while (list != NULL && *list != '\0' && st == LLAP_OK) {
+    for (bool more = list != NULL; more && st == LLAP_OK;) {
         char         path[4096];
         const size_t len = strcspn(list, ",");
+        if (len == 0) return cli_usage(command, "--with names no model");
         if (out->n == CLI_MATES) return cli_usage(command, "--with takes at most 16 models");
         if (len >= sizeof path) return cli_usage(command, "--with: a path of over 4095 bytes");
         snprintf(path, sizeof path, "%.*s", (int)len, list);
         st = llap_model_load(path, &out->model[out->n]);
         out->n += st == LLAP_OK;
-        list += len + (list[len] == ',');
+        more = list[len] == ',';
+        list += len + more;
     }
     return st;
 }

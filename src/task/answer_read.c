@@ -22,7 +22,15 @@ typedef struct reader {
     const llap_panel *panel;
     size_t            room, n_targets;
     const char      **target; /* in the answer's arena */
+    bool              placed; /* what is wrong is told with its line */
 } reader;
+
+static llap_status next(reader *r)
+{
+    const llap_status st = llap_csv_tokens_next(&r->tokens);
+    r->placed = st != LLAP_OK;
+    return st;
+}
 
 static bool is_word(const llap_csv_field *f, const char *word)
 {
@@ -32,7 +40,7 @@ static bool is_word(const llap_csv_field *f, const char *word)
 static llap_status read_header(reader *r)
 {
     static const char *const word[COLUMNS] = { "entity", "time", "variable", "origin", "observed" };
-    llap_status              st = llap_csv_tokens_next(&r->tokens);
+    llap_status              st = next(r);
     for (int k = 0; k < COLUMNS; k++) r->column[k] = -1;
     r->number[0] = -1;
     for (size_t i = 0; st == LLAP_OK && i < r->tokens.n_fields; i++) {
@@ -137,10 +145,10 @@ static llap_status read_rows(reader *r)
                                  r->quantile, r->n_quantiles, &r->a);
     if (st != LLAP_OK) return st;
     r->a->has_origin = r->column[ORIGIN] >= 0;
-    st = llap_csv_tokens_next(&r->tokens);
+    st = next(r);
     while (st == LLAP_OK && r->tokens.n_fields > 0) {
         st = read_row(r);
-        if (st == LLAP_OK) st = llap_csv_tokens_next(&r->tokens);
+        if (st == LLAP_OK) st = next(r);
     }
     return st;
 }
@@ -202,7 +210,7 @@ llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_ans
     if (st == LLAP_OK) {
         st = read_rows(&r);
         if (st == LLAP_OK && r.a->n_rows == 0) st = llap_fail(LLAP_EFORMAT, "no rows");
-        if (st != LLAP_OK && st != LLAP_ENOMEM)
+        if (st != LLAP_OK && st != LLAP_ENOMEM && !r.placed)
             st = llap_fail_in(st, "%s:%lld", llap_text_show(path).text, (long long)r.tokens.line);
     }
     if (st == LLAP_OK) st = finish(&r);

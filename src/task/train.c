@@ -45,6 +45,9 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, lla
     if (st == LLAP_OK && o->horizon == NULL) st = llap_fail(LLAP_EOPTION, "horizon: not given");
     if (st == LLAP_OK) st = task_span("context", o->context, &p->axis, f->step, &f->context);
     if (st == LLAP_OK) st = task_span("horizon", o->horizon, &p->axis, f->step, &f->horizon);
+    if (st == LLAP_OK && o->step != NULL && (f->step > f->horizon || f->step > f->context))
+        st = llap_fail(LLAP_EOPTION, "step: '%s' is longer than the %s", o->step,
+                       f->step > f->horizon ? "horizon" : "context");
     f->unit = f->axis == LLAP_AXIS_CALENDAR ? HOUR : f->step;
     return st;
 }

@@ -40,6 +40,12 @@ ask --grid 0
 ask --bin high
 ask --row-min nan
 ask --columns =a
+ask --columns ,
+ask --decimal x
+ask --with m.safetensors,
+ask --config ''
+ask --qui
+try 2 forecast m.safetensors ''
 try 2 impute m.safetensors data.csv --quantiles 0.5,0.5
 try 2 evaluate m.safetensors data.csv --stride 0
 try 2 evaluate m.safetensors data.csv --stride -1d
@@ -58,6 +64,8 @@ fit --min low
 fit --min 3 --max v0=2
 fit --context 0
 fit --step -1
+fit --step 100d
+fit --step 3d --horizon 4d
 fit --target ''
 fit --target v0,v0
 fit --device gpu
@@ -92,4 +100,7 @@ try 1 poles m.safetensors data.csv --of nobody
 try 1 poles m.safetensors data.csv --at nonsense
 try 1 inspect data.csv --time noon
 try 1 inspect data.csv --columns v0,v0=v1
+try 1 demo data.csv
+head -c 100 m.safetensors >t.csv
+try 1 plot t.csv data.csv -o t.svg
 ls
