@@ -55,7 +55,7 @@ test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determ
 	@tools/test-gpu build-cuda
 
 gpu-bundle: cuda ## build-cuda/bundle: programs that run on a machine with only the driver and CUDA
-	@cmake --build --preset cuda -j $(JOBS) --target bench_gpu bench_peer
+	@cmake --build --preset cuda -j $(JOBS) --target bench_gpu bench_peer bench_copies
 	@tools/gpu-bundle build-cuda build-cuda/bundle
 
 bench: setup-all release ## measure; figures go to standard output

@@ -3,6 +3,7 @@
 
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/object/found.h"
+#include "backend/cuda/object/staging.h"
 
 static void names_of_devices(void **state)
 {
@@ -98,13 +99,53 @@ static void what_will_not_do_is_one_line(void **state)
     }
 }
 
+/* Two copies never share bytes of the ring before the one that came first is done: a piece is
+ * marked when it is left, and waited for before it is written again. */
+static void staged_copies_do_not_meet(void **state)
+{
+    (void)state;
+    enum { COPIES = 20000 };
+    staging  s = { 0 };
+    bool     marked[STAGING_PIECES] = { false };
+    size_t   end[STAGING_PIECES] = { 0 }; /* of what lies in a piece */
+    uint64_t draw = 1;
+    int      rounds = 0;
+    for (int i = 0; i < COPIES; i++) {
+        draw = draw * 6364136223846793005u + 1442695040888963407u;
+        const size_t        most = draw >> 60 == 0 ? STAGING_BYTES : 5000;
+        const size_t        n = 1 + (draw >> 20) % most;
+        const bool          alone = (draw >> 10) % 16 == 0;
+        const int           before = s.at;
+        const bool          empty = end[before] == 0;
+        const staging_place p = staging_take(&s, n, alone);
+        if (p.left >= 0) {
+            assert_int_equal(p.left, before);
+            assert_int_equal(p.piece, (before + 1) % STAGING_PIECES);
+            marked[p.left] = true;
+            if (p.piece == 0) rounds++;
+            assert_true(rounds == 0 || marked[p.piece]); /* there is something to wait for */
+            marked[p.piece] = false;
+            end[p.piece] = 0;
+        } else {
+            assert_true(p.piece == before && (!alone || empty));
+        }
+        const size_t at = p.offset - (size_t)p.piece * STAGING_BYTES;
+        assert_true(at >= end[p.piece] && at % STAGING_ALIGN == 0 && at + n <= STAGING_BYTES);
+        end[p.piece] = at + n;
+    }
+    assert_true(rounds > 100);
+    /* The largest one has a piece for itself. */
+    const staging_place all = staging_take(&s, STAGING_BYTES, false);
+    assert_int_equal(all.offset % STAGING_BYTES, 0);
+    assert_true(staging_take(&s, 1, false).left == all.piece);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_of_devices),
-        cmocka_unit_test(cpu_and_auto_do_not_fail),
-        cmocka_unit_test(what_is_missing_is_said),
-        cmocka_unit_test(what_will_not_do_is_one_line),
+        cmocka_unit_test(names_of_devices),          cmocka_unit_test(cpu_and_auto_do_not_fail),
+        cmocka_unit_test(what_is_missing_is_said),   cmocka_unit_test(what_will_not_do_is_one_line),
+        cmocka_unit_test(staged_copies_do_not_meet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

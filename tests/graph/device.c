@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
+#include "backend/near.h"
 #include "backend/ref/ref.h"
 
 enum { PRECISIONS = LLAP_PRECISION_COUNT };
@@ -345,6 +346,45 @@ static void runs_give_the_same_bytes(void **state)
         }
 }
 
+/* Copies of every size there and back, what they came from gone at once, on either queue, with so
+ * many on their way that staging goes round. */
+static void copies_keep_every_byte(void **state)
+{
+    (void)state;
+    static const size_t size[] = {
+        1, 3, 4096, 65537, 1 << 19, 1 << 20, (1 << 20) + 1, 3 << 20, (9 << 20) + 12345
+    };
+    enum { SIZES = sizeof size / sizeof *size, TIMES = 3 };
+    const llap_backend *b = device[0].backend;
+    const llap_memory  *m = b->memory;
+    unsigned char      *x = llap_new(size[SIZES - 1], 1), *y = llap_new(size[SIZES - 1], 1);
+    void               *near[TIMES][SIZES];
+    assert_true(x != NULL && y != NULL);
+    for (int t = 0; t < TIMES; t++)
+        for (int i = 0; i < SIZES; i++) CHECK_OK(llap_near_alloc(b, size[i], &near[t][i]));
+    for (int t = 0; t < TIMES; t++) {
+        CHECK_OK(llap_near_status(b, m->aside(t == 1)));
+        for (int i = 0; i < SIZES; i++) {
+            for (size_t k = 0; k < size[i]; k++)
+                x[k] = (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i));
+            CHECK_OK(llap_near_put(b, near[t][i], x, size[i]));
+            memset(x, 0xee, size[i]);
+        }
+        if (t == 1) CHECK_OK(llap_near_status(b, m->join()));
+    }
+    for (int t = TIMES - 1; t >= 0; t--)
+        for (int i = 0; i < SIZES; i++) {
+            memset(y, 0xdd, size[i]);
+            CHECK_OK(llap_near_get(b, y, near[t][i], size[i]));
+            for (size_t k = 0; k < size[i]; k++)
+                if (y[k] != (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i)))
+                    fail_msg("%zu bytes: byte %zu is another", size[i], k);
+            llap_near_release(b, near[t][i]);
+        }
+    llap_free(x);
+    llap_free(y);
+}
+
 int main(int argc, char **argv)
 {
     const char  *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
@@ -370,6 +410,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(large_blocks_are_right),
         cmocka_unit_test(gradients_of_weights_stay_floats),
         cmocka_unit_test(runs_give_the_same_bytes),
+        cmocka_unit_test(copies_keep_every_byte),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // The device's memory and queue, its recordings, and the choice of the device.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/found.h"
+#include "backend/cuda/object/staging.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 #include <atomic>
@@ -116,8 +117,7 @@ static llap_status upload(void *to, const void *from, size_t n_bytes)
 {
     llap_cuda_enter();
     llap_cuda_break();
-    llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, LLAP_QUEUE),
-                   "upload");
+    llap_cuda_note(llap_cuda_stage_up(to, from, n_bytes), "upload");
     return take_status();
 }
 
@@ -132,9 +132,8 @@ static llap_status download(void *to, const void *from, size_t n_bytes)
 {
     llap_cuda_enter();
     llap_cuda_break();
-    llap_cuda_note(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, LLAP_QUEUE),
-                   "download");
-    return finish();
+    llap_cuda_note(llap_cuda_stage_down(to, from, n_bytes), "download");
+    return take_status();
 }
 
 static llap_status copy(void *to, const void *from, size_t n_bytes)
