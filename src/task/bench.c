@@ -329,13 +329,12 @@ static llap_status measure_all(bench *t)
     o.what = LLAP_RIG_STEP;
     if (st == LLAP_OK) st = measure_rig(t, "training step", &o);
     if (st == LLAP_OK) st = measure_forecasts(t);
-    const bool here = o.backend->memory == NULL;
     o.rows = 1;
     o.what = LLAP_RIG_SUMMARY;
-    if (st == LLAP_OK && here) st = measure_rig(t, "summarizer", &o);
+    if (st == LLAP_OK) st = measure_rig(t, "summarizer", &o);
     o.what = LLAP_RIG_DECODE;
-    if (st == LLAP_OK && here) st = measure_rig(t, "vae decoding", &o);
-    if (st == LLAP_OK && here) st = measure_csv(t);
+    if (st == LLAP_OK) st = measure_rig(t, "vae decoding", &o);
+    if (st == LLAP_OK && o.backend->memory == NULL) st = measure_csv(t);
     if (st == LLAP_OK && t->n == 0)
         st = llap_fail(LLAP_EOPTION, "only: no measurement has '%s' in its name", t->o->only);
     return st;
