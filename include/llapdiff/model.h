@@ -225,13 +225,15 @@ typedef struct llap_impute_opts {
     int     keep_samples;    /* the answer is the draws instead of their quantiles */
     int64_t seed;
     const char
-        *times; /* file of the times to answer about, instead of the missing cells: as
-                 * llap_forecast_opts has it. What was measured then stays, also without all */
+        *times;            /* file of the times to answer about, instead of the missing cells: as
+                            * llap_forecast_opts has it. What was measured then stays, also without all */
+    const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
 } llap_impute_opts;
 
-#define LLAP_IMPUTE_OPTS                                \
-    {                                                   \
-        NULL, 0, 0, NULL, { NULL, NULL }, 0, 0, 1, NULL \
+#define LLAP_IMPUTE_OPTS                                            \
+    {                                                               \
+        NULL, 0, 0, NULL, { NULL, NULL }, 0, 0, 1, NULL, NULL, NULL \
     }
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws

@@ -132,6 +132,8 @@ static llap_status impute(demo *d)
     llap_answer     *a = NULL;
     llap_bar        *bar = NULL;
     read.grid = "1h"; /* so that lost rows are rows again */
+    ask.device = d->common->device;
+    ask.precision = d->common->precision;
     llap_status st = llap_panel_read(&file, 1, &read, &grid);
     ask.seed = d->common->seed;
     ask.progress = cli_progress(d->common, &bar);

@@ -40,6 +40,8 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     ask.samples = o->samples;
     ask.keep_samples = o->keep_samples;
     ask.seed = common->seed;
+    ask.device = common->device;
+    ask.precision = common->precision;
     ask.log = &common->log;
     char *times = (char *)o->times;
     if (o->times != NULL && o->to.plot != NULL)
@@ -73,7 +75,6 @@ const cli_command cmd_impute = {
     .options = options,
     .min_operands = 2,
     .max_operands = -1,
-    .without = CLI_DEVICE,
     .options_size = sizeof(impute_options),
     .defaults = &(const impute_options){ .read = { 0 } },
     .run = run,

@@ -40,6 +40,7 @@ static void fill_table(llap_planned *s, const llap_points *list)
         const llap_level      at = list->at[i].level;
         const llap_prediction p = o->clip > 0.0 ? LLAP_PREDICT_X0 : o->predict;
         float                *row = s->coef + (int64_t)i * N_COEFS;
+        s->level[i] = at;
         row[X0_OF_X] = llap_to_x0(o->predict, at, 1.0f, 0.0f);
         row[X0_OF_PRED] = llap_to_x0(o->predict, at, 0.0f, 1.0f);
         row[EPS_OF_X] = llap_to_eps(p, at, 1.0f, 0.0f);
@@ -210,6 +211,7 @@ static llap_status build_part(llap_planned *s, llap_graph *g, planned_ready *r)
     if (st == LLAP_OK) st = bind_weights(s, r);
     if (st == LLAP_OK) st = bind(r, "x", s->x, e.B * e.R * e.h * e.Z);
     if (st == LLAP_OK) st = bind(r, "x0", s->x0, e.B * e.R * e.h * e.Z);
+    if (st == LLAP_OK) st = bind(r, "keep", s->keep, e.B * e.h * e.Z);
     return st;
 }
 
@@ -358,12 +360,18 @@ static llap_status allocate(llap_planned *s)
     s->coef = llap_new((size_t)s->n * N_COEFS, sizeof *s->coef);
     s->guided = llap_new((size_t)s->n, sizeof *s->guided);
     s->noise = llap_new_aligned(n, 1);
-    if (s->coef == NULL || s->guided == NULL || s->noise == NULL) return LLAP_ENOMEM;
+    s->level = llap_new((size_t)s->n, sizeof *s->level);
+    s->mask = llap_new((size_t)(e.B * e.h * e.Z), sizeof *s->mask);
+    if (s->coef == NULL || s->guided == NULL || s->noise == NULL || s->level == NULL ||
+        s->mask == NULL)
+        return LLAP_ENOMEM;
     llap_status st = llap_near_alloc(b, (size_t)s->n * N_COEFS * sizeof(float), &s->coef_near);
     if (st == LLAP_OK) st = llap_near_alloc(b, rows, &s->t);
     if (st == LLAP_OK) st = llap_near_alloc(b, rows, &s->time);
     if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x);
     if (st == LLAP_OK) st = llap_near_alloc(b, n, &s->x0);
+    if (st == LLAP_OK && s->o.kept) st = llap_near_alloc(b, n / (size_t)e.R, &s->keep);
+    if (st == LLAP_OK && s->o.kept) st = llap_near_alloc(b, n * (size_t)s->n, &s->known);
     for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) {
         const llap_shape one = planned_window_shape(s, i);
         st = llap_near_alloc(b, (size_t)llap_shape_count(&one) * sizeof(float), &s->window[i]);
@@ -400,7 +408,7 @@ void llap_planned_destroy(llap_planned *s)
     if (s->recording != NULL) b->memory->forget(s->recording);
     drop_all(s);
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
-    void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0 };
+    void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0, s->keep, s->known };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) llap_near_release(b, near[i]);
     while (s->brought != NULL) {
         struct brought *next = s->brought->next;
@@ -412,6 +420,8 @@ void llap_planned_destroy(llap_planned *s)
     llap_free(s->coef);
     llap_free(s->guided);
     llap_free(s->noise);
+    llap_free(s->mask);
+    llap_free(s->level);
     llap_free(s);
 }
 
@@ -489,7 +499,9 @@ static llap_status run_passes(llap_planned *s, int i)
 
 static llap_status run_loop(llap_planned *s)
 {
-    llap_status st = LLAP_OK;
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    llap_status       st = LLAP_OK;
     for (int k = 0; k < N_KINDS && st == LLAP_OK; k++)
         if (s->shared[k].run != NULL) st = llap_run_exec(s->shared[k].run);
     for (int i = 0; i < s->n && st == LLAP_OK; i++) {
@@ -499,6 +511,7 @@ static llap_status run_loop(llap_planned *s)
             st = llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS,
                                     N_COEFS);
         if (st == LLAP_OK && !s->guided[i]) st = bind_point(s, r, i);
+        if (st == LLAP_OK && s->o.kept) st = bind(r, "known", (float *)s->known + i * n, n);
         if (st == LLAP_OK) st = llap_run_exec(r->run);
     }
     return st;
@@ -536,20 +549,57 @@ static llap_status put_windows(llap_planned *s, const llap_denoise_batch *w)
     return st;
 }
 
-/* The first noise, with the draws of llap_sample. */
-static llap_status put_noise(llap_planned *s, const llap_sample_io *io)
+/* -------- inpainting, spec 6.4 -------- */
+
+/* Kept positions of x [B,R,h,Z] become a y_obs + s noise. */
+static void put_observed(const llap_planned *s, const llap_sample_io *io, llap_level at,
+                         const float *noise, float *x)
 {
     const llap_extent e = s->o.extent;
     const int64_t     one = e.h * e.Z, n = e.B * e.R * one;
-    const float      *from = io->init;
-    for (int64_t k = 0; from == NULL && k < e.B * e.R; k++) {
-        const uint64_t window = io->window == NULL ? (uint64_t)(k / e.R) : io->window[k / e.R];
-        const llap_rng g = llap_rng_make(io->seed, LLAP_STREAM_NOISE, window,
-                                         io->first_sample + (uint32_t)(k % e.R), 0);
-        llap_rng_fill_normal(&g, 0, (size_t)one, s->noise + k * one);
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t of = k / (e.R * one) * one + k % one;
+        if (io->keep[of] != 0) x[k] = llap_noised(at, io->y_obs[of], noise[k]);
     }
-    if (from == NULL) from = s->noise;
-    return llap_near_put(s->o.backend, s->x, from, (size_t)n * sizeof *from);
+}
+
+/* Positions that are kept, and what they are behind every step. The noise is not used after it. */
+static llap_status put_known(llap_planned *s, const llap_sample_io *io)
+{
+    const llap_extent   e = s->o.extent;
+    const llap_backend *b = s->o.backend;
+    const int64_t       n = e.B * e.R * e.h * e.Z;
+    for (int64_t k = 0; k < n / e.R; k++) s->mask[k] = io->keep != NULL && io->keep[k] != 0;
+    llap_status st = llap_near_put(b, s->keep, s->mask, (size_t)(n / e.R) * sizeof *s->mask);
+    for (int i = 0; i + 1 < s->n && st == LLAP_OK && io->keep != NULL; i++) {
+        const float *noise = io->obs_step == NULL ? s->noise : io->obs_step + i * n;
+        if (noise == s->noise) llap_sample_normals(io, e, LLAP_NOISE_OBS, i + 1, s->noise);
+        put_observed(s, io, s->level[i + 1], noise, s->noise);
+        st = llap_near_put(b, (float *)s->known + i * n, s->noise, (size_t)n * sizeof *s->noise);
+        if (st == LLAP_OK) st = llap_near_finish(b); /* it is written again */
+    }
+    return st;
+}
+
+/* The first noise, with the draws of llap_sample: noised, where there is a start. */
+static llap_status put_noise(llap_planned *s, const llap_sample_io *io)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    float            *obs = NULL;
+    if (io->keep != NULL) {
+        obs = llap_new((size_t)n, sizeof *obs);
+        if (obs == NULL) return LLAP_ENOMEM;
+        if (io->obs_init != NULL) memcpy(obs, io->obs_init, (size_t)n * sizeof *obs);
+        else llap_sample_normals(io, e, LLAP_NOISE_OBS, 0, obs);
+    }
+    if (io->init != NULL) memcpy(s->noise, io->init, (size_t)n * sizeof *s->noise);
+    else llap_sample_normals(io, e, LLAP_NOISE_INIT, 0, s->noise);
+    for (int64_t k = 0; io->start != NULL && k < n; k++)
+        s->noise[k] = llap_noised(s->level[0], io->start[k], s->noise[k]);
+    if (obs != NULL) put_observed(s, io, s->level[0], obs, s->noise);
+    llap_free(obs);
+    return llap_near_put(s->o.backend, s->x, s->noise, (size_t)n * sizeof *s->noise);
 }
 
 llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
@@ -557,14 +607,21 @@ llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
 {
     const llap_extent e = s->o.extent;
     const int64_t     n = e.B * e.R * e.h * e.Z;
-    if (io->keep != NULL || io->start != NULL || io->watch != NULL)
-        return llap_fail(LLAP_EUNSUPPORTED, "sampler: inpainting is not for planned sampling");
+    if (io->watch != NULL || (io->keep != NULL && !s->o.kept))
+        return llap_fail(LLAP_EUNSUPPORTED, "sampler: %s is not for this planned sampling",
+                         io->watch != NULL ? "watching" : "inpainting");
+    if ((io->y_obs == NULL) != (io->keep == NULL))
+        return llap_fail(LLAP_EINVAL, "sampler: inpainting needs both values and mask");
     llap_status st = put_windows(s, w);
+    if (st == LLAP_OK && s->o.kept) st = put_known(s, io);
     if (st == LLAP_OK) st = put_noise(s, io);
     if (st == LLAP_OK) st = llap_near_clear(s->o.backend, s->x0, (size_t)n * sizeof *out);
     if (st == LLAP_OK) st = run_or_replay(s);
     if (st == LLAP_OK) st = llap_near_get(s->o.backend, out, s->x0, (size_t)n * sizeof *out);
-    for (int64_t k = 0; k < n && st == LLAP_OK; k++)
+    for (int64_t k = 0; k < n && st == LLAP_OK; k++) {
+        const int64_t of = k / (e.R * e.h * e.Z) * e.h * e.Z + k % (e.h * e.Z);
+        if (io->keep != NULL && io->keep[of] != 0) out[k] = io->y_obs[of];
         if (!isfinite(out[k])) st = llap_fail(LLAP_ENUMERIC, "sampler: a sample is not finite");
+    }
     return st;
 }

@@ -26,6 +26,7 @@ typedef struct llap_planned_opts {
     const llap_backend *backend; /* of floats; parameters of another one are copied there */
     int                 n_threads;
     bool                folded; /* neighbouring weights multiplied, spec 9.1 */
+    bool                kept;   /* for inpainting */
     llap_sampler_opts   sampler;
 } llap_planned_opts;
 
@@ -36,8 +37,8 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
                                 llap_planned **out);
 void        llap_planned_destroy(llap_planned *s); /* NULL is fine */
 
-/* Borrows everything until return. Of io: seed, window, first_sample, or init. LLAP_EUNSUPPORTED:
- * inpainting and watching. LLAP_ENUMERIC: a sample is not finite. */
+/* Borrows everything until return. LLAP_EUNSUPPORTED: watching, and inpainting where the options
+ * did not say so. LLAP_ENUMERIC: a sample is not finite. */
 llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
                                 const llap_sample_io *io, float *out);
 

@@ -118,12 +118,19 @@ static void moments(llap_graph *g, llap_tensor *x, llap_tensor **mean, llap_tens
     *deviation = llap_sqrt(g, llap_scale(g, square, n > 1.0 ? 1.0 / (n - 1.0) : 0.0));
 }
 
-/* pred_u + g (pred_c - pred_u), with mean and deviation of pred_c if asked for. */
-static llap_tensor *guide(const llap_planned *s, llap_graph *g, llap_tensor *table,
-                          llap_tensor *given, llap_tensor *free)
+static llap_tensor *but(llap_graph *g, llap_tensor *mask)
 {
-    llap_tensor *guided =
-        llap_add(g, free, llap_mul(g, coef(g, table, GUIDANCE), llap_sub(g, given, free)));
+    return llap_sub(g, llap_full(g, LLAP_SCALAR, 1.0), mask);
+}
+
+/* pred_u + g (pred_c - pred_u), with mean and deviation of pred_c if asked for. */
+static llap_tensor *guide(const llap_planned *s, llap_graph *g, const llap_move_in *in,
+                          llap_tensor *keep)
+{
+    llap_tensor *given = in->given, *free = in->free, *gain = coef(g, in->table, GUIDANCE);
+    if (keep != NULL) /* kept positions are not guided */
+        gain = llap_add(g, llap_mul(g, gain, but(g, keep)), keep);
+    llap_tensor *guided = llap_add(g, free, llap_mul(g, gain, llap_sub(g, given, free)));
     if (!s->o.sampler.guidance_rescale) return guided;
     llap_tensor *m, *d, *m_given, *d_given, *least = llap_full(g, LLAP_SCALAR, 1e-6);
     moments(g, guided, &m, &d);
@@ -160,17 +167,20 @@ void planned_describe_pass(const llap_planned *s, llap_graph *g, planned_kind k,
     llap_output(g, "pred", pass(s, g, k, modal, x, before));
 }
 
-/* The estimate and the next x of a prediction, op by op. */
-static void move_on(const llap_planned *s, llap_graph *g, const llap_move_in *in,
+/* The estimate and the next x of a prediction, op by op; keep may be NULL. */
+static void move_on(const llap_planned *s, llap_graph *g, const llap_move_in *in, llap_tensor *keep,
                     llap_tensor **next, llap_tensor **x0)
 {
-    llap_tensor *p = in->free == NULL ? in->given : guide(s, g, in->table, in->given, in->free);
+    llap_tensor *p = in->free == NULL ? in->given : guide(s, g, in, keep);
     *x0 = combine(g, in->table, X0_OF_X, in->x, X0_OF_PRED, p);
     if (in->clip > 0.0) *x0 = llap_clamp(g, *x0, -in->clip, in->clip);
     llap_tensor *eps =
         combine(g, in->table, EPS_OF_X, in->x, EPS_OF_PRED, in->clip > 0.0 ? *x0 : p);
     *next = llap_add(g, combine(g, in->table, NEXT_OF_X, in->x, NEXT_OF_X0, *x0),
                      combine(g, in->table, NEXT_OF_BEFORE, in->before, NEXT_OF_EPS, eps));
+    if (keep == NULL) return;
+    llap_tensor *known = llap_input(g, "known", llap_shape_of(in->x));
+    *next = llap_add(g, llap_mul(g, keep, known), llap_mul(g, but(g, keep), *next));
 }
 
 void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both)
@@ -188,8 +198,10 @@ void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *mod
     } else {
         in.given = pass(s, g, only, &modal[only], in.x, in.before);
     }
-    if (s->o.backend->kernel[LLAP_OP_MOVE] != NULL) llap_move(g, &in, &next, &x0);
-    else move_on(s, g, &in, &next, &x0);
+    const llap_extent e = s->o.extent;
+    llap_tensor      *keep = s->o.kept ? llap_input(g, "keep", LLAP_SHAPE(e.B, 1, e.h, e.Z)) : NULL;
+    if (s->o.backend->kernel[LLAP_OP_MOVE] != NULL && keep == NULL) llap_move(g, &in, &next, &x0);
+    else move_on(s, g, &in, keep, &next, &x0);
     llap_update(g, in.x, next);
     llap_update(g, in.before, x0);
 }

@@ -46,9 +46,12 @@ struct llap_planned {
     planned_ready        pass[N_KINDS];   /* of a guided step: the predictions, beside each other */
     bool                *guided;          /* [n] */
     /* near memory */
-    void           *coef_near, *t, *time, *x, *x0, *window[6];
+    void *coef_near, *t, *time, *x, *x0, *window[6];
+    void *keep, *known;      /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
     struct brought *brought; /* copies of parameters */
     float          *noise;   /* [B,R,h,Z], the caller's side */
+    float          *mask;    /* [B,h,Z] likewise */
+    llap_level     *level;   /* [n] */
     void           *recording;
     int             n_calls;
 };

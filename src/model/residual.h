@@ -82,8 +82,8 @@ typedef struct llap_draw_plan {
     double              first, last;
     int                 n_threads;
     const llap_backend *backend;
-    bool                given; /* for llap_residual_complete; backends without memory of their own
-                                */
+    bool                given; /* for llap_residual_complete, */
+    int                 begin; /* which begins at this point of the steps, from 0 */
 } llap_draw_plan;
 
 typedef struct llap_residual_sampler llap_residual_sampler;
@@ -103,12 +103,11 @@ llap_status llap_residual_draw(llap_residual_sampler *s, const llap_feature_set 
                                float *out);
 
 /* What is known beside the context. Residuals that are known stay as they are while the others are
- * drawn (spec 6.4); the process begins at point number `first` of its steps, with the guesses
- * noised to that level: at 0 little of a guess is left, at the last point little is changed. */
+ * drawn (spec 6.4); the process begins at point `begin` of the plan, with the guesses noised to
+ * that level: at 0 little of a guess is left, at the last point little is changed. */
 typedef struct llap_residual_given {
     const float *known; /* [n,h,Z], NaN: to be drawn */
     const float *guess; /* [n,n_samples,h,Z] */
-    int          first; /* 0 .. steps - 1 */
 } llap_residual_given;
 
 /* The same, of a sampler whose plan says given. */

@@ -78,6 +78,12 @@ static llap_sampler_opts sampler_of(const llap_residual_sampler *s)
     return o;
 }
 
+/* From where the process begins. */
+static llap_points points_of(const llap_residual_sampler *s)
+{
+    return (llap_points){ s->points.at + s->o.begin, s->points.n - s->o.begin };
+}
+
 static llap_status voice_init(llap_residual_sampler *s, const llap_residual_member *m, voice *v)
 {
     const llap_residual_config *c = &s->c;
@@ -119,8 +125,10 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
                                         .prefix = d.prefix,
                                         .backend = d.backend,
                                         .n_threads = d.n_threads,
+                                        .kept = s->o.given,
                                         .sampler = sampler_of(s) };
-    return llap_planned_create(&c->denoiser, m->params, &planned, &s->points, &v->planned);
+    const llap_points       points = points_of(s);
+    return llap_planned_create(&c->denoiser, m->params, &planned, &points, &v->planned);
 }
 
 static llap_status create(const llap_residual_config *c, const llap_residual_member *member,
@@ -144,6 +152,9 @@ static llap_status create(const llap_residual_config *c, const llap_residual_mem
     llap_status st = s->voice == NULL || s->window == NULL || s->x == NULL || !ok
                          ? LLAP_ENOMEM
                          : llap_points_continuous(o->steps, o->first, o->last, &s->points);
+    if (st == LLAP_OK && (o->begin < 0 || o->begin >= s->points.n))
+        st = llap_fail(LLAP_EINVAL, "networks: begin: expected 0 to %d, found %d", s->points.n - 1,
+                       o->begin);
     if (st == LLAP_OK) st = llap_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
     for (int i = 0; i < n_members && st == LLAP_OK; i++)
         st = voice_init(s, &member[i], &s->voice[i]);
@@ -209,8 +220,7 @@ static llap_status draw_voice(llap_residual_sampler *s, int v, int64_t rows, uin
     voice                   *me = &s->voice[v];
     const llap_extent        extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
     const uint64_t           own[2] = { seed, (uint64_t)v };
-    const int                begin = given == NULL ? 0 : given->first;
-    const llap_points        points = { s->points.at + begin, s->points.n - begin };
+    const llap_points        points = points_of(s);
     llap_status              st = llap_run_exec(me->run);
     const llap_denoise_batch w = { .tq = s->batch->tq,
                                    .E = st == LLAP_OK ? llap_run_output(me->run, "E", NULL) : NULL,
@@ -279,10 +289,7 @@ llap_status llap_residual_complete(llap_residual_sampler *s, const llap_feature_
                                    const llap_residual_given *given, uint64_t seed,
                                    int64_t n_samples, float *out)
 {
-    if (!s->o.given || s->o.backend->memory != NULL)
+    if (!s->o.given)
         return llap_fail(LLAP_EUNSUPPORTED, "networks: this sampler completes nothing");
-    if (given->first < 0 || given->first >= s->points.n)
-        return llap_fail(LLAP_EINVAL, "networks: first: expected 0 to %d, found %d",
-                         s->points.n - 1, given->first);
     return draw_all(s, set, index, n, given, seed, n_samples, out);
 }

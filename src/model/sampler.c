@@ -25,20 +25,25 @@ typedef struct loop {
 
 /* -------- draws -------- */
 
-typedef enum purpose { INIT, STEP, OBS } purpose; /* part of the results: append only */
+void llap_sample_normals(const llap_sample_io *io, llap_extent e, llap_noise what, int i,
+                         float *out)
+{
+    const int64_t n = e.h * e.Z;
+    for (int64_t b = 0; b < e.B; b++)
+        for (int64_t r = 0; r < e.R; r++) {
+            const uint64_t window = io->window == NULL ? (uint64_t)b : io->window[b];
+            const llap_rng g =
+                llap_rng_make(io->seed, LLAP_STREAM_NOISE, window, io->first_sample + (uint32_t)r,
+                              4u * (uint32_t)i + (uint32_t)what);
+            llap_rng_fill_normal(&g, 0, (size_t)n, out + (b * e.R + r) * n);
+        }
+}
 
 /* Normals of a purpose at transition i, or the caller's. */
-static const float *draw(loop *l, purpose what, int i, const float *given)
+static const float *draw(loop *l, llap_noise what, int i, const float *given)
 {
     if (given != NULL) return given;
-    for (int64_t b = 0; b < l->e.B; b++)
-        for (int64_t r = 0; r < l->e.R; r++) {
-            const uint64_t window = l->io->window == NULL ? (uint64_t)b : l->io->window[b];
-            const llap_rng g =
-                llap_rng_make(l->io->seed, LLAP_STREAM_NOISE, window,
-                              l->io->first_sample + (uint32_t)r, 4u * (uint32_t)i + (uint32_t)what);
-            llap_rng_fill_normal(&g, 0, (size_t)l->n_one, l->noise + (b * l->e.R + r) * l->n_one);
-        }
+    llap_sample_normals(l->io, l->e, what, i, l->noise);
     return l->noise;
 }
 
@@ -209,7 +214,7 @@ static void advance(loop *l, int i)
     const llap_level at = l->list->at[i].level, to = l->list->at[i + 1].level;
     if (l->o->solver == LLAP_SOLVER_DDIM) {
         const float *noise =
-            l->o->eta > 0.0 ? draw(l, STEP, i, part_of(l->io->step, l->n, i)) : NULL;
+            l->o->eta > 0.0 ? draw(l, LLAP_NOISE_STEP, i, part_of(l->io->step, l->n, i)) : NULL;
         llap_ddim_step(at, to, l->o->eta, l->x0, l->eps, noise, l->x, l->n);
     } else {
         llap_solver_remember(&l->history, at, l->x0);
@@ -217,16 +222,16 @@ static void advance(loop *l, int i)
         llap_solver_advance(l->o->solver, &l->history, to, l->x);
     }
     if (l->io->keep != NULL)
-        put_observed(l, to, draw(l, OBS, i + 1, part_of(l->io->obs_step, l->n, i)));
+        put_observed(l, to, draw(l, LLAP_NOISE_OBS, i + 1, part_of(l->io->obs_step, l->n, i)));
 }
 
 static llap_status run(loop *l, float *out)
 {
-    memcpy(l->x, draw(l, INIT, 0, l->io->init), (size_t)l->n * sizeof *l->x);
+    memcpy(l->x, draw(l, LLAP_NOISE_INIT, 0, l->io->init), (size_t)l->n * sizeof *l->x);
     for (int64_t k = 0; l->io->start != NULL && k < l->n; k++)
         l->x[k] = llap_noised(l->list->at[0].level, l->io->start[k], l->x[k]);
     if (l->io->keep != NULL)
-        put_observed(l, l->list->at[0].level, draw(l, OBS, 0, l->io->obs_init));
+        put_observed(l, l->list->at[0].level, draw(l, LLAP_NOISE_OBS, 0, l->io->obs_init));
     for (int i = 0; i < l->list->n; i++) {
         const llap_status st = predict(l, i);
         if (st != LLAP_OK) return st;

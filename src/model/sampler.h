@@ -110,6 +110,13 @@ typedef struct llap_sample_io {
     void             *watcher;
 } llap_sample_io;
 
+/* What a normal is for; part of the results: append only. */
+typedef enum llap_noise { LLAP_NOISE_INIT, LLAP_NOISE_STEP, LLAP_NOISE_OBS } llap_noise;
+
+/* The normals [B,R,h,Z] of a purpose at transition i: own draws, see above. */
+void llap_sample_normals(const llap_sample_io *io, llap_extent e, llap_noise what, int i,
+                         float *out);
+
 /* The samples, [B,R,h,Z]. LLAP_EINVAL: options that do not fit; LLAP_ENUMERIC: a prediction is not
  * finite; what the predictor says. Borrows everything until return. */
 llap_status llap_sample(const llap_sampler_opts *o, const llap_points *list, llap_extent extent,

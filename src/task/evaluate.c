@@ -133,8 +133,8 @@ static llap_status score_filling(scoring_input *in, evaluation *e)
 {
     task_filling           g = { 0 };
     const task_forecaster *f[EVALUATION_MAX];
-    llap_status            st =
-        task_filling_init(&g, e->m, in->panel, in->var, in->scale, e->part, (uint64_t)e->seed);
+    llap_status            st = task_filling_init(&g, e->m, in->panel, in->var, in->scale, e->part,
+                                                  (uint64_t)e->seed, e->backend);
     for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
     in->w = g.w;
     in->n = g.n_windows;

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "base/rng.h"
 #include "task/reference.h"
@@ -12,6 +13,7 @@
 #include <string.h>
 
 enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, WINDOWS_AT_ONCE = 64 };
+enum { PATHS_ON_GPU = 8192, WINDOWS_ON_GPU = 512 };
 static const size_t VALUES_AT_ONCE = (size_t)1 << 22;
 
 typedef struct filler {
@@ -196,7 +198,7 @@ static llap_status do_chunk(filler *f, llap_residual_sampler *sampler, chunk *k)
 #pragma omp parallel for schedule(dynamic, 1)
     for (size_t i = 0; i < k->n; i++)
         for (int64_t z = 0; z < f->Z && st == LLAP_OK; z++) guess_channel(f, k, i, z);
-    const llap_residual_given given = { k->known, k->guess, (int)f->o->first };
+    const llap_residual_given given = { k->known, k->guess };
     if (st == LLAP_OK)
         st = llap_residual_complete(sampler, k->set, k->index, (int64_t)k->n, &given, f->o->seed,
                                     f->o->n_samples, k->x);
@@ -221,13 +223,18 @@ static llap_status do_all(filler *f)
 {
     const int64_t          M = f->n.n_members, mine = (f->o->n_samples + M - 1) / M;
     const int64_t          R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
-    const int64_t          rows = PATHS_AT_ONCE * 64 / (R * (f->h > 64 ? f->h : 64));
+    const llap_backend    *backend = f->o->backend != NULL ? f->o->backend : &llap_backend_cpu;
+    const bool             gpu = backend->memory != NULL;
+    const int64_t          paths = gpu ? PATHS_ON_GPU : PATHS_AT_ONCE;
+    const size_t           most = gpu ? WINDOWS_ON_GPU : WINDOWS_AT_ONCE;
+    int64_t                rows = paths * 64 / (R * (f->h > 64 ? f->h : 64));
     const size_t           each = (size_t)(f->o->n_samples * f->h * f->Z);
     size_t                 n = each < VALUES_AT_ONCE ? VALUES_AT_ONCE / each : 1;
     llap_residual_sampler *sampler = NULL;
     chunk                  k;
-    if (n > WINDOWS_AT_ONCE) n = WINDOWS_AT_ONCE;
+    if (n > most) n = most;
     if (n > f->spots.n) n = f->spots.n;
+    if (gpu && rows > (int64_t)n) rows = (int64_t)n; /* empty ones cost as much */
     llap_status          st = chunk_init(&k, f, n);
     const llap_draw_plan o = { .rows = rows < 1 ? 1 : rows,
                                .samples = R,
@@ -237,10 +244,15 @@ static llap_status do_all(filler *f)
                                .first = f->n.sampling.first,
                                .last = f->n.sampling.last,
                                .n_threads = omp_get_max_threads(),
-                               .backend = &llap_backend_cpu,
-                               .given = true };
+                               .backend = backend,
+                               .given = true,
+                               .begin = (int)f->o->first };
     if (st == LLAP_OK)
         st = llap_residual_sampler_create(&f->n.config, f->n.member, f->n.n_members, &o, &sampler);
+    if (st == LLAP_OK && llap_residual_sampler_rows(sampler) < o.rows)
+        llap_logf(f->o->log, LLAP_LOG_WARNING,
+                  "%s: too little memory for %lld windows at once: %lld at a time", backend->name,
+                  (long long)o.rows, (long long)llap_residual_sampler_rows(sampler));
     for (size_t i = 0; i < f->spots.n && st == LLAP_OK; i += n) {
         k.spot = f->spots.spot + i;
         k.n = f->spots.n - i < n ? f->spots.n - i : n;

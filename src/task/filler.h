@@ -20,12 +20,14 @@ typedef struct task_gaps { /* borrowed */
 } task_gaps;
 
 typedef struct task_fill_opts {
-    llap_anchor_from from;
-    int64_t          first;     /* point of the process at which the networks take over */
-    int64_t          n_samples; /* of a cell */
-    uint64_t         seed;
-    size_t           most; /* windows, evenly spread; 0: all */
-    llap_progress    progress;
+    llap_anchor_from    from;
+    int64_t             first;     /* point of the process at which the networks take over */
+    int64_t             n_samples; /* of a cell */
+    uint64_t            seed;
+    size_t              most; /* windows, evenly spread; 0: all */
+    llap_progress       progress;
+    const llap_backend *backend; /* of the networks; NULL: cpu */
+    const llap_log     *log;
 } task_fill_opts;
 
 typedef struct task_filled { /* an asked cell */

@@ -58,6 +58,7 @@ static llap_status fill_some(filling *f, size_t first, size_t n)
     const task_ask ask = { .n_samples = f->o->n_samples,
                            .seed = f->o->seed,
                            .progress = f->o->progress,
+                           .log = f->o->log,
                            .at = { "filling", (int64_t)first, (int64_t)f->spots.n, "windows",
                                    NULL } };
     llap_arena     a = { 0 };
@@ -91,7 +92,9 @@ llap_status task_reference_fill(const task_gaps *g, const task_fill_opts *o, tas
     llap_status           st = var == NULL ? LLAP_ENOMEM : task_columns(g->m, g->p, var);
     if (st == LLAP_OK) st = task_spots_init(&f.spots, g->m, g->p, g->asked, &where);
     if (n_windows != NULL) *n_windows = f.spots.n_all;
-    if (st == LLAP_OK) st = task_reference_forecaster(g->m, g->p, var, &llap_backend_cpu, &f.f);
+    if (st == LLAP_OK)
+        st = task_reference_forecaster(g->m, g->p, var,
+                                       o->backend != NULL ? o->backend : &llap_backend_cpu, &f.f);
     for (size_t i = 0; i < f.spots.n && st == LLAP_OK; i += AT_ONCE)
         st = fill_some(&f, i, f.spots.n - i < AT_ONCE ? f.spots.n - i : AT_ONCE);
     task_forecaster_deinit(&f.f);

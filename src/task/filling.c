@@ -39,8 +39,9 @@ typedef struct fill_set {
     errors           *error;  /* [NAIVES,n_targets] */
     double            score[MEMBERS];
     /* of networks that fill */
-    uint8_t *asked; /* [n_rows,n_targets] in this call */
-    int64_t *place; /* [n_rows] window and query of this call */
+    const llap_backend *backend;
+    uint8_t            *asked; /* [n_rows,n_targets] in this call */
+    int64_t            *place; /* [n_rows] window and query of this call */
 } fill_set;
 
 /* ---- naive fillers ---- */
@@ -209,9 +210,12 @@ static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, con
             memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
         }
     const task_gaps      g = { .m = s->m, .p = s->masked, .asked = s->asked };
-    const task_fill_opts o = {
-        .from = from, .first = first, .n_samples = TASK_FILL_SAMPLES, .seed = ask->seed
-    };
+    const task_fill_opts o = { .from = from,
+                               .first = first,
+                               .n_samples = TASK_FILL_SAMPLES,
+                               .seed = ask->seed,
+                               .backend = s->backend,
+                               .log = ask->log };
     return task_fill(&g, &o, put_redrawn, &r, NULL);
 }
 
@@ -374,7 +378,7 @@ static llap_status set_init(fill_set *s, llap_part part)
 
 llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_panel *p,
                               const int64_t *var, const task_scale *scale, llap_part part,
-                              uint64_t seed)
+                              uint64_t seed, const llap_backend *backend)
 {
     static const struct {
         const char *name;
@@ -398,7 +402,9 @@ llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_p
                          : LLAP_OK;
     if (st == LLAP_OK) {
         task_hide(p, var, m->frame.n_targets, seed, g->hidden);
-        *g->set = (fill_set){ .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden };
+        *g->set = (fill_set){
+            .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden, .backend = backend
+        };
         st = set_init(g->set, part);
     }
     if (st == LLAP_OK) st = list_windows(g, m, p, part);

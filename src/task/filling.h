@@ -33,7 +33,7 @@ typedef struct task_filling {
 /* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. */
 llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_panel *p,
                               const int64_t *var, const task_scale *scale, llap_part part,
-                              uint64_t seed);
+                              uint64_t seed, const llap_backend *backend);
 void        task_filling_deinit(task_filling *g); /* { 0 } is fine */
 
 #endif

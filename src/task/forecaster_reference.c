@@ -73,7 +73,7 @@ static llap_status draw_rows(reference_self *s, const task_ask *ask, const task_
     llap_status   st =
         tq == NULL || E == NULL || ent == NULL || z == NULL || y_obs == NULL || kept == NULL
               ? LLAP_ENOMEM
-              : reference_nets_for(s, n, R, h);
+              : reference_nets_for(s, n, R, h, keep);
     if (st == LLAP_OK && keep) st = reference_observe(s, w, row, n, y_obs, kept);
     if (st == LLAP_OK) st = reference_summarise(s, w, row, n, ent, E, E + REFERENCE_ROWS * each);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "task/device.h"
 #include "task/filler.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@ typedef struct asked {
     const llap_impute_opts *o;
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
+    const llap_backend     *backend;
 } asked;
 
 static llap_anchor_from from_of(const asked *k)
@@ -262,7 +264,9 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
                                  .n_samples = k->n_samples,
                                  .seed = (uint64_t)k->o->seed,
                                  .most = (size_t)most,
-                                 .progress = k->o->progress };
+                                 .progress = k->o->progress,
+                                 .backend = k->backend,
+                                 .log = k->o->log };
     if (st == LLAP_OK) st = task_fill(&g, &how, put_draws, &d, &n_windows);
     if (st == LLAP_OK && most > 0 && n_windows > (size_t)most)
         llap_logf(k->o->log, LLAP_LOG_WARNING,
@@ -287,7 +291,8 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
                       .keep = o->keep_samples != 0 };
     task_scores score;
     int64_t    *var = llap_new((size_t)m->frame.n_targets, sizeof *var);
-    llap_status st = var == NULL ? LLAP_ENOMEM : task_columns(m, p, var);
+    llap_status st = var == NULL ? LLAP_ENOMEM : task_device(o->device, o->precision, &k.backend);
+    if (st == LLAP_OK) st = task_columns(m, p, var);
     k.var = var;
     if (st == LLAP_OK) st = task_compare(m, panel, var, NULL, o->log);
     if (st == LLAP_OK) st = make_answer(&k, &score, out);

@@ -109,6 +109,7 @@ static llap_status sampling_net(reference_self *s, llap_extent extent)
                                         .backend = how.backend,
                                         .n_threads = how.n_threads,
                                         .folded = how.folded,
+                                        .kept = s->keep,
                                         .sampler = reference_sampler(s) };
     return s->backend->memory == NULL
                ? llap_denoise_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise)
@@ -116,10 +117,11 @@ static llap_status sampling_net(reference_self *s, llap_extent extent)
                                      &s->planned);
 }
 
-llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h)
+llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h, bool keep)
 {
-    if (s->R == R && s->h == h && s->n == n) return LLAP_OK;
+    if (s->R == R && s->h == h && s->n == n && s->keep == keep) return LLAP_OK;
     reference_drop_nets(s);
+    s->keep = keep;
     llap_status st = decoder_net(s, R, h);
     if (st == LLAP_OK) st = sampling_net(s, (llap_extent){ n, R, h, s->Z });
     if (st == LLAP_OK) {

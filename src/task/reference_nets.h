@@ -16,6 +16,7 @@ typedef struct reference_self {
     bool                       joint, vae, summarised; /* what the model has */
     int64_t                    N, l, h, D, C, S, H, Z; /* h of the nets below; 0: none yet */
     int64_t                    R, n;                   /* samples and rows of the nets below */
+    bool                       keep;                   /* likewise: some latents are kept */
     int64_t                   *input;                  /* [D] variables of the panel */
     int64_t                   *entity;                 /* [N] of the panel, -1: not there; joint */
     const float               *x_mean, *x_std, *y_mean, *y_std;
@@ -40,7 +41,7 @@ llap_status reference_summary_net(reference_self *s);
 
 /* Everything that depends on the number of rows, samples and queries; kept until others are asked
  * for, or dropped. */
-llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h);
+llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h, bool keep);
 void        reference_drop_nets(reference_self *s);
 
 llap_sampler_opts reference_sampler(const reference_self *s);

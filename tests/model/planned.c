@@ -5,7 +5,7 @@
 #include "backend/cuda/cuda.h"
 #include "model/planned.h"
 
-enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 13 };
+enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 18 };
 
 typedef struct setting {
     const char          *name;
@@ -13,6 +13,7 @@ typedef struct setting {
     llap_sampler_opts    o;
     int64_t              S;
     bool                 folded, continuous;
+    bool                 kept, guessed; /* inpainting; from a guess */
 } setting;
 
 static llap_denoiser_config reference(int64_t channels)
@@ -68,20 +69,29 @@ static int settings(setting out[N_SETTINGS])
     sc.self_conditioning = true;
     again.self_condition = true;
     fixed.fixed_poles = fixed_tokens.fixed_poles = true;
-    out[0] = (setting){ "guided", c, LLAP_SAMPLER_REFERENCE, S, true, false };
-    out[1] = (setting){ "not folded", c, LLAP_SAMPLER_REFERENCE, S, false, false };
-    out[2] = (setting){ "conditional", c, plain, S, true, false };
-    out[3] = (setting){ "without summary", c, plain, 0, true, false };
-    out[4] = (setting){ "second order, clipped", c, clipped, S, true, false };
-    out[5] = (setting){ "noise predicted", c, eps, S, true, false };
-    out[6] = (setting){ "self-conditioned", sc, again, S, true, false };
-    out[7] = (setting){ "tokens", tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
-    out[8] = (setting){ "wide", wide(), LLAP_SAMPLER_REFERENCE, S, true, false };
-    out[9] = (setting){ "wide tokens", wide_tokens(), LLAP_SAMPLER_DEFAULT, S, false, true };
-    out[10] = (setting){ "fixed poles", fixed, LLAP_SAMPLER_REFERENCE, S, true, false };
-    out[11] = (setting){ "fixed poles, not folded", fixed, plain, S, false, false };
-    out[12] =
-        (setting){ "fixed poles, tokens", fixed_tokens, LLAP_SAMPLER_DEFAULT, S, false, true };
+    out[0] = (setting){ "guided", c, LLAP_SAMPLER_REFERENCE, S, true, false, false, false };
+    out[1] = (setting){ "not folded", c, LLAP_SAMPLER_REFERENCE, S, false, false, false, false };
+    out[2] = (setting){ "conditional", c, plain, S, true, false, false, false };
+    out[3] = (setting){ "without summary", c, plain, 0, true, false, false, false };
+    out[4] = (setting){ "second order, clipped", c, clipped, S, true, false, false, false };
+    out[5] = (setting){ "noise predicted", c, eps, S, true, false, false, false };
+    out[6] = (setting){ "self-conditioned", sc, again, S, true, false, false, false };
+    out[7] = (setting){ "tokens", tokens(), LLAP_SAMPLER_DEFAULT, S, false, true, false, false };
+    out[8] = (setting){ "wide", wide(), LLAP_SAMPLER_REFERENCE, S, true, false, false, false };
+    out[9] = (setting){ "wide tokens", wide_tokens(), LLAP_SAMPLER_DEFAULT, S, false, true,
+                        false,         false };
+    out[10] =
+        (setting){ "fixed poles", fixed, LLAP_SAMPLER_REFERENCE, S, true, false, false, false };
+    out[11] = (setting){ "fixed poles, not folded", fixed, plain, S, false, false, false, false };
+    out[12] = (setting){
+        "fixed poles, tokens", fixed_tokens, LLAP_SAMPLER_DEFAULT, S, false, true, false, false
+    };
+    const int from[] = { 0, 4, 7, 8, 9 }; /* the same with something kept */
+    for (int i = 0; i < 5; i++) {
+        out[13 + i] = out[from[i]];
+        out[13 + i].kept = true;
+        out[13 + i].guessed = out[from[i]].continuous;
+    }
     return N_SETTINGS;
 }
 
@@ -139,8 +149,24 @@ static llap_points points_of(const setting *s)
     return list;
 }
 
-static const uint64_t       ids[B] = { 11, 12 };
-static const llap_sample_io io = { .seed = 3, .window = ids, .first_sample = 2 };
+/* Draws, and of some settings values that are kept and a guess of the others. */
+static llap_sample_io io_of(const setting *s)
+{
+    static const uint64_t ids[B] = { 11, 12 };
+    static float          y_obs[B * H * MORE], start[B * R * H * MORE];
+    static uint8_t        keep[B * H * MORE];
+    for (int k = 0; k < B * H * MORE; k++) {
+        y_obs[k] = 0.5f + sinf((float)k);
+        keep[k] = k % 3 == 1 || k % 7 == 2;
+    }
+    for (int k = 0; k < B * R * H * MORE; k++) start[k] = cosf(0.3f * (float)k);
+    return (llap_sample_io){ .seed = 3,
+                             .window = ids,
+                             .first_sample = 2,
+                             .y_obs = s->kept ? y_obs : NULL,
+                             .keep = s->kept ? keep : NULL,
+                             .start = s->guessed ? start : NULL };
+}
 
 static llap_extent extent_of(const setting *s) { return (llap_extent){ B, R, H, s->c.data_dim }; }
 
@@ -159,6 +185,7 @@ static void plain_samples(const setting *s, float *out)
     CHECK_OK(llap_denoise_create(&s->c, params, &o, &d));
     CHECK_OK(llap_denoise_windows(d, &w));
     const llap_predictor p = llap_denoise_predictor(d);
+    const llap_sample_io io = io_of(s);
     CHECK_OK(llap_sample(&s->o, &list, extent_of(s), &p, &io, out));
     llap_denoise_destroy(d);
     llap_points_deinit(&list);
@@ -172,6 +199,7 @@ static llap_planned_opts opts_of(const setting *s, const llap_backend *b)
                                 .backend = b,
                                 .n_threads = 1,
                                 .folded = s->folded,
+                                .kept = s->kept,
                                 .sampler = s->o };
 }
 
@@ -186,6 +214,7 @@ static void check_against_plain(const llap_backend *b, double tol)
         llap_params             *params = params_of(s, b);
         llap_points              list = points_of(s);
         llap_planned            *planned;
+        const llap_sample_io     io = io_of(s);
         const int                n_values = B * R * H * (int)s->c.data_dim;
         float expected[B * R * H * MORE], found[B * R * H * MORE], first[B * R * H * MORE];
         plain_samples(s, expected);
@@ -201,7 +230,12 @@ static void check_against_plain(const llap_backend *b, double tol)
             top = fmax(top, fabs((double)expected[k]));
             worst = fmax(worst, fabs((double)expected[k] - (double)found[k]));
         }
-        print_message("%s on %s: off by %.2g of %.2g\n", s->name, b->name, worst, top);
+        print_message("%s%s on %s: off by %.2g of %.2g\n", s->name, s->kept ? ", kept" : "",
+                      b->name, worst, top);
+        for (int k = 0; k < n_values && s->kept; k++) {
+            const int one = n_values / (B * R), of = k / (R * one) * one + k % one;
+            if (io.keep[of]) assert_true(found[k] == io.y_obs[of]);
+        }
         if (!(worst <= tol * top) || top == 0.0)
             fail_msg("%s on %s: off by %g of %g", s->name, b->name, worst, top);
         llap_planned_destroy(planned);
@@ -243,6 +277,7 @@ static void check_many(const llap_backend *b, double tol)
     llap_params             *params = params_of(s, b);
     llap_points              list = points_of(s);
     llap_planned            *planned;
+    const llap_sample_io     io = io_of(s);
     float                   *few = llap_new((size_t)(B * R * one), sizeof *few);
     float                   *many = llap_new((size_t)(B * MANY * one), sizeof *many);
     double                   top = 0.0, worst = 0.0;
@@ -301,6 +336,12 @@ static void what_it_cannot_do_is_said(void **state)
     CHECK_FAIL(llap_planned_create(&all[0].c, params, &o, &list, &planned), LLAP_EUNSUPPORTED,
                "eta");
     o.sampler.eta = 0.0;
+    CHECK_OK(llap_planned_create(&all[0].c, params, &o, &list, &planned));
+    const llap_denoise_batch w = windows_of(&all[0]);
+    const llap_sample_io     io = io_of(&all[13]);
+    float                    out[B * R * H * Z];
+    CHECK_FAIL(llap_planned_sample(planned, &w, &io, out), LLAP_EUNSUPPORTED, "inpainting");
+    llap_planned_destroy(planned);
     o.extent.Z = Z + 1;
     CHECK_FAIL(llap_planned_create(&all[0].c, params, &o, &list, &planned), LLAP_EINVAL,
                "data_dim");

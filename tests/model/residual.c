@@ -125,6 +125,39 @@ static int64_t draw(const llap_params *params, const llap_backend *b, float *out
     return rows;
 }
 
+/* The same with every third residual known and guesses of the others, from the second point on. */
+static void complete(const llap_params *params, const llap_backend *b, float *out)
+{
+    static float               fixed[WINDOWS * H * N], guess[WINDOWS * SAMPLES * H * N];
+    const llap_residual_config c = config();
+    const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
+                                        { params, LLAP_PARAMS_EMA, NULL } };
+    const llap_draw_plan       o = { .rows = 5,
+                                     .samples = at_once,
+                                     .h = H,
+                                     .solver = LLAP_SOLVER_DPMPP_2M,
+                                     .steps = 4,
+                                     .first = 0.995,
+                                     .last = 0.005,
+                                     .n_threads = 1,
+                                     .backend = b,
+                                     .given = true,
+                                     .begin = 1 };
+    const llap_residual_given  given = { fixed, guess };
+    llap_residual_sampler     *s;
+    uint32_t                   index[WINDOWS];
+    for (uint32_t i = 0; i < WINDOWS; i++) index[i] = i;
+    for (int k = 0; k < WINDOWS * H * N; k++) fixed[k] = k % 3 == 1 ? sinf((float)k) : NAN;
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) guess[k] = cosf(0.7f * (float)k);
+    CHECK_OK(llap_residual_sampler_create(&c, m, 2, &o, &s));
+    CHECK_OK(llap_residual_complete(s, set, index, WINDOWS, &given, 7, SAMPLES, out));
+    llap_residual_sampler_destroy(s);
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) {
+        const int of = k / (SAMPLES * H * N) * H * N + k % (H * N);
+        assert_true(isfinite(out[k]) && (isnan(fixed[of]) || out[k] == fixed[of]));
+    }
+}
+
 static llap_status start(const llap_backend *b, llap_residual_trainer **trainer)
 {
     const llap_residual_config c = config();
@@ -185,6 +218,10 @@ static void check_like(const llap_backend *a, const llap_backend *b, double tol,
         near("sample", b, (double)other.x[k], (double)one.x[k], tol_samples);
         near("sample of a copy", b, (double)away[k], (double)one.x[k], tol_samples);
     }
+    complete(one.params, a, one.x);
+    complete(one.params, b, away);
+    for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++)
+        near("completed", b, (double)away[k], (double)one.x[k], tol_samples);
     llap_residual_trainer_destroy(of_one);
     llap_residual_trainer_destroy(of_other);
 }
