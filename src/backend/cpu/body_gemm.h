@@ -293,7 +293,12 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         soon[BESIDE] = soon[TILE];
         soon[BESIDE].x = last && g->slope != NULL ? g->slope + at : residual;
         soon[BESIDE].rows = soon[BESIDE].x == NULL ? 0 : kern_least(mr, follow);
-        if (along) fetch_some(soon); /* a tile is over before any of it is there */
+        if (along) { /* a tile is over before any of it is there: that of the second after it */
+            const int64_t then = j + 2 * GEMM_NR;
+            soon[TILE].x += 2 * GEMM_NR;
+            if (then >= u->j1) soon[TILE].x += GEMM_MR * g->ldc - (u->j1 - u->j0);
+            fetch_some(soon);
+        }
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
         else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
         if (last && more && !inside) finish(g, mr, cols, c + at, at);
