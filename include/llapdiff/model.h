@@ -83,12 +83,16 @@ typedef struct llap_train_opts {
     const char *network, *training;
     const char *shares; /* of training, validation and test, by time or of the entities, in any
                            unit: "70,10,20"; NULL: these */
+    const char *output; /* file that the model will be saved to, which is the caller's to do. With
+                           resume, a model of this very training that is there already is the
+                           answer, and nothing is trained. NULL: not known */
 } llap_train_opts;
 
 #define LLAP_TRAIN_OPTS                                                                            \
     {                                                                                              \
         NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL  \
+            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL                                                                                   \
     }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

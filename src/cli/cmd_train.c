@@ -52,7 +52,7 @@ static const cli_option options[] = {
          "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each"),
     TEXT("min",          0, "LIST", min, "least value of answers, for all targets or NAME=... each"),
     TEXT("max",          0, "LIST", max, "largest value of answers"),
-    FLAG("resume",       0, resume, "go on with a training that was interrupted, to the same model"),
+    FLAG("resume",       0, resume, "go on with a training that was interrupted, to the same model; one that is finished stays"),
     TEXT("state",        0, "FILE", state,
          "where its state is kept; none: nowhere (default: the model file and .state)"),
     REAL("save-every",   0, "SECONDS", save_every, 1e-3, 1e9, "between two states (default 60)"),
@@ -109,6 +109,7 @@ static llap_train_opts opts_of(const cli_common *common, const train_options *o,
     how.training = o->training;
     how.state = state;
     how.resume = o->resume;
+    how.output = o->output;
     how.save_every = o->save_every;
     how.history = o->log;
     how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;

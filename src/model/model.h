@@ -9,6 +9,8 @@
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
+ *     llapdiff.run         16 hexadecimal digits: which training it is of, data and options; may be
+ *                          absent
  * Tensors for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
  *     scale.i.climate                  [entities + 1,terms], absent without a climate
@@ -48,6 +50,8 @@ typedef struct llap_model_frame {
     const uint8_t *part;                  /* by entity: [n_entities] an llap_part */
 } llap_model_frame;
 
+enum { LLAP_MODEL_RUN = 16 };
+
 struct llap_model {
     llap_model_frame    frame;    /* names in the arena */
     llap_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
@@ -55,6 +59,7 @@ struct llap_model {
     char               *training; /* JSON text, see above; owned (llap_free), NULL: not known */
     char               *report;   /* JSON text, of the training just made: stages, seconds, memory;
                                      owned (llap_free), not in the file */
+    char       run[LLAP_MODEL_RUN + 1]; /* see above; "": not known */
     llap_arena arena;
 };
 

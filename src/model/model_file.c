@@ -4,12 +4,15 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/safetensors.h"
+#include "base/text.h"
 #include "model/model_parts.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define FORMAT "1"
+
+static const char run_key[] = "llapdiff.run";
 
 static const char *const axis_names[] = { "calendar", "number", NULL };
 #define SIZE_ANCHOR "anchor" /* without networks; else llap_size_names */
@@ -72,6 +75,7 @@ llap_status llap_model_write_metadata(const llap_model *m, llap_tensors_writer *
     if (st == LLAP_OK) st = llap_tensors_writer_metadata(w, "llapdiff.entities", entities);
     if (st == LLAP_OK && m->training != NULL)
         st = llap_tensors_writer_metadata(w, "llapdiff.training", m->training);
+    if (st == LLAP_OK && m->run[0] != '\0') st = llap_tensors_writer_metadata(w, run_key, m->run);
     llap_free(config);
     llap_free(variables);
     llap_free(entities);
@@ -273,6 +277,17 @@ static llap_status get_training(const llap_tensors *t, llap_model *m)
     return m->training == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
+static llap_status get_run(const llap_tensors *t, llap_model *m)
+{
+    const char *text = llap_tensors_metadata(t, run_key);
+    if (text == NULL) return LLAP_OK;
+    if (strlen(text) != LLAP_MODEL_RUN || strspn(text, "0123456789abcdef") != LLAP_MODEL_RUN)
+        return llap_fail(LLAP_EFORMAT, "metadata '%s': expected %d hexadecimal digits, found '%s'",
+                         run_key, LLAP_MODEL_RUN, llap_text_show(text).text);
+    memcpy(m->run, text, sizeof m->run);
+    return LLAP_OK;
+}
+
 llap_status llap_model_read(const llap_tensors *t, llap_json **config, llap_model **out)
 {
     llap_json   *variables = NULL, *entities = NULL;
@@ -287,6 +302,7 @@ llap_status llap_model_read(const llap_tensors *t, llap_json **config, llap_mode
     if (st == LLAP_OK) st = llap_json_strings(entities, "", &entity, &n_entities);
     if (st == LLAP_OK) st = read_model(t, *config, target, n_targets, entity, n_entities, out);
     if (st == LLAP_OK) st = get_training(t, *out);
+    if (st == LLAP_OK) st = get_run(t, *out);
     llap_free((void *)target);
     llap_free((void *)entity);
     llap_json_destroy(variables);

@@ -42,10 +42,11 @@ llap_status task_networks_forecaster(const llap_model *m, const llap_panel *p, c
 
 /* Everything that is known before the anchors are: what networks are trained on (task_field_init)
  * and the run, which has room for its states. config may be NULL, or have options of the networks
- * under "network". Caller owns *run and deinits f, also after a failure. */
+ * under "network". Caller owns *run, and *finished as of task_training_open, and deinits f, also
+ * after a failure. */
 llap_status task_networks_open(task_field *f, const llap_model_frame *frame, const llap_panel *p,
                                const int64_t *var, const llap_train_opts *o, llap_size size,
-                               const llap_json *config, task_training **run);
+                               const llap_json *config, task_training **run, llap_model **finished);
 
 /* Trains networks on top of the model's anchors and gives them to it: m->network. */
 llap_status task_networks_train(llap_model *m, task_training *run, task_field *f,

@@ -206,13 +206,19 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
 /* The run with its state and log, before anything is fitted; with networks also what they are
  * trained on. Too little room for its states is said here. */
 static llap_status open_run(const llap_panel *p, const llap_train_opts *o, const llap_json *config,
-                            const plan *l, task_field *f, task_training **run)
+                            const plan *l, task_field *f, task_training **run,
+                            llap_model **finished)
 {
     if (l->size != NETWORKS_NONE)
-        return task_networks_open(f, &l->frame, p, l->var, o, (llap_size)l->size, config, run);
+        return task_networks_open(f, &l->frame, p, l->var, o, (llap_size)l->size, config, run,
+                                  finished);
     const task_stage_size size = { task_anchors_numbers(&l->frame), 0 };
-    llap_status           st = task_training_open(p, o, &l->frame, NULL, &l->recipe, run);
-    return st == LLAP_OK ? task_training_reserve(*run, &size, 1) : st;
+    char                 *text = NULL;
+    llap_status           st = task_train_text(o, config, &l->recipe, &text);
+    const task_job        job = { .recipe = &l->recipe, .text = text };
+    if (st == LLAP_OK) st = task_training_open(p, o, &l->frame, &job, run, finished);
+    llap_free(text);
+    return st == LLAP_OK && *finished == NULL ? task_training_reserve(*run, &size, 1) : st;
 }
 
 /* The anchors as a model, without networks. */
@@ -229,22 +235,48 @@ static llap_status fit_anchors(task_training *run, const llap_panel *p, const ll
     return st;
 }
 
+/* Who fills gaps, unless an earlier run has decided it. */
+static llap_status settle_filling(task_training *run, llap_model *m, const llap_panel *p,
+                                  const llap_train_opts *o, const task_recipe_networks *r)
+{
+    llap_feature_config *c = &m->network->config.features;
+    double               kept[2];
+    if (task_training_find(run, "filling", kept, 2)) {
+        c->fill_past = (int64_t)kept[0];
+        c->fill_both = (int64_t)kept[1];
+        return LLAP_OK;
+    }
+    const llap_status st = task_fill_settle(m, p, o, r);
+    if (st != LLAP_OK) return st;
+    kept[0] = (double)c->fill_past;
+    kept[1] = (double)c->fill_both;
+    const llap_status noted = task_training_keep(run, "filling", kept, 2);
+    if (noted == LLAP_OK) task_training_save(run, "gaps");
+    return noted;
+}
+
+static llap_status train_all(task_training *run, task_field *f, const llap_panel *p,
+                             const llap_train_opts *o, const llap_json *config, const plan *l,
+                             llap_model **out)
+{
+    const bool  alone = l->size == NETWORKS_NONE;
+    llap_status st = fit_anchors(run, p, o, l, out);
+    if (st == LLAP_OK && !alone)
+        st = task_networks_train(*out, run, f, p, o, (llap_size)l->size, config);
+    if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);
+    if (st == LLAP_OK && alone) st = task_training_table(run, &(*out)->report);
+    if (st == LLAP_OK && alone) st = task_train_remember(o, config, &l->recipe, *out);
+    if (st == LLAP_OK) task_training_sign(run, *out);
+    return st;
+}
+
 static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
                                  const llap_json *config, const plan *l, llap_model **out)
 {
     task_training *run = NULL;
     task_field     f = { 0 };
-    const bool     alone = l->size == NETWORKS_NONE;
-    llap_status    st = open_run(p, o, config, l, &f, &run);
-    if (st == LLAP_OK) st = fit_anchors(run, p, o, l, out);
-    if (st == LLAP_OK && !alone) {
-        st = task_networks_train(*out, run, &f, p, o, (llap_size)l->size, config);
-        if (st == LLAP_OK) st = task_fill_settle(*out, p, o, &l->recipe.networks);
-    }
-    if (st == LLAP_OK && alone) {
-        st = task_training_table(run, &(*out)->report);
-        if (st == LLAP_OK) st = task_train_remember(o, config, &l->recipe, *out);
-    }
+    llap_status    st = open_run(p, o, config, l, &f, &run, out);
+    if (st == LLAP_OK && *out == NULL) st = train_all(run, &f, p, o, config, l, out);
     task_training_destroy(run);
     task_field_deinit(&f);
     if (st != LLAP_OK) {

@@ -19,8 +19,11 @@ llap_status task_train_config(const llap_train_opts *o, llap_train_opts *out, ll
  * llap_train would refuse after the same look. */
 llap_status task_train_check(const llap_panel *panel, const llap_train_opts *o);
 
-/* The options of a training as its model keeps them: m->training is a file as above, for another
- * run. Files that were given, parts and from, are not named in it. */
+/* The options of a training as its model keeps them: m->training, or *text (caller owns,
+ * llap_free), is a file as above, for another run. Files that were given, parts and from, are not
+ * named in it. */
+llap_status task_train_text(const llap_train_opts *o, const llap_json *config, const task_recipe *r,
+                            char **text);
 llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
                                 const task_recipe *r, llap_model *m);
 

@@ -184,8 +184,8 @@ static void write_options(llap_json_writer *w, const llap_train_opts *o)
     }
 }
 
-llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
-                                const task_recipe *r, llap_model *m)
+llap_status task_train_text(const llap_train_opts *o, const llap_json *config, const task_recipe *r,
+                            char **text)
 {
     llap_train_opts  all = *o;
     llap_json_writer w = { 0 };
@@ -202,8 +202,14 @@ llap_status task_train_remember(const llap_train_opts *o, const llap_json *confi
     task_recipe_write(&w, r);
     llap_json_close(&w, '}');
     llap_free(network);
-    llap_free(m->training);
-    m->training = NULL;
-    const llap_status written = llap_json_finish(&w, &m->training, &n);
+    *text = NULL;
+    const llap_status written = llap_json_finish(&w, text, &n);
     return st == LLAP_OK ? written : st;
+}
+
+llap_status task_train_remember(const llap_train_opts *o, const llap_json *config,
+                                const task_recipe *r, llap_model *m)
+{
+    llap_free(m->training);
+    return task_train_text(o, config, r, &m->training);
 }

@@ -326,16 +326,61 @@ static llap_status settle(llap_model *m, const task_field *f, const llap_train_o
     return st;
 }
 
+/* The same, unless an earlier run has done it: the guard and the factors of the spread. */
+static llap_status settle_once(task_training *run, llap_model *m, const task_field *f,
+                               const llap_train_opts *o)
+{
+    llap_feature_config *c = &m->network->config.features;
+    llap_reals          *factor = &c->calibration_factor;
+    enum { MOST = LLAP_REALS_MAX };
+    double kept[2 + MOST] = { 0 };
+    if (task_training_find(run, "settled", kept, 2 + MOST) && kept[0] >= 0 &&
+        kept[0] <= LLAP_GUARD_POOL && kept[1] >= 0 && kept[1] <= MOST) {
+        c->guard = (llap_guard)kept[0];
+        factor->n = (int)kept[1];
+        for (int i = 0; i < MOST; i++) factor->v[i] = kept[2 + i];
+        return LLAP_OK;
+    }
+    const llap_status st = settle(m, f, o);
+    if (st != LLAP_OK) return st;
+    kept[0] = (double)c->guard;
+    kept[1] = (double)factor->n;
+    for (int i = 0; i < factor->n; i++) kept[2 + i] = factor->v[i];
+    const llap_status noted = task_training_keep(run, "settled", kept, 2 + MOST);
+    if (noted == LLAP_OK) task_training_save(run, "networks");
+    return noted;
+}
+
 /* With what the caller left to us. */
-static llap_status remember(llap_model *m, const llap_train_opts *o, const llap_json *config,
-                            const task_field *f)
+static llap_train_opts resolved(const llap_train_opts *o, const llap_network_config *c,
+                                const task_field *f)
 {
     llap_train_opts all = *o;
     all.steps = f->recipe.networks.stage.steps;
     all.batch = f->batch;
     all.lr = f->recipe.networks.stage.lr;
-    all.members = m->network->config.options.members;
+    all.members = c->options.members;
+    return all;
+}
+
+static llap_status remember(llap_model *m, const llap_train_opts *o, const llap_json *config,
+                            const task_field *f)
+{
+    const llap_train_opts all = resolved(o, &m->network->config, f);
     return task_train_remember(&all, config, &f->recipe, m);
+}
+
+static llap_status open_run(const task_field *f, const llap_model_frame *frame, const llap_panel *p,
+                            const llap_train_opts *o, const llap_network_config *c,
+                            const llap_json *config, task_training **run, llap_model **finished)
+{
+    const llap_train_opts all = resolved(o, c, f);
+    char                 *text = NULL;
+    llap_status           st = task_train_text(&all, config, &f->recipe, &text);
+    const task_job        job = { .network = c, .recipe = &f->recipe, .text = text };
+    if (st == LLAP_OK) st = task_training_open(p, o, frame, &job, run, finished);
+    llap_free(text);
+    return st;
 }
 
 static llap_status reserve(const task_training *run, const llap_model_frame *frame,
@@ -365,7 +410,7 @@ static llap_status load_from(const char *path, llap_model **from)
 
 llap_status task_networks_open(task_field *f, const llap_model_frame *frame, const llap_panel *p,
                                const int64_t *var, const llap_train_opts *o, llap_size size,
-                               const llap_json *config, task_training **run)
+                               const llap_json *config, task_training **run, llap_model **finished)
 {
     const double        edge[2] = { 24, 72 }; /* whatever they will be */
     llap_network_config c;
@@ -376,8 +421,8 @@ llap_status task_networks_open(task_field *f, const llap_model_frame *frame, con
     llap_model_destroy(from);
     if (st == LLAP_OK) st = configure(frame, f, o, size, config, edge, &c);
     if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, &net);
-    if (st == LLAP_OK) st = task_training_open(p, o, frame, &c, &f->recipe, run);
-    if (st == LLAP_OK) st = reserve(*run, frame, net);
+    if (st == LLAP_OK) st = open_run(f, frame, p, o, &c, config, run, finished);
+    if (st == LLAP_OK && *finished == NULL) st = reserve(*run, frame, net);
     llap_network_destroy(net);
     return st;
 }
@@ -404,6 +449,6 @@ llap_status task_networks_train(llap_model *m, task_training *run, task_field *f
         return st;
     }
     m->network = net;
-    st = settle(m, f, o);
+    st = settle_once(run, m, f, o);
     return st == LLAP_OK ? remember(m, o, config, f) : st;
 }

@@ -191,19 +191,35 @@ static llap_status reserve(const task_reference *r, const task_training *t)
     return task_training_reserve(t, stage, 3);
 }
 
-static llap_status train(task_reference *r, const llap_panel *p)
+static llap_status train_stages(task_reference *r, task_training *t)
 {
-    task_training *t = NULL;
-    llap_status    st = task_training_open(p, r->o, &r->frame, &r->network->config, &r->recipe, &t);
+    llap_status st = reserve(r, t);
     if (st == LLAP_OK)
         llap_logf(r->o->log, LLAP_LOG_INFO,
                   "reference: %lld rows of %lld entities, %lld batches an epoch",
                   (long long)r->train->n_rows, (long long)r->N, (long long)r->n_batches);
-    if (st == LLAP_OK) st = reserve(r, t);
     if (st == LLAP_OK) st = task_reference_vae(r, t);
     if (st == LLAP_OK) st = task_reference_summarizer(r, t);
     if (st == LLAP_OK) st = task_reference_diffusion(r, t);
-    if (st == LLAP_OK) st = task_training_table(t, &r->report);
+    return st == LLAP_OK ? task_training_table(t, &r->report) : st;
+}
+
+/* *out: the model, without its networks where they have just been trained. */
+static llap_status train(task_reference *r, const llap_panel *p, const llap_json *config,
+                         llap_model **out)
+{
+    task_training *t = NULL;
+    char          *text = NULL;
+    llap_status    st = task_train_text(r->o, config, &r->recipe, &text);
+    const task_job job = { &r->network->config, &r->recipe, text };
+    if (st == LLAP_OK) st = task_training_open(p, r->o, &r->frame, &job, &t, out);
+    llap_free(text);
+    if (st == LLAP_OK && *out == NULL) {
+        st = train_stages(r, t);
+        if (st == LLAP_OK) st = llap_model_create(&r->frame, NULL, out);
+        if (st == LLAP_OK) st = task_train_remember(r->o, config, &r->recipe, *out);
+        if (st == LLAP_OK) task_training_sign(t, *out);
+    }
     task_training_destroy(t);
     return st;
 }
@@ -281,15 +297,15 @@ llap_status task_reference_train(const llap_panel *p, const llap_train_opts *o,
     if (st == LLAP_OK) st = task_reference_look(&r, p, var);
     if (st == LLAP_OK) st = make_network(&r, p, config);
     if (st == LLAP_OK && from != NULL) st = start_from(&r, from);
-    if (st == LLAP_OK) st = train(&r, p);
-    if (st == LLAP_OK) st = llap_model_create(f, NULL, out);
-    if (st == LLAP_OK) st = task_train_remember(o, config, &r.recipe, *out);
-    if (st == LLAP_OK) {
+    if (st == LLAP_OK) st = train(&r, p, config, out);
+    if (st == LLAP_OK && (*out)->network == NULL) {
         (*out)->network = r.network;
         (*out)->report = r.report;
-    } else {
+    } else { /* it has failed, or was finished before */
         llap_network_destroy(r.network);
         llap_free(r.report);
+    }
+    if (st != LLAP_OK) {
         llap_model_destroy(*out);
         *out = NULL;
     }

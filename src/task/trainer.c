@@ -33,7 +33,7 @@ static llap_status keep_strings(llap_trainer *t)
                                 &o->size,      &o->view,    &o->state,   &o->history, &o->profile,
                                 &o->transform, &o->min,     &o->max,     &o->from,    &o->device,
                                 &o->precision, &o->config,  &o->parts,   &o->network, &o->training,
-                                &o->shares };
+                                &o->shares,    &o->output };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         if (*text[i] == NULL) continue;
         const size_t n = strlen(*text[i]) + 1;

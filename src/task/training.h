@@ -84,6 +84,8 @@ typedef struct task_training_opts {
     double          save_every; /* seconds between states */
     int64_t         save_steps; /* steps between states; 0: by the clock alone */
     const char     *log;        /* file of JSON lines; NULL: none */
+    const char     *run;        /* what tells it from others, kept in its model; NULL: nothing */
+    bool            finished;   /* its model is there already: nothing is to be done */
     const llap_log *messages;
     llap_progress   progress; /* non-zero: finish the step, save, LLAP_ECANCELLED */
 } task_training_opts;
@@ -97,11 +99,22 @@ llap_status task_training_create(const task_training_opts *o, const task_fact *f
                                  task_training **out);
 void        task_training_destroy(task_training *t); /* NULL is fine; the state stays */
 
+/* What a run of llap_train does. */
+typedef struct task_job {
+    const llap_network_config *network; /* NULL: anchors alone */
+    const task_recipe         *recipe;
+    const char                *text; /* its options as the model will keep them (task_train_text) */
+} task_job;
+
 /* The run of llap_train: its facts are the options, the configuration, the recipe and hashes of the
- * data, of a split that was given and of a model that it starts from. c NULL: anchors alone. */
+ * data, of a split that was given and of a model that it starts from.
+ * *finished: the model that it ends in, where an earlier run has come to its end (o->output); else
+ * NULL. The caller owns both. */
 llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
-                               const llap_model_frame *f, const llap_network_config *c,
-                               const task_recipe *r, task_training **out);
+                               const llap_model_frame *f, const task_job *job, task_training **out,
+                               llap_model **finished);
+/* The model is of this run. */
+void task_training_sign(const task_training *t, llap_model *m);
 
 /* Brings the stage to its end, from wherever it is: its store then holds the result. result may be
  * NULL. LLAP_ECANCELLED, LLAP_ENUMERIC: see above. */

@@ -2,6 +2,7 @@
  * state, and what room that takes. */
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "data/panel.h"
@@ -139,21 +140,70 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     return st;
 }
 
-llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
-                               const llap_model_frame *f, const llap_network_config *c,
-                               const task_recipe *r, task_training **out)
+/* ---- is it done? ---- */
+
+/* What the model says of its training, and what it does not: the data, who was in which part, the
+ * model that it started from. */
+static llap_status name_run(const llap_panel *p, const llap_train_opts *o,
+                            const llap_model_frame *f, const char *text,
+                            char name[LLAP_MODEL_RUN + 1])
 {
-    fact_list                l = { .n = 0 };
-    const task_training_opts how = { .state = o->state,
-                                     .resume = o->resume != 0,
-                                     .save_every = o->save_every > 0 ? o->save_every : 60,
-                                     .log = o->history,
-                                     .messages = o->log,
-                                     .progress = o->progress };
+    uint64_t          from;
+    const llap_status st = hash_file(o->from, &from);
+    uint64_t          h = llap_hash(from, text, strlen(text));
+    const uint64_t    data = hash_panel(p);
+    h = llap_hash(h, &data, sizeof data);
+    if (f->by_entity) h = llap_hash(h, f->part, (size_t)f->n_entities);
+    snprintf(name, LLAP_MODEL_RUN + 1, "%016" PRIx64, h);
+    return st;
+}
+
+/* The model that is there, if it is of this run. What is no model, or of another, is the caller's
+ * to write over. */
+static llap_status find_finished(const llap_train_opts *o, const char *run, llap_model **out)
+{
     *out = NULL;
-    llap_status st = list_facts(&l, p, o, f, c, r);
+    if (!o->resume || o->output == NULL || strcmp(o->output, "-") == 0) return LLAP_OK;
+    const llap_status st = llap_model_load(o->output, out);
+    if (st == LLAP_ENOMEM) return st;
+    if (st != LLAP_OK) return LLAP_OK;
+    if (strcmp((*out)->run, run) == 0) {
+        llap_logf(o->log, LLAP_LOG_INFO,
+                  "%s: this training is finished, and here is its model; without --resume it is "
+                  "trained anew",
+                  o->output);
+        return LLAP_OK;
+    }
+    llap_logf(o->log, LLAP_LOG_INFO, "%s: is the model of another training", o->output);
+    llap_model_destroy(*out);
+    *out = NULL;
+    return LLAP_OK;
+}
+
+llap_status task_training_open(const llap_panel *p, const llap_train_opts *o,
+                               const llap_model_frame *f, const task_job *job, task_training **out,
+                               llap_model **finished)
+{
+    fact_list          l = { .n = 0 };
+    char               run[LLAP_MODEL_RUN + 1];
+    task_training_opts how = { .state = o->state,
+                               .resume = o->resume != 0,
+                               .save_every = o->save_every > 0 ? o->save_every : 60,
+                               .log = o->history,
+                               .run = run,
+                               .messages = o->log,
+                               .progress = o->progress };
+    *out = NULL;
+    *finished = NULL;
+    llap_status st = list_facts(&l, p, o, f, job->network, job->recipe);
+    if (st == LLAP_OK) st = name_run(p, o, f, job->text, run);
+    if (st == LLAP_OK) st = find_finished(o, run, finished);
+    how.finished = *finished != NULL;
     if (st == LLAP_OK) st = task_training_create(&how, l.fact, l.n, out);
     llap_arena_deinit(&l.arena);
+    if (st == LLAP_OK) return st;
+    llap_model_destroy(*finished);
+    *finished = NULL;
     return st;
 }
 

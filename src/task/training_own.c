@@ -134,6 +134,11 @@ void task_training_save(task_training *t, const char *what)
 
 /* -------- anchors -------- */
 
+void task_training_sign(const task_training *t, llap_model *m)
+{
+    if (t->o.run != NULL) snprintf(m->run, sizeof m->run, "%s", t->o.run);
+}
+
 void task_training_anchors(task_training *t, llap_anchor_model *const *anchor, int64_t n)
 {
     t->anchor = (const llap_anchor_model *const *)anchor;

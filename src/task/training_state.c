@@ -205,6 +205,8 @@ static llap_status copy_options(task_training *t, const task_training_opts *o,
         ok = (t->o.state = llap_arena_strndup(&t->arena, o->state, strlen(o->state))) != NULL && ok;
     if (o->log != NULL)
         ok = (t->o.log = llap_arena_strndup(&t->arena, o->log, strlen(o->log))) != NULL && ok;
+    if (o->run != NULL)
+        ok = (t->o.run = llap_arena_strndup(&t->arena, o->run, strlen(o->run))) != NULL && ok;
     for (size_t i = 0; i < n && ok; i++) {
         t->fact[i].name = llap_arena_strndup(&t->arena, fact[i].name, strlen(fact[i].name));
         t->fact[i].value = llap_arena_strndup(&t->arena, fact[i].value, strlen(fact[i].value));
@@ -247,7 +249,7 @@ static llap_status open_state(task_training *t)
                          "--state",
                          t->o.state);
     if (!there) {
-        if (t->o.resume)
+        if (t->o.resume && !t->o.finished)
             llap_logf(t->o.messages, LLAP_LOG_INFO, "%s: no state there, training from the start",
                       t->o.state);
         return LLAP_OK;
@@ -265,7 +267,7 @@ llap_status task_training_create(const task_training_opts *o, const task_fact *f
     if (t == NULL) return LLAP_ENOMEM;
     llap_status st = copy_options(t, o, fact, n);
     if (st == LLAP_OK) st = open_state(t);
-    if (st == LLAP_OK) st = open_log(t);
+    if (st == LLAP_OK && !t->o.finished) st = open_log(t); /* else it is whole */
     if (st == LLAP_OK) *out = t;
     else task_training_destroy(t);
     return st;

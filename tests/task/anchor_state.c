@@ -83,6 +83,56 @@ static int count(void *user, const llap_progress_event *e)
     return 0;
 }
 
+/* A finished training whose model is lost is written again from its state, without a step; one
+ * whose model is there needs none. Networks too, and what was decided after them. */
+static void what_is_finished_is_not_done_again(void **state)
+{
+    (void)state;
+    static const char *const sizes[] = { "anchor", "tiny" };
+    for (int i = 0; i < 2; i++) {
+        int             steps = 0;
+        llap_model     *m = NULL;
+        llap_train_opts o = LLAP_TRAIN_OPTS;
+        o.size = sizes[i];
+        o.target = "no2";
+        o.context = "2d";
+        o.horizon = "24";
+        o.steps = 3;
+        o.members = 1;
+        o.training = "{\"anchor\": {\"steps\": 5, \"rows\": 4, \"valid_rows\": 30}}";
+        o.state = in_folder("done.state");
+        o.output = in_folder("done");
+        o.progress = (llap_progress){ count, &steps };
+        save_trained(panel, &o, in_folder("done"));
+        assert_true(steps > 0);
+        o.resume = 1;
+        steps = 0;
+        CHECK_OK(llap_train(panel, &o, &m)); /* model and state */
+        CHECK_OK(llap_model_save(m, in_folder("again")));
+        llap_model_destroy(m);
+        check_same_file(in_folder("done"), in_folder("again"));
+        unlink(in_folder("done")); /* the state alone */
+        save_trained(panel, &o, in_folder("again"));
+        assert_int_equal(steps, 0);
+        assert_int_equal(rename(in_folder("again"), in_folder("whole")), 0);
+        unlink(in_folder("done.state")); /* neither */
+        save_trained(panel, &o, in_folder("done"));
+        assert_true(steps > 0);
+        check_same_file(in_folder("whole"), in_folder("done"));
+        unlink(in_folder("done.state")); /* the model alone; then that of another training */
+        steps = 0;
+        save_trained(panel, &o, in_folder("again"));
+        assert_int_equal(steps, 0);
+        check_same_file(in_folder("whole"), in_folder("again"));
+        o.seed = 2;
+        save_trained(panel, &o, in_folder("again"));
+        assert_true(steps > 0);
+        o.seed = 1; /* a state of another training is nobody's to remove */
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "belongs to another training");
+        unlink(in_folder("done.state"));
+    }
+}
+
 /* Before anything is fitted. */
 static void too_little_room_is_said_at_once(void **state)
 {
@@ -114,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_again_and_again),
         cmocka_unit_test(it_goes_on_with_the_next_step),
+        cmocka_unit_test(what_is_finished_is_not_done_again),
         cmocka_unit_test(too_little_room_is_said_at_once),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
