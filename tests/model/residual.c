@@ -2,7 +2,6 @@
  * the same losses, parameters and samples as on the cpu. On a GPU too where there is one
  * (LLAP_DEVICE). */
 #include "apart.h"
-#include "hog.h"
 
 #include "backend/cuda/cuda.h"
 #include "base/rng.h"
@@ -449,6 +448,37 @@ static void on_a_gpu(void **state)
 }
 
 /* -------- a GPU with little memory left -------- */
+
+typedef struct hog { /* of the device's memory */
+    const llap_backend *b;
+    void               *at[4096];
+    int                 n;
+} hog;
+
+static bool hog_take(hog *h, size_t n_bytes)
+{
+    assert_true(h->n < 4096);
+    const bool ok = h->b->memory->alloc(n_bytes, &h->at[h->n]) == LLAP_OK;
+    h->n += ok;
+    return ok;
+}
+
+/* All but so many bytes. */
+static void hog_all_but(hog *h, size_t left)
+{
+    void *room = NULL;
+    CHECK_OK(h->b->memory->alloc(left, &room));
+    for (size_t size = (size_t)1 << 36; size >= (size_t)1 << 21; size /= 2)
+        while (hog_take(h, size)) {
+        }
+    h->b->memory->release(room);
+    CHECK_OK(h->b->memory->finish());
+}
+
+static void hog_release(hog *h)
+{
+    while (h->n > 0) h->b->memory->release(h->at[--h->n]);
+}
 
 /* How much may be left before the work has to be cut, from some GiB down; h holds the rest then. */
 static size_t find_limit(hog *h, bool (*cut)(const llap_backend *b))

@@ -1,7 +1,6 @@
 /* Whole trainings of both profiles on a GPU: the cpu's losses, the same bytes from run to run and
  * however often they are stopped, and states that go on elsewhere. Skipped where there is none;
  * LLAP_DEVICE names the device (cuda). */
-#include "hog.h"
 #include "lossless.h"
 #include "sensors.h"
 
@@ -154,48 +153,6 @@ static void states_go_on_elsewhere(void **state)
     }
 }
 
-/* -------- a GPU with little memory left -------- */
-
-static hog    pig;
-static size_t left;
-
-/* When the reference's third stage is about to begin. */
-static int take_memory(void *user, const llap_progress_event *e)
-{
-    (void)user;
-    if (pig.n == 0 && strcmp(e->stage, "latents of validation") == 0) hog_all_but(&pig, left);
-    return 0;
-}
-
-static void keep_pieces(void *user, llap_log_level level, const char *message)
-{
-    (void)level;
-    if (strstr(message, "pieces") != NULL) snprintf(user, 512, "%s", message);
-}
-
-/* The denoiser's batches in pieces, because there is no room: training comes to its end. */
-static void on_a_full_gpu(void **state)
-{
-    (void)state;
-    char            said[512] = "";
-    const llap_log  log = { .level = LLAP_LOG_WARNING, .sink = keep_pieces, .user = said };
-    llap_train_opts o = how(0);
-    o.batch = 256;
-    o.steps = 12;
-    o.log = &log;
-    o.progress = (llap_progress){ take_memory, NULL };
-    CHECK_OK(llap_device_find(device(), LLAP_PRECISION_FP32, &pig.b));
-    for (left = (size_t)1 << 30; said[0] == '\0' && left > (size_t)1 << 24; left -= left / 4) {
-        llap_model       *m = NULL;
-        const llap_status st = llap_train(panel, &o, &m);
-        hog_release(&pig);
-        CHECK_OK(st);
-        llap_model_destroy(m);
-    }
-    print_message("%.0f MiB left: %s\n", (double)left / 0.75 / 0x1p20, said);
-    assert_non_null(strstr(said, "too little memory for batches of 256: they go in "));
-}
-
 /* -------- gaps -------- */
 
 static llap_answer *fill(const llap_model *m, const char *where, const char *precision, int causal)
@@ -256,7 +213,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(losses_are_the_cpus),           cmocka_unit_test(two_runs_are_the_same),
         cmocka_unit_test(stopping_changes_nothing),      cmocka_unit_test(states_go_on_elsewhere),
-        cmocka_unit_test(gaps_are_filled_as_on_the_cpu), cmocka_unit_test(on_a_full_gpu),
+        cmocka_unit_test(gaps_are_filled_as_on_the_cpu),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, set_up, tear_down);
