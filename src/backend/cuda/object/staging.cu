@@ -1,5 +1,6 @@
 // Copies between the caller's memory and the GPU's by way of pinned memory: small ones cost less
-// than by the driver's own way, which is the better one for those that do not fit into the ring.
+// than by the driver's own way, and their caller is not held while the GPU is at work. Large ones
+// go that way, because it is not slower.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/staging.cuh"
 #include "backend/cuda/object/staging.h"
@@ -43,10 +44,7 @@ static bool ready()
     return false;
 }
 
-static bool goes_by_ring(size_t n_bytes)
-{
-    return n_bytes <= STAGING_PIECES * STAGING_BYTES && ready();
-}
+static bool goes_by_ring(size_t n_bytes) { return n_bytes <= STAGING_MOST && ready(); }
 
 static bool is_recording()
 {

@@ -8,8 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { STAGING_PIECES = 4, STAGING_ALIGN = 256 };
+enum { STAGING_PIECES = 8, STAGING_ALIGN = 256 };
 #define STAGING_BYTES ((size_t)1 << 20) /* of a piece */
+#define STAGING_MOST ((size_t)1 << 22)  /* of a copy: two of them at once, or one behind others */
 
 typedef struct staging {
     int    at;   /* the piece in use */
