@@ -58,6 +58,7 @@ try 2 plot m.safetensors -o x
 try 2 synth --form tall
 try 2 synth --kind weather --variables 7
 fit() { try 2 train data.csv -c 2d --horizon 6h --size tiny -o x "$@"; }
+fit_fast() { fit --training '{"anchor": {"steps": 3}}' "$@"; } # what follows the anchors
 fit --transform sqrt
 fit --transform v0=sqrt
 fit --min low
@@ -69,17 +70,17 @@ fit --step 3d --horizon 4d
 fit --target ''
 fit --target v0,v0
 fit --device gpu
-fit --network '{"denoiser": {"hiden": 3}}'
-fit --network '{"sampling": {"steps": "many"}}'
-fit --network '[]'
-fit --network '{'
-fit --network ''
-fit --network '{"patches": {"tokens": 3}}'
-fit --network '{"vae": {}}'
+fit_fast --network '{"denoiser": {"hiden": 3}}'
+fit_fast --network '{"sampling": {"steps": "many"}}'
+fit_fast --network '[]'
+fit_fast --network '{'
+fit_fast --network ''
+fit_fast --network '{"patches": {"tokens": 3}}'
+fit_fast --network '{"vae": {}}'
 fit --training '{"anchor": {"stps": 3}}'
 fit --training '{"anchor": {"steps": 0}}'
 fit --training '{"vae": {}}'
-fit --steps 3 --training '{"networks": {"steps": 4}}'
+fit --steps 3 --training '{"anchor": {"steps": 3}, "networks": {"steps": 4}}'
 fit --parts data.csv --split time
 fit --profile reference --size anchor
 fit --profile reference --link
