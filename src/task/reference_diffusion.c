@@ -148,6 +148,24 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
     return loss;
 }
 
+/* The parameters of g as training begins with them. */
+static llap_status start(diffusion_stage *s, const llap_graph *g)
+{
+    llap_params *p = NULL;
+    llap_status  st = llap_params_create(g, s->r->backend, &p);
+    if (st != LLAP_OK) return st;
+    llap_params_init(p, s->r->seed);
+    st = llap_denoiser_init(p, "denoiser.", s->r->seed);
+    if (st == LLAP_OK) {
+        task_reference_start(s->r, p);
+        llap_params_start_ema(p);
+        st = llap_params_push(p);
+    }
+    if (st == LLAP_OK) s->params = p;
+    else llap_params_destroy(p);
+    return st;
+}
+
 static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net **out)
 {
     llap_graph *g = NULL;
@@ -156,18 +174,7 @@ static llap_status net_of(diffusion_stage *s, int64_t B, bool training, task_net
         llap_tensor *loss = describe(g, s, B, training);
         if (training) llap_nn_train(g, loss, &s->r->recipe.denoiser.stage.optim);
     }
-    if (st == LLAP_OK && s->params == NULL) {
-        st = llap_params_create(g, s->r->backend, &s->params);
-        if (st == LLAP_OK) {
-            llap_params_init(s->params, s->r->seed);
-            st = llap_denoiser_init(s->params, "denoiser.", s->r->seed);
-        }
-        if (st == LLAP_OK) {
-            task_reference_start(s->r, s->params);
-            llap_params_start_ema(s->params);
-            st = llap_params_push(s->params);
-        }
-    }
+    if (st == LLAP_OK && s->params == NULL) st = start(s, g);
     if (st == LLAP_OK) st = task_net_create(g, s->params, s->r->n_threads, out);
     if (st == LLAP_OK && s->near) st = place_near(s, training ? &s->rows : &s->val, *out);
     llap_graph_destroy(g);
@@ -296,6 +303,7 @@ static llap_status split(diffusion_stage *s)
         s->P = n < s->B ? (s->B + n - 1) / n : 1;
         st = make_part(s);
     }
+    if (st != LLAP_OK) s->P = 0; /* a batch is one again, if there will be room */
     if (st == LLAP_OK)
         llap_logf(s->r->o->log, LLAP_LOG_WARNING,
                   "denoiser: %s: too little memory for batches of %lld: they go in %lld pieces",
