@@ -206,7 +206,7 @@ static double choose_spread(const spread_sums s[SPREADS])
     for (int f = 0; f < SPREADS; f++) least = fmin(least, s[f].crps);
     for (int f = 0; f < SPREADS && s[0].n > 0; f++) {
         const double far = fabs(s[f].held / s[f].n - 0.8);
-        if (s[f].crps > dear * least || far > off ||
+        if (!(s[f].crps <= dear * least) || far > off || /* NaN: nothing is known */
             (far == off && fabs(SPREAD[f] - 1) >= fabs(best - 1)))
             continue;
         best = SPREAD[f];

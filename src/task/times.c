@@ -164,10 +164,12 @@ static void copy_rows(const llap_panel *p, const int64_t *start, llap_panel_draf
 llap_status task_times_rows(const llap_panel *p, const task_times *t, llap_panel **out,
                             uint8_t **asked)
 {
-    size_t most = 0;
+    size_t most = 0, of_all = 0;
     *out = NULL;
     *asked = NULL;
-    if (__builtin_mul_overflow(t->n, (size_t)p->n_entities, &most) || most > TASK_ROWS_MAX)
+    for (size_t k = 0; k < t->n; k++) of_all += t->at[k].entity < 0;
+    if (__builtin_mul_overflow(of_all, (size_t)p->n_entities, &most) ||
+        __builtin_add_overflow(most, t->n - of_all, &most) || most > TASK_ROWS_MAX)
         return llap_fail(LLAP_ELIMIT, "times: more than %d rows", TASK_ROWS_MAX);
     most += (size_t)p->n_rows;
     int64_t    *start = llap_new((size_t)p->n_entities + 1, sizeof *start);

@@ -684,6 +684,9 @@ static void the_spread_is_made_to_hold(void **state)
             fail_msg("deviation %g: factors %g and %g", deviation[k], factor.v[0], factor.v[1]);
     }
     llap_reals none = { 0 };
+    for (int i = 0; i < R; i++) x[i * SAMPLES * H] = NAN; /* one draw of the first lead */
+    task_networks_calibrate(&set, x, H, SAMPLES, &edge, &none);
+    assert_true(none.v[0] == 1 && fabs(none.v[1] - 1) < 0.101);
     for (int i = 0; i < R * H; i++) r[i] = NAN;
     task_networks_calibrate(&set, x, H, SAMPLES, &edge, &none);
     assert_true(none.v[0] == 1 && none.v[1] == 1);
