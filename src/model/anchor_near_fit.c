@@ -164,7 +164,7 @@ static llap_status fit_cov(const llap_anchor_model *m, const llap_anchor_data *d
         st = scene_init(&s, m, d->series, d->train[i * d->n_train / windows].t, from, o->seed, i);
         if (st == LLAP_OK) add_products(&s, cov, count);
         scene_deinit(&s);
-        if (st == LLAP_OK) st = tell(o, n, from, i);
+        if (st == LLAP_OK) st = tell(o, n, (int)from, i);
     }
     if (st == LLAP_OK) finish_cov(cov, count, n);
     llap_free(count);
@@ -238,7 +238,7 @@ static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *
                         WINDOWS + i);
         if (st == LLAP_OK) ask_hidden(&t, &s, cov, near);
         scene_deinit(&s);
-        if (st == LLAP_OK) st = tell(o, d->n_series, from, WINDOWS + i);
+        if (st == LLAP_OK) st = tell(o, d->n_series, (int)from, WINDOWS + i);
     }
     if (st == LLAP_OK)
         st = llap_calibration_fit(t.lead, t.residual, t.n, 0, 0, 1.0, &near->calibration);
