@@ -164,6 +164,7 @@ static void a_damaged_file_is_refused_by_name(void **state)
         { .shrink = "scale.0.std", .message = "scale.0.std: expected F64 [4], found F64 [3]" },
         { .nan = "scale.0.mean", .message = "scale.0.mean: element 0 is not a finite number" },
         { .key = "llapdiff.format", .from = "1", .to = "2", .message = "format '2'" },
+        { .key = "llapdiff.run", .from = "", .to = "x", .message = "16 hexadecimal digits" },
         { .key = "llapdiff.config", .from = "\"size\"", .to = "\"sise\"", .message = "sise" },
         { .key = "llapdiff.config", .from = "\"nu\":", .to = "\"nu\":-", .message = "nu" },
         { .key = "llapdiff.config", .from = "\"rho\":[", .to = "\"rho\":[0.5,", .message = "rho" },
