@@ -350,6 +350,7 @@ static llap_status check_reference(const llap_network_config *c)
 static llap_status check_default(const llap_network_config *c)
 {
     const llap_network_options *o = &c->options;
+    const int64_t factors = c->features.calibration_factor.n, buckets = c->features.calibration_edge.n + 1;
     const rule rules[] = {
         { o->latent != LLAP_LATENT_IDENTITY, "options.latent: the default profile has an identity latent" },
         { o->conditioning && !o->joint_summarizer, "options.joint_summarizer: patches are always trained with the denoiser" },
@@ -368,8 +369,8 @@ static llap_status check_default(const llap_network_config *c)
         { (c->features.fill_past > 0 && c->features.fill_past >= c->sampling.steps) ||
               (c->features.fill_both > 0 && c->features.fill_both >= c->sampling.steps),
           "features.fill_past or fill_both: not one of the points of sampling.steps" },
-        { c->features.calibration_factor.n != 0 &&
-          c->features.calibration_factor.n % (c->features.calibration_edge.n + 1) != 0,
+        { buckets > LLAP_REALS_MAX, "features.calibration_edge: too many" },
+        { factors != 0 && factors != buckets && factors != c->n_targets * buckets,
           "features.calibration_factor: not one number (or one for each target) per bucket of calibration_edge" },
     };
     llap_status st = obey(rules, N_OF(rules));

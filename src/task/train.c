@@ -240,8 +240,10 @@ static llap_status settle_filling(task_training *run, llap_model *m, const llap_
                                   const llap_train_opts *o, const task_recipe_networks *r)
 {
     llap_feature_config *c = &m->network->config.features;
+    const double         steps = (double)m->network->config.sampling.steps;
     double               kept[2];
-    if (task_training_find(run, "filling", kept, 2)) {
+    if (task_training_find(run, "filling", kept, 2) && kept[0] >= 0 && kept[0] < steps &&
+        kept[1] >= 0 && kept[1] < steps) {
         c->fill_past = (int64_t)kept[0];
         c->fill_both = (int64_t)kept[1];
         return LLAP_OK;

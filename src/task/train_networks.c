@@ -339,8 +339,9 @@ static llap_status settle_once(task_training *run, llap_model *m, const task_fie
         c->guard = (llap_guard)kept[0];
         factor->n = (int)kept[1];
         for (int i = 0; i < MOST; i++) factor->v[i] = kept[2 + i];
-        return LLAP_OK;
+        if (llap_network_config_check(&m->network->config) == LLAP_OK) return LLAP_OK;
     }
+    memset(kept, 0, sizeof kept); /* what cannot be is as good as nothing */
     const llap_status st = settle(m, f, o);
     if (st != LLAP_OK) return st;
     kept[0] = (double)c->guard;

@@ -230,6 +230,20 @@ static void round_trips(void **state)
     check_round_trip(&c);
 }
 
+static void factors_fit_their_buckets(void **state)
+{
+    (void)state;
+    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
+    c.features.calibration_edge = (llap_reals){ 2, { 24, 72 } };
+    c.features.calibration_factor = (llap_reals){ 6, { 1, 1, 1, 1, 1, 1 } };
+    CHECK_FAIL(llap_network_config_check(&c), LLAP_EINVAL, "features.calibration_factor: not one");
+    c.features.calibration_factor.n = 3;
+    CHECK_OK(llap_network_config_check(&c));
+    c.features.calibration_factor.n = 0;
+    c.features.calibration_edge.n = LLAP_REALS_MAX; /* one bucket more than there is room for */
+    CHECK_FAIL(llap_network_config_check(&c), LLAP_EINVAL, "features.calibration_edge: too many");
+}
+
 /* What is read is what was written, in every option. */
 static void keeps_options(void **state)
 {
@@ -613,6 +627,7 @@ int main(void)
         cmocka_unit_test(no_such_size),
         cmocka_unit_test(round_trips),
         cmocka_unit_test(keeps_options),
+        cmocka_unit_test(factors_fit_their_buckets),
         cmocka_unit_test(anchors_stay_alone),
         cmocka_unit_test(refuses_tensors),
         cmocka_unit_test(refuses_more),
