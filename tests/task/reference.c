@@ -836,7 +836,8 @@ static llap_status denoiser_losses(const llap_panel *p, const llap_model *like, 
     return st;
 }
 
-/* However often there is no room: the same losses, but for the order of sums, or none. */
+/* However often there is no room: the same losses, or none; but for the order of sums, and for one
+ * power iteration of spectral norms where a piece has rows of one kind alone. */
 static void refusals_change_nothing(const llap_panel *p, const llap_model *like,
                                     const double *expected)
 {
