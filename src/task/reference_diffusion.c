@@ -311,13 +311,16 @@ static llap_status split(diffusion_stage *s)
     return st;
 }
 
-/* Piece i of the last step's batch; what lies behind its rows counts for nothing. */
+/* Piece i of the last step's batch; what lies behind its rows counts for nothing, and is of a kind
+ * that it has: spectral norms iterate for each kind that is there. */
 static void fill_piece(const diffusion_stage *s, task_encoded *e, int64_t number, int64_t i)
 {
     const int64_t at = i * s->P, n = s->count - at < s->P ? s->count - at : s->P, h = s->r->h;
     float        *mask = task_net_real(s->part, "mask"), *weight = task_net_real(s->part, "weight");
+    float        *flag = task_net_real(s->part, "conditional");
     fill(s, e, s->first + at, n, (uint32_t)number, true, s->part);
     for (int64_t k = 0; k < s->P; k++) weight[k] = k < n ? s->weight[at + k] : 0.0f;
+    for (int64_t k = n; k < s->P && flag != NULL; k++) flag[k] = flag[n - 1];
     memset(mask + n * h, 0, (size_t)((s->P - n) * h) * sizeof *mask);
 }
 
