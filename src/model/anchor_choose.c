@@ -229,13 +229,14 @@ static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_
 }
 
 /* Keeps in *best the one that validation prefers: other must be better by the share `gain`, which
- * may be negative. Takes other. */
-static void prefer(llap_anchor_model **best, llap_anchor_model *other, double gain)
+ * may be negative. Takes other and says whether it was. */
+static bool prefer(llap_anchor_model **best, llap_anchor_model *other, double gain)
 {
-    if (other == NULL) return;
+    if (other == NULL) return false;
     const bool better = *best == NULL || other->valid_crps < (*best)->valid_crps * (1.0 - gain);
     llap_anchor_model_destroy(better ? *best : other);
     if (better) *best = other;
+    return better;
 }
 
 /* Shares that other choices than the local ones (level from the window, no climate) must gain on
@@ -291,8 +292,7 @@ static llap_status try_cycles(const llap_anchor_data *d, llap_anchor_model_opts 
     other.chain.climate = was->chain->n_climate > 0;
     const int         i = (int)(anchor_course_of(o, d->n_series).cycles / o->fit.n_steps);
     const llap_status st = candidate(d, &other, i, &other.chain, was->kappa, &m);
-    prefer(best, m, gain);
-    if (*best == was) return st;
+    if (!prefer(best, m, gain)) return st;
     o->start = (*best)->kernel;
     o->fit.learn_omega = true;
     return st;
