@@ -5,10 +5,10 @@ export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 -o data.csv && head -1 data.csv
 llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 | cmp - data.csv && echo "the same again"
 llapdiff inspect data.csv --json -q | grep -c '"name"'
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o m.safetensors 2>notes | head -1
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o m.safetensors 2>notes | head -1
 cat notes | sed 's/CRPS [0-9.]*/CRPS N/; s/^\(anchor  *[0-9]*\).*/\1 .../; s/[0-9.]* GB/N GB/'
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
-OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o n.safetensors -q -j 3 2>&1 |
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
+OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o n.safetensors -q -j 3 2>&1 |
     grep -o 'thread [0-9]*' | sort -u
 llapdiff info m.safetensors | sed -n 's/^v0: anchor: validation CRPS.*/poles of v0/p'
 llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 -o f.csv && head -1 f.csv && wc -l <f.csv

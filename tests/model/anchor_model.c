@@ -115,7 +115,7 @@ static void cycles_of_any_length(void **state)
         const llap_anchor_data d = data_of(wd);
         llap_anchor_model_opts o = small_opts();
         llap_anchor_model     *without = NULL, *with = NULL;
-        o.fit.n_steps = 120;
+        o.fit.n_steps = 60;
         o.kappa = 4; /* one candidate each */
         o.chain.climate = o.joint = false;
         CHECK_OK(llap_anchor_model_fit(&d, &o, &without));

@@ -21,6 +21,7 @@ static llap_train_opts how(const char *size)
     o.size = size;
     o.members = 1;
     o.steps = 6;
+    o.training = "{\"anchor\": {\"steps\": 60}}";
     o.batch = 8;
     return o;
 }

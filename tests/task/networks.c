@@ -78,8 +78,10 @@ static int set_up(void **state)
 {
     if (make_folder(state) != 0) return 1;
     panel = make_panel(ROWS);
-    write_text(in_folder("quick"),
-               "{ \"training\": { \"networks\": { \"check_rows\": 16, \"final_rows\": 16 } } }");
+    write_text(
+        in_folder("quick"),
+        "{ \"training\": { \"anchor\": { \"cycles\": 0 }, \"networks\": { \"check_rows\": 16, "
+        "\"final_rows\": 16 } } }");
     const llap_train_opts a = how("joint"), b = how("rows");
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));

@@ -14,6 +14,7 @@ static llap_status train(const char *target, const char *horizon, const char *sp
 {
     llap_train_opts o = LLAP_TRAIN_OPTS;
     o.size = "anchor";
+    o.training = "{\"anchor\": {\"steps\": 60}}";
     o.target = target;
     o.context = "2d";
     o.horizon = horizon;
