@@ -98,26 +98,38 @@ typedef struct trained {
     float        x[WINDOWS * SAMPLES * H * N];
 } trained;
 
-/* Samples from the trainer's average by two members, on that backend; rows that went through at
- * once. */
-static int64_t draw(const llap_params *params, const llap_backend *b, float *out)
+/* A sampler of the trainer's average by two members, on that backend; index: all windows. */
+static llap_residual_sampler *sampler_of(const llap_params *params, const llap_draw_plan *plan,
+                                         uint32_t index[WINDOWS])
 {
     const llap_residual_config c = config();
     const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
                                         { params, LLAP_PARAMS_EMA, NULL } };
-    const llap_draw_plan       o = { .rows = 5,
-                                     .samples = at_once,
-                                     .h = H,
-                                     .solver = LLAP_SOLVER_DPMPP_2M,
-                                     .steps = 4,
-                                     .first = 0.995,
-                                     .last = 0.005,
-                                     .n_threads = 1,
-                                     .backend = b };
     llap_residual_sampler     *s;
-    uint32_t                   index[WINDOWS];
     for (uint32_t i = 0; i < WINDOWS; i++) index[i] = i;
-    CHECK_OK(llap_residual_sampler_create(&c, m, 2, &o, &s));
+    CHECK_OK(llap_residual_sampler_create(&c, m, 2, plan, &s));
+    return s;
+}
+
+static llap_draw_plan plan_on(const llap_backend *b)
+{
+    return (llap_draw_plan){ .rows = 5,
+                             .samples = at_once,
+                             .h = H,
+                             .solver = LLAP_SOLVER_DPMPP_2M,
+                             .steps = 4,
+                             .first = 0.995,
+                             .last = 0.005,
+                             .n_threads = 1,
+                             .backend = b };
+}
+
+/* Its samples; rows that went through at once. */
+static int64_t draw(const llap_params *params, const llap_backend *b, float *out)
+{
+    const llap_draw_plan   o = plan_on(b);
+    uint32_t               index[WINDOWS];
+    llap_residual_sampler *s = sampler_of(params, &o, index);
     CHECK_OK(llap_residual_draw(s, set, index, WINDOWS, 7, SAMPLES, out));
     const int64_t rows = llap_residual_sampler_rows(s);
     llap_residual_sampler_destroy(s);
@@ -127,28 +139,15 @@ static int64_t draw(const llap_params *params, const llap_backend *b, float *out
 /* The same with every third residual known and guesses of the others, from the second point on. */
 static void complete(const llap_params *params, const llap_backend *b, float *out)
 {
-    static float               fixed[WINDOWS * H * N], guess[WINDOWS * SAMPLES * H * N];
-    const llap_residual_config c = config();
-    const llap_residual_member m[2] = { { params, LLAP_PARAMS_EMA, NULL },
-                                        { params, LLAP_PARAMS_EMA, NULL } };
-    const llap_draw_plan       o = { .rows = 5,
-                                     .samples = at_once,
-                                     .h = H,
-                                     .solver = LLAP_SOLVER_DPMPP_2M,
-                                     .steps = 4,
-                                     .first = 0.995,
-                                     .last = 0.005,
-                                     .n_threads = 1,
-                                     .backend = b,
-                                     .given = true,
-                                     .begin = 1 };
-    const llap_residual_given  given = { fixed, guess };
-    llap_residual_sampler     *s;
-    uint32_t                   index[WINDOWS];
-    for (uint32_t i = 0; i < WINDOWS; i++) index[i] = i;
+    static float              fixed[WINDOWS * H * N], guess[WINDOWS * SAMPLES * H * N];
+    const llap_residual_given given = { fixed, guess };
+    llap_draw_plan            o = plan_on(b);
+    uint32_t                  index[WINDOWS];
+    o.given = true;
+    o.begin = 1;
     for (int k = 0; k < WINDOWS * H * N; k++) fixed[k] = k % 3 == 1 ? sinf((float)k) : NAN;
     for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) guess[k] = cosf(0.7f * (float)k);
-    CHECK_OK(llap_residual_sampler_create(&c, m, 2, &o, &s));
+    llap_residual_sampler *s = sampler_of(params, &o, index);
     CHECK_OK(llap_residual_complete(s, set, index, WINDOWS, &given, 7, SAMPLES, out));
     llap_residual_sampler_destroy(s);
     for (int k = 0; k < WINDOWS * SAMPLES * H * N; k++) {

@@ -20,15 +20,21 @@ static int tear_down(void **state)
     return remove_folder(state);
 }
 
+static llap_train_opts options(const char *size, const char *target)
+{
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = size;
+    o.target = target;
+    o.context = "2d";
+    o.horizon = "24";
+    return o;
+}
+
 /* Two targets, entities linked: every part of a fit, and one anchor after the other. */
 static void stopped_again_and_again(void **state)
 {
     (void)state;
-    llap_train_opts o = LLAP_TRAIN_OPTS;
-    o.size = "anchor";
-    o.target = "no2,noise";
-    o.context = "2d";
-    o.horizon = "24";
+    llap_train_opts o = options("anchor", "no2,noise");
     o.link = 1;
     o.training = "{\"anchor\": {\"steps\": 20, \"rows\": 8, \"valid_rows\": 60}}";
     check_lossless(panel, o, 40); /* later runs are longer: what is one piece comes to its end */
@@ -54,12 +60,9 @@ static void it_goes_on_with_the_next_step(void **state)
     /* of both anchors' steps: the first and the fourth kernel, the next anchor, its second kernel
      */
     static const double stops[] = { 0.01, 0.07, 0.5, 0.53, -1 };
-    llap_train_opts     o = LLAP_TRAIN_OPTS;
+    llap_train_opts     o = options("anchor", NULL);
     llap_model         *m = NULL;
     int64_t             last = 0;
-    o.size = "anchor";
-    o.context = "2d";
-    o.horizon = "24";
     o.training = "{\"anchor\": {\"steps\": 10, \"rows\": 4, \"valid_rows\": 30}}";
     o.state = in_folder("next.state");
     o.resume = 1;
@@ -113,11 +116,7 @@ static void what_is_finished_is_not_done_again(void **state)
     for (int i = 0; i < 2; i++) {
         int             steps = 0;
         llap_model     *m = NULL;
-        llap_train_opts o = LLAP_TRAIN_OPTS;
-        o.size = sizes[i];
-        o.target = "no2";
-        o.context = "2d";
-        o.horizon = "24";
+        llap_train_opts o = options(sizes[i], "no2");
         o.steps = 3;
         o.members = 1;
         o.training = "{\"anchor\": {\"steps\": 5, \"rows\": 4, \"valid_rows\": 30}}";
@@ -173,11 +172,7 @@ static void too_little_room_is_said_at_once(void **state)
     for (int i = 0; i < 2; i++) {
         int             steps = 0;
         llap_model     *m = NULL;
-        llap_train_opts o = LLAP_TRAIN_OPTS;
-        o.size = sizes[i];
-        o.target = "no2";
-        o.context = "2d";
-        o.horizon = "24";
+        llap_train_opts o = options(sizes[i], "no2");
         o.state = in_folder("disk/e.state");
         o.progress = (llap_progress){ count, &steps };
         CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EIO, "the state of training takes about");
