@@ -136,48 +136,30 @@ VEC_INLINE void micro_any(int mr, int nv, int64_t kc, const float *a, int64_t a_
 VEC_INLINE void micro_rows(int nv, int mr, int64_t kc, const float *a, int64_t a_row,
                            int64_t a_step, const float *b, const micro_out *o)
 {
+#define ROWS(n)                                       \
+    case n:                                           \
+        micro_any(n, nv, kc, a, a_row, a_step, b, o); \
+        break
     switch (mr) {
 #if GEMM_MR >= 12
-    case 12:
-        micro_any(12, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 11:
-        micro_any(11, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 10:
-        micro_any(10, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 9:
-        micro_any(9, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 8:
-        micro_any(8, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 7:
-        micro_any(7, nv, kc, a, a_row, a_step, b, o);
-        break;
+        ROWS(12);
+        ROWS(11);
+        ROWS(10);
+        ROWS(9);
+        ROWS(8);
+        ROWS(7);
 #endif
 #if GEMM_MR >= 6
-    case 6:
-        micro_any(6, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 5:
-        micro_any(5, nv, kc, a, a_row, a_step, b, o);
-        break;
+        ROWS(6);
+        ROWS(5);
 #endif
-    case 4:
-        micro_any(4, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 3:
-        micro_any(3, nv, kc, a, a_row, a_step, b, o);
-        break;
-    case 2:
-        micro_any(2, nv, kc, a, a_row, a_step, b, o);
-        break;
+        ROWS(4);
+        ROWS(3);
+        ROWS(2);
     default:
         micro_any(1, nv, kc, a, a_row, a_step, b, o);
-        break;
     }
+#undef ROWS
 }
 
 /* Rows of A side by side. */
