@@ -347,6 +347,13 @@ static llap_status check_reference(const llap_network_config *c)
     return st;
 }
 
+static bool ascending(const llap_reals *x)
+{
+    for (int i = 1; i < x->n; i++)
+        if (!(x->v[i - 1] < x->v[i])) return false;
+    return true;
+}
+
 static llap_status check_default(const llap_network_config *c)
 {
     const llap_network_options *o = &c->options;
@@ -361,7 +368,8 @@ static llap_status check_default(const llap_network_config *c)
         { o->query_origin != LLAP_ORIGIN_LAST_CONTEXT, "options.query_origin: the default profile counts from the last context row" },
         { c->denoiser.stream != LLAP_STREAM_TOKENS, "denoiser.stream: the default profile has tokens" },
         { c->sampling.list != LLAP_LIST_CONTINUOUS, "sampling.list: the default profile's time is continuous" },
-        { !(c->sampling.first > c->sampling.last), "sampling.first is not after sampling.last" },
+        { !(1.0 > c->sampling.first && c->sampling.first > c->sampling.last && c->sampling.last > 0.0),
+          "sampling.first and sampling.last: expected 1 > first > last > 0" },
         { c->noise.min_snr, "noise.min_snr: not part of the default profile" },
         { c->sampling.solver.self_condition, "sampling.self_condition: not part of the default profile" },
         { o->conditioning && c->patches.hidden_dim % c->patches.num_heads != 0, "patches.num_heads does not divide patches.hidden_dim" },
@@ -370,6 +378,7 @@ static llap_status check_default(const llap_network_config *c)
               (c->features.fill_both > 0 && c->features.fill_both >= c->sampling.steps),
           "features.fill_past or fill_both: not one of the points of sampling.steps" },
         { buckets > LLAP_REALS_MAX, "features.calibration_edge: too many" },
+        { !ascending(&c->features.calibration_edge), "features.calibration_edge: not one after the other" },
         { factors != 0 && factors != buckets && factors != c->n_targets * buckets,
           "features.calibration_factor: not one number (or one for each target) per bucket of calibration_edge" },
     };

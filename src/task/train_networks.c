@@ -24,7 +24,8 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
     c->size = LLAP_SIZE_CUSTOM;
     const llap_status st = llap_network_config_change(config, "network", c);
     if (st != LLAP_OK) return st;
-    if (c->patches.token_dim != was.patches.token_dim || c->patches.tokens != was.patches.tokens ||
+    if (c->n_entities != was.n_entities || c->n_targets != was.n_targets ||
+        c->patches.token_dim != was.patches.token_dim || c->patches.tokens != was.patches.tokens ||
         c->patches.entities != was.patches.entities ||
         c->denoiser.data_dim != was.denoiser.data_dim ||
         c->denoiser.query_features != was.denoiser.query_features ||
@@ -219,18 +220,26 @@ static llap_status member_blame(void *user, int64_t step, char *text, size_t siz
     return LLAP_OK;
 }
 
-/* The networks of another model as the start; its members in turn where it has fewer. */
-static llap_status start_from(const llap_model *from, int64_t member, llap_params *params)
+/* The networks of another model, its members in turn where it has fewer, to names after prefix. */
+static llap_status take_from(const llap_model *from, int64_t member, llap_params *params,
+                             const char *prefix)
 {
     static const char *const part[] = { "summarizer.", "denoiser." };
     llap_status              st = LLAP_OK;
     member %= from->network->config.options.members;
     for (int i = 0; i < 2 && st == LLAP_OK; i++) {
-        char source[80];
+        char source[80], to[80];
         snprintf(source, sizeof source, "member.%lld.%s", (long long)member, part[i]);
-        st = llap_params_take(params, part[i], from->network->params, source);
+        snprintf(to, sizeof to, "%s%s", prefix, part[i]);
+        st = llap_params_take(params, to, from->network->params, source);
     }
-    if (st != LLAP_OK) return llap_fail_in(st, "from: networks of another size or layout");
+    return st == LLAP_OK ? st : llap_fail_in(st, "from: networks of another size or layout");
+}
+
+static llap_status start_from(const llap_model *from, int64_t member, llap_params *params)
+{
+    const llap_status st = take_from(from, member, params, "");
+    if (st != LLAP_OK) return st;
     llap_params_start_ema(params);
     return llap_params_push(params);
 }
@@ -409,6 +418,24 @@ static llap_status load_from(const char *path, llap_model **from)
     return llap_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", path);
 }
 
+/* Can training start from that model? Where the anchors will say whether there is a calendar, as if
+ * they said what they said there. */
+static llap_status check_from(const llap_model *from, const task_field *f,
+                              const llap_model_frame *frame, const llap_train_opts *o,
+                              llap_size size, const llap_json *config, const double *edge)
+{
+    task_field          like = *f;
+    llap_network_config c;
+    llap_network       *net = NULL;
+    if (config == NULL || !llap_json_has(config, "network.features.calendar"))
+        like.layout.calendar = f->layout.calendar && from->network->config.features.calendar;
+    llap_status st = configure(frame, &like, o, size, config, edge, &c);
+    if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, &net);
+    if (st == LLAP_OK) st = take_from(from, 0, net->params, "member.0.");
+    llap_network_destroy(net);
+    return st;
+}
+
 llap_status task_networks_open(task_field *f, const llap_model_frame *frame, const llap_panel *p,
                                const int64_t *var, const llap_train_opts *o, llap_size size,
                                const llap_json *config, task_training **run, llap_model **finished)
@@ -419,8 +446,9 @@ llap_status task_networks_open(task_field *f, const llap_model_frame *frame, con
     llap_model         *from = NULL;
     llap_status         st = task_field_init(f, frame, p, var, o, size, config);
     if (st == LLAP_OK) st = load_from(o->from, &from); /* that it can be, before it is needed */
-    llap_model_destroy(from);
     if (st == LLAP_OK) st = configure(frame, f, o, size, config, edge, &c);
+    if (st == LLAP_OK && from != NULL) st = check_from(from, f, frame, o, size, config, edge);
+    llap_model_destroy(from);
     if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, &net);
     if (st == LLAP_OK) st = open_run(f, frame, p, o, &c, config, run, finished);
     if (st == LLAP_OK && *finished == NULL) st = reserve(*run, frame, net);

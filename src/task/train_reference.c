@@ -113,7 +113,7 @@ static llap_status make_recipe(const task_reference *r, llap_size size, const ll
 /* -------- what is trained -------- */
 
 /* Options of the caller on top; what the data decides stays as it is. */
-static llap_status read_options(const llap_json *config, llap_network_config *c)
+static llap_status read_options(const llap_json *config, int64_t h, llap_network_config *c)
 {
     const llap_network_config was = *c;
     c->size = LLAP_SIZE_CUSTOM;
@@ -125,6 +125,10 @@ static llap_status read_options(const llap_json *config, llap_network_config *c)
         c->summarizer.features != was.summarizer.features ||
         c->summarizer.context != was.summarizer.context)
         return llap_json_fail(config, "network", "sizes that the data decides cannot be changed");
+    if (c->options.latent_rows != 1 && c->options.latent_rows != h)
+        return llap_json_fail(config, "network.options.latent_rows",
+                              "expected 1, or %lld for the steps of the horizon, found %lld",
+                              (long long)h, (long long)c->options.latent_rows);
     if (c->options.latent != was.options.latent || !c->options.conditioning ||
         c->options.joint_summarizer || c->options.cond_adapter || c->denoiser.self_conditioning)
         return llap_json_fail(config, "network",
@@ -152,7 +156,7 @@ static llap_status configure(const task_reference *r, llap_size size, const llap
     /* Of the training summaries: with those of a batch, a forecast would depend on which others are
      * asked for with it. */
     c->options.cond_norm = LLAP_COND_NORM_FIXED;
-    return config != NULL && llap_json_has(config, "network") ? read_options(config, c)
+    return config != NULL && llap_json_has(config, "network") ? read_options(config, r->h, c)
                                                               : llap_network_config_check(c);
 }
 

@@ -57,8 +57,8 @@ try 2 inspect data.csv --agg median
 try 2 plot m.safetensors -o x
 try 2 synth --form tall
 try 2 synth --kind weather --variables 7
-fit() { try 2 train data.csv -c 2d --horizon 6h --size tiny -o x "$@"; }
-fit_fast() { fit --training '{"anchor": {"steps": 3}}' "$@"; } # what follows the anchors
+# before anything is fitted: there is no log at the end
+fit() { try 2 train data.csv -c 2d --horizon 6h --size tiny -o x --log x.log "$@"; }
 fit --transform sqrt
 fit --transform v0=sqrt
 fit --min low
@@ -70,13 +70,20 @@ fit --step 3d --horizon 4d
 fit --target ''
 fit --target v0,v0
 fit --device gpu
-fit_fast --network '{"denoiser": {"hiden": 3}}'
-fit_fast --network '{"sampling": {"steps": "many"}}'
-fit_fast --network '[]'
-fit_fast --network '{'
-fit_fast --network ''
-fit_fast --network '{"patches": {"tokens": 3}}'
-fit_fast --network '{"vae": {}}'
+fit --network '{"denoiser": {"hiden": 3}}'
+fit --network '{"sampling": {"steps": "many"}}'
+fit --network '[]'
+fit --network '{'
+fit --network ''
+fit --network '{"patches": {"tokens": 3}}'
+fit --network '{"vae": {}}'
+fit --network '{"targets": 3}'
+fit --network '{"entities": 3}'
+fit --network '{"denoiser": {"num_heads": 5}}'
+fit --network '{"sampling": {"first": 1}}'
+fit --network '{"sampling": {"last": 0}}'
+fit --network '{"features": {"calibration_edge": [3, 2]}}'
+fit --profile reference --network '{"options": {"latent_rows": 2}}'
 fit --training '{"anchor": {"stps": 3}}'
 fit --training '{"anchor": {"steps": 0}}'
 fit --training '{"vae": {}}'
@@ -97,6 +104,10 @@ try 1 train data.csv -c 2d --horizon 900d -o x
 try 1 train data.csv -c 2d --horizon 6h -o x --transform v9=none
 try 1 train data.csv -c 2d --horizon 6h -o x --network c.json
 try 1 train data.csv -c 2d --horizon 6h -o x --network none.json
+fast='{"anchor": {"steps": 3}, "networks": {"final_rows": 4}}'
+llapdiff train data.csv -c 2d --horizon 6h --size tiny --view rows --steps 1 --training "$fast" -o n.safetensors -q >/dev/null
+try 1 train data.csv -c 2d --horizon 6h --size tiny --view entity -o x --log x.log --from n.safetensors
+try 1 train data.csv -c 2d --horizon 6h -o x --log x.log --from m.safetensors
 try 1 poles m.safetensors data.csv --of nobody
 try 1 poles m.safetensors data.csv --at nonsense
 try 1 inspect data.csv --time noon
