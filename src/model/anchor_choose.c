@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "model/anchor_window.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -188,7 +189,11 @@ static llap_status score_candidate(llap_anchor_model *m, const llap_anchor_data 
     const llap_anchor_watch *w = &o->fit.watch;
     char                     score_name[32];
     snprintf(score_name, sizeof score_name, "%s.score", name);
-    if (d->n_valid == 0 || anchor_found(o, score_name, &m->valid_crps, 1)) return LLAP_OK;
+    if (d->n_valid == 0) return LLAP_OK;
+    if (anchor_found(o, score_name, &m->valid_crps, 1))
+        return isnan(m->valid_crps) /* nothing was known */
+                   ? LLAP_OK
+                   : anchor_note_check(score_name, "CRPS", &m->valid_crps, 1, 0, DBL_MAX);
     trial       t;
     llap_status st = trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid);
     if (st != LLAP_OK) return st;

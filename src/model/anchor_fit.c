@@ -2,7 +2,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/anchor_window.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,18 +87,31 @@ static void adam_step(descent *d, const numbers *g, double lr)
     }
 }
 
-/* From the start, or from where the watch has it; what is no such place is as good as nothing. */
-static void descent_begin(descent *d, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
+/* A place that a descent can be at. */
+static llap_status descent_check(const descent *d, const llap_anchor_fit_opts *o)
 {
-    const numbers x = to_numbers(k, o);
-    bool          found = o->watch.find != NULL &&
-                 o->watch.find(o->watch.user, o->name, &d->step, DESCENT) && d->step >= 0.0 &&
-                 d->step <= (double)o->n_steps;
-    for (int i = 0; found && i < x.n; i++) found = fabs(d->x[i]) <= LOG_BOUND;
-    if (found && d->moves > 0.0) to_kernel(d->x, o, k);
-    if (found) return;
+    enum { N = MAX_NUMBERS };
+    const double late = d->n_late * LOG_BOUND;
+    llap_status  st = anchor_note_check(o->name, "steps", &d->step, 1, 0, (double)o->n_steps);
+    if (st == LLAP_OK) st = anchor_note_check(o->name, "moves", &d->moves, 1, 0, d->step);
+    if (st == LLAP_OK) st = anchor_note_check(o->name, "late steps", &d->n_late, 1, 0, d->step);
+    if (st == LLAP_OK) st = anchor_note_check(o->name, "numbers", d->x, N, -LOG_BOUND, LOG_BOUND);
+    if (st == LLAP_OK) st = anchor_note_check(o->name, "moments", d->m, N, -DBL_MAX, DBL_MAX);
+    if (st == LLAP_OK) st = anchor_note_check(o->name, "squares", d->v, N, 0, DBL_MAX);
+    return st == LLAP_OK ? anchor_note_check(o->name, "sums", d->sum, N, -late, late) : st;
+}
+
+/* From the start, or from where the watch has it. */
+static llap_status descent_begin(descent *d, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
+{
+    if (o->watch.find != NULL && o->watch.find(o->watch.user, o->name, &d->step, DESCENT)) {
+        const llap_status st = descent_check(d, o);
+        if (st == LLAP_OK && d->moves > 0.0) to_kernel(d->x, o, k);
+        return st;
+    }
     *d = (descent){ 0 };
-    memcpy(d->x, x.at, sizeof d->x);
+    memcpy(d->x, to_numbers(k, o).at, sizeof d->x);
+    return LLAP_OK;
 }
 
 static void descent_end(descent *d, const llap_anchor_fit_opts *o, llap_anchor_kernel *k)
@@ -168,10 +183,11 @@ llap_status llap_anchor_fit(llap_anchor_kernel *k, const llap_anchor_fit_opts *o
 {
     llap_status st = check(k, o);
     if (st != LLAP_OK) return st;
+    descent d;
+    st = descent_begin(&d, o, k);
+    if (st != LLAP_OK) return st;
     llap_anchor_window *w = llap_new(o->n_rows, sizeof *w);
     if (w == NULL) return LLAP_ENOMEM;
-    descent d;
-    descent_begin(&d, o, k);
     for (int64_t i = (int64_t)d.step; i < o->n_steps && st == LLAP_OK; i++) {
         double loss = NAN;
         st = batch(user, i, o->n_rows, w);

@@ -13,7 +13,8 @@
 #include "model/anchor.h"
 
 /* Who is told how fits go, and keeps what they have found so far: a later run that finds it there
- * goes on to the same bytes. Each function may be NULL. */
+ * goes on to the same bytes, and one that finds what cannot be is LLAP_EFORMAT. Each function may
+ * be NULL. */
 struct llap_anchor_model;
 typedef struct llap_anchor_watch {
     void *user;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/anchor_window.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,24 +315,30 @@ static llap_status keep_link(const llap_anchor_model *m, size_t n, const llap_an
     return anchor_keep(o, "link", v, FINDING + n * LLAP_ANCHOR_RANK_MAX);
 }
 
-/* False: it is not there, or no link. */
-static bool take_link(llap_anchor_model *m, size_t n, const llap_anchor_model_opts *o)
+/* *found false: it is not there. */
+static llap_status take_link(llap_anchor_model *m, size_t n, const llap_anchor_model_opts *o,
+                             bool *found)
 {
     double  v[FINDING + ROOM];
     finding f;
-    if (!anchor_found(o, "link", v, FINDING + n * LLAP_ANCHOR_RANK_MAX)) return false;
+    *found = anchor_found(o, "link", v, FINDING + n * LLAP_ANCHOR_RANK_MAX);
+    if (!*found) return LLAP_OK;
     memcpy(&f, v, sizeof f);
-    if (!(f.rank >= 0 && f.rank <= LLAP_ANCHOR_RANK_MAX)) return false;
+    llap_status st = anchor_note_check("link", "rank", &f.rank, 1, 0, LLAP_ANCHOR_RANK_MAX);
+    if (st != LLAP_OK || f.rank == 0) return st;
     llap_anchor_joint j = { .n = n, .rank = (size_t)f.rank, .loading = v + FINDING };
     memcpy(j.share, f.share, sizeof j.share);
-    if (llap_anchor_joint_check(&j, m->kernel.n_terms) != LLAP_OK) return false;
-    if (j.rank == 0) return true;
+    if (llap_anchor_joint_check(&j, m->kernel.n_terms) != LLAP_OK)
+        st = llap_fail_in(LLAP_EFORMAT, "note 'link'");
+    if (st == LLAP_OK) st = anchor_note_check("link", "CRPS", &f.crps, 1, 0, DBL_MAX);
+    if (st == LLAP_OK) st = anchor_note_calibration("link", &f.calibration, o->near, o->middle);
+    if (st != LLAP_OK) return st;
     memcpy(m->loading, v + FINDING, n * j.rank * sizeof *v);
     m->joint = j;
     m->joint.loading = m->loading;
     m->valid_crps = f.crps;
     m->calibration = f.calibration;
-    return true;
+    return LLAP_OK;
 }
 
 static size_t valid_times(size_t n_series)
@@ -371,8 +378,9 @@ llap_status anchor_fit_joint(llap_anchor_model *m, const llap_anchor_data *d,
     if (n < 2 || n > MOST || d->n_valid == 0) return LLAP_OK;
     m->loading = llap_new(n * LLAP_ANCHOR_RANK_MAX, sizeof *m->loading);
     if (m->loading == NULL) return LLAP_ENOMEM;
-    llap_status st = LLAP_OK;
-    if (!take_link(m, n, o)) {
+    bool        found;
+    llap_status st = take_link(m, n, o, &found);
+    if (st == LLAP_OK && !found) {
         st = fit_link(m, d, o);
         if (st == LLAP_OK) st = keep_link(m, n, o);
     }

@@ -2,9 +2,11 @@
  * ten readings of each hidden. The covariance of residuals comes from training, whether it is used
  * from validation. */
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/rng.h"
 #include "model/anchor_window.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -250,15 +252,31 @@ static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *
 /* What is found, as a watch keeps it: whether it pays, its calibration, the covariance. */
 enum { PAYS, SHAPE, COV = SHAPE + sizeof(llap_calibration) / sizeof(double) };
 
+static llap_status check_near(const char *name, const double *found, size_t n)
+{
+    llap_calibration shape;
+    const double    *cov = found + COV;
+    memcpy(&shape, found + SHAPE, sizeof shape);
+    llap_status st = anchor_note_check(name, "whether it pays", found + PAYS, 1, 0, 1);
+    if (st == LLAP_OK) st = anchor_note_calibration(name, &shape, 0, 0);
+    if (st == LLAP_OK) st = anchor_note_check(name, "covariance", cov, n * n, -DBL_MAX, DBL_MAX);
+    for (size_t k = 0; st == LLAP_OK && k < n * n; k++) {
+        const double other = cov[k % n * n + k / n];
+        st = anchor_note_check(name, "covariance", cov + k, 1, other, other);
+    }
+    if (st == LLAP_OK && !anchor_near_definite(cov, n))
+        st = llap_fail(LLAP_EFORMAT, "note '%s': is no covariance of %zu entities", name, n);
+    return st;
+}
+
 static llap_status find_near(const llap_anchor_model *m, const llap_anchor_data *d, int from,
                              const llap_anchor_model_opts *o, double *found)
 {
     const size_t     n = d->n_series;
     llap_anchor_near near;
     bool             pays = false;
-    if (anchor_found(o, near_names[from], found, COV + n * n) &&
-        anchor_near_definite(found + COV, n))
-        return LLAP_OK;
+    if (anchor_found(o, near_names[from], found, COV + n * n))
+        return check_near(near_names[from], found, n);
     memset(found, 0, (COV + n * n) * sizeof *found);
     llap_status st = fit_cov(m, d, (llap_anchor_from)from, o, found + COV);
     if (st == LLAP_OK) st = validate(m, d, (llap_anchor_from)from, o, found + COV, &near, &pays);

@@ -150,3 +150,25 @@ llap_status anchor_batch_init(anchor_batch *b, const llap_anchor_spec *spec, dou
     }
     return LLAP_OK;
 }
+
+llap_status anchor_note_check(const char *note, const char *what, const double *v, size_t n,
+                              double low, double high)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(v[i] >= low && v[i] <= high))
+            return llap_fail(LLAP_EFORMAT, "note '%s': %s: expected %g..%g, found %g", note, what,
+                             low, high, v[i]);
+    return LLAP_OK;
+}
+
+llap_status anchor_note_calibration(const char *note, const llap_calibration *c, double near,
+                                    double middle)
+{
+    llap_status st = anchor_note_check(note, "calibration.edge", &c->edge[0], 1, near, near);
+    if (st == LLAP_OK)
+        st = anchor_note_check(note, "calibration.edge", &c->edge[1], 1, middle, middle);
+    return st != LLAP_OK ? st
+                         : anchor_note_check(note, "calibration.factor", &c->factor[0][0],
+                                             LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS,
+                                             LLAP_CALIBRATION_LEAST, LLAP_CALIBRATION_MOST);
+}

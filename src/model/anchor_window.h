@@ -65,6 +65,13 @@ static inline bool anchor_found(const llap_anchor_model_opts *o, const char *nam
     return w->find != NULL && w->find(w->user, name, v, n);
 }
 
+/* What a watch has found may come from any file: LLAP_EFORMAT names the note, and what in it cannot
+ * be. v [n] within low..high; a calibration with these edges. */
+llap_status anchor_note_check(const char *note, const char *what, const double *v, size_t n,
+                              double low, double high);
+llap_status anchor_note_calibration(const char *note, const llap_calibration *c, double near,
+                                    double middle);
+
 static inline llap_status anchor_keep(const llap_anchor_model_opts *o, const char *name,
                                       const double *v, size_t n)
 {

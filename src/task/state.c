@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -263,6 +264,12 @@ llap_status task_state_progress(const llap_tensors *t, const char *stage, task_p
     if (st != LLAP_OK) return st;
     const int64_t *c = counts.data;
     const double  *s = scores.data;
+    for (int i = 0; i < TASK_COUNTS; i++) /* the second: none yet */
+        if (c[i] < (i == 1 ? -1 : 0))
+            return llap_fail(LLAP_EFORMAT,
+                             "'%s/counts': number %d: expected at least %d, found "
+                             "%" PRId64,
+                             stage, i, i == 1 ? -1 : 0, c[i]);
     *g = (task_progress){ .step = c[0],
                           .best_step = c[1],
                           .n_worse = c[2],

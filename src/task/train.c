@@ -242,8 +242,11 @@ static llap_status settle_filling(task_training *run, llap_model *m, const llap_
     llap_feature_config *c = &m->network->config.features;
     const double         steps = (double)m->network->config.sampling.steps;
     double               kept[2];
-    if (task_training_find(run, "filling", kept, 2) && kept[0] >= 0 && kept[0] < steps &&
-        kept[1] >= 0 && kept[1] < steps) {
+    if (task_training_find(run, "filling", kept, 2)) {
+        if (!(kept[0] >= 0 && kept[0] < steps && kept[1] >= 0 && kept[1] < steps))
+            return llap_fail(LLAP_EFORMAT,
+                             "%s: note 'filling': expected points of 0..%g, found %g and %g",
+                             o->state, steps - 1, kept[0], kept[1]);
         c->fill_past = (int64_t)kept[0];
         c->fill_both = (int64_t)kept[1];
         return LLAP_OK;

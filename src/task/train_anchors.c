@@ -209,6 +209,8 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     if (st == LLAP_OK) st = task_target_bound("min", o->min, p->var[var], &(*out)->chain->y_min);
     if (st == LLAP_OK) st = task_target_bound("max", o->max, p->var[var], &(*out)->chain->y_max);
     if (st == LLAP_OK || st == LLAP_ECANCELLED) return st; /* which says the stage */
+    if (st == LLAP_EFORMAT)                                /* a note of the state */
+        return llap_fail_in(st, "%s: %s", o->state, llap_text_show(p->var[var]).text);
     return llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
 }
 

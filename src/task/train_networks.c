@@ -343,14 +343,18 @@ static llap_status settle_once(task_training *run, llap_model *m, const task_fie
     llap_reals          *factor = &c->calibration_factor;
     enum { MOST = LLAP_REALS_MAX };
     double kept[2 + MOST] = { 0 };
-    if (task_training_find(run, "settled", kept, 2 + MOST) && kept[0] >= 0 &&
-        kept[0] <= LLAP_GUARD_POOL && kept[1] >= 0 && kept[1] <= MOST) {
+    if (task_training_find(run, "settled", kept, 2 + MOST)) {
+        if (!(kept[0] >= 0 && kept[0] <= LLAP_GUARD_POOL && kept[1] >= 0 && kept[1] <= MOST))
+            return llap_fail(LLAP_EFORMAT,
+                             "%s: note 'settled': expected a guard of 0..%d and 0..%d factors, "
+                             "found %g and %g",
+                             o->state, LLAP_GUARD_POOL, MOST, kept[0], kept[1]);
         c->guard = (llap_guard)kept[0];
         factor->n = (int)kept[1];
         for (int i = 0; i < MOST; i++) factor->v[i] = kept[2 + i];
         if (llap_network_config_check(&m->network->config) == LLAP_OK) return LLAP_OK;
+        return llap_fail_in(LLAP_EFORMAT, "%s: note 'settled'", o->state);
     }
-    memset(kept, 0, sizeof kept); /* what cannot be is as good as nothing */
     const llap_status st = settle(m, f, o);
     if (st != LLAP_OK) return st;
     kept[0] = (double)c->guard;

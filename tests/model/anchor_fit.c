@@ -182,11 +182,9 @@ static void a_fit_goes_on_where_it_was_stopped(void **state)
     k = llap_anchor_kernel_hourly();
     CHECK_OK(llap_anchor_fit(&k, &o, broken, &wd)); /* nothing is left to do: nothing is asked */
     check_same_kernel(&k, &whole);
-    x.kept[0] = 21; /* no place of this fit: from the start, then */
-    x.left = 100;
-    k = llap_anchor_kernel_hourly();
-    CHECK_OK(llap_anchor_fit(&k, &o, draw, &wd));
-    check_same_kernel(&k, &whole);
+    x.kept[0] = 21; /* no place of this fit */
+    CHECK_FAIL(llap_anchor_fit(&k, &o, draw, &wd), LLAP_EFORMAT,
+               "note 'kernel': steps: expected 0..20, found 21");
 }
 
 static llap_status empty(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)

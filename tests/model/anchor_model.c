@@ -568,6 +568,50 @@ static void check_same_model(const llap_anchor_model *a, const llap_anchor_model
     }
 }
 
+/* One number of a note at a time; all else is as a fit has left it. */
+static void check_damages(keeper *x, const llap_anchor_data *d, const llap_anchor_model_opts *o)
+{
+    enum { NUMBERS = 3 * LLAP_ANCHOR_MAX_TERMS + 1, EDGE = 2 + LLAP_ANCHOR_MAX_TERMS };
+    static const struct {
+        const char *note;
+        size_t      at;
+        double      value;
+        const char *expected;
+    } damages[] = {
+        { "kernel.0", 0, -1, "note 'kernel.0': steps: expected 0..9, found -1" },
+        { "kernel.0", 1, 10, "note 'kernel.0': moves: expected 0..9, found 10" },
+        { "kernel.0", 2, NAN, "note 'kernel.0': late steps: expected 0..9, found nan" },
+        { "kernel.4", 3, 47, "note 'kernel.4': numbers: expected -46..46, found 47" },
+        { "kernel.4", 3 + NUMBERS, INFINITY, "note 'kernel.4': moments: expected " },
+        { "kernel.4", 3 + 2 * NUMBERS, -1, "note 'kernel.4': squares: expected 0.." },
+        { "filling", 3 + 3 * NUMBERS, 1e9, "note 'filling': sums: expected -" },
+        { "kernel.1.score", 0, -1, "note 'kernel.1.score': CRPS: expected 0.." },
+        { "link", 0, LLAP_ANCHOR_RANK_MAX + 1, "note 'link': rank: expected 0..2, found 3" },
+        { "link", 1, NAN, "note 'link': CRPS: expected 0.." },
+        { "link", 2, 1.5, "note 'link': joint anchor: share[0]: expected 0 to 1, found 1.5" },
+        { "link", EDGE + 1, 1, "note 'link': calibration.edge: expected 72..72, found 1" },
+        { "link", EDGE + 2, 0, "note 'link': calibration.factor: expected 1e-06..1e+06, found 0" },
+        { "link", EDGE + 17, 2, "note 'link': joint anchor: entity 0: squared loadings sum to " },
+        { "near.0", 0, 2, "note 'near.0': whether it pays: expected 0..1, found 2" },
+        { "near.0", 2, 3, "note 'near.0': calibration.edge: expected 0..0, found 3" },
+        { "near.1", 17, NAN, "note 'near.1': calibration.factor: expected 1e-06..1e+06, found" },
+        { "near.1", 18, INFINITY, "note 'near.1': covariance: expected " },
+        { "near.1", 19, 7, "note 'near.1': covariance: expected " },
+        { "near.1", 18, -1, "note 'near.1': is no covariance of 3 entities" },
+    };
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        llap_anchor_model *m = NULL;
+        size_t             k = 0;
+        while (k < x->n && strcmp(x->note[k].name, damages[i].note) != 0) k++;
+        assert_in_range(damages[i].at, 0, x->note[k].n - 1);
+        const double was = x->note[k].v[damages[i].at];
+        x->note[k].v[damages[i].at] = damages[i].value;
+        CHECK_FAIL(llap_anchor_model_fit(d, o, &m), LLAP_EFORMAT, damages[i].expected);
+        assert_null(m);
+        x->note[k].v[damages[i].at] = was;
+    }
+}
+
 /* All parts of a fit: five kernels and their scores, the link, filling, the other series. */
 static void a_fit_goes_on_where_it_was_stopped(void **state)
 {
@@ -606,6 +650,7 @@ static void a_fit_goes_on_where_it_was_stopped(void **state)
     check_same_model(whole, m);
     llap_anchor_model_destroy(m);
     x.done = x.most; /* no step more */
+    check_damages(&x, &d, &o);
     CHECK_OK(llap_anchor_model_fit(&d, &o, &m));
     check_same_model(whole, m);
     llap_anchor_model_destroy(m);
