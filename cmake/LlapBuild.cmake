@@ -93,12 +93,13 @@ function(llap_group NAME TARGET)
   add_dependencies(tests-${FOLDER} ${TARGET})
 endfunction()
 
-# llap_isa_flags(FILE avx2|avx512): compiles this one file for that instruction set. Its functions
+# llap_isa_flags(FILE avx2|avx512|amx): compiles this one file for that instruction set. Its functions
 # run only after base/cpu.h has found it.
 function(llap_isa_flags FILE ISA)
   if(NOT LLAP_SIMD STREQUAL "off" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(avx2 -mavx2 -mfma)
     set(avx512 ${avx2} -mavx512f -mavx512dq -mavx512bw -mavx512vl)
+    set(amx ${avx512} -mamx-tile -mamx-bf16)
     set_source_files_properties(${FILE} PROPERTIES COMPILE_OPTIONS "${${ISA}}")
   endif()
 endfunction()

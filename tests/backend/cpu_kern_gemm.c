@@ -180,6 +180,56 @@ static void long_products(void **state)
     check_gemm((llap_gemm){ .m = 3, .n = 2000, .k = 20, .b_trans = true });
 }
 
+/* Numbers of all sizes side by side, such as are rounded to 0 among them: what they are parts of
+ * may be off by as little, and nothing else is. */
+static void sizes_far_apart(void **state)
+{
+    (void)state;
+    enum { M = 19, N = 37, K = 70 };
+    const double tol = 3e-6, lost = K * 0x1p-124;
+    gemm_case    c = { .g = { .m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N } };
+    const truth  t = truth_new(M * N);
+    float       *a = draw(M * K, 1, 1), *b = draw(K * N, 1, 2), *c0 = draw(M * N, 1, 3);
+    for (int64_t i = 0; i < M * K; i++) a[i] *= powf(10.0f, -(float)(i * 7 % 46));
+    for (int64_t i = 0; i < M / 2 * K; i++) a[i] *= 1e-30f; /* rows without large ones */
+    c.a = a, c.b = b, c.c0 = c0;
+    gemm_truth(&c, &t);
+    for (int64_t i = 0; i < t.n; i++) t.size[i] += lost / tol - 1e-30;
+    check_kernel("sizes far apart", run_gemm, &c, &t, tol);
+    float *all[] = { a, b, c0 };
+    for (size_t i = 0; i < 3; i++) llap_free(all[i]);
+    truth_free((truth *)&t);
+}
+
+/* Mean square of what a product is off by. */
+static double square_error(const llap_kern *kn, const gemm_case *c, const truth *t)
+{
+    float *out = llap_new((size_t)t->n, sizeof *out);
+    double sum = 0.0;
+    run_gemm(kn, c, out);
+    for (int64_t i = 0; i < t->n; i++) sum += pow((double)out[i] - t->want[i], 2.0);
+    llap_free(out);
+    return sum / (double)t->n;
+}
+
+/* Products of parts are no worse than a chain of fused multiply-adds. */
+static void tiles_are_as_near(void **state)
+{
+    (void)state;
+    enum { M = 64, N = 64, K = 512 };
+    llap_kern chain, tiles;
+    if (!llap_kern_pick("avx512", 1, &chain) || !llap_kern_pick("amx", 1, &tiles)) skip();
+    gemm_case   c = { .g = { .m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N } };
+    const truth t = truth_new(M * N);
+    float      *a = draw(M * K, 1, 1), *b = draw(K * N, 1, 2), *c0 = draw(M * N, 1, 3);
+    c.a = a, c.b = b, c.c0 = c0;
+    gemm_truth(&c, &t);
+    assert_true(square_error(&tiles, &c, &t) <= square_error(&chain, &c, &t));
+    float *all[] = { a, b, c0 };
+    for (size_t i = 0; i < 3; i++) llap_free(all[i]);
+    truth_free((truth *)&t);
+}
+
 /* Each row has the bits it has alone, whatever the number of rows and its place among them. */
 static void rows_alone(const llap_kern *kn)
 {
@@ -478,6 +528,8 @@ int main(void)
         cmocka_unit_test(products),
         cmocka_unit_test(batches),
         cmocka_unit_test(long_products),
+        cmocka_unit_test(sizes_far_apart),
+        cmocka_unit_test(tiles_are_as_near),
         cmocka_unit_test(rows_alone_everywhere),
         cmocka_unit_test(fused_everywhere),
         cmocka_unit_test(convolution),

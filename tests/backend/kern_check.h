@@ -15,7 +15,7 @@
 #define MAX_THREADS 3
 #endif
 
-static const char *const kern_isas[] = { "portable", "avx2", "avx512" };
+static const char *const kern_isas[] = { "portable", "avx2", "avx512", "amx" };
 
 /* n floats of mean 0 and the given deviation, different for each stream; caller frees. */
 static inline float *draw(int64_t n, float deviation, uint32_t stream)
@@ -79,7 +79,7 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
                                 double tol)
 {
     float *out = llap_new((size_t)t->n, sizeof *out);
-    float *first[2] = { NULL, NULL }; /* portable; with fused multiply-add */
+    float *first[3] = { NULL }; /* portable; with fused multiply-add; with tiles */
     for (size_t i = 0; i < sizeof kern_isas / sizeof kern_isas[0]; i++)
         for (int threads = 1; threads <= MAX_THREADS; threads++) {
             llap_kern kn;
@@ -87,7 +87,7 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
             for (int64_t j = 0; j < t->n; j++) out[j] = NAN;
             run(&kn, user, out);
             near_truth(t, out, tol, name, &kn);
-            float **to = &first[i > 0];
+            float **to = &first[i == 0 ? 0 : i == 3 ? 2 : 1];
             if (*to == NULL) {
                 *to = llap_new((size_t)t->n, sizeof *out);
                 memcpy(*to, out, (size_t)t->n * sizeof *out);
@@ -96,8 +96,7 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
             }
         }
     llap_free(out);
-    llap_free(first[0]);
-    llap_free(first[1]);
+    for (int i = 0; i < 3; i++) llap_free(first[i]);
 }
 
 /* Calls body with every instruction set of this machine, on 1 thread and on MAX_THREADS. */

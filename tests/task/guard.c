@@ -139,7 +139,7 @@ static void a_rate_that_is_too_large(void **state)
 {
     (void)state;
     llap_train_opts o = how("default");
-    o.lr = 1;
+    o.lr = 10;
     check_guard(o, "member.0", "the norm of the gradients is not finite (the largest, ");
 }
 

@@ -107,9 +107,10 @@ VEC_INLINE bool all_zero(int64_t n, const float *x)
     return v_sum(sum) == 0.0f;
 }
 
-/* Pieces of the sums over inner steps k..k+kc-1 of rows i.., which lie in tile [kc][GEMM_MC]. */
-static void tile_sums(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, int64_t kc,
-                      const float *tile)
+/* Pieces of the sums over inner steps k..k+kc-1 of rows i.., which lie side by side in x, ld from
+ * step to step. */
+static void sum_steps(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, int64_t kc,
+                      const float *x, int64_t ld)
 {
     for (int64_t from = 0; from < kc; from += LLAP_KERN_SUM_ROWS) {
         const int64_t to = kern_least(kc, from + LLAP_KERN_SUM_ROWS);
@@ -119,13 +120,14 @@ static void tile_sums(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, in
             for (int64_t c = from; c < to; c++)
 #pragma GCC unroll 3
                 for (int q = 0; q < 3; q++)
-                    acc[q] = v_add(acc[q], v_load(tile + c * GEMM_MC + r + 16 * q));
+                    if (r + 16 * q < rows)
+                        acc[q] = v_add(acc[q], v_ld(x + c * ld + r + 16 * q, rows - r - 16 * q));
             for (int q = 0; q < 3; q++)
                 if (r + 16 * q < rows) v_st(y + r + 16 * q, rows - r - 16 * q, acc[q]);
         }
     }
 }
-static_assert((int)GEMM_MC % 48 == 0 && LLAP_KERN_KBLOCK % LLAP_KERN_SUM_ROWS == 0, "tile_sums");
+static_assert(LLAP_KERN_KBLOCK % LLAP_KERN_SUM_ROWS == 0, "sum_steps");
 
 /* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
  * has them side by side, to tile [kc][GEMM_MC]. some[b]: not all of the b-th GEMM_MR rows are zeros
@@ -238,6 +240,32 @@ static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j
     }
 }
 
+/* Where sums over inner steps k..k+kc-1 go: mr rows and columns j.. of C, at its offset. A residual
+ * that is all that follows is added on the way. */
+VEC_INLINE micro_out gemm_out(const llap_gemm *g, float *c, int64_t at, int64_t mr, int64_t j,
+                              int64_t cols, int64_t k, int64_t kc)
+{
+    const bool   last = k + kc == g->k, sum = g->pre == NULL && !g->gelu && g->slope == NULL;
+    int64_t      follow = INT64_MAX;
+    const float *residual = last ? residual_at(g, at, &follow) : NULL;
+    return (micro_out){ .c = c + at,
+                        .ldc = g->ldc,
+                        .cols = cols,
+                        .from = g->accumulate || k > 0 ? c + at : NULL,
+                        .ld_from = g->ldc,
+                        .bias = last && g->bias != NULL ? g->bias + j : NULL,
+                        .after = sum && mr <= follow ? residual : NULL };
+}
+
+/* What is left to do behind the last inner step on rows i + r.. of C; stats are of rows i.. */
+VEC_INLINE void finish_tile(const llap_gemm *g, int64_t i, int64_t r, int64_t mr, int64_t j,
+                            int64_t at, const float *stats, const micro_out *o)
+{
+    if (g->pre != NULL || g->gelu || g->slope != NULL || (g->residual != NULL && o->after == NULL))
+        finish(g, mr, o->cols, o->c, at);
+    if (g->c_norm.like != NULL) finish_normed(g, i + r, mr, j, o->cols, stats + 2 * r, o->c);
+}
+
 /* What is fetched while a tile is computed: rows and columns of the next ones (B may be in the
  * third cache), and what the tile ends in. */
 enum { NEXT_ROWS, NEXT_PANEL, TILE, BESIDE };
@@ -252,9 +280,7 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
     const int64_t    high = kern_per(rows, GEMM_MR);
     const int64_t    tiles = kern_per(u->j1 - u->j0, GEMM_NR) * high;
     const int64_t    nk = u->k1 - u->k0;
-    const bool       add = g->accumulate || k > 0, last = k + kc == g->k;
-    const bool       more = g->pre != NULL || g->gelu || g->residual != NULL || g->slope != NULL;
-    const bool       sum = g->pre == NULL && !g->gelu && g->slope == NULL; /* more is that alone */
+    const bool       last = k + kc == g->k;
     const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
     const int64_t    times = along ? 1 : kern_most(kc / AHEAD_STEPS, 1); /* in a tile */
     const int64_t    next_lines = next->rows * kern_per(next->n, 16);
@@ -262,23 +288,16 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
     int64_t          j = u->j0, r = 0;
     soon[NEXT_ROWS].lines = kern_per(next_lines, tiles * times);
     for (int64_t t = 0; t < tiles; t++) {
-        const int64_t   cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
-        const int64_t   width = cols <= 16 ? 16 : GEMM_NR;
-        const float    *b = u->packed + (j - u->j0) * nk + (k - u->k0) * width;
-        const int64_t   mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
-        const int64_t   at = c_item + (i + r) * g->ldc + j;
-        const int64_t   steps = some[r / GEMM_MR] ? kc : 0;
-        int64_t         follow = INT64_MAX;
-        const float    *residual = last ? residual_at(g, at, &follow) : NULL;
-        const bool      inside = residual != NULL && sum && mr <= follow;
-        const micro_out out = { .c = c + at,
-                                .ldc = g->ldc,
-                                .cols = cols,
-                                .from = add ? c + at : NULL,
-                                .ld_from = g->ldc,
-                                .bias = last && g->bias != NULL ? g->bias + j : NULL,
-                                .after = inside ? residual : NULL,
-                                .soon = along ? NULL : soon };
+        const int64_t cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
+        const int64_t width = cols <= 16 ? 16 : GEMM_NR;
+        const float  *b = u->packed + (j - u->j0) * nk + (k - u->k0) * width;
+        const int64_t mr = rows - r < GEMM_MR ? rows - r : GEMM_MR;
+        const int64_t at = c_item + (i + r) * g->ldc + j;
+        const int64_t steps = some[r / GEMM_MR] ? kc : 0;
+        micro_out     out = gemm_out(g, c, at, mr, j, cols, k, kc);
+        int64_t       follow;
+        const float  *residual = residual_at(g, at, &follow);
+        out.soon = along ? NULL : soon;
         if (r == 0 && !along)
             soon[NEXT_PANEL] =
                 (ahead){ .x = b + GEMM_NR * nk,
@@ -291,7 +310,7 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                               .step = g->ldc,
                               .lines = kern_per(mr * GEMM_NR / 16, times) };
         soon[BESIDE] = soon[TILE];
-        soon[BESIDE].x = last && g->slope != NULL ? g->slope + at : residual;
+        soon[BESIDE].x = !last ? NULL : g->slope != NULL ? g->slope + at : residual;
         soon[BESIDE].rows = soon[BESIDE].x == NULL ? 0 : kern_least(mr, follow);
         if (along) { /* a tile is over before any of it is there: that of the second after it */
             const int64_t then = j + 2 * GEMM_NR;
@@ -301,9 +320,7 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
         }
         if (g->a_trans) micro_turned((int)mr, steps, u->tile + r, GEMM_MC, b, &out);
         else micro((int)mr, steps, u->tile + r * GEMM_AS, GEMM_AS, b, &out);
-        if (last && more && !inside) finish(g, mr, cols, c + at, at);
-        if (last && g->c_norm.like != NULL)
-            finish_normed(g, i + r, mr, j, cols, stats + 2 * r, c + at);
+        if (last) finish_tile(g, i, r, mr, j, at, stats, &out);
         if (along) j += GEMM_NR;
         else r += GEMM_MR;
         if (j >= u->j1) j = u->j0, r += GEMM_MR;
@@ -324,6 +341,16 @@ static ahead block_after(const kern_gemm_unit *u, const float *a, int64_t i, int
     return (ahead){ .x = a + i * g->lda + k, .rows = rows, .n = kc, .step = g->lda };
 }
 
+/* Means and deviations of rows i.., of those that the norm of A or of C looks at. */
+static void rows_stats(const llap_gemm *g, const float *a, int64_t i, int64_t rows, float *stats)
+{
+    for (int64_t r = 0; r < rows && g->a_norm != NULL; r++)
+        norm_stats(a + (i + r) * g->lda, g->k, g->a_norm->eps, stats + 2 * r);
+    for (int64_t r = 0; r < rows && g->c_norm.like != NULL; r++)
+        norm_stats(g->c_norm.like + (i + r) * g->c_norm.n, g->c_norm.n, g->c_norm.eps,
+                   stats + 2 * r);
+}
+
 /* Rows u->i0..i1 of one item: a and c are its starts, c_item the offset of c in the whole of C. */
 static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item)
 {
@@ -332,17 +359,12 @@ static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
     bool             some[GEMM_BLOCKS];
     for (int64_t i = u->i0; i < u->i1; i += GEMM_MC) {
         const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
-        if (g->a_norm != NULL)
-            for (int64_t r = 0; r < rows; r++)
-                norm_stats(a + (i + r) * g->lda, g->k, g->a_norm->eps, stats + 2 * r);
-        for (int64_t r = 0; r < rows && g->c_norm.like != NULL; r++)
-            norm_stats(g->c_norm.like + (i + r) * g->c_norm.n, g->c_norm.n, g->c_norm.eps,
-                       stats + 2 * r);
+        rows_stats(g, a, i, rows, stats);
         int64_t k = u->k0;
         do {
             const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
-            if (g->sums != NULL && u->j0 == 0) tile_sums(g, i, rows, k, kc, u->tile);
+            if (g->sums != NULL && u->j0 == 0) sum_steps(g, i, rows, k, kc, u->tile, GEMM_MC);
             const ahead next = block_after(u, a, i, k + kc);
             block_columns(u, c, c_item, i, rows, k, kc, stats, some, &next);
             k += kc;

@@ -18,41 +18,57 @@
 #include "backend/cpu/body_sum.h"
 #include "backend/cpu/body_model.h"
 
+/* All of a table but its name and its products. */
+#define ISA_REST \
+    .attn_forward = attn_forward, .attn_backward = attn_backward, \
+    .unary = { \
+        [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs, \
+        [LLAP_UNARY_SQUARE] = map_square,   [LLAP_UNARY_SQRT] = map_sqrt, \
+        [LLAP_UNARY_RSQRT] = map_rsqrt,     [LLAP_UNARY_RECIP] = map_recip, \
+        [LLAP_UNARY_EXP] = map_exp,         [LLAP_UNARY_LOG] = map_log, \
+        [LLAP_UNARY_SIN] = map_sin,         [LLAP_UNARY_COS] = map_cos, \
+        [LLAP_UNARY_TANH] = map_tanh,       [LLAP_UNARY_SIGMOID] = map_sigmoid, \
+        [LLAP_UNARY_SILU] = map_silu,       [LLAP_UNARY_SOFTPLUS] = map_softplus, \
+        [LLAP_UNARY_GELU] = map_gelu, \
+    }, \
+    .unary_grad = { \
+        [LLAP_UNARY_NEG] = grad_neg,        [LLAP_UNARY_ABS] = grad_abs, \
+        [LLAP_UNARY_SQUARE] = grad_square,  [LLAP_UNARY_SQRT] = grad_sqrt, \
+        [LLAP_UNARY_RSQRT] = grad_rsqrt,    [LLAP_UNARY_RECIP] = grad_recip, \
+        [LLAP_UNARY_EXP] = grad_exp,        [LLAP_UNARY_LOG] = grad_log, \
+        [LLAP_UNARY_SIN] = grad_sin,        [LLAP_UNARY_COS] = grad_cos, \
+        [LLAP_UNARY_TANH] = grad_tanh,      [LLAP_UNARY_SIGMOID] = grad_sigmoid, \
+        [LLAP_UNARY_SILU] = grad_silu,      [LLAP_UNARY_SOFTPLUS] = grad_softplus, \
+        [LLAP_UNARY_GELU] = grad_gelu, \
+    }, \
+    .binary = { \
+        [LLAP_BINARY_ADD] = row_add, [LLAP_BINARY_SUB] = row_sub, [LLAP_BINARY_MUL] = row_mul, \
+        [LLAP_BINARY_DIV] = row_div, [LLAP_BINARY_MAX] = row_max, [LLAP_BINARY_MIN] = row_min, \
+    }, \
+    .clamp = clamp, .clamp_grad = clamp_grad, .affine = affine, \
+    .sum_rows = sum_rows, .sum_pieces = sum_pieces, .sum_all = sum_all, .sum_sq = sum_sq, \
+    .sum_sq_diff = sum_sq_diff, .row_sums = row_sums, .weighted_rows = weighted_rows, \
+    .norm_rows = norm_rows, .norm_grad_rows = norm_grad_rows, \
+    .softmax_rows = softmax_rows, .softmax_grad_rows = softmax_grad_rows, \
+    .basis_row = basis_row, .basis_grad_poles = basis_grad_poles, \
+    .basis_grad_time = basis_grad_time, .angles = angles, .adamw = adamw
+
 const kern_isa ISA_TABLE = {
     .name = ISA_NAME,
-    .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_pack = gemm_pack,
-    .gemm_pack_steps = gemm_pack_steps, .gemm_rows = gemm_rows,
+    .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_steps = 1, .gemm_halves = 2,
+    .gemm_pack = gemm_pack, .gemm_pack_steps = gemm_pack_steps, .gemm_rows = gemm_rows,
     .pairs_pack = pairs_pack, .mlp_rows = mlp_rows,
-    .attn_forward = attn_forward, .attn_backward = attn_backward,
-    .unary = {
-        [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs,
-        [LLAP_UNARY_SQUARE] = map_square,   [LLAP_UNARY_SQRT] = map_sqrt,
-        [LLAP_UNARY_RSQRT] = map_rsqrt,     [LLAP_UNARY_RECIP] = map_recip,
-        [LLAP_UNARY_EXP] = map_exp,         [LLAP_UNARY_LOG] = map_log,
-        [LLAP_UNARY_SIN] = map_sin,         [LLAP_UNARY_COS] = map_cos,
-        [LLAP_UNARY_TANH] = map_tanh,       [LLAP_UNARY_SIGMOID] = map_sigmoid,
-        [LLAP_UNARY_SILU] = map_silu,       [LLAP_UNARY_SOFTPLUS] = map_softplus,
-        [LLAP_UNARY_GELU] = map_gelu,
-    },
-    .unary_grad = {
-        [LLAP_UNARY_NEG] = grad_neg,        [LLAP_UNARY_ABS] = grad_abs,
-        [LLAP_UNARY_SQUARE] = grad_square,  [LLAP_UNARY_SQRT] = grad_sqrt,
-        [LLAP_UNARY_RSQRT] = grad_rsqrt,    [LLAP_UNARY_RECIP] = grad_recip,
-        [LLAP_UNARY_EXP] = grad_exp,        [LLAP_UNARY_LOG] = grad_log,
-        [LLAP_UNARY_SIN] = grad_sin,        [LLAP_UNARY_COS] = grad_cos,
-        [LLAP_UNARY_TANH] = grad_tanh,      [LLAP_UNARY_SIGMOID] = grad_sigmoid,
-        [LLAP_UNARY_SILU] = grad_silu,      [LLAP_UNARY_SOFTPLUS] = grad_softplus,
-        [LLAP_UNARY_GELU] = grad_gelu,
-    },
-    .binary = {
-        [LLAP_BINARY_ADD] = row_add, [LLAP_BINARY_SUB] = row_sub, [LLAP_BINARY_MUL] = row_mul,
-        [LLAP_BINARY_DIV] = row_div, [LLAP_BINARY_MAX] = row_max, [LLAP_BINARY_MIN] = row_min,
-    },
-    .clamp = clamp, .clamp_grad = clamp_grad, .affine = affine,
-    .sum_rows = sum_rows, .sum_pieces = sum_pieces, .sum_all = sum_all, .sum_sq = sum_sq,
-    .sum_sq_diff = sum_sq_diff, .row_sums = row_sums, .weighted_rows = weighted_rows,
-    .norm_rows = norm_rows, .norm_grad_rows = norm_grad_rows,
-    .softmax_rows = softmax_rows, .softmax_grad_rows = softmax_grad_rows,
-    .basis_row = basis_row, .basis_grad_poles = basis_grad_poles,
-    .basis_grad_time = basis_grad_time, .angles = angles, .adamw = adamw,
+    ISA_REST
 };
+
+#ifdef ISA_TILES
+#include "backend/cpu/body_tile.h"
+
+const kern_isa ISA_TILES = {
+    .name = "amx",
+    .gemm_mr = TILE_MR, .gemm_nr = TILE_NR, .gemm_steps = TILE_STEPS, .gemm_halves = TILE_PARTS,
+    .gemm_pack = tile_pack, .gemm_pack_steps = tile_pack_steps, .gemm_rows = tile_rows,
+    .pairs_pack = tile_pairs_pack, .mlp_rows = tile_mlp_rows,
+    ISA_REST
+};
+#endif

@@ -11,10 +11,11 @@
  *
  * Bits. Every function gives the same bits for any thread count, and each row (each batch item) the
  * same bits whatever other rows are in the call. AVX2 and AVX-512 give the same bits as each other;
- * the portable set, which has no fused multiply-add, has bits of its own. That is so because
- *   - every product is a chain of multiply-adds in the order of the inner index, in blocks of
- *     LLAP_KERN_KBLOCK, whatever the shape of the tiles, and every other sum runs in 16 lanes that
- *     are added by one fixed tree;
+ * the portable set, which has no fused multiply-add, and AMX, whose products are of parts
+ * (body_tile.h), have bits of their own. That is so because
+ *   - every product is a chain of multiply-adds in an order of the inner index, in blocks of
+ *     LLAP_KERN_KBLOCK, that does not depend on the shape of the tiles, and every other sum runs in
+ *     16 lanes that are added by one fixed tree;
  *   - sums over rows run in fixed pieces, whoever computes them;
  *   - transcendental functions are SLEEF's deterministic (finz) ones, at most 1.0 ulp, or those of
  *     vec.h; vector tails are masked vectors, so that an element's bits do not depend on its place.
@@ -39,9 +40,11 @@ typedef struct llap_kern { /* two words, copied freely */
     int                         n_threads; /* >= 1; OpenMP threads of every call */
 } llap_kern;
 
-/* The fastest instruction set of this build and machine. n_threads 0: as many as OpenMP has. */
+/* The fastest instruction set of this build and machine, none faster than the one that the
+ * environment variable LLAP_ISA names. n_threads 0: as many as OpenMP has. */
 llap_kern llap_kern_best(int n_threads);
-/* A named one: "portable", "avx2", "avx512". False when this build or machine does not have it. */
+/* A named one: "portable", "avx2", "avx512", "amx". False when this build or machine does not have
+ * it. */
 bool        llap_kern_pick(const char *name, int n_threads, llap_kern *out);
 const char *llap_kern_name(const llap_kern *kn);
 

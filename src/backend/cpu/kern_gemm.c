@@ -12,8 +12,7 @@ enum {
     SHARED_STEPS = 64,     /* of those, packed by one thread */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
     PRIVATE_STEPS = 1024,
-    ALONE_COLS = 1024, /* of a private unit when there is one thread */
-    TILE_FLOATS = KERN_MAX_MC * GEMM_AS
+    ALONE_COLS = 1024 /* of a private unit when there is one thread */
 };
 
 typedef struct layout { /* how one product is cut */
@@ -32,7 +31,7 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
     l.items = kern_most(g->nb[0], 1) * l.inner;
     l.threads = l.items * g->m * g->n * g->k < KERN_PRODUCTS_ALONE ? 1 : kn->n_threads;
     const int64_t units = l.items * kern_per(g->n, PRIVATE_COLS);
-    l.shared = l.threads > 1 && units < 8 * (int64_t)l.threads && g->m > 8 * kn->isa->gemm_mr;
+    l.shared = l.threads > 1 && units < 8 * (int64_t)l.threads && g->m > KERN_MAX_MC;
     if (l.shared) {
         l.steps = kern_least(kern_most(g->k, 1), PACK_STEPS);
         l.cols = kern_least(kern_up(kern_most(g->n, 1), nr),
@@ -44,7 +43,7 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
         l.cols = l.threads > 1 ? kern_least(even, PRIVATE_COLS)
                                : kern_least(kern_up(kern_most(g->n, 1), KERN_MAX_NR), ALONE_COLS);
     }
-    l.pack_floats = (size_t)(l.steps * kern_up(l.cols, KERN_MAX_NR));
+    l.pack_floats = (size_t)kern_packed(kn->isa, l.steps, kern_up(l.cols, KERN_MAX_NR));
     return l;
 }
 
@@ -73,14 +72,14 @@ size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
     }
     const layout l = lay_out(kn, g);
     const size_t threads = (size_t)l.threads;
-    return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + TILE_FLOATS * threads);
+    return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + KERN_TILE_FLOATS * threads);
 }
 
 size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g)
 {
     const int64_t n = kern_up(g->n, kn->isa->gemm_nr);
     if (g->k > PRIVATE_STEPS || n * g->k > PACK_FLOATS) return 0;
-    return sizeof(float) * (size_t)(n * g->k);
+    return sizeof(float) * (size_t)kern_packed(kn->isa, g->k, n);
 }
 
 void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed)
@@ -90,9 +89,9 @@ void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float
 }
 
 /* Columns j.. of a packed B; nobody writes there. */
-static float *packed_at(const llap_gemm *g, int64_t j)
+static float *packed_at(const kern_isa *isa, const llap_gemm *g, int64_t j)
 {
-    return (float *)(uintptr_t)g->b_packed + j * g->k;
+    return (float *)(uintptr_t)g->b_packed + kern_packed(isa, g->k, j);
 }
 
 static int64_t item_at(const int64_t step[2], int64_t item, int64_t inner)
@@ -114,13 +113,13 @@ static void private_unit(const void *args, int64_t unit, int thread)
     const llap_gemm *g = p->g;
     const layout    *l = p->l;
     const int64_t    chunks = kern_per(g->n, l->cols), item = unit / chunks;
-    float           *mine = p->work + (size_t)thread * (l->pack_floats + TILE_FLOATS);
+    float           *mine = p->work + (size_t)thread * (l->pack_floats + KERN_TILE_FLOATS);
     kern_gemm_unit   u = { .g = g, .i1 = g->m, .packed = mine, .tile = mine + l->pack_floats };
     u.j0 = unit % chunks * l->cols;
     u.j1 = kern_least(u.j0 + l->cols, g->n);
     do {
         u.k1 = kern_least(u.k0 + l->steps, g->k);
-        if (g->b_packed != NULL) u.packed = packed_at(g, u.j0);
+        if (g->b_packed != NULL) u.packed = packed_at(p->isa, g, u.j0);
         else
             p->isa->gemm_pack(&u, p->b + item_at(g->b_step, item, l->inner), 0,
                               kern_per(u.j1 - u.j0, p->isa->gemm_nr));
@@ -167,7 +166,7 @@ static void shared_rows(const void *args, int64_t unit, int thread)
     const llap_gemm *g = p->g;
     const int64_t    item = s->first + unit / s->blocks, block = unit % s->blocks;
     kern_gemm_unit   u = s->u;
-    u.tile = p->work + p->l->pack_floats + (size_t)thread * TILE_FLOATS;
+    u.tile = p->work + p->l->pack_floats + (size_t)thread * KERN_TILE_FLOATS;
     u.i0 = block_start(block, s->blocks, g->m, p->isa->gemm_mr);
     u.i1 = block_start(block + 1, s->blocks, g->m, p->isa->gemm_mr);
     p->isa->gemm_rows(&u, p->a + item_at(g->a_step, item, p->l->inner), p->c,
@@ -185,7 +184,7 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
         s.u.j1 = kern_least(j + l->cols, g->n);
         do {
             s.u.k1 = kern_least(s.u.k0 + l->steps, g->k);
-            if (g->b_packed != NULL) s.u.packed = packed_at(g, j);
+            if (g->b_packed != NULL) s.u.packed = packed_at(p->isa, g, j);
             else if (g->b_trans)
                 kern_each(l->threads, kern_per(s.u.j1 - j, p->isa->gemm_nr), shared_pack, &s);
             else
@@ -261,8 +260,6 @@ typedef struct mlp { /* one call */
     int64_t          blocks;
 } mlp;
 
-enum { MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS }; /* of a thread */
-
 static void mlp_unit(const void *args, int64_t unit, int thread)
 {
     const mlp     *p = args;
@@ -272,7 +269,7 @@ static void mlp_unit(const void *args, int64_t unit, int thread)
     kern_gemm_unit down = { .g = p->down, .packed = packed + up_floats(p->up) };
     up.i0 = block_start(unit, p->blocks, p->up->m, rows);
     up.i1 = block_start(unit + 1, p->blocks, p->up->m, rows);
-    up.tile = p->work + (size_t)thread * MLP_FLOATS;
+    up.tile = p->work + (size_t)thread * KERN_MLP_FLOATS;
     down.tile = up.tile + KERN_PAIR_FLOATS;
     down.j1 = p->down->n;
     down.k1 = p->down->k;
@@ -281,7 +278,7 @@ static void mlp_unit(const void *args, int64_t unit, int thread)
 
 size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up)
 {
-    return sizeof(float) * MLP_FLOATS * (size_t)lay_out(kn, up).threads;
+    return sizeof(float) * KERN_MLP_FLOATS * (size_t)lay_out(kn, up).threads;
 }
 
 void llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,

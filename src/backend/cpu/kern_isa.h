@@ -13,7 +13,9 @@ enum {
     KERN_PAIR_COLS = 64, /* of a group in which columns meet, see body_mlp.h */
     KERN_PAIR_AS = 7 * LLAP_KERN_KBLOCK / 2 + 16,
     KERN_MLP_ROWS = 192, /* of two layers, at a time: the weights pass by once for so many */
-    KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR)
+    KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR),
+    KERN_TILE_FLOATS = KERN_MAX_MC * 440, /* of a thread, for packed rows of A */
+    KERN_MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS
 };
 
 /* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
@@ -21,7 +23,7 @@ typedef struct kern_gemm_unit {
     const llap_gemm *g;
     int64_t          i0, i1, j0, j1, k0, k1;
     float           *packed; /* columns j0..j1 of B for these inner steps, in panels */
-    float           *tile;   /* KERN_MAX_MC * GEMM_AS floats of this thread */
+    float           *tile;   /* KERN_TILE_FLOATS of this thread, or KERN_MLP_FLOATS */
 } kern_gemm_unit;
 
 /* Queries i0..i1 of head h of batch item b, with the scratch of this thread. */
@@ -50,6 +52,8 @@ typedef struct kern_attn_grad {
 typedef struct llap_kern_isa {
     const char *name;
     int64_t     gemm_mr, gemm_nr;
+    int64_t     gemm_steps;  /* inner steps are packed as a multiple of so many, */
+    int64_t     gemm_halves; /* each number in so many halves of 16 bits */
     void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels);
     void (*gemm_pack_steps)(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to);
@@ -99,13 +103,19 @@ typedef struct llap_kern_isa {
                   float *ema);
 } kern_isa;
 
-extern const kern_isa llap_kern_portable, llap_kern_avx2, llap_kern_avx512;
+extern const kern_isa llap_kern_portable, llap_kern_avx2, llap_kern_avx512, llap_kern_amx;
 
 /* Sizes of cutting. */
 static inline int64_t kern_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t kern_most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t kern_per(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static inline int64_t kern_up(int64_t n, int64_t step) { return kern_per(n, step) * step; }
+
+/* Floats of packed columns, whole panels of them. */
+static inline int64_t kern_packed(const kern_isa *isa, int64_t steps, int64_t cols)
+{
+    return kern_up(steps, isa->gemm_steps) * cols * isa->gemm_halves / 2;
+}
 
 /* Waking threads costs some microseconds: little work is done by one. */
 enum { KERN_ALONE = 1 << 14, KERN_PRODUCTS_ALONE = 1 << 18 };
