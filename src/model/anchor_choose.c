@@ -31,21 +31,22 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_win
     return st;
 }
 
-anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series)
+anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series, bool validated)
 {
-    const bool    several = n_series > 1 && n_series <= LLAP_ANCHOR_JOINT_MAX;
+    const bool    several = validated && n_series > 1 && n_series <= LLAP_ANCHOR_JOINT_MAX;
+    const int     kernels = (o->chain.climate ? 2 : 1) * (o->kappa > 0.0 ? 1 : 2);
     anchor_course c;
-    c.cycles = o->fit.n_steps * (o->chain.climate ? 2 : 1) * (o->kappa > 0.0 ? 1 : 2);
-    c.link = c.cycles + (o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
+    c.cycles = o->fit.n_steps * (validated ? kernels : 1);
+    c.link = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
     c.filling = c.link + (o->joint && several ? ANCHOR_LINKS : 0);
     c.near = c.filling + o->fit.n_steps;
     c.all = c.near + (o->near_series && several ? 4 * ANCHOR_SCENES : 0);
     return c;
 }
 
-int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series)
+int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series, bool validated)
 {
-    return anchor_course_of(o, n_series).all;
+    return anchor_course_of(o, n_series, validated).all;
 }
 
 static llap_status fit_kernel(const llap_anchor_data *data, const llap_anchor_model_opts *o,
@@ -271,7 +272,7 @@ static llap_status best_kappa(const llap_anchor_data *d, const llap_anchor_model
 {
     const double    kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
     const int       n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
-    const int       first = !climate ? 0 : o->kappa > 0.0 ? 1 : 2;
+    const int       first = !climate || d->n_valid == 0 ? 0 : n;
     llap_chain_opts co = o->chain;
     llap_status     st = LLAP_OK;
     co.climate = climate;
@@ -295,7 +296,7 @@ static llap_status try_cycles(const llap_anchor_data *d, llap_anchor_model_opts 
     other.start = o->cycles;
     other.fit.learn_omega = true;
     other.chain.climate = was->chain->n_climate > 0;
-    const int         i = (int)(anchor_course_of(o, d->n_series).cycles / o->fit.n_steps);
+    const int         i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
     const llap_status st = candidate(d, &other, i, &other.chain, was->kappa, &m);
     if (!prefer(best, m, gain)) return st;
     o->start = (*best)->kernel;

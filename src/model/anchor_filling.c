@@ -60,7 +60,7 @@ static llap_status fit_kernel(llap_anchor_model *m, const llap_anchor_data *data
     fit.nu_floor = 1e-4;
     fit.var_floor = ANCHOR_FILL_FLOOR;
     fit.name = "filling";
-    fit.before = anchor_course_of(o, data->n_series).filling;
+    fit.before = anchor_course_of(o, data->n_series, data->n_valid > 0).filling;
     d.origin = llap_new(fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
     llap_anchor_kernel k = o->start.n_terms > 0 ? o->start : llap_anchor_kernel_hourly();

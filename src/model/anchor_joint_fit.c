@@ -270,7 +270,7 @@ static llap_status choose_link(llap_anchor_model *m, const double *C, groups *va
     const size_t      n = valid->n_series;
     llap_anchor_joint j = { .n = n }, best = j;
     double            g[MOST * LLAP_ANCHOR_RANK_MAX], alone, crps;
-    const int64_t     before = anchor_course_of(o, n).link;
+    const int64_t     before = anchor_course_of(o, n, true).link;
     llap_status       st = score_link(m, &j, valid, rows, part, &alone);
     double            least = alone * (1.0 - GAIN);
     for (size_t i = 0; st == LLAP_OK && i + 1 < ANCHOR_LINKS; i++) {

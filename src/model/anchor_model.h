@@ -89,8 +89,8 @@ typedef struct llap_anchor_model {
 } llap_anchor_model;
 
 /* So many steps a fit tells its watch (o->fit.watch) of, at most: those of the kernels, of the
- * link and of filling. */
-int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series);
+ * link and of filling. validated: there is data that choices are made on. */
+int64_t llap_anchor_model_steps(const llap_anchor_model_opts *o, size_t n_series, bool validated);
 
 /* Fits every candidate (climate or not, kappa) and keeps the best on validation, then cycles of any
  * length in place of the start's, which must gain 1 %. Where training spans less than a year (of

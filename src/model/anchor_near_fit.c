@@ -151,7 +151,7 @@ static void finish_cov(double *cov, const double *count, size_t n)
 /* Scene number i is over, WINDOWS and more: of validation. */
 static llap_status tell(const llap_anchor_model_opts *o, size_t n_series, int from, size_t i)
 {
-    const int64_t before = anchor_course_of(o, n_series).near + 2 * WINDOWS * from;
+    const int64_t before = anchor_course_of(o, n_series, true).near + 2 * WINDOWS * from;
     return anchor_tell(o, near_names[from], before + (int64_t)i + 1);
 }
 

@@ -55,7 +55,7 @@ enum { ANCHOR_LINKS = 2 * LLAP_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
     int64_t cycles, link, filling, near, all;
 } anchor_course;
-anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series);
+anchor_course anchor_course_of(const llap_anchor_model_opts *o, size_t n_series, bool validated);
 
 /* What the watch of a fit has, keeps and says. */
 static inline bool anchor_found(const llap_anchor_model_opts *o, const char *name, double *v,

@@ -214,6 +214,30 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     return llap_fail_in(st, "%s", llap_text_show(p->var[var]).text);
 }
 
+/* Steps of the fits up to that of each target, into end [n_targets]. Whether a target has windows
+ * to choose on is its own. */
+static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
+                               const task_recipe_anchor *recipe, const llap_model_frame *f,
+                               const int64_t *var, int64_t *end)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) {
+        llap_windows          *w = NULL;
+        llap_split            *split = NULL;
+        llap_anchor_model_opts how;
+        st = options(o, recipe, f, f->target[i], &how);
+        if (st == LLAP_OK) st = task_windows(f, p, &var[i], 1, &w);
+        if (st == LLAP_OK) st = task_split(f, w, &split);
+        if (st == LLAP_OK)
+            end[i] =
+                (i > 0 ? end[i - 1] : 0) +
+                llap_anchor_model_steps(&how, (size_t)p->n_entities, split->n[LLAP_PART_VAL] > 0);
+        llap_split_destroy(split);
+        llap_windows_destroy(w);
+    }
+    return st;
+}
+
 static void say(const llap_log *log, const char *target, const llap_anchor_model *a)
 {
     llap_logf(log, LLAP_LOG_INFO, "%s: anchor: validation CRPS %.4f of a standard deviation%s%s",
@@ -225,36 +249,32 @@ static void say(const llap_log *log, const char *target, const llap_anchor_model
 
 static llap_status fit_rest(task_training *run, const llap_panel *p, const llap_train_opts *o,
                             const task_recipe_anchor *recipe, const llap_model_frame *f,
-                            const int64_t *var, int64_t first, llap_anchor_model **anchor)
+                            const int64_t *var, int64_t first, const int64_t *end,
+                            llap_anchor_model **anchor)
 {
-    llap_anchor_model_opts how;
-    watch                  x = { .run = run, .score = NAN, .steps = recipe->steps };
-    bool                   finished = false;
-    double                 score = 0;
-    llap_status            st = options(o, recipe, f, f->target[0], &how);
-    if (st != LLAP_OK) return st;
-    const int64_t each = llap_anchor_model_steps(&how, (size_t)p->n_entities);
-    task_stage    stage = TASK_STAGE_DEFAULT;
+    watch      x = { .run = run, .score = NAN, .steps = recipe->steps };
+    bool       finished = false;
+    double     score = 0;
+    task_stage stage = TASK_STAGE_DEFAULT;
     x.every = recipe->steps >= 10 ? recipe->steps / 10 : 1;
     stage.name = "anchor";
-    stage.n_steps = each * f->n_targets;
+    stage.n_steps = end[f->n_targets - 1];
     stage.fields = fields;
     stage.user = &x;
-    st = task_training_enter(run, &stage, &finished);
+    llap_status st = task_training_enter(run, &stage, &finished);
     if (st == LLAP_OK && finished && first < f->n_targets)
         st = llap_fail(LLAP_EFORMAT, "%s: has %lld anchors of %lld, though all were fitted",
                        o->state, (long long)first, (long long)f->n_targets);
     for (int64_t i = first; i < f->n_targets && st == LLAP_OK; i++) {
         x.target = f->target[i];
         x.number = i;
-        x.before = i * each;
+        x.before = i > 0 ? end[i - 1] : 0;
         st = fit_target(&x, p, o, recipe, f, var[i], &anchor[i]);
         if (st != LLAP_OK) break;
         say(o->log, f->target[i], anchor[i]);
         task_training_anchors(run, anchor, i + 1);
         task_training_forget(run, name_of(&x, "").text);
-        if (i + 1 < f->n_targets)
-            st = task_training_at(run, &(task_at){ (i + 1) * each, NAN, x.target, false });
+        st = task_training_at(run, &(task_at){ end[i], NAN, x.target, false });
     }
     for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) score += anchor[i]->valid_crps;
     if (st == LLAP_OK && !finished) st = task_training_leave(run, score / (double)f->n_targets);
@@ -266,11 +286,16 @@ llap_status task_anchors_fit(task_training *run, const llap_panel *p, const llap
                              const int64_t *var, llap_anchor_model **anchor)
 {
     int64_t     n = 0;
-    llap_status st = task_training_read_anchors(run, f, anchor, &n);
-    if (st != LLAP_OK) return st;
-    for (int64_t i = 0; i < n; i++) say(o->log, f->target[i], anchor[i]);
-    task_training_anchors(run, anchor, n);
-    return fit_rest(run, p, o, recipe, f, var, n, anchor);
+    int64_t    *end = llap_new((size_t)f->n_targets, sizeof *end);
+    llap_status st = end == NULL ? LLAP_ENOMEM : task_training_read_anchors(run, f, anchor, &n);
+    if (st == LLAP_OK) st = count_steps(p, o, recipe, f, var, end);
+    if (st == LLAP_OK) {
+        for (int64_t i = 0; i < n; i++) say(o->log, f->target[i], anchor[i]);
+        task_training_anchors(run, anchor, n);
+        st = fit_rest(run, p, o, recipe, f, var, n, end, anchor);
+    }
+    llap_free(end);
+    return st;
 }
 
 size_t task_anchors_numbers(const llap_model_frame *f)

@@ -635,7 +635,7 @@ static void a_fit_goes_on_where_it_was_stopped(void **state)
     o.fit.watch = (llap_anchor_watch){
         .user = &x, .step = count_step, .scored = count_score, .find = find_note, .keep = keep_note
     };
-    x.most = llap_anchor_model_steps(&o, SERIES);
+    x.most = llap_anchor_model_steps(&o, SERIES, true);
     llap_status st = LLAP_ECANCELLED;
     int         runs = 0;
     for (; st == LLAP_ECANCELLED && runs < 300; runs++) {
@@ -655,6 +655,30 @@ static void a_fit_goes_on_where_it_was_stopped(void **state)
     check_same_model(whole, m);
     llap_anchor_model_destroy(m);
     llap_anchor_model_destroy(whole);
+}
+
+/* One kernel and that of filling: what is counted is made. */
+static void without_validation_all_steps_are_made(void **state)
+{
+    (void)state;
+    world                 *wd = world_make();
+    llap_anchor_data       d = data_of(wd);
+    llap_anchor_model_opts o = small_opts();
+    d.n_valid = 0;
+    o.fit.n_steps = 3;
+    o.joint = o.near_series = true;
+    CHECK_OK(llap_anchor_kernel_spaced(8, CONTEXT, 3, &o.cycles));
+    for (int climate = 0; climate < 2; climate++) {
+        static keeper      x;
+        llap_anchor_model *m = NULL;
+        x = (keeper){ .left = 100, .most = llap_anchor_model_steps(&o, SERIES, false) };
+        o.chain.climate = climate;
+        o.fit.watch = (llap_anchor_watch){ .user = &x, .step = count_step, .keep = keep_note };
+        CHECK_OK(llap_anchor_model_fit(&d, &o, &m));
+        assert_int_equal(x.most, 2 * o.fit.n_steps);
+        assert_int_equal(x.done, x.most);
+        llap_anchor_model_destroy(m);
+    }
 }
 
 static llap_status little_of_everything(void *user)
@@ -715,6 +739,7 @@ int main(void)
         cmocka_unit_test(filling_by_the_others),
         cmocka_unit_test(paths_of_gaps_are_joint),
         cmocka_unit_test(a_fit_goes_on_where_it_was_stopped),
+        cmocka_unit_test(without_validation_all_steps_are_made),
         cmocka_unit_test(failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,7 +41,8 @@ static void stopped_again_and_again(void **state)
 }
 
 typedef struct stop {
-    int64_t first, at; /* step that was told first, and that it stops at */
+    int64_t first, at; /* step that was told first, and that it stops at, */
+    int64_t all;       /* of so many */
     double  share;     /* or that it stops behind, of all; < 0: nowhere */
 } stop;
 
@@ -50,6 +51,7 @@ static int stop_at(void *user, const llap_progress_event *e)
     stop *s = user;
     if (s->first < 0) s->first = e->done;
     s->at = e->done;
+    s->all = e->total;
     return s->share >= 0 && (double)e->done >= s->share * (double)e->total;
 }
 
@@ -77,6 +79,30 @@ static void it_goes_on_with_the_next_step(void **state)
     }
     llap_model_destroy(m);
     unlink(o.state);
+}
+
+/* Validation has few windows of one target, and none of the other. */
+static void the_bar_comes_to_its_end(void **state)
+{
+    (void)state;
+    llap_panel     *p = make_panel("no2", "noise", 1);
+    llap_train_opts o = options("anchor", NULL);
+    llap_model     *m = NULL;
+    stop            s = { .first = -1, .share = -1 };
+    for (int64_t r = ROWS * 6 / 10; r < p->n_rows; r++) {
+        const int64_t cell = r * p->n_vars + 1;
+        ((uint64_t *)(uintptr_t)p->observed)[cell / 64] &= ~(UINT64_C(1) << cell % 64);
+    }
+    o.no_climate = 1;
+    o.training = "{\"anchor\": {\"steps\": 2, \"rows\": 4, \"valid_rows\": 5, \"cycles\": 0}}";
+    o.progress = (llap_progress){ stop_at, &s };
+    CHECK_OK(llap_train(p, &o, &m));
+    assert_false(isnan(m->anchor[0]->valid_crps));
+    assert_true(isnan(m->anchor[1]->valid_crps));
+    assert_int_equal(s.all, 2 * (3 + 2)); /* kernels: two kappas or one, and that of filling */
+    assert_int_equal(s.at, s.all);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
 }
 
 static int count(void *user, const llap_progress_event *e)
@@ -234,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stopped_again_and_again),
         cmocka_unit_test(it_goes_on_with_the_next_step),
+        cmocka_unit_test(the_bar_comes_to_its_end),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(what_is_finished_is_not_done_again),
         cmocka_unit_test(too_little_room_is_said_at_once),
