@@ -185,7 +185,7 @@ static llap_status fit_chain(const llap_anchor_data *d, const llap_chain_opts *o
  * to whoever is chosen. */
 static llap_status score_candidate(llap_anchor_model *m, const llap_anchor_data *d,
                                    const llap_anchor_model_opts *o, const anchor_rows *rows,
-                                   const char *name, int64_t done)
+                                   const char *name)
 {
     const llap_anchor_watch *w = &o->fit.watch;
     char                     score_name[32];
@@ -201,7 +201,7 @@ static llap_status score_candidate(llap_anchor_model *m, const llap_anchor_data 
     st = score(m, &t);
     anchor_batch_deinit(&t.batch);
     if (st == LLAP_OK) st = anchor_keep(o, score_name, &m->valid_crps, 1);
-    if (st == LLAP_OK && w->scored != NULL) st = w->scored(w->user, name, done, m);
+    if (st == LLAP_OK && w->scored != NULL) st = w->scored(w->user, name, m);
     return st;
 }
 
@@ -226,7 +226,7 @@ static llap_status candidate(const llap_anchor_data *d, const llap_anchor_model_
         chain = NULL; /* taken */
     }
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
-    if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name, before + o->fit.n_steps);
+    if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name);
     anchor_rows_destroy(rows, d->n_series);
     llap_chain_destroy(chain);
     if (st == LLAP_OK) *out = m;

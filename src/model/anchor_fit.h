@@ -23,8 +23,7 @@ typedef struct llap_anchor_watch {
      * the fit with it. */
     llap_status (*step)(void *user, const char *fit, int64_t done, int64_t made, double loss);
     /* Validation has scored a candidate (anchor_model.h). As step. */
-    llap_status (*scored)(void *user, const char *fit, int64_t done,
-                          const struct llap_anchor_model *m);
+    llap_status (*scored)(void *user, const char *fit, const struct llap_anchor_model *m);
     /* Copies the n numbers kept under the name to v. False: there are none, or not so many. */
     bool (*find)(void *user, const char *name, double *v, size_t n);
     llap_status (*keep)(void *user, const char *name, const double *v, size_t n); /* a copy */

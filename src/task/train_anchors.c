@@ -69,10 +69,9 @@ static llap_status on_step(void *user, const char *fit, int64_t done, int64_t ma
     return task_training_at(x->run, &at);
 }
 
-static llap_status on_score(void *user, const char *fit, int64_t done, const llap_anchor_model *m)
+static llap_status on_score(void *user, const char *fit, const llap_anchor_model *m)
 {
     watch *x = user;
-    (void)done;
     x->fit = fit;
     x->score = m->valid_crps;
     x->kappa = m->kappa;
