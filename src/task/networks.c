@@ -166,9 +166,8 @@ task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
     return out;
 }
 
-llap_guard task_networks_guard(const task_check *s, bool short_validation)
+llap_guard task_networks_guard(const task_check *s, double price)
 {
-    const double price = short_validation ? 0.05 : 0.0;
     if (!(fmin(s->network, s->pool) < s->anchor)) return LLAP_GUARD_ANCHOR;
     return s->network <= (1.0 - price) * s->pool ? LLAP_GUARD_NETWORK : LLAP_GUARD_POOL;
 }

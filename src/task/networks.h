@@ -67,10 +67,10 @@ task_check task_networks_check(const llap_model *m, const llap_feature_set *set,
                                const task_networks *n, const float *x, int64_t h,
                                int64_t n_samples);
 
-/* Who answers: whoever is best on validation. A short one may be of another season than what is to
- * come: both then answer together, unless that is worse than the networks alone by 5 %; a mixture
- * of laws that differ is wider than either. */
-llap_guard task_networks_guard(const task_check *s, bool short_validation);
+/* Who answers: whoever is best on validation; of networks that are better than the anchor, both
+ * together unless the networks alone are better by the share `price`. A mixture of laws that differ
+ * is wider than either. */
+llap_guard task_networks_guard(const task_check *s, double price);
 
 /* Chooses the factors of the spread in each bucket of leads: of those whose CRPS of the residuals
  * is the least or up to 0.3 % more, which is what the flat top of a CRPS cannot tell apart, the one

@@ -39,7 +39,7 @@ static const llap_field networks_fields[] = {
     IN(N, vary, strange, 0, 1), IN(N, vary, shift, 0, 1), IN(N, vary, subset, 0, 1),
     INT(N, rows, 1, MANY), INT(N, check_rows, 1, MANY), INT(N, check_samples, 2, 128), INT(N, check_steps, 1, 1000),
     INT(N, final_rows, 1, MANY), INT(N, final_samples, 2, 128),
-    REAL(N, guard_days, 0, 1e9), REAL(N, fill_gain, 0, 1), REAL(N, fill_errors, 0, 1e9),
+    REAL(N, guard_days, 0, 1e9), REAL(N, guard_price, 0, 1), REAL(N, fill_gain, 0, 1), REAL(N, fill_errors, 0, 1e9),
 };
 #undef N
 

@@ -44,13 +44,15 @@ typedef struct task_recipe_networks {
     int64_t            rows;     /* of training, at most */
     int64_t            check_rows, check_samples, check_steps;
     int64_t            final_rows, final_samples; /* for spread and guard */
-    double guard_days; /* validation of fewer may be of another season: the guard then wants more of
-                        * networks */
+    /* Validation of fewer days may be of another season: networks then answer alone only where they
+     * are better than with the anchor by this share of CRPS. */
+    double guard_days, guard_price;
     double fill_gain, fill_errors; /* share of CRPS, and standard errors, by which networks must be
                                     * better than the anchor to fill gaps */
 } task_recipe_networks;
 
-#define TASK_RECIPE_DOUBTS .guard_days = 60, .fill_gain = 0.01, .fill_errors = 2
+#define TASK_RECIPE_DOUBTS \
+    .guard_days = 60, .guard_price = 0.05, .fill_gain = 0.01, .fill_errors = 2
 
 /* The reference's stages. */
 typedef struct task_recipe_vae {

@@ -300,11 +300,12 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
 
 /* ---- spread and guard, spec accuracy.md 4.9 ---- */
 
-/* Validation of less than two months may be of another season than what is to come. */
-static bool short_validation(const llap_model_frame *f, double days)
+/* Of networks alone: a short validation may be of another season than what is to come. */
+static double guard_price(const llap_model_frame *f, const task_recipe_networks *r)
 {
-    return !f->by_entity && f->axis == LLAP_AXIS_CALENDAR &&
-           (double)(f->test_start - f->val_start) < days * (double)DAY;
+    const bool brief = !f->by_entity && f->axis == LLAP_AXIS_CALENDAR &&
+                       (double)(f->test_start - f->val_start) < r->guard_days * (double)DAY;
+    return brief ? r->guard_price : 0.0;
 }
 
 static llap_status settle(llap_model *m, const task_field *f, const llap_train_opts *o)
@@ -322,8 +323,7 @@ static llap_status settle(llap_model *m, const task_field *f, const llap_train_o
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, R);
         c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR
                        ? LLAP_GUARD_NETWORK
-                       : task_networks_guard(
-                             &s, short_validation(&m->frame, f->recipe.networks.guard_days));
+                       : task_networks_guard(&s, guard_price(&m->frame, &f->recipe.networks));
         llap_logf(o->log, LLAP_LOG_INFO,
                   "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
                   s.anchor, s.pool,

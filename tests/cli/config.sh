@@ -88,8 +88,9 @@ llapdiff train data.csv -q -c 1d --horizon 6h --size anchor --training '{"anchor
 cmp -s a.safetensors c.safetensors || echo "another anchor"
 
 # Which part of the data trains, and how sure one must be of networks, are numbers too; the model keeps them.
-llapdiff info n.safetensors --json | grep -E '"(guard_days|fill_gain|fill_errors|shares)"'
-llapdiff train data.csv -q --config run.json -o s.safetensors --shares 60,20,20 --training '{"anchor": {"steps": 10}, "networks": {"guard_days": 0, "fill_gain": 0.5}}' >/dev/null
-llapdiff info s.safetensors --json | grep -E '"(guard_days|fill_gain|fill_errors|shares)"'
+llapdiff info n.safetensors --json | grep -E '"(guard_days|guard_price|fill_gain|fill_errors|shares)"'
+llapdiff train data.csv -q --config run.json -o s.safetensors --shares 60,20,20 --training '{"anchor": {"steps": 10}, "networks": {"guard_days": 0, "guard_price": 0.2, "fill_gain": 0.5}}' >/dev/null
+llapdiff info s.safetensors --json | grep -E '"(guard_days|guard_price|fill_gain|fill_errors|shares)"'
 refused --shares 60,20
 refused --training '{"networks": {"fill_gain": 2}}'
+refused --training '{"networks": {"guard_price": -1}}'

@@ -261,21 +261,22 @@ static void validation_decides_who_answers(void **state)
     (void)state;
     static const struct {
         double     network, anchor, pool;
-        bool       brief;
+        double     price;
         llap_guard expected;
     } row[] = {
-        { .40, .39, .395, false, LLAP_GUARD_ANCHOR },
-        { .40, .39, .395, true, LLAP_GUARD_ANCHOR },
-        { .40, .39, .385, false, LLAP_GUARD_POOL },
-        { .40, .39, .385, true, LLAP_GUARD_POOL },
-        { .1757, .19, .1773, false, LLAP_GUARD_NETWORK },
-        { .1757, .19, .1773, true, LLAP_GUARD_POOL },
-        { .2223, .3190, .2410, true, LLAP_GUARD_NETWORK },
-        { NAN, .3, NAN, true, LLAP_GUARD_ANCHOR },
+        { .40, .39, .395, 0, LLAP_GUARD_ANCHOR },
+        { .40, .39, .395, .05, LLAP_GUARD_ANCHOR },
+        { .40, .39, .385, 0, LLAP_GUARD_POOL },
+        { .40, .39, .385, .05, LLAP_GUARD_POOL },
+        { .1757, .19, .1773, 0, LLAP_GUARD_NETWORK },
+        { .1757, .19, .1773, .05, LLAP_GUARD_POOL },
+        { .2223, .3190, .2410, .05, LLAP_GUARD_NETWORK },
+        { .2223, .3190, .2410, .1, LLAP_GUARD_POOL },
+        { NAN, .3, NAN, .05, LLAP_GUARD_ANCHOR },
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const task_check s = { row[i].network, row[i].anchor, row[i].pool, 100 };
-        assert_int_equal(task_networks_guard(&s, row[i].brief), row[i].expected);
+        assert_int_equal(task_networks_guard(&s, row[i].price), row[i].expected);
     }
 }
 
