@@ -214,7 +214,7 @@ static llap_tensor *with_samples(llap_graph *g, llap_tensor *x)
 llap_tensor *llap_lapformer(llap_graph *g, const llap_denoiser_config *c,
                             const llap_denoiser_in *in)
 {
-    const llap_sample_opts o = { .training = in->training };
+    const llap_sample_opts o = { .training = in->training, .kinds = in->kinds };
     llap_modal             m;
     if (!fits(g, c)) return NULL;
     window_side(g, c, in, in->tau, llap_dim(in->z, -2), &m);

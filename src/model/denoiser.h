@@ -112,8 +112,9 @@ typedef struct llap_denoiser_in {
     llap_tensor *E;     /* [B,S,H] summary, normalised; NULL: the unconditional pass */
     llap_tensor *E_raw; /* [B,S,H] before normalisation; needed where an option asks for it */
     llap_tensor
-        *conditional;      /* [B] ones and zeros: rows with 0 are unconditional; NULL: as E says */
-    llap_tensor *sc;       /* like z, the previous estimate (self_conditioning); NULL: none */
+        *conditional;   /* [B] ones and zeros: rows with 0 are unconditional; NULL: as E says */
+    llap_tensor *sc;    /* like z, the previous estimate (self_conditioning); NULL: none */
+    llap_tensor *kinds; /* [2]: the batch has such rows, and others; NULL: the rows are all of it */
     bool         training; /* dropout, power iterations */
     bool         folded;   /* for samples that are folded: all rows are at the same step */
     bool         entries;  /* folded, and the backend has LLAP_OP_NORMED */
@@ -171,7 +172,8 @@ typedef struct llap_sample_opts {
     bool training;
     bool folded; /* uses the products of llap_denoiser_fold and the blocks' entries where the modal
                   * has them; not for training */
-    bool gated;  /* the backend has the op GATED */
+    bool         gated; /* the backend has the op GATED */
+    llap_tensor *kinds; /* of training, as above */
 } llap_sample_opts;
 
 /* z [B,R,h,Z], sc like it or NULL -> [B,R,h,Z]. B of the modal may be 1: shared by all rows. */

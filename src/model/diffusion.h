@@ -90,7 +90,9 @@ typedef struct llap_loss_in {
     llap_tensor *tq;          /* [B,h] */
     llap_tensor *E, *E_raw;   /* [B,S,H], as for the denoiser */
     llap_tensor *conditional; /* [B] ones and zeros, or NULL */
-    llap_tensor *weight;   /* [B] of the rows, where they are a part of a batch; NULL: as o says */
+    /* Where the rows are a part of a batch; NULL: they are all of it. */
+    llap_tensor *weight;   /* [B] of the rows; NULL: as o says */
+    llap_tensor *kinds;    /* [2]: conditional rows are in the batch, and unconditional ones */
     bool         training; /* dropout and power iterations */
 
     /* In continuous time, a = cos(pi t / 2) and s = sin(pi t / 2): spec accuracy.md 4.8. */

@@ -16,7 +16,7 @@ static llap_tensor *spectral(llap_graph *g, const char *name, llap_tensor *x, in
         return y;
     }
     if (o->training && conditional != NULL)
-        return llap_nn_spectral_linear_of(g, name, x, width, w, b, conditional);
+        return llap_nn_spectral_linear_of(g, name, x, width, w, b, conditional, o->kinds);
     return llap_nn_spectral_linear(g, name, x, width, w, b, o->training);
 }
 

@@ -146,23 +146,25 @@ llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tenso
     return y;
 }
 
-/* 1 if any of x (zeros and ones) is 1, else 0; [1,1] */
-static llap_tensor *any(llap_graph *g, llap_tensor *x)
+/* 1 if any of x (zeros and ones) is 1, else 0; or number i of known, if that is not NULL; [1,1] */
+static llap_tensor *any_of(llap_graph *g, llap_tensor *x, llap_tensor *known, int i)
 {
-    llap_tensor *n = llap_reshape(g, llap_sum(g, x, LLAP_ALL_AXES), LLAP_SHAPE(1, 1));
+    const llap_shape one = LLAP_SHAPE(1, 1);
+    if (known != NULL) return llap_reshape(g, llap_slice(g, known, 0, i, 1), one);
+    llap_tensor *n = llap_reshape(g, llap_sum(g, x, LLAP_ALL_AXES), one);
     return llap_detach(g, llap_at_least(g, n, llap_full(g, LLAP_SCALAR, 0.5)));
 }
 
 llap_tensor *llap_nn_spectral_linear_of(llap_graph *g, const char *name, llap_tensor *x,
                                         int64_t width, llap_init weight, llap_init bias,
-                                        llap_tensor *first)
+                                        llap_tensor *first, llap_tensor *any)
 {
     llap_scope_push(g, name);
     llap_tensor *w = llap_param(g, "weight_orig", LLAP_SHAPE(width, llap_dim(x, -1)), weight);
     llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), bias);
     llap_tensor *second = llap_affine(g, first, -1.0, 1.0), *one = llap_full(g, LLAP_SCALAR, 1.0);
-    llap_tensor *sigma[] = { spectral_norm(g, w, true, any(g, first)), NULL };
-    sigma[1] = spectral_norm(g, w, true, any(g, second));
+    llap_tensor *sigma[] = { spectral_norm(g, w, true, any_of(g, first, any, 0)), NULL };
+    sigma[1] = spectral_norm(g, w, true, any_of(g, second, any, 1));
     for (int i = 0; i < 2; i++) sigma[i] = llap_reshape(g, sigma[i], LLAP_SCALAR);
     llap_tensor *scale = llap_add(g, llap_mul(g, first, llap_div(g, one, sigma[0])),
                                   llap_mul(g, second, llap_div(g, one, sigma[1])));

@@ -51,10 +51,11 @@ llap_tensor *llap_nn_spectral_linear(llap_graph *g, const char *name, llap_tenso
 
 /* The same in training for rows of two kinds that the reference sends through one after the other:
  * first is 1 for those of its first pass, 0 for the second's, and broadcasts to the result. Each
- * pass that has rows makes its own power iteration, and its rows are divided by its own norm. */
+ * pass that has rows makes its own power iteration, and its rows are divided by its own norm. Where
+ * x is a piece of a batch, any [2] says which of the two the whole batch has; NULL: x is all. */
 llap_tensor *llap_nn_spectral_linear_of(llap_graph *g, const char *name, llap_tensor *x,
                                         int64_t width, llap_init weight, llap_init bias,
-                                        llap_tensor *first);
+                                        llap_tensor *first, llap_tensor *any);
 
 /* Two linear layers with a GELU between them, numbered as PyTorch numbers a Sequential:
  *     [LN], Linear, GELU, [Dropout], Linear

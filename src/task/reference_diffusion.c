@@ -17,7 +17,8 @@ typedef struct diffusion_stage {
     task_net       *part;                /* for P rows, where batches go in pieces; else NULL */
     int64_t         P;
     int32_t        *t;             /* [B] of a batch in pieces; and */
-    float          *flag, *weight; /* [B] */
+    float          *flag, *weight; /* [B]; and */
+    float           kinds[2];      /* whether any row has its condition, and whether any has none */
     task_encoded    rows, val;
     int64_t         B, S, H, Z, n_batches;
     uint32_t       *order; /* [n_batches] of an epoch */
@@ -139,6 +140,7 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
                 .E_raw = E_raw,
                 .conditional = training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
                 .weight = training && s->P > 0 ? llap_input(g, "weight", LLAP_SHAPE(B)) : NULL,
+                .kinds = training && s->P > 0 ? llap_input(g, "kinds", LLAP_SHAPE(2)) : NULL,
                 .training = training
     };
     llap_scope_push(g, "denoiser");
@@ -311,31 +313,39 @@ static llap_status split(diffusion_stage *s)
     return st;
 }
 
-/* Piece i of the last step's batch; what lies behind its rows counts for nothing, and is of a kind
- * that it has: spectral norms iterate for each kind that is there. */
+/* Piece i of the last step's batch; what lies behind its rows counts for nothing. */
 static void fill_piece(const diffusion_stage *s, task_encoded *e, int64_t number, int64_t i)
 {
     const int64_t at = i * s->P, n = s->count - at < s->P ? s->count - at : s->P, h = s->r->h;
     float        *mask = task_net_real(s->part, "mask"), *weight = task_net_real(s->part, "weight");
-    float        *flag = task_net_real(s->part, "conditional");
+    float        *kinds = task_net_real(s->part, "kinds");
     fill(s, e, s->first + at, n, (uint32_t)number, true, s->part);
     for (int64_t k = 0; k < s->P; k++) weight[k] = k < n ? s->weight[at + k] : 0.0f;
-    for (int64_t k = n; k < s->P && flag != NULL; k++) flag[k] = flag[n - 1];
+    if (kinds != NULL) memcpy(kinds, s->kinds, sizeof s->kinds);
     memset(mask + n * h, 0, (size_t)((s->P - n) * h) * sizeof *mask);
 }
 
-/* Weights are those of the whole batch, so that its pieces add up to its loss. */
-static llap_status step_in_pieces(diffusion_stage *s, int64_t number, double *loss, double *norm)
+/* What is of the whole batch: weights, so that its pieces add up to its loss, and which kinds of
+ * rows it has, because spectral norms iterate for each. */
+static void draw_whole(diffusion_stage *s, int64_t number)
 {
     const llap_loss_opts loss_o = loss_opts(s, true);
     const llap_draw_opts o = { .seed = s->r->seed,
                                .drop = s->r->network->config.noise.unconditional };
     const llap_schedule *schedule = s->r->network->schedule;
-    llap_status          st = LLAP_OK;
-    for (int64_t i = 0; i < s->count; i++)
+    s->kinds[0] = s->kinds[1] = 0.0f;
+    for (int64_t i = 0; i < s->count; i++) {
         llap_diffusion_draw(schedule, &o, s->rows.id[s->first + i], (uint32_t)number, s->t + i,
                             s->flag + i, NULL, 0);
+        s->kinds[s->flag[i] > 0 ? 0 : 1] = 1.0f;
+    }
     llap_diffusion_weights(schedule, &loss_o, s->t, s->flag, s->count, s->weight);
+}
+
+static llap_status step_in_pieces(diffusion_stage *s, int64_t number, double *loss, double *norm)
+{
+    llap_status st = LLAP_OK;
+    draw_whole(s, number);
     for (int64_t i = 0; i * s->P < s->count && st == LLAP_OK; i++) {
         fill_piece(s, &s->rows, number, i);
         st = task_net_add(s->part, s->params, number, i, (double)s->P / (double)s->count);
