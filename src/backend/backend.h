@@ -159,7 +159,8 @@ typedef union llap_attr {
     struct {
         int64_t  width;          /* numbers of a row */
         uint32_t stream, sample; /* as in base/rng.h */
-        bool     normal;         /* else uniform */
+        bool     normal;         /* else uniform, */
+        uint32_t below;          /* or where this is not 0 whole numbers below it */
     } draw;
     struct {
         double beta1, beta2, eps, weight_decay;
@@ -192,6 +193,10 @@ typedef struct llap_call {
 
 typedef void (*llap_kernel_fn)(const llap_call *c);
 
+struct llap_rng;
+
+static inline size_t llap_order_work(int64_t n) { return 3 * sizeof(int32_t) * (size_t)n; }
+
 /* Memory that the caller cannot reach: a GPU's. Work is queued, in order for each calling thread;
  * download and finish wait for it, and report what went wrong in it. Whatever fails has a why. */
 typedef struct llap_memory {
@@ -201,6 +206,10 @@ typedef struct llap_memory {
     llap_status (*download)(void *to, const void *from, size_t n_bytes);
     llap_status (*copy)(void *to, const void *from, size_t n_bytes); /* within this memory */
     llap_status (*clear)(void *p, size_t n_bytes);
+    /* out [n * width]: n runs of `width` numbers that follow each other, in the order that
+     * llap_rng_permute gives n by r; NULL: as they are. work has llap_order_work(n) bytes. */
+    llap_status (*order)(uint32_t *out, int64_t n, int64_t width, const struct llap_rng *r,
+                         void *work);
     llap_status (*finish)(void);
     /* What is queued between record and recorded is kept instead, to be repeated at once. Nothing
      * may be allocated or downloaded in between. */

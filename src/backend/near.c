@@ -54,6 +54,18 @@ llap_status llap_near_clear(const llap_backend *b, void *p, size_t n_bytes)
     return LLAP_OK;
 }
 
+llap_status llap_near_order(const llap_backend *b, uint32_t *out, int64_t n, int64_t width,
+                            const llap_rng *r, void *work)
+{
+    if (b->memory != NULL) return llap_near_status(b, b->memory->order(out, n, width, r, work));
+    uint32_t *order = work;
+    for (int64_t i = 0; i < n && r == NULL; i++) order[i] = (uint32_t)i;
+    if (r != NULL) llap_rng_permute(r, (size_t)n, order);
+    for (int64_t i = 0; i < n * width; i++)
+        out[i] = order[i / width] * (uint32_t)width + (uint32_t)(i % width);
+    return LLAP_OK;
+}
+
 llap_status llap_near_finish(const llap_backend *b)
 {
     return b->memory == NULL ? LLAP_OK : llap_near_status(b, b->memory->finish());

@@ -76,6 +76,7 @@
     X(BASIS_GRAD,     basis_grad)        \
     X(DROPOUT,        dropout)           /* attr.dropout */ \
     X(DRAW,           draw)              /* random numbers of rows, by name; attr.draw */ \
+    X(WHOLE,          whole)             /* real numbers that are whole, as ints */ \
     X(ADAMW,          adamw)             /* attr.adamw */
 
 /* What a backend may do without: who uses one asks for its kernel first. */

@@ -297,7 +297,7 @@ llap_node *llap_node_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_
     if (n == NULL || !check_operands(g, n, d) || !d->infer(g, n, shape)) return NULL;
     for (int i = 0; i < n_in; i++)
         if (n->in[i] != NULL) n->in[i] = laid_out(g, n->in[i], letter_of(d->layout, i));
-    return node_finish(g, n, LLAP_REAL, shape);
+    return node_finish(g, n, d->whole ? LLAP_INT : LLAP_REAL, shape);
 }
 
 llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *x,

@@ -178,10 +178,12 @@ llap_tensor *llap_dropout(llap_graph *g, llap_tensor *x, double p);
 typedef struct llap_draw_attr {
     int64_t  width;
     uint32_t stream, sample;
-    bool     normal; /* else uniform on [0,1) */
+    bool     normal; /* else uniform on [0,1), */
+    uint32_t below;  /* or where this is not 0 llap_rng_below of it, at most 2^24 */
 } llap_draw_attr;
 llap_tensor *llap_draw(llap_graph *g, llap_tensor *key, llap_tensor *ids, llap_tensor *index,
                        const llap_draw_attr *attr);
+llap_tensor *llap_whole(llap_graph *g, llap_tensor *x); /* whole numbers as ints; no gradient */
 
 /* -------- reductions: bit i of axes reduces axis i, which stays with length 1 -------- */
 

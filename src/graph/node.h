@@ -72,6 +72,7 @@ typedef struct llap_op_desc {
     /* One letter per operand, the last one repeats: a any strides; r dense last axis; d dense;
      * i dense int. The graph copies what does not fit. */
     const char *layout;
+    bool        whole;       /* its outputs are ints */
     unsigned    in_place[3]; /* bit i: output j may overwrite operand i if that dies here */
     /* Only home of the shape rule; false after llap_node_fail. */
     bool (*infer)(llap_graph *g, const llap_node *n, llap_shape *out);

@@ -1,5 +1,5 @@
-/* Ops of this model: embedding lookup, modal basis, dropout, draws, the optimiser's step; and the
- * chain that the planner makes. */
+/* Ops of this model: embedding lookup, modal basis, dropout, draws, whole numbers, the optimiser's
+ * step; and the chain that the planner makes. */
 #include "graph/node.h"
 
 /* -------- embedding -------- */
@@ -131,8 +131,23 @@ const llap_op_desc llap_desc_draw = { "key ids index", .n_required = 3, .n_out =
 llap_tensor *llap_draw(llap_graph *g, llap_tensor *key, llap_tensor *ids, llap_tensor *index,
                        const llap_draw_attr *a)
 {
-    const llap_attr attr = { .draw = { a->width, a->stream, a->sample, a->normal } };
+    const llap_attr attr = { .draw = { a->width, a->stream, a->sample, a->normal, a->below } };
     return llap_node_add1(g, LLAP_OP_DRAW, &attr, (llap_tensor *[]){ key, ids, index }, 3);
+}
+
+static bool infer_whole(llap_graph *g, const llap_node *n, llap_shape *out)
+{
+    (void)g;
+    *out = n->in[0]->shape;
+    return true;
+}
+
+const llap_op_desc llap_desc_whole = { "x",           .n_required = 1, .n_out = 1,
+                                       .layout = "d", .whole = true,   .infer = infer_whole };
+
+llap_tensor *llap_whole(llap_graph *g, llap_tensor *x)
+{
+    return llap_node_add1(g, LLAP_OP_WHOLE, NULL, &x, 1);
 }
 
 /* -------- AdamW -------- */

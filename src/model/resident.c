@@ -7,10 +7,11 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { TOKENS, TOKEN_PAD, GAP, TQ, F, PAD, Z0, MASK, IDS, TABLES };
+enum { TOKENS, TOKEN_PAD, GAP, TQ, F, PAD, Z0, MASK, ENTITY, IDS, TABLES };
+enum { CHUNK = 256 }; /* rows that are put there at once */
 
-static const char *const names[TABLES] = { "tokens", "token_pad", "gap",  "tq", "f",
-                                           "pad",    "z0",        "mask", "ids" };
+static const char *const names[TABLES] = { "tokens", "token_pad", "gap",  "tq",     "f",
+                                           "pad",    "z0",        "mask", "entity", "ids" };
 
 struct llap_resident {
     const llap_backend *backend;
@@ -36,21 +37,26 @@ static llap_status put_rows(llap_resident *r, int table, int64_t first, int64_t 
                          (size_t)n * each);
 }
 
-/* Rows first .. first + n - 1 as they are, by way of a batch. */
+/* Rows first .. first + n - 1 as they are, by way of a batch; and as what entity a row is learned
+ * that is taken for a stranger's. */
 static llap_status put_batch(llap_resident *r, const llap_feature_set *set, int64_t first,
                              int64_t n, llap_feature_batch *b, float *gap, uint32_t *list)
 {
-    const void *from[TABLES] = { [TOKENS] = b->tokens, [TOKEN_PAD] = b->token_pad,
-                                 [GAP] = gap,          [TQ] = b->tq,
-                                 [F] = b->f,           [PAD] = b->pad,
-                                 [Z0] = b->z0,         [MASK] = b->mask,
-                                 [IDS] = list };
-    llap_status st = LLAP_OK;
+    const llap_feature_noise strange = { .strange = 2.0 }; /* more than any chance */
+    float                    entity[2 * CHUNK];
+    const void              *from[TABLES] = { [TOKENS] = b->tokens, [TOKEN_PAD] = b->token_pad,
+                                              [GAP] = gap,          [TQ] = b->tq,
+                                              [F] = b->f,           [PAD] = b->pad,
+                                              [Z0] = b->z0,         [MASK] = b->mask,
+                                              [ENTITY] = entity,    [IDS] = list };
+    llap_status              st = LLAP_OK;
     for (int64_t i = 0; i < n; i++) list[i] = (uint32_t)(first + i);
     llap_feature_fill(set, list, n, NULL, b);
     for (int64_t i = 0; i < n; i++) {
         const uint64_t id = set->row[first + i].id;
         llap_feature_gaps(set, (size_t)(first + i), gap + i * r->width[GAP]);
+        entity[2 * i] = (float)b->entity[i];
+        entity[2 * i + 1] = (float)llap_feature_choose(set, (size_t)(first + i), &strange).entity;
         list[2 * i] = (uint32_t)id;
         list[2 * i + 1] = (uint32_t)(id >> 32);
     }
@@ -60,15 +66,14 @@ static llap_status put_batch(llap_resident *r, const llap_feature_set *set, int6
 
 static llap_status put_all(llap_resident *r, const llap_feature_set *set)
 {
-    enum { ROWS = 256 };
     llap_feature_batch *b = NULL;
-    uint32_t           *list = llap_new(2 * ROWS, sizeof *list);
-    float              *gap = llap_new((size_t)(ROWS * r->width[GAP]), sizeof *gap);
+    uint32_t           *list = llap_new(2 * CHUNK, sizeof *list);
+    float              *gap = llap_new((size_t)(CHUNK * r->width[GAP]), sizeof *gap);
     llap_status         st = list == NULL || gap == NULL
                                  ? LLAP_ENOMEM
-                                 : llap_feature_batch_create(&set->c, ROWS, set->h, &b);
-    for (int64_t at = 0; at < r->n && st == LLAP_OK; at += ROWS)
-        st = put_batch(r, set, at, r->n - at < ROWS ? r->n - at : ROWS, b, gap, list);
+                                 : llap_feature_batch_create(&set->c, CHUNK, set->h, &b);
+    for (int64_t at = 0; at < r->n && st == LLAP_OK; at += CHUNK)
+        st = put_batch(r, set, at, r->n - at < CHUNK ? r->n - at : CHUNK, b, gap, list);
     if (st == LLAP_OK) st = llap_near_finish(r->backend);
     llap_feature_batch_destroy(b);
     llap_free(list);
@@ -96,6 +101,7 @@ llap_status llap_resident_create(const llap_feature_set *set, const llap_backend
                                      [PAD] = h,
                                      [Z0] = h * Z,
                                      [MASK] = h * Z,
+                                     [ENTITY] = 2,
                                      [IDS] = 2 } };
     llap_status st = LLAP_OK;
     for (int i = 0; i < TABLES && st == LLAP_OK; i++)
@@ -242,9 +248,34 @@ static void make_targets(const making *m, const llap_feature_noise *vary, llap_t
     /* Those below the row's own first number; so never the first. */
     llap_tensor *u = draw(m, LLAP_STREAM_MASK, LLAP_USE_QUERY, false, LLAP_SHAPE(m->B, h));
     llap_tensor *below = one_less(m, llap_at_least(g, u, llap_slice(g, u, 1, 0, 1)));
-    llap_tensor *left = llap_mul(g, below, llap_reshape(g, subset, LLAP_SHAPE(m->B, 1)));
+    llap_tensor *left = llap_mul(g, below, subset);
     out->pad = llap_maximum(g, out->pad, left);
     out->mask = llap_mul(g, out->mask, llap_unsqueeze(g, one_less(m, left), -1));
+}
+
+/* What is of the whole row, as llap_feature_choose has it. */
+typedef struct choices {
+    llap_tensor *strange, *shifted, *subset,
+        *part; /* [B,1]; ones and zeros, but for part of a slot */
+} choices;
+
+static choices choose(const making *m, const llap_feature_noise *vary)
+{
+    llap_tensor *chance[4];
+    llap_split_axis(m->g, draw(m, LLAP_STREAM_MASK, LLAP_USE_ROW, false, LLAP_SHAPE(m->B, 4)), -1,
+                    4, chance);
+    return (choices){ one_less(m, llap_at_least(m->g, chance[0], bound(m, vary->strange))),
+                      one_less(m, llap_at_least(m->g, chance[1], bound(m, vary->shift))),
+                      one_less(m, llap_at_least(m->g, chance[2], bound(m, vary->subset))),
+                      chance[3] };
+}
+
+static llap_tensor *make_entity(const making *m, llap_tensor *strange)
+{
+    llap_tensor *of[2];
+    llap_split_axis(m->g, rows(m, ENTITY, LLAP_SHAPE(m->B, 2)), -1, 2, of);
+    llap_tensor *other = llap_mul(m->g, strange, llap_sub(m->g, of[1], of[0]));
+    return llap_reshape(m->g, llap_whole(m->g, llap_add(m->g, of[0], other)), LLAP_SHAPE(m->B));
 }
 
 llap_resident_rows llap_resident_rows_of(llap_graph *g, const llap_resident *r, int64_t B,
@@ -254,14 +285,15 @@ llap_resident_rows llap_resident_rows_of(llap_graph *g, const llap_resident *r, 
     making             m = { .g = g, .r = r, .B = B };
     m.index = llap_input_int(g, "index", LLAP_SHAPE(B));
     m.key = llap_input_int(g, "key", LLAP_SHAPE(4));
-    m.shift = llap_reshape(g, llap_input(g, "shift", LLAP_SHAPE(B)), LLAP_SHAPE(B, 1));
-    llap_tensor *subset = llap_input(g, "subset", LLAP_SHAPE(B));
     llap_scope_push(g, "rows");
     m.ids = llap_input_int(g, names[IDS], LLAP_SHAPE(r->n, 2));
+    const choices c = choose(&m, vary);
+    m.shift = llap_mask(g, llap_scale(g, c.part, 0.999 * r->c.slot), c.shifted);
+    out.entity = make_entity(&m, c.strange);
     out.tokens = make_tokens(&m, vary);
     out.token_pad = make_token_pad(&m, vary);
     make_times(&m, vary, &out);
-    make_targets(&m, vary, subset, &out);
+    make_targets(&m, vary, c.subset, &out);
     llap_scope_pop(g);
     return out;
 }

@@ -7,9 +7,8 @@
  *     ... in.tokens, in.z0 ...
  *     st = llap_resident_bind(r, run);
  *
- * A step then only says which rows: inputs "index" int [B], "shift" and "subset" [B] as
- * llap_feature_choose has them, "key" int [4] as llap_draw. The draws are those of the host; what
- * depends on a shift is computed in floats. */
+ * A step then only says which rows: inputs "index" int [B] and "key" int [4] as llap_draw. The
+ * draws are those of the host; what depends on a shift is computed in floats. */
 #ifndef LLAP_MODEL_RESIDENT_H
 #define LLAP_MODEL_RESIDENT_H
 
@@ -24,7 +23,7 @@ llap_status llap_resident_create(const llap_feature_set *set, const llap_backend
 void        llap_resident_destroy(llap_resident *r); /* NULL is fine */
 
 typedef struct llap_resident_rows { /* as llap_feature_batch; eps is the noise, [B,h,Z] */
-    llap_tensor *tokens, *token_pad, *tq, *f, *pad, *z0, *mask, *eps;
+    llap_tensor *tokens, *token_pad, *entity, *tq, *f, *pad, *z0, *mask, *eps;
 } llap_resident_rows;
 
 llap_resident_rows llap_resident_rows_of(llap_graph *g, const llap_resident *r, int64_t B,

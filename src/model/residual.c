@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "model/resident.h"
 #include "nn/blame.h"
+#include "nn/epochs.h"
 #include "nn/pieces.h"
 
 #include <math.h>
@@ -71,6 +72,8 @@ static llap_tensor *step_loss(llap_graph *g, const llap_residual_config *c, cons
 
 /* ---- the trainer ---- */
 
+#define NOW(B) ((B) + 6) /* numbers of one step */
+
 struct llap_residual_trainer {
     llap_residual_config    c;
     llap_residual_opts      o;
@@ -88,11 +91,12 @@ struct llap_residual_trainer {
     llap_ahead              ahead;
     llap_resident          *rows; /* the set near; NULL: batches are made here and copied */
     void                   *now;  /* what is of one step, all numbers below one after another; */
-    void                   *near_now;              /* its copy beside the rows */
-    uint32_t               *index;                 /* [B] */
-    int32_t                *entity;                /* [B] */
-    float                  *time, *shift, *subset; /* [B] */
-    int32_t                *key;                   /* [4] */
+    void                   *near_now;   /* its copy beside the rows */
+    llap_epochs             near_order; /* of the rows, beside them */
+    void                   *near_index; /* [B] of a step */
+    uint32_t               *index;      /* [B], where batches are made here */
+    float                  *time;       /* [B] */
+    int32_t                *key;        /* [4] */
     float                  *lr;
     int32_t                *count;
 };
@@ -107,8 +111,11 @@ void llap_residual_trainer_destroy(llap_residual_trainer *t)
     llap_ahead_deinit(&t->ahead);
     llap_feature_batch_destroy(t->batch);
     llap_resident_destroy(t->rows);
+    llap_epochs_deinit(&t->near_order);
+    llap_near_release(t->o.backend, t->near_index);
     llap_near_release(t->o.backend, t->near_now);
     llap_free(t->now);
+    llap_free(t->index);
     llap_free(t->eps);
     llap_free(t->order);
     llap_free(t);
@@ -167,10 +174,11 @@ static llap_status bind_resident(const llap_residual_trainer *t)
         const char *name;
         const void *at;
         int64_t     n;
-    } part[] = { { "index", t->index, B }, { "entity", t->entity, B }, { "time", t->time, B },
-                 { "shift", t->shift, B }, { "subset", t->subset, B }, { "key", t->key, 4 },
-                 { "lr", t->lr, 1 },       { "step", t->count, 1 } };
+    } part[] = {
+        { "time", t->time, B }, { "key", t->key, 4 }, { "lr", t->lr, 1 }, { "step", t->count, 1 }
+    };
     llap_status st = llap_resident_bind(t->rows, t->run);
+    if (st == LLAP_OK) st = llap_run_bind_near(t->run, "index", t->near_index, B);
     for (size_t i = 0; i < sizeof part / sizeof *part && st == LLAP_OK; i++) {
         char *near = (char *)t->near_now + ((const char *)part[i].at - (const char *)t->now);
         st = llap_run_bind_near(t->run, part[i].name, near, part[i].n);
@@ -210,7 +218,7 @@ static step_in resident_inputs(llap_graph *g, const llap_residual_trainer *t)
     return (step_in){
         .tokens = r.tokens,
         .token_pad = r.token_pad,
-        .entity = t->c.patches.entities > 0 ? llap_input_int(g, "entity", LLAP_SHAPE(B)) : NULL,
+        .entity = t->c.patches.entities > 0 ? r.entity : NULL,
         .tq = r.tq,
         .f = r.f,
         .pad = r.pad,
@@ -256,23 +264,37 @@ static llap_status start(llap_residual_trainer *t)
     return st == LLAP_OK ? llap_params_push(t->params) : st;
 }
 
+static llap_rng epoch_rng(const void *user, int64_t epoch)
+{
+    const llap_residual_trainer *t = user;
+    return llap_rng_make(t->o.seed, LLAP_STREAM_SHUFFLE, 0, 0, (uint32_t)epoch);
+}
+
+static llap_status place_near(llap_residual_trainer *t)
+{
+    const llap_backend *b = t->o.backend;
+    const size_t        B = (size_t)t->o.batch;
+    llap_status         st = llap_epochs_init(&t->near_order, b, (int64_t)t->set->n, 1);
+    t->near_order.epoch_rng = epoch_rng;
+    t->near_order.user = t;
+    if (st == LLAP_OK) st = llap_near_alloc(b, 4 * B, &t->near_index);
+    return st == LLAP_OK ? llap_near_alloc(b, 4 * NOW(B), &t->near_now) : st;
+}
+
 /* What is of one step, as one block. */
 static llap_status place_now(llap_residual_trainer *t)
 {
-    const size_t B = (size_t)t->o.batch, n = 5 * B + 6;
-    t->now = llap_new_aligned(n, 4);
-    if (t->now == NULL) return LLAP_ENOMEM;
-    t->index = t->now;
-    t->entity = (int32_t *)t->now + B;
-    t->time = (float *)t->now + 2 * B;
-    t->shift = t->time + B;
-    t->subset = t->shift + B;
-    t->key = (int32_t *)(t->subset + B);
+    const size_t B = (size_t)t->o.batch;
+    t->now = llap_new_aligned(NOW(B), 4);
+    t->index = llap_new(B, sizeof *t->index);
+    if (t->now == NULL || t->index == NULL) return LLAP_ENOMEM;
+    t->time = t->now;
+    t->key = (int32_t *)(t->time + B);
     t->lr = (float *)(t->key + 4);
     t->count = t->key + 5;
     t->key[0] = (int32_t)(uint32_t)t->o.seed;
     t->key[1] = (int32_t)(uint32_t)(t->o.seed >> 32);
-    return t->rows == NULL ? LLAP_OK : llap_near_alloc(t->o.backend, 4 * n, &t->near_now);
+    return t->rows == NULL ? LLAP_OK : place_near(t);
 }
 
 static llap_status create(const llap_residual_config *c, const llap_feature_set *set,
@@ -327,8 +349,7 @@ static void choose_rows(llap_residual_trainer *t, int64_t step)
         const int64_t k = step * t->o.batch + b;
         if (k / n != t->epoch) {
             t->epoch = k / n;
-            const llap_rng r =
-                llap_rng_make(t->o.seed, LLAP_STREAM_SHUFFLE, 0, 0, (uint32_t)t->epoch);
+            const llap_rng r = epoch_rng(t, t->epoch);
             llap_rng_permute(&r, (size_t)n, t->order);
         }
         t->index[b] = t->order[k % n];
@@ -387,21 +408,16 @@ static void prepare(llap_residual_trainer *t, int64_t step)
     t->ready = step;
 }
 
-/* The same where the rows are near: which they are, and what is of the whole row. */
+/* The same where the rows and their order are near: what is of the step. */
 static llap_status send(llap_residual_trainer *t, int64_t step)
 {
-    const llap_feature_noise vary = vary_at(t, step);
-    choose_rows(t, step);
+    const int64_t B = t->o.batch;
     draw_times(t, step);
-    for (int64_t b = 0; b < t->o.batch; b++) {
-        const llap_feature_choice c = llap_feature_choose(t->set, t->index[b], &vary);
-        t->entity[b] = c.entity;
-        t->shift[b] = (float)c.shift;
-        t->subset[b] = c.subset ? 1.0f : 0.0f;
-    }
     t->key[2] = (int32_t)(uint32_t)step;
     t->ready = -1;
-    return llap_near_put(t->o.backend, t->near_now, t->now, 4 * (5 * (size_t)t->o.batch + 6));
+    const llap_status st = llap_epochs_take(&t->near_order, step * B, B, t->near_index);
+    return st == LLAP_OK ? llap_near_put(t->o.backend, t->near_now, t->now, 4 * NOW((size_t)B))
+                         : st;
 }
 
 /* Values of a piece's rows that count. */

@@ -5,10 +5,14 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "nn/epochs.h"
 #include "nn/optim.h"
 #include "task/reference_encode.h"
 
+#include <math.h>
 #include <string.h>
+
+#define INDEX TASK_NET_ROWS "index" /* of a batch, where it is made near */
 
 typedef struct diffusion_stage {
     task_reference *r;
@@ -25,7 +29,9 @@ typedef struct diffusion_stage {
     int64_t         epoch; /* that it is of; -1: none */
     int64_t         ready; /* the step whose batch is in its net; -1: none */
     bool            near; /* rows and val lie in the backend's memory, and batches are made there */
-    float          *near_stats; /* there: mean and deviation below, [2,H] */
+    float          *near_stats;            /* there: mean and deviation below, [2,H], */
+    llap_epochs     near_order, val_order; /* of rows and of val, */
+    void           *near_index;            /* and the rows of a step, int [B] */
     llap_lr         lr;
     double          lr_now;
     const float    *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
@@ -40,8 +46,17 @@ static void release_near(diffusion_stage *s)
     task_encoded_leave(&s->val, s->r->backend);
     task_encoded_leave(&s->rows, s->r->backend);
     llap_near_release(s->r->backend, s->near_stats);
-    s->near_stats = NULL;
+    llap_near_release(s->r->backend, s->near_index);
+    llap_epochs_deinit(&s->near_order);
+    llap_epochs_deinit(&s->val_order);
+    s->near_stats = s->near_index = NULL;
     s->near = false;
+}
+
+static llap_rng epoch_rng(const void *user, int64_t epoch)
+{
+    const diffusion_stage *s = user;
+    return llap_rng_make(s->r->seed, LLAP_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
 }
 
 /* Everything that steps look at goes to the memory of a GPU; where it has no room for that, batches
@@ -56,6 +71,11 @@ static llap_status move_near(diffusion_stage *s)
     if (st == LLAP_OK) st = task_encoded_move(&s->rows, b);
     if (st == LLAP_OK) st = llap_near_alloc(b, 2 * n, &stats);
     s->near_stats = stats;
+    if (st == LLAP_OK) st = llap_near_alloc(b, (size_t)s->B * sizeof(int32_t), &s->near_index);
+    if (st == LLAP_OK) st = llap_epochs_init(&s->val_order, b, s->val.n, 1);
+    if (st == LLAP_OK) st = llap_epochs_init(&s->near_order, b, s->n_batches, s->B);
+    s->near_order.user = s;
+    if (s->r->recipe.data.shuffle) s->near_order.epoch_rng = epoch_rng;
     if (st == LLAP_OK && s->mean != NULL) st = llap_near_put(b, stats, s->mean, n);
     if (st == LLAP_OK && s->mean != NULL) st = llap_near_put(b, (char *)stats + n, s->deviation, n);
     s->near = st == LLAP_OK;
@@ -66,6 +86,7 @@ static llap_status move_near(diffusion_stage *s)
 static llap_status place_near(const diffusion_stage *s, const task_encoded *e, task_net *net)
 {
     llap_status st = task_encoded_place(e, net);
+    if (st == LLAP_OK) st = task_net_place(net, INDEX, s->near_index);
     if (st == LLAP_OK) st = task_net_place(net, TASK_NET_ROWS "mean", s->near_stats);
     return st == LLAP_OK ? task_net_place(net, TASK_NET_ROWS "deviation", s->near_stats + s->H)
                          : st;
@@ -73,7 +94,7 @@ static llap_status place_near(const diffusion_stage *s, const task_encoded *e, t
 
 /* -------- the loss -------- */
 
-typedef struct batch_of { /* B rows of e, as inputs or taken by "index" from where they lie */
+typedef struct batch_of { /* B rows of e, as inputs or taken by INDEX from where they lie */
     llap_graph            *g;
     const diffusion_stage *s;
     const task_encoded    *e;
@@ -90,15 +111,40 @@ static llap_tensor *rows_of(const batch_of *b, int table, llap_shape shape)
     return llap_reshape(b->g, llap_embedding(b->g, x, b->index), shape);
 }
 
+/* What llap_diffusion_draw makes here, drawn there. */
+static llap_tensor *draw(const batch_of *b, llap_draw_attr a)
+{
+    llap_tensor *key = llap_input_int(b->g, "key", LLAP_SHAPE(4));
+    llap_tensor *ids = llap_input_int(b->g, task_near_names[TASK_NEAR_IDS], LLAP_SHAPE(b->e->n, 2));
+    a.stream = LLAP_STREAM_DIFFUSE;
+    return llap_draw(b->g, key, ids, b->index, &a);
+}
+
 static llap_tensor *noise_of(const batch_of *b, llap_shape shape)
 {
+    const int64_t width = llap_shape_count(&shape) / b->B;
     if (b->index == NULL) return llap_input(b->g, "eps", shape);
-    const llap_draw_attr a = { .width = llap_shape_count(&shape) / b->B,
-                               .stream = LLAP_STREAM_DIFFUSE,
-                               .normal = true };
-    llap_tensor         *key = llap_input_int(b->g, "key", LLAP_SHAPE(4));
-    llap_tensor *ids = llap_input_int(b->g, task_near_names[TASK_NEAR_IDS], LLAP_SHAPE(b->e->n, 2));
-    return llap_reshape(b->g, llap_draw(b->g, key, ids, b->index, &a), shape);
+    return llap_reshape(b->g, draw(b, (llap_draw_attr){ .width = width, .normal = true }), shape);
+}
+
+static llap_tensor *steps_of(const batch_of *b)
+{
+    const llap_shape shape = LLAP_SHAPE(b->B);
+    if (b->index == NULL) return llap_input_int(b->g, "t", shape);
+    const uint32_t below = (uint32_t)b->s->r->network->schedule->T - 1;
+    llap_tensor   *t = draw(b, (llap_draw_attr){ .width = 1, .sample = 1, .below = below });
+    return llap_reshape(b->g, llap_whole(b->g, llap_affine(b->g, t, 1.0, 1.0)), shape);
+}
+
+/* Uniforms are multiples of 2^-24, so that this bound separates them as the share does. */
+static llap_tensor *conditional_of(const batch_of *b)
+{
+    const llap_shape shape = LLAP_SHAPE(b->B);
+    if (b->index == NULL) return llap_input(b->g, "conditional", shape);
+    const double drop = ceil(b->s->r->network->config.noise.unconditional * 0x1p24) * 0x1p-24;
+    llap_tensor *u = draw(b, (llap_draw_attr){ .width = 10, .sample = 1 });
+    u = llap_reshape(b->g, llap_slice(b->g, u, 1, 9, 1), shape);
+    return llap_at_least(b->g, u, llap_full(b->g, LLAP_SCALAR, drop));
 }
 
 static llap_tensor *statistic(const batch_of *b, const char *name)
@@ -125,7 +171,7 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
                                      .s = s,
                                      .e = training ? &s->rows : &s->val,
                                      .B = B,
-                                     .index = s->near ? llap_input_int(g, "index", LLAP_SHAPE(B)) : NULL };
+                                     .index = s->near ? llap_input_int(g, INDEX, LLAP_SHAPE(B)) : NULL };
     llap_tensor               *E_raw = rows_of(&b, TASK_NEAR_E, LLAP_SHAPE(B, s->S, s->H));
     llap_tensor               *mean = statistic(&b, TASK_NET_ROWS "mean");
     llap_tensor               *std = statistic(&b, TASK_NET_ROWS "deviation");
@@ -133,12 +179,12 @@ static llap_tensor *describe(llap_graph *g, const diffusion_stage *s, int64_t B,
     const llap_loss_in         in = {
                 .z0 = rows_of(&b, TASK_NEAR_Z0, LLAP_SHAPE(B, h, s->Z)),
                 .eps = noise_of(&b, LLAP_SHAPE(B, h, s->Z)),
-                .t = llap_input_int(g, "t", LLAP_SHAPE(B)),
+                .t = steps_of(&b),
                 .mask = rows_of(&b, TASK_NEAR_ANY, LLAP_SHAPE(B, h)),
                 .tq = rows_of(&b, TASK_NEAR_TQ, LLAP_SHAPE(B, h)),
                 .E = llap_context_normalise(g, E_raw, mean, std),
                 .E_raw = E_raw,
-                .conditional = training ? llap_input(g, "conditional", LLAP_SHAPE(B)) : NULL,
+                .conditional = training ? conditional_of(&b) : NULL,
                 .weight = training && s->P > 0 ? llap_input(g, "weight", LLAP_SHAPE(B)) : NULL,
                 .kinds = training && s->P > 0 ? llap_input(g, "kinds", LLAP_SHAPE(2)) : NULL,
                 .training = training
@@ -227,15 +273,16 @@ static void fill_rows(const diffusion_stage *s, task_encoded *e, int64_t first, 
     memcpy(task_net_real(net, "deviation"), s->deviation, (size_t)s->H * real);
 }
 
-/* Which rows they are, and which draws, where both are made there. */
-static void name_rows(const diffusion_stage *s, int64_t first, int64_t count, uint32_t number,
-                      task_net *net)
+/* Where rows and draws are made there: which draws, and numbers first .. first + count - 1 of the
+ * order. */
+static llap_status name_rows(const diffusion_stage *s, llap_epochs *order, int64_t first,
+                             int64_t count, uint32_t number, task_net *net)
 {
-    int32_t *index = task_net_int(net, "index"), *key = task_net_int(net, "key");
-    for (int64_t i = 0; i < count; i++) index[i] = (int32_t)(first + i);
+    int32_t *key = task_net_int(net, "key");
     key[0] = (int32_t)(uint32_t)s->r->seed;
     key[1] = (int32_t)(uint32_t)(s->r->seed >> 32);
     key[2] = (int32_t)number;
+    return llap_epochs_take(order, first, count, s->near_index);
 }
 
 /* Rows first .. first + count - 1, with the noise of this step. */
@@ -243,15 +290,14 @@ static void fill(const diffusion_stage *s, task_encoded *e, int64_t first, int64
                  uint32_t number, bool training, task_net *net)
 {
     const llap_network_config *c = &s->r->network->config;
-    const int64_t              codes = s->near ? 0 : s->r->h * s->Z; /* numbers to be drawn here */
+    const int64_t              codes = s->r->h * s->Z;
     const llap_draw_opts o = { .seed = s->r->seed, .drop = training ? c->noise.unconditional : 0 };
     float *eps = task_net_real(net, "eps"), *flag = task_net_real(net, "conditional"), none;
-    if (s->near) name_rows(s, first, count, number, net);
-    else fill_rows(s, e, first, count, net);
+    fill_rows(s, e, first, count, net);
     for (int64_t i = 0; i < count; i++)
         llap_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
                             task_net_int(net, "t") + i, flag == NULL ? &none : flag + i,
-                            eps == NULL ? NULL : eps + i * codes, (size_t)codes);
+                            eps + i * codes, (size_t)codes);
 }
 
 /* -------- batches -------- */
@@ -262,7 +308,7 @@ static int64_t batch_at(diffusion_stage *s, int64_t number)
     const int64_t place = number % s->n_batches, epoch = number / s->n_batches;
     if (!s->r->recipe.data.shuffle) return place;
     if (s->epoch != epoch) {
-        const llap_rng g = llap_rng_make(s->r->seed, LLAP_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
+        const llap_rng g = epoch_rng(s, epoch);
         llap_rng_permute(&g, (size_t)s->n_batches, s->order);
         s->epoch = epoch;
     }
@@ -273,6 +319,18 @@ static void find_batch(diffusion_stage *s, int64_t number, int64_t *first, int64
 {
     *first = batch_at(s, number) * s->B;
     *count = s->rows.n - *first < s->B ? s->rows.n - *first : s->B;
+}
+
+/* How many rows the batch of a step has, without making the order: the last one in time may have
+ * fewer, and what comes last in llap_rng_permute goes where its own draw says. */
+static int64_t rows_at(const diffusion_stage *s, int64_t number)
+{
+    const int64_t  n = s->n_batches, place = number % n;
+    const llap_rng g = epoch_rng(s, number / n);
+    const int64_t  last = s->r->recipe.data.shuffle
+                              ? (int64_t)llap_rng_below(&g, (uint64_t)n - 1, (uint64_t)n)
+                              : n - 1;
+    return place == last ? s->rows.n - (n - 1) * s->B : s->B;
 }
 
 static void fill_batch(diffusion_stage *s, int64_t number, int64_t first, int64_t count,
@@ -356,21 +414,29 @@ static llap_status step_in_pieces(diffusion_stage *s, int64_t number, double *lo
 
 /* -------- the stage -------- */
 
+static llap_status step_whole(diffusion_stage *s, int64_t number, task_net *net)
+{
+    llap_status st = LLAP_OK;
+    if (s->near) st = name_rows(s, &s->near_order, number * s->B, s->count, (uint32_t)number, net);
+    else fill_batch(s, number, s->first, s->count, net);
+    return st == LLAP_OK ? task_net_begin(net, s->params, number, s->lr_now) : st;
+}
+
 static llap_status step(void *user, int64_t number, double *loss, double *norm)
 {
     diffusion_stage *s = user;
     task_net        *net = NULL;
     int64_t          first, count;
-    find_batch(s, number, &s->first, &s->count);
+    s->count = rows_at(s, number);
     s->lr_now = llap_lr_at(&s->lr, number);
     llap_status st = s->part == NULL ? net_for(s, s->train, s->count, true, &net) : LLAP_OK;
     if (st == LLAP_ENOMEM && s->r->backend->memory != NULL) st = split(s);
+    if (!s->near) find_batch(s, number, &s->first, &s->count);
     if (s->part != NULL) return step_in_pieces(s, number, loss, norm);
-    if (st == LLAP_OK) fill_batch(s, number, s->first, s->count, net);
-    if (st == LLAP_OK) st = task_net_begin(net, s->params, number, s->lr_now);
+    if (st == LLAP_OK) st = step_whole(s, number, net);
     if (st != LLAP_OK) return st;
     /* While a GPU computes, the next batch of the same size; it has its copy of this one. */
-    if (llap_params_backend(s->params)->memory != NULL) {
+    if (llap_params_backend(s->params)->memory != NULL && !s->near) {
         find_batch(s, number + 1, &first, &count);
         if (count == s->count) fill_batch(s, number + 1, first, count, net);
     }
@@ -396,7 +462,8 @@ static llap_status evaluate(void *user, int64_t done, double *score)
         const int64_t count = s->val.n - at < at_once(s) ? s->val.n - at : at_once(s);
         task_net     *net = NULL;
         st = net_for(s, s->check, count, false, &net);
-        if (st == LLAP_OK) fill(s, &s->val, at, count, UINT32_MAX, false, net);
+        if (st == LLAP_OK && s->near) st = name_rows(s, &s->val_order, at, count, UINT32_MAX, net);
+        else if (st == LLAP_OK) fill(s, &s->val, at, count, UINT32_MAX, false, net);
         if (st == LLAP_OK) st = task_net_run(net);
         if (st != LLAP_OK) break;
         sum += (double)count * task_net_number(net, "loss");
@@ -450,7 +517,8 @@ static llap_status blame_whole(diffusion_stage *s, int64_t number, char *text, s
 
 static llap_status blame(void *user, int64_t number, char *text, size_t size)
 {
-    diffusion_stage  *s = user;
+    diffusion_stage *s = user;
+    find_batch(s, number, &s->first, &s->count);
     const llap_status st =
         s->part != NULL ? blame_pieces(s, number, text, size) : blame_whole(s, number, text, size);
     task_name_windows(&s->r->frame, s->rows.end + s->first, s->count, text, size);

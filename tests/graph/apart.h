@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "backend/cpu/cpu.h"
+#include "backend/near.h"
 
 enum { APART_BLOCKS = 4096 };
 
@@ -13,8 +14,9 @@ static struct {
     char  *at[APART_BLOCKS];
     size_t size[APART_BLOCKS];
     int    n_uploads, n_downloads;
-    size_t limit;     /* bytes that one allocation may have; 0: any */
-    int    n_refused; /* of the next ones, once copies inside came after_copies times */
+    size_t n_bytes_up; /* of the uploads */
+    size_t limit;      /* bytes that one allocation may have; 0: any */
+    int    n_refused;  /* of the next ones, once copies inside came after_copies times */
     int    after_copies;
 } apart_state;
 
@@ -59,6 +61,7 @@ static llap_status apart_upload(void *to, const void *from, size_t n)
 {
     assert_true(apart_owns(to, n) && !apart_owns(from, n));
     apart_state.n_uploads++;
+    apart_state.n_bytes_up += n;
     memcpy(to, from, n);
     return LLAP_OK;
 }
@@ -86,6 +89,14 @@ static llap_status apart_clear(void *p, size_t n)
     return LLAP_OK;
 }
 
+static llap_status apart_order(uint32_t *out, int64_t n, int64_t width, const llap_rng *r,
+                               void *work)
+{
+    assert_true(apart_owns(out, (size_t)(n * width) * sizeof *out));
+    assert_true(apart_owns(work, llap_order_work(n)));
+    return llap_near_order(&llap_backend_cpu, out, n, width, r, work);
+}
+
 static llap_status apart_finish(void) { return LLAP_OK; }
 static const char *apart_why(void) { return "out of memory"; }
 
@@ -95,6 +106,7 @@ static const llap_memory apart_memory = { .alloc = apart_alloc,
                                           .download = apart_download,
                                           .copy = apart_copy,
                                           .clear = apart_clear,
+                                          .order = apart_order,
                                           .finish = apart_finish,
                                           .why = apart_why };
 

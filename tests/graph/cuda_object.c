@@ -125,6 +125,7 @@ static void without_a_gpu_everything_says_so(void **state)
     check_why(m->download(x, x, sizeof x));
     check_why(m->copy(x, x, sizeof x));
     check_why(m->clear(x, sizeof x));
+    check_why(m->order((uint32_t *)x, 1, 1, NULL, x + 1));
     check_why(m->finish());
     check_why(m->record());
     assert_false(m->recording());

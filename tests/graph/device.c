@@ -385,6 +385,38 @@ static void copies_keep_every_byte(void **state)
     llap_free(y);
 }
 
+/* The order of an epoch as the cpu makes it, of few and of many; runs of rows; as they are. */
+static void orders_are_the_cpus(void **state)
+{
+    (void)state;
+    static const int64_t size[][2] = { { 1, 1 }, { 2, 3 }, { 63, 10 }, { 6700, 1 }, { 300001, 1 } };
+    const llap_backend  *b = device[0].backend;
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++)
+        for (uint32_t epoch = 0; epoch < 4; epoch++) {
+            const int64_t   n = size[k][0], width = size[k][1], all = n * width;
+            const llap_rng  r = llap_rng_make(3, LLAP_STREAM_SHUFFLE, 0, 0, epoch);
+            const llap_rng *by = epoch == 3 ? NULL : &r;
+            const size_t    bytes = (size_t)all * sizeof(uint32_t);
+            uint32_t       *here = llap_new((size_t)all, sizeof *here),
+                     *found = llap_new((size_t)all, sizeof *found);
+            void *work = llap_new(llap_order_work(n), 1), *near, *near_work;
+            assert_true(here != NULL && found != NULL && work != NULL);
+            CHECK_OK(llap_near_alloc(b, bytes, &near));
+            CHECK_OK(llap_near_alloc(b, llap_order_work(n), &near_work));
+            CHECK_OK(llap_near_order(&llap_backend_cpu, here, n, width, by, work));
+            for (int again = 0; again < 2; again++) { /* what is there before does not matter */
+                CHECK_OK(llap_near_order(b, near, n, width, by, near_work));
+                CHECK_OK(llap_near_get(b, found, near, bytes));
+                assert_memory_equal(found, here, bytes);
+            }
+            llap_near_release(b, near);
+            llap_near_release(b, near_work);
+            llap_free(here);
+            llap_free(found);
+            llap_free(work);
+        }
+}
+
 int main(int argc, char **argv)
 {
     const char  *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
@@ -411,6 +443,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(gradients_of_weights_stay_floats),
         cmocka_unit_test(runs_give_the_same_bytes),
         cmocka_unit_test(copies_keep_every_byte),
+        cmocka_unit_test(orders_are_the_cpus),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

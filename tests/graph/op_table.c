@@ -120,16 +120,19 @@ static llap_tensor *b_chain(op_build *o)
 }
 
 /* Rows of seven ids, some of them twice. */
-static llap_tensor *draws(op_build *o, bool normal)
+static llap_tensor *draws(op_build *o, bool normal, uint32_t below)
 {
     llap_tensor         *key = op_leaf(o, "k", FILL_INDEX, false, LLAP_SHAPE(4));
     llap_tensor         *ids = op_leaf(o, "d", FILL_INDEX, false, LLAP_SHAPE(7, 2));
     llap_tensor         *i = op_leaf(o, "i", FILL_INDEX, true, LLAP_SHAPE(o->b));
-    const llap_draw_attr a = { .width = o->l * o->n, .stream = 4, .sample = 2, .normal = normal };
+    const llap_draw_attr a = {
+        .width = o->l * o->n, .stream = 4, .sample = 2, .normal = normal, .below = below
+    };
     return llap_draw(o->g, key, ids, i, &a);
 }
-static llap_tensor *b_normals(op_build *o) { return draws(o, true); }
-static llap_tensor *b_uniforms(op_build *o) { return draws(o, false); }
+static llap_tensor *b_normals(op_build *o) { return draws(o, true, 0); }
+static llap_tensor *b_uniforms(op_build *o) { return draws(o, false, 0); }
+static llap_tensor *b_below(op_build *o) { return draws(o, false, 1000); }
 
 static llap_tensor *b_dropout(op_build *o) { return llap_dropout(o->g, real3(o, "x"), 0.3); }
 
@@ -270,6 +273,10 @@ static llap_tensor *b_embedding(op_build *o)
 {
     llap_tensor *i = op_leaf(o, "i", FILL_INDEX, true, LLAP_SHAPE(o->b, o->l));
     return llap_embedding(o->g, matrix(o, "w", 7, o->n), i);
+}
+static llap_tensor *b_whole(op_build *o)
+{
+    return llap_embedding(o->g, matrix(o, "w", 7, o->n), llap_whole(o->g, draws(o, false, 7)));
 }
 
 static llap_tensor *b_basis(op_build *o)
@@ -418,6 +425,7 @@ const op_row op_table[] = {
     { "dropout",    LLAP_OP_DROPOUT,    b_dropout,    1e-6, false, false },
     { "normals",    LLAP_OP_DRAW,       b_normals,    0,    true, false },
     { "uniforms",   LLAP_OP_DRAW,       b_uniforms,   0,    true, false },
+    { "below",      LLAP_OP_DRAW,       b_below,      0,    true, false },
     { "sum last",   LLAP_OP_SUM,        b_sum_last,   1e-6, false, false },
     { "sum mid",    LLAP_OP_SUM,        b_sum_mid,    1e-6, false, false },
     { "sum tail",   LLAP_OP_SUM,        b_sum_tail,   1e-6, false, false },
@@ -447,6 +455,7 @@ const op_row op_table[] = {
     { "norm modulated",LLAP_OP_NORM_GRAD,b_norm_modulated,1e-5, false, false },
     { "rotary",     LLAP_OP_ROTARY,     b_rotary,     2e-5, false, false },
     { "embedding",  LLAP_OP_EMBEDDING,  b_embedding,  1e-5, false, false },
+    { "whole",      LLAP_OP_WHOLE,      b_whole,      1e-5, false, true },
     { "embedding_grad",LLAP_OP_EMBEDDING_GRAD,b_embedding,1e-5, false, false },
     { "basis",      LLAP_OP_BASIS,      b_basis,      3e-5, false, false },
     { "basis_grad", LLAP_OP_BASIS_GRAD, b_basis,      3e-5, false, false },

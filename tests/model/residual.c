@@ -236,7 +236,8 @@ static void behind_a_wall(void **state)
     check_like_cpu(&b, 1e-6);
 }
 
-/* Steps that nobody waits for: nothing is fetched, and no more sent than which rows they are. */
+/* Steps that nobody waits for: nothing is fetched, and no more sent than times, rate and
+ * number: no row of the batch. */
 static void steps_are_not_waited_for(void **state)
 {
     (void)state;
@@ -247,9 +248,11 @@ static void steps_are_not_waited_for(void **state)
     train_steps(&b, &one, &waited);
     CHECK_OK(start(&b, &ahead));
     apart_state.n_uploads = apart_state.n_downloads = 0;
+    apart_state.n_bytes_up = 0;
     for (int i = 0; i < STEPS; i++) CHECK_OK(llap_residual_step(ahead, i, NULL, NULL));
     assert_int_equal(apart_state.n_downloads, 0);
     assert_int_equal(apart_state.n_uploads, 2 * STEPS); /* those numbers, and dropout's */
+    assert_int_equal(apart_state.n_bytes_up, (BATCH + 6 + 4) * 4 * STEPS);
     CHECK_OK(llap_residual_results(ahead, 0, STEPS, loss, norm));
     assert_int_equal(apart_state.n_downloads, 1);
     assert_memory_equal(loss, one.loss, sizeof loss);
@@ -276,14 +279,23 @@ static void shifted_rows_nearly_agree(void **state)
 
 /* -------- batches made of rows that are near -------- */
 
-enum { PARTS = 8 };
+enum { PARTS = 9 };
+
+/* Entities have numbers; [B,1] */
+static llap_tensor *as_real(llap_graph *g, llap_tensor *entity)
+{
+    double number[N + 1];
+    for (int i = 0; i <= N; i++) number[i] = i;
+    return llap_embedding(g, llap_constant(g, LLAP_SHAPE(N + 1, 1), number), entity);
+}
 
 static llap_status output_rows(llap_graph *g, const llap_resident *r, int64_t B,
                                const llap_feature_noise *vary)
 {
     const llap_resident_rows in = llap_resident_rows_of(g, r, B, vary);
-    llap_tensor *const       part[PARTS] = { in.tokens, in.token_pad, in.tq,   in.f,
-                                             in.pad,    in.z0,        in.mask, in.eps };
+    llap_tensor *const       part[PARTS] = { in.tokens, in.token_pad, in.tq,
+                                             in.f,      in.pad,       in.z0,
+                                             in.mask,   in.eps,       as_real(g, in.entity) };
     for (int i = 0; i < PARTS; i++) llap_output(g, (const char[]){ (char)('a' + i), 0 }, part[i]);
     return llap_graph_status(g);
 }
@@ -306,16 +318,17 @@ static void rows_near_are_filled_as_here(void **state)
                                          H,
                                          H * Z,
                                          H * Z,
-                                         H * Z };
+                                         H * Z,
+                                         1 };
     llap_feature_batch *here;
     llap_resident      *r;
     llap_graph         *g;
     llap_plan          *p;
     llap_run           *run;
     uint32_t            index[B];
-    float               shifts[B], subset[B], eps[B * H * N];
+    float               shifts[B], entity[B], eps[B * H * N];
     int32_t             key[4] = { 5, 0, 9, 0 };
-    int                 n_shifted = 0, n_left = 0;
+    int                 n_shifted = 0, n_left = 0, n_strange = 0;
     const float         known_one = set->r[3];
     set->r[3] = NAN; /* one that is not known */
     for (uint32_t i = 0; i < B; i++) {
@@ -324,12 +337,14 @@ static void rows_near_are_filled_as_here(void **state)
         const llap_rng            noise =
             llap_rng_make(5, LLAP_STREAM_DIFFUSE, set->row[index[i]].id, 0, vary.step);
         shifts[i] = (float)c.shift;
-        subset[i] = c.subset ? 1.0f : 0.0f;
+        entity[i] = (float)c.entity;
         llap_rng_fill_normal(&noise, 0, (size_t)(H * Z), eps + i * H * Z);
         n_shifted += c.shift > 0;
         n_left += c.subset;
+        n_strange += c.entity == (int32_t)layout.entities;
     }
     assert_true(n_shifted > 0 && n_shifted < B && n_left > 0 && n_left < B);
+    assert_true(n_strange > 0 && n_strange < B);
     CHECK_OK(llap_feature_batch_create(&layout, B, H, &here));
     llap_feature_fill(set, index, B, &vary, here);
     CHECK_OK(llap_resident_create(set, b, &r));
@@ -339,12 +354,11 @@ static void rows_near_are_filled_as_here(void **state)
     CHECK_OK(llap_run_create(p, &run));
     CHECK_OK(llap_resident_bind(r, run));
     CHECK_OK(llap_run_bind(run, "index", index, B));
-    CHECK_OK(llap_run_bind(run, "shift", shifts, B));
-    CHECK_OK(llap_run_bind(run, "subset", subset, B));
     CHECK_OK(llap_run_bind(run, "key", key, 4));
     CHECK_OK(llap_run_exec(run));
     const float *const expected[PARTS] = { here->tokens, here->token_pad, here->tq,   here->f,
-                                           here->pad,    here->z0,        here->mask, eps };
+                                           here->pad,    here->z0,        here->mask, eps,
+                                           entity };
     for (int i = 0; i < PARTS; i++) {
         const float *found = llap_run_output(run, (const char[]){ (char)('a' + i), 0 }, NULL);
         for (int64_t k = 0; k < B * width[i]; k++) {

@@ -248,7 +248,15 @@ void llap_cpu_draw(const llap_call *c)
         float *y = cpu_out(c, 0) + b * width;
         if (c->attr->draw.normal) llap_rng_fill_normal(&r, 0, (size_t)width, y);
         else llap_rng_fill_uniform(&r, 0, (size_t)width, y);
+        for (int64_t k = 0; k < width && c->attr->draw.below > 0; k++)
+            y[k] = (float)llap_rng_below(&r, (uint64_t)k, c->attr->draw.below);
     }
+}
+
+void llap_cpu_whole(const llap_call *c)
+{
+    int32_t *y = c->out[0].data;
+    for (int64_t i = 0; i < cpu_count(&c->out[0]); i++) y[i] = (int32_t)cpu_in(c, 0)[i];
 }
 
 void llap_cpu_adamw(const llap_call *c)

@@ -208,7 +208,15 @@ void llap_ref_draw(const llap_call *c)
         const uint64_t k = (uint64_t)(i % width);
         ref_out(c, 0)[i] =
             (double)(c->attr->draw.normal ? llap_rng_normal(&r, k) : llap_rng_uniform(&r, k));
+        if (c->attr->draw.below > 0)
+            ref_out(c, 0)[i] = (double)llap_rng_below(&r, k, c->attr->draw.below);
     }
+}
+
+void llap_ref_whole(const llap_call *c)
+{
+    int32_t *y = c->out[0].data;
+    for (int64_t i = 0; i < ref_count(&c->out[0]); i++) y[i] = (int32_t)ref_get(&c->in[0], i);
 }
 
 void llap_ref_adamw(const llap_call *c)

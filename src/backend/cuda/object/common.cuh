@@ -18,6 +18,10 @@ void llap_cuda_note_text(llap_status st, const char *text);
 // Makes the process's device the thread's current one.
 void llap_cuda_enter();
 
+// llap_memory.order, order.cu.
+void llap_cuda_order(uint32_t *out, int64_t n, int64_t width, const struct llap_rng *r,
+                     int32_t *work);
+
 static inline void launched(const llap_call *c)
 {
     llap_cuda_note(cudaGetLastError(), llap_op_name(c->op));

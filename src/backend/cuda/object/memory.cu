@@ -227,9 +227,17 @@ static void forget(void *recording)
     (void)cudaGraphExecDestroy((cudaGraphExec_t)recording);
 }
 
-extern "C" const llap_memory llap_cuda_memory = { allocate, release, upload,    download, copy,
-                                                  clear,    finish,  recording, record,   recorded,
-                                                  replay,   forget,  why,       aside,    join };
+static llap_status order(uint32_t *out, int64_t n, int64_t width, const struct llap_rng *r,
+                         void *work)
+{
+    llap_cuda_order(out, n, width, r, (int32_t *)work);
+    return take_status();
+}
+
+extern "C" const llap_memory llap_cuda_memory = { allocate,  release, upload,   download,
+                                                  copy,      clear,   order,    finish,
+                                                  recording, record,  recorded, replay,
+                                                  forget,    why,     aside,    join };
 
 bool llap_cuda_wgmma_there() { return major_of() == 9; }
 

@@ -1,4 +1,4 @@
-// Ops of this model: damped sinusoids, rotary positions, dropout, draws.
+// Ops of this model: damped sinusoids, rotary positions, dropout, draws, whole numbers.
 #include "backend/cuda/object/common.cuh"
 #include "backend/cuda/object/mma.cuh"
 #include "backend/random.h"
@@ -184,7 +184,7 @@ extern "C" void llap_cuda_dropout(const llap_call *c)
 struct draw_arg {
     int64_t        rows, width, groups; // of four numbers, of a row
     const int32_t *key, *id, *index;
-    uint32_t       stream, sample;
+    uint32_t       stream, sample, below;
     bool           normal;
 };
 
@@ -204,6 +204,8 @@ __global__ void draw_kernel(const __grid_constant__ draw_arg p, float *y)
             llap_normal_of(bits[0], bits[1], &x[0], &x[1]);
             llap_normal_of(bits[2], bits[3], &x[2], &x[3]);
         }
+        for (int k = 0; k < 4 && p.below > 0; k++)
+            x[k] = (float)llap_rng_below(&rng, 4 * (uint64_t)group + k, p.below);
         for (int k = 0; k < 4 && 4 * (int64_t)group + k < p.width; k++)
             y[(int64_t)row * p.width + 4 * (int64_t)group + k] = x[k];
     }
@@ -221,8 +223,24 @@ extern "C" void llap_cuda_draw(const llap_call *c)
     p.stream = c->attr->draw.stream;
     p.sample = c->attr->draw.sample;
     p.normal = c->attr->draw.normal;
+    p.below = c->attr->draw.below;
     llap_cuda_enter();
     if (p.rows * p.width == 0) return;
     enqueue(draw_kernel, blocks_for(p.rows * p.groups), BLOCK, 0, p, result_of(c, 0));
+    launched(c);
+}
+
+__global__ void whole_kernel(const float *x, int32_t *y, int64_t n)
+{
+    behind();
+    FOR_EACH(i, n) { y[i] = (int32_t)x[i]; }
+}
+
+extern "C" void llap_cuda_whole(const llap_call *c)
+{
+    const int64_t n = count_of(c->out[0]);
+    llap_cuda_enter();
+    if (n == 0) return;
+    enqueue(whole_kernel, blocks_for(n), BLOCK, 0, real_of(c->in[0]), (int32_t *)c->out[0].data, n);
     launched(c);
 }
