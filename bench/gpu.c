@@ -4,6 +4,7 @@
  *     gpu [DEVICE] sample     whole samplings: reference profile at paper size, default profile
  *     gpu [DEVICE] train      training steps
  *     gpu [DEVICE] stages     training steps of the reference's first two stages, as on uci_air
+ *     gpu [DEVICE] order      the order of an epoch, beside the cpu's
  *     gpu [DEVICE] profile    where the time of training steps goes, by op and shapes, in bf16
  *
  * A precision behind it, and a part of a name behind that, leave the others out; profile takes
@@ -384,7 +385,7 @@ static llap_tensor *summarizer_loss(llap_graph *g)
     const llap_summary                s = llap_summarize(g, &c, &x);
     const llap_summarizer_heads       heads = llap_summarizer_decode(g, &c, s.context);
     const llap_summarizer_loss_config loss = LLAP_SUMMARIZER_LOSS_BASE;
-    return llap_summarizer_loss(g, &loss, &s, &heads).loss;
+    return llap_summarizer_loss(g, &loss, &s, &heads, NULL).loss;
 }
 
 static const job stages[] = { { "vae, batch 10", vae_loss, 0 },
@@ -482,6 +483,38 @@ static llap_status profiles(const char *device, const char *only, const char *na
     return st;
 }
 
+/* -------- the order of an epoch -------- */
+
+static llap_status order_once(const llap_backend *b, int64_t n, uint32_t epoch, void *out)
+{
+    const llap_rng    r = llap_rng_make(1, LLAP_STREAM_SHUFFLE, 0, 0, epoch);
+    const llap_status st = llap_near_order(b, out, n, 1, &r, (uint32_t *)out + n);
+    return st == LLAP_OK ? llap_near_finish(b) : st;
+}
+
+static llap_status measure_order(const char *device)
+{
+    static const int64_t size[] = { 6700, 100000, 1000000 };
+    const llap_backend  *on[2] = { NULL, &llap_backend_cpu };
+    llap_status          st = llap_device_find(device, LLAP_PRECISION_FP32, &on[0]);
+    if (st == LLAP_OK && on[0] == NULL) on[0] = &llap_backend_cpu;
+    for (size_t i = 0; i < sizeof size / sizeof *size && st == LLAP_OK; i++) {
+        double t[2][BENCH_REPEATS];
+        for (int k = 0; k < 2 && st == LLAP_OK; k++) {
+            void        *out = NULL;
+            const size_t bytes = 4 * (size_t)size[i] + llap_order_work(size[i]);
+            st = llap_near_alloc(on[k], bytes, &out);
+            for (uint32_t r = 0; r < BENCH_REPEATS + 3 && st == LLAP_OK; r++)
+                BENCH_TIME(t[k][r % BENCH_REPEATS], st = order_once(on[k], size[i], r, out));
+            llap_near_release(on[k], out);
+        }
+        if (st == LLAP_OK)
+            printf("order of %8lld rows %9.3f ms, cpu %9.3f ms\n", (long long)size[i],
+                   1e3 * bench_median(t[0]), 1e3 * bench_median(t[1]));
+    }
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     const char         *device = argc > 1 ? argv[1] : "cuda";
@@ -501,6 +534,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "train") == 0)
         st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
     if (strcmp(what, "stages") == 0) st = measure_stages(device, only);
+    if (strcmp(what, "order") == 0) st = measure_order(device);
     if (strcmp(what, "profile") == 0) st = profiles(device, only, name);
     if (st != LLAP_OK) fprintf(stderr, "gpu: %s\n", llap_error_detail());
     return llap_status_exit_code(st);

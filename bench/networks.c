@@ -46,7 +46,7 @@ static llap_tensor *summarizer(llap_graph *g, bool train)
     const llap_summary s = llap_summarize(g, &cfg, &h);
     if (!train) return s.context;
     const llap_summarizer_heads heads = llap_summarizer_decode(g, &cfg, s.context);
-    return llap_summarizer_loss(g, &LLAP_SUMMARIZER_LOSS_BASE, &s, &heads).loss;
+    return llap_summarizer_loss(g, &LLAP_SUMMARIZER_LOSS_BASE, &s, &heads, NULL).loss;
 }
 
 typedef struct ready {

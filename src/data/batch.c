@@ -6,6 +6,29 @@
 
 #include <string.h>
 
+llap_batch llap_batch_view(const llap_batch *b, int64_t first, int64_t n)
+{
+    const int64_t N = b->n_slots, x = first * N * b->n_context, y = first * N * b->n_query;
+    llap_batch    v = *b;
+    v.n_rows = n;
+    v.v += x * b->n_features;
+    if (v.dv != NULL) v.dv += x * b->n_features;
+    v.x_obs += x * b->n_features;
+    v.y += y * b->n_targets;
+    v.y_obs += y * b->n_targets;
+    v.entity_mask += first * N;
+    v.valid += first * N;
+    v.delta_t += x;
+    v.delta_t_y += y;
+    v.tau += first * b->n_query;
+    v.any_obs += first * b->n_query;
+    v.window += first * N;
+    v.id += first;
+    v.end += first;
+    v.block = NULL;
+    return v;
+}
+
 void llap_batch_deinit(llap_batch *b)
 {
     llap_free(b->block);

@@ -72,6 +72,9 @@ llap_status llap_batch_shape(llap_batch *b, bool with_diff);
  * more than 1e-5 of the value + 1e-6). */
 llap_status llap_batch_check(llap_batch *b);
 
+/* Rows first .. first + n - 1 of it, borrowed until b changes; not to be filled or deinit. */
+llap_batch llap_batch_view(const llap_batch *b, int64_t first, int64_t n);
+
 void llap_batch_deinit(llap_batch *b); /* then empty and usable again */
 
 #endif

@@ -100,17 +100,16 @@ static void settle(llap_loader *l)
     while (l->busy > 0) pthread_cond_wait(&l->made, &l->lock);
 }
 
+llap_rng llap_loader_rng(const llap_loader *l, int64_t epoch)
+{
+    return llap_rng_make(l->o.seed, LLAP_STREAM_SHUFFLE, (uint64_t)epoch, 1, 0);
+}
+
 /* n batches, or groups. */
 static void permute(const llap_loader *l, int64_t epoch, int64_t n, uint32_t *order)
 {
-    const llap_rng rng = llap_rng_make(l->o.seed, LLAP_STREAM_SHUFFLE, (uint64_t)epoch, 1, 0);
+    const llap_rng rng = llap_loader_rng(l, epoch);
     llap_rng_permute(&rng, (size_t)n, order);
-}
-
-void llap_loader_order(const llap_loader *l, int64_t epoch, uint32_t *order)
-{
-    for (int64_t i = 0; i < l->n_batches; i++) order[i] = (uint32_t)i;
-    if (l->o.order == LLAP_ORDER_BATCHES) permute(l, epoch, l->n_batches, order);
 }
 
 llap_status llap_loader_start(llap_loader *l, int64_t epoch)

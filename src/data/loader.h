@@ -13,6 +13,7 @@
 #ifndef LLAP_DATA_LOADER_H
 #define LLAP_DATA_LOADER_H
 
+#include "base/rng.h"
 #include "data/batch.h"
 
 typedef enum llap_order {
@@ -42,9 +43,8 @@ void        llap_loader_destroy(llap_loader *l); /* NULL is fine */
 
 int64_t llap_loader_batches(const llap_loader *l); /* of an epoch */
 
-/* Where batches are always the same ones, not LLAP_ORDER_RANDOM: their order in an epoch,
- * [batches], as numbers by time. */
-void llap_loader_order(const llap_loader *l, int64_t epoch, uint32_t *order);
+/* What an order other than LLAP_ORDER_TIME is made by in an epoch: llap_rng_permute. */
+llap_rng llap_loader_rng(const llap_loader *l, int64_t epoch);
 
 /* Begins an epoch, also in the middle of another. */
 llap_status llap_loader_start(llap_loader *l, int64_t epoch);

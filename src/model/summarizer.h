@@ -117,8 +117,11 @@ typedef struct llap_summarizer_terms { /* scalars; loss is their weighted sum */
     llap_tensor *loss, *x, *v, *t, *dt, *obs;
 } llap_summarizer_terms;
 
+/* whole: obs and ent of the batch that the rows are a piece of, each term is then the piece's part
+ * of it; NULL: they are all. */
 llap_summarizer_terms llap_summarizer_loss(llap_graph *g, const llap_summarizer_loss_config *cfg,
                                            const llap_summary          *summary,
-                                           const llap_summarizer_heads *heads);
+                                           const llap_summarizer_heads *heads,
+                                           const llap_history          *whole);
 
 #endif

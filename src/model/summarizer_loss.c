@@ -29,33 +29,45 @@ static llap_tensor *scalar(llap_graph *g, llap_tensor *x)
 }
 
 /* Masked mean; channel-balanced: the average of the features' means, of those seen at all. */
-static llap_tensor *x_term(llap_graph *g, const llap_summary *s, llap_tensor *x_hat, bool balanced)
+static llap_tensor *x_term(llap_graph *g, const llap_summary *s, llap_tensor *x_hat,
+                           llap_tensor *all, bool balanced)
 {
-    if (!balanced) return llap_nn_masked_mse(g, x_hat, s->x, s->seen, LLAP_ALL_AXES);
+    if (!balanced) return llap_nn_mse_in(g, x_hat, s->x, s->seen, all, LLAP_ALL_AXES);
     const unsigned all_but_feature = LLAP_AXIS(0) | LLAP_AXIS(1) | LLAP_AXIS(2);
-    llap_tensor   *per_feature = llap_nn_masked_mse(g, x_hat, s->x, s->seen, all_but_feature);
-    llap_tensor   *seen = llap_max(g, s->seen, all_but_feature); /* [1,1,1,D] */
+    llap_tensor   *per_feature = llap_nn_mse_in(g, x_hat, s->x, s->seen, all, all_but_feature);
+    llap_tensor   *seen = llap_max(g, all != NULL ? all : s->seen, all_but_feature); /* [1,1,1,D] */
     return llap_masked_mean(g, per_feature, seen, LLAP_ALL_AXES);
+}
+
+/* Over the entities that are there, at all times; x, target [B,l,N] */
+static llap_tensor *term(llap_graph *g, llap_tensor *x, llap_tensor *target, const llap_summary *s,
+                         llap_tensor *all_ent)
+{
+    llap_tensor *all = all_ent == NULL ? NULL : llap_unsqueeze(g, all_ent, 1); /* [B,1,N] */
+    return scalar(g,
+                  llap_nn_mse_in(g, x, target, llap_unsqueeze(g, s->ent, 1), all, LLAP_ALL_AXES));
 }
 
 llap_summarizer_terms llap_summarizer_loss(llap_graph *g, const llap_summarizer_loss_config *cfg,
                                            const llap_summary          *s,
-                                           const llap_summarizer_heads *heads)
+                                           const llap_summarizer_heads *heads,
+                                           const llap_history          *whole)
 {
-    llap_tensor *present = llap_unsqueeze(g, s->ent, 1); /* [B,1,N] */
+    llap_tensor *ent = whole == NULL ? NULL : whole->ent, *seen = NULL;
+    if (whole != NULL)
+        seen = llap_mul(g, whole->obs, llap_unsqueeze(g, llap_unsqueeze(g, ent, 1), -1));
     /* The proxies are targets that get gradients too (spec Q8). */
     llap_summarizer_terms terms = {
-        .x = scalar(g, x_term(g, s, heads->x_hat, cfg->channel_balanced)),
-        .v = scalar(g, llap_nn_masked_mse(g, heads->v_hat, s->v_sig, present, LLAP_ALL_AXES)),
-        .t = scalar(g, llap_nn_masked_mse(g, heads->t_hat, s->t_sig, present, LLAP_ALL_AXES)),
-        .dt = scalar(g, llap_nn_masked_mse(g, heads->dt_hat, s->u, present, LLAP_ALL_AXES)),
-        .obs =
-            scalar(g, llap_nn_masked_mse(g, heads->obs_hat, s->seen_part, present, LLAP_ALL_AXES)),
+        .x = scalar(g, x_term(g, s, heads->x_hat, seen, cfg->channel_balanced)),
+        .v = term(g, heads->v_hat, s->v_sig, s, ent),
+        .t = term(g, heads->t_hat, s->t_sig, s, ent),
+        .dt = term(g, heads->dt_hat, s->u, s, ent),
+        .obs = term(g, heads->obs_hat, s->seen_part, s, ent),
     };
-    llap_tensor *const term[] = { terms.x, terms.v, terms.t, terms.dt, terms.obs };
+    llap_tensor *const all[] = { terms.x, terms.v, terms.t, terms.dt, terms.obs };
     const double       weight[] = { cfg->x, cfg->v, cfg->t, cfg->dt, cfg->obs };
     for (int i = 0; i < 5; i++) {
-        llap_tensor *part = llap_scale(g, term[i], weight[i]);
+        llap_tensor *part = llap_scale(g, all[i], weight[i]);
         terms.loss = i == 0 ? part : llap_add(g, terms.loss, part);
     }
     return terms;

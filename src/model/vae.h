@@ -84,6 +84,9 @@ typedef struct llap_vae_batch {
     llap_tensor  *ent;     /* [B,N] */
     llap_tensor  *eps;     /* [B,h,Z], for the sample of z */
     llap_vae_view view[2]; /* the second only with consistency */
+    /* Where the rows are a piece of a batch: obs and ent of all of it; NULL: they are all. Each
+     * term is then the piece's part of it. */
+    llap_tensor *all_obs, *all_ent;
 } llap_vae_batch;
 
 typedef struct llap_vae_terms {                   /* of the loss; scalars */
@@ -98,8 +101,10 @@ llap_vae_terms llap_vae_loss(llap_graph *g, const llap_vae_config *cfg,
 /* The parts of it, one per equation. */
 llap_tensor *llap_vae_corrupt(llap_graph *g, llap_tensor *y, llap_tensor *obs,
                               const llap_vae_view *view, const llap_vae_loss_config *loss);
-llap_tensor *llap_vae_obs_any(llap_graph *g, llap_tensor *obs);         /* [B,h] */
-llap_tensor *llap_vae_coverage_weight(llap_graph *g, llap_tensor *obs); /* [B,1,N,1] */
-llap_tensor *llap_vae_kl(llap_graph *g, const llap_vae_code *code, llap_tensor *obs_any);
+llap_tensor *llap_vae_obs_any(llap_graph *g, llap_tensor *obs); /* [B,h] */
+/* [B,1,N,1]; all and all_any are of the whole batch, or NULL */
+llap_tensor *llap_vae_coverage_weight(llap_graph *g, llap_tensor *obs, llap_tensor *all);
+llap_tensor *llap_vae_kl(llap_graph *g, const llap_vae_code *code, llap_tensor *obs_any,
+                         llap_tensor *all_any);
 
 #endif

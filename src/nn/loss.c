@@ -6,12 +6,29 @@ llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target)
     return llap_mean(g, llap_square(g, llap_sub(g, x, target)), LLAP_ALL_AXES);
 }
 
-llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
-                                unsigned axes)
+llap_tensor *llap_nn_mean_in(llap_graph *g, llap_tensor *x, llap_tensor *m, llap_tensor *all,
+                             unsigned axes)
+{
+    if (all == NULL) return llap_masked_mean(g, x, m, axes);
+    llap_shape shape = llap_shape_of(x);
+    shape.dim[0] = llap_dim(all, 0);
+    llap_tensor *n = llap_sum(g, llap_expand(g, all, shape), axes);
+    return llap_div(g, llap_masked_sum(g, x, m, axes),
+                    llap_maximum(g, n, llap_full(g, LLAP_SCALAR, 1.0)));
+}
+
+llap_tensor *llap_nn_mse_in(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
+                            llap_tensor *all, unsigned axes)
 {
     /* Masked before squaring: what is hidden may be NaN, and its gradient is 0. */
     llap_tensor *error = llap_mask(g, llap_sub(g, x, target), m);
-    return llap_masked_mean(g, llap_square(g, error), m, axes);
+    return llap_nn_mean_in(g, llap_square(g, error), m, all, axes);
+}
+
+llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
+                                unsigned axes)
+{
+    return llap_nn_mse_in(g, x, target, m, NULL, axes);
 }
 
 llap_tensor *llap_nn_min_snr(llap_graph *g, llap_tensor *alpha_bar, double gamma,

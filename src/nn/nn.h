@@ -168,6 +168,13 @@ llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target); /*
 llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
                                 unsigned axes);
 
+/* Both means where x is a piece of a batch, along the first axis: all is the mask of the whole
+ * batch that their sums are divided by, so that pieces add up to its mean. NULL: x is all. */
+llap_tensor *llap_nn_mean_in(llap_graph *g, llap_tensor *x, llap_tensor *m, llap_tensor *all,
+                             unsigned axes);
+llap_tensor *llap_nn_mse_in(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
+                            llap_tensor *all, unsigned axes);
+
 typedef enum llap_prediction { LLAP_PREDICT_V, LLAP_PREDICT_X0, LLAP_PREDICT_EPS } llap_prediction;
 
 /* Raw min-SNR weights of steps with these alpha-bar values, spec 5.4.6; no gradient. */

@@ -21,11 +21,6 @@ struct task_net {
     void               *near;  /* their copy, where the backend has its own memory */
     size_t              n_bytes;
     void              **input; /* [slots]: those buffers, NULL for other slots */
-    char               *cache; /* near: [batches,cache_bytes]; NULL: none */
-    size_t              cache_bytes;
-    bool               *of_batch; /* [slots]: is in it */
-    bool               *cached;   /* [batches] */
-    int64_t             batch;    /* of the next run; -1: none */
 };
 
 static size_t input_bytes(const llap_slot *s) /* 0: no input of the caller's, or a table */
@@ -110,9 +105,6 @@ void task_net_destroy(task_net *n)
     if (n->pieces == NULL) llap_run_destroy(n->run);
     llap_pieces_destroy(n->pieces);
     llap_near_release(n->backend, n->near);
-    llap_near_release(n->backend, n->cache);
-    llap_free(n->of_batch);
-    llap_free(n->cached);
     llap_plan_release(n->own_plan);
     llap_free(n->block);
     llap_free(n->input);
@@ -137,6 +129,12 @@ static void *input_of(task_net *n, const char *name, llap_elem elem)
 float   *task_net_real(task_net *n, const char *name) { return input_of(n, name, LLAP_REAL); }
 int32_t *task_net_int(task_net *n, const char *name) { return input_of(n, name, LLAP_INT); }
 
+int64_t task_net_count(const task_net *n, const char *name)
+{
+    const int i = slot_of(n, name, LLAP_REAL);
+    return i < 0 ? 0 : llap_shape_count(&llap_plan_slot(n->plan, i)->shape);
+}
+
 llap_status task_net_place(task_net *n, const char *name, void *near_table)
 {
     for (int i = 0; i < llap_plan_n_slots(n->plan); i++) {
@@ -147,78 +145,9 @@ llap_status task_net_place(task_net *n, const char *name, void *near_table)
     return LLAP_OK;
 }
 
-/* -------- batches that stay -------- */
-
-llap_status task_net_keep_batches(task_net *n, int64_t n_batches, const char *const *names)
-{
-    const int slots = llap_plan_n_slots(n->plan);
-    void     *cache = NULL;
-    n->batch = -1;
-    if (n->near == NULL) return LLAP_OK;
-    n->of_batch = llap_new((size_t)slots, sizeof *n->of_batch);
-    n->cached = llap_new((size_t)n_batches, sizeof *n->cached);
-    if (n->of_batch == NULL || n->cached == NULL) return LLAP_ENOMEM;
-    for (int i = 0; i < slots; i++)
-        for (int k = 0; n->input[i] != NULL && names[k] != NULL; k++) {
-            if (strcmp(llap_plan_slot(n->plan, i)->name, names[k]) != 0) continue;
-            n->of_batch[i] = true;
-            n->cache_bytes += input_bytes(llap_plan_slot(n->plan, i));
-        }
-    const llap_status st = llap_near_alloc(n->backend, (size_t)n_batches * n->cache_bytes, &cache);
-    n->cache = cache;
-    return st == LLAP_ENOMEM ? LLAP_OK : st;
-}
-
-bool task_net_at_batch(task_net *n, int64_t number)
-{
-    n->batch = n->cache == NULL ? -1 : number;
-    return n->batch >= 0 && n->cached[number];
-}
-
-/* Between the inputs and their place in the cache. */
-static llap_status exchange_batch(const task_net *n, bool keep)
-{
-    char       *at = n->cache + (size_t)n->batch * n->cache_bytes;
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < llap_plan_n_slots(n->plan) && st == LLAP_OK; i++) {
-        if (!n->of_batch[i]) continue;
-        char        *near = (char *)n->near + ((char *)n->input[i] - n->block);
-        const size_t size = input_bytes(llap_plan_slot(n->plan, i));
-        st = llap_near_copy(n->backend, keep ? at : near, keep ? near : at, size);
-        at += size;
-    }
-    return st;
-}
-
-/* Those that are not in the cache, in as few copies as they lie. */
-static llap_status send_others(const task_net *n)
-{
-    const int   slots = llap_plan_n_slots(n->plan);
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < slots && st == LLAP_OK; i++) {
-        size_t size = 0;
-        int    end = i;
-        for (; end < slots && !n->of_batch[end]; end++)
-            if (n->input[end] != NULL) size += input_bytes(llap_plan_slot(n->plan, end));
-        while (i < end && n->input[i] == NULL) i++;
-        if (i == end || size == 0) continue;
-        const size_t at = (size_t)((char *)n->input[i] - n->block);
-        st = llap_near_put(n->backend, (char *)n->near + at, n->block + at, size);
-        i = end;
-    }
-    return st;
-}
-
 static llap_status send_inputs(const task_net *n)
 {
-    if (n->near == NULL) return LLAP_OK;
-    const bool  there = n->cache != NULL && n->batch >= 0 && n->cached[n->batch];
-    llap_status st =
-        there ? send_others(n) : llap_near_put(n->backend, n->near, n->block, n->n_bytes);
-    if (st != LLAP_OK || n->cache == NULL || n->batch < 0) return st;
-    st = exchange_batch(n, !there);
-    n->cached[n->batch] = st == LLAP_OK;
-    return st;
+    return n->near == NULL ? LLAP_OK : llap_near_put(n->backend, n->near, n->block, n->n_bytes);
 }
 
 llap_status task_net_run(task_net *n)

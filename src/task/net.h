@@ -26,19 +26,12 @@ void        task_net_destroy(task_net *n); /* NULL is fine */
 /* Buffers of inputs; NULL where the plan has no use for the input. */
 float   *task_net_real(task_net *n, const char *name);
 int32_t *task_net_int(task_net *n, const char *name);
+int64_t  task_net_count(const task_net *n, const char *name); /* of a real one; 0: none */
 
 /* Inputs whose names begin so have no buffer: tables in the backend's memory, borrowed until the
  * net is destroyed. Nothing happens where the plan has no use for it. */
 #define TASK_NET_ROWS "rows."
 llap_status task_net_place(task_net *n, const char *name, void *near_table);
-
-/* Batches that come again and again stay in the memory of a backend that has its own: the inputs of
- * these names (closed by NULL) are kept there, by number below n, once they went there. Nothing
- * happens where there is no such memory, or no room. */
-llap_status task_net_keep_batches(task_net *n, int64_t n_batches, const char *const *names);
-/* The next run is of that batch; -1: of what is in the buffers, as without this. Whether it is
- * there already: these inputs need not be filled then. */
-bool task_net_at_batch(task_net *n, int64_t number);
 
 llap_status  task_net_run(task_net *n);
 const float *task_net_output(const task_net *n, const char *name); /* until the next run */

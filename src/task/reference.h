@@ -54,13 +54,18 @@ void        task_reference_deinit(task_reference *r);
 
 /* The networks' inputs from a batch, rows beyond those of the batch absent (zero). */
 void task_reference_targets(const task_reference *r, const llap_batch *b, int64_t B, float *y,
-                            float *obs, float *ent); /* [B,h,N,C] twice, [B,N] */
+                            float *obs, float *ent); /* [B,h,N,C] twice, [B,N]; y may be NULL */
 void task_reference_history(const task_reference *r, const llap_batch *b, int64_t B,
-                            task_net *net); /* "x", "dx", "seen", "ent", "dt" */
+                            task_net *net); /* "x", "dx", "seen", "ent", "dt"; and two of them: */
+void task_reference_seen(const task_reference *r, const llap_batch *b, int64_t B, float *seen,
+                         float *ent);
 /* Adds those inputs to a graph, and the summarizer in scope "summarizer"; with the adapter where
  * the model has one. */
 llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c, int64_t B,
                                     bool training);
+/* The same of inputs from elsewhere. */
+llap_summary task_reference_summary_of(llap_graph *g, const llap_network_config *c,
+                                       const llap_history *in, bool training);
 
 /* Batches of training in the order of the steps. */
 typedef struct task_feed {
@@ -82,41 +87,56 @@ llap_status task_reference_val(const task_reference *r, int64_t i, llap_batch *b
 
 /* -------- the stages -------- */
 
-/* A loss that is learned from batches of the data: the first member of its stage. */
+/* A loss that is learned from batches of the data: the first member of its stage. Where the backend
+ * has memory of its own and room for them, all batches lie there, and so does the order in which
+ * steps take them; where it has no room for a batch at once, batches go in pieces. */
 typedef struct task_lesson {
     const char     *name; /* of the stage, and before the names of its parameters */
     task_reference *r;
-    /* The loss of r->B rows, as an output too. */
-    llap_tensor *(*describe)(llap_graph *g, const task_reference *r, bool training);
-    /* The inputs of step `number` of training, which learns from b; and those that are of the step
-     * alone, or NULL. The others are the same whenever b comes again, where the backend has its own
-     * memory; their names, closed by NULL. */
-    void (*fill)(const task_reference *r, const llap_batch *b, int64_t number, task_net *net);
-    void (*vary)(const task_reference *r, int64_t number, task_net *net);
+    /* The loss of l->rows rows, as an output too. */
+    llap_tensor *(*describe)(llap_graph *g, const struct task_lesson *l, bool training);
+    /* The inputs that hold b, in a net of B rows; their names, closed by NULL. */
+    void (*fill)(const task_reference *r, const llap_batch *b, int64_t B, task_net *net);
     const char *const *of_batch;
+    /* In pieces, those that hold what is known of the whole batch. */
+    void (*fill_whole)(const task_reference *r, const llap_batch *whole, task_net *net);
+    /* Those of step `number` of training, which learns from b; NULL where that lies near. Or NULL.
+     */
+    void (*vary)(const struct task_lesson *l, const llap_batch *b, int64_t number, task_net *net);
 
-    llap_params *params;
-    task_net    *train, *check;
-    double       lr;
-    task_feed    feed;
-    llap_batch   own;   /* instead of the feed's, where batches stay in the backend's memory */
-    uint32_t    *order; /* of these in an epoch */
-    int64_t      epoch; /* that it is of; -1: none */
-    int64_t      ready; /* the step whose inputs are in the net; -1: none */
-    llap_ahead   ahead;
-    llap_batch   val; /* room for a batch of validation */
+    const task_recipe_stage *how;
+    llap_params             *params;
+    task_net                *train, *check;
+    int64_t                  rows; /* of both: r->B, or of a piece */
+    task_feed                feed;
+    struct lesson_near      *near;  /* the batches there; NULL: they come from the feed */
+    int64_t                  ready; /* the step whose inputs are in the net; -1: none */
+    llap_ahead               ahead;
+    llap_batch               val; /* room for a batch of validation */
 } task_lesson;
 
 /* Draws what is not as its layers say; NULL: nothing. */
 typedef void (*task_lesson_start)(llap_params *p, const task_reference *r);
 
-/* Nets, fresh parameters and batches for a lesson that has its name, r, describe and fill; and the
- * stage, with the lesson as its user, but for evaluate and fields. */
+/* Nets, fresh parameters and batches for a lesson that has its name, r, describe, fill, of_batch
+ * and fill_whole; and the stage, with the lesson as its user, but for evaluate and fields. */
 llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_lesson_start start,
                              task_stage *stage);
 /* To the end of the stage, whose result goes to the network. */
 llap_status task_lesson_run(task_lesson *l, task_training *t, const task_stage *stage);
 void        task_lesson_deinit(task_lesson *l); /* also after a failure */
+
+/* For describe: an input of l->rows rows. With training, what names such a row's draws, or NULL:
+ * then they are inputs. And for pieces the same of the whole batch, "all_NAME"; else NULL. */
+llap_tensor *task_lesson_input(llap_graph *g, const task_lesson *l, const char *name,
+                               llap_shape shape, bool training);
+llap_tensor *task_lesson_draw(llap_graph *g, const task_lesson *l, const llap_draw_attr *a);
+llap_tensor *task_lesson_whole(llap_graph *g, const task_lesson *l, const char *name,
+                               llap_shape shape);
+
+/* Sums of the check's outputs of those names over the pieces of b. */
+llap_status task_lesson_check(task_lesson *l, const llap_batch *b, const char *const *names, int n,
+                              double *sum);
 
 /* Where the container holds what stages begin with, copies what it has of theirs. What serves
  * training alone, such as the summarizer's decoder, is in no model and begins afresh. */

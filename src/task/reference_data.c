@@ -79,13 +79,18 @@ void task_reference_deinit(task_reference *r)
 
 /* -------- batches to inputs -------- */
 
+static void clear(float *x, int64_t n)
+{
+    if (x != NULL) memset(x, 0, (size_t)n * sizeof *x);
+}
+
 void task_reference_targets(const task_reference *r, const llap_batch *b, int64_t B, float *y,
                             float *obs, float *ent)
 {
     const int64_t N = r->N, h = r->h, C = r->C, hb = b->n_query;
-    memset(y, 0, (size_t)(B * h * N * C) * sizeof *y);
-    memset(obs, 0, (size_t)(B * h * N * C) * sizeof *obs);
-    memset(ent, 0, (size_t)(B * N) * sizeof *ent);
+    clear(y, B * h * N * C);
+    clear(obs, B * h * N * C);
+    clear(ent, B * N);
     for (int64_t i = 0; i < b->n_rows; i++)
         for (int64_t n = 0; n < N; n++) {
             if (!b->valid[i * N + n]) continue;
@@ -94,9 +99,26 @@ void task_reference_targets(const task_reference *r, const llap_batch *b, int64_
                 for (int64_t c = 0; c < C; c++) {
                     const int64_t from = ((i * N + n) * hb + k) * C + c;
                     const int64_t to = ((i * h + k) * N + n) * C + c;
-                    y[to] = b->y[from];
+                    if (y != NULL) y[to] = b->y[from];
                     obs[to] = b->y_obs[from];
                 }
+        }
+}
+
+void task_reference_seen(const task_reference *r, const llap_batch *b, int64_t B, float *seen,
+                         float *ent)
+{
+    const int64_t N = r->N, l = r->l, D = r->D, lb = b->n_context;
+    clear(seen, B * l * N * D);
+    clear(ent, B * N);
+    for (int64_t i = 0; i < b->n_rows; i++)
+        for (int64_t n = 0; n < N; n++) {
+            if (!b->valid[i * N + n]) continue;
+            ent[i * N + n] = 1;
+            for (int64_t j = 0; j < lb; j++) /* short contexts stand at the end */
+                for (int64_t d = 0; d < D; d++)
+                    seen[((i * l + (l - lb + j)) * N + n) * D + d] =
+                        b->x_obs[((i * N + n) * lb + j) * D + d];
         }
 }
 
@@ -104,24 +126,19 @@ void task_reference_history(const task_reference *r, const llap_batch *b, int64_
 {
     const int64_t N = r->N, l = r->l, D = r->D, lb = b->n_context;
     float        *x = task_net_real(net, "x"), *dx = task_net_real(net, "dx");
-    float        *seen = task_net_real(net, "seen"), *ent = task_net_real(net, "ent");
     float        *dt = task_net_real(net, "dt");
-    const size_t  cells = (size_t)(B * l * N * D) * sizeof *x;
-    memset(x, 0, cells);
-    memset(seen, 0, cells);
-    if (dx != NULL) memset(dx, 0, cells);
-    memset(dt, 0, (size_t)(B * l * N) * sizeof *dt);
-    memset(ent, 0, (size_t)(B * N) * sizeof *ent);
+    task_reference_seen(r, b, B, task_net_real(net, "seen"), task_net_real(net, "ent"));
+    clear(x, B * l * N * D);
+    clear(dx, B * l * N * D);
+    clear(dt, B * l * N);
     for (int64_t i = 0; i < b->n_rows; i++)
         for (int64_t n = 0; n < N; n++) {
             if (!b->valid[i * N + n]) continue;
-            ent[i * N + n] = 1;
-            for (int64_t j = 0; j < lb; j++) { /* short contexts stand at the end */
+            for (int64_t j = 0; j < lb; j++) {
                 const int64_t at = (i * l + (l - lb + j)) * N + n, row = (i * N + n) * lb + j;
                 dt[at] = b->delta_t[row];
                 for (int64_t d = 0; d < D; d++) {
                     x[at * D + d] = b->v[row * D + d];
-                    seen[at * D + d] = b->x_obs[row * D + d];
                     if (dx != NULL) dx[at * D + d] = b->dv[row * D + d];
                 }
             }
@@ -133,18 +150,27 @@ llap_summary task_reference_summary(llap_graph *g, const llap_network_config *c,
 {
     const llap_summarizer_config s = llap_network_summarizer(c, training);
     const int64_t                l = s.context, N = s.n_entities, D = s.features;
-    const llap_history           in = { .x = llap_input(g, "x", LLAP_SHAPE(B, l, N, D)),
-                                        .dx = llap_input(g, "dx", LLAP_SHAPE(B, l, N, D)),
-                                        .obs = llap_input(g, "seen", LLAP_SHAPE(B, l, N, D)),
-                                        .ent = llap_input(g, "ent", LLAP_SHAPE(B, N)),
-                                        .dt = llap_input(g, "dt", LLAP_SHAPE(B, l, N)) };
+    return task_reference_summary_of(
+        g, c,
+        &(llap_history){ .x = llap_input(g, "x", LLAP_SHAPE(B, l, N, D)),
+                         .dx = llap_input(g, "dx", LLAP_SHAPE(B, l, N, D)),
+                         .obs = llap_input(g, "seen", LLAP_SHAPE(B, l, N, D)),
+                         .ent = llap_input(g, "ent", LLAP_SHAPE(B, N)),
+                         .dt = llap_input(g, "dt", LLAP_SHAPE(B, l, N)) },
+        training);
+}
+
+llap_summary task_reference_summary_of(llap_graph *g, const llap_network_config *c,
+                                       const llap_history *in, bool training)
+{
+    const llap_summarizer_config s = llap_network_summarizer(c, training);
     llap_scope_push(g, "summarizer");
-    llap_summary out = llap_summarize(g, &s, &in);
+    llap_summary out = llap_summarize(g, &s, in);
     llap_scope_pop(g);
     if (c->options.cond_adapter) { /* of imported models; before any normalising, spec 4.9 */
         llap_scope_push(g, "denoiser");
         llap_scope_push(g, "cond_adapter");
-        out.context = llap_context_adapt(g, &c->adapter, out.context, llap_stat_tokens(g, &in));
+        out.context = llap_context_adapt(g, &c->adapter, out.context, llap_stat_tokens(g, in));
         llap_scope_pop(g);
         llap_scope_pop(g);
     }

@@ -2,6 +2,7 @@
 
 #include "backend/near.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "base/progress.h"
 #include "model/latent.h"
 
@@ -66,6 +67,24 @@ static llap_status encoder_create(const task_reference *r, int64_t B, llap_param
     return st;
 }
 
+/* Of r->B rows, or where there is no room of as many as there is room for. */
+static llap_status encoder_fitting(const task_reference *r, const char *what, int64_t *B,
+                                   llap_params **frozen, task_net **out)
+{
+    llap_status st = encoder_create(r, *B, frozen, out);
+    while (st == LLAP_ENOMEM && r->exact->memory != NULL && *B > 1) {
+        llap_params_destroy(*frozen);
+        *frozen = NULL;
+        *B = (*B + 1) / 2;
+        st = encoder_create(r, *B, frozen, out);
+    }
+    if (st == LLAP_OK && *B < r->B)
+        llap_logf(r->o->log, LLAP_LOG_WARNING,
+                  "%s: %s: too little memory for batches of %lld: they go in %lld pieces", what,
+                  r->exact->name, (long long)r->B, (long long)((r->B + *B - 1) / *B));
+    return st;
+}
+
 /* Rows `at` and on are those of the batch. */
 static void keep(const task_reference *r, task_encoded *e, int64_t at, const llap_batch *b,
                  const task_net *net)
@@ -90,13 +109,14 @@ static void keep(const task_reference *r, task_encoded *e, int64_t at, const lla
 llap_status task_encode(const task_reference *r, const llap_rows *rows, int64_t most,
                         const char *what, task_encoded *e)
 {
-    const int64_t n = most > 0 && most < rows->n_rows ? most : rows->n_rows, B = r->B;
+    const int64_t n = most > 0 && most < rows->n_rows ? most : rows->n_rows;
+    int64_t       B = r->B;
     llap_params  *frozen = NULL;
     task_net     *net = NULL;
     llap_batch    b = { 0 };
     int64_t      *list = llap_new((size_t)B, sizeof *list);
     llap_status   st = list == NULL ? LLAP_ENOMEM : encoded_init(e, r, n);
-    if (st == LLAP_OK) st = encoder_create(r, B, &frozen, &net);
+    if (st == LLAP_OK) st = encoder_fitting(r, what, &B, &frozen, &net);
     for (int64_t at = 0; at < n && st == LLAP_OK; at += B) {
         const int64_t count = n - at < B ? n - at : B;
         for (int64_t i = 0; i < count; i++)

@@ -12,38 +12,38 @@ typedef struct vae_stage {
 } vae_stage;
 
 /* Normals or uniforms of the rows: an input, or made where the net is. */
-static llap_tensor *noise(llap_graph *g, const task_reference *r, const char *name,
-                          llap_shape shape, uint32_t sample, bool uniform)
+static llap_tensor *noise(llap_graph *g, const task_lesson *l, const char *name, llap_shape shape,
+                          uint32_t sample, bool uniform)
 {
-    if (r->backend->memory == NULL) return llap_input(g, name, shape);
-    const llap_draw_attr a = { .width = llap_shape_count(&shape) / r->B,
+    const llap_draw_attr a = { .width = llap_shape_count(&shape) / l->rows,
                                .stream = uniform ? LLAP_STREAM_MASK : LLAP_STREAM_NOISE,
                                .sample = sample,
                                .normal = !uniform };
-    llap_tensor         *x = llap_draw(g, llap_input_int(g, "key", LLAP_SHAPE(4)),
-                                       llap_input_int(g, "ids", LLAP_SHAPE(r->B, 2)),
-                                       llap_input_int(g, "place", LLAP_SHAPE(r->B)), &a);
-    return llap_reshape(g, x, shape);
+    return l->near == NULL ? llap_input(g, name, shape)
+                           : llap_reshape(g, task_lesson_draw(g, l, &a), shape);
 }
 
 /* beta is an input because it grows. */
-static llap_tensor *describe(llap_graph *g, const task_reference *r, bool training)
+static llap_tensor *describe(llap_graph *g, const task_lesson *l, bool training)
 {
-    const int64_t         B = r->B;
+    const task_reference *r = l->r;
+    const int64_t         B = l->rows;
     const llap_vae_config cfg = llap_network_vae(&r->network->config, training);
-    const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C);
+    const llap_shape      cells = LLAP_SHAPE(B, r->h, r->N, r->C), slots = LLAP_SHAPE(B, r->N);
     llap_vae_loss_config  loss = r->recipe.vae.loss;
-    llap_vae_batch        in = { .y = llap_input(g, "y", cells),
-                                 .obs = llap_input(g, "obs", cells),
-                                 .ent = llap_input(g, "ent", LLAP_SHAPE(B, r->N)) };
+    llap_vae_batch        in = { .y = task_lesson_input(g, l, "y", cells, training),
+                                 .obs = task_lesson_input(g, l, "obs", cells, training),
+                                 .ent = task_lesson_input(g, l, "ent", slots, training),
+                                 .all_obs = task_lesson_whole(g, l, "obs", cells),
+                                 .all_ent = task_lesson_whole(g, l, "ent", slots) };
     const llap_shape      codes = LLAP_SHAPE(B, r->h, cfg.latent);
     if (training) {
-        in.eps = noise(g, r, "eps", codes, 0, false);
-        in.view[0] = (llap_vae_view){ noise(g, r, "u0", cells, 1, true),
-                                      noise(g, r, "n0", cells, 1, false) };
+        in.eps = noise(g, l, "eps", codes, 0, false);
+        in.view[0] = (llap_vae_view){ noise(g, l, "u0", cells, 1, true),
+                                      noise(g, l, "n0", cells, 1, false) };
         if (loss.consistency > 0)
-            in.view[1] = (llap_vae_view){ noise(g, r, "u1", cells, 2, true),
-                                          noise(g, r, "n1", cells, 2, false) };
+            in.view[1] = (llap_vae_view){ noise(g, l, "u1", cells, 2, true),
+                                          noise(g, l, "n1", cells, 2, false) };
     } else {
         in.eps = llap_input(g, "eps", codes); /* 0: the mean */
         loss.p_drop = loss.noise = loss.consistency = 0;
@@ -77,18 +77,30 @@ static void draw(const task_reference *r, float *x, int64_t n, const llap_batch 
     else llap_rng_fill_normal(&g, 0, (size_t)n, x + i * n);
 }
 
-static void fill(const task_reference *r, const llap_batch *b, int64_t number, task_net *net)
+static void fill(const task_reference *r, const llap_batch *b, int64_t B, task_net *net)
 {
-    const int64_t cells = r->h * r->N * r->C, codes = r->h * r->network->config.vae.latent;
-    int32_t      *ids = task_net_int(net, "ids"), *place = task_net_int(net, "place");
-    task_reference_targets(r, b, r->B, task_net_real(net, "y"), task_net_real(net, "obs"),
+    task_reference_targets(r, b, B, task_net_real(net, "y"), task_net_real(net, "obs"),
                            task_net_real(net, "ent"));
-    for (int64_t i = 0; i < b->n_rows && ids != NULL; i++) {
-        ids[2 * i] = (int32_t)(uint32_t)b->id[i];
-        ids[2 * i + 1] = (int32_t)(uint32_t)(b->id[i] >> 32);
-        place[i] = (int32_t)i;
+}
+
+static void fill_whole(const task_reference *r, const llap_batch *whole, task_net *net)
+{
+    task_reference_targets(r, whole, r->B, NULL, task_net_real(net, "all_obs"),
+                           task_net_real(net, "all_ent"));
+}
+
+static void vary(const task_lesson *l, const llap_batch *b, int64_t number, task_net *net)
+{
+    const task_reference *r = l->r;
+    const int64_t         cells = r->h * r->N * r->C, codes = r->h * r->network->config.vae.latent;
+    int32_t              *key = task_net_int(net, "key");
+    *task_net_real(net, "beta") = (float)beta_at(&r->recipe.vae, number);
+    if (key != NULL) {
+        key[0] = (int32_t)(uint32_t)r->seed;
+        key[1] = (int32_t)(uint32_t)(r->seed >> 32);
+        key[2] = (int32_t)(uint32_t)number;
     }
-    for (int64_t i = 0; i < b->n_rows && ids == NULL; i++) {
+    for (int64_t i = 0; b != NULL && i < b->n_rows; i++) {
         draw(r, task_net_real(net, "eps"), codes, b, i, 0, number, false);
         draw(r, task_net_real(net, "u0"), cells, b, i, 1, number, true);
         draw(r, task_net_real(net, "n0"), cells, b, i, 1, number, false);
@@ -97,37 +109,34 @@ static void fill(const task_reference *r, const llap_batch *b, int64_t number, t
     }
 }
 
-static void vary(const task_reference *r, int64_t number, task_net *net)
+/* Targets of entities that are there. */
+static double observed(const llap_batch *b)
 {
-    int32_t *key = task_net_int(net, "key");
-    *task_net_real(net, "beta") = (float)beta_at(&r->recipe.vae, number);
-    if (key == NULL) return;
-    key[0] = (int32_t)(uint32_t)r->seed;
-    key[1] = (int32_t)(uint32_t)(r->seed >> 32);
-    key[2] = (int32_t)(uint32_t)number;
+    const int64_t each = b->n_query * b->n_targets;
+    double        n = 0;
+    for (int64_t i = 0; i < b->n_rows * b->n_slots * each; i++)
+        n += b->valid[i / each] ? b->y_obs[i] : 0;
+    return n;
 }
 
 /* recon over all entries and KL over all steps that have one, without dropout, at the mean. */
 static llap_status evaluate(void *user, int64_t done, double *score)
 {
-    vae_stage            *v = user;
-    task_lesson          *s = &v->lesson;
-    const task_reference *r = s->r;
-    const int64_t         cells = r->h * r->N * r->C;
-    double                recon = 0, kl = 0, n_cells = 0, n_steps = 0;
-    llap_status           st = LLAP_OK;
+    static const char *const names[] = { "recon", "kl" };
+    vae_stage               *v = user;
+    task_lesson             *s = &v->lesson;
+    const task_reference    *r = s->r;
+    double                   recon = 0, kl = 0, n_cells = 0, n_steps = 0, found[2];
+    llap_status              st = LLAP_OK;
     for (int64_t k = 0; k < task_reference_val_batches(r) && st == LLAP_OK; k++) {
         st = task_reference_val(r, k, &s->val);
+        if (st == LLAP_OK) st = task_lesson_check(s, &s->val, names, 2, found);
         if (st != LLAP_OK) break;
-        float *obs = task_net_real(s->check, "obs");
-        double here = 0, steps = 0;
-        task_reference_targets(r, &s->val, r->B, task_net_real(s->check, "y"), obs,
-                               task_net_real(s->check, "ent"));
-        for (int64_t i = 0; i < r->B * cells; i++) here += (double)obs[i];
+        const double here = observed(&s->val);
+        double       steps = 0;
         for (int64_t i = 0; i < s->val.n_rows * s->val.n_query; i++) steps += s->val.any_obs[i];
-        st = task_net_run(s->check);
-        recon += here * task_net_number(s->check, "recon");
-        kl += steps * task_net_number(s->check, "kl");
+        recon += here * found[0];
+        kl += steps * found[1];
         n_cells += here;
         n_steps += steps;
     }
@@ -153,13 +162,14 @@ static void fields(void *user, llap_json_writer *w)
 llap_status task_reference_vae(task_reference *r, task_training *t)
 {
     const task_recipe_vae   *how = &r->recipe.vae;
-    static const char *const of_batch[] = { "y", "obs", "ent", "ids", "place", NULL };
+    static const char *const of_batch[] = { "y", "obs", "ent", NULL };
     vae_stage                s = { .lesson = { .name = "vae",
                                                .r = r,
                                                .describe = describe,
                                                .fill = fill,
-                                               .vary = vary,
-                                               .of_batch = of_batch } };
+                                               .of_batch = of_batch,
+                                               .fill_whole = fill_whole,
+                                               .vary = vary } };
     task_stage               stage;
     llap_status              st = task_lesson_init(&s.lesson, &how->stage, NULL, &stage);
     stage.select_from = how->select_from;

@@ -81,7 +81,7 @@ static void make_pass_on(pass *p, const llap_summarizer_config *cfg, bool balanc
     llap_output(g, "E", llap_context_normalise(g, s.context, NULL, NULL));
     llap_output(g, "v_sig", s.v_sig);
     llap_output(g, "t_sig", s.t_sig);
-    llap_output(g, "loss", llap_summarizer_loss(g, &weights, &s, &heads).loss);
+    llap_output(g, "loss", llap_summarizer_loss(g, &weights, &s, &heads, NULL).loss);
     const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = n_threads };
     CHECK_OK(llap_params_create(g, &llap_backend_cpu, &p->params));
     CHECK_OK(llap_plan_create(g, &opts, &p->plan));
@@ -345,7 +345,7 @@ static llap_tensor *describe(llap_graph *g, const void *user)
     };
     const llap_summary          s = llap_summarize(g, c, &h);
     const llap_summarizer_heads heads = llap_summarizer_decode(g, c, s.context);
-    llap_tensor                *loss = llap_summarizer_loss(g, &o->loss, &s, &heads).loss;
+    llap_tensor                *loss = llap_summarizer_loss(g, &o->loss, &s, &heads, NULL).loss;
     llap_tensor                *E = s.context;
     if (o->adapt) {
         const llap_adapter_config adapter = { .hidden = 4, .scale = 0.5 };

@@ -275,7 +275,7 @@ static void coverage_weights_by_hand(void **state)
         obs[i] = i % SERIES < 28 || (i % SERIES == 28 && i / SERIES == 7);
     CHECK_OK(llap_graph_create(&g));
     llap_tensor *in = llap_input(g, "obs", LLAP_SHAPE(1, STEPS, SERIES, 1));
-    llap_output(g, "weight", llap_vae_coverage_weight(g, in));
+    llap_output(g, "weight", llap_vae_coverage_weight(g, in, NULL));
     const llap_plan_opts opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
     CHECK_OK(llap_plan_create(g, &opts, &plan));
     CHECK_OK(llap_run_create(plan, &run));

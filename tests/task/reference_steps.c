@@ -179,7 +179,7 @@ static void by_hand_summarizer(const llap_network_config *c, view *v, double *lo
     llap_scope_push(h.g, "summarizer");
     const llap_summarizer_heads heads = llap_summarizer_decode(h.g, &cfg, s.context);
     llap_scope_pop(h.g);
-    hand_init(&h, llap_summarizer_loss(h.g, &lc, &s, &heads).loss, SEED);
+    hand_init(&h, llap_summarizer_loss(h.g, &lc, &s, &heads, NULL).loss, SEED);
     llap_summarizer_start(h.p, &cfg, "summarizer.");
     double *x = hand_in(&h, "x", cells), *dx = hand_in(&h, "dx", cells);
     double *seen = hand_in(&h, "seen", cells), *dt = hand_in(&h, "dt", GROUPS * L * N);

@@ -103,7 +103,7 @@ void golden_summarizer(golden *c)
                                                   .obs = golden_input(c, "obs_mask") };
     const llap_summary                summary = llap_summarize(g, &cfg, &history);
     const llap_summarizer_heads       heads = llap_summarizer_decode(g, &cfg, summary.context);
-    const llap_summarizer_terms       terms = llap_summarizer_loss(g, &weights, &summary, &heads);
+    const llap_summarizer_terms terms = llap_summarizer_loss(g, &weights, &summary, &heads, NULL);
     output_intermediate(c, &cfg);
     output_summary(c, &summary, &heads);
     golden_output(c, "out.loss_x", terms.x);
