@@ -22,11 +22,12 @@ enum {
     TILE_PARTS = 3,
     TILE_MR = 32,
     TILE_NR = 32,
+    TILE_SUMS = TILE_MR * TILE_NR,
     TILE_MC = 96, /* rows packed at a time */
     TILE_ROW = LLAP_KERN_KBLOCK + 16,
     TILE_HALVES = 3 * LLAP_KERN_KBLOCK / 2 /* floats of a packed row */
 };
-static_assert(TILE_MC * TILE_HALVES + TILE_MR * TILE_NR + 16 * TILE_ROW <= KERN_TILE_FLOATS &&
+static_assert(TILE_MC * TILE_HALVES + 2 * TILE_SUMS + 16 * TILE_ROW <= KERN_TILE_FLOATS &&
                   2 * KERN_MLP_ROWS * TILE_HALVES + 16 * TILE_ROW <= KERN_MLP_FLOATS,
               "workspace sizes of kern_gemm.c");
 
@@ -189,10 +190,40 @@ static void tile_begin(int64_t mr)
 
 #define TILE_LOAD(tile, from) _tile_loadd(tile, from, 64)
 
+/* What follows a product, row by row. */
+typedef struct tile_end {
+    void (*rows)(const struct tile_end *e, int64_t from, int64_t to);
+    float           *sums; /* [TILE_MR][TILE_NR] */
+    int64_t          mr, done;
+    micro_out        out;
+    const llap_gemm *g;
+    int64_t          i, j, at; /* row and column of C, their offset */
+    const float     *stats;    /* of row i on */
+    bool             last;     /* no inner steps are left */
+    float           *packed;   /* where these are the inner steps of another product */
+} tile_end;
+
+/* The unit multiplies on while the rest of the processor ends the tile before and asks for memory.
+ */
+typedef struct tile_side {
+    tile_end end;
+    ahead    tile, beside; /* what the tile at work will end in */
+    float   *sums;         /* two of TILE_SUMS; one is the tile's before */
+} tile_side;
+
+static void end_some(tile_end *e, int64_t rows)
+{
+    const int64_t to = kern_least(e->done + rows, e->mr);
+    if (e->done < to) e->rows(e, e->done, to);
+    e->done = to;
+}
+
 /* c [TILE_MR][TILE_NR] = a b over n times 32 inner steps, for high x wide tiles. */
-VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const float *b, float *c)
+VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const float *b, float *c,
+                          tile_side *side)
 {
     const int64_t a_part = high * TILE_SIZE, b_part = wide * TILE_SIZE;
+    const int64_t rows = kern_per(TILE_MR, kern_most(n, 1));
     /* The smallest products first; one operand changes at a time. */
     enum { BOTH, A_ONLY, B_ONLY };
     static const struct {
@@ -205,7 +236,7 @@ VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const f
     _tile_zero(1);
     _tile_zero(2);
     _tile_zero(3);
-    for (; n > 0; n--, a += TILE_PARTS * a_part, b += TILE_PARTS * b_part)
+    for (; n > 0; n--, a += TILE_PARTS * a_part, b += TILE_PARTS * b_part) {
 #pragma GCC unroll 6
         for (int p = 0; p < 6; p++) {
             const float *pa = a + order[p].a * a_part, *pb = b + order[p].b * b_part;
@@ -218,6 +249,10 @@ VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const f
             if (high > 1) _tile_dpbf16ps(2, 5, 6);
             if (high > 1 && wide > 1) _tile_dpbf16ps(3, 5, 7);
         }
+        fetch(&side->tile, side->tile.lines);
+        fetch(&side->beside, side->beside.lines);
+        end_some(&side->end, rows);
+    }
     enum { ROW = TILE_NR * sizeof(float) };
     _tile_stored(0, c, ROW);
     if (wide > 1) _tile_stored(1, c + 16, ROW);
@@ -225,51 +260,90 @@ VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const f
     if (high > 1 && wide > 1) _tile_stored(3, c + 16 * TILE_NR + 16, ROW);
 }
 
-/* mr rows and cols columns; tiles are of that many rows (tile_begin). */
-static void tile_products(int64_t mr, int64_t cols, int64_t kc, const float *a, const float *b,
-                          float *c)
+/* The product of a tile, which next (but for its sums, and c if they stay there) says what follows
+ * of; tiles are of next->mr rows (tile_begin). */
+static void tile_product(int64_t kc, const float *a, const float *b, const tile_end *next,
+                         tile_side *side)
 {
     const int64_t n = tile_steps(kc);
-    if (mr > 16 && cols > 16) tile_sums(2, 2, n, a, b, c);
-    else if (mr > 16) tile_sums(2, 1, n, a, b, c);
-    else if (cols > 16) tile_sums(1, 2, n, a, b, c);
-    else tile_sums(1, 1, n, a, b, c);
+    const bool    high = next->mr > 16, wide = next->out.cols > 16;
+    float        *c = side->end.sums == side->sums ? side->sums + TILE_SUMS : side->sums;
+    if (high && wide) tile_sums(2, 2, n, a, b, c, side);
+    else if (high) tile_sums(2, 1, n, a, b, c, side);
+    else if (wide) tile_sums(1, 2, n, a, b, c, side);
+    else tile_sums(1, 1, n, a, b, c, side);
+    end_some(&side->end, TILE_MR);
+    side->end = *next;
+    side->end.sums = c;
+    if (next->out.c == NULL) side->end.out.c = c; /* there they stay */
 }
 
 /* --- the unit --------------------------------------------------------------------------------- */
 
-/* Sums of a tile to where they belong. */
-static void tile_end(int64_t mr, const float *sums, const micro_out *o)
+/* Rows of sums to where they belong. */
+static void end_sums(const tile_end *e, int64_t from, int64_t to)
 {
-    vec bias[2];
+    const micro_out *o = &e->out;
+    vec              bias[2];
     V_COLS(2) bias[j] = o->bias == NULL ? v_set(0.0f) : few(o->bias + 16 * j, o->cols - 16 * j);
-    for (int64_t i = 0; i < mr; i++) {
-        const vec acc[2] = { v_load(sums + i * TILE_NR), v_load(sums + i * TILE_NR + 16) };
+    for (int64_t i = from; i < to; i++) {
+        const vec acc[2] = { v_load(e->sums + i * TILE_NR), v_load(e->sums + i * TILE_NR + 16) };
         if (o->cols >= TILE_NR) micro_row(2, i, acc, bias, o);
         else micro_row_part(o->cols > 16 ? 2 : 1, i, acc, bias, o);
     }
 }
 
+/* Rows of C. */
+static void end_rows(const tile_end *e, int64_t from, int64_t to)
+{
+    const llap_gemm *g = e->g;
+    const int64_t    start = from * g->ldc;
+    micro_out        rest = e->out;
+    rest.c += start;
+    end_sums(e, from, to);
+    if (e->last) finish_tile(g, e->i, from, to - from, e->j, e->at + start, e->stats, &rest);
+}
+
 /* As block_columns: rows i.. against all columns of the unit, A packed. */
 static void tile_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int64_t i, int64_t rows,
                          int64_t k, int64_t kc, const float *a, const float *stats,
-                         const bool *some, float *sums)
+                         const bool *some, tile_side *side)
 {
     const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0;
-    int64_t          shape = 0;
-    for (int64_t j = u->j0; j < u->j1; j += TILE_NR) {
-        const int64_t cols = kern_least(u->j1 - j, TILE_NR);
+    const int64_t    nk = u->k1 - u->k0, times = kern_most(tile_steps(kc), 1);
+    const int64_t    tiles = kern_per(rows, TILE_MR) * kern_per(u->j1 - u->j0, TILE_NR);
+    const bool       last = k + kc == g->k, along = nk <= GEMM_FEW;
+    int64_t          shape = 0, j = u->j0, r = 0;
+    for (int64_t t = 0; t < tiles; t++) {
+        const int64_t cols = kern_least(u->j1 - j, TILE_NR), mr = kern_least(rows - r, TILE_MR);
+        const int64_t at = c_item + (i + r) * g->ldc + j;
         const float  *b = u->packed + tile_packed(nk, j - u->j0) + tile_packed(k - u->k0, cols);
-        for (int64_t r = 0; r < rows; r += TILE_MR) {
-            const int64_t   mr = kern_least(rows - r, TILE_MR), at = c_item + (i + r) * g->ldc + j;
-            const micro_out out = gemm_out(g, c, at, mr, j, cols, k, kc);
-            if (mr != shape) tile_begin(mr), shape = mr;
-            tile_products(mr, cols, some[r / TILE_MR] ? kc : 0, a + tile_packed(kc, r), b, sums);
-            tile_end(mr, sums, &out);
-            if (k + kc == g->k) finish_tile(g, i, r, mr, j, at, stats, &out);
-        }
+        int64_t       follow;
+        const float  *beside = residual_at(g, at, &follow);
+        if (g->slope != NULL) beside = g->slope + at;
+        const tile_end end = { .rows = end_rows,
+                               .mr = mr,
+                               .out = gemm_out(g, c, at, mr, j, cols, k, kc),
+                               .g = g,
+                               .i = i + r,
+                               .j = j,
+                               .at = at,
+                               .stats = g->c_norm.like != NULL ? stats + 2 * r : NULL,
+                               .last = last };
+        side->tile = (ahead){
+            .x = c + at, .rows = mr, .n = cols, .step = g->ldc, .lines = kern_per(mr * 2, times)
+        };
+        side->beside = side->tile;
+        side->beside.x = beside;
+        side->beside.rows = last && beside != NULL ? kern_least(mr, follow) : 0;
+        if (mr != shape) tile_begin(mr), shape = mr;
+        tile_product(some[r / TILE_MR] ? kc : 0, a + tile_packed(kc, r), b, &end, side);
+        if (along) j += TILE_NR;
+        else r += TILE_MR;
+        if (j >= u->j1) j = u->j0, r += TILE_MR;
+        if (r >= rows) r = 0, j += TILE_NR;
     }
+    end_some(&side->end, TILE_MR);
     _tile_release();
 }
 
@@ -277,8 +351,8 @@ static void tile_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int6
 static void tile_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item)
 {
     const llap_gemm *g = u->g;
-    float           *sums = u->tile + tile_packed(LLAP_KERN_KBLOCK, TILE_MC);
-    float           *behind = sums + TILE_MR * TILE_NR;
+    tile_side        side = { .sums = u->tile + tile_packed(LLAP_KERN_KBLOCK, TILE_MC) };
+    float           *behind = side.sums + 2 * TILE_SUMS;
     float            stats[2 * TILE_MC];
     bool             some[TILE_MC / TILE_MR];
     for (int64_t i = u->i0; i < u->i1; i += TILE_MC) {
@@ -291,7 +365,7 @@ static void tile_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
                            behind);
             if (g->sums != NULL && u->j0 == 0)
                 sum_steps(g, i, rows, k, kc, a + k * g->lda + i, g->lda);
-            tile_columns(u, c, c_item, i, rows, k, kc, u->tile, stats, some, sums);
+            tile_columns(u, c, c_item, i, rows, k, kc, u->tile, stats, some, &side);
             k += kc;
         } while (k < u->k1);
     }
@@ -305,29 +379,42 @@ static void tile_pairs_pack(const llap_gemm *g, const float *b, float *packed)
     tile_pack(&u, b, 0, kern_per(g->n, TILE_NR));
 }
 
-/* Columns j.. of the inner layer, TILE_NR of them, for all rows: they are 32 inner steps of the
- * second layer, where they are left packed. */
-static void tile_inner(const kern_gemm_unit *up, int64_t rows, int64_t j, const float *a, float *to,
-                       int64_t to_steps, int64_t step, float *sums)
+/* Rows of the inner layer, as 32 inner steps of the second. */
+static void end_inner(const tile_end *e, int64_t from, int64_t to)
+{
+    const int64_t n = to - from, part = kern_per(e->mr, 16) * TILE_SIZE;
+    float        *x = e->out.c + from * TILE_NR;
+    end_sums(e, from, to);
+    if (e->g->gelu) finish_gelu(n, TILE_NR, x, NULL, TILE_NR);
+    for (int64_t i = from; i < to; i++) {
+        vec parts[TILE_PARTS];
+        split(v_load(e->out.c + i * TILE_NR), v_load(e->out.c + i * TILE_NR + 16), parts);
+        for (int p = 0; p < TILE_PARTS; p++) v_store(e->packed + p * part + 16 * i, parts[p]);
+    }
+}
+
+/* Columns k..k+kc-1 of the inner layer for all rows, packed to `to`. */
+static void tile_inner(const kern_gemm_unit *up, int64_t rows, int64_t k, int64_t kc, float *to,
+                       tile_side *side)
 {
     const llap_gemm *g = up->g;
-    const float     *b = up->packed + tile_packed(g->k, j);
     int64_t          shape = 0;
-    for (int64_t r = 0; r < rows; r += TILE_MR) {
-        const int64_t   mr = kern_least(rows - r, TILE_MR);
-        const int64_t   part = kern_per(mr, 16) * TILE_SIZE;
-        const micro_out out = {
-            .c = sums, .ldc = TILE_NR, .cols = TILE_NR, .bias = g->bias == NULL ? NULL : g->bias + j
-        };
-        float *tile = to + tile_packed(to_steps, r) + step * TILE_PARTS * part;
-        if (mr != shape) tile_begin(mr), shape = mr;
-        tile_products(mr, TILE_NR, g->k, a + tile_packed(g->k, r), b, sums);
-        tile_end(mr, sums, &out);
-        if (g->gelu) finish_gelu(mr, TILE_NR, sums, NULL, TILE_NR);
-        for (int64_t q = 0; q < mr; q += 16)
-            split_tile(false, false, mr - q, TILE_STEPS, sums + q * TILE_NR, TILE_NR, tile + q * 16,
-                       part);
-    }
+    side->tile = side->beside = (ahead){ 0 }; /* they end where they are */
+    for (int64_t s = 0; s < kc; s += TILE_STEPS)
+        for (int64_t r = 0; r < rows; r += TILE_MR) {
+            const int64_t  mr = kern_least(rows - r, TILE_MR), at = k + s;
+            const float   *b = up->packed + tile_packed(g->k, at);
+            const tile_end end = { .rows = end_inner,
+                                   .mr = mr,
+                                   .out = { .ldc = TILE_NR,
+                                            .cols = TILE_NR,
+                                            .bias = g->bias == NULL ? NULL : g->bias + at },
+                                   .g = g,
+                                   .packed = to + tile_packed(kc, r) + tile_packed(s, mr) };
+            if (mr != shape) tile_begin(mr), shape = mr;
+            tile_product(g->k, up->tile + tile_packed(g->k, r), b, &end, side);
+        }
+    end_some(&side->end, TILE_MR);
     _tile_release();
 }
 
@@ -338,8 +425,8 @@ static void tile_mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, 
     const llap_gemm *g = down->g;
     const int64_t    k0 = up->g->k;
     float           *inner = up->tile + tile_packed(LLAP_KERN_KBLOCK, KERN_MLP_ROWS);
-    float           *sums = inner + tile_packed(LLAP_KERN_KBLOCK, KERN_MLP_ROWS);
-    float           *behind = sums; /* before there are any */
+    tile_side        side = { .sums = inner + tile_packed(LLAP_KERN_KBLOCK, KERN_MLP_ROWS) };
+    float           *behind = side.sums; /* before there are any */
     bool             some[KERN_MLP_ROWS / TILE_MR];
     float            stats[2 * KERN_MLP_ROWS];
     for (int64_t i = up->i0; i < up->i1; i += KERN_MLP_ROWS) {
@@ -350,9 +437,8 @@ static void tile_mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, 
         memset(some, 1, sizeof some);
         for (int64_t k = 0; k < g->k; k += LLAP_KERN_KBLOCK) {
             const int64_t kc = kern_least(g->k - k, LLAP_KERN_KBLOCK);
-            for (int64_t s = 0; s < kc; s += TILE_STEPS)
-                tile_inner(up, rows, k + s, up->tile, inner, kc, s / TILE_STEPS, sums);
-            tile_columns(down, c, 0, i, rows, k, kc, inner, NULL, some, sums);
+            tile_inner(up, rows, k, kc, inner, &side);
+            tile_columns(down, c, 0, i, rows, k, kc, inner, NULL, some, &side);
         }
     }
 }

@@ -14,7 +14,7 @@ enum {
     KERN_PAIR_AS = 7 * LLAP_KERN_KBLOCK / 2 + 16,
     KERN_MLP_ROWS = 192, /* of two layers, at a time: the weights pass by once for so many */
     KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR),
-    KERN_TILE_FLOATS = KERN_MAX_MC * 440, /* of a thread, for packed rows of A */
+    KERN_TILE_FLOATS = KERN_MAX_MC * 456, /* of a thread, for packed rows of A */
     KERN_MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS
 };
 
