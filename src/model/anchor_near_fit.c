@@ -229,10 +229,12 @@ static llap_status validate(const llap_anchor_model *m, const llap_anchor_data *
                             llap_anchor_from from, const llap_anchor_model_opts *o,
                             const double *cov, llap_anchor_near *near, bool *pays)
 {
-    enum { ROOM = 200000 };
+    enum { MOST = 200000 };
     const size_t windows = d->n_valid < WINDOWS ? d->n_valid : WINDOWS;
+    size_t       rows = 0;
     trial        t;
-    llap_status  st = trial_init(&t, ROOM);
+    for (size_t e = 0; e < d->n_series; e++) rows += d->series[e].n;
+    llap_status st = trial_init(&t, windows * rows < MOST ? windows * rows : MOST);
     near->calibration = llap_calibration_none(0, 0);
     for (size_t i = 0; st == LLAP_OK && i < windows; i++) {
         scene s;

@@ -4,11 +4,12 @@ OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 -o data.csv && head -1 data.csv
 llapdiff synth --entities 2 --variables 2 --rows 400 --seed 3 | cmp - data.csv && echo "the same again"
+quick='{"anchor":{"steps":20,"rows":16}}'
 llapdiff inspect data.csv --json -q | grep -c '"name"'
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o m.safetensors 2>notes | head -1
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o m.safetensors 2>notes | head -1
 cat notes | sed 's/CRPS [0-9.]*/CRPS N/; s/^\(anchor  *[0-9]*\).*/\1 .../; s/[0-9.]* GB/N GB/'
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
-OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 60}}' -o n.safetensors -q -j 3 2>&1 |
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o n.safetensors -q -j 1 >/dev/null && cmp m.safetensors n.safetensors && echo "the same model"
+OMP_DISPLAY_AFFINITY=true OMP_AFFINITY_FORMAT='thread %n' llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training "$quick" -o n.safetensors -q -j 3 2>&1 |
     grep -o 'thread [0-9]*' | sort -u
 llapdiff info m.safetensors | sed -n 's/^v0: anchor: validation CRPS.*/poles of v0/p'
 llapdiff forecast m.safetensors data.csv -q --quantiles 0.1,0.9 -o f.csv && head -1 f.csv && wc -l <f.csv
@@ -31,13 +32,13 @@ fi
 
 # A sensor that is stuck is a target as others are.
 awk -F, 'NR == 1 { print $0 ",stuck" } NR > 1 { print $0 ",5" }' data.csv >stuck.csv
-llapdiff train stuck.csv -q -t stuck -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o stuck.safetensors >/dev/null
+llapdiff train stuck.csv -q -t stuck -c 2d --horizon 6h --size anchor --training "$quick" -o stuck.safetensors >/dev/null
 llapdiff forecast stuck.safetensors stuck.csv -q --quantiles 0.1,0.9 | awk -F, 'NR > 1 { n += $4 > 4.99 && $4 < 5.01 && $5 <= $4 && $4 <= $6 } END { print n " of " NR - 1 " are stuck" }'
 sed 's/,5$/,6/' stuck.csv >moved.csv # said of others, not of the same
 llapdiff forecast stuck.safetensors moved.csv -q >/dev/null
 
 # What is said of networks changes nothing without them, and is told in one line.
-fast='--size anchor --training {"anchor":{"steps":20}}'
+fast="--size anchor --training $quick"
 idle() {
     llapdiff train data.csv -t v0 -c 2d --horizon 6h $fast -o idle.safetensors "$@" 2>&1 >/dev/null | grep 'nothing changes by' || echo "nothing to say"
 }

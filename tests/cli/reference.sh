@@ -4,7 +4,7 @@ OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
 # A few steps of sampling: under the sanitizers each costs a second.
-train() { llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 --network '{"sampling": {"steps": 6}}' "$@"; }
+train() { llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 --network '{"sampling": {"steps": 3}}' "$@"; }
 train -o m.safetensors --log m.log 2>&1 | sed 's/peak memory .*/peak memory/; s/ *[0-9.]* s$/ SECONDS/' | tail -8
 cut -d, -f1 m.log | uniq -c
 train -q -o n.safetensors -j 1 --prefetch 0 --log n.log --json >n.json && cmp m.safetensors n.safetensors && cmp m.log n.log && echo "the same model and log"
@@ -13,7 +13,7 @@ llapdiff info n.safetensors --json | grep '"report"' # it has no clock times
 
 # A signal: the step is finished, the state saved, and the run ends in the same bytes.
 cat >run <<'END' # signals must reach the program, not a shell around it
-exec llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 --network '{"sampling": {"steps": 6}}' -q "$@"
+exec llapdiff train data.csv -t v0 -c 24 --horizon 6 --profile reference --steps 45 --network '{"sampling": {"steps": 3}}' -q "$@"
 END
 sh run -o s.safetensors --log s.log >/dev/null 2>said &
 pid=$!

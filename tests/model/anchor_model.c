@@ -681,11 +681,15 @@ static void without_validation_all_steps_are_made(void **state)
 
 static llap_status little_of_everything(void *user)
 {
+    enum { FEW = 150 };
     const world           *wd = user;
-    const llap_anchor_data d = { wd->s, SERIES, wd->train_rows, wd->train, 2, wd->valid, 2 };
+    const llap_origin     *valid = wd->train + 10;
+    llap_series            s[SERIES];
+    const llap_anchor_data d = { s, SERIES, wd->train_rows, wd->train, 2, valid, 2 };
     llap_anchor_model_opts o = small_opts();
     llap_anchor_model     *m = NULL;
     llap_law               law[3];
+    for (size_t e = 0; e < SERIES; e++) s[e] = (llap_series){ FEW, wd->t, wd->y[e] };
     o.fit.n_steps = 1;
     o.fit.n_rows = 2;
     o.kappa = 4;
@@ -693,14 +697,14 @@ static llap_status little_of_everything(void *user)
     o.near_series = true;
     llap_status         st = llap_anchor_model_fit(&d, &o, &m);
     llap_anchor_request r = {
-        .history = wd->s[0], .origin = wd->t[200], .n_query = 3, .t_query = wd->t + 201, .law = law
+        .history = s[0], .origin = wd->t[130], .n_query = 3, .t_query = wd->t + 131, .law = law
     };
     if (st == LLAP_OK) st = llap_anchor_model_forecast(m, &r, 1);
     if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_PAST);
     if (st == LLAP_OK) st = llap_anchor_model_fill(m, &r, 1, LLAP_ANCHOR_BOTH);
     double path[6];
     if (st == LLAP_OK) st = llap_anchor_model_fill_paths(m, &r, LLAP_ANCHOR_BOTH, 1, 1, 2, path);
-    if (st == LLAP_OK) st = llap_anchor_model_calibrate(m, wd->s, SERIES, wd->valid, 2, 24, 72);
+    if (st == LLAP_OK) st = llap_anchor_model_calibrate(m, s, SERIES, valid, 2, 24, 72);
     llap_anchor_model_destroy(m);
     return st;
 }

@@ -20,6 +20,7 @@ static int set_up(void **state)
     o.target = "no2";
     o.context = "2d";
     o.horizon = "24";
+    o.training = "{\"anchor\": {\"steps\": 60, \"rows\": 24}}";
     return llap_train(panel, &o, &model) != LLAP_OK;
 }
 
@@ -577,6 +578,7 @@ static void linked_entities_are_forecast_better(void **state)
     o.target = "no2";
     o.context = "7d";
     o.horizon = "24";
+    o.training = "{\"anchor\": {\"steps\": 60, \"rows\": 24, \"cycles\": 0}}";
     CHECK_OK(llap_train(p, &o, &apart));
     o.link = 1;
     CHECK_OK(llap_train(p, &o, &linked));
@@ -608,6 +610,8 @@ static void linked_entities_are_forecast_better(void **state)
     llap_panel_destroy(p);
 }
 
+static llap_panel *few; /* rows of those */
+
 static llap_status load_and_ask(void *user)
 {
     llap_model        *m = NULL;
@@ -616,14 +620,14 @@ static llap_status load_and_ask(void *user)
     llap_impute_opts   i = LLAP_IMPUTE_OPTS;
     llap_status        st = llap_model_load(user, &m);
     f.horizon = "3";
-    if (st == LLAP_OK) st = llap_forecast(m, panel, &f, &a);
+    if (st == LLAP_OK) st = llap_forecast(m, few, &f, &a);
     llap_answer_destroy(a);
     a = NULL;
     f.samples = 2;
     f.keep_samples = 1;
-    if (st == LLAP_OK) st = llap_forecast(m, panel, &f, &a);
+    if (st == LLAP_OK) st = llap_forecast(m, few, &f, &a);
     i.causal = 1;
-    if (st == LLAP_OK) st = llap_impute(m, panel, &i, &b);
+    if (st == LLAP_OK) st = llap_impute(m, few, &i, &b);
     if (st == LLAP_OK) st = llap_answer_write(a, in_folder("answer.csv"));
     llap_answer_destroy(a);
     llap_answer_destroy(b);
@@ -635,7 +639,9 @@ static void failing_allocations_are_survived(void **state)
 {
     (void)state;
     CHECK_OK(llap_model_save(model, in_folder("a")));
+    few = make_rows_on(&LLAP_AXIS_UTC, "no2", "noise", ENTITIES, 100);
     check_every_failed_allocation(load_and_ask, (void *)(uintptr_t)in_folder("a"));
+    llap_panel_destroy(few);
 }
 
 static void normal_scores_are_exact(void **state)

@@ -14,7 +14,11 @@
 
 #define HOUR INT64_C(3600000000000)
 
-enum { ENTITIES = 2, ROWS = 700, FEW = 240 };
+enum { ENTITIES = 2, ROWS = 700, FEW = 144 };
+
+#define QUICK                                                                      \
+    "\"training\": { \"anchor\": { \"cycles\": 0, \"steps\": 30, \"rows\": 16 }, " \
+    "\"networks\": { \"check_rows\": 16, \"final_rows\": 16 } }"
 
 static llap_panel *panel;
 static llap_model *joint, *rows;
@@ -78,10 +82,7 @@ static int set_up(void **state)
 {
     if (make_folder(state) != 0) return 1;
     panel = make_panel(ROWS);
-    write_text(
-        in_folder("quick"),
-        "{ \"training\": { \"anchor\": { \"cycles\": 0 }, \"networks\": { \"check_rows\": 16, "
-        "\"final_rows\": 16 } } }");
+    write_text(in_folder("quick"), "{ " QUICK " }");
     const llap_train_opts a = how("joint"), b = how("rows");
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));
@@ -368,11 +369,10 @@ static void one_file_describes_a_run(void **state)
     llap_train_opts o = LLAP_TRAIN_OPTS;
     o.config = in_folder("run.json");
     o.steps = 3;
-    write_text(
-        o.config,
-        "{ \"target\": \"no2\", \"context\": \"1d\", \"horizon\": \"12\", "
-        "\"size\": \"tiny\", \"view\": \"joint\", \"members\": 2, \"steps\": 99, "
-        "\"batch\": 8, \"no_climate\": true, \"network\": { \"sampling\": { \"steps\": 9 } } }");
+    write_text(o.config, "{ \"target\": \"no2\", \"context\": \"1d\", \"horizon\": \"12\", "
+                         "\"size\": \"tiny\", \"view\": \"joint\", \"members\": 2, \"steps\": 99, "
+                         "\"batch\": 8, \"no_climate\": true, \"network\": { \"sampling\": { "
+                         "\"steps\": 9 } }, " QUICK " }");
     CHECK_OK(llap_train(panel, &o, &m));
     assert_int_equal(m->network->config.sampling.steps, 9);
     assert_non_null(strstr(m->training, "\"steps\":3"));
@@ -403,7 +403,8 @@ static void targets_of_an_entity_together(void **state)
     llap_train_opts o = how("entity");
     o.target = "no2,wind";
     o.config = in_folder("entity.json");
-    write_text(o.config, "{ \"network\": { \"features\": { \"residual\": \"none\" } } }");
+    write_text(o.config,
+               "{ \"network\": { \"features\": { \"residual\": \"none\" } }, " QUICK " }");
     CHECK_OK(llap_train(panel, &o, &m));
     assert_int_equal(m->network->config.features.view, LLAP_FEATURE_ENTITY);
     assert_int_equal(m->network->config.features.residual, LLAP_RESIDUAL_NONE);
