@@ -1,5 +1,5 @@
-/* What the two files of the planned loop share: planned_graph.c describes, planned.c plans, binds
- * and runs. */
+/* What the files of the planned loop share: planned_graph.c describes, planned.c plans and binds,
+ * planned_sample.c runs. */
 #ifndef LLAP_MODEL_PLANNED_PARTS_H
 #define LLAP_MODEL_PLANNED_PARTS_H
 
@@ -65,6 +65,13 @@ llap_shape planned_window_shape(const llap_planned *s, int i);
 static inline bool planned_is_tokens(const llap_planned *s)
 {
     return s->c.stream == LLAP_STREAM_TOKENS;
+}
+
+/* A name that the plan does not need is no failure. */
+static inline llap_status planned_bind(planned_ready *r, const char *name, void *near, int64_t n)
+{
+    const llap_status st = near == NULL ? LLAP_OK : llap_run_bind_near(r->run, name, near, n);
+    return st == LLAP_ENOTFOUND ? LLAP_OK : st;
 }
 
 /* What samples share, of all steps at once. */

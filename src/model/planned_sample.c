@@ -1,0 +1,172 @@
+/* Sampling with the plans of planned.c: windows and noise in, the loop, samples out. */
+#include "backend/near.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "model/planned_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The rows of point i of what is shared become inputs. */
+static llap_status bind_point(llap_planned *s, planned_ready *r, int i)
+{
+    llap_status st = LLAP_OK;
+    for (int k = 0; k < llap_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
+        const llap_slot *slot = llap_plan_slot(r->plan, k);
+        const bool       given = strncmp(slot->name, "given.", 6) == 0;
+        if (!given && strncmp(slot->name, "free.", 5) != 0) continue;
+        const int64_t n = llap_shape_count(&slot->shape);
+        char         *all = llap_run_output_near(s->shared[given ? GIVEN : FREE].run,
+                                                 slot->name + (given ? 6 : 5), NULL);
+        const int64_t each = slot->elem == LLAP_HALF ? 2 : sizeof(float);
+        st = llap_run_bind_near(r->run, slot->name, all + i * n * each, n);
+    }
+    return st;
+}
+
+/* The two passes of a guided step, beside each other where the backend knows how. */
+static llap_status run_passes(llap_planned *s, int i)
+{
+    const llap_backend *b = s->o.backend;
+    const bool          beside = b->memory != NULL && b->memory->aside != NULL;
+    llap_status         st = LLAP_OK;
+    for (int k = 0; k < N_KINDS && st == LLAP_OK; k++) {
+        if (beside) st = llap_near_status(b, b->memory->aside(k == FREE));
+        if (st == LLAP_OK) st = bind_point(s, &s->pass[k], i);
+        if (st == LLAP_OK) st = llap_run_exec(s->pass[k].run);
+    }
+    if (beside) { /* whatever happened, so that the queue is the thread's own again */
+        const llap_status joined = llap_near_status(b, b->memory->join());
+        if (st == LLAP_OK) st = joined;
+    }
+    return st;
+}
+
+static llap_status run_loop(llap_planned *s)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    llap_status       st = LLAP_OK;
+    for (int k = 0; k < N_KINDS && st == LLAP_OK; k++)
+        if (s->shared[k].run != NULL) st = llap_run_exec(s->shared[k].run);
+    for (int i = 0; i < s->n && st == LLAP_OK; i++) {
+        planned_ready *r = &s->step[s->guided[i]];
+        if (s->guided[i]) st = run_passes(s, i);
+        if (st == LLAP_OK)
+            st = llap_run_bind_near(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS,
+                                    N_COEFS);
+        if (st == LLAP_OK && !s->guided[i]) st = bind_point(s, r, i);
+        if (st == LLAP_OK && s->o.kept) st = planned_bind(r, "known", (float *)s->known + i * n, n);
+        if (st == LLAP_OK) st = llap_run_exec(r->run);
+    }
+    return st;
+}
+
+/* The first time as it comes, so that everything that is made once is made; then recorded. */
+static llap_status run_or_replay(llap_planned *s)
+{
+    const llap_memory *m = s->o.backend->memory;
+    if (m == NULL || m->record == NULL || s->n_calls++ == 0) return run_loop(s);
+    llap_status st = LLAP_OK;
+    if (s->recording == NULL) {
+        st = llap_near_status(s->o.backend, m->record());
+        if (st != LLAP_OK) return st;
+        st = run_loop(s);
+        const llap_status made = llap_near_status(s->o.backend, m->recorded(&s->recording));
+        if (st == LLAP_OK) st = made;
+    }
+    return st == LLAP_OK ? llap_near_status(s->o.backend, m->replay(s->recording)) : st;
+}
+
+static llap_status put_windows(llap_planned *s, const llap_denoise_batch *w)
+{
+    const float *from[N_WINDOW] = { w->tq, w->E, w->E_raw, w->f, w->pad, w->E_pad };
+    llap_status  st = LLAP_OK;
+    if ((w->E == NULL) != (s->o.S == 0))
+        return llap_fail(LLAP_EINVAL, "sampler: a summary is %s",
+                         w->E == NULL ? "missing" : "not expected");
+    for (int i = 0; i < N_WINDOW && st == LLAP_OK; i++) { /* absent padding stays zeros */
+        const llap_shape one = planned_window_shape(s, i);
+        if (from[i] != NULL)
+            st = llap_near_put(s->o.backend, s->window[i], from[i],
+                               (size_t)llap_shape_count(&one) * sizeof(float));
+    }
+    return st;
+}
+
+/* -------- inpainting, spec 6.4 -------- */
+
+/* Kept positions of x [B,R,h,Z] become a y_obs + s noise. */
+static void put_observed(const llap_planned *s, const llap_sample_io *io, llap_level at,
+                         const float *noise, float *x)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     one = e.h * e.Z, n = e.B * e.R * one;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t of = k / (e.R * one) * one + k % one;
+        if (io->keep[of] != 0) x[k] = llap_noised(at, io->y_obs[of], noise[k]);
+    }
+}
+
+/* Positions that are kept, and what they are behind every step. The noise is not used after it. */
+static llap_status put_known(llap_planned *s, const llap_sample_io *io)
+{
+    const llap_extent   e = s->o.extent;
+    const llap_backend *b = s->o.backend;
+    const int64_t       n = e.B * e.R * e.h * e.Z;
+    for (int64_t k = 0; k < n / e.R; k++) s->mask[k] = io->keep != NULL && io->keep[k] != 0;
+    llap_status st = llap_near_put(b, s->keep, s->mask, (size_t)(n / e.R) * sizeof *s->mask);
+    for (int i = 0; i + 1 < s->n && st == LLAP_OK && io->keep != NULL; i++) {
+        const float *noise = io->obs_step == NULL ? s->noise : io->obs_step + i * n;
+        if (noise == s->noise) llap_sample_normals(io, e, LLAP_NOISE_OBS, i + 1, s->noise);
+        put_observed(s, io, s->level[i + 1], noise, s->noise);
+        st = llap_near_put(b, (float *)s->known + i * n, s->noise, (size_t)n * sizeof *s->noise);
+        if (st == LLAP_OK) st = llap_near_finish(b); /* it is written again */
+    }
+    return st;
+}
+
+/* The first noise, with the draws of llap_sample: noised, where there is a start. */
+static llap_status put_noise(llap_planned *s, const llap_sample_io *io)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    float            *obs = NULL;
+    if (io->keep != NULL) {
+        obs = llap_new((size_t)n, sizeof *obs);
+        if (obs == NULL) return LLAP_ENOMEM;
+        if (io->obs_init != NULL) memcpy(obs, io->obs_init, (size_t)n * sizeof *obs);
+        else llap_sample_normals(io, e, LLAP_NOISE_OBS, 0, obs);
+    }
+    if (io->init != NULL) memcpy(s->noise, io->init, (size_t)n * sizeof *s->noise);
+    else llap_sample_normals(io, e, LLAP_NOISE_INIT, 0, s->noise);
+    for (int64_t k = 0; io->start != NULL && k < n; k++)
+        s->noise[k] = llap_noised(s->level[0], io->start[k], s->noise[k]);
+    if (obs != NULL) put_observed(s, io, s->level[0], obs, s->noise);
+    llap_free(obs);
+    return llap_near_put(s->o.backend, s->x, s->noise, (size_t)n * sizeof *s->noise);
+}
+
+llap_status llap_planned_sample(llap_planned *s, const llap_denoise_batch *w,
+                                const llap_sample_io *io, float *out)
+{
+    const llap_extent e = s->o.extent;
+    const int64_t     n = e.B * e.R * e.h * e.Z;
+    if (io->watch != NULL || (io->keep != NULL && !s->o.kept))
+        return llap_fail(LLAP_EUNSUPPORTED, "sampler: %s is not for this planned sampling",
+                         io->watch != NULL ? "watching" : "inpainting");
+    if ((io->y_obs == NULL) != (io->keep == NULL))
+        return llap_fail(LLAP_EINVAL, "sampler: inpainting needs both values and mask");
+    llap_status st = put_windows(s, w);
+    if (st == LLAP_OK && s->o.kept) st = put_known(s, io);
+    if (st == LLAP_OK) st = put_noise(s, io);
+    if (st == LLAP_OK) st = llap_near_clear(s->o.backend, s->x0, (size_t)n * sizeof *out);
+    if (st == LLAP_OK) st = run_or_replay(s);
+    if (st == LLAP_OK) st = llap_near_get(s->o.backend, out, s->x0, (size_t)n * sizeof *out);
+    for (int64_t k = 0; k < n && st == LLAP_OK; k++) {
+        const int64_t of = k / (e.R * e.h * e.Z) * e.h * e.Z + k % (e.h * e.Z);
+        if (io->keep != NULL && io->keep[of] != 0) out[k] = io->y_obs[of];
+        if (!isfinite(out[k])) st = llap_fail(LLAP_ENUMERIC, "sampler: a sample is not finite");
+    }
+    return st;
+}
