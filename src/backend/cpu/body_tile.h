@@ -77,18 +77,17 @@ VEC_INLINE void split_any(bool across, bool down, int64_t rows, int64_t steps, c
 {
     const int64_t lines = across ? steps : rows, n = across ? rows : steps;
     const int64_t far = across ? 16 * ld : 16; /* from a step to its partner */
-    vec           r[TILE_PARTS][16];
+    vec           low[16], high[16];
     for (int i = 0; i < 16; i++) {
-        const int64_t low = i < lines ? n : 0, high = across ? (i + 16 < lines ? n : 0) : low - 16;
-        vec           parts[TILE_PARTS];
-        split(few(x + i * ld, low), few(x + i * ld + far, high), parts);
-        for (int p = 0; p < TILE_PARTS; p++)
-            if (across == down) v_store(to + p * part + 16 * i, parts[p]);
-            else r[p][i] = parts[p];
+        low[i] = few(x + i * ld, i < lines ? n : 0);
+        high[i] =
+            few(x + i * ld + far, across ? (i + 16 < lines ? n : 0) : (i < lines ? n - 16 : 0));
     }
-    for (int p = 0; p < TILE_PARTS && across != down; p++) {
-        v_transpose(r[p]);
-        for (int i = 0; i < 16; i++) v_store(to + p * part + 16 * i, r[p][i]);
+    if (across != down) v_transpose(low), v_transpose(high);
+    for (int i = 0; i < 16; i++) {
+        vec parts[TILE_PARTS];
+        split(low[i], high[i], parts);
+        for (int p = 0; p < TILE_PARTS; p++) v_store(to + p * part + 16 * i, parts[p]);
     }
 }
 
