@@ -14,9 +14,9 @@ static struct {
     char  *at[APART_BLOCKS];
     size_t size[APART_BLOCKS];
     int    n_uploads, n_downloads;
-    size_t n_bytes_up; /* of the uploads */
-    size_t limit;      /* bytes that one allocation may have; 0: any */
-    int    n_refused;  /* of the next ones, once copies inside came after_copies times */
+    size_t n_bytes_up, most_up; /* of the uploads, and of the largest one */
+    size_t limit;               /* bytes that one allocation may have; 0: any */
+    int    n_refused;           /* of the next ones, once copies inside came after_copies times */
     int    after_copies;
 } apart_state;
 
@@ -62,6 +62,7 @@ static llap_status apart_upload(void *to, const void *from, size_t n)
     assert_true(apart_owns(to, n) && !apart_owns(from, n));
     apart_state.n_uploads++;
     apart_state.n_bytes_up += n;
+    if (n > apart_state.most_up) apart_state.most_up = n;
     memcpy(to, from, n);
     return LLAP_OK;
 }

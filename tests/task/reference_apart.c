@@ -53,6 +53,17 @@ static int refuse_once(void *user, const llap_progress_event *e)
     return 0;
 }
 
+static size_t most_sent; /* at once, by the third stage's last steps and checks */
+
+static int look_at_copies(void *user, const llap_progress_event *e)
+{
+    (void)user;
+    if (strcmp(e->stage, "denoiser") != 0) return 0;
+    if (e->done <= 25) apart_state.most_up = 0; /* nets that are made send their constants */
+    most_sent = apart_state.most_up;
+    return 0;
+}
+
 /* All three stages and forecasts on a backend with memory of its own: the same numbers, also where
  * they begin with the networks of a model. */
 static void behind_a_wall(void **state)
@@ -66,8 +77,10 @@ static void behind_a_wall(void **state)
     double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
     int                copies;
     CHECK_OK(llap_train(p, &o, &here));
+    o.progress = (llap_progress){ look_at_copies, NULL };
     CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
     same_networks(here, there);
+    assert_int_equal(most_sent, 3 * 256); /* key, rate and number of a step: no rows, nor which */
     paths_of(here, p, &llap_backend_cpu, expected);
     paths_of(here, p, &b, found);
     for (int k = 0; k < TEN * QUERIES; k++) {
