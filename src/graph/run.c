@@ -35,6 +35,7 @@ struct llap_run {
     bool           moved;     /* something was bound since the last exec */
     int            n_same;    /* execs since */
     void          *recording; /* of all steps, or NULL */
+    bool           no_room;   /* for one */
     llap_status    aside;     /* what went wrong with steps aside */
 };
 
@@ -259,13 +260,14 @@ static void together(const llap_run *r, void (*body)(void *user), void *user)
     else b->together(r->plan->n_threads, body, user);
 }
 
-/* The first time as it comes; from the second on as one recording, until something else is bound. A
- * run inside somebody's recording becomes part of that. */
+/* The first time as it comes; from the second on as one recording, until something else is bound;
+ * where there is no room for one always as it comes. A run inside somebody's recording becomes part
+ * of that. */
 static llap_status run_apart(llap_run *r)
 {
     const llap_memory *m = r->plan->backend->memory;
     r->aside = LLAP_OK;
-    if (m->record == NULL || m->recording() || r->n_same == 0) {
+    if (m->record == NULL || m->recording() || r->n_same == 0 || r->no_room) {
         run_steps(r);
         r->n_same += r->aside == LLAP_OK && m->record != NULL && !m->recording();
         return llap_near_status(r->plan->backend, r->aside);
@@ -278,9 +280,12 @@ static llap_status run_apart(llap_run *r)
         if (st == LLAP_OK) st = r->aside;
     }
     if (st == LLAP_OK) st = m->replay(r->recording);
-    st = llap_near_status(r->plan->backend, st);
     if (st != LLAP_OK) forget(r); /* it may lack what went wrong */
-    return st;
+    if (st == LLAP_ENOMEM) {
+        r->no_room = true;
+        return run_apart(r);
+    }
+    return llap_near_status(r->plan->backend, st);
 }
 
 /* Copies what is bound from the caller's memory there, or what was written back. */

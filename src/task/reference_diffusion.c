@@ -353,6 +353,15 @@ static llap_status make_part(diffusion_stage *s)
     return st;
 }
 
+/* Those of validation beside it, which need their room too. */
+static llap_status make_checks(diffusion_stage *s)
+{
+    const int64_t rest = s->val.n % s->P;
+    task_net     *net = NULL;
+    llap_status   st = s->val.n < s->P ? LLAP_OK : net_for(s, s->check, s->P, false, &net);
+    return st == LLAP_OK && rest > 0 ? net_for(s, s->check, rest, false, &net) : st;
+}
+
 /* From now on a batch goes in equal parts, as few as there is room for. */
 static llap_status split(diffusion_stage *s)
 {
@@ -360,9 +369,12 @@ static llap_status split(diffusion_stage *s)
     destroy_nets(s);
     release_near(s);
     for (int64_t n = 2; st == LLAP_ENOMEM && s->params != NULL && s->P != 1; n *= 2) {
+        destroy_nets(s);
         s->P = n < s->B ? (s->B + n - 1) / n : 1;
         st = make_part(s);
+        if (st == LLAP_OK) st = make_checks(s);
     }
+    if (st != LLAP_OK) destroy_nets(s);
     if (st != LLAP_OK) s->P = 0; /* a batch is one again, if there will be room */
     if (st == LLAP_OK)
         llap_logf(s->r->o->log, LLAP_LOG_WARNING,

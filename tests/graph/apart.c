@@ -145,7 +145,8 @@ enum { TAPE = 64 };
 static struct {
     const llap_call *call[TAPE];
     int              n, replays;
-    bool             on, broken; /* broken: the next one that ends fails, though there is one */
+    bool             on;
+    llap_status      broken; /* how the next one that ends fails, though there is one */
 } tape;
 
 static void tape_kernel(const llap_call *c)
@@ -164,11 +165,12 @@ static llap_status tape_record(void)
 }
 static llap_status tape_recorded(void **out)
 {
-    const bool broken = tape.broken;
+    const llap_status broken = tape.broken;
     *out = &tape;
-    tape.on = tape.broken = false;
-    if (broken) tape.n = 0; /* nothing of it is worth replaying */
-    return broken ? LLAP_EIO : LLAP_OK;
+    tape.on = false;
+    tape.broken = LLAP_OK;
+    if (broken != LLAP_OK) tape.n = 0; /* nothing of it is worth replaying */
+    return broken;
 }
 static llap_status tape_replay(void *recording)
 {
@@ -199,13 +201,24 @@ static void a_failed_recording_is_not_replayed(void **state)
     CHECK_OK(llap_run_bind(r, "w", w, 3));
     CHECK_OK(llap_run_bind(r, "x", x, 3));
     CHECK_OK(llap_run_exec(r));
-    tape.broken = true;
+    tape.broken = LLAP_EIO;
     assert_int_equal(llap_run_exec(r), LLAP_EIO);
     assert_true(w[1] == 2);
     for (int i = 2; i < 6; i++) { /* as it comes, recorded, replayed */
         CHECK_OK(llap_run_exec(r));
         assert_true(w[1] == 2.0f * (float)i);
     }
+    assert_int_equal(tape.replays, 3);
+    tape.broken = LLAP_ENOMEM; /* no room: no recording, and nothing is lost */
+    llap_run_destroy(r);
+    CHECK_OK(llap_run_create(p, &r));
+    CHECK_OK(llap_run_bind(r, "w", w, 3));
+    CHECK_OK(llap_run_bind(r, "x", x, 3));
+    for (int i = 6; i < 10; i++) {
+        CHECK_OK(llap_run_exec(r));
+        assert_true(w[1] == 2.0f * (float)i);
+    }
+    assert_int_equal(tape.broken, LLAP_OK);
     assert_int_equal(tape.replays, 3);
     llap_run_destroy(r);
     llap_plan_release(p);

@@ -61,6 +61,7 @@ void llap_cuda_note_text(llap_status st, const char *text)
 
 void llap_cuda_note(cudaError_t e, const char *what)
 {
+    if (e == cudaErrorMemoryAllocation) (void)cudaGetLastError(); // no fault of what comes next
     if (e == cudaSuccess || own.status != LLAP_OK) return;
     char text[LLAP_CUDA_TEXT];
     snprintf(text, sizeof text, "%s: %s", what, cudaGetErrorString(e));
