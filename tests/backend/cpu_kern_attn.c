@@ -176,9 +176,9 @@ static void shapes(void **state)
 {
     (void)state;
     static const int64_t sizes[][5] = { { 1, 1, 1, 1, 1 },    { 1, 1, 0, 3, 4 },
-                                        { 2, 1, 3, 0, 4 },    { 2, 2, 7, 5, 19 },
+                                        { 2, 1, 3, 0, 40 },   { 2, 2, 7, 5, 19 },
                                         { 1, 4, 33, 70, 64 }, { 3, 1, 100, 17, 40 },
-                                        { 1, 2, 10, 300, 8 } };
+                                        { 1, 2, 10, 300, 8 }, { 2, 1, 70, 269, 77 } };
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int how = 0; how < 12; how++)
             check_attn(sizes[s][0], sizes[s][1], sizes[s][2], sizes[s][3], sizes[s][4], how);
@@ -189,28 +189,31 @@ static void shapes(void **state)
     for (int how = SPREAD; how < SPREAD + 8; how++) { /* scores known to be small, and others */
         check_attn(2, 2, 61, 70, 64, how);
         check_attn(1, 1, 48, 96, 64, how);
+        check_attn(1, 1, 65, 145, 50, how);
     }
     check_attn(1, 1, 5, 6, 300, 0); /* heads wider than a block of the inner sum */
 }
 
 /* Each batch item and query has the bits it has alone. */
-static void items_alone(const llap_kern *kn)
+static void items_alone_of(const llap_kern *kn, int64_t d)
 {
-    enum { B = 3, H = 2, Q = 200, K = 90, D = 16, W = H * D };
-    float    *q = draw(B * Q * W, 4, 6); /* scores known to be small, and others */
-    float    *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
-    float    *all = llap_new(B * Q * W, sizeof *all), *some = llap_new(B * Q * W, sizeof *some);
-    llap_attn a = { .batch = B,
-                    .heads = H,
-                    .nq = Q,
-                    .nk = K,
-                    .d = D,
-                    .scale = 0.25f,
-                    .q = { Q * W, W, D },
-                    .o = { Q * W, W, D },
-                    .k = { K * W, W, D },
-                    .v = { K * W, W, D } };
-    void     *work = work_new(llap_kern_attn_work(kn, &a));
+    enum { B = 3, H = 2, Q = 200, K = 90 };
+    const int64_t W = H * d;
+    float        *q = draw(B * Q * W, 4, 6); /* scores known to be small, and others */
+    float        *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
+    const size_t  n = (size_t)(B * Q * W);
+    float        *all = llap_new(n, sizeof *all), *some = llap_new(n, sizeof *some);
+    llap_attn     a = { .batch = B,
+                        .heads = H,
+                        .nq = Q,
+                        .nk = K,
+                        .d = d,
+                        .scale = 4.0f / (float)d,
+                        .q = { Q * W, W, d },
+                        .o = { Q * W, W, d },
+                        .k = { K * W, W, d },
+                        .v = { K * W, W, d } };
+    void         *work = work_new(llap_kern_attn_work(kn, &a));
     llap_kern_attn(kn, &a, q, k, v, all, NULL, work);
     a.batch = 1;
     for (int64_t b = 0; b < B; b++)
@@ -226,6 +229,12 @@ static void items_alone(const llap_kern *kn)
     for (int i = 0; i < 6; i++) llap_free(bufs[i]);
 }
 
+static void items_alone(const llap_kern *kn)
+{
+    items_alone_of(kn, 16);
+    items_alone_of(kn, 48);
+}
+
 static void items_alone_everywhere(void **state)
 {
     (void)state;
@@ -236,7 +245,7 @@ static void items_alone_everywhere(void **state)
  * logarithm is its score. One query is 0 and one is short: they see all keys. */
 static void huge_scores(const llap_kern *kn)
 {
-    enum { Q = 30, K = 45, D = 16 };
+    enum { Q = 30, K = 45, D = 40 };
     float *q = llap_new(Q * D, sizeof *q), *k = llap_new(K * D, sizeof *k), *v = draw(K * D, 1, 11);
     float *o = llap_new(Q * D, sizeof *o), *lse = llap_new(Q, sizeof *lse);
     llap_attn a = { .batch = 1,
@@ -278,7 +287,7 @@ static void huge_scores_everywhere(void **state)
 /* NaN in one key reaches the queries that see it and no other item. */
 static void nan_stays_home(const llap_kern *kn)
 {
-    enum { B = 2, N = 20, D = 8 };
+    enum { B = 2, N = 20, D = 40 };
     float *q = draw(B * N * D, 1, 9), *k = draw(B * N * D, 1, 10),
           *o = llap_new(B * N * D, sizeof *o);
     llap_attn a = { .batch = B,

@@ -141,27 +141,39 @@ static void fetch_rows(const float *x, int64_t rows, int64_t step, int64_t d)
         for (int64_t j = 0; j < d; j += LINE) __builtin_prefetch(x + i * step + j);
 }
 
-/* The largest squared length of n keys, packed as columns. */
-static float longest(int64_t d, int64_t n, const float *packed)
+/* The largest squared length of the keys (of those without NaN: with it scores are NaN in any
+ * case), or infinity where it does not say all of the scores. */
+static float longest_key_of(const kern_attn_unit *u, const float *k)
 {
-    vec top = v_set(0.0f);
-    for (int64_t j = 0; j < n; j += 16) {
-        const int64_t panel = j / GEMM_NR * GEMM_NR, width = n - panel <= 16 ? 16 : GEMM_NR;
-        const float  *x = packed + panel * d + (j - panel);
-        vec           sum = v_set(0.0f);
-        for (int64_t e = 0; e < d; e++, x += width) sum = v_fma(v_load(x), v_load(x), sum);
-        top = v_max(sum, top); /* without NaN: the scores of such a key are NaN in any case */
-    }
-    return v_top(top);
+    const llap_attn *a = u->a;
+    if (fill_mask(u) || a->bias != NULL) return INFINITY;
+    if (a->d > LLAP_KERN_KBLOCK || a->nk > NORM_PIECE) return INFINITY;
+    float top = 0.0f;
+    for (int64_t j = 0; j < a->nk; j++, k += a->k.row) top = fmaxf(top, (float)row_dot(k, k, a->d));
+    return top;
 }
 
-/* Some queries, at most GEMM_MR. */
+/* Some queries. */
 typedef struct query_block {
-    int64_t i, mr;         /* the first, and how many */
-    bool    near[GEMM_MR]; /* no score is larger than ATTN_NEAR */
-    int64_t done;          /* so many scores are powers of two already */
-    vec     sums[GEMM_MR]; /* of those */
+    int64_t i, mr;    /* the first, and how many */
+    bool    near[16]; /* no score is larger than ATTN_NEAR */
+    int64_t done;     /* so many scores are powers of two already */
+    vec     sums[16]; /* of those */
 } query_block;
+
+/* Which of the queries at x have small scores, by the length of the longest key, squared; whether
+ * all have. */
+static bool all_near(const kern_attn_unit *u, float longest_key, const float *x, query_block *q)
+{
+    bool all = true;
+    q->done = 0;
+    for (int64_t r = 0; r < q->mr; r++, x += u->ld_q) {
+        q->near[r] = (float)row_dot(x, x, u->a->d) * longest_key <= ATTN_NEAR * ATTN_NEAR;
+        q->sums[r] = v_set(0.0f);
+        all = all && q->near[r];
+    }
+    return all;
+}
 
 /* GEMM_MR queries whose scores are small: their powers of two, for whole panels of keys. */
 static void near_scores(const kern_attn_unit *u, query_block *q, ahead *soon)
@@ -182,19 +194,11 @@ static void near_scores(const kern_attn_unit *u, query_block *q, ahead *soon)
     }
 }
 
-/* Scores without bias and mask; the length of the longest key, squared, says which are small. */
+/* Scores without bias and mask. */
 static void block_scores(const kern_attn_unit *u, float longest_key, query_block *q, ahead *soon)
 {
     const llap_attn *a = u->a;
-    bool             all = q->mr == GEMM_MR;
-    q->done = 0;
-    for (int64_t r = 0; r < q->mr; r++) {
-        const float *x = u->q + r * u->ld_q;
-        q->near[r] = (float)row_dot(x, x, a->d) * longest_key <= ATTN_NEAR * ATTN_NEAR;
-        q->sums[r] = v_set(0.0f);
-        all = all && q->near[r];
-    }
-    if (all) near_scores(u, q, soon);
+    if (all_near(u, longest_key, u->q, q) && q->mr == GEMM_MR) near_scores(u, q, soon);
     times_packed((int)q->mr, a->d, u->q, u->ld_q, u->k_cols + q->done * a->d, a->nk - q->done,
                  u->s + q->done, u->ld_s, soon);
 }
@@ -211,16 +215,15 @@ VEC_INLINE float row_near(float *s, int64_t j, int64_t n, vec acc)
     return v_sum(acc);
 }
 
-/* The weights of these queries, not yet divided by their sums: scale gets the factors, lse (or
- * NULL) the logarithms. */
-VEC_INLINE void attn_weights(const kern_attn_unit *u, const query_block *q, float scale[16],
-                             float *lse)
+/* The weights of these queries from their scores s, not yet divided by their sums: scale gets the
+ * factors, lse (or NULL) the logarithms. */
+VEC_INLINE void attn_weights(const kern_attn_unit *u, const query_block *q, float *s,
+                             float scale[16], float *lse)
 {
     const llap_attn *a = u->a;
     const int64_t    i = q->i;
     float            top[16] = { 0.0f }, sum[16] = { 0.0f };
-    for (int64_t r = 0; r < q->mr; r++) {
-        float *s = u->s + r * u->ld_s;
+    for (int64_t r = 0; r < q->mr; r++, s += u->ld_s) {
         if (q->near[r]) {
             sum[r] = row_near(s, q->done, a->nk, q->sums[r]);
         } else {
@@ -289,9 +292,7 @@ static void attn_forward(const kern_attn_unit *u, const float *q, const float *k
     fetch_rows(q + u->i0 * a->q.row, u->i1 - u->i0, a->q.row, d);
     pack_all(d, nk, k, a->k.row, true, u->k_cols);
     pack_all(nk, d, v, a->v.row, false, u->v_rows);
-    const bool  plain = !fill_mask(u) && a->bias == NULL; /* then lengths say all of the scores */
-    const bool  fits = d <= LLAP_KERN_KBLOCK && nk <= NORM_PIECE;
-    const float longest_key = plain && fits ? longest(d, nk, u->k_cols) : INFINITY;
+    const float longest_key = longest_key_of(u, k);
     ahead       soon[N_AHEAD] = { [NEXT_KEYS] = rows_ahead(u->k_next, nk, d, a->k.row),
                                   [NEXT_VALUES] = rows_ahead(u->v_next, nk, d, a->v.row) };
     for (query_block b = { .i = u->i0 }; b.i < u->i1; b.i += GEMM_MR) {
@@ -304,7 +305,7 @@ static void attn_forward(const kern_attn_unit *u, const float *q, const float *k
             rows_ahead(q + then * a->q.row, kern_least(u->i1 - then, GEMM_MR), d, a->q.row);
         soon[ANSWERS] = rows_ahead(o, b.mr, d, a->o.row);
         block_scores(u, longest_key, &b, soon);
-        attn_weights(u, &b, scale, lse);
+        attn_weights(u, &b, u->s, scale, lse);
         times_packed((int)b.mr, nk, u->s, u->ld_s, u->v_rows, d, o, a->o.row, soon);
         for (int64_t r = 0; r < b.mr; r++) row_scale(o + r * a->o.row, d, scale[r]);
     }

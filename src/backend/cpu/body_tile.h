@@ -48,6 +48,13 @@ VEC_INLINE vec part_of(vec x)
     return _mm512_castsi512_ps(_mm512_and_epi32(bits, _mm512_set1_epi32(-0x10000)));
 }
 
+/* The same cut off: half the work, and good enough for one of two factors. */
+VEC_INLINE vec cut_of(vec x)
+{
+    return _mm512_castsi512_ps(
+        _mm512_and_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(-0x10000)));
+}
+
 /* Upper halves of two numbers as the halves of a word. */
 VEC_INLINE vec part_pair(vec low, vec high)
 {
@@ -56,15 +63,17 @@ VEC_INLINE vec part_pair(vec low, vec high)
         _mm512_mask_blend_epi16(0xaaaaaaaa, below, _mm512_castps_si512(high)));
 }
 
-VEC_INLINE void split(vec low, vec high, vec to[TILE_PARTS])
+VEC_INLINE void split_by(vec (*first)(vec), vec low, vec high, vec to[TILE_PARTS])
 {
     for (int p = 0; p < TILE_PARTS - 1; p++) {
-        const vec a = part_of(low), b = part_of(high);
+        const vec a = first(low), b = first(high);
         to[p] = part_pair(a, b);
         low = v_sub(low, a), high = v_sub(high, b);
     }
     to[TILE_PARTS - 1] = part_pair(low, high);
 }
+
+VEC_INLINE void split(vec low, vec high, vec to[TILE_PARTS]) { split_by(part_of, low, high, to); }
 
 /* n numbers at p, of which 16 at most and possibly none are real. */
 VEC_INLINE vec few(const float *p, int64_t n) { return n > 0 ? v_ld(p, n) : v_set(0.0f); }
@@ -189,6 +198,66 @@ static void tile_begin(int64_t mr)
 
 #define TILE_LOAD(tile, from) _tile_loadd(tile, from, 64)
 
+/* What is done beside a product, the part-th of six of every step of 32: the matrix unit and the
+ * rest of the processor work at once, and see only so far ahead. */
+typedef void (*beside_fn)(void *with, int64_t step, int part);
+
+/* c (rows ldc apart) = or += a b over n times 32 inner steps, for high x wide tiles. */
+VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const float *b, float *c,
+                          int64_t ldc, bool add, beside_fn beside, void *with)
+{
+    const int64_t a_part = high * TILE_SIZE, b_part = wide * TILE_SIZE;
+    const int64_t row = ldc * (int64_t)sizeof *c;
+    /* The smallest products first; one operand changes at a time. */
+    enum { BOTH, A_ONLY, B_ONLY };
+    static const struct {
+        int64_t a, b;
+        int     load;
+    } order[] = { { 2, 0, BOTH },   { 1, 0, A_ONLY }, { 1, 1, B_ONLY },
+                  { 0, 1, A_ONLY }, { 0, 2, B_ONLY }, { 0, 0, B_ONLY } };
+    __asm__ volatile("" ::: "memory"); /* what was packed is in memory when tiles are loaded */
+    if (add) {
+        _tile_loadd(0, c, row);
+        if (wide > 1) _tile_loadd(1, c + 16, row);
+        if (high > 1) _tile_loadd(2, c + 16 * ldc, row);
+        if (high > 1 && wide > 1) _tile_loadd(3, c + 16 * ldc + 16, row);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (int64_t step = 0; step < n; step++, a += TILE_PARTS * a_part, b += TILE_PARTS * b_part)
+#pragma GCC unroll 6
+        for (int p = 0; p < 6; p++) {
+            const float *pa = a + order[p].a * a_part, *pb = b + order[p].b * b_part;
+            if (order[p].load != B_ONLY) TILE_LOAD(4, pa);
+            if (order[p].load != B_ONLY && high > 1) TILE_LOAD(5, pa + TILE_SIZE);
+            if (order[p].load != A_ONLY) TILE_LOAD(6, pb);
+            if (order[p].load != A_ONLY && wide > 1) TILE_LOAD(7, pb + TILE_SIZE);
+            _tile_dpbf16ps(0, 4, 6);
+            if (wide > 1) _tile_dpbf16ps(1, 4, 7);
+            if (high > 1) _tile_dpbf16ps(2, 5, 6);
+            if (high > 1 && wide > 1) _tile_dpbf16ps(3, 5, 7);
+            beside(with, step, p);
+        }
+    _tile_stored(0, c, row);
+    if (wide > 1) _tile_stored(1, c + 16, row);
+    if (high > 1) _tile_stored(2, c + 16 * ldc, row);
+    if (high > 1 && wide > 1) _tile_stored(3, c + 16 * ldc + 16, row);
+}
+
+/* The same for mr rows and cols columns; tiles are of that many rows (tile_begin). */
+VEC_INLINE void tile_any_sums(int64_t mr, int64_t cols, int64_t kc, const float *a, const float *b,
+                              float *c, int64_t ldc, bool add, beside_fn beside, void *with)
+{
+    const int64_t n = tile_steps(kc);
+    if (mr > 16 && cols > 16) tile_sums(2, 2, n, a, b, c, ldc, add, beside, with);
+    else if (mr > 16) tile_sums(2, 1, n, a, b, c, ldc, add, beside, with);
+    else if (cols > 16) tile_sums(1, 2, n, a, b, c, ldc, add, beside, with);
+    else tile_sums(1, 1, n, a, b, c, ldc, add, beside, with);
+}
+
 /* What follows a product, row by row. */
 typedef struct tile_end {
     void (*rows)(const struct tile_end *e, int64_t from, int64_t to);
@@ -206,6 +275,7 @@ typedef struct tile_end {
  */
 typedef struct tile_side {
     tile_end end;
+    int64_t  rows;         /* ended at a time */
     ahead    tile, beside; /* what the tile at work will end in */
     float   *sums;         /* two of TILE_SUMS; one is the tile's before */
 } tile_side;
@@ -217,46 +287,14 @@ static void end_some(tile_end *e, int64_t rows)
     e->done = to;
 }
 
-/* c [TILE_MR][TILE_NR] = a b over n times 32 inner steps, for high x wide tiles. */
-VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const float *b, float *c,
-                          tile_side *side)
+VEC_INLINE void end_beside(void *with, int64_t step, int part)
 {
-    const int64_t a_part = high * TILE_SIZE, b_part = wide * TILE_SIZE;
-    const int64_t rows = kern_per(TILE_MR, kern_most(n, 1));
-    /* The smallest products first; one operand changes at a time. */
-    enum { BOTH, A_ONLY, B_ONLY };
-    static const struct {
-        int64_t a, b;
-        int     load;
-    } order[] = { { 2, 0, BOTH },   { 1, 0, A_ONLY }, { 1, 1, B_ONLY },
-                  { 0, 1, A_ONLY }, { 0, 2, B_ONLY }, { 0, 0, B_ONLY } };
-    __asm__ volatile("" ::: "memory"); /* what was packed is in memory when tiles are loaded */
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (; n > 0; n--, a += TILE_PARTS * a_part, b += TILE_PARTS * b_part) {
-#pragma GCC unroll 6
-        for (int p = 0; p < 6; p++) {
-            const float *pa = a + order[p].a * a_part, *pb = b + order[p].b * b_part;
-            if (order[p].load != B_ONLY) TILE_LOAD(4, pa);
-            if (order[p].load != B_ONLY && high > 1) TILE_LOAD(5, pa + TILE_SIZE);
-            if (order[p].load != A_ONLY) TILE_LOAD(6, pb);
-            if (order[p].load != A_ONLY && wide > 1) TILE_LOAD(7, pb + TILE_SIZE);
-            _tile_dpbf16ps(0, 4, 6);
-            if (wide > 1) _tile_dpbf16ps(1, 4, 7);
-            if (high > 1) _tile_dpbf16ps(2, 5, 6);
-            if (high > 1 && wide > 1) _tile_dpbf16ps(3, 5, 7);
-        }
-        fetch(&side->tile, side->tile.lines);
-        fetch(&side->beside, side->beside.lines);
-        end_some(&side->end, rows);
-    }
-    enum { ROW = TILE_NR * sizeof(float) };
-    _tile_stored(0, c, ROW);
-    if (wide > 1) _tile_stored(1, c + 16, ROW);
-    if (high > 1) _tile_stored(2, c + 16 * TILE_NR, ROW);
-    if (high > 1 && wide > 1) _tile_stored(3, c + 16 * TILE_NR + 16, ROW);
+    tile_side *side = with;
+    (void)step;
+    if (part < 5) return;
+    fetch(&side->tile, side->tile.lines);
+    fetch(&side->beside, side->beside.lines);
+    end_some(&side->end, side->rows);
 }
 
 /* The product of a tile, which next (but for its sums, and c if they stay there) says what follows
@@ -264,13 +302,9 @@ VEC_INLINE void tile_sums(int high, int wide, int64_t n, const float *a, const f
 static void tile_product(int64_t kc, const float *a, const float *b, const tile_end *next,
                          tile_side *side)
 {
-    const int64_t n = tile_steps(kc);
-    const bool    high = next->mr > 16, wide = next->out.cols > 16;
-    float        *c = side->end.sums == side->sums ? side->sums + TILE_SUMS : side->sums;
-    if (high && wide) tile_sums(2, 2, n, a, b, c, side);
-    else if (high) tile_sums(2, 1, n, a, b, c, side);
-    else if (wide) tile_sums(1, 2, n, a, b, c, side);
-    else tile_sums(1, 1, n, a, b, c, side);
+    float *c = side->end.sums == side->sums ? side->sums + TILE_SUMS : side->sums;
+    side->rows = kern_per(TILE_MR, kern_most(tile_steps(kc), 1));
+    tile_any_sums(next->mr, next->out.cols, kc, a, b, c, TILE_NR, false, end_beside, side);
     end_some(&side->end, TILE_MR);
     side->end = *next;
     side->end.sums = c;

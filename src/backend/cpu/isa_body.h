@@ -20,7 +20,6 @@
 
 /* All of a table but its name and its products. */
 #define ISA_REST \
-    .attn_forward = attn_forward, .attn_backward = attn_backward, \
     .unary = { \
         [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs, \
         [LLAP_UNARY_SQUARE] = map_square,   [LLAP_UNARY_SQRT] = map_sqrt, \
@@ -58,17 +57,20 @@ const kern_isa ISA_TABLE = {
     .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_steps = 1, .gemm_halves = 2,
     .gemm_pack = gemm_pack, .gemm_pack_steps = gemm_pack_steps, .gemm_rows = gemm_rows,
     .pairs_pack = pairs_pack, .mlp_rows = mlp_rows,
+    .attn_forward = attn_forward, .attn_backward = attn_backward,
     ISA_REST
 };
 
 #ifdef ISA_TILES
 #include "backend/cpu/body_tile.h"
+#include "backend/cpu/body_tile_attn.h"
 
 const kern_isa ISA_TILES = {
-    .name = "amx",
+    .name = "amx", .narrow = &ISA_TABLE,
     .gemm_mr = TILE_MR, .gemm_nr = TILE_NR, .gemm_steps = TILE_STEPS, .gemm_halves = TILE_PARTS,
     .gemm_pack = tile_pack, .gemm_pack_steps = tile_pack_steps, .gemm_rows = tile_rows,
     .pairs_pack = tile_pairs_pack, .mlp_rows = tile_mlp_rows,
+    .attn_forward = tile_attn_forward, .attn_backward = attn_backward,
     ISA_REST
 };
 #endif

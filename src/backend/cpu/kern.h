@@ -14,8 +14,8 @@
  * the portable set, which has no fused multiply-add, and AMX, whose products are of parts
  * (body_tile.h), have bits of their own. That is so because
  *   - every product is a chain of multiply-adds in an order of the inner index, in blocks of
- *     LLAP_KERN_KBLOCK, that does not depend on the shape of the tiles, and every other sum runs in
- *     16 lanes that are added by one fixed tree;
+ *     LLAP_KERN_KBLOCK (AMX: attention's without blocks), that does not depend on the shape of the
+ *     tiles, and every other sum runs in 16 lanes that are added by one fixed tree;
  *   - sums over rows run in fixed pieces, whoever computes them;
  *   - transcendental functions are SLEEF's deterministic (finz) ones, at most 1.0 ulp, or those of
  *     vec.h; vector tails are masked vectors, so that an element's bits do not depend on its place.

@@ -2,7 +2,7 @@
  * keys and values it needs for itself. */
 #include "backend/cpu/kern_isa.h"
 
-enum { BACK_QUERIES = 48, MAX_MR = 12 };
+enum { BACK_QUERIES = 48 };
 
 typedef struct layout { /* one thread's scratch, in floats */
     int64_t ld_q, ld_s, ld_d;
@@ -10,17 +10,28 @@ typedef struct layout { /* one thread's scratch, in floats */
     int64_t all;
 } layout;
 
-static layout lay_out(const llap_attn *a, bool backward)
+static const kern_isa *isa_for(const llap_kern *kn, const llap_attn *a)
+{
+    const kern_isa *narrow = kn->isa->narrow;
+    return a->d <= KERN_NARROW && narrow != NULL ? narrow : kn->isa;
+}
+
+static layout lay_out(const kern_isa *isa, const llap_attn *a, bool backward)
 {
     const int64_t nk = kern_up(a->nk, KERN_MAX_NR), d = kern_up(a->d, KERN_MAX_NR);
-    const int64_t queries = backward ? BACK_QUERIES : MAX_MR;
+    const int64_t queries = backward ? BACK_QUERIES : isa->gemm_mr;
     /* + 16: rows a power of two apart would share one cache set. */
-    layout l = { .ld_q = d + 16, .ld_s = nk + 16, .packed = nk * d, .row = nk };
-    l.q = queries * l.ld_q;
-    l.s = queries * l.ld_s;
-    l.block = backward ? queries * d : 0;
+    layout l = { .ld_q = d + 16, .ld_s = nk + 16, .packed = kern_packed(isa, d, nk), .row = nk };
     l.ld_d = kern_up(a->d, 16);
     l.sums = backward ? a->nk * l.ld_d : 0;
+    l.block = backward ? queries * d : 0;
+    if (isa->gemm_steps > 1 &&
+        !backward) { /* packed queries and, twice, 64 weights of each; sums */
+        l.block = kern_packed(isa, d + 128, isa->gemm_mr) + isa->gemm_mr * d;
+        l.ld_s = kern_up(a->nk, 64) + 16;
+    }
+    l.q = queries * l.ld_q;
+    l.s = queries * l.ld_s;
     l.all = (backward ? 3 : 2) * (l.packed + 2 * KERN_MAX_NR) + l.q + (backward ? 2 : 1) * l.s +
             2 * l.row + l.block + 2 * l.sums;
     return l;
@@ -71,12 +82,12 @@ static int threads_for(const llap_kern *kn, const llap_attn *a)
 
 size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a)
 {
-    return sizeof(float) * (size_t)(lay_out(a, false).all * threads_for(kn, a));
+    return sizeof(float) * (size_t)(lay_out(isa_for(kn, a), a, false).all * threads_for(kn, a));
 }
 
 size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a)
 {
-    return sizeof(float) * (size_t)(lay_out(a, true).all * threads_for(kn, a));
+    return sizeof(float) * (size_t)(lay_out(isa_for(kn, a), a, true).all * threads_for(kn, a));
 }
 
 static int64_t at(llap_attn_at s, int64_t b, int64_t h) { return b * s.batch + h * s.head; }
@@ -117,9 +128,9 @@ void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, con
                     const float *v, float *o, float *lse, void *work)
 {
     const int64_t heads = a->batch * a->heads;
-    call          c = { .isa = kn->isa,
+    call          c = { .isa = isa_for(kn, a),
                         .a = a,
-                        .l = lay_out(a, false),
+                        .l = lay_out(isa_for(kn, a), a, false),
                         .work = work,
                         .cuts = 1,
                         .threads = threads_for(kn, a),
@@ -182,9 +193,9 @@ void llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q
 {
     const bool one_head = dbias != NULL && a->bias_at.head == 0;
     const bool one_batch = dbias != NULL && a->bias_at.batch == 0;
-    const call c = { .isa = kn->isa,
+    const call c = { .isa = isa_for(kn, a),
                      .a = a,
-                     .l = lay_out(a, true),
+                     .l = lay_out(isa_for(kn, a), a, true),
                      .work = work,
                      .threads = threads_for(kn, a),
                      .nb = one_batch ? 1 : a->batch,

@@ -15,7 +15,8 @@ enum {
     KERN_MLP_ROWS = 192, /* of two layers, at a time: the weights pass by once for so many */
     KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR),
     KERN_TILE_FLOATS = KERN_MAX_MC * 456, /* of a thread, for packed rows of A */
-    KERN_MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS
+    KERN_MLP_FLOATS = KERN_PAIR_FLOATS + KERN_MLP_ROWS * GEMM_AS,
+    KERN_NARROW = 32 /* numbers of a head: tiles have nothing to gain there */
 };
 
 /* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
@@ -50,10 +51,11 @@ typedef struct kern_attn_grad {
 } kern_attn_grad;
 
 typedef struct llap_kern_isa {
-    const char *name;
-    int64_t     gemm_mr, gemm_nr;
-    int64_t     gemm_steps;  /* inner steps are packed as a multiple of so many, */
-    int64_t     gemm_halves; /* each number in so many halves of 16 bits */
+    const char                 *name;
+    const struct llap_kern_isa *narrow; /* does heads of KERN_NARROW numbers and fewer; or NULL */
+    int64_t                     gemm_mr, gemm_nr;
+    int64_t                     gemm_steps;  /* inner steps are packed as a multiple of so many, */
+    int64_t                     gemm_halves; /* each number in so many halves of 16 bits */
     void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels);
     void (*gemm_pack_steps)(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to);
