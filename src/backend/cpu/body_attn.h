@@ -35,16 +35,17 @@ static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const
     }
 }
 
-/* Rows that the next head reads, asked for while this one is computed. */
+/* Rows that this head writes and the next one reads, asked for while this one is computed. */
+enum { N_WRITTEN = 3, N_ROWS = 8 };
 typedef struct next_rows {
-    ahead   part[5];
+    ahead   part[N_ROWS];
     int64_t lines; /* at a time */
     int     at;
 } next_rows;
 
 VEC_INLINE void fetch_next(next_rows *f)
 {
-    if (f->at == 5) return;
+    if (f->at == N_ROWS) return;
     fetch(&f->part[f->at], f->lines);
     f->at += f->part[f->at].row >= f->part[f->at].rows;
 }
@@ -333,7 +334,20 @@ VEC_INLINE void softmax_back(const kern_attn_unit *u, int64_t i, float lse, floa
     }
 }
 
-/* Scores and their gradients of queries i..i+rows-1, in u->s and u->dp. */
+/* From products to scores and their gradients, queries i..i+rows-1, in u->s and u->dp. */
+static void attn_rows_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
+                           int64_t rows)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    for (int64_t r = 0; r < rows; r++) {
+        const float dot = (float)row_dot(g->doo + (i + r) * a->o.row, g->o + (i + r) * a->o.row, d);
+        score_row(u, i + r, u->s + r * ls);
+        softmax_back(u, i + r, g->lse[i + r], dot, u->s + r * ls, u->dp + r * ls);
+        if (g->dbias != NULL) row_add_to(g->dbias + (i + r) * a->bias_at.row, u->dp + r * ls, nk);
+    }
+}
+
 static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
                              int64_t rows)
 {
@@ -346,12 +360,7 @@ static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, i
         times_packed(mr, d, g->doo + (i + r) * a->o.row, a->o.row, u->v_cols, nk, u->dp + at, ls,
                      NULL);
     }
-    for (int64_t r = 0; r < rows; r++) {
-        const float dot = (float)row_dot(g->doo + (i + r) * a->o.row, g->o + (i + r) * a->o.row, d);
-        score_row(u, i + r, u->s + r * ls);
-        softmax_back(u, i + r, g->lse[i + r], dot, u->s + r * ls, u->dp + r * ls);
-        if (g->dbias != NULL) row_add_to(g->dbias + (i + r) * a->bias_at.row, u->dp + r * ls, nk);
-    }
+    attn_rows_back(u, g, i, rows);
 }
 
 static void clear_rows(float *x, int64_t rows, int64_t step, int64_t d)
@@ -359,17 +368,30 @@ static void clear_rows(float *x, int64_t rows, int64_t step, int64_t d)
     for (int64_t i = 0; x != NULL && i < rows; i++) memset(x + i * step, 0, (size_t)d * sizeof *x);
 }
 
-static next_rows rows_of_next(const llap_attn *a, const kern_attn_grad *g)
+/* A row of a batch that has no loss: zeros. */
+static bool no_gradient(const llap_attn *a, const kern_attn_grad *g)
 {
-    const int64_t step[] = { a->q.row, a->k.row, a->v.row, a->o.row, a->o.row };
-    const int64_t tiles = 2 * kern_per(a->nk, GEMM_MR) * kern_per(a->d, GEMM_NR) *
-                          kern_per(a->nq, ATTN_QB); /* in which they are asked for */
-    next_rows f = { .at = g->next[0] == NULL ? 5 : 0 };
-    for (int k = 0; k < 5; k++)
-        f.part[k] = (ahead){
-            .x = g->next[k], .rows = k == 1 || k == 2 ? a->nk : a->nq, .n = a->d, .step = step[k]
-        };
-    f.lines = kern_per((3 * a->nq + 2 * a->nk) * kern_per(a->d, 16), kern_most(tiles, 1));
+    if (!zero_rows(g->doo, a->nq, a->o.row, a->d)) return false;
+    clear_rows(g->dq, a->nq, a->dq.row, a->d);
+    clear_rows(g->dk, a->nk, a->dk.row, a->d);
+    clear_rows(g->dv, a->nk, a->dv.row, a->d);
+    return true;
+}
+
+/* They are asked for in so many tiles; what this head reads now, if nobody has. */
+static next_rows rows_of_next(const llap_attn *a, const kern_attn_grad *g, int64_t tiles)
+{
+    const float *const x[N_ROWS] = { g->dq,      g->dk,      g->dv,      g->next[0],
+                                     g->next[1], g->next[2], g->next[3], g->next[4] };
+    const float *const now[] = { g->q, g->k, g->v, g->o, g->doo };
+    const int64_t      nq = a->nq, nk = a->nk, rows[N_ROWS] = { nq, nk, nk, nq, nk, nk, nq, nq };
+    const int64_t      step[N_ROWS] = { a->dq.row, a->dk.row, a->dv.row, a->q.row,
+                                        a->k.row,  a->v.row,  a->o.row,  a->o.row };
+    next_rows          f = { .lines =
+                                 kern_per((4 * nq + 4 * nk) * kern_per(a->d, 16), kern_most(tiles, 1)) };
+    for (int k = 0; k < N_ROWS; k++) f.part[k] = rows_ahead(x[k], rows[k], a->d, step[k]);
+    for (int k = N_WRITTEN; k < N_ROWS && g->first; k++)
+        fetch_rows(now[k - N_WRITTEN], rows[k], step[k], a->d);
     return f;
 }
 
@@ -378,17 +400,9 @@ static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
     const llap_attn *a = u->a;
     const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
-    if (zero_rows(g->doo, a->nq, a->o.row, d)) {
-        clear_rows(g->dq, a->nq, a->dq.row, d);
-        clear_rows(g->dk, nk, a->dk.row, d);
-        clear_rows(g->dv, nk, a->dv.row, d);
-        return;
-    }
-    next_rows next = rows_of_next(a, g);
-    for (int k = 0; k < 5 && g->first; k++) {
-        const float *const x[] = { g->q, g->k, g->v, g->o, g->doo };
-        fetch_rows(x[k], next.part[k].rows, next.part[k].step, d);
-    }
+    if (no_gradient(a, g)) return;
+    next_rows next = rows_of_next(
+        a, g, 2 * kern_per(nk, GEMM_MR) * kern_per(d, GEMM_NR) * kern_per(a->nq, ATTN_QB));
     pack_all(d, nk, g->k, a->k.row, true, u->k_cols);
     pack_all(d, nk, g->v, a->v.row, true, u->v_cols);
     if (g->dq != NULL) pack_all(nk, d, g->k, a->k.row, false, u->k_rows);

@@ -184,3 +184,119 @@ static void tile_attn_forward(const kern_attn_unit *u, const float *q, const flo
     }
     _tile_release();
 }
+
+/* --- the gradient ----------------------------------------------------------------------------- */
+
+enum { TILE_QB = 64 }; /* queries of a step: sums over queries run in these pieces */
+
+/* c [d, nk] = or += x^T p over rows (at most TILE_QB) queries; rows of p and c are u->ld_s and
+ * u->ld_d apart. scratch: x^T, a panel of p, two tiles. */
+static void tile_add_turned(const kern_attn_unit *u, int64_t rows, const float *x, int64_t ldx,
+                            const float *p, float *c, bool add, float *scratch, next_rows *next)
+{
+    const int64_t d = u->a->d, nk = u->a->nk;
+    float        *panel = scratch + tile_packed(rows, kern_up(d, TILE_MR));
+    tile_side     side = { .sums = panel + tile_packed(rows, TILE_NR) };
+    for (int64_t e = 0; e < d; e += TILE_MR) {
+        const int64_t mr = kern_least(d - e, TILE_MR), part = kern_per(mr, 16) * TILE_SIZE;
+        for (int64_t k = 0; k < rows; k += TILE_STEPS)
+            for (int64_t r = 0; r < mr; r += 16)
+                split_tile(true, false, mr - r, rows - k, x + k * ldx + e + r, ldx,
+                           scratch + tile_packed(rows, e) + tile_packed(k, mr) + r * 16, part);
+    }
+    for (int64_t j = 0; j < nk; j += TILE_NR) {
+        const int64_t cols = kern_least(nk - j, TILE_NR);
+        tile_pack_panel(rows, cols, p + j, u->ld_s, false, panel);
+        for (int64_t e = 0; e < d; e += TILE_MR) {
+            const int64_t  mr = kern_least(d - e, TILE_MR);
+            float         *to = c + e * u->ld_d + j;
+            const tile_end end = { .rows = end_sums,
+                                   .mr = mr,
+                                   .out = { .c = to,
+                                            .ldc = u->ld_d,
+                                            .cols = cols,
+                                            .from = add ? to : NULL,
+                                            .ld_from = u->ld_d } };
+            fetch_next(next);
+            if (d % TILE_MR != 0) tile_begin(mr);
+            tile_product(rows, scratch + tile_packed(rows, e), panel, &end, &side);
+        }
+    }
+    end_some(&side.end, TILE_MR);
+}
+
+/* to [rows, n] = by times the transpose of x, rows of which are ld apart. */
+static void copy_turned(int64_t rows, int64_t n, const float *x, int64_t ld, float by, float *to,
+                        int64_t to_row)
+{
+    for (int64_t i = 0; i < rows; i += 16)
+        for (int64_t j = 0; j < n; j += 16) {
+            vec r[16];
+            for (int k = 0; k < 16; k++)
+                r[k] = v_mul(v_set(by), few(x + (j + k) * ld + i, j + k < n ? rows - i : 0));
+            v_transpose(r);
+            for (int64_t k = 0; k < 16 && i + k < rows; k++)
+                v_st(to + (i + k) * to_row + j, n - j, r[k]);
+        }
+}
+
+/* Scores and their gradients of queries i..i+rows-1, in u->s and u->dp. */
+static void tile_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
+                             int64_t rows)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, ls = u->ld_s;
+    for (int64_t r = 0; r < rows; r += TILE_MR) {
+        const int64_t mr = kern_least(rows - r, TILE_MR);
+        tile_begin(mr);
+        tile_pack_block(mr, d, u->q + r * u->ld_q, u->ld_q, u->block);
+        tile_times(mr, d, u->block, u->k_cols, a->nk, u->s + r * ls, ls);
+        tile_pack_block(mr, d, g->doo + (i + r) * a->o.row, a->o.row, u->block);
+        tile_times(mr, d, u->block, u->v_cols, a->nk, u->dp + r * ls, ls);
+    }
+    attn_rows_back(u, g, i, rows);
+}
+
+/* dq of queries i..i+rows-1. */
+static void tile_queries_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
+                              int64_t rows)
+{
+    const llap_attn *a = u->a;
+    float            by[TILE_MR];
+    for (int r = 0; r < TILE_MR; r++) by[r] = a->scale;
+    for (int64_t r = 0; r < rows; r += TILE_MR) {
+        const int64_t mr = kern_least(rows - r, TILE_MR);
+        tile_begin(mr);
+        tile_means(u, mr, u->dp + r * u->ld_s, u->k_rows, by, u->block, g->dq + (i + r) * a->dq.row,
+                   a->dq.row);
+    }
+}
+
+/* As attn_backward. */
+static void tile_attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
+{
+    const llap_attn *a = u->a;
+    const int64_t    d = a->d, nk = a->nk;
+    if (no_gradient(a, g)) return;
+    next_rows next = rows_of_next(
+        a, g, 2 * kern_per(nk, TILE_NR) * kern_per(d, TILE_MR) * kern_per(a->nq, TILE_QB));
+    tile_pack_all(d, nk, g->k, a->k.row, true, u->k_cols);
+    tile_pack_all(d, nk, g->v, a->v.row, true, u->v_cols);
+    if (g->dq != NULL) tile_pack_all(nk, d, g->k, a->k.row, false, u->k_rows);
+    fill_mask(u);
+    for (int64_t i = 0; i == 0 || i < a->nq; i += TILE_QB) {
+        const int64_t rows = kern_least(a->nq - i, TILE_QB);
+        const float  *q = g->q + i * a->q.row, *doo = g->doo + i * a->o.row;
+        copy_scaled(rows, d, q, a->q.row, a->scale * LOG2_E, u->q, u->ld_q);
+        tile_scores_back(u, g, i, rows);
+        tile_begin(TILE_MR);
+        if (g->dv != NULL)
+            tile_add_turned(u, rows, doo, a->o.row, u->s, u->dv, i > 0, u->block, &next);
+        if (g->dk != NULL)
+            tile_add_turned(u, rows, q, a->q.row, u->dp, u->dk, i > 0, u->block, &next);
+        if (g->dq != NULL) tile_queries_back(u, g, i, rows);
+    }
+    _tile_release();
+    if (g->dk != NULL) copy_turned(nk, d, u->dk, u->ld_d, a->scale, g->dk, a->dk.row);
+    if (g->dv != NULL) copy_turned(nk, d, u->dv, u->ld_d, 1.0f, g->dv, a->dv.row);
+}

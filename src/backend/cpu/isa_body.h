@@ -70,7 +70,7 @@ const kern_isa ISA_TILES = {
     .gemm_mr = TILE_MR, .gemm_nr = TILE_NR, .gemm_steps = TILE_STEPS, .gemm_halves = TILE_PARTS,
     .gemm_pack = tile_pack, .gemm_pack_steps = tile_pack_steps, .gemm_rows = tile_rows,
     .pairs_pack = tile_pairs_pack, .mlp_rows = tile_mlp_rows,
-    .attn_forward = tile_attn_forward, .attn_backward = attn_backward,
+    .attn_forward = tile_attn_forward, .attn_backward = tile_attn_backward,
     ISA_REST
 };
 #endif

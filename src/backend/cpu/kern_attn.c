@@ -2,7 +2,7 @@
  * keys and values it needs for itself. */
 #include "backend/cpu/kern_isa.h"
 
-enum { BACK_QUERIES = 48 };
+enum { BACK_QUERIES = 64 }; /* at most */
 
 typedef struct layout { /* one thread's scratch, in floats */
     int64_t ld_q, ld_s, ld_d;
@@ -25,10 +25,13 @@ static layout lay_out(const kern_isa *isa, const llap_attn *a, bool backward)
     l.ld_d = kern_up(a->d, 16);
     l.sums = backward ? a->nk * l.ld_d : 0;
     l.block = backward ? queries * d : 0;
-    if (isa->gemm_steps > 1 &&
-        !backward) { /* packed queries and, twice, 64 weights of each; sums */
+    if (isa->gemm_steps > 1) { /* packed queries and, twice, 64 weights of each; sums; backward, in
+                                  place of those, a panel and two tiles; and a transpose */
         l.block = kern_packed(isa, d + 128, isa->gemm_mr) + isa->gemm_mr * d;
+        l.block += backward ? kern_packed(isa, queries, d) : 0;
         l.ld_s = kern_up(a->nk, 64) + 16;
+        l.ld_d = nk + 16;
+        l.sums = backward ? a->d * l.ld_d : 0;
     }
     l.q = queries * l.ld_q;
     l.s = queries * l.ld_s;

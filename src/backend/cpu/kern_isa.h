@@ -37,7 +37,7 @@ typedef struct kern_attn_unit {
     float           *mask, *keep;                       /* per key */
     float           *block;                             /* packed rows of a block of queries */
     float           *dk, *dv; /* sums so far, rows ld_d apart: dense, or rows far apart would
-                                 share cache sets */
+                                 share cache sets; by tiles they are transposes */
     int64_t      ld_d;
     const float *k_next, *v_next; /* forward: of the head that follows, or NULL */
 } kern_attn_unit;
