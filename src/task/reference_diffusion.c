@@ -3,7 +3,6 @@
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/rng.h"
 #include "nn/epochs.h"
 #include "nn/optim.h"
@@ -376,10 +375,7 @@ static llap_status split(diffusion_stage *s)
     }
     if (st != LLAP_OK) destroy_nets(s);
     if (st != LLAP_OK) s->P = 0; /* a batch is one again, if there will be room */
-    if (st == LLAP_OK)
-        llap_logf(s->r->o->log, LLAP_LOG_WARNING,
-                  "denoiser: %s: too little memory for batches of %lld: they go in %lld pieces",
-                  s->r->backend->name, (long long)s->B, (long long)((s->B + s->P - 1) / s->P));
+    if (st == LLAP_OK) task_stage_in_pieces(s->r->o->log, "denoiser", s->r->backend, s->B, s->P);
     return st;
 }
 

@@ -2,7 +2,6 @@
 
 #include "backend/near.h"
 #include "base/alloc.h"
-#include "base/log.h"
 #include "base/progress.h"
 #include "model/latent.h"
 
@@ -78,10 +77,7 @@ static llap_status encoder_fitting(const task_reference *r, const char *what, in
         *B = (*B + 1) / 2;
         st = encoder_create(r, *B, frozen, out);
     }
-    if (st == LLAP_OK && *B < r->B)
-        llap_logf(r->o->log, LLAP_LOG_WARNING,
-                  "%s: %s: too little memory for batches of %lld: they go in %lld pieces", what,
-                  r->exact->name, (long long)r->B, (long long)((r->B + *B - 1) / *B));
+    if (st == LLAP_OK && *B < r->B) task_stage_in_pieces(r->o->log, what, r->exact, r->B, *B);
     return st;
 }
 

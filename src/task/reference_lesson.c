@@ -1,7 +1,6 @@
 /* What the first two stages have in common. */
 #include "backend/near.h"
 #include "base/alloc.h"
-#include "base/log.h"
 #include "nn/epochs.h"
 #include "nn/optim.h"
 #include "task/reference.h"
@@ -219,10 +218,7 @@ static llap_status make_pieces(task_lesson *l)
         st = make_check(l);
         if (st == LLAP_OK) st = make_train(l);
     }
-    if (st == LLAP_OK)
-        llap_logf(l->r->o->log, LLAP_LOG_WARNING,
-                  "%s: %s: too little memory for batches of %lld: they go in %lld pieces", l->name,
-                  l->r->backend->name, (long long)B, (long long)((B + l->rows - 1) / l->rows));
+    if (st == LLAP_OK) task_stage_in_pieces(l->r->o->log, l->name, l->r->backend, B, l->rows);
     return st;
 }
 

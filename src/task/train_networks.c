@@ -267,10 +267,8 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
     snprintf(prefix, sizeof prefix, "%s.", r->name);
     llap_status st = llap_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
     if (st == LLAP_OK && llap_residual_trainer_pieces(r->trainer) > 1)
-        llap_logf(o->log, LLAP_LOG_WARNING,
-                  "%s: %s: too little memory for batches of %lld: they go in %lld pieces", r->name,
-                  f->backend->name, (long long)t.batch,
-                  (long long)llap_residual_trainer_pieces(r->trainer));
+        task_stage_in_pieces(o->log, r->name, f->backend, t.batch,
+                             t.batch / llap_residual_trainer_pieces(r->trainer));
     if (st == LLAP_OK) {
         llap_params *params = llap_residual_trainer_params(r->trainer);
         if (from != NULL) st = start_from(from, member, params);

@@ -287,6 +287,14 @@ task_stage task_stage_of(const task_recipe_stage *how)
     return s;
 }
 
+void task_stage_in_pieces(const llap_log *log, const char *stage, const llap_backend *backend,
+                          int64_t batch, int64_t rows)
+{
+    llap_logf(log, LLAP_LOG_WARNING,
+              "%s: %s: too little memory for batches of %" PRId64 ": they go in %" PRId64 " pieces",
+              stage, backend->name, batch, (batch + rows - 1) / rows);
+}
+
 llap_status task_training_stage(task_training *t, const task_stage *s, task_result *result)
 {
     stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now(), .together = 1 };

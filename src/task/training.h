@@ -71,6 +71,10 @@ typedef struct task_stage {
 /* With steps, checks and patience of a recipe; the rest is the caller's to set. */
 task_stage task_stage_of(const task_recipe_stage *how);
 
+/* Warns that there is no room for a batch at once: it goes in so many rows, the last ones fewer. */
+void task_stage_in_pieces(const llap_log *log, const char *stage, const llap_backend *backend,
+                          int64_t batch, int64_t rows);
+
 typedef struct task_result {
     int64_t n_steps;   /* made, with those of an earlier run */
     int64_t best_step; /* after how many steps the weights were kept; -1: there was no evaluation */
