@@ -5,7 +5,7 @@
  *   reference_vae.c        stage 1, the target VAE
  *   reference_summarizer.c stage 2, the history summarizer
  *   reference_encode.c     latents and summaries of the frozen networks, once
- *   reference_diffusion.c  stage 3, the denoiser
+ *   reference_diffusion.c  stage 3, the denoiser, in three files (reference_diffusion.h)
  *   train_reference.c      one after another, into a model
  *   reference_nets.c       the nets that forecasts need, and what they see
  *   forecaster_reference.c the model as a forecaster
