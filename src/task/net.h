@@ -1,7 +1,7 @@
 /* A graph made ready to be used: plan, run, and a buffer for every input.
  *
  *     task_net *n;
- *     st = task_net_create(g, params, &opts, &n);              borrows params
+ *     st = task_net_create(g, params, n_threads, &n);          borrows params
  *     fill(task_net_real(n, "x"));                             [the input's shape], zero at first
  *     if (st == LLAP_OK) st = task_net_run(n);
  *     loss = task_net_number(n, "loss");

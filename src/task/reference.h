@@ -100,8 +100,8 @@ typedef struct task_lesson {
     const char *const *of_batch;
     /* In pieces, those that hold what is known of the whole batch. */
     void (*fill_whole)(const task_reference *r, const llap_batch *whole, task_net *net);
-    /* Those of step `number` of training, which learns from b; NULL where that lies near. Or NULL.
-     */
+    /* Those of step `number` of training, which learns from b (NULL: from what lies near). NULL
+     * where there are none. */
     void (*vary)(const struct task_lesson *l, const llap_batch *b, int64_t number, task_net *net);
 
     const task_recipe_stage *how;
@@ -126,8 +126,9 @@ llap_status task_lesson_init(task_lesson *l, const task_recipe_stage *how, task_
 llap_status task_lesson_run(task_lesson *l, task_training *t, const task_stage *stage);
 void        task_lesson_deinit(task_lesson *l); /* also after a failure */
 
-/* For describe: an input of l->rows rows. With training, what names such a row's draws, or NULL:
- * then they are inputs. And for pieces the same of the whole batch, "all_NAME"; else NULL. */
+/* For describe: an input of l->rows rows, taken from near where training has them there; draws of
+ * such rows, NULL where none lie near (they are inputs then); and where batches go in pieces the
+ * input "all_NAME" of the whole batch, else NULL. */
 llap_tensor *task_lesson_input(llap_graph *g, const task_lesson *l, const char *name,
                                llap_shape shape, bool training);
 llap_tensor *task_lesson_draw(llap_graph *g, const task_lesson *l, const llap_draw_attr *a);
