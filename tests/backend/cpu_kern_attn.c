@@ -284,6 +284,40 @@ static void huge_scores_everywhere(void **state)
     each_kern(huge_scores);
 }
 
+/* The mean of equal values is that value, however many there are. */
+static void many_keys(const llap_kern *kn)
+{
+    enum { NQ = 33, NK = 16000, D = 64 };
+    const llap_attn_at at = { .row = D };
+    const llap_attn    a = { .batch = 1,
+                             .heads = 1,
+                             .nq = NQ,
+                             .nk = NK,
+                             .d = D,
+                             .scale = 0.125f,
+                             .q = at,
+                             .k = at,
+                             .v = at,
+                             .o = at };
+    float             *q = draw(NQ * D, 1, 1), *k = draw(NK * D, 1, 2);
+    float             *v = llap_new(NK * D, sizeof *v), *o = llap_new(NQ * D, sizeof *o);
+    void              *work = work_new(llap_kern_attn_work(kn, &a));
+    for (int64_t i = 0; i < NK * D; i++) v[i] = 3.0f;
+    llap_kern_attn(kn, &a, q, k, v, o, NULL, work);
+    for (int64_t i = 0; i < NQ * D; i++)
+        if (!(fabs((double)o[i] - 3.0) <= 3e-6))
+            fail_msg("%s: the mean of threes is %.9g", llap_kern_name(kn), (double)o[i]);
+    llap_free(work);
+    float *all[] = { q, k, v, o };
+    for (size_t i = 0; i < 4; i++) llap_free(all[i]);
+}
+
+static void many_keys_everywhere(void **state)
+{
+    (void)state;
+    each_kern(many_keys);
+}
+
 /* NaN in one key reaches the queries that see it and no other item. */
 static void nan_stays_home(const llap_kern *kn)
 {
@@ -320,6 +354,7 @@ int main(void)
         cmocka_unit_test(shapes),
         cmocka_unit_test(items_alone_everywhere),
         cmocka_unit_test(huge_scores_everywhere),
+        cmocka_unit_test(many_keys_everywhere),
         cmocka_unit_test(nan_stays_home_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -122,6 +122,19 @@ VEC_INLINE void some_splits(void *with, int64_t step, int sixth)
 
 enum { TILE_KEYS = 2 * TILE_STEPS }; /* of which weights are packed, in the first cache */
 
+/* out [mr, d] = or += sums, panels of [TILE_MR][TILE_NR]; row r times by[r], or as they are. */
+static void add_means(int64_t mr, int64_t d, const float *sums, bool add, const float *by,
+                      float *out, int64_t ldo)
+{
+    for (int64_t r = 0; r < mr; r++)
+        for (int64_t j = 0; j < d; j += 16) {
+            float *to = out + r * ldo + j;
+            vec    y = v_load(sums + j / TILE_NR * TILE_SUMS + r * TILE_NR + j % TILE_NR);
+            if (add) y = v_add(v_ld(to, d - j), y);
+            v_st(to, d - j, by == NULL ? y : v_mul(y, v_set(by[r])));
+        }
+}
+
 /* out [mr, d] = x [mr, nk], rows ld_s apart, times b, which is packed; row r times by[r]. scratch:
  * TILE_KEYS packed columns of x twice, sums. */
 static void tile_means(const kern_attn_unit *u, int64_t mr, float *x, const float *b,
@@ -134,21 +147,20 @@ static void tile_means(const kern_attn_unit *u, int64_t mr, float *x, const floa
         memset(x + r * u->ld_s + nk, 0, (size_t)(kern_up(nk, TILE_KEYS) - nk) * sizeof *x);
     for (int i = 0; i < 2 * TILE_MR / ROWS_BESIDE; i++) some_splits(&w, 0, i);
     for (int64_t s = 0; s == 0 || s < nk; s += TILE_KEYS) {
-        const float *now = w.to;
+        const float  *now = w.to;
+        const int64_t then = s + TILE_KEYS;
+        const bool    last = then >= nk;
         w.x += TILE_KEYS, w.to = scratch + (now == scratch ? size : 0), w.done = 0;
-        if (s + TILE_KEYS >= nk) w.steps = 0;
+        if (last) w.steps = 0;
         for (int64_t j = 0; j < d; j += TILE_NR, w.done += 12 * ROWS_BESIDE) {
             const int64_t cols = kern_least(d - j, TILE_NR);
             tile_any_sums(mr, cols, kern_least(nk - s, TILE_KEYS), now,
                           b + tile_packed(nk, j) + tile_packed(s, cols), sums + j * TILE_MR,
-                          TILE_NR, s > 0, some_splits, &w);
+                          TILE_NR, s % LLAP_KERN_KBLOCK > 0, some_splits, &w);
         }
+        if (last || then % LLAP_KERN_KBLOCK == 0) /* long sums run in blocks, as all do */
+            add_means(mr, d, sums, s >= LLAP_KERN_KBLOCK, last ? by : NULL, out, ldo);
     }
-    for (int64_t r = 0; r < mr; r++)
-        for (int64_t j = 0; j < d; j += 16) {
-            const float *sum = sums + j / TILE_NR * TILE_NR * TILE_MR + r * TILE_NR + j % TILE_NR;
-            v_st(out + r * ldo + j, d - j, v_mul(v_load(sum), v_set(by[r])));
-        }
 }
 
 /* As attn_forward. */
