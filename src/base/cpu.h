@@ -6,9 +6,11 @@
 
 bool llap_cpu_has_fma(void);    /* AVX2 and fused multiply-add */
 bool llap_cpu_has_avx512(void); /* AVX-512 F, DQ, BW, VL */
-bool llap_cpu_has_amx(void);    /* those, and tiles of bf16 that the system lets us use */
+/* Those, and tiles of bf16. Linux is asked for them, once: signal stacks must have room for tiles
+ * (12 KB) from then on, and where one is smaller already the answer is no. */
+bool llap_cpu_has_amx(void);
 
-/* "avx2 fma avx512f ..." in a fixed order, "baseline" when none; static. */
+/* "avx2 fma avx512 amx" in a fixed order, "baseline" when none; static. */
 const char *llap_cpu_features(void);
 
 #endif

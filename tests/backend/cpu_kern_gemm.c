@@ -260,6 +260,26 @@ static void rows_alone(const llap_kern *kn)
     for (size_t i = 0; i < 5; i++) llap_free(bufs[i]);
 }
 
+/* Of a transpose too, few of which are multiplied the other way round. */
+static void columns_alone(const llap_kern *kn)
+{
+    enum { M = 33, N = 256, K = 500 };
+    float    *x = draw(M * K, 1, 11), *y = draw(N * K, 1, 12);
+    float    *all = llap_new(M * N, sizeof *all), *some = llap_new(M * N, sizeof *some);
+    llap_gemm g = { .m = M, .n = N, .k = K, .lda = M, .ldb = N, .ldc = N, .a_trans = true };
+    void     *work = work_new(llap_kern_gemm_work(kn, &g));
+    llap_kern_gemm(kn, &g, x, y, all, work);
+    llap_free(work);
+    for (g.m = 1; g.m < M; g.m += 31) { /* 1 and 32 */
+        work = work_new(llap_kern_gemm_work(kn, &g));
+        llap_kern_gemm(kn, &g, x, y, some, work);
+        llap_free(work);
+        same_bits(all, some, g.m * N, "rows of a transpose depend on others", llap_kern_name(kn));
+    }
+    float *bufs[] = { x, y, all, some };
+    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+}
+
 /* B packed beforehand: the same bits, whatever the number of rows and of B's columns. */
 static void prepacked(const llap_kern *kn)
 {
@@ -377,6 +397,7 @@ static void rows_alone_everywhere(void **state)
 {
     (void)state;
     each_kern(rows_alone);
+    each_kern(columns_alone);
 }
 
 /* Normalising A on the way in, and keeping the value before GELU, change nothing else. */

@@ -2,18 +2,19 @@
  * inner steps of bf16 and adds to tiles of fp32, at sixteen times the rate of fused multiply-adds.
  *
  * A number of fp32 is the sum of three of bf16, exactly: its first eight binary digits (rounded),
- * the next eight of what is left, the rest. Of the nine products of two such numbers six are made,
- * those of at least 2^-24 of the whole; each is exact, and their sum runs in fp32. The result is
- * nearer to the true one than that of a chain of fused multiply-adds (a product of parts is
- * not rounded, and only the sum of the first parts is as large as the whole): it is a product of
- * fp32, by another way. Two things differ: parts below 2^-126 count as 0, and numbers above
- * 2^128 - 2^119, infinities among them, make NaN.
+ * the next eight of what is left, the rest. Of the nine products of two such numbers six are made
+ * (the others together are 2^-24 of the whole at most); each is exact, and their sum runs in fp32.
+ * Of two and more inner steps the result is nearer to the true one, in the mean, than that of a
+ * chain of fused multiply-adds (a product of parts is not rounded, and only the sum of the first
+ * parts is as large as the whole): it is a product of fp32, by another way. Two things differ:
+ * parts and products below 2^-126 count as 0, and numbers from 2^128 - 2^119 on, infinities among
+ * them, make NaN.
  *
  * Inner steps p and p + 16 of 32 lie side by side, so that nothing has to be moved about to
  * pack them. Packed B: panels of TILE_NR columns, each [32 steps][part][tile of 16 columns]; packed
  * A: blocks of TILE_MR rows, each [32 steps][part][tile of 16 rows]. Missing steps are zeros. Each
- * element of C is one chain over the steps of a block of LLAP_KERN_KBLOCK, the same wherever it
- * lies.
+ * element of C is one sum over the steps of a block of LLAP_KERN_KBLOCK, in an order that is the
+ * same wherever it lies.
  */
 
 enum {
@@ -25,10 +26,10 @@ enum {
     TILE_SUMS = TILE_MR * TILE_NR,
     TILE_MC = 96, /* rows packed at a time */
     TILE_ROW = LLAP_KERN_KBLOCK + 16,
-    TILE_HALVES = 3 * LLAP_KERN_KBLOCK / 2 /* floats of a packed row */
+    TILE_PACKED = 3 * LLAP_KERN_KBLOCK / 2 /* floats of a packed row */
 };
-static_assert(TILE_MC * TILE_HALVES + 2 * TILE_SUMS + 16 * TILE_ROW <= KERN_TILE_FLOATS &&
-                  2 * KERN_MLP_ROWS * TILE_HALVES + 16 * TILE_ROW <= KERN_MLP_FLOATS,
+static_assert(TILE_MC * TILE_PACKED + 2 * TILE_SUMS + 16 * TILE_ROW <= KERN_TILE_FLOATS &&
+                  2 * KERN_MLP_ROWS * TILE_PACKED + 16 * TILE_ROW <= KERN_MLP_FLOATS,
               "workspace sizes of kern_gemm.c");
 
 static int64_t tile_steps(int64_t nk) { return kern_per(nk, TILE_STEPS); }
@@ -48,7 +49,8 @@ VEC_INLINE vec part_of(vec x)
     return _mm512_castsi512_ps(_mm512_and_epi32(bits, _mm512_set1_epi32(-0x10000)));
 }
 
-/* The same cut off: half the work, and good enough for one of two factors. */
+/* The same cut off: half the work, and good enough for one of two factors (what is left out is
+ * then 3 * 2^-24 of a product at most). */
 VEC_INLINE vec cut_of(vec x)
 {
     return _mm512_castsi512_ps(
@@ -193,6 +195,7 @@ static void tile_begin(int64_t mr)
     tile_shape    s = { .palette = 1,
                         .rows = { first, first, second, second, first, second, 16, 16 } };
     for (int i = 0; i < 8; i++) s.bytes[i] = 64;
+    __asm__ volatile("" ::"m"(s)); /* all of it: headers of gcc 12 name 8 bytes */
     _tile_loadconfig(&s);
 }
 

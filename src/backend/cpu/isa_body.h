@@ -18,7 +18,7 @@
 #include "backend/cpu/body_sum.h"
 #include "backend/cpu/body_model.h"
 
-/* All of a table but its name and its products. */
+/* All of a table but its name, its products and attention. */
 #define ISA_REST \
     .unary = { \
         [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs, \

@@ -7,7 +7,7 @@
 #include "backend/cpu/kern_isa.h"
 
 enum {
-    PACK_FLOATS = 1 << 20, /* shared: 4 MB */
+    PACK_FLOATS = 1 << 20, /* shared, numbers: 4 MB, by tiles 6 */
     PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
     SHARED_STEPS = 64,     /* of those, packed by one thread */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
@@ -48,13 +48,15 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
 }
 
 /* x^T y with few rows and many columns: all of y would be packed for the sake of so few. The same
- * sums make the rows of y^T x, for which x is packed. */
-static bool is_flat(const llap_gemm *g)
+ * sums make the rows of y^T x, for which x is packed; by tiles, where parts are added in an order
+ * that depends on whose they are, they would not be the same. */
+static bool is_flat(const kern_isa *isa, const llap_gemm *g)
 {
     enum { FEW = 32, MANY = 128 };
-    return g->a_trans && !g->b_trans && kern_most(g->nb[0], 1) * kern_most(g->nb[1], 1) == 1 &&
-           g->m <= FEW && g->n >= MANY && !g->accumulate && !g->gelu && g->bias == NULL &&
-           g->pre == NULL && g->residual == NULL && g->slope == NULL;
+    return isa->gemm_steps == 1 && g->b_packed == NULL && g->c_norm.like == NULL && g->a_trans &&
+           !g->b_trans && kern_most(g->nb[0], 1) * kern_most(g->nb[1], 1) == 1 && g->m <= FEW &&
+           g->n >= MANY && !g->accumulate && !g->gelu && g->bias == NULL && g->pre == NULL &&
+           g->residual == NULL && g->slope == NULL;
 }
 
 static llap_gemm turned(const llap_gemm *g)
@@ -66,7 +68,7 @@ static llap_gemm turned(const llap_gemm *g)
 
 size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
 {
-    if (is_flat(g)) {
+    if (is_flat(kn->isa, g)) {
         const llap_gemm t = turned(g);
         return sizeof(float) * (size_t)kern_up(g->m * g->n, 16) + llap_kern_gemm_work(kn, &t);
     }
@@ -212,7 +214,7 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
                     float *c, void *work)
 {
     if (g->m == 0 || g->n == 0) return;
-    if (is_flat(g)) {
+    if (is_flat(kn->isa, g)) {
         gemm_flat(kn, g, a, b, c, work);
         for (int64_t k = 0; k < g->k && g->sums != NULL; k += LLAP_KERN_SUM_ROWS)
             kn->isa->sum_rows(kern_least(g->k - k, LLAP_KERN_SUM_ROWS), g->m, a + k * g->lda,
