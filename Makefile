@@ -46,7 +46,7 @@ test: setup-test ## build and run the tests: release, readers under sanitizers, 
 	@cmake --preset asan >/dev/null
 	@cmake --build --preset asan -j $(JOBS) --target llapdiff-program $(READERS:%=tests-%)
 	@cd build-asan && $(CTEST) -R '^($(subst $(eval) ,|,$(READERS)))/'
-	@cd build && $(CTEST)
+	@cd build && $(CTEST) -E '^fuzz/'
 
 test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing
 	@tools/test-all $(FUZZ_RUNS)
