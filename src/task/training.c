@@ -98,8 +98,14 @@ static void go_alone(stage_run *r)
     llap_params_drop(r->s->params);
 }
 
-/* Scores, keeps what is better, writes the log. *stop: it gets no better. */
-static llap_status evaluate(stage_run *r, bool *stop)
+/* It gets no better. */
+static bool worn_out(const stage_run *r)
+{
+    return r->s->patience > 0 && r->g.n_worse >= r->s->patience;
+}
+
+/* Scores, keeps what is better, writes the log. */
+static llap_status evaluate(stage_run *r)
 {
     const task_stage *s = r->s;
     task_progress    *g = &r->g;
@@ -138,7 +144,6 @@ static llap_status evaluate(stage_run *r, bool *stop)
     g->least = fmin(g->least, loss);
     g->sum = 0.0;
     g->n_summed = 0;
-    *stop = s->patience > 0 && g->n_worse >= s->patience;
     return training_line(r->t, s, g, loss, better);
 }
 
@@ -210,9 +215,8 @@ static llap_status run_steps(stage_run *r)
     const task_stage *s = r->s;
     task_training    *t = r->t;
     task_progress    *g = &r->g;
-    bool              stop = false;
     llap_status       st = report(r, NAN);
-    while (st == LLAP_OK && g->step < s->n_steps && !stop) {
+    while (st == LLAP_OK && g->step < s->n_steps && !worn_out(r)) {
         double  loss[LLAP_AHEAD] = { NAN }, norm[LLAP_AHEAD] = { 0.0 };
         int64_t made = 0;
         st = make_steps(r, loss, norm, &made);
@@ -223,11 +227,12 @@ static llap_status run_steps(stage_run *r)
             if (st != LLAP_OK) return st;
         }
         if (g->step == s->n_steps || (s->eval_every > 0 && g->step % s->eval_every == 0))
-            st = evaluate(r, &stop);
+            st = evaluate(r);
         if (st != LLAP_OK) return st;
         const bool due = now() - t->saved >= t->o.save_every ||
                          (t->o.save_steps > 0 && g->step % t->o.save_steps == 0);
-        if (due && !stop && g->step < s->n_steps && training_save(t, s, g, r->best) == LLAP_OK)
+        if (due && !worn_out(r) && g->step < s->n_steps &&
+            training_save(t, s, g, r->best) == LLAP_OK)
             r->saved_step = g->step;
         st = report(r, loss[made - 1]);
     }

@@ -156,14 +156,16 @@ typedef struct run_opts {
     const char        *horizon, *device; /* facts */
     int64_t            n_steps;
     int                wait_us;
-    bool               together; /* several steps before anyone looks */
+    bool               ends_early; /* the first stage: after 14 steps, the best were 7 */
+    bool               together;   /* several steps before anyone looks */
 } run_opts;
 
 static llap_status train(const run_opts *o, const char *model)
 {
     const task_fact      facts[] = { { "horizon", o->horizon == NULL ? "24" : o->horizon, false },
                                      { "device", o->device == NULL ? "cpu" : o->device, true } };
-    net                  a = { .wait_us = o->wait_us }, b = { .wait_us = o->wait_us };
+    net                  a = { .wait_us = o->wait_us, .worse_after = o->ends_early ? 7 : 0 };
+    net                  b = { .wait_us = o->wait_us };
     task_training       *t = NULL;
     llap_tensors_writer *w = NULL;
     task_stage           s = TASK_STAGE_DEFAULT;
@@ -171,6 +173,7 @@ static llap_status train(const run_opts *o, const char *model)
     if (st == LLAP_OK) st = net_init(&b, 2);
     if (st == LLAP_OK) st = task_training_create(&o->how, facts, 2, &t);
     s.n_steps = o->n_steps;
+    s.patience = o->ends_early;
     s.eval_every = 7;
     s.step = net_step;
     s.evaluate = net_evaluate;
@@ -199,39 +202,44 @@ static int stop_after(void *user, const llap_progress_event *e)
     return --*(int *)user == 0;
 }
 
-static const char *whole_run(int64_t n_steps)
+static const char *whole_run(int64_t n_steps, bool ends_early)
 {
     const char *model = in_folder("whole.safetensors");
     run_opts    o = { .n_steps = n_steps,
+                      .ends_early = ends_early,
                       .how = { .save_every = 1e9, .log = in_folder("whole.log") } };
     CHECK_OK(train(&o, model));
     return model;
 }
 
+/* Stops it again and again, after so many reports, and goes on. */
+static void stop_and_resume(int every, bool together, bool ends_early)
+{
+    run_opts    o = { .n_steps = 30, .together = together, .ends_early = ends_early };
+    llap_status st = LLAP_ECANCELLED;
+    int         n = 0;
+    o.how = (task_training_opts){
+        .state = in_folder("s.state"), .save_every = 1e9, .log = in_folder("s.log"), .resume = true
+    };
+    while (st == LLAP_ECANCELLED && n++ < 100) {
+        int left = every + 1;
+        o.how.progress = (llap_progress){ stop_after, &left };
+        st = train(&o, in_folder("s.safetensors"));
+        if (st == LLAP_ECANCELLED) assert_non_null(strstr(llap_error_detail(), "resume to go on"));
+    }
+    CHECK_OK(st);
+    assert_true(n > (together ? 1 : 4));
+    check_same_file(in_folder("whole.safetensors"), in_folder("s.safetensors"));
+    check_same_file(in_folder("whole.log"), in_folder("s.log"));
+    assert_int_equal(unlink(in_folder("s.state")), 0);
+}
+
 static void stopping_changes_nothing(void **state)
 {
-    const char *whole = whole_run(30);
-    const bool  together = *state != NULL;
-    for (int every = 1; every <= 9; every += 4) { /* reports between two stops */
-        run_opts    o = { .n_steps = 30, .together = together };
-        llap_status st = LLAP_ECANCELLED;
-        int         n = 0;
-        o.how = (task_training_opts){ .state = in_folder("s.state"),
-                                      .save_every = 1e9,
-                                      .log = in_folder("s.log"),
-                                      .resume = true };
-        while (st == LLAP_ECANCELLED && n++ < 100) {
-            int left = every + 1;
-            o.how.progress = (llap_progress){ stop_after, &left };
-            st = train(&o, in_folder("s.safetensors"));
-            if (st == LLAP_ECANCELLED)
-                assert_non_null(strstr(llap_error_detail(), "resume to go on"));
-        }
-        CHECK_OK(st);
-        assert_true(n > (together ? 1 : 5));
-        check_same_file(whole, in_folder("s.safetensors"));
-        check_same_file(in_folder("whole.log"), in_folder("s.log"));
-        assert_int_equal(unlink(in_folder("s.state")), 0);
+    for (int ends_early = 0; ends_early < 2; ends_early++) {
+        (void)whole_run(30, ends_early);
+        for (int every = 1; every <= 9; every += 4)
+            stop_and_resume(every, *state != NULL, ends_early);
     }
 }
 
@@ -248,7 +256,7 @@ static void kill_and_resume(int n_kills, uint32_t seed)
                                   .resume = true };
     int         killed = 0, status = -1;
     const pid_t first = fork(); /* all work in children: threads of a library do not survive fork */
-    if (first == 0) _exit(whole_run(120) == NULL);
+    if (first == 0) _exit(whole_run(120, false) == NULL);
     assert_int_equal(waitpid(first, &status, 0), first);
     for (int i = 0; i < 50 * n_kills; i++) {
         const pid_t child = fork();
@@ -461,7 +469,7 @@ static void failing_writes_lose_little(void **state)
     (void)state;
     char           said[512] = "";
     const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
-    const char    *whole = whole_run(60);
+    const char    *whole = whole_run(60, false);
     llap_status    st = LLAP_ECANCELLED;
     int64_t        n_failed = 0;
     run_opts       o = { .n_steps = 60 };
