@@ -5,10 +5,10 @@
 #include "backend/cpu/cpu.h"
 #include "backend/near.h"
 #include "base/alloc.h"
-#include "base/cpu.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
+#include "base/rng.h"
 #include "data/csv.h"
 #include "task/device.h"
 #include "task/rig.h"
@@ -93,8 +93,10 @@ static llap_status prepare_product(bench *t)
     t->x = llap_new_aligned((size_t)t->m * K, sizeof *t->x);
     t->w = llap_new_aligned((size_t)N * K, sizeof *t->w);
     if (st == LLAP_OK && (t->x == NULL || t->w == NULL)) st = LLAP_ENOMEM;
-    for (int64_t i = 0; st == LLAP_OK && i < t->m * K; i++) t->x[i] = (float)(i % 7) - 3.0f;
-    for (int64_t i = 0; st == LLAP_OK && i < N * K; i++) t->w[i] = (float)(i % 5) - 2.0f;
+    const llap_rng r[2] = { llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0),
+                            llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 1) };
+    if (st == LLAP_OK) llap_rng_fill_normal(&r[0], 0, (size_t)t->m * K, t->x);
+    if (st == LLAP_OK) llap_rng_fill_normal(&r[1], 0, (size_t)N * K, t->w);
     if (st == LLAP_OK) st = bind_operand(t, 0, "x", t->x, t->m * K);
     if (st == LLAP_OK) st = bind_operand(t, 1, "w", t->w, (int64_t)N * K);
     return st;
@@ -263,7 +265,7 @@ static llap_status as_json(bench *t, char **text)
     llap_json_put_string(&w, "size", llap_rig_sizes[t->base.size]);
     llap_json_put_int(&w, "threads", t->base.n_threads);
     llap_json_put_string(&w, "backend", t->base.backend->name);
-    llap_json_put_string(&w, "cpu", llap_cpu_features());
+    llap_json_put_string(&w, "cpu", llap_cpu_instructions());
     llap_json_put_double(&w, "product_gflops", 1e-9 * median(t->all_rates, t->n));
     llap_json_put_double(&w, "peak_mb", 1e-6 * peak_bytes());
     llap_json_open(&w, "measurements", '[');
@@ -291,7 +293,7 @@ static llap_status as_json(bench *t, char **text)
 static void as_table(bench *t, FILE *f)
 {
     fprintf(f, "size %s, %d threads, %s, %s; bare products %.1f GFLOP/s\n\n",
-            llap_rig_sizes[t->base.size], t->base.n_threads, llap_cpu_features(),
+            llap_rig_sizes[t->base.size], t->base.n_threads, llap_cpu_instructions(),
             t->base.backend->name, 1e-9 * median(t->all_rates, t->n));
     fprintf(f, "%-28s %6s %10s %10s %10s %5s %8s %9s %8s\n", "", "steps", "median ms", "least",
             "most", "runs", "GFLOP/s", "of bare", "MB");
