@@ -154,12 +154,25 @@ static void say_idle(const cli_common *common, const train_options *o)
     if (any) fputs(": a model of size anchor has no networks\n", stderr);
 }
 
+/* The log takes nobody's place. */
+static llap_status check_log(const train_options *o, const char *state)
+{
+    const char *other[] = { o->output, state, o->from };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (o->log != NULL && other[i] != NULL &&
+            (strcmp(o->log, other[i]) == 0 || cli_same_file(o->log, other[i])))
+            return cli_usage("train", "%s cannot be the log as well: take another name", other[i]);
+    return LLAP_OK;
+}
+
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     const train_options *o = opts;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
+    if (o->from != NULL && strcmp(o->from, "-") == 0)
+        return cli_usage("train", "--from is read more than once: it takes a file, not -");
     say_idle(common, o);
     llap_panel *panel = NULL;
     llap_model *model = NULL;
@@ -169,8 +182,9 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     if (st == LLAP_OK) st = cli_spare("train", o->output, 1, &parts);
     if (st == LLAP_OK) st = cli_spare("train", o->log, n, operands);
     if (st == LLAP_OK) st = cli_spare("train", o->log, 1, &parts);
-    if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = state_path(o, &state);
+    if (st == LLAP_OK) st = check_log(o, state);
+    if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK) st = llap_model_save(model, o->output);

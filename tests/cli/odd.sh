@@ -50,6 +50,16 @@ llapdiff train folder -c 24 --horizon 6 $quick -o folder/a.csv
 (cd folder && llapdiff train . -c 24 --horizon 6 $quick -o a.csv)
 cmp data.csv kept && cmp folder/a.csv kept && llapdiff info m.st >about
 
+# nor does the log take the place of what the training reads or writes, and a model is not read from a pipe twice
+cp m.st from.st
+train="llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 -q"
+$train -o x --from from.st --log from.st
+$train -o x --log ./from.st --from from.st
+$train -o x --log x
+$train -o x --log x.state
+$train -o x --from - <from.st
+cmp m.st from.st && rm from.st
+
 # a state is not what lies there by chance
 llapdiff train data.csv -c 24 --horizon 6 --size tiny --steps 2 --training '{"anchor":{"steps":5}}' -q -o x --state kept
 
