@@ -1,5 +1,6 @@
 /* The run that the options of llap_train describe: what tells it from others, where it keeps its
  * state, and what room that takes. */
+#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -78,6 +79,13 @@ static void add_rates(fact_list *l, const task_recipe *r)
     l->fact[l->n - 1].may_differ = true; /* a smaller one, after too large a one */
 }
 
+/* Devices of one name give the same numbers. */
+static const char *name_of(const llap_backend *backend)
+{
+    const bool tiles = backend == &llap_backend_cpu && strcmp(llap_cpu_instructions(), "amx") == 0;
+    return tiles ? "cpu (amx)" : backend->name;
+}
+
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
                               const llap_model_frame *f, const llap_network_config *c,
                               const task_recipe *r)
@@ -134,7 +142,7 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
     }
     const llap_backend *backend = NULL;
     if (st == LLAP_OK) st = task_device(o->device, o->precision, &backend);
-    if (st == LLAP_OK) add_text(l, "device", backend->name);
+    if (st == LLAP_OK) add_text(l, "device", name_of(backend));
     l->fact[l->n - 1].may_differ = true;
     if (st == LLAP_OK && (l->failed || !copied)) st = LLAP_ENOMEM;
     return st;

@@ -1,7 +1,7 @@
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
 llapdiff synth --entities 2 --variables 2 --rows 300 --seed 3 -o data.csv
-llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor -o m.safetensors -q >/dev/null
+llapdiff train data.csv -t v0 -c 2d --horizon 6h --size anchor --training '{"anchor":{"steps":20}}' -o m.safetensors -q >/dev/null
 try() {
     llapdiff "$@" -q
     echo "exit $?"

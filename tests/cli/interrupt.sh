@@ -65,6 +65,10 @@ for size in anchor tiny; do
     grep -q "anchor: stopped after step [0-9]* of [0-9]*; resume to go on, the state is in x.state$" err || { echo "$size:"; cat err; }
     grep -q "same command with --resume goes on" err || { echo "$size:"; cat err; }
     working 0.3 train data.csv -c 2d --horizon 6h --size $size --training '{"anchor": {"steps": 1000000}}' -o x --resume
+    # Instructions whose sums have another order are said.
+    LLAP_ISA=portable working 0.3 train data.csv -c 2d --horizon 6h --size $size --training '{"anchor": {"steps": 1000000}}' -o x --resume
+    llapdiff --version | grep -q amx && other=1 || other=0
+    [ "$(grep -c 'the device was cpu (amx) and is cpu now' err)" = $other ] || { echo "$size, other instructions:"; cat err; }
     rm x.state
 done
 working 0.3 forecast m.safetensors data.csv --every 1h -n 100000 --keep-samples -o x

@@ -83,6 +83,12 @@ static bool takes(const llap_call *c)
     }
 }
 
+const char *llap_cpu_instructions(void)
+{
+    const llap_kern kn = llap_kern_best(1);
+    return llap_kern_name(&kn);
+}
+
 const llap_backend llap_backend_cpu = {
     .name = "cpu",
     .real_bytes = sizeof(float),

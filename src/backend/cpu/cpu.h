@@ -7,4 +7,8 @@
 
 extern const llap_backend llap_backend_cpu;
 
+/* The instructions that it uses: "amx", whose results have bits of their own, or "avx512", "avx2",
+ * "portable", whose are the same. */
+const char *llap_cpu_instructions(void);
+
 #endif
