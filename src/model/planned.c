@@ -393,11 +393,18 @@ llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params
     return st;
 }
 
+void planned_forget(llap_planned *s)
+{
+    if (s->recording != NULL) s->o.backend->memory->forget(s->recording);
+    s->recording = NULL;
+    s->has_run = false;
+}
+
 void llap_planned_destroy(llap_planned *s)
 {
     if (s == NULL) return;
     const llap_backend *b = s->o.backend;
-    if (s->recording != NULL) b->memory->forget(s->recording);
+    planned_forget(s);
     drop_all(s);
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
     void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0, s->keep, s->known };

@@ -47,13 +47,14 @@ struct llap_planned {
     bool                *guided;          /* [n] */
     /* near memory */
     void *coef_near, *t, *time, *x, *x0, *window[6];
-    void *keep, *known;      /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
-    struct brought *brought; /* copies of parameters */
-    float          *noise;   /* [B,R,h,Z], the caller's side */
-    float          *mask;    /* [B,h,Z] likewise */
-    llap_level     *level;   /* [n] */
-    void           *recording;
-    int             n_calls;
+    void *keep, *known;        /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
+    struct brought *brought;   /* copies of parameters */
+    float          *noise;     /* [B,R,h,Z], the caller's side */
+    float          *mask;      /* [B,h,Z] likewise */
+    llap_level     *level;     /* [n] */
+    void           *recording; /* of the loop, or NULL */
+    bool            has_run;   /* as it comes, since the last recording that went wrong */
+    bool            no_room;   /* for a recording */
 };
 
 /* What windows bring, in the order of llap_planned.window. */
@@ -88,5 +89,8 @@ void planned_describe_pass(const llap_planned *s, llap_graph *g, planned_kind k,
 /* One step: predictions, estimate, transition; the states x and x0 move on. With both, predictions
  * are the inputs "free" and "given"; else there is a pass inside, as above. */
 void planned_describe_step(const llap_planned *s, llap_graph *g, llap_modal *modal, bool both);
+
+/* The recording, and that the loop has run. */
+void planned_forget(llap_planned *s);
 
 #endif

@@ -62,20 +62,33 @@ static llap_status run_loop(llap_planned *s)
     return st;
 }
 
-/* The first time as it comes, so that everything that is made once is made; then recorded. */
+static llap_status record_loop(llap_planned *s)
+{
+    const llap_backend *b = s->o.backend;
+    llap_status         st = llap_near_status(b, b->memory->record());
+    if (st != LLAP_OK) return st;
+    st = run_loop(s);
+    const llap_status made = llap_near_status(b, b->memory->recorded(&s->recording));
+    return st == LLAP_OK ? made : st;
+}
+
+/* The first time as it comes, so that everything that is made once is made; then recorded; where
+ * there is no room for a recording always as it comes. */
 static llap_status run_or_replay(llap_planned *s)
 {
     const llap_memory *m = s->o.backend->memory;
-    if (m == NULL || m->record == NULL || s->n_calls++ == 0) return run_loop(s);
-    llap_status st = LLAP_OK;
-    if (s->recording == NULL) {
-        st = llap_near_status(s->o.backend, m->record());
-        if (st != LLAP_OK) return st;
+    llap_status        st = LLAP_OK;
+    if (m == NULL || m->record == NULL || s->no_room || !s->has_run) {
         st = run_loop(s);
-        const llap_status made = llap_near_status(s->o.backend, m->recorded(&s->recording));
-        if (st == LLAP_OK) st = made;
+        s->has_run = st == LLAP_OK;
+        return st;
     }
-    return st == LLAP_OK ? llap_near_status(s->o.backend, m->replay(s->recording)) : st;
+    if (s->recording == NULL) st = record_loop(s);
+    if (st == LLAP_OK) st = llap_near_status(s->o.backend, m->replay(s->recording));
+    if (st == LLAP_OK) return st;
+    planned_forget(s); /* it may lack what went wrong */
+    s->no_room = st == LLAP_ENOMEM;
+    return s->no_room ? run_loop(s) : st; /* nothing was computed yet */
 }
 
 static llap_status put_windows(llap_planned *s, const llap_denoise_batch *w)

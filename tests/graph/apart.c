@@ -140,76 +140,26 @@ static void the_last_step_waits_for_no_memory(void **state)
 
 /* -------- recordings -------- */
 
-/* What is queued while recording is kept and computed by replay. */
-enum { TAPE = 64 };
-static struct {
-    const llap_call *call[TAPE];
-    int              n, replays;
-    bool             on;
-    llap_status      broken; /* how the next one that ends fails, though there is one */
-} tape;
-
-static void tape_kernel(const llap_call *c)
-{
-    assert_true(tape.n < TAPE);
-    if (tape.on) tape.call[tape.n++] = c;
-    else llap_backend_cpu.kernel[c->op](c);
-}
-
-static bool        tape_recording(void) { return tape.on; }
-static llap_status tape_record(void)
-{
-    tape.on = true;
-    tape.n = 0;
-    return LLAP_OK;
-}
-static llap_status tape_recorded(void **out)
-{
-    const llap_status broken = tape.broken;
-    *out = &tape;
-    tape.on = false;
-    tape.broken = LLAP_OK;
-    if (broken != LLAP_OK) tape.n = 0; /* nothing of it is worth replaying */
-    return broken;
-}
-static llap_status tape_replay(void *recording)
-{
-    assert_ptr_equal(recording, &tape);
-    tape.replays++;
-    for (int i = 0; i < tape.n; i++) llap_backend_cpu.kernel[tape.call[i]->op](tape.call[i]);
-    return LLAP_OK;
-}
-static void tape_forget(void *recording) { assert_ptr_equal(recording, &tape); }
-
 static void a_failed_recording_is_not_replayed(void **state)
 {
     (void)state;
-    llap_backend b = apart_backend();
-    llap_memory  memory = *b.memory;
-    llap_plan   *p = NULL;
-    llap_run    *r = NULL;
-    float        w[3] = { 0 }, x[3] = { 1, 2, 3 };
-    memory.recording = tape_recording;
-    memory.record = tape_record;
-    memory.recorded = tape_recorded;
-    memory.replay = tape_replay;
-    memory.forget = tape_forget;
-    b.memory = &memory;
-    for (int op = 0; op < LLAP_OP_COUNT; op++)
-        if (b.kernel[op] != NULL) b.kernel[op] = tape_kernel;
+    const llap_backend b = apart_taped_backend();
+    llap_plan         *p = NULL;
+    llap_run          *r = NULL;
+    float              w[3] = { 0 }, x[3] = { 1, 2, 3 };
     CHECK_OK(make(&b, &p, &r));
     CHECK_OK(llap_run_bind(r, "w", w, 3));
     CHECK_OK(llap_run_bind(r, "x", x, 3));
     CHECK_OK(llap_run_exec(r));
-    tape.broken = LLAP_EIO;
+    apart_tapes.broken = LLAP_EIO;
     assert_int_equal(llap_run_exec(r), LLAP_EIO);
     assert_true(w[1] == 2);
     for (int i = 2; i < 6; i++) { /* as it comes, recorded, replayed */
         CHECK_OK(llap_run_exec(r));
         assert_true(w[1] == 2.0f * (float)i);
     }
-    assert_int_equal(tape.replays, 3);
-    tape.broken = LLAP_ENOMEM; /* no room: no recording, and nothing is lost */
+    assert_int_equal(apart_tapes.replays, 3);
+    apart_tapes.broken = LLAP_ENOMEM; /* no room: no recording, and nothing is lost */
     llap_run_destroy(r);
     CHECK_OK(llap_run_create(p, &r));
     CHECK_OK(llap_run_bind(r, "w", w, 3));
@@ -218,8 +168,8 @@ static void a_failed_recording_is_not_replayed(void **state)
         CHECK_OK(llap_run_exec(r));
         assert_true(w[1] == 2.0f * (float)i);
     }
-    assert_int_equal(tape.broken, LLAP_OK);
-    assert_int_equal(tape.replays, 3);
+    assert_int_equal(apart_tapes.broken, LLAP_OK);
+    assert_int_equal(apart_tapes.replays, 3);
     llap_run_destroy(r);
     llap_plan_release(p);
 }

@@ -228,6 +228,87 @@ static inline llap_backend apart_late_backend(void)
     return b;
 }
 
+/* -------- recordings: what is queued meanwhile is kept, and computed by replay -------- */
+
+typedef struct apart_tape {
+    llap_call call[2048]; /* each with views of its own, as runs may bind others for the next */
+    int       n;
+} apart_tape;
+
+static struct {
+    apart_tape *on; /* the one that is recorded, or NULL */
+    int         replays;
+    llap_status broken; /* how the next one that ends fails, though there is one */
+} apart_tapes;
+
+static void apart_taped_kernel(const llap_call *c)
+{
+    apart_tape *t = apart_tapes.on;
+    if (t == NULL) {
+        llap_backend_cpu.kernel[c->op](c);
+        return;
+    }
+    assert_true((size_t)t->n < sizeof t->call / sizeof *t->call);
+    llap_call *kept = &t->call[t->n++];
+    llap_view *view = llap_new((size_t)(c->n_in + c->n_out), sizeof *view);
+    assert_non_null(view);
+    memcpy(view, c->in, (size_t)c->n_in * sizeof *view);
+    memcpy(view + c->n_in, c->out, (size_t)c->n_out * sizeof *view);
+    *kept = *c;
+    kept->in = view;
+    kept->out = view + c->n_in;
+}
+
+static void apart_tape_empty(apart_tape *t)
+{
+    for (int i = 0; i < t->n; i++) llap_free((void *)(uintptr_t)t->call[i].in);
+    t->n = 0;
+}
+
+static bool        apart_tape_recording(void) { return apart_tapes.on != NULL; }
+static llap_status apart_tape_record(void)
+{
+    apart_tapes.on = llap_new(1, sizeof *apart_tapes.on);
+    return apart_tapes.on == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+static llap_status apart_tape_recorded(void **out)
+{
+    const llap_status broken = apart_tapes.broken;
+    if (broken != LLAP_OK) apart_tape_empty(apart_tapes.on); /* not worth replaying */
+    *out = apart_tapes.on;
+    apart_tapes.on = NULL;
+    apart_tapes.broken = LLAP_OK;
+    return broken;
+}
+static llap_status apart_tape_replay(void *recording)
+{
+    const apart_tape *t = recording;
+    apart_tapes.replays++;
+    for (int i = 0; i < t->n; i++) llap_backend_cpu.kernel[t->call[i].op](&t->call[i]);
+    return LLAP_OK;
+}
+static void apart_tape_forget(void *recording)
+{
+    apart_tape_empty(recording);
+    llap_free(recording);
+}
+
+static inline llap_backend apart_taped_backend(void)
+{
+    static llap_memory memory;
+    llap_backend       b = apart_backend();
+    memory = *b.memory;
+    memory.recording = apart_tape_recording;
+    memory.record = apart_tape_record;
+    memory.recorded = apart_tape_recorded;
+    memory.replay = apart_tape_replay;
+    memory.forget = apart_tape_forget;
+    b.memory = &memory;
+    for (int op = 0; op < LLAP_OP_COUNT; op++)
+        if (b.kernel[op] != NULL) b.kernel[op] = apart_taped_kernel;
+    return b;
+}
+
 /* One that does small calls of a kind at once: from the last to the first, which makes no
  * difference where none reads or writes what another writes. */
 static int apart_at_once; /* calls that came with others */

@@ -305,6 +305,72 @@ static void check_many(const llap_backend *b, double tol)
     llap_params_destroy(params);
 }
 
+/* -------- recordings that fail -------- */
+
+static llap_status aside_breaks; /* what the next queue aside of a recording says */
+
+static llap_status aside(bool begin)
+{
+    const llap_status st = begin && apart_tapes.on != NULL ? aside_breaks : LLAP_OK;
+    if (st != LLAP_OK) aside_breaks = LLAP_OK;
+    return st;
+}
+
+static llap_status join(void) { return LLAP_OK; }
+
+/* n calls give what is expected. */
+static void samples_are(llap_planned *planned, const setting *s, int n, const float *expected)
+{
+    const llap_denoise_batch w = windows_of(s);
+    const llap_sample_io     io = io_of(s);
+    float                    found[B * R * H * Z];
+    for (int call = 0; call < n; call++) {
+        CHECK_OK(llap_planned_sample(planned, &w, &io, found));
+        assert_memory_equal(found, expected, sizeof found);
+    }
+}
+
+static void a_failed_recording_is_not_replayed(void **state)
+{
+    (void)state;
+    enum { SHARED = 2 }; /* runs of what samples share: recordings too where the loop is none */
+    setting      all[N_SETTINGS];
+    llap_backend b = apart_taped_backend();
+    llap_memory  memory = *b.memory;
+    memory.aside = aside;
+    memory.join = join;
+    b.memory = &memory;
+    (void)settings(all);
+    const setting           *s = &all[0]; /* guided: one of two passes goes aside */
+    const llap_planned_opts  o = opts_of(s, &b);
+    const llap_denoise_batch w = windows_of(s);
+    const llap_sample_io     io = io_of(s);
+    llap_params             *params = params_of(s, &b);
+    llap_points              list = points_of(s);
+    llap_planned            *planned;
+    float                    first[B * R * H * Z], found[B * R * H * Z];
+    for (int whole = 0; whole < 2; whole++) { /* the loop fails, or the end of the recording */
+        CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
+        CHECK_OK(llap_planned_sample(planned, &w, &io, first));
+        *(whole ? &apart_tapes.broken : &aside_breaks) = LLAP_EIO;
+        assert_int_equal(llap_planned_sample(planned, &w, &io, found), LLAP_EIO);
+        apart_tapes.replays = 0;
+        samples_are(planned, s, 4, first);                 /* as it comes, recorded, replayed */
+        assert_int_equal(apart_tapes.replays, SHARED + 3); /* once by themselves */
+        llap_planned_destroy(planned);
+    }
+    CHECK_OK(llap_planned_create(&s->c, params, &o, &list, &planned));
+    samples_are(planned, s, 1, first);
+    apart_tapes.broken = LLAP_ENOMEM; /* no room: no recording, and nothing is lost */
+    apart_tapes.replays = 0;
+    samples_are(planned, s, 3, first);
+    assert_int_equal(apart_tapes.broken, LLAP_OK);
+    assert_int_equal(apart_tapes.replays, 3 * SHARED);
+    llap_planned_destroy(planned);
+    llap_points_deinit(&list);
+    llap_params_destroy(params);
+}
+
 static void on_a_gpu(void **state)
 {
     (void)state;
@@ -356,6 +422,7 @@ int main(void)
         cmocka_unit_test(on_the_cpu),
         cmocka_unit_test(behind_a_wall),
         cmocka_unit_test(layers_one_behind_the_other),
+        cmocka_unit_test(a_failed_recording_is_not_replayed),
         cmocka_unit_test(on_a_gpu),
         cmocka_unit_test(what_it_cannot_do_is_said),
     };
