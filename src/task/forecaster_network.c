@@ -98,6 +98,7 @@ typedef struct work {
     group            *group; /* [n] */
     llap_feature_row *row;   /* [n] */
     int64_t           n;
+    bool              over; /* rows of more queries than networks take were left to the anchor */
 } work;
 
 /* Queries of a window that lie within the trained horizon. */
@@ -134,22 +135,31 @@ static llap_status add_row(network_self *s, work *k, const task_window *w, group
     return LLAP_OK;
 }
 
+/* Do the networks draw a row of so many queries? */
+static bool is_drawn(int64_t n_query, work *k)
+{
+    k->over |= n_query > QUERIES_MAX;
+    return n_query > 0 && n_query <= QUERIES_MAX;
+}
+
 /* The times asked about by any of the windows, within the horizon, in order. */
 static llap_status union_of(const network_self *s, const task_window *w, int64_t n,
                             llap_arena *arena, int64_t **time, int64_t *n_time)
 {
-    int64_t most = 0, *at = llap_arena_new(arena, (size_t)n, sizeof *at);
-    for (int64_t i = 0; i < n; i++) most += within(s, &w[i]);
+    int64_t  most = 0, *at = llap_arena_new(arena, (size_t)n, sizeof *at);
+    int64_t *end = llap_arena_new(arena, (size_t)n, sizeof *end);
+    if (at == NULL || end == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) most += end[i] = within(s, &w[i]);
     *time = llap_arena_new(arena, (size_t)most, sizeof **time);
     *n_time = 0;
-    if (at == NULL || *time == NULL) return LLAP_ENOMEM;
+    if (*time == NULL) return LLAP_ENOMEM;
     for (;;) {
         int64_t next = INT64_MAX;
         for (int64_t i = 0; i < n; i++)
-            if (at[i] < within(s, &w[i]) && w[i].time[at[i]] < next) next = w[i].time[at[i]];
+            if (at[i] < end[i] && w[i].time[at[i]] < next) next = w[i].time[at[i]];
         if (next == INT64_MAX) return LLAP_OK;
         for (int64_t i = 0; i < n; i++)
-            while (at[i] < within(s, &w[i]) && w[i].time[at[i]] == next) at[i]++;
+            while (at[i] < end[i] && w[i].time[at[i]] == next) at[i]++;
         (*time)[(*n_time)++] = next;
     }
 }
@@ -162,7 +172,7 @@ static llap_status joint_work(network_self *s, const task_window *w, int64_t n, 
         int64_t *time, n_time;
         for (end = i + 1; end < n && w[end].origin == w[i].origin; end++) continue;
         st = union_of(s, w + i, end - i, arena, &time, &n_time);
-        if (st == LLAP_OK && n_time > 0 && n_time <= QUERIES_MAX)
+        if (st == LLAP_OK && is_drawn(n_time, k))
             st = add_row(s, k, &w[i], (group){ .first = i, .n = end - i }, time, n_time, 0,
                          task_row_id(w[i].origin, NULL, -1), arena);
     }
@@ -178,7 +188,7 @@ static llap_status own_work(network_self *s, const task_window *w, int64_t n, ll
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < each && st == LLAP_OK; c++) {
             const int64_t n_query = within(s, &w[i]);
-            if (n_query == 0 || n_query > QUERIES_MAX) continue;
+            if (!is_drawn(n_query, k)) continue;
             const uint64_t id =
                 llap_hash(w[i].id, s->m->frame.target[c], strlen(s->m->frame.target[c]));
             st = add_row(s, k, &w[i], (group){ .first = i, .n = 1, .target = c }, w[i].time,
@@ -300,12 +310,12 @@ static llap_status draw_work(network_self *s, const task_ask *ask, const task_wi
 }
 
 /* Does the anchor answer any of it? */
-static bool anchor_needed(const network_self *s, const task_window *w, int64_t n)
+static bool anchor_needed(const network_self *s, const task_window *w, int64_t n, const work *k)
 {
-    if (s->n.guard != LLAP_GUARD_NETWORK) return true;
+    if (s->n.guard != LLAP_GUARD_NETWORK || k->over) return true;
     for (int64_t i = 0; i < n; i++) {
         const bool known = llap_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
-        if (within(s, &w[i]) < w[i].n_query || w[i].n_query > QUERIES_MAX) return true;
+        if (within(s, &w[i]) < w[i].n_query) return true;
         if (s->sight.layout.view == LLAP_FEATURE_JOINT && !known) return true;
     }
     return false;
@@ -313,10 +323,10 @@ static bool anchor_needed(const network_self *s, const task_window *w, int64_t n
 
 /* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come. */
 static llap_status start_paths(network_self *s, const task_ask *ask, const task_window *w,
-                               int64_t n, llap_arena *arena, double **out)
+                               int64_t n, const work *k, llap_arena *arena, double **out)
 {
     const int64_t  C = s->sight.layout.targets;
-    const bool     needed = anchor_needed(s, w, n);
+    const bool     needed = anchor_needed(s, w, n, k);
     task_forecast *from = llap_arena_new(arena, (size_t)(n * C), sizeof *from);
     llap_status    st = from == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK && needed) st = s->anchor.forecast(&s->anchor, ask, w, n, arena, from);
@@ -337,14 +347,17 @@ static llap_status forecast(const task_forecaster *f, const task_ask *ask, const
     work          k = { .group = llap_arena_new(arena, (size_t)(n * C), sizeof *k.group),
                         .row = llap_arena_new(arena, (size_t)(n * C), sizeof *k.row) };
     double      **path = llap_arena_new(arena, (size_t)(n * C), sizeof *path);
-    llap_status   st = k.group == NULL || k.row == NULL || path == NULL
-                           ? LLAP_ENOMEM
-                           : start_paths(s, ask, w, n, arena, path);
+    llap_status   st = k.group == NULL || k.row == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK)
         st = s->sight.layout.view == LLAP_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
                                                         : own_work(s, w, n, arena, &k);
-    if (st == LLAP_OK && s->n.guard != LLAP_GUARD_ANCHOR && drawn(s, ask->n_samples) > 0)
-        st = draw_work(s, ask, w, &k, path);
+    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path);
+    const bool draws = s->n.guard != LLAP_GUARD_ANCHOR && drawn(s, ask->n_samples) > 0;
+    if (st == LLAP_OK && draws && k.over)
+        llap_logf(ask->log, LLAP_LOG_WARNING,
+                  "more than %d times at once: there the anchor answers, not the networks",
+                  QUERIES_MAX);
+    if (st == LLAP_OK && draws) st = draw_work(s, ask, w, &k, path);
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] =
             (task_forecast){ .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true };

@@ -141,25 +141,25 @@ static void a_model_forecasts_the_same_from_its_file(void **state)
     }
 }
 
-/* The windows of both entities at one time, with queries of every kind. */
-static void ask(const llap_model *m, int64_t first, int64_t n, int64_t n_query, int64_t n_samples,
-                double *out)
+#define ORIGIN (600 * HOUR)
+
+/* The windows of entities at one time; each one's queries begin `apart` after those before. */
+static void ask_at(const llap_model *m, int64_t first, int64_t n, const int64_t *time,
+                   int64_t apart, int64_t n_query, int64_t n_samples, double *out)
 {
-    static int64_t  time[64];
-    const int64_t   var = 0, origin = 600 * HOUR;
+    const int64_t   var = 0;
     task_window     w[ENTITIES];
     task_forecast   f[ENTITIES];
     task_forecaster by = { 0 };
     llap_arena      arena = { 0 };
-    for (int64_t k = 0; k < n_query; k++) time[k] = origin + (k + 1) * HOUR * 2 / 3;
     for (int64_t i = 0; i < n; i++)
         w[i] = (task_window){ .entity = first + i,
                               .first = panel->start[first + i],
                               .end = panel->start[first + i] + 601,
-                              .origin = origin,
+                              .origin = ORIGIN,
                               .n_query = n_query,
-                              .time = time,
-                              .id = task_window_id(panel, first + i, origin) };
+                              .time = time + i * apart,
+                              .id = task_window_id(panel, first + i, ORIGIN) };
     CHECK_OK(task_model_forecaster(m, panel, &var, &llap_backend_cpu, NULL, &by));
     CHECK_OK(by.forecast(&by, &(task_ask){ .n_samples = n_samples, .seed = 3 }, w, n, &arena, f));
     for (int64_t i = 0; i < n; i++)
@@ -167,6 +167,15 @@ static void ask(const llap_model *m, int64_t first, int64_t n, int64_t n_query, 
                (size_t)(n_samples * n_query) * sizeof *out);
     task_forecaster_deinit(&by);
     llap_arena_deinit(&arena);
+}
+
+/* With queries of every kind. */
+static void ask(const llap_model *m, int64_t first, int64_t n, int64_t n_query, int64_t n_samples,
+                double *out)
+{
+    static int64_t time[64];
+    for (int64_t k = 0; k < n_query; k++) time[k] = ORIGIN + (k + 1) * HOUR * 2 / 3;
+    ask_at(m, first, n, time, 0, n_query, n_samples, out);
 }
 
 static void samples_depend_on_what_is_asked_alone(void **state)
@@ -215,6 +224,23 @@ static void the_anchor_answers_the_rest(void **state)
     c->guard = LLAP_GUARD_NETWORK;
     assert_memory_equal(pool, anchor, Q * sizeof *pool);
     assert_memory_equal(pool + Q, network, 18 * sizeof *pool);
+}
+
+/* A joint row has the times of all entities: too many of them together are the anchor's too. */
+static void the_anchor_answers_what_is_too_much(void **state)
+{
+    (void)state;
+    enum { Q = 8500, S = 1 };
+    static int64_t       time[2 * Q];
+    static double        network[2 * S * Q], anchor[2 * S * Q];
+    llap_feature_config *c = &joint->network->config.features;
+    for (int64_t k = 0; k < 2 * Q; k++) time[k] = ORIGIN + (k + 1) * (12 * HOUR / (2 * Q));
+    ask_at(joint, 0, 2, time, Q, Q, S, network);
+    c->guard = LLAP_GUARD_ANCHOR;
+    ask_at(joint, 0, 2, time, Q, Q, S, anchor);
+    c->guard = LLAP_GUARD_NETWORK;
+    assert_memory_equal(network, anchor, sizeof anchor);
+    assert_true(anchor[0] != 0);
 }
 
 static void a_description_tells_who_answers(void **state)
@@ -725,6 +751,7 @@ int main(void)
         cmocka_unit_test(a_model_forecasts_the_same_from_its_file),
         cmocka_unit_test(samples_depend_on_what_is_asked_alone),
         cmocka_unit_test(the_anchor_answers_the_rest),
+        cmocka_unit_test(the_anchor_answers_what_is_too_much),
         cmocka_unit_test(a_description_tells_who_answers),
         cmocka_unit_test(an_anchor_that_answers_is_not_compared_with_itself),
         cmocka_unit_test(validation_decides_who_answers),
