@@ -321,7 +321,8 @@ typedef struct llap_evaluate_opts {
  * all pairs of samples), squared and absolute error, coverage, and by how much the model is better,
  * with the 95 % interval of a paired bootstrap over days. As a table, or as JSON with everything
  * else: quantile losses, widths, PIT, energy score, by step, in the units of the data. To impute is
- * to hide 30 % of the values and to fill them, from both sides and from the past.
+ * to hide 30 % of the values and to fill them, from both sides and from the past; stride, samples
+ * and with are then refused.
  * Caller owns *text (llap_text_free). */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
                                    const llap_evaluate_opts *o, int json, char **text);

@@ -103,13 +103,14 @@ const cli_command cmd_evaluate = {
         "everything: quantile losses, widths, PIT, energy score, by step, in the units of\n"
         "the data. With --task impute 30 % of the values are hidden and filled: by the\n"
         "model from both sides and from the past alone, by linear interpolation and the\n"
-        "last value with their empirical errors.",
+        "last value with their empirical errors; --stride, --samples and --with are of\n"
+        "forecasts alone.",
     .example = "  llapdiff evaluate air.safetensors air.csv",
     .options = options,
     .min_operands = 2,
     .max_operands = -1,
     .options_size = sizeof(evaluate_options),
-    .defaults = &(const evaluate_options){ .samples = 200, .bootstrap = 1000 },
+    .defaults = &(const evaluate_options){ .bootstrap = 1000 },
     .run = run,
 };
 /* clang-format on */

@@ -206,6 +206,17 @@ static llap_status compare(evaluation *e)
 
 /* ---- asking for it ---- */
 
+/* What forecasts alone have. */
+static llap_status check_filling(const llap_evaluate_opts *o)
+{
+    if (o->n_with > 0)
+        return llap_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
+    if (o->samples != 0 || o->stride != NULL)
+        return llap_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+                         o->samples != 0 ? "samples" : "stride");
+    return LLAP_OK;
+}
+
 static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
 {
     static const char *const parts[] = { "train", "val", "test", NULL };
@@ -251,8 +262,7 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     if (st == LLAP_OK) st = read_options(o, &e, &look);
     if (st == LLAP_OK && o->windows != NULL) st = llap_file_can_write(o->windows);
     if (st == LLAP_OK) st = task_pool_check(m, o->with, o->n_with, true);
-    if (st == LLAP_OK && e.impute && o->n_with > 0)
-        st = llap_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
+    if (st == LLAP_OK && e.impute) st = check_filling(o);
     if (st != LLAP_OK) return st;
     var = llap_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : task_columns(m, panel, var);

@@ -136,9 +136,9 @@ llap_status evaluation_json(const evaluation *e, const evaluation_look *look, ch
     llap_json_put_string(&w, "task", e->impute ? "impute" : "forecast");
     llap_json_put_string(&w, "part", llap_part_name(e->part));
     llap_json_put_int(&w, "windows", s->n_windows);
-    llap_json_put_int(&w, "samples", e->n_samples);
+    if (!e->impute) llap_json_put_int(&w, "samples", e->n_samples);
     llap_json_put_int(&w, "seed", e->seed);
-    llap_json_put_double(&w, "stride_seconds", 1e-9 * (double)e->stride);
+    if (!e->impute) llap_json_put_double(&w, "stride_seconds", 1e-9 * (double)e->stride);
     llap_json_put_double(&w, "step_seconds", 1e-9 * (double)s->leads.width);
     llap_json_open(&w, "bootstrap", '{');
     llap_json_put_int(&w, "draws", e->boot.n_draws);

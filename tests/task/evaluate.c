@@ -86,7 +86,7 @@ static void neither_threads_nor_batches_matter(void **state)
         llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
         char              *text[2];
         o.task = tasks[t];
-        o.samples = 30;
+        o.samples = t == 0 ? 30 : 0;
         o.by = "entity";
         for (int i = 0; i < 2; i++) {
             omp_set_num_threads(1 + 2 * i);
@@ -115,6 +115,9 @@ static void hidden_values_are_filled_better_from_both_sides(void **state)
     assert_true(score(j, "model", "crps") < score(j, "linear", "crps"));
     assert_true(fabs(score(j, "model", "intervals[1].coverage") - 0.8) < 0.1);
     assert_true(fabs(score(j, "linear", "intervals[1].coverage") - 0.8) < 0.1);
+    n = -1;
+    CHECK_OK(llap_json_int(j, "samples", 0, INT64_MAX, &n));
+    assert_int_equal(n, -1); /* is not there */
     llap_json_destroy(j);
 }
 
@@ -163,6 +166,11 @@ static void mistakes_are_named(void **state)
     o.samples = 0;
     o.stride = "x";
     CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride");
+    o.task = "impute"; /* has neither, and says nothing of them */
+    o.stride = "5";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride: of forecasts");
+    o.samples = 30;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: of forecasts");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)

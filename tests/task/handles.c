@@ -344,9 +344,11 @@ static llap_status evaluate_as(const char *task, llap_progress progress, bool *n
     char              *text = NULL;
     llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
     o.task = task;
-    o.samples = 4;
+    if (strcmp(task, "forecast") == 0) {
+        o.samples = 4;
+        o.stride = "2d";
+    }
     o.bootstrap = -1;
-    o.stride = "2d";
     o.progress = progress;
     const llap_status st = llap_evaluate(tiny, panel, &o, 0, &text);
     *nothing = text == NULL;
