@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/progress.h"
 #include "base/rng.h"
 #include "task/filler.h"
 #include "task/hide.h"
@@ -179,9 +180,18 @@ static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64
 /* The networks' draws of a cell take the place of the anchor's members, as quantiles. */
 typedef struct redrawn {
     fill_set          *s;
+    const task_ask    *ask;
     const task_window *w;
     task_forecast     *out;
 } redrawn;
+
+/* Whoever scores hears of its own windows, not of the networks'. */
+static int report_asked(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    const redrawn *r = user;
+    return llap_report(r->ask->progress, &r->ask->at) != LLAP_OK;
+}
 
 static void put_redrawn(void *user, const task_filled *cell)
 {
@@ -201,7 +211,7 @@ static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, con
                           const task_window *w, int64_t n, task_forecast *out)
 {
     const int64_t C = s->m->frame.n_targets;
-    redrawn       r = { s, w, out };
+    redrawn       r = { s, ask, w, out };
     memset(s->asked, 0, (size_t)(s->p->n_rows * C));
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w[i].n_query; q++) {
@@ -214,6 +224,7 @@ static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, con
                                .first = first,
                                .n_samples = TASK_FILL_SAMPLES,
                                .seed = ask->seed,
+                               .progress = { report_asked, &r },
                                .backend = s->backend,
                                .log = ask->log };
     return task_fill(&g, &o, put_redrawn, &r, NULL);

@@ -366,11 +366,32 @@ static llap_status ask_fillings(llap_progress progress, bool *nothing)
     return evaluate_as("impute", progress, nothing);
 }
 
+static llap_status ask_networks(llap_progress progress, bool *nothing)
+{
+    llap_feature_config *c = &tiny->network->config.features;
+    c->fill_past = c->fill_both = 7;
+    const llap_status st = ask_fillings(progress, nothing);
+    c->fill_past = c->fill_both = 0;
+    return st;
+}
+
+/* Networks that fill can be stopped within a block of windows. */
+static void networks_that_fill_report(void **state)
+{
+    (void)state;
+    stopper anchor = { 0 }, networks = { 0 };
+    bool    nothing;
+    CHECK_OK(ask_fillings((llap_progress){ stopping, &anchor }, &nothing));
+    CHECK_OK(ask_networks((llap_progress){ stopping, &networks }, &nothing));
+    assert_true(networks.calls > anchor.calls);
+}
+
 /* Each is stopped at its first, a middle and its last report, and leaves nothing behind. */
 static void every_long_call_can_be_cancelled(void **state)
 {
     (void)state;
-    const asking call[] = { ask_forecast, ask_anchor, ask_impute, ask_scores, ask_fillings };
+    const asking call[] = { ask_forecast, ask_anchor,   ask_impute,
+                            ask_scores,   ask_fillings, ask_networks };
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
         stopper all = { 0 };
         bool    nothing = true;
@@ -424,6 +445,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_sampler_says_what_forecast_says),
         cmocka_unit_test(several_threads_share_a_model),
         cmocka_unit_test(every_long_call_can_be_cancelled),
+        cmocka_unit_test(networks_that_fill_report),
         cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
