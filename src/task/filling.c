@@ -10,6 +10,7 @@
 #include "task/reference.h"
 #include "task/spots.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -177,7 +178,8 @@ static llap_status fill_by_model(const fill_set *s, llap_anchor_from from, int64
     return LLAP_OK;
 }
 
-/* The networks' draws of a cell take the place of the anchor's members, as quantiles. */
+/* The networks' draws of a cell take the place of the anchor's members; cells that they leave stay
+ * the anchor's law. */
 typedef struct redrawn {
     fill_set          *s;
     const task_ask    *ask;
@@ -195,23 +197,37 @@ static int report_asked(void *user, const llap_progress_event *e)
 
 static void put_redrawn(void *user, const task_filled *cell)
 {
-    const redrawn     *r = user;
-    const fill_set    *s = r->s;
-    const task_window *w = &r->w[s->place[cell->row] >> 32];
-    const int64_t      q = s->place[cell->row] & UINT32_MAX, C = s->m->frame.n_targets;
-    double             y[TASK_FILL_SAMPLES];
-    double            *value = (double *)r->out[(w - r->w) * C + cell->target].value;
-    memcpy(y, cell->y, (size_t)cell->n * sizeof *y);
-    metric_sort(y, cell->n);
-    for (int k = 0; k < MEMBERS; k++)
-        value[k * w->n_query + q] = metric_quantile_inner(y, cell->n, (k + 0.5) / MEMBERS);
+    const redrawn  *r = user;
+    const fill_set *s = r->s;
+    const int64_t   i = s->place[cell->row] >> 32, q = s->place[cell->row] & UINT32_MAX;
+    task_forecast  *f = &r->out[i * s->m->frame.n_targets + cell->target];
+    double         *value = (double *)f->value;
+    for (int64_t k = 0; k < MEMBERS; k++)
+        value[k * r->w[i].n_query + q] = k < cell->n ? cell->y[k] : NAN;
+    ((bool *)f->law)[q] = false;
+}
+
+static llap_status expect_draws(const task_window *w, int64_t n, int64_t C, llap_arena *arena,
+                                task_forecast *out)
+{
+    static_assert((int)TASK_FILL_SAMPLES <= (int)MEMBERS, "draws take the place of members");
+    for (int64_t i = 0; i < n * C; i++) {
+        const size_t n_query = (size_t)w[i / C].n_query;
+        bool        *law = llap_arena_new(arena, n_query, sizeof *law);
+        if (law == NULL) return LLAP_ENOMEM;
+        memset(law, true, n_query);
+        out[i].drawn = true;
+        out[i].law = law;
+    }
+    return LLAP_OK;
 }
 
 static llap_status redraw(fill_set *s, llap_anchor_from from, int64_t first, const task_ask *ask,
-                          const task_window *w, int64_t n, task_forecast *out)
+                          const task_window *w, int64_t n, llap_arena *arena, task_forecast *out)
 {
     const int64_t C = s->m->frame.n_targets;
     redrawn       r = { s, ask, w, out };
+    if (expect_draws(w, n, C, arena, out) != LLAP_OK) return LLAP_ENOMEM;
     memset(s->asked, 0, (size_t)(s->p->n_rows * C));
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w[i].n_query; q++) {
@@ -238,7 +254,7 @@ static llap_status fill_from(const task_forecaster *f, llap_anchor_from from, co
     llap_status   st = LLAP_OK;
     for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
         st = fill_by_model(s, from, k, w, n, arena, out);
-    if (st == LLAP_OK && first >= 0) st = redraw(s, from, first, ask, w, n, out);
+    if (st == LLAP_OK && first >= 0) st = redraw(s, from, first, ask, w, n, arena, out);
     return st;
 }
 

@@ -49,6 +49,8 @@ typedef struct task_forecast {
                             of the call, or borrowed from the forecaster */
     bool drawn;          /* members are draws from a law: scores are the fair ones. Else they are
                             the law itself, with equal weights */
+    const bool *law;     /* [n_query] where drawn: the queries at which members are the law itself
+                            all the same; NULL: none. From the arena */
     bool joint;          /* a member is a path: its values belong together */
     bool constant;       /* the same members at every query */
 } task_forecast;

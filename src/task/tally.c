@@ -262,13 +262,14 @@ static void add_members(const tally_case *c, const task_forecast *f, const parts
             double        drawn[TALLY_PAPER];
             const double *member = p->column + q * f->n;
             const int64_t n = put_in_order(c, member, f->n, false, p);
-            law_init(&y, p->y, n, f->drawn, p->y_sum);
-            law_init(&z, p->z, n, f->drawn, p->z_sum);
+            const bool    fair = f->drawn && (f->law == NULL || !f->law[first + q]);
+            law_init(&y, p->y, n, fair, p->y_sum);
+            law_init(&z, p->z, n, fair, p->z_sum);
             int64_t kept = 0;
             for (int64_t k = 0; k < f->n && kept < TALLY_PAPER; k++)
                 if (!isnan(member[k])) drawn[kept++] = task_scale_z(c->scale, member[k]);
             if (kept != like_paper.n) paper_init(&like_paper, c, kept);
-            add_query(c, first + q, &y, &z, &like_paper, f->drawn ? drawn : NULL, out, lead);
+            add_query(c, first + q, &y, &z, &like_paper, fair ? drawn : NULL, out, lead);
         }
     }
 }

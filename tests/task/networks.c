@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "data/panel_builder.h"
 #include "task/filler.h"
+#include "task/filling.h"
 #include "task/networks.h"
 #include "task/poles.h"
 
@@ -633,6 +634,34 @@ static void networks_keep_their_draws(void **state)
     llap_panel_destroy(few);
 }
 
+/* Hidden values of one day: draws of the networks, or the anchor's law. */
+static void networks_are_scored_by_their_draws(void **state)
+{
+    (void)state;
+    const int64_t var = 0;
+    task_scale   *scale = NULL;
+    CHECK_OK(task_scales(joint, panel, &scale));
+    for (int by_networks = 0; by_networks < 2; by_networks++) {
+        task_filling  g;
+        task_forecast f;
+        llap_arena    arena = { 0 };
+        let_networks_fill(joint, 7 * by_networks);
+        CHECK_OK(task_filling_init(&g, joint, panel, &var, scale, LLAP_PART_TEST, 1, NULL));
+        CHECK_OK(g.f[0].forecast(&g.f[0], &(task_ask){ .seed = 1 }, g.w, 1, &arena, &f));
+        assert_int_equal(f.drawn, by_networks);
+        for (int64_t q = 0; q < g.w->n_query; q++) {
+            int64_t n = 0;
+            for (int64_t k = 0; k < f.n; k++) n += isfinite(f.value[k * g.w->n_query + q]);
+            assert_int_equal(n, by_networks ? TASK_FILL_SAMPLES : f.n);
+            assert_true(f.law == NULL || !f.law[q]);
+        }
+        task_filling_deinit(&g);
+        llap_arena_deinit(&arena);
+    }
+    let_networks_fill(joint, 0);
+    llap_free(scale);
+}
+
 static void networks_that_fill_from_the_past_see_nothing_else(void **state)
 {
     (void)state;
@@ -764,6 +793,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(networks_fill_what_is_missing_and_nothing_else),
         cmocka_unit_test(networks_keep_their_draws),
+        cmocka_unit_test(networks_are_scored_by_their_draws),
         cmocka_unit_test(networks_that_fill_from_the_past_see_nothing_else),
         cmocka_unit_test(validation_decides_who_fills),
         cmocka_unit_test(filling_survives_failed_allocations),

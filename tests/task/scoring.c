@@ -382,6 +382,27 @@ static void a_tally_is_the_sum_of_its_metrics(void **state)
     tally_room_deinit(&room);
 }
 
+/* Draws at one query, a law at the next: each is scored by what it is. */
+static void draws_and_laws_may_be_mixed(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    static const double value[N * 2] = { 1, 1, 3, 2, 7, 5, NAN, 8 }, truth[2] = { 2, 4 };
+    static const double draws[] = { 1, 3, 7 }, members[] = { 1, 2, 5, 8 };
+    static const bool   law[] = { false, true };
+    const task_scale    scale = { .sd = 1, .lo = -INFINITY, .hi = INFINITY, .clip = INFINITY };
+    const task_forecast f = { .n = N, .value = value, .drawn = true, .law = law };
+    const tally_case    c = { 2, truth, &scale, NULL, 1, 1 };
+    const double        exact = metric_crps(members, 4, 4, false);
+    tally               t = { 0 };
+    tally_room          room;
+    CHECK_OK(tally_room_init(&room, N, 2));
+    tally_forecast(&c, &f, &room, &t, NULL);
+    assert_float_equal(t.y.crps, metric_crps(draws, 3, 2, true) + exact, 1e-12);
+    assert_float_equal(t.z.crps, t.y.crps, 1e-12);
+    tally_room_deinit(&room);
+}
+
 static void threads_do_not_matter(void **state)
 {
     (void)state;
@@ -504,6 +525,7 @@ int main(void)
         cmocka_unit_test(days_are_paths),
         cmocka_unit_test(the_first_order_process_is_found),
         cmocka_unit_test(a_tally_is_the_sum_of_its_metrics),
+        cmocka_unit_test(draws_and_laws_may_be_mixed),
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(failing_allocations_are_survived),
         cmocka_unit_test(intervals_hold_the_truth),
