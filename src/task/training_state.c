@@ -36,6 +36,20 @@ static llap_status open_log(task_training *t)
     return LLAP_OK;
 }
 
+/* What cannot be written is said once: the training is worth more than its log. */
+static void write_line(task_training *t, const char *text, size_t n)
+{
+    if (fprintf(t->log, "%s\n", text) >= 0 && fflush(t->log) == 0) {
+        t->log_size += (int64_t)n + 1;
+        return;
+    }
+    (void)llap_fail_errno(errno, "%s", t->o.log);
+    llap_logf(t->o.messages, LLAP_LOG_WARNING,
+              "%s: the training goes on, without lines from here on", llap_error_detail());
+    fclose(t->log);
+    t->log = NULL;
+}
+
 llap_status training_line(task_training *t, const task_stage *s, const task_progress *g,
                           double loss, bool better)
 {
@@ -56,10 +70,8 @@ llap_status training_line(task_training *t, const task_stage *s, const task_prog
     llap_json_put_int(&w, "skipped", g->n_skipped);
     if (s->fields != NULL) s->fields(s->user, &w);
     llap_json_close(&w, '}');
-    llap_status st = llap_json_finish(&w, &text, &n);
-    if (st == LLAP_OK && (fprintf(t->log, "%s\n", text) < 0 || fflush(t->log) != 0))
-        st = llap_fail_errno(errno, "%s", t->o.log);
-    if (st == LLAP_OK) t->log_size += (int64_t)n + 1;
+    const llap_status st = llap_json_finish(&w, &text, &n);
+    if (st == LLAP_OK) write_line(t, text, n);
     llap_free(text);
     return st;
 }

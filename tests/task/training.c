@@ -463,6 +463,19 @@ static void a_state_that_cannot_be_written_is_said(void **state)
     assert_int_not_equal(access(in_folder("x.state"), F_OK), 0);
 }
 
+static void a_log_that_cannot_be_written_is_said(void **state)
+{
+    (void)state;
+    char           said[512] = "";
+    const llap_log log = { .level = LLAP_LOG_WARNING, .sink = keep_line, .user = said };
+    run_opts       o = { .n_steps = 30 };
+    o.how = (task_training_opts){ .log = "/dev/full", .save_every = 1e9, .messages = &log };
+    (void)whole_run(30, false);
+    CHECK_OK(train(&o, in_folder("l.safetensors")));
+    check_same_file(in_folder("whole.safetensors"), in_folder("l.safetensors"));
+    assert_non_null(strstr(said, "/dev/full: No space left on device: the training goes on"));
+}
+
 /* A third of the states cannot be written, and it is stopped again and again besides. */
 static void failing_writes_lose_little(void **state)
 {
@@ -625,6 +638,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
         cmocka_unit_test_prestate(what_is_not_finite_is_named_and_skipped, &together),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
+        cmocka_unit_test(a_log_that_cannot_be_written_is_said),
         cmocka_unit_test(failing_writes_lose_little),
         cmocka_unit_test(divergence_and_a_full_disk_are_said),
         cmocka_unit_test(a_full_disk),
