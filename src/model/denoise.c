@@ -4,6 +4,7 @@
 #include "backend/near.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "model/brought.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,7 @@ struct llap_denoise {
     llap_denoise_opts    o;
     const llap_params   *params;
     llap_params         *folds;   /* NULL: none */
+    llap_brought        *brought; /* copies of parameters that lie elsewhere */
     pass                 pass[2]; /* unconditional, conditional */
     int32_t             *t;       /* [B] */
     float               *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
@@ -154,19 +156,25 @@ static const llap_param_info *find(const llap_denoise *d, const char *name)
     return p != NULL ? p : llap_params_find(d->params, full);
 }
 
-static llap_status bind_weights(const llap_denoise *d, ready *r)
+static llap_status bind_weights(llap_denoise *d, ready *r)
 {
+    const llap_backend *b = d->o.backend;
     if (r->plan == NULL) return LLAP_OK;
     for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
         const llap_slot *s = llap_plan_slot(r->plan, i);
         if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
         const llap_param_info *p = find(d, s->name);
-        char                   a[LLAP_SHAPE_TEXT], b[LLAP_SHAPE_TEXT];
+        char                   wanted[LLAP_SHAPE_TEXT], found[LLAP_SHAPE_TEXT];
         if (p == NULL) return llap_fail(LLAP_ENOTFOUND, "denoiser: no parameter '%s'", s->name);
         if (!llap_shape_equal(&p->shape, &s->shape) || p->elem != s->elem)
             return llap_fail(LLAP_EINVAL, "denoiser: '%s': expected %s, found %s", s->name,
-                             llap_shape_text(&s->shape, a), llap_shape_text(&p->shape, b));
-        const llap_status st = llap_run_bind_near(r->run, s->name, p->near, p->count);
+                             llap_shape_text(&s->shape, wanted), llap_shape_text(&p->shape, found));
+        const bool  folded = d->folds != NULL && llap_params_find(d->folds, s->name) == p;
+        void       *near = p->near;
+        llap_status st = LLAP_OK;
+        if (!folded && llap_params_backend(d->params)->memory != b->memory)
+            st = llap_bring(&d->brought, b, d->params, p, false, &near);
+        if (st == LLAP_OK) st = llap_run_bind_near(r->run, s->name, near, p->count);
         if (st != LLAP_OK) return st;
     }
     return LLAP_OK;
@@ -310,9 +318,6 @@ llap_status llap_denoise_create(const llap_denoiser_config *c, const llap_params
     if (st == LLAP_OK && o->backend->real_bytes != sizeof(float))
         st = llap_fail(LLAP_EUNSUPPORTED, "denoiser: backend '%s' does not compute in floats",
                        o->backend->name);
-    if (st == LLAP_OK && llap_params_backend(params)->memory != o->backend->memory)
-        st = llap_fail(LLAP_EINVAL, "denoiser: the parameters are not where '%s' computes",
-                       o->backend->name);
     if (st == LLAP_OK && o->extent.Z != c->data_dim)
         st = llap_fail(LLAP_EINVAL, "denoiser: data_dim: expected %lld, found %lld",
                        (long long)o->extent.Z, (long long)c->data_dim);
@@ -340,6 +345,7 @@ void llap_denoise_destroy(llap_denoise *d)
 {
     if (d == NULL) return;
     for (int i = 0; i < 2; i++) drop_pass(&d->pass[i]);
+    llap_brought_release(d->brought, d->o.backend);
     llap_free(d->grid);
     llap_params_destroy(d->folds);
     llap_free(d->t);

@@ -28,7 +28,7 @@ typedef struct llap_denoise_opts {
     int64_t             S;       /* summary tokens; 0: no summary, the unconditional pass alone */
     llap_params_part    part;    /* the model's weights, or LLAP_PARAMS_EMA */
     const char         *prefix;  /* of the model's names in the store; NULL: none */
-    const llap_backend *backend; /* of floats; the parameters' (llap_params_push before) */
+    const llap_backend *backend; /* of floats; parameters of another one are copied there */
     int                 n_threads;
     bool                guided; /* the unconditional pass is wanted too */
     bool                folded; /* neighbouring weights multiplied, spec 9.1 */

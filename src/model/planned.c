@@ -78,56 +78,9 @@ static const llap_param_info *find(const llap_planned *s, const char *name)
     return p != NULL ? p : llap_params_find(s->params, full);
 }
 
-/* The parameter lies in memory of another backend than the one that computes. */
-static bool is_away(const llap_planned *s, const llap_param_info *p)
+static const llap_params *home_of(const llap_planned *s, const llap_param_info *p)
 {
-    const bool folded = s->folds != NULL && llap_params_find(s->folds, p->name) == p;
-    return !folded && llap_params_backend(s->params)->memory != s->o.backend->memory;
-}
-
-/* The nearest bf16. */
-static uint16_t half_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    if (x != x) return 0x7fc0;
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-/* The numbers of a parameter, wherever its store has them, into x; rounded to bf16 in place. */
-static llap_status fetch(const llap_planned *s, const llap_param_info *p, bool half, float *x)
-{
-    const llap_backend *home = llap_params_backend(
-        s->folds != NULL && llap_params_find(s->folds, p->name) == p ? s->folds : s->params);
-    const llap_status st = llap_near_get(home, x, p->near, (size_t)p->count * sizeof *x);
-    for (int64_t i = 0; half && i < p->count; i++) ((uint16_t *)(void *)x)[i] = half_of(x[i]);
-    return st;
-}
-
-/* A copy of the parameter where the backend computes, made once. */
-static llap_status bring(llap_planned *s, const llap_param_info *p, bool half, void **near)
-{
-    for (const struct brought *i = s->brought; i != NULL; i = i->next)
-        if (i->of == p && i->half == half) {
-            *near = i->near;
-            return LLAP_OK;
-        }
-    const size_t    n = (size_t)p->count, n_bytes = n * (half ? 2 : sizeof(float));
-    struct brought *made = llap_new(1, sizeof *made);
-    float          *x = llap_new_aligned(n, sizeof *x);
-    llap_status     st = made == NULL || x == NULL ? LLAP_ENOMEM : fetch(s, p, half, x);
-    if (st == LLAP_OK) st = llap_near_alloc(s->o.backend, n_bytes, &made->near);
-    if (st == LLAP_OK) {
-        *made = (struct brought){ s->brought, p, half, made->near };
-        s->brought = made;
-        *near = made->near;
-        st = llap_near_put(s->o.backend, made->near, x, n_bytes);
-        if (st == LLAP_OK) st = llap_near_finish(s->o.backend); /* x goes */
-    } else {
-        llap_free(made);
-    }
-    llap_free(x);
-    return st;
+    return s->folds != NULL && llap_params_find(s->folds, p->name) == p ? s->folds : s->params;
 }
 
 static llap_status bind_weights(llap_planned *s, planned_ready *r)
@@ -144,9 +97,11 @@ static llap_status bind_weights(llap_planned *s, planned_ready *r)
             return llap_fail(LLAP_EINVAL, "sampler: '%s': expected %s, found %s", slot->name,
                              llap_shape_text(&slot->shape, a), llap_shape_text(&p->shape, b));
         }
-        void      *near = p->near;
-        const bool half = slot->elem == LLAP_HALF;
-        if (half || is_away(s, p)) st = bring(s, p, half, &near);
+        void              *near = p->near;
+        const bool         half = slot->elem == LLAP_HALF;
+        const llap_params *home = home_of(s, p);
+        if (half || llap_params_backend(home)->memory != s->o.backend->memory)
+            st = llap_bring(&s->brought, s->o.backend, home, p, half, &near);
         if (st == LLAP_OK) st = llap_run_bind_near(r->run, slot->name, near, p->count);
     }
     return st;
@@ -301,10 +256,14 @@ static llap_status build(llap_planned *s)
     return build_once(s);
 }
 
+bool llap_planned_takes(const llap_sampler_opts *o)
+{
+    return !(o->eta > 0.0 || o->threshold_p > 0.0 || o->solver == LLAP_SOLVER_UNIPC);
+}
+
 static llap_status check(const llap_denoiser_config *c, const llap_planned_opts *o,
                          const llap_points *list)
 {
-    const llap_sampler_opts *s = &o->sampler;
     if (o->backend->real_bytes != sizeof(float))
         return llap_fail(LLAP_EUNSUPPORTED, "sampler: backend '%s' does not compute in floats",
                          o->backend->name);
@@ -312,7 +271,7 @@ static llap_status check(const llap_denoiser_config *c, const llap_planned_opts 
     if (o->extent.Z != c->data_dim)
         return llap_fail(LLAP_EINVAL, "sampler: data_dim: expected %lld, found %lld",
                          (long long)o->extent.Z, (long long)c->data_dim);
-    if (s->eta > 0.0 || s->threshold_p > 0.0 || s->solver == LLAP_SOLVER_UNIPC)
+    if (!llap_planned_takes(&o->sampler))
         return llap_fail(LLAP_EUNSUPPORTED,
                          "sampler: eta, thresholds and unipc are not for planned sampling");
     return llap_denoiser_config_check(c);
@@ -409,12 +368,7 @@ void llap_planned_destroy(llap_planned *s)
     for (int i = 0; i < N_WINDOW; i++) llap_near_release(b, s->window[i]);
     void *near[] = { s->coef_near, s->t, s->time, s->x, s->x0, s->keep, s->known };
     for (size_t i = 0; i < sizeof near / sizeof *near; i++) llap_near_release(b, near[i]);
-    while (s->brought != NULL) {
-        struct brought *next = s->brought->next;
-        llap_near_release(b, s->brought->near);
-        llap_free(s->brought);
-        s->brought = next;
-    }
+    llap_brought_release(s->brought, b);
     llap_params_destroy(s->folds);
     llap_free(s->coef);
     llap_free(s->guided);

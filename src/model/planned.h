@@ -30,8 +30,11 @@ typedef struct llap_planned_opts {
     llap_sampler_opts   sampler;
 } llap_planned_opts;
 
+/* false: eta, thresholds and UniPC, which only llap_sample does. */
+bool llap_planned_takes(const llap_sampler_opts *o);
+
 /* Copies list; borrows params until llap_planned_destroy; caller owns
- * *out. LLAP_EUNSUPPORTED: eta, thresholds and UniPC, which llap_sample does. */
+ * *out. LLAP_EUNSUPPORTED: a sampler that it does not take. */
 llap_status llap_planned_create(const llap_denoiser_config *c, const llap_params *params,
                                 const llap_planned_opts *o, const llap_points *list,
                                 llap_planned **out);

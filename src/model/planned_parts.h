@@ -3,6 +3,7 @@
 #ifndef LLAP_MODEL_PLANNED_PARTS_H
 #define LLAP_MODEL_PLANNED_PARTS_H
 
+#include "model/brought.h"
 #include "model/planned.h"
 
 typedef struct planned_ready { /* a plan with its run */
@@ -22,13 +23,6 @@ enum {
     NEXT_OF_EPS = LLAP_MOVE_NEXT_OF_EPS,
     GUIDANCE = LLAP_MOVE_GUIDANCE,
     N_COEFS = LLAP_MOVE_NUMBERS
-};
-
-struct brought { /* a parameter's copy where the backend computes, or as bf16 */
-    struct brought        *next;
-    const llap_param_info *of;
-    bool                   half;
-    void                  *near;
 };
 
 typedef enum planned_kind { FREE, GIVEN, N_KINDS } planned_kind; /* without and with the summary */

@@ -13,7 +13,7 @@ typedef struct voice {  /* one member made ready */
     llap_plan    *plan; /* of its summary */
     llap_run     *run;
     llap_denoise *denoise;
-    llap_planned *planned; /* instead, on backends with memory of their own */
+    llap_planned *planned; /* instead, where the whole loop is on a device */
     char          prefix[64];
 } voice;
 
@@ -117,7 +117,8 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
                                   .backend = s->o.backend,
                                   .n_threads = s->o.n_threads };
     if (st != LLAP_OK) return st;
-    if (d.backend->memory == NULL)
+    const llap_sampler_opts sampler = sampler_of(s);
+    if (d.backend->memory == NULL || !llap_planned_takes(&sampler))
         return llap_denoise_create(&c->denoiser, m->params, &d, &v->denoise);
     const llap_planned_opts planned = { .extent = d.extent,
                                         .S = d.S,
@@ -126,7 +127,7 @@ static llap_status voice_init(llap_residual_sampler *s, const llap_residual_memb
                                         .backend = d.backend,
                                         .n_threads = d.n_threads,
                                         .kept = s->o.given,
-                                        .sampler = sampler_of(s) };
+                                        .sampler = sampler };
     const llap_points       points = points_of(s);
     return llap_planned_create(&c->denoiser, m->params, &planned, &points, &v->planned);
 }

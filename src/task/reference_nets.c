@@ -111,7 +111,7 @@ static llap_status sampling_net(reference_self *s, llap_extent extent)
                                         .folded = how.folded,
                                         .kept = s->keep,
                                         .sampler = reference_sampler(s) };
-    return s->backend->memory == NULL
+    return s->backend->memory == NULL || !llap_planned_takes(&planned.sampler)
                ? llap_denoise_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise)
                : llap_planned_create(&s->c->denoiser, s->m->network->params, &planned, &s->points,
                                      &s->planned);

@@ -24,7 +24,7 @@ typedef struct reference_self {
     task_net                  *summary, *decoder, *encoder;
     const llap_backend        *backend; /* of the reverse process; the rest: cpu */
     llap_denoise              *denoise;
-    llap_planned              *planned; /* instead, on backends with memory of their own */
+    llap_planned              *planned; /* instead, where the whole loop is on a device */
     int64_t                    most;    /* rows that go through at once */
     llap_points                points;
     int                        n_threads;

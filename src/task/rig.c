@@ -289,14 +289,16 @@ static llap_status make_forecast(llap_rig *r)
     if (st == LLAP_OK) st = make_params(r, g);
     llap_graph_destroy(g);
     if (st == LLAP_OK) st = make_list(r);
-    if (st == LLAP_OK && !is_apart(r)) st = llap_denoise_create(&r->c, r->params, &o, &r->denoise);
-    if (st == LLAP_OK && is_apart(r)) {
+    const llap_sampler_opts sampler = sampler_of(r);
+    const bool              in_plans = is_apart(r) && llap_planned_takes(&sampler);
+    if (st == LLAP_OK && !in_plans) st = llap_denoise_create(&r->c, r->params, &o, &r->denoise);
+    if (st == LLAP_OK && in_plans) {
         const llap_planned_opts planned = { .extent = o.extent,
                                             .S = o.S,
                                             .backend = o.backend,
                                             .n_threads = o.n_threads,
                                             .folded = o.folded,
-                                            .sampler = sampler_of(r) };
+                                            .sampler = sampler };
         st = llap_planned_create(&r->c, r->params, &planned, &r->list, &r->planned);
     }
     if (st == LLAP_OK && !is_reference(r)) st = make_summary(r);

@@ -75,6 +75,7 @@ static bool    no_dropout;
 static double  shift; /* what depends on one is computed in floats where rows are near: see below */
 static int64_t batch = BATCH,
                at_once = 2; /* rows of a step, samples of a row that are drawn at once */
+static llap_solver solver = LLAP_SOLVER_DPMPP_2M;
 
 static llap_residual_config config(void)
 {
@@ -116,7 +117,7 @@ static llap_draw_plan plan_on(const llap_backend *b)
     return (llap_draw_plan){ .rows = 5,
                              .samples = at_once,
                              .h = H,
-                             .solver = LLAP_SOLVER_DPMPP_2M,
+                             .solver = solver,
                              .steps = 4,
                              .first = 0.995,
                              .last = 0.005,
@@ -234,6 +235,40 @@ static void behind_a_wall(void **state)
     (void)state;
     const llap_backend b = apart_backend();
     check_like_cpu(&b, 1e-6);
+}
+
+/* UniPC, which is not part of the planned loop, with parameters of there and of here. */
+static void check_unplanned(const llap_backend *b, double tol)
+{
+    enum { VALUES = WINDOWS * SAMPLES * H * N };
+    static trained         here, there;
+    static float           expected[VALUES], found[VALUES], copied[VALUES];
+    const llap_backend    *cpu = &llap_backend_cpu;
+    llap_residual_trainer *of_here, *of_there;
+    train_steps(cpu, &here, &of_here);
+    train_steps(b, &there, &of_there);
+    solver = LLAP_SOLVER_UNIPC;
+    draw(here.params, cpu, expected);
+    draw(there.params, b, found);
+    draw(here.params, b, copied);
+    for (int k = 0; k < VALUES; k++) {
+        near("unplanned sample", b, (double)found[k], (double)expected[k], tol);
+        near("unplanned sample of a copy", b, (double)copied[k], (double)expected[k], tol);
+    }
+    complete(here.params, cpu, expected);
+    complete(here.params, b, copied);
+    for (int k = 0; k < VALUES; k++)
+        near("completed unplanned", b, (double)copied[k], (double)expected[k], tol);
+    solver = LLAP_SOLVER_DPMPP_2M;
+    llap_residual_trainer_destroy(of_here);
+    llap_residual_trainer_destroy(of_there);
+}
+
+static void unplanned_behind_a_wall(void **state)
+{
+    (void)state;
+    const llap_backend b = apart_backend();
+    check_unplanned(&b, 1e-5);
 }
 
 /* Steps that nobody waits for: nothing is fetched, and no more sent than times, rate and
@@ -458,6 +493,7 @@ static void on_a_gpu(void **state)
     const char         *name = getenv("LLAP_DEVICE") == NULL ? "cuda" : getenv("LLAP_DEVICE");
     if (llap_device_find(name, LLAP_PRECISION_FP32, &b) != LLAP_OK || b == NULL) skip();
     check_like_cpu(b, 2e-4);
+    check_unplanned(b, 2e-3);
 }
 
 /* -------- a GPU with little memory left -------- */
@@ -558,6 +594,7 @@ static void on_a_full_gpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(behind_a_wall),
+                                        cmocka_unit_test(unplanned_behind_a_wall),
                                         cmocka_unit_test(steps_are_not_waited_for),
                                         cmocka_unit_test(shifted_rows_nearly_agree),
                                         cmocka_unit_test(rows_near_are_filled_as_here),

@@ -33,6 +33,35 @@ static void paths_of(const llap_model *m, const llap_panel *p, const llap_backen
     task_forecaster_deinit(&f);
 }
 
+/* The same paths here and behind a wall, but for the order of sums. */
+static void same_paths(const llap_model *m, const llap_panel *p, const llap_backend *b)
+{
+    double expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
+    paths_of(m, p, &llap_backend_cpu, expected);
+    paths_of(m, p, b, found);
+    for (int k = 0; k < TEN * QUERIES; k++) {
+        top = fmax(top, fabs(expected[k]));
+        worst = fmax(worst, fabs(expected[k] - found[k]));
+    }
+    assert_true(top > 0 && worst < 1e-5 * top);
+}
+
+/* What the planned loop does not take goes step by step. */
+static void same_paths_unplanned(llap_model *m, const llap_panel *p, const llap_backend *b)
+{
+    llap_sampler_opts      *o = &m->network->config.sampling.solver;
+    const llap_sampler_opts own = *o;
+    o->solver = LLAP_SOLVER_UNIPC;
+    same_paths(m, p, b);
+    *o = own;
+    o->eta = 0.5;
+    same_paths(m, p, b);
+    *o = own;
+    o->threshold_p = 0.9;
+    same_paths(m, p, b);
+    *o = own;
+}
+
 static void same_networks(const llap_model *a, const llap_model *b)
 {
     for (int i = 0; i < llap_params_count(a->network->params); i++) {
@@ -74,20 +103,14 @@ static void behind_a_wall(void **state)
     llap_panel        *p = make_panel();
     llap_train_opts    o = options(NULL);
     llap_model        *here, *there;
-    double             expected[TEN * QUERIES], found[TEN * QUERIES], top = 0, worst = 0;
     int                copies;
     CHECK_OK(llap_train(p, &o, &here));
     o.progress = (llap_progress){ look_at_copies, NULL };
     CHECK_OK(task_reference_train(p, &o, NULL, &here->frame, &var, &b, &there));
     same_networks(here, there);
     assert_int_equal(most_sent, 3 * 256); /* key, rate and number of a step: no rows, nor which */
-    paths_of(here, p, &llap_backend_cpu, expected);
-    paths_of(here, p, &b, found);
-    for (int k = 0; k < TEN * QUERIES; k++) {
-        top = fmax(top, fabs(expected[k]));
-        worst = fmax(worst, fabs(expected[k] - found[k]));
-    }
-    assert_true(top > 0 && worst < 1e-5 * top); /* sums in another order */
+    same_paths(here, p, &b);
+    same_paths_unplanned(here, p, &b);
     llap_model_destroy(there);
     /* No room for something once the denoiser's steps go together: they go on one by one, or with
      * rows that stay here. */
