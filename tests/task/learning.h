@@ -90,7 +90,7 @@ static marks read_marks(const llap_model *m, const llap_panel *p, const char *ta
     char              *text = NULL;
     marks              out = { .best = INFINITY };
     o.task = task;
-    o.samples = l->samples;
+    if (strcmp(task, "forecast") == 0) o.samples = l->samples;
     o.device = l->device;
     o.bootstrap = -1;
     CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
