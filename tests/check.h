@@ -55,7 +55,8 @@ static inline void check_every_failed_allocation(llap_status (*work)(void *), vo
 }
 
 /* LLAP_TEST_LEAVE names precisions that tests on a GPU leave out, LLAP_TEST_QUICK has them keep to
- * little, both for slow checkers. */
+ * little, both for slow checkers; LLAP_TEST_ONCE has them repeat nothing, for one whose records of
+ * that would not fit. */
 static inline bool check_leaves(const char *precision)
 {
     const char *leave = getenv("LLAP_TEST_LEAVE");
@@ -63,5 +64,6 @@ static inline bool check_leaves(const char *precision)
 }
 
 static inline bool check_quick(void) { return getenv("LLAP_TEST_QUICK") != NULL; }
+static inline bool check_once(void) { return getenv("LLAP_TEST_ONCE") != NULL; }
 
 #endif
