@@ -35,11 +35,11 @@ static void run_attn(const llap_kern *kn, const void *user, float *out)
         for (int64_t i = 0; i < c->n_bias; i++) out[nq + 2 * nk + i] = 1.0f; /* added to */
         llap_kern_attn_grad(kn, a, c->q, c->k, c->v, o, lse, c->doo, out, out + nq, out + nq + nk,
                             dbias, more);
-        llap_free(more);
+        work_free(more);
         llap_free(o);
     }
     llap_free(lse);
-    llap_free(work);
+    work_free(work);
 }
 
 /* Weights of query i and their gradients through the softmax; all in double. */
@@ -225,8 +225,9 @@ static void items_alone_of(const llap_kern *kn, int64_t d)
                 same_bits(all + (b * Q + i) * W, some, m * W, "queries depend on the batch",
                           llap_kern_name(kn));
             }
-    void *bufs[] = { q, k, v, all, some, work };
-    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+    work_free(work);
+    void *bufs[] = { q, k, v, all, some };
+    for (int i = 0; i < 5; i++) llap_free(bufs[i]);
 }
 
 static void items_alone(const llap_kern *kn)
@@ -274,8 +275,9 @@ static void huge_scores(const llap_kern *kn)
         const double log_2 = (top + log(sum)) / log(2.0);
         assert_true(fabs((double)lse[i] - log_2) <= 2e-7 * (1.0 + fabs(log_2)));
     }
-    void *bufs[] = { q, k, v, o, lse, work };
-    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+    work_free(work);
+    void *bufs[] = { q, k, v, o, lse };
+    for (int i = 0; i < 5; i++) llap_free(bufs[i]);
 }
 
 static void huge_scores_everywhere(void **state)
@@ -307,7 +309,7 @@ static void many_keys(const llap_kern *kn)
     for (int64_t i = 0; i < NQ * D; i++)
         if (!(fabs((double)o[i] - 3.0) <= 3e-6))
             fail_msg("%s: the mean of threes is %.9g", llap_kern_name(kn), (double)o[i]);
-    llap_free(work);
+    work_free(work);
     float *all[] = { q, k, v, o };
     for (size_t i = 0; i < 4; i++) llap_free(all[i]);
 }
@@ -338,8 +340,9 @@ static void nan_stays_home(const llap_kern *kn)
     k[3] = NAN;
     llap_kern_attn(kn, &a, q, k, q, o, NULL, work);
     for (int i = 0; i < N * D; i++) assert_true(isnan(o[i]) && !isnan(o[N * D + i]));
-    void *bufs[] = { q, k, o, work };
-    for (int i = 0; i < 4; i++) llap_free(bufs[i]);
+    work_free(work);
+    void *bufs[] = { q, k, o };
+    for (int i = 0; i < 3; i++) llap_free(bufs[i]);
 }
 
 static void nan_stays_home_everywhere(void **state)

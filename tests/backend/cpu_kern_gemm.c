@@ -19,7 +19,7 @@ static void run_gemm(const llap_kern *kn, const void *user, float *out)
     void            *work = work_new(llap_kern_gemm_work(kn, &c->g));
     memcpy(out, c->c0, (size_t)n * sizeof *out);
     llap_kern_gemm(kn, &c->g, c->a, c->b, out, work);
-    llap_free(work);
+    work_free(work);
 }
 
 static double gelu(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
@@ -247,13 +247,13 @@ static void rows_alone(const llap_kern *kn)
                     .gelu = true };
     void     *work = work_new(llap_kern_gemm_work(kn, &g));
     llap_kern_gemm(kn, &g, x, w, all, work);
-    llap_free(work);
+    work_free(work);
     for (int64_t m = 1; m <= 130; m = m < 40 ? m + 1 : m + 13)
         for (int64_t i = 0; i + m <= M; i += m < 40 ? 41 : 97) {
             g.m = m;
             work = work_new(llap_kern_gemm_work(kn, &g));
             llap_kern_gemm(kn, &g, x + i * K, w, some, work);
-            llap_free(work);
+            work_free(work);
             same_bits(all + i * N, some, m * N, "rows depend on the batch", llap_kern_name(kn));
         }
     float *bufs[] = { x, w, bias, all, some };
@@ -269,11 +269,11 @@ static void columns_alone(const llap_kern *kn)
     llap_gemm g = { .m = M, .n = N, .k = K, .lda = M, .ldb = N, .ldc = N, .a_trans = true };
     void     *work = work_new(llap_kern_gemm_work(kn, &g));
     llap_kern_gemm(kn, &g, x, y, all, work);
-    llap_free(work);
+    work_free(work);
     for (g.m = 1; g.m < M; g.m += 31) { /* 1 and 32 */
         work = work_new(llap_kern_gemm_work(kn, &g));
         llap_kern_gemm(kn, &g, x, y, some, work);
-        llap_free(work);
+        work_free(work);
         same_bits(all, some, g.m * N, "rows of a transpose depend on others", llap_kern_name(kn));
     }
     float *bufs[] = { x, y, all, some };
@@ -296,8 +296,8 @@ static void prepacked(const llap_kern *kn)
             g.b_packed = packed;
             llap_kern_gemm(kn, &g, x, NULL, y[1], work);
             same_bits(y[0], y[1], m * n, "prepacked", llap_kern_name(kn));
-            llap_free(work);
-            llap_free(packed);
+            work_free(work);
+            work_free(packed);
         }
     const llap_gemm large = { .m = 1, .n = 2000, .k = 1000, .b_trans = true };
     assert_int_equal(llap_kern_gemm_prepack_bytes(kn, &large), 0);
@@ -320,8 +320,8 @@ static void run_mlp(const llap_kern *kn, const void *user, float *out)
     assert_true(llap_kern_mlp_fits(kn, &c->up, &c->down));
     llap_kern_mlp_pack(kn, &c->up, &c->down, c->w, c->v, packed);
     llap_kern_mlp(kn, &c->up, &c->down, packed, c->x, out, work);
-    llap_free(work);
-    llap_free(packed);
+    work_free(work);
+    work_free(packed);
 }
 
 /* What the double loops give for inputs behind their norm, u. */
@@ -425,8 +425,9 @@ static void fused(const llap_kern *kn)
     same_bits(y, pre, M * N, "norm on the way in", llap_kern_name(kn));
     llap_kern_unary(kn, LLAP_UNARY_GELU, M * N, y, y);
     same_bits(y, z, M * N, "GELU on the way out", llap_kern_name(kn));
-    void *bufs[] = { x, w, mod, u, y, z, pre, work };
-    for (size_t i = 0; i < 8; i++) llap_free(bufs[i]);
+    work_free(work);
+    void *bufs[] = { x, w, mod, u, y, z, pre };
+    for (size_t i = 0; i < 7; i++) llap_free(bufs[i]);
 }
 
 static void fused_everywhere(void **state)
@@ -448,7 +449,7 @@ static void run_conv(const llap_kern *kn, const void *user, float *out)
     const conv_case *c = user;
     void            *work = work_new(llap_kern_conv_work(kn, &c->p));
     llap_kern_conv(kn, &c->p, c->x, c->w, c->bias, out, work);
-    llap_free(work);
+    work_free(work);
 }
 
 static void run_conv_grad(const llap_kern *kn, const void *user, float *out)
@@ -457,7 +458,7 @@ static void run_conv_grad(const llap_kern *kn, const void *user, float *out)
     const int64_t    n_x = c->p.batch * c->p.len * c->p.cin, n_w = c->p.cout * c->p.cin * c->p.taps;
     void            *work = work_new(llap_kern_conv_work(kn, &c->p));
     llap_kern_conv_grad(kn, &c->p, c->x, c->w, c->dy, out, out + n_x, out + n_x + n_w, work);
-    llap_free(work);
+    work_free(work);
 }
 
 /* Each product of the definition, once: into y, dx, dw. */
@@ -530,8 +531,11 @@ static void sums_beside(const llap_kern *kn)
         llap_kern_sum_pieces(kn, k, m, sums, false, y);
         llap_kern_col_sum(kn, k, m, a, m, false, alone, more);
         same_bits(alone, y, m, "sums beside a product", llap_kern_name(kn));
-        void *bufs[] = { a, b, c, sums, y, alone, work, more };
-        for (int i = 0; i < 8; i++) llap_free(bufs[i]);
+        work_free(sums);
+        work_free(work);
+        work_free(more);
+        void *bufs[] = { a, b, c, y, alone };
+        for (int i = 0; i < 5; i++) llap_free(bufs[i]);
     }
 }
 

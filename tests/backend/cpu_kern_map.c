@@ -288,7 +288,7 @@ static void run_col_sum(const llap_kern *kn, const void *user, float *out)
     void           *work = work_new(llap_kern_col_sum_work(kn, c->rows, c->cols));
     for (int64_t j = 0; j < c->cols; j++) out[j] = c->flag ? 1.0f : NAN;
     llap_kern_col_sum(kn, c->rows, c->cols, c->x, c->cols + 2, c->flag, out, work);
-    llap_free(work);
+    work_free(work);
 }
 
 static void run_row_sum(const llap_kern *kn, const void *user, float *out)
@@ -306,7 +306,7 @@ static void run_totals(const llap_kern *kn, const void *user, float *out)
     out[1] = (float)llap_kern_sum_sq(kn, n, c->x, work);
     out[2] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, NULL, work);
     out[3] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, c->w, work);
-    llap_free(work);
+    work_free(work);
 }
 
 static void run_masked(const llap_kern *kn, const void *user, float *out)

@@ -34,7 +34,7 @@ static void run_norm_grad(const llap_kern *kn, const void *user, float *out)
                         out + size, out + size + part, c->p.n, work);
     llap_free(stats);
     llap_free(y);
-    llap_free(work);
+    work_free(work);
 }
 
 static void norm_truth(const norm_case *c, const truth *y, const truth *d)

@@ -15,6 +15,55 @@
 #define MAX_THREADS 3
 #endif
 
+/* -------- memory with guards: tiles are stored by instructions that no sanitizer sees -------- */
+
+enum { GUARD = 4096, GUARD_BYTE = 0xa5, GUARDED_FROM = 64 }; /* the size lies before */
+
+#if defined __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define GUARD_HIDE(p) __asan_poison_memory_region(p, GUARD)
+#define GUARD_SHOW(p) __asan_unpoison_memory_region(p, GUARD)
+#else
+#define GUARD_HIDE(p) (void)(p)
+#define GUARD_SHOW(p) (void)(p)
+#endif
+
+/* Zeroed and aligned; work_free. */
+static inline void *work_new(size_t n_bytes)
+{
+    unsigned char *at = llap_new_aligned(GUARDED_FROM + n_bytes + GUARD, 1);
+    assert_non_null(at);
+    memcpy(at, &n_bytes, sizeof n_bytes);
+    memset(at + GUARDED_FROM + n_bytes, GUARD_BYTE, GUARD);
+    GUARD_HIDE(at + GUARDED_FROM + n_bytes);
+    return at + GUARDED_FROM;
+}
+
+static inline unsigned char *guard_of(const void *work)
+{
+    unsigned char *at = (unsigned char *)(uintptr_t)work;
+    size_t         n_bytes;
+    memcpy(&n_bytes, at - GUARDED_FROM, sizeof n_bytes);
+    return at + n_bytes;
+}
+
+/* Nobody wrote behind it. */
+static inline void work_check(const void *work)
+{
+    const unsigned char *guard = guard_of(work);
+    GUARD_SHOW(guard);
+    for (int i = 0; i < GUARD; i++)
+        if (guard[i] != GUARD_BYTE) fail_msg("written %d bytes behind the end", i);
+    GUARD_HIDE(guard);
+}
+
+static inline void work_free(void *work)
+{
+    work_check(work);
+    GUARD_SHOW(guard_of(work));
+    llap_free((unsigned char *)work - GUARDED_FROM);
+}
+
 static const char *const kern_isas[] = { "portable", "avx2", "avx512", "amx" };
 
 /* n floats of mean 0 and the given deviation, different for each stream; caller frees. */
@@ -78,7 +127,8 @@ static inline void same_bits(const float *a, const float *b, int64_t n, const ch
 static inline void check_kernel(const char *name, kern_run run, const void *user, const truth *t,
                                 double tol)
 {
-    float *out = llap_new((size_t)t->n, sizeof *out);
+    float *room = work_new((size_t)(t->n + 4) * sizeof *room);
+    float *out = room + 4;      /* aligned as any array is */
     float *first[3] = { NULL }; /* portable; with fused multiply-add; with tiles */
     for (size_t i = 0; i < sizeof kern_isas / sizeof kern_isas[0]; i++)
         for (int threads = 1; threads <= MAX_THREADS; threads++) {
@@ -86,6 +136,7 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
             if (!llap_kern_pick(kern_isas[i], threads, &kn)) continue;
             for (int64_t j = 0; j < t->n; j++) out[j] = NAN;
             run(&kn, user, out);
+            work_check(room);
             near_truth(t, out, tol, name, &kn);
             float **to = &first[i == 0 ? 0 : i == 3 ? 2 : 1];
             if (*to == NULL) {
@@ -95,7 +146,7 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
                 same_bits(*to, out, t->n, "threads and instruction sets differ", name);
             }
         }
-    llap_free(out);
+    work_free(room);
     for (int i = 0; i < 3; i++) llap_free(first[i]);
 }
 
@@ -108,7 +159,5 @@ static inline void each_kern(void (*body)(const llap_kern *kn))
             if (llap_kern_pick(kern_isas[i], threads, &kn)) body(&kn);
         }
 }
-
-static inline void *work_new(size_t n_bytes) { return llap_new_aligned(n_bytes, 1); }
 
 #endif

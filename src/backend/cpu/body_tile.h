@@ -151,9 +151,9 @@ static void tile_pack(const kern_gemm_unit *u, const float *b, int64_t first_pan
     }
 }
 
-/* Rows i.. (at most TILE_MC) of op(A), inner steps k..k+kc-1, in blocks of TILE_MR; behind their
- * norm, with stats of those rows. some[b]: not all of the b-th block are zeros. behind: room for 16
- * rows. */
+/* Rows i..i+rows-1 of op(A), as many as to has room for, inner steps k..k+kc-1, in blocks of
+ * TILE_MR; behind their norm, with stats of those rows. some[b]: not all of the b-th block are
+ * zeros. behind: room for 16 rows. */
 static void tile_pack_rows(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
                            int64_t kc, const float *stats, float *to, bool *some, float *behind)
 {
