@@ -70,7 +70,7 @@ const cli_command cmd_impute = {
         "and quantiles as CSV entity,time,variable,observed,mean,q0.025,... Each gap is\n"
         "filled from both sides, or with --causal from what came before it. With\n"
         "--keep-samples draws entity,time,variable,observed,sample,value: joint within a\n"
-        "gap.",
+        "gap where the anchor fills it.",
     .example = "  llapdiff impute air.safetensors air.csv --grid 1h -o filled.csv",
     .options = options,
     .min_operands = 2,

@@ -40,15 +40,15 @@ struct llap_planned {
     planned_ready        pass[N_KINDS];   /* of a guided step: the predictions, beside each other */
     bool                *guided;          /* [n] */
     /* near memory */
-    void *coef_near, *t, *time, *x, *x0, *window[6];
-    void *keep, *known;        /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
-    struct brought *brought;   /* copies of parameters */
-    float          *noise;     /* [B,R,h,Z], the caller's side */
-    float          *mask;      /* [B,h,Z] likewise */
-    llap_level     *level;     /* [n] */
-    void           *recording; /* of the loop, or NULL */
-    bool            has_run;   /* as it comes, since the last recording that went wrong */
-    bool            no_room;   /* for a recording */
+    void         *coef_near, *t, *time, *x, *x0, *window[6];
+    void         *keep, *known; /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
+    llap_brought *brought;      /* copies of parameters */
+    float        *noise;        /* [B,R,h,Z], the caller's side */
+    float        *mask;         /* [B,h,Z] likewise */
+    llap_level   *level;        /* [n] */
+    void         *recording;    /* of the loop, or NULL */
+    bool          has_run;      /* as it comes, since the last recording that went wrong */
+    bool          no_room;      /* for a recording */
 };
 
 /* What windows bring, in the order of llap_planned.window. */

@@ -37,7 +37,8 @@ static sums draw(const scoring_sum *a, const scoring_sum *b, int64_t n_units,
 
 static double crps_of(const sums *s) { return (s->crps_a - s->crps_b) / s->n; }
 static double mse_of(const sums *s) { return (s->se_a - s->se_b) / s->n; }
-static double skill_of(const sums *s) { return 1 - s->crps_a / s->crps_b; }
+/* There is no share of nothing. */
+static double skill_of(const sums *s) { return s->crps_b > 0 ? 1 - s->crps_a / s->crps_b : NAN; }
 
 /* Draws without any value are left out. */
 static bootstrap_range range(double (*of)(const sums *), const sums *all, const sums *drawn,
@@ -46,7 +47,7 @@ static bootstrap_range range(double (*of)(const sums *), const sums *all, const 
     bootstrap_range r = { .value = of(all), .se = NAN, .low = NAN, .high = NAN };
     int64_t         n = 0;
     for (int64_t i = 0; i < n_draws; i++)
-        if (drawn[i].n > 0) room[n++] = of(&drawn[i]);
+        if (drawn[i].n > 0 && !isnan(of(&drawn[i]))) room[n++] = of(&drawn[i]);
     if (n < 2) return r;
     metric_sort(room, n);
     const double mean = metric_mean(room, n);

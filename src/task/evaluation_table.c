@@ -57,6 +57,10 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
                                      : r->high < 0 ? "the model does not earn its keep:"
                                                    : "the model may not earn its keep:";
     const bool             worse = r->value < 0; /* then the interval is turned round, too */
+    if (isnan(r->value)) {
+        fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", e->name[against]);
+        return;
+    }
     fprintf(f, "  %s %s than %s%s%s by %.1f %%", verdict, worse ? "worse" : "better",
             own ? "" : "the best opponent, ", e->name[against], own ? "" : ",",
             100 * fabs(r->value));

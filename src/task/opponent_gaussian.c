@@ -188,7 +188,8 @@ llap_status opponent_learn_bar(opponent_set *s, int64_t target, const llap_windo
     double      *numbers = NULL;
     if (st == LLAP_OK) {
         numbers = llap_new((POINT_COUNT + 1) * leads + (size_t)w->n_query, sizeof *numbers);
-        s->gaussian[target].spread = llap_new(leads, sizeof(double));
+        if (s->gaussian[target].spread == NULL)
+            s->gaussian[target].spread = llap_new(leads, sizeof(double));
         if (numbers == NULL || s->gaussian[target].spread == NULL) st = LLAP_ENOMEM;
     }
     for (int k = 0; st == LLAP_OK && k < POINT_COUNT; k++)

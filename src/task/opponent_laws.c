@@ -29,16 +29,17 @@ llap_status opponent_histogram(const opponent_set *s, const task_ask *ask, const
 }
 
 /* Member d is the day d + 1 days before, again and again; a reading that is missing there is a
- * hole. Where fewer than two days have one, the members are spread over the context's distribution.
- */
+ * hole. Where fewer than two days have one, the members are the context's distribution, which is a
+ * law and no path. */
 llap_status opponent_days(const opponent_set *s, const task_ask *ask, const task_window *w,
                           int64_t target, llap_arena *arena, task_forecast *out)
 {
     const task_stretch c = opponent_context(s, target, w);
     const int64_t      n = s->n_days, day = s->season;
     double            *value = llap_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
+    bool              *law = llap_arena_new(arena, (size_t)w->n_query, sizeof *law);
     task_forecast      all = { 0 };
-    if (value == NULL) return LLAP_ENOMEM;
+    if (value == NULL || law == NULL) return LLAP_ENOMEM;
     for (int64_t q = 0; q < w->n_query; q++) {
         const int64_t back = day * ((w->time[q] - w->origin + day - 1) / day);
         int64_t       found = 0;
@@ -48,7 +49,8 @@ llap_status opponent_days(const opponent_set *s, const task_ask *ask, const task
             value[d * w->n_query + q] = i < 0 ? NAN : s->r.of[target].value[i];
             found += i >= 0;
         }
-        if (found >= 2) continue;
+        law[q] = found < 2;
+        if (!law[q]) continue;
         if (all.n == 0) {
             const llap_status st = opponent_histogram(s, ask, w, target, arena, &all);
             if (st != LLAP_OK) return st;
@@ -57,6 +59,7 @@ llap_status opponent_days(const opponent_set *s, const task_ask *ask, const task
             value[d * w->n_query + q] =
                 metric_quantile_inner(all.value, all.n, ((double)d + 0.5) / (double)n);
     }
-    *out = (task_forecast){ .n = n, .value = value, .drawn = true, .joint = true };
+    *out =
+        (task_forecast){ .n = n, .value = value, .drawn = true, .law = law, .joint = all.n == 0 };
     return LLAP_OK;
 }

@@ -84,7 +84,12 @@ static llap_status learn(opponent_set *s, const llap_windows *w, const llap_spli
     for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = task_normal_score((i + 0.5) / BAR_MEMBERS);
     for (int64_t k = 0; st == LLAP_OK && k < s->r.n_targets; k++) {
         st = opponent_learn_ar1(s, k, w, split);
+        const bool known = s->gaussian[k].known;
         if (st == LLAP_OK) st = opponent_learn_bar(s, k, w, split, part);
+        if (st == LLAP_OK && known && !s->gaussian[k].known && part != LLAP_PART_TRAIN) {
+            s->gaussian[k].known = true; /* nothing of it was read there */
+            st = opponent_learn_bar(s, k, w, split, LLAP_PART_TRAIN);
+        }
     }
     return st;
 }

@@ -93,4 +93,13 @@ llapdiff evaluate l.st lines.csv -q -n 4 --by entity --bootstrap 0 | grep -c '^t
 # a disk that is full is said to be that, however much was to be written
 llapdiff synth --rows 500 -q -o /dev/full
 llapdiff synth --rows 2 -q -o /dev/full
+
+# an opponent that is never wrong leaves no share of its score; those of a target that validation has no value of stay
+awk 'BEGIN { print "time,a,b,flat"
+    for (i = 0; i < 600; i++) printf "2024-01-%02dT%02d:00Z,%.2f,%s,5\n", 1 + i / 24, i % 24, sin(i / 4) + i * 7 % 11 / 9, (i >= 400 && i < 490 ? "" : cos(i / 5) + i * 5 % 7 / 9) }' >three.csv
+llapdiff train three.csv -c 2d --horizon 6h $quick -o three.st >about 2>&1
+llapdiff evaluate three.st three.csv -q >scores
+grep -c '^ *ar1 \|^ *residual_bar ' scores
+grep -c 'is never wrong: there is no share of its CRPS' scores
+grep -c 'inf' scores
 true

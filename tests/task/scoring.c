@@ -274,6 +274,29 @@ static void days_are_paths(void **state)
     llap_arena_deinit(&arena);
 }
 
+static double rare(int64_t hour) { return hour % 24 < 12 || hour % 72 == 30 ? hour : NAN; }
+
+/* Members that are quantiles of the context are no draws, and no path. */
+static void days_without_readings_are_a_law(void **state)
+{
+    (void)state;
+    stage      s;
+    llap_arena arena = { 0 };
+    int64_t    n_law = 0;
+    stage_init(&s, panel_of(rare, 400, 280), "a", 400);
+    const task_window   *w = &s.list[11];
+    const task_forecast *f = ask_one(&s, "context_days", w, &arena);
+    assert_true(f->n == 3 && f->drawn && !f->joint);
+    for (int64_t q = 0; q < w->n_query; q++) {
+        const bool night = w->time[q] / HOUR % 24 >= 12; /* read on one day of three at most */
+        assert_int_equal(f->law[q], night);
+        n_law += f->law[q];
+    }
+    assert_true(n_law > 0 && n_law < w->n_query);
+    stage_deinit(&s);
+    llap_arena_deinit(&arena);
+}
+
 /* A first-order process with a memory of 12 hours and deviation 2 around 5. */
 static double wander(int64_t hour)
 {
@@ -523,6 +546,7 @@ int main(void)
         cmocka_unit_test(the_future_changes_nothing),
         cmocka_unit_test(points_are_what_they_say),
         cmocka_unit_test(days_are_paths),
+        cmocka_unit_test(days_without_readings_are_a_law),
         cmocka_unit_test(the_first_order_process_is_found),
         cmocka_unit_test(a_tally_is_the_sum_of_its_metrics),
         cmocka_unit_test(draws_and_laws_may_be_mixed),
