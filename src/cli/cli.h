@@ -109,8 +109,7 @@ llap_status cli_print_completion(const char *shell);
 /* main.c. SIGINT, SIGTERM and SIGHUP end the program at once with exit code 3, as long as there is
  * nothing to tidy up. From cli_catch_signals on, which is called before anything is written, they
  * only ask: work ends at its next report (cli_progress), files are whole or not there. A second
- * signal ends the program as it does any other, but for SIGHUP, which a closed terminal brings
- * twice. */
+ * SIGINT ends the program as it does any other. */
 bool cli_stop_asked(void);
 void cli_catch_signals(void);
 

@@ -1,5 +1,6 @@
 #include "read.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,16 +174,20 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         return cli_usage("train", "--context and --horizon are needed");
     if (o->from != NULL && strcmp(o->from, "-") == 0)
         return cli_usage("train", "--from is read more than once: it takes a file, not -");
+    signal(SIGPIPE, SIG_IGN); /* what is trained outlives who reads about it */
     say_idle(common, o);
     llap_panel *panel = NULL;
     llap_model *model = NULL;
     char       *text = NULL, *state = NULL;
-    char       *parts = (char *)o->parts;
+    char       *also[] = { (char *)o->parts, (char *)common->config, (char *)o->network,
+                           (char *)o->training };
     llap_status st = cli_spare("train", o->output, n, operands);
-    if (st == LLAP_OK) st = cli_spare("train", o->output, 1, &parts);
+    if (st == LLAP_OK) st = cli_spare("train", o->output, 4, also);
     if (st == LLAP_OK) st = cli_spare("train", o->log, n, operands);
-    if (st == LLAP_OK) st = cli_spare("train", o->log, 1, &parts);
+    if (st == LLAP_OK) st = cli_spare("train", o->log, 4, also);
     if (st == LLAP_OK) st = state_path(o, &state);
+    if (st == LLAP_OK && o->resume && state == NULL)
+        st = cli_usage("train", "--resume goes on from a state: give --state FILE");
     if (st == LLAP_OK) st = check_log(o, state);
     if (st == LLAP_OK) st = llap_model_can_save(o->output);
     if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);

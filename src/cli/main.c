@@ -80,11 +80,12 @@ static void handle_signals(int flags)
     struct sigaction a = { .sa_handler = on_signal, .sa_flags = SA_RESTART | flags };
     sigemptyset(&a.sa_mask);
     sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-    /* The terminal went away; nohup has it that this is nothing. Shell and kernel say it one after
-     * the other, so a second one does not kill. */
+    /* Programs ask more than once: timeout does to the whole group too, shell and kernel both say
+     * that the terminal went away (which is nothing where nohup has it so). Only a second Ctrl-C
+     * kills. */
     struct sigaction old;
     a.sa_flags = SA_RESTART;
+    sigaction(SIGTERM, &a, NULL);
     if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &a, NULL);
 }
@@ -151,6 +152,7 @@ int main(int argc, char **argv)
     llap_status st;
     wait_without_spinning(argv);
     handle_signals(0);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is one that cannot be written */
     if (argc < 2) {
         cli_print_overview();
         st = LLAP_EUSAGE;

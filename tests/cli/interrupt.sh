@@ -2,6 +2,7 @@
 # every command can be caught, then those that work for long at their work.
 OMP_WAIT_POLICY=passive
 export OMP_WAIT_POLICY
+SIGNAL=INT
 llapdiff synth --entities 2 --variables 1 --rows 300 --seed 3 -o data.csv
 llapdiff train data.csv -c 2d --horizon 6h --size anchor --training '{"anchor": {"steps": 20}}' -o m.safetensors -q >/dev/null
 mkfifo input
@@ -12,8 +13,8 @@ signal() { # SECONDS, or waiting: after the program has begun to listen
         sleep 0.02
     done
     [ "$1" = waiting ] || sleep "$1"
-    kill -${SIGNAL:-INT} $pid
-    [ "$SIGNAL" != HUP ] || kill -HUP $pid # shell and kernel both say it when a terminal is closed
+    kill -$SIGNAL $pid
+    [ "$SIGNAL" = INT ] || kill -$SIGNAL $pid # shell and kernel both say it when a terminal is closed, timeout says it twice
     wait $pid
     code=$?
 }
@@ -58,6 +59,7 @@ done
 
 working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none
 SIGNAL=HUP working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # the terminal is closed
+SIGNAL=TERM working 0.3 train data.csv -c 2d --horizon 6h --size tiny --steps 1000000 -o x --state none # asked twice
 SIGNAL=INT
 # Fits of the anchor are in the state too.
 for size in anchor tiny; do
@@ -71,6 +73,14 @@ for size in anchor tiny; do
     [ "$(grep -c 'the device was cpu (amx) and is cpu now' err)" = $other ] || { echo "$size, other instructions:"; cat err; }
     rm x.state
 done
+# A reader of messages that went away, and a limit of files' sizes, end no training.
+quick='--training {"anchor":{"steps":5}} --steps 20'
+(llapdiff train data.csv -c 2d --horizon 6h --size tiny $quick -o x 2>&1; echo $? >code) | head -c 1 >out
+[ "$(cat code)" = 1 ] && llapdiff info x >out || echo "no reader: exit $(cat code)"
+rm -f x
+(ulimit -f 20; llapdiff train data.csv -c 2d --horizon 6h --size tiny $quick --save-every 0.001 -o x >out 2>err)
+[ $? = 1 ] && grep -q 'File too large' err || { echo "files may not grow:"; cat err; }
+rm -f x x.state code
 working 0.3 forecast m.safetensors data.csv --every 1h -n 100000 --keep-samples -o x
 working 0.3 evaluate m.safetensors data.csv -n 100000
 working 0.3 bench --seconds 1000 --size tiny

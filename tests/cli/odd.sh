@@ -58,6 +58,10 @@ $train -o x --log ./from.st --from from.st
 $train -o x --log x
 $train -o x --log x.state
 $train -o x --from - <from.st
+$train -o x --state none --resume
+echo '{"anchor": {"steps": 5}}' >config.json
+$train -o config.json --training config.json
+$train -o x --log config.json --training config.json
 cmp m.st from.st && rm from.st
 
 # a state is not what lies there by chance
