@@ -296,11 +296,11 @@ static llap_status fill_last(const task_forecaster *f, const task_ask *ask, cons
 /* ---- what is asked ---- */
 
 static bool is_asked(const task_filling *g, const llap_model *m, const llap_panel *p, int64_t e,
-                     int64_t row, llap_part part, int64_t *target)
+                     int64_t row, llap_part part)
 {
     const int64_t n = m->frame.n_targets;
-    for (*target = 0; *target < n; (*target)++)
-        if (g->hidden[row * n + *target]) return task_row_part(m, p, e, row) == part;
+    for (int64_t k = 0; k < n; k++)
+        if (g->hidden[row * n + k]) return task_row_part(m, p, e, row) == part;
     return false;
 }
 
@@ -321,11 +321,21 @@ static int64_t days_between(const llap_model *m, int64_t n_cells)
 static int64_t count_asked(const task_filling *g, const llap_model *m, const llap_panel *p,
                            llap_part part)
 {
-    int64_t n = 0, target;
+    int64_t n = 0;
     for (int64_t e = 0; e < p->n_entities; e++)
         for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
-            n += is_asked(g, m, p, e, row, part, &target);
+            n += is_asked(g, m, p, e, row, part);
     return n;
+}
+
+/* The bin of the time since the target's reading before; the last one where there is none. */
+static int32_t steps_since(const task_filling *g, int64_t e, int64_t row, int64_t now,
+                           int64_t target)
+{
+    const task_readings *r = &g->set->r;
+    const task_stretch   before = task_readings_within(r, target, e, g->set->p->start[e], row);
+    if (before.end == before.first) return (int32_t)g->leads.n - 1;
+    return (int32_t)task_lead(&g->leads, now - r->of[target].time[before.end - 1]);
 }
 
 /* Hidden cells of one entity and one day are one window. */
@@ -334,11 +344,12 @@ static llap_status list_windows(task_filling *g, const llap_model *m, const llap
 {
     const int64_t length = m->frame.axis == LLAP_AXIS_CALENDAR ? DAY : m->frame.horizon;
     const int64_t every = days_between(m, count_asked(g, m, p, part));
+    const int64_t n_targets = m->frame.n_targets;
     int64_t       n = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
-        int64_t day = INT64_MIN, target;
+        int64_t day = INT64_MIN;
         for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
-            if (!is_asked(g, m, p, e, row, part, &target)) continue;
+            if (!is_asked(g, m, p, e, row, part)) continue;
             const int64_t now = p->time[row] / length - (p->time[row] % length < 0);
             if (now % every != 0) continue;
             if (now != day)
@@ -350,13 +361,9 @@ static llap_status list_windows(task_filling *g, const llap_model *m, const llap
                                                       .id = task_window_id(p, e, now * length) };
             day = now;
             g->w[g->n_windows - 1].n_query++;
-            const task_target_readings *r = &g->set->r.of[target];
-            int64_t                     ahead = 0; /* since the reading before */
-            const task_stretch          before =
-                task_readings_within(&g->set->r, target, e, p->start[e], row);
-            if (before.end > before.first) ahead = p->time[row] - r->time[before.end - 1];
             g->row[n] = row;
-            g->lead[n] = task_lead(&g->leads, ahead);
+            for (int64_t k = 0; k < n_targets; k++)
+                g->lead[n * n_targets + k] = steps_since(g, e, row, p->time[row], k);
             g->time[n++] = p->time[row];
         }
     }
@@ -422,7 +429,7 @@ llap_status task_filling_init(task_filling *g, const llap_model *m, const llap_p
     g->w = llap_new(n_rows, sizeof *g->w);
     g->row = llap_new(n_rows, sizeof *g->row);
     g->time = llap_new(n_rows, sizeof *g->time);
-    g->lead = llap_new(n_rows, sizeof *g->lead);
+    g->lead = llap_new(n_rows, (size_t)m->frame.n_targets * sizeof *g->lead);
     llap_status st = g->set == NULL || g->hidden == NULL || g->w == NULL || g->row == NULL ||
                              g->time == NULL || g->lead == NULL
                          ? LLAP_ENOMEM

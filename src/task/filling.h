@@ -18,15 +18,15 @@
 enum { TASK_FILLERS = 4 };
 
 typedef struct task_filling {
-    int             n, n_own; /* forecasters; the first n_own are the model's */
-    task_forecaster f[TASK_FILLERS];
-    int64_t         n_windows;
-    task_window    *w;    /* [n_windows] hidden cells of an entity within a day: what is asked */
-    int64_t        *row;  /* of all queries */
-    int64_t        *time; /* likewise */
-    int32_t        *lead; /* likewise: steps since the reading before, of the first hidden target */
-    uint8_t        *hidden; /* [n_rows,n_targets] */
-    task_leads      leads;
+    int              n, n_own; /* forecasters; the first n_own are the model's */
+    task_forecaster  f[TASK_FILLERS];
+    int64_t          n_windows;
+    task_window     *w;      /* [n_windows] hidden cells of an entity within a day: what is asked */
+    int64_t         *row;    /* of all queries */
+    int64_t         *time;   /* likewise */
+    int32_t         *lead;   /* likewise, of each target: steps since its reading before */
+    uint8_t         *hidden; /* [n_rows,n_targets] */
+    task_leads       leads;
     struct fill_set *set;
 } task_filling;
 

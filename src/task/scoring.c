@@ -52,7 +52,7 @@ typedef struct block {
     int64_t        size, n_query; /* windows and queries there is room for */
     int64_t        first, n;      /* windows of the input */
     double        *truth;         /* [size,n_targets,n_query] */
-    int32_t       *lead;          /* [size,n_query] */
+    int32_t       *lead;          /* [size,n_targets,n_query] */
     task_forecast *answer;        /* [size,n_targets] */
     tally         *one;           /* [size,n_targets] */
     tally_brief   *ahead;         /* [size,n_targets,leads] */
@@ -80,9 +80,9 @@ static llap_status block_init(block *b, const scoring_input *in)
         (double)in->n_targets * ((double)b->n_query * 8 * (double)(in->ask.n_samples + 2) +
                                  (double)in->leads.n * (double)sizeof(tally_brief) + sizeof(tally));
     b->size = (int64_t)fmax(1, fmin(WINDOWS_MAX, BYTES / each));
-    const size_t n = (size_t)b->size, n_all = n * (size_t)in->n_targets;
+    const size_t n_all = (size_t)(b->size * in->n_targets);
     b->truth = llap_new(n_all, (size_t)b->n_query * sizeof *b->truth);
-    b->lead = llap_new(n, (size_t)b->n_query * sizeof *b->lead);
+    b->lead = llap_new(n_all, (size_t)b->n_query * sizeof *b->lead);
     b->answer = llap_new(n_all, sizeof *b->answer);
     b->one = llap_new(n_all, sizeof *b->one);
     b->ahead = llap_new(n_all, (size_t)in->leads.n * sizeof *b->ahead);
@@ -113,13 +113,13 @@ static void block_truth(block *b, const scoring_input *in)
         const int64_t      at = in->time != NULL ? w->time - in->time : 0;
         for (int64_t q = 0; q < w->n_query; q++) {
             const int64_t row = in->time != NULL ? in->row[at + q] : w->end + q;
-            b->lead[i * b->n_query + q] =
-                in->time != NULL ? in->lead[at + q] : task_lead(&in->leads, w->time[q] - w->origin);
+            const int32_t lead = task_lead(&in->leads, w->time[q] - w->origin);
             for (int64_t k = 0; k < in->n_targets; k++) {
-                const bool known = llap_panel_observed(p, row, in->var[k]) &&
+                const int64_t to = (i * in->n_targets + k) * b->n_query + q;
+                const bool    known = llap_panel_observed(p, row, in->var[k]) &&
                                    (in->hidden == NULL || in->hidden[row * in->n_targets + k]);
-                b->truth[(i * in->n_targets + k) * b->n_query + q] =
-                    known ? (double)p->value[row * p->n_vars + in->var[k]] : NAN;
+                b->truth[to] = known ? (double)p->value[row * p->n_vars + in->var[k]] : NAN;
+                b->lead[to] = in->time != NULL ? in->lead[(at + q) * in->n_targets + k] : lead;
             }
         }
     }
@@ -151,7 +151,7 @@ static void block_score(block *b, const scoring_input *in)
         const tally_case   c = { .n_query = w->n_query,
                                  .truth = b->truth + i * b->n_query,
                                  .scale = &in->scale[k * in->panel->n_entities + w->entity],
-                                 .bin = b->lead + i / in->n_targets * b->n_query,
+                                 .bin = b->lead + i * b->n_query,
                                  .id = w->id + (uint64_t)k,
                                  .seed = in->ask.seed };
         tally_forecast(&c, &b->answer[i], &b->room[omp_get_thread_num()], &b->one[i],

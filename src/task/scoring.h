@@ -24,8 +24,8 @@ typedef struct scoring_input {
     int64_t            n;
     const int32_t     *unit; /* [n] what is drawn as a whole in a bootstrap */
     int64_t            n_units;
-    /* Queries anywhere: the array that the windows' times lie in, and beside it the row and the bin
-     * of each. NULL: the rows after the context, by time from the origin. */
+    /* Queries anywhere: the array that the windows' times lie in, and beside it the row and, for
+     * each target, the bin. NULL: the rows after the context, by time from the origin. */
     const int64_t *time, *row;
     const int32_t *lead;
     task_leads     leads;

@@ -106,4 +106,10 @@ llapdiff evaluate three.st three.csv -q >scores
 grep -c '^ *ar1 \|^ *residual_bar ' scores
 grep -c 'is never wrong: there is no share of its CRPS' scores
 grep -c 'inf' scores
+
+# steps since the reading before are those of the variable itself
+awk 'BEGIN { print "time,a,b"
+    for (i = 0; i < 720; i++) printf "2024-01-%02dT%02d:00Z,%s,%.2f\n", 1 + i / 24, i % 24, (i % 12 ? "" : sin(i / 9) + i * 7 % 11 / 9), cos(i / 5) + i * 5 % 7 / 9 }' >sparse.csv
+llapdiff train sparse.csv -c 2d --horizon 24h $quick -o sparse.st >about
+llapdiff evaluate sparse.st sparse.csv -q --task impute --by step --bootstrap 0 | awk '/^[ab]$/ { of = $1 } NF == 7 && $1 ~ /^[0-9]+$/ { print of, $1, $2 }'
 true
