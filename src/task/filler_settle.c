@@ -1,5 +1,6 @@
 /* Whether networks fill gaps, decided on validation like everything else about them. */
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "task/filler.h"
 #include "task/hide.h"
@@ -84,6 +85,11 @@ static outcome judge(const contest *s)
     return o;
 }
 
+static const char *side(llap_anchor_from from)
+{
+    return from == LLAP_ANCHOR_PAST ? "the past" : "both sides";
+}
+
 /* The best of two points, if it is better than the anchor beyond doubt; else 0. */
 static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
                           const llap_train_opts *o, const task_recipe_networks *r, int64_t *first)
@@ -106,14 +112,20 @@ static llap_status choose(const task_gaps *g, contest *s, llap_anchor_from from,
         best = now;
         *first = point[i];
     }
+    if (st == LLAP_ENUMERIC) {
+        *first = 0;
+        llap_logf(o->log, LLAP_LOG_WARNING, "gaps from %s: %s: the anchor fills", side(from),
+                  llap_error_detail());
+        return LLAP_OK;
+    }
     if (st != LLAP_OK || *first == 0) return st;
     const double gain = best.anchor - best.network;
     if (!(gain > r->fill_gain * best.anchor && gain > r->fill_errors * best.error)) *first = 0;
     llap_logf(o->log, LLAP_LOG_INFO,
               "gaps from %s: validation CRPS %.4f, anchor %.4f (difference %.4f +- %.4f): the %s "
               "fills",
-              from == LLAP_ANCHOR_PAST ? "the past" : "both sides", best.network, best.anchor,
-              -gain, best.error, *first == 0 ? "anchor" : "network");
+              side(from), best.network, best.anchor, -gain, best.error,
+              *first == 0 ? "anchor" : "network");
     return st;
 }
 

@@ -251,7 +251,9 @@ static llap_status settle_filling(task_training *run, llap_model *m, const llap_
         c->fill_both = (int64_t)kept[1];
         return LLAP_OK;
     }
-    const llap_status st = task_fill_settle(m, p, o, r);
+    llap_status st = LLAP_OK;
+    c->fill_past = c->fill_both = 0;
+    if (c->calibration_factor.n > 0) st = task_fill_settle(m, p, o, r); /* else draws not finite */
     if (st != LLAP_OK) return st;
     kept[0] = (double)c->fill_past;
     kept[1] = (double)c->fill_both;

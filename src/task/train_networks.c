@@ -306,6 +306,20 @@ static double guard_price(const llap_model_frame *f, const task_recipe_networks 
     return brief ? r->guard_price : 0.0;
 }
 
+/* Draws that are not finite are no answer: no factors, which says that there are none to stretch,
+ * and where there is an anchor it answers. */
+static llap_status settle_without(llap_feature_config *c, const llap_train_opts *o)
+{
+    if (c->residual != LLAP_RESIDUAL_ANCHOR)
+        return llap_fail_in(LLAP_ENUMERIC, "networks: draws of the validation part");
+    c->guard = LLAP_GUARD_ANCHOR;
+    c->calibration_factor.n = 0;
+    llap_logf(o->log, LLAP_LOG_WARNING,
+              "networks: draws of the validation part: %s: the anchor answers, and fills",
+              llap_error_detail());
+    return LLAP_OK;
+}
+
 static llap_status settle(llap_model *m, const task_field *f, const llap_train_opts *o)
 {
     llap_feature_config *c = &m->network->config.features;
@@ -319,7 +333,7 @@ static llap_status settle(llap_model *m, const task_field *f, const llap_train_o
         task_networks_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                 &c->calibration_factor);
         const task_check s = task_networks_check(m, f->final, &n, x, f->final->h, R);
-        c->guard = f->sight.layout.residual != LLAP_RESIDUAL_ANCHOR
+        c->guard = c->residual != LLAP_RESIDUAL_ANCHOR
                        ? LLAP_GUARD_NETWORK
                        : task_networks_guard(&s, guard_price(&m->frame, &f->recipe.networks));
         llap_logf(o->log, LLAP_LOG_INFO,
@@ -330,7 +344,7 @@ static llap_status settle(llap_model *m, const task_field *f, const llap_train_o
                                                 : "the network");
     }
     llap_free(x);
-    return st;
+    return st == LLAP_ENUMERIC ? settle_without(c, o) : st;
 }
 
 /* The same, unless an earlier run has done it: the guard and the factors of the spread. */

@@ -388,6 +388,52 @@ static void what_is_not_finite_is_named(void **state)
     }
 }
 
+static void keep_warnings(void *user, llap_log_level level, const char *message)
+{
+    (void)level;
+    strncat(user, message, 4095 - strlen(user));
+}
+
+/* The weights of one entity cannot be added up; the only row of the checks is of the other. */
+static void draws_that_are_not_finite_leave_it_to_the_anchor(void **state)
+{
+    (void)state;
+    char                 said[4096] = "";
+    const llap_log       log = { .level = LLAP_LOG_WARNING, .sink = keep_warnings, .user = said };
+    task_recipe_networks doubts = { TASK_RECIPE_DOUBTS };
+    llap_model          *m = NULL;
+    llap_train_opts      o = how("rows");
+    o.members = 1;
+    CHECK_OK(llap_train(panel, &o, &m));
+    const llap_param_info *x =
+        llap_params_find(m->network->params, "member.0.summarizer.entity.weight");
+    for (int64_t i = x->count / 2; i < x->count; i++) ((float *)x->data)[i] = 3e38f;
+    CHECK_OK(llap_model_save(m, in_folder("huge")));
+    llap_model_destroy(m);
+    o.log = &log;
+    o.from = in_folder("huge");
+    o.config = NULL;
+    o.network = "{ \"features\": { \"fill_past\": 3 } }";
+    o.training = "{ \"anchor\": { \"cycles\": 0, \"steps\": 30, \"rows\": 16 }, \"networks\": { "
+                 "\"check_rows\": 1, \"final_rows\": 16 } }";
+    CHECK_OK(llap_train(panel, &o, &m));
+    const llap_feature_config *c = &m->network->config.features;
+    assert_non_null(strstr(said, "networks: draws of the validation part: sampler: "));
+    assert_non_null(strstr(said, " is not finite: the anchor answers, and fills"));
+    assert_int_equal(c->guard, LLAP_GUARD_ANCHOR);
+    assert_int_equal(c->calibration_factor.n, 0);
+    assert_int_equal(c->fill_past, 0);
+    assert_null(strstr(said, "gaps from "));
+    CHECK_OK(task_fill_settle(m, panel, &o, &doubts));
+    assert_non_null(strstr(said, "gaps from the past: sampler: "));
+    assert_non_null(strstr(said, "gaps from both sides: sampler: "));
+    assert_int_equal(c->fill_past, 0);
+    llap_model_destroy(m);
+    o.network = "{ \"features\": { \"residual\": \"none\" } }";
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC,
+               "networks: draws of the validation part: sampler: ");
+}
+
 /* A run described by a file is the run of the same options, and a model remembers such a file. */
 static void one_file_describes_a_run(void **state)
 {
@@ -788,6 +834,7 @@ int main(void)
         cmocka_unit_test(totals_are_sums_of_paths),
         cmocka_unit_test(training_goes_on_from_a_model),
         cmocka_unit_test(what_is_not_finite_is_named),
+        cmocka_unit_test(draws_that_are_not_finite_leave_it_to_the_anchor),
         cmocka_unit_test(one_file_describes_a_run),
         cmocka_unit_test(targets_of_an_entity_together),
         cmocka_unit_test(mistakes_are_said),
