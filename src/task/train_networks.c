@@ -282,13 +282,7 @@ static llap_status train_member(task_training *run, const llap_model *m, llap_ne
         stage.evaluate = member_check;
         stage.fields = member_fields;
         stage.blame = member_blame;
-        task_result result = { 0 };
-        if (st == LLAP_OK) st = task_training_stage(run, &stage, &result);
-        if (st == LLAP_OK && result.best_step < 0)
-            st = llap_fail(LLAP_ENUMERIC,
-                           "%s: has diverged, no validation score was finite; its rate was %g: try "
-                           "a smaller one",
-                           r->name, t.lr);
+        if (st == LLAP_OK) st = task_training_stage(run, &stage, NULL);
         if (st == LLAP_OK) st = llap_params_take(net->params, prefix, params, "ema.");
     }
     llap_residual_trainer_destroy(r->trainer);

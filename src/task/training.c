@@ -59,6 +59,29 @@ static llap_status give_up(stage_run *r, const char *what)
                      s->name, r->g.step + 1, what, r->g.n_skipped, kept);
 }
 
+/* No weights of the stage, those there are at its end among them, can be scored. */
+static bool has_diverged(const stage_run *r)
+{
+    return r->s->evaluate != NULL && r->g.best_step < 0 && !isfinite(r->g.score);
+}
+
+/* Nothing of the stage is worth going on with: the state is that before it. */
+static llap_status give_up_stage(stage_run *r)
+{
+    const char *state = r->t->o.state;
+    char        how[LLAP_DETAIL_MAX] = "a smaller --lr may help";
+    r->g.finished = 1;
+    (void)training_save(r->t, r->s, &r->g, NULL);
+    if (state != NULL)
+        snprintf(how, sizeof how,
+                 "a smaller --lr may help, with --resume, which begins this stage anew, or, "
+                 "without %s, from the start",
+                 state);
+    return llap_fail(LLAP_ENUMERIC,
+                     "%s: has diverged, no validation score was finite; its rate was %g: %s",
+                     r->s->name, r->s->lr, how);
+}
+
 static llap_status not_finite(stage_run *r, double loss)
 {
     const task_stage *s = r->s;
@@ -289,6 +312,7 @@ task_stage task_stage_of(const task_recipe_stage *how)
     s.patience = how->patience;
     s.patience_from = how->patience_from;
     s.max_skipped = how->max_skipped;
+    s.lr = how->lr;
     return s;
 }
 
@@ -315,7 +339,7 @@ llap_status task_training_stage(task_training *t, const task_stage *s, task_resu
         t->saved = now();
         if (st == LLAP_OK) st = run_steps(&r);
     }
-    if (st == LLAP_OK) st = end_stage(&r);
+    if (st == LLAP_OK) st = has_diverged(&r) ? give_up_stage(&r) : end_stage(&r);
     if (st == LLAP_OK && result != NULL)
         *result = (task_result){ .n_steps = r.g.step,
                                  .best_step = r.g.best_step,

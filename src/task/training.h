@@ -44,6 +44,7 @@ typedef struct task_stage {
     int64_t select_from;      /* evaluation, from 1, that is the first to be kept */
     double  margin, relative; /* better is score < (1 - relative) best - margin */
     int64_t max_skipped;      /* steps that may come out not finite */
+    double  lr;               /* for messages */
 
     /* Step number step, from 0. grad_norm of NaN or infinity: nothing was updated. loss NULL: the
      * step is handed over and nobody waits for it. */
@@ -77,7 +78,8 @@ void task_stage_in_pieces(const llap_log *log, const char *stage, const llap_bac
 
 typedef struct task_result {
     int64_t n_steps;   /* made, with those of an earlier run */
-    int64_t best_step; /* after how many steps the weights were kept; -1: there was no evaluation */
+    int64_t best_step; /* after how many steps the weights were kept; -1: at the end, nothing was to
+                          be chosen from */
     int64_t n_skipped;
     double  score; /* of the weights kept; NaN without evaluation */
 } task_result;

@@ -385,6 +385,14 @@ static void what_is_not_finite_is_named(void **state)
         o.steps = 5; /* it ends before that */
         CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC,
                    "member.0: has diverged, no validation score was finite; its rate was 1e+30");
+        o.state = in_folder("diverged");
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC, "with --resume");
+        o.resume = 1;
+        o.lr = 1e-3;
+        CHECK_OK(llap_train(panel, &o, &m));
+        llap_model_destroy(m);
+        m = NULL;
+        unlink(o.state);
     }
 }
 

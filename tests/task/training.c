@@ -28,6 +28,7 @@ typedef struct net {
     int32_t      step;
     int64_t      bad_from, bad_to; /* steps whose data is not finite */
     double       worse_after;      /* the score rises from there on; 0: never */
+    bool         no_score;         /* it is not finite */
     int          wait_us;
     llap_ahead   ahead;
     int          n_waits; /* for steps that nobody waited for at first */
@@ -114,6 +115,7 @@ static llap_status net_evaluate(void *user, int64_t step, double *score)
     *score = 1.0;
     for (int64_t k = 0; k < w->count; k++) *score += fabs(llap_param_get(n->params, w, k)) * 0.01;
     if (n->worse_after > 0) *score = fabs((double)step - n->worse_after);
+    if (n->no_score) *score = NAN;
     return LLAP_OK;
 }
 
@@ -366,6 +368,49 @@ static void the_best_weights_are_kept(void **state)
     task_training_destroy(t);
     net_deinit(&a);
     net_deinit(&b);
+}
+
+/* A stage of a run whose state is d.state. */
+static llap_status train_stage(task_training *t, net *n, const char *name, int64_t select_from,
+                               task_result *result)
+{
+    task_stage s = TASK_STAGE_DEFAULT;
+    CHECK_OK(net_init(n, 1));
+    s.name = name, s.user = n, s.params = n->params;
+    s.n_steps = 30, s.eval_every = 5, s.select_from = select_from, s.lr = 0.5;
+    s.step = net_step, s.evaluate = net_evaluate;
+    const llap_status st = task_training_stage(t, &s, result);
+    net_deinit(n);
+    return st;
+}
+
+/* The stage before it stays as it is; one whose score comes too late to choose is no such stage. */
+static void a_stage_that_diverged_begins_anew(void **state)
+{
+    (void)state;
+    net                first = { 0 }, second = { .no_score = true }, third = { .no_score = true };
+    task_training     *t;
+    task_result        r;
+    task_training_opts o = { .state = in_folder("d.state"), .save_every = 1e9, .save_steps = 4 };
+    CHECK_OK(task_training_create(&o, NULL, 0, &t));
+    CHECK_OK(train_stage(t, &first, "first", 100, &r));
+    assert_int_equal(r.best_step, -1);
+    CHECK_FAIL(train_stage(t, &second, "second", 1, &r), LLAP_ENUMERIC,
+               "second: has diverged, no validation score was finite; its rate was 0.5: a smaller "
+               "--lr may help, with --resume, which begins this stage anew, or, without ");
+    assert_non_null(strstr(llap_error_detail(), "d.state, from the start"));
+    task_training_destroy(t);
+    o.resume = true;
+    CHECK_OK(task_training_create(&o, NULL, 0, &t));
+    first = (net){ .bad_to = 30 }; /* which no step sees */
+    second = (net){ .worse_after = 3 };
+    CHECK_OK(train_stage(t, &first, "first", 100, &r));
+    CHECK_OK(train_stage(t, &second, "second", 1, &r));
+    assert_int_equal(r.best_step, 5);
+    assert_int_equal(r.n_steps, 30);
+    CHECK_FAIL(train_stage(t, &third, "third", 100, &r), LLAP_ENUMERIC, "third: has diverged");
+    task_training_destroy(t);
+    unlink(in_folder("d.state"));
 }
 
 static void what_is_not_finite_is_named_and_skipped(void **state)
@@ -635,6 +680,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_run_is_refused),
         cmocka_unit_test(another_device_is_said),
         cmocka_unit_test(the_best_weights_are_kept),
+        cmocka_unit_test(a_stage_that_diverged_begins_anew),
         cmocka_unit_test(what_is_not_finite_is_named_and_skipped),
         cmocka_unit_test_prestate(what_is_not_finite_is_named_and_skipped, &together),
         cmocka_unit_test(a_state_that_cannot_be_written_is_said),
