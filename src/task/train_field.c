@@ -106,6 +106,16 @@ static bool is_daily(const llap_model_frame *f)
     return f->axis == LLAP_AXIS_CALENDAR && f->step <= 6 * HOUR;
 }
 
+/* The first time of any entity; without rows after all times. */
+static int64_t beginning(const llap_panel *p)
+{
+    int64_t first = INT64_MAX;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        if (p->start[e] < p->start[e + 1] && p->time[p->start[e]] < first)
+            first = p->time[p->start[e]];
+    return first;
+}
+
 /* Before the anchors are known: as if none of them had a climate. */
 static llap_status make_layout(const llap_model_frame *f, const llap_panel *p, const char *view,
                                const llap_json *config, int64_t n_inputs, llap_layout *out)
@@ -117,8 +127,8 @@ static llap_status make_layout(const llap_model_frame *f, const llap_panel *p, c
                           .calendar = is_daily(f),
                           .horizon = (double)f->horizon / unit };
     /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
-    out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR && p->n_rows > 0 &&
-                                  (double)f->val_start - (double)p->time[0] >= 730.0 * DAY);
+    out->level = f->by_entity || (f->axis == LLAP_AXIS_CALENDAR &&
+                                  (double)f->val_start - (double)beginning(p) >= 730.0 * DAY);
     llap_feature_slots((double)f->context / unit, (double)f->step / unit, out);
     const llap_status st = choose_view(f, p, view, &out->view);
     return st == LLAP_OK ? layout_options(config, out) : st;

@@ -9,6 +9,7 @@
 #include "task/filling.h"
 #include "task/networks.h"
 #include "task/poles.h"
+#include "task/train_field.h"
 
 #include <omp.h>
 #include <unistd.h>
@@ -505,6 +506,36 @@ static void targets_of_an_entity_together(void **state)
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EFORMAT, "residual");
 }
 
+/* Two years before validation, of whichever entity begins first. */
+static void levels_are_told_after_two_years(void **state)
+{
+    (void)state;
+    const int64_t         late[][ENTITIES] = { { 0, 0 }, { 100, 0 }, { 0, 100 }, { 100, 100 } };
+    const int64_t         var = 0;
+    const llap_train_opts o = how("rows");
+    llap_model_frame      frame = rows->frame;
+    frame.val_start = 730 * 24 * HOUR;
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+        llap_panel_builder *b;
+        llap_panel         *p;
+        uint32_t            v, e;
+        task_field          f;
+        CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+        CHECK_OK(llap_panel_builder_var(b, "no2", 3, &v));
+        for (int k = 0; k < ENTITIES; k++) {
+            CHECK_OK(llap_panel_builder_entity(b, k == 0 ? "s0" : "s1", 2, &e));
+            for (int64_t r = 0; r < 3; r++)
+                CHECK_OK(llap_panel_builder_row(b, e, (late[i][k] + r) * HOUR, &(float){ 1 }));
+        }
+        CHECK_OK(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p));
+        llap_panel_builder_destroy(b);
+        CHECK_OK(task_field_init(&f, &frame, p, &var, &o, LLAP_SIZE_TINY, NULL));
+        assert_int_equal(f.layout.level, i < 3);
+        task_field_deinit(&f);
+        llap_panel_destroy(p);
+    }
+}
+
 static void mistakes_are_said(void **state)
 {
     (void)state;
@@ -845,6 +876,7 @@ int main(void)
         cmocka_unit_test(draws_that_are_not_finite_leave_it_to_the_anchor),
         cmocka_unit_test(one_file_describes_a_run),
         cmocka_unit_test(targets_of_an_entity_together),
+        cmocka_unit_test(levels_are_told_after_two_years),
         cmocka_unit_test(mistakes_are_said),
         cmocka_unit_test(networks_fill_what_is_missing_and_nothing_else),
         cmocka_unit_test(networks_keep_their_draws),
