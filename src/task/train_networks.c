@@ -6,6 +6,7 @@
 #include "task/networks.h"
 #include "task/train.h"
 #include "task/train_field.h"
+#include "task/train_targets.h"
 #include "task/training.h"
 
 #include <math.h>
@@ -442,6 +443,7 @@ static llap_status check_from(const llap_model *from, const task_field *f,
     llap_status st = configure(frame, &like, o, size, config, edge, &c);
     if (st == LLAP_OK) st = llap_network_create(&c, (const char *const *)f->input, &net);
     if (st == LLAP_OK) st = take_from(from, 0, net->params, "member.0.");
+    if (st == LLAP_OK) task_targets_compare(o, &from->frame, frame);
     llap_network_destroy(net);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "task/device.h"
 #include "task/reference.h"
 #include "task/train.h"
+#include "task/train_targets.h"
 
 #include <omp.h>
 #include <string.h>
@@ -245,8 +246,10 @@ static llap_status start_from(task_reference *r, const llap_model *from)
     llap_status              st = LLAP_OK;
     for (int i = 0; i < 3 && st == LLAP_OK; i++)
         st = llap_params_take(r->network->params, part[i], from->network->params, part[i]);
+    if (st != LLAP_OK) return llap_fail_in(st, "from: networks of another size or layout");
     r->started = true;
-    return st == LLAP_OK ? st : llap_fail_in(st, "from: networks of another size or layout");
+    task_targets_compare(r->o, &from->frame, &r->frame);
+    return LLAP_OK;
 }
 
 /* Options that stand for something this profile does not have. */

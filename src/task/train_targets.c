@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -149,4 +150,20 @@ llap_status task_targets_check(const llap_train_opts *o, const char *const *targ
                            llap_text_show(target[i]).text);
     }
     return st;
+}
+
+static const char *name_at(const llap_model_frame *f, int64_t i)
+{
+    return i < f->n_targets ? f->target[i] : "nothing";
+}
+
+void task_targets_compare(const llap_train_opts *o, const llap_model_frame *from,
+                          const llap_model_frame *f)
+{
+    for (int64_t i = 0; i < from->n_targets || i < f->n_targets; i++)
+        if (strcmp(name_at(from, i), name_at(f, i)) != 0)
+            llap_logf(o->log, LLAP_LOG_WARNING,
+                      "from: the networks of %s forecast %s where these are to forecast %s",
+                      o->from, llap_text_show(name_at(from, i)).text,
+                      llap_text_show(name_at(f, i)).text);
 }

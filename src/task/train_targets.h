@@ -5,6 +5,7 @@
 
 #include "data/panel.h"
 #include "model/chain.h"
+#include "model/model.h"
 
 #include <llapdiff/model.h>
 
@@ -14,6 +15,10 @@ llap_status task_targets_parse(const llap_panel *p, const char *text, int64_t **
 
 /* Can transform, min and max be read, and are they about targets? */
 llap_status task_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
+
+/* Warns where the model that o->from names is of other targets. */
+void task_targets_compare(const llap_train_opts *o, const llap_model_frame *from,
+                          const llap_model_frame *f);
 
 /* What is said about one target; *out is left where nothing is. */
 llap_status task_target_transform(const char *text, const char *name, llap_transform *out);

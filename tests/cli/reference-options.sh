@@ -9,6 +9,7 @@ train -q -o o.safetensors --training "$some" --network "$narrow" --log o.log | s
 sed -n '$p' o.log | grep -o '"step":[0-9]*'
 llapdiff info o.safetensors --json | grep -E '"(beta|ema|shuffle|unconditional|size)":'
 train -q -o p.safetensors --from m.safetensors --training "$brief" >/dev/null && ! cmp -s m.safetensors p.safetensors && echo "another start"
+llapdiff train data.csv -q -t v1 -c 24 --horizon 6 --profile reference -o p.safetensors --from m.safetensors --training "$brief" >/dev/null
 refused() {
     train -q -o p.safetensors "$@"
     echo "exit $?"

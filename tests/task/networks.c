@@ -331,6 +331,12 @@ static void totals_are_sums_of_paths(void **state)
     llap_answer_destroy(total);
 }
 
+static void keep_warnings(void *user, llap_log_level level, const char *message)
+{
+    (void)level;
+    strncat(user, message, 4095 - strlen(user));
+}
+
 /* Another start, other networks; and bounds hold for whatever answers. */
 static void training_goes_on_from_a_model(void **state)
 {
@@ -338,8 +344,11 @@ static void training_goes_on_from_a_model(void **state)
     llap_model     *m = NULL;
     llap_answer    *a = NULL;
     llap_train_opts o = how("joint");
+    char            said[4096] = "";
+    const llap_log  log = { .level = LLAP_LOG_WARNING, .sink = keep_warnings, .user = said };
     CHECK_OK(llap_model_save(joint, in_folder("start")));
     o.from = in_folder("start");
+    o.log = &log;
     o.steps = 1;
     o.lr = 1e-9;
     o.min = "no2=49";
@@ -361,6 +370,12 @@ static void training_goes_on_from_a_model(void **state)
     for (size_t i = 0; i < a->n_rows; i++) assert_true(a->number[i] >= 49 && a->number[i] <= 52);
     llap_answer_destroy(a);
     llap_model_destroy(m);
+    assert_null(strstr(said, "from: "));
+    o.target = "wind";
+    o.min = o.max = NULL;
+    CHECK_OK(llap_train(panel, &o, &m));
+    llap_model_destroy(m);
+    assert_non_null(strstr(said, "start forecast no2 where these are to forecast wind"));
     o = how("rows");
     o.from = in_folder("start");
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
@@ -395,12 +410,6 @@ static void what_is_not_finite_is_named(void **state)
         m = NULL;
         unlink(o.state);
     }
-}
-
-static void keep_warnings(void *user, llap_log_level level, const char *message)
-{
-    (void)level;
-    strncat(user, message, 4095 - strlen(user));
 }
 
 /* The weights of one entity cannot be added up; the only row of the checks is of the other. */
