@@ -55,7 +55,8 @@ const cli_command cmd_bench = {
         "steps, the summarizer, the VAE's decoder and CSV reading, on weights and data of\n"
         "its own making. Every run alternates with bare matrix products; printed are\n"
         "medians, spread, GFLOP/s executed, their share of the bare products' rate, and\n"
-        "memory. On a GPU (--device) all but UniPC and CSV reading, which stay on the CPU.",
+        "memory. On a GPU (--device) UniPC, which goes step by step there, and CSV reading\n"
+        "are left out.",
     .example =
         "  llapdiff bench --only forecast -j 1\n"
         "  llapdiff bench --size paper --only 'ddim usual' --seconds 60\n"

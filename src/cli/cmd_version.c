@@ -35,7 +35,7 @@ const cli_command cmd_version = {
     .summary = "print version, features and instruction sets",
     .text =
         "Prints the version of the library, which optional features are enabled, and\n"
-        "which instruction sets of this processor are used. Also: llapdiff --version.",
+        "which instruction sets this processor has. Also: llapdiff --version.",
     .example = "  llapdiff version --json                     the same for a script",
     .without = CLI_SEED | CLI_DEVICE,
     .run = run,
