@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { MOST = 24 };
+enum { MOST = 32 };
 
 typedef struct variant { /* a model of its own with another sampler */
     const char     *list;
@@ -51,6 +51,7 @@ static llap_status variant_init(variant *v, const char *path, const llap_panel *
     s->solver.solver = v->solver;
     s->steps = v->steps;
     if (strcmp(v->list, "honest") == 0) s->list = LLAP_LIST_HONEST;
+    if (strcmp(v->list, "gathered") == 0) s->list = LLAP_LIST_GATHERED;
     llap_points points = { 0 };
     st = llap_network_points(v->model->network, 0, &points);
     v->evaluations = points.n;
@@ -74,10 +75,16 @@ static int make_list(bool reference, variant *v)
     for (size_t s = 0; s < 3; s++)
         for (size_t k = 0; k < 7; k++)
             if (k == 0 || steps[k] < 17)
-                v[n++] = (variant){ .list = reference ? "honest" : "",
+                v[n++] = (variant){ .list = reference ? "honest" : "continuous",
                                     .solver = solvers[s],
                                     .steps = steps[k],
                                     .beside = base };
+    for (size_t s = 0; s < 2; s++)
+        for (size_t k = 0; k < 5; k++)
+            if (k != 1)
+                v[n++] = (variant){
+                    .list = "gathered", .solver = solvers[s], .steps = steps[k], .beside = base
+                };
     return n;
 }
 

@@ -304,10 +304,13 @@ llap_status llap_network_points(const llap_network *n, int64_t steps, llap_point
         return llap_points_reference(n->schedule, count, s->rho, out);
     case LLAP_LIST_HONEST:
         return llap_points_honest(n->schedule, count, out);
+    case LLAP_LIST_GATHERED:
+        if (n->config.profile == LLAP_PROFILE_DEFAULT) break;
+        return llap_points_gathered(n->schedule, count, out);
     case LLAP_LIST_CONTINUOUS:
         break;
     }
-    return llap_points_continuous(count, s->first, s->last, out);
+    return llap_points_continuous(count, s->first, s->last, s->list == LLAP_LIST_GATHERED, out);
 }
 
 void llap_network_origin(const llap_network_config *c, float *tq, int64_t B, int64_t h)

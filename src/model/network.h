@@ -76,6 +76,7 @@ typedef enum llap_point_list { /* of the sampler, model/sampler.h */
                                LLAP_LIST_REFERENCE,
                                LLAP_LIST_HONEST,
                                LLAP_LIST_CONTINUOUS,
+                               LLAP_LIST_GATHERED,
 } llap_point_list;
 
 typedef struct llap_network_options { /* profile-wide; keys of the object itself */

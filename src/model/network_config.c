@@ -13,7 +13,7 @@ const char *const llap_size_names[] = { "tiny", "small", "paper", "custom", NULL
 static const char *const latents[] = { "identity", "set_vae", NULL };
 static const char *const cond_norms[] = { "batch", "fixed", "none", NULL };
 static const char *const origins[] = { "last_context", "first_query", NULL };
-static const char *const lists[] = { "reference", "honest", "continuous", NULL };
+static const char *const lists[] = { "reference", "honest", "continuous", "gathered", NULL };
 static const char *const positions[] = { "learned_abs", "continuous_rope",
                                          "learned_plus_continuous_rope", NULL };
 static const char *const t_tokens[] = { "none", "residual", "bias", "both", NULL };
@@ -367,7 +367,7 @@ static llap_status check_default(const llap_network_config *c)
         { o->latent_rows != 1, "options.latent_rows: the default profile has no latent statistics" },
         { o->query_origin != LLAP_ORIGIN_LAST_CONTEXT, "options.query_origin: the default profile counts from the last context row" },
         { c->denoiser.stream != LLAP_STREAM_TOKENS, "denoiser.stream: the default profile has tokens" },
-        { c->sampling.list != LLAP_LIST_CONTINUOUS, "sampling.list: the default profile's time is continuous" },
+        { c->sampling.list != LLAP_LIST_CONTINUOUS && c->sampling.list != LLAP_LIST_GATHERED, "sampling.list: the default profile's time is continuous" },
         { !(1.0 > c->sampling.first && c->sampling.first > c->sampling.last && c->sampling.last > 0.0),
           "sampling.first and sampling.last: expected 1 > first > last > 0" },
         { c->noise.min_snr, "noise.min_snr: not part of the default profile" },

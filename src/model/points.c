@@ -38,32 +38,55 @@ llap_status llap_points_reference(const llap_schedule *s, int n, double rho, lla
     return LLAP_OK;
 }
 
+/* The outlier T-1 is left out. */
+static int64_t highest(const llap_schedule *s) { return s->T > 2 ? s->T - 2 : 1; }
+
 /* log(a / s) */
 static double half_log_snr(const llap_schedule *s, int64_t t)
 {
     return -log((double)llap_schedule_sigma(s, t));
 }
 
+/* The step nearest to a log-SNR of those below the last one put, with room for `left` different
+ * ones, this one counted, down to 1. */
+static void put_nearest(llap_points *out, const llap_schedule *s, double wanted, int left)
+{
+    int64_t t = out->n > 0 ? out->at[out->n - 1].t - 1 : highest(s);
+    while (t > 1 && fabs(half_log_snr(s, t - 1) - wanted) < fabs(half_log_snr(s, t) - wanted)) t--;
+    put(out, s, t < left ? left : t);
+}
+
 llap_status llap_points_honest(const llap_schedule *s, int n, llap_points *out)
 {
-    const int64_t top = s->T > 2 ? s->T - 2 : 1;
-    if (n > top) n = (int)top;
+    if (n > highest(s)) n = (int)highest(s);
     llap_status st = start(n, n < 1 ? 1 : n, out);
     if (st != LLAP_OK) return st;
-    const double low = half_log_snr(s, top), high = half_log_snr(s, 1);
-    int64_t      t = top;
+    const double low = half_log_snr(s, highest(s)), high = half_log_snr(s, 1);
+    for (int j = 0; j < n; j++)
+        put_nearest(out, s, n == 1 ? low : low + (high - low) * (double)j / (double)(n - 1), n - j);
+    return LLAP_OK;
+}
+
+/* Places that are uniform in this are dense where signal and noise are alike, log(a / s) = 0. */
+static double gather(double log_snr) { return asinh(0.5 * log_snr); }
+static double scatter(double place) { return 2.0 * sinh(place); }
+
+llap_status llap_points_gathered(const llap_schedule *s, int n, llap_points *out)
+{
+    if (n > highest(s)) n = (int)highest(s);
+    llap_status st = start(n, n < 1 ? 1 : n, out);
+    if (st != LLAP_OK) return st;
+    const double low = gather(fmax(-log(12.0 * n), half_log_snr(s, highest(s))));
+    const double high = gather(fmin(log((double)n), half_log_snr(s, 1)));
     for (int j = 0; j < n; j++) {
-        const double wanted = n == 1 ? low : low + (high - low) * (double)j / (double)(n - 1);
-        while (t > 1 && fabs(half_log_snr(s, t - 1) - wanted) < fabs(half_log_snr(s, t) - wanted))
-            t--;
-        if (j > 0 && t >= out->at[j - 1].t) t = out->at[j - 1].t - 1; /* never the same twice */
-        if (t < n - j) t = n - j; /* room for those that follow, down to 1 */
-        put(out, s, t);
+        const double place = n == 1 ? low : low + (high - low) * (double)j / (double)(n - 1);
+        put_nearest(out, s, scatter(place), n - j);
     }
     return LLAP_OK;
 }
 
-llap_status llap_points_continuous(int n, double first, double last, llap_points *out)
+llap_status llap_points_continuous(int n, double first, double last, bool gathered,
+                                   llap_points *out)
 {
     llap_status st = start(n, n < 1 ? 1 : n, out);
     if (st != LLAP_OK) return st;
@@ -73,9 +96,11 @@ llap_status llap_points_continuous(int n, double first, double last, llap_points
                          first, last);
     }
     const double quarter = 1.57079632679489661923; /* pi / 2 */
-    const double high = log(tan(quarter * first)), low = log(tan(quarter * last));
+    double       high = log(tan(quarter * first)), low = log(tan(quarter * last));
+    if (gathered) high = gather(high), low = gather(low);
     for (int j = 0; j < n; j++) {
-        const double angle = atan(exp(high + (low - high) * (double)j / (double)n));
+        const double place = high + (low - high) * (double)j / (double)n;
+        const double angle = atan(exp(gathered ? scatter(place) : place));
         const double a = cos(angle), s = sin(angle);
         out->at[out->n++] = (llap_point){ .t = -1,
                                           .time = angle / quarter,

@@ -80,6 +80,7 @@ typedef struct llap_draw_plan {
     llap_solver         solver;
     int                 steps; /* of it, from one time to the other */
     double              first, last;
+    bool                gathered; /* steps, as of llap_points_continuous */
     int                 n_threads;
     const llap_backend *backend;
     bool                given; /* for llap_residual_complete, */

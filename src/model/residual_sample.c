@@ -150,9 +150,10 @@ static llap_status create(const llap_residual_config *c, const llap_residual_mem
         s->keep = llap_new(values, sizeof *s->keep);
     }
     const bool  ok = !o->given || (s->guess != NULL && s->y_obs != NULL && s->keep != NULL);
-    llap_status st = s->voice == NULL || s->window == NULL || s->x == NULL || !ok
-                         ? LLAP_ENOMEM
-                         : llap_points_continuous(o->steps, o->first, o->last, &s->points);
+    llap_status st =
+        s->voice == NULL || s->window == NULL || s->x == NULL || !ok
+            ? LLAP_ENOMEM
+            : llap_points_continuous(o->steps, o->first, o->last, o->gathered, &s->points);
     if (st == LLAP_OK && (o->begin < 0 || o->begin >= s->points.n))
         st = llap_fail(LLAP_EINVAL, "networks: begin: expected 0 to %d, found %d", s->points.n - 1,
                        o->begin);

@@ -243,6 +243,7 @@ static llap_status do_all(filler *f)
                                .steps = (int)f->n.sampling.steps,
                                .first = f->n.sampling.first,
                                .last = f->n.sampling.last,
+                               .gathered = f->n.sampling.list == LLAP_LIST_GATHERED,
                                .n_threads = omp_get_max_threads(),
                                .backend = backend,
                                .given = true,

@@ -76,6 +76,7 @@ static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, 
                                .steps = (int)s->n.sampling.steps,
                                .first = s->n.sampling.first,
                                .last = s->n.sampling.last,
+                               .gathered = s->n.sampling.list == LLAP_LIST_GATHERED,
                                .n_threads = omp_get_max_threads(),
                                .backend = s->backend };
     const llap_status    st =

@@ -243,10 +243,10 @@ static llap_status make_network(llap_rig *r)
 static llap_status make_list(llap_rig *r)
 {
     const int         n = r->o.steps > 0 ? r->o.steps : is_reference(r) ? 64 : 12;
-    const llap_status st = !is_reference(r) ? llap_points_continuous(n, 0.995, 0.005, &r->list)
-                           : r->o.honest
-                               ? llap_points_honest(r->sch, n, &r->list)
-                               : llap_points_reference(r->sch, n, LLAP_KARRAS_RHO, &r->list);
+    const llap_status st =
+        !is_reference(r) ? llap_points_continuous(n, 0.995, 0.005, false, &r->list)
+        : r->o.honest    ? llap_points_honest(r->sch, n, &r->list)
+                         : llap_points_reference(r->sch, n, LLAP_KARRAS_RHO, &r->list);
     if (st == LLAP_OK && r->o.first > 0 && r->o.first < r->list.n) r->list.n = r->o.first;
     return st;
 }

@@ -125,6 +125,7 @@ static llap_status draw(const task_networks *n, const llap_backend *backend, con
                                  .steps = steps,
                                  .first = n->sampling.first,
                                  .last = n->sampling.last,
+                                 .gathered = n->sampling.list == LLAP_LIST_GATHERED,
                                  .n_threads = omp_get_max_threads(),
                                  .backend = backend };
     llap_residual_sampler *s = NULL;

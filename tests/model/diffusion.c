@@ -134,21 +134,64 @@ static void honest_lists_have_as_many_steps_as_asked(void **state)
     }
 }
 
-static void continuous_points_are_uniform_in_log_snr(void **state)
+static void gathered_lists_are_dense_where_signal_and_noise_are_alike(void **state)
 {
     (void)state;
-    llap_points p;
-    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &p));
-    assert_int_equal(p.n, 12);
-    assert_true(fabs(p.at[0].time - 0.996) < 1e-9);
-    const double pi2 = 1.57079632679489661923, h = log(tan(pi2 * 0.012) / tan(pi2 * 0.996)) / 12.0;
-    for (int i = 1; i < 12; i++) {
-        const double now = log(tan(pi2 * p.at[i].time)), was = log(tan(pi2 * p.at[i - 1].time));
-        assert_true(fabs(now - was - h) < 1e-9);
-        assert_true(fabs((double)p.at[i].level.a - cos(pi2 * p.at[i].time)) < 1e-6);
+    static const int64_t Ts[] = { 2, 3, 10, 60, 1000 };
+    llap_points          p;
+    for (size_t k = 0; k < sizeof Ts / sizeof *Ts; k++) {
+        llap_schedule *s = cosine(Ts[k]);
+        const int      top = Ts[k] > 2 ? (int)Ts[k] - 2 : 1;
+        for (int n = 1; n < 2000; n += n < 20 ? 1 : 117) {
+            CHECK_OK(llap_points_gathered(s, n, &p));
+            assert_int_equal(p.n, n < top ? n : top);
+            assert_true(p.at[0].t <= top && p.at[p.n - 1].t >= 1);
+            for (int i = 1; i < p.n; i++) assert_true(p.at[i].t < p.at[i - 1].t);
+            llap_points_deinit(&p);
+        }
+        llap_schedule_destroy(s);
+    }
+    /* sigma 120, 34, 12, 4.9, 2.2, 1.2, 0.64, 0.36, 0.20, 0.1: the steps nearest to them */
+    llap_schedule *s = cosine(1000);
+    CHECK_OK(llap_points_gathered(s, 10, &p));
+    const double low = asinh(log(120.0) / 2.0), high = -asinh(log(10.0) / 2.0);
+    for (int i = 0; i < 10; i++) {
+        const double  wanted = exp(2.0 * sinh(low + (high - low) * i / 9.0));
+        const int64_t t = p.at[i].t;
+        for (int64_t other = t - 1; other <= t + 1; other += 2)
+            assert_true(fabs(log((double)llap_schedule_sigma(s, t) / wanted)) <=
+                        fabs(log((double)llap_schedule_sigma(s, other) / wanted)));
     }
     llap_points_deinit(&p);
-    CHECK_FAIL(llap_points_continuous(3, 0.1, 0.9, &p), LLAP_EINVAL, "first > last");
+    CHECK_FAIL(llap_points_gathered(s, 0, &p), LLAP_EINVAL, "0 steps");
+    llap_schedule_destroy(s);
+}
+
+/* The place of a time: log(tan(pi t / 2)), or the inverse hyperbolic sine of its half. */
+static double place_of(double time, bool gathered)
+{
+    const double l = log(tan(1.57079632679489661923 * time));
+    return gathered ? asinh(l / 2.0) : l;
+}
+
+static void continuous_points_are_uniform_in_their_places(void **state)
+{
+    (void)state;
+    for (int gathered = 0; gathered < 2; gathered++) {
+        llap_points p;
+        CHECK_OK(llap_points_continuous(12, 0.996, 0.012, gathered != 0, &p));
+        assert_int_equal(p.n, 12);
+        assert_true(fabs(p.at[0].time - 0.996) < 1e-9);
+        const double h = (place_of(0.012, gathered) - place_of(0.996, gathered)) / 12.0;
+        for (int i = 1; i < 12; i++) {
+            const double now = p.at[i].time, was = p.at[i - 1].time;
+            assert_true(fabs(place_of(now, gathered) - place_of(was, gathered) - h) < 1e-9);
+            assert_true(fabs((double)p.at[i].level.a - cos(1.57079632679489661923 * now)) < 1e-6);
+        }
+        llap_points_deinit(&p);
+    }
+    llap_points p;
+    CHECK_FAIL(llap_points_continuous(3, 0.1, 0.9, false, &p), LLAP_EINVAL, "first > last");
 }
 
 /* -------- the loss -------- */
@@ -254,7 +297,8 @@ int main(void)
         cmocka_unit_test(tables_that_cannot_be_are_refused),
         cmocka_unit_test(reference_lists_are_those_of_the_specification),
         cmocka_unit_test(honest_lists_have_as_many_steps_as_asked),
-        cmocka_unit_test(continuous_points_are_uniform_in_log_snr),
+        cmocka_unit_test(gathered_lists_are_dense_where_signal_and_noise_are_alike),
+        cmocka_unit_test(continuous_points_are_uniform_in_their_places),
         cmocka_unit_test(the_loss_on_cpu_and_ref_with_gradients),
         cmocka_unit_test(draws_belong_to_window_and_step),
     };

@@ -139,7 +139,7 @@ static llap_points points_of(const setting *s)
 {
     llap_points list;
     if (s->continuous) {
-        CHECK_OK(llap_points_continuous(5, 0.995, 0.005, &list));
+        CHECK_OK(llap_points_continuous(5, 0.995, 0.005, false, &list));
         return list;
     }
     llap_schedule *schedule;

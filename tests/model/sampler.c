@@ -58,31 +58,38 @@ static void few_steps_of_second_order_equal_many_of_first(void **state)
 {
     (void)state;
     llap_schedule *s;
-    llap_points    few, some, many, continuous;
+    llap_points    few, ten, some, many, gathered, continuous;
     CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 1000, &s));
     CHECK_OK(llap_points_honest(s, 8, &few));
+    CHECK_OK(llap_points_honest(s, 10, &ten));
     CHECK_OK(llap_points_honest(s, 16, &some));
     CHECK_OK(llap_points_honest(s, 64, &many));
-    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &continuous));
+    CHECK_OK(llap_points_gathered(s, 10, &gathered));
+    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, false, &continuous));
     const double ddim_64 = distance(LLAP_SOLVER_DDIM, &many);
     const double ddim_8 = distance(LLAP_SOLVER_DDIM, &few);
     const double dpm_8 = distance(LLAP_SOLVER_DPMPP_2M, &few);
     const double dpm_64 = distance(LLAP_SOLVER_DPMPP_2M, &many);
     const double uni_16 = distance(LLAP_SOLVER_UNIPC, &some);
     const double uni_64 = distance(LLAP_SOLVER_UNIPC, &many);
+    const double uni_10 = distance(LLAP_SOLVER_UNIPC, &ten);
+    const double uni_gathered = distance(LLAP_SOLVER_UNIPC, &gathered);
     const double dpm_12 = distance(LLAP_SOLVER_DPMPP_2M, &continuous);
     print_message(
         "distance: ddim %.4f (8) %.4f (64), dpm++ %.4f (8) %.4f (64) %.4f (12 continuous), "
-        "unipc %.4f (16) %.4f (64)\n",
-        ddim_8, ddim_64, dpm_8, dpm_64, dpm_12, uni_16, uni_64);
+        "unipc %.4f (10) %.4f (16) %.4f (64) %.4f (10 gathered)\n",
+        ddim_8, ddim_64, dpm_8, dpm_64, dpm_12, uni_10, uni_16, uni_64, uni_gathered);
     assert_true(dpm_8 <= ddim_64);
     assert_true(uni_16 <= ddim_64);
+    assert_true(uni_gathered < uni_10 / 2.0);
     assert_true(uni_64 < dpm_64); /* of higher order where steps are small */
     assert_true(dpm_64 < ddim_64 / 4.0);
     assert_true(dpm_12 < ddim_8);
     llap_points_deinit(&few);
+    llap_points_deinit(&ten);
     llap_points_deinit(&some);
     llap_points_deinit(&many);
+    llap_points_deinit(&gathered);
     llap_points_deinit(&continuous);
     llap_schedule_destroy(s);
 }

@@ -247,7 +247,7 @@ static void sampling_in_continuous_time(void **state)
     for (int k = 0; k < B * h; k++) tq[k] = 1.0f + (float)(k % h);
     for (int k = 0; k < B * S * H; k++) E[k] = (float)net_normal(1, "E", k);
     for (int k = 0; k < B * h * F; k++) f[k] = (float)net_normal(1, "f", k);
-    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, &list));
+    CHECK_OK(llap_points_continuous(12, 0.996, 0.012, false, &list));
     for (int i = 0; i < 3; i++) { /* in one plan, in halves, the last window alone */
         const int               rows = i < 2 ? B : 1, first = B - rows;
         const llap_extent       e = { rows, R, h, Z };
