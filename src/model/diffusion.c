@@ -95,7 +95,13 @@ llap_status llap_schedule_create(llap_schedule_kind kind, int64_t T, llap_schedu
     else linear_betas(*out);
     accumulate(*out);
     take_roots(*out);
-    return LLAP_OK;
+    if ((*out)->alpha_bar[T - 1] > 0.0f) return LLAP_OK;
+    llap_schedule_destroy(*out);
+    *out = NULL;
+    return llap_fail(LLAP_EINVAL,
+                     "diffusion: %lld steps are too many for this schedule: nothing is left of "
+                     "the signal",
+                     (long long)T);
 }
 
 llap_status llap_schedule_from(const float *beta, const float *alpha_bar, int64_t T,

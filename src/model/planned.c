@@ -23,7 +23,7 @@ static void transition(const llap_planned *s, const llap_points *list, int i, fl
     const double step = log((double)to.a) - log((double)to.s) - here;
     const double gain = -(double)to.a * expm1(-step);
     double       half = 0.0;
-    if (i > 0) {
+    if (i > 0 && isfinite(step)) { /* as in solver.c */
         const llap_level last = list->at[i - 1].level;
         half = 0.5 * step / (here - (log((double)last.a) - log((double)last.s)));
     }

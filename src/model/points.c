@@ -41,18 +41,18 @@ llap_status llap_points_reference(const llap_schedule *s, int n, double rho, lla
 /* The outlier T-1 is left out. */
 static int64_t highest(const llap_schedule *s) { return s->T > 2 ? s->T - 2 : 1; }
 
-/* log(a / s) */
+/* log(a / s); a schedule of somebody else may have steps without noise. */
 static double half_log_snr(const llap_schedule *s, int64_t t)
 {
-    return -log((double)llap_schedule_sigma(s, t));
+    return -log(fmax((double)llap_schedule_sigma(s, t), 1e-12));
 }
 
 /* The step nearest to a log-SNR of those below the last one put, with room for `left` different
- * ones, this one counted, down to 1. */
+ * ones, this one counted, down to 1. Of equals the lowest: sigma ends at a million. */
 static void put_nearest(llap_points *out, const llap_schedule *s, double wanted, int left)
 {
     int64_t t = out->n > 0 ? out->at[out->n - 1].t - 1 : highest(s);
-    while (t > 1 && fabs(half_log_snr(s, t - 1) - wanted) < fabs(half_log_snr(s, t) - wanted)) t--;
+    while (t > 1 && fabs(half_log_snr(s, t - 1) - wanted) <= fabs(half_log_snr(s, t) - wanted)) t--;
     put(out, s, t < left ? left : t);
 }
 
@@ -76,8 +76,11 @@ llap_status llap_points_gathered(const llap_schedule *s, int n, llap_points *out
     if (n > highest(s)) n = (int)highest(s);
     llap_status st = start(n, n < 1 ? 1 : n, out);
     if (st != LLAP_OK) return st;
-    const double low = gather(fmax(-log(12.0 * n), half_log_snr(s, highest(s))));
-    const double high = gather(fmin(log((double)n), half_log_snr(s, 1)));
+    const double top = half_log_snr(s, highest(s)), bottom = half_log_snr(s, 1);
+    const bool   inside =
+        top < log((double)n); /* of a schedule with little noise nothing is left out */
+    const double low = gather(fmax(-log(12.0 * n), top));
+    const double high = gather(inside ? fmin(log((double)n), bottom) : bottom);
     for (int j = 0; j < n; j++) {
         const double place = n == 1 ? low : low + (high - low) * (double)j / (double)(n - 1);
         put_nearest(out, s, scatter(place), n - j);

@@ -34,7 +34,7 @@ llap_status llap_points_reference(const llap_schedule *s, int n, double rho, lla
 /* Exactly n steps (at most T-2), uniform in log-SNR from T-2 to 1: the outlier T-1 is left out. */
 llap_status llap_points_honest(const llap_schedule *s, int n, llap_points *out);
 /* As many, for few evaluations: from sigma/alpha = 12 n to 1/n, gathered where signal and noise are
- * alike (uniform in asinh(log(alpha/sigma) / 2)). With UniPC 10 of them equal 32 honest ones. */
+ * alike (uniform in asinh(log(alpha/sigma) / 2)). With UniPC 8 to 10 are like 32 honest ones. */
 llap_status llap_points_gathered(const llap_schedule *s, int n, llap_points *out);
 /* n points in continuous time, alpha = cos(pi t / 2), sigma = sin(pi t / 2): the first n of n+1
  * that are uniform in log(sigma / alpha) from first to last, spec accuracy.md 4.8; or gathered. */

@@ -3,7 +3,8 @@
  *
  *     x' = (s'/s) x - a' (e^-h - 1) x0 + (terms of the estimate's slope along l)
  *
- * so a constant estimate gives DDIM, and the slope from the last two estimates the second order. */
+ * so a constant estimate gives DDIM, and the slope from the last two estimates the second order.
+ * Where no noise is left, s' = 0, the step is endless and the estimate is the answer. */
 #include "model/solver.h"
 
 #include <math.h>
@@ -41,7 +42,8 @@ static void dpmpp_2m(const llap_solver_history *h, llap_level to, float *x)
     const double step = lambda(to) - lambda(h->level[0]);
     const double gain = -(double)to.a * expm1(-step);
     double       half = 0.0;
-    if (h->known > 1) half = 0.5 * step / (lambda(h->level[0]) - lambda(h->level[1]));
+    if (h->known > 1 && isfinite(step))
+        half = 0.5 * step / (lambda(h->level[0]) - lambda(h->level[1]));
     const double w[3] = { gain * (1.0 + half), -gain * half, 0.0 };
     combine(h, x, (double)to.s / (double)h->level[0].s, w, x);
 }
@@ -52,7 +54,8 @@ static void unip(llap_solver_history *h, llap_level to, float *x)
     const double step = lambda(to) - lambda(h->level[0]);
     const double gain = -(double)to.a * expm1(-step);
     double       slope = 0.0;
-    if (h->known > 1) slope = 0.5 * step / (lambda(h->level[1]) - lambda(h->level[0]));
+    if (h->known > 1 && isfinite(step))
+        slope = 0.5 * step / (lambda(h->level[1]) - lambda(h->level[0]));
     const double w[3] = { gain * (1.0 - slope), gain * slope, 0.0 };
     memcpy(h->x, x, (size_t)h->n * sizeof *x);
     combine(h, x, (double)to.s / (double)h->level[0].s, w, x);

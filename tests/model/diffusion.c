@@ -71,6 +71,8 @@ static void tables_that_cannot_be_are_refused(void **state)
     CHECK_FAIL(llap_schedule_from(beta, bars, 3, &s), LLAP_EFORMAT, "betas[1]");
     assert_null(s);
     CHECK_FAIL(llap_schedule_create(LLAP_SCHEDULE_LINEAR, 1, &s), LLAP_EINVAL, "1 steps");
+    CHECK_FAIL(llap_schedule_create(LLAP_SCHEDULE_LINEAR, 20000, &s), LLAP_EINVAL, "too many");
+    assert_null(s);
 }
 
 /* -------- lists -------- */
@@ -114,56 +116,78 @@ static void reference_lists_are_those_of_the_specification(void **state)
     llap_schedule_destroy(s);
 }
 
-static void honest_lists_have_as_many_steps_as_asked(void **state)
-{
-    (void)state;
-    static const int64_t Ts[] = { 2, 3, 10, 60, 1000 };
-    for (size_t k = 0; k < sizeof Ts / sizeof *Ts; k++) {
-        llap_schedule *s = cosine(Ts[k]);
-        const int      top = Ts[k] > 2 ? (int)Ts[k] - 2 : 1;
-        for (int n = 1; n < 140; n += n < 20 ? 1 : 17) {
-            llap_points p;
-            CHECK_OK(llap_points_honest(s, n, &p));
-            assert_int_equal(p.n, n < top ? n : top);
-            assert_int_equal(p.at[0].t, top);
-            if (p.n > 1) assert_int_equal(p.at[p.n - 1].t, 1);
-            for (int i = 1; i < p.n; i++) assert_true(p.at[i].t < p.at[i - 1].t);
-            llap_points_deinit(&p);
-        }
-        llap_schedule_destroy(s);
-    }
-}
+typedef llap_status (*make_list)(const llap_schedule *s, int n, llap_points *out);
 
-static void gathered_lists_are_dense_where_signal_and_noise_are_alike(void **state)
+/* Exactly n steps, or all but the outlier, of all sorts of schedules, from noise to data. */
+static void check_counts(make_list make)
 {
-    (void)state;
-    static const int64_t Ts[] = { 2, 3, 10, 60, 1000 };
-    llap_points          p;
-    for (size_t k = 0; k < sizeof Ts / sizeof *Ts; k++) {
-        llap_schedule *s = cosine(Ts[k]);
-        const int      top = Ts[k] > 2 ? (int)Ts[k] - 2 : 1;
-        for (int n = 1; n < 2000; n += n < 20 ? 1 : 117) {
-            CHECK_OK(llap_points_gathered(s, n, &p));
+    static const int64_t Ts[] = { 2, 3, 10, 60, 1000, 4000 };
+    for (size_t k = 0; k < 2 * sizeof Ts / sizeof *Ts; k++) {
+        const int64_t  T = Ts[k / 2];
+        const int      top = T > 2 ? (int)T - 2 : 1;
+        llap_schedule *s;
+        CHECK_OK(
+            llap_schedule_create(k % 2 == 0 ? LLAP_SCHEDULE_COSINE : LLAP_SCHEDULE_LINEAR, T, &s));
+        for (int n = 1; n < 5000; n += n < 20 ? 1 : 517) {
+            llap_points p;
+            CHECK_OK(make(s, n, &p));
             assert_int_equal(p.n, n < top ? n : top);
             assert_true(p.at[0].t <= top && p.at[p.n - 1].t >= 1);
             for (int i = 1; i < p.n; i++) assert_true(p.at[i].t < p.at[i - 1].t);
             llap_points_deinit(&p);
         }
+        llap_points p;
+        CHECK_FAIL(make(s, 0, &p), LLAP_EINVAL, "0 steps");
         llap_schedule_destroy(s);
     }
-    /* sigma 120, 34, 12, 4.9, 2.2, 1.2, 0.64, 0.36, 0.20, 0.1: the steps nearest to them */
+}
+
+static void honest_lists_go_all_the_way(void **state)
+{
+    (void)state;
     llap_schedule *s = cosine(1000);
-    CHECK_OK(llap_points_gathered(s, 10, &p));
-    const double low = asinh(log(120.0) / 2.0), high = -asinh(log(10.0) / 2.0);
-    for (int i = 0; i < 10; i++) {
-        const double  wanted = exp(2.0 * sinh(low + (high - low) * i / 9.0));
+    llap_points    p;
+    check_counts(llap_points_honest);
+    CHECK_OK(llap_points_honest(s, 12, &p));
+    assert_true(p.at[0].t == 998 && p.at[11].t == 1);
+    llap_points_deinit(&p);
+    llap_schedule_destroy(s);
+}
+
+/* The steps nearest to places even in asinh(log(sigma) / 2), from sigma 12 n to 1/n; of equals any.
+ */
+static void check_gathered(llap_schedule_kind kind, int64_t T, int n)
+{
+    llap_schedule *s;
+    llap_points    p;
+    const double   low = asinh(log(12.0 * n) / 2.0), high = -asinh(log((double)n) / 2.0);
+    CHECK_OK(llap_schedule_create(kind, T, &s));
+    CHECK_OK(llap_points_gathered(s, n, &p));
+    for (int i = 0; i < n; i++) {
+        const double  wanted = exp(2.0 * sinh(low + (high - low) * i / (n - 1.0)));
         const int64_t t = p.at[i].t;
         for (int64_t other = t - 1; other <= t + 1; other += 2)
             assert_true(fabs(log((double)llap_schedule_sigma(s, t) / wanted)) <=
                         fabs(log((double)llap_schedule_sigma(s, other) / wanted)));
     }
     llap_points_deinit(&p);
-    CHECK_FAIL(llap_points_gathered(s, 0, &p), LLAP_EINVAL, "0 steps");
+    llap_schedule_destroy(s);
+}
+
+static void gathered_lists_are_dense_where_signal_and_noise_are_alike(void **state)
+{
+    (void)state;
+    llap_schedule *s;
+    llap_points    p;
+    check_counts(llap_points_gathered);
+    check_gathered(LLAP_SCHEDULE_COSINE, 1000, 10);
+    check_gathered(LLAP_SCHEDULE_LINEAR, 1000, 10);
+    check_gathered(LLAP_SCHEDULE_LINEAR, 4000, 10); /* a fifth of it is all noise */
+    CHECK_OK(
+        llap_schedule_create(LLAP_SCHEDULE_LINEAR, 10, &s)); /* less noise than 1/3: all of it */
+    CHECK_OK(llap_points_gathered(s, 3, &p));
+    assert_true(p.at[0].t == 8 && p.at[2].t == 1);
+    llap_points_deinit(&p);
     llap_schedule_destroy(s);
 }
 
@@ -296,7 +320,7 @@ int main(void)
         cmocka_unit_test(conversions_undo_the_targets),
         cmocka_unit_test(tables_that_cannot_be_are_refused),
         cmocka_unit_test(reference_lists_are_those_of_the_specification),
-        cmocka_unit_test(honest_lists_have_as_many_steps_as_asked),
+        cmocka_unit_test(honest_lists_go_all_the_way),
         cmocka_unit_test(gathered_lists_are_dense_where_signal_and_noise_are_alike),
         cmocka_unit_test(continuous_points_are_uniform_in_their_places),
         cmocka_unit_test(the_loss_on_cpu_and_ref_with_gradients),

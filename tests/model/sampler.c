@@ -25,7 +25,7 @@ static llap_status predict_gaussian(void *user, int i, const llap_point *at, boo
     for (int64_t k = 0; k < n; k++) {
         const double c = deviation_of(k) * deviation_of(k), m = mean_of(k);
         const double x0 = m + a * c / (a * a * c + s * s) * ((double)x[k] - a * m);
-        const double eps = ((double)x[k] - a * x0) / s;
+        const double eps = s > 0.0 ? ((double)x[k] - a * x0) / s : 0.0;
         pred[k] = (float)(a * eps - s * x0); /* v */
     }
     return LLAP_OK;
@@ -91,6 +91,22 @@ static void few_steps_of_second_order_equal_many_of_first(void **state)
     llap_points_deinit(&many);
     llap_points_deinit(&gathered);
     llap_points_deinit(&continuous);
+    llap_schedule_destroy(s);
+}
+
+/* The last of all steps has no noise: log(a / s) has no end there. */
+static void all_steps_end_in_the_estimate(void **state)
+{
+    (void)state;
+    llap_schedule *s;
+    llap_points    all;
+    CHECK_OK(llap_schedule_create(LLAP_SCHEDULE_COSINE, 50, &s));
+    CHECK_OK(llap_points_reference(s, 64, LLAP_KARRAS_RHO, &all));
+    assert_true(all.n == 50 && all.at[49].level.s == 0.0f);
+    const double ddim = distance(LLAP_SOLVER_DDIM, &all);
+    assert_true(distance(LLAP_SOLVER_DPMPP_2M, &all) < ddim);
+    assert_true(distance(LLAP_SOLVER_UNIPC, &all) < ddim);
+    llap_points_deinit(&all);
     llap_schedule_destroy(s);
 }
 
@@ -514,6 +530,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_steps_of_second_order_equal_many_of_first),
+        cmocka_unit_test(all_steps_end_in_the_estimate),
         cmocka_unit_test(solvers_have_their_order),
         cmocka_unit_test(ancestral_samples_have_the_right_moments),
         cmocka_unit_test(only_a_windows_own_content_matters),
