@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-enum { SAMPLES = 24, WINDOWS_PAST = 128, WINDOWS_BOTH = 32, WINDOWS_LEAST = 8 };
+enum { SAMPLES = 24, WINDOWS_PAST = 128, WINDOWS_BOTH = 32, WINDOWS_LEAST = 8, STEPS_LEAST = 8 };
 
 int64_t task_fill_first(const llap_model *m, llap_anchor_from from)
 {
@@ -154,7 +154,11 @@ llap_status task_fill_settle(llap_model *m, const llap_panel *p, const llap_trai
         task_hide(p, var, C, (uint64_t)o->seed, hidden);
         st = task_mask(p, var, C, hidden, &masked);
     }
-    if (st == LLAP_OK && m->network->config.sampling.steps >= 12) {
+    if (st == LLAP_OK && m->network->config.sampling.steps < STEPS_LEAST)
+        llap_logf(o->log, LLAP_LOG_INFO,
+                  "gaps: %lld steps of sampling, fewer than %d: the anchor fills",
+                  (long long)m->network->config.sampling.steps, STEPS_LEAST);
+    else if (st == LLAP_OK) {
         const task_gaps g = { .m = m, .p = masked, .asked = hidden };
         *s = (contest){ .m = m, .p = p, .var = var };
         ask_validation(m, p, hidden);
