@@ -133,6 +133,16 @@ static llap_status describe_json(llap_json_writer *w, const llap_model *m)
     return st;
 }
 
+/* Steps that are made: lists leave some out. */
+static int64_t n_points(const llap_network *n)
+{
+    llap_points       p = { 0 };
+    const llap_status st = llap_network_points(n, 0, &p);
+    const int64_t     made = st == LLAP_OK ? p.n : n->config.sampling.steps;
+    llap_points_deinit(&p);
+    return made;
+}
+
 static void network_text(FILE *out, const llap_network *n)
 {
     const llap_network_config  *c = &n->config;
@@ -142,9 +152,13 @@ static void network_text(FILE *out, const llap_network *n)
             c->options.members == 1 ? "network" : "networks", (long long)n_parameters(n),
             (long long)d->laplace_k, (long long)d->hidden_dim, (long long)d->num_layers,
             d->num_layers == 1 ? "block" : "blocks");
-    fprintf(out, "predicts %s from %lld latent channels; samples by %s in %lld steps\n",
+    fprintf(out, "predicts %s from %lld latent channels; samples by %s in %lld%s steps",
             llap_prediction_names[c->noise.prediction], (long long)d->data_dim,
-            llap_solver_names[c->sampling.solver.solver], (long long)c->sampling.steps);
+            llap_solver_names[c->sampling.solver.solver], (long long)n_points(n),
+            c->sampling.list == LLAP_LIST_GATHERED ? " gathered" : "");
+    if (n_points(n) != c->sampling.steps)
+        fprintf(out, " of %lld asked for", (long long)c->sampling.steps);
+    fputc('\n', out);
 }
 
 static void answers_text(FILE *out, const llap_model *m)
