@@ -1,6 +1,6 @@
 /* What fewer evaluations cost: CRPS and processor time of a trained model for samplers and numbers
- * of steps, each beside the longest of its kind, with the middle 95 % of a paired bootstrap over
- * days.
+ * of steps, each beside 32 even steps of DPM-Solver++, with the middle 95 % of a paired bootstrap
+ * over days.
  *
  *     samplers MODEL DATA [samples] [every n-th test origin] [most origins]          25 1 1000 */
 #include "backend/cpu/cpu.h"
@@ -16,7 +16,7 @@
 enum { MOST = 32 };
 
 typedef struct variant { /* a model of its own with another sampler */
-    const char     *list;
+    llap_point_list list;
     llap_solver     solver;
     int             steps, evaluations, beside;
     llap_model     *model;
@@ -50,8 +50,7 @@ static llap_status variant_init(variant *v, const char *path, const llap_panel *
     llap_sampling *s = &v->model->network->config.sampling;
     s->solver.solver = v->solver;
     s->steps = v->steps;
-    if (strcmp(v->list, "honest") == 0) s->list = LLAP_LIST_HONEST;
-    if (strcmp(v->list, "gathered") == 0) s->list = LLAP_LIST_GATHERED;
+    s->list = v->list;
     llap_points points = { 0 };
     st = llap_network_points(v->model->network, 0, &points);
     v->evaluations = points.n;
@@ -62,7 +61,7 @@ static llap_status variant_init(variant *v, const char *path, const llap_panel *
     return st;
 }
 
-/* The lists of a profile; the first of each kind is what the others of it are held beside. */
+/* The lists of a profile; all are held beside 32 even steps of DPM-Solver++. */
 static int make_list(bool reference, variant *v)
 {
     static const llap_solver solvers[] = { LLAP_SOLVER_DPMPP_2M, LLAP_SOLVER_UNIPC,
@@ -70,21 +69,24 @@ static int make_list(bool reference, variant *v)
     static const int         steps[] = { 32, 16, 12, 10, 8, 6, 4 };
     int                      n = 0;
     if (reference)
-        v[n++] = (variant){ .list = "reference", .solver = LLAP_SOLVER_DDIM, .steps = 64 };
+        v[n++] = (variant){
+            .list = LLAP_LIST_REFERENCE, .solver = LLAP_SOLVER_DDIM, .steps = 64, .beside = 1
+        };
     const int base = n;
     for (size_t s = 0; s < 3; s++)
         for (size_t k = 0; k < 7; k++)
             if (k == 0 || steps[k] < 17)
-                v[n++] = (variant){ .list = reference ? "honest" : "continuous",
+                v[n++] = (variant){ .list = reference ? LLAP_LIST_HONEST : LLAP_LIST_CONTINUOUS,
                                     .solver = solvers[s],
                                     .steps = steps[k],
                                     .beside = base };
     for (size_t s = 0; s < 2; s++)
         for (size_t k = 0; k < 5; k++)
             if (k != 1)
-                v[n++] = (variant){
-                    .list = "gathered", .solver = solvers[s], .steps = steps[k], .beside = base
-                };
+                v[n++] = (variant){ .list = LLAP_LIST_GATHERED,
+                                    .solver = solvers[s],
+                                    .steps = steps[k],
+                                    .beside = base };
     return n;
 }
 
@@ -132,11 +134,18 @@ static llap_status report(const scoring *s, variant *v, int n)
         bootstrap_result r;
         st = bootstrap_difference(scoring_units(s, i, 0), scoring_units(s, v[i].beside, 0),
                                   s->n_units, &o, &r);
-        printf("| %s | %s | %d | %.4f | %+.4f [%+.4f, %+.4f] | %.1f |\n", v[i].list,
-               llap_solver_names[v[i].solver], v[i].evaluations, t->z.crps / t->n, r.crps.value,
-               r.crps.low, r.crps.high, 1e3 * v[i].seconds / (double)s->n_windows);
+        printf("| %s | %s | %d | %.4f | %+.4f [%+.4f, %+.4f] | %.1f |\n",
+               llap_point_list_names[v[i].list], llap_solver_names[v[i].solver], v[i].evaluations,
+               t->z.crps / t->n, r.crps.value, r.crps.low, r.crps.high,
+               1e3 * v[i].seconds / (double)s->n_windows);
     }
     return st;
+}
+
+static int positive(int argc, char **argv, int i, int unless_given)
+{
+    const int n = i < argc ? atoi(argv[i]) : unless_given;
+    return n > 0 ? n : 1;
 }
 
 static llap_status run(int argc, char **argv)
@@ -153,12 +162,14 @@ static llap_status run(int argc, char **argv)
     scoring                s = { 0 };
     const llap_csv_opts    csv = LLAP_CSV_DEFAULT;
     llap_status            st = llap_model_load(argv[1], &m);
+    if (st == LLAP_OK && m->network == NULL)
+        st = llap_fail(LLAP_EINVAL, "%s: a model without networks", argv[1]);
     if (st == LLAP_OK) st = llap_csv_read((const char *[]){ argv[2] }, 1, &csv, &p, NULL);
     if (st == LLAP_OK) st = task_columns(m, p, var);
     if (st == LLAP_OK) st = task_scales(m, p, &scale);
     if (st == LLAP_OK)
-        st = choose(m, p, var, argc > 4 ? atoi(argv[4]) : 1, argc > 5 ? atoi(argv[5]) : 1000, &w,
-                    &list, &unit, &n, &n_units);
+        st = choose(m, p, var, positive(argc, argv, 4, 1), positive(argc, argv, 5, 1000), &w, &list,
+                    &unit, &n, &n_units);
     const int variants =
         st == LLAP_OK ? make_list(m->network->config.profile == LLAP_PROFILE_REFERENCE, v) : 0;
     for (int i = 0; i < variants && st == LLAP_OK; i++) {
@@ -177,7 +188,7 @@ static llap_status run(int argc, char **argv)
                                    st == LLAP_OK ? task_leads_of(&m->frame) : (task_leads){ 0 },
                                .f = f,
                                .n_forecasters = variants,
-                               .ask = { .n_samples = argc > 3 ? atoi(argv[3]) : 25, .seed = 1 } };
+                               .ask = { .n_samples = positive(argc, argv, 3, 25), .seed = 1 } };
     if (st == LLAP_OK) st = scoring_run(&in, &s);
     if (st == LLAP_OK)
         printf("%lld windows on %lld days, %lld samples, target %s\n", (long long)n,

@@ -79,6 +79,8 @@ typedef enum llap_point_list { /* of the sampler, model/sampler.h */
                                LLAP_LIST_GATHERED,
 } llap_point_list;
 
+extern const char *const llap_point_list_names[];
+
 typedef struct llap_network_options { /* profile-wide; keys of the object itself */
     int64_t          members;         /* networks that share the samples; 1 in `reference` */
     llap_latent_kind latent;

@@ -13,7 +13,8 @@ const char *const llap_size_names[] = { "tiny", "small", "paper", "custom", NULL
 static const char *const latents[] = { "identity", "set_vae", NULL };
 static const char *const cond_norms[] = { "batch", "fixed", "none", NULL };
 static const char *const origins[] = { "last_context", "first_query", NULL };
-static const char *const lists[] = { "reference", "honest", "continuous", "gathered", NULL };
+const char *const llap_point_list_names[] = { "reference", "honest", "continuous", "gathered",
+                                              NULL };
 static const char *const positions[] = { "learned_abs", "continuous_rope",
                                          "learned_plus_continuous_rope", NULL };
 static const char *const t_tokens[] = { "none", "residual", "bias", "both", NULL };
@@ -85,7 +86,7 @@ static const llap_field noise_fields[] = {
 
 #define S llap_sampling
 static const llap_field sampling_fields[] = {
-    CHOICE(S, list, lists), INT(S, steps, 1, MANY), REAL(S, rho, 0.1, 100), REAL(S, first, 0, 1), REAL(S, last, 0, 1),
+    CHOICE(S, list, llap_point_list_names), INT(S, steps, 1, MANY), REAL(S, rho, 0.1, 100), REAL(S, first, 0, 1), REAL(S, last, 0, 1),
     INT(S, samples, 1, MANY),
     { "solver", LLAP_FIELD_CHOICE, offsetof(S, solver.solver), 0, 0, llap_solver_names },
     { "guidance_from", LLAP_FIELD_REAL, offsetof(S, solver.guidance[0]), -100, 100, NULL },
@@ -274,6 +275,11 @@ llap_status llap_network_config_change(const llap_json *j, const char *path, lla
         !c->denoiser.analysis_summary_qk) {
         snprintf(full, sizeof full, "%s%sdenoiser.analysis_qk_use_raw_summary", path, dot);
         st = llap_json_fail(j, full, "has no effect without denoiser.analysis_summary_qk");
+    }
+    const llap_sampler_opts *s = &c->sampling.solver;
+    if (st == LLAP_OK && s->eta > 0.0 && s->solver != LLAP_SOLVER_DDIM) {
+        snprintf(full, sizeof full, "%s%ssampling.eta", path, dot);
+        st = llap_json_fail(j, full, "needs the solver ddim");
     }
     return st;
 }
