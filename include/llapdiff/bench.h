@@ -23,7 +23,7 @@ typedef struct llap_bench_opts {
     int64_t       samples; /* of a forecast */
     int64_t       horizon; /* query times */
     int64_t       threads; /* 0: as many as OpenMP has */
-    double        seconds; /* about what each measurement may take; each runs twice at least */
+    double        seconds; /* about what each measurement may take; three runs at least */
     llap_progress progress;
     const char   *device;    /* "cpu", "cuda", "cuda:N", "auto"; NULL: cpu */
     const char   *precision; /* on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
@@ -36,8 +36,9 @@ typedef struct llap_bench_opts {
 
 /* Denoiser forward, training step, forecasts by every solver and list of steps, VAE decoder,
  * summarizer, CSV reading: medians and spread, GFLOP/s executed and their share of the rate of bare
- * matrix products measured in between, memory; on a GPU only what runs there. Caller owns *text
- * (llap_text_free): a table, or JSON. */
+ * matrix products measured in between, memory; on a GPU only what runs there. The bare product is
+ * our own of a large matrix and a weight that is packed in every call, as sgemm has to, by the same
+ * device, precision and threads. Caller owns *text (llap_text_free): a table, or JSON. */
 LLAP_API llap_status llap_bench(const llap_bench_opts *o, int json, char **text);
 
 #ifdef __cplusplus

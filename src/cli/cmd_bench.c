@@ -17,7 +17,7 @@ static const cli_option options[] = {
     INT("samples",    0, "N", samples, 1, 10000, "samples of a forecast (default 25)"),
     INT("horizon",    0, "N", horizon, 1, 100000, "query times of a forecast (default 168)"),
     REAL("seconds",   0, "S", seconds, 0, 3600,
-         "about what each measurement may take; it runs twice at least (default 2)"),
+         "about what each measurement may take; three runs at least (default 2)"),
     { 0 },
 };
 /* clang-format on */
@@ -53,10 +53,12 @@ const cli_command cmd_bench = {
     .text =
         "Times a forward pass, a training step, forecasts by every solver and list of\n"
         "steps, the summarizer, the VAE's decoder and CSV reading, on weights and data of\n"
-        "its own making. Every run alternates with bare matrix products; printed are\n"
-        "medians, spread, GFLOP/s executed, their share of the bare products' rate, and\n"
-        "memory. On a GPU (--device) UniPC, which goes step by step there, and CSV reading\n"
-        "are left out.",
+        "its own making. Printed are medians, spread, GFLOP/s executed, their share of the\n"
+        "bare products' rate, and memory. Every run alternates with 20 ms of bare products,\n"
+        "whose median counts: our own product of a large matrix and a weight that is\n"
+        "packed in every call, as sgemm does it, by the same device, precision and\n"
+        "threads. On a GPU (--device) UniPC, which goes step by step there, and CSV\n"
+        "reading are left out.",
     .example =
         "  llapdiff bench --only forecast -j 1\n"
         "  llapdiff bench --size paper --only 'ddim usual' --seconds 60\n"

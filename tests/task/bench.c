@@ -8,13 +8,19 @@
 #include <llapdiff/bench.h>
 #include <llapdiff/model.h>
 
-static int n_runs, failing; /* the one that fails, from 1; 0: none */
+/* Of the measured network and of the bare product, which come in turn. */
+enum { PASS, PRODUCT, N_KINDS };
+static int       n_runs[N_KINDS];
+static int       failing_kind, failing; /* which of them fails, from 1; 0: none */
+static llap_run *pass;                  /* it comes first */
 
 llap_status __real_llap_run_exec(llap_run *r);
 llap_status __wrap_llap_run_exec(llap_run *r);
 llap_status __wrap_llap_run_exec(llap_run *r)
 {
-    if (++n_runs == failing) return llap_fail(LLAP_EIO, "run %d", n_runs);
+    if (pass == NULL) pass = r;
+    const int kind = r == pass ? PASS : PRODUCT, n = ++n_runs[kind];
+    if (kind == failing_kind && n == failing) return llap_fail(LLAP_EIO, "run %d", n);
     return __real_llap_run_exec(r);
 }
 
@@ -22,7 +28,8 @@ static llap_status measure(void)
 {
     llap_bench_opts o = LLAP_BENCH_OPTS;
     char           *text = NULL;
-    n_runs = 0;
+    n_runs[PASS] = n_runs[PRODUCT] = 0;
+    pass = NULL;
     o.size = "tiny";
     o.only = "denoiser forward";
     o.seconds = 0;
@@ -35,22 +42,32 @@ static llap_status measure(void)
     return st;
 }
 
-static void a_failed_run_has_no_rate(void **state)
+/* A pass to warm up, then three; before each of those a product to warm up and one or more. */
+enum { PASSES = 4, PRODUCTS = 6 };
+
+static void three_runs_at_least(void **state)
 {
     (void)state;
     failing = 0;
     CHECK_OK(measure());
-    const int all = n_runs; /* a pass to warm up, then products and passes in turn */
-    assert_true(all >= 5);
-    for (failing = 1; failing <= all; failing++) {
-        char text[32];
-        snprintf(text, sizeof text, "run %d", failing);
-        CHECK_FAIL(measure(), LLAP_EIO, text);
-    }
+    assert_int_equal(n_runs[PASS], PASSES);
+    assert_true(n_runs[PRODUCT] >= PRODUCTS);
+}
+
+static void a_failed_run_has_no_rate(void **state)
+{
+    (void)state;
+    for (failing_kind = 0; failing_kind < N_KINDS; failing_kind++)
+        for (failing = 1; failing <= (failing_kind == PASS ? PASSES : PRODUCTS); failing++) {
+            char text[32];
+            snprintf(text, sizeof text, "run %d", failing);
+            CHECK_FAIL(measure(), LLAP_EIO, text);
+        }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(a_failed_run_has_no_rate) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(three_runs_at_least),
+                                        cmocka_unit_test(a_failed_run_has_no_rate) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
