@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/rng.h"
+#include "base/time.h"
 #include "data/csv.h"
 #include "task/device.h"
 #include "task/rig.h"
@@ -238,14 +239,16 @@ static llap_status run_csv(void *user)
 /* A year of hourly rows of 10 stations and 12 variables with one decimal. */
 static llap_status make_csv(csv_text *c)
 {
-    enum { ROWS = 87600, VARS = 12, WIDE = 120 };
+    enum { HOURS = 8760, ROWS = 10 * HOURS, VARS = 12, WIDE = 120 };
+    static const int64_t start_2021 = 1609459200;
     c->text = llap_new((size_t)ROWS * WIDE, 1);
     if (c->text == NULL) return LLAP_ENOMEM;
     char *p = c->text, *end = p + (size_t)ROWS * WIDE;
     p += snprintf(p, (size_t)(end - p), "entity,time,a,b,c,d,e,f,g,h,i,j,k,l\n");
     for (int r = 0; r < ROWS; r++) {
-        p += snprintf(p, (size_t)(end - p), "s%02d,2021-%02d-%02dT%02d:00:00Z", r / 8760,
-                      1 + r / 730 % 12, 1 + r / 24 % 28, r % 24);
+        char time[LLAP_TIME_TEXT_MAX];
+        llap_time_format((start_2021 + r % HOURS * 3600) * 1000000000, NULL, 0, time);
+        p += snprintf(p, (size_t)(end - p), "s%02d,%s", r / HOURS, time);
         for (int v = 0; v < VARS; v++)
             p += snprintf(p, (size_t)(end - p), ",%d.%d", (r * 7 + v * 131) % 1000, (r + v) % 10);
         *p++ = '\n';

@@ -1,8 +1,9 @@
-/* What `llapdiff bench` does where something that it measures fails: it says so, and no rate. The
- * linker puts the function below in the place of llap_run_exec. */
+/* What `llapdiff bench` measures, and that it says so, and no rate, where something fails. The
+ * linker puts the functions below in the places of llap_run_exec and llap_csv_read_memory. */
 #include "check.h"
 
 #include "base/error.h"
+#include "data/csv.h"
 #include "graph/plan.h"
 
 #include <llapdiff/bench.h>
@@ -24,14 +25,42 @@ llap_status __wrap_llap_run_exec(llap_run *r)
     return __real_llap_run_exec(r);
 }
 
-static llap_status measure(void)
+/* A year of hours of ten stations. */
+static void check_panel(const llap_panel *p)
+{
+    enum { STATIONS = 10, HOURS = 365 * 24 };
+    const int64_t hour = INT64_C(3600000000000);
+    assert_int_equal(p->n_entities, STATIONS);
+    assert_int_equal(p->n_rows, STATIONS * HOURS);
+    for (int64_t r = 0; r < p->n_rows; r++)
+        assert_int_equal(p->time[r], p->time[0] + r % HOURS * hour);
+}
+
+static int n_panels;
+
+llap_status __real_llap_csv_read_memory(const char *name, const void *data, size_t n,
+                                        const llap_csv_opts *o, llap_panel **out,
+                                        llap_csv_report *report);
+llap_status __wrap_llap_csv_read_memory(const char *name, const void *data, size_t n,
+                                        const llap_csv_opts *o, llap_panel **out,
+                                        llap_csv_report *report);
+llap_status __wrap_llap_csv_read_memory(const char *name, const void *data, size_t n,
+                                        const llap_csv_opts *o, llap_panel **out,
+                                        llap_csv_report *report)
+{
+    const llap_status st = __real_llap_csv_read_memory(name, data, n, o, out, report);
+    if (st == LLAP_OK && n_panels++ == 0) check_panel(*out);
+    return st;
+}
+
+static llap_status measure(const char *only)
 {
     llap_bench_opts o = LLAP_BENCH_OPTS;
     char           *text = NULL;
     n_runs[PASS] = n_runs[PRODUCT] = 0;
     pass = NULL;
     o.size = "tiny";
-    o.only = "denoiser forward";
+    o.only = only;
     o.seconds = 0;
     o.batch = 1;
     o.horizon = 4;
@@ -49,7 +78,7 @@ static void three_runs_at_least(void **state)
 {
     (void)state;
     failing = 0;
-    CHECK_OK(measure());
+    CHECK_OK(measure("denoiser forward"));
     assert_int_equal(n_runs[PASS], PASSES);
     assert_true(n_runs[PRODUCT] >= PRODUCTS);
 }
@@ -61,13 +90,22 @@ static void a_failed_run_has_no_rate(void **state)
         for (failing = 1; failing <= (failing_kind == PASS ? PASSES : PRODUCTS); failing++) {
             char text[32];
             snprintf(text, sizeof text, "run %d", failing);
-            CHECK_FAIL(measure(), LLAP_EIO, text);
+            CHECK_FAIL(measure("denoiser forward"), LLAP_EIO, text);
         }
+}
+
+static void the_csv_is_a_year_of_hours(void **state)
+{
+    (void)state;
+    failing = 0;
+    CHECK_OK(measure("csv reading"));
+    assert_true(n_panels > 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(three_runs_at_least),
-                                        cmocka_unit_test(a_failed_run_has_no_rate) };
+                                        cmocka_unit_test(a_failed_run_has_no_rate),
+                                        cmocka_unit_test(the_csv_is_a_year_of_hours) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
