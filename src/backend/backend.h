@@ -247,6 +247,9 @@ typedef struct llap_backend {
      * second one; GELU_GRAD as part of a MATMUL, whose third operand is where;
      * SUM of the rows of x as second result of the MATMUL x^T y. NULL: never. */
     bool (*takes)(const llap_call *c);
+    /* Of the multiply-adds that the MLP's inner layer has by its shape: those executed. NULL: all.
+     */
+    double (*mlp_share)(void);
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */
     int (*several)(const llap_call *c, int n);

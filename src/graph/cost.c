@@ -12,7 +12,7 @@ static double lead(const llap_shape *s, int n)
 static double last(const llap_shape *s, int back) { return (double)s->dim[s->rank - back]; }
 
 /* Multiply-adds; the gradient of attention forms five products where attention forms two. */
-static double products_of(const llap_plan_step *s)
+static double products_of(const llap_plan *p, const llap_plan_step *s)
 {
     const llap_shape *in = &s->place[0].view.shape, *out = &s->place[s->n_in].view.shape;
     double            sum = 0.0;
@@ -28,9 +28,10 @@ static double products_of(const llap_plan_step *s)
     case LLAP_OP_LINEAR:
     case LLAP_OP_NORMED:
         return lead(out, 1) * last(out, 1) * last(in, 1);
-    case LLAP_OP_MLP: /* seven products in place of eight in the inner layer */
+    case LLAP_OP_MLP:
         return lead(out, 1) * last(&s->place[5].view.shape, 1) *
-               (7.0 / 8.0 * last(in, 1) + last(out, 1));
+               ((p->backend->mlp_share == NULL ? 1.0 : p->backend->mlp_share()) * last(in, 1) +
+                last(out, 1));
     case LLAP_OP_GATED:
         return lead(out, 1) * last(out, 1) *
                (last(in, 1) + 3.0 * last(&s->place[6].view.shape, 1) + last(out, 1));
@@ -51,12 +52,12 @@ llap_step_info llap_plan_step_at(const llap_plan *p, int i)
     return (llap_step_info){ .op = s->op,
                              .in = s->place[0].view.shape,
                              .out = s->place[s->n_in].view.shape,
-                             .products = products_of(s) };
+                             .products = products_of(p, s) };
 }
 
 double llap_plan_products(const llap_plan *p)
 {
     double sum = 0.0;
-    for (int i = 0; i < p->n_steps; i++) sum += products_of(&p->step[i]);
+    for (int i = 0; i < p->n_steps; i++) sum += products_of(p, &p->step[i]);
     return sum;
 }

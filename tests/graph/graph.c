@@ -455,7 +455,9 @@ static void check_layers_behind_a_norm(bool modulated, bool shared)
     }
     assert_int_equal(llap_plan_n_steps(p[1]), 1);
     assert_int_equal(llap_plan_step_at(p[1], 0).op, LLAP_OP_MLP);
-    assert_true(llap_plan_products(p[1]) == R * M * UP * (0.875 * H + Z));
+    /* Seven products in place of eight in the inner layer, but not by tiles. */
+    const double inner = strcmp(llap_cpu_instructions(), "amx") == 0 ? 1.0 : 0.875;
+    assert_true(llap_plan_products(p[1]) == R * M * UP * (inner * H + Z));
     for (int turn = 0; turn < 2; turn++) {
         for (int i = 0; i < 2; i++) {
             CHECK_OK(llap_run_bind(r[i], "v", v[turn], Z * UP));

@@ -83,6 +83,12 @@ static bool takes(const llap_call *c)
     }
 }
 
+static double mlp_share(void)
+{
+    const llap_kern kn = llap_kern_best(1);
+    return llap_kern_mlp_share(&kn);
+}
+
 const char *llap_cpu_instructions(void)
 {
     const llap_kern kn = llap_kern_best(1);
@@ -96,6 +102,7 @@ const llap_backend llap_backend_cpu = {
     .kept_bytes = kept_bytes,
     .together = llap_cpu_together,
     .takes = takes,
+    .mlp_share = mlp_share,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)

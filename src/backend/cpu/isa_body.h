@@ -56,7 +56,7 @@ const kern_isa ISA_TABLE = {
     .name = ISA_NAME,
     .gemm_mr = GEMM_MR, .gemm_nr = GEMM_NR, .gemm_steps = 1, .gemm_halves = 2,
     .gemm_pack = gemm_pack, .gemm_pack_steps = gemm_pack_steps, .gemm_rows = gemm_rows,
-    .pairs_pack = pairs_pack, .mlp_rows = mlp_rows,
+    .pairs_pack = pairs_pack, .mlp_share = N_PARTS / 8.0, .mlp_rows = mlp_rows,
     .attn_forward = attn_forward, .attn_backward = attn_backward,
     ISA_REST
 };
@@ -69,7 +69,7 @@ const kern_isa ISA_TILES = {
     .name = "amx", .narrow = &ISA_TABLE,
     .gemm_mr = TILE_MR, .gemm_nr = TILE_NR, .gemm_steps = TILE_STEPS, .gemm_halves = TILE_PARTS,
     .gemm_pack = tile_pack, .gemm_pack_steps = tile_pack_steps, .gemm_rows = tile_rows,
-    .pairs_pack = tile_pairs_pack, .mlp_rows = tile_mlp_rows,
+    .pairs_pack = tile_pairs_pack, .mlp_share = 1.0, .mlp_rows = tile_mlp_rows,
     .attn_forward = tile_attn_forward, .attn_backward = tile_attn_backward,
     ISA_REST
 };

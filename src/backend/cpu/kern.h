@@ -111,6 +111,8 @@ bool   llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_g
 size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down);
 void   llap_kern_mlp_pack(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
                           const float *w_up, const float *w_down, float *packed);
+/* Of the multiply-adds that the inner layer has by its shape: those executed. */
+double llap_kern_mlp_share(const llap_kern *kn);
 size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up);
 void   llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
                      const float *packed, const float *x, float *y, void *work);

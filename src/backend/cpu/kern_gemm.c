@@ -240,6 +240,8 @@ bool llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_gem
            up->k <= LLAP_KERN_KBLOCK && llap_kern_gemm_prepack_bytes(kn, down) > 0;
 }
 
+double llap_kern_mlp_share(const llap_kern *kn) { return kn->isa->mlp_share; }
+
 static size_t up_floats(const llap_gemm *up) { return (size_t)(up->n * up->k / 4 * 7); }
 
 size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down)

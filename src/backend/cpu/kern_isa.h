@@ -62,6 +62,7 @@ typedef struct llap_kern_isa {
     void (*gemm_rows)(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item);
 
     void (*pairs_pack)(const llap_gemm *g, const float *b, float *packed);
+    double mlp_share; /* of the inner layer's multiply-adds: what mlp_rows executes */
     void (*mlp_rows)(const kern_gemm_unit *up, const kern_gemm_unit *down, const float *a,
                      float *c);
 

@@ -14,7 +14,7 @@ typedef enum llap_precision {
 } llap_precision;
 
 #define LLAP_CUDA_SYMBOL "llap_cuda_entry"
-enum { LLAP_CUDA_ABI = 2, LLAP_CUDA_TEXT = 256 };
+enum { LLAP_CUDA_ABI = 3, LLAP_CUDA_TEXT = 256 };
 
 typedef struct llap_cuda_driver {
     int abi, op_count;
