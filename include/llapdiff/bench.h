@@ -34,7 +34,8 @@ typedef struct llap_bench_opts {
         "small", NULL, 0, 25, 168, 0, 2.0, { NULL, NULL }, NULL, NULL \
     }
 
-/* Denoiser forward, training step, forecasts by every solver and list of steps, VAE decoder,
+/* Denoiser forward (as in training: noising, nothing folded, the default profile with its
+ * summarizer, loss), training step, forecasts by every solver and list of steps, VAE decoder,
  * summarizer, CSV reading: medians and spread, GFLOP/s executed and their share of the rate of bare
  * matrix products measured in between, memory; on a GPU only what runs there. The bare product is
  * our own of a large matrix and a weight that is packed in every call, as sgemm has to, by the same

@@ -57,8 +57,10 @@ const cli_command cmd_bench = {
         "bare products' rate, and memory. Every run alternates with 20 ms of bare products,\n"
         "whose median counts: our own product of a large matrix and a weight that is\n"
         "packed in every call, as sgemm does it, by the same device, precision and\n"
-        "threads. On a GPU (--device) UniPC, which goes step by step there, and CSV\n"
-        "reading are left out.",
+        "threads. The forward pass is that of training without dropout and gradients: noise\n"
+        "is added, nothing is folded, the default profile's summarizer is part of it, and\n"
+        "it ends in the loss. On a GPU (--device) UniPC, which goes step by step there, and\n"
+        "CSV reading are left out.",
     .example =
         "  llapdiff bench --only forecast -j 1\n"
         "  llapdiff bench --size paper --only 'ddim usual' --seconds 60\n"

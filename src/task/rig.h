@@ -14,7 +14,8 @@
 #include "model/planned.h"
 
 typedef enum llap_rig_what {
-    LLAP_RIG_FORWARD,  /* the denoiser (and summarizer, where trained with it), one pass */
+    LLAP_RIG_FORWARD,  /* noising, denoiser (and summarizer, where trained with it), loss: one pass,
+                          nothing folded */
     LLAP_RIG_STEP,     /* loss, gradients, clipping, AdamW, EMA */
     LLAP_RIG_FORECAST, /* samples of rows windows from noise */
     LLAP_RIG_SUMMARY,  /* the summarizer of the profile, for entities where it has them */
