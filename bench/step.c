@@ -95,7 +95,7 @@ int main(int argc, char **argv)
            "(%.1f to %.1f), %.2f forwards, %.1f GFLOP/s, %d kernels, %.1f MB\n",
            (long long)o.rows, (long long)o.latent, (long long)o.horizon, o.n_threads, 1e3 * f,
            2e-9 * llap_rig_products(forward) / f, 1e3 * b, 1e3 * t[1][0], 1e3 * t[1][RUNS - 1],
-           b / f, 2e-9 * llap_plan_products(p) / b, llap_plan_n_steps(p),
+           b / f, 2e-9 * llap_rig_products(step) / b, llap_plan_n_steps(p),
            1e-6 * (double)llap_plan_workspace(p));
     by_op(p, seconds, all);
     if (argc > 6) profile(p, seconds, all);

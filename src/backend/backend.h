@@ -250,6 +250,9 @@ typedef struct llap_backend {
     /* Of the multiply-adds that the MLP's inner layer has by its shape: those executed. NULL: all.
      */
     double (*mlp_share)(void);
+    /* Of the multiply-adds of c, whose operands have their data: the share that kernels leave out
+     * since there are zeros. NULL: none. */
+    double (*zero_share)(const llap_call *c);
     /* Does as many of the n calls from c on as it can at once, as if one came after the other, and
      * says how many; 0: none. NULL: none ever. */
     int (*several)(const llap_call *c, int n);

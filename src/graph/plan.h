@@ -82,6 +82,10 @@ llap_status llap_run_exec(llap_run *r);
 /* The same, and adds what each step took to seconds[llap_plan_n_steps]. */
 llap_status llap_run_exec_timed(llap_run *r, double *seconds);
 
+/* The same, and counts the multiply-adds executed: those of the plan less those that the kernels
+ * left out since there were zeros. */
+llap_status llap_run_exec_counted(llap_run *r, double *products);
+
 /* The result of that name, dense; NULL when there is none, or it is bf16. shape may be NULL. */
 const void *llap_run_output(const llap_run *r, const char *name, llap_shape *shape);
 

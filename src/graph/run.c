@@ -367,6 +367,35 @@ llap_status llap_run_exec_timed(llap_run *r, double *seconds)
     return t.st == LLAP_OK ? exchange(r, true) : t.st;
 }
 
+typedef struct counting {
+    const llap_run *r;
+    double          products;
+} counting;
+
+static void run_counted(void *user)
+{
+    counting           *n = user;
+    const llap_run     *r = n->r;
+    const llap_backend *b = r->plan->backend;
+    for (int i = 0; i < r->plan->n_steps; i++) {
+        const llap_call *c = &r->call[i];
+        const double     products = llap_plan_step_at(r->plan, i).products;
+        if (products > 0.0) n->products += products * (1.0 - b->zero_share(c));
+        r->plan->step[i].fn(c);
+    }
+}
+
+llap_status llap_run_exec_counted(llap_run *r, double *products)
+{
+    *products = llap_plan_products(r->plan);
+    if (r->plan->backend->zero_share == NULL || apart(r)) return llap_run_exec(r);
+    counting          n = { .r = r };
+    const llap_status st = bind_all(r);
+    if (st == LLAP_OK) together(r, run_counted, &n);
+    *products = n.products;
+    return st;
+}
+
 static int find_result(const llap_run *r, const char *name, llap_shape *shape)
 {
     for (int i = 0; i < r->plan->n_results; i++) {

@@ -314,6 +314,7 @@ static llap_status run_forecast(llap_rig *r)
     const llap_extent e = { B, r->o.samples, h, r->c.data_dim };
     const float      *E;
     llap_status       st = LLAP_OK;
+    r->products = 0.0;
     if (is_reference(r)) E = make_up(r, "E", LLAP_SHAPE(B, r->S, r->c.hidden_dim), LLAP_REAL);
     else {
         st = llap_run_exec(r->run);
@@ -406,10 +407,9 @@ void llap_rig_destroy(llap_rig *r)
 
 llap_status llap_rig_run(llap_rig *r)
 {
-    r->products = 0.0;
+    const bool first = r->products == 0.0;
     if (r->o.what == LLAP_RIG_FORECAST) return run_forecast(r);
-    r->products = llap_plan_products(r->plan);
-    return llap_run_exec(r->run);
+    return first ? llap_run_exec_counted(r->run, &r->products) : llap_run_exec(r->run);
 }
 
 double llap_rig_products(const llap_rig *r) { return r->products; }

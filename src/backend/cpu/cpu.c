@@ -89,6 +89,46 @@ static double mlp_share(void)
     return llap_kern_mlp_share(&kn);
 }
 
+static bool all_zero(const llap_view *x, int64_t row, int64_t rows, int64_t col, int64_t cols)
+{
+    const int64_t step = x->stride[x->shape.rank - 1];
+    for (int64_t r = row; r < row + rows; r++) {
+        const float *from = (const float *)x->data + llap_view_row_offset(x, r) + col * step;
+        for (int64_t i = 0; i < cols; i++)
+            if (from[i * step] != 0.0f) return false;
+    }
+    return true;
+}
+
+/* Numbers of x that lie in blocks of zeros. */
+static int64_t count_zeros(const llap_view *x, int64_t high, int64_t wide)
+{
+    const int64_t rows = x->shape.dim[x->shape.rank - 2], cols = x->shape.dim[x->shape.rank - 1];
+    int64_t       n = 0;
+    for (int64_t item = 0; item < llap_view_rows(x); item += rows)
+        for (int64_t r = 0; r < rows; r += high)
+            for (int64_t c = 0; c < cols; c += wide) {
+                const int64_t h = rows - r < high ? rows - r : high;
+                const int64_t w = cols - c < wide ? cols - c : wide;
+                if (all_zero(x, item + r, h, c, w)) n += h * w;
+            }
+    return n;
+}
+
+/* As the products look for them: in a block of rows, or of a transpose of columns, and of inner
+ * steps. */
+static double zero_share(const llap_call *c)
+{
+    const llap_view *x = &c->in[0];
+    const bool       turned = c->op == LLAP_OP_MATMUL && c->attr->matmul.ta;
+    const int64_t    n = llap_shape_count(&x->shape);
+    if ((c->op != LLAP_OP_LINEAR && c->op != LLAP_OP_MATMUL) || x->shape.rank < 2 || n == 0)
+        return 0.0;
+    const int64_t zeros =
+        turned ? count_zeros(x, LLAP_KERN_KBLOCK, 96) : count_zeros(x, 32, LLAP_KERN_KBLOCK);
+    return (double)zeros / (double)n;
+}
+
 const char *llap_cpu_instructions(void)
 {
     const llap_kern kn = llap_kern_best(1);
@@ -103,6 +143,7 @@ const llap_backend llap_backend_cpu = {
     .together = llap_cpu_together,
     .takes = takes,
     .mlp_share = mlp_share,
+    .zero_share = zero_share,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)
