@@ -128,7 +128,8 @@ typedef union llap_attr {
     } matmul;
     struct {
         bool   gelu;
-        bool   norm; /* a norm of the result's rows is a second one: operands 4 and 5 are its */
+        bool   norm;   /* a norm of the result's rows is a second one, */
+        bool   normed; /* or one of x's rows comes before the product: operands 4 and 5 are its */
         double eps, offset; /* weight and bias, these its options; made by the planner only */
     } linear;
     struct {
@@ -240,12 +241,12 @@ typedef struct llap_backend {
     bool (*half)(const llap_call *c, int k);
     /* Calls body(user), with threads standing by for the kernels that it calls. NULL: no need. */
     void (*together)(int n_threads, void (*body)(void *user), void *user);
-    /* Whether LINEAR may have a residual that is broadcast, or a norm behind it, as in c; whether
-     * LAYERS of weights kept as bf16, or the MLP, may be as in c; ATTENTION_GRAD of rows that lie
-     * apart; CONCAT of its results as part of it, attr.attention.joined; NORM_GRAD with a fifth
-     * operand that is added to dx; GELU as part of a LINEAR whose own result is wanted too, its
-     * second one; GELU_GRAD as part of a MATMUL, whose third operand is where;
-     * SUM of the rows of x as second result of the MATMUL x^T y. NULL: never. */
+    /* Whether LINEAR may have a residual that is broadcast, or a norm behind or before it, as in c;
+     * whether LAYERS of weights kept as bf16, or the MLP, may be as in c; ATTENTION_GRAD of rows
+     * that lie apart; CONCAT of its results as part of it, attr.attention.joined; NORM_GRAD with a
+     * fifth operand that is added to dx; GELU as part of a LINEAR whose own result is wanted too,
+     * its second one; GELU_GRAD as part of a MATMUL, whose third operand is where; SUM of the rows
+     * of x as second result of the MATMUL x^T y. NULL: never. */
     bool (*takes)(const llap_call *c);
     /* Of the multiply-adds that the MLP's inner layer has by its shape: those executed. NULL: all.
      */

@@ -11,6 +11,7 @@
  *     linear and norm of the same rows, one behind the other
  *                                     -> layers, likewise (fuse_layers.c)
  *     norm, linear, GELU, linear [+]  -> mlp, where weights stay and the backend takes it
+ *     norm, then linear [GELU] [+]    -> linear with attr.normed, where the backend takes it
  *     copy for attention's gradient   -> rows read where they lie, where the backend takes it
  *     attention's gradients side by side
  *                                     -> written there, likewise
@@ -181,6 +182,30 @@ static llap_status fuse_mlp(llap_planner *p, llap_draft *const *by_tensor, llap_
     if (!taken(p, &joined)) return LLAP_OK;
     *d = joined;
     up->gone = norm->gone = true;
+    return LLAP_OK;
+}
+
+/* d is the linear behind a norm that nothing else reads: becomes both. */
+static llap_status fuse_normed(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+{
+    if (d->gone || d->op != LLAP_OP_LINEAR || d->n_in > 4) return LLAP_OK;
+    llap_draft *norm = sole_source(p, by_tensor, d->in[0]);
+    if (norm == NULL || norm->op != LLAP_OP_NORM ||
+        llap_dim(d->in[0], -1) != llap_dim(norm->in[0], -1))
+        return LLAP_OK;
+    llap_draft joined = *d;
+    joined.in = new_operands(p, d->in, d->n_in, 6);
+    if (joined.in == NULL) return LLAP_ENOMEM;
+    joined.in[0] = norm->in[0];
+    joined.in[4] = norm->in[1];
+    joined.in[5] = norm->in[2];
+    joined.n_in = 6;
+    joined.attr.linear.normed = true;
+    joined.attr.linear.eps = norm->attr.norm.eps;
+    joined.attr.linear.offset = norm->attr.norm.offset;
+    if (!taken(p, &joined)) return LLAP_OK;
+    *d = joined;
+    norm->gone = true;
     return LLAP_OK;
 }
 
@@ -397,6 +422,8 @@ llap_status llap_plan_fuse(llap_planner *p)
         st = fuse_norm(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
         st = fuse_mlp(p, by_tensor, &p->draft[i]);
+    for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)
+        st = fuse_normed(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++) {
         st = fuse_copies(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_slope(p, by_tensor, &p->draft[i]);

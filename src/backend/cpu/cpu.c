@@ -68,7 +68,7 @@ static bool takes(const llap_call *c)
     switch (c->op) {
     case LLAP_OP_MLP:
         return llap_cpu_mlp_takes(c);
-    case LLAP_OP_LINEAR: /* with a residual that is broadcast */
+    case LLAP_OP_LINEAR: /* with a residual that is broadcast, or behind a norm */
         return llap_cpu_linear_takes(c);
     case LLAP_OP_ATTENTION_GRAD:
         return llap_cpu_attention_grad_takes(c);

@@ -96,6 +96,10 @@ typedef struct llap_gemm {
                                        (a_trans false; rows and n are taken from m and k) */
 } llap_gemm;
 
+/* Whether each row of A is packed once, however many threads there are: a norm on the way costs no
+ * more than it would by itself. */
+bool llap_kern_gemm_rows_once(const llap_gemm *g);
+
 size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g);
 void   llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
                       float *c, void *work);

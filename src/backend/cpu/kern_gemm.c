@@ -6,6 +6,8 @@
  */
 #include "backend/cpu/kern_isa.h"
 
+#include <assert.h>
+
 enum {
     PACK_FLOATS = 1 << 20, /* shared, numbers: 4 MB, by tiles 6 */
     PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
@@ -46,6 +48,14 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
     l.pack_floats = (size_t)kern_packed(kn->isa, l.steps, kern_up(l.cols, KERN_MAX_NR));
     return l;
 }
+
+bool llap_kern_gemm_rows_once(const llap_gemm *g)
+{
+    return g->m > KERN_MAX_MC && g->n <= ALONE_COLS && g->k <= PACK_STEPS;
+}
+static_assert(ALONE_COLS <= 8 * PRIVATE_COLS && ALONE_COLS * PACK_STEPS <= PACK_FLOATS &&
+                  (int)PRIVATE_STEPS == (int)PACK_STEPS,
+              "llap_kern_gemm_rows_once");
 
 /* x^T y with few rows and many columns: all of y would be packed for the sake of so few. The same
  * sums make the rows of y^T x, for which x is packed; by tiles, where parts are added in an order

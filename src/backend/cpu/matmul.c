@@ -107,11 +107,6 @@ static int64_t residual_rows(const llap_view *v)
     return rows;
 }
 
-bool llap_cpu_linear_takes(const llap_call *c)
-{
-    return c->n_in == 4 && c->n_out == 1 && residual_rows(&c->in[3]) >= 0;
-}
-
 static llap_gemm linear_of(const llap_call *c)
 {
     llap_gemm g = layer_of(c);
@@ -121,6 +116,23 @@ static llap_gemm linear_of(const llap_call *c)
     g.residual_rows = cpu_has(c, 3) ? residual_rows(&c->in[3]) : 0;
     g.pre = c->n_out > 1 ? cpu_out(c, 1) : NULL;
     return g;
+}
+
+/* The norm of x's rows, where it is one for all of them. */
+static bool norm_before(const llap_call *c, llap_norm *p)
+{
+    const llap_view in[] = { c->in[0], c->in[4], c->in[5] };
+    const llap_attr attr = { .norm = { c->attr->linear.eps, c->attr->linear.offset } };
+    return llap_cpu_one_norm(&(llap_call){ .attr = &attr, .in = in, .n_in = 3 }, p);
+}
+
+bool llap_cpu_linear_takes(const llap_call *c)
+{
+    const llap_gemm g = linear_of(c);
+    llap_norm       norm;
+    if (c->n_out > 1 || g.residual_rows < 0) return false;
+    return c->attr->linear.normed ? llap_kern_gemm_rows_once(&g) && norm_before(c, &norm)
+                                  : c->n_in == 4;
 }
 
 size_t llap_cpu_linear_work(const llap_call *c)
@@ -141,7 +153,9 @@ void llap_cpu_linear(const llap_call *c)
 {
     const llap_kern kn = llap_kern_best(c->n_threads);
     llap_gemm       g = linear_of(c);
+    llap_norm       norm;
     if (cpu_count(&c->out[0]) == 0) return;
+    if (c->attr->linear.normed && norm_before(c, &norm)) g.a_norm = &norm;
     if (c->kept != NULL) {
         if (c->kept->from != cpu_in(c, 1))
             llap_kern_gemm_prepack(&kn, &g, cpu_in(c, 1), c->kept->data);

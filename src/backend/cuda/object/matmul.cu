@@ -131,7 +131,7 @@ extern "C" bool llap_cuda_takes(const llap_call *c)
     if (c->op == LLAP_OP_LAYERS) return llap_cuda_layers_take(c);
     if (c->op == LLAP_OP_ATTENTION_GRAD) return llap_cuda_attention_reads(c);
     if (c->op == LLAP_OP_NORM_GRAD) return llap_cuda_norm_grad_fits(c);
-    if (c->op != LLAP_OP_LINEAR) return false;
+    if (c->op != LLAP_OP_LINEAR || c->attr->linear.normed) return false;
     const llap_shape &w = c->in[1].shape;
     int64_t           repeat, group, step;
     if (c->n_in > 3 && c->in[3].present && !llap_view_dense(&c->in[3]) &&
