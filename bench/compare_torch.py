@@ -314,10 +314,10 @@ class Trainer:
 
 
 class Peer:
-    def __init__(self, program, case, threads, dropout=False, device=None):
+    def __init__(self, program, case, threads, how="", device=None):
         self.wall = clock is time.perf_counter
         self.path = tempfile.mktemp(suffix=".safetensors")
-        words = [program, *map(str, case), str(threads), self.path] + (["dropout"] if dropout else [])
+        words = [program, *map(str, case), str(threads), self.path] + ([how] if how else [])
         words += ["device", *device] if device else []
         passive = dict(os.environ, OMP_WAIT_POLICY="passive")  # as llapdiff sets it for itself
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=passive)
@@ -385,10 +385,10 @@ def report(title, ours, others):
     sys.stdout.flush()
 
 
-def forecast(args, title, size, samples, latent, first, repeats):
+def forecast(args, title, size, samples, latent, first, repeats, how=""):
     device = None if args.device == "cpu" else (args.device, args.precision)
     limit = 2e-5 if device is None else {"fp32": 1e-4, "tf32": 4e-3, "bf16": 3e-2}[args.precision]
-    peer = Peer(args.peer, ["forecast", size, 1, samples, 168, latent, first], args.threads, device=device)
+    peer = Peer(args.peer, ["forecast", size, 1, samples, 168, latent, first], args.threads, how, device)
     kind = Paper if size == "paper" else Small
     net, plain = kind(peer.w), kind(peer.w, fused=False)
     run = sample_paper if size == "paper" else sample_small
@@ -422,7 +422,7 @@ def training(args, title, size, rows, latent, horizon, repeats):
     limit = 1e-5 if device is None else {"fp32": 1e-4, "tf32": 1e-2, "bf16": 5e-2}[args.precision]
     case = ["step", size, rows, 1, horizon, latent, 0]
     kind, peer = (Paper if size == "paper" else Small), None
-    peer = Peer(args.peer, case, args.threads, dropout=size != "paper" and device is None, device=device)
+    peer = Peer(args.peer, case, args.threads, "dropout" if size != "paper" and device is None else "", device)
     t = Trainer(kind, peer.w, peer.d, 0.0)
     loss, norm = t.step()
     check("loss", peer.out["loss"], torch.tensor([loss]), limit)
@@ -534,6 +534,9 @@ def main():
     if cuda:
         cases += [(f"paper training step, {rows} rows", lambda t, rows=rows: training(args, t, "paper", rows, 24, 168, n))
                   for rows in (64, 256)]
+    else:  # a model's first forecast finds nothing kept
+        title = "paper forecast, 1 sample, first window"
+        cases += [(title, lambda t: forecast(args, t, "paper", 1, 24, first, n, "forget"))]
     print(f"PyTorch {torch.__version__}, {args.threads} threads, medians of {n} interleaved runs")
     for title, run in cases:
         if args.only in title:

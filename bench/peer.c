@@ -2,8 +2,11 @@
  * file, says "ready", then runs again for every line of standard input and prints the seconds, by
  * the wall and of the processor.
  *
- *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout]
- *     peer step|forecast .. FILE device DEVICE PRECISION */
+ *     peer step|forecast SIZE ROWS SAMPLES HORIZON LATENT FIRST THREADS FILE [dropout|forget]
+ *     peer step|forecast .. FILE device DEVICE PRECISION
+ *
+ * A forecast finds the tables that the one before has kept, as all but a model's first do; with
+ * "forget" it does not. Plans and packed weights are there either way. */
 #include "backend/near.h"
 #include "base/error.h"
 #include "bench.h"
@@ -63,20 +66,26 @@ int main(int argc, char **argv)
                         .n_threads = atoi(argv[8]),
                         .no_dropout = true };
     o.solver = o.size == LLAP_RIG_PAPER ? LLAP_SOLVER_DDIM : LLAP_SOLVER_DPMPP_2M;
-    const bool  elsewhere = argc > 12 && strcmp(argv[10], "device") == 0;
+    const char *how = argc > 10 ? argv[10] : "";
+    const bool  elsewhere = argc > 12 && strcmp(how, "device") == 0;
+    const bool  forget = strcmp(how, "forget") == 0;
     llap_rig   *r = NULL;
     llap_status st = elsewhere ? task_device(argv[11], argv[12], &o.backend) : LLAP_OK;
     if (st == LLAP_OK) st = export_before_and_after(&o, argv[9]);
-    o.no_dropout = argc <= 10 || elsewhere;
+    o.no_dropout = strcmp(how, "dropout") != 0;
     if (st == LLAP_OK) st = llap_rig_create(&o, &r);
-    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = llap_rig_run(r); /* then tables are there */
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) { /* then tables are there */
+        if (forget) llap_rig_forget(r);
+        st = llap_rig_run(r);
+    }
     if (st == LLAP_OK)
         printf("ready %d steps, %.0f products, %.0f bytes\n", llap_rig_steps(r),
                llap_rig_products(r), (double)llap_rig_bytes(r));
     fflush(stdout);
     char line[16];
     while (st == LLAP_OK && fgets(line, sizeof line, stdin) != NULL) {
-        double       seconds;
+        double seconds;
+        if (forget) llap_rig_forget(r);
         const double before = processor_time();
         BENCH_TIME(seconds, {
             st = llap_rig_run(r);

@@ -299,13 +299,19 @@ static void drop(ready *r)
     *r = (ready){ 0 };
 }
 
+static void drop_tables(pass *p)
+{
+    for (int i = 0; i < MOST_TABLES; i++) llap_free(p->table[i].data);
+    memset(p->table, 0, sizeof p->table);
+    p->at = -1;
+}
+
 static void drop_pass(pass *p)
 {
     drop(&p->of_step);
     drop(&p->first);
     drop(&p->second);
-    for (int i = 0; i < MOST_TABLES; i++) llap_free(p->table[i].data);
-    memset(p->table, 0, sizeof p->table);
+    drop_tables(p);
 }
 
 /* -------- the interface -------- */
@@ -418,6 +424,11 @@ llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w)
     for (int i = 0; i < 2 && st == LLAP_OK; i++)
         if (d->pass[i].second.run != NULL) st = bind_windows(d, &d->pass[i], w);
     return st;
+}
+
+void llap_denoise_forget(llap_denoise *d)
+{
+    for (int i = 0; i < 2; i++) drop_tables(&d->pass[i]);
 }
 
 /* The table of point i, whatever is in it; NULL: there is no room. */

@@ -51,6 +51,9 @@ typedef struct llap_denoise_batch { /* borrowed until other ones are given */
 
 llap_status llap_denoise_windows(llap_denoise *d, const llap_denoise_batch *w);
 
+/* Frees the tables, not the plans: the next windows cost what the first did. */
+void llap_denoise_forget(llap_denoise *d);
+
 llap_predictor llap_denoise_predictor(llap_denoise *d); /* borrows d */
 
 double llap_denoise_products(const llap_denoise *d); /* multiply-adds of products so far */

@@ -412,6 +412,11 @@ llap_status llap_rig_run(llap_rig *r)
     return first ? llap_run_exec_counted(r->run, &r->products) : llap_run_exec(r->run);
 }
 
+void llap_rig_forget(llap_rig *r)
+{
+    if (r->denoise != NULL) llap_denoise_forget(r->denoise);
+}
+
 double llap_rig_products(const llap_rig *r) { return r->products; }
 int    llap_rig_steps(const llap_rig *r) { return r->list.n > 0 ? r->list.n : 1; }
 

@@ -55,6 +55,7 @@ typedef struct llap_rig llap_rig;
 llap_status llap_rig_create(const llap_rig_opts *o, llap_rig **out); /* caller owns */
 void        llap_rig_destroy(llap_rig *r);                           /* NULL is fine */
 llap_status llap_rig_run(llap_rig *r);
+void        llap_rig_forget(llap_rig *r); /* what a forecast keeps for the next one */
 
 double llap_rig_products(const llap_rig *r); /* multiply-adds of the last run's matrix products */
 size_t llap_rig_bytes(const llap_rig *r);    /* of plans' workspaces and of parameters */
