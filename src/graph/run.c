@@ -223,6 +223,7 @@ static void run_aside(llap_run *r, int i)
 static int n_alone(const llap_run *r, int i, int oldest)
 {
     int end = i + 1;
+    if (!apart(r)) return r->plan->n_steps - i; /* the host does nothing aside */
     while (end < r->plan->n_steps && !r->plan->step[end].aside &&
            !must_join(&r->plan->step[end], end, oldest))
         end++;

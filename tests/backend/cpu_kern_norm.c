@@ -317,7 +317,13 @@ static void run_adamw(const llap_kern *kn, const void *user, float *out)
     for (int64_t k = 0; k < 2; k++) {
         llap_adamw o = c->o;
         o.step += k;
-        llap_kern_adamw(kn, &o, n, c->x + k * n, out, out + n, out + 2 * n, out + 3 * n);
+        const llap_adamw_item item[] = {
+            /* in two parts, as if they were two arrays */
+            { out, out + n, out + 2 * n, out + 3 * n, c->x + k * n, n / 3 },
+            { out + n / 3, out + n + n / 3, out + 2 * n + n / 3, out + 3 * n + n / 3,
+              c->x + k * n + n / 3, n - n / 3 },
+        };
+        llap_kern_adamw(kn, &o, item, 2);
     }
 }
 
@@ -334,7 +340,7 @@ static void adamw(void **state)
                                  .beta1 = 0.9,
                                  .beta2 = 0.999,
                                  .eps = 1e-8,
-                                 .ema_decay = 0.999,
+                                 .keep = 0.001f,
                                  .clip = 0.7,
                                  .step = 3 },
                                n,

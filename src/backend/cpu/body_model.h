@@ -60,29 +60,32 @@ static void angles(int64_t n, float pos, const float *freq, float *sine, float *
     }
 }
 
-static void adamw(const llap_adamw *o, int64_t n, const float *grad, float *p, float *m, float *v,
-                  float *ema)
+static void adamw(const llap_adamw *o, const llap_adamw_item *item, int64_t first, int64_t n)
 {
     const double k = (double)o->step;
-    const vec clip = v_set((float)o->clip), shrink = v_set((float)(1.0 - o->lr * o->weight_decay));
-    const vec new1 = v_set((float)(1.0 - o->beta1)), new2 = v_set((float)(1.0 - o->beta2));
-    const vec old2 = v_set((float)o->beta2), eps = v_set((float)o->eps);
-    const vec root = v_set((float)(1.0 / sqrt(1.0 - pow(o->beta2, k))));
-    const vec rate = v_set((float)(o->lr / (1.0 - pow(o->beta1, k))));
-    const vec pull = v_set((float)(1.0 - o->ema_decay));
-    for (int64_t i = 0; i < n; i += 16) {
-        const int64_t left = n - i;
-        const vec     g = v_mul(clip, v_ld(grad + i, left)), m0 = v_ld(m + i, left);
-        const vec     m1 = v_fma(new1, v_sub(g, m0), m0);
-        const vec     v1 = v_fma(v_mul(new2, g), g, v_mul(old2, v_ld(v + i, left)));
-        const vec     step = v_div(m1, v_fma(v_sqrt(v1), root, eps));
-        const vec     p1 = v_fnma(rate, step, v_mul(shrink, v_ld(p + i, left)));
-        v_st(m + i, left, m1);
-        v_st(v + i, left, v1);
-        v_st(p + i, left, p1);
-        if (ema != NULL) {
-            const vec e = v_ld(ema + i, left);
-            v_st(ema + i, left, v_fma(pull, v_sub(p1, e), e));
+    const vec  clip = v_set((float)o->clip), shrink = v_set((float)(1.0 - o->lr * o->weight_decay));
+    const vec  new1 = v_set((float)(1.0 - o->beta1)), new2 = v_set((float)(1.0 - o->beta2));
+    const vec  old2 = v_set((float)o->beta2), eps = v_set((float)o->eps);
+    const vec  root = v_set((float)(1.0 / sqrt(1.0 - pow(o->beta2, k))));
+    const vec  rate = v_set((float)(o->lr / (1.0 - pow(o->beta1, k))));
+    const vec  keep = v_set(o->keep), move = v_set(o->move);
+    const bool left_out = !isfinite(o->clip);
+    for (int64_t i = first; i < first + n; i += 16) {
+        const int64_t left = first + n - i;
+        vec           p = v_ld(item->p + i, left);
+        if (!left_out) {
+            const vec g = v_mul(clip, v_ld(item->grad + i, left)), m0 = v_ld(item->m + i, left);
+            const vec m1 = v_fma(new1, v_sub(g, m0), m0);
+            const vec v1 = v_fma(v_mul(new2, g), g, v_mul(old2, v_ld(item->v + i, left)));
+            const vec step = v_div(m1, v_fma(v_sqrt(v1), root, eps));
+            p = v_fnma(rate, step, v_mul(shrink, p));
+            v_st(item->m + i, left, m1);
+            v_st(item->v + i, left, v1);
+            v_st(item->p + i, left, p);
+        }
+        if (item->average != NULL) {
+            const vec e = v_ld(item->average + i, left);
+            v_st(item->average + i, left, v_add(e, v_add(v_mul(keep, v_sub(p, e)), move)));
         }
     }
 }

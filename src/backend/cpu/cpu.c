@@ -144,6 +144,7 @@ const llap_backend llap_backend_cpu = {
     .takes = takes,
     .mlp_share = mlp_share,
     .zero_share = zero_share,
+    .several = llap_cpu_several,
     .kernel = {
 #define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
         LLAP_UNARY_LIST(X)

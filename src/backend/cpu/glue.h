@@ -28,6 +28,7 @@ size_t llap_cpu_mlp_work(const llap_call *c);
 size_t llap_cpu_mlp_kept(const llap_call *c);
 bool   llap_cpu_mlp_takes(const llap_call *c);
 bool   llap_cpu_linear_takes(const llap_call *c);
+int    llap_cpu_several(const llap_call *c, int n); /* AdamW of many parameters */
 bool   llap_cpu_attention_grad_takes(const llap_call *c);
 size_t llap_cpu_norm_grad_work(const llap_call *c);
 size_t llap_cpu_attention_work(const llap_call *c);

@@ -28,6 +28,8 @@
 #ifndef LLAP_BACKEND_CPU_KERN_H
 #define LLAP_BACKEND_CPU_KERN_H
 
+#include "backend/adamw.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -344,16 +346,17 @@ void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const 
 /* --- the optimiser
  * ---------------------------------------------------------------------------------------- */
 
-/* One step of decoupled AdamW on a block of n parameters (spec 5.4.8-9), in place:
- *     g' = clip g;   p -= lr wd p;   m += (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2
- *     p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k) + eps);   ema += (1-ema_decay)(p - ema)
- * clip is min(1, max_norm/(norm + 1e-6)) with norm^2 from llap_kern_sum_sq. ema may be NULL. */
+/* One step of decoupled AdamW and of the weights' average (spec 5.4.8-9), in place, in one pass
+ * over all the parameters, however many arrays they are: g' = clip g;   p -= lr wd p;   m +=
+ * (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2 p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k)
+ * + eps);   average += keep (p - average) + move clip is min(1, max_norm/(norm + 1e-6)) with norm^2
+ * from llap_kern_sum_sq; where it is not finite only averages move. */
 typedef struct llap_adamw {
-    double  lr, weight_decay, beta1, beta2, eps, ema_decay; /* double: 1 - 0.999f is not 0.001 */
-    double  clip;                                           /* 1: off */
-    int64_t step;                                           /* k, from 1 */
+    double  lr, weight_decay, beta1, beta2, eps; /* double: 1 - 0.999f is not 0.001 */
+    float   keep, move;
+    double  clip; /* 1: off */
+    int64_t step; /* k, from 1 */
 } llap_adamw;
-void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, int64_t n, const float *grad,
-                     float *p, float *m, float *v, float *ema);
+void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, const llap_adamw_item *item, int n);
 
 #endif

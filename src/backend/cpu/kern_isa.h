@@ -102,8 +102,7 @@ typedef struct llap_kern_isa {
     float (*basis_grad_time)(int64_t k, const float *rho, const float *omega, const float *a,
                              const float *da);
     void (*angles)(int64_t n, float pos, const float *freq, float *sine, float *cosine);
-    void (*adamw)(const llap_adamw *o, int64_t n, const float *grad, float *p, float *m, float *v,
-                  float *ema);
+    void (*adamw)(const llap_adamw *o, const llap_adamw_item *item, int64_t first, int64_t n);
 } kern_isa;
 
 extern const kern_isa llap_kern_portable, llap_kern_avx2, llap_kern_avx512, llap_kern_amx;

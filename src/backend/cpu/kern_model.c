@@ -281,28 +281,40 @@ void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x
 /* --- AdamW
  * ------------------------------------------------------------------------------------------ */
 
-enum { ADAMW_PIECE = 1 << 13 };
+enum { ADAMW_PIECE = 1 << 13, ADAMW_ITEMS = 256 /* of one pass */ };
 
 typedef struct adamw_args {
-    const kern_isa   *isa;
-    const llap_adamw *o;
-    int64_t           n;
-    const float      *grad;
-    float            *p, *m, *v, *ema;
+    const kern_isa        *isa;
+    const llap_adamw      *o;
+    const llap_adamw_item *item;
+    int64_t                end[ADAMW_ITEMS]; /* of an item's pieces */
+    int                    n;
 } adamw_args;
 
 static void adamw_part(const void *args, int64_t unit, int thread)
 {
     const adamw_args *a = args;
-    const int64_t     i = unit * ADAMW_PIECE;
+    int               low = 0, high = a->n - 1;
     (void)thread;
-    a->isa->adamw(a->o, kern_least(ADAMW_PIECE, a->n - i), a->grad + i, a->p + i, a->m + i,
-                  a->v + i, a->ema != NULL ? a->ema + i : NULL);
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (a->end[middle] > unit) high = middle;
+        else low = middle + 1;
+    }
+    const int64_t first = (unit - (low == 0 ? 0 : a->end[low - 1])) * ADAMW_PIECE;
+    a->isa->adamw(a->o, &a->item[low], first, kern_least(ADAMW_PIECE, a->item[low].count - first));
 }
 
-void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, int64_t n, const float *grad,
-                     float *p, float *m, float *v, float *ema)
+void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, const llap_adamw_item *item, int n)
 {
-    const adamw_args a = { kn->isa, o, n, grad, p, m, v, ema };
-    kern_each(kern_threads(kn, n), kern_per(n, ADAMW_PIECE), adamw_part, &a);
+    for (int done = 0; done < n; done += ADAMW_ITEMS) {
+        adamw_args a = { .isa = kn->isa, .o = o, .item = item + done };
+        int64_t    units = 0, numbers = 0;
+        for (; a.n < ADAMW_ITEMS && done + a.n < n; a.n++) {
+            numbers += a.item[a.n].count;
+            units += kern_per(a.item[a.n].count, ADAMW_PIECE);
+            a.end[a.n] = units;
+        }
+        kern_each(kern_threads(kn, numbers), units, adamw_part, &a);
+    }
 }

@@ -1,4 +1,4 @@
-/* Row-wise ops: softmax, layer norm, lookup, rotary, basis, dropout, AdamW. */
+/* Row-wise ops: softmax, layer norm, lookup, rotary, basis, dropout. */
 #include "backend/cpu/glue.h"
 #include "backend/random.h"
 
@@ -257,23 +257,4 @@ void llap_cpu_whole(const llap_call *c)
 {
     int32_t *y = c->out[0].data;
     for (int64_t i = 0; i < cpu_count(&c->out[0]); i++) y[i] = (int32_t)cpu_in(c, 0)[i];
-}
-
-void llap_cpu_adamw(const llap_call *c)
-{
-    const llap_kern  kn = llap_kern_best(c->n_threads);
-    const int64_t    n = cpu_count(&c->in[0]);
-    const llap_adamw o = { .lr = cpu_in(c, 5)[0],
-                           .weight_decay = c->attr->adamw.weight_decay,
-                           .beta1 = c->attr->adamw.beta1,
-                           .beta2 = c->attr->adamw.beta2,
-                           .eps = c->attr->adamw.eps,
-                           .clip = cpu_in(c, 4)[0],
-                           .step = ((const int32_t *)c->in[6].data)[0] };
-    for (int i = 0; i < 3; i++) /* the arithmetic works in place, as a planned run does */
-        if (cpu_out(c, i) != cpu_in(c, i))
-            memcpy(cpu_out(c, i), cpu_in(c, i), (size_t)n * sizeof(float));
-    if (isfinite(o.clip)) /* else the step is left out */
-        llap_kern_adamw(&kn, &o, n, cpu_in(c, 3), cpu_out(c, 0), cpu_out(c, 1), cpu_out(c, 2),
-                        NULL);
 }

@@ -1,5 +1,6 @@
 // Training's last part in few launches: the norm of all gradients, and AdamW with the average of
 // the weights for a run of parameters.
+#include "backend/adamw.h"
 #include "backend/cuda/object/several.cuh"
 
 enum {
@@ -105,19 +106,13 @@ extern "C" void llap_cuda_squares(const llap_call *c)
 
 // -------- AdamW --------
 
-struct adamw_item { // p, m and v are changed in place, and the average where there is one
-    float       *p, *m, *v, *mean;
-    const float *g;
-    int64_t      count;
-};
-
 struct adamw_arg {
-    pieces         of;
-    const float   *scale, *lr;
-    const int32_t *step;
-    double         beta1, beta2, eps, decay;
-    float          keep, shift; // mean += keep (p - mean) + shift
-    adamw_item     item[MOST];
+    pieces          of;
+    const float    *scale, *lr;
+    const int32_t  *step;
+    double          beta1, beta2, eps, decay;
+    float           keep, move; // average += keep (p - average) + move
+    llap_adamw_item item[MOST];
 };
 
 __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
@@ -129,9 +124,9 @@ __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
         each = (float)((double)a.lr[0] / (1.0 - pow(a.beta1, step)));
         inverse = (float)(1.0 / sqrt(1.0 - pow(a.beta2, step)));
     }
-    int64_t           first;
-    const adamw_item &o = a.item[find_piece(a.of, blockIdx.x, &first)];
-    const float       b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
+    int64_t                first;
+    const llap_adamw_item &o = a.item[find_piece(a.of, blockIdx.x, &first)];
+    const float            b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
                 c2 = (float)(1.0 - a.beta2), scale = a.scale[0], eps = (float)a.eps;
     const float shrink = (float)((double)a.lr[0] * a.decay);
     __syncthreads();
@@ -141,16 +136,16 @@ __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
         if (i >= o.count) break;
         float p = o.p[i];
         if (isfinite(scale)) { // else a step that is left out
-            const float g = scale * o.g[i];
+            const float g = scale * o.grad[i];
             const float m = fmaf(b1, o.m[i], c1 * g), v = fmaf(b2, o.v[i], c2 * g * g);
             p = p - shrink * p - each * m / (sqrtf(v) * inverse + eps);
             o.p[i] = p;
             o.m[i] = m;
             o.v[i] = v;
         }
-        if (o.mean != NULL) {
-            const float mean = o.mean[i];
-            o.mean[i] = mean + fmaf(a.keep, p - mean, a.shift);
+        if (o.average != NULL) {
+            const float average = o.average[i];
+            o.average[i] = average + fmaf(a.keep, p - average, a.move);
         }
     }
 }
@@ -165,68 +160,24 @@ static void begin_adamw(const llap_call *c, adamw_arg *a)
     a->beta2 = c->attr->adamw.beta2;
     a->eps = c->attr->adamw.eps;
     a->decay = c->attr->adamw.weight_decay;
-    a->keep = a->shift = 0.0f;
-}
-
-static bool in_place(const llap_call *c)
-{
-    for (int i = 0; i < 3; i++)
-        if (c->in[i].data != c->out[i].data) return false;
-    return true;
-}
-
-// Whether c moves an average towards p in place: mean + (keep (p - mean) + shift).
-static bool is_average(const llap_call *c, const void *p, float *keep, float *shift)
-{
-    if (c->op != LLAP_OP_CHAIN || c->attr->chain->n_in != 2 || c->attr->chain->n_steps != 3)
-        return false;
-    const llap_chain_step *s = c->attr->chain->step;
-    const int              now = s[0].arg[0], mean = s[0].arg[1];
-    if (s[0].op != LLAP_OP_SUB || s[1].op != LLAP_OP_AFFINE || s[2].op != LLAP_OP_ADD ||
-        now + mean != 1 || s[1].arg[0] != 2 || s[2].arg[0] != mean || s[2].arg[1] != 3)
-        return false;
-    *keep = (float)s[1].a;
-    *shift = (float)s[1].b;
-    return c->in[now].data == p && c->in[mean].data == c->out[0].data &&
-           llap_view_dense(&c->in[now]) && llap_view_dense(&c->in[mean]);
-}
-
-static bool same_step(const llap_call *a, const llap_call *b)
-{
-    for (int k = 4; k < 7; k++)
-        if (a->in[k].data != b->in[k].data) return false;
-    return a->attr->adamw.beta1 == b->attr->adamw.beta1 &&
-           a->attr->adamw.beta2 == b->attr->adamw.beta2 &&
-           a->attr->adamw.eps == b->attr->adamw.eps &&
-           a->attr->adamw.weight_decay == b->attr->adamw.weight_decay;
 }
 
 // A run of AdamW's, each with its average behind it where there is one. All are in place, so that
 // none reads what another writes.
 int llap_cuda_adamws(const llap_call *c, int n)
 {
-    adamw_arg a;
-    int       done = 0;
+    adamw_arg       a;
+    llap_adamw_run  run = {};
+    llap_adamw_item item;
+    int             done = 0;
     begin_adamw(c, &a);
-    while (done < n && c[done].op == LLAP_OP_ADAMW && in_place(&c[done]) &&
-           same_step(c, &c[done])) {
-        const llap_call *at = &c[done];
-        adamw_item       o = { (float *)at->out[0].data, (float *)at->out[1].data,
-                               (float *)at->out[2].data, NULL,
-                               real_of(at->in[3]),       count_of(at->in[0]) };
-        float            keep, shift;
-        const bool       follows = done + 1 < n && is_average(&c[done + 1], o.p, &keep, &shift);
-        const bool       first = a.of.n == 0 || a.keep == 0.0f;
-        if (follows && (first || (keep == a.keep && shift == a.shift))) {
-            o.mean = (float *)c[done + 1].out[0].data;
-            a.keep = keep;
-            a.shift = shift;
-        }
+    for (int took; (took = llap_adamw_next(&run, &c[done], n - done, &item)) > 0; done += took) {
         const int place = a.of.n;
-        if (!add_piece(&a.of, o.count)) break;
-        a.item[place] = o;
-        done += o.mean != NULL ? 2 : 1;
+        if (!add_piece(&a.of, item.count)) break;
+        a.item[place] = item;
     }
+    a.keep = run.keep;
+    a.move = run.move;
     if (done == 0) return 0;
     llap_cuda_enter();
     if (a.of.end[a.of.n - 1] > 0) enqueue(adamw_kernel, a.of.end[a.of.n - 1], BLOCK, 0, a);
