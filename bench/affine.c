@@ -1,6 +1,6 @@
-/* How the cost of one reverse step grows with samples, query times and poles: intercepts and slopes
- * of straight lines through processor time (one thread, least of a few runs), the largest distance
- * from the line, and for poles the growth that the products predict (spec/model.md, section 9).
+/* How the cost of one reverse step grows with samples, query times and poles: lines through
+ * processor time and products, for poles curves with a square (spec/model.md, section 9), and how
+ * far the points lie from them. One thread; points in turn, the least of a few runs.
  *
  *     affine [small|paper] */
 #include "base/error.h"
@@ -8,9 +8,26 @@
 #include "task/rig.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
-enum { POINTS = 4, RUNS = 3 };
+enum { POINTS = 4, RUNS = 15, TERMS = 3 };
+
+typedef struct axis {
+    const char *name;
+    int64_t     at[POINTS];
+    size_t      field; /* of llap_rig_opts */
+    int         terms; /* 2: a line; 3: and a square */
+    bool        first; /* a first window: nothing is kept */
+} axis;
+
+static const axis axes[] = {
+    { "samples, first window", { 1, 5, 13, 25 }, offsetof(llap_rig_opts, samples), 2, true },
+    { "samples, later windows", { 1, 3, 5, 9 }, offsetof(llap_rig_opts, samples), 2, false },
+    { "samples, later windows", { 13, 17, 21, 25 }, offsetof(llap_rig_opts, samples), 2, false },
+    { "query times", { 24, 336, 672, 1344 }, offsetof(llap_rig_opts, horizon), 2, false },
+    { "poles", { 32, 64, 128, 256 }, offsetof(llap_rig_opts, poles), 3, false },
+};
 
 static double cpu_now(void)
 {
@@ -19,79 +36,129 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static llap_status cost(const llap_rig_opts *o, double *ms, double *products)
+static llap_rig_opts opts_at(const axis *a, llap_rig_opts o, int i)
 {
-    llap_rig   *r = NULL;
-    llap_status st = llap_rig_create(o, &r);
-    if (st == LLAP_OK) st = llap_rig_run(r);
-    *ms = HUGE_VAL;
-    for (int i = 0; i < RUNS && st == LLAP_OK; i++) {
-        const double start = cpu_now();
-        st = llap_rig_run(r);
-        *ms = fmin(*ms, 1e3 * (cpu_now() - start));
+    memcpy((char *)&o + a->field, &a->at[i], sizeof a->at[i]);
+    return o;
+}
+
+static llap_status measure(const axis *a, llap_rig_opts o, double *ms, double *products)
+{
+    llap_rig   *r[POINTS] = { NULL };
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < POINTS && st == LLAP_OK; i++) {
+        const llap_rig_opts at = opts_at(a, o, i);
+        st = llap_rig_create(&at, &r[i]);
+        if (st == LLAP_OK) st = llap_rig_run(r[i]);
+        ms[i] = HUGE_VAL;
     }
-    if (st == LLAP_OK) *products = llap_rig_products(r);
-    llap_rig_destroy(r);
+    for (int k = 0; k < RUNS * POINTS && st == LLAP_OK; k++) {
+        const int i = k % POINTS;
+        if (a->first) llap_rig_forget(r[i]);
+        const double start = cpu_now();
+        st = llap_rig_run(r[i]);
+        ms[i] = fmin(ms[i], 1e3 * (cpu_now() - start));
+        products[i] = 1e-6 * llap_rig_products(r[i]);
+    }
+    for (int i = 0; i < POINTS; i++) llap_rig_destroy(r[i]);
     return st;
 }
 
-typedef struct line {
-    double intercept, slope, off; /* off: largest distance, as a part of the largest value */
-} line;
-
-static line fit(const double *x, const double *y)
+/* What the network takes as it is written, nothing shared or folded. */
+static llap_status count_written(const axis *a, llap_rig_opts o, double *products)
 {
-    double sx = 0, sy = 0, sxx = 0, sxy = 0, top = 0;
-    line   l = { 0 };
-    for (int i = 0; i < POINTS; i++) {
-        sx += x[i], sy += y[i], sxx += x[i] * x[i], sxy += x[i] * y[i];
-        top = fmax(top, y[i]);
+    llap_status st = LLAP_OK;
+    o.whole = true;
+    for (int i = 0; i < POINTS && st == LLAP_OK; i++) {
+        const llap_rig_opts at = opts_at(a, o, i);
+        llap_rig           *r;
+        st = llap_rig_create(&at, &r);
+        if (st == LLAP_OK) st = llap_rig_run(r);
+        if (st == LLAP_OK) products[i] = 1e-6 * llap_rig_products(r);
+        llap_rig_destroy(r);
     }
-    l.slope = (POINTS * sxy - sx * sy) / (POINTS * sxx - sx * sx);
-    l.intercept = (sy - l.slope * sx) / POINTS;
-    for (int i = 0; i < POINTS; i++)
-        l.off = fmax(l.off, fabs(l.intercept + l.slope * x[i] - y[i]) / top);
-    return l;
+    return st;
 }
 
-typedef enum axis { SAMPLES, QUERIES, POLES } axis;
+typedef struct curve {
+    double term[TERMS]; /* of 1, x, x^2 */
+    double off;         /* largest distance of a point, as a part of its value */
+} curve;
 
-static llap_status along(axis a, llap_rig_opts o, const int64_t *at)
+static double value(const curve *c, double x)
 {
-    static const char *const names[] = { "samples", "query times", "poles" };
-    double                   x[POINTS], ms[POINTS], products[POINTS];
+    return c->term[0] + x * (c->term[1] + x * c->term[2]);
+}
+
+/* Solves the n equations m [n,n+1]; the matrix is positive definite. */
+static void solve(int n, double m[TERMS][TERMS + 1])
+{
+    for (int p = 0; p < n; p++)
+        for (int i = 0; i < n; i++) {
+            const double f = m[i][p] / m[p][p];
+            for (int j = p; j <= n && i != p; j++) m[i][j] -= f * m[p][j];
+        }
+}
+
+/* The least squares of distances as parts of the values. */
+static curve fit(const axis *a, const double *y)
+{
+    const double top = (double)a->at[POINTS - 1];
+    double       m[TERMS][TERMS + 1] = { 0 };
+    curve        c = { 0 };
     for (int i = 0; i < POINTS; i++) {
-        *(a == SAMPLES ? &o.samples : a == QUERIES ? &o.horizon : &o.poles) = at[i];
-        x[i] = (double)at[i];
-        const llap_status st = cost(&o, &ms[i], &products[i]);
-        if (st != LLAP_OK) return st;
+        const double x = (double)a->at[i] / top, v[] = { 1, x, x * x };
+        for (int p = 0; p < a->terms; p++) {
+            for (int q = 0; q < a->terms; q++) m[p][q] += v[p] * v[q] / (y[i] * y[i]);
+            m[p][a->terms] += v[p] / y[i];
+        }
     }
-    const line t = fit(x, ms), p = fit(x, products);
-    printf("%-11s  %.2f ms + %.4f ms each, off by %.1f %%;  products %.1f M + %.3f M each, off by "
-           "%.1f %%\n",
-           names[a], t.intercept, t.slope, 100 * t.off, 1e-6 * p.intercept, 1e-6 * p.slope,
-           100 * p.off);
+    solve(a->terms, m);
+    for (int p = 0; p < a->terms; p++) c.term[p] = m[p][a->terms] / m[p][p] / pow(top, p);
     for (int i = 0; i < POINTS; i++)
-        printf("    %5.0f  %8.2f ms  %6.2f times the first, products %6.2f times\n", x[i], ms[i],
-               ms[i] / ms[0], products[i] / products[0]);
-    return LLAP_OK;
+        c.off = fmax(c.off, fabs(value(&c, (double)a->at[i]) / y[i] - 1));
+    return c;
+}
+
+static void print_curve(const axis *a, const char *what, const char *unit, const double *y)
+{
+    const curve c = fit(a, y);
+    printf("    %-21s %8.2f + %.4f x", what, c.term[0], c.term[1]);
+    if (a->terms == TERMS) printf(" + %.6f x^2", c.term[2]);
+    printf(" %s, off by %.1f %%;  at the points", unit, 100 * c.off);
+    for (int i = 0; i < POINTS; i++) printf(" %.2f", y[i]);
+    putchar('\n');
+}
+
+static llap_status along(const axis *a, llap_rig_opts o)
+{
+    double            ms[POINTS], products[POINTS], written[POINTS];
+    const llap_status st = measure(a, o, ms, products);
+    if (st != LLAP_OK) return st;
+    printf("%s:", a->name);
+    for (int i = 0; i < POINTS; i++) printf(" %lld", (long long)a->at[i]);
+    putchar('\n');
+    print_curve(a, "time", "ms", ms);
+    print_curve(a, "products", "M", products);
+    if (a->terms < TERMS) return LLAP_OK;
+    const llap_status counted = count_written(a, o, written);
+    if (counted == LLAP_OK) print_curve(a, "products, as written", "M", written);
+    return counted;
 }
 
 int main(int argc, char **argv)
 {
-    static const int64_t samples[] = { 1, 3, 5, 9 }, queries[] = { 24, 336, 672, 1344 };
-    static const int64_t poles[] = { 32, 64, 128, 256 };
-    const bool           paper = argc > 1 && strcmp(argv[1], "paper") == 0;
-    const llap_rig_opts  o = { .what = LLAP_RIG_FORECAST,
-                               .size = paper ? LLAP_RIG_PAPER : LLAP_RIG_SMALL,
-                               .solver = LLAP_SOLVER_DDIM,
-                               .first = 1,
-                               .n_threads = 1 };
+    const bool          paper = argc > 1 && strcmp(argv[1], "paper") == 0;
+    const llap_rig_opts o = { .what = LLAP_RIG_FORECAST,
+                              .size = paper ? LLAP_RIG_PAPER : LLAP_RIG_SMALL,
+                              .solver = LLAP_SOLVER_DDIM,
+                              .first = 1,
+                              .n_threads = 1 };
+    llap_status         st = LLAP_OK;
     printf("one step, %s, one thread, processor time, least of %d runs\n",
            paper ? "paper size, both passes" : "small", RUNS);
-    llap_status st = along(SAMPLES, o, samples);
-    if (st == LLAP_OK) st = along(QUERIES, o, queries);
-    if (st == LLAP_OK) st = along(POLES, o, poles);
+    for (size_t i = 0; i < sizeof axes / sizeof *axes && st == LLAP_OK; i++)
+        st = along(&axes[i], o);
     if (st != LLAP_OK) fprintf(stderr, "%s\n", llap_error_detail());
     return st == LLAP_OK ? 0 : 1;
 }
