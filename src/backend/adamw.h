@@ -3,11 +3,11 @@
 #ifndef LLAP_BACKEND_ADAMW_H
 #define LLAP_BACKEND_ADAMW_H
 
-#include "backend/backend.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "backend/backend.h"
 
 typedef struct llap_adamw_item { /* p, m and v are changed in place, and the average */
     float       *p, *m, *v;

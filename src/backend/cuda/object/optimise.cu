@@ -1,7 +1,8 @@
 // Training's last part in few launches: the norm of all gradients, and AdamW with the average of
 // the weights for a run of parameters.
-#include "backend/adamw.h"
 #include "backend/cuda/object/several.cuh"
+
+#include "backend/adamw.h"
 
 enum {
     PIECE = 8 * BLOCK, // numbers of one tensor that a block takes
