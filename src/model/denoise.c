@@ -18,8 +18,9 @@ typedef struct ready { /* a plan with its run */
  * the unconditional pass on step and query times. Kept for as many points of the list as there is
  * room for. */
 typedef struct table {
-    int64_t t;    /* the step; -1: nothing yet */
-    float  *data; /* the results one after the other */
+    bool    asked; /* before: who asks once may never come again */
+    int64_t t;     /* the step; -1: nothing yet */
+    float  *data;  /* the results one after the other */
 } table;
 
 enum { MOST_TABLES = 64 };
@@ -431,15 +432,18 @@ void llap_denoise_forget(llap_denoise *d)
     for (int i = 0; i < 2; i++) drop_tables(&d->pass[i]);
 }
 
-/* The table of point i, whatever is in it; NULL: there is no room. */
+/* The table of point i, whatever is in it; NULL: there is no room, or nobody has asked before. */
 static llap_status table_of(const llap_denoise *d, pass *p, int i, table **out)
 {
     *out = NULL;
     if (p->table_bytes == 0 || i >= MOST_TABLES) return LLAP_OK;
     table *kept = &p->table[i];
     if (kept->data == NULL) {
-        if (llap_denoise_bytes(d) + p->table_bytes > MOST_BYTES) return LLAP_OK;
-        *kept = (table){ -1, llap_new_aligned(p->table_bytes, 1) };
+        const bool again = kept->asked;
+        kept->asked = true;
+        if (!again || llap_denoise_bytes(d) + p->table_bytes > MOST_BYTES) return LLAP_OK;
+        kept->t = -1;
+        kept->data = llap_new_aligned(p->table_bytes, 1);
         if (kept->data == NULL) return LLAP_ENOMEM;
     }
     *out = kept;
