@@ -26,6 +26,7 @@ enum {
     MOST_RUNS = 101,
     MOST_ROWS = 32,
     M = 2048,
+    M_OF_TINY = 256, /* its own are smaller still */
     N = 1024,
     K = 256,
     M_OF_GPU = 1 << 17
@@ -91,7 +92,9 @@ static llap_status prepare_product(bench *t)
     llap_graph *g;
     llap_status st = llap_graph_create(&g);
     if (st != LLAP_OK) return st;
-    t->m = t->base.backend->memory == NULL ? M : M_OF_GPU;
+    t->m = t->base.backend->memory != NULL ? M_OF_GPU
+           : t->base.size == LLAP_RIG_TINY ? M_OF_TINY
+                                           : M;
     llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(t->m, K)),
                 *w = llap_input(g, "w", LLAP_SHAPE(N, K));
     llap_output(g, "y", llap_linear(g, x, w, NULL));
