@@ -5,7 +5,7 @@
  *     affine [small|paper] */
 #include "base/error.h"
 #include "bench.h"
-#include "task/rig.h"
+#include "bench/rig.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -16,17 +16,17 @@ enum { POINTS = 4, RUNS = 15, TERMS = 3 };
 typedef struct axis {
     const char *name;
     int64_t     at[POINTS];
-    size_t      field; /* of llap_rig_opts */
+    size_t      field; /* of ll_rig_opts */
     int         terms; /* 2: a line; 3: and a square */
     bool        first; /* a first window: nothing is kept */
 } axis;
 
 static const axis axes[] = {
-    { "samples, first window", { 1, 5, 13, 25 }, offsetof(llap_rig_opts, samples), 2, true },
-    { "samples, later windows", { 1, 3, 5, 9 }, offsetof(llap_rig_opts, samples), 2, false },
-    { "samples, later windows", { 13, 17, 21, 25 }, offsetof(llap_rig_opts, samples), 2, false },
-    { "query times", { 24, 336, 672, 1344 }, offsetof(llap_rig_opts, horizon), 2, false },
-    { "poles", { 32, 64, 128, 256 }, offsetof(llap_rig_opts, poles), 3, false },
+    { "samples, first window", { 1, 5, 13, 25 }, offsetof(ll_rig_opts, samples), 2, true },
+    { "samples, later windows", { 1, 3, 5, 9 }, offsetof(ll_rig_opts, samples), 2, false },
+    { "samples, later windows", { 13, 17, 21, 25 }, offsetof(ll_rig_opts, samples), 2, false },
+    { "query times", { 24, 336, 672, 1344 }, offsetof(ll_rig_opts, horizon), 2, false },
+    { "poles", { 32, 64, 128, 256 }, offsetof(ll_rig_opts, poles), 3, false },
 };
 
 static double cpu_now(void)
@@ -36,46 +36,46 @@ static double cpu_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static llap_rig_opts opts_at(const axis *a, llap_rig_opts o, int i)
+static ll_rig_opts opts_at(const axis *a, ll_rig_opts o, int i)
 {
     memcpy((char *)&o + a->field, &a->at[i], sizeof a->at[i]);
     return o;
 }
 
-static llap_status measure(const axis *a, llap_rig_opts o, double *ms, double *products)
+static llap_status measure(const axis *a, ll_rig_opts o, double *ms, double *products)
 {
-    llap_rig   *r[POINTS] = { NULL };
+    ll_rig     *r[POINTS] = { NULL };
     llap_status st = LLAP_OK;
     for (int i = 0; i < POINTS && st == LLAP_OK; i++) {
-        const llap_rig_opts at = opts_at(a, o, i);
-        st = llap_rig_create(&at, &r[i]);
-        if (st == LLAP_OK) st = llap_rig_run(r[i]);
+        const ll_rig_opts at = opts_at(a, o, i);
+        st = ll_rig_create(&at, &r[i]);
+        if (st == LLAP_OK) st = ll_rig_run(r[i]);
         ms[i] = HUGE_VAL;
     }
     for (int k = 0; k < RUNS * POINTS && st == LLAP_OK; k++) {
         const int i = k % POINTS;
-        if (a->first) llap_rig_forget(r[i]);
+        if (a->first) ll_rig_forget(r[i]);
         const double start = cpu_now();
-        st = llap_rig_run(r[i]);
+        st = ll_rig_run(r[i]);
         ms[i] = fmin(ms[i], 1e3 * (cpu_now() - start));
-        products[i] = 1e-6 * llap_rig_products(r[i]);
+        products[i] = 1e-6 * ll_rig_products(r[i]);
     }
-    for (int i = 0; i < POINTS; i++) llap_rig_destroy(r[i]);
+    for (int i = 0; i < POINTS; i++) ll_rig_destroy(r[i]);
     return st;
 }
 
 /* What the network takes as it is written, nothing shared or folded. */
-static llap_status count_written(const axis *a, llap_rig_opts o, double *products)
+static llap_status count_written(const axis *a, ll_rig_opts o, double *products)
 {
     llap_status st = LLAP_OK;
     o.whole = true;
     for (int i = 0; i < POINTS && st == LLAP_OK; i++) {
-        const llap_rig_opts at = opts_at(a, o, i);
-        llap_rig           *r;
-        st = llap_rig_create(&at, &r);
-        if (st == LLAP_OK) st = llap_rig_run(r);
-        if (st == LLAP_OK) products[i] = 1e-6 * llap_rig_products(r);
-        llap_rig_destroy(r);
+        const ll_rig_opts at = opts_at(a, o, i);
+        ll_rig           *r;
+        st = ll_rig_create(&at, &r);
+        if (st == LLAP_OK) st = ll_rig_run(r);
+        if (st == LLAP_OK) products[i] = 1e-6 * ll_rig_products(r);
+        ll_rig_destroy(r);
     }
     return st;
 }
@@ -130,7 +130,7 @@ static void print_curve(const axis *a, const char *what, const char *unit, const
     putchar('\n');
 }
 
-static llap_status along(const axis *a, llap_rig_opts o)
+static llap_status along(const axis *a, ll_rig_opts o)
 {
     double            ms[POINTS], products[POINTS], written[POINTS];
     const llap_status st = measure(a, o, ms, products);
@@ -148,13 +148,13 @@ static llap_status along(const axis *a, llap_rig_opts o)
 
 int main(int argc, char **argv)
 {
-    const bool          paper = argc > 1 && strcmp(argv[1], "paper") == 0;
-    const llap_rig_opts o = { .what = LLAP_RIG_FORECAST,
-                              .size = paper ? LLAP_RIG_PAPER : LLAP_RIG_SMALL,
-                              .solver = LLAP_SOLVER_DDIM,
-                              .first = 1,
-                              .n_threads = 1 };
-    llap_status         st = LLAP_OK;
+    const bool        paper = argc > 1 && strcmp(argv[1], "paper") == 0;
+    const ll_rig_opts o = { .what = LL_RIG_FORECAST,
+                            .size = paper ? LL_RIG_PAPER : LL_RIG_SMALL,
+                            .solver = LL_SOLVER_DDIM,
+                            .first = 1,
+                            .n_threads = 1 };
+    llap_status       st = LLAP_OK;
     printf("one step, %s, one thread, processor time, least of %d runs\n",
            paper ? "paper size, both passes" : "small", RUNS);
     for (size_t i = 0; i < sizeof axes / sizeof *axes && st == LLAP_OK; i++)

@@ -1,16 +1,16 @@
 /* The anchor at the sizes of bms_air: 336 hours of context, 168 asked for, the kernel of eleven
  * states. Prints seconds of this machine and the cost of an event. */
-#include "model/anchor.h"
+#include "anchor/anchor.h"
+#include "anchor/fit.h"
 #include "bench.h"
-#include "model/anchor_fit.h"
 
 #include <math.h>
 
 enum { CONTEXT = 336, HORIZON = 168, WINDOWS = 292 * 12, LONG = 10000, ROWS = 48 };
 
-static double y[LONG + CONTEXT + HORIZON + WINDOWS], t[LONG], tq[HORIZON], jittered[LONG];
-static double mean[WINDOWS][HORIZON], var[WINDOWS][HORIZON];
-static llap_anchor_window windows[WINDOWS];
+static double           y[LONG + CONTEXT + HORIZON + WINDOWS], t[LONG], tq[HORIZON], jittered[LONG];
+static double           mean[WINDOWS][HORIZON], var[WINDOWS][HORIZON];
+static ll_anchor_window windows[WINDOWS];
 
 static void make_data(void)
 {
@@ -24,10 +24,10 @@ static void make_data(void)
     for (int i = 0; i < LONG; i++) t[i] = i;
     for (int i = 0; i < HORIZON; i++) tq[i] = CONTEXT + i;
     for (int i = 0; i < WINDOWS; i++)
-        windows[i] = (llap_anchor_window){ CONTEXT, t, y + i, HORIZON, tq, y + i + CONTEXT };
+        windows[i] = (ll_anchor_window){ CONTEXT, t, y + i, HORIZON, tq, y + i + CONTEXT };
 }
 
-static llap_status draw(void *user, int64_t step, size_t n_rows, llap_anchor_window *out)
+static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_window *out)
 {
     (void)user;
     for (size_t i = 0; i < n_rows; i++) out[i] = windows[((size_t)step * 911 + i * 73) % WINDOWS];
@@ -38,34 +38,33 @@ static void filter_all(void)
 {
     static double *means[WINDOWS], *vars[WINDOWS];
     for (int i = 0; i < WINDOWS; i++) means[i] = mean[i], vars[i] = var[i];
-    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
-    if (llap_anchor_filter(&k, windows, WINDOWS, means, vars, NULL) != LLAP_OK) abort();
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
+    if (ll_anchor_filter(&k, windows, WINDOWS, means, vars, NULL) != LLAP_OK) abort();
 }
 
 static void filter_long(const double *times)
 {
-    double                   ahead[HORIZON], *means[] = { mean[0] }, *vars[] = { var[0] };
-    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
+    double                 ahead[HORIZON], *means[] = { mean[0] }, *vars[] = { var[0] };
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
     for (int i = 0; i < HORIZON; i++) ahead[i] = LONG + 1 + i;
-    const llap_anchor_window w = { LONG, times, y, HORIZON, ahead, NULL };
-    if (llap_anchor_filter(&k, &w, 1, means, vars, NULL) != LLAP_OK) abort();
+    const ll_anchor_window w = { LONG, times, y, HORIZON, ahead, NULL };
+    if (ll_anchor_filter(&k, &w, 1, means, vars, NULL) != LLAP_OK) abort();
 }
 
 static void smooth_long(const double *times)
 {
-    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
-    const llap_anchor_window w = { LONG, times, y, LONG, times, NULL };
-    llap_anchor_posterior   *p = NULL;
-    if (llap_anchor_condition(&k, &w, &p) != LLAP_OK) abort();
-    llap_anchor_posterior_destroy(p);
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
+    const ll_anchor_window w = { LONG, times, y, LONG, times, NULL };
+    ll_anchor_posterior   *p = NULL;
+    if (ll_anchor_condition(&k, &w, &p) != LLAP_OK) abort();
+    ll_anchor_posterior_destroy(p);
 }
 
 static void gradient_batch(void)
 {
-    const llap_anchor_kernel k = llap_anchor_kernel_hourly();
-    llap_anchor_loss         l;
-    if (llap_anchor_loss_gradient(&k, windows, ROWS, LLAP_ANCHOR_CRPS, 1e-3, &l) != LLAP_OK)
-        abort();
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
+    ll_anchor_loss         l;
+    if (ll_anchor_loss_gradient(&k, windows, ROWS, LL_ANCHOR_CRPS, 1e-3, &l) != LLAP_OK) abort();
 }
 
 int main(void)
@@ -88,10 +87,10 @@ int main(void)
     printf("%d readings smoothed at %d times   %.2f ms\n", LONG, LONG, bench_median(smooth) * 1e3);
     printf("gradient of %d windows   %.2f ms   %.2f times as long as their forecast\n", ROWS,
            bench_median(batch) * 1e3, bench_median(batch) * WINDOWS / ROWS / bench_median(all));
-    double               seconds;
-    llap_anchor_kernel   k = llap_anchor_kernel_hourly();
-    llap_anchor_fit_opts o = LLAP_ANCHOR_FIT_DEFAULT;
-    BENCH_TIME(seconds, if (llap_anchor_fit(&k, &o, draw, NULL) != LLAP_OK) abort());
+    double             seconds;
+    ll_anchor_kernel   k = ll_anchor_kernel_hourly();
+    ll_anchor_fit_opts o = LL_ANCHOR_FIT_DEFAULT;
+    BENCH_TIME(seconds, if (ll_anchor_fit(&k, &o, draw, NULL) != LLAP_OK) abort());
     printf("fit, %lld steps of %zu windows   %.2f s\n", (long long)o.n_steps, o.n_rows, seconds);
     return 0;
 }

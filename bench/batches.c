@@ -7,9 +7,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/rng.h"
-#include "data/loader.h"
-#include "data/presets.h"
+#include "base/rng/rng.h"
+#include "data/presets/presets.h"
+#include "data/windows/loader.h"
 
 #include <string.h>
 
@@ -25,32 +25,32 @@ static llap_status make_up(llap_panel **out)
         snprintf(text[i], sizeof text[i], i == 0 ? "PM2.5" : "v%02d", i);
         name[i] = text[i];
     }
-    llap_panel_draft  d = { .axis = LLAP_AXIS_UTC,
+    ll_panel_draft    d = { .axis = LL_AXIS_UTC,
                             .n_entities = N,
                             .n_vars = F,
                             .entity = name,
                             .var = name,
                             .start = start };
-    const llap_rng    r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
-    const llap_status st = llap_panel_create(&d, out);
+    const ll_rng      r = ll_rng_make(1, LL_STREAM_TEST, 0, 0, 0);
+    const llap_status st = ll_panel_create(&d, out);
     for (int64_t i = 0; st == LLAP_OK && i < (int64_t)N * R; i++) {
         d.time[i] = i % R * INT64_C(3600000000000);
         for (int64_t c = i * F; c < (i + 1) * F; c++)
-            if (llap_rng_uniform(&r, (uint64_t)c) >= 0.02f) {
-                d.value[c] = llap_rng_uniform(&r, (uint64_t)(c ^ 1));
-                llap_bit_set(d.observed, c);
+            if (ll_rng_uniform(&r, (uint64_t)c) >= 0.02f) {
+                d.value[c] = ll_rng_uniform(&r, (uint64_t)(c ^ 1));
+                ll_bit_set(d.observed, c);
             }
     }
     return st;
 }
 
 /* One epoch; returns the bytes of the tensors. */
-static double epoch(llap_loader *l)
+static double epoch(ll_loader *l)
 {
-    double            bytes = 0;
-    const llap_batch *b;
-    if (llap_loader_start(l, 0) != LLAP_OK) return 0;
-    while (llap_loader_next(l, &b) == LLAP_OK && b != NULL) bytes += (double)b->n_bytes;
+    double          bytes = 0;
+    const ll_batch *b;
+    if (ll_loader_start(l, 0) != LLAP_OK) return 0;
+    while (ll_loader_next(l, &b) == LLAP_OK && b != NULL) bytes += (double)b->n_bytes;
     return bytes;
 }
 
@@ -62,14 +62,13 @@ static void copy_all(char *to, const char *from, size_t n, double bytes)
     }
 }
 
-static int measure(const llap_rows *r, const llap_scaled *x, const char *what,
-                   const llap_loader_opts *o)
+static int measure(const ll_rows *r, const ll_scaled *x, const char *what, const ll_loader_opts *o)
 {
     enum { RUNS = 3, BIG = 256 << 20, SMALL = 8 << 20 };
-    llap_loader *l;
-    char        *a = llap_new(BIG, 1), *b = llap_new(BIG, 1);
-    double       t[3], best[3] = { 1e9, 1e9, 1e9 }, bytes = 0;
-    if (a == NULL || b == NULL || llap_loader_create(r, x, o, &l) != LLAP_OK) return 1;
+    ll_loader *l;
+    char      *a = ll_new(BIG, 1), *b = ll_new(BIG, 1);
+    double     t[3], best[3] = { 1e9, 1e9, 1e9 }, bytes = 0;
+    if (a == NULL || b == NULL || ll_loader_create(r, x, o, &l) != LLAP_OK) return 1;
     memset(a, 1, BIG);
     memset(b, 2, BIG);
     bytes = epoch(l);
@@ -83,50 +82,50 @@ static int measure(const llap_rows *r, const llap_scaled *x, const char *what,
            "%5.2f GB/s (%3.0f %%)\n",
            what, bytes / 1e9, best[0], bytes / best[0] / 1e9, bytes / best[1] / 1e9,
            100 * best[1] / best[0], bytes / best[2] / 1e9, 100 * best[2] / best[0]);
-    llap_loader_destroy(l);
-    llap_free(a);
-    llap_free(b);
+    ll_loader_destroy(l);
+    ll_free(a);
+    ll_free(b);
     return 0;
 }
 
 int main(void)
 {
-    llap_preset   whole = *llap_preset_find("bms_air/reference");
-    llap_panel   *p = NULL;
-    llap_windows *w = NULL;
-    llap_split   *s = NULL;
-    llap_scaling *sc = NULL;
-    llap_scaled  *x = NULL;
-    llap_rows    *r = NULL;
-    char          text[1024];
-    const char   *folder = getenv("LLAP_DATA"), *path = folder != NULL ? text : NULL;
+    ll_preset   whole = *ll_preset_find("bms_air/reference");
+    llap_panel *p = NULL;
+    ll_windows *w = NULL;
+    ll_split   *s = NULL;
+    ll_scaling *sc = NULL;
+    ll_scaled  *x = NULL;
+    ll_rows    *r = NULL;
+    char        text[1024];
+    const char *folder = getenv("LLAP_DATA"), *path = folder != NULL ? text : NULL;
     snprintf(text, sizeof text, "%s/bms_air.csv.gz", folder != NULL ? folder : "");
     whole.timeline.row_min = 0;
     whole.timeline.half = false;
-    llap_status st = path != NULL ? llap_preset_panel(&whole, &path, 1, NULL, &p) : make_up(&p);
-    if (st == LLAP_OK) st = llap_preset_windows(&whole, p, 3, &w);
-    if (st == LLAP_OK) st = llap_split_create(w, &whole.split, &s);
-    if (st == LLAP_OK) st = llap_scaling_create(w, s, &LLAP_SCALING_DEFAULT, &sc);
-    if (st == LLAP_OK) st = llap_scaled_create(p, sc, &x);
-    if (st == LLAP_OK) st = llap_rows_create(w, s, LLAP_PART_TRAIN, LLAP_VIEW_JOINT, &r);
+    llap_status st = path != NULL ? ll_preset_panel(&whole, &path, 1, NULL, &p) : make_up(&p);
+    if (st == LLAP_OK) st = ll_preset_windows(&whole, p, 3, &w);
+    if (st == LLAP_OK) st = ll_split_create(w, &whole.split, &s);
+    if (st == LLAP_OK) st = ll_scaling_create(w, s, &LL_SCALING_DEFAULT, &sc);
+    if (st == LLAP_OK) st = ll_scaled_create(p, sc, &x);
+    if (st == LLAP_OK) st = ll_rows_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
     int failed = st != LLAP_OK;
     if (failed) fprintf(stderr, "batches: %s\n", llap_error_detail());
     for (int k = 0; k < 5 && !failed; k++) {
         static const char *const what[] = { "V, y, masks, offsets; no thread", "the same, 1 thread",
                                             "with dV; no thread", "with dV; 1 thread",
                                             "with dV, random order; 2 threads" };
-        llap_loader_opts         o = LLAP_LOADER_DEFAULT;
+        ll_loader_opts           o = LL_LOADER_DEFAULT;
         o.n_groups = whole.batch_groups;
         o.threads = k == 4 ? 2 : k % 2;
-        o.batch.diff = k >= 2 ? LLAP_DIFF_PLAIN : LLAP_DIFF_NONE;
-        o.order = k == 4 ? LLAP_ORDER_RANDOM : LLAP_ORDER_TIME;
+        o.batch.diff = k >= 2 ? LL_DIFF_PLAIN : LL_DIFF_NONE;
+        o.order = k == 4 ? LL_ORDER_RANDOM : LL_ORDER_TIME;
         failed = measure(r, x, what[k], &o);
     }
-    llap_rows_destroy(r);
-    llap_scaled_destroy(x);
-    llap_scaling_destroy(sc);
-    llap_split_destroy(s);
-    llap_windows_destroy(w);
+    ll_rows_destroy(r);
+    ll_scaled_destroy(x);
+    ll_scaling_destroy(sc);
+    ll_split_destroy(s);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
     return failed;
 }

@@ -19,97 +19,97 @@ enum {
     BLOCKS = 5
 };
 
-static llap_tensor *dense(llap_graph *g, const char *name, llap_tensor *x, int64_t width)
+static ll_tensor *dense(ll_graph *g, const char *name, ll_tensor *x, int64_t width)
 {
-    llap_scope_push(g, name);
-    llap_tensor *w = llap_param(g, "weight", LLAP_SHAPE(width, llap_dim(x, -1)), LLAP_INIT_ZERO);
-    llap_tensor *b = llap_param(g, "bias", LLAP_SHAPE(width), LLAP_INIT_ZERO);
-    llap_tensor *y = llap_linear(g, x, w, b);
-    llap_scope_pop(g);
+    ll_scope_push(g, name);
+    ll_tensor *w = ll_param(g, "weight", LL_SHAPE(width, ll_dim(x, -1)), LL_INIT_ZERO);
+    ll_tensor *b = ll_param(g, "bias", LL_SHAPE(width), LL_INIT_ZERO);
+    ll_tensor *y = ll_linear(g, x, w, b);
+    ll_scope_pop(g);
     return y;
 }
 
 /* AdaLN from a table of scale and shift that is shared by all. */
-static llap_tensor *ada(llap_graph *g, const char *name, llap_tensor *x)
+static ll_tensor *ada(ll_graph *g, const char *name, ll_tensor *x)
 {
-    llap_tensor *ss = llap_input(g, name, LLAP_SHAPE(2 * WIDTH)), *p[2];
-    llap_split_axis(g, ss, -1, 2, p);
-    return llap_modulated_norm(g, x, p[0], p[1], 1e-5);
+    ll_tensor *ss = ll_input(g, name, LL_SHAPE(2 * WIDTH)), *p[2];
+    ll_split_axis(g, ss, -1, 2, p);
+    return ll_modulated_norm(g, x, p[0], p[1], 1e-5);
 }
 
-static llap_tensor *block(llap_graph *g, llap_tensor *theta, llap_tensor *summary, int i)
+static ll_tensor *block(ll_graph *g, ll_tensor *theta, ll_tensor *summary, int i)
 {
-    const llap_attention_opts att = { .n_heads = HEADS };
-    llap_tensor              *p[3], *kv[2];
-    llap_scope_pushf(g, "blocks.%d", i);
-    llap_tensor *pos = llap_param(g, "mode_pos", LLAP_SHAPE(TOKENS, WIDTH), LLAP_INIT_ZERO);
-    llap_tensor *x = llap_add(g, dense(g, "coef2hid", theta, WIDTH), pos);
-    llap_tensor *q = dense(g, "q", ada(g, "ss_q", x), WIDTH);
-    llap_split_axis(g, dense(g, "kv", summary, 2 * WIDTH), -1, 2, kv); /* shared by the samples */
-    x = llap_add(g, x, dense(g, "proj_cross", llap_attention(g, q, kv[0], kv[1], &att), WIDTH));
-    llap_split_axis(g, dense(g, "qkv", ada(g, "ss_1", x), 3 * WIDTH), -1, 3, p);
-    x = llap_add(g, x, dense(g, "proj", llap_attention(g, p[0], p[1], p[2], &att), WIDTH));
-    llap_tensor *h = llap_gelu(g, dense(g, "mlp.0", ada(g, "ss_2", x), 4 * WIDTH));
-    x = llap_add(g, x, dense(g, "mlp.3", h, WIDTH));
-    theta = llap_add(g, theta, dense(g, "hid2coef", x, LATENT));
-    llap_scope_pop(g);
+    const ll_attention_opts att = { .n_heads = HEADS };
+    ll_tensor              *p[3], *kv[2];
+    ll_scope_pushf(g, "blocks.%d", i);
+    ll_tensor *pos = ll_param(g, "mode_pos", LL_SHAPE(TOKENS, WIDTH), LL_INIT_ZERO);
+    ll_tensor *x = ll_add(g, dense(g, "coef2hid", theta, WIDTH), pos);
+    ll_tensor *q = dense(g, "q", ada(g, "ss_q", x), WIDTH);
+    ll_split_axis(g, dense(g, "kv", summary, 2 * WIDTH), -1, 2, kv); /* shared by the samples */
+    x = ll_add(g, x, dense(g, "proj_cross", ll_attention(g, q, kv[0], kv[1], &att), WIDTH));
+    ll_split_axis(g, dense(g, "qkv", ada(g, "ss_1", x), 3 * WIDTH), -1, 3, p);
+    x = ll_add(g, x, dense(g, "proj", ll_attention(g, p[0], p[1], p[2], &att), WIDTH));
+    ll_tensor *h = ll_gelu(g, dense(g, "mlp.0", ada(g, "ss_2", x), 4 * WIDTH));
+    x = ll_add(g, x, dense(g, "mlp.3", h, WIDTH));
+    theta = ll_add(g, theta, dense(g, "hid2coef", x, LATENT));
+    ll_scope_pop(g);
     return theta;
 }
 
-static llap_status plan_stack(int samples, bool plain, int n_threads, llap_plan **out)
+static llap_status plan_stack(int samples, bool plain, int n_threads, ll_plan **out)
 {
-    llap_graph *g;
-    llap_status st = llap_graph_create(&g);
+    ll_graph   *g;
+    llap_status st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
-    llap_tensor *theta = llap_input(g, "theta", LLAP_SHAPE(BATCH, samples, TOKENS, LATENT));
-    llap_tensor *summary = llap_input(g, "summary", LLAP_SHAPE(BATCH, 1, SUMMARY, WIDTH));
+    ll_tensor *theta = ll_input(g, "theta", LL_SHAPE(BATCH, samples, TOKENS, LATENT));
+    ll_tensor *summary = ll_input(g, "summary", LL_SHAPE(BATCH, 1, SUMMARY, WIDTH));
     for (int i = 0; i < BLOCKS; i++) theta = block(g, theta, summary, i);
-    llap_output(g, "theta", theta);
-    st = llap_plan_create(g, &(llap_plan_opts){ &llap_backend_cpu, n_threads, plain }, out);
-    llap_graph_destroy(g);
+    ll_output(g, "theta", theta);
+    st = ll_plan_create(g, &(ll_plan_opts){ &ll_backend_cpu, n_threads, plain }, out);
+    ll_graph_destroy(g);
     return st;
 }
 
-static double seconds_of(llap_plan *p)
+static double seconds_of(ll_plan *p)
 {
-    llap_run     *r;
+    ll_run       *r;
     static double t[BENCH_REPEATS];
     float        *memory[256];
-    int           n = llap_plan_n_slots(p);
-    if (n > 256 || llap_run_create(p, &r) != LLAP_OK) return -1.0;
+    int           n = ll_plan_n_slots(p);
+    if (n > 256 || ll_run_create(p, &r) != LLAP_OK) return -1.0;
     for (int i = 0; i < n; i++) {
-        const llap_slot *s = llap_plan_slot(p, i);
-        const int64_t    count = llap_shape_count(&s->shape);
-        memory[i] = llap_new_aligned((size_t)count, sizeof **memory);
+        const ll_slot *s = ll_plan_slot(p, i);
+        const int64_t  count = ll_shape_count(&s->shape);
+        memory[i] = ll_new_aligned((size_t)count, sizeof **memory);
         if (memory[i] == NULL) return -1.0;
         for (int64_t k = 0; k < count; k++)
             memory[i][k] = 0.05f * (float)((k * 7919) % 31 - 15) / 15;
-        (void)llap_run_bind(r, s->name, memory[i], count);
+        (void)ll_run_bind(r, s->name, memory[i], count);
     }
-    for (int i = 0; i < BENCH_REPEATS; i++) BENCH_TIME(t[i], (void)llap_run_exec(r));
-    llap_run_destroy(r);
-    for (int i = 0; i < n; i++) llap_free(memory[i]);
+    for (int i = 0; i < BENCH_REPEATS; i++) BENCH_TIME(t[i], (void)ll_run_exec(r));
+    ll_run_destroy(r);
+    for (int i = 0; i < n; i++) ll_free(memory[i]);
     return bench_median(t);
 }
 
 int main(void)
 {
-    llap_plan *one, *all, *plain;
+    ll_plan *one, *all, *plain;
     if (plan_stack(1, false, 1, &one) != LLAP_OK ||
         plan_stack(SAMPLES, false, 2, &all) != LLAP_OK ||
         plan_stack(SAMPLES, true, 2, &plain) != LLAP_OK) {
         printf("%s\n", llap_error_detail());
         return 1;
     }
-    const double mb = 1e-6 * (double)llap_plan_workspace(all);
+    const double mb = 1e-6 * (double)ll_plan_workspace(all);
     printf("workspace, %d samples  %6.1f MB (limit 250), unplanned %.1f MB\n", SAMPLES, mb,
-           1e-6 * (double)llap_plan_workspace(plain));
-    printf("steps                  %6d, unfused %d\n", llap_plan_n_steps(all),
-           llap_plan_n_steps(plain));
+           1e-6 * (double)ll_plan_workspace(plain));
+    printf("steps                  %6d, unfused %d\n", ll_plan_n_steps(all),
+           ll_plan_n_steps(plain));
     const double t1 = seconds_of(one);
     printf("one sample             %6.1f ms\n", 1e3 * t1);
-    llap_plan_release(one);
-    llap_plan_release(all);
-    llap_plan_release(plain);
+    ll_plan_release(one);
+    ll_plan_release(all);
+    ll_plan_release(plain);
     return mb <= 250.0 && t1 > 0.0 ? 0 : 1;
 }

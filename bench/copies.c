@@ -1,19 +1,19 @@
 /* Copies between the caller's memory and a GPU's: until they are there, and how long the caller
- * waits for an upload while the GPU is at work. LLAP_CUDA_UNSTAGED=1 has the driver's own way for
+ * waits for an upload while the GPU is at work. LL_CUDA_UNSTAGED=1 has the driver's own way for
  * comparison: run both in turn.
  *
  *     copies [DEVICE] */
 #include "bench.h"
 
 #include "backend/cuda/cuda.h"
-#include "backend/near.h"
+#include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
 
 #include <string.h>
 
 /* Seconds of n uploads or downloads, each waited for at the end. */
-static llap_status copy(const llap_backend *b, void *near, char *x, size_t size, int n, bool up,
+static llap_status copy(const ll_backend *b, void *near, char *x, size_t size, int n, bool up,
                         double *out)
 {
     double      t[BENCH_REPEATS];
@@ -21,8 +21,8 @@ static llap_status copy(const llap_backend *b, void *near, char *x, size_t size,
     for (int i = -2; i < BENCH_REPEATS && st == LLAP_OK; i++) {
         const double start = bench_now();
         for (int k = 0; k < n && st == LLAP_OK; k++)
-            st = up ? llap_near_put(b, near, x, size) : llap_near_get(b, x, near, size);
-        if (st == LLAP_OK) st = llap_near_finish(b);
+            st = up ? ll_device_put(b, near, x, size) : ll_device_get(b, x, near, size);
+        if (st == LLAP_OK) st = ll_device_finish(b);
         if (i >= 0) t[i] = (bench_now() - start) / n;
     }
     if (st == LLAP_OK) *out = bench_median(t);
@@ -30,23 +30,23 @@ static llap_status copy(const llap_backend *b, void *near, char *x, size_t size,
 }
 
 /* Seconds that the caller is held by an upload behind work of the GPU, some 5 ms of it. */
-static llap_status behind_work(const llap_backend *b, void *near, char *x, size_t size, void *large,
+static llap_status behind_work(const ll_backend *b, void *near, char *x, size_t size, void *large,
                                size_t large_size, double *out)
 {
     double      t[BENCH_REPEATS];
     llap_status st = LLAP_OK;
     for (int i = -2; i < BENCH_REPEATS && st == LLAP_OK; i++) {
-        for (int k = 0; k < 20 && st == LLAP_OK; k++) st = llap_near_clear(b, large, large_size);
+        for (int k = 0; k < 20 && st == LLAP_OK; k++) st = ll_device_clear(b, large, large_size);
         const double start = bench_now();
-        if (st == LLAP_OK) st = llap_near_put(b, near, x, size);
+        if (st == LLAP_OK) st = ll_device_put(b, near, x, size);
         if (i >= 0) t[i] = bench_now() - start;
-        if (st == LLAP_OK) st = llap_near_finish(b);
+        if (st == LLAP_OK) st = ll_device_finish(b);
     }
     if (st == LLAP_OK) *out = bench_median(t);
     return st;
 }
 
-static llap_status all(const llap_backend *b)
+static llap_status all(const ll_backend *b)
 {
     static const struct {
         size_t size;
@@ -61,10 +61,10 @@ static llap_status all(const llap_backend *b)
                  { (size_t)1 << 28, 1 } };
     enum { WORKS = sizeof work / sizeof *work };
     const size_t most = work[WORKS - 1].size, large_size = (size_t)1 << 30;
-    char        *x = llap_new(most, 1);
+    char        *x = ll_new(most, 1);
     void        *near = NULL, *large = NULL;
-    llap_status  st = x == NULL ? LLAP_ENOMEM : llap_near_alloc(b, most, &near);
-    if (st == LLAP_OK) st = llap_near_alloc(b, large_size, &large);
+    llap_status  st = x == NULL ? LLAP_ENOMEM : ll_device_alloc(b, most, &near);
+    if (st == LLAP_OK) st = ll_device_alloc(b, large_size, &large);
     if (st == LLAP_OK) memset(x, 1, most); /* its pages are there */
     printf("%12s %22s %22s %22s\n", "bytes", "up, us (GB/s)", "down, us (GB/s)",
            "held behind work, us");
@@ -78,16 +78,16 @@ static llap_status all(const llap_backend *b)
             printf("%12zu %12.1f (%6.2f) %13.1f (%6.2f) %22.1f\n", n, 1e6 * up,
                    1e-9 * (double)n / up, 1e6 * down, 1e-9 * (double)n / down, 1e6 * held);
     }
-    llap_near_release(b, near);
-    llap_near_release(b, large);
-    llap_free(x);
+    ll_device_release(b, near);
+    ll_device_release(b, large);
+    ll_free(x);
     return st;
 }
 
 int main(int argc, char **argv)
 {
-    const llap_backend *b;
-    llap_status         st = llap_device_find(argc > 1 ? argv[1] : "cuda", LLAP_PRECISION_FP32, &b);
+    const ll_backend *b;
+    llap_status       st = ll_device_find(argc > 1 ? argv[1] : "cuda", LL_PRECISION_FP32, &b);
     if (argc < 2 && st != LLAP_OK) {
         printf("nothing to measure: %s\n", llap_error_detail()); /* `make bench` runs everything */
         return 77;

@@ -3,7 +3,7 @@
  *     csv air.csv [more files]          bench/csv_pandas.py is what to compare with
  *
  * Without a file it reads a panel of its own making. */
-#include "data/csv.h"
+#include "data/csv/csv.h"
 #include "bench.h"
 
 #include <string.h>
@@ -30,10 +30,10 @@ static void make_text(void)
 
 static llap_status load(const char *const *paths, size_t n, int threads, llap_panel **p)
 {
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.threads = threads;
-    if (n > 0) return llap_csv_read(paths, n, &o, p, NULL);
-    return llap_csv_read_memory("made", text, n_text, &o, p, NULL);
+    if (n > 0) return ll_csv_read(paths, n, &o, p, NULL);
+    return ll_csv_read_memory("made", text, n_text, &o, p, NULL);
 }
 
 int main(int argc, char **argv)
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
                 struct rusage u;
                 getrusage(RUSAGE_SELF, &u);
                 printf("%lld rows of %lld variables: panel %zu kB, process %ld kB at most\n",
-                       (long long)p->n_rows, (long long)p->n_vars, llap_panel_bytes(p) / 1024,
+                       (long long)p->n_rows, (long long)p->n_vars, ll_panel_bytes(p) / 1024,
                        u.ru_maxrss);
             }
             llap_panel_destroy(p);

@@ -15,83 +15,78 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
-#include "backend/near.h"
+#include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/rng.h"
-#include "model/summarizer.h"
-#include "model/vae.h"
+#include "base/rng/rng.h"
+#include "bench/rig.h"
+#include "networks/summarizer.h"
+#include "networks/vae.h"
 #include "nn/optim.h"
-#include "task/rig.h"
 
 #include <string.h>
 
 typedef struct job { /* one op between inputs and "y" */
     const char *name;
-    llap_tensor *(*build)(llap_graph *g);
+    ll_tensor *(*build)(ll_graph *g);
     double flops;
 } job;
 
-static llap_tensor *in(llap_graph *g, const char *name, llap_shape s)
-{
-    return llap_input(g, name, s);
-}
+static ll_tensor *in(ll_graph *g, const char *name, ll_shape s) { return ll_input(g, name, s); }
 
-static llap_tensor *square_linear(llap_graph *g)
+static ll_tensor *square_linear(ll_graph *g)
 {
-    return llap_linear(g, in(g, "x", LLAP_SHAPE(12800, 256)), in(g, "w", LLAP_SHAPE(256, 256)),
-                       in(g, "c", LLAP_SHAPE(256)));
+    return ll_linear(g, in(g, "x", LL_SHAPE(12800, 256)), in(g, "w", LL_SHAPE(256, 256)),
+                     in(g, "c", LL_SHAPE(256)));
 }
-static llap_tensor *wide_linear(llap_graph *g)
+static ll_tensor *wide_linear(ll_graph *g)
 {
-    return llap_gelu(g,
-                     llap_linear(g, in(g, "x", LLAP_SHAPE(12800, 256)),
-                                 in(g, "w", LLAP_SHAPE(1024, 256)), in(g, "c", LLAP_SHAPE(1024))));
+    return ll_gelu(g, ll_linear(g, in(g, "x", LL_SHAPE(12800, 256)),
+                                in(g, "w", LL_SHAPE(1024, 256)), in(g, "c", LL_SHAPE(1024))));
 }
-static llap_tensor *small_linear(llap_graph *g)
+static ll_tensor *small_linear(ll_graph *g)
 {
-    return llap_linear(g, in(g, "x", LLAP_SHAPE(512, 256)), in(g, "w", LLAP_SHAPE(256, 256)),
-                       in(g, "c", LLAP_SHAPE(256)));
+    return ll_linear(g, in(g, "x", LL_SHAPE(512, 256)), in(g, "w", LL_SHAPE(256, 256)),
+                     in(g, "c", LL_SHAPE(256)));
 }
-static llap_tensor *weight_gradient(llap_graph *g)
+static ll_tensor *weight_gradient(ll_graph *g)
 {
-    return llap_matmul(g, in(g, "x", LLAP_SHAPE(131072, 256)), true,
-                       in(g, "w", LLAP_SHAPE(131072, 256)), false);
+    return ll_matmul(g, in(g, "x", LL_SHAPE(131072, 256)), true, in(g, "w", LL_SHAPE(131072, 256)),
+                     false);
 }
-static llap_tensor *attention(llap_graph *g, int64_t b, int64_t lk)
+static ll_tensor *attention(ll_graph *g, int64_t b, int64_t lk)
 {
-    llap_tensor *q = in(g, "q", LLAP_SHAPE(b, 512, 256)), *k = in(g, "k", LLAP_SHAPE(b, lk, 256));
-    return llap_attention(g, q, k, in(g, "v", LLAP_SHAPE(b, lk, 256)),
-                          &(llap_attention_opts){ .n_heads = 4 });
+    ll_tensor *q = in(g, "q", LL_SHAPE(b, 512, 256)), *k = in(g, "k", LL_SHAPE(b, lk, 256));
+    return ll_attention(g, q, k, in(g, "v", LL_SHAPE(b, lk, 256)),
+                        &(ll_attention_opts){ .n_heads = 4 });
 }
-static llap_tensor *self_attention(llap_graph *g) { return attention(g, 25, 512); }
-static llap_tensor *one_attention(llap_graph *g) { return attention(g, 1, 512); }
-static llap_tensor *attention_gradient(llap_graph *g)
+static ll_tensor *self_attention(ll_graph *g) { return attention(g, 25, 512); }
+static ll_tensor *one_attention(ll_graph *g) { return attention(g, 1, 512); }
+static ll_tensor *attention_gradient(ll_graph *g)
 {
-    llap_tensor *x[] = { in(g, "q", LLAP_SHAPE(25, 512, 256)), in(g, "k", LLAP_SHAPE(25, 512, 256)),
-                         in(g, "v", LLAP_SHAPE(25, 512, 256)) };
-    llap_tensor *y = llap_attention(g, x[0], x[1], x[2], &(llap_attention_opts){ .n_heads = 4 }),
-                *d[3];
-    llap_gradients(g, llap_sum(g, llap_mul(g, y, x[0]), LLAP_ALL_AXES), x, 3, d);
-    return llap_add(g, d[0], llap_add(g, d[1], d[2]));
+    ll_tensor *x[] = { in(g, "q", LL_SHAPE(25, 512, 256)), in(g, "k", LL_SHAPE(25, 512, 256)),
+                       in(g, "v", LL_SHAPE(25, 512, 256)) };
+    ll_tensor *y = ll_attention(g, x[0], x[1], x[2], &(ll_attention_opts){ .n_heads = 4 }), *d[3];
+    ll_gradients(g, ll_sum(g, ll_mul(g, y, x[0]), LL_ALL_AXES), x, 3, d);
+    return ll_add(g, d[0], ll_add(g, d[1], d[2]));
 }
-static llap_tensor *norm(llap_graph *g)
+static ll_tensor *norm(ll_graph *g)
 {
-    return llap_layer_norm(g, in(g, "x", LLAP_SHAPE(12800, 256)), in(g, "w", LLAP_SHAPE(256)),
-                           in(g, "c", LLAP_SHAPE(256)), 1e-5);
+    return ll_layer_norm(g, in(g, "x", LL_SHAPE(12800, 256)), in(g, "w", LL_SHAPE(256)),
+                         in(g, "c", LL_SHAPE(256)), 1e-5);
 }
-static llap_tensor *chain(llap_graph *g)
+static ll_tensor *chain(ll_graph *g)
 {
-    llap_tensor *x = in(g, "x", LLAP_SHAPE(12800, 256)), *z = in(g, "z", LLAP_SHAPE(1, 256));
-    return llap_mul(g, llap_tanh(g, llap_add(g, x, z)), llap_affine(g, x, 0.5, 0.1));
+    ll_tensor *x = in(g, "x", LL_SHAPE(12800, 256)), *z = in(g, "z", LL_SHAPE(1, 256));
+    return ll_mul(g, ll_tanh(g, ll_add(g, x, z)), ll_affine(g, x, 0.5, 0.1));
 }
-static llap_tensor *column_sum(llap_graph *g)
+static ll_tensor *column_sum(ll_graph *g)
 {
-    return llap_sum(g, in(g, "x", LLAP_SHAPE(131072, 256)), LLAP_AXIS(0));
+    return ll_sum(g, in(g, "x", LL_SHAPE(131072, 256)), LL_AXIS(0));
 }
-static llap_tensor *square_sum(llap_graph *g)
+static ll_tensor *square_sum(ll_graph *g)
 {
-    return llap_sum(g, llap_square(g, in(g, "x", LLAP_SHAPE(1024, 256))), LLAP_ALL_AXES);
+    return ll_sum(g, ll_square(g, in(g, "x", LL_SHAPE(1024, 256))), LL_ALL_AXES);
 }
 
 static const job jobs[] = {
@@ -108,73 +103,73 @@ static const job jobs[] = {
     { "sum of squares [1024,256]", square_sum, 0 },
 };
 
-static llap_status bind_random(const llap_backend *b, llap_plan *p, llap_run *r, void **kept)
+static llap_status bind_random(const ll_backend *b, ll_plan *p, ll_run *r, void **kept)
 {
     llap_status st = LLAP_OK;
-    for (int i = 0; i < llap_plan_n_slots(p) && st == LLAP_OK; i++) {
-        const llap_slot *s = llap_plan_slot(p, i);
-        const int64_t    n = llap_shape_count(&s->shape);
-        const llap_rng   g = llap_rng_make(1, LLAP_STREAM_TEST, (uint64_t)i, 0, 0);
-        float           *x = llap_new((size_t)n, sizeof *x);
+    for (int i = 0; i < ll_plan_n_slots(p) && st == LLAP_OK; i++) {
+        const ll_slot *s = ll_plan_slot(p, i);
+        const int64_t  n = ll_shape_count(&s->shape);
+        const ll_rng   g = ll_rng_make(1, LL_STREAM_TEST, (uint64_t)i, 0, 0);
+        float         *x = ll_new((size_t)n, sizeof *x);
         if (x == NULL) return LLAP_ENOMEM;
-        llap_rng_fill_normal(&g, 0, (size_t)n, x);
-        st = llap_near_alloc(b, (size_t)n * sizeof *x, &kept[i]);
-        if (st == LLAP_OK) st = llap_near_put(b, kept[i], x, (size_t)n * sizeof *x);
-        if (st == LLAP_OK) st = llap_run_bind_near(r, s->name, kept[i], n);
-        llap_free(x);
+        ll_rng_fill_normal(&g, 0, (size_t)n, x);
+        st = ll_device_alloc(b, (size_t)n * sizeof *x, &kept[i]);
+        if (st == LLAP_OK) st = ll_device_put(b, kept[i], x, (size_t)n * sizeof *x);
+        if (st == LLAP_OK) st = ll_run_bind_device(r, s->name, kept[i], n);
+        ll_free(x);
     }
     return st;
 }
 
 /* Seconds of one run. */
-static llap_status measure(const llap_backend *b, llap_run *r, double *out)
+static llap_status measure(const ll_backend *b, ll_run *r, double *out)
 {
     enum { EACH = 50 };
     double      t[BENCH_REPEATS];
     llap_status st = LLAP_OK;
-    for (int k = 0; k < 5 && st == LLAP_OK; k++) st = llap_run_exec(r);
-    if (st == LLAP_OK) st = llap_near_finish(b);
+    for (int k = 0; k < 5 && st == LLAP_OK; k++) st = ll_run_exec(r);
+    if (st == LLAP_OK) st = ll_device_finish(b);
     for (int i = 0; i < BENCH_REPEATS && st == LLAP_OK; i++) {
         const double start = bench_now();
-        for (int k = 0; k < EACH && st == LLAP_OK; k++) st = llap_run_exec(r);
-        if (st == LLAP_OK) st = llap_near_finish(b);
+        for (int k = 0; k < EACH && st == LLAP_OK; k++) st = ll_run_exec(r);
+        if (st == LLAP_OK) st = ll_device_finish(b);
         t[i] = (bench_now() - start) / EACH;
     }
     if (st == LLAP_OK) *out = bench_median(t);
     return st;
 }
 
-static llap_status run_job(const job *j, const llap_backend *b, double *seconds)
+static llap_status run_job(const job *j, const ll_backend *b, double *seconds)
 {
-    llap_graph *g;
-    llap_plan  *p = NULL;
-    llap_run   *r = NULL;
+    ll_graph   *g;
+    ll_plan    *p = NULL;
+    ll_run     *r = NULL;
     void       *kept[8] = { NULL };
-    llap_status st = llap_graph_create(&g);
+    llap_status st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
-    llap_output(g, "y", j->build(g));
-    st = llap_plan_create(g, &(llap_plan_opts){ .backend = b, .n_threads = 1 }, &p);
-    if (st == LLAP_OK) st = llap_run_create(p, &r);
+    ll_output(g, "y", j->build(g));
+    st = ll_plan_create(g, &(ll_plan_opts){ .backend = b, .n_threads = 1 }, &p);
+    if (st == LLAP_OK) st = ll_run_create(p, &r);
     if (st == LLAP_OK) st = bind_random(b, p, r, kept);
     if (st == LLAP_OK) st = measure(b, r, seconds);
-    llap_run_destroy(r);
-    for (int i = 0; i < 8; i++) llap_near_release(b, kept[i]);
-    llap_plan_release(p);
-    llap_graph_destroy(g);
+    ll_run_destroy(r);
+    for (int i = 0; i < 8; i++) ll_device_release(b, kept[i]);
+    ll_plan_release(p);
+    ll_graph_destroy(g);
     return st;
 }
 
 static llap_status ops(const char *device)
 {
     printf("%-38s", "us (TFLOP/s)");
-    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) printf(" %16s", llap_precision_names[p]);
+    for (int p = 0; p < LL_PRECISION_COUNT; p++) printf(" %16s", ll_precision_names[p]);
     printf("\n");
     for (size_t i = 0; i < sizeof jobs / sizeof *jobs; i++) {
         printf("%-38s", jobs[i].name);
-        for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
-            const llap_backend *b;
-            double              t = 0.0;
-            llap_status         st = llap_device_find(device, (llap_precision)p, &b);
+        for (int p = 0; p < LL_PRECISION_COUNT; p++) {
+            const ll_backend *b;
+            double            t = 0.0;
+            llap_status       st = ll_device_find(device, (ll_precision)p, &b);
             if (st == LLAP_OK) st = run_job(&jobs[i], b, &t);
             if (st != LLAP_OK) return st;
             printf(" %8.1f (%5.1f)", 1e6 * t, jobs[i].flops / t * 1e-12);
@@ -188,53 +183,53 @@ static llap_status ops(const char *device)
 /* -------- whole samplings and training steps -------- */
 
 typedef struct work {
-    const char   *name;
-    llap_rig_opts o;
+    const char *name;
+    ll_rig_opts o;
 } work;
 
 static const work samplings[] = {
-    { "paper, 1 x 1, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 1, .samples = 1 } },
-    { "paper, 1 x 25, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 1, .samples = 25 } },
-    { "paper, 15 x 25, 33 steps", { .size = LLAP_RIG_PAPER, .rows = 15, .samples = 25 } },
+    { "paper, 1 x 1, 33 steps", { .size = LL_RIG_PAPER, .rows = 1, .samples = 1 } },
+    { "paper, 1 x 25, 33 steps", { .size = LL_RIG_PAPER, .rows = 1, .samples = 25 } },
+    { "paper, 15 x 25, 33 steps", { .size = LL_RIG_PAPER, .rows = 15, .samples = 25 } },
     { "paper, 1 x 25, dpm++ 10 steps",
-      { .size = LLAP_RIG_PAPER,
+      { .size = LL_RIG_PAPER,
         .rows = 1,
         .samples = 25,
-        .solver = LLAP_SOLVER_DPMPP_2M,
+        .solver = LL_SOLVER_DPMPP_2M,
         .steps = 10,
         .honest = true } },
     { "small, 1 x 25, 12 steps",
-      { .size = LLAP_RIG_SMALL,
+      { .size = LL_RIG_SMALL,
         .rows = 1,
         .samples = 25,
         .horizon = 24,
-        .solver = LLAP_SOLVER_DPMPP_2M } },
+        .solver = LL_SOLVER_DPMPP_2M } },
     { "small, 1000 x 25, 12 steps",
-      { .size = LLAP_RIG_SMALL,
+      { .size = LL_RIG_SMALL,
         .rows = 1000,
         .samples = 25,
         .horizon = 24,
-        .solver = LLAP_SOLVER_DPMPP_2M } },
+        .solver = LL_SOLVER_DPMPP_2M } },
 };
 
 static const work steps[] = {
-    { "paper, batch 10", { .size = LLAP_RIG_PAPER, .rows = 10 } },
-    { "paper, batch 64", { .size = LLAP_RIG_PAPER, .rows = 64 } },
-    { "paper, batch 256", { .size = LLAP_RIG_PAPER, .rows = 256 } },
-    { "small, batch 256", { .size = LLAP_RIG_SMALL, .rows = 256, .horizon = 24, .latent = 12 } },
+    { "paper, batch 10", { .size = LL_RIG_PAPER, .rows = 10 } },
+    { "paper, batch 64", { .size = LL_RIG_PAPER, .rows = 64 } },
+    { "paper, batch 256", { .size = LL_RIG_PAPER, .rows = 256 } },
+    { "small, batch 256", { .size = LL_RIG_SMALL, .rows = 256, .horizon = 24, .latent = 12 } },
 };
 
 /* Seconds of one run, by the clock, whatever is queued finished: the median of up to 15
  * measurements, fewer where they take long. */
-static llap_status measure_rig(llap_rig *r, const llap_backend *b, int n, double *out)
+static llap_status measure_rig(ll_rig *r, const ll_backend *b, int n, double *out)
 {
     double      t[BENCH_REPEATS], all = 0.0;
     int         got = 0;
     llap_status st = LLAP_OK;
     for (int i = -3; got < BENCH_REPEATS && (got < 3 || all < 1.5) && st == LLAP_OK; i++) {
         const double start = bench_now();
-        for (int k = 0; k < n && st == LLAP_OK; k++) st = llap_rig_run(r);
-        if (st == LLAP_OK) st = llap_near_finish(b);
+        for (int k = 0; k < n && st == LLAP_OK; k++) st = ll_rig_run(r);
+        if (st == LLAP_OK) st = ll_device_finish(b);
         if (i < 0) continue;
         t[got] = (bench_now() - start) / n;
         all += n * t[got++];
@@ -244,29 +239,29 @@ static llap_status measure_rig(llap_rig *r, const llap_backend *b, int n, double
     return st;
 }
 
-static llap_status works(const char *device, const work *all, size_t n, llap_rig_what what,
+static llap_status works(const char *device, const work *all, size_t n, ll_rig_what what,
                          const char *only, const char *name)
 {
     printf("%-32s", "ms (TFLOP/s of products)");
-    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) printf(" %18s", llap_precision_names[p]);
+    for (int p = 0; p < LL_PRECISION_COUNT; p++) printf(" %18s", ll_precision_names[p]);
     printf("\n");
     for (size_t i = 0; i < n; i++) {
         if (name != NULL && strstr(all[i].name, name) == NULL) continue;
         printf("%-32s", all[i].name);
-        for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
-            const llap_backend *b;
-            llap_rig           *r = NULL;
-            llap_rig_opts       o = all[i].o;
-            double              t = 0.0;
-            if (only != NULL && strcmp(only, llap_precision_names[p]) != 0) continue;
-            llap_status st = llap_device_find(device, (llap_precision)p, &b);
+        for (int p = 0; p < LL_PRECISION_COUNT; p++) {
+            const ll_backend *b;
+            ll_rig           *r = NULL;
+            ll_rig_opts       o = all[i].o;
+            double            t = 0.0;
+            if (only != NULL && strcmp(only, ll_precision_names[p]) != 0) continue;
+            llap_status st = ll_device_find(device, (ll_precision)p, &b);
             o.what = what;
             o.backend = b;
-            if (st == LLAP_OK) st = llap_rig_create(&o, &r);
-            if (st == LLAP_OK) st = measure_rig(r, b, what == LLAP_RIG_STEP ? 3 : 1, &t);
-            if (st == LLAP_OK) printf(" %9.2f (%6.1f)", 1e3 * t, 2e-12 * llap_rig_products(r) / t);
+            if (st == LLAP_OK) st = ll_rig_create(&o, &r);
+            if (st == LLAP_OK) st = measure_rig(r, b, what == LL_RIG_STEP ? 3 : 1, &t);
+            if (st == LLAP_OK) printf(" %9.2f (%6.1f)", 1e3 * t, 2e-12 * ll_rig_products(r) / t);
             else printf(" %s", llap_error_detail());
-            llap_rig_destroy(r);
+            ll_rig_destroy(r);
             fflush(stdout);
             if (st != LLAP_OK && st != LLAP_ENOMEM) return st;
         }
@@ -277,9 +272,9 @@ static llap_status works(const char *device, const work *all, size_t n, llap_rig
 
 /* Steps of one kind: the same op between the same shapes. */
 typedef struct kind {
-    llap_step_info info;
-    double         seconds;
-    int            count;
+    ll_step_info info;
+    double       seconds;
+    int          count;
 } kind;
 
 static int by_time(const void *a, const void *b)
@@ -288,14 +283,14 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static int gather(const llap_plan *p, const double *seconds, kind *out)
+static int gather(const ll_plan *p, const double *seconds, kind *out)
 {
     int n = 0;
-    for (int i = 0; i < llap_plan_n_steps(p); i++) {
-        const llap_step_info s = llap_plan_step_at(p, i);
-        int                  k = 0;
-        while (k < n && !(out[k].info.op == s.op && llap_shape_equal(&out[k].info.in, &s.in) &&
-                          llap_shape_equal(&out[k].info.out, &s.out)))
+    for (int i = 0; i < ll_plan_n_steps(p); i++) {
+        const ll_step_info s = ll_plan_step_at(p, i);
+        int                k = 0;
+        while (k < n && !(out[k].info.op == s.op && ll_shape_equal(&out[k].info.in, &s.in) &&
+                          ll_shape_equal(&out[k].info.out, &s.out)))
             k++;
         if (k == n) out[n++] = (kind){ .info = s };
         out[k].seconds += seconds[i];
@@ -306,47 +301,46 @@ static int gather(const llap_plan *p, const double *seconds, kind *out)
 }
 
 /* Steps of one run by op and shapes, each waited for. */
-static llap_status profile_run(const char *name, llap_precision precision, const llap_plan *p,
-                               llap_run *r)
+static llap_status profile_run(const char *name, ll_precision precision, const ll_plan *p,
+                               ll_run *r)
 {
-    const int   n = llap_plan_n_steps(p);
-    double     *seconds = llap_new((size_t)n, sizeof *seconds), all = 0.0;
-    kind       *kinds = llap_new((size_t)n, sizeof *kinds);
+    const int   n = ll_plan_n_steps(p);
+    double     *seconds = ll_new((size_t)n, sizeof *seconds), all = 0.0;
+    kind       *kinds = ll_new((size_t)n, sizeof *kinds);
     llap_status st = seconds == NULL || kinds == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = llap_run_exec_timed(r, seconds);
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = ll_run_exec_timed(r, seconds);
     for (int i = 0; i < n && st == LLAP_OK; i++) seconds[i] = 0.0;
-    if (st == LLAP_OK) st = llap_run_exec_timed(r, seconds);
+    if (st == LLAP_OK) st = ll_run_exec_timed(r, seconds);
     for (int i = 0; i < n && st == LLAP_OK; i++) all += seconds[i];
     const int n_kinds = st == LLAP_OK ? gather(p, seconds, kinds) : 0;
-    printf("%s %s: %d kernels, %.2f ms, %.1f MiB\n", name, llap_precision_names[precision], n,
-           1e3 * all, (double)llap_plan_workspace(p) / 1048576.0);
+    printf("%s %s: %d kernels, %.2f ms, %.1f MiB\n", name, ll_precision_names[precision], n,
+           1e3 * all, (double)ll_plan_workspace(p) / 1048576.0);
     for (int i = 0; i < n_kinds; i++) {
-        const llap_step_info *s = &kinds[i].info;
-        char                  x[LLAP_SHAPE_TEXT], y[LLAP_SHAPE_TEXT];
+        const ll_step_info *s = &kinds[i].info;
+        char                x[LL_SHAPE_TEXT], y[LL_SHAPE_TEXT];
         printf("  %8.3f ms %4d x %-14s %s -> %s", 1e3 * kinds[i].seconds, kinds[i].count,
-               llap_op_name(s->op), llap_shape_text(&s->in, x), llap_shape_text(&s->out, y));
+               ll_op_name(s->op), ll_shape_text(&s->in, x), ll_shape_text(&s->out, y));
         if (s->products > 0.0)
             printf(" (%.1f TFLOP/s)", 2e-12 * s->products * kinds[i].count / kinds[i].seconds);
         printf("\n");
     }
-    llap_free(kinds);
-    llap_free(seconds);
+    ll_free(kinds);
+    ll_free(seconds);
     return st;
 }
 
-static llap_status profile(const char *device, const work *w, llap_rig_what what,
-                           llap_precision precision)
+static llap_status profile(const char *device, const work *w, ll_rig_what what,
+                           ll_precision precision)
 {
-    const llap_backend *b;
-    llap_rig           *r = NULL;
-    llap_rig_opts       o = w->o;
-    llap_status         st = llap_device_find(device, precision, &b);
+    const ll_backend *b;
+    ll_rig           *r = NULL;
+    ll_rig_opts       o = w->o;
+    llap_status       st = ll_device_find(device, precision, &b);
     o.what = what;
     o.backend = b;
-    if (st == LLAP_OK) st = llap_rig_create(&o, &r);
-    if (st == LLAP_OK)
-        st = profile_run(w->name, precision, llap_rig_plan(r), llap_rig_inner_run(r));
-    llap_rig_destroy(r);
+    if (st == LLAP_OK) st = ll_rig_create(&o, &r);
+    if (st == LLAP_OK) st = profile_run(w->name, precision, ll_rig_plan(r), ll_rig_inner_run(r));
+    ll_rig_destroy(r);
     return st;
 }
 
@@ -354,99 +348,99 @@ static llap_status profile(const char *device, const work *w, llap_rig_what what
 
 enum { STAGE_ROWS = 10, STAGE_CONTEXT = 336, STAGE_HORIZON = 168, STAGE_INPUTS = 13 };
 
-static llap_tensor *vae_loss(llap_graph *g)
+static ll_tensor *vae_loss(ll_graph *g)
 {
-    const llap_shape           cells = LLAP_SHAPE(STAGE_ROWS, STAGE_HORIZON, 1, 1);
-    llap_vae_config            c = LLAP_VAE_PAPER;
-    const llap_vae_loss_config loss = LLAP_VAE_LOSS_BASE;
+    const ll_shape           cells = LL_SHAPE(STAGE_ROWS, STAGE_HORIZON, 1, 1);
+    ll_vae_config            c = LL_VAE_PAPER;
+    const ll_vae_loss_config loss = LL_VAE_LOSS_BASE;
     c.n_entities = 1;
     c.dropout = 0.1;
-    const llap_vae_batch x = { .y = in(g, "y", cells),
-                               .obs = in(g, "obs", cells),
-                               .ent = in(g, "ent", LLAP_SHAPE(STAGE_ROWS, 1)),
-                               .eps = in(g, "eps", LLAP_SHAPE(STAGE_ROWS, STAGE_HORIZON, c.latent)),
-                               .view = { { in(g, "u", cells), in(g, "n", cells) } } };
-    return llap_vae_loss(g, &c, &loss, &x).loss;
+    const ll_vae_batch x = { .y = in(g, "y", cells),
+                             .obs = in(g, "obs", cells),
+                             .ent = in(g, "ent", LL_SHAPE(STAGE_ROWS, 1)),
+                             .eps = in(g, "eps", LL_SHAPE(STAGE_ROWS, STAGE_HORIZON, c.latent)),
+                             .view = { { in(g, "u", cells), in(g, "n", cells) } } };
+    return ll_vae_loss(g, &c, &loss, &x).loss;
 }
 
-static llap_tensor *summarizer_loss(llap_graph *g)
+static ll_tensor *summarizer_loss(ll_graph *g)
 {
-    const llap_shape       cells = LLAP_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1, STAGE_INPUTS);
-    llap_summarizer_config c = LLAP_SUMMARIZER_PAPER;
+    const ll_shape       cells = LL_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1, STAGE_INPUTS);
+    ll_summarizer_config c = LL_SUMMARIZER_PAPER;
     c.n_entities = 1;
     c.features = STAGE_INPUTS;
     c.context = c.tokens = STAGE_CONTEXT;
     c.dropout = 0.1;
-    const llap_history                x = { .x = in(g, "x", cells),
-                                            .dx = in(g, "dx", cells),
-                                            .obs = in(g, "seen", cells),
-                                            .ent = in(g, "ent", LLAP_SHAPE(STAGE_ROWS, 1)),
-                                            .dt = in(g, "dt", LLAP_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1)) };
-    const llap_summary                s = llap_summarize(g, &c, &x);
-    const llap_summarizer_heads       heads = llap_summarizer_decode(g, &c, s.context);
-    const llap_summarizer_loss_config loss = LLAP_SUMMARIZER_LOSS_BASE;
-    return llap_summarizer_loss(g, &loss, &s, &heads, NULL).loss;
+    const ll_history                x = { .x = in(g, "x", cells),
+                                          .dx = in(g, "dx", cells),
+                                          .obs = in(g, "seen", cells),
+                                          .ent = in(g, "ent", LL_SHAPE(STAGE_ROWS, 1)),
+                                          .dt = in(g, "dt", LL_SHAPE(STAGE_ROWS, STAGE_CONTEXT, 1)) };
+    const ll_summary                s = ll_summarize(g, &c, &x);
+    const ll_summarizer_heads       heads = ll_summarizer_decode(g, &c, s.context);
+    const ll_summarizer_loss_config loss = LL_SUMMARIZER_LOSS_BASE;
+    return ll_summarizer_loss(g, &loss, &s, &heads, NULL).loss;
 }
 
 static const job stages[] = { { "vae, batch 10", vae_loss, 0 },
                               { "summarizer, batch 10", summarizer_loss, 0 } };
 
 /* Every input is 1, so that it counts whatever it is. */
-static llap_status bind_ones(const llap_backend *b, llap_plan *p, llap_run *r, void **kept)
+static llap_status bind_ones(const ll_backend *b, ll_plan *p, ll_run *r, void **kept)
 {
     llap_status st = LLAP_OK;
-    for (int i = 0; i < llap_plan_n_slots(p) && st == LLAP_OK; i++) {
-        const llap_slot *s = llap_plan_slot(p, i);
-        const int64_t    n = llap_shape_count(&s->shape);
-        if (s->leaf != LLAP_LEAF_INPUT) continue;
-        float *x = llap_new((size_t)n, sizeof *x);
+    for (int i = 0; i < ll_plan_n_slots(p) && st == LLAP_OK; i++) {
+        const ll_slot *s = ll_plan_slot(p, i);
+        const int64_t  n = ll_shape_count(&s->shape);
+        if (s->leaf != LL_LEAF_INPUT) continue;
+        float *x = ll_new((size_t)n, sizeof *x);
         if (x == NULL) return LLAP_ENOMEM;
         for (int64_t k = 0; k < n; k++)
-            if (s->elem == LLAP_INT) ((int32_t *)x)[k] = 1;
+            if (s->elem == LL_INT) ((int32_t *)x)[k] = 1;
             else x[k] = 1.0f;
-        st = llap_near_alloc(b, (size_t)n * sizeof *x, &kept[i]);
-        if (st == LLAP_OK) st = llap_near_put(b, kept[i], x, (size_t)n * sizeof *x);
-        if (st == LLAP_OK) st = llap_near_finish(b);
-        if (st == LLAP_OK) st = llap_run_bind_near(r, s->name, kept[i], n);
-        llap_free(x);
+        st = ll_device_alloc(b, (size_t)n * sizeof *x, &kept[i]);
+        if (st == LLAP_OK) st = ll_device_put(b, kept[i], x, (size_t)n * sizeof *x);
+        if (st == LLAP_OK) st = ll_device_finish(b);
+        if (st == LLAP_OK) st = ll_run_bind_device(r, s->name, kept[i], n);
+        ll_free(x);
     }
     return st;
 }
 
 /* Its time, or with no place for it a profile. */
-static llap_status run_stage(const job *j, const char *device, llap_precision precision,
+static llap_status run_stage(const job *j, const char *device, ll_precision precision,
                              double *seconds)
 {
-    const llap_backend *b;
-    llap_graph         *g = NULL;
-    llap_plan          *p = NULL;
-    llap_run           *r = NULL;
-    llap_params        *params = NULL;
-    void              **kept = NULL;
-    llap_status         st = llap_device_find(device, precision, &b);
-    if (st == LLAP_OK) st = llap_graph_create(&g);
+    const ll_backend *b;
+    ll_graph         *g = NULL;
+    ll_plan          *p = NULL;
+    ll_run           *r = NULL;
+    ll_params        *params = NULL;
+    void            **kept = NULL;
+    llap_status       st = ll_device_find(device, precision, &b);
+    if (st == LLAP_OK) st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
-    if (b == NULL) b = &llap_backend_cpu;
-    llap_nn_train(g, j->build(g), &LLAP_TRAIN_DEFAULT);
-    st = llap_params_create(g, b, &params);
+    if (b == NULL) b = &ll_backend_cpu;
+    ll_nn_train(g, j->build(g), &LL_TRAIN_DEFAULT);
+    st = ll_params_create(g, b, &params);
     if (st == LLAP_OK) {
-        llap_params_init(params, 1);
-        st = llap_params_push(params);
+        ll_params_init(params, 1);
+        st = ll_params_push(params);
     }
-    const llap_plan_opts o = { .backend = b, .n_threads = 1, .beside = true };
-    if (st == LLAP_OK) st = llap_plan_create(g, &o, &p);
-    if (st == LLAP_OK) st = llap_run_create(p, &r);
-    if (st == LLAP_OK) st = llap_params_bind(params, LLAP_PARAMS_MODEL, p, r);
-    if (st == LLAP_OK) kept = llap_new((size_t)llap_plan_n_slots(p), sizeof *kept);
+    const ll_plan_opts o = { .backend = b, .n_threads = 1, .beside = true };
+    if (st == LLAP_OK) st = ll_plan_create(g, &o, &p);
+    if (st == LLAP_OK) st = ll_run_create(p, &r);
+    if (st == LLAP_OK) st = ll_params_bind(params, LL_PARAMS_MODEL, p, r);
+    if (st == LLAP_OK) kept = ll_new((size_t)ll_plan_n_slots(p), sizeof *kept);
     if (st == LLAP_OK) st = kept == NULL ? LLAP_ENOMEM : bind_ones(b, p, r, kept);
     if (st == LLAP_OK)
         st = seconds != NULL ? measure(b, r, seconds) : profile_run(j->name, precision, p, r);
-    llap_run_destroy(r);
-    for (int i = 0; kept != NULL && i < llap_plan_n_slots(p); i++) llap_near_release(b, kept[i]);
-    llap_free(kept);
-    llap_plan_release(p);
-    llap_params_destroy(params);
-    llap_graph_destroy(g);
+    ll_run_destroy(r);
+    for (int i = 0; kept != NULL && i < ll_plan_n_slots(p); i++) ll_device_release(b, kept[i]);
+    ll_free(kept);
+    ll_plan_release(p);
+    ll_params_destroy(params);
+    ll_graph_destroy(g);
     return st;
 }
 
@@ -454,12 +448,12 @@ static llap_status measure_stages(const char *device, const char *only)
 {
     llap_status st = LLAP_OK;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
-        for (int p = 0; p < LLAP_PRECISION_COUNT && st == LLAP_OK; p++) {
+        for (int p = 0; p < LL_PRECISION_COUNT && st == LLAP_OK; p++) {
             double t = 0.0;
-            if (only != NULL && strcmp(only, llap_precision_names[p]) != 0) continue;
-            st = run_stage(&stages[i], device, (llap_precision)p, &t);
+            if (only != NULL && strcmp(only, ll_precision_names[p]) != 0) continue;
+            st = run_stage(&stages[i], device, (ll_precision)p, &t);
             if (st == LLAP_OK)
-                printf("%-32s %s %9.2f ms\n", stages[i].name, llap_precision_names[p], 1e3 * t);
+                printf("%-32s %s %9.2f ms\n", stages[i].name, ll_precision_names[p], 1e3 * t);
         }
     return st;
 }
@@ -467,46 +461,46 @@ static llap_status measure_stages(const char *device, const char *only)
 /* A forward pass, and the training steps of that name. */
 static llap_status profiles(const char *device, const char *only, const char *name)
 {
-    const work  forward = { "paper, forward of 25 rows", { .size = LLAP_RIG_PAPER, .rows = 25 } };
+    const work  forward = { "paper, forward of 25 rows", { .size = LL_RIG_PAPER, .rows = 25 } };
     llap_status st = LLAP_OK;
-    for (int p = 0; p < LLAP_PRECISION_COUNT && st == LLAP_OK; p++) {
-        if (strcmp(only == NULL ? "bf16" : only, llap_precision_names[p]) != 0) continue;
+    for (int p = 0; p < LL_PRECISION_COUNT && st == LLAP_OK; p++) {
+        if (strcmp(only == NULL ? "bf16" : only, ll_precision_names[p]) != 0) continue;
         if (name == NULL || strstr(forward.name, name) != NULL)
-            st = profile(device, &forward, LLAP_RIG_FORWARD, (llap_precision)p);
+            st = profile(device, &forward, LL_RIG_FORWARD, (ll_precision)p);
         for (size_t i = 0; i < sizeof steps / sizeof *steps && st == LLAP_OK; i++)
             if (name == NULL || strstr(steps[i].name, name) != NULL)
-                st = profile(device, &steps[i], LLAP_RIG_STEP, (llap_precision)p);
+                st = profile(device, &steps[i], LL_RIG_STEP, (ll_precision)p);
         for (size_t i = 0; i < sizeof stages / sizeof *stages && st == LLAP_OK; i++)
             if (name == NULL || strstr(stages[i].name, name) != NULL)
-                st = run_stage(&stages[i], device, (llap_precision)p, NULL);
+                st = run_stage(&stages[i], device, (ll_precision)p, NULL);
     }
     return st;
 }
 
 /* -------- the order of an epoch -------- */
 
-static llap_status order_once(const llap_backend *b, int64_t n, uint32_t epoch, void *out)
+static llap_status order_once(const ll_backend *b, int64_t n, uint32_t epoch, void *out)
 {
-    const llap_rng    r = llap_rng_make(1, LLAP_STREAM_SHUFFLE, 0, 0, epoch);
-    const llap_status st = llap_near_order(b, out, n, 1, &r, (uint32_t *)out + n);
-    return st == LLAP_OK ? llap_near_finish(b) : st;
+    const ll_rng      r = ll_rng_make(1, LL_STREAM_SHUFFLE, 0, 0, epoch);
+    const llap_status st = ll_device_order(b, out, n, 1, &r, (uint32_t *)out + n);
+    return st == LLAP_OK ? ll_device_finish(b) : st;
 }
 
 static llap_status measure_order(const char *device)
 {
     static const int64_t size[] = { 6700, 100000, 1000000 };
-    const llap_backend  *on[2] = { NULL, &llap_backend_cpu };
-    llap_status          st = llap_device_find(device, LLAP_PRECISION_FP32, &on[0]);
-    if (st == LLAP_OK && on[0] == NULL) on[0] = &llap_backend_cpu;
+    const ll_backend    *on[2] = { NULL, &ll_backend_cpu };
+    llap_status          st = ll_device_find(device, LL_PRECISION_FP32, &on[0]);
+    if (st == LLAP_OK && on[0] == NULL) on[0] = &ll_backend_cpu;
     for (size_t i = 0; i < sizeof size / sizeof *size && st == LLAP_OK; i++) {
         double t[2][BENCH_REPEATS];
         for (int k = 0; k < 2 && st == LLAP_OK; k++) {
             void        *out = NULL;
-            const size_t bytes = 4 * (size_t)size[i] + llap_order_work(size[i]);
-            st = llap_near_alloc(on[k], bytes, &out);
+            const size_t bytes = 4 * (size_t)size[i] + ll_order_work(size[i]);
+            st = ll_device_alloc(on[k], bytes, &out);
             for (uint32_t r = 0; r < BENCH_REPEATS + 3 && st == LLAP_OK; r++)
                 BENCH_TIME(t[k][r % BENCH_REPEATS], st = order_once(on[k], size[i], r, out));
-            llap_near_release(on[k], out);
+            ll_device_release(on[k], out);
         }
         if (st == LLAP_OK)
             printf("order of %8lld rows %9.3f ms, cpu %9.3f ms\n", (long long)size[i],
@@ -517,22 +511,22 @@ static llap_status measure_order(const char *device)
 
 int main(int argc, char **argv)
 {
-    const char         *device = argc > 1 ? argv[1] : "cuda";
-    const char         *what = argc > 2 ? argv[2] : "ops";
-    llap_status         st = LLAP_EINVAL;
-    const char         *only = argc > 3 ? argv[3] : NULL; /* one precision */
-    const char         *name = argc > 4 ? argv[4] : NULL;
-    const llap_backend *found;
-    if (argc < 2 && llap_device_find(device, LLAP_PRECISION_FP32, &found) != LLAP_OK) {
+    const char       *device = argc > 1 ? argv[1] : "cuda";
+    const char       *what = argc > 2 ? argv[2] : "ops";
+    llap_status       st = LLAP_EINVAL;
+    const char       *only = argc > 3 ? argv[3] : NULL; /* one precision */
+    const char       *name = argc > 4 ? argv[4] : NULL;
+    const ll_backend *found;
+    if (argc < 2 && ll_device_find(device, LL_PRECISION_FP32, &found) != LLAP_OK) {
         printf("nothing to measure: %s\n", llap_error_detail()); /* `make bench` runs everything */
         return 77;
     }
     if (strcmp(what, "ops") == 0) st = ops(device);
     if (strcmp(what, "sample") == 0)
-        st = works(device, samplings, sizeof samplings / sizeof *samplings, LLAP_RIG_FORECAST, only,
+        st = works(device, samplings, sizeof samplings / sizeof *samplings, LL_RIG_FORECAST, only,
                    name);
     if (strcmp(what, "train") == 0)
-        st = works(device, steps, sizeof steps / sizeof *steps, LLAP_RIG_STEP, only, name);
+        st = works(device, steps, sizeof steps / sizeof *steps, LL_RIG_STEP, only, name);
     if (strcmp(what, "stages") == 0) st = measure_stages(device, only);
     if (strcmp(what, "order") == 0) st = measure_order(device);
     if (strcmp(what, "profile") == 0) st = profiles(device, only, name);

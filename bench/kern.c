@@ -8,7 +8,7 @@
  * against the arithmetic alone */
 #include "backend/cpu/kern.h"
 #include "base/alloc.h"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 #include "bench.h"
 
 #include <cblas.h>
@@ -16,16 +16,16 @@
 
 static float *draw(int64_t n, uint64_t stream)
 {
-    float   *x = llap_new_aligned((size_t)n, sizeof *x);
-    llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, stream, 0, 0);
+    float *x = ll_new_aligned((size_t)n, sizeof *x);
+    ll_rng r = ll_rng_make(1, LL_STREAM_TEST, stream, 0, 0);
     if (x == NULL) exit(1);
-    llap_rng_fill_normal(&r, 0, (size_t)n, x);
+    ll_rng_fill_normal(&r, 0, (size_t)n, x);
     return x;
 }
 
 static void *work_of(size_t n_bytes)
 {
-    void *p = llap_new_aligned(n_bytes + 64, 1);
+    void *p = ll_new_aligned(n_bytes + 64, 1);
     if (p == NULL) exit(1);
     return p;
 }
@@ -56,21 +56,21 @@ static void bare_sgemm(int64_t m, int64_t n, int64_t k, const float *x, const fl
     }
 }
 
-static void linear(const llap_kern *kn, int64_t m, int64_t k, int64_t n)
+static void linear(const ll_kern *kn, int64_t m, int64_t k, int64_t n)
 {
-    float    *x = draw(m * k, 1), *w = draw(n * k, 2), *b = draw(n, 3), *y = draw(m * n, 4);
-    llap_gemm plain = { .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .b_trans = true };
-    llap_gemm bias = plain, gelu;
+    float  *x = draw(m * k, 1), *w = draw(n * k, 2), *b = draw(n, 3), *y = draw(m * n, 4);
+    ll_gemm plain = { .m = m, .n = n, .k = k, .lda = k, .ldb = k, .ldc = n, .b_trans = true };
+    ll_gemm bias = plain, gelu;
     bias.bias = b;
     gelu = bias;
     gelu.gelu = true;
-    void  *work = work_of(llap_kern_gemm_work(kn, &gelu));
+    void  *work = work_of(ll_kern_gemm_work(kn, &gelu));
     double t[4][BENCH_REPEATS];
     for (int r = 0; r < BENCH_REPEATS; r++) {
         BUSY_TIME(t[0][r], bare_sgemm(m, n, k, x, w, y));
-        BUSY_TIME(t[1][r], llap_kern_gemm(kn, &plain, x, w, y, work));
-        BUSY_TIME(t[2][r], llap_kern_gemm(kn, &bias, x, w, y, work));
-        BUSY_TIME(t[3][r], llap_kern_gemm(kn, &gelu, x, w, y, work));
+        BUSY_TIME(t[1][r], ll_kern_gemm(kn, &plain, x, w, y, work));
+        BUSY_TIME(t[2][r], ll_kern_gemm(kn, &bias, x, w, y, work));
+        BUSY_TIME(t[3][r], ll_kern_gemm(kn, &gelu, x, w, y, work));
     }
     const double base = bench_median(t[0]);
     printf(
@@ -79,7 +79,7 @@ static void linear(const llap_kern *kn, int64_t m, int64_t k, int64_t n)
         (long long)m, (long long)k, (long long)n, 2e-9 * (double)(m * n * k) / base,
         bench_median(t[1]) / base, bench_median(t[2]) / base, bench_median(t[3]) / base);
     void *bufs[] = { x, w, b, y, work };
-    for (int i = 0; i < 5; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 5; i++) ll_free(bufs[i]);
 }
 
 /* --- attention
@@ -87,7 +87,7 @@ static void linear(const llap_kern *kn, int64_t m, int64_t k, int64_t n)
 
 enum { HEADS = 4, D = 64, WIDTH = HEADS * D };
 
-static void by_sgemm(const llap_kern *kn, const llap_attn *a, int64_t tile, const float *q,
+static void by_sgemm(const ll_kern *kn, const ll_attn *a, int64_t tile, const float *q,
                      const float *k, const float *v, float *o, float *s)
 {
     const int nk = (int)a->nk;
@@ -98,40 +98,40 @@ static void by_sgemm(const llap_kern *kn, const llap_attn *a, int64_t tile, cons
             const int64_t kv = u / HEADS * a->nk * WIDTH + u % HEADS * D;
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)rows, nk, D, a->scale, q + at,
                         WIDTH, k + kv, WIDTH, 0.0f, s, nk);
-            llap_kern_softmax(kn, rows, nk, s, s);
+            ll_kern_softmax(kn, rows, nk, s, s);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)rows, D, nk, 1.0f, s, nk,
                         v + kv, WIDTH, 0.0f, o + at, WIDTH);
         }
 }
 
-static void attention(const llap_kern *kn, int64_t batch, int64_t nq, int64_t nk)
+static void attention(const ll_kern *kn, int64_t batch, int64_t nq, int64_t nk)
 {
-    const llap_attn_at qo = { nq * WIDTH, WIDTH, D }, kv = { nk * WIDTH, WIDTH, D };
-    const llap_attn    a = { .batch = batch,
-                             .heads = HEADS,
-                             .nq = nq,
-                             .nk = nk,
-                             .d = D,
-                             .scale = 0.125f,
-                             .q = qo,
-                             .k = kv,
-                             .v = kv,
-                             .o = qo,
-                             .dq = qo,
-                             .dk = kv,
-                             .dv = kv };
-    float             *q = draw(batch * nq * WIDTH, 1), *k = draw(batch * nk * WIDTH, 2);
+    const ll_attn_at qo = { nq * WIDTH, WIDTH, D }, kv = { nk * WIDTH, WIDTH, D };
+    const ll_attn    a = { .batch = batch,
+                           .heads = HEADS,
+                           .nq = nq,
+                           .nk = nk,
+                           .d = D,
+                           .scale = 0.125f,
+                           .q = qo,
+                           .k = kv,
+                           .v = kv,
+                           .o = qo,
+                           .dq = qo,
+                           .dk = kv,
+                           .dv = kv };
+    float           *q = draw(batch * nq * WIDTH, 1), *k = draw(batch * nk * WIDTH, 2);
     float *v = draw(batch * nk * WIDTH, 3), *o = draw(batch * nq * WIDTH, 4), *s = draw(nq * nk, 5);
     float *dq = draw(batch * nq * WIDTH, 6), *dk = draw(batch * nk * WIDTH, 7);
     float *dv = draw(batch * nk * WIDTH, 8), *lse = draw(batch * HEADS * nq, 9);
-    void  *work = work_of(llap_kern_attn_work(kn, &a)),
-         *more = work_of(llap_kern_attn_grad_work(kn, &a));
+    void  *work = work_of(ll_kern_attn_work(kn, &a)),
+         *more = work_of(ll_kern_attn_grad_work(kn, &a));
     double t[4][BENCH_REPEATS];
     for (int r = 0; r < BENCH_REPEATS; r++) {
         BUSY_TIME(t[0][r], by_sgemm(kn, &a, nq, q, k, v, o, s));
         BUSY_TIME(t[1][r], by_sgemm(kn, &a, 128, q, k, v, o, s));
-        BUSY_TIME(t[2][r], llap_kern_attn(kn, &a, q, k, v, o, lse, work));
-        BUSY_TIME(t[3][r], llap_kern_attn_grad(kn, &a, q, k, v, o, lse, q, dq, dk, dv, NULL, more));
+        BUSY_TIME(t[2][r], ll_kern_attn(kn, &a, q, k, v, o, lse, work));
+        BUSY_TIME(t[3][r], ll_kern_attn_grad(kn, &a, q, k, v, o, lse, q, dq, dk, dv, NULL, more));
     }
     const double whole = bench_median(t[0]), tiled = bench_median(t[1]), ours = bench_median(t[2]);
     const double flop = 4e-9 * (double)(batch * HEADS * nq * nk * D);
@@ -139,9 +139,9 @@ static void attention(const llap_kern *kn, int64_t batch, int64_t nq, int64_t nk
            "%5.1f GFLOP/s  scratch %.2f MB\n",
            (long long)batch, (long long)nq, (long long)nk, flop / ours,
            (whole < tiled ? whole : tiled) / ours, batch > 1 ? "1.15" : "1.00",
-           2.5 * flop / bench_median(t[3]), 1e-6 * (double)llap_kern_attn_work(kn, &a));
+           2.5 * flop / bench_median(t[3]), 1e-6 * (double)ll_kern_attn_work(kn, &a));
     void *bufs[] = { q, k, v, o, s, dq, dk, dv, lse, work, more };
-    for (int i = 0; i < 11; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 11; i++) ll_free(bufs[i]);
 }
 
 /* --- memory
@@ -172,32 +172,32 @@ static double copy_speed(float *y, const float *x)
     return 8.0 * ROWS * N / bench_median(t);
 }
 
-typedef void (*rows_fn)(const llap_kern *kn, int64_t rows, const float *x, float *y);
+typedef void (*rows_fn)(const ll_kern *kn, int64_t rows, const float *x, float *y);
 
-static void norm_of(const llap_kern *kn, int64_t rows, const float *x, float *y)
+static void norm_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 {
-    const llap_norm p = { .rows = rows, .n = N, .eps = 1e-5f };
-    llap_kern_norm(kn, &p, x, y, NULL);
+    const ll_norm p = { .rows = rows, .n = N, .eps = 1e-5f };
+    ll_kern_norm(kn, &p, x, y, NULL);
 }
 
-static void gelu_of(const llap_kern *kn, int64_t rows, const float *x, float *y)
+static void gelu_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 {
-    llap_kern_unary(kn, LLAP_UNARY_GELU, rows * N, x, y);
+    ll_kern_unary(kn, LL_UNARY_GELU, rows * N, x, y);
 }
 
-static void softmax_of(const llap_kern *kn, int64_t rows, const float *x, float *y)
+static void softmax_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 {
-    llap_kern_softmax(kn, rows, N, x, y);
+    ll_kern_softmax(kn, rows, N, x, y);
 }
 
 /* 128 poles: rows of 256. Angles up to several hundred. */
-static void basis_of(const llap_kern *kn, int64_t rows, const float *x, float *y)
+static void basis_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 {
-    const llap_basis p = { .batch = 1, .h = rows, .k = N / 2 };
-    llap_kern_basis(kn, &p, x, x + ROWS, x + ROWS + N, y);
+    const ll_basis p = { .batch = 1, .h = rows, .k = N / 2 };
+    ll_kern_basis(kn, &p, x, x + ROWS, x + ROWS + N, y);
 }
 
-static void memory(const llap_kern *kn)
+static void memory(const ll_kern *kn)
 {
     static const struct {
         const char *name;
@@ -224,21 +224,21 @@ static void memory(const llap_kern *kn)
         report(kinds[i].name, kinds[i].bytes * ROWS * N, copies, bench_median(t[0]),
                bench_median(t[1]));
     }
-    llap_free(x);
-    llap_free(y);
+    ll_free(x);
+    ll_free(y);
 }
 
 int main(int argc, char **argv)
 {
     static const int64_t shapes[][2] = { { 256, 1024 }, { 1024, 256 }, { 256, 768 } };
     static const int64_t rows[] = { 512, 2048, 12800 };
-    llap_kern            kn = llap_kern_best(1);
-    if (argc > 1 && !llap_kern_pick(argv[1], 1, &kn)) {
+    ll_kern              kn = ll_kern_best(1);
+    if (argc > 1 && !ll_kern_pick(argv[1], 1, &kn)) {
         fprintf(stderr, "kern: no instruction set '%s' here\n", argv[1]);
         return 2;
     }
     openblas_set_num_threads(1);
-    printf("kernels for %s\n", llap_kern_name(&kn));
+    printf("kernels for %s\n", ll_kern_name(&kn));
     for (int s = 0; s < 3; s++)
         for (int r = 0; r < 3; r++) linear(&kn, rows[r], shapes[s][0], shapes[s][1]);
     for (int64_t batch = 1; batch <= 25; batch += 24) {

@@ -5,7 +5,7 @@
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "model/denoise.h"
+#include "diffusion/denoiser_steps.h"
 #include "model/model.h"
 
 #include <stdio.h>
@@ -26,48 +26,48 @@ static double cpu_now(void)
 
 static llap_model *make_model(void)
 {
-    static char            name[N][8];
-    const char            *entity[N], *input[D], *target[] = { "a" };
-    llap_network_config    c;
-    llap_model            *m = NULL;
-    const llap_model_frame f = { .n_targets = 1,
-                                 .n_entities = N,
-                                 .target = target,
-                                 .entity = entity,
-                                 .axis = LLAP_AXIS_NUMBER,
-                                 .axis_unit = 1,
-                                 .unit = 1,
-                                 .context = CONTEXT,
-                                 .horizon = HORIZON,
-                                 .step = 1 };
+    static char          name[N][8];
+    const char          *entity[N], *input[D], *target[] = { "a" };
+    ll_network_config    c;
+    llap_model          *m = NULL;
+    const ll_model_frame f = { .n_targets = 1,
+                               .n_entities = N,
+                               .target = target,
+                               .entity = entity,
+                               .axis = LL_AXIS_NUMBER,
+                               .axis_unit = 1,
+                               .unit = 1,
+                               .context = CONTEXT,
+                               .horizon = HORIZON,
+                               .step = 1 };
     for (int i = 0; i < N; i++) {
         snprintf(name[i], sizeof name[i], "s%02d", i);
         entity[i] = name[i];
         if (i < D) input[i] = name[i];
     }
-    const llap_network_dims d = { .entities = N, .inputs = D, .targets = 1, .context = CONTEXT };
-    if (llap_network_config_named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_PAPER, &d, &c) != LLAP_OK ||
-        llap_model_create(&f, NULL, &m) != LLAP_OK ||
-        llap_network_create(&c, input, &m->network) != LLAP_OK ||
-        llap_network_start(m->network, 1, 0) != LLAP_OK)
+    const ll_network_dims d = { .entities = N, .inputs = D, .targets = 1, .context = CONTEXT };
+    if (ll_network_config_named(LL_PROFILE_REFERENCE, LL_SIZE_PAPER, &d, &c) != LLAP_OK ||
+        ll_model_create(&f, NULL, &m) != LLAP_OK ||
+        ll_network_create(&c, input, &m->network) != LLAP_OK ||
+        ll_network_start(m->network, 1, 0) != LLAP_OK)
         return NULL;
     return m;
 }
 
 /* Plans, folded weights and memory for one window and 25 samples; nothing has run yet. */
-static llap_status make_ready(const llap_model *m, llap_denoise **out)
+static llap_status make_ready(const llap_model *m, ll_denoiser_steps **out)
 {
-    const llap_network_config *c = &m->network->config;
-    const llap_network_prefix  p = llap_network_prefix_of(c, 0);
-    const llap_denoise_opts    o = { .extent = { 1, 25, HORIZON, c->denoiser.data_dim },
-                                     .S = c->summarizer.tokens,
-                                     .part = llap_network_part(c),
-                                     .prefix = p.denoiser,
-                                     .backend = &llap_backend_cpu,
-                                     .n_threads = 2,
-                                     .guided = true,
-                                     .folded = true };
-    return llap_denoise_create(&c->denoiser, m->network->params, &o, out);
+    const ll_network_config     *c = &m->network->config;
+    const ll_network_prefix      p = ll_network_prefix_of(c, 0);
+    const ll_denoiser_steps_opts o = { .extent = { 1, 25, HORIZON, c->denoiser.data_dim },
+                                       .S = c->summarizer.tokens,
+                                       .part = ll_network_part(c),
+                                       .prefix = p.denoiser,
+                                       .backend = &ll_backend_cpu,
+                                       .n_threads = 2,
+                                       .guided = true,
+                                       .folded = true };
+    return ll_denoiser_steps_create(&c->denoiser, m->network->params, &o, out);
 }
 
 int main(int argc, char **argv)
@@ -83,14 +83,14 @@ int main(int argc, char **argv)
     llap_model_destroy(m);
     double load[BENCH_REPEATS], ready[BENCH_REPEATS], both[BENCH_REPEATS], cpu[BENCH_REPEATS];
     for (int i = 0; i < BENCH_REPEATS; i++) {
-        llap_denoise *d = NULL;
-        llap_status   st;
-        const double  start = cpu_now();
+        ll_denoiser_steps *d = NULL;
+        llap_status        st;
+        const double       start = cpu_now();
         BENCH_TIME(load[i], st = llap_model_load(path, &m));
         BENCH_TIME(ready[i], if (st == LLAP_OK) st = make_ready(m, &d));
         both[i] = load[i] + ready[i];
         cpu[i] = cpu_now() - start;
-        llap_denoise_destroy(d);
+        ll_denoiser_steps_destroy(d);
         llap_model_destroy(m);
         if (st != LLAP_OK) {
             fprintf(stderr, "%s\n", llap_error_detail());

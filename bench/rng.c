@@ -1,5 +1,5 @@
 /* Random numbers in bulk against one at a time and against a copy of as many bytes. */
-#include "base/rng.h"
+#include "base/rng/rng.h"
 #include "bench.h"
 
 #include <string.h>
@@ -9,21 +9,21 @@ enum { N = 1 << 20 };
 static float    z[N], copy[N];
 static uint32_t bits[N];
 
-static void one_by_one(const llap_rng *r)
+static void one_by_one(const ll_rng *r)
 {
-    for (uint64_t i = 0; i < N; i++) z[i] = llap_rng_normal(r, i);
+    for (uint64_t i = 0; i < N; i++) z[i] = ll_rng_normal(r, i);
 }
 
 int main(void)
 {
-    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
-    static double  single[BENCH_REPEATS], normal[BENCH_REPEATS], uniform[BENCH_REPEATS],
+    const ll_rng  r = ll_rng_make(1, LL_STREAM_TEST, 0, 0, 0);
+    static double single[BENCH_REPEATS], normal[BENCH_REPEATS], uniform[BENCH_REPEATS],
         raw[BENCH_REPEATS], moved[BENCH_REPEATS];
     for (int i = 0; i < BENCH_REPEATS; i++) {
         BENCH_TIME(single[i], one_by_one(&r));
-        BENCH_TIME(normal[i], llap_rng_fill_normal(&r, 0, N, z));
-        BENCH_TIME(uniform[i], llap_rng_fill_uniform(&r, 0, N, z));
-        BENCH_TIME(raw[i], llap_rng_fill_bits(&r, 0, N, bits));
+        BENCH_TIME(normal[i], ll_rng_fill_normal(&r, 0, N, z));
+        BENCH_TIME(uniform[i], ll_rng_fill_uniform(&r, 0, N, z));
+        BENCH_TIME(raw[i], ll_rng_fill_bits(&r, 0, N, bits));
         BENCH_TIME(moved[i], memcpy(copy, z, sizeof z));
     }
     const double base = bench_median(normal), per = 1e9 / N;

@@ -7,21 +7,22 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "bench.h"
-#include "data/csv.h"
-#include "task/bootstrap.h"
-#include "task/task.h"
+#include "data/csv/csv.h"
+#include "predict/forecaster.h"
+#include "predict/frame.h"
+#include "score/bootstrap.h"
 
 #include <string.h>
 
 enum { MOST = 32 };
 
 typedef struct variant { /* a model of its own with another sampler */
-    llap_point_list list;
-    llap_solver     solver;
-    int             steps, evaluations, beside;
-    llap_model     *model;
-    task_forecaster inner, timed;
-    double          seconds;
+    ll_point_list list;
+    ll_solver     solver;
+    int           steps, evaluations, beside;
+    llap_model   *model;
+    ll_forecaster inner, timed;
+    double        seconds;
 } variant;
 
 static double processor_time(void)
@@ -31,9 +32,9 @@ static double processor_time(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static llap_status forecast_timed(const task_forecaster *f, const task_ask *ask,
-                                  const task_window *w, int64_t n, llap_arena *arena,
-                                  task_forecast *out)
+static llap_status forecast_timed(const ll_forecaster *f, const ll_forecast_request *ask,
+                                  const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                                  ll_forecast_members *out)
 {
     variant          *v = f->self;
     const double      before = processor_time();
@@ -47,43 +48,41 @@ static llap_status variant_init(variant *v, const char *path, const llap_panel *
 {
     llap_status st = llap_model_load(path, &v->model);
     if (st != LLAP_OK) return st;
-    llap_sampling *s = &v->model->network->config.sampling;
+    ll_sampling *s = &v->model->network->config.sampling;
     s->solver.solver = v->solver;
     s->steps = v->steps;
     s->list = v->list;
-    llap_points points = { 0 };
-    st = llap_network_points(v->model->network, 0, &points);
+    ll_points points = { 0 };
+    st = ll_network_points(v->model->network, 0, &points);
     v->evaluations = points.n;
-    llap_points_deinit(&points);
-    if (st == LLAP_OK)
-        st = task_model_forecaster(v->model, p, var, &llap_backend_cpu, NULL, &v->inner);
-    v->timed = (task_forecaster){ "sampler", v->inner.n_targets, v, forecast_timed, NULL };
+    ll_points_deinit(&points);
+    if (st == LLAP_OK) st = ll_model_forecaster(v->model, p, var, &ll_backend_cpu, NULL, &v->inner);
+    v->timed = (ll_forecaster){ "sampler", v->inner.n_targets, v, forecast_timed, NULL };
     return st;
 }
 
 /* The lists of a profile; all are held beside 32 even steps of DPM-Solver++. */
 static int make_list(bool reference, variant *v)
 {
-    static const llap_solver solvers[] = { LLAP_SOLVER_DPMPP_2M, LLAP_SOLVER_UNIPC,
-                                           LLAP_SOLVER_DDIM };
-    static const int         steps[] = { 32, 16, 12, 10, 8, 6, 4 };
-    int                      n = 0;
+    static const ll_solver solvers[] = { LL_SOLVER_DPMPP_2M, LL_SOLVER_UNIPC, LL_SOLVER_DDIM };
+    static const int       steps[] = { 32, 16, 12, 10, 8, 6, 4 };
+    int                    n = 0;
     if (reference)
         v[n++] = (variant){
-            .list = LLAP_LIST_REFERENCE, .solver = LLAP_SOLVER_DDIM, .steps = 64, .beside = 1
+            .list = LL_LIST_REFERENCE, .solver = LL_SOLVER_DDIM, .steps = 64, .beside = 1
         };
     const int base = n;
     for (size_t s = 0; s < 3; s++)
         for (size_t k = 0; k < 7; k++)
             if (k == 0 || steps[k] < 17)
-                v[n++] = (variant){ .list = reference ? LLAP_LIST_HONEST : LLAP_LIST_CONTINUOUS,
+                v[n++] = (variant){ .list = reference ? LL_LIST_HONEST : LL_LIST_CONTINUOUS,
                                     .solver = solvers[s],
                                     .steps = steps[k],
                                     .beside = base };
     for (size_t s = 0; s < 2; s++)
         for (size_t k = 0; k < 5; k++)
             if (k != 1)
-                v[n++] = (variant){ .list = LLAP_LIST_GATHERED,
+                v[n++] = (variant){ .list = LL_LIST_GATHERED,
                                     .solver = solvers[s],
                                     .steps = steps[k],
                                     .beside = base };
@@ -92,22 +91,22 @@ static int make_list(bool reference, variant *v)
 
 /* Test windows of every n-th origin, in order; unit [n]: their day. */
 static llap_status choose(const llap_model *m, const llap_panel *p, const int64_t *var,
-                          int64_t every, int64_t most, llap_windows **w, task_window **out,
+                          int64_t every, int64_t most, ll_windows **w, ll_forecast_window **out,
                           int32_t **unit, int64_t *n, int64_t *n_units)
 {
     const int64_t day = INT64_C(86400000000000);
-    llap_split   *split = NULL;
-    llap_status   st = task_windows(&m->frame, p, var, m->frame.n_targets, w);
-    if (st == LLAP_OK) st = task_split(&m->frame, *w, &split);
+    ll_split     *split = NULL;
+    llap_status   st = ll_frame_windows(&m->frame, p, var, m->frame.n_targets, w);
+    if (st == LLAP_OK) st = ll_frame_split(&m->frame, *w, &split);
     if (st != LLAP_OK) return st;
-    task_window *all = calloc((size_t)(*w)->n + 1, sizeof *all);
+    ll_forecast_window *all = calloc((size_t)(*w)->n + 1, sizeof *all);
     *unit = calloc((size_t)(*w)->n + 1, sizeof **unit);
     if (all == NULL || *unit == NULL) return LLAP_ENOMEM;
     int64_t found = 0, origins = 0, used = 0;
     for (int64_t i = 0; i < (*w)->n; i++)
-        if (split->part[i] == LLAP_PART_TEST) all[found++] = task_window_of(*w, i);
-    llap_split_destroy(split);
-    st = task_windows_sort(all, found);
+        if (split->part[i] == LL_PART_TEST) all[found++] = ll_forecast_window_of(*w, i);
+    ll_split_destroy(split);
+    st = ll_forecast_windows_sort(all, found);
     for (int64_t i = 0; i < found; i++) {
         origins += i == 0 || all[i].origin != all[i - 1].origin;
         if ((origins - 1) % every == 0 && (origins - 1) / every < most) all[used++] = all[i];
@@ -135,7 +134,7 @@ static llap_status report(const scoring *s, variant *v, int n)
         st = bootstrap_difference(scoring_units(s, i, 0), scoring_units(s, v[i].beside, 0),
                                   s->n_units, &o, &r);
         printf("| %s | %s | %d | %.4f | %+.4f [%+.4f, %+.4f] | %.1f |\n",
-               llap_point_list_names[v[i].list], llap_solver_names[v[i].solver], v[i].evaluations,
+               ll_point_list_names[v[i].list], ll_solver_names[v[i].solver], v[i].evaluations,
                t->z.crps / t->n, r.crps.value, r.crps.low, r.crps.high,
                1e3 * v[i].seconds / (double)s->n_windows);
     }
@@ -150,28 +149,28 @@ static int positive(int argc, char **argv, int i, int unless_given)
 
 static llap_status run(int argc, char **argv)
 {
-    static variant         v[MOST];
-    const task_forecaster *f[MOST];
-    llap_panel            *p = NULL;
-    llap_model            *m = NULL;
-    llap_windows          *w = NULL;
-    task_window           *list = NULL;
-    task_scale            *scale = NULL;
-    int32_t               *unit = NULL;
-    int64_t                var[64], n = 0, n_units = 0;
-    scoring                s = { 0 };
-    const llap_csv_opts    csv = LLAP_CSV_DEFAULT;
-    llap_status            st = llap_model_load(argv[1], &m);
+    static variant       v[MOST];
+    const ll_forecaster *f[MOST];
+    llap_panel          *p = NULL;
+    llap_model          *m = NULL;
+    ll_windows          *w = NULL;
+    ll_forecast_window  *list = NULL;
+    ll_score_scale      *scale = NULL;
+    int32_t             *unit = NULL;
+    int64_t              var[64], n = 0, n_units = 0;
+    scoring              s = { 0 };
+    const ll_csv_opts    csv = LL_CSV_DEFAULT;
+    llap_status          st = llap_model_load(argv[1], &m);
     if (st == LLAP_OK && m->network == NULL)
-        st = llap_fail(LLAP_EINVAL, "%s: a model without networks", argv[1]);
-    if (st == LLAP_OK) st = llap_csv_read((const char *[]){ argv[2] }, 1, &csv, &p, NULL);
-    if (st == LLAP_OK) st = task_columns(m, p, var);
-    if (st == LLAP_OK) st = task_scales(m, p, &scale);
+        st = ll_fail(LLAP_EINVAL, "%s: a model without networks", argv[1]);
+    if (st == LLAP_OK) st = ll_csv_read((const char *[]){ argv[2] }, 1, &csv, &p, NULL);
+    if (st == LLAP_OK) st = ll_target_columns(m, p, var);
+    if (st == LLAP_OK) st = ll_score_scales(m, p, &scale);
     if (st == LLAP_OK)
         st = choose(m, p, var, positive(argc, argv, 4, 1), positive(argc, argv, 5, 1000), &w, &list,
                     &unit, &n, &n_units);
     const int variants =
-        st == LLAP_OK ? make_list(m->network->config.profile == LLAP_PROFILE_REFERENCE, v) : 0;
+        st == LLAP_OK ? make_list(m->network->config.profile == LL_PROFILE_REFERENCE, v) : 0;
     for (int i = 0; i < variants && st == LLAP_OK; i++) {
         st = variant_init(&v[i], argv[1], p, var);
         f[i] = &v[i].timed;
@@ -185,7 +184,7 @@ static llap_status run(int argc, char **argv)
                                .unit = unit,
                                .n_units = n_units,
                                .leads =
-                                   st == LLAP_OK ? task_leads_of(&m->frame) : (task_leads){ 0 },
+                                   st == LLAP_OK ? ll_leads_of_frame(&m->frame) : (ll_leads){ 0 },
                                .f = f,
                                .n_forecasters = variants,
                                .ask = { .n_samples = positive(argc, argv, 3, 25), .seed = 1 } };
@@ -196,13 +195,13 @@ static llap_status run(int argc, char **argv)
     if (st == LLAP_OK) st = report(&s, v, variants);
     scoring_deinit(&s);
     for (int i = 0; i < variants; i++) {
-        task_forecaster_deinit(&v[i].inner);
+        ll_forecaster_deinit(&v[i].inner);
         llap_model_destroy(v[i].model);
     }
-    llap_free(scale);
+    ll_free(scale);
     free(unit);
     free(list);
-    llap_windows_destroy(w);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
     llap_model_destroy(m);
     return st;

@@ -6,7 +6,7 @@
 #include "backend/cpu/kern.h"
 #include "backend/cpu/team.h"
 #include "base/alloc.h"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 #include "bench.h"
 
 #include <string.h>
@@ -24,47 +24,47 @@ typedef struct shape {
  * its tails, whose denormal numbers some processors multiply slowly. */
 static float *draw(int64_t n)
 {
-    float   *x = llap_new_aligned((size_t)n, sizeof *x);
-    llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 1, 0, 0);
+    float *x = ll_new_aligned((size_t)n, sizeof *x);
+    ll_rng r = ll_rng_make(1, LL_STREAM_TEST, 1, 0, 0);
     if (x == NULL) exit(1);
-    llap_rng_fill_normal(&r, 0, (size_t)n, x);
+    ll_rng_fill_normal(&r, 0, (size_t)n, x);
     for (int64_t i = 0; i < n; i++) x[i] *= 0.0625f;
     return x;
 }
 
 static void *work_of(size_t n_bytes)
 {
-    void *p = llap_new_aligned(n_bytes + 64, 1);
+    void *p = ll_new_aligned(n_bytes + 64, 1);
     if (p == NULL) exit(1);
     memset(p, 0, n_bytes + 64);
     return p;
 }
 
 typedef struct timing {
-    const llap_kern *kn;
-    const shape     *s;
-    llap_gemm        g, down;
-    llap_attn        at;
-    float           *a, *b, *c, *d, *lse, *packed;
-    void            *work;
-    double           seconds, best[BENCH_REPEATS];
+    const ll_kern *kn;
+    const shape   *s;
+    ll_gemm        g, down;
+    ll_attn        at;
+    float         *a, *b, *c, *d, *lse, *packed;
+    void          *work;
+    double         seconds, best[BENCH_REPEATS];
 } timing;
 
 static void once(timing *t)
 {
     switch (t->s->kind) {
     case MLP:
-        llap_kern_mlp(t->kn, &t->g, &t->down, t->packed, t->a, t->c, t->work);
+        ll_kern_mlp(t->kn, &t->g, &t->down, t->packed, t->a, t->c, t->work);
         break;
     case ATTN:
-        llap_kern_attn(t->kn, &t->at, t->a, t->b, t->b + WIDTH, t->c, t->lse, t->work);
+        ll_kern_attn(t->kn, &t->at, t->a, t->b, t->b + WIDTH, t->c, t->lse, t->work);
         break;
     case ATTN_GRAD:
-        llap_kern_attn_grad(t->kn, &t->at, t->a, t->b, t->b + WIDTH, t->c, t->lse, t->a, t->d,
-                            t->packed, t->packed + WIDTH, NULL, t->work);
+        ll_kern_attn_grad(t->kn, &t->at, t->a, t->b, t->b + WIDTH, t->c, t->lse, t->a, t->d,
+                          t->packed, t->packed + WIDTH, NULL, t->work);
         break;
     default:
-        llap_kern_gemm(t->kn, &t->g, t->a, t->b, t->c, t->work);
+        ll_kern_gemm(t->kn, &t->g, t->a, t->b, t->c, t->work);
     }
 }
 
@@ -82,67 +82,66 @@ static void repeat(void *user)
 }
 
 /* GFLOP/s. */
-static double rate(const llap_kern *kn, const shape *s, double seconds)
+static double rate(const ll_kern *kn, const shape *s, double seconds)
 {
-    const bool      heads = s->kind == ATTN || s->kind == ATTN_GRAD;
-    timing          t = { .kn = kn, .s = s, .seconds = seconds };
-    double          products = (double)s->m * (double)s->n * (double)s->k;
-    const llap_norm norm = { .rows = s->m, .n = WIDTH, .eps = 1e-5f };
+    const bool    heads = s->kind == ATTN || s->kind == ATTN_GRAD;
+    timing        t = { .kn = kn, .s = s, .seconds = seconds };
+    double        products = (double)s->m * (double)s->n * (double)s->k;
+    const ll_norm norm = { .rows = s->m, .n = WIDTH, .eps = 1e-5f };
     if (heads) {
-        const llap_attn_at q = { s->n * WIDTH, WIDTH, D };
-        const llap_attn_at kv = { s->k * 2 * WIDTH, 2 * WIDTH, D };
-        t.at = (llap_attn){ .batch = s->m,
-                            .heads = HEADS,
-                            .nq = s->n,
-                            .nk = s->k,
-                            .d = D,
-                            .scale = 0.125f,
-                            .q = q,
-                            .k = kv,
-                            .v = kv,
-                            .o = q,
-                            .dq = q,
-                            .dk = kv,
-                            .dv = kv };
+        const ll_attn_at q = { s->n * WIDTH, WIDTH, D };
+        const ll_attn_at kv = { s->k * 2 * WIDTH, 2 * WIDTH, D };
+        t.at = (ll_attn){ .batch = s->m,
+                          .heads = HEADS,
+                          .nq = s->n,
+                          .nk = s->k,
+                          .d = D,
+                          .scale = 0.125f,
+                          .q = q,
+                          .k = kv,
+                          .v = kv,
+                          .o = q,
+                          .dq = q,
+                          .dk = kv,
+                          .dv = kv };
         t.a = draw(s->m * s->n * WIDTH), t.b = draw(s->m * s->k * 2 * WIDTH);
         t.c = draw(s->m * s->n * WIDTH), t.d = draw(s->m * s->n * WIDTH);
         t.packed = draw(s->m * s->k * 2 * WIDTH), t.lse = draw(s->m * HEADS * s->n);
-        const size_t one = llap_kern_attn_work(kn, &t.at),
-                     two = llap_kern_attn_grad_work(kn, &t.at);
+        const size_t one = ll_kern_attn_work(kn, &t.at), two = ll_kern_attn_grad_work(kn, &t.at);
         t.work = work_of(one > two ? one : two);
-        llap_kern_attn(kn, &t.at, t.a, t.b, t.b + WIDTH, t.c, t.lse, t.work);
+        ll_kern_attn(kn, &t.at, t.a, t.b, t.b + WIDTH, t.c, t.lse, t.work);
         products *= s->kind == ATTN ? 2.0 * WIDTH : 5.0 * WIDTH;
     } else {
-        t.g = (llap_gemm){ .m = s->m, .n = s->n, .k = s->k, .lda = s->k, .ldb = s->k, .ldc = s->n };
+        t.g = (ll_gemm){ .m = s->m, .n = s->n, .k = s->k, .lda = s->k, .ldb = s->k, .ldc = s->n };
         t.g.b_trans = s->kind == LINEAR || s->kind == MLP;
         t.g.a_trans = s->kind == TURNED;
         if (t.g.a_trans) t.g.lda = s->m;
         if (!t.g.b_trans) t.g.ldb = s->n;
         t.a = draw(s->m * s->k), t.b = draw(s->n * s->k), t.c = draw(s->m * s->n);
-        size_t bytes = llap_kern_gemm_work(kn, &t.g);
+        size_t bytes = ll_kern_gemm_work(kn, &t.g);
         if (s->kind == MLP) {
             float *w2 = draw((int64_t)OUT * INNER);
-            t.down = (llap_gemm){ .m = s->m,
-                                  .n = OUT,
-                                  .k = INNER,
-                                  .lda = INNER,
-                                  .ldb = INNER,
-                                  .ldc = OUT,
-                                  .b_trans = true };
+            t.down = (ll_gemm){ .m = s->m,
+                                .n = OUT,
+                                .k = INNER,
+                                .lda = INNER,
+                                .ldb = INNER,
+                                .ldc = OUT,
+                                .b_trans = true };
             t.g.gelu = true;
             t.g.a_norm = &norm;
-            t.packed = work_of(llap_kern_mlp_pack_bytes(kn, &t.g, &t.down));
-            llap_kern_mlp_pack(kn, &t.g, &t.down, t.b, w2, t.packed);
-            bytes = llap_kern_mlp_work(kn, &t.g);
+            t.packed = work_of(ll_kern_mlp_pack_bytes(kn, &t.g, &t.down));
+            ll_kern_mlp_pack(kn, &t.g, &t.down, t.b, w2, t.packed);
+            bytes = ll_kern_mlp_work(kn, &t.g);
             products *= 0.875;
             products += (double)s->m * OUT * INNER;
-            llap_free(w2);
+            ll_free(w2);
         }
         t.work = work_of(bytes);
     }
-    llap_cpu_together(kn->n_threads, repeat, &t);
+    ll_cpu_together(kn->n_threads, repeat, &t);
     void *all[] = { t.a, t.b, t.c, t.d, t.lse, t.packed, t.work };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) llap_free(all[i]);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) ll_free(all[i]);
     return 2e-9 * products / bench_median(t.best);
 }
 
@@ -169,12 +168,12 @@ int main(int argc, char **argv)
               { ATTN, 25, 512, 336 },      { ATTN_GRAD, 10, 512, 512 }, { ATTN_GRAD, 10, 512, 336 },
     };
     const double seconds = argc > 2 ? atof(argv[2]) : 0.5;
-    llap_kern    one = llap_kern_best(1), two = llap_kern_best(2);
-    if (argc > 1 && (!llap_kern_pick(argv[1], 1, &one) || !llap_kern_pick(argv[1], 2, &two))) {
+    ll_kern      one = ll_kern_best(1), two = ll_kern_best(2);
+    if (argc > 1 && (!ll_kern_pick(argv[1], 1, &one) || !ll_kern_pick(argv[1], 2, &two))) {
         fprintf(stderr, "shapes: no instruction set '%s' here\n", argv[1]);
         return 2;
     }
-    printf("%s, GFLOP/s on one thread and on two\n", llap_kern_name(&one));
+    printf("%s, GFLOP/s on one thread and on two\n", ll_kern_name(&one));
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const shape *s = &shapes[i];
         if (argc > 3 && !listed(argv[3], (int)i)) continue;

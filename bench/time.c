@@ -1,6 +1,6 @@
 /* Times from text: the shape that has a path of its own against the same text off that path. */
-#include "base/time.h"
-#include "base/timefmt.h"
+#include "base/time/time.h"
+#include "base/time/timefmt.h"
 #include "bench.h"
 
 #include <string.h>
@@ -8,18 +8,18 @@
 enum { N = 1 << 16 };
 
 typedef struct text {
-    char   bytes[LLAP_TIME_TEXT_MAX];
+    char   bytes[LL_TIME_TEXT_MAX];
     size_t n;
 } text;
 
 static text    common[N], lower[N], milli[N], local[N], epoch[N];
 static int64_t sink;
 
-static void parse(const text *all, const llap_zone *zone)
+static void parse(const text *all, const ll_zone *zone)
 {
     for (size_t i = 0; i < N; i++) {
         int64_t t = 0;
-        (void)llap_time_parse(all[i].bytes, all[i].n, zone, LLAP_WALL_LATER, &t);
+        (void)ll_time_parse(all[i].bytes, all[i].n, zone, LL_WALL_LATER, &t);
         sink += t & 1;
     }
 }
@@ -28,16 +28,16 @@ static void parse_epoch(void)
 {
     for (size_t i = 0; i < N; i++) {
         int64_t t = 0;
-        (void)llap_time_parse_epoch(epoch[i].bytes, epoch[i].n, LLAP_UNIT_S, &t);
+        (void)ll_time_parse_epoch(epoch[i].bytes, epoch[i].n, LL_UNIT_S, &t);
         sink += t & 1;
     }
 }
 
-static void parse_format(const llap_timefmt *f)
+static void parse_format(const ll_timefmt *f)
 {
     for (size_t i = 0; i < N; i++) {
         int64_t t = 0;
-        (void)llap_timefmt_parse(f, local[i].bytes, local[i].n, NULL, LLAP_WALL_LATER, &t);
+        (void)ll_timefmt_parse(f, local[i].bytes, local[i].n, NULL, LL_WALL_LATER, &t);
         sink += t & 1;
     }
 }
@@ -47,10 +47,10 @@ static void write_texts(void)
     uint64_t x = 1;
     for (size_t i = 0; i < N; i++) {
         x = x * 6364136223846793005u + 1442695040888963407u;
-        const int64_t t = (int64_t)(x >> 33) * LLAP_NS_PER_S; /* 1970 .. 2038 */
-        common[i].n = llap_time_format(t, NULL, 0, common[i].bytes);
-        milli[i].n = llap_time_format(t, NULL, 3, milli[i].bytes);
-        epoch[i].n = llap_time_format_epoch(t, LLAP_UNIT_S, epoch[i].bytes);
+        const int64_t t = (int64_t)(x >> 33) * LL_NS_PER_S; /* 1970 .. 2038 */
+        common[i].n = ll_time_format(t, NULL, 0, common[i].bytes);
+        milli[i].n = ll_time_format(t, NULL, 3, milli[i].bytes);
+        epoch[i].n = ll_time_format_epoch(t, LL_UNIT_S, epoch[i].bytes);
         lower[i] = common[i];
         lower[i].bytes[10] = 't';
         local[i] = common[i];
@@ -61,10 +61,10 @@ static void write_texts(void)
 
 int main(void)
 {
-    llap_zone   *rome;
-    llap_timefmt f;
-    if (llap_zone_create("Europe/Rome", 11, NULL, &rome) != LLAP_OK ||
-        llap_timefmt_init(&f, "%F %T", 5) != LLAP_OK) {
+    ll_zone   *rome;
+    ll_timefmt f;
+    if (ll_zone_create("Europe/Rome", 11, NULL, &rome) != LLAP_OK ||
+        ll_timefmt_init(&f, "%F %T", 5) != LLAP_OK) {
         fprintf(stderr, "%s\n", llap_error_detail());
         return 1;
     }
@@ -88,6 +88,6 @@ int main(void)
     for (int i = 0; i < 6; i++)
         printf("%-44s %6.1f ns each, %.2f\n", names[i], bench_median(t[i]) * 1e9 / N,
                bench_median(t[i]) / base);
-    llap_zone_destroy(rome);
+    ll_zone_destroy(rome);
     return sink < 0;
 }

@@ -40,13 +40,13 @@
 static inline void check_every_failed_allocation(llap_status (*work)(void *), void *user)
 {
     for (int64_t n = 1;; n++) {
-        const int64_t live = llap_alloc_live();
-        (void)llap_alloc_fail_at(n);
+        const int64_t live = ll_alloc_live();
+        (void)ll_alloc_fail_at(n);
         const llap_status st = work(user);
-        const bool        struck = llap_alloc_fail_at(0);
-        if (llap_alloc_live() != live)
+        const bool        struck = ll_alloc_fail_at(0);
+        if (ll_alloc_live() != live)
             fail_msg("allocation %lld failed: %lld blocks leaked", (long long)n,
-                     (long long)(llap_alloc_live() - live));
+                     (long long)(ll_alloc_live() - live));
         if (st != (struck ? LLAP_ENOMEM : LLAP_OK))
             fail_msg("allocation %lld %s: found %s (%s)", (long long)n,
                      struck ? "failed" : "did not fail", llap_status_name(st), llap_error_detail());
@@ -54,8 +54,8 @@ static inline void check_every_failed_allocation(llap_status (*work)(void *), vo
     }
 }
 
-/* LLAP_TEST_LEAVE names precisions that tests on a GPU leave out, LLAP_TEST_QUICK has them keep to
- * little, both for slow checkers; LLAP_TEST_ONCE has them repeat nothing, for one whose records of
+/* LL_TEST_LEAVE names precisions that tests on a GPU leave out, LL_TEST_QUICK has them keep to
+ * little, both for slow checkers; LL_TEST_ONCE has them repeat nothing, for one whose records of
  * that would not fit. */
 static inline bool check_leaves(const char *precision)
 {

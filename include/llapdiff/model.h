@@ -21,6 +21,7 @@
 #include <llapdiff/panel.h>
 #include <llapdiff/progress.h>
 #include <llapdiff/status.h>
+#include <llapdiff/text.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -117,7 +118,6 @@ LLAP_API void        llap_model_destroy(llap_model *m); /* NULL is fine */
  * periods; in the JSON of one just trained also the stages of its training. Caller owns *text
  * (llap_text_free). */
 LLAP_API llap_status llap_model_describe(const llap_model *m, int json, char **text);
-LLAP_API void        llap_text_free(char *text); /* NULL is fine */
 
 /* ---- poles ---- */
 

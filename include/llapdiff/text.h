@@ -1,4 +1,5 @@
-/* "Did you mean": for programs that take names from people. */
+/* Texts that the library gives away, and "did you mean" for programs that take names from people.
+ */
 #ifndef LLAPDIFF_TEXT_H
 #define LLAPDIFF_TEXT_H
 
@@ -7,6 +8,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Frees a text that a function of the library gave to its caller. */
+LLAP_API void llap_text_free(char *text); /* NULL is fine */
 
 /* The name (of a list closed by NULL) that word was probably meant to be, or NULL when none is
  * near: within a third of the word's length, at least 1. The earlier of two equally near wins. */

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "plot/fan_plot.h"
-#include "task/task.h"
+#include "predict/answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,16 @@ enum { FILLED_ROWS = 240, PATHS = 50 }; /* shown of a record with filled gaps; o
 typedef struct drawing {
     const llap_answer *a;
     const llap_panel  *p;
-    llap_arena         arena;
-    llap_fans          fans;
-    int                low[LLAP_FAN_BANDS], high[LLAP_FAN_BANDS]; /* numbers of the rows */
+    ll_arena           arena;
+    ll_fans            fans;
+    int                low[LL_FAN_BANDS], high[LL_FAN_BANDS]; /* numbers of the rows */
     int                middle;
 } drawing;
 
 static int compare_rows(const void *x, const void *y)
 {
-    const task_row *a = *(const task_row *const *)x, *b = *(const task_row *const *)y;
+    const ll_answer_row *a = *(const ll_answer_row *const *)x,
+                        *b = *(const ll_answer_row *const *)y;
     if (a->entity != b->entity) return a->entity < b->entity ? -1 : 1;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     if (a->origin != b->origin) return a->origin < b->origin ? -1 : 1;
@@ -35,10 +36,10 @@ static void choose_numbers(drawing *d)
 {
     const llap_answer *a = d->a;
     d->middle = 0;
-    d->fans.middle = (a->kind & TASK_SAMPLES) != 0 ? NULL : "mean";
+    d->fans.middle = (a->kind & LL_ANSWER_SAMPLES) != 0 ? NULL : "mean";
     for (int i = 0; i < a->n_quantiles; i++) {
         if (a->quantile[i] == 0.5) d->middle = 1 + i, d->fans.middle = "median";
-        for (int k = i + 1; k < a->n_quantiles && d->fans.n_bands < LLAP_FAN_BANDS; k++) {
+        for (int k = i + 1; k < a->n_quantiles && d->fans.n_bands < LL_FAN_BANDS; k++) {
             if (fabs(a->quantile[i] + a->quantile[k] - 1) > 1e-9) continue;
             d->low[d->fans.n_bands] = 1 + i;
             d->high[d->fans.n_bands] = 1 + k;
@@ -47,22 +48,22 @@ static void choose_numbers(drawing *d)
     }
 }
 
-static double number(const drawing *d, const task_row *r, int k)
+static double number(const drawing *d, const ll_answer_row *r, int k)
 {
     return d->a->number[(r - d->a->row) * d->a->n_numbers + k];
 }
 
 /* The measured values of a series within a stretch of time. */
-static llap_status take_seen(drawing *d, llap_fan *fan, int64_t e, int64_t v, int64_t first,
+static llap_status take_seen(drawing *d, ll_fan *fan, int64_t e, int64_t v, int64_t first,
                              int64_t last)
 {
     const llap_panel *p = d->p;
     const size_t      room = (size_t)(p->start[e + 1] - p->start[e]);
-    int64_t          *time = llap_arena_new(&d->arena, room, sizeof *time);
-    double           *seen = llap_arena_new(&d->arena, room, sizeof *seen);
+    int64_t          *time = ll_arena_new(&d->arena, room, sizeof *time);
+    double           *seen = ll_arena_new(&d->arena, room, sizeof *seen);
     if (time == NULL || seen == NULL) return LLAP_ENOMEM;
     for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
-        if (p->time[r] >= first && p->time[r] <= last && llap_panel_observed(p, r, v)) {
+        if (p->time[r] >= first && p->time[r] <= last && ll_panel_observed(p, r, v)) {
             time[fan->n_seen] = p->time[r];
             seen[fan->n_seen++] = (double)p->value[r * p->n_vars + v];
         }
@@ -72,11 +73,11 @@ static llap_status take_seen(drawing *d, llap_fan *fan, int64_t e, int64_t v, in
 }
 
 /* Room for the numbers of n times. */
-static llap_status make_lines(drawing *d, llap_fan *fan, size_t n, int64_t **time, double **line)
+static llap_status make_lines(drawing *d, ll_fan *fan, size_t n, int64_t **time, double **line)
 {
     const size_t lines = 1 + 2 * (size_t)d->fans.n_bands;
-    *time = llap_arena_new(&d->arena, n, sizeof **time);
-    *line = llap_arena_new(&d->arena, lines * n, sizeof **line);
+    *time = ll_arena_new(&d->arena, n, sizeof **time);
+    *line = ll_arena_new(&d->arena, lines * n, sizeof **line);
     if (*time == NULL || *line == NULL) return LLAP_ENOMEM;
     fan->n = (int64_t)n;
     fan->time = *time;
@@ -88,7 +89,7 @@ static llap_status make_lines(drawing *d, llap_fan *fan, size_t n, int64_t **tim
     return LLAP_OK;
 }
 
-static void put_numbers(const drawing *d, double *line, size_t n, size_t i, const task_row *r,
+static void put_numbers(const drawing *d, double *line, size_t n, size_t i, const ll_answer_row *r,
                         double measured)
 {
     line[i] = r == NULL ? measured : number(d, r, d->middle);
@@ -99,10 +100,10 @@ static void put_numbers(const drawing *d, double *line, size_t n, size_t i, cons
 }
 
 /* How many rows a path has, and how many paths are shown; quantiles are one. */
-static bool count_paths(const drawing *d, const task_row **row, size_t n, size_t *steps,
+static bool count_paths(const drawing *d, const ll_answer_row **row, size_t n, size_t *steps,
                         size_t *paths)
 {
-    const bool draws = (d->a->kind & TASK_SAMPLES) != 0;
+    const bool draws = (d->a->kind & LL_ANSWER_SAMPLES) != 0;
     *steps = n;
     if (draws)
         for (*steps = 1; *steps < n && row[*steps]->sample == row[0]->sample;) ++*steps;
@@ -110,7 +111,7 @@ static bool count_paths(const drawing *d, const task_row **row, size_t n, size_t
     return draws;
 }
 
-static void show_paths(llap_fan *fan, size_t paths, const double *line)
+static void show_paths(ll_fan *fan, size_t paths, const double *line)
 {
     fan->middle = NULL;
     fan->n_paths = (int64_t)paths;
@@ -118,7 +119,7 @@ static void show_paths(llap_fan *fan, size_t paths, const double *line)
 }
 
 /* Three horizons of history, the forecast, and the truth as far as the panel has it. */
-static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n,
+static llap_status forecast_fan(drawing *d, ll_fan *fan, const ll_answer_row **row, size_t n,
                                 int64_t v)
 {
     size_t      steps, paths;
@@ -147,7 +148,7 @@ static llap_status forecast_fan(drawing *d, llap_fan *fan, const task_row **row,
 
 /* Where to look in a long record: the FILLED_ROWS rows that hold most answers, as long as two
  * thirds of them were measured, so that one sees gaps and not silence. */
-static int64_t richest(const llap_panel *p, int64_t e, const task_row **row, size_t n)
+static int64_t richest(const llap_panel *p, int64_t e, const ll_answer_row **row, size_t n)
 {
     const int64_t end = p->start[e + 1];
     int64_t       best = p->start[e];
@@ -164,7 +165,8 @@ static int64_t richest(const llap_panel *p, int64_t e, const task_row **row, siz
 }
 
 /* The band is closed where a value was measured. */
-static llap_status filled_fan(drawing *d, llap_fan *fan, const task_row **row, size_t n, int64_t v)
+static llap_status filled_fan(drawing *d, ll_fan *fan, const ll_answer_row **row, size_t n,
+                              int64_t v)
 {
     const llap_panel *p = d->p;
     size_t            steps, paths;
@@ -183,7 +185,7 @@ static llap_status filled_fan(drawing *d, llap_fan *fan, const task_row **row, s
         while (at < (k + 1) * steps && row[at]->time < time[i]) at++;
         const bool   answered = at < (k + 1) * steps && row[at]->time == time[i];
         const double measured =
-            llap_panel_observed(p, r, v) ? (double)p->value[r * p->n_vars + v] : (double)NAN;
+            ll_panel_observed(p, r, v) ? (double)p->value[r * p->n_vars + v] : (double)NAN;
         if (draws) line[i] = answered ? number(d, row[at], 0) : measured;
         else put_numbers(d, line, (size_t)rows, (size_t)i, answered ? row[at] : NULL, measured);
     }
@@ -194,27 +196,27 @@ static llap_status filled_fan(drawing *d, llap_fan *fan, const task_row **row, s
     return st;
 }
 
-static llap_status make_fans(drawing *d, const task_row **row)
+static llap_status make_fans(drawing *d, const ll_answer_row **row)
 {
     const llap_answer *a = d->a;
-    llap_fan          *fan = llap_arena_new(&d->arena, LLAP_FAN_FIELDS, sizeof *fan);
+    ll_fan            *fan = ll_arena_new(&d->arena, LL_FAN_FIELDS, sizeof *fan);
     llap_status        st = fan == NULL ? LLAP_ENOMEM : LLAP_OK;
     d->fans.fan = fan;
     for (size_t i = 0, to; st == LLAP_OK && i < a->n_rows; i = to) {
-        const task_row *r = row[i];
+        const ll_answer_row *r = row[i];
         for (to = i + 1; to < a->n_rows && row[to]->entity == r->entity &&
                          row[to]->target == r->target && row[to]->origin == r->origin;)
             to++;
-        if (d->fans.n++ >= LLAP_FAN_FIELDS) continue; /* counted only */
-        llap_fan     *f = &fan[d->fans.n - 1];
-        const int64_t v = llap_panel_find_var(d->p, a->target[r->target]);
+        if (d->fans.n++ >= LL_FAN_FIELDS) continue; /* counted only */
+        ll_fan       *f = &fan[d->fans.n - 1];
+        const int64_t v = ll_panel_find_var(d->p, a->target[r->target]);
         if (r->entity >= d->p->n_entities || v < 0 ||
             strcmp(d->p->entity[r->entity], a->entity[r->entity]) != 0)
-            return llap_fail(LLAP_EINVAL, "the answer is not about this panel");
+            return ll_fail(LLAP_EINVAL, "the answer is not about this panel");
         f->entity = a->entity[r->entity];
         f->variable = a->target[r->target];
-        st = (a->kind & TASK_IMPUTATION) != 0 ? filled_fan(d, f, row + i, to - i, v)
-                                              : forecast_fan(d, f, row + i, to - i, v);
+        st = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? filled_fan(d, f, row + i, to - i, v)
+                                                   : forecast_fan(d, f, row + i, to - i, v);
     }
     return st;
 }
@@ -222,17 +224,17 @@ static llap_status make_fans(drawing *d, const task_row **row)
 llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, const char *path)
 {
     drawing d = { .a = a, .p = panel, .fans = { .axis = a->axis } };
-    d.fans.kind = (a->kind & TASK_IMPUTATION) != 0 ? LLAP_FAN_IMPUTATION : LLAP_FAN_FORECAST;
-    const task_row **row = llap_new(a->n_rows, sizeof *row);
-    llap_status      st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
+    d.fans.kind = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? LL_FAN_IMPUTATION : LL_FAN_FORECAST;
+    const ll_answer_row **row = ll_new(a->n_rows, sizeof *row);
+    llap_status           st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) row[i] = &a->row[i];
     if (st == LLAP_OK) {
         qsort(row, a->n_rows, sizeof *row, compare_rows);
         choose_numbers(&d);
         st = make_fans(&d, row);
     }
-    if (st == LLAP_OK) st = llap_plot_fans(&d.fans, path);
-    llap_free(row);
-    llap_arena_deinit(&d.arena);
+    if (st == LLAP_OK) st = ll_plot_fans(&d.fans, path);
+    ll_free(row);
+    ll_arena_deinit(&d.arena);
     return st;
 }

@@ -12,48 +12,48 @@
 enum { TEXT = 4096 };
 
 /* "a,b,c" of an array of strings or numbers. */
-static llap_status join(const llap_json *j, const char *name, char *out)
+static llap_status join(const ll_json *j, const char *name, char *out)
 {
     const char **word = NULL;
     double      *number = NULL;
     size_t       n = 0, at = 0;
-    llap_status  st = llap_json_strings(j, name, &word, &n);
-    if (st == LLAP_EFORMAT) st = llap_json_doubles(j, name, -HUGE_VAL, HUGE_VAL, &number, &n);
+    llap_status  st = ll_json_strings(j, name, &word, &n);
+    if (st == LLAP_EFORMAT) st = ll_json_doubles(j, name, -HUGE_VAL, HUGE_VAL, &number, &n);
     for (size_t i = 0; st == LLAP_OK && i < n && at < TEXT; i++) {
-        char text[LLAP_DOUBLE_TEXT];
-        if (number != NULL) llap_text_double(number[i], text);
+        char text[LL_DOUBLE_TEXT];
+        if (number != NULL) ll_text_double(number[i], text);
         at += (size_t)snprintf(out + at, TEXT - at, "%s%s", i > 0 ? "," : "",
                                number != NULL ? text : word[i]);
     }
-    if (st == LLAP_OK && at >= TEXT) st = llap_fail(LLAP_ELIMIT, "'%s': too long a list", name);
-    llap_free((void *)word);
-    llap_free(number);
+    if (st == LLAP_OK && at >= TEXT) st = ll_fail(LLAP_ELIMIT, "'%s': too long a list", name);
+    ll_free((void *)word);
+    ll_free(number);
     return st;
 }
 
 /* The value as text, whatever it is. */
-static llap_status as_text(const llap_json *j, const char *name, char *out)
+static llap_status as_text(const ll_json *j, const char *name, char *out)
 {
     const char *s = NULL;
     bool        flag = false;
     int64_t     whole = 0;
     double      x = 0;
-    if (llap_json_string(j, name, &s) == LLAP_OK) {
-        if (strlen(s) >= TEXT) return llap_fail(LLAP_ELIMIT, "'%s': too long", name);
+    if (ll_json_string(j, name, &s) == LLAP_OK) {
+        if (strlen(s) >= TEXT) return ll_fail(LLAP_ELIMIT, "'%s': too long", name);
         snprintf(out, TEXT, "%s", s);
-    } else if (llap_json_bool(j, name, &flag) == LLAP_OK) {
+    } else if (ll_json_bool(j, name, &flag) == LLAP_OK) {
         snprintf(out, TEXT, "%s", flag ? "true" : "false");
-    } else if (llap_json_int(j, name, INT64_MIN, INT64_MAX, &whole) == LLAP_OK) {
+    } else if (ll_json_int(j, name, INT64_MIN, INT64_MAX, &whole) == LLAP_OK) {
         snprintf(out, TEXT, "%lld", (long long)whole);
-    } else if (llap_json_double(j, name, -HUGE_VAL, HUGE_VAL, &x) == LLAP_OK) {
-        llap_text_double(x, out);
+    } else if (ll_json_double(j, name, -HUGE_VAL, HUGE_VAL, &x) == LLAP_OK) {
+        ll_text_double(x, out);
     } else if (join(j, name, out) != LLAP_OK) {
         char       *part = NULL;
         size_t      n;
-        llap_status st = llap_json_part(j, name, &part, &n);
-        if (st == LLAP_OK && n >= TEXT) st = llap_fail(LLAP_ELIMIT, "'%s': too long", name);
+        llap_status st = ll_json_part(j, name, &part, &n);
+        if (st == LLAP_OK && n >= TEXT) st = ll_fail(LLAP_ELIMIT, "'%s': too long", name);
         if (st == LLAP_OK) memcpy(out, part, n + 1);
-        llap_free(part);
+        ll_free(part);
         return st;
     }
     return LLAP_OK;
@@ -64,20 +64,20 @@ llap_status llap_config_read(const char *path, const char *const *names,
                                                 const char *place),
                              void *user)
 {
-    llap_json  *j = NULL;
-    char        place[LLAP_DETAIL_MAX];
-    char       *text = llap_new(TEXT, 1);
+    ll_json    *j = NULL;
+    char        place[LL_DETAIL_MAX];
+    char       *text = ll_new(TEXT, 1);
     llap_status st = text == NULL
                          ? LLAP_ENOMEM
-                         : llap_json_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, NULL, &j);
-    if (st == LLAP_OK) st = llap_json_keys(j, "", names);
+                         : ll_json_read(strcmp(path, "-") == 0 ? "/dev/stdin" : path, NULL, &j);
+    if (st == LLAP_OK) st = ll_json_keys(j, "", names);
     for (size_t i = 0; st == LLAP_OK && names[i] != NULL; i++) {
-        if (!llap_json_has(j, names[i])) continue;
+        if (!ll_json_has(j, names[i])) continue;
         st = as_text(j, names[i], text);
-        llap_json_place(j, names[i], place, sizeof place);
+        ll_json_place(j, names[i], place, sizeof place);
         if (st == LLAP_OK) st = set(user, names[i], text, place);
     }
-    llap_json_destroy(j);
-    llap_free(text);
+    ll_json_destroy(j);
+    ll_free(text);
     return st;
 }

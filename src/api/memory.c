@@ -2,80 +2,80 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "data/panel_builder.h"
-#include "task/task.h"
+#include "predict/answer.h"
 
 #include <string.h>
 
-static llap_status add_names(llap_panel_builder *b, const char *const *var, size_t n)
+static llap_status add_names(ll_panel_builder *b, const char *const *var, size_t n)
 {
     llap_status st = LLAP_OK;
     for (size_t v = 0; st == LLAP_OK && v < n; v++) {
         uint32_t id;
-        st = llap_panel_builder_var(b, var[v], strlen(var[v]), &id);
+        st = ll_panel_builder_var(b, var[v], strlen(var[v]), &id);
         if (st == LLAP_OK && id != v)
-            st = llap_fail(LLAP_EINVAL, "arrays: variable '%s' is given twice",
-                           llap_text_show(var[v]).text);
+            st = ll_fail(LLAP_EINVAL, "arrays: variable '%s' is given twice",
+                         ll_text_show(var[v]).text);
     }
     return st;
 }
 
-static llap_status add_arrays(llap_panel_builder *b, const llap_arrays *a)
+static llap_status add_arrays(ll_panel_builder *b, const llap_arrays *a)
 {
     llap_status st = LLAP_OK;
     for (size_t r = 0; st == LLAP_OK && r < a->n_rows; r++) {
         const char *name = a->entity == NULL ? "series" : a->entity[r];
         uint32_t    e;
-        st = llap_panel_builder_entity(b, name, strlen(name), &e);
-        if (st == LLAP_OK) st = llap_panel_builder_row(b, e, a->time[r], a->value + r * a->n_vars);
+        st = ll_panel_builder_entity(b, name, strlen(name), &e);
+        if (st == LLAP_OK) st = ll_panel_builder_row(b, e, a->time[r], a->value + r * a->n_vars);
     }
     return st;
 }
 
-static llap_status add_panel(llap_panel_builder *b, const llap_panel *p)
+static llap_status add_panel(ll_panel_builder *b, const llap_panel *p)
 {
     llap_status st = LLAP_OK;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         uint32_t id;
-        st = llap_panel_builder_entity(b, p->entity[e], strlen(p->entity[e]), &id);
+        st = ll_panel_builder_entity(b, p->entity[e], strlen(p->entity[e]), &id);
         for (int64_t r = p->start[e]; st == LLAP_OK && r < p->start[e + 1]; r++)
-            st = llap_panel_builder_row(b, id, p->time[r], p->value + r * p->n_vars);
+            st = ll_panel_builder_row(b, id, p->time[r], p->value + r * p->n_vars);
     }
     return st;
 }
 
 /* The rows of p, if any, and of a. */
-static llap_status build(const llap_panel *p, const llap_arrays *a, const llap_axis *axis,
+static llap_status build(const llap_panel *p, const llap_arrays *a, const ll_axis *axis,
                          llap_panel **out)
 {
     *out = NULL;
     if (a->n_vars == 0 || a->var == NULL ||
         (a->n_rows > 0 && (a->time == NULL || a->value == NULL)))
-        return llap_fail(LLAP_EINVAL, "arrays: expected names, times and values");
-    llap_panel_builder *b = NULL;
-    llap_status         st = llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b);
+        return ll_fail(LLAP_EINVAL, "arrays: expected names, times and values");
+    ll_panel_builder *b = NULL;
+    llap_status       st = ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b);
     if (st == LLAP_OK) st = add_names(b, a->var, a->n_vars);
     if (st == LLAP_OK && p != NULL) st = add_panel(b, p);
     if (st == LLAP_OK) st = add_arrays(b, a);
-    if (st == LLAP_OK) st = llap_panel_builder_finish(b, axis, out);
-    llap_panel_builder_destroy(b);
+    if (st == LLAP_OK) st = ll_panel_builder_finish(b, axis, out);
+    ll_panel_builder_destroy(b);
     return st;
 }
 
 llap_status llap_panel_from_arrays(const llap_arrays *a, llap_panel **out)
 {
-    return build(NULL, a, &LLAP_AXIS_UTC, out);
+    return build(NULL, a, &LL_AXIS_UTC, out);
 }
 
 llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more, llap_panel **out)
 {
     *out = NULL;
     if (more->n_vars != (size_t)p->n_vars)
-        return llap_fail(LLAP_EINVAL, "arrays: expected %lld variables, found %zu",
-                         (long long)p->n_vars, more->n_vars);
+        return ll_fail(LLAP_EINVAL, "arrays: expected %lld variables, found %zu",
+                       (long long)p->n_vars, more->n_vars);
     for (size_t v = 0; v < more->n_vars; v++)
         if (strcmp(more->var[v], p->var[v]) != 0)
-            return llap_fail(LLAP_EINVAL, "arrays: variable %zu: expected '%s', found '%s'", v + 1,
-                             llap_text_show(p->var[v]).text, llap_text_show(more->var[v]).text);
+            return ll_fail(LLAP_EINVAL, "arrays: variable %zu: expected '%s', found '%s'", v + 1,
+                           ll_text_show(p->var[v]).text, ll_text_show(more->var[v]).text);
     return build(p, more, &p->axis, out);
 }
 
@@ -96,8 +96,8 @@ void llap_panel_size(const llap_panel *p, llap_panel_sizes *out)
 
 llap_status llap_answer_at(const llap_answer *a, size_t i, llap_answer_row *out)
 {
-    if (i >= a->n_rows) return llap_fail(LLAP_EINVAL, "answer: row %zu of %zu", i, a->n_rows);
-    const task_row *r = &a->row[i];
+    if (i >= a->n_rows) return ll_fail(LLAP_EINVAL, "answer: row %zu of %zu", i, a->n_rows);
+    const ll_answer_row *r = &a->row[i];
     *out = (llap_answer_row){ .entity = a->entity[r->entity],
                               .variable = a->target[r->target],
                               .time = r->time,

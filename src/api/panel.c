@@ -1,20 +1,20 @@
 /* Reading panels: the public options taken to those of the readers and of the timeline. */
 #include "base/alloc.h"
 #include "base/arena.h"
-#include "base/duration.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time/duration.h"
 #include "data/clock.h"
-#include "data/csv.h"
-#include "data/csv_write.h"
-#include "data/inspect.h"
-#include "data/netcdf.h"
+#include "data/csv/csv.h"
+#include "data/csv/write.h"
+#include "data/inspect/inspect.h"
+#include "data/netcdf/netcdf.h"
 #include "data/panel_merge.h"
-#include "data/synth.h"
+#include "data/synth/synth.h"
+#include "data/synth/weather.h"
 #include "data/timeline.h"
-#include "data/weather.h"
 #include "plot/inspect_plot.h"
 
 #include <llapdiff/panel.h>
@@ -23,18 +23,18 @@
 #include <string.h>
 
 /* "a,b" to a list closed by NULL, in the arena. NULL stays NULL. */
-static llap_status split_list(llap_arena *a, const char *text, const char *const **out)
+static llap_status split_list(ll_arena *a, const char *text, const char *const **out)
 {
     *out = NULL;
     if (text == NULL) return LLAP_OK;
     size_t n = 1;
     for (const char *p = text; *p != '\0'; p++) n += *p == ',';
-    const char **list = llap_arena_new(a, n + 1, sizeof *list);
+    const char **list = ll_arena_new(a, n + 1, sizeof *list);
     if (list == NULL) return LLAP_ENOMEM;
     size_t k = 0;
     for (const char *p = text;;) {
         const size_t len = strcspn(p, ",");
-        if (len > 0 && (list[k++] = llap_arena_strndup(a, p, len)) == NULL) return LLAP_ENOMEM;
+        if (len > 0 && (list[k++] = ll_arena_strndup(a, p, len)) == NULL) return LLAP_ENOMEM;
         if (p[len] == '\0') break;
         p += len + 1;
     }
@@ -43,7 +43,7 @@ static llap_status split_list(llap_arena *a, const char *text, const char *const
 }
 
 /* The options that choose among words. */
-static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
+static llap_status csv_choices(const llap_read_opts *o, ll_csv_opts *c)
 {
     static const char *const forms[] = { "auto", "wide", "long", NULL };
     static const char *const headers[] = { "auto", "yes", "no", NULL };
@@ -54,29 +54,29 @@ static llap_status csv_choices(const llap_read_opts *o, llap_csv_opts *c)
     static const char *const orders[] = { "sort", "error", NULL };
     static const char *const walls[] = { "error", "earlier", "later", NULL };
     int form = 0, header = 0, code = 0, word = 0, bad = 0, duplicate = 0, order = 0, wall = 0;
-    llap_status st = llap_text_choose("form", o->form, forms, &form);
-    if (st == LLAP_OK) st = llap_text_choose("header", o->header, headers, &header);
-    if (st == LLAP_OK) st = llap_text_choose("codes", o->codes, codes, &code);
-    if (st == LLAP_OK) st = llap_text_choose("words", o->words, words, &word);
-    if (st == LLAP_OK) st = llap_text_choose("bad", o->bad, bads, &bad);
-    if (st == LLAP_OK) st = llap_text_choose("duplicates", o->duplicates, duplicates, &duplicate);
-    if (st == LLAP_OK) st = llap_text_choose("unordered", o->unordered, orders, &order);
-    if (st == LLAP_OK) st = llap_text_choose("twice", o->twice, walls, &wall);
+    llap_status st = ll_text_choose("form", o->form, forms, &form);
+    if (st == LLAP_OK) st = ll_text_choose("header", o->header, headers, &header);
+    if (st == LLAP_OK) st = ll_text_choose("codes", o->codes, codes, &code);
+    if (st == LLAP_OK) st = ll_text_choose("words", o->words, words, &word);
+    if (st == LLAP_OK) st = ll_text_choose("bad", o->bad, bads, &bad);
+    if (st == LLAP_OK) st = ll_text_choose("duplicates", o->duplicates, duplicates, &duplicate);
+    if (st == LLAP_OK) st = ll_text_choose("unordered", o->unordered, orders, &order);
+    if (st == LLAP_OK) st = ll_text_choose("twice", o->twice, walls, &wall);
     if (st != LLAP_OK) return st;
-    c->form = (llap_csv_form)form;
-    c->header = (llap_choice)header;
+    c->form = (ll_csv_form)form;
+    c->header = (ll_choice)header;
     c->no_codes = code == 1;
-    c->text = (llap_csv_text)word;
+    c->text = (ll_csv_text)word;
     c->bad_is_missing = bad == 1;
-    c->duplicates = (llap_duplicates)duplicate;
+    c->duplicates = (ll_duplicates)duplicate;
     c->unordered_is_error = order == 1;
-    c->wall = (llap_wall)wall;
+    c->wall = (ll_wall)wall;
     return LLAP_OK;
 }
 
-static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opts *c)
+static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c)
 {
-    *c = LLAP_CSV_DEFAULT;
+    *c = LL_CSV_DEFAULT;
     c->entity = o->entity;
     c->time = o->time;
     c->variable = o->variable;
@@ -91,9 +91,9 @@ static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opt
     c->log = o->log;
     llap_status st = csv_choices(o, c);
     if (st == LLAP_OK && o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
-        st = llap_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
+        st = ll_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
     if (st == LLAP_OK && o->columns != NULL && o->columns[strspn(o->columns, ",")] == '\0')
-        st = llap_fail(LLAP_EOPTION, "columns: no name given");
+        st = ll_fail(LLAP_EOPTION, "columns: no name given");
     if (st == LLAP_OK) st = split_list(a, o->columns, &c->columns);
     if (st == LLAP_OK) st = split_list(a, o->drop, &c->drop);
     if (st == LLAP_OK) st = split_list(a, o->missing, &c->missing);
@@ -102,7 +102,7 @@ static llap_status csv_opts(llap_arena *a, const llap_read_opts *o, llap_csv_opt
     return st;
 }
 
-static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
+static llap_status timeline_opts(const llap_read_opts *o, ll_timeline_opts *t)
 {
     static const char *const bins[] = { "nearest", "floor", "exact", NULL };
     static const char *const aggs[] = { "mean", "last", NULL };
@@ -110,29 +110,29 @@ static llap_status timeline_opts(const llap_read_opts *o, llap_timeline_opts *t)
     static const char *const keeps[] = { "all", "common", NULL };
     static const char *const halves[] = { "no", "yes", NULL };
     int                      bin = 0, agg = 0, fill = 0, keep = 0, half = 0;
-    *t = LLAP_TIMELINE_DEFAULT;
-    llap_status st = llap_text_choose("bin", o->bin, bins, &bin);
-    if (st == LLAP_OK) st = llap_text_choose("agg", o->agg, aggs, &agg);
-    if (st == LLAP_OK) st = llap_text_choose("fill", o->fill, fills, &fill);
-    if (st == LLAP_OK) st = llap_text_choose("keep", o->keep, keeps, &keep);
-    if (st == LLAP_OK) st = llap_text_choose("half", o->half, halves, &half);
+    *t = LL_TIMELINE_DEFAULT;
+    llap_status st = ll_text_choose("bin", o->bin, bins, &bin);
+    if (st == LLAP_OK) st = ll_text_choose("agg", o->agg, aggs, &agg);
+    if (st == LLAP_OK) st = ll_text_choose("fill", o->fill, fills, &fill);
+    if (st == LLAP_OK) st = ll_text_choose("keep", o->keep, keeps, &keep);
+    if (st == LLAP_OK) st = ll_text_choose("half", o->half, halves, &half);
     if (st == LLAP_OK && !(o->row_min >= 0 && o->row_min <= 1))
-        st = llap_fail(LLAP_EOPTION, "row_min: expected a share in 0..1, found %g", o->row_min);
-    t->bin = (llap_bin)bin;
-    t->agg = (llap_agg)agg;
-    t->fill = fill == 1 ? LLAP_FILL_GRID : LLAP_FILL_NONE;
-    t->columns = keep == 1 ? LLAP_COLUMNS_COMMON : LLAP_COLUMNS_ALL;
+        st = ll_fail(LLAP_EOPTION, "row_min: expected a share in 0..1, found %g", o->row_min);
+    t->bin = (ll_bin)bin;
+    t->agg = (ll_agg)agg;
+    t->fill = fill == 1 ? LL_FILL_GRID : LL_FILL_NONE;
+    t->columns = keep == 1 ? LL_COLUMNS_COMMON : LL_COLUMNS_ALL;
     t->half = half == 1;
     t->row_min = o->row_min;
     t->row_min_filled = fill == 1;
     if (st != LLAP_OK || o->grid == NULL || strcmp(o->grid, "none") == 0) return st;
-    t->grid = strcmp(o->grid, "auto") == 0 ? LLAP_GRID_AUTO : LLAP_GRID_STEP;
-    if (t->grid == LLAP_GRID_AUTO) return LLAP_OK;
-    st = llap_duration_parse(o->grid, strlen(o->grid), &t->step);
+    t->grid = strcmp(o->grid, "auto") == 0 ? LL_GRID_AUTO : LL_GRID_STEP;
+    if (t->grid == LL_GRID_AUTO) return LLAP_OK;
+    st = ll_duration_parse(o->grid, strlen(o->grid), &t->step);
     if (st == LLAP_OK && t->step <= 0)
-        st = llap_fail(LLAP_EINVAL, "expected a duration above 0, found '%s'",
-                       llap_text_show(o->grid).text);
-    return st == LLAP_OK ? st : llap_fail_in(LLAP_EOPTION, "grid");
+        st = ll_fail(LLAP_EINVAL, "expected a duration above 0, found '%s'",
+                     ll_text_show(o->grid).text);
+    return st == LLAP_OK ? st : ll_fail_in(LLAP_EOPTION, "grid");
 }
 
 /* What is said about times, each by itself, before any file is opened. */
@@ -148,12 +148,12 @@ static llap_status check_times(const llap_read_opts *o)
     };
     llap_status st = LLAP_OK;
     for (int i = 0; i < 3 && st == LLAP_OK; i++) {
-        llap_clock c = { 0 };
+        ll_clock c = { 0 };
         if (said[i].value != NULL)
-            st = llap_clock_init(&c, said[i].format, said[i].unit, said[i].zone);
-        llap_clock_deinit(&c);
+            st = ll_clock_init(&c, said[i].format, said[i].unit, said[i].zone);
+        ll_clock_deinit(&c);
         if (st == LLAP_EINVAL || st == LLAP_EFORMAT || st == LLAP_ELIMIT)
-            st = llap_fail_in(LLAP_EOPTION, "%s", said[i].name);
+            st = ll_fail_in(LLAP_EOPTION, "%s", said[i].name);
     }
     return st;
 }
@@ -186,15 +186,15 @@ static llap_status refuse_csv_options(const llap_read_opts *o)
     };
     for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
         if (text_only[i].given)
-            return llap_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",
-                             text_only[i].name);
+            return ll_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",
+                           text_only[i].name);
     return LLAP_OK;
 }
 
 static llap_status read_netcdf(const char *const *paths, size_t n, const llap_read_opts *o,
-                               const llap_csv_opts *csv, llap_panel **out)
+                               const ll_csv_opts *csv, llap_panel **out)
 {
-    llap_netcdf_opts nc = LLAP_NETCDF_DEFAULT;
+    ll_netcdf_opts nc = LL_NETCDF_DEFAULT;
     nc.columns = csv->columns;
     nc.time = o->time;
     nc.station = o->entity;
@@ -203,69 +203,68 @@ static llap_status read_netcdf(const char *const *paths, size_t n, const llap_re
     llap_status st = refuse_csv_options(o);
     if (st != LLAP_OK) return st;
     if (n == 1 && csv->drop == NULL && csv->missing == NULL)
-        return llap_netcdf_read(paths[0], &nc, out, NULL);
-    llap_panel **part = llap_new(n, sizeof *part);
+        return ll_netcdf_read(paths[0], &nc, out, NULL);
+    llap_panel **part = ll_new(n, sizeof *part);
     if (part == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < n && st == LLAP_OK; i++)
-        st = llap_netcdf_read(paths[i], &nc, &part[i], NULL);
-    const llap_merge_opts how = { csv->duplicates, csv->drop, csv->missing };
-    if (st == LLAP_OK) st = llap_panels_merge((const llap_panel *const *)part, n, &how, out);
+        st = ll_netcdf_read(paths[i], &nc, &part[i], NULL);
+    const ll_merge_opts how = { csv->duplicates, csv->drop, csv->missing };
+    if (st == LLAP_OK) st = ll_panels_merge((const llap_panel *const *)part, n, &how, out);
     for (size_t i = 0; i < n; i++) llap_panel_destroy(part[i]);
-    llap_free(part);
+    ll_free(part);
     return st;
 }
 
 /* Files of NetCDF, or of CSV. */
 static llap_status read_files(const char *const *paths, size_t n, const llap_read_opts *o,
-                              const llap_csv_opts *csv, llap_panel **out)
+                              const ll_csv_opts *csv, llap_panel **out)
 {
     size_t      n_netcdf = 0;
     llap_status st = LLAP_OK;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
         bool yes = false;
         /* what cannot be looked into, folders say, is left to the reader of CSV and its message */
-        if (strcmp(paths[i], "-") != 0) (void)llap_netcdf_detect(paths[i], &yes);
+        if (strcmp(paths[i], "-") != 0) (void)ll_netcdf_detect(paths[i], &yes);
         if (yes && n_netcdf++ != i)
-            st = llap_fail(LLAP_EINVAL, "%s: a NetCDF file among others: all or none", paths[i]);
+            st = ll_fail(LLAP_EINVAL, "%s: a NetCDF file among others: all or none", paths[i]);
     }
     if (st != LLAP_OK) return st;
     if (n_netcdf > 0 && n_netcdf < n)
-        return llap_fail(LLAP_EINVAL, "%s: no NetCDF file among such: all or none",
-                         paths[n_netcdf]);
+        return ll_fail(LLAP_EINVAL, "%s: no NetCDF file among such: all or none", paths[n_netcdf]);
     if (n_netcdf > 0) return read_netcdf(paths, n, o, csv, out);
-    llap_csv_report *report = llap_new(1, sizeof *report);
+    ll_csv_report *report = ll_new(1, sizeof *report);
     if (report == NULL) return LLAP_ENOMEM;
-    st = llap_csv_read(paths, n, csv, out, report);
+    st = ll_csv_read(paths, n, csv, out, report);
     for (int i = 0; st == LLAP_OK && i < 2; i++)
-        llap_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
+        ll_logf(o->log, LLAP_LOG_INFO, "%s", report->decision[i]);
     if (st == LLAP_OK) (*out)->reading = report;
-    else llap_free(report);
+    else ll_free(report);
     return st;
 }
 
 /* A grid loses values, which nobody should have to find out. */
-static llap_status apply_timeline(llap_panel *raw, const llap_timeline_opts *t, const llap_log *log,
+static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, const llap_log *log,
                                   llap_panel **out)
 {
-    llap_timeline_counts counts;
-    const llap_status    st = llap_timeline_apply(raw, t, out, &counts);
+    ll_timeline_counts counts;
+    const llap_status  st = ll_timeline_apply(raw, t, out, &counts);
     if (st != LLAP_OK) return st;
     if (counts.off_grid_cells > 0)
-        llap_logf(log, LLAP_LOG_WARNING, "grid: %lld values lie off it and were left out",
-                  (long long)counts.off_grid_cells);
+        ll_logf(log, LLAP_LOG_WARNING, "grid: %lld values lie off it and were left out",
+                (long long)counts.off_grid_cells);
     if (counts.merged_cells > 0)
-        llap_logf(log, LLAP_LOG_INFO, "grid: %lld values went into one with others (%s)",
-                  (long long)counts.merged_cells, t->agg == LLAP_AGG_MEAN ? "mean" : "last");
+        ll_logf(log, LLAP_LOG_INFO, "grid: %lld values went into one with others (%s)",
+                (long long)counts.merged_cells, t->agg == LL_AGG_MEAN ? "mean" : "last");
     if (counts.filled_cells > 0)
-        llap_logf(log, LLAP_LOG_INFO, "fill: %lld cells carry the value before them",
-                  (long long)counts.filled_cells);
+        ll_logf(log, LLAP_LOG_INFO, "fill: %lld cells carry the value before them",
+                (long long)counts.filled_cells);
     if (counts.dropped_rows + counts.dropped_entities + counts.dropped_vars > 0)
-        llap_logf(log, LLAP_LOG_WARNING, "left out: %lld rows, %lld entities, %lld variables",
-                  (long long)counts.dropped_rows, (long long)counts.dropped_entities,
-                  (long long)counts.dropped_vars);
+        ll_logf(log, LLAP_LOG_WARNING, "left out: %lld rows, %lld entities, %lld variables",
+                (long long)counts.dropped_rows, (long long)counts.dropped_entities,
+                (long long)counts.dropped_vars);
     if (counts.half_overflows > 0)
-        llap_logf(log, LLAP_LOG_WARNING, "half: %lld values are too large for it, now missing",
-                  (long long)counts.half_overflows);
+        ll_logf(log, LLAP_LOG_WARNING, "half: %lld values are too large for it, now missing",
+                (long long)counts.half_overflows);
     (*out)->reading = raw->reading;
     raw->reading = NULL;
     return LLAP_OK;
@@ -275,24 +274,23 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
                             llap_panel **out)
 {
     *out = NULL;
-    llap_arena         arena = { 0 };
-    llap_csv_opts      csv;
-    llap_timeline_opts timeline = LLAP_TIMELINE_DEFAULT;
-    llap_panel        *raw = NULL;
-    llap_status        st = csv_opts(&arena, o, &csv);
+    ll_arena         arena = { 0 };
+    ll_csv_opts      csv;
+    ll_timeline_opts timeline = LL_TIMELINE_DEFAULT;
+    llap_panel      *raw = NULL;
+    llap_status      st = csv_opts(&arena, o, &csv);
     if (st == LLAP_OK) st = check_times(o);
     if (st == LLAP_OK) st = timeline_opts(o, &timeline);
     if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
-    const bool asked = timeline.grid != LLAP_GRID_NONE || timeline.fill != LLAP_FILL_NONE ||
-                       timeline.columns != LLAP_COLUMNS_ALL || timeline.half ||
-                       timeline.row_min > 0;
+    const bool asked = timeline.grid != LL_GRID_NONE || timeline.fill != LL_FILL_NONE ||
+                       timeline.columns != LL_COLUMNS_ALL || timeline.half || timeline.row_min > 0;
     if (st == LLAP_OK && asked) {
         st = apply_timeline(raw, &timeline, o->log, out);
         llap_panel_destroy(raw);
     } else if (st == LLAP_OK) {
         *out = raw;
     }
-    llap_arena_deinit(&arena);
+    ll_arena_deinit(&arena);
     return st;
 }
 
@@ -301,14 +299,14 @@ llap_status llap_panel_write_as(const llap_panel *p, const char *path, const cha
     static const char *const forms[] = { "wide", "long", NULL };
     const size_t             n = strlen(path);
     int                      k = 0;
-    llap_status              st = llap_text_choose("form", form, forms, &k);
+    llap_status              st = ll_text_choose("form", form, forms, &k);
     if (st != LLAP_OK) return st;
     if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
-        return form == NULL ? llap_netcdf_write(p, path, &LLAP_NETCDF_DEFAULT)
-                            : llap_fail(LLAP_EOPTION, "form: '%s': NetCDF has none", path);
-    llap_csv_write_opts o = LLAP_CSV_WRITE_DEFAULT;
-    if (k == 1) o.form = LLAP_CSV_LONG;
-    return llap_csv_write(p, llap_file_or_stdout(path), &o);
+        return form == NULL ? ll_netcdf_write(p, path, &LL_NETCDF_DEFAULT)
+                            : ll_fail(LLAP_EOPTION, "form: '%s': NetCDF has none", path);
+    ll_csv_write_opts o = LL_CSV_WRITE_DEFAULT;
+    if (k == 1) o.form = LL_CSV_LONG;
+    return ll_csv_write(p, ll_file_or_stdout(path), &o);
 }
 
 llap_status llap_panel_write(const llap_panel *p, const char *path)
@@ -318,7 +316,7 @@ llap_status llap_panel_write(const llap_panel *p, const char *path)
 
 llap_status llap_panel_plot(const llap_panel *p, const char *path)
 {
-    return llap_plot_inspect(p, path);
+    return ll_plot_inspect(p, path);
 }
 
 llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
@@ -326,37 +324,36 @@ llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
     *out = NULL;
     const bool weather = o->kind != NULL && strcmp(o->kind, "weather") == 0;
     if (!weather && o->kind != NULL && strcmp(o->kind, "oscillators") != 0)
-        return llap_fail(LLAP_EOPTION, "kind: expected oscillators or weather, found '%s'",
-                         llap_text_show(o->kind).text);
+        return ll_fail(LLAP_EOPTION, "kind: expected oscillators or weather, found '%s'",
+                       ll_text_show(o->kind).text);
     if (weather && o->variables != 2)
-        return llap_fail(LLAP_EOPTION, "variables: weather has 2, found %lld",
-                         (long long)o->variables);
+        return ll_fail(LLAP_EOPTION, "variables: weather has 2, found %lld",
+                       (long long)o->variables);
     if (weather)
-        return llap_weather_panel(&(llap_weather_opts){ o->entities, o->rows, (uint64_t)o->seed },
-                                  out);
-    llap_synth_opts so = LLAP_SYNTH_DEFAULT;
-    llap_synth     *s = NULL;
+        return ll_weather_panel(&(ll_weather_opts){ o->entities, o->rows, (uint64_t)o->seed }, out);
+    ll_synth_opts so = LL_SYNTH_DEFAULT;
+    ll_synth     *s = NULL;
     so.n_entities = o->entities;
     so.n_vars = o->variables;
     so.n_rows = o->rows;
     so.seed = (uint64_t)o->seed;
-    llap_status st = llap_synth_create(&so, &s);
-    if (st == LLAP_OK) st = llap_synth_panel(s, out);
-    llap_synth_destroy(s);
+    llap_status st = ll_synth_create(&so, &s);
+    if (st == LLAP_OK) st = ll_synth_panel(s, out);
+    ll_synth_destroy(s);
     return st;
 }
 
 /* ---- inspection ---- */
 
 typedef struct shown {
-    char text[LLAP_TIMEFMT_TEXT_MAX + 1];
+    char text[LL_TIMEFMT_TEXT_MAX + 1];
 } shown;
 
-static shown time_text(const llap_clock_writer *w, int64_t t)
+static shown time_text(const ll_clock_writer *w, int64_t t)
 {
     shown  s;
     size_t n = 0;
-    if (llap_clock_write(w, t, s.text, &n) != LLAP_OK) n = 0;
+    if (ll_clock_write(w, t, s.text, &n) != LLAP_OK) n = 0;
     s.text[n] = '\0';
     return s;
 }
@@ -367,15 +364,15 @@ static shown span_text(const llap_panel *p, int64_t ticks)
 {
     const int64_t second = INT64_C(1000000000);
     shown         s;
-    if (p->axis.kind == LLAP_AXIS_CALENDAR || *p->axis.unit != '\0')
-        llap_duration_format(ticks < 60 * second ? ticks : (ticks + second / 2) / second * second,
-                             s.text);
+    if (p->axis.kind == LL_AXIS_CALENDAR || *p->axis.unit != '\0')
+        ll_duration_format(ticks < 60 * second ? ticks : (ticks + second / 2) / second * second,
+                           s.text);
     else snprintf(s.text, sizeof s.text, "%g", (double)ticks / (double)p->axis.unit_ns);
     return s;
 }
 
-static void print_inspect(FILE *f, const llap_inspect *i, const llap_panel *p,
-                          const llap_clock_writer *w)
+static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
+                          const ll_clock_writer *w)
 {
     fprintf(f, "%lld entities, %lld rows (%lld to %lld each), %lld variables, %s to %s\n",
             (long long)i->entities, (long long)i->rows, (long long)i->rows_least,
@@ -389,7 +386,7 @@ static void print_inspect(FILE *f, const llap_inspect *i, const llap_panel *p,
             "observed: %.1f %% of the cells; per timestamp %.1f %% at least, %.1f %% on average; "
             "%lld rows without a value\n",
             100 * i->coverage, 100 * i->joint_least, 100 * i->joint_mean, (long long)i->empty_rows);
-    const llap_csv_report *r = p->reading;
+    const ll_csv_report *r = p->reading;
     if (r != NULL)
         fprintf(f,
                 "read: %lld lines of %lld files (%lld empty); %lld values given twice, %lld rows "
@@ -405,34 +402,33 @@ static void print_inspect(FILE *f, const llap_inspect *i, const llap_panel *p,
     fprintf(f, "\n  %-20s %9s %11s %11s %11s %11s %8s\n", "variable", "observed", "least", "median",
             "most", "deviation", "outliers");
     for (int64_t v = 0; v < i->vars; v++) {
-        const llap_inspect_var *x = &i->var[v];
+        const ll_inspect_var *x = &i->var[v];
         fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s\n",
-                llap_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1],
-                x->most, x->std, (long long)x->outliers, x->constant ? "  constant" : "");
+                ll_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1], x->most,
+                x->std, (long long)x->outliers, x->constant ? "  constant" : "");
     }
 }
 
 llap_status llap_panel_inspect(const llap_panel *p, int json, char **text)
 {
     *text = NULL;
-    llap_inspect     *i = NULL;
-    llap_clock_writer w = { 0 };
-    size_t            n = 0;
-    llap_status       st = llap_inspect_create(p, &i);
+    ll_inspect     *i = NULL;
+    ll_clock_writer w = { 0 };
+    size_t          n = 0;
+    llap_status     st = ll_inspect_create(p, &i);
     if (st == LLAP_OK && json) {
-        st = llap_inspect_json(i, p, p->reading, 2, text, &n);
+        st = ll_inspect_json(i, p, p->reading, 2, text, &n);
     } else if (st == LLAP_OK) {
         char *buffer = NULL;
         FILE *f = open_memstream(&buffer, &n);
-        st = f == NULL ? llap_fail(LLAP_ENOMEM, "out of memory")
-                       : llap_clock_writer_init(&w, &p->axis);
+        st = f == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : ll_clock_writer_init(&w, &p->axis);
         if (st == LLAP_OK) print_inspect(f, i, p, &w);
         if (f != NULL && fclose(f) != 0 && st == LLAP_OK)
-            st = llap_fail(LLAP_ENOMEM, "out of memory");
-        if (st == LLAP_OK && (*text = llap_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
+            st = ll_fail(LLAP_ENOMEM, "out of memory");
+        if (st == LLAP_OK && (*text = ll_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
         free(buffer);
-        llap_clock_writer_deinit(&w);
+        ll_clock_writer_deinit(&w);
     }
-    llap_inspect_destroy(i);
+    ll_inspect_destroy(i);
     return st;
 }

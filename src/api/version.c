@@ -34,4 +34,4 @@ size_t llap_features(const llap_feature **out)
     return sizeof features / sizeof *features;
 }
 
-const char *llap_cpu(void) { return llap_cpu_features(); }
+const char *llap_cpu(void) { return ll_cpu_features(); }

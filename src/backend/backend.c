@@ -3,24 +3,24 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const char *llap_op_name(llap_op op)
+const char *ll_op_name(ll_op op)
 {
     static const char *const name[] = {
-#define X(ID, id) [LLAP_OP_##ID] = #id,
-        LLAP_OP_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = #id,
+        LL_OP_LIST(X)
 #undef X
     };
     return name[op];
 }
 
-int64_t llap_shape_count(const llap_shape *s)
+int64_t ll_shape_count(const ll_shape *s)
 {
     int64_t n = 1;
     for (int i = 0; i < s->rank; i++) n *= s->dim[i];
     return n;
 }
 
-bool llap_shape_equal(const llap_shape *a, const llap_shape *b)
+bool ll_shape_equal(const ll_shape *a, const ll_shape *b)
 {
     if (a->rank != b->rank) return false;
     for (int i = 0; i < a->rank; i++)
@@ -28,7 +28,7 @@ bool llap_shape_equal(const llap_shape *a, const llap_shape *b)
     return true;
 }
 
-bool llap_view_dense(const llap_view *v)
+bool ll_view_dense(const ll_view *v)
 {
     int64_t expected = 1;
     for (int i = v->shape.rank - 1; i >= 0; i--) {
@@ -39,7 +39,7 @@ bool llap_view_dense(const llap_view *v)
     return true;
 }
 
-static int64_t offset_of(const llap_view *v, int64_t i, int n_axes)
+static int64_t offset_of(const ll_view *v, int64_t i, int n_axes)
 {
     int64_t at = 0;
     for (int axis = n_axes - 1; axis >= 0; axis--) {
@@ -49,21 +49,21 @@ static int64_t offset_of(const llap_view *v, int64_t i, int n_axes)
     return at;
 }
 
-int64_t llap_view_offset(const llap_view *v, int64_t i) { return offset_of(v, i, v->shape.rank); }
+int64_t ll_view_offset(const ll_view *v, int64_t i) { return offset_of(v, i, v->shape.rank); }
 
-int64_t llap_view_rows(const llap_view *v)
+int64_t ll_view_rows(const ll_view *v)
 {
     int64_t n = 1;
     for (int i = 0; i < v->shape.rank - 1; i++) n *= v->shape.dim[i];
     return n;
 }
 
-int64_t llap_view_row_offset(const llap_view *v, int64_t row)
+int64_t ll_view_row_offset(const ll_view *v, int64_t row)
 {
     return offset_of(v, row, v->shape.rank - 1);
 }
 
-int64_t llap_view_row_under(const llap_view *v, const llap_shape *x, int64_t row)
+int64_t ll_view_row_under(const ll_view *v, const ll_shape *x, int64_t row)
 {
     int64_t at = 0;
     for (int axis = x->rank - 2; axis >= 0; axis--) {
@@ -73,12 +73,12 @@ int64_t llap_view_row_under(const llap_view *v, const llap_shape *x, int64_t row
     return at;
 }
 
-const char *llap_shape_text(const llap_shape *s, char *buf)
+const char *ll_shape_text(const ll_shape *s, char *buf)
 {
-    int n = snprintf(buf, LLAP_SHAPE_TEXT, "[");
+    int n = snprintf(buf, LL_SHAPE_TEXT, "[");
     for (int i = 0; i < s->rank; i++)
-        n += snprintf(buf + n, (size_t)(LLAP_SHAPE_TEXT - n), i == 0 ? "%" PRId64 : ",%" PRId64,
+        n += snprintf(buf + n, (size_t)(LL_SHAPE_TEXT - n), i == 0 ? "%" PRId64 : ",%" PRId64,
                       s->dim[i]);
-    snprintf(buf + n, (size_t)(LLAP_SHAPE_TEXT - n), "]");
+    snprintf(buf + n, (size_t)(LL_SHAPE_TEXT - n), "]");
     return buf;
 }

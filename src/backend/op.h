@@ -3,13 +3,13 @@
  * Adding an op touches its line here, its descriptor (graph/op_*.c: shape rule and gradient), one
  * kernel per backend and one row of the test table. The tables are made from these lists, so that a
  * forgotten descriptor or kernel fails to link. */
-#ifndef LLAP_BACKEND_OP_H
-#define LLAP_BACKEND_OP_H
+#ifndef LL_BACKEND_OP_H
+#define LL_BACKEND_OP_H
 
 /* clang-format off */
 
 /* Another way to look at the same memory: no kernel, nothing is computed. */
-#define LLAP_VIEW_LIST(X) \
+#define LL_VIEW_LIST(X) \
     X(RESHAPE, reshape)   \
     X(PERMUTE, permute)   \
     X(SLICE,   slice)     \
@@ -18,7 +18,7 @@
     X(DETACH,  detach)    /* stops the gradient */
 
 /* y = f(x) for each element. */
-#define LLAP_UNARY_LIST(X)  \
+#define LL_UNARY_LIST(X)  \
     X(COPY,     copy)       /* also what makes a view dense */ \
     X(NEG,      neg)        \
     X(EXP,      exp)        \
@@ -38,7 +38,7 @@
     X(AFFINE,   affine)     /* attr.scalar: a x + b */
 
 /* y = f(a, b) for each element. The _GRAD ones are x, dy -> dx. */
-#define LLAP_BINARY_LIST(X)    \
+#define LL_BINARY_LIST(X)    \
     X(ADD,        add)         \
     X(SUB,        sub)         \
     X(MUL,        mul)         \
@@ -52,7 +52,7 @@
     X(CLAMP_GRAD, clamp_grad)  /* attr.scalar */
 
 /* Everything with a shape rule of its own. */
-#define LLAP_SHAPED_LIST(X)              \
+#define LL_SHAPED_LIST(X)              \
     X(CHAIN,          chain)             /* a run of elementwise ops; made by the planner only */ \
     X(SUM,            sum)               /* attr.reduce */ \
     X(MAX,            max)               /* attr.reduce */ \
@@ -80,41 +80,35 @@
     X(ADAMW,          adamw)             /* attr.adamw */
 
 /* What a backend may do without: who uses one asks for its kernel first. */
-#define LLAP_EXTRA_LIST(X) \
+#define LL_EXTRA_LIST(X) \
     X(NORMED, normed)      /* (x W^T + table) / deviation of the rows of another tensor + bias; attr.norm.eps */
 
 /* Several of the above as one, made by the planner where the backend takes it: on CPUs. */
-#define LLAP_FUSED_LIST(X) \
+#define LL_FUSED_LIST(X) \
     X(MLP, mlp)            /* norm, linear, GELU, linear [+ residual]; attr.norm */
 
 /* Likewise on GPUs. */
-#define LLAP_TAKEN_LIST(X) \
+#define LL_TAKEN_LIST(X) \
     X(LAYERS, layers)      /* a run of LINEAR and NORM over the same rows; attr.layers */ \
     X(MOVE, move)          /* a step of the sampler: guidance, estimate, transition; attr.move */ \
     X(GATED, gated)        /* a gated layer of narrow rows and the head behind it; attr.norm.eps */
 
-#define LLAP_KERNEL_LIST(X) \
-    LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X) LLAP_TAKEN_LIST(X)
-#define LLAP_OP_LIST(X) LLAP_VIEW_LIST(X) LLAP_KERNEL_LIST(X)
+#define LL_KERNEL_LIST(X) \
+    LL_UNARY_LIST(X) LL_BINARY_LIST(X) LL_SHAPED_LIST(X) LL_EXTRA_LIST(X) LL_FUSED_LIST(X) LL_TAKEN_LIST(X)
+#define LL_OP_LIST(X) LL_VIEW_LIST(X) LL_KERNEL_LIST(X)
 /* clang-format on */
 
-typedef enum llap_op {
-#define X(ID, id) LLAP_OP_##ID,
-    LLAP_OP_LIST(X)
+typedef enum ll_op {
+#define X(ID, id) LL_OP_##ID,
+    LL_OP_LIST(X)
 #undef X
-        LLAP_OP_COUNT
-} llap_op;
+        LL_OP_COUNT
+} ll_op;
 
-static inline int llap_op_is_view(llap_op op) { return op <= LLAP_OP_DETACH; }
-static inline int llap_op_is_unary(llap_op op)
-{
-    return op >= LLAP_OP_COPY && op <= LLAP_OP_AFFINE;
-}
-static inline int llap_op_is_binary(llap_op op)
-{
-    return op >= LLAP_OP_ADD && op <= LLAP_OP_CLAMP_GRAD;
-}
+static inline int ll_op_is_view(ll_op op) { return op <= LL_OP_DETACH; }
+static inline int ll_op_is_unary(ll_op op) { return op >= LL_OP_COPY && op <= LL_OP_AFFINE; }
+static inline int ll_op_is_binary(ll_op op) { return op >= LL_OP_ADD && op <= LL_OP_CLAMP_GRAD; }
 
-const char *llap_op_name(llap_op op); /* "linear" */
+const char *ll_op_name(ll_op op); /* "linear" */
 
 #endif

@@ -10,11 +10,11 @@
 /* The test hook's counters are the library's only process-wide state; they change no result. */
 static atomic_int_least64_t calls, live, bytes, fail_in;
 
-bool llap_alloc_fail_at(int64_t n) { return atomic_exchange(&fail_in, n) < 0; }
+bool ll_alloc_fail_at(int64_t n) { return atomic_exchange(&fail_in, n) < 0; }
 
-int64_t llap_alloc_calls(void) { return atomic_load(&calls); }
-int64_t llap_alloc_live(void) { return atomic_load(&live); }
-int64_t llap_alloc_bytes(void) { return atomic_load(&bytes); }
+int64_t ll_alloc_calls(void) { return atomic_load(&calls); }
+int64_t ll_alloc_live(void) { return atomic_load(&live); }
+int64_t ll_alloc_bytes(void) { return atomic_load(&bytes); }
 
 /* Counts the call; false when it must fail. fail_in counts down to 1 and then becomes -1. */
 static bool admit(size_t n, size_t size, size_t *n_bytes)
@@ -31,13 +31,12 @@ static bool admit(size_t n, size_t size, size_t *n_bytes)
 
 static void *checked(void *p, size_t n, size_t size, bool fresh)
 {
-    if (p == NULL)
-        (void)llap_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
+    if (p == NULL) (void)ll_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
     else if (fresh) atomic_fetch_add(&live, 1);
     return p;
 }
 
-void *llap_new(size_t n, size_t size)
+void *ll_new(size_t n, size_t size)
 {
     size_t n_bytes;
     return checked(admit(n, size, &n_bytes) ? calloc(1, n_bytes) : NULL, n, size, true);
@@ -59,32 +58,32 @@ static void *new_large(size_t n_bytes)
     return p;
 }
 
-void *llap_new_aligned(size_t n, size_t size)
+void *ll_new_aligned(size_t n, size_t size)
 {
     size_t n_bytes;
     void  *p = NULL;
     if (!admit(n, size, &n_bytes)) return checked(NULL, n, size, true);
     if (n_bytes >= LARGE) p = new_large(n_bytes);
-    else if (posix_memalign(&p, LLAP_ALIGN, n_bytes) == 0) memset(p, 0, n_bytes);
+    else if (posix_memalign(&p, LL_ALIGN, n_bytes) == 0) memset(p, 0, n_bytes);
     return checked(p, n, size, true);
 }
 
-void *llap_grow(void *p, size_t n, size_t size)
+void *ll_grow(void *p, size_t n, size_t size)
 {
     size_t     n_bytes;
     const bool fresh = p == NULL;
     return checked(admit(n, size, &n_bytes) ? realloc(p, n_bytes) : NULL, n, size, fresh);
 }
 
-char *llap_strndup(const char *s, size_t n)
+char *ll_strndup(const char *s, size_t n)
 {
     if (n == SIZE_MAX) return checked(NULL, n, 1, true);
-    char *copy = llap_new(n + 1, 1);
+    char *copy = ll_new(n + 1, 1);
     if (copy != NULL) memcpy(copy, s, n);
     return copy;
 }
 
-void llap_free(void *p)
+void ll_free(void *p)
 {
     if (p != NULL) atomic_fetch_sub(&live, 1);
     free(p);

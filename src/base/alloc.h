@@ -1,32 +1,32 @@
 /* Checked allocation: every heap block of the library comes from here.
  *
- *     float *w = llap_new(n, sizeof *w);         zeroed; caller owns, llap_free
+ *     float *w = ll_new(n, sizeof *w);         zeroed; caller owns, ll_free
  *     if (w == NULL) return LLAP_ENOMEM;         the detail is already set
  *
  * n * size is checked for overflow. n == 0 gives a valid pointer to nothing. */
-#ifndef LLAP_BASE_ALLOC_H
-#define LLAP_BASE_ALLOC_H
+#ifndef LL_BASE_ALLOC_H
+#define LL_BASE_ALLOC_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define LLAP_ALIGN 64 /* a cache line, and the widest vector */
+#define LL_ALIGN 64 /* a cache line, and the widest vector */
 
-void *llap_new(size_t n, size_t size);         /* zeroed */
-void *llap_new_aligned(size_t n, size_t size); /* zeroed, aligned to LLAP_ALIGN */
+void *ll_new(size_t n, size_t size);         /* zeroed */
+void *ll_new_aligned(size_t n, size_t size); /* zeroed, aligned to LL_ALIGN */
 
 /* Resizes p (NULL is fine) to n * size bytes, new bytes undefined. On failure p stays valid. */
-void *llap_grow(void *p, size_t n, size_t size);
-char *llap_strndup(const char *s, size_t n); /* s[0..n) and a NUL */
-void  llap_free(void *p);                    /* NULL is fine */
+void *ll_grow(void *p, size_t n, size_t size);
+char *ll_strndup(const char *s, size_t n); /* s[0..n) and a NUL */
+void  ll_free(void *p);                    /* NULL is fine */
 
 /* For tests. Makes the n-th allocation from now on fail, once, in whichever thread it comes
  * (0: none), and returns whether the previous order has struck. */
-bool llap_alloc_fail_at(int64_t n);
+bool ll_alloc_fail_at(int64_t n);
 
-int64_t llap_alloc_calls(void); /* allocations asked for so far */
-int64_t llap_alloc_live(void);  /* blocks not yet freed */
-int64_t llap_alloc_bytes(void); /* bytes asked for so far, those freed since included */
+int64_t ll_alloc_calls(void); /* allocations asked for so far */
+int64_t ll_alloc_live(void);  /* blocks not yet freed */
+int64_t ll_alloc_bytes(void); /* bytes asked for so far, those freed since included */
 
 #endif

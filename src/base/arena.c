@@ -10,29 +10,29 @@
 
 enum { CHUNK_BYTES = 64 * 1024 };
 
-struct llap_arena_chunk {
-    struct llap_arena_chunk *older;
-    size_t                   used, size; /* bytes of data[] */
-    _Alignas(LLAP_ALIGN) unsigned char data[];
+struct ll_arena_chunk {
+    struct ll_arena_chunk *older;
+    size_t                 used, size; /* bytes of data[] */
+    _Alignas(LL_ALIGN) unsigned char data[];
 };
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-void *llap_arena_new(llap_arena *a, size_t n, size_t size)
+void *ll_arena_new(ll_arena *a, size_t n, size_t size)
 {
     size_t n_bytes;
     if (__builtin_mul_overflow(n, size, &n_bytes) || n_bytes > SIZE_MAX / 2) {
-        (void)llap_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
+        (void)ll_fail(LLAP_ENOMEM, "out of memory: %zu elements of %zu bytes", n, size);
         return NULL;
     }
-    const size_t             align = n_bytes >= LLAP_ALIGN ? LLAP_ALIGN : 16;
-    struct llap_arena_chunk *c = a->last;
-    size_t                   start = c == NULL ? 0 : round_up(c->used, align);
+    const size_t           align = n_bytes >= LL_ALIGN ? LL_ALIGN : 16;
+    struct ll_arena_chunk *c = a->last;
+    size_t                 start = c == NULL ? 0 : round_up(c->used, align);
     if (c == NULL || start > c->size || c->size - start < n_bytes) {
         const size_t room = n_bytes > CHUNK_BYTES ? n_bytes : CHUNK_BYTES;
-        c = llap_new_aligned(1, sizeof *c + room);
+        c = ll_new_aligned(1, sizeof *c + room);
         if (c == NULL) return NULL;
-        *c = (struct llap_arena_chunk){ .older = a->last, .size = room };
+        *c = (struct ll_arena_chunk){ .older = a->last, .size = room };
         a->last = c;
         start = 0;
     }
@@ -41,32 +41,32 @@ void *llap_arena_new(llap_arena *a, size_t n, size_t size)
     return c->data + start;
 }
 
-char *llap_arena_strndup(llap_arena *a, const char *s, size_t n)
+char *ll_arena_strndup(ll_arena *a, const char *s, size_t n)
 {
-    char *copy = llap_arena_new(a, n + 1, 1);
+    char *copy = ll_arena_new(a, n + 1, 1);
     if (copy != NULL) memcpy(copy, s, n);
     return copy;
 }
 
-char *llap_arena_printf(llap_arena *a, const char *fmt, ...)
+char *ll_arena_printf(ll_arena *a, const char *fmt, ...)
 {
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
     const int n = vsnprintf(NULL, 0, fmt, args);
-    char     *s = n < 0 ? NULL : llap_arena_new(a, (size_t)n + 1, 1);
+    char     *s = n < 0 ? NULL : ll_arena_new(a, (size_t)n + 1, 1);
     if (s != NULL) vsnprintf(s, (size_t)n + 1, fmt, again);
     va_end(again);
     va_end(args);
     return s;
 }
 
-void llap_arena_deinit(llap_arena *a)
+void ll_arena_deinit(ll_arena *a)
 {
-    for (struct llap_arena_chunk *c = a->last; c != NULL;) {
-        struct llap_arena_chunk *older = c->older;
-        llap_free(c);
+    for (struct ll_arena_chunk *c = a->last; c != NULL;) {
+        struct ll_arena_chunk *older = c->older;
+        ll_free(c);
         c = older;
     }
-    *a = (llap_arena){ 0 };
+    *a = (ll_arena){ 0 };
 }

@@ -9,14 +9,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool llap_cpu_has_fma(void)
+bool ll_cpu_has_fma(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 
-bool llap_cpu_has_avx512(void)
+bool ll_cpu_has_avx512(void)
 {
-    return llap_cpu_has_fma() && __builtin_cpu_supports("avx512f") &&
+    return ll_cpu_has_fma() && __builtin_cpu_supports("avx512f") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512vl");
 }
@@ -27,11 +27,11 @@ static bool ask_for_tiles(void)
     enum { REQUEST = 0x1023 /* ARCH_REQ_XCOMP_PERM */, TILE_DATA = 18 };
     enum { BF16 = 1 << 22, TILES = 1 << 24 };
     unsigned a, b, c, d;
-    if (!llap_cpu_has_avx512() || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+    if (!ll_cpu_has_avx512() || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
     return (d & BF16) != 0 && (d & TILES) != 0 && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 
-bool llap_cpu_has_amx(void)
+bool ll_cpu_has_amx(void)
 {
     static atomic_int known; /* 0: not asked yet, 1: no, 2: yes */
     int               k = atomic_load_explicit(&known, memory_order_relaxed);
@@ -42,19 +42,19 @@ bool llap_cpu_has_amx(void)
     return k == 2;
 }
 
-const char *llap_cpu_features(void)
+const char *ll_cpu_features(void)
 {
-    if (llap_cpu_has_amx()) return "avx2 fma avx512 amx";
-    if (llap_cpu_has_avx512()) return "avx2 fma avx512";
-    if (llap_cpu_has_fma()) return "avx2 fma";
+    if (ll_cpu_has_amx()) return "avx2 fma avx512 amx";
+    if (ll_cpu_has_avx512()) return "avx2 fma avx512";
+    if (ll_cpu_has_fma()) return "avx2 fma";
     return "baseline";
 }
 
 #else
 
-bool        llap_cpu_has_fma(void) { return false; }
-bool        llap_cpu_has_avx512(void) { return false; }
-bool        llap_cpu_has_amx(void) { return false; }
-const char *llap_cpu_features(void) { return "baseline"; }
+bool        ll_cpu_has_fma(void) { return false; }
+bool        ll_cpu_has_avx512(void) { return false; }
+bool        ll_cpu_has_amx(void) { return false; }
+const char *ll_cpu_features(void) { return "baseline"; }
 
 #endif

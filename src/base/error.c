@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local char detail[LLAP_DETAIL_MAX];
+static _Thread_local char detail[LL_DETAIL_MAX];
 
 typedef struct status_row {
     const char *name, *text, *python;
@@ -31,10 +31,10 @@ int         llap_status_http(llap_status code) { return row_of(code)->http; }
 int         llap_status_exit_code(llap_status code) { return row_of(code)->exit_code; }
 const char *llap_error_detail(void) { return detail; }
 
-llap_status llap_fail(llap_status code, const char *fmt, ...)
+llap_status ll_fail(llap_status code, const char *fmt, ...)
 {
     /* Formatted aside first: an argument may be the old detail. */
-    char    text[LLAP_DETAIL_MAX];
+    char    text[LL_DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
@@ -43,19 +43,19 @@ llap_status llap_fail(llap_status code, const char *fmt, ...)
     return code;
 }
 
-llap_status llap_fail_in(llap_status code, const char *fmt, ...)
+llap_status ll_fail_in(llap_status code, const char *fmt, ...)
 {
-    char    place[LLAP_DETAIL_MAX];
+    char    place[LL_DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(place, sizeof place, fmt, args);
     va_end(args);
-    return llap_fail(code, "%s: %s", place, detail);
+    return ll_fail(code, "%s: %s", place, detail);
 }
 
-llap_status llap_fail_errno(int err, const char *fmt, ...)
+llap_status ll_fail_errno(int err, const char *fmt, ...)
 {
-    char    place[LLAP_DETAIL_MAX], why[128];
+    char    place[LL_DETAIL_MAX], why[128];
     va_list args;
     va_start(args, fmt);
     vsnprintf(place, sizeof place, fmt, args);
@@ -64,5 +64,5 @@ llap_status llap_fail_errno(int err, const char *fmt, ...)
     const llap_status code = err == ENOENT   ? LLAP_ENOTFOUND
                              : err == ENOMEM ? LLAP_ENOMEM
                                              : LLAP_EIO;
-    return llap_fail(code, "%s: %s", place, why);
+    return ll_fail(code, "%s: %s", place, why);
 }

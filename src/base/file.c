@@ -15,31 +15,31 @@
 
 /* ---- reading ---- */
 
-llap_status llap_map_open(const char *path, llap_map *out)
+llap_status ll_map_open(const char *path, ll_map *out)
 {
-    *out = (llap_map){ 0 };
+    *out = (ll_map){ 0 };
     /* O_NONBLOCK: opening a pipe that nobody writes must not wait. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return llap_fail_errno(errno, "%s", path);
+    if (fd < 0) return ll_fail_errno(errno, "%s", path);
     llap_status st = LLAP_OK;
     struct stat s;
-    if (fstat(fd, &s) != 0) st = llap_fail_errno(errno, "%s", path);
+    if (fstat(fd, &s) != 0) st = ll_fail_errno(errno, "%s", path);
     else if (S_ISDIR(s.st_mode))
-        st = llap_fail(LLAP_EINVAL, "%s: is a directory, expected a file", path);
-    else if (!S_ISREG(s.st_mode)) st = llap_fail(LLAP_EINVAL, "%s: is not a regular file", path);
+        st = ll_fail(LLAP_EINVAL, "%s: is a directory, expected a file", path);
+    else if (!S_ISREG(s.st_mode)) st = ll_fail(LLAP_EINVAL, "%s: is not a regular file", path);
     else if (s.st_size > 0) {
         void *p = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (p == MAP_FAILED) st = llap_fail_errno(errno, "%s", path);
-        else *out = (llap_map){ .data = p, .size = (size_t)s.st_size };
+        if (p == MAP_FAILED) st = ll_fail_errno(errno, "%s", path);
+        else *out = (ll_map){ .data = p, .size = (size_t)s.st_size };
     }
     close(fd);
     return st;
 }
 
-void llap_map_close(llap_map *m)
+void ll_map_close(ll_map *m)
 {
     if (m->data != NULL) munmap((void *)(uintptr_t)m->data, m->size);
-    *m = (llap_map){ 0 };
+    *m = (ll_map){ 0 };
 }
 
 static llap_status read_all(FILE *f, const char *path, size_t max, char **buf, size_t *len)
@@ -47,26 +47,26 @@ static llap_status read_all(FILE *f, const char *path, size_t max, char **buf, s
     for (size_t room = 0;;) {
         if (*len == room) {
             room = room == 0 ? 4096 : 2 * room;
-            char *grown = llap_grow(*buf, room + 1, 1);
+            char *grown = ll_grow(*buf, room + 1, 1);
             if (grown == NULL) return LLAP_ENOMEM;
             *buf = grown;
         }
         const size_t n = fread(*buf + *len, 1, room - *len, f);
         *len += n;
         if (*len > max)
-            return llap_fail(LLAP_ELIMIT, "%s: more than the %zu bytes allowed", path, max);
+            return ll_fail(LLAP_ELIMIT, "%s: more than the %zu bytes allowed", path, max);
         if (n == 0) break;
     }
     (*buf)[*len] = '\0';
-    return ferror(f) ? llap_fail_errno(errno, "%s", path) : LLAP_OK;
+    return ferror(f) ? ll_fail_errno(errno, "%s", path) : LLAP_OK;
 }
 
-llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len)
+llap_status ll_file_read(const char *path, size_t max, char **out, size_t *len)
 {
     *out = NULL;
     *len = 0;
     FILE *f = fopen(path, "rbe");
-    if (f == NULL) return llap_fail_errno(errno, "%s", path);
+    if (f == NULL) return ll_fail_errno(errno, "%s", path);
     char             *buf = NULL;
     const llap_status st = read_all(f, path, max, &buf, len);
     fclose(f);
@@ -74,23 +74,23 @@ llap_status llap_file_read(const char *path, size_t max, char **out, size_t *len
         *out = buf;
     } else {
         *len = 0;
-        llap_free(buf);
+        ll_free(buf);
     }
     return st;
 }
 
-llap_status llap_file_room(const char *path, uint64_t *n_bytes)
+llap_status ll_file_room(const char *path, uint64_t *n_bytes)
 {
     const char    *slash = strrchr(path, '/');
-    char          *folder = slash == NULL   ? llap_strndup(".", 1)
-                            : slash == path ? llap_strndup("/", 1)
-                                            : llap_strndup(path, (size_t)(slash - path));
+    char          *folder = slash == NULL   ? ll_strndup(".", 1)
+                            : slash == path ? ll_strndup("/", 1)
+                                            : ll_strndup(path, (size_t)(slash - path));
     struct statvfs v;
     llap_status    st = folder == NULL ? LLAP_ENOMEM : LLAP_OK;
     *n_bytes = 0;
-    if (st == LLAP_OK && statvfs(folder, &v) != 0) st = llap_fail_errno(errno, "%s", folder);
+    if (st == LLAP_OK && statvfs(folder, &v) != 0) st = ll_fail_errno(errno, "%s", folder);
     if (st == LLAP_OK) *n_bytes = (uint64_t)v.f_bavail * (uint64_t)v.f_frsize;
-    llap_free(folder);
+    ll_free(folder);
     return st;
 }
 
@@ -100,7 +100,7 @@ llap_status llap_file_room(const char *path, uint64_t *n_bytes)
 static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);
-    char *copy = real != NULL ? llap_strndup(real, strlen(real)) : llap_strndup(path, strlen(path));
+    char *copy = real != NULL ? ll_strndup(real, strlen(real)) : ll_strndup(path, strlen(path));
     free(real);
     return copy;
 }
@@ -117,18 +117,18 @@ static mode_t default_mode(void)
     return 0666 & ~(mode_t)mask;
 }
 
-static llap_status open_temporary(llap_writer *w, mode_t mode)
+static llap_status open_temporary(ll_writer *w, mode_t mode)
 {
     const size_t n = strlen(w->path) + sizeof ".XXXXXX";
-    w->temporary = llap_new(n, 1);
+    w->temporary = ll_new(n, 1);
     if (w->temporary == NULL) return LLAP_ENOMEM;
     snprintf(w->temporary, n, "%s.XXXXXX", w->path);
     const int fd = mkstemp(w->temporary);
     if (fd < 0) {
         const int err = errno;
-        llap_free(w->temporary);
+        ll_free(w->temporary);
         w->temporary = NULL;
-        return llap_fail_errno(err, "%s: cannot create a file in its folder", w->path);
+        return ll_fail_errno(err, "%s: cannot create a file in its folder", w->path);
     }
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     (void)fchmod(fd, mode);
@@ -136,72 +136,72 @@ static llap_status open_temporary(llap_writer *w, mode_t mode)
     if (w->stream == NULL) {
         const int err = errno;
         close(fd);
-        return llap_fail_errno(err, "%s", w->path);
+        return ll_fail_errno(err, "%s", w->path);
     }
     return LLAP_OK;
 }
 
 /* Whatever standard output is, with its place in it: a file opened by its name a second time would
  * be replaced, and what others write to it, before or after us, lost. */
-static llap_status open_stdout(llap_writer *w)
+static llap_status open_stdout(ll_writer *w)
 {
     const int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     w->stream = fd < 0 ? NULL : fdopen(fd, "wb");
     if (w->stream != NULL) return LLAP_OK;
     const int err = errno;
     if (fd >= 0) close(fd);
-    return llap_fail_errno(err, "standard output");
+    return ll_fail_errno(err, "standard output");
 }
 
-llap_status llap_writer_open(const char *path, llap_writer *w)
+llap_status ll_writer_open(const char *path, ll_writer *w)
 {
-    *w = (llap_writer){ 0 };
-    if (*path == '\0') return llap_fail(LLAP_EOPTION, "the output path is empty");
+    *w = (ll_writer){ 0 };
+    if (*path == '\0') return ll_fail(LLAP_EOPTION, "the output path is empty");
     const bool to_stdout = strcmp(path, "/dev/stdout") == 0;
-    w->path = to_stdout ? llap_strndup(path, strlen(path)) : resolve(path);
+    w->path = to_stdout ? ll_strndup(path, strlen(path)) : resolve(path);
     if (w->path == NULL) return LLAP_ENOMEM;
     if (to_stdout) {
         const llap_status opened = open_stdout(w);
-        if (opened != LLAP_OK) llap_writer_abort(w);
+        if (opened != LLAP_OK) ll_writer_abort(w);
         return opened;
     }
     struct stat s;
     const bool  exists = stat(w->path, &s) == 0;
     llap_status st = LLAP_OK;
     if (exists && S_ISDIR(s.st_mode)) {
-        st = llap_fail(LLAP_EINVAL, "%s: is a directory, expected a file to write", path);
+        st = ll_fail(LLAP_EINVAL, "%s: is a directory, expected a file to write", path);
     } else if (exists && !S_ISREG(s.st_mode)) {
         w->stream = fopen(w->path, "wbe");
-        if (w->stream == NULL) st = llap_fail_errno(errno, "%s", path);
+        if (w->stream == NULL) st = ll_fail_errno(errno, "%s", path);
     } else if (exists && access(w->path, W_OK) != 0) {
-        st = llap_fail_errno(errno, "%s", path);
+        st = ll_fail_errno(errno, "%s", path);
     } else {
         st = open_temporary(w, exists ? s.st_mode & 0777 : default_mode());
     }
-    if (st != LLAP_OK) llap_writer_abort(w);
+    if (st != LLAP_OK) ll_writer_abort(w);
     return st;
 }
 
-const char *llap_file_or_stdout(const char *path)
+const char *ll_file_or_stdout(const char *path)
 {
     return strcmp(path, "-") == 0 ? "/dev/stdout" : path;
 }
 
-llap_status llap_file_can_write(const char *path)
+llap_status ll_file_can_write(const char *path)
 {
     struct stat s;
-    llap_writer w;
+    ll_writer   w;
     if (strcmp(path, "/dev/stdout") == 0) return LLAP_OK; /* open already, whoever owns it */
     if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
-        return access(path, W_OK) == 0 ? LLAP_OK : llap_fail_errno(errno, "%s", path);
-    const llap_status st = llap_writer_open(path, &w);
-    llap_writer_abort(&w);
+        return access(path, W_OK) == 0 ? LLAP_OK : ll_fail_errno(errno, "%s", path);
+    const llap_status st = ll_writer_open(path, &w);
+    ll_writer_abort(&w);
     return st;
 }
 
-llap_status llap_writer_put(llap_writer *w, const void *bytes, size_t n)
+llap_status ll_writer_put(ll_writer *w, const void *bytes, size_t n)
 {
-    if (n > 0 && fwrite(bytes, 1, n, w->stream) != n) return llap_fail_errno(errno, "%s", w->path);
+    if (n > 0 && fwrite(bytes, 1, n, w->stream) != n) return ll_fail_errno(errno, "%s", w->path);
     return LLAP_OK;
 }
 
@@ -226,7 +226,7 @@ static void sync_folder(char *path)
 
 static atomic_int_fast64_t fail_every, n_commits, n_failed;
 
-int64_t llap_writer_fail_every(int64_t n)
+int64_t ll_writer_fail_every(int64_t n)
 {
     fail_every = n;
     n_commits = 0;
@@ -242,7 +242,7 @@ static bool told_to_fail(void)
     return true;
 }
 
-llap_status llap_writer_commit(llap_writer *w)
+llap_status ll_writer_commit(ll_writer *w)
 {
     const bool atomic = w->temporary != NULL;
     bool       ok = ferror(w->stream) == 0;
@@ -263,21 +263,21 @@ llap_status llap_writer_commit(llap_writer *w)
         ok = false;
         err = errno;
     }
-    const llap_status st = ok ? LLAP_OK : llap_fail_errno(err, "%s", w->path);
+    const llap_status st = ok ? LLAP_OK : ll_fail_errno(err, "%s", w->path);
     if (ok && atomic) {
-        llap_free(w->temporary);
+        ll_free(w->temporary);
         w->temporary = NULL;
         sync_folder(w->path);
     }
-    llap_writer_abort(w);
+    ll_writer_abort(w);
     return st;
 }
 
-void llap_writer_abort(llap_writer *w)
+void ll_writer_abort(ll_writer *w)
 {
     if (w->stream != NULL) fclose(w->stream);
     if (w->temporary != NULL) unlink(w->temporary);
-    llap_free(w->temporary);
-    llap_free(w->path);
-    *w = (llap_writer){ 0 };
+    ll_free(w->temporary);
+    ll_free(w->path);
+    *w = (ll_writer){ 0 };
 }

@@ -17,11 +17,11 @@
  * outside of strings. Malformed text is counted somehow; jansson refuses it later. Also finds the
  * longest stretch between such marks and quotes, hence a bound of the longest token. */
 static llap_status check_limits(const char *text, size_t n, const char *name,
-                                const llap_json_limits *limits, size_t *longest)
+                                const ll_json_limits *limits, size_t *longest)
 {
     if (n > limits->n_bytes)
-        return llap_fail(LLAP_ELIMIT, "%s: %zu bytes of JSON, the limit is %zu", name, n,
-                         limits->n_bytes);
+        return ll_fail(LLAP_ELIMIT, "%s: %zu bytes of JSON, the limit is %zu", name, n,
+                       limits->n_bytes);
     size_t depth = 0, n_values = 1, start = 0;
     bool   quoted = false;
     for (size_t i = 0; i < n; i++) {
@@ -38,10 +38,10 @@ static llap_status check_limits(const char *text, size_t n, const char *name,
         if (depth <= limits->depth && n_values <= limits->n_values) continue;
         const json_place p = json_place_of(text, i);
         if (depth > limits->depth)
-            return llap_fail(LLAP_ELIMIT, "%s:%zu:%zu: more than %zu levels of nesting", name,
-                             p.line, p.column, limits->depth);
-        return llap_fail(LLAP_ELIMIT, "%s:%zu:%zu: more than %zu keys and values", name, p.line,
-                         p.column, limits->n_values);
+            return ll_fail(LLAP_ELIMIT, "%s:%zu:%zu: more than %zu levels of nesting", name, p.line,
+                           p.column, limits->depth);
+        return ll_fail(LLAP_ELIMIT, "%s:%zu:%zu: more than %zu keys and values", name, p.line,
+                       p.column, limits->n_values);
     }
     return LLAP_OK;
 }
@@ -51,29 +51,29 @@ static llap_status fail_parse(const json_error_t *e, const char *name)
     /* Where memory runs out in its lexer, jansson may report a token it did not expect; but malloc
      * has left its mark. */
     if (json_error_code(e) == json_error_out_of_memory || errno == ENOMEM)
-        return llap_fail(LLAP_ENOMEM, "%s: out of memory", name);
-    return llap_fail(LLAP_EFORMAT, "%s:%d:%d: %s", name, e->line, e->column,
-                     llap_text_show(e->text).text);
+        return ll_fail(LLAP_ENOMEM, "%s: out of memory", name);
+    return ll_fail(LLAP_EFORMAT, "%s:%d:%d: %s", name, e->line, e->column,
+                   ll_text_show(e->text).text);
 }
 
-llap_status llap_json_parse(const char *text, size_t n, const char *name,
-                            const llap_json_limits *limits, llap_json **out)
+llap_status ll_json_parse(const char *text, size_t n, const char *name,
+                          const ll_json_limits *limits, ll_json **out)
 {
     *out = NULL;
-    const llap_json_limits usual = LLAP_JSON_LIMITS;
-    size_t                 longest = 0;
+    const ll_json_limits usual = LL_JSON_LIMITS;
+    size_t               longest = 0;
     llap_status st = check_limits(text, n, name, limits != NULL ? limits : &usual, &longest);
     if (st != LLAP_OK) return st;
     /* jansson 2.14 does not survive failing to grow the buffer for a token of 16 bytes or more
      * (akheron/jansson#362): see first that there is room for the longest. */
-    void *room = llap_new(longest, 4);
+    void *room = ll_new(longest, 4);
     if (room == NULL) return LLAP_ENOMEM;
-    llap_free(room);
-    llap_json *j = llap_new(1, sizeof *j);
+    ll_free(room);
+    ll_json *j = ll_new(1, sizeof *j);
     if (j == NULL) return LLAP_ENOMEM;
     json_error_t e = { 0 };
     j->wrong = LLAP_EFORMAT;
-    j->name = llap_strndup(name, strlen(name));
+    j->name = ll_strndup(name, strlen(name));
     errno = 0;
     if (j->name != NULL) j->root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
     if (j->root != NULL) {
@@ -81,47 +81,47 @@ llap_status llap_json_parse(const char *text, size_t n, const char *name,
         return LLAP_OK;
     }
     st = j->name != NULL ? fail_parse(&e, name) : LLAP_ENOMEM;
-    llap_json_destroy(j);
+    ll_json_destroy(j);
     return st;
 }
 
-llap_status llap_json_read(const char *path, const llap_json_limits *limits, llap_json **out)
+llap_status ll_json_read(const char *path, const ll_json_limits *limits, ll_json **out)
 {
     *out = NULL;
-    const llap_json_limits usual = LLAP_JSON_LIMITS;
-    char                  *text;
-    size_t                 n;
+    const ll_json_limits usual = LL_JSON_LIMITS;
+    char                *text;
+    size_t               n;
     if (limits == NULL) limits = &usual;
-    llap_status st = llap_file_read(path, limits->n_bytes, &text, &n);
+    llap_status st = ll_file_read(path, limits->n_bytes, &text, &n);
     if (st == LLAP_OK && n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) /* byte-order mark */
         memmove(text, text + 3, (n -= 3) + 1);
-    if (st == LLAP_OK) st = llap_json_parse(text, n, path, limits, out);
+    if (st == LLAP_OK) st = ll_json_parse(text, n, path, limits, out);
     if (st == LLAP_OK) (*out)->text = text;
-    else llap_free(text);
+    else ll_free(text);
     return st;
 }
 
-void llap_json_destroy(llap_json *j)
+void ll_json_destroy(ll_json *j)
 {
     if (j == NULL) return;
-    for (int i = 0; i < LLAP_JSON_PARTS; i++) {
-        llap_free(j->part[i].key);
-        llap_json_destroy(j->part[i].from);
+    for (int i = 0; i < LL_JSON_PARTS; i++) {
+        ll_free(j->part[i].key);
+        ll_json_destroy(j->part[i].from);
     }
     json_decref(j->root);
-    llap_free(j->name);
-    llap_free(j->text);
-    llap_free(j);
+    ll_free(j->name);
+    ll_free(j->text);
+    ll_free(j);
 }
 
-void llap_json_blame(llap_json *j, llap_status code) { j->wrong = code; }
+void ll_json_fail_at(ll_json *j, llap_status code) { j->wrong = code; }
 
-llap_status llap_json_add(llap_json *j, const char *key, llap_json *part)
+llap_status ll_json_add(ll_json *j, const char *key, ll_json *part)
 {
     int n = 0;
     while (j->part[n].key != NULL) n++; /* there is room: the caller's promise */
     json_t *v = json_object_get(part->root, key);
-    j->part[n] = (struct llap_json_part){ llap_strndup(key, strlen(key)), part };
+    j->part[n] = (struct ll_json_part){ ll_strndup(key, strlen(key)), part };
     const bool ok = j->part[n].key != NULL && json_object_set(j->root, key, v) == 0;
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
@@ -129,17 +129,16 @@ llap_status llap_json_add(llap_json *j, const char *key, llap_json *part)
 /* ---- paths ---- */
 
 /* The document that has what is at path. */
-static const llap_json *origin(const llap_json *j, const char *path)
+static const ll_json *origin(const ll_json *j, const char *path)
 {
     const size_t n = strcspn(path, ".[");
-    for (int i = 0; i < LLAP_JSON_PARTS && j->part[i].key != NULL; i++)
+    for (int i = 0; i < LL_JSON_PARTS && j->part[i].key != NULL; i++)
         if (strlen(j->part[i].key) == n && memcmp(j->part[i].key, path, n) == 0)
             return j->part[i].from;
     return j;
 }
 
-static void show_place(const llap_json *j, const char *path, const char *key, char *out,
-                       size_t size)
+static void show_place(const ll_json *j, const char *path, const char *key, char *out, size_t size)
 {
     j = origin(j, path);
     const json_place p = j->text == NULL ? (json_place){ 0 } : json_place_find(j->text, path, key);
@@ -147,35 +146,35 @@ static void show_place(const llap_json *j, const char *path, const char *key, ch
     else snprintf(out, size, "%s:%zu:%zu", j->name, p.line, p.column);
 }
 
-void llap_json_place(const llap_json *j, const char *path, char *out, size_t size)
+void ll_json_place(const ll_json *j, const char *path, char *out, size_t size)
 {
     show_place(j, path, NULL, out, size);
 }
 
 /* Puts file, place and path in front of the detail, which may be about a key there. */
-static llap_status fail_at(const llap_json *j, const char *path, const char *key)
+static llap_status fail_at(const ll_json *j, const char *path, const char *key)
 {
     const llap_status code = origin(j, path)->wrong;
-    char              place[LLAP_DETAIL_MAX];
+    char              place[LL_DETAIL_MAX];
     show_place(j, path, key, place, sizeof place);
-    if (*path != '\0' && strcmp(path, place) != 0) (void)llap_fail_in(code, "'%s'", path);
-    return llap_fail_in(code, "%s", place);
+    if (*path != '\0' && strcmp(path, place) != 0) (void)ll_fail_in(code, "'%s'", path);
+    return ll_fail_in(code, "%s", place);
 }
 
-llap_status llap_json_fail(const llap_json *j, const char *path, const char *fmt, ...)
+llap_status ll_json_fail(const ll_json *j, const char *path, const char *fmt, ...)
 {
-    char    text[LLAP_DETAIL_MAX];
+    char    text[LL_DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    (void)llap_fail(LLAP_EFORMAT, "%s", text);
+    (void)ll_fail(LLAP_EFORMAT, "%s", text);
     return fail_at(j, path, NULL);
 }
 
 /* A value as messages show it. */
 typedef struct shown {
-    char text[sizeof(llap_text_shown) + 2];
+    char text[sizeof(ll_text_shown) + 2];
 } shown;
 
 static shown show(const json_t *v)
@@ -187,31 +186,31 @@ static shown show(const json_t *v)
                                          [JSON_NULL] = "null" };
     shown                    s;
     if (json_is_string(v))
-        snprintf(s.text, sizeof s.text, "\"%s\"", llap_text_show(json_string_value(v)).text);
+        snprintf(s.text, sizeof s.text, "\"%s\"", ll_text_show(json_string_value(v)).text);
     else if (json_is_integer(v))
         snprintf(s.text, sizeof s.text, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
-    else if (json_is_real(v)) llap_text_double(json_real_value(v), s.text);
+    else if (json_is_real(v)) ll_text_double(json_real_value(v), s.text);
     else snprintf(s.text, sizeof s.text, "%s", words[json_typeof(v)]);
     return s;
 }
 
-llap_status json_fail_expected(const llap_json *j, const char *path, const char *what,
+llap_status json_fail_expected(const ll_json *j, const char *path, const char *what,
                                const json_t *found, const char *meant)
 {
-    (void)llap_fail(LLAP_EFORMAT, "expected %s, found %s%s%s%s", what, show(found).text,
-                    meant != NULL ? ", did you mean \"" : "", meant != NULL ? meant : "",
-                    meant != NULL ? "\"?" : "");
+    (void)ll_fail(LLAP_EFORMAT, "expected %s, found %s%s%s%s", what, show(found).text,
+                  meant != NULL ? ", did you mean \"" : "", meant != NULL ? meant : "",
+                  meant != NULL ? "\"?" : "");
     return fail_at(j, path, NULL);
 }
 
-llap_status json_find(const llap_json *j, const char *path, json_t **out)
+llap_status json_find(const ll_json *j, const char *path, json_t **out)
 {
     json_t     *v = j->root;
     const char *p = path;
     while (*p != '\0' && v != NULL) {
         const bool index = *p == '[';
         if (index ? !json_is_array(v) : !json_is_object(v)) {
-            char   way[LLAP_DETAIL_MAX];
+            char   way[LL_DETAIL_MAX];
             size_t n = (size_t)(p - path);
             n -= n > 0 && !index; /* the dot */
             snprintf(way, sizeof way, "%.*s", (int)n, path);
@@ -233,22 +232,22 @@ llap_status json_find(const llap_json *j, const char *path, json_t **out)
     return LLAP_OK;
 }
 
-bool llap_json_has(const llap_json *j, const char *path)
+bool ll_json_has(const ll_json *j, const char *path)
 {
     json_t *v;
     return json_find(j, path, &v) == LLAP_OK && v != NULL;
 }
 
-llap_status llap_json_need(const llap_json *j, const char *path)
+llap_status ll_json_need(const ll_json *j, const char *path)
 {
     json_t           *v;
     const llap_status st = json_find(j, path, &v);
     if (st != LLAP_OK || v != NULL) return st;
-    (void)llap_fail(LLAP_EFORMAT, "missing");
+    (void)ll_fail(LLAP_EFORMAT, "missing");
     return fail_at(j, path, NULL);
 }
 
-size_t llap_json_length(const llap_json *j, const char *path)
+size_t ll_json_length(const ll_json *j, const char *path)
 {
     json_t *v;
     return json_find(j, path, &v) == LLAP_OK ? json_array_size(v) : 0;
@@ -261,7 +260,7 @@ static bool listed(const char *name, const char *const *names)
     return false;
 }
 
-llap_status llap_json_keys(const llap_json *j, const char *path, const char *const *keys)
+llap_status ll_json_keys(const ll_json *j, const char *path, const char *const *keys)
 {
     json_t     *v;
     llap_status st = json_find(j, path, &v);
@@ -273,9 +272,9 @@ llap_status llap_json_keys(const llap_json *j, const char *path, const char *con
     {
         if (listed(key, keys)) continue;
         const char *near = llap_text_nearest(key, keys);
-        (void)llap_fail(LLAP_EFORMAT, "unknown key '%s'%s%s%s", llap_text_show(key).text,
-                        near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                        near != NULL ? "'?" : "");
+        (void)ll_fail(LLAP_EFORMAT, "unknown key '%s'%s%s%s", ll_text_show(key).text,
+                      near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+                      near != NULL ? "'?" : "");
         return fail_at(j, path, key);
     }
     return LLAP_OK;
@@ -283,31 +282,31 @@ llap_status llap_json_keys(const llap_json *j, const char *path, const char *con
 
 /* ---- dumping ---- */
 
-static void dump(llap_json_writer *w, const char *key, json_t *v);
+static void dump(ll_json_writer *w, const char *key, json_t *v);
 
-static void dump_object(llap_json_writer *w, const char *key, json_t *v)
+static void dump_object(ll_json_writer *w, const char *key, json_t *v)
 {
     const char *name;
     json_t     *member;
-    llap_json_open(w, key, '{');
+    ll_json_open(w, key, '{');
     json_object_foreach(v, name, member) dump(w, name, member);
-    llap_json_close(w, '}');
+    ll_json_close(w, '}');
 }
 
-static void dump_array(llap_json_writer *w, const char *key, json_t *v)
+static void dump_array(ll_json_writer *w, const char *key, json_t *v)
 {
     bool flat = true; /* numbers and words go on one line */
     for (size_t i = 0; i < json_array_size(v); i++) {
         const json_t *e = json_array_get(v, i);
         flat = flat && !json_is_object(e) && !json_is_array(e);
     }
-    llap_json_open(w, key, flat ? '(' : '[');
+    ll_json_open(w, key, flat ? '(' : '[');
     for (size_t i = 0; i < json_array_size(v); i++) dump(w, NULL, json_array_get(v, i));
-    llap_json_close(w, ']');
+    ll_json_close(w, ']');
 }
 
 /* As deep as the limits let the document be. */
-static void dump(llap_json_writer *w, const char *key, json_t *v)
+static void dump(ll_json_writer *w, const char *key, json_t *v)
 {
     switch (json_typeof(v)) {
     case JSON_OBJECT:
@@ -317,44 +316,41 @@ static void dump(llap_json_writer *w, const char *key, json_t *v)
         dump_array(w, key, v);
         break;
     case JSON_STRING:
-        llap_json_put_string(w, key, json_string_value(v));
+        ll_json_put_string(w, key, json_string_value(v));
         break;
     case JSON_INTEGER:
-        llap_json_put_int(w, key, json_integer_value(v));
+        ll_json_put_int(w, key, json_integer_value(v));
         break;
     case JSON_REAL:
-        llap_json_put_double(w, key, json_real_value(v));
+        ll_json_put_double(w, key, json_real_value(v));
         break;
     case JSON_TRUE:
-        llap_json_put_bool(w, key, true);
+        ll_json_put_bool(w, key, true);
         break;
     case JSON_FALSE:
-        llap_json_put_bool(w, key, false);
+        ll_json_put_bool(w, key, false);
         break;
     case JSON_NULL:
-        llap_json_put_null(w, key);
+        ll_json_put_null(w, key);
         break;
     }
 }
 
-void llap_json_put(llap_json_writer *w, const char *key, const llap_json *j)
-{
-    dump(w, key, j->root);
-}
+void ll_json_put(ll_json_writer *w, const char *key, const ll_json *j) { dump(w, key, j->root); }
 
 static llap_status dump_text(json_t *v, int indent, char **text, size_t *n)
 {
-    llap_json_writer w = { .indent = indent };
+    ll_json_writer w = { .indent = indent };
     dump(&w, NULL, v);
-    return llap_json_finish(&w, text, n);
+    return ll_json_finish(&w, text, n);
 }
 
-llap_status llap_json_dump(const llap_json *j, int indent, char **text, size_t *n)
+llap_status ll_json_dump(const ll_json *j, int indent, char **text, size_t *n)
 {
     return dump_text(j->root, indent, text, n);
 }
 
-llap_status llap_json_part(const llap_json *j, const char *path, char **text, size_t *n)
+llap_status ll_json_part(const ll_json *j, const char *path, char **text, size_t *n)
 {
     json_t *v = NULL;
     *text = NULL;

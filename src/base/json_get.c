@@ -63,9 +63,9 @@ static bool take_double(const json_t *v, const kind *k, void *out)
 
 static void expected_double(const kind *k, char *what, size_t size)
 {
-    char min[LLAP_DOUBLE_TEXT], max[LLAP_DOUBLE_TEXT];
-    llap_text_double(k->min, min);
-    llap_text_double(k->max, max);
+    char min[LL_DOUBLE_TEXT], max[LL_DOUBLE_TEXT];
+    ll_text_double(k->min, min);
+    ll_text_double(k->max, max);
     expected_range("a number", isfinite(k->min) ? min : NULL, isfinite(k->max) ? max : NULL, what,
                    size);
 }
@@ -104,7 +104,7 @@ static void expected_enum(const kind *k, char *what, size_t size)
         n += (size_t)snprintf(what + n, size - n, "%s \"%s\"", i > 0 ? "," : "", k->names[i]);
 }
 
-static llap_status fail_kind(const llap_json *j, const char *path, const kind *k, const json_t *v)
+static llap_status fail_kind(const ll_json *j, const char *path, const kind *k, const json_t *v)
 {
     char what[512];
     k->expected(k, what, sizeof what);
@@ -113,7 +113,7 @@ static llap_status fail_kind(const llap_json *j, const char *path, const kind *k
                               word ? llap_text_nearest(json_string_value(v), k->names) : NULL);
 }
 
-static llap_status get(const llap_json *j, const char *path, const kind *k, void *out)
+static llap_status get(const ll_json *j, const char *path, const kind *k, void *out)
 {
     json_t     *v;
     llap_status st = json_find(j, path, &v);
@@ -147,31 +147,29 @@ static const kind string_kind = { .take = take_string,
                                   .size = sizeof(const char *),
                                   .what = "a string" };
 
-llap_status llap_json_int(const llap_json *j, const char *path, int64_t min, int64_t max,
-                          int64_t *v)
+llap_status ll_json_int(const ll_json *j, const char *path, int64_t min, int64_t max, int64_t *v)
 {
     const kind k = int_kind(min, max);
     return get(j, path, &k, v);
 }
 
-llap_status llap_json_double(const llap_json *j, const char *path, double min, double max,
-                             double *v)
+llap_status ll_json_double(const ll_json *j, const char *path, double min, double max, double *v)
 {
     const kind k = double_kind(min, max);
     return get(j, path, &k, v);
 }
 
-llap_status llap_json_bool(const llap_json *j, const char *path, bool *v)
+llap_status ll_json_bool(const ll_json *j, const char *path, bool *v)
 {
     return get(j, path, &bool_kind, v);
 }
 
-llap_status llap_json_string(const llap_json *j, const char *path, const char **v)
+llap_status ll_json_string(const ll_json *j, const char *path, const char **v)
 {
     return get(j, path, &string_kind, v);
 }
 
-llap_status llap_json_enum(const llap_json *j, const char *path, const char *const *names, int *v)
+llap_status ll_json_enum(const ll_json *j, const char *path, const char *const *names, int *v)
 {
     const kind k = { .take = take_enum, .expected = expected_enum, .names = names };
     return get(j, path, &k, v);
@@ -179,7 +177,7 @@ llap_status llap_json_enum(const llap_json *j, const char *path, const char *con
 
 /* ---- arrays of one kind ---- */
 
-static llap_status get_array(const llap_json *j, const char *path, const kind *k, void **out,
+static llap_status get_array(const ll_json *j, const char *path, const kind *k, void **out,
                              size_t *n)
 {
     json_t     *v;
@@ -187,14 +185,14 @@ static llap_status get_array(const llap_json *j, const char *path, const kind *k
     if (st != LLAP_OK || v == NULL) return st;
     if (!json_is_array(v)) return json_fail_expected(j, path, "an array", v, NULL);
     const size_t len = json_array_size(v);
-    char        *values = llap_new(len, k->size);
+    char        *values = ll_new(len, k->size);
     if (values == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < len; i++) {
         const json_t *element = json_array_get(v, i);
         if (k->take(element, k, values + i * k->size)) continue;
-        char where[LLAP_DETAIL_MAX];
+        char where[LL_DETAIL_MAX];
         snprintf(where, sizeof where, "%s[%zu]", path, i);
-        llap_free(values);
+        ll_free(values);
         return fail_kind(j, where, k, element);
     }
     *out = values;
@@ -202,8 +200,8 @@ static llap_status get_array(const llap_json *j, const char *path, const kind *k
     return LLAP_OK;
 }
 
-llap_status llap_json_ints(const llap_json *j, const char *path, int64_t min, int64_t max,
-                           int64_t **v, size_t *n)
+llap_status ll_json_ints(const ll_json *j, const char *path, int64_t min, int64_t max, int64_t **v,
+                         size_t *n)
 {
     const kind        k = int_kind(min, max);
     void             *out = *v;
@@ -212,8 +210,8 @@ llap_status llap_json_ints(const llap_json *j, const char *path, int64_t min, in
     return st;
 }
 
-llap_status llap_json_doubles(const llap_json *j, const char *path, double min, double max,
-                              double **v, size_t *n)
+llap_status ll_json_doubles(const ll_json *j, const char *path, double min, double max, double **v,
+                            size_t *n)
 {
     const kind        k = double_kind(min, max);
     void             *out = *v;
@@ -222,7 +220,7 @@ llap_status llap_json_doubles(const llap_json *j, const char *path, double min, 
     return st;
 }
 
-llap_status llap_json_strings(const llap_json *j, const char *path, const char ***v, size_t *n)
+llap_status ll_json_strings(const ll_json *j, const char *path, const char ***v, size_t *n)
 {
     void             *out = (void *)*v;
     const llap_status st = get_array(j, path, &string_kind, &out, n);

@@ -1,7 +1,7 @@
 /* Where things stand in JSON text, for messages. The text is closed by a NUL and has been parsed
  * without complaint; what is not found is taken to stand where the last thing on the way does. */
-#ifndef LLAP_BASE_JSON_PLACE_H
-#define LLAP_BASE_JSON_PLACE_H
+#ifndef LL_BASE_JSON_PLACE_H
+#define LL_BASE_JSON_PLACE_H
 
 #include <stddef.h>
 

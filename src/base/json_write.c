@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put(llap_json_writer *w, const char *s, size_t n)
+static void put(ll_json_writer *w, const char *s, size_t n)
 {
     if (w->st != LLAP_OK) return;
     if (w->room - w->n <= n) { /* one more for the closing NUL */
         const size_t room = 2 * (w->n + n) + 64;
-        char        *text = llap_grow(w->text, room, 1);
+        char        *text = ll_grow(w->text, room, 1);
         if (text == NULL) {
             w->st = LLAP_ENOMEM;
             return;
@@ -24,14 +24,14 @@ static void put(llap_json_writer *w, const char *s, size_t n)
     w->n += n;
 }
 
-static void put_text(llap_json_writer *w, const char *s) { put(w, s, strlen(s)); }
+static void put_text(ll_json_writer *w, const char *s) { put(w, s, strlen(s)); }
 
-static void put_quoted(llap_json_writer *w, const char *s)
+static void put_quoted(ll_json_writer *w, const char *s)
 {
-    const size_t n = strlen(s), valid = llap_utf8_prefix(s, n);
+    const size_t n = strlen(s), valid = ll_utf8_prefix(s, n);
     if (valid < n && w->st == LLAP_OK)
-        w->st = llap_fail(LLAP_EINVAL, "string '%s': invalid UTF-8 at byte %zu",
-                          llap_text_show(s).text, valid);
+        w->st = ll_fail(LLAP_EINVAL, "string '%s': invalid UTF-8 at byte %zu", ll_text_show(s).text,
+                        valid);
     put_text(w, "\"");
     for (;;) {
         size_t plain = 0;
@@ -50,14 +50,14 @@ static void put_quoted(llap_json_writer *w, const char *s)
 }
 
 /* In front of a value or of a closing bracket, where indentation puts it on a line of its own. */
-static void new_line(llap_json_writer *w)
+static void new_line(ll_json_writer *w)
 {
     if (w->indent == 0 || w->line_depth > 0) return;
     put_text(w, "\n");
     for (int i = 0; i < w->indent * w->depth; i++) put_text(w, " ");
 }
 
-static void begin_value(llap_json_writer *w, const char *key)
+static void begin_value(ll_json_writer *w, const char *key)
 {
     if (w->comma) put_text(w, w->indent > 0 && w->line_depth > 0 ? ", " : ",");
     if (w->depth > 0) new_line(w);
@@ -67,7 +67,7 @@ static void begin_value(llap_json_writer *w, const char *key)
     put_text(w, w->indent > 0 ? ": " : ":");
 }
 
-void llap_json_open(llap_json_writer *w, const char *key, char bracket)
+void ll_json_open(ll_json_writer *w, const char *key, char bracket)
 {
     begin_value(w, key);
     put_text(w, bracket == '{' ? "{" : "[");
@@ -76,7 +76,7 @@ void llap_json_open(llap_json_writer *w, const char *key, char bracket)
     if (bracket == '(' && w->line_depth == 0) w->line_depth = w->depth;
 }
 
-void llap_json_close(llap_json_writer *w, char bracket)
+void ll_json_close(ll_json_writer *w, char bracket)
 {
     const bool line = w->line_depth == w->depth;
     w->depth--;
@@ -86,7 +86,7 @@ void llap_json_close(llap_json_writer *w, char bracket)
     w->comma = true;
 }
 
-void llap_json_put_int(llap_json_writer *w, const char *key, int64_t v)
+void ll_json_put_int(ll_json_writer *w, const char *key, int64_t v)
 {
     char digits[32];
     snprintf(digits, sizeof digits, "%lld", (long long)v);
@@ -94,46 +94,46 @@ void llap_json_put_int(llap_json_writer *w, const char *key, int64_t v)
     put_text(w, digits);
 }
 
-void llap_json_put_double(llap_json_writer *w, const char *key, double v)
+void ll_json_put_double(ll_json_writer *w, const char *key, double v)
 {
     begin_value(w, key);
     if (!isfinite(v)) {
         put_text(w, "null");
         return;
     }
-    char digits[LLAP_DOUBLE_TEXT];
-    llap_text_double(v, digits);
+    char digits[LL_DOUBLE_TEXT];
+    ll_text_double(v, digits);
     put_text(w, digits);
     if (strpbrk(digits, ".e") == NULL) put_text(w, ".0"); /* it stays a double when read */
 }
 
-void llap_json_put_bool(llap_json_writer *w, const char *key, bool v)
+void ll_json_put_bool(ll_json_writer *w, const char *key, bool v)
 {
     begin_value(w, key);
     put_text(w, v ? "true" : "false");
 }
 
-void llap_json_put_null(llap_json_writer *w, const char *key)
+void ll_json_put_null(ll_json_writer *w, const char *key)
 {
     begin_value(w, key);
     put_text(w, "null");
 }
 
-void llap_json_put_string(llap_json_writer *w, const char *key, const char *v)
+void ll_json_put_string(ll_json_writer *w, const char *key, const char *v)
 {
     begin_value(w, key);
     put_quoted(w, v);
 }
 
-llap_status llap_json_finish(llap_json_writer *w, char **text, size_t *n)
+llap_status ll_json_finish(ll_json_writer *w, char **text, size_t *n)
 {
     put_text(w, w->indent > 0 ? "\n" : ""); /* and room for the NUL */
     const llap_status st = w->st;
     const bool        ok = st == LLAP_OK;
     if (ok) w->text[w->n] = '\0';
-    else llap_free(w->text);
+    else ll_free(w->text);
     *text = ok ? w->text : NULL;
     *n = ok ? w->n : 0;
-    *w = (llap_json_writer){ .indent = w->indent };
+    *w = (ll_json_writer){ .indent = w->indent };
     return st;
 }

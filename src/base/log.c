@@ -22,10 +22,10 @@ void llap_log_to_file(void *user, llap_log_level level, const char *message)
     else fprintf(user, "%s: %s\n", llap_log_level_name(level), message);
 }
 
-void llap_logf(const llap_log *log, llap_log_level level, const char *fmt, ...)
+void ll_logf(const llap_log *log, llap_log_level level, const char *fmt, ...)
 {
     if (log == NULL || log->sink == NULL || level > log->level) return;
-    char    message[LLAP_LOG_MAX];
+    char    message[LL_LOG_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);

@@ -29,11 +29,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-llap_status llap_report(llap_progress progress, const llap_progress_event *event)
+llap_status ll_report(llap_progress progress, const llap_progress_event *event)
 {
     if (progress.report == NULL || progress.report(progress.user, event) == 0) return LLAP_OK;
-    return llap_fail(LLAP_ECANCELLED, "%s: stopped at %lld of %lld", event->stage,
-                     (long long)event->done, (long long)event->total);
+    return ll_fail(LLAP_ECANCELLED, "%s: stopped at %lld of %lld", event->stage,
+                   (long long)event->done, (long long)event->total);
 }
 
 /* ---- the line ---- */
@@ -77,8 +77,7 @@ static void format_tail(const llap_progress_event *e, double seconds, char *out,
              e->note == NULL ? "" : e->note);
 }
 
-void llap_bar_line(const llap_progress_event *e, double seconds, int columns, char *out,
-                   size_t size)
+void ll_bar_line(const llap_progress_event *e, double seconds, int columns, char *out, size_t size)
 {
     char         tail[256], bar[64], amount[32];
     const double share =
@@ -122,7 +121,7 @@ static int bar_report(void *user, const llap_progress_event *e)
     /* as if all of it had gone at the pace of what was done here */
     const double done = (double)e->done, fresh = done - b->base;
     const double seconds = (t - b->began) * (fresh > 0 && b->base > 0 ? done / fresh : 1);
-    llap_bar_line(e, seconds, b->columns - 1, line, sizeof line);
+    ll_bar_line(e, seconds, b->columns - 1, line, sizeof line);
     fprintf(b->to, "\r%s%s%s\033[K", b->colour ? "\033[36m" : "", line, b->colour ? "\033[0m" : "");
     fflush(b->to);
     b->drawn = true;
@@ -130,10 +129,10 @@ static int bar_report(void *user, const llap_progress_event *e)
     return 0;
 }
 
-llap_status llap_bar_create_forced(FILE *to, int columns, bool colour, double delay_seconds,
-                                   llap_bar **out)
+llap_status ll_bar_create_forced(FILE *to, int columns, bool colour, double delay_seconds,
+                                 llap_bar **out)
 {
-    *out = llap_new(1, sizeof **out);
+    *out = ll_new(1, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     **out = (llap_bar){ .to = to, .columns = columns, .colour = colour, .delay = delay_seconds };
     return LLAP_OK;
@@ -148,8 +147,8 @@ llap_status llap_bar_create(FILE *to, llap_bar **out)
         struct winsize w;
         columns = ioctl(fileno(to), TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
     }
-    return llap_bar_create_forced(to, columns, !dumb && (no_colour == NULL || *no_colour == '\0'),
-                                  0.5, out);
+    return ll_bar_create_forced(to, columns, !dumb && (no_colour == NULL || *no_colour == '\0'),
+                                0.5, out);
 }
 
 llap_progress llap_bar_progress(llap_bar *bar)
@@ -166,5 +165,5 @@ void llap_bar_clear(llap_bar *bar)
 void llap_bar_destroy(llap_bar *bar)
 {
     if (bar != NULL && bar->drawn) fputc('\n', bar->to);
-    llap_free(bar);
+    ll_free(bar);
 }

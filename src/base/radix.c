@@ -9,8 +9,8 @@
 enum { N_DIGITS = 257, FEW = 12 };
 
 typedef struct order {
-    llap_radix_digit *digit;
-    const void       *ctx;
+    ll_radix_digit *digit;
+    const void     *ctx;
 } order;
 
 static int less(const order *o, uint32_t a, uint32_t b, size_t depth)
@@ -92,7 +92,7 @@ static void sort_from(const order *o, uint32_t *items, uint32_t n, size_t depth)
     sort_few(o, items, n, depth);
 }
 
-void llap_radix_sort(uint32_t *items, size_t n, llap_radix_digit *digit, const void *ctx)
+void ll_radix_sort(uint32_t *items, size_t n, ll_radix_digit *digit, const void *ctx)
 {
     const order o = { digit, ctx };
     sort_from(&o, items, (uint32_t)n, 0);

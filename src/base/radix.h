@@ -8,20 +8,20 @@
  *         return (unsigned char)names[item][depth];
  *     }
  *     uint32_t items[] = { 0, 1, 2 };
- *     llap_radix_sort(items, 3, name_byte, names);      names[items[0]] is now the smallest
+ *     ll_radix_sort(items, 3, name_byte, names);      names[items[0]] is now the smallest
  *
  * Equal keys end up side by side in any order. */
-#ifndef LLAP_BASE_RADIX_H
-#define LLAP_BASE_RADIX_H
+#ifndef LL_BASE_RADIX_H
+#define LL_BASE_RADIX_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /* The digit of an item's key at this depth: 0 where the key ends (it is not asked further), else
  * 1 .. 256. */
-typedef unsigned llap_radix_digit(const void *ctx, uint32_t item, size_t depth);
+typedef unsigned ll_radix_digit(const void *ctx, uint32_t item, size_t depth);
 
 /* Sorts items[0..n), n < 2^32. */
-void llap_radix_sort(uint32_t *items, size_t n, llap_radix_digit *digit, const void *ctx);
+void ll_radix_sort(uint32_t *items, size_t n, ll_radix_digit *digit, const void *ctx);
 
 #endif

@@ -15,19 +15,19 @@
 static const struct {
     const char *name;
     size_t      size;
-} dtypes[LLAP_DTYPE_COUNT] = {
-#define X(name, size) [LLAP_##name] = { #name, size },
-    LLAP_DTYPE_LIST(X)
+} dtypes[LL_DTYPE_COUNT] = {
+#define X(name, size) [LL_##name] = { #name, size },
+    LL_DTYPE_LIST(X)
 #undef X
 };
 
-const char *llap_dtype_name(llap_dtype d) { return dtypes[d].name; }
-size_t      llap_dtype_size(llap_dtype d) { return dtypes[d].size; }
+const char *ll_dtype_name(ll_dtype d) { return dtypes[d].name; }
+size_t      ll_dtype_size(ll_dtype d) { return dtypes[d].size; }
 
-llap_shape_shown llap_shape_show(int rank, const int64_t *shape)
+ll_shape_shown ll_shape_show(int rank, const int64_t *shape)
 {
-    llap_shape_shown out = { "[" };
-    size_t           used = 1;
+    ll_shape_shown out = { "[" };
+    size_t         used = 1;
     for (int i = 0; i < rank; i++) {
         const char *comma = i > 0 ? "," : "";
         char       *p = out.text + used;
@@ -39,15 +39,15 @@ llap_shape_shown llap_shape_show(int rank, const int64_t *shape)
     return out;
 }
 
-llap_status llap_tensor_size(llap_dtype d, int rank, const int64_t *shape, size_t *n_bytes)
+llap_status ll_tensor_size(ll_dtype d, int rank, const int64_t *shape, size_t *n_bytes)
 {
-    if (rank < 0 || rank > LLAP_TENSOR_RANK_MAX)
-        return llap_fail(LLAP_EINVAL, "rank %d, expected 0..%d", rank, LLAP_TENSOR_RANK_MAX);
-    int64_t n = (int64_t)llap_dtype_size(d);
+    if (rank < 0 || rank > LL_TENSOR_RANK_MAX)
+        return ll_fail(LLAP_EINVAL, "rank %d, expected 0..%d", rank, LL_TENSOR_RANK_MAX);
+    int64_t n = (int64_t)ll_dtype_size(d);
     for (int i = 0; i < rank; i++)
         if (shape[i] < 0 || __builtin_mul_overflow(n, shape[i], &n))
-            return llap_fail(LLAP_EINVAL, "shape %s of %s does not fit in memory",
-                             llap_shape_show(rank, shape).text, llap_dtype_name(d));
+            return ll_fail(LLAP_EINVAL, "shape %s of %s does not fit in memory",
+                           ll_shape_show(rank, shape).text, ll_dtype_name(d));
     *n_bytes = (size_t)n;
     return LLAP_OK;
 }
@@ -67,11 +67,11 @@ typedef struct entry {
 } entry;
 
 static_assert(sizeof(entry) + 2 * sizeof(uint32_t) + 1 <= 50, "larger than its text in the file");
-static_assert(LLAP_TENSORS_HEADER_MAX < UINT32_MAX, "offsets in the header are 32 bits");
-static_assert(LLAP_DTYPE_COUNT <= UINT8_MAX && LLAP_TENSOR_RANK_MAX <= UINT8_MAX, "");
+static_assert(LL_TENSORS_HEADER_MAX < UINT32_MAX, "offsets in the header are 32 bits");
+static_assert(LL_DTYPE_COUNT <= UINT8_MAX && LL_TENSOR_RANK_MAX <= UINT8_MAX, "");
 
-struct llap_tensors {
-    llap_map       map;    /* empty when the caller owns the bytes */
+struct ll_tensors {
+    ll_map         map;    /* empty when the caller owns the bytes */
     const char    *header; /* its text */
     size_t         n_header;
     const uint8_t *data;
@@ -84,7 +84,7 @@ struct llap_tensors {
     char     *strings;  /* names, keys and values, each closed by NUL */
 };
 
-static const char *name_of(const llap_tensors *t, uint32_t i)
+static const char *name_of(const ll_tensors *t, uint32_t i)
 {
     return t->strings + t->tensors[i].name;
 }
@@ -96,12 +96,12 @@ static const char *name_of(const llap_tensors *t, uint32_t i)
 /* One walk over the header: the first, t == NULL, checks each entry and counts; the second, with
  * room for just that, keeps them. */
 typedef struct walk {
-    llap_header   s;
-    size_t        n_data;
-    llap_tensors *t;
-    size_t        n_tensors, n_metadata, n_strings;
-    bool          metadata_seen;
-    char          start[sizeof METADATA + 1]; /* of the last string in the first walk */
+    ll_header   s;
+    size_t      n_data;
+    ll_tensors *t;
+    size_t      n_tensors, n_metadata, n_strings;
+    bool        metadata_seen;
+    char        start[sizeof METADATA + 1]; /* of the last string in the first walk */
 } walk;
 
 /* Reads a string and keeps it behind the others. Where it is short, it can be compared. */
@@ -109,31 +109,31 @@ static const char *keep_string(walk *w)
 {
     char        *out = w->t != NULL ? w->t->strings + w->n_strings : w->start;
     const size_t room = w->t != NULL ? SIZE_MAX : sizeof w->start;
-    w->n_strings += llap_header_string(&w->s, out, room) + 1;
+    w->n_strings += ll_header_string(&w->s, out, room) + 1;
     return out;
 }
 
 /* The tensor whose name stands at this place of the header. */
-static llap_text_shown tensor_at(const walk *w, size_t at)
+static ll_text_shown tensor_at(const walk *w, size_t at)
 {
     /* As if failed before: it must not report what the name itself may have wrong. */
-    llap_header again = { .text = w->s.text, .n = w->s.n, .at = at, .st = LLAP_EFORMAT };
-    char        name[sizeof(llap_text_shown)];
-    llap_header_string(&again, name, sizeof name);
-    return llap_text_show(name);
+    ll_header again = { .text = w->s.text, .n = w->s.n, .at = at, .st = LLAP_EFORMAT };
+    char      name[sizeof(ll_text_shown)];
+    ll_header_string(&again, name, sizeof name);
+    return ll_text_show(name);
 }
 
-static int read_shape(llap_header *s, int64_t shape[LLAP_TENSOR_RANK_MAX])
+static int read_shape(ll_header *s, int64_t shape[LL_TENSOR_RANK_MAX])
 {
-    llap_header_take(s, '[');
+    ll_header_take(s, '[');
     int rank = 0;
-    for (; llap_header_more(s, ']', (size_t)rank); rank++) {
-        if (rank == LLAP_TENSOR_RANK_MAX) {
-            llap_header_fail(s, "header byte %zu: more than %d dimensions", s->at,
-                             LLAP_TENSOR_RANK_MAX);
+    for (; ll_header_more(s, ']', (size_t)rank); rank++) {
+        if (rank == LL_TENSOR_RANK_MAX) {
+            ll_header_fail(s, "header byte %zu: more than %d dimensions", s->at,
+                           LL_TENSOR_RANK_MAX);
             break;
         }
-        shape[rank] = llap_header_number(s);
+        shape[rank] = ll_header_number(s);
     }
     return rank;
 }
@@ -141,38 +141,37 @@ static int read_shape(llap_header *s, int64_t shape[LLAP_TENSOR_RANK_MAX])
 static uint8_t read_dtype(walk *w, size_t name_at)
 {
     char name[16];
-    llap_header_string(&w->s, name, sizeof name);
+    ll_header_string(&w->s, name, sizeof name);
     uint8_t d = 0;
-    while (d < LLAP_DTYPE_COUNT && strcmp(name, dtypes[d].name) != 0) d++;
-    if (d < LLAP_DTYPE_COUNT) return d;
-    llap_header_fail(&w->s, "tensor '%s': unknown dtype '%s'", tensor_at(w, name_at).text,
-                     llap_text_show(name).text);
+    while (d < LL_DTYPE_COUNT && strcmp(name, dtypes[d].name) != 0) d++;
+    if (d < LL_DTYPE_COUNT) return d;
+    ll_header_fail(&w->s, "tensor '%s': unknown dtype '%s'", tensor_at(w, name_at).text,
+                   ll_text_show(name).text);
     return 0;
 }
 
 /* What the three values of a tensor must be to each other and to the file. */
 static void check_tensor(walk *w, const entry *e, const int64_t *shape, int64_t end, size_t name_at)
 {
-    const llap_dtype  d = (llap_dtype)e->dtype;
-    const size_t      size = llap_dtype_size(d);
+    const ll_dtype    d = (ll_dtype)e->dtype;
+    const size_t      size = ll_dtype_size(d);
     const size_t      place = sizeof(uint64_t) + w->s.n + (size_t)e->begin;
     size_t            need = 0;
-    const llap_status st = llap_tensor_size(d, e->rank, shape, &need);
+    const llap_status st = ll_tensor_size(d, e->rank, shape, &need);
     if (st != LLAP_OK)
-        llap_header_fail(&w->s, "tensor '%s': %s", tensor_at(w, name_at).text, llap_error_detail());
+        ll_header_fail(&w->s, "tensor '%s': %s", tensor_at(w, name_at).text, llap_error_detail());
     else if (end < e->begin || (size_t)end > w->n_data)
-        llap_header_fail(
-            &w->s, "tensor '%s': data_offsets [%lld,%lld] are not within %zu bytes of data",
-            tensor_at(w, name_at).text, (long long)e->begin, (long long)end, w->n_data);
+        ll_header_fail(&w->s,
+                       "tensor '%s': data_offsets [%lld,%lld] are not within %zu bytes of data",
+                       tensor_at(w, name_at).text, (long long)e->begin, (long long)end, w->n_data);
     else if (need != (size_t)e->n_bytes)
-        llap_header_fail(&w->s,
-                         "tensor '%s': shape %s of %s needs %zu bytes, data_offsets give %lld",
-                         tensor_at(w, name_at).text, llap_shape_show(e->rank, shape).text,
-                         llap_dtype_name(d), need, (long long)e->n_bytes);
+        ll_header_fail(&w->s, "tensor '%s': shape %s of %s needs %zu bytes, data_offsets give %lld",
+                       tensor_at(w, name_at).text, ll_shape_show(e->rank, shape).text,
+                       ll_dtype_name(d), need, (long long)e->n_bytes);
     else if (place % size != 0)
-        llap_header_fail(&w->s,
-                         "tensor '%s': data of %s at byte %zu of the file, not a multiple of %zu",
-                         tensor_at(w, name_at).text, llap_dtype_name(d), place, size);
+        ll_header_fail(&w->s,
+                       "tensor '%s': data of %s at byte %zu of the file, not a multiple of %zu",
+                       tensor_at(w, name_at).text, ll_dtype_name(d), place, size);
 }
 
 /* {"dtype":...,"shape":...,"data_offsets":...} in any order. */
@@ -180,25 +179,24 @@ static void read_tensor(walk *w, uint32_t name, size_t name_at)
 {
     enum { DTYPE, SHAPE, OFFSETS, N_KEYS };
     static const char *const keys[] = { "dtype", "shape", "data_offsets" };
-    llap_header             *s = &w->s;
+    ll_header               *s = &w->s;
     bool                     seen[N_KEYS] = { false };
     entry                    e = { .name = name };
-    int64_t                  shape[LLAP_TENSOR_RANK_MAX] = { 0 }, end = 0;
-    llap_header_take(s, '{');
-    for (size_t i = 0; llap_header_more(s, '}', i); i++) {
+    int64_t                  shape[LL_TENSOR_RANK_MAX] = { 0 }, end = 0;
+    ll_header_take(s, '{');
+    for (size_t i = 0; ll_header_more(s, '}', i); i++) {
         char key[16];
-        llap_header_string(s, key, sizeof key);
-        llap_header_take(s, ':');
+        ll_header_string(s, key, sizeof key);
+        ll_header_take(s, ':');
         int k = 0;
         while (k < N_KEYS && strcmp(key, keys[k]) != 0) k++;
         if (k == N_KEYS) {
-            llap_header_fail(s, "tensor '%s': unknown key '%s'", tensor_at(w, name_at).text,
-                             llap_text_show(key).text);
+            ll_header_fail(s, "tensor '%s': unknown key '%s'", tensor_at(w, name_at).text,
+                           ll_text_show(key).text);
             return;
         }
         if (seen[k])
-            llap_header_fail(s, "tensor '%s': '%s' given twice", tensor_at(w, name_at).text,
-                             keys[k]);
+            ll_header_fail(s, "tensor '%s': '%s' given twice", tensor_at(w, name_at).text, keys[k]);
         seen[k] = true;
         if (k == DTYPE) {
             e.dtype = read_dtype(w, name_at);
@@ -206,17 +204,17 @@ static void read_tensor(walk *w, uint32_t name, size_t name_at)
             e.shape = (uint32_t)s->at;
             e.rank = (uint8_t)read_shape(s, shape);
         } else {
-            llap_header_take(s, '[');
-            e.begin = llap_header_number(s);
-            llap_header_take(s, ',');
-            end = llap_header_number(s);
-            llap_header_take(s, ']');
+            ll_header_take(s, '[');
+            e.begin = ll_header_number(s);
+            ll_header_take(s, ',');
+            end = ll_header_number(s);
+            ll_header_take(s, ']');
             e.n_bytes = end - e.begin;
         }
     }
     for (int k = 0; k < N_KEYS; k++)
         if (!seen[k])
-            llap_header_fail(s, "tensor '%s': no '%s'", tensor_at(w, name_at).text, keys[k]);
+            ll_header_fail(s, "tensor '%s': no '%s'", tensor_at(w, name_at).text, keys[k]);
     if (s->st == LLAP_OK) check_tensor(w, &e, shape, end, name_at);
     if (w->t != NULL) w->t->tensors[w->n_tensors] = e;
     w->n_tensors++;
@@ -224,28 +222,28 @@ static void read_tensor(walk *w, uint32_t name, size_t name_at)
 
 static void read_metadata(walk *w)
 {
-    llap_header *s = &w->s;
-    if (w->metadata_seen) llap_header_fail(s, "'" METADATA "' given twice");
+    ll_header *s = &w->s;
+    if (w->metadata_seen) ll_header_fail(s, "'" METADATA "' given twice");
     w->metadata_seen = true;
-    llap_header_take(s, '{');
-    for (size_t i = 0; llap_header_more(s, '}', i); i++) {
+    ll_header_take(s, '{');
+    for (size_t i = 0; ll_header_more(s, '}', i); i++) {
         if (w->t != NULL) w->t->metadata[w->n_metadata] = (uint32_t)w->n_strings;
         w->n_metadata++;
         keep_string(w);
-        llap_header_take(s, ':');
+        ll_header_take(s, ':');
         keep_string(w);
     }
 }
 
 static void read_header(walk *w)
 {
-    llap_header *s = &w->s;
-    llap_header_take(s, '{');
-    for (size_t i = 0; llap_header_more(s, '}', i); i++) {
+    ll_header *s = &w->s;
+    ll_header_take(s, '{');
+    for (size_t i = 0; ll_header_more(s, '}', i); i++) {
         const size_t name_at = s->at;
         const size_t name = w->n_strings;
         const bool   metadata = strcmp(keep_string(w), METADATA) == 0;
-        llap_header_take(s, ':');
+        ll_header_take(s, ':');
         if (metadata) {
             w->n_strings = name; /* not kept; the handle has room for it behind the last string */
             read_metadata(w);
@@ -253,7 +251,7 @@ static void read_header(walk *w)
             read_tensor(w, (uint32_t)name, name_at);
         }
     }
-    llap_header_end(s);
+    ll_header_end(s);
 }
 
 /* ---- orders ---- */
@@ -265,62 +263,61 @@ static unsigned name_digit(const void *ctx, uint32_t i, size_t depth)
 
 static unsigned key_digit(const void *ctx, uint32_t at, size_t depth)
 {
-    const llap_tensors *t = ctx;
+    const ll_tensors *t = ctx;
     return (unsigned char)t->strings[at + depth];
 }
 
 /* begin and n_bytes from their highest byte on, then the name. */
 static unsigned place_digit(const void *ctx, uint32_t i, size_t depth)
 {
-    const llap_tensors *t = ctx;
+    const ll_tensors *t = ctx;
     if (depth >= 16) return name_digit(ctx, i, depth - 16);
     const int64_t v = depth < 8 ? t->tensors[i].begin : t->tensors[i].n_bytes;
     return 1 + ((unsigned)(v >> (56 - 8 * (depth % 8))) & 0xff);
 }
 
-static llap_status order_names(llap_tensors *t, const char *file)
+static llap_status order_names(ll_tensors *t, const char *file)
 {
     for (uint32_t i = 0; i < t->n_tensors; i++) t->by_name[i] = i;
-    llap_radix_sort(t->by_name, t->n_tensors, name_digit, t);
+    ll_radix_sort(t->by_name, t->n_tensors, name_digit, t);
     for (size_t i = 1; i < t->n_tensors; i++) {
         const char *name = name_of(t, t->by_name[i]);
         if (strcmp(name, name_of(t, t->by_name[i - 1])) == 0)
-            return llap_fail(LLAP_EFORMAT, "%s: tensor '%s' given twice", file,
-                             llap_text_show(name).text);
+            return ll_fail(LLAP_EFORMAT, "%s: tensor '%s' given twice", file,
+                           ll_text_show(name).text);
     }
-    llap_radix_sort(t->metadata, t->n_metadata, key_digit, t);
+    ll_radix_sort(t->metadata, t->n_metadata, key_digit, t);
     for (size_t i = 1; i < t->n_metadata; i++) {
         const char *key = t->strings + t->metadata[i];
         if (strcmp(key, t->strings + t->metadata[i - 1]) == 0)
-            return llap_fail(LLAP_EFORMAT, "%s: metadata '%s' given twice", file,
-                             llap_text_show(key).text);
+            return ll_fail(LLAP_EFORMAT, "%s: metadata '%s' given twice", file,
+                           ll_text_show(key).text);
     }
     return LLAP_OK;
 }
 
 /* Sorts the tensors by place, where each must begin where the one before ends. */
-static llap_status order_places(llap_tensors *t, size_t n_data, const char *file)
+static llap_status order_places(ll_tensors *t, size_t n_data, const char *file)
 {
     for (uint32_t i = 0; i < t->n_tensors; i++) t->by_place[i] = i;
-    llap_radix_sort(t->by_place, t->n_tensors, place_digit, t);
+    ll_radix_sort(t->by_place, t->n_tensors, place_digit, t);
     int64_t end = 0;
     for (size_t i = 0; i < t->n_tensors; i++) {
         const entry *e = &t->tensors[t->by_place[i]];
         const char  *name = t->strings + e->name;
         if (e->begin < end)
-            return llap_fail(
+            return ll_fail(
                 LLAP_EFORMAT, "%s: tensor '%s': its data [%lld,%lld) overlaps tensor '%s'", file,
-                llap_text_show(name).text, (long long)e->begin, (long long)(e->begin + e->n_bytes),
-                llap_text_show(name_of(t, t->by_place[i - 1])).text);
+                ll_text_show(name).text, (long long)e->begin, (long long)(e->begin + e->n_bytes),
+                ll_text_show(name_of(t, t->by_place[i - 1])).text);
         if (e->begin > end)
-            return llap_fail(LLAP_EFORMAT,
-                             "%s: tensor '%s': %lld bytes of no tensor in front of it", file,
-                             llap_text_show(name).text, (long long)(e->begin - end));
+            return ll_fail(LLAP_EFORMAT, "%s: tensor '%s': %lld bytes of no tensor in front of it",
+                           file, ll_text_show(name).text, (long long)(e->begin - end));
         end = e->begin + e->n_bytes;
     }
     if ((size_t)end != n_data)
-        return llap_fail(LLAP_EFORMAT, "%s: %zu bytes of no tensor at the end", file,
-                         n_data - (size_t)end);
+        return ll_fail(LLAP_EFORMAT, "%s: %zu bytes of no tensor at the end", file,
+                       n_data - (size_t)end);
     return LLAP_OK;
 }
 
@@ -331,38 +328,38 @@ static llap_status find_parts(const uint8_t *bytes, size_t n, walk *w, const uin
 {
     uint64_t n_header = 0;
     if (n < sizeof n_header)
-        return llap_fail(LLAP_EFORMAT, "%s: %zu bytes, too short for a safetensors file", w->s.file,
-                         n);
+        return ll_fail(LLAP_EFORMAT, "%s: %zu bytes, too short for a safetensors file", w->s.file,
+                       n);
     for (int i = 7; i >= 0; i--) n_header = n_header << 8 | bytes[i];
     const size_t left = n - sizeof n_header;
-    if (n_header > LLAP_TENSORS_HEADER_MAX)
-        return llap_fail(LLAP_EFORMAT, "%s: header of %llu bytes, the limit is %d", w->s.file,
-                         (unsigned long long)n_header, LLAP_TENSORS_HEADER_MAX);
+    if (n_header > LL_TENSORS_HEADER_MAX)
+        return ll_fail(LLAP_EFORMAT, "%s: header of %llu bytes, the limit is %d", w->s.file,
+                       (unsigned long long)n_header, LL_TENSORS_HEADER_MAX);
     if (n_header > left)
-        return llap_fail(LLAP_EFORMAT, "%s: header of %llu bytes, but only %zu follow", w->s.file,
-                         (unsigned long long)n_header, left);
+        return ll_fail(LLAP_EFORMAT, "%s: header of %llu bytes, but only %zu follow", w->s.file,
+                       (unsigned long long)n_header, left);
     w->s.text = (const char *)bytes + sizeof n_header;
     w->s.n = (size_t)n_header;
     w->n_data = left - w->s.n;
     *data = bytes + sizeof n_header + w->s.n;
     /* The scanner skips white space, which the format does not allow here. */
     if (w->s.n == 0 || w->s.text[0] != '{')
-        return llap_fail(LLAP_EFORMAT, "%s: header byte 0: expected '{'", w->s.file);
-    const size_t valid = llap_utf8_prefix(w->s.text, w->s.n);
+        return ll_fail(LLAP_EFORMAT, "%s: header byte 0: expected '{'", w->s.file);
+    const size_t valid = ll_utf8_prefix(w->s.text, w->s.n);
     if (valid < w->s.n)
-        return llap_fail(LLAP_EFORMAT, "%s: header byte %zu: invalid UTF-8", w->s.file, valid);
+        return ll_fail(LLAP_EFORMAT, "%s: header byte %zu: invalid UTF-8", w->s.file, valid);
     return LLAP_OK;
 }
 
 /* One block with room for what the first walk counted. */
-static llap_tensors *new_handle(const walk *w)
+static ll_tensors *new_handle(const walk *w)
 {
     const size_t n = w->n_tensors, m = w->n_metadata;
     const size_t n_words = 2 * n + m;
-    uint8_t     *block = llap_new(1, sizeof(llap_tensors) + n * sizeof(entry) +
-                                         n_words * sizeof(uint32_t) + w->n_strings + sizeof METADATA);
+    uint8_t *block = ll_new(1, sizeof(ll_tensors) + n * sizeof(entry) + n_words * sizeof(uint32_t) +
+                                   w->n_strings + sizeof METADATA);
     if (block == NULL) return NULL;
-    llap_tensors *t = (llap_tensors *)(void *)block;
+    ll_tensors *t = (ll_tensors *)(void *)block;
     t->n_tensors = n;
     t->n_metadata = m;
     t->tensors = (entry *)(void *)(block + sizeof *t);
@@ -373,7 +370,7 @@ static llap_tensors *new_handle(const walk *w)
     return t;
 }
 
-llap_status llap_tensors_view(const void *bytes, size_t n, const char *file, llap_tensors **out)
+llap_status ll_tensors_view(const void *bytes, size_t n, const char *file, ll_tensors **out)
 {
     *out = NULL;
     const uint8_t *data = NULL;
@@ -383,7 +380,7 @@ llap_status llap_tensors_view(const void *bytes, size_t n, const char *file, lla
     walk second = first;
     read_header(&first);
     if (first.s.st != LLAP_OK) return first.s.st;
-    llap_tensors *t = new_handle(&first);
+    ll_tensors *t = new_handle(&first);
     if (t == NULL) return LLAP_ENOMEM;
     second.t = t;
     read_header(&second);
@@ -393,51 +390,51 @@ llap_status llap_tensors_view(const void *bytes, size_t n, const char *file, lla
     st = order_names(t, file);
     if (st == LLAP_OK) st = order_places(t, first.n_data, file);
     if (st == LLAP_OK) *out = t;
-    else llap_tensors_close(t);
+    else ll_tensors_close(t);
     return st;
 }
 
-llap_status llap_tensors_open(const char *path, llap_tensors **out)
+llap_status ll_tensors_open(const char *path, ll_tensors **out)
 {
     *out = NULL;
-    llap_map    map;
-    llap_status st = llap_map_open(path, &map);
-    if (st == LLAP_OK) st = llap_tensors_view(map.data, map.size, path, out);
+    ll_map      map;
+    llap_status st = ll_map_open(path, &map);
+    if (st == LLAP_OK) st = ll_tensors_view(map.data, map.size, path, out);
     if (st == LLAP_OK) (*out)->map = map;
-    else llap_map_close(&map);
+    else ll_map_close(&map);
     return st;
 }
 
-void llap_tensors_close(llap_tensors *t)
+void ll_tensors_close(ll_tensors *t)
 {
-    if (t != NULL) llap_map_close(&t->map);
-    llap_free(t);
+    if (t != NULL) ll_map_close(&t->map);
+    ll_free(t);
 }
 
 /* ---- looking ---- */
 
-static llap_tensor_info info_of(const llap_tensors *t, const entry *e)
+static ll_tensor_info info_of(const ll_tensors *t, const entry *e)
 {
-    llap_tensor_info info = {
+    ll_tensor_info info = {
         .name = t->strings + e->name,
-        .dtype = (llap_dtype)e->dtype,
+        .dtype = (ll_dtype)e->dtype,
         .data = t->data + e->begin,
         .n_bytes = (size_t)e->n_bytes,
         .n_elements = e->n_bytes / (int64_t)dtypes[e->dtype].size,
     };
-    llap_header s = { .text = t->header, .n = t->n_header, .at = e->shape };
+    ll_header s = { .text = t->header, .n = t->n_header, .at = e->shape };
     info.rank = read_shape(&s, info.shape);
     return info;
 }
 
-size_t llap_tensors_count(const llap_tensors *t) { return t->n_tensors; }
+size_t ll_tensors_count(const ll_tensors *t) { return t->n_tensors; }
 
-llap_tensor_info llap_tensors_at(const llap_tensors *t, size_t i)
+ll_tensor_info ll_tensors_at(const ll_tensors *t, size_t i)
 {
     return info_of(t, &t->tensors[t->by_place[i]]);
 }
 
-bool llap_tensors_find(const llap_tensors *t, const char *name, llap_tensor_info *out)
+bool ll_tensors_find(const ll_tensors *t, const char *name, ll_tensor_info *out)
 {
     for (size_t low = 0, high = t->n_tensors; low < high;) {
         const size_t   middle = low + (high - low) / 2;
@@ -453,35 +450,35 @@ bool llap_tensors_find(const llap_tensors *t, const char *name, llap_tensor_info
     return false;
 }
 
-llap_status llap_tensors_require(const llap_tensors *t, const char *name, llap_dtype dtype,
-                                 int rank, const int64_t *shape, llap_tensor_info *out)
+llap_status ll_tensors_require(const ll_tensors *t, const char *name, ll_dtype dtype, int rank,
+                               const int64_t *shape, ll_tensor_info *out)
 {
-    const llap_shape_shown wanted = llap_shape_show(rank, shape);
-    if (!llap_tensors_find(t, name, out))
-        return llap_fail(LLAP_EFORMAT, "%s: expected %s %s, found no such tensor",
-                         llap_text_show(name).text, llap_dtype_name(dtype), wanted.text);
+    const ll_shape_shown wanted = ll_shape_show(rank, shape);
+    if (!ll_tensors_find(t, name, out))
+        return ll_fail(LLAP_EFORMAT, "%s: expected %s %s, found no such tensor",
+                       ll_text_show(name).text, ll_dtype_name(dtype), wanted.text);
     bool same = out->dtype == dtype && out->rank == rank;
     for (int i = 0; same && i < rank; i++) same = shape[i] < 0 || shape[i] == out->shape[i];
     if (same) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT, "%s: expected %s %s, found %s %s", llap_text_show(name).text,
-                     llap_dtype_name(dtype), wanted.text, llap_dtype_name(out->dtype),
-                     llap_shape_show(out->rank, out->shape).text);
+    return ll_fail(LLAP_EFORMAT, "%s: expected %s %s, found %s %s", ll_text_show(name).text,
+                   ll_dtype_name(dtype), wanted.text, ll_dtype_name(out->dtype),
+                   ll_shape_show(out->rank, out->shape).text);
 }
 
-size_t llap_tensors_metadata_count(const llap_tensors *t) { return t->n_metadata; }
+size_t ll_tensors_metadata_count(const ll_tensors *t) { return t->n_metadata; }
 
-llap_metadata llap_tensors_metadata_at(const llap_tensors *t, size_t i)
+ll_metadata ll_tensors_metadata_at(const ll_tensors *t, size_t i)
 {
     const char *key = t->strings + t->metadata[i];
-    return (llap_metadata){ key, key + strlen(key) + 1 };
+    return (ll_metadata){ key, key + strlen(key) + 1 };
 }
 
-const char *llap_tensors_metadata(const llap_tensors *t, const char *key)
+const char *ll_tensors_metadata(const ll_tensors *t, const char *key)
 {
     for (size_t low = 0, high = t->n_metadata; low < high;) {
-        const size_t        middle = low + (high - low) / 2;
-        const llap_metadata m = llap_tensors_metadata_at(t, middle);
-        const int           c = strcmp(key, m.key);
+        const size_t      middle = low + (high - low) / 2;
+        const ll_metadata m = ll_tensors_metadata_at(t, middle);
+        const int         c = strcmp(key, m.key);
         if (c == 0) return m.value;
         if (c < 0) high = middle;
         else low = middle + 1;

@@ -7,50 +7,50 @@
 #include <stdio.h>
 #include <string.h>
 
-void llap_header_fail(llap_header *s, const char *fmt, ...)
+void ll_header_fail(ll_header *s, const char *fmt, ...)
 {
     s->at = s->n;
     if (s->st != LLAP_OK) return;
-    char    what[LLAP_DETAIL_MAX];
+    char    what[LL_DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(what, sizeof what, fmt, args);
     va_end(args);
-    s->st = llap_fail(LLAP_EFORMAT, "%s: %s", s->file, what);
+    s->st = ll_fail(LLAP_EFORMAT, "%s: %s", s->file, what);
 }
 
 /* ---- bytes ---- */
 
 /* The next byte, -1 at the end. */
-static int peek(const llap_header *s) { return s->at < s->n ? (unsigned char)s->text[s->at] : -1; }
+static int peek(const ll_header *s) { return s->at < s->n ? (unsigned char)s->text[s->at] : -1; }
 
 /* The same, taken. */
-static int next(llap_header *s)
+static int next(ll_header *s)
 {
     const int c = peek(s);
     s->at += c >= 0;
     return c;
 }
 
-static void skip_space(llap_header *s)
+static void skip_space(ll_header *s)
 {
     for (int c = peek(s); c == ' ' || c == '\n' || c == '\r' || c == '\t'; c = peek(s)) s->at++;
 }
 
 /* "header byte 17: expected ':', found 'x'", about the next byte. */
-static void fail_expected(llap_header *s, const char *what)
+static void fail_expected(ll_header *s, const char *what)
 {
     const int c = peek(s);
     char      found[32];
     if (c < 0) snprintf(found, sizeof found, "the end of the header");
     else if (c > 0x20 && c < 0x7f) snprintf(found, sizeof found, "'%c'", c);
     else snprintf(found, sizeof found, "byte 0x%02x", (unsigned)c);
-    llap_header_fail(s, "header byte %zu: expected %s, found %s", s->at, what, found);
+    ll_header_fail(s, "header byte %zu: expected %s, found %s", s->at, what, found);
 }
 
 /* ---- structure ---- */
 
-void llap_header_take(llap_header *s, char mark)
+void ll_header_take(ll_header *s, char mark)
 {
     skip_space(s);
     const char what[] = { '\'', mark, '\'', '\0' };
@@ -58,7 +58,7 @@ void llap_header_take(llap_header *s, char mark)
     else fail_expected(s, what);
 }
 
-bool llap_header_more(llap_header *s, char closing, size_t i)
+bool ll_header_more(ll_header *s, char closing, size_t i)
 {
     skip_space(s);
     if (peek(s) == closing) {
@@ -73,7 +73,7 @@ bool llap_header_more(llap_header *s, char closing, size_t i)
     return s->st == LLAP_OK;
 }
 
-void llap_header_end(llap_header *s)
+void ll_header_end(ll_header *s)
 {
     while (peek(s) == ' ') s->at++;
     if (s->at < s->n) fail_expected(s, "only spaces behind the closing '}'");
@@ -81,7 +81,7 @@ void llap_header_end(llap_header *s)
 
 /* ---- values ---- */
 
-int64_t llap_header_number(llap_header *s)
+int64_t ll_header_number(ll_header *s)
 {
     skip_space(s);
     const size_t start = s->at;
@@ -89,17 +89,17 @@ int64_t llap_header_number(llap_header *s)
     for (int c = peek(s); c >= '0' && c <= '9'; c = peek(s)) {
         s->at++;
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, c - '0', &v))
-            llap_header_fail(s, "header byte %zu: number larger than %lld", start,
-                             (long long)INT64_MAX);
+            ll_header_fail(s, "header byte %zu: number larger than %lld", start,
+                           (long long)INT64_MAX);
     }
     if (s->st == LLAP_OK && s->at == start) fail_expected(s, "a whole number");
     if (s->st == LLAP_OK && s->at > start + 1 && s->text[start] == '0')
-        llap_header_fail(s, "header byte %zu: number with a leading zero", start);
+        ll_header_fail(s, "header byte %zu: number with a leading zero", start);
     return s->st == LLAP_OK ? v : 0;
 }
 
 /* The four digits of \uXXXX. */
-static uint32_t hex4(llap_header *s)
+static uint32_t hex4(ll_header *s)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
     uint32_t          v = 0;
@@ -118,7 +118,7 @@ static uint32_t hex4(llap_header *s)
 }
 
 /* What follows "\u": one character, which may take two escapes. */
-static uint32_t unicode_escape(llap_header *s)
+static uint32_t unicode_escape(ll_header *s)
 {
     const size_t start = s->at - 2;
     uint32_t     c = hex4(s);
@@ -126,17 +126,17 @@ static uint32_t unicode_escape(llap_header *s)
         const bool     pair = next(s) == '\\' && next(s) == 'u';
         const uint32_t low = pair ? hex4(s) : 0;
         if (low < 0xdc00 || low > 0xdfff)
-            llap_header_fail(s, "header byte %zu: surrogate without its other half", start);
+            ll_header_fail(s, "header byte %zu: surrogate without its other half", start);
         else c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
     } else if (c >= 0xdc00 && c < 0xe000) {
-        llap_header_fail(s, "header byte %zu: surrogate without its other half", start);
+        ll_header_fail(s, "header byte %zu: surrogate without its other half", start);
     }
-    if (c == 0) llap_header_fail(s, "header byte %zu: NUL character in a string", start);
+    if (c == 0) ll_header_fail(s, "header byte %zu: NUL character in a string", start);
     return c;
 }
 
 /* What follows a backslash, as UTF-8. */
-static size_t escape(llap_header *s, char out[4])
+static size_t escape(ll_header *s, char out[4])
 {
     static const char marks[] = "\"\\/bfnrt", meant[] = "\"\\/\b\f\n\r\t";
     const int         c = peek(s);
@@ -146,12 +146,12 @@ static size_t escape(llap_header *s, char out[4])
         return 0;
     }
     s->at++;
-    return llap_utf8_encode(m != NULL ? (unsigned char)meant[m - marks] : unicode_escape(s), out);
+    return ll_utf8_encode(m != NULL ? (unsigned char)meant[m - marks] : unicode_escape(s), out);
 }
 
-size_t llap_header_string(llap_header *s, char *out, size_t size)
+size_t ll_header_string(ll_header *s, char *out, size_t size)
 {
-    llap_header_take(s, '"');
+    ll_header_take(s, '"');
     size_t len = 0;
     for (int c = next(s); c != '"'; c = next(s)) {
         if (c < 0x20) {

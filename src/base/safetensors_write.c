@@ -14,9 +14,9 @@ typedef struct item {
     const char *value;
     const void *data;
     size_t      n_bytes;
-    int64_t     shape[LLAP_TENSOR_RANK_MAX];
+    int64_t     shape[LL_TENSOR_RANK_MAX];
     int         rank;
-    llap_dtype  dtype;
+    ll_dtype    dtype;
 } item;
 
 typedef struct list {
@@ -25,28 +25,28 @@ typedef struct list {
     size_t    n, room;
 } list;
 
-struct llap_tensors_writer {
-    list       tensors, metadata;
-    int64_t    n_data;
-    llap_arena strings;
+struct ll_tensors_writer {
+    list     tensors, metadata;
+    int64_t  n_data;
+    ll_arena strings;
 };
 
-llap_status llap_tensors_writer_create(llap_tensors_writer **out)
+llap_status ll_tensors_writer_create(ll_tensors_writer **out)
 {
-    *out = llap_new(1, sizeof **out);
+    *out = ll_new(1, sizeof **out);
     return *out != NULL ? LLAP_OK : LLAP_ENOMEM;
 }
 
-void llap_tensors_writer_destroy(llap_tensors_writer *w)
+void ll_tensors_writer_destroy(ll_tensors_writer *w)
 {
     if (w == NULL) return;
     for (int i = 0; i < 2; i++) {
         list *l = i == 0 ? &w->tensors : &w->metadata;
-        llap_free(l->items);
-        llap_free(l->order);
+        ll_free(l->items);
+        ll_free(l->order);
     }
-    llap_arena_deinit(&w->strings);
-    llap_free(w);
+    ll_arena_deinit(&w->strings);
+    ll_free(w);
 }
 
 /* ---- collecting ---- */
@@ -56,10 +56,10 @@ static llap_status make_room(list *l)
 {
     if (l->n < l->room) return LLAP_OK;
     const size_t room = l->room == 0 ? 16 : 2 * l->room;
-    item        *items = llap_grow(l->items, room, sizeof *items);
+    item        *items = ll_grow(l->items, room, sizeof *items);
     if (items == NULL) return LLAP_ENOMEM;
     l->items = items;
-    uint32_t *order = llap_grow(l->order, room, sizeof *order);
+    uint32_t *order = ll_grow(l->order, room, sizeof *order);
     if (order == NULL) return LLAP_ENOMEM;
     l->order = order;
     l->room = room;
@@ -67,31 +67,31 @@ static llap_status make_room(list *l)
 }
 
 /* A checked copy of a string; what names its role. */
-static llap_status copy_string(llap_tensors_writer *w, const char *s, const char *what,
+static llap_status copy_string(ll_tensors_writer *w, const char *s, const char *what,
                                const char **out)
 {
-    const size_t n = strlen(s), valid = llap_utf8_prefix(s, n);
+    const size_t n = strlen(s), valid = ll_utf8_prefix(s, n);
     if (valid < n)
-        return llap_fail(LLAP_EINVAL, "%s '%s': invalid UTF-8 at byte %zu", what,
-                         llap_text_show(s).text, valid);
-    *out = llap_arena_strndup(&w->strings, s, n);
+        return ll_fail(LLAP_EINVAL, "%s '%s': invalid UTF-8 at byte %zu", what,
+                       ll_text_show(s).text, valid);
+    *out = ll_arena_strndup(&w->strings, s, n);
     return *out != NULL ? LLAP_OK : LLAP_ENOMEM;
 }
 
-llap_status llap_tensors_writer_add(llap_tensors_writer *w, const char *name, llap_dtype dtype,
-                                    int rank, const int64_t *shape, const void *data)
+llap_status ll_tensors_writer_add(ll_tensors_writer *w, const char *name, ll_dtype dtype, int rank,
+                                  const int64_t *shape, const void *data)
 {
     if (strcmp(name, "__metadata__") == 0)
-        return llap_fail(LLAP_EINVAL, "tensor '__metadata__': the name is reserved");
+        return ll_fail(LLAP_EINVAL, "tensor '__metadata__': the name is reserved");
     item        it = { .data = data, .rank = rank, .dtype = dtype };
     int64_t     n_data = 0;
-    llap_status st = llap_tensor_size(dtype, rank, shape, &it.n_bytes);
-    if (st != LLAP_OK) return llap_fail_in(st, "tensor '%s'", llap_text_show(name).text);
+    llap_status st = ll_tensor_size(dtype, rank, shape, &it.n_bytes);
+    if (st != LLAP_OK) return ll_fail_in(st, "tensor '%s'", ll_text_show(name).text);
     if (data == NULL && it.n_bytes > 0)
-        return llap_fail(LLAP_EINVAL, "tensor '%s': no data", llap_text_show(name).text);
+        return ll_fail(LLAP_EINVAL, "tensor '%s': no data", ll_text_show(name).text);
     if (__builtin_add_overflow(w->n_data, (int64_t)it.n_bytes, &n_data))
-        return llap_fail(LLAP_ELIMIT, "tensor '%s': more than %lld bytes of data together",
-                         llap_text_show(name).text, (long long)INT64_MAX);
+        return ll_fail(LLAP_ELIMIT, "tensor '%s': more than %lld bytes of data together",
+                       ll_text_show(name).text, (long long)INT64_MAX);
     for (int i = 0; i < rank; i++) it.shape[i] = shape[i];
     st = make_room(&w->tensors);
     if (st == LLAP_OK) st = copy_string(w, name, "tensor name", &it.name);
@@ -101,7 +101,7 @@ llap_status llap_tensors_writer_add(llap_tensors_writer *w, const char *name, ll
     return LLAP_OK;
 }
 
-llap_status llap_tensors_writer_metadata(llap_tensors_writer *w, const char *key, const char *value)
+llap_status ll_tensors_writer_metadata(ll_tensors_writer *w, const char *key, const char *value)
 {
     item        it = { 0 };
     llap_status st = make_room(&w->metadata);
@@ -118,7 +118,7 @@ static unsigned item_digit(const void *ctx, uint32_t i, size_t depth)
 {
     const list *l = ctx;
     const item *it = &l->items[i];
-    if (depth == 0) return 256 - (unsigned)llap_dtype_size(it->dtype);
+    if (depth == 0) return 256 - (unsigned)ll_dtype_size(it->dtype);
     return (unsigned char)it->name[depth - 1];
 }
 
@@ -131,13 +131,13 @@ static unsigned name_digit(const void *ctx, uint32_t i, size_t depth)
 static llap_status sort_list(list *l, const char *what)
 {
     for (uint32_t i = 0; i < l->n; i++) l->order[i] = i;
-    llap_radix_sort(l->order, l->n, name_digit, l);
+    ll_radix_sort(l->order, l->n, name_digit, l);
     for (size_t i = 1; i < l->n; i++) {
         const char *name = l->items[l->order[i]].name;
         if (strcmp(name, l->items[l->order[i - 1]].name) == 0)
-            return llap_fail(LLAP_EINVAL, "%s '%s' added twice", what, llap_text_show(name).text);
+            return ll_fail(LLAP_EINVAL, "%s '%s' added twice", what, ll_text_show(name).text);
     }
-    llap_radix_sort(l->order, l->n, item_digit, l);
+    ll_radix_sort(l->order, l->n, item_digit, l);
     return LLAP_OK;
 }
 
@@ -182,14 +182,14 @@ static void put_tensor(text *t, const item *it, size_t begin)
     snprintf(offsets, sizeof offsets, "%zu,%zu]}", begin, begin + it->n_bytes);
     put_string(t, it->name);
     put_text(t, ":{\"dtype\":\"");
-    put_text(t, llap_dtype_name(it->dtype));
+    put_text(t, ll_dtype_name(it->dtype));
     put_text(t, "\",\"shape\":");
-    put_text(t, llap_shape_show(it->rank, it->shape).text);
+    put_text(t, ll_shape_show(it->rank, it->shape).text);
     put_text(t, ",\"data_offsets\":[");
     put_text(t, offsets);
 }
 
-static void put_header(text *t, const llap_tensors_writer *w)
+static void put_header(text *t, const ll_tensors_writer *w)
 {
     const list *l = &w->metadata;
     put_text(t, "{");
@@ -212,17 +212,17 @@ static void put_header(text *t, const llap_tensors_writer *w)
 }
 
 /* The length of the header and the header, padded with spaces so that the data begins on a
- * multiple of LLAP_ALIGN: mapped files then feed vector code directly. */
-static llap_status make_header(const llap_tensors_writer *w, char **out, size_t *n)
+ * multiple of LL_ALIGN: mapped files then feed vector code directly. */
+static llap_status make_header(const ll_tensors_writer *w, char **out, size_t *n)
 {
     text measure = { 0 };
     put_header(&measure, w);
-    *n = (8 + measure.n + LLAP_ALIGN - 1) / LLAP_ALIGN * LLAP_ALIGN;
+    *n = (8 + measure.n + LL_ALIGN - 1) / LL_ALIGN * LL_ALIGN;
     const size_t n_header = *n - 8;
-    if (n_header > LLAP_TENSORS_HEADER_MAX)
-        return llap_fail(LLAP_ELIMIT, "header of %zu bytes, the limit is %d", n_header,
-                         LLAP_TENSORS_HEADER_MAX);
-    *out = llap_new(*n, 1);
+    if (n_header > LL_TENSORS_HEADER_MAX)
+        return ll_fail(LLAP_ELIMIT, "header of %zu bytes, the limit is %d", n_header,
+                       LL_TENSORS_HEADER_MAX);
+    *out = ll_new(*n, 1);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < 8; i++) (*out)[i] = (char)(n_header >> (8 * i) & 0xff);
     text t = { *out, 8 };
@@ -233,7 +233,7 @@ static llap_status make_header(const llap_tensors_writer *w, char **out, size_t 
 
 /* ---- writing ---- */
 
-llap_status llap_tensors_writer_write(llap_tensors_writer *w, FILE *stream)
+llap_status ll_tensors_writer_write(ll_tensors_writer *w, FILE *stream)
 {
     char       *header = NULL;
     size_t      n = 0;
@@ -246,19 +246,19 @@ llap_status llap_tensors_writer_write(llap_tensors_writer *w, FILE *stream)
         const item *it = &w->tensors.items[w->tensors.order[i]];
         if (it->n_bytes > 0) fwrite(it->data, 1, it->n_bytes, stream);
     }
-    llap_free(header);
+    ll_free(header);
     (void)fflush(stream); /* a failed write leaves its mark in the stream, and its errno */
-    return ferror(stream) ? llap_fail_errno(errno, "cannot write tensors") : LLAP_OK;
+    return ferror(stream) ? ll_fail_errno(errno, "cannot write tensors") : LLAP_OK;
 }
 
-llap_status llap_tensors_writer_save(llap_tensors_writer *w, const char *path)
+llap_status ll_tensors_writer_save(ll_tensors_writer *w, const char *path)
 {
-    llap_writer file;
-    llap_status st = llap_writer_open(path, &file);
+    ll_writer   file;
+    llap_status st = ll_writer_open(path, &file);
     if (st != LLAP_OK) return st;
-    st = llap_tensors_writer_write(w, file.stream);
-    if (st == LLAP_OK) st = llap_writer_commit(&file);
-    else st = llap_fail_in(st, "%s", path);
-    llap_writer_abort(&file);
+    st = ll_tensors_writer_write(w, file.stream);
+    if (st == LLAP_OK) st = ll_writer_commit(&file);
+    else st = ll_fail_in(st, "%s", path);
+    ll_writer_abort(&file);
     return st;
 }

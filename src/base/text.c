@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include "base/alloc.h"
 #include "base/error.h"
 
 #include <float.h>
@@ -27,7 +28,7 @@ static size_t character(const unsigned char *p, size_t n)
     return len;
 }
 
-size_t llap_utf8_prefix(const char *s, size_t n)
+size_t ll_utf8_prefix(const char *s, size_t n)
 {
     size_t at = 0;
     for (size_t len = 1; at < n && len > 0; at += len)
@@ -35,7 +36,7 @@ size_t llap_utf8_prefix(const char *s, size_t n)
     return at;
 }
 
-size_t llap_utf8_encode(uint32_t c, char out[4])
+size_t ll_utf8_encode(uint32_t c, char out[4])
 {
     if (c < 0x80) {
         out[0] = (char)c;
@@ -49,9 +50,9 @@ size_t llap_utf8_encode(uint32_t c, char out[4])
 
 /* ---- messages ---- */
 
-llap_text_shown llap_text_show(const char *s)
+ll_text_shown ll_text_show(const char *s)
 {
-    llap_text_shown      out = { "" };
+    ll_text_shown        out = { "" };
     size_t               used = 0;
     const unsigned char *p = (const unsigned char *)s;
     for (size_t left = strlen(s); left > 0;) {
@@ -74,14 +75,14 @@ llap_text_shown llap_text_show(const char *s)
 
 /* ---- numbers ---- */
 
-size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT])
+size_t ll_text_double(double v, char out[LL_DOUBLE_TEXT])
 {
     /* 15 digits lose no shorter decimal in the normal range and %g drops their zeros, so that a
      * shorter search is needed for subnormals only. */
     int digits = fabs(v) < DBL_MIN ? 1 : DBL_DIG;
-    snprintf(out, LLAP_DOUBLE_TEXT, "%.*g", digits, v);
+    snprintf(out, LL_DOUBLE_TEXT, "%.*g", digits, v);
     while (digits < DBL_DECIMAL_DIG && strtod(out, NULL) != v)
-        snprintf(out, LLAP_DOUBLE_TEXT, "%.*g", ++digits, v);
+        snprintf(out, LL_DOUBLE_TEXT, "%.*g", ++digits, v);
     char *point = out + strspn(out, "-0123456789");
     if (strchr("eni", *point) == NULL) {                 /* not the end, an exponent, nan or inf */
         const size_t len = strcspn(point, "0123456789"); /* a locale's may be longer than one */
@@ -93,12 +94,12 @@ size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT])
 
 /* ---- did you mean ---- */
 
-size_t llap_text_distance(const char *a, const char *b)
+size_t ll_text_distance(const char *a, const char *b)
 {
     const size_t na = strlen(a), nb = strlen(b);
-    if (na > LLAP_WORD_MAX || nb > LLAP_WORD_MAX) return na > nb ? na : nb;
+    if (na > LL_WORD_MAX || nb > LL_WORD_MAX) return na > nb ? na : nb;
     /* Three rows of the table d[i][j], the distance of a[0..i) and b[0..j). */
-    size_t  rows[3][LLAP_WORD_MAX + 1];
+    size_t  rows[3][LL_WORD_MAX + 1];
     size_t *two_up = rows[0], *up = rows[1], *row = rows[2];
     for (size_t j = 0; j <= nb; j++) row[j] = j;
     for (size_t i = 1; i <= na; i++) {
@@ -125,7 +126,7 @@ const char *llap_text_nearest(const char *word, const char *const *names)
     size_t       limit = third > 1 ? third : 1;
     const char  *nearest = NULL;
     for (; *names != NULL; names++) {
-        const size_t d = llap_text_distance(word, *names);
+        const size_t d = ll_text_distance(word, *names);
         if (d > limit || d >= strlen(word)) continue;
         nearest = *names;
         if (d == 0) break;
@@ -134,7 +135,7 @@ const char *llap_text_nearest(const char *word, const char *const *names)
     return nearest;
 }
 
-llap_status llap_text_choose(const char *what, const char *text, const char *const *names, int *out)
+llap_status ll_text_choose(const char *what, const char *text, const char *const *names, int *out)
 {
     char   list[256] = "";
     size_t n = 0;
@@ -147,6 +148,8 @@ llap_status llap_text_choose(const char *what, const char *text, const char *con
             n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", names[i]);
     }
     if (text == NULL) return LLAP_OK;
-    return llap_fail(LLAP_EOPTION, "%s: expected one of %s, found '%s'", what, list,
-                     llap_text_show(text).text);
+    return ll_fail(LLAP_EOPTION, "%s: expected one of %s, found '%s'", what, list,
+                   ll_text_show(text).text);
 }
+
+void llap_text_free(char *text) { ll_free(text); }

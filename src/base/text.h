@@ -1,7 +1,7 @@
 /* Text from and for outside: UTF-8 checks, quoting for messages, numbers and "did you mean".
  * Nothing here allocates. */
-#ifndef LLAP_BASE_TEXT_H
-#define LLAP_BASE_TEXT_H
+#ifndef LL_BASE_TEXT_H
+#define LL_BASE_TEXT_H
 
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>
@@ -10,33 +10,32 @@
 
 /* The length of the longest prefix of s[0..n) that is valid UTF-8: n when all of it is. Overlong
  * forms, surrogates and numbers behind U+10FFFF are not valid; NUL is a character like others. */
-size_t llap_utf8_prefix(const char *s, size_t n);
+size_t ll_utf8_prefix(const char *s, size_t n);
 
 /* Writes the character c (at most U+10FFFF) and returns how many bytes it took, 1 to 4. */
-size_t llap_utf8_encode(uint32_t c, char out[4]);
+size_t ll_utf8_encode(uint32_t c, char out[4]);
 
 /* A string made fit for one line of a message: control characters and invalid bytes appear as
  * \xNN, and what does not fit is cut with "...".
  *
- *     return llap_fail(LLAP_EFORMAT, "%s: no tensor '%s'", file, llap_text_show(name).text); */
-typedef struct llap_text_shown {
+ *     return ll_fail(LLAP_EFORMAT, "%s: no tensor '%s'", file, ll_text_show(name).text); */
+typedef struct ll_text_shown {
     char text[104];
-} llap_text_shown;
+} ll_text_shown;
 
-llap_text_shown llap_text_show(const char *s);
+ll_text_shown ll_text_show(const char *s);
 
 /* v with the fewest digits that read back as exactly v: "0.1", "-0", "5e-324", "1e+22"; "nan",
  * "inf". Always with a point, whatever the locale. Returns the length. */
-#define LLAP_DOUBLE_TEXT 32
-size_t llap_text_double(double v, char out[LLAP_DOUBLE_TEXT]);
+#define LL_DOUBLE_TEXT 32
+size_t ll_text_double(double v, char out[LL_DOUBLE_TEXT]);
 
 /* How many insertions, deletions, replacements and swaps of neighbouring bytes turn a into b.
- * Only for words: where one is longer than LLAP_WORD_MAX bytes, the answer is the longer length. */
-#define LLAP_WORD_MAX 63
-size_t llap_text_distance(const char *a, const char *b);
+ * Only for words: where one is longer than LL_WORD_MAX bytes, the answer is the longer length. */
+#define LL_WORD_MAX 63
+size_t ll_text_distance(const char *a, const char *b);
 
 /* Which of the names (closed by NULL) text is; NULL leaves *out. LLAP_EOPTION lists them. */
-llap_status llap_text_choose(const char *what, const char *text, const char *const *names,
-                             int *out);
+llap_status ll_text_choose(const char *what, const char *text, const char *const *names, int *out);
 
 #endif

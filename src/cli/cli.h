@@ -11,8 +11,8 @@
  *     };
  *
  * Results go to stdout, everything else to stderr. Commands see <llapdiff/llapdiff.h> only. */
-#ifndef LLAP_CLI_CLI_H
-#define LLAP_CLI_CLI_H
+#ifndef LL_CLI_CLI_H
+#define LL_CLI_CLI_H
 
 #include <llapdiff/llapdiff.h>
 #include <stdbool.h>

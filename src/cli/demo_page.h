@@ -1,6 +1,6 @@
 /* The demo's report: one HTML file with the pictures inside. */
-#ifndef LLAP_CLI_DEMO_PAGE_H
-#define LLAP_CLI_DEMO_PAGE_H
+#ifndef LL_CLI_DEMO_PAGE_H
+#define LL_CLI_DEMO_PAGE_H
 
 #include "cli.h"
 

@@ -1,7 +1,7 @@
 /* The options of every command that reads data, and what they do. A command's options struct begins
  * with a cli_read, its table with CLI_READ_OPTIONS. */
-#ifndef LLAP_CLI_READ_H
-#define LLAP_CLI_READ_H
+#ifndef LL_CLI_READ_H
+#define LL_CLI_READ_H
 
 #include "cli.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool in_order(const llap_events *e, const uint32_t *rank)
+static bool in_order(const ll_events *e, const uint32_t *rank)
 {
     for (int64_t i = 1; i < e->n; i++) {
         const uint32_t a = rank[e->entity[i - 1]], b = rank[e->entity[i]];
@@ -28,15 +28,15 @@ static void sort_by_time(int64_t *x, int64_t *spare, int64_t n, const int64_t *t
     memcpy(x + k, spare + i, (size_t)(half - i) * sizeof *x);
 }
 
-llap_status llap_events_sort(const llap_events *e, const uint32_t *rank, uint32_t n_entities,
-                             int64_t **order)
+llap_status ll_events_sort(const ll_events *e, const uint32_t *rank, uint32_t n_entities,
+                           int64_t **order)
 {
     *order = NULL;
     if (in_order(e, rank)) return LLAP_OK;
-    int64_t *first = llap_new((size_t)n_entities + 1, sizeof *first);
-    int64_t *x = first == NULL ? NULL : llap_new((size_t)e->n, sizeof *x);
+    int64_t *first = ll_new((size_t)n_entities + 1, sizeof *first);
+    int64_t *x = first == NULL ? NULL : ll_new((size_t)e->n, sizeof *x);
     if (x == NULL) {
-        llap_free(first);
+        ll_free(first);
         return LLAP_ENOMEM;
     }
     for (int64_t i = 0; i < e->n; i++) first[rank[e->entity[i]] + 1]++;
@@ -46,10 +46,10 @@ llap_status llap_events_sort(const llap_events *e, const uint32_t *rank, uint32_
         first[k + 1] += first[k];
     }
     for (int64_t i = 0; i < e->n; i++) x[first[rank[e->entity[i]]]++] = i;
-    int64_t *spare = llap_new((size_t)(most / 2 + 1), sizeof *spare);
+    int64_t *spare = ll_new((size_t)(most / 2 + 1), sizeof *spare);
     if (spare == NULL) {
-        llap_free(first);
-        llap_free(x);
+        ll_free(first);
+        ll_free(x);
         return LLAP_ENOMEM;
     }
     /* first[k] has moved on to where entity k + 1 begins */
@@ -57,13 +57,13 @@ llap_status llap_events_sort(const llap_events *e, const uint32_t *rank, uint32_
         const int64_t from = k == 0 ? 0 : first[k - 1];
         sort_by_time(x + from, spare, first[k] - from, e->time);
     }
-    llap_free(spare);
-    llap_free(first);
+    ll_free(spare);
+    ll_free(first);
     *order = x;
     return LLAP_OK;
 }
 
-bool llap_events_same(const llap_events *e, const int64_t *order, int64_t i, int64_t j)
+bool ll_events_same(const ll_events *e, const int64_t *order, int64_t i, int64_t j)
 {
     if (order != NULL) i = order[i], j = order[j];
     return e->entity[i] == e->entity[j] && e->time[i] == e->time[j];

@@ -14,7 +14,7 @@ static int ascending(const void *a, const void *b)
 /* All gaps, sorted. Caller owns *out. */
 static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
 {
-    int64_t *gap = *out = llap_new((size_t)p->n_rows, sizeof *gap);
+    int64_t *gap = *out = ll_new((size_t)p->n_rows, sizeof *gap);
     *n = 0;
     if (gap == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++)
@@ -29,17 +29,17 @@ static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
     return LLAP_OK;
 }
 
-llap_status llap_gaps_measure(const llap_panel *p, llap_gaps *out)
+llap_status ll_gaps_measure(const llap_panel *p, ll_gaps *out)
 {
     int64_t *gap, n;
-    *out = (llap_gaps){ 0 };
+    *out = (ll_gaps){ 0 };
     if (collect(p, &gap, &n) != LLAP_OK) return LLAP_ENOMEM;
     if (n > 0) {
-        *out = (llap_gaps){ .n = n,
-                            .least = gap[0],
-                            .median = gap[n / 2],
-                            .p95 = gap[n - 1 - (n - 1) / 20],
-                            .most = gap[n - 1] };
+        *out = (ll_gaps){ .n = n,
+                          .least = gap[0],
+                          .median = gap[n / 2],
+                          .p95 = gap[n - 1 - (n - 1) / 20],
+                          .most = gap[n - 1] };
         int64_t best = 0;
         for (int64_t i = 0, j; i < n; i = j) {
             for (j = i; j < n && gap[j] == gap[i]; j++) continue;
@@ -50,18 +50,18 @@ llap_status llap_gaps_measure(const llap_panel *p, llap_gaps *out)
         out->usual_share = (double)best / (double)n;
         out->multiple_share = (double)multiples / (double)n;
     }
-    llap_free(gap);
-    out->grid = llap_gaps_grid(out, &p->axis);
+    ll_free(gap);
+    out->grid = ll_gaps_grid(out, &p->axis);
     return LLAP_OK;
 }
 
-int64_t llap_gaps_grid(const llap_gaps *g, const llap_axis *axis)
+int64_t ll_gaps_grid(const ll_gaps *g, const ll_axis *axis)
 {
     static const int64_t lengths_s[] = { 1,     2,     5,     10,    15,    20,    30,   60,
                                          120,   300,   600,   900,   1200,  1800,  3600, 7200,
                                          10800, 14400, 21600, 43200, 86400, 604800 };
     if (g->n == 0) return 0;
-    const bool known = axis->kind == LLAP_AXIS_CALENDAR || axis->unit[0] != '\0';
+    const bool known = axis->kind == LL_AXIS_CALENDAR || axis->unit[0] != '\0';
     if (g->usual_share >= 0.5) return g->usual;
     if (!known || g->median < 500000000) return g->usual_share >= 0.25 ? g->usual : g->median;
     const int64_t day = INT64_C(86400000000000);

@@ -17,7 +17,7 @@ static uint32_t hash_of(const char *text, size_t len)
 }
 
 /* The slot that holds the text, or the free one where it belongs. n_slots > 0. */
-static uint32_t slot_of(const llap_names *names, const char *text, size_t len, uint32_t hash)
+static uint32_t slot_of(const ll_names *names, const char *text, size_t len, uint32_t hash)
 {
     const uint32_t mask = names->n_slots - 1;
     for (uint32_t s = hash & mask;; s = (s + 1) & mask) {
@@ -29,36 +29,36 @@ static uint32_t slot_of(const llap_names *names, const char *text, size_t len, u
     }
 }
 
-static llap_status grow_slots(llap_names *names)
+static llap_status grow_slots(ll_names *names)
 {
     const uint32_t n_slots = names->n_slots == 0 ? 16 : names->n_slots * 2;
-    uint32_t      *slot = llap_new(n_slots, sizeof *slot);
+    uint32_t      *slot = ll_new(n_slots, sizeof *slot);
     if (slot == NULL) return LLAP_ENOMEM;
     for (uint32_t id = 0; id < names->n; id++) {
         uint32_t s = names->hash[id] & (n_slots - 1);
         while (slot[s] != 0) s = (s + 1) & (n_slots - 1);
         slot[s] = id + 1;
     }
-    llap_free(names->slot);
+    ll_free(names->slot);
     names->slot = slot;
     names->n_slots = n_slots;
     return LLAP_OK;
 }
 
-static llap_status grow_names(llap_names *names)
+static llap_status grow_names(ll_names *names)
 {
     const uint32_t capacity = names->capacity == 0 ? 8 : names->capacity * 2;
-    void          *p = llap_grow(names->name, capacity, sizeof *names->name);
+    void          *p = ll_grow(names->name, capacity, sizeof *names->name);
     if (p == NULL) return LLAP_ENOMEM;
     names->name = p;
-    p = llap_grow(names->hash, capacity, sizeof *names->hash);
+    p = ll_grow(names->hash, capacity, sizeof *names->hash);
     if (p == NULL) return LLAP_ENOMEM;
     names->hash = p;
     names->capacity = capacity;
     return LLAP_OK;
 }
 
-bool llap_names_find(const llap_names *names, const char *text, size_t len, uint32_t *id)
+bool ll_names_find(const ll_names *names, const char *text, size_t len, uint32_t *id)
 {
     if (names->n == 0) return false;
     const uint32_t s = slot_of(names, text, len, hash_of(text, len));
@@ -67,7 +67,7 @@ bool llap_names_find(const llap_names *names, const char *text, size_t len, uint
     return true;
 }
 
-llap_status llap_names_add(llap_names *names, const char *text, size_t len, uint32_t *id)
+llap_status ll_names_add(ll_names *names, const char *text, size_t len, uint32_t *id)
 {
     const uint32_t hash = hash_of(text, len);
     if (names->n_slots > 0) {
@@ -78,10 +78,10 @@ llap_status llap_names_add(llap_names *names, const char *text, size_t len, uint
         }
     }
     if (names->n >= INT32_MAX / 2)
-        return llap_fail(LLAP_ELIMIT, "more than a thousand million names");
+        return ll_fail(LLAP_ELIMIT, "more than a thousand million names");
     if (names->n == names->capacity && grow_names(names) != LLAP_OK) return LLAP_ENOMEM;
     if (names->n >= names->n_slots / 2 && grow_slots(names) != LLAP_OK) return LLAP_ENOMEM;
-    const char *copy = llap_arena_strndup(&names->text, text, len);
+    const char *copy = ll_arena_strndup(&names->text, text, len);
     if (copy == NULL) return LLAP_ENOMEM;
     names->name[names->n] = copy;
     names->hash[names->n] = hash;
@@ -91,13 +91,13 @@ llap_status llap_names_add(llap_names *names, const char *text, size_t len, uint
     return LLAP_OK;
 }
 
-void llap_names_deinit(llap_names *names)
+void ll_names_deinit(ll_names *names)
 {
-    llap_free(names->name);
-    llap_free(names->slot);
-    llap_free(names->hash);
-    llap_arena_deinit(&names->text);
-    *names = (llap_names){ 0 };
+    ll_free(names->name);
+    ll_free(names->slot);
+    ll_free(names->hash);
+    ll_arena_deinit(&names->text);
+    *names = (ll_names){ 0 };
 }
 
 typedef struct named {
@@ -110,19 +110,19 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
-llap_status llap_names_sorted(const llap_names *names, uint32_t **order)
+llap_status ll_names_sorted(const ll_names *names, uint32_t **order)
 {
-    *order = llap_new(names->n, sizeof **order);
-    named *list = llap_new(names->n, sizeof *list);
+    *order = ll_new(names->n, sizeof **order);
+    named *list = ll_new(names->n, sizeof *list);
     if (*order == NULL || list == NULL) {
-        llap_free(*order);
-        llap_free(list);
+        ll_free(*order);
+        ll_free(list);
         *order = NULL;
         return LLAP_ENOMEM;
     }
     for (uint32_t i = 0; i < names->n; i++) list[i] = (named){ names->name[i], i };
     if (names->n > 1) qsort(list, names->n, sizeof *list, by_name);
     for (uint32_t i = 0; i < names->n; i++) (*order)[i] = list[i].id;
-    llap_free(list);
+    ll_free(list);
     return LLAP_OK;
 }

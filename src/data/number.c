@@ -35,7 +35,7 @@ static bool scan_exponent(const char *p, const char *end, int *exponent)
 static inline bool scan(const char *p, size_t n, char decimal, scanned *out)
 {
     const char *end = p + n;
-    if (n > LLAP_NUMBER_TEXT) return false;
+    if (n > LL_NUMBER_TEXT) return false;
     bool negative = false;
     if (p < end && (*p == '-' || *p == '+')) negative = *p++ == '-';
     uint64_t    w = 0;
@@ -72,8 +72,8 @@ static bool fast_double(const scanned *s, double *out)
     return true;
 }
 
-/* The text in the C locale, with a point. n <= LLAP_NUMBER_TEXT. */
-static void to_c(const char *text, size_t n, char decimal, char out[LLAP_NUMBER_TEXT + 1])
+/* The text in the C locale, with a point. n <= LL_NUMBER_TEXT. */
+static void to_c(const char *text, size_t n, char decimal, char out[LL_NUMBER_TEXT + 1])
 {
     memcpy(out, text, n);
     out[n] = '\0';
@@ -81,7 +81,7 @@ static void to_c(const char *text, size_t n, char decimal, char out[LLAP_NUMBER_
     if (point != NULL) *point = '.';
 }
 
-static llap_number_kind infinite_word(const char *text, size_t n, double *sign)
+static ll_number_kind infinite_word(const char *text, size_t n, double *sign)
 {
     *sign = 1;
     if (n > 0 && (*text == '-' || *text == '+')) {
@@ -91,31 +91,31 @@ static llap_number_kind infinite_word(const char *text, size_t n, double *sign)
     }
     const bool yes = (n == 3 && strncasecmp(text, "inf", 3) == 0) ||
                      (n == 8 && strncasecmp(text, "infinity", 8) == 0);
-    return yes ? LLAP_NUMBER_INFINITE : LLAP_NUMBER_NONE;
+    return yes ? LL_NUMBER_INFINITE : LL_NUMBER_NONE;
 }
 
-llap_number_kind llap_number_double(const char *text, size_t n, char decimal, double *out)
+ll_number_kind ll_number_double(const char *text, size_t n, char decimal, double *out)
 {
     scanned s;
     if (!scan(text, n, decimal, &s)) {
-        double                 sign;
-        const llap_number_kind kind = infinite_word(text, n, &sign);
+        double               sign;
+        const ll_number_kind kind = infinite_word(text, n, &sign);
         *out = sign * HUGE_VAL;
         return kind;
     }
-    if (fast_double(&s, out)) return LLAP_NUMBER_FINITE;
-    char c_text[LLAP_NUMBER_TEXT + 1];
+    if (fast_double(&s, out)) return LL_NUMBER_FINITE;
+    char c_text[LL_NUMBER_TEXT + 1];
     to_c(text, n, decimal, c_text);
     *out = strtod_l(c_text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    return isinf(*out) ? LLAP_NUMBER_INFINITE : LLAP_NUMBER_FINITE;
+    return isinf(*out) ? LL_NUMBER_INFINITE : LL_NUMBER_FINITE;
 }
 
-llap_number_kind llap_number_float(const char *text, size_t n, char decimal, float *out)
+ll_number_kind ll_number_float(const char *text, size_t n, char decimal, float *out)
 {
     scanned s;
     if (!scan(text, n, decimal, &s)) {
-        double                 sign;
-        const llap_number_kind kind = infinite_word(text, n, &sign);
+        double               sign;
+        const ll_number_kind kind = infinite_word(text, n, &sign);
         *out = (float)sign * HUGE_VALF;
         return kind;
     }
@@ -127,13 +127,13 @@ llap_number_kind llap_number_float(const char *text, size_t n, char decimal, flo
         memcpy(&bits, &d, sizeof bits);
         if ((bits & 0x1fffffff) != 0x10000000 || s.exponent == 0) {
             *out = (float)d;
-            return LLAP_NUMBER_FINITE;
+            return LL_NUMBER_FINITE;
         }
     }
-    char c_text[LLAP_NUMBER_TEXT + 1];
+    char c_text[LL_NUMBER_TEXT + 1];
     to_c(text, n, decimal, c_text);
     *out = strtof_l(c_text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    return isinf(*out) ? LLAP_NUMBER_INFINITE : LLAP_NUMBER_FINITE;
+    return isinf(*out) ? LL_NUMBER_INFINITE : LL_NUMBER_FINITE;
 }
 
 /* ---- integers ------------------------------------------------------------------------------- */
@@ -142,7 +142,7 @@ typedef unsigned __int128 uint128;
 
 /* The digit at the place of 10^position, 0 outside of what is written. */
 typedef struct digits {
-    char    digit[LLAP_NUMBER_TEXT];
+    char    digit[LL_NUMBER_TEXT];
     int64_t n, exponent; /* digit[n - 1] stands at 10^exponent */
     bool    negative;
 } digits;
@@ -166,7 +166,7 @@ static unsigned digit_at(const digits *d, int64_t position)
     return i < 0 || i >= d->n ? 0 : (unsigned)d->digit[i];
 }
 
-bool llap_number_ticks(const char *text, size_t n, char decimal, int64_t unit, int64_t *out)
+bool ll_number_ticks(const char *text, size_t n, char decimal, int64_t unit, int64_t *out)
 {
     digits d;
     if (unit <= 0 || !scan_digits(text, n, decimal, &d)) return false;
@@ -243,7 +243,7 @@ static int round_to(double x, int n_digits, char *digit)
     return exponent;
 }
 
-size_t llap_number_print(float x, char decimal, char out[LLAP_NUMBER_PRINT])
+size_t ll_number_print(float x, char decimal, char out[LL_NUMBER_PRINT])
 {
     if (x == 0) return lay_out(signbit(x), "0", 1, 0, decimal, out);
     const double size = fabs((double)x);
@@ -253,13 +253,12 @@ size_t llap_number_print(float x, char decimal, char out[LLAP_NUMBER_PRINT])
         float     back;
         const int exponent = round_to(size, n_digits, digit);
         n = lay_out(signbit(x), digit, n_digits, exponent, decimal, out);
-        if (llap_number_float(out, n, decimal, &back) == LLAP_NUMBER_FINITE && back == x) break;
+        if (ll_number_float(out, n, decimal, &back) == LL_NUMBER_FINITE && back == x) break;
     }
     return n;
 }
 
-size_t llap_number_print_ticks(int64_t ticks, int64_t unit, char decimal,
-                               char out[LLAP_NUMBER_PRINT])
+size_t ll_number_print_ticks(int64_t ticks, int64_t unit, char decimal, char out[LL_NUMBER_PRINT])
 {
     char          *p = out;
     const uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks, u = (uint64_t)unit;

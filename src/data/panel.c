@@ -7,10 +7,10 @@
 #include <string.h>
 
 typedef struct blocks {
-    llap_arena text; /* names, axis strings, start */
-    int64_t   *time;
-    float     *value;
-    uint64_t  *observed;
+    ll_arena  text; /* names, axis strings, start */
+    int64_t  *time;
+    float    *value;
+    uint64_t *observed;
 } blocks;
 
 void llap_panel_destroy(llap_panel *p)
@@ -18,25 +18,25 @@ void llap_panel_destroy(llap_panel *p)
     if (p == NULL) return;
     blocks *b = p->owned;
     if (b != NULL) {
-        llap_arena_deinit(&b->text);
-        llap_free(b->time);
-        llap_free(b->value);
-        llap_free(b->observed);
+        ll_arena_deinit(&b->text);
+        ll_free(b->time);
+        ll_free(b->value);
+        ll_free(b->observed);
     }
-    llap_free(b);
-    llap_free(p->reading);
-    llap_free(p);
+    ll_free(b);
+    ll_free(p->reading);
+    ll_free(p);
 }
 
 static size_t words(int64_t n_cells) { return (size_t)((n_cells + 63) / 64); }
 
 /* All names in one text block: an arena block each would cost 16 bytes a name. */
-static const char *const *copy_names(llap_arena *a, const char *const *name, int64_t n)
+static const char *const *copy_names(ll_arena *a, const char *const *name, int64_t n)
 {
     size_t n_bytes = 0;
     for (int64_t i = 0; i < n; i++) n_bytes += strlen(name[i]) + 1;
-    const char **list = llap_arena_new(a, (size_t)n, sizeof *list);
-    char        *text = llap_arena_new(a, n_bytes, 1);
+    const char **list = ll_arena_new(a, (size_t)n, sizeof *list);
+    char        *text = ll_arena_new(a, n_bytes, 1);
     if (list == NULL || text == NULL) return NULL;
     for (int64_t i = 0; i < n; i++) {
         const size_t len = strlen(name[i]) + 1;
@@ -46,16 +46,16 @@ static const char *const *copy_names(llap_arena *a, const char *const *name, int
     return list;
 }
 
-static llap_status copy_shape(const llap_panel_draft *d, blocks *b, llap_panel *p)
+static llap_status copy_shape(const ll_panel_draft *d, blocks *b, llap_panel *p)
 {
-    llap_arena *a = &b->text;
+    ll_arena *a = &b->text;
     p->axis = d->axis;
-    p->axis.zone = llap_arena_strndup(a, d->axis.zone, strlen(d->axis.zone));
-    p->axis.format = llap_arena_strndup(a, d->axis.format, strlen(d->axis.format));
-    p->axis.unit = llap_arena_strndup(a, d->axis.unit, strlen(d->axis.unit));
+    p->axis.zone = ll_arena_strndup(a, d->axis.zone, strlen(d->axis.zone));
+    p->axis.format = ll_arena_strndup(a, d->axis.format, strlen(d->axis.format));
+    p->axis.unit = ll_arena_strndup(a, d->axis.unit, strlen(d->axis.unit));
     p->entity = copy_names(a, d->entity, d->n_entities);
     p->var = copy_names(a, d->var, d->n_vars);
-    int64_t *start = llap_arena_new(a, (size_t)d->n_entities + 1, sizeof *start);
+    int64_t *start = ll_arena_new(a, (size_t)d->n_entities + 1, sizeof *start);
     if (p->axis.zone == NULL || p->axis.format == NULL || p->axis.unit == NULL ||
         p->entity == NULL || p->var == NULL || start == NULL)
         return LLAP_ENOMEM;
@@ -67,38 +67,38 @@ static llap_status copy_shape(const llap_panel_draft *d, blocks *b, llap_panel *
     return LLAP_OK;
 }
 
-static llap_status check_sizes(const llap_panel_draft *d)
+static llap_status check_sizes(const ll_panel_draft *d)
 {
     if (d->n_entities < 0 || d->n_vars < 0 || d->start[0] != 0)
-        return llap_fail(LLAP_EINVAL, "panel: %lld entities, %lld variables, first row %lld",
-                         (long long)d->n_entities, (long long)d->n_vars, (long long)d->start[0]);
+        return ll_fail(LLAP_EINVAL, "panel: %lld entities, %lld variables, first row %lld",
+                       (long long)d->n_entities, (long long)d->n_vars, (long long)d->start[0]);
     for (int64_t e = 0; e < d->n_entities; e++)
         if (d->start[e + 1] < d->start[e])
-            return llap_fail(LLAP_EINVAL, "panel: entity '%s' has a negative number of rows",
-                             d->entity[e]);
+            return ll_fail(LLAP_EINVAL, "panel: entity '%s' has a negative number of rows",
+                           d->entity[e]);
     int64_t n_cells;
     if (__builtin_mul_overflow(d->start[d->n_entities], d->n_vars, &n_cells) ||
         n_cells > INT64_MAX / 8)
-        return llap_fail(LLAP_ELIMIT, "panel: %lld rows of %lld variables are too many cells",
-                         (long long)d->start[d->n_entities], (long long)d->n_vars);
+        return ll_fail(LLAP_ELIMIT, "panel: %lld rows of %lld variables are too many cells",
+                       (long long)d->start[d->n_entities], (long long)d->n_vars);
     return LLAP_OK;
 }
 
 /* The panel without its cells. */
-static llap_status create_shape(const llap_panel_draft *d, llap_panel **out)
+static llap_status create_shape(const ll_panel_draft *d, llap_panel **out)
 {
     llap_status st = check_sizes(d);
     if (st != LLAP_OK) return st;
-    llap_panel *p = llap_new(1, sizeof *p);
+    llap_panel *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    p->owned = llap_new(1, sizeof(blocks));
+    p->owned = ll_new(1, sizeof(blocks));
     st = p->owned == NULL ? LLAP_ENOMEM : copy_shape(d, p->owned, p);
     if (st == LLAP_OK) *out = p;
     else llap_panel_destroy(p);
     return st;
 }
 
-static void show_blocks(llap_panel *p, llap_panel_draft *d)
+static void show_blocks(llap_panel *p, ll_panel_draft *d)
 {
     const blocks *b = p->owned;
     p->time = d->time = b->time;
@@ -106,7 +106,7 @@ static void show_blocks(llap_panel *p, llap_panel_draft *d)
     p->observed = d->observed = b->observed;
 }
 
-llap_status llap_panel_create(llap_panel_draft *d, llap_panel **out)
+llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out)
 {
     *out = NULL;
     llap_panel *p = NULL;
@@ -114,9 +114,9 @@ llap_status llap_panel_create(llap_panel_draft *d, llap_panel **out)
     if (st != LLAP_OK) return st;
     const int64_t n_cells = p->n_rows * p->n_vars;
     blocks       *b = p->owned;
-    b->time = llap_new((size_t)p->n_rows, sizeof *b->time);
-    b->value = llap_grow(NULL, (size_t)n_cells, sizeof *b->value);
-    b->observed = llap_new(words(n_cells), sizeof *b->observed);
+    b->time = ll_new((size_t)p->n_rows, sizeof *b->time);
+    b->value = ll_grow(NULL, (size_t)n_cells, sizeof *b->value);
+    b->observed = ll_new(words(n_cells), sizeof *b->observed);
     if (b->time == NULL || b->value == NULL || b->observed == NULL) {
         llap_panel_destroy(p);
         return LLAP_ENOMEM;
@@ -127,21 +127,21 @@ llap_status llap_panel_create(llap_panel_draft *d, llap_panel **out)
     return LLAP_OK;
 }
 
-llap_status llap_panel_adopt(llap_panel_draft *d, int64_t *time, float *value, llap_panel **out)
+llap_status ll_panel_adopt(ll_panel_draft *d, int64_t *time, float *value, llap_panel **out)
 {
     *out = NULL;
     llap_panel *p = NULL;
     llap_status st = create_shape(d, &p);
     if (st != LLAP_OK) {
-        llap_free(time);
-        llap_free(value);
+        ll_free(time);
+        ll_free(value);
         return st;
     }
     const int64_t n_cells = p->n_rows * p->n_vars;
     blocks       *b = p->owned;
     b->time = time;
     b->value = value;
-    b->observed = llap_new(words(n_cells), sizeof *b->observed);
+    b->observed = ll_new(words(n_cells), sizeof *b->observed);
     if (b->observed == NULL) {
         llap_panel_destroy(p);
         return LLAP_ENOMEM;
@@ -157,12 +157,12 @@ llap_status llap_panel_adopt(llap_panel_draft *d, int64_t *time, float *value, l
     return LLAP_OK;
 }
 
-int64_t llap_panel_find_entity(const llap_panel *p, const char *name)
+int64_t ll_panel_find_entity(const llap_panel *p, const char *name)
 {
-    return llap_panel_find_entity_n(p, name, strlen(name));
+    return ll_panel_find_entity_n(p, name, strlen(name));
 }
 
-int64_t llap_panel_find_entity_n(const llap_panel *p, const char *name, size_t n)
+int64_t ll_panel_find_entity_n(const llap_panel *p, const char *name, size_t n)
 {
     int64_t low = 0, high = p->n_entities;
     while (low < high) {
@@ -176,14 +176,14 @@ int64_t llap_panel_find_entity_n(const llap_panel *p, const char *name, size_t n
     return -1;
 }
 
-int64_t llap_panel_find_var(const llap_panel *p, const char *name)
+int64_t ll_panel_find_var(const llap_panel *p, const char *name)
 {
     for (int64_t v = 0; v < p->n_vars; v++)
         if (strcmp(p->var[v], name) == 0) return v;
     return -1;
 }
 
-int64_t llap_panel_count_observed(const llap_panel *p)
+int64_t ll_panel_count_observed(const llap_panel *p)
 {
     int64_t n = 0;
     for (size_t w = 0; w < words(p->n_rows * p->n_vars); w++)
@@ -191,7 +191,7 @@ int64_t llap_panel_count_observed(const llap_panel *p)
     return n;
 }
 
-size_t llap_panel_bytes(const llap_panel *p)
+size_t ll_panel_bytes(const llap_panel *p)
 {
     const blocks *b = p->owned;
     const size_t  n_rows = (size_t)p->n_rows, n_cells = n_rows * (size_t)p->n_vars;
@@ -211,11 +211,11 @@ static bool equal_bytes(const void *a, const void *b, size_t n)
     return n == 0 || memcmp(a, b, n) == 0;
 }
 
-bool llap_panel_equal(const llap_panel *a, const llap_panel *b)
+bool ll_panel_equal(const llap_panel *a, const llap_panel *b)
 {
     if (a->n_entities != b->n_entities || a->n_vars != b->n_vars || a->n_rows != b->n_rows)
         return false;
-    const llap_axis *x = &a->axis, *y = &b->axis;
+    const ll_axis *x = &a->axis, *y = &b->axis;
     if (x->kind != y->kind || strcmp(x->zone, y->zone) != 0 || strcmp(x->format, y->format) != 0 ||
         strcmp(x->unit, y->unit) != 0 || x->unit_ns != y->unit_ns)
         return false;
@@ -237,31 +237,31 @@ bool llap_panel_equal(const llap_panel *a, const llap_panel *b)
 static llap_status check_entity(const llap_panel *p, int64_t e)
 {
     if (e > 0 && strcmp(p->entity[e - 1], p->entity[e]) >= 0)
-        return llap_fail(LLAP_EINVAL, "panel: entity '%s' is not sorted behind '%s'", p->entity[e],
-                         p->entity[e - 1]);
+        return ll_fail(LLAP_EINVAL, "panel: entity '%s' is not sorted behind '%s'", p->entity[e],
+                       p->entity[e - 1]);
     for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
         if (r > p->start[e] && p->time[r] <= p->time[r - 1])
-            return llap_fail(LLAP_EINVAL,
-                             "panel: entity '%s': row %lld is not later than the one before",
-                             p->entity[e], (long long)(r - p->start[e]));
+            return ll_fail(LLAP_EINVAL,
+                           "panel: entity '%s': row %lld is not later than the one before",
+                           p->entity[e], (long long)(r - p->start[e]));
         for (int64_t v = 0; v < p->n_vars; v++) {
             const float x = p->value[r * p->n_vars + v];
-            if (isinf(x) || (isnan(x) && llap_panel_observed(p, r, v)))
-                return llap_fail(LLAP_EINVAL, "panel: entity '%s', row %lld: '%s' is not finite",
-                                 p->entity[e], (long long)(r - p->start[e]), p->var[v]);
+            if (isinf(x) || (isnan(x) && ll_panel_observed(p, r, v)))
+                return ll_fail(LLAP_EINVAL, "panel: entity '%s', row %lld: '%s' is not finite",
+                               p->entity[e], (long long)(r - p->start[e]), p->var[v]);
         }
     }
     return LLAP_OK;
 }
 
-llap_status llap_panel_check(const llap_panel *p)
+llap_status ll_panel_check(const llap_panel *p)
 {
     for (int64_t e = 0; e < p->n_entities; e++) {
         const llap_status st = check_entity(p, e);
         if (st != LLAP_OK) return st;
     }
     for (int64_t v = 0; v < p->n_vars; v++)
-        if (llap_panel_find_var(p, p->var[v]) != v)
-            return llap_fail(LLAP_EINVAL, "panel: variable '%s' is there twice", p->var[v]);
+        if (ll_panel_find_var(p, p->var[v]) != v)
+            return ll_fail(LLAP_EINVAL, "panel: variable '%s' is there twice", p->var[v]);
     return LLAP_OK;
 }

@@ -3,7 +3,7 @@
  *
  *     for (int64_t e = 0; e < p->n_entities; e++)
  *         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
- *             if (llap_panel_observed(p, r, v))
+ *             if (ll_panel_observed(p, r, v))
  *                 use(p->entity[e], p->time[r], p->value[r * p->n_vars + v]);
  *
  * The rows of all entities lie behind one another, so a window is a slice: rows r .. r+K-1 of one
@@ -16,9 +16,9 @@
  * So the two masks are kept apart and nothing stored is ever infinite.
  *
  * Memory: 4 bytes and 1 bit per cell, 8 bytes per row, the names. A panel is immutable once made
- * (panel_builder.h, timeline.h, or llap_panel_create) and may be read by any number of threads. */
-#ifndef LLAP_DATA_PANEL_H
-#define LLAP_DATA_PANEL_H
+ * (panel_builder.h, timeline.h, or ll_panel_create) and may be read by any number of threads. */
+#ifndef LL_DATA_PANEL_H
+#define LL_DATA_PANEL_H
 
 #include <llapdiff/panel.h>
 #include <math.h>
@@ -26,27 +26,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef enum llap_axis_kind {
-    LLAP_AXIS_CALENDAR, /* time is nanoseconds since 1970-01-01T00:00:00Z */
-    LLAP_AXIS_NUMBER,   /* time is a number of the file, times unit_ns, rounded */
-} llap_axis_kind;
+typedef enum ll_axis_kind {
+    LL_AXIS_CALENDAR, /* time is nanoseconds since 1970-01-01T00:00:00Z */
+    LL_AXIS_NUMBER,   /* time is a number of the file, times unit_ns, rounded */
+} ll_axis_kind;
 
 /* How times are to be read and written. The strings are never NULL. */
-typedef struct llap_axis {
-    llap_axis_kind kind;
-    const char    *zone; /* calendar: zone of the file, "UTC", "+08:00", "Asia/Shanghai";
+typedef struct ll_axis {
+    ll_axis_kind kind;
+    const char  *zone;   /* calendar: zone of the file, "UTC", "+08:00", "Asia/Shanghai";
                             "" when it gave none and was taken as UTC */
     const char *format;  /* calendar: strptime format of the file; "" is RFC 3339 */
     const char *unit;    /* number: "s", "min", "h", "d", ...; "" when unknown */
     int64_t     unit_ns; /* number: ticks of time per 1; 1e9 when the unit is unknown */
-} llap_axis;
+} ll_axis;
 
-#define LLAP_AXIS_UTC \
-    ((llap_axis){     \
-        .kind = LLAP_AXIS_CALENDAR, .zone = "UTC", .format = "", .unit = "", .unit_ns = 1 })
+#define LL_AXIS_UTC \
+    ((ll_axis){ .kind = LL_AXIS_CALENDAR, .zone = "UTC", .format = "", .unit = "", .unit_ns = 1 })
 
 struct llap_panel {
-    llap_axis          axis;
+    ll_axis            axis;
     int64_t            n_entities, n_vars, n_rows;
     const char *const *entity; /* [n_entities], strictly increasing in byte order */
     const char *const *var;    /* [n_vars], all different */
@@ -55,78 +54,78 @@ struct llap_panel {
     const float       *value;  /* [n_rows,n_vars] */
     const uint64_t    *observed; /* cell c = row * n_vars + var is bit c % 64 of word c / 64 */
     void              *owned;    /* the blocks behind the pointers above */
-    void              *reading; /* llap_csv_report of the files it came from, for inspection; owned,
-                                   NULL: none */
+    void              *reading;  /* ll_csv_report of the files it came from, for inspection; owned,
+                                    NULL: none */
 };
 
-static inline bool llap_bit(const uint64_t *bits, int64_t i)
+static inline bool ll_bit(const uint64_t *bits, int64_t i)
 {
     return (bits[i >> 6] >> (i & 63)) & 1;
 }
 
-static inline bool llap_panel_observed(const llap_panel *p, int64_t row, int64_t var)
+static inline bool ll_panel_observed(const llap_panel *p, int64_t row, int64_t var)
 {
-    return llap_bit(p->observed, row * p->n_vars + var);
+    return ll_bit(p->observed, row * p->n_vars + var);
 }
 
 /* Carried forward: has a value, but it was not measured at this time. */
-static inline bool llap_panel_filled(const llap_panel *p, int64_t row, int64_t var)
+static inline bool ll_panel_filled(const llap_panel *p, int64_t row, int64_t var)
 {
-    return !llap_panel_observed(p, row, var) && !isnan(p->value[row * p->n_vars + var]);
+    return !ll_panel_observed(p, row, var) && !isnan(p->value[row * p->n_vars + var]);
 }
 
 /* From one time to a later one: two may lie further apart than an int64 holds. */
-static inline uint64_t llap_elapsed(int64_t from, int64_t to)
+static inline uint64_t ll_elapsed(int64_t from, int64_t to)
 {
     return (uint64_t)to - (uint64_t)from;
 }
 
 /* Position of a name, -1 when there is none. Entities by bisection, variables one by one. */
-int64_t llap_panel_find_entity(const llap_panel *p, const char *name);
-int64_t llap_panel_find_entity_n(const llap_panel *p, const char *name, size_t n); /* its bytes */
-int64_t llap_panel_find_var(const llap_panel *p, const char *name);
+int64_t ll_panel_find_entity(const llap_panel *p, const char *name);
+int64_t ll_panel_find_entity_n(const llap_panel *p, const char *name, size_t n); /* its bytes */
+int64_t ll_panel_find_var(const llap_panel *p, const char *name);
 
-int64_t llap_panel_count_observed(const llap_panel *p);
+int64_t ll_panel_count_observed(const llap_panel *p);
 
 /* Bytes that the panel holds on the heap, names included. */
-size_t llap_panel_bytes(const llap_panel *p);
+size_t ll_panel_bytes(const llap_panel *p);
 
 /* Names, axis, shape, times, values and observed bits all equal, values bit by bit (NaN = NaN). */
-bool llap_panel_equal(const llap_panel *a, const llap_panel *b);
+bool ll_panel_equal(const llap_panel *a, const llap_panel *b);
 
 /* ---- making one directly, for code that knows the final shape --------------------------------
  *
- *     llap_panel_draft d = { .axis = axis, .n_entities = 2, .n_vars = 3, .entity = names,
+ *     ll_panel_draft d = { .axis = axis, .n_entities = 2, .n_vars = 3, .entity = names,
  *                            .var = vars, .start = start };
- *     st = llap_panel_create(&d, &p);             fill d.time, d.value, d.observed, then
- *     st = llap_panel_check(p);                   if the source is not our own code
+ *     st = ll_panel_create(&d, &p);             fill d.time, d.value, d.observed, then
+ *     st = ll_panel_check(p);                   if the source is not our own code
  *
  * Times start at 0, values at NaN, bits at 0. The caller keeps entities sorted, times increasing
  * and observed values finite, and writes nothing once others see the panel. */
-typedef struct llap_panel_draft {
-    llap_axis          axis; /* borrowed until llap_panel_create returns, as are the next four */
+typedef struct ll_panel_draft {
+    ll_axis            axis; /* borrowed until ll_panel_create returns, as are the next four */
     int64_t            n_entities, n_vars;
     const char *const *entity;
     const char *const *var;
     const int64_t     *start;    /* [n_entities + 1], from 0 */
-    int64_t           *time;     /* set by llap_panel_create: borrowed from the panel */
+    int64_t           *time;     /* set by ll_panel_create: borrowed from the panel */
     float             *value;    /* likewise */
     uint64_t          *observed; /* likewise */
-} llap_panel_draft;
+} ll_panel_draft;
 
 /* Copies names, axis and start. Caller owns *out. LLAP_EINVAL: sizes that cannot be. */
-llap_status llap_panel_create(llap_panel_draft *d, llap_panel **out);
+llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out);
 
 /* LLAP_EINVAL naming entity and variable when a promise of the struct above is broken. */
-llap_status llap_panel_check(const llap_panel *p);
+llap_status ll_panel_check(const llap_panel *p);
 
-static inline void llap_bit_set(uint64_t *bits, int64_t i)
+static inline void ll_bit_set(uint64_t *bits, int64_t i)
 {
     bits[i >> 6] |= UINT64_C(1) << (i & 63);
 }
 
-/* Takes blocks made by llap_new or llap_grow (also when it fails): for the builder, which has
+/* Takes blocks made by ll_new or ll_grow (also when it fails): for the builder, which has
  * them already. observed is computed: every finite value is observed. */
-llap_status llap_panel_adopt(llap_panel_draft *d, int64_t *time, float *value, llap_panel **out);
+llap_status ll_panel_adopt(ll_panel_draft *d, int64_t *time, float *value, llap_panel **out);
 
 #endif

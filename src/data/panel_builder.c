@@ -10,82 +10,78 @@
 
 enum { SPARSE = 1024, MANY_CELLS = 1 << 26 }; /* fewer values than one in SPARSE cells: a mistake */
 
-struct llap_panel_builder {
-    llap_builder_opts   opts;
-    llap_builder_counts counts;
-    const llap_axis    *axis; /* while finishing, borrowed */
-    llap_names          entities, vars;
-    uint32_t           *var_order; /* asked for; NULL: none */
-    int64_t            *newest;    /* [newest_capacity] latest time of each entity so far */
-    uint32_t            newest_capacity, newest_n;
+struct ll_panel_builder {
+    ll_builder_opts   opts;
+    ll_builder_counts counts;
+    const ll_axis    *axis; /* while finishing, borrowed */
+    ll_names          entities, vars;
+    uint32_t         *var_order; /* asked for; NULL: none */
+    int64_t          *newest;    /* [newest_capacity] latest time of each entity so far */
+    uint32_t          newest_capacity, newest_n;
 
-    llap_events rows;
-    float      *value; /* [rows.capacity,stride] */
-    int64_t     stride;
+    ll_events rows;
+    float    *value; /* [rows.capacity,stride] */
+    int64_t   stride;
 
-    llap_events cells;
-    uint32_t   *cell_var;
-    float      *cell_value;
+    ll_events cells;
+    uint32_t *cell_var;
+    float    *cell_value;
 };
 
-llap_status llap_panel_builder_create(const llap_builder_opts *o, llap_panel_builder **out)
+llap_status ll_panel_builder_create(const ll_builder_opts *o, ll_panel_builder **out)
 {
-    llap_panel_builder *b = *out = llap_new(1, sizeof *b);
+    ll_panel_builder *b = *out = ll_new(1, sizeof *b);
     if (b == NULL) return LLAP_ENOMEM;
     b->opts = *o;
     b->counts.first_unordered = b->counts.first_duplicate = b->counts.first_not_finite = -1;
     return LLAP_OK;
 }
 
-static void events_deinit(llap_events *e)
+static void events_deinit(ll_events *e)
 {
-    llap_free(e->entity);
-    llap_free(e->time);
-    *e = (llap_events){ 0 };
+    ll_free(e->entity);
+    ll_free(e->time);
+    *e = (ll_events){ 0 };
 }
 
-void llap_panel_builder_destroy(llap_panel_builder *b)
+void ll_panel_builder_destroy(ll_panel_builder *b)
 {
     if (b == NULL) return;
-    llap_names_deinit(&b->entities);
-    llap_names_deinit(&b->vars);
-    llap_free(b->var_order);
-    llap_free(b->newest);
+    ll_names_deinit(&b->entities);
+    ll_names_deinit(&b->vars);
+    ll_free(b->var_order);
+    ll_free(b->newest);
     events_deinit(&b->rows);
     events_deinit(&b->cells);
-    llap_free(b->value);
-    llap_free(b->cell_var);
-    llap_free(b->cell_value);
-    llap_free(b);
+    ll_free(b->value);
+    ll_free(b->cell_var);
+    ll_free(b->cell_value);
+    ll_free(b);
 }
 
-const llap_builder_counts *llap_panel_builder_counts(const llap_panel_builder *b)
-{
-    return &b->counts;
-}
+const ll_builder_counts *ll_panel_builder_counts(const ll_panel_builder *b) { return &b->counts; }
 
-uint32_t llap_panel_builder_n_vars(const llap_panel_builder *b) { return b->vars.n; }
+uint32_t ll_panel_builder_n_vars(const ll_panel_builder *b) { return b->vars.n; }
 
 /* Resizes one array of the builder in place; false when out of memory. */
 static bool resize(void *array, int64_t n, size_t size)
 {
     void *p;
     memcpy(&p, array, sizeof p); /* array is a T **, whatever T */
-    p = llap_grow(p, (size_t)n, size);
+    p = ll_grow(p, (size_t)n, size);
     if (p != NULL) memcpy(array, &p, sizeof p);
     return p != NULL;
 }
 
 /* ---- taking in ------------------------------------------------------------------------------ */
 
-llap_status llap_panel_builder_entity(llap_panel_builder *b, const char *name, size_t len,
-                                      uint32_t *id)
+llap_status ll_panel_builder_entity(ll_panel_builder *b, const char *name, size_t len, uint32_t *id)
 {
     if (b->opts.max_entities > 0 && b->entities.n >= b->opts.max_entities &&
-        !llap_names_find(&b->entities, name, len, id))
-        return llap_fail(LLAP_ELIMIT, "more than %lld different entities",
-                         (long long)b->opts.max_entities);
-    llap_status st = llap_names_add(&b->entities, name, len, id);
+        !ll_names_find(&b->entities, name, len, id))
+        return ll_fail(LLAP_ELIMIT, "more than %lld different entities",
+                       (long long)b->opts.max_entities);
+    llap_status st = ll_names_add(&b->entities, name, len, id);
     if (st != LLAP_OK || *id < b->newest_n) return st;
     if (b->newest_n == b->newest_capacity) {
         const uint32_t capacity = b->newest_capacity == 0 ? 16 : b->newest_capacity * 2;
@@ -97,14 +93,13 @@ llap_status llap_panel_builder_entity(llap_panel_builder *b, const char *name, s
     return LLAP_OK;
 }
 
-llap_status llap_panel_builder_var(llap_panel_builder *b, const char *name, size_t len,
-                                   uint32_t *id)
+llap_status ll_panel_builder_var(ll_panel_builder *b, const char *name, size_t len, uint32_t *id)
 {
-    return llap_names_add(&b->vars, name, len, id);
+    return ll_names_add(&b->vars, name, len, id);
 }
 
 /* Spreads the rows already there to the present number of variables, from the last one down. */
-static llap_status widen(llap_panel_builder *b)
+static llap_status widen(ll_panel_builder *b)
 {
     const int64_t old = b->stride, now = b->vars.n;
     if (b->rows.capacity > 0 && !resize(&b->value, b->rows.capacity * now, sizeof *b->value))
@@ -117,7 +112,7 @@ static llap_status widen(llap_panel_builder *b)
     return LLAP_OK;
 }
 
-static llap_status events_reserve(llap_events *e, int64_t capacity)
+static llap_status events_reserve(ll_events *e, int64_t capacity)
 {
     if (!resize(&e->entity, capacity, sizeof *e->entity) ||
         !resize(&e->time, capacity, sizeof *e->time))
@@ -127,10 +122,10 @@ static llap_status events_reserve(llap_events *e, int64_t capacity)
 
 static int64_t grown(int64_t capacity) { return capacity < 64 ? 64 : capacity + capacity / 2; }
 
-static llap_status reserve_rows(llap_panel_builder *b, int64_t capacity)
+static llap_status reserve_rows(ll_panel_builder *b, int64_t capacity)
 {
     if (capacity > INT64_MAX / 8 / (b->stride + 1))
-        return llap_fail(LLAP_ELIMIT, "too many rows: %lld", (long long)capacity);
+        return ll_fail(LLAP_ELIMIT, "too many rows: %lld", (long long)capacity);
     if (events_reserve(&b->rows, capacity) != LLAP_OK ||
         !resize(&b->value, capacity * b->stride, sizeof *b->value))
         return LLAP_ENOMEM;
@@ -139,7 +134,7 @@ static llap_status reserve_rows(llap_panel_builder *b, int64_t capacity)
 }
 
 /* Books the order of arrival of one row or cell, whose arrival number is given. */
-static void note_order(llap_panel_builder *b, uint32_t entity, int64_t time, int64_t arrival)
+static void note_order(ll_panel_builder *b, uint32_t entity, int64_t time, int64_t arrival)
 {
     if (time >= b->newest[entity]) {
         b->newest[entity] = time;
@@ -148,15 +143,15 @@ static void note_order(llap_panel_builder *b, uint32_t entity, int64_t time, int
     if (b->counts.unordered++ == 0) b->counts.first_unordered = arrival;
 }
 
-static float finite_or_nan(llap_panel_builder *b, float x, int64_t arrival)
+static float finite_or_nan(ll_panel_builder *b, float x, int64_t arrival)
 {
     if (!isinf(x)) return x;
     if (b->counts.not_finite++ == 0) b->counts.first_not_finite = arrival;
     return NAN;
 }
 
-llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64_t time,
-                                   const float *values)
+llap_status ll_panel_builder_row(ll_panel_builder *b, uint32_t entity, int64_t time,
+                                 const float *values)
 {
     llap_status st = LLAP_OK;
     if (b->stride != b->vars.n) st = widen(b);
@@ -178,10 +173,10 @@ llap_status llap_panel_builder_row(llap_panel_builder *b, uint32_t entity, int64
     return LLAP_OK;
 }
 
-llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int64_t time,
-                                    uint32_t var, float value)
+llap_status ll_panel_builder_cell(ll_panel_builder *b, uint32_t entity, int64_t time, uint32_t var,
+                                  float value)
 {
-    llap_events *e = &b->cells;
+    ll_events *e = &b->cells;
     if (e->n == e->capacity) {
         const int64_t capacity = grown(e->capacity);
         if (events_reserve(e, capacity) != LLAP_OK ||
@@ -199,8 +194,8 @@ llap_status llap_panel_builder_cell(llap_panel_builder *b, uint32_t entity, int6
     return LLAP_OK;
 }
 
-void llap_panel_builder_visit(llap_panel_builder *b,
-                              void (*see)(void *user, uint32_t var, float *x), void *user)
+void ll_panel_builder_visit(ll_panel_builder *b, void (*see)(void *user, uint32_t var, float *x),
+                            void             *user)
 {
     for (int64_t r = 0; r < b->rows.n; r++)
         for (int64_t v = 0; v < b->stride; v++) {
@@ -213,25 +208,24 @@ void llap_panel_builder_visit(llap_panel_builder *b,
 
 /* ---- merging -------------------------------------------------------------------------------- */
 
-static llap_status note_duplicate(llap_panel_builder *b, uint32_t entity, uint32_t var,
-                                  int64_t time, int64_t arrival)
+static llap_status note_duplicate(ll_panel_builder *b, uint32_t entity, uint32_t var, int64_t time,
+                                  int64_t arrival)
 {
-    llap_builder_counts *c = &b->counts;
+    ll_builder_counts *c = &b->counts;
     /* the earliest arrival of all, whichever entity sorts first */
     if (c->duplicate_cells++ == 0 || arrival < c->first_duplicate) c->first_duplicate = arrival;
-    if (b->opts.duplicates == LLAP_DUPLICATES_LAST) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT, "entity '%s': '%s' is given twice for time %s",
-                     b->entities.name[entity], b->vars.name[var],
-                     llap_clock_show(b->axis, time).text);
+    if (b->opts.duplicates == LL_DUPLICATES_LAST) return LLAP_OK;
+    return ll_fail(LLAP_EFORMAT, "entity '%s': '%s' is given twice for time %s",
+                   b->entities.name[entity], b->vars.name[var], ll_clock_show(b->axis, time).text);
 }
 
 /* Puts the k-th cell into the last row if it belongs there, else into a new one, for which there is
  * room. */
-static llap_status place_cell(llap_panel_builder *b, int64_t c)
+static llap_status place_cell(ll_panel_builder *b, int64_t c)
 {
     const uint32_t entity = b->cells.entity[c], var = b->cell_var[c];
     const int64_t  time = b->cells.time[c];
-    llap_events   *rows = &b->rows;
+    ll_events     *rows = &b->rows;
     if (rows->n == 0 || rows->entity[rows->n - 1] != entity || rows->time[rows->n - 1] != time) {
         rows->entity[rows->n] = entity;
         rows->time[rows->n++] = time;
@@ -247,50 +241,49 @@ static llap_status place_cell(llap_panel_builder *b, int64_t c)
 
 /* Room for the rows of the cells. A column taken wrongly for the variables' names makes a row and a
  * variable of every cell: a small file would take all memory there is. */
-static llap_status reserve_for_cells(llap_panel_builder *b, const int64_t *order)
+static llap_status reserve_for_cells(ll_panel_builder *b, const int64_t *order)
 {
-    const llap_events *e = &b->cells;
-    int64_t            n = 0;
-    for (int64_t k = 0; k < e->n; k++) n += k == 0 || !llap_events_same(e, order, k - 1, k);
+    const ll_events *e = &b->cells;
+    int64_t          n = 0;
+    for (int64_t k = 0; k < e->n; k++) n += k == 0 || !ll_events_same(e, order, k - 1, k);
     if (b->stride > SPARSE && n > MANY_CELLS / b->stride &&
         (double)n * (double)b->stride > SPARSE * (double)e->n)
-        return llap_fail(LLAP_ELIMIT,
-                         "%lld variables in %lld rows, but only %lld values: not even one cell in "
-                         "%d; is this the column of the variables?",
-                         (long long)b->stride, (long long)n, (long long)e->n, SPARSE);
+        return ll_fail(LLAP_ELIMIT,
+                       "%lld variables in %lld rows, but only %lld values: not even one cell in "
+                       "%d; is this the column of the variables?",
+                       (long long)b->stride, (long long)n, (long long)e->n, SPARSE);
     return reserve_rows(b, b->rows.n + n);
 }
 
 /* Turns the cells into rows in final order and gives their memory back. */
-static llap_status cells_to_rows(llap_panel_builder *b, const uint32_t *rank)
+static llap_status cells_to_rows(ll_panel_builder *b, const uint32_t *rank)
 {
     int64_t    *order;
-    llap_status st = llap_events_sort(&b->cells, rank, b->entities.n, &order);
+    llap_status st = ll_events_sort(&b->cells, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = reserve_for_cells(b, order);
     for (int64_t k = 0; k < b->cells.n && st == LLAP_OK; k++)
         st = place_cell(b, order == NULL ? k : order[k]);
-    llap_free(order);
+    ll_free(order);
     if (st != LLAP_OK) return st;
     events_deinit(&b->cells);
-    llap_free(b->cell_var);
-    llap_free(b->cell_value);
+    ll_free(b->cell_var);
+    ll_free(b->cell_value);
     b->cell_var = NULL;
     b->cell_value = NULL;
     return LLAP_OK;
 }
 
 /* Counts the values that rows of one entity and time share, before any row moves. */
-static llap_status find_duplicates(llap_panel_builder *b, const int64_t *order)
+static llap_status find_duplicates(ll_panel_builder *b, const int64_t *order)
 {
-    bool *seen =
-        llap_new((size_t)b->stride, sizeof *seen); /* in the rows of this entity and time */
+    bool *seen = ll_new((size_t)b->stride, sizeof *seen); /* in the rows of this entity and time */
     if (seen == NULL) return LLAP_ENOMEM;
-    const llap_events *e = &b->rows;
-    llap_status        st = LLAP_OK;
+    const ll_events *e = &b->rows;
+    llap_status      st = LLAP_OK;
     for (int64_t k = 1; k < e->n && st == LLAP_OK; k++) {
-        if (!llap_events_same(e, order, k - 1, k)) continue;
+        if (!ll_events_same(e, order, k - 1, k)) continue;
         const int64_t r = order == NULL ? k : order[k], s = order == NULL ? k - 1 : order[k - 1];
-        const bool    first = k == 1 || !llap_events_same(e, order, k - 2, k - 1);
+        const bool    first = k == 1 || !ll_events_same(e, order, k - 2, k - 1);
         const float  *old = b->value + s * b->stride, *new = b->value + r * b->stride;
         b->counts.merged_rows++;
         for (int64_t v = 0; v < b->stride && st == LLAP_OK; v++) {
@@ -299,17 +292,17 @@ static llap_status find_duplicates(llap_panel_builder *b, const int64_t *order)
                 st = note_duplicate(b, e->entity[r], (uint32_t)v, e->time[r], r);
         }
     }
-    llap_free(seen);
+    ll_free(seen);
     return st;
 }
 
 /* Moves row order[k] to place k for all k, in place, along the cycles; order is used up. */
-static llap_status permute_rows(llap_panel_builder *b, int64_t *order)
+static llap_status permute_rows(ll_panel_builder *b, int64_t *order)
 {
     const size_t row_bytes = (size_t)b->stride * sizeof *b->value;
-    float       *held = llap_new(1, row_bytes);
+    float       *held = ll_new(1, row_bytes);
     if (held == NULL) return LLAP_ENOMEM;
-    llap_events *e = &b->rows;
+    ll_events *e = &b->rows;
     for (int64_t i = 0; i < e->n; i++) {
         if (order[i] == i) continue;
         const uint32_t held_entity = e->entity[i];
@@ -327,15 +320,15 @@ static llap_status permute_rows(llap_panel_builder *b, int64_t *order)
         memcpy(b->value + to * b->stride, held, row_bytes);
         order[to] = to;
     }
-    llap_free(held);
+    ll_free(held);
     return LLAP_OK;
 }
 
 /* Merges neighbours of one entity and time: what came later wins, missing erases nothing. */
-static void merge_rows(llap_panel_builder *b)
+static void merge_rows(ll_panel_builder *b)
 {
-    llap_events *e = &b->rows;
-    int64_t      n = 0;
+    ll_events *e = &b->rows;
+    int64_t    n = 0;
     for (int64_t r = 0; r < e->n; r++) {
         const float *from = b->value + r * b->stride;
         if (n > 0 && e->entity[n - 1] == e->entity[r] && e->time[n - 1] == e->time[r]) {
@@ -354,51 +347,51 @@ static void merge_rows(llap_panel_builder *b)
     e->n = n;
 }
 
-static llap_status order_rows(llap_panel_builder *b, const uint32_t *rank)
+static llap_status order_rows(ll_panel_builder *b, const uint32_t *rank)
 {
     int64_t    *order;
-    llap_status st = llap_events_sort(&b->rows, rank, b->entities.n, &order);
+    llap_status st = ll_events_sort(&b->rows, rank, b->entities.n, &order);
     if (st == LLAP_OK) st = find_duplicates(b, order);
     if (st == LLAP_OK && order != NULL) st = permute_rows(b, order);
-    llap_free(order);
+    ll_free(order);
     if (st == LLAP_OK && b->counts.merged_rows > 0) merge_rows(b);
     return st;
 }
 
-llap_status llap_panel_builder_order(llap_panel_builder *b, const uint32_t *order)
+llap_status ll_panel_builder_order(ll_panel_builder *b, const uint32_t *order)
 {
     if (!resize(&b->var_order, b->vars.n, sizeof *order)) return LLAP_ENOMEM;
     memcpy(b->var_order, order, b->vars.n * sizeof *order);
     return LLAP_OK;
 }
 
-void llap_panel_builder_sort_vars(llap_panel_builder *b) { b->opts.sort_vars = true; }
+void ll_panel_builder_sort_vars(ll_panel_builder *b) { b->opts.sort_vars = true; }
 
 /* ---- handing over --------------------------------------------------------------------------- */
 
 /* Rewrites the columns so that variable order[v] becomes column v. */
-static llap_status permute_columns(llap_panel_builder *b, const uint32_t *order)
+static llap_status permute_columns(ll_panel_builder *b, const uint32_t *order)
 {
-    float *row = llap_new((size_t)b->stride, sizeof *row);
+    float *row = ll_new((size_t)b->stride, sizeof *row);
     if (row == NULL) return LLAP_ENOMEM;
     for (int64_t r = 0; r < b->rows.n; r++) {
         float *at = b->value + r * b->stride;
         for (int64_t v = 0; v < b->stride; v++) row[v] = at[order[v]];
         memcpy(at, row, (size_t)b->stride * sizeof *row);
     }
-    llap_free(row);
+    ll_free(row);
     return LLAP_OK;
 }
 
 /* Gives the rows, now final, to a panel. sorted: entity ids in byte order of their names. */
-static llap_status hand_over(llap_panel_builder *b, const llap_axis *axis, const uint32_t *sorted,
+static llap_status hand_over(ll_panel_builder *b, const ll_axis *axis, const uint32_t *sorted,
                              const uint32_t *var_order, llap_panel **out)
 {
-    const llap_events *e = &b->rows;
-    const char       **entity = llap_new(b->entities.n, sizeof *entity);
-    const char       **var = llap_new(b->vars.n, sizeof *var);
-    int64_t           *start = llap_new((size_t)b->entities.n + 1, sizeof *start);
-    llap_status        st = LLAP_ENOMEM;
+    const ll_events *e = &b->rows;
+    const char     **entity = ll_new(b->entities.n, sizeof *entity);
+    const char     **var = ll_new(b->vars.n, sizeof *var);
+    int64_t         *start = ll_new((size_t)b->entities.n + 1, sizeof *start);
+    llap_status      st = LLAP_ENOMEM;
     if (entity == NULL || var == NULL || start == NULL) goto done;
     int64_t row = 0, n = 0;
     for (uint32_t k = 0; k < b->entities.n; k++) {
@@ -411,47 +404,46 @@ static llap_status hand_over(llap_panel_builder *b, const llap_axis *axis, const
     b->counts.empty_entities = (int64_t)b->entities.n - n;
     for (uint32_t v = 0; v < b->vars.n; v++)
         var[v] = b->vars.name[var_order == NULL ? v : var_order[v]];
-    llap_free(b->rows.entity);
+    ll_free(b->rows.entity);
     b->rows.entity = NULL;
     if (!resize(&b->rows.time, b->rows.n, sizeof *b->rows.time) ||
         !resize(&b->value, b->rows.n * b->stride, sizeof *b->value))
         goto done;
-    llap_panel_draft d;
-    d = (llap_panel_draft){ .axis = *axis,
-                            .n_entities = n,
-                            .n_vars = b->vars.n,
-                            .entity = entity,
-                            .var = var,
-                            .start = start };
-    st = llap_panel_adopt(&d, b->rows.time, b->value, out);
+    ll_panel_draft d;
+    d = (ll_panel_draft){ .axis = *axis,
+                          .n_entities = n,
+                          .n_vars = b->vars.n,
+                          .entity = entity,
+                          .var = var,
+                          .start = start };
+    st = ll_panel_adopt(&d, b->rows.time, b->value, out);
     b->rows.time = NULL;
     b->value = NULL;
     b->rows.n = b->rows.capacity = 0;
 done:
-    llap_free(entity);
-    llap_free(var);
-    llap_free(start);
+    ll_free(entity);
+    ll_free(var);
+    ll_free(start);
     return st;
 }
 
-llap_status llap_panel_builder_finish(llap_panel_builder *b, const llap_axis *axis,
-                                      llap_panel **out)
+llap_status ll_panel_builder_finish(ll_panel_builder *b, const ll_axis *axis, llap_panel **out)
 {
     *out = NULL;
     b->axis = axis;
     uint32_t   *sorted = NULL;
-    uint32_t   *rank = llap_new(b->entities.n, sizeof *rank);
-    llap_status st = rank == NULL ? LLAP_ENOMEM : llap_names_sorted(&b->entities, &sorted);
+    uint32_t   *rank = ll_new(b->entities.n, sizeof *rank);
+    llap_status st = rank == NULL ? LLAP_ENOMEM : ll_names_sorted(&b->entities, &sorted);
     if (st == LLAP_OK)
         for (uint32_t k = 0; k < b->entities.n; k++) rank[sorted[k]] = k;
     if (st == LLAP_OK && b->stride != b->vars.n) st = widen(b);
     if (st == LLAP_OK && b->cells.n > 0) st = cells_to_rows(b, rank);
     if (st == LLAP_OK) st = order_rows(b, rank);
     if (st == LLAP_OK && b->opts.sort_vars && b->var_order == NULL)
-        st = llap_names_sorted(&b->vars, &b->var_order);
+        st = ll_names_sorted(&b->vars, &b->var_order);
     if (st == LLAP_OK && b->var_order != NULL) st = permute_columns(b, b->var_order);
     if (st == LLAP_OK) st = hand_over(b, axis, sorted, b->var_order, out);
-    llap_free(rank);
-    llap_free(sorted);
+    ll_free(rank);
+    ll_free(sorted);
     return st;
 }

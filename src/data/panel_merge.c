@@ -17,13 +17,13 @@ static bool is_one_of(const char *name, const char *const *list)
 
 static llap_status check_axes(const llap_panel *const *p, size_t n)
 {
-    if (n == 0) return llap_fail(LLAP_EINVAL, "merge: no panel");
+    if (n == 0) return ll_fail(LLAP_EINVAL, "merge: no panel");
     for (size_t i = 1; i < n; i++)
         if (p[i]->axis.kind != p[0]->axis.kind || p[i]->axis.unit_ns != p[0]->axis.unit_ns)
-            return llap_fail(LLAP_EINVAL,
-                             "file %zu: its times are of another kind than those of "
-                             "the first file: dates there, or numbers, or another unit",
-                             i + 1);
+            return ll_fail(LLAP_EINVAL,
+                           "file %zu: its times are of another kind than those of "
+                           "the first file: dates there, or numbers, or another unit",
+                           i + 1);
     return LLAP_OK;
 }
 
@@ -31,10 +31,10 @@ static llap_status check_drop(const llap_panel *const *p, size_t n, const char *
 {
     for (; drop != NULL && *drop != NULL; drop++) {
         bool found = false;
-        for (size_t i = 0; i < n; i++) found |= llap_panel_find_var(p[i], *drop) >= 0;
+        for (size_t i = 0; i < n; i++) found |= ll_panel_find_var(p[i], *drop) >= 0;
         if (!found)
-            return llap_fail(LLAP_EINVAL, "drop: there is no variable '%s'",
-                             llap_text_show(*drop).text);
+            return ll_fail(LLAP_EINVAL, "drop: there is no variable '%s'",
+                           ll_text_show(*drop).text);
     }
     return LLAP_OK;
 }
@@ -44,26 +44,25 @@ static llap_status read_missing(const char *const *word, float **out, size_t *n)
 {
     *n = 0;
     while (word != NULL && word[*n] != NULL) ++*n;
-    *out = llap_new(*n, sizeof **out);
+    *out = ll_new(*n, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < *n; i++) {
         double x;
-        if (llap_number_double(word[i], strlen(word[i]), '.', &x) != LLAP_NUMBER_FINITE)
-            return llap_fail(LLAP_EINVAL,
-                             "missing: '%s' is no number, and these files hold no words",
-                             llap_text_show(word[i]).text);
+        if (ll_number_double(word[i], strlen(word[i]), '.', &x) != LL_NUMBER_FINITE)
+            return ll_fail(LLAP_EINVAL, "missing: '%s' is no number, and these files hold no words",
+                           ll_text_show(word[i]).text);
         (*out)[i] = (float)x;
     }
     return LLAP_OK;
 }
 
 typedef struct merge {
-    llap_panel_builder *b;
-    const char *const  *drop;
-    float              *missing;
-    size_t              n_missing;
-    uint32_t           *var; /* of the panel at hand: its number in the builder */
-    float              *row; /* [number of variables in the builder] */
+    ll_panel_builder  *b;
+    const char *const *drop;
+    float             *missing;
+    size_t             n_missing;
+    uint32_t          *var; /* of the panel at hand: its number in the builder */
+    float             *row; /* [number of variables in the builder] */
 } merge;
 
 static bool is_missing(const merge *m, float x)
@@ -75,17 +74,17 @@ static bool is_missing(const merge *m, float x)
 
 static llap_status add_rows(merge *m, const llap_panel *p, int64_t e)
 {
-    const uint32_t n = llap_panel_builder_n_vars(m->b);
+    const uint32_t n = ll_panel_builder_n_vars(m->b);
     uint32_t       entity;
-    llap_status st = llap_panel_builder_entity(m->b, p->entity[e], strlen(p->entity[e]), &entity);
+    llap_status    st = ll_panel_builder_entity(m->b, p->entity[e], strlen(p->entity[e]), &entity);
     for (int64_t r = p->start[e]; r < p->start[e + 1] && st == LLAP_OK; r++) {
         for (uint32_t v = 0; v < n; v++) m->row[v] = NAN;
         for (int64_t v = 0; v < p->n_vars; v++) {
             const float x = p->value[r * p->n_vars + v];
-            if (m->var[v] < n && llap_panel_observed(p, r, v) && !is_missing(m, x))
+            if (m->var[v] < n && ll_panel_observed(p, r, v) && !is_missing(m, x))
                 m->row[m->var[v]] = x;
         }
-        st = llap_panel_builder_row(m->b, entity, p->time[r], m->row);
+        st = ll_panel_builder_row(m->b, entity, p->time[r], m->row);
     }
     return st;
 }
@@ -97,7 +96,7 @@ static llap_status name_vars(merge *m, const llap_panel *p)
     for (int64_t v = 0; v < p->n_vars && st == LLAP_OK; v++) {
         m->var[v] = UINT32_MAX;
         if (!is_one_of(p->var[v], m->drop))
-            st = llap_panel_builder_var(m->b, p->var[v], strlen(p->var[v]), &m->var[v]);
+            st = ll_panel_builder_var(m->b, p->var[v], strlen(p->var[v]), &m->var[v]);
     }
     return st;
 }
@@ -107,7 +106,7 @@ static llap_status fill(merge *m, const llap_panel *const *p, size_t n)
     llap_status st = LLAP_OK;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) st = name_vars(m, p[i]);
     if (st != LLAP_OK) return st;
-    m->row = llap_new(llap_panel_builder_n_vars(m->b), sizeof *m->row);
+    m->row = ll_new(ll_panel_builder_n_vars(m->b), sizeof *m->row);
     if (m->row == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < n && st == LLAP_OK; i++) {
         st = name_vars(m, p[i]);
@@ -116,25 +115,25 @@ static llap_status fill(merge *m, const llap_panel *const *p, size_t n)
     return st;
 }
 
-llap_status llap_panels_merge(const llap_panel *const *p, size_t n, const llap_merge_opts *o,
-                              llap_panel **out)
+llap_status ll_panels_merge(const llap_panel *const *p, size_t n, const ll_merge_opts *o,
+                            llap_panel **out)
 {
     *out = NULL;
-    int64_t           most = 0;
-    merge             m = { .drop = o->drop };
-    llap_builder_opts bo = LLAP_BUILDER_DEFAULT;
+    int64_t         most = 0;
+    merge           m = { .drop = o->drop };
+    ll_builder_opts bo = LL_BUILDER_DEFAULT;
     bo.duplicates = o->duplicates;
     llap_status st = check_axes(p, n);
     if (st == LLAP_OK) st = check_drop(p, n, o->drop);
     if (st == LLAP_OK) st = read_missing(o->missing, &m.missing, &m.n_missing);
-    if (st == LLAP_OK) st = llap_panel_builder_create(&bo, &m.b);
+    if (st == LLAP_OK) st = ll_panel_builder_create(&bo, &m.b);
     for (size_t i = 0; i < n; i++) most = p[i]->n_vars > most ? p[i]->n_vars : most;
-    if (st == LLAP_OK && (m.var = llap_new((size_t)most, sizeof *m.var)) == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK && (m.var = ll_new((size_t)most, sizeof *m.var)) == NULL) st = LLAP_ENOMEM;
     if (st == LLAP_OK) st = fill(&m, p, n);
-    if (st == LLAP_OK) st = llap_panel_builder_finish(m.b, &p[0]->axis, out);
-    llap_panel_builder_destroy(m.b);
-    llap_free(m.missing);
-    llap_free(m.var);
-    llap_free(m.row);
+    if (st == LLAP_OK) st = ll_panel_builder_finish(m.b, &p[0]->axis, out);
+    ll_panel_builder_destroy(m.b);
+    ll_free(m.missing);
+    ll_free(m.var);
+    ll_free(m.row);
     return st;
 }

@@ -14,7 +14,7 @@
 
 enum { PACKED_BYTES = 64 * 1024 };
 
-struct llap_source {
+struct ll_source {
     char                *name;
     int                  fd; /* -1: memory */
     const unsigned char *memory;
@@ -32,29 +32,29 @@ struct llap_source {
 static void *zlib_new(void *unused, uInt n, uInt size)
 {
     (void)unused;
-    return llap_new(n, size);
+    return ll_new(n, size);
 }
 
 static void zlib_free(void *unused, void *p)
 {
     (void)unused;
-    llap_free(p);
+    ll_free(p);
 }
 
-const char *llap_source_name(const llap_source *s) { return s->name; }
+const char *ll_source_name(const ll_source *s) { return s->name; }
 
-void llap_source_close(llap_source *s)
+void ll_source_close(ll_source *s)
 {
     if (s == NULL) return;
     if (s->inflating) inflateEnd(&s->stream);
     if (s->fd > STDIN_FILENO) close(s->fd);
-    llap_free(s->raw);
-    llap_free(s->name);
-    llap_free(s);
+    ll_free(s->raw);
+    ll_free(s->name);
+    ll_free(s);
 }
 
 /* Bytes as they lie in the file; fewer than max only at its end. */
-static llap_status read_plain(llap_source *s, void *to, size_t max, size_t *n)
+static llap_status read_plain(ll_source *s, void *to, size_t max, size_t *n)
 {
     *n = 0;
     if (s->fd < 0) {
@@ -67,7 +67,7 @@ static llap_status read_plain(llap_source *s, void *to, size_t max, size_t *n)
     while (*n < max) {
         const ssize_t got = read(s->fd, (char *)to + *n, max - *n);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return llap_fail_errno(errno, "%s", s->name);
+        if (got < 0) return ll_fail_errno(errno, "%s", s->name);
         if (got == 0) break;
         *n += (size_t)got;
     }
@@ -75,12 +75,12 @@ static llap_status read_plain(llap_source *s, void *to, size_t max, size_t *n)
 }
 
 /* Looks at the first bytes, and gets zlib ready when they are gzip's. */
-static llap_status look_inside(llap_source *s)
+static llap_status look_inside(ll_source *s)
 {
     const unsigned char *head = s->memory;
     size_t               n = s->left;
     if (s->fd >= 0) {
-        s->raw = llap_new(PACKED_BYTES, 1);
+        s->raw = ll_new(PACKED_BYTES, 1);
         if (s->raw == NULL) return LLAP_ENOMEM;
         const llap_status st = read_plain(s, s->raw, PACKED_BYTES, &s->n_raw);
         if (st != LLAP_OK) return st;
@@ -89,7 +89,7 @@ static llap_status look_inside(llap_source *s)
     }
     s->packed = n >= 2 && head[0] == 0x1f && head[1] == 0x8b;
     if (!s->packed) return LLAP_OK;
-    if (s->raw == NULL) s->raw = llap_new(PACKED_BYTES, 1);
+    if (s->raw == NULL) s->raw = ll_new(PACKED_BYTES, 1);
     if (s->raw == NULL) return LLAP_ENOMEM;
     s->stream.zalloc = zlib_new;
     s->stream.zfree = zlib_free;
@@ -99,45 +99,45 @@ static llap_status look_inside(llap_source *s)
 }
 
 static llap_status open_source(const char *name, int fd, const void *data, size_t n,
-                               llap_source **out)
+                               ll_source **out)
 {
-    llap_source *s = *out = llap_new(1, sizeof *s);
+    ll_source *s = *out = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     s->fd = fd;
     s->memory = data;
     s->left = n;
-    s->name = llap_strndup(name, strlen(name));
+    s->name = ll_strndup(name, strlen(name));
     llap_status st = s->name == NULL ? LLAP_ENOMEM : look_inside(s);
     if (st != LLAP_OK) {
         s->fd = -1; /* the caller's to close */
-        llap_source_close(s);
+        ll_source_close(s);
         *out = NULL;
     }
     return st;
 }
 
-llap_status llap_source_open(const char *path, llap_source **out)
+llap_status ll_source_open(const char *path, ll_source **out)
 {
     *out = NULL;
     if (strcmp(path, "-") == 0) return open_source("standard input", STDIN_FILENO, NULL, 0, out);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return llap_fail_errno(errno, "%s", path);
+    if (fd < 0) return ll_fail_errno(errno, "%s", path);
     struct stat info;
     llap_status st = LLAP_OK;
-    if (fstat(fd, &info) != 0) st = llap_fail_errno(errno, "%s", path);
-    else if (S_ISDIR(info.st_mode)) st = llap_fail(LLAP_EINVAL, "%s: is a directory", path);
+    if (fstat(fd, &info) != 0) st = ll_fail_errno(errno, "%s", path);
+    else if (S_ISDIR(info.st_mode)) st = ll_fail(LLAP_EINVAL, "%s: is a directory", path);
     if (st == LLAP_OK) st = open_source(path, fd, NULL, 0, out);
     if (st != LLAP_OK) close(fd);
     return st;
 }
 
-llap_status llap_source_open_memory(const char *name, const void *data, size_t n, llap_source **out)
+llap_status ll_source_open_memory(const char *name, const void *data, size_t n, ll_source **out)
 {
     return open_source(name, -1, data, n, out);
 }
 
 /* Hands out what was read ahead, then the file itself. */
-static llap_status read_through(llap_source *s, void *to, size_t max, size_t *n)
+static llap_status read_through(ll_source *s, void *to, size_t max, size_t *n)
 {
     const size_t ahead = s->n_raw < max ? s->n_raw : max;
     if (ahead > 0) memcpy(to, s->raw + s->raw_at, ahead);
@@ -149,14 +149,14 @@ static llap_status read_through(llap_source *s, void *to, size_t max, size_t *n)
     return st;
 }
 
-static llap_status refill(llap_source *s)
+static llap_status refill(ll_source *s)
 {
     s->raw_at = 0;
     return read_plain(s, s->raw, PACKED_BYTES, &s->n_raw);
 }
 
 /* One call of inflate on what is there; the end of a member leads to the next one. */
-static llap_status inflate_some(llap_source *s)
+static llap_status inflate_some(ll_source *s)
 {
     z_stream *z = &s->stream;
     z->next_in = s->raw + s->raw_at;
@@ -169,14 +169,14 @@ static llap_status inflate_some(llap_source *s)
         s->in_member = false;
         return inflateReset(z) == Z_OK ? LLAP_OK : LLAP_ENOMEM;
     }
-    if (rc == Z_MEM_ERROR) return LLAP_ENOMEM; /* detail set by llap_new */
+    if (rc == Z_MEM_ERROR) return LLAP_ENOMEM; /* detail set by ll_new */
     if (rc != Z_OK && rc != Z_BUF_ERROR)
-        return llap_fail(LLAP_EFORMAT, "%s: damaged gzip data: %s", s->name,
-                         z->msg == NULL ? "unknown reason" : z->msg);
+        return ll_fail(LLAP_EFORMAT, "%s: damaged gzip data: %s", s->name,
+                       z->msg == NULL ? "unknown reason" : z->msg);
     return LLAP_OK;
 }
 
-llap_status llap_source_read(llap_source *s, void *to, size_t max, size_t *n)
+llap_status ll_source_read(ll_source *s, void *to, size_t max, size_t *n)
 {
     if (!s->packed) return read_through(s, to, max, n);
     z_stream *z = &s->stream;
@@ -187,7 +187,7 @@ llap_status llap_source_read(llap_source *s, void *to, size_t max, size_t *n)
     while (st == LLAP_OK && z->avail_out > 0) {
         if (s->n_raw == 0) st = refill(s);
         if (st == LLAP_OK && s->n_raw == 0) {
-            if (s->in_member) st = llap_fail(LLAP_EFORMAT, "%s: gzip data ends too early", s->name);
+            if (s->in_member) st = ll_fail(LLAP_EFORMAT, "%s: gzip data ends too early", s->name);
             break;
         }
         if (st == LLAP_OK) st = inflate_some(s);

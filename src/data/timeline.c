@@ -21,12 +21,12 @@ typedef struct rows {
 } rows;
 
 typedef struct work {
-    const llap_panel         *p;
-    const llap_timeline_opts *o;
-    int64_t                   step;
-    int64_t                   span_first, span_last; /* bins of the common span */
-    rows                      rows;
-    llap_timeline_counts      counts;
+    const llap_panel       *p;
+    const ll_timeline_opts *o;
+    int64_t                 step;
+    int64_t                 span_first, span_last; /* bins of the common span */
+    rows                    rows;
+    ll_timeline_counts      counts;
 } work;
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -37,11 +37,11 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static void rows_deinit(rows *r)
 {
-    llap_free(r->time);
-    llap_free(r->value);
-    llap_free(r->observed);
-    llap_free(r->sum);
-    llap_free(r->count);
+    ll_free(r->time);
+    ll_free(r->value);
+    ll_free(r->observed);
+    ll_free(r->sum);
+    ll_free(r->count);
 }
 
 /* Room for n rows, nothing in them. */
@@ -50,13 +50,13 @@ static llap_status rows_reset(rows *r, int64_t n, int64_t n_vars, bool sums)
     if (n > r->capacity || r->time == NULL) {
         rows_deinit(r);
         const size_t n_rows = (size_t)n, cells = (size_t)(n * n_vars);
-        *r = (rows){ .time = llap_new(n_rows, sizeof *r->time) };
-        r->value = r->time == NULL ? NULL : llap_new(cells, sizeof *r->value);
-        r->observed = r->value == NULL ? NULL : llap_new(cells, 1);
+        *r = (rows){ .time = ll_new(n_rows, sizeof *r->time) };
+        r->value = r->time == NULL ? NULL : ll_new(cells, sizeof *r->value);
+        r->observed = r->value == NULL ? NULL : ll_new(cells, 1);
         if (r->observed == NULL) return LLAP_ENOMEM;
         if (sums) {
-            r->sum = llap_new(cells, sizeof *r->sum);
-            r->count = r->sum == NULL ? NULL : llap_new(cells, sizeof *r->count);
+            r->sum = ll_new(cells, sizeof *r->sum);
+            r->count = r->sum == NULL ? NULL : ll_new(cells, sizeof *r->count);
             if (r->count == NULL) return LLAP_ENOMEM;
         }
         r->capacity = n;
@@ -77,7 +77,7 @@ static llap_status rows_reset(rows *r, int64_t n, int64_t n_vars, bool sums)
 static bool bin_of(const work *w, int64_t time, int64_t *bin)
 {
     int64_t       from;
-    const int64_t shift = w->o->bin == LLAP_BIN_NEAREST ? w->step / 2 : 0;
+    const int64_t shift = w->o->bin == LL_BIN_NEAREST ? w->step / 2 : 0;
     if (__builtin_sub_overflow(time, w->o->origin, &from) ||
         __builtin_add_overflow(from, shift, &from))
         return false;
@@ -99,9 +99,9 @@ static llap_status bins_of(const work *w, int64_t e, int64_t *first, int64_t *la
     int64_t       point, unused;
     if (!bin_of(w, from, first) || !bin_of(w, to, last) || !grid_point(w, *first, &point) ||
         !grid_point(w, *last, &unused))
-        return llap_fail(LLAP_ELIMIT, "grid: entity '%s' reaches out of the range of times",
-                         w->p->entity[e]);
-    if (w->o->bin == LLAP_BIN_EXACT && point < from) ++*first;
+        return ll_fail(LLAP_ELIMIT, "grid: entity '%s' reaches out of the range of times",
+                       w->p->entity[e]);
+    if (w->o->bin == LL_BIN_EXACT && point < from) ++*first;
     return LLAP_OK;
 }
 
@@ -126,7 +126,7 @@ static void put_observed(work *w, int64_t cell, float x)
     w->counts.merged_cells += r->observed[cell];
     r->observed[cell] = 1;
     r->value[cell] = x;
-    if (w->step == 0 || w->o->agg == LLAP_AGG_LAST) return;
+    if (w->step == 0 || w->o->agg == LL_AGG_LAST) return;
     r->sum[cell] += (double)x;
     r->count[cell]++;
     r->value[cell] = (float)(r->sum[cell] / r->count[cell]);
@@ -139,7 +139,7 @@ static void put_row(work *w, int64_t row, int64_t bin, const float *carried)
     for (int64_t v = 0; v < n_vars; v++) {
         const int64_t cell = bin * n_vars + v;
         const float   x = w->p->value[row * n_vars + v];
-        if (llap_panel_observed(w->p, row, v)) put_observed(w, cell, x);
+        if (ll_panel_observed(w->p, row, v)) put_observed(w, cell, x);
         else if (w->rows.observed[cell]) continue;
         else if (!isnan(x)) w->rows.value[cell] = x;
         else if (carried != NULL) w->rows.value[cell] = carried[v];
@@ -155,7 +155,7 @@ static void carry(const llap_panel *p, int64_t row, float *carried)
 static int64_t count_observed(const llap_panel *p, int64_t row)
 {
     int64_t n = 0;
-    for (int64_t v = 0; v < p->n_vars; v++) n += llap_panel_observed(p, row, v);
+    for (int64_t v = 0; v < p->n_vars; v++) n += ll_panel_observed(p, row, v);
     return n;
 }
 
@@ -173,29 +173,29 @@ static llap_status lay_out(work *w, int64_t e, float *carried)
     if (st != LLAP_OK) return st;
     int64_t n;
     if (__builtin_sub_overflow(last, first, &n) || ++n > INT32_MAX)
-        return llap_fail(LLAP_ELIMIT,
-                         "grid: entity '%s' would have more than %d rows; take a longer step",
-                         p->entity[e], INT32_MAX);
+        return ll_fail(LLAP_ELIMIT,
+                       "grid: entity '%s' would have more than %d rows; take a longer step",
+                       p->entity[e], INT32_MAX);
     if (n > MANY_ROWS && n / SPARSE > (w->o->common_span ? p->n_rows : to - from))
-        return llap_fail(LLAP_ELIMIT,
-                         "grid: entity '%s' has %lld rows and would have %lld; take a longer step, "
-                         "or correct a first or last time that is far off",
-                         p->entity[e], (long long)(to - from), (long long)n);
+        return ll_fail(LLAP_ELIMIT,
+                       "grid: entity '%s' has %lld rows and would have %lld; take a longer step, "
+                       "or correct a first or last time that is far off",
+                       p->entity[e], (long long)(to - from), (long long)n);
     if (n < 0) n = 0; /* an exact grid may have no point */
-    st = rows_reset(&w->rows, n, p->n_vars, w->step > 0 && w->o->agg == LLAP_AGG_MEAN);
+    st = rows_reset(&w->rows, n, p->n_vars, w->step > 0 && w->o->agg == LL_AGG_MEAN);
     if (st != LLAP_OK) return st;
     for (int64_t i = 0; i < n; i++)
         if (w->step == 0) w->rows.time[i] = p->time[from + i];
         else (void)grid_point(w, first + i, &w->rows.time[i]); /* in range, as its ends are */
     for (int64_t v = 0; v < p->n_vars; v++) carried[v] = NAN;
-    const bool carries = w->o->fill == LLAP_FILL_BOTH;
+    const bool carries = w->o->fill == LL_FILL_BOTH;
     for (int64_t r = from; r < to; r++) {
         int64_t bin = r - from;
         if (carries) carry(p, r, carried);
         if (w->step > 0) {
             (void)bin_of(w, p->time[r], &bin); /* likewise */
             bin -= first;
-            if (w->o->bin == LLAP_BIN_EXACT &&
+            if (w->o->bin == LL_BIN_EXACT &&
                 (bin < 0 || bin >= n || w->rows.time[bin] != p->time[r])) {
                 w->counts.off_grid_cells += count_observed(p, r);
                 continue;
@@ -272,9 +272,9 @@ static double coverage(const rows *r, int64_t n_vars)
 /* Steps 1 to 6 for one entity; w->rows is then final but for columns and rounding. */
 static llap_status prepare(work *w, int64_t e, int64_t need, float *carried, bool *keep)
 {
-    const llap_panel         *p = w->p;
-    const llap_timeline_opts *o = w->o;
-    int64_t                   span = 0;
+    const llap_panel       *p = w->p;
+    const ll_timeline_opts *o = w->o;
+    int64_t                 span = 0;
     *keep = p->start[e + 1] > p->start[e];
     if (*keep && __builtin_sub_overflow(p->time[p->start[e + 1] - 1], p->time[p->start[e]], &span))
         span = INT64_MAX;
@@ -282,7 +282,7 @@ static llap_status prepare(work *w, int64_t e, int64_t need, float *carried, boo
     if (!*keep) return LLAP_OK;
     llap_status st = lay_out(w, e, carried);
     if (st != LLAP_OK) return st;
-    if (o->fill != LLAP_FILL_NONE) fill_forward(&w->rows, p->n_vars);
+    if (o->fill != LL_FILL_NONE) fill_forward(&w->rows, p->n_vars);
     *keep = o->entity_min <= 0 || coverage(&w->rows, p->n_vars) >= o->entity_min;
     if (*keep && o->row_min > 0) filter_rows(w, e);
     *keep = *keep && w->rows.n > 0 && w->rows.n >= o->min_rows &&
@@ -292,7 +292,7 @@ static llap_status prepare(work *w, int64_t e, int64_t need, float *carried, boo
 
 /* ---- result --------------------------------------------------------------------------------- */
 
-float llap_half_round(float x)
+float ll_half_round(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -307,7 +307,7 @@ float llap_half_round(float x)
 }
 
 /* Writes w->rows to rows from `to` of the draft. column[k] is the variable of column k. */
-static void write_rows(work *w, llap_panel_draft *d, int64_t to, const int64_t *column)
+static void write_rows(work *w, ll_panel_draft *d, int64_t to, const int64_t *column)
 {
     const rows *r = &w->rows;
     for (int64_t i = 0; i < r->n; i++) {
@@ -315,13 +315,13 @@ static void write_rows(work *w, llap_panel_draft *d, int64_t to, const int64_t *
         for (int64_t k = 0; k < d->n_vars; k++) {
             const int64_t from = i * w->p->n_vars + column[k], cell = (to + i) * d->n_vars + k;
             float         x = r->value[from];
-            if (w->o->half) x = llap_half_round(x);
+            if (w->o->half) x = ll_half_round(x);
             if (isinf(x)) {
                 w->counts.half_overflows++;
                 continue;
             }
             d->value[cell] = x;
-            if (r->observed[from]) llap_bit_set(d->observed, cell);
+            if (r->observed[from]) ll_bit_set(d->observed, cell);
             else w->counts.filled_cells += !isnan(x);
         }
     }
@@ -339,25 +339,25 @@ typedef struct plan {      /* what the first pass found out */
 
 static void plan_deinit(plan *q)
 {
-    llap_free(q->keep);
-    llap_free(q->common);
-    llap_free(q->start);
-    llap_free(q->entity);
-    llap_free(q->var);
-    llap_free(q->column);
-    llap_free(q->carried);
+    ll_free(q->keep);
+    ll_free(q->common);
+    ll_free(q->start);
+    ll_free(q->entity);
+    ll_free(q->var);
+    ll_free(q->column);
+    ll_free(q->carried);
 }
 
 static llap_status plan_init(plan *q, const llap_panel *p)
 {
     const size_t n_entities = (size_t)p->n_entities, n_vars = (size_t)p->n_vars;
-    *q = (plan){ .keep = llap_new(n_entities, sizeof *q->keep),
-                 .common = llap_new(n_vars, 1),
-                 .start = llap_new(n_entities + 1, sizeof *q->start),
-                 .entity = llap_new(n_entities, sizeof *q->entity),
-                 .var = llap_new(n_vars, sizeof *q->var),
-                 .column = llap_new(n_vars, sizeof *q->column),
-                 .carried = llap_new(n_vars, sizeof *q->carried) };
+    *q = (plan){ .keep = ll_new(n_entities, sizeof *q->keep),
+                 .common = ll_new(n_vars, 1),
+                 .start = ll_new(n_entities + 1, sizeof *q->start),
+                 .entity = ll_new(n_entities, sizeof *q->entity),
+                 .var = ll_new(n_vars, sizeof *q->var),
+                 .column = ll_new(n_vars, sizeof *q->column),
+                 .carried = ll_new(n_vars, sizeof *q->carried) };
     const bool ok = q->keep != NULL && q->common != NULL && q->start != NULL && q->entity != NULL &&
                     q->var != NULL && q->column != NULL && q->carried != NULL;
     if (ok) memset(q->common, 1, n_vars);
@@ -374,7 +374,7 @@ static llap_status make_plan(work *w, plan *q, int64_t need, int64_t first)
         if (!q->keep[e]) continue;
         q->entity[q->n_entities++] = p->entity[e];
         q->start[q->n_entities] = q->start[q->n_entities - 1] + w->rows.n;
-        if (w->o->columns != LLAP_COLUMNS_COMMON) continue;
+        if (w->o->columns != LL_COLUMNS_COMMON) continue;
         for (int64_t v = 0; v < p->n_vars; v++)
             q->common[v] = q->common[v] && has_value(&w->rows, p->n_vars, v, false);
     }
@@ -391,15 +391,15 @@ static llap_status make_plan(work *w, plan *q, int64_t need, int64_t first)
  * beside the result but one entity's rows. */
 static llap_status carry_out(work *w, plan *q, int64_t need, llap_panel **out)
 {
-    llap_panel_draft           d = { .axis = w->p->axis,
-                                     .n_entities = q->n_entities,
-                                     .n_vars = q->n_vars,
-                                     .entity = q->entity,
-                                     .var = q->var,
-                                     .start = q->start };
-    llap_status                st = llap_panel_create(&d, out);
-    const llap_timeline_counts counts = w->counts; /* complete but for what writing counts */
-    int64_t                    k = 0;
+    ll_panel_draft           d = { .axis = w->p->axis,
+                                   .n_entities = q->n_entities,
+                                   .n_vars = q->n_vars,
+                                   .entity = q->entity,
+                                   .var = q->var,
+                                   .start = q->start };
+    llap_status              st = ll_panel_create(&d, out);
+    const ll_timeline_counts counts = w->counts; /* complete but for what writing counts */
+    int64_t                  k = 0;
     for (int64_t e = 0; e < w->p->n_entities && st == LLAP_OK; e++) {
         bool keep;
         if (!q->keep[e]) continue;
@@ -415,29 +415,29 @@ static llap_status carry_out(work *w, plan *q, int64_t need, llap_panel **out)
 
 static llap_status find_var(const llap_panel *p, const char *name, int64_t *out)
 {
-    *out = name == NULL ? -1 : llap_panel_find_var(p, name);
-    if (name != NULL && *out < 0) return llap_fail(LLAP_EINVAL, "timeline: no variable '%s'", name);
+    *out = name == NULL ? -1 : ll_panel_find_var(p, name);
+    if (name != NULL && *out < 0) return ll_fail(LLAP_EINVAL, "timeline: no variable '%s'", name);
     return LLAP_OK;
 }
 
 static llap_status choose_step(work *w)
 {
-    if (w->o->grid == LLAP_GRID_NONE) return LLAP_OK;
+    if (w->o->grid == LL_GRID_NONE) return LLAP_OK;
     w->step = w->o->step;
-    if (w->o->grid == LLAP_GRID_AUTO) {
-        llap_gaps         gaps;
-        const llap_status st = llap_gaps_measure(w->p, &gaps);
+    if (w->o->grid == LL_GRID_AUTO) {
+        ll_gaps           gaps;
+        const llap_status st = ll_gaps_measure(w->p, &gaps);
         if (st != LLAP_OK) return st;
         w->step = gaps.grid > 0 ? gaps.grid : 1;
     }
     if (w->step <= 0)
-        return llap_fail(LLAP_EINVAL, "grid: expected a step above 0, found %lld",
-                         (long long)w->step);
+        return ll_fail(LLAP_EINVAL, "grid: expected a step above 0, found %lld",
+                       (long long)w->step);
     return w->o->common_span ? find_span(w) : LLAP_OK;
 }
 
-llap_status llap_timeline_apply(const llap_panel *p, const llap_timeline_opts *o, llap_panel **out,
-                                llap_timeline_counts *counts)
+llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, llap_panel **out,
+                              ll_timeline_counts *counts)
 {
     *out = NULL;
     work        w = { .p = p, .o = o };
@@ -465,10 +465,10 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-llap_status llap_timeline_union(const llap_panel *p, int64_t **out, int64_t *n)
+llap_status ll_timeline_union(const llap_panel *p, int64_t **out, int64_t *n)
 {
     *n = 0;
-    int64_t *t = *out = llap_new((size_t)p->n_rows, sizeof *t);
+    int64_t *t = *out = ll_new((size_t)p->n_rows, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
     if (p->n_rows > 0) memcpy(t, p->time, (size_t)p->n_rows * sizeof *t);
     if (p->n_entities > 1) qsort(t, (size_t)p->n_rows, sizeof *t, ascending);

@@ -1,9 +1,9 @@
 /* From the rows as they were measured to the rows a model sees: a grid, carried values, rows and
  * entities that are worth keeping. Every step is off unless asked for; nothing is interpolated.
  *
- *     llap_timeline_opts o = LLAP_TIMELINE_DEFAULT;
- *     o.grid = LLAP_GRID_STEP, o.step = hour, o.agg = LLAP_AGG_MEAN, o.fill = LLAP_FILL_GRID;
- *     st = llap_timeline_apply(panel, &o, &gridded, &counts);
+ *     ll_timeline_opts o = LL_TIMELINE_DEFAULT;
+ *     o.grid = LL_GRID_STEP, o.step = hour, o.agg = LL_AGG_MEAN, o.fill = LL_FILL_GRID;
+ *     st = ll_timeline_apply(panel, &o, &gridded, &counts);
  *
  * The steps, in this order:
  *   1. fill BOTH: values are carried forward along the rows of each entity;
@@ -20,75 +20,75 @@
  *   7. columns COMMON: variables without a value in some kept entity are dropped;
  *   8. half: values are rounded to IEEE half precision (nearest, ties to even);
  *   9. first: that variable becomes column 0. */
-#ifndef LLAP_DATA_TIMELINE_H
-#define LLAP_DATA_TIMELINE_H
+#ifndef LL_DATA_TIMELINE_H
+#define LL_DATA_TIMELINE_H
 
-#include "base/zone.h"
+#include "base/time/zone.h"
 #include "data/panel.h"
 
-typedef enum llap_grid { LLAP_GRID_NONE, LLAP_GRID_AUTO, LLAP_GRID_STEP } llap_grid;
-typedef enum llap_bin { LLAP_BIN_NEAREST, LLAP_BIN_FLOOR, LLAP_BIN_EXACT } llap_bin;
-typedef enum llap_agg { LLAP_AGG_MEAN, LLAP_AGG_LAST } llap_agg;
-typedef enum llap_fill { LLAP_FILL_NONE, LLAP_FILL_GRID, LLAP_FILL_BOTH } llap_fill;
-typedef enum llap_columns { LLAP_COLUMNS_ALL, LLAP_COLUMNS_COMMON } llap_columns;
+typedef enum ll_grid { LL_GRID_NONE, LL_GRID_AUTO, LL_GRID_STEP } ll_grid;
+typedef enum ll_bin { LL_BIN_NEAREST, LL_BIN_FLOOR, LL_BIN_EXACT } ll_bin;
+typedef enum ll_agg { LL_AGG_MEAN, LL_AGG_LAST } ll_agg;
+typedef enum ll_fill { LL_FILL_NONE, LL_FILL_GRID, LL_FILL_BOTH } ll_fill;
+typedef enum ll_columns { LL_COLUMNS_ALL, LL_COLUMNS_COMMON } ll_columns;
 
-typedef struct llap_timeline_opts {
-    llap_grid grid;   /* AUTO: the step that llap_gaps_grid suggests */
-    int64_t   step;   /* ticks; > 0 with LLAP_GRID_STEP */
-    int64_t   origin; /* a tick that is a grid point */
-    llap_bin  bin;
-    llap_agg  agg;
-    bool      common_span; /* the grid of each entity reaches from the first bin of all entities
-                              to the last */
-    llap_fill fill;
-    double    entity_min;      /* 0: off */
-    double    row_min;         /* 0: off; 1: only full rows */
-    bool      row_min_filled;  /* carried values count too, else only observed ones */
-    bool      row_min_present; /* of the variables of which the entity has a value, on
-                            the grid or off it; else of all */
-    int64_t      min_rows;
-    int64_t      min_span; /* ticks from first to last row before the grid */
-    const char  *need;     /* NULL: off */
-    llap_columns columns;
-    bool         half;
-    const char  *first; /* NULL: order unchanged */
-} llap_timeline_opts;
+typedef struct ll_timeline_opts {
+    ll_grid grid;   /* AUTO: the step that ll_gaps_grid suggests */
+    int64_t step;   /* ticks; > 0 with LL_GRID_STEP */
+    int64_t origin; /* a tick that is a grid point */
+    ll_bin  bin;
+    ll_agg  agg;
+    bool    common_span; /* the grid of each entity reaches from the first bin of all entities
+                            to the last */
+    ll_fill fill;
+    double  entity_min;      /* 0: off */
+    double  row_min;         /* 0: off; 1: only full rows */
+    bool    row_min_filled;  /* carried values count too, else only observed ones */
+    bool    row_min_present; /* of the variables of which the entity has a value, on
+                          the grid or off it; else of all */
+    int64_t     min_rows;
+    int64_t     min_span; /* ticks from first to last row before the grid */
+    const char *need;     /* NULL: off */
+    ll_columns  columns;
+    bool        half;
+    const char *first; /* NULL: order unchanged */
+} ll_timeline_opts;
 
-#define LLAP_TIMELINE_DEFAULT ((llap_timeline_opts){ .grid = LLAP_GRID_NONE })
+#define LL_TIMELINE_DEFAULT ((ll_timeline_opts){ .grid = LL_GRID_NONE })
 
-typedef struct llap_timeline_counts {
+typedef struct ll_timeline_counts {
     int64_t step;           /* of the grid that was made; 0: none */
     int64_t off_grid_cells; /* observed, dropped by exact */
     int64_t merged_cells;   /* observed, gone into a mean or behind a later one */
     int64_t filled_cells;   /* of the result */
     int64_t dropped_rows, dropped_entities, dropped_vars;
     int64_t half_overflows; /* too large for half precision; now missing */
-} llap_timeline_counts;
+} ll_timeline_counts;
 
 /* Caller owns *out; p is borrowed until return and unchanged. counts may be NULL. LLAP_EINVAL: an
  * option that cannot be, or an unknown variable. LLAP_ELIMIT: a grid of more than 2^31 rows for an
  * entity, or of more than 2^24 and 1024 times those it has. A result may have no entities: that is
  * for the caller to judge. */
-llap_status llap_timeline_apply(const llap_panel *p, const llap_timeline_opts *o, llap_panel **out,
-                                llap_timeline_counts *counts);
+llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, llap_panel **out,
+                              ll_timeline_counts *counts);
 
 /* The distinct times of all entities in order: the common timeline without a grid. Caller owns *out
- * (llap_free), [*n]. */
-llap_status llap_timeline_union(const llap_panel *p, int64_t **out, int64_t *n);
+ * (ll_free), [*n]. */
+llap_status ll_timeline_union(const llap_panel *p, int64_t **out, int64_t *n);
 
 /* x rounded to half precision; infinite when it is too large for it. */
-float llap_half_round(float x);
+float ll_half_round(float x);
 
 /* ---- calendar features ---- */
 
-enum { LLAP_CALENDAR_HOUR = 1, LLAP_CALENDAR_WEEKDAY = 2, LLAP_CALENDAR_YEARDAY = 4 };
+enum { LL_CALENDAR_HOUR = 1, LL_CALENDAR_WEEKDAY = 2, LL_CALENDAR_YEARDAY = 4 };
 
-int llap_calendar_width(unsigned features); /* columns: two for each feature */
+int ll_calendar_width(unsigned features); /* columns: two for each feature */
 
 /* Sine and cosine of the hour of the day (with its minutes), of the weekday (Monday 0) and of the
  * day of the year (from 0), each as a share of its circle, by the clock of zone (NULL: UTC).
- * time [n] in nanoseconds of the calendar, out [n,llap_calendar_width(features)]. */
-void llap_calendar_features(const int64_t *time, int64_t n, const llap_zone *zone,
-                            unsigned features, float *out);
+ * time [n] in nanoseconds of the calendar, out [n,ll_calendar_width(features)]. */
+void ll_calendar_features(const int64_t *time, int64_t n, const ll_zone *zone, unsigned features,
+                          float *out);
 
 #endif

@@ -30,12 +30,12 @@ static bool is_beginning(const char *s, size_t n)
 
 /* From u->raw to `to`, valid runs as they are, other bytes one by one; stops when either is used
  * up. */
-static size_t convert(llap_utf8_reader *u, char *to, size_t max)
+static size_t convert(ll_utf8_reader *u, char *to, size_t max)
 {
     size_t at = 0, n = 0;
     while (at < u->n_raw) {
         const char *from = u->raw + at;
-        size_t      run = llap_utf8_prefix(from, u->n_raw - at);
+        size_t      run = ll_utf8_prefix(from, u->n_raw - at);
         if (run > max - n) { /* do not cut a character in two */
             run = max - n;
             while (run > 0 && ((unsigned char)from[run] & 0xc0) == 0x80) run--;
@@ -49,7 +49,7 @@ static size_t convert(llap_utf8_reader *u, char *to, size_t max)
         at += run;
         if (at == u->n_raw || max - n < 2) break;
         if (!u->at_end && is_beginning(u->raw + at, u->n_raw - at)) break;
-        n += llap_utf8_encode((unsigned char)u->raw[at++], to + n);
+        n += ll_utf8_encode((unsigned char)u->raw[at++], to + n);
         u->repaired++;
     }
     u->n_raw -= at;
@@ -57,10 +57,10 @@ static size_t convert(llap_utf8_reader *u, char *to, size_t max)
     return n;
 }
 
-static llap_status keep_raw(llap_utf8_reader *u, const char *bytes, size_t n)
+static llap_status keep_raw(ll_utf8_reader *u, const char *bytes, size_t n)
 {
     if (u->n_raw + n > u->raw_capacity) {
-        char *larger = llap_grow(u->raw, u->n_raw + n, 1);
+        char *larger = ll_grow(u->raw, u->n_raw + n, 1);
         if (larger == NULL) return LLAP_ENOMEM;
         u->raw = larger;
         u->raw_capacity = u->n_raw + n;
@@ -70,13 +70,13 @@ static llap_status keep_raw(llap_utf8_reader *u, const char *bytes, size_t n)
     return LLAP_OK;
 }
 
-llap_status llap_utf8_read(llap_utf8_reader *u, char *to, size_t max, size_t *n)
+llap_status ll_utf8_read(ll_utf8_reader *u, char *to, size_t max, size_t *n)
 {
     *n = 0;
     while (*n == 0) {
         size_t got = 0;
         if (u->n_raw < 4 && !u->at_end) {
-            llap_status st = llap_source_read(u->source, to, max, &got);
+            llap_status st = ll_source_read(u->source, to, max, &got);
             if (st != LLAP_OK) return st;
             u->at_end = got == 0;
             if (u->n_raw == 0 && is_ascii(to, got)) {
@@ -91,8 +91,8 @@ llap_status llap_utf8_read(llap_utf8_reader *u, char *to, size_t max, size_t *n)
     return LLAP_OK;
 }
 
-void llap_utf8_deinit(llap_utf8_reader *u)
+void ll_utf8_deinit(ll_utf8_reader *u)
 {
-    llap_free(u->raw);
-    *u = (llap_utf8_reader){ 0 };
+    ll_free(u->raw);
+    *u = (ll_utf8_reader){ 0 };
 }

@@ -6,15 +6,15 @@
 #include <string.h>
 
 typedef struct entry {
-    int64_t   *key;
-    int        n_key;
-    llap_plan *plan;
-    uint64_t   used; /* the clock at its last use */
+    int64_t *key;
+    int      n_key;
+    ll_plan *plan;
+    uint64_t used; /* the clock at its last use */
 } entry;
 
-struct llap_plan_cache {
-    llap_plan_opts  opts;
-    llap_build_fn   build;
+struct ll_plan_cache {
+    ll_plan_opts    opts;
+    ll_build_fn     build;
     void           *user;
     pthread_mutex_t lock;
     entry          *entry;
@@ -22,19 +22,19 @@ struct llap_plan_cache {
     uint64_t        clock;
 };
 
-llap_status llap_plan_cache_create(const llap_plan_opts *opts, int capacity, llap_build_fn build,
-                                   void *user, llap_plan_cache **out)
+llap_status ll_plan_cache_create(const ll_plan_opts *opts, int capacity, ll_build_fn build,
+                                 void *user, ll_plan_cache **out)
 {
     *out = NULL;
-    llap_plan_cache *c = llap_new(1, sizeof *c);
+    ll_plan_cache *c = ll_new(1, sizeof *c);
     if (c == NULL) return LLAP_ENOMEM;
     c->opts = *opts;
     c->build = build;
     c->user = user;
     c->capacity = capacity < 1 ? 1 : capacity;
-    c->entry = llap_new((size_t)c->capacity, sizeof *c->entry);
+    c->entry = ll_new((size_t)c->capacity, sizeof *c->entry);
     if (c->entry == NULL) {
-        llap_free(c);
+        ll_free(c);
         return LLAP_ENOMEM;
     }
     (void)pthread_mutex_init(&c->lock, NULL);
@@ -44,21 +44,21 @@ llap_status llap_plan_cache_create(const llap_plan_opts *opts, int capacity, lla
 
 static void entry_clear(entry *e)
 {
-    llap_plan_release(e->plan);
-    llap_free(e->key);
+    ll_plan_release(e->plan);
+    ll_free(e->key);
     *e = (entry){ 0 };
 }
 
-void llap_plan_cache_destroy(llap_plan_cache *c)
+void ll_plan_cache_destroy(ll_plan_cache *c)
 {
     if (c == NULL) return;
     for (int i = 0; i < c->n; i++) entry_clear(&c->entry[i]);
     (void)pthread_mutex_destroy(&c->lock);
-    llap_free(c->entry);
-    llap_free(c);
+    ll_free(c->entry);
+    ll_free(c);
 }
 
-static entry *find(llap_plan_cache *c, const int64_t *key, int n_key)
+static entry *find(ll_plan_cache *c, const int64_t *key, int n_key)
 {
     for (int i = 0; i < c->n; i++)
         if (c->entry[i].n_key == n_key &&
@@ -68,7 +68,7 @@ static entry *find(llap_plan_cache *c, const int64_t *key, int n_key)
 }
 
 /* A free entry: a new one, or the least recently used one emptied. */
-static entry *make_room(llap_plan_cache *c)
+static entry *make_room(ll_plan_cache *c)
 {
     if (c->n < c->capacity) return &c->entry[c->n++];
     entry *oldest = &c->entry[0];
@@ -78,23 +78,23 @@ static entry *make_room(llap_plan_cache *c)
     return oldest;
 }
 
-static llap_status build(llap_plan_cache *c, const int64_t *key, int n_key, entry *out)
+static llap_status build(ll_plan_cache *c, const int64_t *key, int n_key, entry *out)
 {
-    llap_graph *g = NULL;
+    ll_graph *g = NULL;
     *out = (entry){ .n_key = n_key };
-    out->key = llap_new((size_t)n_key, sizeof *out->key);
-    llap_status st = out->key == NULL ? LLAP_ENOMEM : llap_graph_create(&g);
+    out->key = ll_new((size_t)n_key, sizeof *out->key);
+    llap_status st = out->key == NULL ? LLAP_ENOMEM : ll_graph_create(&g);
     if (st == LLAP_OK) {
         if (n_key > 0) memcpy(out->key, key, (size_t)n_key * sizeof *key);
         st = c->build(g, key, n_key, c->user);
     }
-    if (st == LLAP_OK) st = llap_plan_create(g, &c->opts, &out->plan);
-    llap_graph_destroy(g);
+    if (st == LLAP_OK) st = ll_plan_create(g, &c->opts, &out->plan);
+    ll_graph_destroy(g);
     if (st != LLAP_OK) entry_clear(out);
     return st;
 }
 
-llap_status llap_plan_cache_get(llap_plan_cache *c, const int64_t *key, int n_key, llap_plan **out)
+llap_status ll_plan_cache_get(ll_plan_cache *c, const int64_t *key, int n_key, ll_plan **out)
 {
     llap_status st = LLAP_OK;
     *out = NULL;
@@ -110,7 +110,7 @@ llap_status llap_plan_cache_get(llap_plan_cache *c, const int64_t *key, int n_ke
     }
     if (st == LLAP_OK) {
         e->used = ++c->clock;
-        llap_plan_retain(e->plan);
+        ll_plan_retain(e->plan);
         *out = e->plan;
     }
     (void)pthread_mutex_unlock(&c->lock);

@@ -28,48 +28,48 @@
 #include <string.h>
 
 /* The draft that made t, if t shows all of a result that nothing else reads; else NULL. */
-static llap_draft *sole_source(llap_planner *p, llap_draft *const *by_tensor, const llap_tensor *t)
+static ll_draft *sole_source(ll_planner *p, ll_draft *const *by_tensor, const ll_tensor *t)
 {
-    if (t == NULL || t->base->leaf != LLAP_LEAF_NONE || p->readers[t->base->id] != 1) return NULL;
-    if (!llap_shows_all(t)) return NULL;
-    llap_draft *d = by_tensor[t->base->id];
+    if (t == NULL || t->base->leaf != LL_LEAF_NONE || p->readers[t->base->id] != 1) return NULL;
+    if (!ll_shows_all(t)) return NULL;
+    ll_draft *d = by_tensor[t->base->id];
     return d == NULL || d->gone || d->n_out != 1 ? NULL : d;
 }
 
-static llap_tensor **new_operands(llap_planner *p, llap_tensor *const *in, int n, int room)
+static ll_tensor **new_operands(ll_planner *p, ll_tensor *const *in, int n, int room)
 {
-    llap_tensor **all = llap_arena_new(&p->arena, (size_t)room, sizeof *all);
+    ll_tensor **all = ll_arena_new(&p->arena, (size_t)room, sizeof *all);
     for (int i = 0; all != NULL && i < n; i++) all[i] = in[i];
     return all;
 }
 
 /* Whether the backend computes the draft as it is now. */
-static bool taken(const llap_planner *p, const llap_draft *d)
+static bool taken(const ll_planner *p, const ll_draft *d)
 {
     enum { MOST = 16 };
-    llap_view v[MOST];
+    ll_view v[MOST];
     if (p->backend->takes == NULL || d->n_in + d->n_out > MOST) return false;
-    for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
-    for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = llap_tensor_view(d->out[k]);
-    return p->backend->takes(&(llap_call){ .op = d->op,
-                                           .attr = &d->attr,
-                                           .in = v,
-                                           .n_in = d->n_in,
-                                           .out = v + d->n_in,
-                                           .n_out = d->n_out });
+    for (int k = 0; k < d->n_in; k++) v[k] = ll_tensor_view(d->in[k]);
+    for (int k = 0; k < d->n_out; k++) v[d->n_in + k] = ll_tensor_view(d->out[k]);
+    return p->backend->takes(&(ll_call){ .op = d->op,
+                                         .attr = &d->attr,
+                                         .in = v,
+                                         .n_in = d->n_in,
+                                         .out = v + d->n_in,
+                                         .n_out = d->n_out });
 }
 
-static bool is_plain_linear(const llap_draft *d)
+static bool is_plain_linear(const ll_draft *d)
 {
-    return d != NULL && d->op == LLAP_OP_LINEAR && d->n_in < 4;
+    return d != NULL && d->op == LL_OP_LINEAR && d->n_in < 4;
 }
 
 /* d is GELU of a linear: becomes the linear. */
-static bool fuse_gelu(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static bool fuse_gelu(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    llap_draft *lin = d->op == LLAP_OP_GELU ? sole_source(p, by_tensor, d->in[0]) : NULL;
+    ll_draft *lin = d->op == LL_OP_GELU ? sole_source(p, by_tensor, d->in[0]) : NULL;
     if (!is_plain_linear(lin) || lin->attr.linear.gelu) return false;
-    d->op = LLAP_OP_LINEAR;
+    d->op = LL_OP_LINEAR;
     d->attr.linear.gelu = true;
     d->label = lin->label;
     d->in = lin->in;
@@ -79,14 +79,14 @@ static bool fuse_gelu(llap_planner *p, llap_draft *const *by_tensor, llap_draft 
 }
 
 /* d is GELU of a linear that others read too: the linear has two results. */
-static llap_status fuse_gelu_beside(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+static llap_status fuse_gelu_beside(ll_planner *p, ll_draft **by_tensor, ll_draft *d)
 {
-    if (d->op != LLAP_OP_GELU || d->gone || !llap_shows_all(d->in[0])) return LLAP_OK;
-    llap_draft *lin = by_tensor[d->in[0]->base->id];
+    if (d->op != LL_OP_GELU || d->gone || !ll_shows_all(d->in[0])) return LLAP_OK;
+    ll_draft *lin = by_tensor[d->in[0]->base->id];
     if (!is_plain_linear(lin) || lin->gone || lin->attr.linear.gelu || lin->n_out != 1 ||
-        !llap_shape_equal(&lin->out[0]->shape, &d->out[0]->shape) || !taken(p, d))
+        !ll_shape_equal(&lin->out[0]->shape, &d->out[0]->shape) || !taken(p, d))
         return LLAP_OK;
-    llap_tensor **out = new_operands(p, d->out, 1, 2);
+    ll_tensor **out = new_operands(p, d->out, 1, 2);
     if (out == NULL) return LLAP_ENOMEM;
     out[1] = lin->out[0];
     lin->out = out;
@@ -98,23 +98,23 @@ static llap_status fuse_gelu_beside(llap_planner *p, llap_draft **by_tensor, lla
 }
 
 /* d is the sum of a linear and something dense: becomes the linear with a residual. */
-static llap_status fuse_residual(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_residual(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    for (int k = 0; k < 2 && d->op == LLAP_OP_ADD; k++) {
-        llap_draft     *lin = sole_source(p, by_tensor, d->in[k]);
-        llap_tensor    *other = d->in[1 - k];
-        const llap_view v = llap_tensor_view(other);
+    for (int k = 0; k < 2 && d->op == LL_OP_ADD; k++) {
+        ll_draft     *lin = sole_source(p, by_tensor, d->in[k]);
+        ll_tensor    *other = d->in[1 - k];
+        const ll_view v = ll_tensor_view(other);
         if (!is_plain_linear(lin)) continue;
-        llap_tensor **in = new_operands(p, lin->in, lin->n_in, 4);
+        ll_tensor **in = new_operands(p, lin->in, lin->n_in, 4);
         if (in == NULL) return LLAP_ENOMEM;
         in[3] = other;
-        llap_draft joined = *d;
-        joined.op = LLAP_OP_LINEAR;
+        ll_draft joined = *d;
+        joined.op = LL_OP_LINEAR;
         joined.attr = lin->attr;
         joined.label = lin->label;
         joined.in = in;
         joined.n_in = 4;
-        if (!llap_view_dense(&v) && !taken(p, &joined)) continue;
+        if (!ll_view_dense(&v) && !taken(p, &joined)) continue;
         *d = joined;
         lin->gone = true;
     }
@@ -122,21 +122,21 @@ static llap_status fuse_residual(llap_planner *p, llap_draft *const *by_tensor, 
 }
 
 /* Is t there when the draft runs? */
-static bool there_before(llap_draft *const *by_tensor, const llap_tensor *t, const llap_draft *d)
+static bool there_before(ll_draft *const *by_tensor, const ll_tensor *t, const ll_draft *d)
 {
     return t == NULL || by_tensor[t->base->id] == NULL || by_tensor[t->base->id] < d;
 }
 
 /* d is the norm of a linear's rows: becomes its second result. */
-static llap_status fuse_norm(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_norm(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    if (d->op != LLAP_OP_NORM || d->in[0] == NULL || !llap_shows_all(d->in[0])) return LLAP_OK;
-    llap_draft *lin = by_tensor[d->in[0]->base->id];
-    if (lin == NULL || lin->gone || lin->op != LLAP_OP_LINEAR || lin->n_out != 1) return LLAP_OK;
+    if (d->op != LL_OP_NORM || d->in[0] == NULL || !ll_shows_all(d->in[0])) return LLAP_OK;
+    ll_draft *lin = by_tensor[d->in[0]->base->id];
+    if (lin == NULL || lin->gone || lin->op != LL_OP_LINEAR || lin->n_out != 1) return LLAP_OK;
     if (!there_before(by_tensor, d->in[1], lin) || !there_before(by_tensor, d->in[2], lin))
         return LLAP_OK;
-    if (llap_dim(lin->out[0], -1) != llap_dim(d->in[0], -1)) return LLAP_OK;
-    llap_draft joined = *lin;
+    if (ll_dim(lin->out[0], -1) != ll_dim(d->in[0], -1)) return LLAP_OK;
+    ll_draft joined = *lin;
     joined.in = new_operands(p, lin->in, lin->n_in, 6);
     joined.out = new_operands(p, lin->out, 1, 2);
     if (joined.in == NULL || joined.out == NULL) return LLAP_ENOMEM;
@@ -155,23 +155,23 @@ static llap_status fuse_norm(llap_planner *p, llap_draft *const *by_tensor, llap
 }
 
 /* Weights that no run changes. */
-static bool stays(const llap_planner *p, const llap_tensor *w)
+static bool stays(const ll_planner *p, const ll_tensor *w)
 {
-    return p->fixed_params && llap_shows_all(w) && w->base->update == NULL &&
-           (w->base->leaf == LLAP_LEAF_PARAM || w->base->leaf == LLAP_LEAF_STATE);
+    return p->fixed_params && ll_shows_all(w) && w->base->update == NULL &&
+           (w->base->leaf == LL_LEAF_PARAM || w->base->leaf == LL_LEAF_STATE);
 }
 
 /* d is the linear behind one with GELU, which is behind a norm: becomes all of them. */
-static llap_status fuse_mlp(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_mlp(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    if (d->gone || d->op != LLAP_OP_LINEAR || d->attr.linear.gelu || !stays(p, d->in[1]))
+    if (d->gone || d->op != LL_OP_LINEAR || d->attr.linear.gelu || !stays(p, d->in[1]))
         return LLAP_OK;
-    llap_draft *up = sole_source(p, by_tensor, d->in[0]);
+    ll_draft *up = sole_source(p, by_tensor, d->in[0]);
     if (!is_plain_linear(up) || !up->attr.linear.gelu || !stays(p, up->in[1])) return LLAP_OK;
-    llap_draft *norm = sole_source(p, by_tensor, up->in[0]);
-    if (norm == NULL || norm->op != LLAP_OP_NORM) return LLAP_OK;
-    llap_draft joined = *d;
-    joined.op = LLAP_OP_MLP;
+    ll_draft *norm = sole_source(p, by_tensor, up->in[0]);
+    if (norm == NULL || norm->op != LL_OP_NORM) return LLAP_OK;
+    ll_draft joined = *d;
+    joined.op = LL_OP_MLP;
     joined.attr.norm.eps = norm->attr.norm.eps;
     joined.attr.norm.offset = norm->attr.norm.offset;
     joined.in = new_operands(p, norm->in, norm->n_in, 8);
@@ -186,14 +186,13 @@ static llap_status fuse_mlp(llap_planner *p, llap_draft *const *by_tensor, llap_
 }
 
 /* d is the linear behind a norm that nothing else reads: becomes both. */
-static llap_status fuse_normed(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_normed(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    if (d->gone || d->op != LLAP_OP_LINEAR || d->n_in > 4) return LLAP_OK;
-    llap_draft *norm = sole_source(p, by_tensor, d->in[0]);
-    if (norm == NULL || norm->op != LLAP_OP_NORM ||
-        llap_dim(d->in[0], -1) != llap_dim(norm->in[0], -1))
+    if (d->gone || d->op != LL_OP_LINEAR || d->n_in > 4) return LLAP_OK;
+    ll_draft *norm = sole_source(p, by_tensor, d->in[0]);
+    if (norm == NULL || norm->op != LL_OP_NORM || ll_dim(d->in[0], -1) != ll_dim(norm->in[0], -1))
         return LLAP_OK;
-    llap_draft joined = *d;
+    ll_draft joined = *d;
     joined.in = new_operands(p, d->in, d->n_in, 6);
     if (joined.in == NULL) return LLAP_ENOMEM;
     joined.in[0] = norm->in[0];
@@ -213,14 +212,14 @@ static llap_status fuse_normed(llap_planner *p, llap_draft *const *by_tensor, ll
 
 /* d is attention's gradient: queries, keys and values that were copied for it alone are read where
  * they lie. */
-static llap_status fuse_copies(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_copies(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    for (int k = 0; k < 3 && d->op == LLAP_OP_ATTENTION_GRAD; k++) {
-        llap_draft *copy = sole_source(p, by_tensor, d->in[k]);
-        if (copy == NULL || copy->op != LLAP_OP_COPY ||
-            !llap_shape_equal(&copy->in[0]->shape, &d->in[k]->shape))
+    for (int k = 0; k < 3 && d->op == LL_OP_ATTENTION_GRAD; k++) {
+        ll_draft *copy = sole_source(p, by_tensor, d->in[k]);
+        if (copy == NULL || copy->op != LL_OP_COPY ||
+            !ll_shape_equal(&copy->in[0]->shape, &d->in[k]->shape))
             continue;
-        llap_draft joined = *d;
+        ll_draft joined = *d;
         joined.in = new_operands(p, d->in, d->n_in, d->n_in);
         if (joined.in == NULL) return LLAP_ENOMEM;
         joined.in[k] = copy->in[0];
@@ -233,19 +232,19 @@ static llap_status fuse_copies(llap_planner *p, llap_draft *const *by_tensor, ll
 
 /* d puts gradients of an attention side by side, as parts of one product have them: they are
  * written there. */
-static llap_status fuse_joined(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+static llap_status fuse_joined(ll_planner *p, ll_draft **by_tensor, ll_draft *d)
 {
-    if (d->op != LLAP_OP_CONCAT || d->n_in < 2 || d->n_in > 3 ||
+    if (d->op != LL_OP_CONCAT || d->n_in < 2 || d->n_in > 3 ||
         d->attr.part.axis != d->out[0]->shape.rank - 1)
         return LLAP_OK;
-    const int   first = 3 - d->n_in;
-    llap_draft *back = by_tensor[d->in[0]->base->id];
-    if (back == NULL || back->gone || back->op != LLAP_OP_ATTENTION_GRAD || back->n_out != 4)
+    const int first = 3 - d->n_in;
+    ll_draft *back = by_tensor[d->in[0]->base->id];
+    if (back == NULL || back->gone || back->op != LL_OP_ATTENTION_GRAD || back->n_out != 4)
         return LLAP_OK;
     for (int k = 0; k < d->n_in; k++)
         if (d->in[k] != back->out[first + k] || p->readers[d->in[k]->id] != 1) return LLAP_OK;
     if (!taken(p, d)) return LLAP_OK;
-    llap_tensor **out = new_operands(p, back->out, first, first + 2);
+    ll_tensor **out = new_operands(p, back->out, first, first + 2);
     if (out == NULL) return LLAP_ENOMEM;
     out[first] = d->out[0];
     out[first + 1] = back->out[3];
@@ -258,16 +257,16 @@ static llap_status fuse_joined(llap_planner *p, llap_draft **by_tensor, llap_dra
 }
 
 /* d is the sum of a norm's gradient and something dense: becomes part of it, as operand 4. */
-static llap_status fuse_norm_grad(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+static llap_status fuse_norm_grad(ll_planner *p, ll_draft **by_tensor, ll_draft *d)
 {
-    for (int k = 0; k < 2 && d->op == LLAP_OP_ADD && !d->gone; k++) {
-        const llap_tensor *dx = d->in[k];
-        llap_draft        *back = by_tensor[dx->base->id];
-        if (back == NULL || back->gone || back->op != LLAP_OP_NORM_GRAD || back->n_in > 4 ||
-            back->out[0] != dx->base || p->readers[dx->base->id] != 1 || !llap_shows_all(dx) ||
-            !llap_shows_all(d->in[1 - k]) || !there_before(by_tensor, d->in[1 - k], back))
+    for (int k = 0; k < 2 && d->op == LL_OP_ADD && !d->gone; k++) {
+        const ll_tensor *dx = d->in[k];
+        ll_draft        *back = by_tensor[dx->base->id];
+        if (back == NULL || back->gone || back->op != LL_OP_NORM_GRAD || back->n_in > 4 ||
+            back->out[0] != dx->base || p->readers[dx->base->id] != 1 || !ll_shows_all(dx) ||
+            !ll_shows_all(d->in[1 - k]) || !there_before(by_tensor, d->in[1 - k], back))
             continue;
-        llap_draft joined = *back;
+        ll_draft joined = *back;
         joined.in = new_operands(p, back->in, back->n_in, 5);
         joined.out = new_operands(p, back->out, back->n_out, back->n_out);
         if (joined.in == NULL || joined.out == NULL) return LLAP_ENOMEM;
@@ -283,17 +282,17 @@ static llap_status fuse_norm_grad(llap_planner *p, llap_draft **by_tensor, llap_
 }
 
 /* d is GELU's gradient, of a product of matrices: becomes that, with a third operand. */
-static llap_status fuse_slope(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_slope(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
-    llap_draft *product = d->op == LLAP_OP_GELU_GRAD ? sole_source(p, by_tensor, d->in[1]) : NULL;
-    if (product == NULL || product->op != LLAP_OP_MATMUL || product->n_in != 2 ||
-        product->attr.matmul.ta || product->out[0]->shape.rank != 2 || !llap_shows_all(d->in[0]) ||
-        !taken(p, d) || llap_dim(product->out[0], -1) != llap_dim(d->out[0], -1))
+    ll_draft *product = d->op == LL_OP_GELU_GRAD ? sole_source(p, by_tensor, d->in[1]) : NULL;
+    if (product == NULL || product->op != LL_OP_MATMUL || product->n_in != 2 ||
+        product->attr.matmul.ta || product->out[0]->shape.rank != 2 || !ll_shows_all(d->in[0]) ||
+        !taken(p, d) || ll_dim(product->out[0], -1) != ll_dim(d->out[0], -1))
         return LLAP_OK;
-    llap_tensor **in = new_operands(p, product->in, 2, 3);
+    ll_tensor **in = new_operands(p, product->in, 2, 3);
     if (in == NULL) return LLAP_ENOMEM;
     in[2] = d->in[0];
-    d->op = LLAP_OP_MATMUL;
+    d->op = LL_OP_MATMUL;
     d->attr = product->attr;
     d->label = product->label;
     d->in = in;
@@ -304,21 +303,21 @@ static llap_status fuse_slope(llap_planner *p, llap_draft *const *by_tensor, lla
 
 /* d sums the rows of x, of which the product x^T y came shortly before: becomes its second result
  * (a layer's bias beside its weight). */
-static llap_status fuse_sums(llap_planner *p, llap_draft **by_tensor, llap_draft *d)
+static llap_status fuse_sums(ll_planner *p, ll_draft **by_tensor, ll_draft *d)
 {
     enum { SHORTLY = 3 };
-    if (d->op != LLAP_OP_SUM || d->attr.reduce.axes != 1u || d->in[0]->shape.rank != 2 ||
-        !llap_shows_all(d->in[0]) || llap_shape_count(&d->in[0]->shape) == 0 || !taken(p, d))
+    if (d->op != LL_OP_SUM || d->attr.reduce.axes != 1u || d->in[0]->shape.rank != 2 ||
+        !ll_shows_all(d->in[0]) || ll_shape_count(&d->in[0]->shape) == 0 || !taken(p, d))
         return LLAP_OK;
     const int at = (int)(d - p->draft);
     for (int i = at - 1; i >= 0 && i >= at - SHORTLY; i--) {
-        llap_draft *e = &p->draft[i];
-        if (e->gone || llap_shape_count(&e->out[0]->shape) == 0 || e->op != LLAP_OP_MATMUL ||
+        ll_draft *e = &p->draft[i];
+        if (e->gone || ll_shape_count(&e->out[0]->shape) == 0 || e->op != LL_OP_MATMUL ||
             e->n_in != 2 || e->n_out != 1 || !e->attr.matmul.ta ||
-            e->in[0]->base != d->in[0]->base || !llap_shows_all(e->in[0]) ||
-            !llap_shape_equal(&e->in[0]->shape, &d->in[0]->shape))
+            e->in[0]->base != d->in[0]->base || !ll_shows_all(e->in[0]) ||
+            !ll_shape_equal(&e->in[0]->shape, &d->in[0]->shape))
             continue;
-        llap_tensor **out = new_operands(p, e->out, 1, 2);
+        ll_tensor **out = new_operands(p, e->out, 1, 2);
         if (out == NULL) return LLAP_ENOMEM;
         out[1] = d->out[0];
         e->out = out;
@@ -332,45 +331,44 @@ static llap_status fuse_sums(llap_planner *p, llap_draft **by_tensor, llap_draft
 
 /* -------- chains -------- */
 
-static bool is_elementwise(const llap_draft *d)
+static bool is_elementwise(const ll_draft *d)
 {
-    return llap_op_is_unary(d->op) || llap_op_is_binary(d->op) || d->op == LLAP_OP_CHAIN;
+    return ll_op_is_unary(d->op) || ll_op_is_binary(d->op) || d->op == LL_OP_CHAIN;
 }
 
 /* The draft as a chain, by itself. */
-static llap_op_chain as_chain(const llap_draft *d)
+static ll_op_chain as_chain(const ll_draft *d)
 {
-    if (d->op == LLAP_OP_CHAIN) return *d->attr.chain;
-    llap_op_chain c = { .n_in = d->n_in, .n_steps = 1 };
-    c.step[0] = (llap_chain_step){
+    if (d->op == LL_OP_CHAIN) return *d->attr.chain;
+    ll_op_chain c = { .n_in = d->n_in, .n_steps = 1 };
+    c.step[0] = (ll_chain_step){
         .op = d->op, .arg = { 0, d->n_in - 1 }, .a = d->attr.scalar.a, .b = d->attr.scalar.b
     };
     return c;
 }
 
 /* Joins the chain of operand k (made by source) in front of d's. False when it does not fit. */
-static bool join(const llap_draft *source, const llap_draft *d, int k, llap_op_chain *out,
-                 llap_tensor **in)
+static bool join(const ll_draft *source, const ll_draft *d, int k, ll_op_chain *out, ll_tensor **in)
 {
-    const llap_op_chain first = as_chain(source), second = as_chain(d);
-    int                 map_first[LLAP_CHAIN_INPUTS], map_second[LLAP_CHAIN_INPUTS], n_in = 0;
-    if (first.n_steps + second.n_steps > LLAP_CHAIN_STEPS) return false;
+    const ll_op_chain first = as_chain(source), second = as_chain(d);
+    int               map_first[LL_CHAIN_INPUTS], map_second[LL_CHAIN_INPUTS], n_in = 0;
+    if (first.n_steps + second.n_steps > LL_CHAIN_STEPS) return false;
     for (int pass = 0; pass < 2; pass++) {
-        const llap_draft *from = pass == 0 ? source : d;
+        const ll_draft *from = pass == 0 ? source : d;
         for (int i = 0; i < from->n_in; i++) {
             if (pass == 1 && i == k) continue;
             int at = 0;
             while (at < n_in && in[at] != from->in[i]) at++;
-            if (at == LLAP_CHAIN_INPUTS) return false;
+            if (at == LL_CHAIN_INPUTS) return false;
             if (at == n_in) in[n_in++] = from->in[i];
             (pass == 0 ? map_first : map_second)[i] = at;
         }
     }
-    *out = (llap_op_chain){ .n_in = n_in, .n_steps = first.n_steps + second.n_steps };
+    *out = (ll_op_chain){ .n_in = n_in, .n_steps = first.n_steps + second.n_steps };
     const int joined = n_in + first.n_steps - 1; /* where operand k is now */
     for (int s = 0; s < out->n_steps; s++) {
-        const bool       early = s < first.n_steps;
-        llap_chain_step *to = &out->step[s];
+        const bool     early = s < first.n_steps;
+        ll_chain_step *to = &out->step[s];
         *to = early ? first.step[s] : second.step[s - first.n_steps];
         for (int a = 0; a < 2; a++) {
             const int old = to->arg[a], own = early ? first.n_in : second.n_in;
@@ -382,20 +380,20 @@ static bool join(const llap_draft *source, const llap_draft *d, int k, llap_op_c
     return true;
 }
 
-static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, llap_draft *d)
+static llap_status fuse_chain(ll_planner *p, ll_draft *const *by_tensor, ll_draft *d)
 {
     for (int k = 0; k < d->n_in && is_elementwise(d) && !d->gone; k++) {
-        llap_draft   *source = sole_source(p, by_tensor, d->in[k]);
-        llap_op_chain joined;
-        llap_tensor  *in[LLAP_CHAIN_INPUTS + 1];
-        if (source == NULL || !is_elementwise(source) || d->in[k]->elem != LLAP_REAL) continue;
-        if (!llap_shape_equal(&d->in[k]->shape, &source->out[0]->shape)) continue;
+        ll_draft   *source = sole_source(p, by_tensor, d->in[k]);
+        ll_op_chain joined;
+        ll_tensor  *in[LL_CHAIN_INPUTS + 1];
+        if (source == NULL || !is_elementwise(source) || d->in[k]->elem != LL_REAL) continue;
+        if (!ll_shape_equal(&d->in[k]->shape, &source->out[0]->shape)) continue;
         if (!join(source, d, k, &joined, in)) continue;
-        llap_op_chain *kept = llap_arena_new(&p->arena, 1, sizeof *kept);
+        ll_op_chain *kept = ll_arena_new(&p->arena, 1, sizeof *kept);
         d->in = new_operands(p, in, joined.n_in, joined.n_in);
         if (kept == NULL || d->in == NULL) return LLAP_ENOMEM;
         *kept = joined;
-        d->op = LLAP_OP_CHAIN;
+        d->op = LL_OP_CHAIN;
         d->attr.chain = kept;
         d->n_in = joined.n_in;
         source->gone = true;
@@ -404,9 +402,9 @@ static llap_status fuse_chain(llap_planner *p, llap_draft *const *by_tensor, lla
     return LLAP_OK;
 }
 
-llap_status llap_plan_fuse(llap_planner *p)
+llap_status ll_plan_fuse(ll_planner *p)
 {
-    llap_draft **by_tensor = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *by_tensor);
+    ll_draft **by_tensor = ll_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *by_tensor);
     if (by_tensor == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < p->n_drafts; i++)
         for (int o = 0; o < p->draft[i].n_out; o++)
@@ -417,7 +415,7 @@ llap_status llap_plan_fuse(llap_planner *p)
         st = fuse_gelu_beside(p, by_tensor, &p->draft[i]);
         if (st == LLAP_OK) st = fuse_residual(p, by_tensor, &p->draft[i]);
     }
-    if (st == LLAP_OK && p->half_params) st = llap_plan_fuse_layers(p, by_tensor);
+    if (st == LLAP_OK && p->half_params) st = ll_plan_fuse_layers(p, by_tensor);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK && p->half_params; i++)
         st = fuse_norm(p, by_tensor, &p->draft[i]);
     for (int i = 0; i < p->n_drafts && st == LLAP_OK; i++)

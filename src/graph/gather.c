@@ -5,17 +5,17 @@
 #include "graph/planner.h"
 
 typedef struct gathering {
-    llap_planner *p;
-    int          *maker; /* by tensor id: the draft, or -1 */
-    int          *kind;  /* by draft; 0: does not wait */
-    int          *place; /* by draft: its new place, or -1 */
-    int          *order; /* the drafts so far */
-    int           n;
+    ll_planner *p;
+    int        *maker; /* by tensor id: the draft, or -1 */
+    int        *kind;  /* by draft; 0: does not wait */
+    int        *place; /* by draft: its new place, or -1 */
+    int        *order; /* the drafts so far */
+    int         n;
 } gathering;
 
 /* Whose memory a leaf takes over must not lie far from its readers; AdamW's average stays behind
  * it. */
-static bool may_wait(const gathering *s, const llap_draft *d)
+static bool may_wait(const gathering *s, const ll_draft *d)
 {
     for (int i = 0; i < s->p->g->n_tensors; i++)
         if (s->p->g->tensor[i]->update != NULL && s->p->g->tensor[i]->update->base == d->out[0])
@@ -23,14 +23,14 @@ static bool may_wait(const gathering *s, const llap_draft *d)
     return true;
 }
 
-static int kind_of(const gathering *s, const llap_draft *d)
+static int kind_of(const gathering *s, const ll_draft *d)
 {
     enum { MOST = 16 };
-    llap_view v[MOST];
+    ll_view v[MOST];
     if (d->n_in + d->n_out > MOST || d->n_out != 1 || !may_wait(s, d)) return 0;
-    for (int k = 0; k < d->n_in; k++) v[k] = llap_tensor_view(d->in[k]);
-    v[d->n_in] = llap_tensor_view(d->out[0]);
-    return s->p->backend->alike(&(llap_call){
+    for (int k = 0; k < d->n_in; k++) v[k] = ll_tensor_view(d->in[k]);
+    v[d->n_in] = ll_tensor_view(d->out[0]);
+    return s->p->backend->alike(&(ll_call){
         .op = d->op, .attr = &d->attr, .in = v, .n_in = d->n_in, .out = v + d->n_in, .n_out = 1 });
 }
 
@@ -43,7 +43,7 @@ static void put(gathering *s, int i)
 /* All that draft i reads is computed before `by`. */
 static bool is_ready(const gathering *s, int i, int by)
 {
-    const llap_draft *d = &s->p->draft[i];
+    const ll_draft *d = &s->p->draft[i];
     for (int k = 0; k < d->n_in; k++) {
         const int from = d->in[k] == NULL ? -1 : s->maker[d->in[k]->base->id];
         if (from >= 0 && (s->place[from] < 0 || s->place[from] >= by)) return false;
@@ -54,7 +54,7 @@ static bool is_ready(const gathering *s, int i, int by)
 /* Draft i is wanted, and what it reads. */
 static void want(gathering *s, int i)
 {
-    const llap_draft *d = &s->p->draft[i];
+    const ll_draft *d = &s->p->draft[i];
     for (int k = 0; k < d->n_in; k++) {
         const int from = d->in[k] == NULL ? -1 : s->maker[d->in[k]->base->id];
         if (from >= 0 && s->place[from] < 0) want(s, from);
@@ -68,30 +68,30 @@ static void want(gathering *s, int i)
 
 static llap_status take_order(gathering *s)
 {
-    llap_planner *p = s->p;
-    llap_draft   *draft = llap_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *draft);
-    p->group = llap_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *p->group);
+    ll_planner *p = s->p;
+    ll_draft   *draft = ll_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *draft);
+    p->group = ll_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *p->group);
     if (draft == NULL || p->group == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < p->n_drafts; i++) draft[i] = p->draft[s->order[i]];
     for (int i = 0, end; i < p->n_drafts; i = end) {
         const int kind = s->kind[s->order[i]];
         for (end = i + 1; kind > 0 && end < p->n_drafts; end++)
             if (s->kind[s->order[end]] != kind) break;
-        for (int k = i; k < end; k++) p->group[k] = (llap_group){ i, end - 1 };
+        for (int k = i; k < end; k++) p->group[k] = (ll_group){ i, end - 1 };
     }
     p->draft = draft;
     return LLAP_OK;
 }
 
-llap_status llap_plan_gather(llap_planner *p)
+llap_status ll_plan_gather(ll_planner *p)
 {
     const size_t n = (size_t)p->n_drafts;
     gathering    s = { .p = p };
     if (p->backend->several == NULL || p->backend->alike == NULL) return LLAP_OK;
-    s.maker = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *s.maker);
-    s.kind = llap_arena_new(&p->arena, n, sizeof *s.kind);
-    s.place = llap_arena_new(&p->arena, n, sizeof *s.place);
-    s.order = llap_arena_new(&p->arena, n, sizeof *s.order);
+    s.maker = ll_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *s.maker);
+    s.kind = ll_arena_new(&p->arena, n, sizeof *s.kind);
+    s.place = ll_arena_new(&p->arena, n, sizeof *s.place);
+    s.order = ll_arena_new(&p->arena, n, sizeof *s.order);
     if (s.maker == NULL || s.kind == NULL || s.place == NULL || s.order == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < p->g->n_tensors; i++) s.maker[i] = -1;
     for (int i = 0; i < p->n_drafts; i++) {
@@ -100,7 +100,7 @@ llap_status llap_plan_gather(llap_planner *p)
         for (int o = 0; o < p->draft[i].n_out; o++) s.maker[p->draft[i].out[o]->id] = i;
     }
     for (int i = 0; i < p->n_drafts; i++) {
-        if (p->draft[i].op == LLAP_OP_ADAMW) /* weights change: whoever reads them comes first */
+        if (p->draft[i].op == LL_OP_ADAMW) /* weights change: whoever reads them comes first */
             for (int j = 0; j < i; j++)
                 if (s.place[j] < 0) want(&s, j);
         if (s.kind[i] == 0) want(&s, i);

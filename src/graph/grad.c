@@ -7,34 +7,33 @@
 #include <string.h>
 
 typedef struct sweep {
-    llap_tensor **grad;  /* by tensor id: what has arrived so far */
-    bool         *reach; /* by tensor id: depends on one of wrt */
-    int           n_tensors, n_nodes;
+    ll_tensor **grad;  /* by tensor id: what has arrived so far */
+    bool       *reach; /* by tensor id: depends on one of wrt */
+    int         n_tensors, n_nodes;
 } sweep;
 
-static void mark_reached(const llap_graph *g, sweep *s)
+static void mark_reached(const ll_graph *g, sweep *s)
 {
     for (int i = 0; i < s->n_nodes; i++) {
-        const llap_node *n = g->node[i];
-        bool             reached = false;
+        const ll_node *n = g->node[i];
+        bool           reached = false;
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k] != NULL && s->reach[n->in[k]->id]) reached = true;
-        if (n->op == LLAP_OP_DETACH) reached = false;
+        if (n->op == LL_OP_DETACH) reached = false;
         for (int k = 0; k < n->n_out; k++)
             if (reached) s->reach[n->out[k]->id] = true;
     }
 }
 
-static void arrive(llap_graph *g, sweep *s, llap_tensor *x, llap_tensor *dx)
+static void arrive(ll_graph *g, sweep *s, ll_tensor *x, ll_tensor *dx)
 {
     if (dx == NULL) return;
-    assert(llap_shape_equal(&x->shape, &dx->shape));
-    s->grad[x->id] = s->grad[x->id] == NULL ? dx : llap_add(g, s->grad[x->id], dx);
+    assert(ll_shape_equal(&x->shape, &dx->shape));
+    s->grad[x->id] = s->grad[x->id] == NULL ? dx : ll_add(g, s->grad[x->id], dx);
 }
 
 /* Gradient of one node; dy and dx have room for its outputs and inputs. */
-static void step_back(llap_graph *g, sweep *s, const llap_node *n, llap_tensor **dy,
-                      llap_tensor **dx)
+static void step_back(ll_graph *g, sweep *s, const ll_node *n, ll_tensor **dy, ll_tensor **dx)
 {
     bool any = false;
     for (int k = 0; k < n->n_out; k++) {
@@ -42,9 +41,9 @@ static void step_back(llap_graph *g, sweep *s, const llap_node *n, llap_tensor *
         if (dy[k] != NULL) any = true;
     }
     if (!any) return;
-    const llap_op_desc *d = llap_op_desc_of(n->op);
+    const ll_op_desc *d = ll_op_desc_of(n->op);
     if (d->vjp == NULL) {
-        (void)llap_node_fail(g, n, "has no gradient");
+        (void)ll_node_fail(g, n, "has no gradient");
         return;
     }
     for (int k = 0; k < n->n_in; k++) dx[k] = NULL;
@@ -53,7 +52,7 @@ static void step_back(llap_graph *g, sweep *s, const llap_node *n, llap_tensor *
         if (n->in[k] != NULL && s->reach[n->in[k]->id]) arrive(g, s, n->in[k], dx[k]);
 }
 
-static void widest(const llap_graph *g, int *n_in, int *n_out)
+static void widest(const ll_graph *g, int *n_in, int *n_out)
 {
     *n_in = *n_out = 1;
     for (int i = 0; i < g->n_nodes; i++) {
@@ -62,37 +61,36 @@ static void widest(const llap_graph *g, int *n_in, int *n_out)
     }
 }
 
-void llap_gradients(llap_graph *g, llap_tensor *loss, llap_tensor *const *wrt, int n,
-                    llap_tensor **grad)
+void ll_gradients(ll_graph *g, ll_tensor *loss, ll_tensor *const *wrt, int n, ll_tensor **grad)
 {
     for (int i = 0; i < n; i++) grad[i] = NULL;
     if (g->status != LLAP_OK || loss == NULL) return;
-    if (llap_shape_count(&loss->shape) != 1) {
-        char f[LLAP_SHAPE_TEXT];
-        llap_graph_fail(g, LLAP_EINVAL, "gradient: loss expected one element, found %s",
-                        llap_shape_text(&loss->shape, f));
+    if (ll_shape_count(&loss->shape) != 1) {
+        char f[LL_SHAPE_TEXT];
+        ll_graph_fail(g, LLAP_EINVAL, "gradient: loss expected one element, found %s",
+                      ll_shape_text(&loss->shape, f));
         return;
     }
     int most_in, most_out;
     widest(g, &most_in, &most_out);
-    sweep         s = { .n_tensors = g->n_tensors, .n_nodes = g->n_nodes };
-    const size_t  n_tensors = (size_t)s.n_tensors;
-    llap_tensor **room = llap_new((size_t)(most_in + most_out), sizeof *room);
-    s.grad = llap_new(n_tensors, sizeof *s.grad);
-    s.reach = llap_new(n_tensors, sizeof *s.reach);
+    sweep        s = { .n_tensors = g->n_tensors, .n_nodes = g->n_nodes };
+    const size_t n_tensors = (size_t)s.n_tensors;
+    ll_tensor  **room = ll_new((size_t)(most_in + most_out), sizeof *room);
+    s.grad = ll_new(n_tensors, sizeof *s.grad);
+    s.reach = ll_new(n_tensors, sizeof *s.reach);
     if (room == NULL || s.grad == NULL || s.reach == NULL)
-        llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
+        ll_graph_fail(g, LLAP_ENOMEM, "out of memory");
     else {
         for (int i = 0; i < n; i++)
             if (wrt[i] != NULL) s.reach[wrt[i]->id] = true;
         mark_reached(g, &s);
-        s.grad[loss->id] = llap_full(g, loss->shape, 1.0);
+        s.grad[loss->id] = ll_full(g, loss->shape, 1.0);
         for (int i = s.n_nodes - 1; i >= 0 && g->status == LLAP_OK; i--)
             step_back(g, &s, g->node[i], room, room + most_out);
         for (int i = 0; i < n && g->status == LLAP_OK; i++)
             if (wrt[i] != NULL) grad[i] = s.grad[wrt[i]->id];
     }
-    llap_free(s.reach);
-    llap_free(s.grad);
-    llap_free(room);
+    ll_free(s.reach);
+    ll_free(s.grad);
+    ll_free(room);
 }

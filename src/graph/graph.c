@@ -12,39 +12,39 @@
 /* Far above any model, far below where byte counts overflow. */
 #define MAX_ELEMENTS ((int64_t)1 << 40)
 
-llap_status llap_graph_create(llap_graph **out)
+llap_status ll_graph_create(ll_graph **out)
 {
-    *out = llap_new(1, sizeof **out);
+    *out = ll_new(1, sizeof **out);
     return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
-void llap_graph_destroy(llap_graph *g)
+void ll_graph_destroy(ll_graph *g)
 {
     if (g == NULL) return;
-    llap_free(g->node);
-    llap_free(g->tensor);
-    llap_free(g->output);
-    llap_free(g->note);
-    llap_arena_deinit(&g->arena);
-    llap_free(g);
+    ll_free(g->node);
+    ll_free(g->tensor);
+    ll_free(g->output);
+    ll_free(g->note);
+    ll_arena_deinit(&g->arena);
+    ll_free(g);
 }
 
-llap_status llap_graph_status(const llap_graph *g)
+llap_status ll_graph_status(const ll_graph *g)
 {
     if (g->status == LLAP_OK) return LLAP_OK;
-    return llap_fail(g->status, "%s", g->detail == NULL ? "out of memory" : g->detail);
+    return ll_fail(g->status, "%s", g->detail == NULL ? "out of memory" : g->detail);
 }
 
-static void fail_with(llap_graph *g, llap_status code, const char *text)
+static void fail_with(ll_graph *g, llap_status code, const char *text)
 {
     if (g->status != LLAP_OK) return;
     g->status = code;
-    g->detail = llap_arena_strndup(&g->arena, text, strlen(text));
+    g->detail = ll_arena_strndup(&g->arena, text, strlen(text));
 }
 
-void llap_graph_fail(llap_graph *g, llap_status code, const char *fmt, ...)
+void ll_graph_fail(ll_graph *g, llap_status code, const char *fmt, ...)
 {
-    char    text[LLAP_DETAIL_MAX];
+    char    text[LL_DETAIL_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
@@ -52,90 +52,90 @@ void llap_graph_fail(llap_graph *g, llap_status code, const char *fmt, ...)
     fail_with(g, code, text);
 }
 
-bool llap_node_fail(llap_graph *g, const llap_node *n, const char *fmt, ...)
+bool ll_node_fail(ll_graph *g, const ll_node *n, const char *fmt, ...)
 {
-    char    text[LLAP_DETAIL_MAX / 2];
+    char    text[LL_DETAIL_MAX / 2];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     const char *label = n->label == NULL ? "" : n->label;
     const char *quote = *label == '\0' ? "" : "'";
-    llap_graph_fail(g, LLAP_EINVAL, "%s%s%s%s%s: %s", llap_op_name(n->op), *label ? " " : "", quote,
-                    label, quote, text);
+    ll_graph_fail(g, LLAP_EINVAL, "%s%s%s%s%s: %s", ll_op_name(n->op), *label ? " " : "", quote,
+                  label, quote, text);
     return false;
 }
 
-static void *no_memory(llap_graph *g)
+static void *no_memory(ll_graph *g)
 {
     fail_with(g, LLAP_ENOMEM, "out of memory");
     return NULL;
 }
 
 /* Room for one more in a grown array of pointers or pairs. */
-static bool reserve(llap_graph *g, void *array, int n, int *cap, size_t size)
+static bool reserve(ll_graph *g, void *array, int n, int *cap, size_t size)
 {
     if (n < *cap) return true;
     const int want = *cap == 0 ? 64 : 2 * *cap;
     void    **at = array;
-    void     *grown = llap_grow(*at, (size_t)want, size);
+    void     *grown = ll_grow(*at, (size_t)want, size);
     if (grown == NULL) return no_memory(g);
     *at = grown;
     *cap = want;
     return true;
 }
 
-const char *llap_scoped(llap_graph *g, const char *name)
+const char *ll_scoped(ll_graph *g, const char *name)
 {
     const char *scope = g->depth == 0 ? "" : g->scope[g->depth - 1];
     const char *dot = *scope != '\0' && *name != '\0' ? "." : "";
-    const char *full = llap_arena_printf(&g->arena, "%s%s%s", scope, dot, name);
+    const char *full = ll_arena_printf(&g->arena, "%s%s%s", scope, dot, name);
     return full != NULL ? full : no_memory(g);
 }
 
-void llap_scope_push(llap_graph *g, const char *name)
+void ll_scope_push(ll_graph *g, const char *name)
 {
     if (g->status != LLAP_OK) return;
-    if (g->depth == LLAP_SCOPE_DEPTH) {
-        llap_graph_fail(g, LLAP_EINVAL, "scope '%s': more than %d levels", name, LLAP_SCOPE_DEPTH);
+    if (g->depth == LL_SCOPE_DEPTH) {
+        ll_graph_fail(g, LLAP_EINVAL, "scope '%s': more than %d levels", name, LL_SCOPE_DEPTH);
         return;
     }
-    const char *path = llap_scoped(g, name);
+    const char *path = ll_scoped(g, name);
     if (path != NULL) g->scope[g->depth++] = path;
 }
 
-void llap_scope_pushf(llap_graph *g, const char *fmt, ...)
+void ll_scope_pushf(ll_graph *g, const char *fmt, ...)
 {
     char    name[256];
     va_list args;
     va_start(args, fmt);
     vsnprintf(name, sizeof name, fmt, args);
     va_end(args);
-    llap_scope_push(g, name);
+    ll_scope_push(g, name);
 }
 
-void llap_scope_pop(llap_graph *g)
+void ll_scope_pop(ll_graph *g)
 {
     if (g->status != LLAP_OK) return;
     assert(g->depth > 0);
     g->depth--;
 }
 
-llap_shape llap_shape_of(const llap_tensor *x) { return x == NULL ? LLAP_SCALAR : x->shape; }
+ll_shape ll_shape_of(const ll_tensor *x) { return x == NULL ? LL_SCALAR : x->shape; }
 
-int64_t llap_dim(const llap_tensor *x, int axis)
+int64_t ll_dim(const ll_tensor *x, int axis)
 {
     if (x == NULL) return 0;
     if (axis < 0) axis += x->shape.rank;
     return axis < 0 || axis >= x->shape.rank ? 0 : x->shape.dim[axis];
 }
 
-const char *llap_tensor_name(const llap_tensor *x)
+const char *ll_tensor_name(const ll_tensor *x)
 {
     return x == NULL || x->name == NULL ? "" : x->name;
 }
 
-void llap_dense_strides(const llap_shape *s, int64_t *stride)
+void ll_dense_strides(const ll_shape *s, int64_t *stride)
 {
     int64_t step = 1;
     for (int i = s->rank - 1; i >= 0; i--) {
@@ -144,9 +144,9 @@ void llap_dense_strides(const llap_shape *s, int64_t *stride)
     }
 }
 
-llap_view llap_tensor_view(const llap_tensor *t)
+ll_view ll_tensor_view(const ll_tensor *t)
 {
-    llap_view v = { .present = t != NULL };
+    ll_view v = { .present = t != NULL };
     if (t == NULL) return v;
     v.elem = t->elem;
     v.shape = t->shape;
@@ -154,18 +154,18 @@ llap_view llap_tensor_view(const llap_tensor *t)
     return v;
 }
 
-static bool sane_shape(llap_graph *g, const llap_shape *s)
+static bool sane_shape(ll_graph *g, const ll_shape *s)
 {
     int64_t n = 1;
-    if (s->rank < 0 || s->rank > LLAP_MAX_RANK) {
-        llap_graph_fail(g, LLAP_EINVAL, "rank %d: expected 0 to %d", s->rank, LLAP_MAX_RANK);
+    if (s->rank < 0 || s->rank > LL_MAX_RANK) {
+        ll_graph_fail(g, LLAP_EINVAL, "rank %d: expected 0 to %d", s->rank, LL_MAX_RANK);
         return false;
     }
     for (int i = 0; i < s->rank; i++) {
         if (s->dim[i] < 0 || s->dim[i] > MAX_ELEMENTS || (n *= s->dim[i]) > MAX_ELEMENTS) {
-            char text[LLAP_SHAPE_TEXT];
-            llap_graph_fail(g, LLAP_EINVAL, "shape %s: negative or too large",
-                            llap_shape_text(s, text));
+            char text[LL_SHAPE_TEXT];
+            ll_graph_fail(g, LLAP_EINVAL, "shape %s: negative or too large",
+                          ll_shape_text(s, text));
             return false;
         }
         if (n == 0) n = 1; /* an empty tensor must still have sane other dims */
@@ -173,24 +173,24 @@ static bool sane_shape(llap_graph *g, const llap_shape *s)
     return true;
 }
 
-llap_tensor *llap_tensor_add(llap_graph *g, llap_elem elem, const llap_shape *shape)
+ll_tensor *ll_tensor_add(ll_graph *g, ll_elem elem, const ll_shape *shape)
 {
     if (g->status != LLAP_OK || !sane_shape(g, shape)) return NULL;
     if (!reserve(g, &g->tensor, g->n_tensors, &g->tensors_cap, sizeof *g->tensor)) return NULL;
-    llap_tensor *t = llap_arena_new(&g->arena, 1, sizeof *t);
+    ll_tensor *t = ll_arena_new(&g->arena, 1, sizeof *t);
     if (t == NULL) return no_memory(g);
     t->graph = g;
     t->id = g->n_tensors;
     t->elem = elem;
     t->shape = *shape;
     t->base = t;
-    llap_dense_strides(shape, t->stride);
+    ll_dense_strides(shape, t->stride);
     g->tensor[g->n_tensors++] = t;
     return t;
 }
 
 /* The name of operand i: the i-th word of the descriptor's list, or its last one. */
-static const char *operand_name(const llap_op_desc *d, int i, char *buf, size_t size)
+static const char *operand_name(const ll_op_desc *d, int i, char *buf, size_t size)
 {
     const char *word = d->operands;
     for (; i > 0 && strchr(word, ' ') != NULL; i--) word = strchr(word, ' ') + 1;
@@ -198,23 +198,23 @@ static const char *operand_name(const llap_op_desc *d, int i, char *buf, size_t 
     return buf;
 }
 
-bool llap_node_expect(llap_graph *g, const llap_node *n, int i, llap_shape expected)
+bool ll_node_expect(ll_graph *g, const ll_node *n, int i, ll_shape expected)
 {
-    const llap_shape *found = &n->in[i]->shape;
-    if (llap_shape_equal(found, &expected)) return true;
-    char name[32], e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
-    return llap_node_fail(g, n, "%s expected %s, found %s",
-                          operand_name(llap_op_desc_of(n->op), i, name, sizeof name),
-                          llap_shape_text(&expected, e), llap_shape_text(found, f));
+    const ll_shape *found = &n->in[i]->shape;
+    if (ll_shape_equal(found, &expected)) return true;
+    char name[32], e[LL_SHAPE_TEXT], f[LL_SHAPE_TEXT];
+    return ll_node_fail(g, n, "%s expected %s, found %s",
+                        operand_name(ll_op_desc_of(n->op), i, name, sizeof name),
+                        ll_shape_text(&expected, e), ll_shape_text(found, f));
 }
 
-bool llap_node_rank(llap_graph *g, const llap_node *n, int i, int min_rank)
+bool ll_node_rank(ll_graph *g, const ll_node *n, int i, int min_rank)
 {
     if (n->in[i]->shape.rank >= min_rank) return true;
-    char name[32], f[LLAP_SHAPE_TEXT];
-    return llap_node_fail(g, n, "%s expected %d axes or more, found %s",
-                          operand_name(llap_op_desc_of(n->op), i, name, sizeof name), min_rank,
-                          llap_shape_text(&n->in[i]->shape, f));
+    char name[32], f[LL_SHAPE_TEXT];
+    return ll_node_fail(g, n, "%s expected %d axes or more, found %s",
+                        operand_name(ll_op_desc_of(n->op), i, name, sizeof name), min_rank,
+                        ll_shape_text(&n->in[i]->shape, f));
 }
 
 static char letter_of(const char *layout, int i)
@@ -224,47 +224,47 @@ static char letter_of(const char *layout, int i)
 }
 
 /* The operand as the kernels want it: itself, or a dense copy. */
-static llap_tensor *laid_out(llap_graph *g, llap_tensor *t, char layout)
+static ll_tensor *laid_out(ll_graph *g, ll_tensor *t, char layout)
 {
-    const llap_view v = llap_tensor_view(t);
-    const int       r = t->shape.rank;
+    const ll_view v = ll_tensor_view(t);
+    const int     r = t->shape.rank;
     if (layout == 'a' || layout == 'i') return t;
     if (layout == 'r' && (r == 0 || t->stride[r - 1] == 1 || t->shape.dim[r - 1] <= 1)) return t;
-    if (llap_view_dense(&v)) return t;
-    return llap_node_add1(g, LLAP_OP_COPY, NULL, &t, 1);
+    if (ll_view_dense(&v)) return t;
+    return ll_node_add1(g, LL_OP_COPY, NULL, &t, 1);
 }
 
-static bool check_operands(llap_graph *g, const llap_node *n, const llap_op_desc *d)
+static bool check_operands(ll_graph *g, const ll_node *n, const ll_op_desc *d)
 {
     char name[32];
     for (int i = 0; i < n->n_in; i++) {
-        const llap_tensor *t = n->in[i];
+        const ll_tensor *t = n->in[i];
         if (t == NULL && i >= d->n_required) continue;
         if (t == NULL)
-            return llap_node_fail(g, n, "%s is missing", operand_name(d, i, name, sizeof name));
+            return ll_node_fail(g, n, "%s is missing", operand_name(d, i, name, sizeof name));
         if (t->graph != g)
-            return llap_node_fail(g, n, "%s belongs to another graph",
-                                  operand_name(d, i, name, sizeof name));
+            return ll_node_fail(g, n, "%s belongs to another graph",
+                                operand_name(d, i, name, sizeof name));
         const bool whole = letter_of(d->layout, i) == 'i';
-        if (whole != (t->elem == LLAP_INT))
-            return llap_node_fail(g, n, "%s expected %s numbers",
-                                  operand_name(d, i, name, sizeof name), whole ? "whole" : "real");
+        if (whole != (t->elem == LL_INT))
+            return ll_node_fail(g, n, "%s expected %s numbers",
+                                operand_name(d, i, name, sizeof name), whole ? "whole" : "real");
     }
     return true;
 }
 
 /* A node with room for its operands and outputs, not yet in the graph. */
-static llap_node *node_new(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *const *in,
-                           int n_in, int n_out)
+static ll_node *node_new(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *const *in, int n_in,
+                         int n_out)
 {
-    llap_node *n = llap_arena_new(&g->arena, 1, sizeof *n);
+    ll_node *n = ll_arena_new(&g->arena, 1, sizeof *n);
     if (n == NULL) return no_memory(g);
     n->op = op;
     if (attr != NULL) n->attr = *attr;
     n->label = g->depth == 0 ? NULL : g->scope[g->depth - 1];
     n->n_in = n_in;
     n->n_out = n_out;
-    n->in = llap_arena_new(&g->arena, (size_t)(n_in + n_out), sizeof *n->in);
+    n->in = ll_arena_new(&g->arena, (size_t)(n_in + n_out), sizeof *n->in);
     if (n->in == NULL) return no_memory(g);
     n->out = n->in + n_in;
     for (int i = 0; i < n_in; i++) n->in[i] = in[i];
@@ -272,10 +272,10 @@ static llap_node *node_new(llap_graph *g, llap_op op, const llap_attr *attr, lla
 }
 
 /* Gives the node its outputs and a place in the graph. */
-static llap_node *node_finish(llap_graph *g, llap_node *n, llap_elem elem, const llap_shape *shape)
+static ll_node *node_finish(ll_graph *g, ll_node *n, ll_elem elem, const ll_shape *shape)
 {
     for (int i = 0; i < n->n_out; i++) {
-        n->out[i] = llap_tensor_add(g, elem, &shape[i]);
+        n->out[i] = ll_tensor_add(g, elem, &shape[i]);
         if (n->out[i] == NULL) return NULL;
         n->out[i]->node = n;
         n->out[i]->out = i;
@@ -287,25 +287,24 @@ static llap_node *node_finish(llap_graph *g, llap_node *n, llap_elem elem, const
     return n;
 }
 
-llap_node *llap_node_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *const *in,
-                         int n_in)
+ll_node *ll_node_add(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *const *in, int n_in)
 {
     if (g->status != LLAP_OK) return NULL;
-    const llap_op_desc *d = llap_op_desc_of(op);
-    llap_node          *n = node_new(g, op, attr, in, n_in, d->n_out);
-    llap_shape          shape[LLAP_MAX_OUT] = { { 0 } };
+    const ll_op_desc *d = ll_op_desc_of(op);
+    ll_node          *n = node_new(g, op, attr, in, n_in, d->n_out);
+    ll_shape          shape[LL_MAX_OUT] = { { 0 } };
     if (n == NULL || !check_operands(g, n, d) || !d->infer(g, n, shape)) return NULL;
     for (int i = 0; i < n_in; i++)
         if (n->in[i] != NULL) n->in[i] = laid_out(g, n->in[i], letter_of(d->layout, i));
-    return node_finish(g, n, d->whole ? LLAP_INT : LLAP_REAL, shape);
+    return node_finish(g, n, d->whole ? LL_INT : LL_REAL, shape);
 }
 
-llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_tensor *x,
-                         const llap_shape *shape, int n_parts)
+ll_node *ll_view_add(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *x,
+                     const ll_shape *shape, int n_parts)
 {
     if (g->status != LLAP_OK) return NULL;
-    llap_node  *n = node_new(g, op, attr, &x, 1, n_parts);
-    llap_shape *all = llap_arena_new(&g->arena, (size_t)n_parts, sizeof *all);
+    ll_node  *n = node_new(g, op, attr, &x, 1, n_parts);
+    ll_shape *all = ll_arena_new(&g->arena, (size_t)n_parts, sizeof *all);
     if (n == NULL || all == NULL) return no_memory(g);
     for (int i = 0; i < n_parts; i++) all[i] = *shape;
     n = node_finish(g, n, x->elem, all);
@@ -316,71 +315,70 @@ llap_node *llap_view_add(llap_graph *g, llap_op op, const llap_attr *attr, llap_
     return n;
 }
 
-llap_tensor *llap_node_add1(llap_graph *g, llap_op op, const llap_attr *attr,
-                            llap_tensor *const *in, int n_in)
+ll_tensor *ll_node_add1(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *const *in, int n_in)
 {
-    llap_node *n = llap_node_add(g, op, attr, in, n_in);
+    ll_node *n = ll_node_add(g, op, attr, in, n_in);
     return n == NULL ? NULL : n->out[0];
 }
 
-llap_tensor *llap_note(llap_graph *g, const char *name, llap_tensor *x)
+ll_tensor *ll_note(ll_graph *g, const char *name, ll_tensor *x)
 {
     if (g->status != LLAP_OK || x == NULL) return NULL;
     if (!reserve(g, &g->note, g->n_notes, &g->notes_cap, sizeof *g->note)) return NULL;
-    const char *full = llap_scoped(g, name == NULL ? "" : name);
+    const char *full = ll_scoped(g, name == NULL ? "" : name);
     if (full == NULL) return NULL;
-    g->note[g->n_notes++] = (llap_named){ full, x, false };
+    g->note[g->n_notes++] = (ll_named){ full, x, false };
     return x;
 }
 
-llap_tensor *llap_noted(const llap_graph *g, const char *full_name)
+ll_tensor *ll_noted(const ll_graph *g, const char *full_name)
 {
     for (int i = g->n_notes - 1; i >= 0; i--)
         if (strcmp(g->note[i].name, full_name) == 0) return g->note[i].tensor;
     return NULL;
 }
 
-static void output(llap_graph *g, const char *name, llap_tensor *x, bool half)
+static void output(ll_graph *g, const char *name, ll_tensor *x, bool half)
 {
     if (g->status != LLAP_OK) return;
     if (x == NULL) {
-        llap_graph_fail(g, LLAP_EINVAL, "output '%s' is missing", name);
+        ll_graph_fail(g, LLAP_EINVAL, "output '%s' is missing", name);
         return;
     }
     for (int i = 0; i < g->n_outputs; i++)
         if (strcmp(g->output[i].name, name) == 0) {
-            llap_graph_fail(g, LLAP_EINVAL, "output '%s' is given twice", name);
+            ll_graph_fail(g, LLAP_EINVAL, "output '%s' is given twice", name);
             return;
         }
     if (!reserve(g, &g->output, g->n_outputs, &g->outputs_cap, sizeof *g->output)) return;
-    const llap_view v = llap_tensor_view(x);
+    const ll_view v = ll_tensor_view(x);
     /* Results are handed out as dense arrays that the run owns. */
-    if (!llap_view_dense(&v) || x->base->leaf != LLAP_LEAF_NONE)
-        x = llap_node_add1(g, LLAP_OP_COPY, NULL, &x, 1);
-    const char *kept = llap_arena_strndup(&g->arena, name, strlen(name));
+    if (!ll_view_dense(&v) || x->base->leaf != LL_LEAF_NONE)
+        x = ll_node_add1(g, LL_OP_COPY, NULL, &x, 1);
+    const char *kept = ll_arena_strndup(&g->arena, name, strlen(name));
     if (kept == NULL) (void)no_memory(g);
     if (x == NULL || kept == NULL) return;
-    g->output[g->n_outputs++] = (llap_named){ kept, x, half };
+    g->output[g->n_outputs++] = (ll_named){ kept, x, half };
 }
 
-void llap_output(llap_graph *g, const char *name, llap_tensor *x) { output(g, name, x, false); }
+void ll_output(ll_graph *g, const char *name, ll_tensor *x) { output(g, name, x, false); }
 
-void llap_output_half(llap_graph *g, const char *name, llap_tensor *x) { output(g, name, x, true); }
+void ll_output_half(ll_graph *g, const char *name, ll_tensor *x) { output(g, name, x, true); }
 
-void llap_update(llap_graph *g, llap_tensor *leaf, llap_tensor *value)
+void ll_update(ll_graph *g, ll_tensor *leaf, ll_tensor *value)
 {
     if (g->status != LLAP_OK || leaf == NULL || value == NULL) return;
-    if (leaf->leaf != LLAP_LEAF_PARAM && leaf->leaf != LLAP_LEAF_STATE)
-        llap_graph_fail(g, LLAP_EINVAL, "update of '%s': not a parameter or state",
-                        llap_tensor_name(leaf));
-    else if (!llap_shape_equal(&leaf->shape, &value->shape) || leaf->elem != value->elem) {
-        char e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
-        llap_graph_fail(g, LLAP_EINVAL, "update of '%s': expected %s, found %s", leaf->name,
-                        llap_shape_text(&leaf->shape, e), llap_shape_text(&value->shape, f));
+    if (leaf->leaf != LL_LEAF_PARAM && leaf->leaf != LL_LEAF_STATE)
+        ll_graph_fail(g, LLAP_EINVAL, "update of '%s': not a parameter or state",
+                      ll_tensor_name(leaf));
+    else if (!ll_shape_equal(&leaf->shape, &value->shape) || leaf->elem != value->elem) {
+        char e[LL_SHAPE_TEXT], f[LL_SHAPE_TEXT];
+        ll_graph_fail(g, LLAP_EINVAL, "update of '%s': expected %s, found %s", leaf->name,
+                      ll_shape_text(&leaf->shape, e), ll_shape_text(&value->shape, f));
     } else {
-        const llap_view v = llap_tensor_view(value);
-        if (!llap_view_dense(&v) || value->base->leaf != LLAP_LEAF_NONE)
-            value = llap_node_add1(g, LLAP_OP_COPY, NULL, &value, 1);
+        const ll_view v = ll_tensor_view(value);
+        if (!ll_view_dense(&v) || value->base->leaf != LL_LEAF_NONE)
+            value = ll_node_add1(g, LL_OP_COPY, NULL, &value, 1);
         leaf->update = value;
     }
 }

@@ -6,25 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-static llap_storage *root_of(const llap_planner *p, const llap_tensor *t)
+static ll_storage *root_of(const ll_planner *p, const ll_tensor *t)
 {
     return &p->store[p->store[t->base->id].root];
 }
 
 /* -------- lifetimes -------- */
 
-static void touch(llap_planner *p, const llap_tensor *t, int step, int *n_slots)
+static void touch(ll_planner *p, const ll_tensor *t, int step, int *n_slots)
 {
     if (t == NULL) return;
-    llap_storage *s = &p->store[t->base->id];
+    ll_storage *s = &p->store[t->base->id];
     if (s->kind == STORE_NONE) {
         s->n_bytes =
-            llap_plan_round((size_t)llap_shape_count(&t->base->shape) * llap_plan_elem_bytes(p, t));
+            ll_plan_round((size_t)ll_shape_count(&t->base->shape) * ll_plan_elem_bytes(p, t));
         s->root = t->base->id;
         s->first = step;
-        s->kind = t->base->leaf == LLAP_LEAF_NONE       ? STORE_WORK
-                  : t->base->leaf == LLAP_LEAF_CONSTANT ? STORE_CONST
-                                                        : STORE_SLOT;
+        s->kind = t->base->leaf == LL_LEAF_NONE       ? STORE_WORK
+                  : t->base->leaf == LL_LEAF_CONSTANT ? STORE_CONST
+                                                      : STORE_SLOT;
         if (s->kind == STORE_SLOT) s->slot = (*n_slots)++;
         if (s->kind == STORE_CONST) {
             s->offset = p->constants;
@@ -34,10 +34,10 @@ static void touch(llap_planner *p, const llap_tensor *t, int step, int *n_slots)
     if (step > s->last) s->last = step;
 }
 
-static void find_lifetimes(llap_planner *p)
+static void find_lifetimes(ll_planner *p)
 {
-    const llap_graph *g = p->g;
-    int               n_slots = 0;
+    const ll_graph *g = p->g;
+    int             n_slots = 0;
     for (int i = 0; i < p->n_drafts; i++) {
         for (int k = 0; k < p->draft[i].n_in; k++) touch(p, p->draft[i].in[k], i, &n_slots);
         for (int k = 0; k < p->draft[i].n_out; k++) touch(p, p->draft[i].out[k], i, &n_slots);
@@ -50,19 +50,19 @@ static void find_lifetimes(llap_planner *p)
     }
 }
 
-static bool is_grouped(const llap_planner *p, int i)
+static bool is_grouped(const ll_planner *p, int i)
 {
     return p->group != NULL && p->group[i].last > p->group[i].first;
 }
 
 /* What is done at once is written by the first and read by the last. */
-static void widen_groups(llap_planner *p)
+static void widen_groups(ll_planner *p)
 {
     for (int i = 0; i < p->n_drafts; i++) {
         if (!is_grouped(p, i)) continue;
-        const llap_draft *d = &p->draft[i];
+        const ll_draft *d = &p->draft[i];
         for (int k = 0; k < d->n_in; k++) {
-            llap_storage *s = d->in[k] == NULL ? NULL : &p->store[d->in[k]->base->id];
+            ll_storage *s = d->in[k] == NULL ? NULL : &p->store[d->in[k]->base->id];
             if (s != NULL && s->last < p->group[i].last) s->last = p->group[i].last;
         }
         for (int k = 0; k < d->n_out; k++)
@@ -74,23 +74,23 @@ static void widen_groups(llap_planner *p)
 /* -------- steps aside -------- */
 
 /* Nobody reads the draft's results soon. */
-static bool is_late(const llap_planner *p, int i)
+static bool is_late(const ll_planner *p, int i)
 {
-    const llap_draft *d = &p->draft[i];
-    for (int j = i + 1; j <= i + LLAP_ASIDE_NEAR && j < p->n_drafts; j++)
+    const ll_draft *d = &p->draft[i];
+    for (int j = i + 1; j <= i + LL_ASIDE_DEVICE && j < p->n_drafts; j++)
         for (int k = 0; k < p->draft[j].n_in; k++)
             for (int o = 0; o < d->n_out; o++)
                 if (p->draft[j].in[k] != NULL && p->draft[j].in[k]->base == d->out[o]) return false;
     return true;
 }
 
-static void keep_until(llap_planner *p, const llap_tensor *t, int step)
+static void keep_until(ll_planner *p, const ll_tensor *t, int step)
 {
     if (t != NULL && p->store[t->base->id].last < step) p->store[t->base->id].last = step;
 }
 
 /* The draft's result is what a leaf becomes. */
-static bool is_update(const llap_planner *p, const llap_draft *d)
+static bool is_update(const ll_planner *p, const ll_draft *d)
 {
     for (int i = 0; i < p->g->n_tensors; i++)
         for (int k = 0; k < d->n_out && p->g->tensor[i]->update != NULL; k++)
@@ -98,13 +98,13 @@ static bool is_update(const llap_planner *p, const llap_draft *d)
     return false;
 }
 
-static void choose_aside(llap_planner *p)
+static void choose_aside(ll_planner *p)
 {
     for (int i = 0; i < p->n_drafts && p->aside != NULL; i++) {
-        const llap_draft *d = &p->draft[i];
+        const ll_draft *d = &p->draft[i];
         /* Behind the last step too: that one must not write over what is still read. */
-        const int until = i + LLAP_ASIDE_FAR < p->n_drafts ? i + LLAP_ASIDE_FAR : p->n_drafts;
-        p->aside[i] = (d->op == LLAP_OP_MATMUL || d->op == LLAP_OP_SUM) && !is_grouped(p, i) &&
+        const int until = i + LL_ASIDE_FAR < p->n_drafts ? i + LL_ASIDE_FAR : p->n_drafts;
+        p->aside[i] = (d->op == LL_OP_MATMUL || d->op == LL_OP_SUM) && !is_grouped(p, i) &&
                       is_late(p, i) && !is_update(p, d);
         for (int k = 0; k < d->n_in && p->aside[i]; k++) keep_until(p, d->in[k], until);
         for (int k = 0; k < d->n_out && p->aside[i]; k++) keep_until(p, d->out[k], until);
@@ -114,34 +114,33 @@ static void choose_aside(llap_planner *p)
 /* -------- results over operands -------- */
 
 /* Operand k of the draft may be overwritten: no other operand reads the same memory differently. */
-static bool alone(const llap_planner *p, const llap_draft *d, int k)
+static bool alone(const ll_planner *p, const ll_draft *d, int k)
 {
     for (int i = 0; i < d->n_in; i++) {
         if (i == k || d->in[i] == NULL || root_of(p, d->in[i]) != root_of(p, d->in[k])) continue;
-        if (d->in[i]->base != d->in[k]->base || !llap_shows_all(d->in[i])) return false;
-        if (!llap_shape_equal(&d->in[i]->shape, &d->in[k]->shape)) return false;
+        if (d->in[i]->base != d->in[k]->base || !ll_shows_all(d->in[i])) return false;
+        if (!ll_shape_equal(&d->in[i]->shape, &d->in[k]->shape)) return false;
     }
     return true;
 }
 
-static bool may_overwrite(const llap_planner *p, const llap_draft *d, int k, int o)
+static bool may_overwrite(const ll_planner *p, const ll_draft *d, int k, int o)
 {
-    if (o >= 3 || k >= 32 || (llap_op_desc_of(d->op)->in_place[o] & 1u << k) == 0) return false;
-    return d->in[k] != NULL && d->in[k]->elem == d->out[o]->elem && llap_shows_all(d->in[k]) &&
+    if (o >= 3 || k >= 32 || (ll_op_desc_of(d->op)->in_place[o] & 1u << k) == 0) return false;
+    return d->in[k] != NULL && d->in[k]->elem == d->out[o]->elem && ll_shows_all(d->in[k]) &&
            p->half[d->in[k]->base->id] == p->half[d->out[o]->base->id] &&
-           llap_shape_count(&d->in[k]->shape) == llap_shape_count(&d->out[o]->shape) &&
-           alone(p, d, k);
+           ll_shape_count(&d->in[k]->shape) == ll_shape_count(&d->out[o]->shape) && alone(p, d, k);
 }
 
-static void overwrite_operands(llap_planner *p)
+static void overwrite_operands(ll_planner *p)
 {
     for (int i = 0; i < p->n_drafts; i++) {
-        const llap_draft *d = &p->draft[i];
+        const ll_draft *d = &p->draft[i];
         for (int o = 0; o < d->n_out; o++) {
-            llap_storage *out = &p->store[d->out[o]->id];
+            ll_storage *out = &p->store[d->out[o]->id];
             for (int k = 0; k < d->n_in && out->root == d->out[o]->id; k++) {
                 if (!may_overwrite(p, d, k, o)) continue;
-                llap_storage *in = root_of(p, d->in[k]);
+                ll_storage *in = root_of(p, d->in[k]);
                 if (in->kind != STORE_WORK || in->last != i) continue;
                 out->root = in->root;
                 in->last = out->last;
@@ -152,7 +151,7 @@ static void overwrite_operands(llap_planner *p)
 
 /* -------- updates written straight into the caller's memory -------- */
 
-static int producer_of(const llap_planner *p, const llap_tensor *t, int *out)
+static int producer_of(const ll_planner *p, const ll_tensor *t, int *out)
 {
     for (int i = 0; i < p->n_drafts; i++)
         for (int o = 0; o < p->draft[i].n_out; o++)
@@ -165,14 +164,14 @@ static int producer_of(const llap_planner *p, const llap_tensor *t, int *out)
 
 /* The value may be computed in the leaf's memory when nobody reads the leaf later, and its own
  * step only in the way the op allows. Reads that alias it count by the leaf's storage. */
-static bool may_write_through(const llap_planner *p, const llap_tensor *leaf)
+static bool may_write_through(const ll_planner *p, const ll_tensor *leaf)
 {
-    const llap_tensor *value = leaf->update;
-    int                o = 0;
-    const int          step = producer_of(p, value, &o);
-    if (step < 0 || p->store[value->base->id].last > p->n_drafts || !llap_shows_all(value))
+    const ll_tensor *value = leaf->update;
+    int              o = 0;
+    const int        step = producer_of(p, value, &o);
+    if (step < 0 || p->store[value->base->id].last > p->n_drafts || !ll_shows_all(value))
         return false; /* a leaf, or also an output */
-    const llap_draft *d = &p->draft[step];
+    const ll_draft *d = &p->draft[step];
     for (int k = 0; k < d->n_in; k++)
         if (d->in[k] != NULL && d->in[k]->base == leaf && !may_overwrite(p, d, k, o)) return false;
     for (int i = step + 1; i < p->n_drafts; i++)
@@ -185,12 +184,12 @@ static bool may_write_through(const llap_planner *p, const llap_tensor *leaf)
     return true;
 }
 
-static void write_through(llap_planner *p)
+static void write_through(ll_planner *p)
 {
     for (int i = 0; i < p->g->n_tensors; i++) {
-        const llap_tensor *leaf = p->g->tensor[i];
+        const ll_tensor *leaf = p->g->tensor[i];
         if (leaf->update == NULL || !may_write_through(p, leaf)) continue;
-        llap_storage *value = &p->store[leaf->update->base->id];
+        ll_storage *value = &p->store[leaf->update->base->id];
         value->root = leaf->id;
     }
 }
@@ -224,7 +223,7 @@ static size_t lowest_place(block *const *placed, int n, const block *b)
     return at;
 }
 
-static void place_blocks(llap_planner *p, block *blocks, block **placed, int n, bool plain)
+static void place_blocks(ll_planner *p, block *blocks, block **placed, int n, bool plain)
 {
     if (!plain) qsort(blocks, (size_t)n, sizeof *blocks, larger_first);
     for (int i = 0; i < n; i++) {
@@ -238,25 +237,25 @@ static void place_blocks(llap_planner *p, block *blocks, block **placed, int n, 
     }
 }
 
-static bool is_aside(const llap_planner *p, int i) { return p->aside != NULL && p->aside[i]; }
+static bool is_aside(const ll_planner *p, int i) { return p->aside != NULL && p->aside[i]; }
 
-static llap_status place_all(llap_planner *p, bool plain)
+static llap_status place_all(ll_planner *p, bool plain)
 {
     const int    n_tensors = p->g->n_tensors;
     const size_t most = (size_t)(n_tensors + p->n_drafts + 1);
-    block       *blocks = llap_arena_new(&p->arena, most, sizeof *blocks);
-    block      **placed = llap_arena_new(&p->arena, most, sizeof *placed);
+    block       *blocks = ll_arena_new(&p->arena, most, sizeof *blocks);
+    block      **placed = ll_arena_new(&p->arena, most, sizeof *placed);
     size_t       shared_at = 0;
     int          n = 0;
     if (blocks == NULL || placed == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < n_tensors; i++) {
-        llap_storage *s = &p->store[i];
+        ll_storage *s = &p->store[i];
         if (s->kind == STORE_WORK && s->root == i)
             blocks[n++] = (block){ s->n_bytes, s->first, s->last, &s->offset };
     }
     block shared = { 0, 0, p->n_drafts, &shared_at }; /* of steps aside, one behind the other */
     for (int i = 0; i < p->n_drafts; i++) {
-        const size_t size = llap_plan_round(p->work_bytes[i]);
+        const size_t size = ll_plan_round(p->work_bytes[i]);
         if (is_aside(p, i)) {
             if (size > shared.n_bytes) shared.n_bytes = size;
         } else if (size > 0) { /* what is done at once needs none */
@@ -270,9 +269,9 @@ static llap_status place_all(llap_planner *p, bool plain)
     return LLAP_OK;
 }
 
-llap_status llap_plan_memory(llap_planner *p, bool plain)
+llap_status ll_plan_memory(ll_planner *p, bool plain)
 {
-    p->store = llap_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->store);
+    p->store = ll_arena_new(&p->arena, (size_t)p->g->n_tensors, sizeof *p->store);
     if (p->store == NULL) return LLAP_ENOMEM;
     find_lifetimes(p);
     widen_groups(p);

@@ -1,124 +1,123 @@
 /* Normalisation over the last axis: softmax, layer norm with affine or modulation. */
 #include "graph/node.h"
 
-static bool infer_softmax(llap_graph *g, const llap_node *n, llap_shape *out)
+static bool infer_softmax(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     *out = n->in[0]->shape;
-    return llap_node_rank(g, n, 0, 1);
+    return ll_node_rank(g, n, 0, 1);
 }
 
-static void vjp_softmax(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
+static void vjp_softmax(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tensor **dx)
 {
-    dx[0] = llap_node_add1(g, LLAP_OP_SOFTMAX_GRAD, NULL, (llap_tensor *[]){ n->out[0], dy[0] }, 2);
+    dx[0] = ll_node_add1(g, LL_OP_SOFTMAX_GRAD, NULL, (ll_tensor *[]){ n->out[0], dy[0] }, 2);
 }
 
-const llap_op_desc llap_desc_softmax = { "x",
-                                         .n_required = 1,
-                                         .n_out = 1,
-                                         .layout = "d",
-                                         .in_place = { 1 },
-                                         .infer = infer_softmax,
-                                         .vjp = vjp_softmax };
+const ll_op_desc ll_desc_softmax = { "x",
+                                     .n_required = 1,
+                                     .n_out = 1,
+                                     .layout = "d",
+                                     .in_place = { 1 },
+                                     .infer = infer_softmax,
+                                     .vjp = vjp_softmax };
 
-const llap_op_desc llap_desc_softmax_grad = {
+const ll_op_desc ll_desc_softmax_grad = {
     "y dy", .n_required = 2, .n_out = 1, .layout = "d", .in_place = { 2 }, .infer = infer_softmax
 };
 
-llap_tensor *llap_softmax(llap_graph *g, llap_tensor *x)
+ll_tensor *ll_softmax(ll_graph *g, ll_tensor *x)
 {
-    return llap_node_add1(g, LLAP_OP_SOFTMAX, NULL, &x, 1);
+    return ll_node_add1(g, LL_OP_SOFTMAX, NULL, &x, 1);
 }
 
 /* -------- layer norm: x, weight, bias (both or neither) -> y. Weight and bias are [x's first axes,
  * 1, .., 1, n]: a row of them holds for a run of rows of x. align_operands makes them so. --------
  */
 
-static bool infer_norm(llap_graph *g, const llap_node *n, llap_shape *out)
+static bool infer_norm(ll_graph *g, const ll_node *n, ll_shape *out)
 {
-    if (!llap_node_rank(g, n, 0, 1)) return false;
+    if (!ll_node_rank(g, n, 0, 1)) return false;
     *out = n->in[0]->shape;
     if ((n->in[1] == NULL) != (n->in[2] == NULL))
-        return llap_node_fail(g, n, "weight and bias expected both or neither");
+        return ll_node_fail(g, n, "weight and bias expected both or neither");
     if (n->in[1] == NULL) return true;
-    llap_shape expected = *out;
-    for (int i = 0; i < out->rank - 1; i++) expected.dim[i] = llap_dim(n->in[1], i);
-    return llap_node_expect(g, n, 1, expected) && llap_node_expect(g, n, 2, expected);
+    ll_shape expected = *out;
+    for (int i = 0; i < out->rank - 1; i++) expected.dim[i] = ll_dim(n->in[1], i);
+    return ll_node_expect(g, n, 1, expected) && ll_node_expect(g, n, 2, expected);
 }
 
-static void vjp_norm(llap_graph *g, const llap_node *n, llap_tensor *const *dy, llap_tensor **dx)
+static void vjp_norm(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tensor **dx)
 {
-    llap_tensor *w = n->in[1], *b = n->in[2];
-    llap_node   *back = llap_node_add(g, LLAP_OP_NORM_GRAD, &n->attr,
-                                      (llap_tensor *[]){ n->in[0], dy[0], w, b }, 4);
+    ll_tensor *w = n->in[1], *b = n->in[2];
+    ll_node   *back =
+        ll_node_add(g, LL_OP_NORM_GRAD, &n->attr, (ll_tensor *[]){ n->in[0], dy[0], w, b }, 4);
     if (back == NULL) return;
     dx[0] = back->out[0];
     if (w != NULL) dx[1] = back->out[1];
     if (b != NULL) dx[2] = back->out[2];
 }
 
-const llap_op_desc llap_desc_norm = { "x weight bias", .n_required = 1,   .n_out = 1,
-                                      .layout = "drr", .in_place = { 1 }, .infer = infer_norm,
-                                      .vjp = vjp_norm };
+const ll_op_desc ll_desc_norm = { "x weight bias", .n_required = 1,   .n_out = 1,
+                                  .layout = "drr", .in_place = { 1 }, .infer = infer_norm,
+                                  .vjp = vjp_norm };
 
 /* x, dy, weight?, bias? -> dx, dweight, dbias (empty where the operand is absent); what is added to
  * dx may be a fifth operand, which the planner makes */
-static bool infer_norm_grad(llap_graph *g, const llap_node *n, llap_shape *out)
+static bool infer_norm_grad(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g;
     out[0] = n->in[0]->shape;
-    out[1] = n->in[2] == NULL ? LLAP_SHAPE(0) : n->in[2]->shape;
-    out[2] = n->in[3] == NULL ? LLAP_SHAPE(0) : n->in[3]->shape;
+    out[1] = n->in[2] == NULL ? LL_SHAPE(0) : n->in[2]->shape;
+    out[2] = n->in[3] == NULL ? LL_SHAPE(0) : n->in[3]->shape;
     return true;
 }
 
-const llap_op_desc llap_desc_norm_grad = { "x dy weight bias", .n_required = 2, .n_out = 3,
-                                           .layout = "ddrr", .infer = infer_norm_grad };
+const ll_op_desc ll_desc_norm_grad = { "x dy weight bias", .n_required = 2, .n_out = 3,
+                                       .layout = "ddrr", .infer = infer_norm_grad };
 
 /* Gives w leading axes of length 1 up to x's rank. */
-static llap_tensor *align_rank(llap_graph *g, llap_tensor *w, const llap_tensor *x)
+static ll_tensor *align_rank(ll_graph *g, ll_tensor *w, const ll_tensor *x)
 {
     if (w == NULL || w->shape.rank >= x->shape.rank) return w;
-    llap_shape s = { .rank = x->shape.rank };
-    const int  lead = s.rank - w->shape.rank;
+    ll_shape  s = { .rank = x->shape.rank };
+    const int lead = s.rank - w->shape.rank;
     for (int i = 0; i < s.rank; i++) s.dim[i] = i < lead ? 1 : w->shape.dim[i - lead];
-    return llap_reshape(g, w, s);
+    return ll_reshape(g, w, s);
 }
 
 /* Brings weight and bias to the form above: x's axes up to the last one in which either varies. */
-static void align_operands(llap_graph *g, const llap_tensor *x, llap_tensor **w, llap_tensor **b)
+static void align_operands(ll_graph *g, const ll_tensor *x, ll_tensor **w, ll_tensor **b)
 {
-    llap_shape s = x->shape, both;
-    bool       varies = false;
+    ll_shape s = x->shape, both;
+    bool     varies = false;
     *w = align_rank(g, *w, x);
     *b = align_rank(g, *b, x);
     if (*w == NULL || *b == NULL) return;
-    if (!llap_broadcast_shape(g, LLAP_OP_NORM, &(*w)->shape, &(*b)->shape, &both)) return;
+    if (!ll_broadcast_shape(g, LL_OP_NORM, &(*w)->shape, &(*b)->shape, &both)) return;
     if (both.rank != s.rank) return; /* the shape rule reports it */
     for (int i = s.rank - 2; i >= 0; i--) {
         if (both.dim[i] != 1) varies = true;
         if (!varies) s.dim[i] = 1;
     }
-    *w = llap_expand(g, *w, s);
-    *b = llap_expand(g, *b, s);
+    *w = ll_expand(g, *w, s);
+    *b = ll_expand(g, *b, s);
 }
 
-static llap_tensor *norm(llap_graph *g, llap_tensor *x, llap_tensor *w, llap_tensor *b, double eps,
-                         double offset)
+static ll_tensor *norm(ll_graph *g, ll_tensor *x, ll_tensor *w, ll_tensor *b, double eps,
+                       double offset)
 {
     if (g->status != LLAP_OK || x == NULL) return NULL;
-    const llap_attr attr = { .norm = { eps, offset } };
+    const ll_attr attr = { .norm = { eps, offset } };
     align_operands(g, x, &w, &b);
-    return llap_node_add1(g, LLAP_OP_NORM, &attr, (llap_tensor *[]){ x, w, b }, 3);
+    return ll_node_add1(g, LL_OP_NORM, &attr, (ll_tensor *[]){ x, w, b }, 3);
 }
 
-llap_tensor *llap_layer_norm(llap_graph *g, llap_tensor *x, llap_tensor *weight, llap_tensor *bias,
-                             double eps)
+ll_tensor *ll_layer_norm(ll_graph *g, ll_tensor *x, ll_tensor *weight, ll_tensor *bias, double eps)
 {
     return norm(g, x, weight, bias, eps, 0.0);
 }
 
-llap_tensor *llap_modulated_norm(llap_graph *g, llap_tensor *x, llap_tensor *scale,
-                                 llap_tensor *shift, double eps)
+ll_tensor *ll_modulated_norm(ll_graph *g, ll_tensor *x, ll_tensor *scale, ll_tensor *shift,
+                             double eps)
 {
     return norm(g, x, scale, shift, eps, 1.0);
 }

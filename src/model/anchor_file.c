@@ -1,7 +1,7 @@
 /* One anchor per target in a model file, the format of model.h. */
+#include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "model/anchor_window.h"
 #include "model/model_parts.h"
 
 #include <math.h>
@@ -10,102 +10,103 @@
 
 /* ---- saving ---- */
 
-static void put_doubles(llap_json_writer *w, const char *key, const double *v, int64_t n)
+static void put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
 {
-    llap_json_open(w, key, '(');
-    for (int64_t i = 0; i < n; i++) llap_json_put_double(w, NULL, v[i]);
-    llap_json_close(w, ']');
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, v[i]);
+    ll_json_close(w, ']');
 }
 
-static void put_kernel(llap_json_writer *w, const char *key, const llap_anchor_kernel *k)
+static void put_kernel(ll_json_writer *w, const char *key, const ll_anchor_kernel *k)
 {
-    llap_json_open(w, key, '{');
+    ll_json_open(w, key, '{');
     put_doubles(w, "a", k->a, k->n_terms);
     put_doubles(w, "rho", k->rho, k->n_terms);
     put_doubles(w, "omega", k->omega, k->n_terms);
-    llap_json_put_double(w, "nu", k->nu);
-    llap_json_put_double(w, "jitter", k->jitter);
-    llap_json_close(w, '}');
+    ll_json_put_double(w, "nu", k->nu);
+    ll_json_put_double(w, "jitter", k->jitter);
+    ll_json_close(w, '}');
 }
 
-static void put_calibration(llap_json_writer *w, const char *key, const llap_calibration *c)
+static void put_calibration(ll_json_writer *w, const char *key, const ll_calibration *c)
 {
-    llap_json_open(w, key, '{');
-    put_doubles(w, "edge", c->edge, LLAP_CALIBRATION_BUCKETS - 1);
-    put_doubles(w, "factor", &c->factor[0][0], LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS);
-    llap_json_close(w, '}');
+    ll_json_open(w, key, '{');
+    put_doubles(w, "edge", c->edge, LL_CALIBRATION_BUCKETS - 1);
+    put_doubles(w, "factor", &c->factor[0][0], LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS);
+    ll_json_close(w, '}');
 }
 
-static const char *const near_names[2] = { "near_past", "near_both" }; /* by llap_anchor_from */
+static const char *const neighbours_names[2] = { "near_past", "near_both" }; /* by ll_anchor_from */
 
-void llap_anchor_write(llap_json_writer *w, const llap_anchor_model *a)
+void ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a)
 {
-    const llap_chain *c = a->chain;
-    llap_json_open(w, NULL, '{');
+    const ll_chain *c = a->chain;
+    ll_json_open(w, NULL, '{');
     put_kernel(w, "kernel", &a->kernel);
     put_kernel(w, "fill_kernel", &a->fill_kernel);
     put_calibration(w, "calibration", &a->calibration);
     put_calibration(w, "fill_past", &a->fill_past);
     put_calibration(w, "fill_both", &a->fill_both);
-    llap_json_put_double(w, "context", a->spec.context);
-    llap_json_put_double(w, "horizon", a->spec.horizon);
-    llap_json_put_int(w, "max_obs", (int64_t)a->spec.max_obs);
-    llap_json_put_int(w, "max_query", (int64_t)a->spec.max_query);
-    llap_json_put_double(w, "kappa", a->kappa);
-    llap_json_put_double(w, "var_floor", a->var_floor);
-    if (isfinite(a->valid_crps)) llap_json_put_double(w, "valid_crps", a->valid_crps);
-    if (isfinite(c->y_lo)) llap_json_put_double(w, "y_lo", c->y_lo); /* absent: no bound */
-    if (isfinite(c->y_hi)) llap_json_put_double(w, "y_hi", c->y_hi);
-    if (isfinite(c->y_min)) llap_json_put_double(w, "min", c->y_min);
-    if (isfinite(c->y_max)) llap_json_put_double(w, "max", c->y_max);
-    if (c->asinh) llap_json_put_double(w, "asinh_of_y", 1);
-    if (c->log1p) llap_json_put_double(w, "log1p_of_y", 1);
-    llap_json_put_double(w, "z_clip", c->z_clip);
-    llap_json_put_double(w, "lambda", c->lambda);
-    llap_json_put_double(w, "g_m", c->g_m);
-    llap_json_put_double(w, "g_s", c->g_s);
-    llap_json_put_double(w, "z_lo", c->z_lo);
-    llap_json_put_double(w, "z_hi", c->z_hi);
-    llap_json_put_int(w, "climate_terms", c->n_climate);
-    llap_json_put_double(w, "r_s", c->r_s);
-    if (a->joint.rank > 0) put_doubles(w, "share", a->joint.share, a->kernel.n_terms);
+    ll_json_put_double(w, "context", a->spec.context);
+    ll_json_put_double(w, "horizon", a->spec.horizon);
+    ll_json_put_int(w, "max_obs", (int64_t)a->spec.max_obs);
+    ll_json_put_int(w, "max_query", (int64_t)a->spec.max_query);
+    ll_json_put_double(w, "kappa", a->kappa);
+    ll_json_put_double(w, "var_floor", a->var_floor);
+    if (isfinite(a->valid_crps)) ll_json_put_double(w, "valid_crps", a->valid_crps);
+    if (isfinite(c->y_lo)) ll_json_put_double(w, "y_lo", c->y_lo); /* absent: no bound */
+    if (isfinite(c->y_hi)) ll_json_put_double(w, "y_hi", c->y_hi);
+    if (isfinite(c->y_min)) ll_json_put_double(w, "min", c->y_min);
+    if (isfinite(c->y_max)) ll_json_put_double(w, "max", c->y_max);
+    if (c->asinh) ll_json_put_double(w, "asinh_of_y", 1);
+    if (c->log1p) ll_json_put_double(w, "log1p_of_y", 1);
+    ll_json_put_double(w, "z_clip", c->z_clip);
+    ll_json_put_double(w, "lambda", c->lambda);
+    ll_json_put_double(w, "g_m", c->g_m);
+    ll_json_put_double(w, "g_s", c->g_s);
+    ll_json_put_double(w, "z_lo", c->z_lo);
+    ll_json_put_double(w, "z_hi", c->z_hi);
+    ll_json_put_int(w, "climate_terms", c->n_climate);
+    ll_json_put_double(w, "r_s", c->r_s);
+    if (a->link.rank > 0) put_doubles(w, "share", a->link.share, a->kernel.n_terms);
     for (int from = 0; from < 2; from++)
-        if (a->near[from].cov != NULL)
-            put_calibration(w, near_names[from], &a->near[from].calibration);
-    llap_json_close(w, '}');
+        if (a->neighbours[from].cov != NULL)
+            put_calibration(w, neighbours_names[from], &a->neighbours[from].calibration);
+    ll_json_close(w, '}');
 }
 
-static llap_status add_tensor(llap_tensors_writer *w, int64_t i, const char *of, const char *what,
+static llap_status add_tensor(ll_tensors_writer *w, int64_t i, const char *of, const char *what,
                               int rank, const int64_t *shape, const double *data)
 {
     char name[64];
     snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    return llap_tensors_writer_add(w, name, LLAP_F64, rank, shape, data);
+    return ll_tensors_writer_add(w, name, LL_F64, rank, shape, data);
 }
 
-llap_status llap_anchor_save(const llap_anchor_model *a, int64_t i, llap_tensors_writer *w)
+llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_writer *w)
 {
-    const llap_chain        *c = a->chain;
-    const llap_anchor_joint *joint = &a->joint;
-    const int64_t            shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
-    const int64_t            linked[2] = { (int64_t)joint->n, (int64_t)joint->rank };
-    llap_status              st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
+    const ll_chain         *c = a->chain;
+    const ll_anchor_linked *link = &a->link;
+    const int64_t           shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
+    const int64_t           linked[2] = { (int64_t)link->n, (int64_t)link->rank };
+    llap_status             st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
     if (st == LLAP_OK) st = add_tensor(w, i, "scale", "std", 1, shape, c->sd);
     if (st == LLAP_OK && c->n_climate > 0)
         st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
-    if (st == LLAP_OK && joint->rank > 0)
-        st = add_tensor(w, i, "anchor", "loadings", 2, linked, joint->loading);
+    if (st == LLAP_OK && link->rank > 0)
+        st = add_tensor(w, i, "anchor", "loadings", 2, linked, link->loading);
     const int64_t square[2] = { (int64_t)c->n_series, (int64_t)c->n_series };
     for (int from = 0; st == LLAP_OK && from < 2; from++)
-        if (a->near[from].cov != NULL)
-            st = add_tensor(w, i, "anchor", near_names[from], 2, square, a->near[from].cov);
+        if (a->neighbours[from].cov != NULL)
+            st = add_tensor(w, i, "anchor", neighbours_names[from], 2, square,
+                            a->neighbours[from].cov);
     return st;
 }
 
-size_t llap_anchor_tensors(const llap_anchor_model *a)
+size_t ll_anchor_tensors(const ll_anchor_model *a)
 {
-    return 2u + (a->chain->n_climate > 0) + (a->joint.rank > 0) + (a->near[0].cov != NULL) +
-           (a->near[1].cov != NULL);
+    return 2u + (a->chain->n_climate > 0) + (a->link.rank > 0) + (a->neighbours[0].cov != NULL) +
+           (a->neighbours[1].cov != NULL);
 }
 
 /* ---- loading ---- */
@@ -118,46 +119,44 @@ typedef struct number {
     bool        optional; /* absent leaves *v */
 } number;
 
-static llap_status get_numbers(const llap_json *j, int64_t i, const number *numbers, size_t n)
+static llap_status get_numbers(const ll_json *j, int64_t i, const number *numbers, size_t n)
 {
     llap_status st = LLAP_OK;
     for (size_t k = 0; st == LLAP_OK && k < n; k++) {
         char path[96];
         snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, numbers[k].key);
-        if (!numbers[k].optional) st = llap_json_need(j, path);
+        if (!numbers[k].optional) st = ll_json_need(j, path);
         if (st == LLAP_OK)
-            st = llap_json_double(j, path, numbers[k].min, numbers[k].max, numbers[k].v);
+            st = ll_json_double(j, path, numbers[k].min, numbers[k].max, numbers[k].v);
     }
     return st;
 }
 
-static llap_status get_array(const llap_json *j, int64_t i, const char *key, double min, double max,
+static llap_status get_array(const ll_json *j, int64_t i, const char *key, double min, double max,
                              size_t n, double *out)
 {
     char    path[96];
     double *v = NULL;
     size_t  found = 0;
     snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key);
-    llap_status st = llap_json_doubles(j, path, min, max, &v, &found);
+    llap_status st = ll_json_doubles(j, path, min, max, &v, &found);
     if (st == LLAP_OK && found != n)
-        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected %zu numbers, found %zu", path, n,
-                       found);
+        st = ll_fail(LLAP_EFORMAT, "config: '%s': expected %zu numbers, found %zu", path, n, found);
     if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
-    llap_free(v);
+    ll_free(v);
     return st;
 }
 
-static llap_status get_kernel(const llap_json *j, int64_t i, const char *what,
-                              llap_anchor_kernel *k)
+static llap_status get_kernel(const ll_json *j, int64_t i, const char *what, ll_anchor_kernel *k)
 {
     char                     key[5][64], path[96];
     static const char *const names[] = { "a", "rho", "omega", "nu", "jitter" };
     for (int n = 0; n < 5; n++) snprintf(key[n], sizeof key[n], "%s.%s", what, names[n]);
     snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key[0]);
-    const size_t n = llap_json_length(j, path);
-    if (n < 1 || n > LLAP_ANCHOR_MAX_TERMS)
-        return llap_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d terms, found %zu", path,
-                         LLAP_ANCHOR_MAX_TERMS, n);
+    const size_t n = ll_json_length(j, path);
+    if (n < 1 || n > LL_ANCHOR_MAX_TERMS)
+        return ll_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d terms, found %zu", path,
+                       LL_ANCHOR_MAX_TERMS, n);
     k->n_terms = (int32_t)n;
     llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, n, k->a);
     if (st == LLAP_OK) st = get_array(j, i, key[1], 0, HUGE_VAL, n, k->rho);
@@ -165,48 +164,47 @@ static llap_status get_kernel(const llap_json *j, int64_t i, const char *what,
     const number numbers[] = { { key[3], 0, HUGE_VAL, &k->nu, false },
                                { key[4], 0, HUGE_VAL, &k->jitter, false } };
     if (st == LLAP_OK) st = get_numbers(j, i, numbers, 2);
-    if (st == LLAP_OK && llap_anchor_kernel_check(k) != LLAP_OK)
-        st = llap_fail_in(LLAP_EFORMAT, "config: anchors[%lld].%s", (long long)i, what);
+    if (st == LLAP_OK && ll_anchor_kernel_check(k) != LLAP_OK)
+        st = ll_fail_in(LLAP_EFORMAT, "config: anchors[%lld].%s", (long long)i, what);
     return st;
 }
 
-static llap_status get_calibration(const llap_json *j, int64_t i, const char *what,
-                                   llap_calibration *c)
+static llap_status get_calibration(const ll_json *j, int64_t i, const char *what, ll_calibration *c)
 {
     char key[2][64];
     snprintf(key[0], sizeof key[0], "%s.edge", what);
     snprintf(key[1], sizeof key[1], "%s.factor", what);
-    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LLAP_CALIBRATION_BUCKETS - 1, c->edge);
+    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LL_CALIBRATION_BUCKETS - 1, c->edge);
     if (st == LLAP_OK)
-        st = get_array(j, i, key[1], LLAP_CALIBRATION_LEAST, LLAP_CALIBRATION_MOST,
-                       LLAP_CALIBRATION_BUCKETS * LLAP_CALIBRATION_LEVELS, &c->factor[0][0]);
+        st = get_array(j, i, key[1], LL_CALIBRATION_LEAST, LL_CALIBRATION_MOST,
+                       LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS, &c->factor[0][0]);
     return st;
 }
 
 /* A tensor of finite numbers, copied; caller owns *out. */
-static llap_status get_tensor(const llap_tensors *t, int64_t i, const char *of, const char *what,
+static llap_status get_tensor(const ll_tensors *t, int64_t i, const char *of, const char *what,
                               int rank, const int64_t *shape, double **out)
 {
-    char             name[64];
-    llap_tensor_info info;
+    char           name[64];
+    ll_tensor_info info;
     snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    llap_status st = llap_tensors_require(t, name, LLAP_F64, rank, shape, &info);
+    llap_status st = ll_tensors_require(t, name, LL_F64, rank, shape, &info);
     if (st != LLAP_OK) return st;
     const double *v = info.data;
     for (int64_t k = 0; k < info.n_elements; k++)
         if (!isfinite(v[k]))
-            return llap_fail(LLAP_EFORMAT, "%s: element %lld is not a finite number", name,
-                             (long long)k);
-    *out = llap_new((size_t)info.n_elements, sizeof **out);
+            return ll_fail(LLAP_EFORMAT, "%s: element %lld is not a finite number", name,
+                           (long long)k);
+    *out = ll_new((size_t)info.n_elements, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     memcpy(*out, v, info.n_bytes);
     return LLAP_OK;
 }
 
-static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t i,
-                             int64_t n_entities, llap_chain **out)
+static llap_status get_chain(const ll_tensors *t, const ll_json *j, int64_t i, int64_t n_entities,
+                             ll_chain **out)
 {
-    llap_chain *c = llap_new(1, sizeof *c);
+    ll_chain *c = ll_new(1, sizeof *c);
     if (c == NULL) return LLAP_ENOMEM;
     c->n_series = (size_t)n_entities;
     double asinh_used = 0, log1p_used = 0;
@@ -234,13 +232,13 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
     c->asinh = asinh_used != 0;
     c->log1p = log1p_used != 0;
     if (st == LLAP_OK && !(c->y_lo <= c->y_hi && c->z_lo <= c->z_hi && c->y_min <= c->y_max))
-        st = llap_fail(LLAP_EFORMAT,
-                       "config: anchors[%lld]: bounds y_lo, y_hi, z_lo, z_hi or min, max cross",
-                       (long long)i);
-    if (st == LLAP_OK) st = llap_json_int(j, path, 0, LLAP_CLIMATE_MAX, &terms);
-    if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LLAP_CLIMATE_MAX)
-        st = llap_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
-                       LLAP_CLIMATE_MAX, (long long)terms);
+        st = ll_fail(LLAP_EFORMAT,
+                     "config: anchors[%lld]: bounds y_lo, y_hi, z_lo, z_hi or min, max cross",
+                     (long long)i);
+    if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_CLIMATE_MAX, &terms);
+    if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LL_CLIMATE_MAX)
+        st = ll_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
+                     LL_CLIMATE_MAX, (long long)terms);
     c->n_climate = (int32_t)terms;
     const int64_t shape[2] = { n_entities + 1, terms };
     if (st == LLAP_OK) st = get_tensor(t, i, "scale", "mean", 1, shape, &c->mu);
@@ -249,10 +247,10 @@ static llap_status get_chain(const llap_tensors *t, const llap_json *j, int64_t 
         st = get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
     for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
         if (!(c->sd[k] > 0))
-            st = llap_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive",
-                           (long long)i, (long long)k);
+            st = ll_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive", (long long)i,
+                         (long long)k);
     if (st == LLAP_OK) *out = c;
-    else llap_chain_destroy(c);
+    else ll_chain_destroy(c);
     return st;
 }
 
@@ -261,68 +259,66 @@ static llap_status check_span(const char *path, double units, int64_t ticks, int
 {
     const double expected = (double)ticks / (double)unit;
     if (fabs(units - expected) <= 1e-9 * expected) return LLAP_OK;
-    return llap_fail(LLAP_EFORMAT,
-                     "config: '%s': expected %.17g as for the whole model, found %.17g", path,
-                     expected, units);
+    return ll_fail(LLAP_EFORMAT, "config: '%s': expected %.17g as for the whole model, found %.17g",
+                   path, expected, units);
 }
 
 /* How the entities are linked, where a tensor of loadings says they are. */
-static llap_status get_joint(const llap_tensors *t, const llap_json *j, int64_t i,
-                             int64_t n_entities, llap_anchor_model *a)
+static llap_status get_joint(const ll_tensors *t, const ll_json *j, int64_t i, int64_t n_entities,
+                             ll_anchor_model *a)
 {
-    char             name[64], path[96];
-    llap_tensor_info info;
+    char           name[64], path[96];
+    ll_tensor_info info;
     snprintf(name, sizeof name, "anchor.%lld.loadings", (long long)i);
     snprintf(path, sizeof path, "anchors[%lld].share", (long long)i);
-    if (!llap_tensors_find(t, name, &info)) {
-        if (!llap_json_has(j, path)) return LLAP_OK;
-        return llap_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
+    if (!ll_tensors_find(t, name, &info)) {
+        if (!ll_json_has(j, path)) return LLAP_OK;
+        return ll_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
     }
-    const int64_t rank =
-        info.rank == 2 && info.shape[1] > 0 && info.shape[1] <= LLAP_ANCHOR_RANK_MAX ? info.shape[1]
-                                                                                     : 1;
+    const int64_t rank = info.rank == 2 && info.shape[1] > 0 && info.shape[1] <= LL_ANCHOR_RANK_MAX
+                             ? info.shape[1]
+                             : 1;
     const int64_t shape[2] = { n_entities, rank };
     llap_status   st = get_tensor(t, i, "anchor", "loadings", 2, shape, &a->loading);
     if (st != LLAP_OK) return st;
-    a->joint =
-        (llap_anchor_joint){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
-    st = get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->joint.share);
-    if (st == LLAP_OK && llap_anchor_joint_check(&a->joint, a->kernel.n_terms) != LLAP_OK)
-        st = llap_fail_in(LLAP_EFORMAT, "%s", name);
+    a->link =
+        (ll_anchor_linked){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
+    st = get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->link.share);
+    if (st == LLAP_OK && ll_anchor_linked_check(&a->link, a->kernel.n_terms) != LLAP_OK)
+        st = ll_fail_in(LLAP_EFORMAT, "%s", name);
     return st;
 }
 
 /* What the other entities say about a gap, where a tensor says they do. */
-static llap_status get_near(const llap_tensors *t, const llap_json *j, int64_t i, int64_t n,
-                            const char *what, llap_anchor_near *near)
+static llap_status get_neighbours(const ll_tensors *t, const ll_json *j, int64_t i, int64_t n,
+                                  const char *what, ll_anchor_neighbours *neighbours)
 {
-    char             name[64], path[96];
-    llap_tensor_info info;
-    const int64_t    shape[2] = { n, n };
+    char           name[64], path[96];
+    ll_tensor_info info;
+    const int64_t  shape[2] = { n, n };
     snprintf(name, sizeof name, "anchor.%lld.%s", (long long)i, what);
     snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, what);
-    if (!llap_tensors_find(t, name, &info)) {
-        if (!llap_json_has(j, path)) return LLAP_OK;
-        return llap_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
+    if (!ll_tensors_find(t, name, &info)) {
+        if (!ll_json_has(j, path)) return LLAP_OK;
+        return ll_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
     }
-    llap_status st = get_tensor(t, i, "anchor", what, 2, shape, &near->cov);
-    if (st == LLAP_OK) st = get_calibration(j, i, what, &near->calibration);
+    llap_status st = get_tensor(t, i, "anchor", what, 2, shape, &neighbours->cov);
+    if (st == LLAP_OK) st = get_calibration(j, i, what, &neighbours->calibration);
     for (int64_t k = 0; st == LLAP_OK && k < n * n; k++)
-        if (near->cov[k] != near->cov[k % n * n + k / n])
-            st =
-                llap_fail(LLAP_EFORMAT, "%s: is not symmetric at element %lld", name, (long long)k);
-    if (st == LLAP_OK && !anchor_near_definite(near->cov, (size_t)n))
-        st = llap_fail(LLAP_EFORMAT, "%s: is no covariance of 1 to %d entities", name,
-                       LLAP_ANCHOR_JOINT_MAX);
+        if (neighbours->cov[k] != neighbours->cov[k % n * n + k / n])
+            st = ll_fail(LLAP_EFORMAT, "%s: is not symmetric at element %lld", name, (long long)k);
+    if (st == LLAP_OK && !anchor_neighbours_definite(neighbours->cov, (size_t)n))
+        st = ll_fail(LLAP_EFORMAT, "%s: is no covariance of 1 to %d entities", name,
+                     LL_ANCHOR_LINKED_MAX);
     return st;
 }
 
-llap_status llap_anchor_load(const llap_tensors *t, const llap_json *j, int64_t i,
-                             const llap_model_frame *f, llap_anchor_model **out)
+llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
+                           const ll_model_frame *f, ll_anchor_model **out)
 {
-    llap_anchor_model a = { .valid_crps = NAN };
-    int64_t           max_obs = 0, max_query = 0;
-    char              path[2][96];
+    ll_anchor_model a = { .valid_crps = NAN };
+    int64_t         max_obs = 0, max_query = 0;
+    char            path[2][96];
     snprintf(path[0], sizeof path[0], "anchors[%lld].max_obs", (long long)i);
     snprintf(path[1], sizeof path[1], "anchors[%lld].max_query", (long long)i);
     const number numbers[] = {
@@ -338,8 +334,8 @@ llap_status llap_anchor_load(const llap_tensors *t, const llap_json *j, int64_t 
     if (st == LLAP_OK) st = get_calibration(j, i, "fill_past", &a.fill_past);
     if (st == LLAP_OK) st = get_calibration(j, i, "fill_both", &a.fill_both);
     if (st == LLAP_OK) st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
-    if (st == LLAP_OK) st = llap_json_int(j, path[0], 0, INT64_MAX, &max_obs);
-    if (st == LLAP_OK) st = llap_json_int(j, path[1], 0, INT64_MAX, &max_query);
+    if (st == LLAP_OK) st = ll_json_int(j, path[0], 0, INT64_MAX, &max_obs);
+    if (st == LLAP_OK) st = ll_json_int(j, path[1], 0, INT64_MAX, &max_query);
     if (st == LLAP_OK) st = check_span("anchors.context", a.spec.context, f->context, f->unit);
     if (st == LLAP_OK) st = check_span("anchors.horizon", a.spec.horizon, f->horizon, f->unit);
     if (st == LLAP_OK) st = get_chain(t, j, i, f->n_entities, &a.chain);
@@ -347,16 +343,16 @@ llap_status llap_anchor_load(const llap_tensors *t, const llap_json *j, int64_t 
     a.spec.max_query = (size_t)max_query;
     if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);
     for (int from = 0; st == LLAP_OK && from < 2; from++)
-        st = get_near(t, j, i, f->n_entities, near_names[from], &a.near[from]);
+        st = get_neighbours(t, j, i, f->n_entities, neighbours_names[from], &a.neighbours[from]);
     if (st == LLAP_OK) {
-        st = llap_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
+        st = ll_anchor_model_create(&a.spec, a.chain, &a.kernel, a.kappa, out);
         if (st == LLAP_OK) **out = a;
     } else {
-        llap_chain_destroy(a.chain);
+        ll_chain_destroy(a.chain);
     }
     if (st != LLAP_OK) {
-        llap_free(a.loading);
-        for (int from = 0; from < 2; from++) llap_free(a.near[from].cov);
+        ll_free(a.loading);
+        for (int from = 0; from < 2; from++) ll_free(a.neighbours[from].cov);
     }
     return st;
 }

@@ -8,51 +8,51 @@
  * scale.y.*, cond.* as in a model file, and metadata "llapdiff.config" with what the other three do
  * not tell
  *
- *     llap_network_config c;
- *     st = llap_artefacts_config(&files, &hints, &c);
- *     if (st == LLAP_OK) st = llap_network_create(&c, inputs, &net);
- *     if (st == LLAP_OK) st = llap_artefacts_load(&files, net);
+ *     ll_network_config c;
+ *     st = ll_artefacts_config(&files, &hints, &c);
+ *     if (st == LLAP_OK) st = ll_network_create(&c, inputs, &net);
+ *     if (st == LLAP_OK) st = ll_artefacts_load(&files, net);
  */
-#ifndef LLAP_MODEL_ARTEFACTS_H
-#define LLAP_MODEL_ARTEFACTS_H
+#ifndef LL_MODEL_ARTEFACTS_H
+#define LL_MODEL_ARTEFACTS_H
 
 #include "model/network.h"
 
-typedef enum llap_artefact {
-    LLAP_ARTEFACT_VAE,
-    LLAP_ARTEFACT_SUMMARIZER,
-    LLAP_ARTEFACT_DENOISER,
-    LLAP_ARTEFACT_STATISTICS,
-    LLAP_ARTEFACT_COUNT
-} llap_artefact;
+typedef enum ll_artefact {
+    LL_ARTEFACT_VAE,
+    LL_ARTEFACT_SUMMARIZER,
+    LL_ARTEFACT_DENOISER,
+    LL_ARTEFACT_STATISTICS,
+    LL_ARTEFACT_COUNT
+} ll_artefact;
 
-extern const char *const llap_artefact_names[]; /* "vae", .., closed by NULL */
+extern const char *const ll_artefact_names[]; /* "vae", .., closed by NULL */
 
-typedef struct llap_artefacts {
-    llap_tensors *file[LLAP_ARTEFACT_COUNT]; /* NULL: absent */
-} llap_artefacts;
+typedef struct ll_artefacts {
+    ll_tensors *file[LL_ARTEFACT_COUNT]; /* NULL: absent */
+} ll_artefacts;
 
 /* What tensors do not tell. Zeros and NULL: as the reference's presets have it. */
-typedef struct llap_artefact_hints {
+typedef struct ll_artefact_hints {
     int64_t     heads;      /* of all attention: 4 */
     int64_t     entities;   /* where there is no embedding of them and no pretraining head */
     int64_t     context;    /* rows; as many as tokens */
     const char *prediction; /* "v", "x0", "eps"; needed where model_config does not say it */
     const char *t_token;    /* "residual", "bias", "both" where there is one: both */
-} llap_artefact_hints;
+} ll_artefact_hints;
 
 /* All options of the networks: from the statistics' metadata if there are any, else from tensors
  * and hints (spec section 10). LLAP_EFORMAT names what is missing or contradicts; LLAP_EINVAL a
  * hint that is needed. */
-llap_status llap_artefacts_config(const llap_artefacts *a, const llap_artefact_hints *hints,
-                                  llap_network_config *c);
+llap_status ll_artefacts_config(const ll_artefacts *a, const ll_artefact_hints *hints,
+                                ll_network_config *c);
 
 /* Fills a network of that configuration. Strict, as for a model file. */
-llap_status llap_artefacts_load(const llap_artefacts *a, llap_network *n);
+llap_status ll_artefacts_load(const ll_artefacts *a, ll_network *n);
 
 /* Whether the network has such an artefact. */
-bool llap_artefact_has(const llap_network_config *c, llap_artefact which);
+bool ll_artefact_has(const ll_network_config *c, ll_artefact which);
 /* Adds its tensors and metadata; the writer borrows the tensors until it is saved. */
-llap_status llap_artefact_save(const llap_network *n, llap_artefact which, llap_tensors_writer *w);
+llap_status ll_artefact_save(const ll_network *n, ll_artefact which, ll_tensors_writer *w);
 
 #endif

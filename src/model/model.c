@@ -5,29 +5,27 @@
 
 #include <string.h>
 
-static llap_status copy_names(llap_arena *a, const char *const *names, int64_t n,
+static llap_status copy_names(ll_arena *a, const char *const *names, int64_t n,
                               const char *const **out)
 {
-    const char **copy = llap_arena_new(a, (size_t)n, sizeof *copy);
+    const char **copy = ll_arena_new(a, (size_t)n, sizeof *copy);
     if (copy == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < n; i++)
-        if ((copy[i] = llap_arena_strndup(a, names[i], strlen(names[i]))) == NULL)
-            return LLAP_ENOMEM;
+        if ((copy[i] = ll_arena_strndup(a, names[i], strlen(names[i]))) == NULL) return LLAP_ENOMEM;
     *out = copy;
     return LLAP_OK;
 }
 
-static void destroy_anchors(llap_anchor_model **anchor, int64_t n)
+static void destroy_anchors(ll_anchor_model **anchor, int64_t n)
 {
-    for (int64_t i = 0; anchor != NULL && i < n; i++) llap_anchor_model_destroy(anchor[i]);
-    llap_free(anchor);
+    for (int64_t i = 0; anchor != NULL && i < n; i++) ll_anchor_model_destroy(anchor[i]);
+    ll_free(anchor);
 }
 
-llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model **anchor,
-                              llap_model **out)
+llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **anchor, llap_model **out)
 {
     *out = NULL;
-    llap_model *m = llap_new(1, sizeof *m);
+    llap_model *m = ll_new(1, sizeof *m);
     if (m == NULL) {
         destroy_anchors(anchor, frame->n_targets);
         return LLAP_ENOMEM;
@@ -39,7 +37,7 @@ llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model *
     if (st == LLAP_OK)
         st = copy_names(&m->arena, frame->entity, frame->n_entities, &m->frame.entity);
     if (st == LLAP_OK && frame->by_entity) {
-        uint8_t *part = llap_arena_new(&m->arena, (size_t)frame->n_entities, 1);
+        uint8_t *part = ll_arena_new(&m->arena, (size_t)frame->n_entities, 1);
         if (part == NULL) st = LLAP_ENOMEM;
         else memcpy(part, frame->part, (size_t)frame->n_entities);
         m->frame.part = part;
@@ -53,14 +51,14 @@ void llap_model_destroy(llap_model *m)
 {
     if (m == NULL) return;
     destroy_anchors(m->anchor, m->frame.n_targets);
-    llap_network_destroy(m->network);
-    llap_free(m->training);
-    llap_free(m->report);
-    llap_arena_deinit(&m->arena);
-    llap_free(m);
+    ll_network_destroy(m->network);
+    ll_free(m->training);
+    ll_free(m->report);
+    ll_arena_deinit(&m->arena);
+    ll_free(m);
 }
 
-int64_t llap_model_entity(const llap_model *m, const char *name)
+int64_t ll_model_entity(const llap_model *m, const char *name)
 {
     int64_t lo = 0, hi = m->frame.n_entities; /* sorted bytewise, as panels are */
     while (lo < hi) {
@@ -73,7 +71,7 @@ int64_t llap_model_entity(const llap_model *m, const char *name)
     return -1;
 }
 
-int64_t llap_model_target(const llap_model *m, const char *name)
+int64_t ll_model_target(const llap_model *m, const char *name)
 {
     for (int64_t i = 0; i < m->frame.n_targets; i++)
         if (strcmp(m->frame.target[i], name) == 0) return i;

@@ -21,22 +21,22 @@
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
  * name. */
-#ifndef LLAP_MODEL_MODEL_H
-#define LLAP_MODEL_MODEL_H
+#ifndef LL_MODEL_MODEL_H
+#define LL_MODEL_MODEL_H
 
+#include "anchor/model.h"
 #include "base/arena.h"
-#include "data/split.h"
-#include "model/anchor_model.h"
+#include "data/windows/split.h"
 #include "model/network.h"
 
 #include <llapdiff/model.h>
 
 /* Everything but the fitted numbers. Times and spans are ticks of the panel (nanoseconds). */
-typedef struct llap_model_frame {
+typedef struct ll_model_frame {
     int64_t            n_targets, n_entities;
     const char *const *target; /* names */
     const char *const *entity;
-    llap_axis_kind     axis;
+    ll_axis_kind       axis;
     int64_t            axis_unit; /* ticks per 1 of a number axis; 1 for calendars */
     int64_t            unit;      /* ticks per unit of the anchor's time */
     int64_t            context;   /* ticks looked back */
@@ -47,40 +47,40 @@ typedef struct llap_model_frame {
     /* What training has seen: windows are parted by the time of their targets, or by entity. */
     bool           by_entity;
     int64_t        val_start, test_start; /* by time */
-    const uint8_t *part;                  /* by entity: [n_entities] an llap_part */
-} llap_model_frame;
+    const uint8_t *part;                  /* by entity: [n_entities] an ll_part */
+} ll_model_frame;
 
-enum { LLAP_MODEL_RUN = 16 };
+enum { LL_MODEL_RUN = 16 };
 
 struct llap_model {
-    llap_model_frame    frame;    /* names in the arena */
-    llap_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
-    llap_network       *network;  /* owned; NULL: size `anchor` */
-    char               *training; /* JSON text, see above; owned (llap_free), NULL: not known */
-    char               *report;   /* JSON text, of the training just made: stages, seconds, memory;
-                                     owned (llap_free), not in the file */
-    char       run[LLAP_MODEL_RUN + 1]; /* see above; "": not known */
-    llap_arena arena;
+    ll_model_frame    frame;    /* names in the arena */
+    ll_anchor_model **anchor;   /* [n_targets], owned; NULL in the `reference` profile */
+    ll_network       *network;  /* owned; NULL: size `anchor` */
+    char             *training; /* JSON text, see above; owned (ll_free), NULL: not known */
+    char             *report;   /* JSON text, of the training just made: stages, seconds, memory;
+                                   owned (ll_free), not in the file */
+    char     run[LL_MODEL_RUN + 1]; /* see above; "": not known */
+    ll_arena arena;
 };
 
 /* Copies frame; takes the anchors [n_targets] (also on failure: they are then destroyed), or NULL.
  * Caller owns *out (llap_model_destroy) and may give it a network: m->network = net. */
-llap_status llap_model_create(const llap_model_frame *frame, llap_anchor_model **anchor,
-                              llap_model **out);
+llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **anchor,
+                            llap_model **out);
 
 /* Index of an entity or target by name; -1: unknown. */
-int64_t llap_model_entity(const llap_model *m, const char *name);
-int64_t llap_model_target(const llap_model *m, const char *name);
+int64_t ll_model_entity(const llap_model *m, const char *name);
+int64_t ll_model_target(const llap_model *m, const char *name);
 
 /* The series of an entity in the chains of the anchors; of an unknown one that of all together. */
-static inline size_t llap_model_series(const llap_model *m, const char *name)
+static inline size_t ll_model_series(const llap_model *m, const char *name)
 {
-    const int64_t known = llap_model_entity(m, name);
+    const int64_t known = ll_model_entity(m, name);
     return known < 0 ? SIZE_MAX : (size_t)known;
 }
 
 /* Time of a panel in the anchor's unit. */
-static inline double llap_model_time(const llap_model *m, int64_t tick)
+static inline double ll_model_time(const llap_model *m, int64_t tick)
 {
     return (double)tick / (double)m->frame.unit;
 }

@@ -1,24 +1,23 @@
 /* Inside the networks' container: shared by network.c and network_file.c. */
-#ifndef LLAP_MODEL_NETWORK_STORE_H
-#define LLAP_MODEL_NETWORK_STORE_H
+#ifndef LL_MODEL_NETWORK_STORE_H
+#define LL_MODEL_NETWORK_STORE_H
 
 #include "model/network.h"
 
-/* The container around the leaves of a graph made by llap_network_declare. */
-llap_status llap_network_create_from(const llap_network_config *c, const llap_graph *g,
-                                     const char *const *input, llap_network **out);
+/* The container around the leaves of a graph made by ll_network_declare. */
+llap_status ll_network_create_from(const ll_network_config *c, const ll_graph *g,
+                                   const char *const *input, ll_network **out);
 
 /* n->schedule and the tables in the store, as the configuration says; nothing in `default`. */
-llap_status llap_network_noise(llap_network *n);
+llap_status ll_network_noise(ll_network *n);
 /* n->schedule from the tables in the store. LLAP_EFORMAT: they contradict each other. */
-llap_status llap_network_noise_loaded(llap_network *n);
+llap_status ll_network_noise_loaded(ll_network *n);
 
 /* After all tensors have been filled from files: deviations are positive, the noise process is
  * one. */
-llap_status llap_network_loaded(llap_network *n);
+llap_status ll_network_loaded(ll_network *n);
 
-/* "network" of a document; caller owns *input (llap_free), its strings borrow from j. */
-llap_status llap_network_read_config(const llap_json *j, llap_network_config *c,
-                                     const char ***input);
+/* "network" of a document; caller owns *input (ll_free), its strings borrow from j. */
+llap_status ll_network_read_config(const ll_json *j, ll_network_config *c, const char ***input);
 
 #endif

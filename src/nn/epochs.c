@@ -1,33 +1,35 @@
 #include "nn/epochs.h"
 
-llap_status llap_epochs_init(llap_epochs *o, const llap_backend *backend, int64_t n, int64_t width)
+llap_status ll_epochs_init(ll_epochs *o, const ll_backend *backend, int64_t n, int64_t width)
 {
-    void             *near = NULL;
-    const size_t      bytes = (size_t)(n * width) * sizeof *o->near + llap_order_work(n);
-    const llap_status st = llap_near_alloc(backend, bytes, &near);
-    *o = (llap_epochs){ .backend = backend, .n = n, .width = width, .near = near, .epoch = -1 };
+    void             *device_data = NULL;
+    const size_t      bytes = (size_t)(n * width) * sizeof *o->device_data + ll_order_work(n);
+    const llap_status st = ll_device_alloc(backend, bytes, &device_data);
+    *o = (ll_epochs){
+        .backend = backend, .n = n, .width = width, .device_data = device_data, .epoch = -1
+    };
     return st;
 }
 
-void llap_epochs_deinit(llap_epochs *o)
+void ll_epochs_deinit(ll_epochs *o)
 {
-    if (o->near != NULL) llap_near_release(o->backend, o->near);
-    o->near = NULL;
+    if (o->device_data != NULL) ll_device_release(o->backend, o->device_data);
+    o->device_data = NULL;
 }
 
-static llap_status make(llap_epochs *o, int64_t epoch)
+static llap_status make(ll_epochs *o, int64_t epoch)
 {
     if (o->epoch == epoch || (o->epoch >= 0 && o->epoch_rng == NULL)) return LLAP_OK;
-    llap_rng r;
+    ll_rng r;
     if (o->epoch_rng != NULL) r = o->epoch_rng(o->user, epoch);
     const llap_status st =
-        llap_near_order(o->backend, o->near, o->n, o->width, o->epoch_rng == NULL ? NULL : &r,
-                        o->near + o->n * o->width);
+        ll_device_order(o->backend, o->device_data, o->n, o->width,
+                        o->epoch_rng == NULL ? NULL : &r, o->device_data + o->n * o->width);
     o->epoch = st == LLAP_OK ? epoch : -1;
     return st;
 }
 
-llap_status llap_epochs_take(llap_epochs *o, int64_t first, int64_t count, void *near_index)
+llap_status ll_epochs_take(ll_epochs *o, int64_t first, int64_t count, void *device_index)
 {
     const int64_t all = o->n * o->width;
     llap_status   st = LLAP_OK;
@@ -36,8 +38,8 @@ llap_status llap_epochs_take(llap_epochs *o, int64_t first, int64_t count, void 
         n = all - at < left ? all - at : left;
         st = make(o, (first + done) / all);
         if (st == LLAP_OK)
-            st = llap_near_copy(o->backend, (uint32_t *)near_index + done, o->near + at,
-                                (size_t)n * sizeof *o->near);
+            st = ll_device_copy(o->backend, (uint32_t *)device_index + done, o->device_data + at,
+                                (size_t)n * sizeof *o->device_data);
     }
     return st;
 }

@@ -1,44 +1,41 @@
 /* Losses and their weights. */
 #include "nn/nn.h"
 
-llap_tensor *llap_nn_mse(llap_graph *g, llap_tensor *x, llap_tensor *target)
+ll_tensor *ll_nn_mse(ll_graph *g, ll_tensor *x, ll_tensor *target)
 {
-    return llap_mean(g, llap_square(g, llap_sub(g, x, target)), LLAP_ALL_AXES);
+    return ll_mean(g, ll_square(g, ll_sub(g, x, target)), LL_ALL_AXES);
 }
 
-llap_tensor *llap_nn_mean_in(llap_graph *g, llap_tensor *x, llap_tensor *m, llap_tensor *all,
-                             unsigned axes)
+ll_tensor *ll_nn_mean_in(ll_graph *g, ll_tensor *x, ll_tensor *m, ll_tensor *all, unsigned axes)
 {
-    if (all == NULL) return llap_masked_mean(g, x, m, axes);
-    llap_shape shape = llap_shape_of(x);
-    shape.dim[0] = llap_dim(all, 0);
-    llap_tensor *n = llap_sum(g, llap_expand(g, all, shape), axes);
-    return llap_div(g, llap_masked_sum(g, x, m, axes),
-                    llap_maximum(g, n, llap_full(g, LLAP_SCALAR, 1.0)));
+    if (all == NULL) return ll_masked_mean(g, x, m, axes);
+    ll_shape shape = ll_shape_of(x);
+    shape.dim[0] = ll_dim(all, 0);
+    ll_tensor *n = ll_sum(g, ll_expand(g, all, shape), axes);
+    return ll_div(g, ll_masked_sum(g, x, m, axes), ll_maximum(g, n, ll_full(g, LL_SCALAR, 1.0)));
 }
 
-llap_tensor *llap_nn_mse_in(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
-                            llap_tensor *all, unsigned axes)
+ll_tensor *ll_nn_mse_in(ll_graph *g, ll_tensor *x, ll_tensor *target, ll_tensor *m, ll_tensor *all,
+                        unsigned axes)
 {
     /* Masked before squaring: what is hidden may be NaN, and its gradient is 0. */
-    llap_tensor *error = llap_mask(g, llap_sub(g, x, target), m);
-    return llap_nn_mean_in(g, llap_square(g, error), m, all, axes);
+    ll_tensor *error = ll_mask(g, ll_sub(g, x, target), m);
+    return ll_nn_mean_in(g, ll_square(g, error), m, all, axes);
 }
 
-llap_tensor *llap_nn_masked_mse(llap_graph *g, llap_tensor *x, llap_tensor *target, llap_tensor *m,
-                                unsigned axes)
+ll_tensor *ll_nn_masked_mse(ll_graph *g, ll_tensor *x, ll_tensor *target, ll_tensor *m,
+                            unsigned axes)
 {
-    return llap_nn_mse_in(g, x, target, m, NULL, axes);
+    return ll_nn_mse_in(g, x, target, m, NULL, axes);
 }
 
-llap_tensor *llap_nn_min_snr(llap_graph *g, llap_tensor *alpha_bar, double gamma,
-                             llap_prediction prediction)
+ll_tensor *ll_nn_min_snr(ll_graph *g, ll_tensor *alpha_bar, double gamma, ll_prediction prediction)
 {
-    llap_tensor *q = llap_clamp(g, llap_detach(g, alpha_bar), 1e-6, 1.0 - 1e-6);
-    llap_tensor *snr = llap_div(g, q, llap_affine(g, q, -1.0, 1.0));
-    llap_tensor *cap = llap_full(g, LLAP_SCALAR, gamma > 0.0 ? gamma : 0.0);
-    llap_tensor *c = llap_minimum(g, snr, cap);
-    if (prediction == LLAP_PREDICT_X0) return c;
-    if (prediction == LLAP_PREDICT_V) return llap_div(g, c, llap_affine(g, snr, 1.0, 1.0));
-    return llap_div(g, c, llap_maximum(g, snr, llap_full(g, LLAP_SCALAR, 1e-8)));
+    ll_tensor *q = ll_clamp(g, ll_detach(g, alpha_bar), 1e-6, 1.0 - 1e-6);
+    ll_tensor *snr = ll_div(g, q, ll_affine(g, q, -1.0, 1.0));
+    ll_tensor *cap = ll_full(g, LL_SCALAR, gamma > 0.0 ? gamma : 0.0);
+    ll_tensor *c = ll_minimum(g, snr, cap);
+    if (prediction == LL_PREDICT_X0) return c;
+    if (prediction == LL_PREDICT_V) return ll_div(g, c, ll_affine(g, snr, 1.0, 1.0));
+    return ll_div(g, c, ll_maximum(g, snr, ll_full(g, LL_SCALAR, 1e-8)));
 }

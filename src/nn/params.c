@@ -1,10 +1,10 @@
 /* The store itself: its block, its names, its first draws, its binding to runs. */
 #include "nn/params.h"
 
-#include "backend/near.h"
+#include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 #include "nn/store.h"
 
 #include <math.h>
@@ -12,39 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t padded(size_t n_bytes)
-{
-    return (n_bytes + LLAP_ALIGN - 1) / LLAP_ALIGN * LLAP_ALIGN;
-}
+static size_t padded(size_t n_bytes) { return (n_bytes + LL_ALIGN - 1) / LL_ALIGN * LL_ALIGN; }
 
-static size_t bytes_of(const llap_params *p, const llap_param_info *i)
+static size_t bytes_of(const ll_params *p, const ll_param_info *i)
 {
-    return (size_t)i->count * (i->elem == LLAP_INT ? sizeof(int32_t) : p->real_bytes);
+    return (size_t)i->count * (i->elem == LL_INT ? sizeof(int32_t) : p->real_bytes);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    const llap_param_info *const *x = a, *const *y = b;
+    const ll_param_info *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
 /* Copies the graph's parameters and states, without data. */
-static llap_status list_leaves(llap_params *p, const llap_graph *g)
+static llap_status list_leaves(ll_params *p, const ll_graph *g)
 {
-    const int n = llap_graph_n_leaves(g);
-    p->info = llap_arena_new(&p->arena, (size_t)n, sizeof *p->info);
-    p->init = llap_arena_new(&p->arena, (size_t)n, sizeof *p->init);
-    p->sorted = llap_arena_new(&p->arena, (size_t)n, sizeof *p->sorted);
+    const int n = ll_graph_n_leaves(g);
+    p->info = ll_arena_new(&p->arena, (size_t)n, sizeof *p->info);
+    p->init = ll_arena_new(&p->arena, (size_t)n, sizeof *p->init);
+    p->sorted = ll_arena_new(&p->arena, (size_t)n, sizeof *p->sorted);
     if (p->info == NULL || p->init == NULL || p->sorted == NULL) return LLAP_ENOMEM;
     for (int k = 0; k < n; k++) {
-        const llap_leaf_info l = llap_graph_leaf(g, k);
-        if (l.leaf != LLAP_LEAF_PARAM && l.leaf != LLAP_LEAF_STATE) continue;
-        llap_param_info *i = &p->info[p->n];
-        *i = (llap_param_info){ .name = llap_arena_strndup(&p->arena, l.name, strlen(l.name)),
-                                .leaf = l.leaf,
-                                .elem = l.elem,
-                                .shape = l.shape,
-                                .count = llap_shape_count(&l.shape) };
+        const ll_leaf_info l = ll_graph_leaf(g, k);
+        if (l.leaf != LL_LEAF_PARAM && l.leaf != LL_LEAF_STATE) continue;
+        ll_param_info *i = &p->info[p->n];
+        *i = (ll_param_info){ .name = ll_arena_strndup(&p->arena, l.name, strlen(l.name)),
+                              .leaf = l.leaf,
+                              .elem = l.elem,
+                              .shape = l.shape,
+                              .count = ll_shape_count(&l.shape) };
         if (i->name == NULL) return LLAP_ENOMEM;
         p->sorted[p->n] = i;
         p->init[p->n++] = l.init;
@@ -53,85 +50,89 @@ static llap_status list_leaves(llap_params *p, const llap_graph *g)
     return LLAP_OK;
 }
 
-static llap_status place_arrays(llap_params *p)
+static llap_status place_arrays(ll_params *p)
 {
     size_t n_bytes = 0;
     for (int i = 0; i < p->n; i++) n_bytes += padded(bytes_of(p, &p->info[i]));
     p->n_bytes = n_bytes;
-    p->block = llap_new_aligned(n_bytes, 1);
+    p->block = ll_new_aligned(n_bytes, 1);
     if (p->block == NULL) return LLAP_ENOMEM;
     if (p->backend->memory != NULL) {
-        const llap_status st = llap_near_alloc(p->backend, n_bytes, &p->near);
+        const llap_status st = ll_device_alloc(p->backend, n_bytes, &p->device_data);
         if (st != LLAP_OK) return st;
     }
-    unsigned char *near = p->near == NULL ? p->block : p->near;
+    unsigned char *device_data = p->device_data == NULL ? p->block : p->device_data;
     for (size_t at = 0, i = 0; i < (size_t)p->n; i++) {
         p->info[i].data = p->block + at;
-        p->info[i].near = near + at;
+        p->info[i].device_data = device_data + at;
         at += padded(bytes_of(p, &p->info[i]));
     }
     return LLAP_OK;
 }
 
-llap_status llap_params_create(const llap_graph *g, const llap_backend *backend, llap_params **out)
+llap_status ll_params_create(const ll_graph *g, const ll_backend *backend, ll_params **out)
 {
     *out = NULL;
-    llap_status st = llap_graph_status(g);
+    llap_status st = ll_graph_status(g);
     if (st != LLAP_OK) return st;
-    llap_params *p = llap_new(1, sizeof *p);
+    ll_params *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
     p->backend = backend;
     p->real_bytes = backend->real_bytes;
     st = list_leaves(p, g);
     if (st == LLAP_OK) st = place_arrays(p);
     if (st == LLAP_OK) *out = p;
-    else llap_params_destroy(p);
+    else ll_params_destroy(p);
     return st;
 }
 
-void llap_params_destroy(llap_params *p)
+void ll_params_destroy(ll_params *p)
 {
     if (p == NULL) return;
-    if (p->near != NULL) llap_near_release(p->backend, p->near);
-    llap_params_drop(p);
-    llap_free(p->block);
-    llap_arena_deinit(&p->arena);
-    llap_free(p);
+    if (p->device_data != NULL) ll_device_release(p->backend, p->device_data);
+    ll_params_drop(p);
+    ll_free(p->block);
+    ll_arena_deinit(&p->arena);
+    ll_free(p);
 }
 
-llap_status llap_params_push(const llap_params *p)
+llap_status ll_params_push(const ll_params *p)
 {
-    return p->near == NULL ? LLAP_OK : llap_near_put(p->backend, p->near, p->block, p->n_bytes);
+    return p->device_data == NULL ? LLAP_OK
+                                  : ll_device_put(p->backend, p->device_data, p->block, p->n_bytes);
 }
 
-llap_status llap_params_pull(llap_params *p)
+llap_status ll_params_pull(ll_params *p)
 {
-    return p->near == NULL ? LLAP_OK : llap_near_get(p->backend, p->block, p->near, p->n_bytes);
+    return p->device_data == NULL ? LLAP_OK
+                                  : ll_device_get(p->backend, p->block, p->device_data, p->n_bytes);
 }
 
-llap_status llap_params_keep(llap_params *p)
+llap_status ll_params_keep(ll_params *p)
 {
     llap_status st = LLAP_OK;
-    if (p->kept == NULL) st = llap_near_alloc(p->backend, p->n_bytes, &p->kept);
+    if (p->kept == NULL) st = ll_device_alloc(p->backend, p->n_bytes, &p->kept);
     if (st != LLAP_OK) return st;
-    return llap_near_copy(p->backend, p->kept, p->near == NULL ? p->block : p->near, p->n_bytes);
+    return ll_device_copy(p->backend, p->kept, p->device_data == NULL ? p->block : p->device_data,
+                          p->n_bytes);
 }
 
-llap_status llap_params_back(llap_params *p)
+llap_status ll_params_back(ll_params *p)
 {
-    return llap_near_copy(p->backend, p->near == NULL ? p->block : p->near, p->kept, p->n_bytes);
+    return ll_device_copy(p->backend, p->device_data == NULL ? p->block : p->device_data, p->kept,
+                          p->n_bytes);
 }
 
-void llap_params_drop(llap_params *p)
+void ll_params_drop(ll_params *p)
 {
-    llap_near_release(p->backend, p->kept);
+    ll_device_release(p->backend, p->kept);
     p->kept = NULL;
 }
 
-const llap_backend    *llap_params_backend(const llap_params *p) { return p->backend; }
-int                    llap_params_count(const llap_params *p) { return p->n; }
-const llap_param_info *llap_params_at(const llap_params *p, int i) { return &p->info[i]; }
-size_t                 llap_params_real_bytes(const llap_params *p) { return p->real_bytes; }
+const ll_backend    *ll_params_backend(const ll_params *p) { return p->backend; }
+int                  ll_params_count(const ll_params *p) { return p->n; }
+const ll_param_info *ll_params_at(const ll_params *p, int i) { return &p->info[i]; }
+size_t               ll_params_real_bytes(const ll_params *p) { return p->real_bytes; }
 
 /* Order of HEADTAIL against name. */
 static int compare_joined(const char *head, const char *tail, const char *name)
@@ -141,7 +142,7 @@ static int compare_joined(const char *head, const char *tail, const char *name)
     return order != 0 ? order : strcmp(tail, name + n);
 }
 
-const llap_param_info *llap_store_beside(const llap_params *p, const char *head, const char *tail)
+const ll_param_info *ll_store_beside(const ll_params *p, const char *head, const char *tail)
 {
     int low = 0, high = p->n;
     while (low < high) {
@@ -154,18 +155,18 @@ const llap_param_info *llap_store_beside(const llap_params *p, const char *head,
     return NULL;
 }
 
-const llap_param_info *llap_params_find(const llap_params *p, const char *name)
+const ll_param_info *ll_params_find(const ll_params *p, const char *name)
 {
-    return llap_store_beside(p, "", name);
+    return ll_store_beside(p, "", name);
 }
 
-double llap_param_get(const llap_params *p, const llap_param_info *i, int64_t k)
+double ll_param_get(const ll_params *p, const ll_param_info *i, int64_t k)
 {
     return p->real_bytes == sizeof(double) ? ((const double *)i->data)[k]
                                            : (double)((const float *)i->data)[k];
 }
 
-void llap_param_set(llap_params *p, const llap_param_info *i, int64_t k, double v)
+void ll_param_set(ll_params *p, const ll_param_info *i, int64_t k, double v)
 {
     if (p->real_bytes == sizeof(double)) ((double *)i->data)[k] = v;
     else ((float *)i->data)[k] = (float)v;
@@ -173,106 +174,106 @@ void llap_param_set(llap_params *p, const llap_param_info *i, int64_t k, double 
 
 /* -------- first values -------- */
 
-/* The same floats for every backend, drawn a piece at a time. */
-static void draw(llap_params *p, const llap_param_info *i, const llap_init *init, uint64_t seed)
+/* The same floats for every backend, drawn a micro-batch at a time. */
+static void draw(ll_params *p, const ll_param_info *i, const ll_init *init, uint64_t seed)
 {
     enum { PIECE = 256 };
-    const uint64_t name = llap_hash(0, i->name, strlen(i->name));
-    const llap_rng r = llap_rng_make(seed, LLAP_STREAM_INIT, name, 0, 0);
+    const uint64_t name = ll_hash(0, i->name, strlen(i->name));
+    const ll_rng   r = ll_rng_make(seed, LL_STREAM_INIT, name, 0, 0);
     const float    a = (float)init->a;
     for (int64_t first = 0; first < i->count; first += PIECE) {
         const int64_t n = i->count - first < PIECE ? i->count - first : PIECE;
         float         x[PIECE];
-        if (init->kind == LLAP_INIT_KIND_UNIFORM)
-            llap_rng_fill_uniform(&r, (uint64_t)first, (size_t)n, x);
-        if (init->kind == LLAP_INIT_KIND_NORMAL)
-            llap_rng_fill_normal(&r, (uint64_t)first, (size_t)n, x);
+        if (init->kind == LL_INIT_KIND_UNIFORM)
+            ll_rng_fill_uniform(&r, (uint64_t)first, (size_t)n, x);
+        if (init->kind == LL_INIT_KIND_NORMAL)
+            ll_rng_fill_normal(&r, (uint64_t)first, (size_t)n, x);
         for (int64_t k = 0; k < n; k++) {
             switch (init->kind) {
-            case LLAP_INIT_KIND_FILL:
+            case LL_INIT_KIND_FILL:
                 x[k] = a;
                 break;
-            case LLAP_INIT_KIND_UNIFORM:
+            case LL_INIT_KIND_UNIFORM:
                 x[k] = a * (2.0f * x[k] - 1.0f);
                 break;
-            case LLAP_INIT_KIND_NORMAL:
+            case LL_INIT_KIND_NORMAL:
                 x[k] = a * x[k];
                 break;
             }
-            llap_param_set(p, i, first + k, (double)x[k]);
+            ll_param_set(p, i, first + k, (double)x[k]);
         }
     }
 }
 
-void llap_params_init(llap_params *p, uint64_t seed)
+void ll_params_init(ll_params *p, uint64_t seed)
 {
     for (int i = 0; i < p->n; i++) {
-        if (p->info[i].elem == LLAP_REAL) draw(p, &p->info[i], &p->init[i], seed);
+        if (p->info[i].elem == LL_REAL) draw(p, &p->info[i], &p->init[i], seed);
         else memset(p->info[i].data, 0, bytes_of(p, &p->info[i]));
     }
-    const llap_param_info *rng = llap_params_find(p, "rng");
-    if (rng == NULL || rng->elem != LLAP_INT || rng->count < 2) return;
+    const ll_param_info *rng = ll_params_find(p, "rng");
+    if (rng == NULL || rng->elem != LL_INT || rng->count < 2) return;
     ((int32_t *)rng->data)[0] = (int32_t)(uint32_t)seed;
     ((int32_t *)rng->data)[1] = (int32_t)(uint32_t)(seed >> 32);
 }
 
-void llap_params_copy(llap_params *p, const char *from, const char *to)
+void ll_params_copy(ll_params *p, const char *from, const char *to)
 {
     const size_t n = strlen(to);
     for (int i = 0; i < p->n; i++) {
-        const llap_param_info *x = &p->info[i], *y;
+        const ll_param_info *x = &p->info[i], *y;
         if (strncmp(x->name, to, n) != 0 || x->name[n] != '.') continue;
-        y = llap_store_beside(p, from, x->name + n);
-        if (y != NULL && y->elem == x->elem && llap_shape_equal(&y->shape, &x->shape))
+        y = ll_store_beside(p, from, x->name + n);
+        if (y != NULL && y->elem == x->elem && ll_shape_equal(&y->shape, &x->shape))
             memcpy(x->data, y->data, bytes_of(p, x));
     }
 }
 
-void llap_params_start_ema(llap_params *p)
+void ll_params_start_ema(ll_params *p)
 {
     for (int i = 0; i < p->n; i++) {
-        const llap_param_info *x = &p->info[i];
+        const ll_param_info *x = &p->info[i];
         if (strncmp(x->name, "ema.", 4) != 0) continue;
-        const llap_param_info *y = llap_params_find(p, x->name + 4);
+        const ll_param_info *y = ll_params_find(p, x->name + 4);
         if (y != NULL && y->count == x->count) memcpy(x->data, y->data, bytes_of(p, x));
     }
 }
 
 /* What "TO_PREFIXX" is to become; NULL with a status: it cannot. */
-static const llap_param_info *counterpart(const llap_params *to, const llap_param_info *x,
-                                          size_t n_prefix, const llap_params *from,
-                                          const char *from_prefix, llap_status *st)
+static const ll_param_info *counterpart(const ll_params *to, const ll_param_info *x,
+                                        size_t n_prefix, const ll_params *from,
+                                        const char *from_prefix, llap_status *st)
 {
-    char                   a[LLAP_SHAPE_TEXT], b[LLAP_SHAPE_TEXT];
-    const llap_param_info *y = llap_store_beside(from, from_prefix, x->name + n_prefix);
+    char                 a[LL_SHAPE_TEXT], b[LL_SHAPE_TEXT];
+    const ll_param_info *y = ll_store_beside(from, from_prefix, x->name + n_prefix);
     if (y == NULL)
-        *st = llap_fail(LLAP_ENOTFOUND, "parameter '%s': nothing called '%s%s' to take", x->name,
-                        from_prefix, x->name + n_prefix);
-    else if (y->elem != x->elem || !llap_shape_equal(&y->shape, &x->shape) ||
+        *st = ll_fail(LLAP_ENOTFOUND, "parameter '%s': nothing called '%s%s' to take", x->name,
+                      from_prefix, x->name + n_prefix);
+    else if (y->elem != x->elem || !ll_shape_equal(&y->shape, &x->shape) ||
              to->real_bytes != from->real_bytes)
-        *st = llap_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s called '%s'", x->name,
-                        llap_shape_text(&x->shape, a), llap_shape_text(&y->shape, b), y->name);
+        *st = ll_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s called '%s'", x->name,
+                      ll_shape_text(&x->shape, a), ll_shape_text(&y->shape, b), y->name);
     return *st == LLAP_OK ? y : NULL;
 }
 
-llap_status llap_params_take(llap_params *to, const char *to_prefix, const llap_params *from,
-                             const char *from_prefix)
+llap_status ll_params_take(ll_params *to, const char *to_prefix, const ll_params *from,
+                           const char *from_prefix)
 {
     const size_t n = strlen(to_prefix);
     llap_status  st = LLAP_OK;
     for (int copy = 0; copy < 2 && st == LLAP_OK; copy++) /* all is checked first */
         for (int i = 0; i < to->n && st == LLAP_OK; i++) {
-            const llap_param_info *x = &to->info[i];
+            const ll_param_info *x = &to->info[i];
             if (strncmp(x->name, to_prefix, n) != 0) continue;
-            const llap_param_info *y = counterpart(to, x, n, from, from_prefix, &st);
+            const ll_param_info *y = counterpart(to, x, n, from, from_prefix, &st);
             if (copy && y != NULL && x->count > 0) memcpy(x->data, y->data, bytes_of(to, x));
         }
     return st;
 }
 
 /* to = W from, or W^T from, made a unit vector. W [rows,columns]. */
-static void multiply(const llap_params *p, const llap_param_info *w, bool transpose,
-                     const double *from, double *to)
+static void multiply(const ll_params *p, const ll_param_info *w, bool transpose, const double *from,
+                     double *to)
 {
     const int64_t rows = w->shape.dim[0], columns = w->shape.dim[1];
     const int64_t n = transpose ? columns : rows, sum_over = transpose ? rows : columns;
@@ -280,44 +281,44 @@ static void multiply(const llap_params *p, const llap_param_info *w, bool transp
     for (int64_t i = 0; i < n; i++) {
         to[i] = 0.0;
         for (int64_t j = 0; j < sum_over; j++)
-            to[i] += llap_param_get(p, w, transpose ? j * columns + i : i * columns + j) * from[j];
+            to[i] += ll_param_get(p, w, transpose ? j * columns + i : i * columns + j) * from[j];
         norm += to[i] * to[i];
     }
     norm = fmax(sqrt(norm), 1e-12);
     for (int64_t i = 0; i < n; i++) to[i] /= norm;
 }
 
-static llap_status iterate_one(llap_params *p, const llap_param_info *w, const llap_param_info *u,
-                               const llap_param_info *v, int n)
+static llap_status iterate_one(ll_params *p, const ll_param_info *w, const ll_param_info *u,
+                               const ll_param_info *v, int n)
 {
-    double *a = llap_new((size_t)(u->count + v->count), sizeof *a), *b;
+    double *a = ll_new((size_t)(u->count + v->count), sizeof *a), *b;
     if (a == NULL) return LLAP_ENOMEM;
     b = a + u->count;
-    for (int64_t k = 0; k < u->count; k++) a[k] = llap_param_get(p, u, k);
+    for (int64_t k = 0; k < u->count; k++) a[k] = ll_param_get(p, u, k);
     for (int round = 0; round < n; round++) {
         multiply(p, w, true, a, b);
         multiply(p, w, false, b, a);
     }
-    for (int64_t k = 0; k < u->count && n > 0; k++) llap_param_set(p, u, k, a[k]);
-    for (int64_t k = 0; k < v->count && n > 0; k++) llap_param_set(p, v, k, b[k]);
-    llap_free(a);
+    for (int64_t k = 0; k < u->count && n > 0; k++) ll_param_set(p, u, k, a[k]);
+    for (int64_t k = 0; k < v->count && n > 0; k++) ll_param_set(p, v, k, b[k]);
+    ll_free(a);
     return LLAP_OK;
 }
 
-llap_status llap_params_power_iterate(llap_params *p, int n)
+llap_status ll_params_power_iterate(ll_params *p, int n)
 {
     static const char orig[] = "weight_orig";
     llap_status       st = LLAP_OK;
     for (int i = 0; i < p->n && st == LLAP_OK; i++) {
-        const llap_param_info *w = &p->info[i];
-        const size_t           length = strlen(w->name), tail = sizeof orig - 1;
+        const ll_param_info *w = &p->info[i];
+        const size_t         length = strlen(w->name), tail = sizeof orig - 1;
         if (length < tail || strcmp(w->name + length - tail, orig) != 0) continue;
-        if (w->leaf != LLAP_LEAF_PARAM || llap_part_of(w->name) != LLAP_PARAMS_MODEL) continue;
-        char *head = llap_strndup(w->name, length - tail);
+        if (w->leaf != LL_LEAF_PARAM || ll_part_of(w->name) != LL_PARAMS_MODEL) continue;
+        char *head = ll_strndup(w->name, length - tail);
         if (head == NULL) return LLAP_ENOMEM;
-        const llap_param_info *u = llap_store_beside(p, head, "weight_u");
-        const llap_param_info *v = llap_store_beside(p, head, "weight_v");
-        llap_free(head);
+        const ll_param_info *u = ll_store_beside(p, head, "weight_u");
+        const ll_param_info *v = ll_store_beside(p, head, "weight_v");
+        ll_free(head);
         if (u != NULL && v != NULL) st = iterate_one(p, w, u, v, n);
     }
     return st;
@@ -325,38 +326,38 @@ llap_status llap_params_power_iterate(llap_params *p, int n)
 
 /* -------- binding -------- */
 
-static const llap_param_info *source_of(const llap_params *p, llap_params_part part,
-                                        const char *scope, const llap_slot *s)
+static const ll_param_info *source_of(const ll_params *p, ll_params_part part, const char *scope,
+                                      const ll_slot *s)
 {
-    const llap_param_info *averaged = NULL;
-    char                   head[256];
+    const ll_param_info *averaged = NULL;
+    char                 head[256];
     snprintf(head, sizeof head, "ema.%s", scope);
-    if (part == LLAP_PARAMS_EMA && s->leaf == LLAP_LEAF_PARAM)
-        averaged = llap_store_beside(p, head, s->name);
-    return averaged != NULL ? averaged : llap_store_beside(p, scope, s->name);
+    if (part == LL_PARAMS_EMA && s->leaf == LL_LEAF_PARAM)
+        averaged = ll_store_beside(p, head, s->name);
+    return averaged != NULL ? averaged : ll_store_beside(p, scope, s->name);
 }
 
-llap_status llap_params_bind(const llap_params *p, llap_params_part part, const llap_plan *plan,
-                             llap_run *run)
+llap_status ll_params_bind(const ll_params *p, ll_params_part part, const ll_plan *plan,
+                           ll_run *run)
 {
-    return llap_params_bind_scope(p, part, "", plan, run);
+    return ll_params_bind_scope(p, part, "", plan, run);
 }
 
-llap_status llap_params_bind_scope(const llap_params *p, llap_params_part part, const char *scope,
-                                   const llap_plan *plan, llap_run *run)
+llap_status ll_params_bind_scope(const ll_params *p, ll_params_part part, const char *scope,
+                                 const ll_plan *plan, ll_run *run)
 {
-    for (int i = 0; i < llap_plan_n_slots(plan); i++) {
-        const llap_slot *s = llap_plan_slot(plan, i);
-        if (s->leaf != LLAP_LEAF_PARAM && s->leaf != LLAP_LEAF_STATE) continue;
-        const llap_param_info *found = source_of(p, part, scope, s);
+    for (int i = 0; i < ll_plan_n_slots(plan); i++) {
+        const ll_slot *s = ll_plan_slot(plan, i);
+        if (s->leaf != LL_LEAF_PARAM && s->leaf != LL_LEAF_STATE) continue;
+        const ll_param_info *found = source_of(p, part, scope, s);
         if (found == NULL)
-            return llap_fail(LLAP_ENOTFOUND, "parameter '%s': not in the model", s->name);
-        if (!llap_shape_equal(&found->shape, &s->shape) || found->elem != s->elem) {
-            char e[LLAP_SHAPE_TEXT], f[LLAP_SHAPE_TEXT];
-            return llap_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s", s->name,
-                             llap_shape_text(&s->shape, e), llap_shape_text(&found->shape, f));
+            return ll_fail(LLAP_ENOTFOUND, "parameter '%s': not in the model", s->name);
+        if (!ll_shape_equal(&found->shape, &s->shape) || found->elem != s->elem) {
+            char e[LL_SHAPE_TEXT], f[LL_SHAPE_TEXT];
+            return ll_fail(LLAP_EINVAL, "parameter '%s': expected %s, found %s", s->name,
+                           ll_shape_text(&s->shape, e), ll_shape_text(&found->shape, f));
         }
-        const llap_status st = llap_run_bind_near(run, s->name, found->near, found->count);
+        const llap_status st = ll_run_bind_device(run, s->name, found->device_data, found->count);
         if (st != LLAP_OK) return st;
     }
     return LLAP_OK;

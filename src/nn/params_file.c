@@ -11,21 +11,21 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const part_prefix[LLAP_PARAMS_COUNT] = {
-    [LLAP_PARAMS_MODEL] = "",
-    [LLAP_PARAMS_EMA] = "ema.",
-    [LLAP_PARAMS_ADAM_M] = "adam.m.",
-    [LLAP_PARAMS_ADAM_V] = "adam.v.",
+static const char *const part_prefix[LL_PARAMS_COUNT] = {
+    [LL_PARAMS_MODEL] = "",
+    [LL_PARAMS_EMA] = "ema.",
+    [LL_PARAMS_ADAM_M] = "adam.m.",
+    [LL_PARAMS_ADAM_V] = "adam.v.",
 };
 
 static bool begins(const char *s, const char *head) { return strncmp(s, head, strlen(head)) == 0; }
 
-llap_params_part llap_part_of(const char *name)
+ll_params_part ll_part_of(const char *name)
 {
-    if (strcmp(name, "rng") == 0) return LLAP_PARAMS_COUNT;
-    for (llap_params_part part = LLAP_PARAMS_EMA; part < LLAP_PARAMS_COUNT; part++)
+    if (strcmp(name, "rng") == 0) return LL_PARAMS_COUNT;
+    for (ll_params_part part = LL_PARAMS_EMA; part < LL_PARAMS_COUNT; part++)
         if (begins(name, part_prefix[part])) return part;
-    return LLAP_PARAMS_MODEL;
+    return LL_PARAMS_MODEL;
 }
 
 static bool listed(const char *name, const char *const *beginnings)
@@ -37,15 +37,15 @@ static bool listed(const char *name, const char *const *beginnings)
 
 /* What of a store is meant: names PARTSCOPEX; X in the file is called PREFIXX. */
 typedef struct selection {
-    llap_params_part      part;
-    const char           *scope, *prefix;
-    const llap_load_opts *o; /* NULL: nothing is left out */
+    ll_params_part      part;
+    const char         *scope, *prefix;
+    const ll_load_opts *o; /* NULL: nothing is left out */
 } selection;
 
 /* X of a name of the store; NULL: it is not meant. */
-static const char *chosen(const selection *s, const llap_param_info *i)
+static const char *chosen(const selection *s, const ll_param_info *i)
 {
-    if (i->elem != LLAP_REAL || llap_part_of(i->name) != s->part) return NULL;
+    if (i->elem != LL_REAL || ll_part_of(i->name) != s->part) return NULL;
     const char *x = i->name + strlen(part_prefix[s->part]);
     if (!begins(x, s->scope)) return NULL;
     x += strlen(s->scope);
@@ -53,19 +53,19 @@ static const char *chosen(const selection *s, const llap_param_info *i)
 }
 
 /* No tensor of the file is unknown to the selection. */
-static llap_status check_unknown(const llap_params *p, const llap_tensors *file, const selection *s)
+static llap_status check_unknown(const ll_params *p, const ll_tensors *file, const selection *s)
 {
     char head[256];
     if (snprintf(head, sizeof head, "%s%s", part_prefix[s->part], s->scope) >= (int)sizeof head)
-        return llap_fail(LLAP_EINVAL, "scope '%.80s...' is too long", s->scope);
-    for (size_t k = 0; k < llap_tensors_count(file); k++) {
-        const llap_tensor_info t = llap_tensors_at(file, k);
+        return ll_fail(LLAP_EINVAL, "scope '%.80s...' is too long", s->scope);
+    for (size_t k = 0; k < ll_tensors_count(file); k++) {
+        const ll_tensor_info t = ll_tensors_at(file, k);
         if (!begins(t.name, s->prefix)) continue;
         const char *x = t.name + strlen(s->prefix);
         if (listed(x, s->o->ignore)) continue;
-        const llap_param_info *i = llap_store_beside(p, head, x);
+        const ll_param_info *i = ll_store_beside(p, head, x);
         if (i == NULL || chosen(s, i) == NULL)
-            return llap_fail(LLAP_EFORMAT, "%s: the model has no such tensor", t.name);
+            return ll_fail(LLAP_EFORMAT, "%s: the model has no such tensor", t.name);
     }
     return LLAP_OK;
 }
@@ -92,42 +92,41 @@ static bool all_finite(const float *x, int64_t n)
     return (any & 0x80000000u) == 0;
 }
 
-static llap_status check_finite(const llap_tensor_info *t)
+static llap_status check_finite(const ll_tensor_info *t)
 {
     const float *x = t->data;
     if (all_finite(x, t->n_elements)) return LLAP_OK;
     int64_t k = 0;
     while (isfinite(x[k])) k++;
-    return llap_fail(LLAP_EFORMAT, "%s: expected finite numbers, found %g at element %" PRId64,
-                     t->name, (double)x[k], k);
+    return ll_fail(LLAP_EFORMAT, "%s: expected finite numbers, found %g at element %" PRId64,
+                   t->name, (double)x[k], k);
 }
 
 /* The tensor of the file that belongs to i, called PREFIXX. */
-static llap_status require(const llap_param_info *i, const llap_tensors *file, const char *prefix,
-                           const char *x, llap_tensor_info *out)
+static llap_status require(const ll_param_info *i, const ll_tensors *file, const char *prefix,
+                           const char *x, ll_tensor_info *out)
 {
     const size_t n = strlen(prefix) + strlen(x) + 1;
-    char        *name = llap_new(n, 1);
+    char        *name = ll_new(n, 1);
     if (name == NULL) return LLAP_ENOMEM;
     snprintf(name, n, "%s%s", prefix, x);
-    const llap_status st =
-        llap_tensors_require(file, name, LLAP_F32, i->shape.rank, i->shape.dim, out);
-    llap_free(name);
+    const llap_status st = ll_tensors_require(file, name, LL_F32, i->shape.rank, i->shape.dim, out);
+    ll_free(name);
     return st;
 }
 
-static void take(llap_params *p, const llap_param_info *i, const llap_tensor_info *t)
+static void take(ll_params *p, const ll_param_info *i, const ll_tensor_info *t)
 {
     const float *x = t->data;
     if (p->real_bytes == sizeof(float) && i->count > 0)
         memcpy(i->data, x, (size_t)i->count * sizeof(float));
     else
-        for (int64_t k = 0; k < i->count; k++) llap_param_set(p, i, k, (double)x[k]);
+        for (int64_t k = 0; k < i->count; k++) ll_param_set(p, i, k, (double)x[k]);
 }
 
 /* Finds and checks what the selection needs: found[i] belongs to info[i]. */
-static llap_status check_needed(const llap_params *p, const llap_tensors *file, const selection *s,
-                                llap_tensor_info *found)
+static llap_status check_needed(const ll_params *p, const ll_tensors *file, const selection *s,
+                                ll_tensor_info *found)
 {
     llap_status st = LLAP_OK;
     for (int i = 0; i < p->n && st == LLAP_OK; i++) {
@@ -139,46 +138,46 @@ static llap_status check_needed(const llap_params *p, const llap_tensors *file, 
     return st;
 }
 
-llap_status llap_params_load(llap_params *p, llap_params_part part, const llap_tensors *file,
-                             const llap_load_opts *opts)
+llap_status ll_params_load(ll_params *p, ll_params_part part, const ll_tensors *file,
+                           const ll_load_opts *opts)
 {
-    const selection   s = { .part = part,
-                            .scope = opts->scope == NULL ? "" : opts->scope,
-                            .prefix = opts->prefix == NULL ? "" : opts->prefix,
-                            .o = opts };
-    llap_tensor_info *found = llap_new((size_t)p->n, sizeof *found);
+    const selection s = { .part = part,
+                          .scope = opts->scope == NULL ? "" : opts->scope,
+                          .prefix = opts->prefix == NULL ? "" : opts->prefix,
+                          .o = opts };
+    ll_tensor_info *found = ll_new((size_t)p->n, sizeof *found);
     if (found == NULL) return LLAP_ENOMEM;
     llap_status st = check_needed(p, file, &s, found);
     if (st == LLAP_OK) st = check_unknown(p, file, &s);
     for (int i = 0; i < p->n && st == LLAP_OK; i++)
         if (chosen(&s, &p->info[i]) != NULL) take(p, &p->info[i], &found[i]);
-    llap_free(found);
+    ll_free(found);
     return st;
 }
 
-llap_status llap_params_save_scope(const llap_params *p, llap_params_part part, const char *scope,
-                                   const char *prefix, llap_tensors_writer *w)
+llap_status ll_params_save_scope(const ll_params *p, ll_params_part part, const char *scope,
+                                 const char *prefix, ll_tensors_writer *w)
 {
     if (p->real_bytes != sizeof(float))
-        return llap_fail(LLAP_EUNSUPPORTED, "parameters in double precision are not saved");
+        return ll_fail(LLAP_EUNSUPPORTED, "parameters in double precision are not saved");
     const selection s = { .part = part, .scope = scope, .prefix = prefix };
     llap_status     st = LLAP_OK;
     for (int i = 0; i < p->n && st == LLAP_OK; i++) {
-        const llap_param_info *a = &p->info[i];
-        const char            *x = chosen(&s, a);
+        const ll_param_info *a = &p->info[i];
+        const char          *x = chosen(&s, a);
         if (x == NULL) continue;
-        llap_arena  names = { 0 };
-        const char *name = llap_arena_printf(&names, "%s%s", prefix, x);
+        ll_arena    names = { 0 };
+        const char *name = ll_arena_printf(&names, "%s%s", prefix, x);
         st = name == NULL
                  ? LLAP_ENOMEM
-                 : llap_tensors_writer_add(w, name, LLAP_F32, a->shape.rank, a->shape.dim, a->data);
-        llap_arena_deinit(&names);
+                 : ll_tensors_writer_add(w, name, LL_F32, a->shape.rank, a->shape.dim, a->data);
+        ll_arena_deinit(&names);
     }
     return st;
 }
 
-llap_status llap_params_save(const llap_params *p, llap_params_part part, const char *prefix,
-                             llap_tensors_writer *w)
+llap_status ll_params_save(const ll_params *p, ll_params_part part, const char *prefix,
+                           ll_tensors_writer *w)
 {
-    return llap_params_save_scope(p, part, "", prefix, w);
+    return ll_params_save_scope(p, part, "", prefix, w);
 }

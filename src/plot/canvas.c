@@ -60,10 +60,10 @@ typedef struct bytes { /* grows; lost memory is noted by the canvas */
     size_t n, room;
 } bytes;
 
-struct llap_canvas {
+struct ll_canvas {
     calls            call;
-    llap_picture     format;
-    llap_writer      writer;
+    ll_picture       format;
+    ll_writer        writer;
     llap_status      st; /* of our own part: the first failure stays */
     bytes            out, words;
     cairo_surface_t *surface;
@@ -76,7 +76,7 @@ struct llap_canvas {
 static llap_status load(calls *out)
 {
     void *lib = dlopen("libcairo.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (lib == NULL) return llap_fail(LLAP_EUNSUPPORTED, "no pictures: %s", dlerror());
+    if (lib == NULL) return ll_fail(LLAP_EUNSUPPORTED, "no pictures: %s", dlerror());
     const char *lacking = NULL;
     void       *found;
 #define X(name)                         \
@@ -87,15 +87,15 @@ static llap_status load(calls *out)
 #undef X
     dlclose(lib);
     if (lacking == NULL) return LLAP_OK;
-    return llap_fail(LLAP_EUNSUPPORTED, "no pictures: cairo lacks %s", lacking);
+    return ll_fail(LLAP_EUNSUPPORTED, "no pictures: cairo lacks %s", lacking);
 }
 
-static void append(llap_canvas *c, bytes *b, const void *data, size_t n)
+static void append(ll_canvas *c, bytes *b, const void *data, size_t n)
 {
     if (c->st != LLAP_OK) return;
     if (b->room - b->n <= n) { /* a NUL follows */
         const size_t room = 2 * (b->n + n) + 4096;
-        char        *grown = llap_grow(b->data, room, 1);
+        char        *grown = ll_grow(b->data, room, 1);
         if (grown == NULL) {
             c->st = LLAP_ENOMEM;
             return;
@@ -110,23 +110,23 @@ static void append(llap_canvas *c, bytes *b, const void *data, size_t n)
 
 static cairo_status_t take(void *user, const unsigned char *data, unsigned n)
 {
-    llap_canvas *c = user;
+    ll_canvas *c = user;
     append(c, &c->out, data, n);
     return c->st == LLAP_OK ? CAIRO_STATUS_SUCCESS : CAIRO_STATUS_NO_MEMORY;
 }
 
-static llap_status status_of(const llap_canvas *c)
+static llap_status status_of(const ll_canvas *c)
 {
     if (c->st != LLAP_OK) return c->st;
     cairo_status_t s = c->call.cairo_surface_status(c->surface);
     if (s == CAIRO_STATUS_SUCCESS) s = c->call.cairo_status(c->cairo);
     if (s == CAIRO_STATUS_SUCCESS) return LLAP_OK;
-    return llap_fail(s == CAIRO_STATUS_NO_MEMORY ? LLAP_ENOMEM : LLAP_EIO, "%s: cairo: %s",
-                     c->writer.path, c->call.cairo_status_to_string(s));
+    return ll_fail(s == CAIRO_STATUS_NO_MEMORY ? LLAP_ENOMEM : LLAP_EIO, "%s: cairo: %s",
+                   c->writer.path, c->call.cairo_status_to_string(s));
 }
 
 /* Letters are placed alike in all formats: nothing is rounded to pixels. */
-static void choose_font(llap_canvas *c)
+static void choose_font(ll_canvas *c)
 {
     cairo_font_options_t *o = c->call.cairo_font_options_create();
     c->call.cairo_font_options_set_antialias(o, CAIRO_ANTIALIAS_GRAY);
@@ -138,13 +138,13 @@ static void choose_font(llap_canvas *c)
                                    CAIRO_FONT_WEIGHT_NORMAL);
 }
 
-static void start(llap_canvas *c, double width, double height)
+static void start(ll_canvas *c, double width, double height)
 {
-    const double pixels = c->format == LLAP_PICTURE_PNG ? 2 : 1; /* of a point */
-    if (c->format == LLAP_PICTURE_PNG) {
+    const double pixels = c->format == LL_PICTURE_PNG ? 2 : 1; /* of a point */
+    if (c->format == LL_PICTURE_PNG) {
         c->surface = c->call.cairo_image_surface_create(CAIRO_FORMAT_RGB24, (int)(width * pixels),
                                                         (int)(height * pixels));
-    } else if (c->format == LLAP_PICTURE_SVG) {
+    } else if (c->format == LL_PICTURE_SVG) {
         c->surface = c->call.cairo_svg_surface_create_for_stream(take, c, width, height);
     } else {
         c->surface = c->call.cairo_pdf_surface_create_for_stream(take, c, width, height);
@@ -159,36 +159,36 @@ static void start(llap_canvas *c, double width, double height)
     choose_font(c);
 }
 
-llap_status llap_canvas_create(const char *path, double width, double height, llap_canvas **out)
+llap_status ll_canvas_create(const char *path, double width, double height, ll_canvas **out)
 {
     *out = NULL;
-    llap_picture format;
-    llap_status  st = llap_picture_of(path, &format);
+    ll_picture  format;
+    llap_status st = ll_picture_of(path, &format);
     if (st != LLAP_OK) return st;
-    llap_canvas *c = llap_new(1, sizeof *c);
+    ll_canvas *c = ll_new(1, sizeof *c);
     if (c == NULL) return LLAP_ENOMEM;
     c->format = format;
     st = load(&c->call);
-    if (st == LLAP_OK) st = llap_writer_open(path, &c->writer);
+    if (st == LLAP_OK) st = ll_writer_open(path, &c->writer);
     if (st == LLAP_OK) {
         start(c, width, height);
         st = status_of(c);
     }
     if (st == LLAP_OK) *out = c;
-    else llap_canvas_destroy(c);
+    else ll_canvas_destroy(c);
     return st;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static void set_colour(llap_canvas *c, llap_colour colour)
+static void set_colour(ll_canvas *c, ll_colour colour)
 {
     c->call.cairo_set_source_rgb(c->cairo, (double)(colour >> 16 & 255) / 255,
                                  (double)(colour >> 8 & 255) / 255, (double)(colour & 255) / 255);
 }
 
 /* Without smoothing: neighbours meet without a seam. */
-void llap_canvas_rect(llap_canvas *c, double x, double y, double w, double h, llap_colour colour)
+void ll_canvas_rect(ll_canvas *c, double x, double y, double w, double h, ll_colour colour)
 {
     if (c == NULL) return;
     set_colour(c, colour);
@@ -198,8 +198,8 @@ void llap_canvas_rect(llap_canvas *c, double x, double y, double w, double h, ll
     c->call.cairo_set_antialias(c->cairo, CAIRO_ANTIALIAS_DEFAULT);
 }
 
-void llap_canvas_line(llap_canvas *c, double x0, double y0, double x1, double y1, double width,
-                      llap_colour colour)
+void ll_canvas_line(ll_canvas *c, double x0, double y0, double x1, double y1, double width,
+                    ll_colour colour)
 {
     if (c == NULL) return;
     set_colour(c, colour);
@@ -209,15 +209,14 @@ void llap_canvas_line(llap_canvas *c, double x0, double y0, double x1, double y1
     c->call.cairo_stroke(c->cairo);
 }
 
-static void trace(llap_canvas *c, const double *xy, int64_t n)
+static void trace(ll_canvas *c, const double *xy, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         (i == 0 ? c->call.cairo_move_to : c->call.cairo_line_to)(c->cairo, xy[2 * i],
                                                                  xy[2 * i + 1]);
 }
 
-void llap_canvas_polyline(llap_canvas *c, const double *xy, int64_t n, double width,
-                          llap_colour colour)
+void ll_canvas_polyline(ll_canvas *c, const double *xy, int64_t n, double width, ll_colour colour)
 {
     if (c == NULL || n < 2) return;
     set_colour(c, colour);
@@ -227,7 +226,7 @@ void llap_canvas_polyline(llap_canvas *c, const double *xy, int64_t n, double wi
     c->call.cairo_stroke(c->cairo);
 }
 
-void llap_canvas_polygon(llap_canvas *c, const double *xy, int64_t n, llap_colour colour)
+void ll_canvas_polygon(ll_canvas *c, const double *xy, int64_t n, ll_colour colour)
 {
     if (c == NULL || n < 3) return;
     set_colour(c, colour);
@@ -236,7 +235,7 @@ void llap_canvas_polygon(llap_canvas *c, const double *xy, int64_t n, llap_colou
     c->call.cairo_fill(c->cairo);
 }
 
-void llap_canvas_dot(llap_canvas *c, double x, double y, double radius, llap_colour colour)
+void ll_canvas_dot(ll_canvas *c, double x, double y, double radius, ll_colour colour)
 {
     if (c == NULL) return;
     set_colour(c, colour);
@@ -244,7 +243,7 @@ void llap_canvas_dot(llap_canvas *c, double x, double y, double radius, llap_col
     c->call.cairo_fill(c->cairo);
 }
 
-double llap_canvas_text_width(llap_canvas *c, double size, const char *text)
+double ll_canvas_text_width(ll_canvas *c, double size, const char *text)
 {
     if (c == NULL) return 0;
     cairo_text_extents_t e;
@@ -253,7 +252,7 @@ double llap_canvas_text_width(llap_canvas *c, double size, const char *text)
     return e.x_advance;
 }
 
-static void note_word(llap_canvas *c, const char *text)
+static void note_word(ll_canvas *c, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '<') append(c, &c->words, "&lt;", 4);
@@ -264,68 +263,67 @@ static void note_word(llap_canvas *c, const char *text)
     append(c, &c->words, "\n", 1);
 }
 
-void llap_canvas_text(llap_canvas *c, double x, double y, llap_text_align align, double size,
-                      llap_colour colour, const char *text)
+void ll_canvas_text(ll_canvas *c, double x, double y, ll_text_align align, double size,
+                    ll_colour colour, const char *text)
 {
     if (c == NULL) return;
-    const double width = llap_canvas_text_width(c, size, text);
-    const double part = align == LLAP_TEXT_LEFT ? 0 : align == LLAP_TEXT_CENTRE ? 0.5 : 1;
+    const double width = ll_canvas_text_width(c, size, text);
+    const double part = align == LL_TEXT_LEFT ? 0 : align == LL_TEXT_CENTRE ? 0.5 : 1;
     set_colour(c, colour);
     c->call.cairo_move_to(c->cairo, x - part * width, y);
     c->call.cairo_show_text(c->cairo, text);
-    if (c->format == LLAP_PICTURE_SVG) note_word(c, text);
+    if (c->format == LL_PICTURE_SVG) note_word(c, text);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* The words behind the root's tag; and cairo numbers its pages through the life of the process,
  * which is no business of the file's. */
-static llap_status put_svg(llap_canvas *c)
+static llap_status put_svg(ll_canvas *c)
 {
     static const char page[] = "<g id=\"surface";
     const char       *text = c->out.data;
     const char       *root = strstr(text, "<svg");
     const char       *body = root == NULL ? NULL : strchr(root, '>');
     const char       *number = body == NULL ? NULL : strstr(body, page);
-    if (body == NULL) return llap_fail(LLAP_EIO, "%s: cairo wrote no SVG", c->writer.path);
+    if (body == NULL) return ll_fail(LLAP_EIO, "%s: cairo wrote no SVG", c->writer.path);
     body++;
-    llap_status st = llap_writer_put(&c->writer, text, (size_t)(body - text));
-    if (st == LLAP_OK) st = llap_writer_put(&c->writer, "\n<desc>\n", 8);
-    if (st == LLAP_OK && c->words.n > 0)
-        st = llap_writer_put(&c->writer, c->words.data, c->words.n);
-    if (st == LLAP_OK) st = llap_writer_put(&c->writer, "</desc>", 7);
+    llap_status st = ll_writer_put(&c->writer, text, (size_t)(body - text));
+    if (st == LLAP_OK) st = ll_writer_put(&c->writer, "\n<desc>\n", 8);
+    if (st == LLAP_OK && c->words.n > 0) st = ll_writer_put(&c->writer, c->words.data, c->words.n);
+    if (st == LLAP_OK) st = ll_writer_put(&c->writer, "</desc>", 7);
     if (st == LLAP_OK && number != NULL) {
         number += sizeof page - 1;
-        st = llap_writer_put(&c->writer, body, (size_t)(number - body));
+        st = ll_writer_put(&c->writer, body, (size_t)(number - body));
         body = number + strspn(number, "0123456789");
     }
     if (st != LLAP_OK) return st;
-    return llap_writer_put(&c->writer, body, c->out.n - (size_t)(body - text));
+    return ll_writer_put(&c->writer, body, c->out.n - (size_t)(body - text));
 }
 
-llap_status llap_canvas_commit(llap_canvas *c)
+llap_status ll_canvas_commit(ll_canvas *c)
 {
     llap_status st = status_of(c);
     if (st != LLAP_OK) return st;
-    if (c->format == LLAP_PICTURE_PNG)
+    if (c->format == LL_PICTURE_PNG)
         (void)c->call.cairo_surface_write_to_png_stream(c->surface, take, c);
     else c->call.cairo_surface_finish(c->surface);
     st = status_of(c);
     if (st == LLAP_OK && c->out.n == 0)
-        st = llap_fail(LLAP_EIO, "%s: cairo wrote nothing", c->writer.path);
+        st = ll_fail(LLAP_EIO, "%s: cairo wrote nothing", c->writer.path);
     if (st == LLAP_OK)
-        st = c->format == LLAP_PICTURE_SVG ? put_svg(c)
-                                           : llap_writer_put(&c->writer, c->out.data, c->out.n);
-    return st == LLAP_OK ? llap_writer_commit(&c->writer) : st;
+        st = c->format == LL_PICTURE_SVG ? put_svg(c)
+                                         : ll_writer_put(&c->writer, c->out.data, c->out.n);
+    return st == LLAP_OK ? ll_writer_commit(&c->writer) : st;
 }
 
-void llap_canvas_destroy(llap_canvas *c)
+void ll_canvas_destroy(ll_canvas *c)
 {
     if (c == NULL) return;
     if (c->cairo != NULL) c->call.cairo_destroy(c->cairo);
     if (c->surface != NULL) c->call.cairo_surface_destroy(c->surface); /* may still call take */
-    llap_writer_abort(&c->writer);
-    llap_free(c->out.data);
-    llap_free(c->words.data);
-    llap_free(c);
+    ll_writer_abort(&c->writer);
+    ll_free(c->out.data);
+    ll_free(c->words.data);
+    ll_free(c);
 }

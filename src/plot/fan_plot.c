@@ -10,16 +10,16 @@
 
 enum { PAGE = 960, HEAD = 84, LEFT = 24, BETWEEN = 36, TITLE_ROOM = 24, FOOT_ROOM = 50 };
 
-static const llap_colour band_colour[LLAP_FAN_BANDS] = { 0xd9e8f3, 0xaed0e6, 0x7bb4d8, 0x4b98c6 };
-static const llap_colour missing_colour = 0xf0f0f0;
+static const ll_colour band_colour[LL_FAN_BANDS] = { 0xd9e8f3, 0xaed0e6, 0x7bb4d8, 0x4b98c6 };
+static const ll_colour missing_colour = 0xf0f0f0;
 
 typedef struct page {
-    const llap_fans *f;
-    llap_zone       *zone;
-    llap_canvas     *canvas;
-    int64_t          n, columns, rows;
-    double           field_width, field_height; /* with title and labels */
-    double          *x, *y;                     /* scratch: twice the longest series */
+    const ll_fans *f;
+    ll_zone       *zone;
+    ll_canvas     *canvas;
+    int64_t        n, columns, rows;
+    double         field_width, field_height; /* with title and labels */
+    double        *x, *y;                     /* scratch: twice the longest series */
 } page;
 
 /* ---- one field ------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static double seconds_after(int64_t t, int64_t zero)
 }
 
 /* The stretch of time that the field shows. */
-static void field_span(const llap_fan *fan, int64_t *first, int64_t *last)
+static void field_span(const ll_fan *fan, int64_t *first, int64_t *last)
 {
     *first = fan->n_seen > 0 ? fan->seen_time[0] : INT64_MAX;
     *last = fan->n_seen > 0 ? fan->seen_time[fan->n_seen - 1] : INT64_MIN;
@@ -50,7 +50,7 @@ static int compare_gaps(const void *a, const void *b)
 }
 
 /* Median time between measurements, in seconds; infinite where there are too few to tell. */
-static double usual_gap(page *g, const llap_fan *fan)
+static double usual_gap(page *g, const ll_fan *fan)
 {
     int64_t m = 0;
     for (int64_t i = 1; i < fan->n_seen; i++)
@@ -63,20 +63,19 @@ static double usual_gap(page *g, const llap_fan *fan)
 static bool is_hole(double gap, double usual) { return gap > 2.5 * usual; }
 
 /* A forecast that knows nothing of its series: grey up to its origin, and the reason. */
-static void draw_silence(const llap_chart *c, double origin)
+static void draw_silence(const ll_chart *c, double origin)
 {
     const char *text = "nothing measured here";
-    llap_chart_stripe(c, c->x0, origin, missing_colour);
-    const double middle = 0.5 * (c->left + llap_chart_x(c, origin));
-    if (llap_chart_x(c, origin) - c->left >
-        llap_canvas_text_width(c->canvas, LLAP_CHART_SMALL, text))
-        llap_canvas_text(c->canvas, middle, c->top + 0.5 * c->height, LLAP_TEXT_CENTRE,
-                         LLAP_CHART_SMALL, LLAP_COLOUR_GREY, text);
+    ll_chart_stripe(c, c->x0, origin, missing_colour);
+    const double middle = 0.5 * (c->left + ll_chart_x(c, origin));
+    if (ll_chart_x(c, origin) - c->left > ll_canvas_text_width(c->canvas, LL_CHART_SMALL, text))
+        ll_canvas_text(c->canvas, middle, c->top + 0.5 * c->height, LL_TEXT_CENTRE, LL_CHART_SMALL,
+                       LL_COLOUR_GREY, text);
 }
 
 /* Grey where nothing was measured for much longer than usual; of a record with filled gaps also
  * before the first and after the last measurement. */
-static void draw_missing(const llap_chart *c, const llap_fan *fan, int64_t zero, double usual,
+static void draw_missing(const ll_chart *c, const ll_fan *fan, int64_t zero, double usual,
                          bool ends)
 {
     if (!ends && fan->n_seen == 0) draw_silence(c, seconds_after(fan->origin, zero));
@@ -84,15 +83,15 @@ static void draw_missing(const llap_chart *c, const llap_fan *fan, int64_t zero,
         const double from = i == 0 ? c->x0 : seconds_after(fan->seen_time[i - 1], zero);
         const double to = i == fan->n_seen ? c->x1 : seconds_after(fan->seen_time[i], zero);
         if (is_hole(to - from, usual))
-            llap_chart_stripe(c, i == 0 ? from : from + 0.5 * usual,
-                              i == fan->n_seen ? to : to - 0.5 * usual, missing_colour);
+            ll_chart_stripe(c, i == 0 ? from : from + 0.5 * usual,
+                            i == fan->n_seen ? to : to - 0.5 * usual, missing_colour);
     }
 }
 
 /* The measured values of one side of the origin: a line, broken where it would cross a hole, and
  * dots unless they are too many to be told apart. */
-static void draw_seen(page *g, const llap_chart *c, const llap_fan *fan, int64_t zero, double usual,
-                      bool after, llap_colour colour)
+static void draw_seen(page *g, const ll_chart *c, const ll_fan *fan, int64_t zero, double usual,
+                      bool after, ll_colour colour)
 {
     int64_t n = 0, before = -1;
     for (int64_t i = 0; i < fan->n_seen; i++) {
@@ -103,86 +102,86 @@ static void draw_seen(page *g, const llap_chart *c, const llap_fan *fan, int64_t
         g->y[n] = fan->seen[i];
         before = n++;
     }
-    llap_chart_line(c, n, g->x, g->y, 1, colour);
-    if ((double)fan->n_seen < c->width / 4) llap_chart_dots(c, n, g->x, g->y, 1.6, colour);
+    ll_chart_line(c, n, g->x, g->y, 1, colour);
+    if ((double)fan->n_seen < c->width / 4) ll_chart_dots(c, n, g->x, g->y, 1.6, colour);
 }
 
-static void fill_times(page *g, const llap_fan *fan, int64_t zero)
+static void fill_times(page *g, const ll_fan *fan, int64_t zero)
 {
     for (int64_t i = 0; i < fan->n; i++) g->x[i] = seconds_after(fan->time[i], zero);
 }
 
-static void draw_answer(page *g, const llap_chart *c, const llap_fan *fan, int64_t zero)
+static void draw_answer(page *g, const ll_chart *c, const ll_fan *fan, int64_t zero)
 {
     fill_times(g, fan, zero);
     for (int b = 0; b < g->f->n_bands; b++)
         if (fan->low[b] != NULL)
-            llap_chart_band(c, fan->n, g->x, fan->low[b], fan->high[b], band_colour[b]);
+            ll_chart_band(c, fan->n, g->x, fan->low[b], fan->high[b], band_colour[b]);
     for (int64_t p = 0; p < fan->n_paths; p++)
-        llap_chart_line(c, fan->n, g->x, fan->path + p * fan->n, 0.6, band_colour[2]);
-    if (fan->middle != NULL) llap_chart_line(c, fan->n, g->x, fan->middle, 1.6, LLAP_COLOUR_BLUE);
+        ll_chart_line(c, fan->n, g->x, fan->path + p * fan->n, 0.6, band_colour[2]);
+    if (fan->middle != NULL) ll_chart_line(c, fan->n, g->x, fan->middle, 1.6, LL_COLOUR_BLUE);
 }
 
-static void field_range(const page *g, llap_chart *c, const llap_fan *fan)
+static void field_range(const page *g, ll_chart *c, const ll_fan *fan)
 {
-    llap_chart_range_begin(c);
-    llap_chart_range(c, fan->n_seen, fan->seen);
+    ll_chart_range_begin(c);
+    ll_chart_range(c, fan->n_seen, fan->seen);
     for (int b = 0; b < g->f->n_bands; b++)
         if (fan->low[b] != NULL) {
-            llap_chart_range(c, fan->n, fan->low[b]);
-            llap_chart_range(c, fan->n, fan->high[b]);
+            ll_chart_range(c, fan->n, fan->low[b]);
+            ll_chart_range(c, fan->n, fan->high[b]);
         }
-    if (fan->n_paths > 0) llap_chart_range(c, fan->n_paths * fan->n, fan->path);
-    if (fan->middle != NULL) llap_chart_range(c, fan->n, fan->middle);
-    llap_chart_range_end(c);
+    if (fan->n_paths > 0) ll_chart_range(c, fan->n_paths * fan->n, fan->path);
+    if (fan->middle != NULL) ll_chart_range(c, fan->n, fan->middle);
+    ll_chart_range_end(c);
 }
 
 /* A title that fits, cut with dots. */
-static void draw_title(page *g, const llap_chart *c, const llap_fan *fan)
+static void draw_title(page *g, const ll_chart *c, const ll_fan *fan)
 {
     char   text[240];
     size_t n =
-        (size_t)snprintf(text, sizeof text, "%s%s%s", llap_text_show(fan->entity).text,
-                         fan->entity[0] == '\0' ? "" : ", ", llap_text_show(fan->variable).text);
+        (size_t)snprintf(text, sizeof text, "%s%s%s", ll_text_show(fan->entity).text,
+                         fan->entity[0] == '\0' ? "" : ", ", ll_text_show(fan->variable).text);
     if (n >= sizeof text) n = sizeof text - 1;
-    while (n > 4 && llap_canvas_text_width(g->canvas, LLAP_CHART_NORMAL, text) > c->width) {
+    while (n > 4 && ll_canvas_text_width(g->canvas, LL_CHART_NORMAL, text) > c->width) {
         do n--; /* whole characters */
         while (n > 4 && ((unsigned char)text[n] & 0xc0) == 0x80);
         memcpy(text + n - 3, "...", 4);
     }
-    llap_canvas_text(g->canvas, c->left, c->top - 8, LLAP_TEXT_LEFT, LLAP_CHART_NORMAL,
-                     LLAP_COLOUR_INK, text);
+    ll_canvas_text(g->canvas, c->left, c->top - 8, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_INK,
+                   text);
 }
 
 static void draw_field(page *g, int64_t i)
 {
-    const llap_fan *fan = &g->f->fan[i];
-    llap_chart      c = { .canvas = g->canvas,
-                          .top = HEAD + (double)(i / g->columns) * g->field_height + TITLE_ROOM,
-                          .height = g->field_height - TITLE_ROOM - FOOT_ROOM };
-    llap_tick       x[LLAP_TICKS_MAX], y[LLAP_TICKS_MAX];
-    int64_t         first, last;
-    const double    usual = usual_gap(g, fan);
+    const ll_fan *fan = &g->f->fan[i];
+    ll_chart      c = { .canvas = g->canvas,
+                        .top = HEAD + (double)(i / g->columns) * g->field_height + TITLE_ROOM,
+                        .height = g->field_height - TITLE_ROOM - FOOT_ROOM };
+    ll_tick       x[LL_TICKS_MAX], y[LL_TICKS_MAX];
+    int64_t       first, last;
+    const double  usual = usual_gap(g, fan);
     field_range(g, &c, fan);
     field_span(fan, &first, &last);
-    const int n_y = llap_ticks_number(c.y0, c.y1 - c.y0, c.height > 150 ? 7 : 5, y);
+    const int n_y = ll_ticks_number(c.y0, c.y1 - c.y0, c.height > 150 ? 7 : 5, y);
     c.left = LEFT + (double)(i % g->columns) * g->field_width +
-             ceil(fmax(llap_chart_label_width(g->canvas, y, n_y), 24)) + 8;
+             ceil(fmax(ll_chart_label_width(g->canvas, y, n_y), 24)) + 8;
     c.width = LEFT + (double)(i % g->columns + 1) * g->field_width - BETWEEN - c.left;
     const uint64_t length = (uint64_t)last - (uint64_t)first;
-    const int      n_x = llap_ticks_time(&g->f->axis, g->zone, first, length,
-                                         (int)fmin(fmax(c.width / 62, 2), LLAP_TICKS_MAX), x);
+    const int      n_x = ll_ticks_time(&g->f->axis, g->zone, first, length,
+                                       (int)fmin(fmax(c.width / 62, 2), LL_TICKS_MAX), x);
     c.x0 = 0;
     c.x1 = seconds_after(last, first);
     draw_title(g, &c, fan);
-    draw_missing(&c, fan, first, usual, g->f->kind == LLAP_FAN_IMPUTATION);
-    llap_chart_grid(&c, x, n_x, y, n_y);
+    draw_missing(&c, fan, first, usual, g->f->kind == LL_FAN_IMPUTATION);
+    ll_chart_grid(&c, x, n_x, y, n_y);
     draw_answer(g, &c, fan, first);
-    draw_seen(g, &c, fan, first, usual, false, LLAP_COLOUR_INK);
-    if (g->f->kind != LLAP_FAN_FORECAST) return;
-    draw_seen(g, &c, fan, first, usual, true, LLAP_COLOUR_ORANGE);
-    const double at = llap_chart_x(&c, seconds_after(fan->origin, first));
-    llap_canvas_line(g->canvas, at, c.top, at, c.top + c.height, 1, LLAP_COLOUR_GREY);
+    draw_seen(g, &c, fan, first, usual, false, LL_COLOUR_INK);
+    if (g->f->kind != LL_FAN_FORECAST) return;
+    draw_seen(g, &c, fan, first, usual, true, LL_COLOUR_ORANGE);
+    const double at = ll_chart_x(&c, seconds_after(fan->origin, first));
+    ll_canvas_line(g->canvas, at, c.top, at, c.top + c.height, 1, LL_COLOUR_GREY);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
@@ -190,16 +189,16 @@ static void draw_field(page *g, int64_t i)
 static bool any_truth(const page *g)
 {
     for (int64_t i = 0; i < g->n; i++) {
-        const llap_fan *fan = &g->f->fan[i];
+        const ll_fan *fan = &g->f->fan[i];
         if (fan->n_seen > 0 && fan->seen_time[fan->n_seen - 1] > fan->origin) return true;
     }
     return false;
 }
 
 /* Every variable's name ends in its unit, " (ppb)" or " [ppb]". */
-static bool units_named(const llap_fans *f)
+static bool units_named(const ll_fans *f)
 {
-    for (int64_t i = 0; i < f->n && i < LLAP_FAN_FIELDS; i++) {
+    for (int64_t i = 0; i < f->n && i < LL_FAN_FIELDS; i++) {
         const size_t n = strlen(f->fan[i].variable);
         const char   end = n < 4 ? '\0' : f->fan[i].variable[n - 1];
         const char  *open = end == ')'   ? strrchr(f->fan[i].variable, '(')
@@ -212,43 +211,43 @@ static bool units_named(const llap_fans *f)
 
 static void draw_head(page *g)
 {
-    const llap_fans *f = g->f;
-    const bool       forecast = f->kind == LLAP_FAN_FORECAST;
-    const char      *zone = f->axis.zone[0] == '\0' ? "UTC" : llap_text_show(f->axis.zone).text;
-    const char      *unit = llap_text_show(f->axis.unit).text;
-    char             text[200];
-    llap_canvas_text(g->canvas, LEFT, 30, LLAP_TEXT_LEFT, LLAP_CHART_TITLE, LLAP_COLOUR_INK,
-                     forecast ? "Forecast" : "Filled gaps");
+    const ll_fans *f = g->f;
+    const bool     forecast = f->kind == LL_FAN_FORECAST;
+    const char    *zone = f->axis.zone[0] == '\0' ? "UTC" : ll_text_show(f->axis.zone).text;
+    const char    *unit = ll_text_show(f->axis.unit).text;
+    char           text[200];
+    ll_canvas_text(g->canvas, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK,
+                   forecast ? "Forecast" : "Filled gaps");
     snprintf(text, sizeof text, "%stime (%s)",
              units_named(f) ? "" : "values in units of the data; ",
-             f->axis.kind == LLAP_AXIS_CALENDAR ? zone
-             : unit[0] == '\0'                  ? "as in the data"
-                                                : unit);
+             f->axis.kind == LL_AXIS_CALENDAR ? zone
+             : unit[0] == '\0'                ? "as in the data"
+                                              : unit);
     if (f->n > g->n) {
         const size_t n = strlen(text);
         snprintf(text + n, sizeof text - n, "; the first %lld of %lld series", (long long)g->n,
                  (long long)f->n);
     }
-    llap_canvas_text(g->canvas, PAGE - BETWEEN, 30, LLAP_TEXT_RIGHT, LLAP_CHART_SMALL,
-                     LLAP_COLOUR_GREY, text);
+    ll_canvas_text(g->canvas, PAGE - BETWEEN, 30, LL_TEXT_RIGHT, LL_CHART_SMALL, LL_COLOUR_GREY,
+                   text);
     double x = LEFT;
-    x = llap_chart_key(g->canvas, x, 54, LLAP_KEY_LINE, LLAP_COLOUR_INK, "measured");
+    x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_INK, "measured");
     if (forecast && any_truth(g))
-        x = llap_chart_key(g->canvas, x, 54, LLAP_KEY_LINE, LLAP_COLOUR_ORANGE, "measured later");
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_ORANGE, "measured later");
     if (f->middle != NULL)
-        x = llap_chart_key(g->canvas, x, 54, LLAP_KEY_LINE, LLAP_COLOUR_BLUE, f->middle);
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, LL_COLOUR_BLUE, f->middle);
     for (int b = f->n_bands - 1; b >= 0; b--) {
         snprintf(text, sizeof text, "%.3g %%", 100 * f->cover[b]);
-        x = llap_chart_key(g->canvas, x, 54, LLAP_KEY_BOX, band_colour[b], text);
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, band_colour[b], text);
     }
     if (f->n > 0 && f->fan[0].n_paths > 0)
-        x = llap_chart_key(g->canvas, x, 54, LLAP_KEY_LINE, band_colour[2], "paths");
-    llap_chart_key(g->canvas, x, 54, LLAP_KEY_BOX, missing_colour, "no measurement");
+        x = ll_chart_key(g->canvas, x, 54, LL_KEY_LINE, band_colour[2], "paths");
+    ll_chart_key(g->canvas, x, 54, LL_KEY_BOX, missing_colour, "no measurement");
 }
 
 static void lay_out(page *g)
 {
-    g->n = g->f->n < LLAP_FAN_FIELDS ? g->f->n : LLAP_FAN_FIELDS;
+    g->n = g->f->n < LL_FAN_FIELDS ? g->f->n : LL_FAN_FIELDS;
     g->columns = g->n <= 3 ? 1 : g->n <= 8 ? 2 : 3;
     g->rows = g->n == 0 ? 1 : (g->n + g->columns - 1) / g->columns;
     g->field_width = (double)(PAGE - LEFT) / (double)g->columns;
@@ -262,32 +261,32 @@ static llap_status make_room(page *g)
         if (g->f->fan[i].n > most) most = g->f->fan[i].n;
         if (g->f->fan[i].n_seen > most) most = g->f->fan[i].n_seen;
     }
-    g->x = llap_new(2 * (size_t)most, sizeof *g->x);
-    g->y = llap_new(2 * (size_t)most, sizeof *g->y);
+    g->x = ll_new(2 * (size_t)most, sizeof *g->x);
+    g->y = ll_new(2 * (size_t)most, sizeof *g->y);
     return g->x == NULL || g->y == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
-llap_status llap_plot_fans(const llap_fans *f, const char *path)
+llap_status ll_plot_fans(const ll_fans *f, const char *path)
 {
     page        g = { .f = f };
     const char *zone = f->axis.zone;
     lay_out(&g);
     llap_status st = make_room(&g);
-    if (st == LLAP_OK && f->axis.kind == LLAP_AXIS_CALENDAR && zone[0] != '\0')
-        st = llap_zone_create(zone, strlen(zone), NULL, &g.zone);
+    if (st == LLAP_OK && f->axis.kind == LL_AXIS_CALENDAR && zone[0] != '\0')
+        st = ll_zone_create(zone, strlen(zone), NULL, &g.zone);
     if (st == LLAP_OK)
-        st = llap_canvas_create(path, PAGE, HEAD + (double)g.rows * g.field_height, &g.canvas);
+        st = ll_canvas_create(path, PAGE, HEAD + (double)g.rows * g.field_height, &g.canvas);
     if (st == LLAP_OK) {
         draw_head(&g);
         for (int64_t i = 0; i < g.n; i++) draw_field(&g, i);
         if (g.n == 0)
-            llap_canvas_text(g.canvas, LEFT, HEAD + 24, LLAP_TEXT_LEFT, LLAP_CHART_NORMAL,
-                             LLAP_COLOUR_INK, "nothing was asked for");
-        st = llap_canvas_commit(g.canvas);
+            ll_canvas_text(g.canvas, LEFT, HEAD + 24, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_INK,
+                           "nothing was asked for");
+        st = ll_canvas_commit(g.canvas);
     }
-    llap_canvas_destroy(g.canvas);
-    llap_zone_destroy(g.zone);
-    llap_free(g.x);
-    llap_free(g.y);
+    ll_canvas_destroy(g.canvas);
+    ll_zone_destroy(g.zone);
+    ll_free(g.x);
+    ll_free(g.y);
     return st;
 }

@@ -1,23 +1,23 @@
 /* Forecasts and filled gaps: what was measured, the median, bands of growing certainty, the truth
  * where it is known. One field for each series, side by side, with one legend.
  *
- *     llap_fans f = { .kind = LLAP_FAN_FORECAST, .axis = axis, .fan = fan, .n = 3 };
- *     st = llap_plot_fans(&f, "air.png");
+ *     ll_fans f = { .kind = LL_FAN_FORECAST, .axis = axis, .fan = fan, .n = 3 };
+ *     st = ll_plot_fans(&f, "air.png");
  *
  * Stretches without a measurement, longer than usual between the measurements of the field, are
  * grey, and a forecast without any says so. The unit is that in the variable's name, "no2 (ppb)".
  * Bands and lines are told apart with every kind of colour vision. */
-#ifndef LLAP_PLOT_FAN_PLOT_H
-#define LLAP_PLOT_FAN_PLOT_H
+#ifndef LL_PLOT_FAN_PLOT_H
+#define LL_PLOT_FAN_PLOT_H
 
 #include "data/panel.h"
 
-#define LLAP_FAN_BANDS 4   /* of a field, at most */
-#define LLAP_FAN_FIELDS 12 /* of a picture, at most */
+#define LL_FAN_BANDS 4   /* of a field, at most */
+#define LL_FAN_FIELDS 12 /* of a picture, at most */
 
-typedef enum llap_fan_kind { LLAP_FAN_FORECAST, LLAP_FAN_IMPUTATION } llap_fan_kind;
+typedef enum ll_fan_kind { LL_FAN_FORECAST, LL_FAN_IMPUTATION } ll_fan_kind;
 
-typedef struct llap_fan { /* one field; borrowed, times increasing */
+typedef struct ll_fan { /* one field; borrowed, times increasing */
     const char    *entity, *variable;
     int64_t        n_seen; /* measured values, before and after the forecast */
     const int64_t *seen_time;
@@ -26,23 +26,23 @@ typedef struct llap_fan { /* one field; borrowed, times increasing */
     int64_t        first, last; /* what the field shows; equal: from the first to the last time */
     int64_t        n;           /* of the answer */
     const int64_t *time;
-    const double  *middle;                                     /* [n] */
-    const double  *low[LLAP_FAN_BANDS], *high[LLAP_FAN_BANDS]; /* [n], widest first */
-    int64_t        n_paths;                                    /* instead of bands: single draws */
-    const double  *path;                                       /* [n_paths,n] */
-} llap_fan;
+    const double  *middle;                                 /* [n] */
+    const double  *low[LL_FAN_BANDS], *high[LL_FAN_BANDS]; /* [n], widest first */
+    int64_t        n_paths;                                /* instead of bands: single draws */
+    const double  *path;                                   /* [n_paths,n] */
+} ll_fan;
 
-typedef struct llap_fans {
-    llap_fan_kind   kind;
-    llap_axis       axis;
-    const llap_fan *fan; /* [n], the first LLAP_FAN_FIELDS are drawn */
-    int64_t         n;
-    int             n_bands;
-    double          cover[LLAP_FAN_BANDS]; /* share of each band, 0.95 */
-    const char     *middle;                /* "median", "mean" */
-} llap_fans;
+typedef struct ll_fans {
+    ll_fan_kind   kind;
+    ll_axis       axis;
+    const ll_fan *fan; /* [n], the first LL_FAN_FIELDS are drawn */
+    int64_t       n;
+    int           n_bands;
+    double        cover[LL_FAN_BANDS]; /* share of each band, 0.95 */
+    const char   *middle;              /* "median", "mean" */
+} ll_fans;
 
-/* Errors as llap_canvas_create. */
-llap_status llap_plot_fans(const llap_fans *f, const char *path);
+/* Errors as ll_canvas_create. */
+llap_status ll_plot_fans(const ll_fans *f, const char *path);
 
 #endif

@@ -27,11 +27,11 @@ typedef struct span {
 } span;
 
 typedef struct plane {
-    const llap_pole_marks *set;
-    int                    n_sets;
-    const llap_axis       *axis;
-    llap_canvas           *canvas;
-    span                   life, period;
+    const ll_pole_marks *set;
+    int                  n_sets;
+    const ll_axis       *axis;
+    ll_canvas           *canvas;
+    span                 life, period;
 } plane;
 
 static void widen(span *s, double x)
@@ -77,48 +77,48 @@ static double period_y(const plane *p, double period)
 
 static void draw_axes(const plane *p)
 {
-    llap_canvas *c = p->canvas;
-    llap_tick    tick[LLAP_TICKS_MAX];
+    ll_canvas   *c = p->canvas;
+    ll_tick      tick[LL_TICKS_MAX];
     const double foot = TOP + HIGH + LANE, right = PAGE - RIGHT;
-    int          n = llap_ticks_gap(p->axis, p->life.least, p->life.most, 0.08, tick);
+    int          n = ll_ticks_gap(p->axis, p->life.least, p->life.most, 0.08, tick);
     for (int i = 0; i < n; i++) {
         const double x = LEFT + (right - LEFT) * tick[i].at;
-        llap_canvas_line(c, x, TOP, x, foot, 0.5, LLAP_COLOUR_PALE);
-        llap_canvas_text(c, x, foot + 15, LLAP_TEXT_CENTRE, SMALL, LLAP_COLOUR_INK, tick[i].label);
+        ll_canvas_line(c, x, TOP, x, foot, 0.5, LL_COLOUR_PALE);
+        ll_canvas_text(c, x, foot + 15, LL_TEXT_CENTRE, SMALL, LL_COLOUR_INK, tick[i].label);
     }
-    n = llap_ticks_gap(p->axis, p->period.least, p->period.most, 0.05, tick);
+    n = ll_ticks_gap(p->axis, p->period.least, p->period.most, 0.05, tick);
     for (int i = 0; i < n; i++) {
         const double y = TOP + HIGH * tick[i].at;
-        llap_canvas_line(c, LEFT, y, right, y, 0.5, LLAP_COLOUR_PALE);
-        llap_canvas_text(c, LEFT - 6, y + 0.35 * SMALL, LLAP_TEXT_RIGHT, SMALL, LLAP_COLOUR_INK,
-                         tick[i].label);
+        ll_canvas_line(c, LEFT, y, right, y, 0.5, LL_COLOUR_PALE);
+        ll_canvas_text(c, LEFT - 6, y + 0.35 * SMALL, LL_TEXT_RIGHT, SMALL, LL_COLOUR_INK,
+                       tick[i].label);
     }
-    llap_canvas_text(c, LEFT - 6, TOP + HIGH + LANE / 2.0 + 0.35 * SMALL, LLAP_TEXT_RIGHT, SMALL,
-                     LLAP_COLOUR_INK, "none");
-    llap_canvas_line(c, LEFT, TOP + HIGH, right, TOP + HIGH, 1, LLAP_COLOUR_LINE);
-    llap_canvas_line(c, LEFT, foot, right, foot, 1, LLAP_COLOUR_LINE);
-    llap_canvas_line(c, LEFT, TOP, LEFT, foot, 1, LLAP_COLOUR_LINE);
-    llap_canvas_text(c, (LEFT + right) / 2, foot + 34, LLAP_TEXT_CENTRE, NORMAL, LLAP_COLOUR_GREY,
-                     "half-life");
-    llap_canvas_text(c, LEFT - 6, TOP - 10, LLAP_TEXT_RIGHT, NORMAL, LLAP_COLOUR_GREY, "period");
+    ll_canvas_text(c, LEFT - 6, TOP + HIGH + LANE / 2.0 + 0.35 * SMALL, LL_TEXT_RIGHT, SMALL,
+                   LL_COLOUR_INK, "none");
+    ll_canvas_line(c, LEFT, TOP + HIGH, right, TOP + HIGH, 1, LL_COLOUR_LINE);
+    ll_canvas_line(c, LEFT, foot, right, foot, 1, LL_COLOUR_LINE);
+    ll_canvas_line(c, LEFT, TOP, LEFT, foot, 1, LL_COLOUR_LINE);
+    ll_canvas_text(c, (LEFT + right) / 2, foot + 34, LL_TEXT_CENTRE, NORMAL, LL_COLOUR_GREY,
+                   "half-life");
+    ll_canvas_text(c, LEFT - 6, TOP - 10, LL_TEXT_RIGHT, NORMAL, LL_COLOUR_GREY, "period");
 }
 
-static llap_colour colour_of(int set)
+static ll_colour colour_of(int set)
 {
-    static const llap_colour colours[COLOURS] = { LLAP_COLOUR_BLUE, LLAP_COLOUR_ORANGE };
-    return set < COLOURS ? colours[set] : LLAP_COLOUR_GREY;
+    static const ll_colour colours[COLOURS] = { LL_COLOUR_BLUE, LL_COLOUR_ORANGE };
+    return set < COLOURS ? colours[set] : LL_COLOUR_GREY;
 }
 
-static void draw_cross(llap_canvas *c, double x, double y, double size, llap_colour colour)
+static void draw_cross(ll_canvas *c, double x, double y, double size, ll_colour colour)
 {
-    llap_canvas_line(c, x - size, y - size, x + size, y + size, 1.6, colour);
-    llap_canvas_line(c, x - size, y + size, x + size, y - size, 1.6, colour);
+    ll_canvas_line(c, x - size, y - size, x + size, y + size, 1.6, colour);
+    ll_canvas_line(c, x - size, y + size, x + size, y - size, 1.6, colour);
 }
 
 static void draw_poles(const plane *p, int set)
 {
-    const llap_pole_marks *s = &p->set[set];
-    double                 most = 0;
+    const ll_pole_marks *s = &p->set[set];
+    double               most = 0;
     for (int64_t k = 0; k < s->n; k++) most = fmax(most, s->energy[k]);
     for (int64_t k = 0; k < s->n; k++) {
         const double share = most > 0 ? s->energy[k] / most : 0.25;
@@ -131,25 +131,25 @@ static void draw_names(const plane *p)
 {
     double x = LEFT + 120;
     for (int i = 0; i < p->n_sets && x < PAGE - 160; i++) {
-        const llap_text_shown name = llap_text_show(p->set[i].name);
+        const ll_text_shown name = ll_text_show(p->set[i].name);
         draw_cross(p->canvas, x, 28, 4, colour_of(i));
-        llap_canvas_text(p->canvas, x + 10, 32, LLAP_TEXT_LEFT, NORMAL, LLAP_COLOUR_INK, name.text);
-        x += 36 + llap_canvas_text_width(p->canvas, NORMAL, name.text);
+        ll_canvas_text(p->canvas, x + 10, 32, LL_TEXT_LEFT, NORMAL, LL_COLOUR_INK, name.text);
+        x += 36 + ll_canvas_text_width(p->canvas, NORMAL, name.text);
     }
 }
 
-llap_status llap_plot_poles(const llap_pole_marks *set, int n_sets, const llap_axis *axis,
-                            const char *path)
+llap_status ll_plot_poles(const ll_pole_marks *set, int n_sets, const ll_axis *axis,
+                          const char *path)
 {
     plane       p = { .set = set, .n_sets = n_sets, .axis = axis };
-    llap_status st = llap_canvas_create(path, PAGE, TOP + HIGH + LANE + BELOW, &p.canvas);
+    llap_status st = ll_canvas_create(path, PAGE, TOP + HIGH + LANE + BELOW, &p.canvas);
     if (st != LLAP_OK) return st;
     measure(&p);
-    llap_canvas_text(p.canvas, LEFT, 32, LLAP_TEXT_LEFT, TITLE, LLAP_COLOUR_INK, "Poles");
+    ll_canvas_text(p.canvas, LEFT, 32, LL_TEXT_LEFT, TITLE, LL_COLOUR_INK, "Poles");
     draw_axes(&p);
     for (int i = n_sets - 1; i >= 0; i--) draw_poles(&p, i);
     draw_names(&p);
-    st = llap_canvas_commit(p.canvas);
-    llap_canvas_destroy(p.canvas);
+    st = ll_canvas_commit(p.canvas);
+    ll_canvas_destroy(p.canvas);
     return st;
 }

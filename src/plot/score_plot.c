@@ -16,46 +16,45 @@ enum { FIELDS = 12, PAGE = 960, HEAD = 84, LEFT = 64, RIGHT = 26, ABOVE = 28, BE
 
 /* Title, and fields in two columns (one: a single one). */
 static llap_status open_page(const char *path, const char *title, const char *subtitle, int n,
-                             llap_canvas **out)
+                             ll_canvas **out)
 {
     const int   rows = n == 1 ? 1 : (n + 1) / 2;
-    llap_status st = llap_canvas_create(path, PAGE, HEAD + rows * 270.0 + 10, out);
+    llap_status st = ll_canvas_create(path, PAGE, HEAD + rows * 270.0 + 10, out);
     if (st != LLAP_OK) return st;
-    llap_canvas_text(*out, LEFT, 30, LLAP_TEXT_LEFT, LLAP_CHART_TITLE, LLAP_COLOUR_INK, title);
-    llap_canvas_text(*out, LEFT, 50, LLAP_TEXT_LEFT, LLAP_CHART_NORMAL, LLAP_COLOUR_GREY,
-                     llap_text_show(subtitle).text);
+    ll_canvas_text(*out, LEFT, 30, LL_TEXT_LEFT, LL_CHART_TITLE, LL_COLOUR_INK, title);
+    ll_canvas_text(*out, LEFT, 50, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_GREY,
+                   ll_text_show(subtitle).text);
     return LLAP_OK;
 }
 
 /* Field i of n with its title and axes; the numbers at its borders are the caller's. */
-static llap_chart field(llap_canvas *canvas, int i, int n, double x0, double x1, double y0,
-                        double y1)
+static ll_chart field(ll_canvas *canvas, int i, int n, double x0, double x1, double y0, double y1)
 {
     const int    columns = n == 1 ? 1 : 2;
     const double wide = (double)PAGE / columns;
-    return (llap_chart){ .canvas = canvas,
-                         .left = LEFT + i % columns * wide,
-                         .top = HEAD + ABOVE + i / columns * 270.0,
-                         .width = wide - LEFT - RIGHT,
-                         .height = 270 - ABOVE - BELOW,
-                         .x0 = x0,
-                         .x1 = x1 > x0 ? x1 : x0 + 1,
-                         .y0 = y0,
-                         .y1 = y1 > y0 ? y1 : y0 + 1 };
+    return (ll_chart){ .canvas = canvas,
+                       .left = LEFT + i % columns * wide,
+                       .top = HEAD + ABOVE + i / columns * 270.0,
+                       .width = wide - LEFT - RIGHT,
+                       .height = 270 - ABOVE - BELOW,
+                       .x0 = x0,
+                       .x1 = x1 > x0 ? x1 : x0 + 1,
+                       .y0 = y0,
+                       .y1 = y1 > y0 ? y1 : y0 + 1 };
 }
 
-static void axes(const llap_chart *c, const char *title, const char *x_name, const char *y_name)
+static void axes(const ll_chart *c, const char *title, const char *x_name, const char *y_name)
 {
-    llap_tick x[LLAP_TICKS_MAX], y[LLAP_TICKS_MAX];
-    const int n_x = llap_ticks_number(c->x0, c->x1 - c->x0, (int)(c->width / 60), x);
-    const int n_y = llap_ticks_number(c->y0, c->y1 - c->y0, 6, y);
-    llap_chart_grid(c, x, n_x, y, n_y);
-    llap_canvas_text(c->canvas, c->left, c->top - 10, LLAP_TEXT_LEFT, LLAP_CHART_NORMAL,
-                     LLAP_COLOUR_INK, title);
-    llap_canvas_text(c->canvas, c->left + c->width, c->top - 10, LLAP_TEXT_RIGHT, LLAP_CHART_SMALL,
-                     LLAP_COLOUR_GREY, y_name);
-    llap_canvas_text(c->canvas, c->left + c->width / 2, c->top + c->height + 31, LLAP_TEXT_CENTRE,
-                     LLAP_CHART_SMALL, LLAP_COLOUR_GREY, x_name);
+    ll_tick   x[LL_TICKS_MAX], y[LL_TICKS_MAX];
+    const int n_x = ll_ticks_number(c->x0, c->x1 - c->x0, (int)(c->width / 60), x);
+    const int n_y = ll_ticks_number(c->y0, c->y1 - c->y0, 6, y);
+    ll_chart_grid(c, x, n_x, y, n_y);
+    ll_canvas_text(c->canvas, c->left, c->top - 10, LL_TEXT_LEFT, LL_CHART_NORMAL, LL_COLOUR_INK,
+                   title);
+    ll_canvas_text(c->canvas, c->left + c->width, c->top - 10, LL_TEXT_RIGHT, LL_CHART_SMALL,
+                   LL_COLOUR_GREY, y_name);
+    ll_canvas_text(c->canvas, c->left + c->width / 2, c->top + c->height + 31, LL_TEXT_CENTRE,
+                   LL_CHART_SMALL, LL_COLOUR_GREY, x_name);
 }
 
 /* ---- curves ---- */
@@ -73,7 +72,7 @@ typedef struct curves {
 
 static void curves_deinit(curves *c)
 {
-    for (int i = 0; i < c->n; i++) llap_free(c->stage[i].step);
+    for (int i = 0; i < c->n; i++) ll_free(c->stage[i].step);
 }
 
 static stage *find_stage(curves *c, const char *name)
@@ -92,14 +91,14 @@ static llap_status grow(stage *s)
 {
     if (s->n < s->room) return LLAP_OK;
     const size_t room = 2 * s->room + 256;
-    double      *block = llap_new(3 * room, sizeof *block);
+    double      *block = ll_new(3 * room, sizeof *block);
     if (block == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < s->n; i++) {
         block[i] = s->step[i];
         block[room + i] = s->loss[i];
         block[2 * room + i] = s->score[i];
     }
-    llap_free(s->step);
+    ll_free(s->step);
     s->step = block;
     s->loss = block + room;
     s->score = block + 2 * room;
@@ -107,16 +106,16 @@ static llap_status grow(stage *s)
     return LLAP_OK;
 }
 
-static llap_status add_line(curves *c, const llap_json *j)
+static llap_status add_line(curves *c, const ll_json *j)
 {
     const char *name = "training";
     double      step = NAN, loss = NAN, score = NAN;
-    llap_status st = llap_json_string(j, "stage", &name);
-    if (st == LLAP_OK) st = llap_json_double(j, "step", 0, HUGE_VAL, &step);
-    if (st == LLAP_OK && llap_json_has(j, "loss")) /* null where it was not finite */
-        if (llap_json_double(j, "loss", -HUGE_VAL, HUGE_VAL, &loss) != LLAP_OK) loss = NAN;
-    if (st == LLAP_OK && llap_json_has(j, "score"))
-        if (llap_json_double(j, "score", -HUGE_VAL, HUGE_VAL, &score) != LLAP_OK) score = NAN;
+    llap_status st = ll_json_string(j, "stage", &name);
+    if (st == LLAP_OK) st = ll_json_double(j, "step", 0, HUGE_VAL, &step);
+    if (st == LLAP_OK && ll_json_has(j, "loss")) /* null where it was not finite */
+        if (ll_json_double(j, "loss", -HUGE_VAL, HUGE_VAL, &loss) != LLAP_OK) loss = NAN;
+    if (st == LLAP_OK && ll_json_has(j, "score"))
+        if (ll_json_double(j, "score", -HUGE_VAL, HUGE_VAL, &score) != LLAP_OK) score = NAN;
     if (st != LLAP_OK || isnan(step)) return st;
     stage *s = find_stage(c, name);
     if (s == NULL) return LLAP_OK;
@@ -136,17 +135,17 @@ static llap_status read_curves(const char *text, size_t n, const char *name, cur
         len = end == NULL ? n - at : (size_t)(end - (text + at));
         if (end == NULL && at > 0) break; /* a line that was still being written */
         if (len == 0) continue;
-        llap_json *j = NULL;
-        st = llap_json_parse(text + at, len, name, NULL, &j);
+        ll_json *j = NULL;
+        st = ll_json_parse(text + at, len, name, NULL, &j);
         if (st == LLAP_OK) st = add_line(c, j);
-        llap_json_destroy(j);
+        ll_json_destroy(j);
         if (st == LLAP_EFORMAT)
-            st = llap_fail(LLAP_EFORMAT,
-                           "%s:%lld: neither a line of a training log nor an evaluation as JSON",
-                           llap_text_show(name).text, line);
+            st = ll_fail(LLAP_EFORMAT,
+                         "%s:%lld: neither a line of a training log nor an evaluation as JSON",
+                         ll_text_show(name).text, line);
     }
     if (st == LLAP_OK && c->n == 0)
-        st = llap_fail(LLAP_EFORMAT, "%s: no step of a training in it", llap_text_show(name).text);
+        st = ll_fail(LLAP_EFORMAT, "%s: no step of a training in it", ll_text_show(name).text);
     return st;
 }
 
@@ -164,128 +163,127 @@ static void smooth(stage *s)
 }
 
 /* Its loss, and beside it the score: they are on scales of their own. */
-static void draw_stage(llap_canvas *canvas, int i, int n, stage *s)
+static void draw_stage(ll_canvas *canvas, int i, int n, stage *s)
 {
     const double first = s->step[0], last = s->step[s->n - 1];
     char         title[96];
     smooth(s);
     for (int k = 0; k < 2; k++) {
         const double *y = k == 0 ? s->loss : s->score;
-        llap_chart    c = field(canvas, 2 * i + k, n, first, last, 0, 1);
-        llap_chart_range_begin(&c);
-        llap_chart_range(&c, (int64_t)s->n, y);
-        llap_chart_range_end(&c);
+        ll_chart      c = field(canvas, 2 * i + k, n, first, last, 0, 1);
+        ll_chart_range_begin(&c);
+        ll_chart_range(&c, (int64_t)s->n, y);
+        ll_chart_range_end(&c);
         snprintf(title, sizeof title, "%s: %s", s->name, k == 0 ? "loss" : "score");
         axes(&c, title, "step", "");
-        if (k == 0) llap_chart_line(&c, (int64_t)s->n, s->step, y, 1.3, LLAP_COLOUR_BLUE);
-        else llap_chart_dots(&c, (int64_t)s->n, s->step, y, 2.4, LLAP_COLOUR_ORANGE);
+        if (k == 0) ll_chart_line(&c, (int64_t)s->n, s->step, y, 1.3, LL_COLOUR_BLUE);
+        else ll_chart_dots(&c, (int64_t)s->n, s->step, y, 2.4, LL_COLOUR_ORANGE);
     }
 }
 
 static llap_status plot_curves(const char *text, size_t n, const char *name, const char *path)
 {
-    curves      *c = llap_new(1, sizeof *c);
-    llap_canvas *canvas = NULL;
-    llap_status  st = c == NULL ? LLAP_ENOMEM : read_curves(text, n, name, c);
+    curves     *c = ll_new(1, sizeof *c);
+    ll_canvas  *canvas = NULL;
+    llap_status st = c == NULL ? LLAP_ENOMEM : read_curves(text, n, name, c);
     if (st == LLAP_OK) st = open_page(path, "Training", name, 2 * c->n, &canvas);
     if (st == LLAP_OK) {
-        const double x = llap_chart_key(canvas, LEFT, 72, LLAP_KEY_LINE, LLAP_COLOUR_BLUE,
-                                        "loss (running mean)");
-        llap_chart_key(canvas, x, 72, LLAP_KEY_DOT, LLAP_COLOUR_ORANGE, "score on validation");
+        const double x =
+            ll_chart_key(canvas, LEFT, 72, LL_KEY_LINE, LL_COLOUR_BLUE, "loss (running mean)");
+        ll_chart_key(canvas, x, 72, LL_KEY_DOT, LL_COLOUR_ORANGE, "score on validation");
         for (int i = 0; i < c->n; i++) draw_stage(canvas, i, 2 * c->n, &c->stage[i]);
-        st = llap_canvas_commit(canvas);
+        st = ll_canvas_commit(canvas);
     }
-    llap_canvas_destroy(canvas);
+    ll_canvas_destroy(canvas);
     if (c != NULL) curves_deinit(c);
-    llap_free(c);
+    ll_free(c);
     return st;
 }
 
 /* ---- calibration ---- */
 
-static void draw_pit(llap_canvas *canvas, int i, int n, const char *title, const double *share,
+static void draw_pit(ll_canvas *canvas, int i, int n, const char *title, const double *share,
                      size_t bins)
 {
     double most = 2.0 / (double)bins;
     for (size_t k = 0; k < bins; k++) most = fmax(most, 1.05 * share[k]);
-    const llap_chart c = field(canvas, i, n, 0, 1, 0, most * (double)bins);
+    const ll_chart c = field(canvas, i, n, 0, 1, 0, most * (double)bins);
     axes(&c, title, "place of the truth within the forecast", "density");
     for (size_t k = 0; k < bins; k++) {
-        const double x = llap_chart_x(&c, (double)k / (double)bins);
-        const double y = llap_chart_y(&c, share[k] * (double)bins);
-        llap_canvas_rect(canvas, x, y, c.width / (double)bins - 1, c.top + c.height - y,
-                         LLAP_COLOUR_BLUE);
+        const double x = ll_chart_x(&c, (double)k / (double)bins);
+        const double y = ll_chart_y(&c, share[k] * (double)bins);
+        ll_canvas_rect(canvas, x, y, c.width / (double)bins - 1, c.top + c.height - y,
+                       LL_COLOUR_BLUE);
     }
-    llap_chart_line(&c, 2, (const double[]){ 0, 1 }, (double[]){ 1, 1 }, 1.5, LLAP_COLOUR_ORANGE);
+    ll_chart_line(&c, 2, (const double[]){ 0, 1 }, (double[]){ 1, 1 }, 1.5, LL_COLOUR_ORANGE);
 }
 
 /* How often the truth lies below the quantile p, for the edges p of the bins. */
-static void draw_reliability(llap_canvas *canvas, int i, int n, const char *title,
+static void draw_reliability(ll_canvas *canvas, int i, int n, const char *title,
                              const double *share, size_t bins)
 {
-    const llap_chart c = field(canvas, i, n, 0, 1, 0, 1);
-    double           below = 0;
+    const ll_chart c = field(canvas, i, n, 0, 1, 0, 1);
+    double         below = 0;
     axes(&c, title, "probability forecast", "share of truths below");
-    llap_chart_line(&c, 2, (const double[]){ 0, 1 }, (double[]){ 0, 1 }, 1.5, LLAP_COLOUR_ORANGE);
+    ll_chart_line(&c, 2, (const double[]){ 0, 1 }, (double[]){ 0, 1 }, 1.5, LL_COLOUR_ORANGE);
     for (size_t k = 0; k <= bins; k++) {
         const double p = (double)k / (double)bins;
-        llap_chart_dots(&c, 1, &p, &(double){ fmin(below, 1) }, 2.4, LLAP_COLOUR_BLUE);
+        ll_chart_dots(&c, 1, &p, &(double){ fmin(below, 1) }, 2.4, LL_COLOUR_BLUE);
         if (k < bins) below += share[k];
     }
 }
 
 /* A row of two fields. */
-static llap_status draw_target(llap_canvas *canvas, const llap_json *j, int i, int n)
+static llap_status draw_target(ll_canvas *canvas, const ll_json *j, int i, int n)
 {
     char        key[64], title[160];
     const char *name = "";
     double     *share = NULL;
     size_t      bins = 0;
     snprintf(key, sizeof key, "targets[%d].name", i);
-    llap_status st = llap_json_string(j, key, &name);
+    llap_status st = ll_json_string(j, key, &name);
     snprintf(key, sizeof key, "targets[%d].scores[0].pit", i);
-    if (st == LLAP_OK) st = llap_json_need(j, key);
-    if (st == LLAP_OK) st = llap_json_doubles(j, key, 0, 1, &share, &bins);
+    if (st == LLAP_OK) st = ll_json_need(j, key);
+    if (st == LLAP_OK) st = ll_json_doubles(j, key, 0, 1, &share, &bins);
     if (st == LLAP_OK && bins > 0) {
-        snprintf(title, sizeof title, "%s: PIT", llap_text_show(name).text);
+        snprintf(title, sizeof title, "%s: PIT", ll_text_show(name).text);
         draw_pit(canvas, 2 * i, 2 * n, title, share, bins);
-        snprintf(title, sizeof title, "%s: reliability", llap_text_show(name).text);
+        snprintf(title, sizeof title, "%s: reliability", ll_text_show(name).text);
         draw_reliability(canvas, 2 * i + 1, 2 * n, title, share, bins);
     }
-    llap_free(share);
+    ll_free(share);
     return st;
 }
 
-static llap_status plot_calibration(const llap_json *j, const char *name, const char *path)
+static llap_status plot_calibration(const ll_json *j, const char *name, const char *path)
 {
-    const size_t all = llap_json_length(j, "targets");
+    const size_t all = ll_json_length(j, "targets");
     const int    n = all < FIELDS / 2 ? (int)all : FIELDS / 2;
-    llap_canvas *canvas = NULL;
+    ll_canvas   *canvas = NULL;
     if (n == 0)
-        return llap_fail(LLAP_EFORMAT, "%s: an evaluation without targets",
-                         llap_text_show(name).text);
+        return ll_fail(LLAP_EFORMAT, "%s: an evaluation without targets", ll_text_show(name).text);
     llap_status st = open_page(path, "Calibration",
                                "on the orange lines where the forecast's probabilities are right",
                                2 * n, &canvas);
     if (st == LLAP_OK) {
-        const double x = llap_chart_key(canvas, LEFT, 72, LLAP_KEY_BOX, LLAP_COLOUR_BLUE, "model");
-        llap_chart_key(canvas, x, 72, LLAP_KEY_LINE, LLAP_COLOUR_ORANGE, "calibrated");
+        const double x = ll_chart_key(canvas, LEFT, 72, LL_KEY_BOX, LL_COLOUR_BLUE, "model");
+        ll_chart_key(canvas, x, 72, LL_KEY_LINE, LL_COLOUR_ORANGE, "calibrated");
     }
     for (int i = 0; st == LLAP_OK && i < n; i++) st = draw_target(canvas, j, i, n);
-    if (st == LLAP_OK) st = llap_canvas_commit(canvas);
-    llap_canvas_destroy(canvas);
+    if (st == LLAP_OK) st = ll_canvas_commit(canvas);
+    ll_canvas_destroy(canvas);
     return st;
 }
 
-llap_status llap_plot_text(const char *text, size_t n, const char *name, const char *path)
+llap_status ll_plot_text(const char *text, size_t n, const char *name, const char *path)
 {
-    llap_picture format;
-    llap_json   *j = NULL;
-    llap_status  st = llap_picture_of(path, &format);
+    ll_picture  format;
+    ll_json    *j = NULL;
+    llap_status st = ll_picture_of(path, &format);
     if (st != LLAP_OK) return st;
-    if (llap_json_parse(text, n, name, NULL, &j) == LLAP_OK && llap_json_has(j, "targets"))
+    if (ll_json_parse(text, n, name, NULL, &j) == LLAP_OK && ll_json_has(j, "targets"))
         st = plot_calibration(j, name, path);
     else st = plot_curves(text, n, name, path);
-    llap_json_destroy(j);
+    ll_json_destroy(j);
     return st;
 }

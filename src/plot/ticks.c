@@ -1,7 +1,7 @@
 #include "plot/ticks.h"
 
-#include "base/civil.h"
-#include "base/duration.h"
+#include "base/time/civil.h"
+#include "base/time/duration.h"
 
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static double seconds_of(step s)
     return s.months > 0 ? (double)s.months * 30.44 * 86400 : (double)s.seconds;
 }
 
-static void label_date(step s, const llap_civil *c, llap_tick *t)
+static void label_date(step s, const ll_civil *c, ll_tick *t)
 {
     const size_t n = sizeof t->label;
     if (s.months >= 12) snprintf(t->label, n, "%04d", (int)c->year);
@@ -43,31 +43,30 @@ static int64_t floor_to(int64_t a, int64_t b) { return a - ((a % b) + b) % b; }
 
 /* The k-th mark at or after the mark before first, in seconds of the local clock. Weeks begin on
  * Monday; 1970-01-01 was a Thursday. */
-static int64_t mark(step s, const llap_civil *from, int64_t local_s, int64_t k)
+static int64_t mark(step s, const ll_civil *from, int64_t local_s, int64_t k)
 {
-    const int64_t monday = s.seconds % 604800 == 0 ? 4 * LLAP_S_PER_DAY : 0;
+    const int64_t monday = s.seconds % 604800 == 0 ? 4 * LL_S_PER_DAY : 0;
     if (s.months == 0) return floor_to(local_s - monday, s.seconds) + monday + k * s.seconds;
     const int64_t month =
         floor_to((int64_t)from->year * 12 + from->month - 1, s.months) + k * s.months;
     const int64_t year = floor_to(month, 12) / 12;
-    return llap_days_from_date((int32_t)year, (int32_t)(month - 12 * year) + 1, 1) * LLAP_S_PER_DAY;
+    return ll_days_from_date((int32_t)year, (int32_t)(month - 12 * year) + 1, 1) * LL_S_PER_DAY;
 }
 
-static int calendar_ticks(step s, const llap_zone *zone, int64_t first, uint64_t length,
-                          llap_tick *out)
+static int calendar_ticks(step s, const ll_zone *zone, int64_t first, uint64_t length, ll_tick *out)
 {
-    const llap_civil from = llap_civil_at(first, zone);
-    const int64_t    local_s = llap_floor_s(first) + from.offset_s;
-    int              n = 0;
-    for (int64_t k = 0; k < 2 * LLAP_TICKS_MAX && n < LLAP_TICKS_MAX; k++) {
+    const ll_civil from = ll_civil_at(first, zone);
+    const int64_t  local_s = ll_floor_s(first) + from.offset_s;
+    int            n = 0;
+    for (int64_t k = 0; k < 2 * LL_TICKS_MAX && n < LL_TICKS_MAX; k++) {
         const int64_t wall = mark(s, &from, local_s, k);
         int32_t       east = 0;
         int64_t       t;
-        if (llap_zone_resolve(zone, wall, LLAP_WALL_LATER, &east) != LLAP_OK ||
-            !llap_ns_from_parts(wall - east, 0, &t) || t < first)
+        if (ll_zone_resolve(zone, wall, LL_WALL_LATER, &east) != LLAP_OK ||
+            !ll_ns_from_parts(wall - east, 0, &t) || t < first)
             continue;
         if ((uint64_t)t - (uint64_t)first > length) break;
-        const llap_civil c = llap_civil_at(t, zone);
+        const ll_civil c = ll_civil_at(t, zone);
         out[n].at = (double)((uint64_t)t - (uint64_t)first) / (double)length;
         label_date(s, &c, &out[n++]);
     }
@@ -83,7 +82,7 @@ static double round_up(double x)
     return x <= ten ? ten : x <= 2 * ten ? 2 * ten : x <= 5 * ten ? 5 * ten : 10 * ten;
 }
 
-int llap_ticks_number(double first, double length, int most, llap_tick *out)
+int ll_ticks_number(double first, double length, int most, ll_tick *out)
 {
     const double by = round_up(length / (most - 1));
     int          n = 0;
@@ -94,15 +93,15 @@ int llap_ticks_number(double first, double length, int most, llap_tick *out)
     return n;
 }
 
-int llap_ticks_time(const llap_axis *axis, const llap_zone *zone, int64_t first, uint64_t length,
-                    int most, llap_tick *out)
+int ll_ticks_time(const ll_axis *axis, const ll_zone *zone, int64_t first, uint64_t length,
+                  int most, ll_tick *out)
 {
     const double unit = (double)axis->unit_ns;
-    if (axis->kind == LLAP_AXIS_NUMBER)
-        return llap_ticks_number((double)first / unit, (double)length / unit, most, out);
+    if (axis->kind == LL_AXIS_NUMBER)
+        return ll_ticks_number((double)first / unit, (double)length / unit, most, out);
     const double seconds = (double)length * 1e-9;
     if (seconds < 2) /* counted from the beginning of the second */
-        return llap_ticks_number(llap_civil_at(first, NULL).ns * 1e-9, seconds, most, out);
+        return ll_ticks_number(ll_civil_at(first, NULL).ns * 1e-9, seconds, most, out);
     size_t i = 0;
     while (i + 1 < sizeof steps / sizeof *steps && seconds / seconds_of(steps[i]) > most - 1) i++;
     return calendar_ticks(steps[i], zone, first, length, out);
@@ -110,14 +109,14 @@ int llap_ticks_time(const llap_axis *axis, const llap_zone *zone, int64_t first,
 
 /* ---- gaps ------------------------------------------------------------------------------------ */
 
-static bool has_unit(const llap_axis *axis)
+static bool has_unit(const ll_axis *axis)
 {
-    return axis->kind == LLAP_AXIS_CALENDAR || axis->unit[0] != '\0';
+    return axis->kind == LL_AXIS_CALENDAR || axis->unit[0] != '\0';
 }
 
-static int add_gap(double at, double apart, const char *label, llap_tick *out, int n)
+static int add_gap(double at, double apart, const char *label, ll_tick *out, int n)
 {
-    if (n == LLAP_TICKS_MAX || at < 0 || at > 1) return n;
+    if (n == LL_TICKS_MAX || at < 0 || at > 1) return n;
     for (int i = 0; i < n; i++)
         if (fabs(out[i].at - at) < apart) return n;
     out[n].at = at;
@@ -126,7 +125,7 @@ static int add_gap(double at, double apart, const char *label, llap_tick *out, i
 }
 
 /* The first ones of a table are the ones that matter most: later ones fill the room between. */
-static int duration_ticks(double least, double largest, double apart, llap_tick *out)
+static int duration_ticks(double least, double largest, double apart, ll_tick *out)
 {
     static const struct {
         double      ns;
@@ -148,7 +147,7 @@ static int duration_ticks(double least, double largest, double apart, llap_tick 
     return n;
 }
 
-static int power_ticks(double least, double largest, double apart, llap_tick *out)
+static int power_ticks(double least, double largest, double apart, ll_tick *out)
 {
     static const int times[] = { 1, 2, 5 };
     int              n = 0;
@@ -162,24 +161,23 @@ static int power_ticks(double least, double largest, double apart, llap_tick *ou
     return n;
 }
 
-int llap_ticks_gap(const llap_axis *axis, double least, double largest, double apart,
-                   llap_tick *out)
+int ll_ticks_gap(const ll_axis *axis, double least, double largest, double apart, ll_tick *out)
 {
     const double unit = (double)axis->unit_ns;
     if (has_unit(axis)) return duration_ticks(least, largest, apart, out);
     return power_ticks(least / unit, largest / unit, apart, out);
 }
 
-llap_gap_text llap_gap_show(const llap_axis *axis, int64_t gap)
+ll_gap_text ll_gap_show(const ll_axis *axis, int64_t gap)
 {
-    llap_gap_text s;
+    ll_gap_text s;
     if (!has_unit(axis))
         snprintf(s.text, sizeof s.text, "%.6g", (double)gap / (double)axis->unit_ns);
-    else if (gap < 60 * LLAP_NS_PER_S) llap_duration_format(gap, s.text);
+    else if (gap < 60 * LL_NS_PER_S) ll_duration_format(gap, s.text);
     else { /* to the second: people read this */
-        const int64_t half = gap % LLAP_NS_PER_S >= LLAP_NS_PER_S / 2 ? LLAP_NS_PER_S : 0;
-        const int64_t whole = gap - gap % LLAP_NS_PER_S;
-        llap_duration_format(whole <= INT64_MAX - half ? whole + half : whole, s.text);
+        const int64_t half = gap % LL_NS_PER_S >= LL_NS_PER_S / 2 ? LL_NS_PER_S : 0;
+        const int64_t whole = gap - gap % LL_NS_PER_S;
+        ll_duration_format(whole <= INT64_MAX - half ? whole + half : whole, s.text);
     }
     return s;
 }

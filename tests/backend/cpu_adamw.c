@@ -10,15 +10,15 @@
 enum { PARAMETERS = 600, MOST = 2 * PARAMETERS, ARRAYS = 5 /* p, m, v, average, gradient */ };
 
 typedef struct world {
-    float        *number; /* ARRAYS for each parameter, one behind the other */
-    size_t        n_numbers;
-    float         scale, lr;
-    int32_t       step;
-    llap_attr     adam, chain[2];
-    llap_op_chain average[2]; /* of two decays */
-    llap_view     view[MOST][10];
-    llap_call     call[MOST];
-    int           n;
+    float      *number; /* ARRAYS for each parameter, one behind the other */
+    size_t      n_numbers;
+    float       scale, lr;
+    int32_t     step;
+    ll_attr     adam, chain[2];
+    ll_op_chain average[2]; /* of two decays */
+    ll_view     view[MOST][10];
+    ll_call     call[MOST];
+    int         n;
 } world;
 
 static int64_t length_of(int i)
@@ -27,22 +27,22 @@ static int64_t length_of(int i)
     return lengths[i % 6];
 }
 
-static llap_view view_of(void *data, int64_t n, llap_elem elem)
+static ll_view view_of(void *data, int64_t n, ll_elem elem)
 {
-    return (llap_view){
+    return (ll_view){
         .data = data, .present = true, .elem = elem, .shape = { 1, { n } }, .stride = { 1 }
     };
 }
 
-static void add_call(world *w, llap_op op, const llap_attr *attr, int n_in, int n_out)
+static void add_call(world *w, ll_op op, const ll_attr *attr, int n_in, int n_out)
 {
-    w->call[w->n] = (llap_call){ .op = op,
-                                 .attr = attr,
-                                 .in = w->view[w->n],
-                                 .out = w->view[w->n] + n_in,
-                                 .n_in = n_in,
-                                 .n_out = n_out,
-                                 .n_threads = 2 };
+    w->call[w->n] = (ll_call){ .op = op,
+                               .attr = attr,
+                               .in = w->view[w->n],
+                               .out = w->view[w->n] + n_in,
+                               .n_in = n_in,
+                               .n_out = n_out,
+                               .n_threads = 2 };
     w->n++;
 }
 
@@ -50,26 +50,26 @@ static void add_call(world *w, llap_op op, const llap_attr *attr, int n_in, int 
 static void add_parameter(world *w, int i, int other, float *at)
 {
     const int64_t n = length_of(i);
-    llap_view    *v = w->view[w->n];
-    for (int k = 0; k < 3; k++) v[k] = v[7 + k] = view_of(at + k * n, n, LLAP_REAL);
-    v[3] = view_of(at + 4 * n, n, LLAP_REAL);
-    v[4] = view_of(&w->scale, 1, LLAP_REAL);
-    v[5] = view_of(&w->lr, 1, LLAP_REAL);
-    v[6] = view_of(&w->step, 1, LLAP_INT);
-    add_call(w, LLAP_OP_ADAMW, &w->adam, 7, 3);
+    ll_view      *v = w->view[w->n];
+    for (int k = 0; k < 3; k++) v[k] = v[7 + k] = view_of(at + k * n, n, LL_REAL);
+    v[3] = view_of(at + 4 * n, n, LL_REAL);
+    v[4] = view_of(&w->scale, 1, LL_REAL);
+    v[5] = view_of(&w->lr, 1, LL_REAL);
+    v[6] = view_of(&w->step, 1, LL_INT);
+    add_call(w, LL_OP_ADAMW, &w->adam, 7, 3);
     if (i % 5 == 3) return;
     v = w->view[w->n];
-    v[0] = view_of(at, n, LLAP_REAL);
-    v[1] = v[2] = view_of(at + 3 * n, n, LLAP_REAL);
-    add_call(w, LLAP_OP_CHAIN, &w->chain[i >= other], 2, 1);
+    v[0] = view_of(at, n, LL_REAL);
+    v[1] = v[2] = view_of(at + 3 * n, n, LL_REAL);
+    add_call(w, LL_OP_CHAIN, &w->chain[i >= other], 2, 1);
 }
 
 static world *make_world(int other, float scale)
 {
-    world *w = llap_new(1, sizeof *w);
+    world *w = ll_new(1, sizeof *w);
     assert_non_null(w);
     for (int i = 0; i < PARAMETERS; i++) w->n_numbers += (size_t)(ARRAYS * length_of(i));
-    w->number = llap_new(w->n_numbers, sizeof *w->number);
+    w->number = ll_new(w->n_numbers, sizeof *w->number);
     assert_non_null(w->number);
     for (size_t i = 0; i < w->n_numbers; i++) w->number[i] = fabsf(sinf((float)(i % 9973)));
     w->scale = scale;
@@ -80,11 +80,11 @@ static world *make_world(int other, float scale)
     w->adam.adamw.eps = 1e-8;
     w->adam.adamw.weight_decay = 0.02;
     for (int k = 0; k < 2; k++) {
-        w->average[k] = (llap_op_chain){ 2,
-                                         3,
-                                         { { LLAP_OP_SUB, { 0, 1 }, 0, 0 },
-                                           { LLAP_OP_AFFINE, { 2, -1 }, k == 0 ? 0.01 : 0.1, 0 },
-                                           { LLAP_OP_ADD, { 1, 3 }, 0, 0 } } };
+        w->average[k] = (ll_op_chain){ 2,
+                                       3,
+                                       { { LL_OP_SUB, { 0, 1 }, 0, 0 },
+                                         { LL_OP_AFFINE, { 2, -1 }, k == 0 ? 0.01 : 0.1, 0 },
+                                         { LL_OP_ADD, { 1, 3 }, 0, 0 } } };
         w->chain[k].chain = &w->average[k];
     }
     float *at = w->number;
@@ -95,8 +95,8 @@ static world *make_world(int other, float scale)
 
 static void free_world(world *w)
 {
-    llap_free(w->number);
-    llap_free(w);
+    ll_free(w->number);
+    ll_free(w);
 }
 
 /* How many passes over all parameters. */
@@ -104,8 +104,8 @@ static int run_together(const world *w)
 {
     int passes = 0;
     for (int i = 0; i < w->n; passes++) {
-        const int done = llap_backend_cpu.several(&w->call[i], w->n - i);
-        if (done == 0) llap_backend_cpu.kernel[w->call[i].op](&w->call[i]);
+        const int done = ll_backend_cpu.several(&w->call[i], w->n - i);
+        if (done == 0) ll_backend_cpu.kernel[w->call[i].op](&w->call[i]);
         i += done > 0 ? done : 1;
     }
     return passes;
@@ -115,7 +115,7 @@ static void check_same(int other, float scale, int passes)
 {
     world *together = make_world(other, scale), *apart = make_world(other, scale);
     assert_true(run_together(together) <= passes);
-    for (int i = 0; i < apart->n; i++) llap_backend_cpu.kernel[apart->call[i].op](&apart->call[i]);
+    for (int i = 0; i < apart->n; i++) ll_backend_cpu.kernel[apart->call[i].op](&apart->call[i]);
     assert_memory_equal(together->number, apart->number,
                         together->n_numbers * sizeof *together->number);
     free_world(together);

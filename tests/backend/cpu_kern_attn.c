@@ -2,7 +2,7 @@
 #include "kern_check.h"
 
 typedef struct attn_case {
-    llap_attn    a;
+    ll_attn      a;
     const float *q, *k, *v, *doo;
     bool         forward;
     int64_t      n_bias; /* size of bias and of its gradient */
@@ -17,28 +17,28 @@ static void keep_most(const void *user, uint64_t first, int64_t n, float *scale)
     }
 }
 
-static int64_t q_size(const llap_attn *a) { return a->batch * a->nq * a->heads * a->d; }
-static int64_t k_size(const llap_attn *a) { return a->batch * a->nk * a->heads * a->d; }
+static int64_t q_size(const ll_attn *a) { return a->batch * a->nq * a->heads * a->d; }
+static int64_t k_size(const ll_attn *a) { return a->batch * a->nk * a->heads * a->d; }
 
-static void run_attn(const llap_kern *kn, const void *user, float *out)
+static void run_attn(const ll_kern *kn, const void *user, float *out)
 {
     const attn_case *c = user;
-    const llap_attn *a = &c->a;
+    const ll_attn   *a = &c->a;
     const int64_t    nq = q_size(a), nk = k_size(a), rows = a->batch * a->heads * a->nq;
-    float           *o = c->forward ? out : llap_new((size_t)nq, sizeof *o);
-    float           *lse = llap_new((size_t)rows, sizeof *lse);
-    void            *work = work_new(llap_kern_attn_work(kn, a));
-    llap_kern_attn(kn, a, c->q, c->k, c->v, o, lse, work);
+    float           *o = c->forward ? out : ll_new((size_t)nq, sizeof *o);
+    float           *lse = ll_new((size_t)rows, sizeof *lse);
+    void            *work = work_new(ll_kern_attn_work(kn, a));
+    ll_kern_attn(kn, a, c->q, c->k, c->v, o, lse, work);
     if (!c->forward) {
-        void  *more = work_new(llap_kern_attn_grad_work(kn, a));
+        void  *more = work_new(ll_kern_attn_grad_work(kn, a));
         float *dbias = a->bias != NULL ? out + nq + 2 * nk : NULL;
         for (int64_t i = 0; i < c->n_bias; i++) out[nq + 2 * nk + i] = 1.0f; /* added to */
-        llap_kern_attn_grad(kn, a, c->q, c->k, c->v, o, lse, c->doo, out, out + nq, out + nq + nk,
-                            dbias, more);
+        ll_kern_attn_grad(kn, a, c->q, c->k, c->v, o, lse, c->doo, out, out + nq, out + nq + nk,
+                          dbias, more);
         work_free(more);
-        llap_free(o);
+        ll_free(o);
     }
-    llap_free(lse);
+    ll_free(lse);
     work_free(work);
 }
 
@@ -54,16 +54,16 @@ static double dot(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-static int64_t place(llap_attn_at s, int64_t b, int64_t i, int64_t h)
+static int64_t place(ll_attn_at s, int64_t b, int64_t i, int64_t h)
 {
     return b * s.batch + i * s.row + h * s.head;
 }
 
 static void weights(const attn_case *c, int64_t b, int64_t h, int64_t i, head *w)
 {
-    const llap_attn *a = &c->a;
-    double           top = -INFINITY, sum = 0.0, mean = 0.0;
-    float           *keep = llap_new((size_t)a->nk, sizeof *keep);
+    const ll_attn *a = &c->a;
+    double         top = -INFINITY, sum = 0.0, mean = 0.0;
+    float         *keep = ll_new((size_t)a->nk, sizeof *keep);
     for (int64_t j = 0; j < a->nk; j++) {
         double s =
             (double)a->scale * dot(c->q + place(a->q, b, i, h), c->k + place(a->k, b, j, h), a->d);
@@ -86,17 +86,17 @@ static void weights(const attn_case *c, int64_t b, int64_t h, int64_t i, head *w
         mean += w->p[j] * w->ds[j];
     }
     for (int64_t j = 0; j < a->nk; j++) w->ds[j] = w->p[j] * (w->ds[j] - mean);
-    llap_free(keep);
+    ll_free(keep);
 }
 
 static void attn_truth(const attn_case *c, const truth *y, const truth *d)
 {
-    const llap_attn *a = &c->a;
-    const int64_t    nq = q_size(a), nk = k_size(a);
-    head             w;
-    w.p = llap_new((size_t)a->nk, sizeof *w.p);
-    w.met = llap_new((size_t)a->nk, sizeof *w.met);
-    w.ds = llap_new((size_t)a->nk, sizeof *w.ds);
+    const ll_attn *a = &c->a;
+    const int64_t  nq = q_size(a), nk = k_size(a);
+    head           w;
+    w.p = ll_new((size_t)a->nk, sizeof *w.p);
+    w.met = ll_new((size_t)a->nk, sizeof *w.met);
+    w.ds = ll_new((size_t)a->nk, sizeof *w.ds);
     for (int64_t i = 0; i < y->n; i++) y->size[i] = 4.0; /* means of values of deviation 1 */
     for (int64_t i = 0; i < d->n; i++) d->size[i] = 10.0 + (double)(i < nq ? 0 : a->nq) / 10;
     for (int64_t i = nq + 2 * nk; i < d->n; i++) d->want[i] = 1.0, d->size[i] = 20.0;
@@ -117,9 +117,9 @@ static void attn_truth(const attn_case *c, const truth *y, const truth *d)
                         d->want[nq + 2 * nk + place(a->bias_at, b, i, h) + j] += w.ds[j];
                 }
             }
-    llap_free(w.p);
-    llap_free(w.met);
-    llap_free(w.ds);
+    ll_free(w.p);
+    ll_free(w.met);
+    ll_free(w.ds);
 }
 
 enum { MASK = 1, BIAS = 2, DROP = 4, SHARED_BIAS = 8, ZEROS = 16, SPREAD = 32 };
@@ -143,7 +143,7 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
     float        *q = draw(n_q, 1.5f, 1), *k = draw(n_k, 1.5f, 2), *v = draw(n_k, 1, 3),
           *doo = draw(n_q, 1, 4);
     float         *bias = draw(batch * heads * nq * nk, 1, 5);
-    unsigned char *pad = llap_new((size_t)(batch * nk), 1);
+    unsigned char *pad = ll_new((size_t)(batch * nk), 1);
     for (int64_t i = 0; i < batch * nk; i++)
         pad[i] = i % 3 == 1 || (batch > 1 && i < nk);                            /* item 0: all */
     for (int64_t i = 0; how & ZEROS && i < nk * width; i++) k[i] = v[i] = -0.0f; /* item 0 */
@@ -153,10 +153,10 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
     c.q = q, c.k = k, c.v = v, c.doo = doo;
     if (how & MASK) c.a.key_pad = pad, c.a.key_pad_batch = nk;
     if (how & (BIAS | SHARED_BIAS)) c.a.bias = bias;
-    if (how & BIAS) c.a.bias_at = (llap_attn_at){ heads * nq * nk, nk, nq * nk };
-    if (how & SHARED_BIAS) c.a.bias_at = (llap_attn_at){ 0, nk, 0 };
+    if (how & BIAS) c.a.bias_at = (ll_attn_at){ heads * nq * nk, nk, nq * nk };
+    if (how & SHARED_BIAS) c.a.bias_at = (ll_attn_at){ 0, nk, 0 };
     c.n_bias = how & BIAS ? batch * heads * nq * nk : how & SHARED_BIAS ? nq * nk : 0;
-    if (how & DROP) c.a.drop = (llap_kern_drop){ keep_most, &every };
+    if (how & DROP) c.a.drop = (ll_kern_drop){ keep_most, &every };
     truth y = truth_new(n_q), g = truth_new(n_q + 2 * n_k + c.n_bias);
     attn_truth(&c, &y, &g);
     char name[80];
@@ -167,7 +167,7 @@ static void check_attn(int64_t batch, int64_t heads, int64_t nq, int64_t nk, int
     c.forward = false;
     check_kernel(name, run_attn, &c, &g, 2e-6);
     void *bufs[] = { q, k, v, doo, bias, pad };
-    for (int i = 0; i < 6; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 6; i++) ll_free(bufs[i]);
     truth_free(&y);
     truth_free(&g);
 }
@@ -195,15 +195,15 @@ static void shapes(void **state)
 }
 
 /* Each batch item and query has the bits it has alone. */
-static void items_alone_of(const llap_kern *kn, int64_t d)
+static void items_alone_of(const ll_kern *kn, int64_t d)
 {
     enum { B = 3, H = 2, Q = 200, K = 90 };
     const int64_t W = H * d;
     float        *q = draw(B * Q * W, 4, 6); /* scores known to be small, and others */
     float        *k = draw(B * K * W, 1, 7), *v = draw(B * K * W, 1, 8);
     const size_t  n = (size_t)(B * Q * W);
-    float        *all = llap_new(n, sizeof *all), *some = llap_new(n, sizeof *some);
-    llap_attn     a = { .batch = B,
+    float        *all = ll_new(n, sizeof *all), *some = ll_new(n, sizeof *some);
+    ll_attn       a = { .batch = B,
                         .heads = H,
                         .nq = Q,
                         .nk = K,
@@ -213,24 +213,24 @@ static void items_alone_of(const llap_kern *kn, int64_t d)
                         .o = { Q * W, W, d },
                         .k = { K * W, W, d },
                         .v = { K * W, W, d } };
-    void         *work = work_new(llap_kern_attn_work(kn, &a));
-    llap_kern_attn(kn, &a, q, k, v, all, NULL, work);
+    void         *work = work_new(ll_kern_attn_work(kn, &a));
+    ll_kern_attn(kn, &a, q, k, v, all, NULL, work);
     a.batch = 1;
     for (int64_t b = 0; b < B; b++)
         for (int64_t m = 1; m < 40; m += 3)
             for (int64_t i = 0; i + m <= Q; i += 67) {
                 a.nq = m;
-                llap_kern_attn(kn, &a, q + (b * Q + i) * W, k + b * K * W, v + b * K * W, some,
-                               NULL, work);
+                ll_kern_attn(kn, &a, q + (b * Q + i) * W, k + b * K * W, v + b * K * W, some, NULL,
+                             work);
                 same_bits(all + (b * Q + i) * W, some, m * W, "queries depend on the batch",
-                          llap_kern_name(kn));
+                          ll_kern_name(kn));
             }
     work_free(work);
     void *bufs[] = { q, k, v, all, some };
-    for (int i = 0; i < 5; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 5; i++) ll_free(bufs[i]);
 }
 
-static void items_alone(const llap_kern *kn)
+static void items_alone(const ll_kern *kn)
 {
     items_alone_of(kn, 16);
     items_alone_of(kn, 48);
@@ -244,26 +244,26 @@ static void items_alone_everywhere(void **state)
 
 /* Scores from 0 to 1e6 in steps that leave one key the whole weight: its value comes out, and the
  * logarithm is its score. One query is 0 and one is short: they see all keys. */
-static void huge_scores(const llap_kern *kn)
+static void huge_scores(const ll_kern *kn)
 {
     enum { Q = 30, K = 45, D = 40 };
-    float *q = llap_new(Q * D, sizeof *q), *k = llap_new(K * D, sizeof *k), *v = draw(K * D, 1, 11);
-    float *o = llap_new(Q * D, sizeof *o), *lse = llap_new(Q, sizeof *lse);
-    llap_attn a = { .batch = 1,
-                    .heads = 1,
-                    .nq = Q,
-                    .nk = K,
-                    .d = D,
-                    .scale = 0.5f,
-                    .q = { Q * D, D, D },
-                    .o = { Q * D, D, D },
-                    .k = { K * D, D, D },
-                    .v = { K * D, D, D } };
-    void     *work = work_new(llap_kern_attn_work(kn, &a));
+    float  *q = ll_new(Q * D, sizeof *q), *k = ll_new(K * D, sizeof *k), *v = draw(K * D, 1, 11);
+    float  *o = ll_new(Q * D, sizeof *o), *lse = ll_new(Q, sizeof *lse);
+    ll_attn a = { .batch = 1,
+                  .heads = 1,
+                  .nq = Q,
+                  .nk = K,
+                  .d = D,
+                  .scale = 0.5f,
+                  .q = { Q * D, D, D },
+                  .o = { Q * D, D, D },
+                  .k = { K * D, D, D },
+                  .v = { K * D, D, D } };
+    void   *work = work_new(ll_kern_attn_work(kn, &a));
     for (int j = 0; j < K; j++) k[j * D + 3] = (float)j;
     for (int i = 0; i < Q; i++) q[i * D + 3] = (i % 2 ? -100.0f : 100.0f) * (float)(i * i);
     q[1 * D + 3] = 0.25f;
-    llap_kern_attn(kn, &a, q, k, v, o, lse, work);
+    ll_kern_attn(kn, &a, q, k, v, o, lse, work);
     for (int i = 0; i < Q; i++) {
         const double by = 0.5 * (double)q[i * D + 3];
         double       sum = 0.0, want[D] = { 0.0 };
@@ -277,7 +277,7 @@ static void huge_scores(const llap_kern *kn)
     }
     work_free(work);
     void *bufs[] = { q, k, v, o, lse };
-    for (int i = 0; i < 5; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 5; i++) ll_free(bufs[i]);
 }
 
 static void huge_scores_everywhere(void **state)
@@ -287,31 +287,31 @@ static void huge_scores_everywhere(void **state)
 }
 
 /* The mean of equal values is that value, however many there are. */
-static void many_keys(const llap_kern *kn)
+static void many_keys(const ll_kern *kn)
 {
     enum { NQ = 33, NK = 16000, D = 64 };
-    const llap_attn_at at = { .row = D };
-    const llap_attn    a = { .batch = 1,
-                             .heads = 1,
-                             .nq = NQ,
-                             .nk = NK,
-                             .d = D,
-                             .scale = 0.125f,
-                             .q = at,
-                             .k = at,
-                             .v = at,
-                             .o = at };
-    float             *q = draw(NQ * D, 1, 1), *k = draw(NK * D, 1, 2);
-    float             *v = llap_new(NK * D, sizeof *v), *o = llap_new(NQ * D, sizeof *o);
-    void              *work = work_new(llap_kern_attn_work(kn, &a));
+    const ll_attn_at at = { .row = D };
+    const ll_attn    a = { .batch = 1,
+                           .heads = 1,
+                           .nq = NQ,
+                           .nk = NK,
+                           .d = D,
+                           .scale = 0.125f,
+                           .q = at,
+                           .k = at,
+                           .v = at,
+                           .o = at };
+    float           *q = draw(NQ * D, 1, 1), *k = draw(NK * D, 1, 2);
+    float           *v = ll_new(NK * D, sizeof *v), *o = ll_new(NQ * D, sizeof *o);
+    void            *work = work_new(ll_kern_attn_work(kn, &a));
     for (int64_t i = 0; i < NK * D; i++) v[i] = 3.0f;
-    llap_kern_attn(kn, &a, q, k, v, o, NULL, work);
+    ll_kern_attn(kn, &a, q, k, v, o, NULL, work);
     for (int64_t i = 0; i < NQ * D; i++)
         if (!(fabs((double)o[i] - 3.0) <= 3e-6))
-            fail_msg("%s: the mean of threes is %.9g", llap_kern_name(kn), (double)o[i]);
+            fail_msg("%s: the mean of threes is %.9g", ll_kern_name(kn), (double)o[i]);
     work_free(work);
     float *all[] = { q, k, v, o };
-    for (size_t i = 0; i < 4; i++) llap_free(all[i]);
+    for (size_t i = 0; i < 4; i++) ll_free(all[i]);
 }
 
 static void many_keys_everywhere(void **state)
@@ -321,28 +321,28 @@ static void many_keys_everywhere(void **state)
 }
 
 /* NaN in one key reaches the queries that see it and no other item. */
-static void nan_stays_home(const llap_kern *kn)
+static void nan_stays_home(const ll_kern *kn)
 {
     enum { B = 2, N = 20, D = 40 };
     float *q = draw(B * N * D, 1, 9), *k = draw(B * N * D, 1, 10),
-          *o = llap_new(B * N * D, sizeof *o);
-    llap_attn a = { .batch = B,
-                    .heads = 1,
-                    .nq = N,
-                    .nk = N,
-                    .d = D,
-                    .scale = 0.3f,
-                    .q = { N * D, D, D },
-                    .o = { N * D, D, D },
-                    .k = { N * D, D, D },
-                    .v = { N * D, D, D } };
-    void     *work = work_new(llap_kern_attn_work(kn, &a));
+          *o = ll_new(B * N * D, sizeof *o);
+    ll_attn a = { .batch = B,
+                  .heads = 1,
+                  .nq = N,
+                  .nk = N,
+                  .d = D,
+                  .scale = 0.3f,
+                  .q = { N * D, D, D },
+                  .o = { N * D, D, D },
+                  .k = { N * D, D, D },
+                  .v = { N * D, D, D } };
+    void   *work = work_new(ll_kern_attn_work(kn, &a));
     k[3] = NAN;
-    llap_kern_attn(kn, &a, q, k, q, o, NULL, work);
+    ll_kern_attn(kn, &a, q, k, q, o, NULL, work);
     for (int i = 0; i < N * D; i++) assert_true(isnan(o[i]) && !isnan(o[N * D + i]));
     work_free(work);
     void *bufs[] = { q, k, o };
-    for (int i = 0; i < 3; i++) llap_free(bufs[i]);
+    for (int i = 0; i < 3; i++) ll_free(bufs[i]);
 }
 
 static void nan_stays_home_everywhere(void **state)

@@ -2,23 +2,23 @@
 #include "kern_check.h"
 
 typedef struct gemm_case {
-    llap_gemm    g;
+    ll_gemm      g;
     const float *a, *b, *c0; /* c0: what C holds before */
     const float *pre_want;
 } gemm_case;
 
-static int64_t items_of(const llap_gemm *g)
+static int64_t items_of(const ll_gemm *g)
 {
     return (g->nb[0] > 0 ? g->nb[0] : 1) * (g->nb[1] > 0 ? g->nb[1] : 1);
 }
 
-static void run_gemm(const llap_kern *kn, const void *user, float *out)
+static void run_gemm(const ll_kern *kn, const void *user, float *out)
 {
     const gemm_case *c = user;
     const int64_t    n = items_of(&c->g) * c->g.m * c->g.ldc;
-    void            *work = work_new(llap_kern_gemm_work(kn, &c->g));
+    void            *work = work_new(ll_kern_gemm_work(kn, &c->g));
     memcpy(out, c->c0, (size_t)n * sizeof *out);
-    llap_kern_gemm(kn, &c->g, c->a, c->b, out, work);
+    ll_kern_gemm(kn, &c->g, c->a, c->b, out, work);
     work_free(work);
 }
 
@@ -30,7 +30,7 @@ static double gelu_slope(double x)
 }
 
 /* The definition, element (i, j) of the item that starts at a, b. */
-static void element(const llap_gemm *g, const float *a, const float *b, int64_t i, int64_t j,
+static void element(const ll_gemm *g, const float *a, const float *b, int64_t i, int64_t j,
                     double *sum, double *size)
 {
     *sum = *size = 0.0;
@@ -44,8 +44,8 @@ static void element(const llap_gemm *g, const float *a, const float *b, int64_t 
 
 static void gemm_truth(const gemm_case *c, const truth *t)
 {
-    const llap_gemm *g = &c->g;
-    const int64_t    inner = g->nb[1] > 0 ? g->nb[1] : 1;
+    const ll_gemm *g = &c->g;
+    const int64_t  inner = g->nb[1] > 0 ? g->nb[1] : 1;
     for (int64_t i = 0; i < t->n; i++) truth_set(t, i, (double)c->c0[i], 0.0);
     for (int64_t item = 0; item < items_of(g); item++) {
         const int64_t p = item / inner, q = item % inner;
@@ -68,7 +68,7 @@ static void gemm_truth(const gemm_case *c, const truth *t)
 }
 
 /* Rows from..to-1 of A as it lies are zeros, of both signs. */
-static void check_gemm_zeros(llap_gemm g, int64_t from, int64_t to)
+static void check_gemm_zeros(ll_gemm g, int64_t from, int64_t to)
 {
     const int64_t items = items_of(&g);
     gemm_case     c = { .g = g };
@@ -97,11 +97,11 @@ static void check_gemm_zeros(llap_gemm g, int64_t from, int64_t to)
              (long long)g.k, g.a_trans, g.b_trans);
     check_kernel(name, run_gemm, &c, &t, 3e-6); /* 256 roundings in a chain, worst case 1.5e-5 */
     float *all[] = { a, b, c0, bias, residual, slope };
-    for (size_t i = 0; i < 6; i++) llap_free(all[i]);
+    for (size_t i = 0; i < 6; i++) ll_free(all[i]);
     truth_free((truth *)&t);
 }
 
-static void check_gemm(llap_gemm g) { check_gemm_zeros(g, 0, 0); }
+static void check_gemm(ll_gemm g) { check_gemm_zeros(g, 0, 0); }
 
 /* What is not multiplied is zero, in the first blocks of rows and steps and in later ones. */
 static void rows_of_zeros(void **state)
@@ -109,7 +109,7 @@ static void rows_of_zeros(void **state)
     (void)state;
     static const float yes = 0.0f;
     for (int how = 0; how < 4; how++) {
-        llap_gemm g = { .m = 150, .n = 40, .k = 600, .a_trans = how & 1, .b_trans = how & 2 };
+        ll_gemm g = { .m = 150, .n = 40, .k = 600, .a_trans = how & 1, .b_trans = how & 2 };
         check_gemm_zeros(g, 0, 150);
         check_gemm_zeros(g, 5, 130);
         check_gemm_zeros(g, 0, how & 1 ? 256 : 120);
@@ -133,7 +133,7 @@ static void products(void **state)
     static const float yes = 0.0f;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++)
         for (int how = 0; how < 4; how++) {
-            llap_gemm g = { .m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2] };
+            ll_gemm g = { .m = shapes[s][0], .n = shapes[s][1], .k = shapes[s][2] };
             g.a_trans = how & 1;
             g.b_trans = how & 2;
             check_gemm(g);
@@ -160,7 +160,7 @@ static void batches(void **state)
 {
     (void)state;
     for (int how = 0; how < 4; how++) {
-        llap_gemm g = { .m = 19, .n = 35, .k = 21, .nb = { 3, 2 } };
+        ll_gemm g = { .m = 19, .n = 35, .k = 21, .nb = { 3, 2 } };
         g.a_trans = how & 1;
         g.b_trans = how & 2;
         check_gemm(g);
@@ -174,10 +174,10 @@ static void batches(void **state)
 static void long_products(void **state)
 {
     (void)state;
-    check_gemm((llap_gemm){ .m = 7, .n = 40, .k = 4500, .a_trans = true });
-    check_gemm((llap_gemm){ .m = 24, .n = 300, .k = 1500, .a_trans = true }); /* turned inside */
-    check_gemm((llap_gemm){ .m = 120, .n = 300, .k = 4100, .b_trans = true });
-    check_gemm((llap_gemm){ .m = 3, .n = 2000, .k = 20, .b_trans = true });
+    check_gemm((ll_gemm){ .m = 7, .n = 40, .k = 4500, .a_trans = true });
+    check_gemm((ll_gemm){ .m = 24, .n = 300, .k = 1500, .a_trans = true }); /* turned inside */
+    check_gemm((ll_gemm){ .m = 120, .n = 300, .k = 4100, .b_trans = true });
+    check_gemm((ll_gemm){ .m = 3, .n = 2000, .k = 20, .b_trans = true });
 }
 
 /* Numbers of all sizes side by side, such as are rounded to 0 among them: what they are parts of
@@ -197,18 +197,18 @@ static void sizes_far_apart(void **state)
     for (int64_t i = 0; i < t.n; i++) t.size[i] += lost / tol - 1e-30;
     check_kernel("sizes far apart", run_gemm, &c, &t, tol);
     float *all[] = { a, b, c0 };
-    for (size_t i = 0; i < 3; i++) llap_free(all[i]);
+    for (size_t i = 0; i < 3; i++) ll_free(all[i]);
     truth_free((truth *)&t);
 }
 
 /* Mean square of what a product is off by. */
-static double square_error(const llap_kern *kn, const gemm_case *c, const truth *t)
+static double square_error(const ll_kern *kn, const gemm_case *c, const truth *t)
 {
-    float *out = llap_new((size_t)t->n, sizeof *out);
+    float *out = ll_new((size_t)t->n, sizeof *out);
     double sum = 0.0;
     run_gemm(kn, c, out);
     for (int64_t i = 0; i < t->n; i++) sum += pow((double)out[i] - t->want[i], 2.0);
-    llap_free(out);
+    ll_free(out);
     return sum / (double)t->n;
 }
 
@@ -217,8 +217,8 @@ static void tiles_are_as_near(void **state)
 {
     (void)state;
     enum { M = 64, N = 64, K = 512 };
-    llap_kern chain, tiles;
-    if (!llap_kern_pick("avx512", 1, &chain) || !llap_kern_pick("amx", 1, &tiles)) skip();
+    ll_kern chain, tiles;
+    if (!ll_kern_pick("avx512", 1, &chain) || !ll_kern_pick("amx", 1, &tiles)) skip();
     gemm_case   c = { .g = { .m = M, .n = N, .k = K, .lda = K, .ldb = N, .ldc = N } };
     const truth t = truth_new(M * N);
     float      *a = draw(M * K, 1, 1), *b = draw(K * N, 1, 2), *c0 = draw(M * N, 1, 3);
@@ -226,100 +226,100 @@ static void tiles_are_as_near(void **state)
     gemm_truth(&c, &t);
     assert_true(square_error(&tiles, &c, &t) <= square_error(&chain, &c, &t));
     float *all[] = { a, b, c0 };
-    for (size_t i = 0; i < 3; i++) llap_free(all[i]);
+    for (size_t i = 0; i < 3; i++) ll_free(all[i]);
     truth_free((truth *)&t);
 }
 
 /* Each row has the bits it has alone, whatever the number of rows and its place among them. */
-static void rows_alone(const llap_kern *kn)
+static void rows_alone(const ll_kern *kn)
 {
     enum { M = 300, N = 70, K = 300 };
-    float    *x = draw(M * K, 1, 11), *w = draw(N * K, 1, 12), *bias = draw(N, 1, 13);
-    float    *all = llap_new(M * N, sizeof *all), *some = llap_new(M * N, sizeof *some);
-    llap_gemm g = { .m = M,
-                    .n = N,
-                    .k = K,
-                    .lda = K,
-                    .ldb = K,
-                    .ldc = N,
-                    .b_trans = true,
-                    .bias = bias,
-                    .gelu = true };
-    void     *work = work_new(llap_kern_gemm_work(kn, &g));
-    llap_kern_gemm(kn, &g, x, w, all, work);
+    float  *x = draw(M * K, 1, 11), *w = draw(N * K, 1, 12), *bias = draw(N, 1, 13);
+    float  *all = ll_new(M * N, sizeof *all), *some = ll_new(M * N, sizeof *some);
+    ll_gemm g = { .m = M,
+                  .n = N,
+                  .k = K,
+                  .lda = K,
+                  .ldb = K,
+                  .ldc = N,
+                  .b_trans = true,
+                  .bias = bias,
+                  .gelu = true };
+    void   *work = work_new(ll_kern_gemm_work(kn, &g));
+    ll_kern_gemm(kn, &g, x, w, all, work);
     work_free(work);
     for (int64_t m = 1; m <= 130; m = m < 40 ? m + 1 : m + 13)
         for (int64_t i = 0; i + m <= M; i += m < 40 ? 41 : 97) {
             g.m = m;
-            work = work_new(llap_kern_gemm_work(kn, &g));
-            llap_kern_gemm(kn, &g, x + i * K, w, some, work);
+            work = work_new(ll_kern_gemm_work(kn, &g));
+            ll_kern_gemm(kn, &g, x + i * K, w, some, work);
             work_free(work);
-            same_bits(all + i * N, some, m * N, "rows depend on the batch", llap_kern_name(kn));
+            same_bits(all + i * N, some, m * N, "rows depend on the batch", ll_kern_name(kn));
         }
     float *bufs[] = { x, w, bias, all, some };
-    for (size_t i = 0; i < 5; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 5; i++) ll_free(bufs[i]);
 }
 
 /* Of a transpose too, few of which are multiplied the other way round. */
-static void columns_alone(const llap_kern *kn)
+static void columns_alone(const ll_kern *kn)
 {
     enum { M = 33, N = 256, K = 500 };
-    float    *x = draw(M * K, 1, 11), *y = draw(N * K, 1, 12);
-    float    *all = llap_new(M * N, sizeof *all), *some = llap_new(M * N, sizeof *some);
-    llap_gemm g = { .m = M, .n = N, .k = K, .lda = M, .ldb = N, .ldc = N, .a_trans = true };
-    void     *work = work_new(llap_kern_gemm_work(kn, &g));
-    llap_kern_gemm(kn, &g, x, y, all, work);
+    float  *x = draw(M * K, 1, 11), *y = draw(N * K, 1, 12);
+    float  *all = ll_new(M * N, sizeof *all), *some = ll_new(M * N, sizeof *some);
+    ll_gemm g = { .m = M, .n = N, .k = K, .lda = M, .ldb = N, .ldc = N, .a_trans = true };
+    void   *work = work_new(ll_kern_gemm_work(kn, &g));
+    ll_kern_gemm(kn, &g, x, y, all, work);
     work_free(work);
     for (g.m = 1; g.m < M; g.m += 31) { /* 1 and 32 */
-        work = work_new(llap_kern_gemm_work(kn, &g));
-        llap_kern_gemm(kn, &g, x, y, some, work);
+        work = work_new(ll_kern_gemm_work(kn, &g));
+        ll_kern_gemm(kn, &g, x, y, some, work);
         work_free(work);
-        same_bits(all, some, g.m * N, "rows of a transpose depend on others", llap_kern_name(kn));
+        same_bits(all, some, g.m * N, "rows of a transpose depend on others", ll_kern_name(kn));
     }
     float *bufs[] = { x, y, all, some };
-    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
 }
 
 /* B packed beforehand: the same bits, whatever the number of rows and of B's columns. */
-static void prepacked(const llap_kern *kn)
+static void prepacked(const ll_kern *kn)
 {
     enum { M = 300, N = 300, K = 70 };
     float *x = draw(M * K, 1, 14), *w = draw(N * K, 1, 15);
-    float *y[2] = { llap_new(M * N, sizeof **y), llap_new(M * N, sizeof **y) };
+    float *y[2] = { ll_new(M * N, sizeof **y), ll_new(M * N, sizeof **y) };
     for (int64_t m = 1; m <= M; m += 299)
         for (int64_t n = 1; n <= N; n += n < 40 ? 13 : 250) {
-            llap_gemm g = { .m = m, .n = n, .k = K, .lda = K, .ldb = K, .ldc = n, .b_trans = true };
-            void     *work = work_new(llap_kern_gemm_work(kn, &g));
-            float    *packed = work_new(llap_kern_gemm_prepack_bytes(kn, &g));
-            llap_kern_gemm(kn, &g, x, w, y[0], work);
-            llap_kern_gemm_prepack(kn, &g, w, packed);
+            ll_gemm g = { .m = m, .n = n, .k = K, .lda = K, .ldb = K, .ldc = n, .b_trans = true };
+            void   *work = work_new(ll_kern_gemm_work(kn, &g));
+            float  *packed = work_new(ll_kern_gemm_prepack_bytes(kn, &g));
+            ll_kern_gemm(kn, &g, x, w, y[0], work);
+            ll_kern_gemm_prepack(kn, &g, w, packed);
             g.b_packed = packed;
-            llap_kern_gemm(kn, &g, x, NULL, y[1], work);
-            same_bits(y[0], y[1], m * n, "prepacked", llap_kern_name(kn));
+            ll_kern_gemm(kn, &g, x, NULL, y[1], work);
+            same_bits(y[0], y[1], m * n, "prepacked", ll_kern_name(kn));
             work_free(work);
             work_free(packed);
         }
-    const llap_gemm large = { .m = 1, .n = 2000, .k = 1000, .b_trans = true };
-    assert_int_equal(llap_kern_gemm_prepack_bytes(kn, &large), 0);
+    const ll_gemm large = { .m = 1, .n = 2000, .k = 1000, .b_trans = true };
+    assert_int_equal(ll_kern_gemm_prepack_bytes(kn, &large), 0);
     float *bufs[] = { x, w, y[0], y[1] };
-    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
 }
 
 /* Norm, layer, GELU, layer as one against one after the other in double; a pair of rows has the
  * bits it has alone. */
 typedef struct mlp_case {
-    llap_gemm    up, down;
+    ll_gemm      up, down;
     const float *x, *w, *v;
 } mlp_case;
 
-static void run_mlp(const llap_kern *kn, const void *user, float *out)
+static void run_mlp(const ll_kern *kn, const void *user, float *out)
 {
     const mlp_case *c = user;
-    float          *packed = work_new(llap_kern_mlp_pack_bytes(kn, &c->up, &c->down));
-    void           *work = work_new(llap_kern_mlp_work(kn, &c->up));
-    assert_true(llap_kern_mlp_fits(kn, &c->up, &c->down));
-    llap_kern_mlp_pack(kn, &c->up, &c->down, c->w, c->v, packed);
-    llap_kern_mlp(kn, &c->up, &c->down, packed, c->x, out, work);
+    float          *packed = work_new(ll_kern_mlp_pack_bytes(kn, &c->up, &c->down));
+    void           *work = work_new(ll_kern_mlp_work(kn, &c->up));
+    assert_true(ll_kern_mlp_fits(kn, &c->up, &c->down));
+    ll_kern_mlp_pack(kn, &c->up, &c->down, c->w, c->v, packed);
+    ll_kern_mlp(kn, &c->up, &c->down, packed, c->x, out, work);
     work_free(work);
     work_free(packed);
 }
@@ -327,7 +327,7 @@ static void run_mlp(const llap_kern *kn, const void *user, float *out)
 /* What the double loops give for inputs behind their norm, u. */
 static void mlp_truth(const mlp_case *c, const float *u, const truth *t)
 {
-    double *inner = llap_new((size_t)c->up.n, sizeof *inner), size;
+    double *inner = ll_new((size_t)c->up.n, sizeof *inner), size;
     for (int64_t i = 0; i < c->up.m; i++) {
         for (int64_t j = 0; j < c->up.n; j++) {
             element(&c->up, u, c->w, i, j, &inner[j], &size);
@@ -344,25 +344,25 @@ static void mlp_truth(const mlp_case *c, const float *u, const truth *t)
             truth_set(t, at, y, size);
         }
     }
-    llap_free(inner);
+    ll_free(inner);
 }
 
 static void two_layers_of(int64_t m, int64_t h, int64_t wide, int64_t z)
 {
     float *x = draw(m * h, 2, 51), *w = draw(wide * h, 0.1f, 52), *v = draw(z * wide, 1, 53);
     float *mod = draw(2 * h, 1, 54), *bias = draw(wide + z, 1, 55), *add = draw(m * z, 1, 56);
-    float *u = llap_new((size_t)(m * h), sizeof *u), *y = llap_new((size_t)(m * z), sizeof *y);
-    const llap_norm p = {
+    float *u = ll_new((size_t)(m * h), sizeof *u), *y = ll_new((size_t)(m * z), sizeof *y);
+    const ll_norm p = {
         .rows = m, .n = h, .eps = 1e-5f, .scale = mod, .shift = mod + h, .group = m
     };
-    mlp_case  c = { .x = x, .w = w, .v = v };
-    llap_kern kn = llap_kern_best(1);
-    truth     t = truth_new(m * z);
-    c.up = (llap_gemm){ .m = m, .n = wide, .k = h, .lda = h, .ldb = h, .b_trans = true };
-    c.down = (llap_gemm){ .m = m, .n = z, .k = wide, .ldb = wide, .ldc = z, .b_trans = true };
+    mlp_case c = { .x = x, .w = w, .v = v };
+    ll_kern  kn = ll_kern_best(1);
+    truth    t = truth_new(m * z);
+    c.up = (ll_gemm){ .m = m, .n = wide, .k = h, .lda = h, .ldb = h, .b_trans = true };
+    c.down = (ll_gemm){ .m = m, .n = z, .k = wide, .ldb = wide, .ldc = z, .b_trans = true };
     c.up.gelu = true, c.up.bias = bias, c.up.a_norm = &p;
     c.down.bias = bias + wide, c.down.residual = add;
-    llap_kern_norm(&kn, &p, x, u, NULL);
+    ll_kern_norm(&kn, &p, x, u, NULL);
     mlp_truth(&c, u, &t);
     check_kernel("mlp", run_mlp, &c, &t, 3e-6);
     run_mlp(&kn, &c, u);
@@ -370,9 +370,9 @@ static void two_layers_of(int64_t m, int64_t h, int64_t wide, int64_t z)
     c.up.m = c.down.m = 2;
     c.x += pair * h, c.down.residual += pair * z;
     run_mlp(&kn, &c, y);
-    same_bits(u + pair * z, y, 2 * z, "a pair alone", llap_kern_name(&kn));
+    same_bits(u + pair * z, y, 2 * z, "a pair alone", ll_kern_name(&kn));
     float *bufs[] = { x, w, v, mod, bias, add, u, y };
-    for (size_t i = 0; i < 8; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 8; i++) ll_free(bufs[i]);
     truth_free(&t);
 }
 
@@ -382,9 +382,9 @@ static void two_layers(void **state)
     two_layers_of(2, 32, 64, 1);
     two_layers_of(250, 96, 576, 24);
     two_layers_of(196, 256, 320, 40);
-    const llap_kern kn = llap_kern_best(1);
-    const llap_gemm odd = { .m = 3, .n = 64, .k = 32 }, down = { .m = 3, .n = 4, .k = 64 };
-    assert_false(llap_kern_mlp_fits(&kn, &odd, &down));
+    const ll_kern kn = ll_kern_best(1);
+    const ll_gemm odd = { .m = 3, .n = 64, .k = 32 }, down = { .m = 3, .n = 4, .k = 64 };
+    assert_false(ll_kern_mlp_fits(&kn, &odd, &down));
 }
 
 static void prepacked_everywhere(void **state)
@@ -401,33 +401,33 @@ static void rows_alone_everywhere(void **state)
 }
 
 /* Normalising A on the way in, and keeping the value before GELU, change nothing else. */
-static void fused(const llap_kern *kn)
+static void fused(const ll_kern *kn)
 {
     enum { M = 110, N = 40, K = 300, GROUP = 11 };
     float *x = draw(M * K, 2, 21), *w = draw(N * K, 1, 22), *mod = draw(M / GROUP * 2 * K, 1, 23);
-    float *u = llap_new(M * K, sizeof *u), *y = llap_new(M * N, sizeof *y);
-    float *z = llap_new(M * N, sizeof *z), *pre = llap_new(M * N, sizeof *pre);
-    const llap_norm p = { .rows = M,
-                          .n = K,
-                          .eps = 1e-5f,
-                          .scale = mod,
-                          .shift = mod + K,
-                          .group = GROUP,
-                          .mod_ld = 2 * K };
-    llap_gemm       g = { .m = M, .n = N, .k = K, .lda = K, .ldb = K, .ldc = N, .b_trans = true };
-    void           *work = work_new(llap_kern_gemm_work(kn, &g));
-    llap_kern_norm(kn, &p, x, u, NULL);
-    llap_kern_gemm(kn, &g, u, w, y, work);
+    float *u = ll_new(M * K, sizeof *u), *y = ll_new(M * N, sizeof *y);
+    float *z = ll_new(M * N, sizeof *z), *pre = ll_new(M * N, sizeof *pre);
+    const ll_norm p = { .rows = M,
+                        .n = K,
+                        .eps = 1e-5f,
+                        .scale = mod,
+                        .shift = mod + K,
+                        .group = GROUP,
+                        .mod_ld = 2 * K };
+    ll_gemm       g = { .m = M, .n = N, .k = K, .lda = K, .ldb = K, .ldc = N, .b_trans = true };
+    void         *work = work_new(ll_kern_gemm_work(kn, &g));
+    ll_kern_norm(kn, &p, x, u, NULL);
+    ll_kern_gemm(kn, &g, u, w, y, work);
     g.a_norm = &p;
     g.gelu = true;
     g.pre = pre;
-    llap_kern_gemm(kn, &g, x, w, z, work);
-    same_bits(y, pre, M * N, "norm on the way in", llap_kern_name(kn));
-    llap_kern_unary(kn, LLAP_UNARY_GELU, M * N, y, y);
-    same_bits(y, z, M * N, "GELU on the way out", llap_kern_name(kn));
+    ll_kern_gemm(kn, &g, x, w, z, work);
+    same_bits(y, pre, M * N, "norm on the way in", ll_kern_name(kn));
+    ll_kern_unary(kn, LL_UNARY_GELU, M * N, y, y);
+    same_bits(y, z, M * N, "GELU on the way out", ll_kern_name(kn));
     work_free(work);
     void *bufs[] = { x, w, mod, u, y, z, pre };
-    for (size_t i = 0; i < 7; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 7; i++) ll_free(bufs[i]);
 }
 
 static void fused_everywhere(void **state)
@@ -440,32 +440,32 @@ static void fused_everywhere(void **state)
  */
 
 typedef struct conv_case {
-    llap_conv    p;
+    ll_conv      p;
     const float *x, *w, *bias, *dy;
 } conv_case;
 
-static void run_conv(const llap_kern *kn, const void *user, float *out)
+static void run_conv(const ll_kern *kn, const void *user, float *out)
 {
     const conv_case *c = user;
-    void            *work = work_new(llap_kern_conv_work(kn, &c->p));
-    llap_kern_conv(kn, &c->p, c->x, c->w, c->bias, out, work);
+    void            *work = work_new(ll_kern_conv_work(kn, &c->p));
+    ll_kern_conv(kn, &c->p, c->x, c->w, c->bias, out, work);
     work_free(work);
 }
 
-static void run_conv_grad(const llap_kern *kn, const void *user, float *out)
+static void run_conv_grad(const ll_kern *kn, const void *user, float *out)
 {
     const conv_case *c = user;
     const int64_t    n_x = c->p.batch * c->p.len * c->p.cin, n_w = c->p.cout * c->p.cin * c->p.taps;
-    void            *work = work_new(llap_kern_conv_work(kn, &c->p));
-    llap_kern_conv_grad(kn, &c->p, c->x, c->w, c->dy, out, out + n_x, out + n_x + n_w, work);
+    void            *work = work_new(ll_kern_conv_work(kn, &c->p));
+    ll_kern_conv_grad(kn, &c->p, c->x, c->w, c->dy, out, out + n_x, out + n_x + n_w, work);
     work_free(work);
 }
 
 /* Each product of the definition, once: into y, dx, dw. */
 static void conv_truth(const conv_case *c, const truth *y, const truth *d)
 {
-    const llap_conv *p = &c->p;
-    const int64_t    n_x = p->batch * p->len * p->cin, n_w = p->cout * p->cin * p->taps;
+    const ll_conv *p = &c->p;
+    const int64_t  n_x = p->batch * p->len * p->cin, n_w = p->cout * p->cin * p->taps;
     for (int64_t b = 0; b < p->batch; b++)
         for (int64_t j = 0; j < p->len; j++)
             for (int64_t o = 0; o < p->cout; o++) {
@@ -490,13 +490,13 @@ static void conv_truth(const conv_case *c, const truth *y, const truth *d)
 static void convolution(void **state)
 {
     (void)state;
-    static const llap_conv cases[] = { { 1, 1, 1, 1, 1 },
-                                       { 0, 5, 2, 3, 3 },
-                                       { 2, 7, 4, 5, 3 },
-                                       { 3, 2, 3, 17, 5 },
-                                       { 5, 2000, 2, 6, 3 } };
+    static const ll_conv cases[] = { { 1, 1, 1, 1, 1 },
+                                     { 0, 5, 2, 3, 3 },
+                                     { 2, 7, 4, 5, 3 },
+                                     { 3, 2, 3, 17, 5 },
+                                     { 5, 2000, 2, 6, 3 } };
     for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
-        const llap_conv p = cases[s];
+        const ll_conv   p = cases[s];
         const int64_t   n_x = p.batch * p.len * p.cin, n_y = p.batch * p.len * p.cout;
         const int64_t   n_w = p.cout * p.cin * p.taps;
         float          *x = draw(n_x, 1, 31), *w = draw(n_w, 1, 32), *bias = draw(p.cout, 1, 33);
@@ -507,35 +507,35 @@ static void convolution(void **state)
         check_kernel("conv", run_conv, &c, &y, 1e-6);
         check_kernel("conv_grad", run_conv_grad, &c, &d, 1e-6);
         float *bufs[] = { x, w, bias, dy };
-        for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+        for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
         truth_free(&y);
         truth_free(&d);
     }
 }
 
 /* Sums of A's columns beside a product are those that stand alone. */
-static void sums_beside(const llap_kern *kn)
+static void sums_beside(const ll_kern *kn)
 {
     static const int64_t sizes[][3] = { { 5, 3, 2 }, { 130, 70, 600 }, { 24, 200, 530 } };
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
         const int64_t m = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
-        const size_t  part = llap_kern_col_sum_work(kn, k, m);
+        const size_t  part = ll_kern_col_sum_work(kn, k, m);
         float        *a = draw(k * m, 1, 1), *b = draw(k * n, 1, 2);
-        float        *c = llap_new((size_t)(m * n), sizeof *c), *sums = work_new(part);
-        float        *y = llap_new((size_t)m, sizeof *y), *alone = llap_new((size_t)m, sizeof *y);
-        llap_gemm     g = {
-                .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .a_trans = true, .sums = sums
+        float        *c = ll_new((size_t)(m * n), sizeof *c), *sums = work_new(part);
+        float        *y = ll_new((size_t)m, sizeof *y), *alone = ll_new((size_t)m, sizeof *y);
+        ll_gemm       g = {
+                  .m = m, .n = n, .k = k, .lda = m, .ldb = n, .ldc = n, .a_trans = true, .sums = sums
         };
-        void *work = work_new(llap_kern_gemm_work(kn, &g)), *more = work_new(part);
-        llap_kern_gemm(kn, &g, a, b, c, work);
-        llap_kern_sum_pieces(kn, k, m, sums, false, y);
-        llap_kern_col_sum(kn, k, m, a, m, false, alone, more);
-        same_bits(alone, y, m, "sums beside a product", llap_kern_name(kn));
+        void *work = work_new(ll_kern_gemm_work(kn, &g)), *more = work_new(part);
+        ll_kern_gemm(kn, &g, a, b, c, work);
+        ll_kern_sum_pieces(kn, k, m, sums, false, y);
+        ll_kern_col_sum(kn, k, m, a, m, false, alone, more);
+        same_bits(alone, y, m, "sums beside a product", ll_kern_name(kn));
         work_free(sums);
         work_free(work);
         work_free(more);
         void *bufs[] = { a, b, c, y, alone };
-        for (int i = 0; i < 5; i++) llap_free(bufs[i]);
+        for (int i = 0; i < 5; i++) ll_free(bufs[i]);
     }
 }
 

@@ -7,7 +7,7 @@ static const int64_t lengths[] = { 0, 1, 15, 16, 33, 1000, 100003 };
 enum { N_LENGTHS = sizeof lengths / sizeof lengths[0] };
 
 typedef struct unary_case {
-    llap_unary   op;
+    ll_unary     op;
     int64_t      n;
     const float *x, *dy;
 } unary_case;
@@ -16,97 +16,97 @@ static double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
 static double bell(double x) { return exp(-x * x / 2) / sqrt(2 * M_PI); }
 static double phi(double x) { return 0.5 * erfc(-x * M_SQRT1_2); }
 
-static double value(llap_unary op, double x)
+static double value(ll_unary op, double x)
 {
     switch (op) {
-    case LLAP_UNARY_NEG:
+    case LL_UNARY_NEG:
         return -x;
-    case LLAP_UNARY_ABS:
+    case LL_UNARY_ABS:
         return fabs(x);
-    case LLAP_UNARY_SQUARE:
+    case LL_UNARY_SQUARE:
         return x * x;
-    case LLAP_UNARY_SQRT:
+    case LL_UNARY_SQRT:
         return sqrt(x);
-    case LLAP_UNARY_RSQRT:
+    case LL_UNARY_RSQRT:
         return 1 / sqrt(x);
-    case LLAP_UNARY_RECIP:
+    case LL_UNARY_RECIP:
         return 1 / x;
-    case LLAP_UNARY_EXP:
+    case LL_UNARY_EXP:
         return exp(x);
-    case LLAP_UNARY_LOG:
+    case LL_UNARY_LOG:
         return log(x);
-    case LLAP_UNARY_SIN:
+    case LL_UNARY_SIN:
         return sin(x);
-    case LLAP_UNARY_COS:
+    case LL_UNARY_COS:
         return cos(x);
-    case LLAP_UNARY_TANH:
+    case LL_UNARY_TANH:
         return tanh(x);
-    case LLAP_UNARY_SIGMOID:
+    case LL_UNARY_SIGMOID:
         return sigmoid(x);
-    case LLAP_UNARY_SILU:
+    case LL_UNARY_SILU:
         return x * sigmoid(x);
-    case LLAP_UNARY_SOFTPLUS:
+    case LL_UNARY_SOFTPLUS:
         return x > 20 ? x : log1p(exp(x));
-    case LLAP_UNARY_GELU:
+    case LL_UNARY_GELU:
         return x * phi(x);
     default:
         return NAN;
     }
 }
 
-static double slope(llap_unary op, double x)
+static double slope(ll_unary op, double x)
 {
     switch (op) {
-    case LLAP_UNARY_NEG:
+    case LL_UNARY_NEG:
         return -1;
-    case LLAP_UNARY_ABS:
+    case LL_UNARY_ABS:
         return x > 0 ? 1 : x < 0 ? -1 : 0;
-    case LLAP_UNARY_SQUARE:
+    case LL_UNARY_SQUARE:
         return 2 * x;
-    case LLAP_UNARY_SQRT:
+    case LL_UNARY_SQRT:
         return 0.5 / sqrt(x);
-    case LLAP_UNARY_RSQRT:
+    case LL_UNARY_RSQRT:
         return -0.5 / (x * sqrt(x));
-    case LLAP_UNARY_RECIP:
+    case LL_UNARY_RECIP:
         return -1 / (x * x);
-    case LLAP_UNARY_EXP:
+    case LL_UNARY_EXP:
         return exp(x);
-    case LLAP_UNARY_LOG:
+    case LL_UNARY_LOG:
         return 1 / x;
-    case LLAP_UNARY_SIN:
+    case LL_UNARY_SIN:
         return cos(x);
-    case LLAP_UNARY_COS:
+    case LL_UNARY_COS:
         return -sin(x);
-    case LLAP_UNARY_TANH:
+    case LL_UNARY_TANH:
         return 1 / (cosh(x) * cosh(x));
-    case LLAP_UNARY_SIGMOID:
+    case LL_UNARY_SIGMOID:
         return sigmoid(x) * sigmoid(-x);
-    case LLAP_UNARY_SILU:
+    case LL_UNARY_SILU:
         return sigmoid(x) * (1 + x * sigmoid(-x));
-    case LLAP_UNARY_SOFTPLUS:
+    case LL_UNARY_SOFTPLUS:
         return x > 20 ? 1 : sigmoid(x);
-    case LLAP_UNARY_GELU:
+    case LL_UNARY_GELU:
         return phi(x) + x * bell(x);
     default:
         return NAN;
     }
 }
 
-static bool positive_only(llap_unary op)
+static bool positive_only(ll_unary op)
 {
-    return op == LLAP_UNARY_SQRT || op == LLAP_UNARY_RSQRT || op == LLAP_UNARY_LOG;
+    return op == LL_UNARY_SQRT || op == LL_UNARY_RSQRT || op == LL_UNARY_LOG;
 }
 
-static void run_unary(const llap_kern *kn, const void *user, float *out)
+static void run_unary(const ll_kern *kn, const void *user, float *out)
 {
     const unary_case *c = user;
-    llap_kern_unary(kn, c->op, c->n, c->x, out);
+    ll_kern_unary(kn, c->op, c->n, c->x, out);
 }
 
-static void run_unary_grad(const llap_kern *kn, const void *user, float *out)
+static void run_unary_grad(const ll_kern *kn, const void *user, float *out)
 {
     const unary_case *c = user;
-    llap_kern_unary_grad(kn, c->op, c->n, c->x, c->dy, out);
+    ll_kern_unary_grad(kn, c->op, c->n, c->x, c->dy, out);
 }
 
 /* Results below the smallest normal number (1.2e-38) may be lost: hence 1e-31. Relative: 4 units in
@@ -117,7 +117,7 @@ static void unary_ops(void **state)
     (void)state;
     static const float special[] = { 0.0f,  -0.0f,  1.0f,  -1.0f,  20.0f,
                                      20.5f, -60.0f, 60.0f, 500.0f, -500.0f };
-    for (int op = 0; op < LLAP_UNARY_COUNT; op++)
+    for (int op = 0; op < LL_UNARY_COUNT; op++)
         for (int l = 0; l < N_LENGTHS; l++) {
             const int64_t n = lengths[l];
             float        *x = draw(n, 4, 1), *dy = draw(n, 1, 2);
@@ -129,14 +129,14 @@ static void unary_ops(void **state)
                 const double v = value(op, (double)x[i]), s = slope(op, (double)x[i]);
                 truth_set(&y, i, (double)(float)v, fabs(v) + 1e-31);
                 truth_set(&d, i, (double)(float)((double)dy[i] * s),
-                          (fabs(s) + (op >= LLAP_UNARY_SILU ? 1 : 1e-31)) * fabs((double)dy[i]));
+                          (fabs(s) + (op >= LL_UNARY_SILU ? 1 : 1e-31)) * fabs((double)dy[i]));
             }
             char name[40];
             snprintf(name, sizeof name, "unary %d, n %lld", op, (long long)n);
             check_kernel(name, run_unary, &c, &y, 4.8e-7);
             check_kernel(name, run_unary_grad, &c, &d, 5e-7);
-            llap_free(x);
-            llap_free(dy);
+            ll_free(x);
+            ll_free(dy);
             truth_free(&y);
             truth_free(&d);
         }
@@ -144,30 +144,30 @@ static void unary_ops(void **state)
 
 /* Every float in a range of exponents would take long; a fine walk finds the worst error of what is
  * our own. */
-static void gelu_error(const llap_kern *kn)
+static void gelu_error(const ll_kern *kn)
 {
     enum { N = 1 << 20 };
-    float *x = llap_new(N, sizeof *x), *y = llap_new(N, sizeof *y), *dy = llap_new(N, sizeof *dy);
+    float *x = ll_new(N, sizeof *x), *y = ll_new(N, sizeof *y), *dy = ll_new(N, sizeof *dy);
     for (int64_t i = 0; i < N; i++) x[i] = -13.0f + 26.0f * (float)i / N, dy[i] = 1.0f;
-    llap_kern_unary(kn, LLAP_UNARY_GELU, N, x, y);
+    ll_kern_unary(kn, LL_UNARY_GELU, N, x, y);
     double worst = 0.0;
     for (int64_t i = 0; i < N; i++) {
-        const double want = value(LLAP_UNARY_GELU, (double)x[i]);
+        const double want = value(LL_UNARY_GELU, (double)x[i]);
         worst = fmax(worst, fabs((double)y[i] - want) / (fabs(want) + 1e-31));
     }
     if (worst > 3.6e-7) /* 3 units in the last place */
-        fail_msg("GELU, %s: relative error %.3g", llap_kern_name(kn), worst);
-    llap_kern_unary_grad(kn, LLAP_UNARY_GELU, N, x, dy, y);
+        fail_msg("GELU, %s: relative error %.3g", ll_kern_name(kn), worst);
+    ll_kern_unary_grad(kn, LL_UNARY_GELU, N, x, dy, y);
     worst = 0.0;
     for (int64_t i = 0; i < N; i++) {
-        const double want = slope(LLAP_UNARY_GELU, (double)x[i]);
+        const double want = slope(LL_UNARY_GELU, (double)x[i]);
         const double size = x[i] < -2.0f ? fabs(want) + 1e-31 : 1.0; /* it crosses zero at -0.75 */
         worst = fmax(worst, fabs((double)y[i] - want) / size);
     }
-    if (worst > 3.6e-7) fail_msg("slope of GELU, %s: error %.3g", llap_kern_name(kn), worst);
-    llap_free(x);
-    llap_free(y);
-    llap_free(dy);
+    if (worst > 3.6e-7) fail_msg("slope of GELU, %s: error %.3g", ll_kern_name(kn), worst);
+    ll_free(x);
+    ll_free(y);
+    ll_free(dy);
 }
 
 static void gelu_error_everywhere(void **state)
@@ -177,31 +177,31 @@ static void gelu_error_everywhere(void **state)
 }
 
 /* NaN and infinities go where they should; in place; any position has the same bits. */
-static void odd_numbers(const llap_kern *kn)
+static void odd_numbers(const ll_kern *kn)
 {
     float x[37], y[37], z[37];
-    for (int op = 0; op < LLAP_UNARY_COUNT; op++) {
+    for (int op = 0; op < LL_UNARY_COUNT; op++) {
         for (int i = 0; i < 37; i++) x[i] = positive_only(op) ? 1.75f : -1.75f;
         x[20] = NAN;
-        llap_kern_unary(kn, op, 37, x, y);
+        ll_kern_unary(kn, op, 37, x, y);
         assert_true(isnan(y[20]));
         for (int i = 0; i < 37; i++)
             if (i != 20) assert_memory_equal(&y[i], &y[0], sizeof y[0]);
         memcpy(z, x, sizeof z);
-        llap_kern_unary(kn, op, 37, z, z);
+        ll_kern_unary(kn, op, 37, z, z);
         assert_memory_equal(y, z, 19 * sizeof *y);
         for (int n = 1; n < 37; n++) { /* the tail */
-            llap_kern_unary(kn, op, n, x, z);
+            ll_kern_unary(kn, op, n, x, z);
             if (n != 21) assert_memory_equal(&z[n - 1], &y[n - 1], sizeof y[0]);
         }
     }
     x[0] = NAN, x[1] = INFINITY, x[2] = -INFINITY;
-    llap_kern_clamp(kn, 3, -1, 2, x, y);
+    ll_kern_clamp(kn, 3, -1, 2, x, y);
     assert_true(isnan(y[0]) && y[1] == 2.0f && y[2] == -1.0f);
-    llap_kern_unary(kn, LLAP_UNARY_EXP, 3, x, y);
+    ll_kern_unary(kn, LL_UNARY_EXP, 3, x, y);
     assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == 0.0f);
     x[3] = 0.0f, x[4] = -0.0f, x[5] = -13.3f, x[6] = -FLT_MAX, x[7] = FLT_MAX, x[8] = 1e-30f;
-    llap_kern_unary(kn, LLAP_UNARY_GELU, 9, x, y);
+    ll_kern_unary(kn, LL_UNARY_GELU, 9, x, y);
     assert_true(isnan(y[0]) && y[1] == INFINITY && isnan(y[2])); /* x Phi(x), as it stands */
     assert_true(y[3] == 0.0f && !signbit(y[3]) && y[4] == 0.0f && signbit(y[4]));
     assert_true(y[5] == 0.0f && y[6] == 0.0f && y[7] == FLT_MAX && y[8] == 0.5e-30f);
@@ -217,30 +217,30 @@ static void odd_numbers_everywhere(void **state)
  */
 
 typedef struct binary_case {
-    llap_binary  op;
+    ll_binary    op;
     int64_t      rows, cols;
     const float *a, *b;
-    llap_step    as, bs;
+    ll_step      as, bs;
 } binary_case;
 
-static void run_binary(const llap_kern *kn, const void *user, float *out)
+static void run_binary(const ll_kern *kn, const void *user, float *out)
 {
     const binary_case *c = user;
-    llap_kern_binary(kn, c->op, c->rows, c->cols, c->a, c->as, c->b, c->bs, out, c->cols);
+    ll_kern_binary(kn, c->op, c->rows, c->cols, c->a, c->as, c->b, c->bs, out, c->cols);
 }
 
-static double combine(llap_binary op, double a, double b)
+static double combine(ll_binary op, double a, double b)
 {
     switch (op) {
-    case LLAP_BINARY_ADD:
+    case LL_BINARY_ADD:
         return a + b;
-    case LLAP_BINARY_SUB:
+    case LL_BINARY_SUB:
         return a - b;
-    case LLAP_BINARY_MUL:
+    case LL_BINARY_MUL:
         return a * b;
-    case LLAP_BINARY_DIV:
+    case LL_BINARY_DIV:
         return a / b;
-    case LLAP_BINARY_MAX:
+    case LL_BINARY_MAX:
         return fmax(a, b);
     default:
         return fmin(a, b);
@@ -252,14 +252,14 @@ static void binary_ops(void **state)
     (void)state;
     static const int64_t sizes[][2] = { { 1, 1 },   { 1, 0 },     { 3, 7 },
                                         { 64, 33 }, { 2, 20003 }, { 700, 40 } };
-    for (int op = 0; op < LLAP_BINARY_COUNT; op++)
+    for (int op = 0; op < LL_BINARY_COUNT; op++)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
             for (int how = 0; how < 16; how++) {
-                const int64_t   rows = sizes[s][0], cols = sizes[s][1];
-                const llap_step steps[4] = { { cols, 1 }, { 0, 1 }, { 1, 0 }, { 0, 0 } };
-                float          *a = draw(rows * cols + 1, 1, 3), *b = draw(rows * cols + 1, 1, 4);
-                binary_case     c = { op, rows, cols, a, b, steps[how / 4], steps[how % 4] };
-                truth           t = truth_new(rows * cols);
+                const int64_t rows = sizes[s][0], cols = sizes[s][1];
+                const ll_step steps[4] = { { cols, 1 }, { 0, 1 }, { 1, 0 }, { 0, 0 } };
+                float        *a = draw(rows * cols + 1, 1, 3), *b = draw(rows * cols + 1, 1, 4);
+                binary_case   c = { op, rows, cols, a, b, steps[how / 4], steps[how % 4] };
+                truth         t = truth_new(rows * cols);
                 for (int64_t i = 0; i < t.n; i++) {
                     const int64_t r = i / cols, j = i % cols;
                     const double  v = combine(op, (double)a[r * c.as.row + j * c.as.col],
@@ -267,8 +267,8 @@ static void binary_ops(void **state)
                     truth_set(&t, i, (double)(float)v, 0.0); /* correctly rounded: equal */
                 }
                 check_kernel("binary", run_binary, &c, &t, 0.0);
-                llap_free(a);
-                llap_free(b);
+                ll_free(a);
+                ll_free(b);
                 truth_free(&t);
             }
 }
@@ -282,38 +282,38 @@ typedef struct sum_case {
     bool         flag;
 } sum_case;
 
-static void run_col_sum(const llap_kern *kn, const void *user, float *out)
+static void run_col_sum(const ll_kern *kn, const void *user, float *out)
 {
     const sum_case *c = user;
-    void           *work = work_new(llap_kern_col_sum_work(kn, c->rows, c->cols));
+    void           *work = work_new(ll_kern_col_sum_work(kn, c->rows, c->cols));
     for (int64_t j = 0; j < c->cols; j++) out[j] = c->flag ? 1.0f : NAN;
-    llap_kern_col_sum(kn, c->rows, c->cols, c->x, c->cols + 2, c->flag, out, work);
+    ll_kern_col_sum(kn, c->rows, c->cols, c->x, c->cols + 2, c->flag, out, work);
     work_free(work);
 }
 
-static void run_row_sum(const llap_kern *kn, const void *user, float *out)
+static void run_row_sum(const ll_kern *kn, const void *user, float *out)
 {
     const sum_case *c = user;
-    llap_kern_row_sum(kn, c->rows, c->cols, c->x, c->cols + 2, out);
+    ll_kern_row_sum(kn, c->rows, c->cols, c->x, c->cols + 2, out);
 }
 
-static void run_totals(const llap_kern *kn, const void *user, float *out)
+static void run_totals(const ll_kern *kn, const void *user, float *out)
 {
     const sum_case *c = user;
     const int64_t   n = c->rows * (c->cols + 2);
-    void           *work = work_new(llap_kern_sum_work(kn, n));
-    out[0] = (float)llap_kern_sum(kn, n, c->x, work);
-    out[1] = (float)llap_kern_sum_sq(kn, n, c->x, work);
-    out[2] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, NULL, work);
-    out[3] = (float)llap_kern_sum_sq_diff(kn, n, c->x, c->w, c->w, work);
+    void           *work = work_new(ll_kern_sum_work(kn, n));
+    out[0] = (float)ll_kern_sum(kn, n, c->x, work);
+    out[1] = (float)ll_kern_sum_sq(kn, n, c->x, work);
+    out[2] = (float)ll_kern_sum_sq_diff(kn, n, c->x, c->w, NULL, work);
+    out[3] = (float)ll_kern_sum_sq_diff(kn, n, c->x, c->w, c->w, work);
     work_free(work);
 }
 
-static void run_masked(const llap_kern *kn, const void *user, float *out)
+static void run_masked(const ll_kern *kn, const void *user, float *out)
 {
     const sum_case *c = user; /* outer 3, n rows, inner cols */
-    llap_kern_masked_sum(kn, 3, c->rows, c->cols, c->x, c->w, c->flag, out);
-    llap_kern_masked_sum_grad(kn, 3, c->rows, c->cols, out, c->w, c->flag, out + 3 * c->cols);
+    ll_kern_masked_sum(kn, 3, c->rows, c->cols, c->x, c->w, c->flag, out);
+    ll_kern_masked_sum_grad(kn, 3, c->rows, c->cols, out, c->w, c->flag, out + 3 * c->cols);
 }
 
 static void masked_truth(const sum_case *c, const truth *t)
@@ -371,8 +371,8 @@ static void sums(void **state)
             check_kernel("masked_sum", run_masked, &c, &masked, 2e-6);
             truth *all_t[] = { &col, &row, &all, &masked };
             for (int i = 0; i < 4; i++) truth_free(all_t[i]);
-            llap_free(x);
-            llap_free(w);
+            ll_free(x);
+            ll_free(w);
         }
 }
 
@@ -385,43 +385,43 @@ static void keep_thirds(const void *user, uint64_t first, int64_t n, float *scal
     for (int64_t j = 0; j < n; j++) scale[j] = (first + (uint64_t)j) % 3 ? 1.5f : 0.0f;
 }
 
-static void small_ones(const llap_kern *kn)
+static void small_ones(const ll_kern *kn)
 {
     enum { N = 30011 };
-    float *x = draw(N, 1, 8), *y = llap_new(N, sizeof *y), *dy = draw(N, 1, 9);
-    llap_kern_clamp(kn, N, -0.5f, 1.0f, x, y);
+    float *x = draw(N, 1, 8), *y = ll_new(N, sizeof *y), *dy = draw(N, 1, 9);
+    ll_kern_clamp(kn, N, -0.5f, 1.0f, x, y);
     for (int i = 0; i < N; i++) assert_true(y[i] == fminf(fmaxf(x[i], -0.5f), 1.0f));
-    llap_kern_clamp_grad(kn, N, -0.5f, 1.0f, x, dy, y);
+    ll_kern_clamp_grad(kn, N, -0.5f, 1.0f, x, dy, y);
     for (int i = 0; i < N; i++) assert_true(y[i] == (x[i] >= -0.5f && x[i] <= 1.0f ? dy[i] : 0.0f));
-    llap_kern_affine(kn, N, 0.1f, 0.7f, x, y);
+    ll_kern_affine(kn, N, 0.1f, 0.7f, x, y);
     for (int i = 0; i < N; i++) {
         const float product = 0.1f * x[i];
         assert_true(y[i] == product + 0.7f);
     }
-    const llap_kern_drop drop = { keep_thirds, NULL };
-    llap_kern_dropout(kn, drop, 4, N, x, y);
+    const ll_kern_drop drop = { keep_thirds, NULL };
+    ll_kern_dropout(kn, drop, 4, N, x, y);
     for (int i = 0; i < N; i++) assert_true(y[i] == ((i + 4) % 3 ? 1.5f * x[i] : 0.0f * x[i]));
-    llap_free(x);
-    llap_free(y);
-    llap_free(dy);
+    ll_free(x);
+    ll_free(y);
+    ll_free(dy);
 }
 
-static void tables(const llap_kern *kn)
+static void tables(const ll_kern *kn)
 {
     enum { N = 501, ROWS = 7, WIDTH = 70 };
-    float  *table = draw(ROWS * WIDTH, 1, 10), *y = llap_new(N * WIDTH, sizeof *y);
+    float  *table = draw(ROWS * WIDTH, 1, 10), *y = ll_new(N * WIDTH, sizeof *y);
     float  *dy = draw(N * WIDTH, 1, 11), *want = draw(ROWS * WIDTH, 1, 10);
     int32_t index[N];
     for (int i = 0; i < N; i++) index[i] = i * 5 % ROWS;
-    llap_kern_gather(kn, N, WIDTH, table, index, y);
+    ll_kern_gather(kn, N, WIDTH, table, index, y);
     for (int i = 0; i < N; i++)
         assert_memory_equal(y + i * WIDTH, table + index[i] * WIDTH, WIDTH * sizeof *y);
-    llap_kern_scatter_add(kn, N, WIDTH, dy, index, table);
+    ll_kern_scatter_add(kn, N, WIDTH, dy, index, table);
     for (int i = 0; i < N; i++)
         for (int j = 0; j < WIDTH; j++) want[index[i] * WIDTH + j] += dy[i * WIDTH + j];
     assert_memory_equal(want, table, ROWS * WIDTH * sizeof *want); /* same order: same bits */
     float *bufs[] = { table, y, dy, want };
-    for (size_t i = 0; i < 4; i++) llap_free(bufs[i]);
+    for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
 }
 
 static void small_ones_everywhere(void **state)
@@ -434,13 +434,13 @@ static void small_ones_everywhere(void **state)
 static void picking(void **state)
 {
     (void)state;
-    llap_kern kn = llap_kern_best(0);
+    ll_kern kn = ll_kern_best(0);
     assert_true(kn.n_threads >= 1);
-    assert_non_null(llap_kern_name(&kn));
-    assert_true(llap_kern_pick("portable", 2, &kn));
-    assert_string_equal(llap_kern_name(&kn), "portable");
+    assert_non_null(ll_kern_name(&kn));
+    assert_true(ll_kern_pick("portable", 2, &kn));
+    assert_string_equal(ll_kern_name(&kn), "portable");
     assert_int_equal(kn.n_threads, 2);
-    assert_false(llap_kern_pick("abacus", 1, &kn));
+    assert_false(ll_kern_pick("abacus", 1, &kn));
 }
 
 int main(void)

@@ -6,41 +6,41 @@
  * ----------------------------------------------------------------------------------- */
 
 typedef struct norm_case {
-    llap_norm    p;
+    ll_norm      p;
     const float *x, *dy, *add;
     bool         with_stats;
 } norm_case;
 
-static int64_t groups_of(const llap_norm *p) { return p->scale != NULL ? p->rows / p->group : 1; }
+static int64_t groups_of(const ll_norm *p) { return p->scale != NULL ? p->rows / p->group : 1; }
 
-static void run_norm(const llap_kern *kn, const void *user, float *out)
+static void run_norm(const ll_kern *kn, const void *user, float *out)
 {
     const norm_case *c = user;
-    llap_kern_norm(kn, &c->p, c->x, out, c->with_stats ? out + c->p.rows * c->p.n : NULL);
+    ll_kern_norm(kn, &c->p, c->x, out, c->with_stats ? out + c->p.rows * c->p.n : NULL);
 }
 
 /* dx, then the gradients of gain or scale, then those of bias or shift. */
-static void run_norm_grad(const llap_kern *kn, const void *user, float *out)
+static void run_norm_grad(const ll_kern *kn, const void *user, float *out)
 {
     const norm_case *c = user;
     const int64_t    size = c->p.rows * c->p.n, part = groups_of(&c->p) * c->p.n;
-    float           *stats = llap_new((size_t)(2 * c->p.rows), sizeof *stats);
-    float           *y = llap_new((size_t)size, sizeof *y);
-    void            *work = work_new(llap_kern_norm_grad_work(kn, &c->p));
-    llap_kern_norm(kn, &c->p, c->x, y, stats);
+    float           *stats = ll_new((size_t)(2 * c->p.rows), sizeof *stats);
+    float           *y = ll_new((size_t)size, sizeof *y);
+    void            *work = work_new(ll_kern_norm_grad_work(kn, &c->p));
+    ll_kern_norm(kn, &c->p, c->x, y, stats);
     for (int64_t i = 0; i < 2 * part; i++) out[size + i] = c->p.scale != NULL ? NAN : 1.0f;
     if (c->p.rows == 0) memset(out, 0, (size_t)(2 * part) * sizeof *out);
-    llap_kern_norm_grad(kn, &c->p, c->x, c->with_stats ? stats : NULL, c->dy, c->add, out,
-                        out + size, out + size + part, c->p.n, work);
-    llap_free(stats);
-    llap_free(y);
+    ll_kern_norm_grad(kn, &c->p, c->x, c->with_stats ? stats : NULL, c->dy, c->add, out, out + size,
+                      out + size + part, c->p.n, work);
+    ll_free(stats);
+    ll_free(y);
     work_free(work);
 }
 
 static void norm_truth(const norm_case *c, const truth *y, const truth *d)
 {
-    const llap_norm *p = &c->p;
-    const int64_t    n = p->n, size = p->rows * n, part = groups_of(p) * n;
+    const ll_norm *p = &c->p;
+    const int64_t  n = p->n, size = p->rows * n, part = groups_of(p) * n;
     for (int64_t i = 0; i < 2 * part; i++)
         truth_set(d, size + i, p->scale != NULL || p->rows == 0 ? 0.0 : 1.0,
                   4.0 * (double)p->rows + 1);
@@ -106,7 +106,7 @@ static void layer_norm(void **state)
             check_kernel(name, run_norm, &c, &y, 1e-6);
             check_kernel(name, run_norm_grad, &c, &d, 2e-6);
             float *bufs[] = { x, dy, add, par };
-            for (int i = 0; i < 4; i++) llap_free(bufs[i]);
+            for (int i = 0; i < 4; i++) ll_free(bufs[i]);
             truth_free(&y);
             truth_free(&d);
         }
@@ -120,17 +120,17 @@ typedef struct rows_case {
     const float *x, *dy;
 } rows_case;
 
-static void run_softmax(const llap_kern *kn, const void *user, float *out)
+static void run_softmax(const ll_kern *kn, const void *user, float *out)
 {
     const rows_case *c = user;
-    llap_kern_softmax(kn, c->rows, c->n, c->x, out);
+    ll_kern_softmax(kn, c->rows, c->n, c->x, out);
 }
 
-static void run_softmax_grad(const llap_kern *kn, const void *user, float *out)
+static void run_softmax_grad(const ll_kern *kn, const void *user, float *out)
 {
     const rows_case *c = user;
-    llap_kern_softmax(kn, c->rows, c->n, c->x, out);
-    llap_kern_softmax_grad(kn, c->rows, c->n, out, c->dy, out); /* in place */
+    ll_kern_softmax(kn, c->rows, c->n, c->x, out);
+    ll_kern_softmax_grad(kn, c->rows, c->n, out, c->dy, out); /* in place */
 }
 
 static void softmax(void **state)
@@ -164,8 +164,8 @@ static void softmax(void **state)
         }
         check_kernel("softmax", run_softmax, &c, &y, 5e-7);
         check_kernel("softmax_grad", run_softmax_grad, &c, &d, 1e-6);
-        llap_free(x);
-        llap_free(dy);
+        ll_free(x);
+        ll_free(dy);
         truth_free(&y);
         truth_free(&d);
     }
@@ -175,31 +175,31 @@ static void softmax(void **state)
  * -------------------------------------------------------------------------------------------- */
 
 typedef struct basis_case {
-    llap_basis   p;
+    ll_basis     p;
     const float *t, *rho, *omega, *da;
 } basis_case;
 
-static void run_basis(const llap_kern *kn, const void *user, float *out)
+static void run_basis(const ll_kern *kn, const void *user, float *out)
 {
     const basis_case *c = user;
-    llap_kern_basis(kn, &c->p, c->t, c->rho, c->omega, out);
+    ll_kern_basis(kn, &c->p, c->t, c->rho, c->omega, out);
 }
 
-static void run_basis_grad(const llap_kern *kn, const void *user, float *out)
+static void run_basis_grad(const ll_kern *kn, const void *user, float *out)
 {
     const basis_case *c = user;
     const int64_t     n_t = c->p.batch * c->p.h, n_p = c->p.batch * c->p.k;
-    float            *a = llap_new((size_t)(n_t * 2 * c->p.k), sizeof *a);
-    llap_kern_basis(kn, &c->p, c->t, c->rho, c->omega, a);
-    llap_kern_basis_grad(kn, &c->p, c->t, c->rho, c->omega, a, c->da, out, out + n_t,
-                         out + n_t + n_p);
-    llap_free(a);
+    float            *a = ll_new((size_t)(n_t * 2 * c->p.k), sizeof *a);
+    ll_kern_basis(kn, &c->p, c->t, c->rho, c->omega, a);
+    ll_kern_basis_grad(kn, &c->p, c->t, c->rho, c->omega, a, c->da, out, out + n_t,
+                       out + n_t + n_p);
+    ll_free(a);
 }
 
 static void basis_truth(const basis_case *c, const truth *y, const truth *d)
 {
-    const llap_basis *p = &c->p;
-    const int64_t     n_t = p->batch * p->h, n_p = p->batch * p->k;
+    const ll_basis *p = &c->p;
+    const int64_t   n_t = p->batch * p->h, n_p = p->batch * p->k;
     for (int64_t i = 0; i < d->n; i++) d->size[i] = 1e-30;
     for (int64_t i = 0; i < n_t; i++)
         for (int64_t k = 0; k < p->k; k++) {
@@ -246,7 +246,7 @@ static void basis(void **state)
         check_kernel("basis", run_basis, &c, &y, 3e-7);
         check_kernel("basis_grad", run_basis_grad, &c, &d, 1e-6);
         float *bufs[] = { t, rho, omega, da };
-        for (int i = 0; i < 4; i++) llap_free(bufs[i]);
+        for (int i = 0; i < 4; i++) ll_free(bufs[i]);
         truth_free(&y);
         truth_free(&d);
     }
@@ -256,15 +256,15 @@ static void basis(void **state)
  * ---------------------------------------------------------------------------------------------- */
 
 typedef struct rotary_case {
-    llap_rotary  p;
+    ll_rotary    p;
     const float *pos, *x;
 } rotary_case;
 
-static void run_rotary(const llap_kern *kn, const void *user, float *out)
+static void run_rotary(const ll_kern *kn, const void *user, float *out)
 {
     const rotary_case *c = user;
     for (int64_t i = 0; i < c->p.rows * c->p.y_row; i++) out[i] = 0.0f;
-    llap_kern_rotary(kn, &c->p, c->pos, c->x, out);
+    ll_kern_rotary(kn, &c->p, c->pos, c->x, out);
 }
 
 static void rotary(void **state)
@@ -293,8 +293,8 @@ static void rotary(void **state)
                           fabs((double)a[0]) + (in < d / 2 * 2 ? fabs((double)a[1]) : 0));
             }
             check_kernel("rotary", run_rotary, &c, &t, 3e-7);
-            llap_free(pos);
-            llap_free(x);
+            ll_free(pos);
+            ll_free(x);
             truth_free(&t);
         }
 }
@@ -304,26 +304,26 @@ static void rotary(void **state)
  */
 
 typedef struct adamw_case {
-    llap_adamw   o;
+    ll_adamw     o;
     int64_t      n;
     const float *x; /* gradients of two steps, then p, m, v, ema */
 } adamw_case;
 
-static void run_adamw(const llap_kern *kn, const void *user, float *out)
+static void run_adamw(const ll_kern *kn, const void *user, float *out)
 {
     const adamw_case *c = user;
     const int64_t     n = c->n;
     memcpy(out, c->x + 2 * n, (size_t)(4 * n) * sizeof *out);
     for (int64_t k = 0; k < 2; k++) {
-        llap_adamw o = c->o;
+        ll_adamw o = c->o;
         o.step += k;
-        const llap_adamw_item item[] = {
+        const ll_adamw_item item[] = {
             /* in two parts, as if they were two arrays */
             { out, out + n, out + 2 * n, out + 3 * n, c->x + k * n, n / 3 },
             { out + n / 3, out + n + n / 3, out + 2 * n + n / 3, out + 3 * n + n / 3,
               c->x + k * n + n / 3, n - n / 3 },
         };
-        llap_kern_adamw(kn, &o, item, 2);
+        ll_kern_adamw(kn, &o, item, 2);
     }
 }
 
@@ -362,7 +362,7 @@ static void adamw(void **state)
             for (int q = 0; q < 4; q++) truth_set(&t, q * n + i, want[q], fabs(want[q]) + 0.1);
         }
         check_kernel("adamw", run_adamw, &c, &t, 1e-6);
-        llap_free(x);
+        ll_free(x);
         truth_free(&t);
     }
 }

@@ -50,7 +50,7 @@ static void check_work(int n_threads, bool together, bool pauses, const int64_t 
 {
     static _Thread_local work w;
     w = (work){ .n_threads = n_threads, .pauses = pauses };
-    if (together) llap_cpu_together(n_threads, body, &w);
+    if (together) ll_cpu_together(n_threads, body, &w);
     else body(&w);
     assert_memory_equal(w.x[0], expected, sizeof w.x[0]);
     int64_t sum = 0;
@@ -88,7 +88,7 @@ static void few_units_are_enough(void **state)
     }
 }
 
-static void inside(void *user) { llap_cpu_together(3, body, user); }
+static void inside(void *user) { ll_cpu_together(3, body, user); }
 
 static void a_team_within_a_team_is_the_same(void **state)
 {
@@ -96,7 +96,7 @@ static void a_team_within_a_team_is_the_same(void **state)
     static work    w;
     const int64_t *x = expected();
     w = (work){ .n_threads = 3 };
-    llap_cpu_together(3, inside, &w);
+    ll_cpu_together(3, inside, &w);
     assert_memory_equal(w.x[0], x, sizeof w.x[0]);
 }
 

@@ -10,40 +10,40 @@ static void names_of_devices(void **state)
     (void)state;
     int  device;
     bool automatic;
-    assert_true(llap_device_parse("cpu", &device, &automatic) && device == -1 && !automatic);
-    assert_true(llap_device_parse("auto", &device, &automatic) && device == -1 && automatic);
-    assert_true(llap_device_parse("cuda", &device, &automatic) && device == 0 && !automatic);
-    assert_true(llap_device_parse("cuda:3", &device, &automatic) && device == 3);
+    assert_true(ll_device_parse("cpu", &device, &automatic) && device == -1 && !automatic);
+    assert_true(ll_device_parse("auto", &device, &automatic) && device == -1 && automatic);
+    assert_true(ll_device_parse("cuda", &device, &automatic) && device == 0 && !automatic);
+    assert_true(ll_device_parse("cuda:3", &device, &automatic) && device == 3);
     const char *const wrong[] = { "",        "gpu",     "cuda:",   "cuda:x",
                                   "cuda:1x", "cuda:-1", "cuda: 1", "cuda:999999999999",
                                   "cuda1",   "CUDA" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const llap_backend *b;
-        assert_false(llap_device_parse(wrong[i], &device, &automatic));
-        CHECK_FAIL(llap_device_find(wrong[i], LLAP_PRECISION_FP32, &b), LLAP_EOPTION, wrong[i]);
+        const ll_backend *b;
+        assert_false(ll_device_parse(wrong[i], &device, &automatic));
+        CHECK_FAIL(ll_device_find(wrong[i], LL_PRECISION_FP32, &b), LLAP_EOPTION, wrong[i]);
     }
 }
 
 static void cpu_and_auto_do_not_fail(void **state)
 {
     (void)state;
-    const llap_backend *b;
-    CHECK_OK(llap_device_find("cpu", LLAP_PRECISION_FP32, &b));
+    const ll_backend *b;
+    CHECK_OK(ll_device_find("cpu", LL_PRECISION_FP32, &b));
     assert_null(b);
-    CHECK_OK(llap_device_find("auto", LLAP_PRECISION_BF16, &b)); /* NULL where there is no GPU */
+    CHECK_OK(ll_device_find("auto", LL_PRECISION_BF16, &b)); /* NULL where there is no GPU */
 }
 
 static void what_is_missing_is_said(void **state)
 {
     (void)state;
-    const llap_backend *b;
-    CHECK_FAIL(llap_cuda_open("/no/such/object.so", 0, LLAP_PRECISION_FP32, &b), LLAP_EUNSUPPORTED,
+    const ll_backend *b;
+    CHECK_FAIL(ll_cuda_open("/no/such/object.so", 0, LL_PRECISION_FP32, &b), LLAP_EUNSUPPORTED,
                "/no/such/object.so");
     assert_null(b);
     /* A library, but not ours. */
-    CHECK_FAIL(llap_cuda_open("libm.so.6", 0, LLAP_PRECISION_FP32, &b), LLAP_EUNSUPPORTED,
+    CHECK_FAIL(ll_cuda_open("libm.so.6", 0, LL_PRECISION_FP32, &b), LLAP_EUNSUPPORTED,
                "another version");
-    const llap_status st = llap_device_find("cuda:200", LLAP_PRECISION_FP32, &b);
+    const llap_status st = ll_device_find("cuda:200", LL_PRECISION_FP32, &b);
     assert_true(st == LLAP_EUNSUPPORTED || st == LLAP_ENOTFOUND);
     assert_null(strchr(llap_error_detail(), '\n'));
     assert_int_equal(strncmp(llap_error_detail(), "cuda", 4), 0);
@@ -92,7 +92,7 @@ static void what_will_not_do_is_one_line(void **state)
         { { FOUND_GPUS, "", 1, 13010, 13000, 10, 0 }, 0, LLAP_OK, "" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[LLAP_CUDA_TEXT];
+        char text[LL_CUDA_TEXT];
         assert_int_equal(found_judge(&cases[i].f, cases[i].device, text), cases[i].st);
         assert_non_null(strstr(text, cases[i].text));
         assert_true(strchr(text, '\n') == NULL && (cases[i].st == LLAP_OK) == (text[0] == '\0'));

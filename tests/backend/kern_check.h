@@ -5,7 +5,7 @@
 #define LLAP_TESTS_KERN_CHECK_H
 
 #include "backend/cpu/kern.h"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 #include "check.h"
 
 /* gcc's OpenMP runtime is not known to the thread sanitizer. */
@@ -31,7 +31,7 @@ enum { GUARD = 4096, GUARD_BYTE = 0xa5, GUARDED_FROM = 64 }; /* the size lies be
 /* Zeroed and aligned; work_free. */
 static inline void *work_new(size_t n_bytes)
 {
-    unsigned char *at = llap_new_aligned(GUARDED_FROM + n_bytes + GUARD, 1);
+    unsigned char *at = ll_new_aligned(GUARDED_FROM + n_bytes + GUARD, 1);
     assert_non_null(at);
     memcpy(at, &n_bytes, sizeof n_bytes);
     memset(at + GUARDED_FROM + n_bytes, GUARD_BYTE, GUARD);
@@ -61,7 +61,7 @@ static inline void work_free(void *work)
 {
     work_check(work);
     GUARD_SHOW(guard_of(work));
-    llap_free((unsigned char *)work - GUARDED_FROM);
+    ll_free((unsigned char *)work - GUARDED_FROM);
 }
 
 static const char *const kern_isas[] = { "portable", "avx2", "avx512", "amx" };
@@ -69,9 +69,9 @@ static const char *const kern_isas[] = { "portable", "avx2", "avx512", "amx" };
 /* n floats of mean 0 and the given deviation, different for each stream; caller frees. */
 static inline float *draw(int64_t n, float deviation, uint32_t stream)
 {
-    float   *x = llap_new((size_t)n, sizeof *x);
-    llap_rng r = llap_rng_make(7, LLAP_STREAM_TEST, stream, 0, 0);
-    llap_rng_fill_normal(&r, 0, (size_t)n, x);
+    float *x = ll_new((size_t)n, sizeof *x);
+    ll_rng r = ll_rng_make(7, LL_STREAM_TEST, stream, 0, 0);
+    ll_rng_fill_normal(&r, 0, (size_t)n, x);
     for (int64_t i = 0; i < n; i++) x[i] *= deviation;
     return x;
 }
@@ -84,13 +84,13 @@ typedef struct truth {
 
 static inline truth truth_new(int64_t n)
 {
-    return (truth){ n, llap_new((size_t)n, sizeof(double)), llap_new((size_t)n, sizeof(double)) };
+    return (truth){ n, ll_new((size_t)n, sizeof(double)), ll_new((size_t)n, sizeof(double)) };
 }
 
 static inline void truth_free(truth *t)
 {
-    llap_free(t->want);
-    llap_free(t->size);
+    ll_free(t->want);
+    ll_free(t->size);
 }
 
 static inline void truth_set(const truth *t, int64_t i, double want, double size)
@@ -99,17 +99,17 @@ static inline void truth_set(const truth *t, int64_t i, double want, double size
     t->size[i] = size;
 }
 
-typedef void (*kern_run)(const llap_kern *kn, const void *user, float *out);
+typedef void (*kern_run)(const ll_kern *kn, const void *user, float *out);
 
 static inline void near_truth(const truth *t, const float *out, double tol, const char *name,
-                              const llap_kern *kn)
+                              const ll_kern *kn)
 {
     for (int64_t i = 0; i < t->n; i++) {
         const double want = t->want[i], got = (double)out[i];
         if (isnan(want) ? isnan(got) : want == got || fabs(got - want) <= tol * t->size[i])
             continue;
         fail_msg("%s (%s, %d threads) [%lld]: expected %.9g, found %.9g, off by %.3g of %.3g", name,
-                 llap_kern_name(kn), kn->n_threads, (long long)i, want, got, fabs(got - want),
+                 ll_kern_name(kn), kn->n_threads, (long long)i, want, got, fabs(got - want),
                  tol * t->size[i]);
     }
 }
@@ -132,31 +132,31 @@ static inline void check_kernel(const char *name, kern_run run, const void *user
     float *first[3] = { NULL }; /* portable; with fused multiply-add; with tiles */
     for (size_t i = 0; i < sizeof kern_isas / sizeof kern_isas[0]; i++)
         for (int threads = 1; threads <= MAX_THREADS; threads++) {
-            llap_kern kn;
-            if (!llap_kern_pick(kern_isas[i], threads, &kn)) continue;
+            ll_kern kn;
+            if (!ll_kern_pick(kern_isas[i], threads, &kn)) continue;
             for (int64_t j = 0; j < t->n; j++) out[j] = NAN;
             run(&kn, user, out);
             work_check(room);
             near_truth(t, out, tol, name, &kn);
             float **to = &first[i == 0 ? 0 : i == 3 ? 2 : 1];
             if (*to == NULL) {
-                *to = llap_new((size_t)t->n, sizeof *out);
+                *to = ll_new((size_t)t->n, sizeof *out);
                 memcpy(*to, out, (size_t)t->n * sizeof *out);
             } else {
                 same_bits(*to, out, t->n, "threads and instruction sets differ", name);
             }
         }
     work_free(room);
-    for (int i = 0; i < 3; i++) llap_free(first[i]);
+    for (int i = 0; i < 3; i++) ll_free(first[i]);
 }
 
 /* Calls body with every instruction set of this machine, on 1 thread and on MAX_THREADS. */
-static inline void each_kern(void (*body)(const llap_kern *kn))
+static inline void each_kern(void (*body)(const ll_kern *kn))
 {
     for (size_t i = 0; i < sizeof kern_isas / sizeof kern_isas[0]; i++)
         for (int threads = 1; threads <= MAX_THREADS; threads += 2) {
-            llap_kern kn;
-            if (llap_kern_pick(kern_isas[i], threads, &kn)) body(&kn);
+            ll_kern kn;
+            if (ll_kern_pick(kern_isas[i], threads, &kn)) body(&kn);
         }
 }
 

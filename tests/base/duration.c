@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "base/duration.h"
+#include "base/time/duration.h"
 
 #define US INT64_C(1000)
 #define MS INT64_C(1000000)
@@ -49,14 +49,14 @@ static void durations_are_exact(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         int64_t ns = 42;
-        char    text[LLAP_DURATION_TEXT_MAX];
-        CHECK_OK(llap_duration_parse(good[i].text, strlen(good[i].text), &ns));
+        char    text[LL_DURATION_TEXT_MAX];
+        CHECK_OK(ll_duration_parse(good[i].text, strlen(good[i].text), &ns));
         if (ns != good[i].ns) fail_msg("%s: %lld", good[i].text, (long long)ns);
-        assert_int_equal(llap_duration_format(ns, text), strlen(good[i].canonical));
+        assert_int_equal(ll_duration_format(ns, text), strlen(good[i].canonical));
         assert_string_equal(text, good[i].canonical);
     }
     int64_t ns;
-    CHECK_OK(llap_duration_parse("15sX", 3, &ns)); /* the length counts */
+    CHECK_OK(ll_duration_parse("15sX", 3, &ns)); /* the length counts */
 }
 
 static void what_is_written_is_read_back(void **state)
@@ -69,8 +69,8 @@ static void what_is_written_is_read_back(void **state)
         x ^= x << 17;
         const int64_t ns = (int64_t)x >> (i % 64);
         int64_t       back;
-        char          text[LLAP_DURATION_TEXT_MAX];
-        CHECK_OK(llap_duration_parse(text, llap_duration_format(ns, text), &back));
+        char          text[LL_DURATION_TEXT_MAX];
+        CHECK_OK(ll_duration_parse(text, ll_duration_format(ns, text), &back));
         assert_int_equal(back, ns);
     }
 }
@@ -131,7 +131,7 @@ static void bad_durations_say_what_is_wrong(void **state)
     (void)state;
     int64_t ns = 42;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const llap_status st = llap_duration_parse(bad[i].text, strlen(bad[i].text), &ns);
+        const llap_status st = ll_duration_parse(bad[i].text, strlen(bad[i].text), &ns);
         assert_string_equal(llap_error_detail(), bad[i].detail);
         assert_int_equal(st, bad[i].code);
     }

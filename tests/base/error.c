@@ -26,40 +26,40 @@ static void every_code_has_its_row(void **state)
 static void details_nest_and_are_cut(void **state)
 {
     (void)state;
-    assert_int_equal(llap_fail(LLAP_EFORMAT, "column %d", 7), LLAP_EFORMAT);
-    assert_int_equal(llap_fail_in(LLAP_EFORMAT, "%s:%d", "a.csv", 3), LLAP_EFORMAT);
+    assert_int_equal(ll_fail(LLAP_EFORMAT, "column %d", 7), LLAP_EFORMAT);
+    assert_int_equal(ll_fail_in(LLAP_EFORMAT, "%s:%d", "a.csv", 3), LLAP_EFORMAT);
     assert_string_equal(llap_error_detail(), "a.csv:3: column 7");
-    (void)llap_fail(LLAP_EINVAL, "again: %s", llap_error_detail());
+    (void)ll_fail(LLAP_EINVAL, "again: %s", llap_error_detail());
     assert_string_equal(llap_error_detail(), "again: a.csv:3: column 7");
-    char long_text[3 * LLAP_DETAIL_MAX];
+    char long_text[3 * LL_DETAIL_MAX];
     memset(long_text, 'x', sizeof long_text);
     long_text[sizeof long_text - 1] = '\0';
-    (void)llap_fail(LLAP_EINVAL, "%s", long_text);
-    assert_int_equal(strlen(llap_error_detail()), LLAP_DETAIL_MAX - 1);
-    (void)llap_fail_in(LLAP_EINVAL, "%s", long_text);
-    assert_int_equal(strlen(llap_error_detail()), LLAP_DETAIL_MAX - 1);
+    (void)ll_fail(LLAP_EINVAL, "%s", long_text);
+    assert_int_equal(strlen(llap_error_detail()), LL_DETAIL_MAX - 1);
+    (void)ll_fail_in(LLAP_EINVAL, "%s", long_text);
+    assert_int_equal(strlen(llap_error_detail()), LL_DETAIL_MAX - 1);
 }
 
 static void system_errors_have_codes(void **state)
 {
     (void)state;
-    assert_int_equal(llap_fail_errno(ENOENT, "x"), LLAP_ENOTFOUND);
+    assert_int_equal(ll_fail_errno(ENOENT, "x"), LLAP_ENOTFOUND);
     assert_string_equal(llap_error_detail(), "x: No such file or directory");
-    assert_int_equal(llap_fail_errno(ENOMEM, "x"), LLAP_ENOMEM);
-    assert_int_equal(llap_fail_errno(EACCES, "x"), LLAP_EIO);
+    assert_int_equal(ll_fail_errno(ENOMEM, "x"), LLAP_ENOMEM);
+    assert_int_equal(ll_fail_errno(EACCES, "x"), LLAP_EIO);
 }
 
 static void *other_thread(void *seen)
 {
     *(bool *)seen = *llap_error_detail() == '\0';
-    (void)llap_fail(LLAP_EINVAL, "theirs");
+    (void)ll_fail(LLAP_EINVAL, "theirs");
     return NULL;
 }
 
 static void detail_is_per_thread(void **state)
 {
     (void)state;
-    (void)llap_fail(LLAP_EINVAL, "ours");
+    (void)ll_fail(LLAP_EINVAL, "ours");
     bool      empty = false;
     pthread_t t;
     assert_int_equal(pthread_create(&t, NULL, other_thread, &empty), 0);
@@ -78,11 +78,11 @@ static void log_drops_what_is_above_its_level(void **state)
     (void)state;
     char     last[100] = "";
     llap_log log = { .level = LLAP_LOG_INFO, .sink = keep, .user = last };
-    llap_logf(&log, LLAP_LOG_WARNING, "%d rows", 3);
+    ll_logf(&log, LLAP_LOG_WARNING, "%d rows", 3);
     assert_string_equal(last, "warning|3 rows");
-    llap_logf(&log, LLAP_LOG_DEBUG, "hidden");
+    ll_logf(&log, LLAP_LOG_DEBUG, "hidden");
     assert_string_equal(last, "warning|3 rows");
-    llap_logf(NULL, LLAP_LOG_ERROR, "nobody listens");
+    ll_logf(NULL, LLAP_LOG_ERROR, "nobody listens");
     char  *text = NULL;
     size_t n = 0;
     FILE  *f = open_memstream(&text, &n);

@@ -3,33 +3,32 @@
 
 typedef enum colour { RED, GREEN } colour;
 typedef struct thing {
-    int64_t    count;
-    int        small;
-    double     rate;
-    bool       on;
-    colour     colour;
-    llap_reals numbers;
+    int64_t  count;
+    int      small;
+    double   rate;
+    bool     on;
+    colour   colour;
+    ll_reals numbers;
 } thing;
 
 static const char *const colours[] = { "red", "green", NULL };
-static const llap_field  fields[] = {
-     { "count", LLAP_FIELD_INT, offsetof(thing, count), .low = 1, .high = 100 },
-     { "small", LLAP_FIELD_SMALL, offsetof(thing, small), .low = -5, .high = 5 },
-     { "rate", LLAP_FIELD_REAL, offsetof(thing, rate), .high = 1 },
-     { "on", LLAP_FIELD_BOOL, offsetof(thing, on), .low = 0 },
-     { "colour", LLAP_FIELD_CHOICE, offsetof(thing, colour), .names = colours },
-     { "numbers", LLAP_FIELD_REALS, offsetof(thing, numbers), .low = 0, .high = 9 },
+static const ll_field    fields[] = {
+       { "count", LL_FIELD_INT, offsetof(thing, count), .low = 1, .high = 100 },
+       { "small", LL_FIELD_SMALL, offsetof(thing, small), .low = -5, .high = 5 },
+       { "rate", LL_FIELD_REAL, offsetof(thing, rate), .high = 1 },
+       { "on", LL_FIELD_BOOL, offsetof(thing, on), .low = 0 },
+       { "colour", LL_FIELD_CHOICE, offsetof(thing, colour), .names = colours },
+       { "numbers", LL_FIELD_REALS, offsetof(thing, numbers), .low = 0, .high = 9 },
 };
 enum { N = sizeof fields / sizeof *fields };
 
 static llap_status read_text(const char *text, thing *t)
 {
-    llap_json  *j = NULL;
-    llap_status st = llap_json_parse(text, strlen(text), "x.json", NULL, &j);
-    if (st == LLAP_OK)
-        st = llap_fields_only(j, "", fields, N, (const char *const[]){ "note", NULL });
-    if (st == LLAP_OK) st = llap_fields_read(j, "", fields, N, t);
-    llap_json_destroy(j);
+    ll_json    *j = NULL;
+    llap_status st = ll_json_parse(text, strlen(text), "x.json", NULL, &j);
+    if (st == LLAP_OK) st = ll_fields_only(j, "", fields, N, (const char *const[]){ "note", NULL });
+    if (st == LLAP_OK) st = ll_fields_read(j, "", fields, N, t);
+    ll_json_destroy(j);
     return st;
 }
 
@@ -47,18 +46,18 @@ static void reads_and_writes(void **state)
                   &t));
     assert_true(t.count == 9 && t.small == 3 && t.on && t.colour == RED && t.rate == 0.1);
     assert_true(t.numbers.n == 2 && t.numbers.v[0] == 1 && t.numbers.v[1] == 2.5);
-    CHECK_OK(llap_fields_check("thing", fields, N, &t));
+    CHECK_OK(ll_fields_check("thing", fields, N, &t));
 
-    llap_json_writer w = { .indent = 0 };
-    char            *text = NULL;
-    size_t           n = 0;
-    llap_json_open(&w, NULL, '{');
-    llap_fields_write(&w, fields, N, &t);
-    llap_json_close(&w, '}');
-    CHECK_OK(llap_json_finish(&w, &text, &n));
+    ll_json_writer w = { .indent = 0 };
+    char          *text = NULL;
+    size_t         n = 0;
+    ll_json_open(&w, NULL, '{');
+    ll_fields_write(&w, fields, N, &t);
+    ll_json_close(&w, '}');
+    CHECK_OK(ll_json_finish(&w, &text, &n));
     CHECK_OK(read_text(text, &again));
     assert_memory_equal(&t, &again, sizeof t);
-    llap_free(text);
+    ll_free(text);
 }
 
 static void refuses(void **state)
@@ -74,14 +73,14 @@ static void refuses(void **state)
     CHECK_FAIL(read_text("{\"numbers\": [1, 10]}", &t), LLAP_EFORMAT, "numbers");
     assert_memory_equal(&t, &start, sizeof t);
     t.rate = NAN;
-    CHECK_FAIL(llap_fields_check("thing", fields, N, &t), LLAP_EINVAL,
+    CHECK_FAIL(ll_fields_check("thing", fields, N, &t), LLAP_EINVAL,
                "thing: rate: expected 0..1, found nan");
     t = start;
     t.colour = (colour)2;
-    CHECK_FAIL(llap_fields_check("thing", fields, N, &t), LLAP_EINVAL, "thing: colour");
+    CHECK_FAIL(ll_fields_check("thing", fields, N, &t), LLAP_EINVAL, "thing: colour");
     t = start;
-    t.numbers = (llap_reals){ 2, { 1, -1 } };
-    CHECK_FAIL(llap_fields_check("thing", fields, N, &t), LLAP_EINVAL, "thing: numbers");
+    t.numbers = (ll_reals){ 2, { 1, -1 } };
+    CHECK_FAIL(ll_fields_check("thing", fields, N, &t), LLAP_EINVAL, "thing: numbers");
 }
 
 int main(void)

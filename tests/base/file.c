@@ -43,27 +43,27 @@ static int remove_folder(void **state)
 
 static llap_status write_text(const char *path, const char *text)
 {
-    llap_writer w;
-    llap_status st = llap_writer_open(path, &w);
-    if (st == LLAP_OK) st = llap_writer_put(&w, text, strlen(text));
-    if (st == LLAP_OK) st = llap_writer_commit(&w);
-    llap_writer_abort(&w);
+    ll_writer   w;
+    llap_status st = ll_writer_open(path, &w);
+    if (st == LLAP_OK) st = ll_writer_put(&w, text, strlen(text));
+    if (st == LLAP_OK) st = ll_writer_commit(&w);
+    ll_writer_abort(&w);
     return st;
 }
 
 static void expect_text(const char *path, const char *text)
 {
-    llap_map m;
-    CHECK_OK(llap_map_open(path, &m));
+    ll_map m;
+    CHECK_OK(ll_map_open(path, &m));
     assert_int_equal(m.size, strlen(text));
     if (m.size > 0) assert_memory_equal(m.data, text, m.size);
-    llap_map_close(&m);
-    llap_map_close(&m);
+    ll_map_close(&m);
+    ll_map_close(&m);
     char  *buf;
     size_t n;
-    CHECK_OK(llap_file_read(path, 100, &buf, &n));
+    CHECK_OK(ll_file_read(path, 100, &buf, &n));
     assert_string_equal(buf, text);
-    llap_free(buf);
+    ll_free(buf);
 }
 
 static void what_is_written_is_read(void **state)
@@ -85,12 +85,12 @@ static void an_abandoned_write_changes_nothing(void **state)
 {
     (void)state;
     CHECK_OK(write_text(in_folder("a"), "old"));
-    llap_writer w;
-    CHECK_OK(llap_writer_open(in_folder("a"), &w));
-    CHECK_OK(llap_writer_put(&w, "new", 3));
+    ll_writer w;
+    CHECK_OK(ll_writer_open(in_folder("a"), &w));
+    CHECK_OK(ll_writer_put(&w, "new", 3));
     expect_text(in_folder("a"), "old");
-    llap_writer_abort(&w);
-    llap_writer_abort(&w);
+    ll_writer_abort(&w);
+    ll_writer_abort(&w);
     expect_text(in_folder("a"), "old");
     assert_int_equal(files_in_folder(), 1);
 }
@@ -98,15 +98,15 @@ static void an_abandoned_write_changes_nothing(void **state)
 static void others_may_write_the_temporary_file(void **state)
 {
     (void)state;
-    llap_writer w;
+    ll_writer w;
     CHECK_OK(write_text(in_folder("a"), "old"));
-    CHECK_OK(llap_writer_open(in_folder("a"), &w));
+    CHECK_OK(ll_writer_open(in_folder("a"), &w));
     FILE *f = fopen(w.temporary, "wb");
     assert_non_null(f);
     fputs("by another", f);
     fclose(f);
     expect_text(in_folder("a"), "old");
-    CHECK_OK(llap_writer_commit(&w));
+    CHECK_OK(ll_writer_commit(&w));
     expect_text(in_folder("a"), "by another");
     assert_int_equal(files_in_folder(), 1);
 }
@@ -130,10 +130,10 @@ static void mode_and_links_are_kept(void **state)
 static void bad_targets_are_named(void **state)
 {
     (void)state;
-    llap_writer w;
-    CHECK_FAIL(llap_writer_open(folder, &w), LLAP_EINVAL, "is a directory");
-    CHECK_FAIL(llap_writer_open("", &w), LLAP_EOPTION, "empty");
-    CHECK_FAIL(llap_writer_open(in_folder("no/such/x"), &w), LLAP_ENOTFOUND, "no/such/x");
+    ll_writer w;
+    CHECK_FAIL(ll_writer_open(folder, &w), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(ll_writer_open("", &w), LLAP_EOPTION, "empty");
+    CHECK_FAIL(ll_writer_open(in_folder("no/such/x"), &w), LLAP_ENOTFOUND, "no/such/x");
     CHECK_FAIL(write_text("/dev/full", "x"), LLAP_EIO, "No space left");
     CHECK_OK(write_text("/dev/null", "x"));
 }
@@ -143,32 +143,32 @@ static void whether_a_file_could_be_written(void **state)
 {
     (void)state;
     const int before = files_in_folder();
-    CHECK_OK(llap_file_can_write(in_folder("new")));
-    CHECK_OK(llap_file_can_write("/dev/null"));
-    CHECK_FAIL(llap_file_can_write(folder), LLAP_EINVAL, "is a directory");
-    CHECK_FAIL(llap_file_can_write(in_folder("no/such/x")), LLAP_ENOTFOUND, "no/such/x");
+    CHECK_OK(ll_file_can_write(in_folder("new")));
+    CHECK_OK(ll_file_can_write("/dev/null"));
+    CHECK_FAIL(ll_file_can_write(folder), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(ll_file_can_write(in_folder("no/such/x")), LLAP_ENOTFOUND, "no/such/x");
     assert_int_equal(files_in_folder(), before);
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    CHECK_OK(llap_file_can_write(in_folder("pipe"))); /* does not wait for a reader either */
+    CHECK_OK(ll_file_can_write(in_folder("pipe"))); /* does not wait for a reader either */
     unlink(in_folder("pipe"));
 }
 
 static void bad_sources_are_named(void **state)
 {
     (void)state;
-    llap_map m;
-    char    *buf;
-    size_t   n;
-    CHECK_FAIL(llap_map_open(in_folder("none"), &m), LLAP_ENOTFOUND, "none: No such file");
-    CHECK_FAIL(llap_map_open(folder, &m), LLAP_EINVAL, "is a directory");
-    CHECK_FAIL(llap_file_read(in_folder("none"), 10, &buf, &n), LLAP_ENOTFOUND, "none");
-    CHECK_FAIL(llap_file_read(folder, 10, &buf, &n), LLAP_EIO, "Is a directory");
+    ll_map m;
+    char  *buf;
+    size_t n;
+    CHECK_FAIL(ll_map_open(in_folder("none"), &m), LLAP_ENOTFOUND, "none: No such file");
+    CHECK_FAIL(ll_map_open(folder, &m), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(ll_file_read(in_folder("none"), 10, &buf, &n), LLAP_ENOTFOUND, "none");
+    CHECK_FAIL(ll_file_read(folder, 10, &buf, &n), LLAP_EIO, "Is a directory");
     assert_null(buf);
     assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
-    CHECK_FAIL(llap_map_open(in_folder("pipe"), &m), LLAP_EINVAL, "not a regular file");
+    CHECK_FAIL(ll_map_open(in_folder("pipe"), &m), LLAP_EINVAL, "not a regular file");
     unlink(in_folder("pipe"));
     CHECK_OK(write_text(in_folder("a"), "12345"));
-    CHECK_FAIL(llap_file_read(in_folder("a"), 4, &buf, &n), LLAP_ELIMIT, "more than the 4 bytes");
+    CHECK_FAIL(ll_file_read(in_folder("a"), 4, &buf, &n), LLAP_ELIMIT, "more than the 4 bytes");
     assert_int_equal(n, 0);
 }
 
@@ -177,8 +177,8 @@ static llap_status write_and_read(void *user)
     llap_status st = write_text(user, "text");
     char       *buf = NULL;
     size_t      n;
-    if (st == LLAP_OK) st = llap_file_read(user, 100, &buf, &n);
-    llap_free(buf);
+    if (st == LLAP_OK) st = ll_file_read(user, 100, &buf, &n);
+    ll_free(buf);
     return st;
 }
 

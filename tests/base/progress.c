@@ -6,22 +6,22 @@ static void lines_fit_and_read_well(void **state)
 {
     (void)state;
     char line[256];
-    llap_bar_line(&(llap_progress_event){ "fit", 50, 200, "steps", "loss 0.31" }, 10.0, 80, line,
-                  sizeof line);
+    ll_bar_line(&(llap_progress_event){ "fit", 50, 200, "steps", "loss 0.31" }, 10.0, 80, line,
+                sizeof line);
     assert_string_equal(line, "fit [#######.......................]  25%  5 steps/s  0:30 left  "
                               "loss 0.31");
-    llap_bar_line(&(llap_progress_event){ "read", 12345678, 0, "B", NULL }, 2.0, 80, line,
-                  sizeof line);
+    ll_bar_line(&(llap_progress_event){ "read", 12345678, 0, "B", NULL }, 2.0, 80, line,
+                sizeof line);
     assert_string_equal(line, "read 12.3M  6.17MB/s");
-    llap_bar_line(&(llap_progress_event){ "x", 1, 100000, NULL, NULL }, 1.0, 80, line, sizeof line);
+    ll_bar_line(&(llap_progress_event){ "x", 1, 100000, NULL, NULL }, 1.0, 80, line, sizeof line);
     assert_string_equal(line, "x [..............................]   0%  1 /s  1d03h left");
-    llap_bar_line(&(llap_progress_event){ "x", 3, 9000, NULL, NULL }, 3.0, 80, line, sizeof line);
+    ll_bar_line(&(llap_progress_event){ "x", 3, 9000, NULL, NULL }, 3.0, 80, line, sizeof line);
     assert_non_null(strstr(line, "2h29m left"));
-    llap_bar_line(&(llap_progress_event){ "done", 9, 9, NULL, NULL }, 3.0, 80, line, sizeof line);
+    ll_bar_line(&(llap_progress_event){ "done", 9, 9, NULL, NULL }, 3.0, 80, line, sizeof line);
     assert_string_equal(line, "done [##############################] 100%  3 /s");
     for (int columns = 1; columns < 60; columns++) {
-        llap_bar_line(&(llap_progress_event){ "narrow", 7, 9, "rows", "note" }, 3.0, columns, line,
-                      sizeof line);
+        ll_bar_line(&(llap_progress_event){ "narrow", 7, 9, "rows", "note" }, 3.0, columns, line,
+                    sizeof line);
         assert_true(strlen(line) <= (size_t)columns);
     }
 }
@@ -32,11 +32,11 @@ static char *drawn(bool colour, double delay)
     size_t    n = 0;
     FILE     *f = open_memstream(&text, &n);
     llap_bar *bar;
-    CHECK_OK(llap_bar_create_forced(f, 40, colour, delay, &bar));
+    CHECK_OK(ll_bar_create_forced(f, 40, colour, delay, &bar));
     const llap_progress p = llap_bar_progress(bar);
-    CHECK_OK(llap_report(p, &(llap_progress_event){ "a", 1, 2, NULL, NULL }));
-    CHECK_OK(llap_report(p, &(llap_progress_event){ "a", 2, 2, NULL, NULL }));
-    CHECK_OK(llap_report(p, &(llap_progress_event){ "b", 1, 2, NULL, NULL }));
+    CHECK_OK(ll_report(p, &(llap_progress_event){ "a", 1, 2, NULL, NULL }));
+    CHECK_OK(ll_report(p, &(llap_progress_event){ "a", 2, 2, NULL, NULL }));
+    CHECK_OK(ll_report(p, &(llap_progress_event){ "b", 1, 2, NULL, NULL }));
     llap_bar_clear(bar);
     llap_bar_destroy(bar);
     fclose(f);
@@ -64,7 +64,7 @@ static void other_streams_see_nothing(void **state)
     llap_bar *bar;
     CHECK_OK(llap_bar_create(f, &bar));
     assert_null(llap_bar_progress(bar).report);
-    CHECK_OK(llap_report(llap_bar_progress(bar), &(llap_progress_event){ "a", 1, 2, 0, 0 }));
+    CHECK_OK(ll_report(llap_bar_progress(bar), &(llap_progress_event){ "a", 1, 2, 0, 0 }));
     llap_bar_destroy(bar);
     llap_bar_destroy(NULL);
     assert_int_equal(ftell(f), 0);
@@ -81,8 +81,8 @@ static void a_report_can_cancel(void **state)
 {
     (void)state;
     const llap_progress p = { .report = stop };
-    CHECK_OK(llap_report(p, &(llap_progress_event){ "fit", 2, 9, NULL, NULL }));
-    CHECK_FAIL(llap_report(p, &(llap_progress_event){ "fit", 3, 9, NULL, NULL }), LLAP_ECANCELLED,
+    CHECK_OK(ll_report(p, &(llap_progress_event){ "fit", 2, 9, NULL, NULL }));
+    CHECK_FAIL(ll_report(p, &(llap_progress_event){ "fit", 3, 9, NULL, NULL }), LLAP_ECANCELLED,
                "fit: stopped at 3 of 9");
 }
 

@@ -10,17 +10,17 @@ static unsigned name_digit(const void *ctx, uint32_t item, size_t depth)
 
 static void expect_sorted(char **names, size_t n)
 {
-    uint32_t *items = llap_new(n, sizeof *items);
-    bool     *met = llap_new(n, sizeof *met);
+    uint32_t *items = ll_new(n, sizeof *items);
+    bool     *met = ll_new(n, sizeof *met);
     for (uint32_t i = 0; i < n; i++) items[i] = i;
-    llap_radix_sort(items, n, name_digit, names);
+    ll_radix_sort(items, n, name_digit, names);
     for (size_t i = 0; i < n; i++) {
         assert_false(met[items[i]]);
         met[items[i]] = true;
         if (i > 0) assert_true(strcmp(names[items[i - 1]], names[items[i]]) <= 0);
     }
-    llap_free(items);
-    llap_free(met);
+    ll_free(items);
+    ll_free(met);
 }
 
 /* Random strings over alphabets from one letter (all equal but for length) to all bytes. */
@@ -30,15 +30,15 @@ static void random_strings_are_sorted(void **state)
     srand(1);
     for (int letters = 1; letters <= 255; letters = letters * 3 + 1) {
         for (size_t n = 0; n < 3000; n = n * 2 + 1) {
-            char **names = llap_new(n, sizeof *names);
+            char **names = ll_new(n, sizeof *names);
             for (size_t i = 0; i < n; i++) {
                 const size_t len = (size_t)(rand() % 6);
-                names[i] = llap_new(len + 1, 1);
+                names[i] = ll_new(len + 1, 1);
                 for (size_t j = 0; j < len; j++) names[i][j] = (char)(1 + rand() % letters);
             }
             expect_sorted(names, n);
-            for (size_t i = 0; i < n; i++) llap_free(names[i]);
-            llap_free(names);
+            for (size_t i = 0; i < n; i++) ll_free(names[i]);
+            ll_free(names);
         }
     }
 }
@@ -48,14 +48,14 @@ static void deep_keys_do_not_deepen_the_stack(void **state)
 {
     (void)state;
     enum { N = 5000 };
-    char  *text = llap_new(N + 1, 1);
-    char **names = llap_new(N, sizeof *names);
+    char  *text = ll_new(N + 1, 1);
+    char **names = ll_new(N, sizeof *names);
     memset(text, 'a', N);
     text[N - 1] = 'b';
     for (size_t i = 0; i < N; i++) names[i] = text + (i * 7919) % N;
     expect_sorted(names, N);
-    llap_free(names);
-    llap_free(text);
+    ll_free(names);
+    ll_free(text);
 }
 
 int main(void)

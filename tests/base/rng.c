@@ -1,8 +1,8 @@
 #include "check.h"
 
 #include "base/cpu.h"
-#include "base/rng.h"
-#include "base/rng_blocks.h"
+#include "base/rng/rng.h"
+#include "base/rng/rng_blocks.h"
 
 /* The three philox4x32-10 rows of Random123's published known answers. */
 static void philox_gives_the_published_vectors(void **state)
@@ -17,7 +17,7 @@ static void philox_gives_the_published_vectors(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         uint32_t out[4];
-        llap_philox(rows[i], rows[i] + 4, out);
+        ll_philox(rows[i], rows[i] + 4, out);
         assert_memory_equal(out, rows[i] + 6, sizeof out);
     }
 }
@@ -27,23 +27,23 @@ static void philox_gives_the_published_vectors(void **state)
 static void names_are_apart_and_stable(void **state)
 {
     (void)state;
-    const llap_rng r[] = {
-        llap_rng_make(1, LLAP_STREAM_TEST, 3, 4, 5),
-        llap_rng_make(2, LLAP_STREAM_TEST, 3, 4, 5),
-        llap_rng_make(1, LLAP_STREAM_INIT, 3, 4, 5),
-        llap_rng_make(1, LLAP_STREAM_TEST, 9, 4, 5),
-        llap_rng_make(1, LLAP_STREAM_TEST, 3, 9, 5),
-        llap_rng_make(1, LLAP_STREAM_TEST, 3, 4, 9),
-        llap_rng_make(1ull << 32 | 1, LLAP_STREAM_TEST, 3, 4, 5),
-        llap_rng_make(1, LLAP_STREAM_TEST, 3ull << 32, 4, 5),
+    const ll_rng r[] = {
+        ll_rng_make(1, LL_STREAM_TEST, 3, 4, 5),
+        ll_rng_make(2, LL_STREAM_TEST, 3, 4, 5),
+        ll_rng_make(1, LL_STREAM_INIT, 3, 4, 5),
+        ll_rng_make(1, LL_STREAM_TEST, 9, 4, 5),
+        ll_rng_make(1, LL_STREAM_TEST, 3, 9, 5),
+        ll_rng_make(1, LL_STREAM_TEST, 3, 4, 9),
+        ll_rng_make(1ull << 32 | 1, LL_STREAM_TEST, 3, 4, 5),
+        ll_rng_make(1, LL_STREAM_TEST, 3ull << 32, 4, 5),
     };
     enum { N = sizeof r / sizeof *r };
     for (int i = 0; i < N; i++)
         for (int j = 0; j < i; j++)
-            assert_int_not_equal(llap_rng_bits(&r[i], 0), llap_rng_bits(&r[j], 0));
-    assert_int_not_equal(llap_rng_bits(&r[0], 1), llap_rng_bits(&r[0], 1ull << 40));
-    assert_int_equal(llap_rng_bits(&r[0], 0), 0x6f9a3d62);
-    assert_int_equal(llap_rng_bits(&r[0], 6), 0x836719dc);
+            assert_int_not_equal(ll_rng_bits(&r[i], 0), ll_rng_bits(&r[j], 0));
+    assert_int_not_equal(ll_rng_bits(&r[0], 1), ll_rng_bits(&r[0], 1ull << 40));
+    assert_int_equal(ll_rng_bits(&r[0], 0), 0x6f9a3d62);
+    assert_int_equal(ll_rng_bits(&r[0], 6), 0x836719dc);
 }
 
 static void any_split_gives_the_same(void **state)
@@ -52,22 +52,22 @@ static void any_split_gives_the_same(void **state)
     enum { N = 3001 };
     static float    whole[N], parts[N], uniform[N];
     static uint32_t bits[N];
-    const llap_rng  r = llap_rng_make(7, LLAP_STREAM_TEST, 11, 0, 0);
+    const ll_rng    r = ll_rng_make(7, LL_STREAM_TEST, 11, 0, 0);
     const uint64_t  first = (1ull << 34) + 3; /* across a block and beyond 32 bits */
-    llap_rng_fill_normal(&r, first, N, whole);
-    llap_rng_fill_uniform(&r, first, N, uniform);
-    llap_rng_fill_bits(&r, first, N, bits);
+    ll_rng_fill_normal(&r, first, N, whole);
+    ll_rng_fill_uniform(&r, first, N, uniform);
+    ll_rng_fill_bits(&r, first, N, bits);
     for (size_t at = 0, piece = 1; at < N; piece = piece % 401 + 7) {
         const size_t n = N - at < piece ? N - at : piece;
-        llap_rng_fill_normal(&r, first + at, n, parts + at);
+        ll_rng_fill_normal(&r, first + at, n, parts + at);
         at += n;
     }
     assert_memory_equal(whole, parts, sizeof whole);
     for (size_t i = 0; i < N; i++) {
-        const float z = llap_rng_normal(&r, first + i);
+        const float z = ll_rng_normal(&r, first + i);
         assert_memory_equal(&z, &whole[i], sizeof z);
-        assert_true(uniform[i] == llap_rng_uniform(&r, first + i));
-        assert_true(bits[i] == llap_rng_bits(&r, first + i));
+        assert_true(uniform[i] == ll_rng_uniform(&r, first + i));
+        assert_true(bits[i] == ll_rng_bits(&r, first + i));
     }
 }
 
@@ -75,17 +75,17 @@ static void any_split_gives_the_same(void **state)
 static void transform_is_accurate(void **state)
 {
     (void)state;
-    double         worst_log = 0, worst_turn = 0;
-    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
+    double       worst_log = 0, worst_turn = 0;
+    const ll_rng r = ll_rng_make(1, LL_STREAM_TEST, 0, 0, 0);
     for (uint64_t i = 0; i < 2000000; i++) {
-        uint32_t b = llap_rng_bits(&r, i);
+        uint32_t b = ll_rng_bits(&r, i);
         if (i % 4 == 1) b >>= b % 32;         /* small arguments */
         if (i % 4 == 2) b = ~(b >> (b % 32)); /* next to one */
         if (i < 64) b = i < 32 ? (uint32_t)i : ~(uint32_t)(i - 32);
         const double w = (b + 0.5) * 0x1p-32, want = -log1p(w - 1.0);
-        worst_log = fmax(worst_log, fabs((double)llap_minus_log_of(b) - want) / want);
+        worst_log = fmax(worst_log, fabs((double)ll_minus_log_of(b) - want) / want);
         float s, c;
-        llap_turn_of(b, &s, &c);
+        ll_turn_of(b, &s, &c);
         const double angle = 6.283185307179586477 * b * 0x1p-32;
         worst_turn =
             fmax(worst_turn, fmax(fabs((double)s - sin(angle)), fabs((double)c - cos(angle))));
@@ -103,9 +103,9 @@ static void normals_are_normal(void **state)
 {
     (void)state;
     enum { N = 1000000, CELLS = 2000 };
-    float         *z = llap_new(N, sizeof *z);
-    const llap_rng r = llap_rng_make(20240229, LLAP_STREAM_TEST, 5, 0, 0);
-    llap_rng_fill_normal(&r, 0, N, z);
+    float       *z = ll_new(N, sizeof *z);
+    const ll_rng r = ll_rng_make(20240229, LL_STREAM_TEST, 5, 0, 0);
+    ll_rng_fill_normal(&r, 0, N, z);
     double  m1 = 0, m2 = 0, m3 = 0, m4 = 0, lag1 = 0, lag2 = 0;
     int     beyond4 = 0;
     int64_t cells[CELLS] = { 0 };
@@ -138,20 +138,20 @@ static void normals_are_normal(void **state)
     }
     assert_true(ks < 2.4 / root);
     assert_true(fabs(chi2 - (CELLS - 1)) < 5 * sqrt(2.0 * (CELLS - 1)));
-    llap_free(z);
+    ll_free(z);
 }
 
 static void whole_numbers_and_permutations_are_even(void **state)
 {
     (void)state;
     enum { N = 60000, SIDES = 6 };
-    const llap_rng r = llap_rng_make(3, LLAP_STREAM_TEST, 0, 0, 0);
-    int            count[SIDES] = { 0 }, first[SIDES] = { 0 };
-    for (uint64_t i = 0; i < N; i++) count[llap_rng_below(&r, i, SIDES)]++;
+    const ll_rng r = ll_rng_make(3, LL_STREAM_TEST, 0, 0, 0);
+    int          count[SIDES] = { 0 }, first[SIDES] = { 0 };
+    for (uint64_t i = 0; i < N; i++) count[ll_rng_below(&r, i, SIDES)]++;
     for (uint32_t i = 0; i < N; i++) {
-        const llap_rng s = llap_rng_make(3, LLAP_STREAM_TEST, 1, i, 0);
-        uint32_t       order[SIDES], seen = 0;
-        llap_rng_permute(&s, SIDES, order);
+        const ll_rng s = ll_rng_make(3, LL_STREAM_TEST, 1, i, 0);
+        uint32_t     order[SIDES], seen = 0;
+        ll_rng_permute(&s, SIDES, order);
         for (int j = 0; j < SIDES; j++) seen |= 1u << order[j];
         assert_int_equal(seen, (1u << SIDES) - 1);
         first[order[0]]++;
@@ -162,31 +162,31 @@ static void whole_numbers_and_permutations_are_even(void **state)
     }
     /* against the 128-bit product */
     for (uint64_t i = 0; i < 1000; i++) {
-        const uint64_t n = (uint64_t)llap_rng_bits(&r, i) << (i % 33) | 1;
-        const uint64_t x = (uint64_t)llap_rng_bits(&r, 2 * i + 1) << 32 | llap_rng_bits(&r, 2 * i);
-        assert_true(llap_rng_below(&r, i, n) == (uint64_t)(((unsigned __int128)x * n) >> 64));
+        const uint64_t n = (uint64_t)ll_rng_bits(&r, i) << (i % 33) | 1;
+        const uint64_t x = (uint64_t)ll_rng_bits(&r, 2 * i + 1) << 32 | ll_rng_bits(&r, 2 * i);
+        assert_true(ll_rng_below(&r, i, n) == (uint64_t)(((unsigned __int128)x * n) >> 64));
     }
 }
 
 /* Blocks made side by side are those made one by one, on every machine that has the vectors. */
 static void blocks_side_by_side(void **state)
 {
-    typedef void   blocks_fn(const llap_rng *, uint64_t, size_t, uint32_t *);
-    const llap_rng r = llap_rng_make(5, LLAP_STREAM_TEST, 77, 3, 0xfffffff0u);
+    typedef void   blocks_fn(const ll_rng *, uint64_t, size_t, uint32_t *);
+    const ll_rng   r = ll_rng_make(5, LL_STREAM_TEST, 77, 3, 0xfffffff0u);
     const uint64_t firsts[] = { 0, 1, 0xfffffff8u, 0x123456789abcu };
-    uint32_t       out[4 * 2 * LLAP_BLOCK_LANES], one[4];
+    uint32_t       out[4 * 2 * LL_BLOCK_LANES], one[4];
     (void)state;
 #if defined __x86_64__ && !defined LLAP_NO_SIMD
-    blocks_fn *const all[] = { llap_cpu_has_fma() ? llap_blocks_fma : NULL,
-                               llap_cpu_has_avx512() ? llap_blocks_avx512 : NULL };
+    blocks_fn *const all[] = { ll_cpu_has_fma() ? ll_blocks_fma : NULL,
+                               ll_cpu_has_avx512() ? ll_blocks_avx512 : NULL };
 #else
     blocks_fn *const all[] = { NULL };
 #endif
     for (size_t v = 0; v < sizeof all / sizeof *all; v++)
         for (size_t f = 0; f < sizeof firsts / sizeof *firsts && all[v] != NULL; f++) {
-            all[v](&r, firsts[f], LLAP_BLOCK_LANES + 1, out);
-            for (size_t b = 0; b < 2 * LLAP_BLOCK_LANES; b++) {
-                llap_rng_block(&r, firsts[f] + b, one);
+            all[v](&r, firsts[f], LL_BLOCK_LANES + 1, out);
+            for (size_t b = 0; b < 2 * LL_BLOCK_LANES; b++) {
+                ll_rng_block(&r, firsts[f] + b, one);
                 for (int w = 0; w < 4; w++) assert_int_equal(out[4 * b + (size_t)w], one[w]);
             }
         }
@@ -198,12 +198,12 @@ static void hashes_tell_contents_apart(void **state)
     static const char zeros[40] = { 0 };
     uint64_t          seen[41];
     for (size_t n = 0; n <= 40; n++) {
-        seen[n] = llap_hash(0, zeros, n);
+        seen[n] = ll_hash(0, zeros, n);
         for (size_t m = 0; m < n; m++) assert_true(seen[n] != seen[m]);
     }
-    assert_true(llap_hash(0, "a", 1) != llap_hash(0, "b", 1));
-    assert_true(llap_hash(1, "a", 1) != llap_hash(0, "a", 1));
-    assert_true(llap_hash(llap_hash(0, "a", 1), "b", 1) != llap_hash(llap_hash(0, "b", 1), "a", 1));
+    assert_true(ll_hash(0, "a", 1) != ll_hash(0, "b", 1));
+    assert_true(ll_hash(1, "a", 1) != ll_hash(0, "a", 1));
+    assert_true(ll_hash(ll_hash(0, "a", 1), "b", 1) != ll_hash(ll_hash(0, "b", 1), "a", 1));
 }
 
 int main(void)

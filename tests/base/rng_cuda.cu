@@ -1,19 +1,19 @@
-/* The draws of base/rng.h on the device, bit by bit those of the CPU. A plain program, so that it
- * runs on a machine that has nothing but a driver. Exit code 77: no device, skipped. */
-#include "base/rng.h"
+/* The draws of base/rng/rng.h on the device, bit by bit those of the CPU. A plain program, so that
+ * it runs on a machine that has nothing but a driver. Exit code 77: no device, skipped. */
+#include "base/rng/rng.h"
 
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
-__global__ void draw(llap_rng r, uint64_t first, int n, float *normal, float *uniform,
+__global__ void draw(ll_rng r, uint64_t first, int n, float *normal, float *uniform,
                      uint64_t *below)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    normal[i] = llap_rng_normal(&r, first + i);
-    uniform[i] = llap_rng_uniform(&r, first + i);
-    below[i] = llap_rng_below(&r, first + i, 1000003);
+    normal[i] = ll_rng_normal(&r, first + i);
+    uniform[i] = ll_rng_uniform(&r, first + i);
+    below[i] = ll_rng_below(&r, first + i, 1000003);
 }
 
 int main()
@@ -25,7 +25,7 @@ int main()
     }
     const int      n = 1 << 24;
     const uint64_t first = (1ull << 33) - 5;
-    const llap_rng r = llap_rng_make(42, LLAP_STREAM_TEST, 7, 3, 9);
+    const ll_rng   r = ll_rng_make(42, LL_STREAM_TEST, 7, 3, 9);
     float         *normal, *uniform;
     uint64_t      *below;
     cudaMalloc(&normal, n * sizeof *normal);
@@ -41,13 +41,13 @@ int main()
         std::printf("CUDA: %s\n", cudaGetErrorString(e));
         return 1;
     }
-    llap_rng_fill_normal(&r, first, n, hn.data());
-    llap_rng_fill_uniform(&r, first, n, hu.data());
+    ll_rng_fill_normal(&r, first, n, hn.data());
+    ll_rng_fill_uniform(&r, first, n, hu.data());
     long different = 0;
     for (int i = 0; i < n; i++) {
         different += std::memcmp(&hn[i], &dn[i], 4) != 0;
         different += std::memcmp(&hu[i], &du[i], 4) != 0;
-        different += db[i] != llap_rng_below(&r, first + i, 1000003);
+        different += db[i] != ll_rng_below(&r, first + i, 1000003);
     }
     std::printf("%d normals, uniforms and whole numbers on both: %ld differ\n", n, different);
     return different != 0;

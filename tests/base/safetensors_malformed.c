@@ -14,7 +14,7 @@ typedef struct image {
 static image file_of(const char *header, size_t n_header, size_t n_data)
 {
     image f = { .n = 8 + n_header + n_data };
-    f.bytes = llap_new_aligned(f.n, 1);
+    f.bytes = ll_new_aligned(f.n, 1);
     for (int i = 0; i < 8; i++) f.bytes[i] = (uint8_t)((uint64_t)n_header >> 8 * i);
     memcpy(f.bytes + 8, header, n_header);
     return f;
@@ -25,13 +25,13 @@ static int64_t fixed_bytes(void)
 {
     static int64_t fixed;
     if (fixed == 0) {
-        image         f = file_of("{}", 2, 0);
-        llap_tensors *t;
-        fixed = -llap_alloc_bytes();
-        CHECK_OK(llap_tensors_view(f.bytes, f.n, "f", &t));
-        fixed += llap_alloc_bytes();
-        llap_tensors_close(t);
-        llap_free(f.bytes);
+        image       f = file_of("{}", 2, 0);
+        ll_tensors *t;
+        fixed = -ll_alloc_bytes();
+        CHECK_OK(ll_tensors_view(f.bytes, f.n, "f", &t));
+        fixed += ll_alloc_bytes();
+        ll_tensors_close(t);
+        ll_free(f.bytes);
         assert_true(fixed <= 256);
     }
     return fixed;
@@ -40,21 +40,21 @@ static int64_t fixed_bytes(void)
 /* Reads it, expects this in the message (NULL: it is fine), and bounds the memory it took. */
 static void expect(const image *f, const char *message)
 {
-    llap_tensors *t = (llap_tensors *)(uintptr_t)1;
-    const int64_t fixed = fixed_bytes(), live = llap_alloc_live(), before = llap_alloc_bytes();
-    if (message == NULL) CHECK_OK(llap_tensors_view(f->bytes, f->n, "f", &t));
-    else CHECK_FAIL(llap_tensors_view(f->bytes, f->n, "f", &t), LLAP_EFORMAT, message);
-    assert_true(llap_alloc_bytes() - before <= fixed + (int64_t)f->n);
+    ll_tensors   *t = (ll_tensors *)(uintptr_t)1;
+    const int64_t fixed = fixed_bytes(), live = ll_alloc_live(), before = ll_alloc_bytes();
+    if (message == NULL) CHECK_OK(ll_tensors_view(f->bytes, f->n, "f", &t));
+    else CHECK_FAIL(ll_tensors_view(f->bytes, f->n, "f", &t), LLAP_EFORMAT, message);
+    assert_true(ll_alloc_bytes() - before <= fixed + (int64_t)f->n);
     assert_true((t == NULL) == (message != NULL));
-    llap_tensors_close(t);
-    assert_int_equal(llap_alloc_live(), live);
+    ll_tensors_close(t);
+    assert_int_equal(ll_alloc_live(), live);
 }
 
 static void expect_header(const char *header, size_t n_data, const char *message)
 {
     image f = file_of(header, strlen(header), n_data);
     expect(&f, message);
-    llap_free(f.bytes);
+    ll_free(f.bytes);
 }
 
 static void lengths_are_checked_first(void **state)
@@ -79,7 +79,7 @@ static void lengths_are_checked_first(void **state)
     expect(&f, "f: header of 100000001 bytes, the limit is 100000000");
     f.bytes[0] = 0;
     expect(&f, "f: header of 100000000 bytes, but only 8 follow");
-    llap_free(f.bytes);
+    ll_free(f.bytes);
 }
 
 #define T "{\"dtype\":\"U8\",\"shape\":[8],\"data_offsets\":[0,8]}"
@@ -260,20 +260,20 @@ static void every_cut_and_every_changed_byte_is_survived(void **state)
     image      f = file_of(header, sizeof header - 1, 9);
     expect(&f, NULL);
     for (size_t n = 0; n < f.n; n++) {
-        llap_tensors *t;
-        assert_int_equal(llap_tensors_view(f.bytes, n, "f", &t), LLAP_EFORMAT);
+        ll_tensors *t;
+        assert_int_equal(ll_tensors_view(f.bytes, n, "f", &t), LLAP_EFORMAT);
         assert_null(t);
     }
     for (size_t i = 0; i < f.n; i++) {
         const uint8_t kept = f.bytes[i];
         for (int c = 0; c < 256; c++) {
-            llap_tensors *t;
+            ll_tensors *t;
             f.bytes[i] = (uint8_t)c;
-            if (llap_tensors_view(f.bytes, f.n, "f", &t) == LLAP_OK) llap_tensors_close(t);
+            if (ll_tensors_view(f.bytes, f.n, "f", &t) == LLAP_OK) ll_tensors_close(t);
         }
         f.bytes[i] = kept;
     }
-    llap_free(f.bytes);
+    ll_free(f.bytes);
 }
 
 /* ---- headers made to cost the most ---- */
@@ -290,7 +290,7 @@ static void put(builder *b, const char *s)
     b->n += n;
 }
 
-static builder new_builder(void) { return (builder){ llap_new(LLAP_TENSORS_HEADER_MAX, 1), 0 }; }
+static builder new_builder(void) { return (builder){ ll_new(LL_TENSORS_HEADER_MAX, 1), 0 }; }
 
 static double seconds(void)
 {
@@ -304,18 +304,18 @@ static void expect_soon(builder *b, size_t n_data, const char *message, const ch
 {
     image        f = file_of(b->text, b->n, n_data);
     const double start = seconds();
-    llap_free(b->text);
+    ll_free(b->text);
     expect(&f, message);
     const double spent = seconds() - start;
     print_message("             %s: %zu bytes of header in %.2f s\n", what, b->n, spent);
     assert_true(spent < 120);
-    llap_free(f.bytes);
+    ll_free(f.bytes);
 }
 
 /* The size of these headers: all of the limit when the machine is given time for it. */
 static size_t hostile_size(void)
 {
-    return getenv("LLAP_LONG_TESTS") != NULL ? LLAP_TENSORS_HEADER_MAX - 200 : 4000000;
+    return getenv("LLAP_LONG_TESTS") != NULL ? LL_TENSORS_HEADER_MAX - 200 : 4000000;
 }
 
 static void hostile_headers_cost_little(void **state)
@@ -340,7 +340,7 @@ static void hostile_headers_cost_little(void **state)
         snprintf(piece, sizeof piece,
                  "%s\"%zx\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[%zu,%zu]}",
                  i > 0 ? "," : "", i * 7919 % n, n - 1 - i, n - i);
-        if (b.n + strlen(piece) < LLAP_TENSORS_HEADER_MAX) put(&b, piece);
+        if (b.n + strlen(piece) < LL_TENSORS_HEADER_MAX) put(&b, piece);
     }
     put(&b, "}");
     expect_soon(&b, n, NULL, "tensors in backward order");

@@ -37,19 +37,19 @@ static void heap_and_file_are_zeroed_and_hold_what_is_written(void **state)
     (void)state;
     enum { N = 3 << 20 };
     for (int mapped = 0; mapped < 2; mapped++) {
-        llap_scratch s;
-        const size_t usual = llap_scratch_heap(mapped ? N - 1 : N);
-        CHECK_OK(llap_scratch_init(&s, N));
-        (void)llap_scratch_heap(usual);
+        ll_scratch   s;
+        const size_t usual = ll_scratch_heap(mapped ? N - 1 : N);
+        CHECK_OK(ll_scratch_init(&s, N));
+        (void)ll_scratch_heap(usual);
         assert_int_equal(s.mapped, mapped ? N : 0);
         unsigned char *x = s.data;
         for (size_t i = 0; i < N; i++) assert_true(x[i] == 0);
         for (size_t i = 0; i < N; i++) x[i] = (unsigned char)(i * 7);
         for (size_t i = 0; i < N; i++) assert_true(x[i] == (unsigned char)(i * 7));
         assert_int_equal(n_files(), 0); /* a killed run leaves nothing behind */
-        llap_scratch_deinit(&s);
+        ll_scratch_deinit(&s);
         assert_null(s.data);
-        llap_scratch_deinit(&s);
+        ll_scratch_deinit(&s);
     }
 }
 
@@ -69,9 +69,9 @@ static void a_file_does_not_fill_the_memory(void **state)
 {
     (void)state;
     enum { N = 48 << 20, PIECE = 1 << 16, KEEP = 4 << 20 };
-    llap_scratch s;
-    const size_t usual = llap_scratch_heap(4 * KEEP);
-    CHECK_OK(llap_scratch_init(&s, N));
+    ll_scratch   s;
+    const size_t usual = ll_scratch_heap(4 * KEEP);
+    CHECK_OK(ll_scratch_init(&s, N));
     const size_t   before = resident();
     unsigned char *x = s.data;
     for (int pass = 0; pass < 2; pass++)
@@ -80,38 +80,38 @@ static void a_file_does_not_fill_the_memory(void **state)
                 if (pass == 0) x[k] = (unsigned char)(k >> 9);
                 else assert_true(x[k] == (unsigned char)(k >> 9));
             }
-            llap_scratch_used(&s, PIECE);
+            ll_scratch_used(&s, PIECE);
             assert_true(resident() < before + KEEP + (1 << 20));
         }
-    (void)llap_scratch_heap(usual);
-    llap_scratch_deinit(&s);
+    (void)ll_scratch_heap(usual);
+    ll_scratch_deinit(&s);
 }
 
 /* Room is reserved at once: no bus error later. */
 static void too_little_room_is_said_at_once(void **state)
 {
     (void)state;
-    llap_scratch        s;
+    ll_scratch          s;
     const struct rlimit was = { RLIM_INFINITY, RLIM_INFINITY }, small = { 1 << 20, RLIM_INFINITY };
-    const size_t        usual = llap_scratch_heap(0);
+    const size_t        usual = ll_scratch_heap(0);
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    CHECK_FAIL(llap_scratch_init(&s, 8 << 20), LLAP_EIO, "8 MB of scratch");
+    CHECK_FAIL(ll_scratch_init(&s, 8 << 20), LLAP_EIO, "8 MB of scratch");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     assert_null(s.data);
     assert_int_equal(n_files(), 0);
     setenv("TMPDIR", "/nowhere", 1);
-    CHECK_FAIL(llap_scratch_init(&s, 8 << 20), LLAP_ENOTFOUND, "/nowhere/llapdiff-");
+    CHECK_FAIL(ll_scratch_init(&s, 8 << 20), LLAP_ENOTFOUND, "/nowhere/llapdiff-");
     setenv("TMPDIR", folder, 1);
-    (void)llap_scratch_heap(usual);
+    (void)ll_scratch_heap(usual);
 }
 
 static llap_status take(void *user)
 {
     (void)user;
-    llap_scratch      s;
-    const llap_status st = llap_scratch_init(&s, 1000);
-    llap_scratch_deinit(&s);
+    ll_scratch        s;
+    const llap_status st = ll_scratch_init(&s, 1000);
+    ll_scratch_deinit(&s);
     return st;
 }
 

@@ -35,10 +35,10 @@ static void utf8_is_checked_to_the_byte(void **state)
         { "ok \xff", 3 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const size_t valid = llap_utf8_prefix(cases[i].s, strlen(cases[i].s));
+        const size_t valid = ll_utf8_prefix(cases[i].s, strlen(cases[i].s));
         if (valid != cases[i].valid) fail_msg("case %zu: found %zu", i, valid);
     }
-    assert_int_equal(llap_utf8_prefix("a\0b", 3), 3);
+    assert_int_equal(ll_utf8_prefix("a\0b", 3), 3);
 }
 
 static void every_character_is_encoded_validly(void **state)
@@ -46,10 +46,10 @@ static void every_character_is_encoded_validly(void **state)
     (void)state;
     for (uint32_t c = 0; c <= 0x10ffff; c++) {
         char         s[4];
-        const size_t n = llap_utf8_encode(c, s);
+        const size_t n = ll_utf8_encode(c, s);
         const bool   surrogate = c >= 0xd800 && c < 0xe000;
         assert_int_equal(n, c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
-        assert_int_equal(llap_utf8_prefix(s, n), surrogate ? 0 : n);
+        assert_int_equal(ll_utf8_prefix(s, n), surrogate ? 0 : n);
         uint32_t back = (unsigned char)s[0] & (n == 1 ? 0x7f : 0xff >> (n + 1));
         for (size_t i = 1; i < n; i++) back = back << 6 | ((unsigned char)s[i] & 0x3f);
         assert_int_equal(back, c);
@@ -59,16 +59,16 @@ static void every_character_is_encoded_validly(void **state)
 static void messages_show_text_on_one_line(void **state)
 {
     (void)state;
-    assert_string_equal(llap_text_show("").text, "");
-    assert_string_equal(llap_text_show("Tür 'x'").text, "Tür 'x'");
-    assert_string_equal(llap_text_show("a\nb\x1b[0m\x7f").text, "a\\x0ab\\x1b[0m\\x7f");
-    assert_string_equal(llap_text_show("\xff\xc2\x9b\xc2\xa0").text, "\\xff\\xc2\\x9b\xc2\xa0");
+    assert_string_equal(ll_text_show("").text, "");
+    assert_string_equal(ll_text_show("Tür 'x'").text, "Tür 'x'");
+    assert_string_equal(ll_text_show("a\nb\x1b[0m\x7f").text, "a\\x0ab\\x1b[0m\\x7f");
+    assert_string_equal(ll_text_show("\xff\xc2\x9b\xc2\xa0").text, "\\xff\\xc2\\x9b\xc2\xa0");
     char longer[500];
     memset(longer, 'x', sizeof longer);
     for (size_t n = 0; n < sizeof longer; n++) { /* every length fits, is valid, ends as it must */
         longer[n] = '\0';
-        const llap_text_shown shown = llap_text_show(longer);
-        const size_t          len = strlen(shown.text);
+        const ll_text_shown shown = ll_text_show(longer);
+        const size_t        len = strlen(shown.text);
         if (n <= 97) assert_string_equal(shown.text, longer);
         else assert_string_equal(shown.text + len - 4, "x...");
         longer[n] = 'x';
@@ -98,9 +98,9 @@ static void doubles_read_back_with_the_fewest_digits(void **state)
         { NAN, "nan" },
         { -INFINITY, "-inf" },
     };
-    char text[LLAP_DOUBLE_TEXT];
+    char text[LL_DOUBLE_TEXT];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(llap_text_double(cases[i].v, text), strlen(cases[i].text));
+        assert_int_equal(ll_text_double(cases[i].v, text), strlen(cases[i].text));
         assert_string_equal(text, cases[i].text);
     }
     uint64_t bits = 1;
@@ -109,20 +109,20 @@ static void doubles_read_back_with_the_fewest_digits(void **state)
         double v;
         memcpy(&v, &bits, sizeof v);
         if (!isfinite(v)) continue;
-        llap_text_double(v, text);
+        ll_text_double(v, text);
         assert_true(strtod(text, NULL) == v);
         int digits = 0, zeros = 0; /* those that count: none in front, none behind */
         for (const char *p = text; *p != '\0' && *p != 'e'; p++) {
             if (*p == '0') zeros += digits > 0;
             if (*p >= '1' && *p <= '9') digits += 1 + zeros, zeros = 0;
         }
-        char shorter[LLAP_DOUBLE_TEXT];
+        char shorter[LL_DOUBLE_TEXT];
         snprintf(shorter, sizeof shorter, "%.*e", digits > 1 ? digits - 2 : 0, v);
         if (digits > 1) assert_true(strtod(shorter, NULL) != v);
     }
     /* A host program's locale changes nothing (where such a locale is installed). */
     if (setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL) {
-        llap_text_double(0.5, text);
+        ll_text_double(0.5, text);
         assert_string_equal(text, "0.5");
         setlocale(LC_NUMERIC, "C");
     }
@@ -146,17 +146,17 @@ static void distance_counts_edits(void **state)
         { "abcd", "badc", 2 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(llap_text_distance(cases[i].a, cases[i].b), cases[i].d);
-        assert_int_equal(llap_text_distance(cases[i].b, cases[i].a), cases[i].d);
+        assert_int_equal(ll_text_distance(cases[i].a, cases[i].b), cases[i].d);
+        assert_int_equal(ll_text_distance(cases[i].b, cases[i].a), cases[i].d);
     }
-    char word[LLAP_WORD_MAX + 2];
+    char word[LL_WORD_MAX + 2];
     memset(word, 'x', sizeof word);
-    word[LLAP_WORD_MAX] = '\0';
-    assert_int_equal(llap_text_distance(word, "x"), LLAP_WORD_MAX - 1);
-    word[LLAP_WORD_MAX] = 'x';
-    word[LLAP_WORD_MAX + 1] = '\0';
-    assert_int_equal(llap_text_distance(word, "x"), LLAP_WORD_MAX + 1);
-    assert_int_equal(llap_text_distance("x", word), LLAP_WORD_MAX + 1);
+    word[LL_WORD_MAX] = '\0';
+    assert_int_equal(ll_text_distance(word, "x"), LL_WORD_MAX - 1);
+    word[LL_WORD_MAX] = 'x';
+    word[LL_WORD_MAX + 1] = '\0';
+    assert_int_equal(ll_text_distance(word, "x"), LL_WORD_MAX + 1);
+    assert_int_equal(ll_text_distance("x", word), LL_WORD_MAX + 1);
 }
 
 static void the_nearest_name_is_found_or_none(void **state)
@@ -177,11 +177,11 @@ static void a_name_is_chosen_or_all_are_listed(void **state)
     (void)state;
     static const char *const names[] = { "mean", "last", NULL };
     int                      i = 7;
-    CHECK_OK(llap_text_choose("agg", NULL, names, &i));
+    CHECK_OK(ll_text_choose("agg", NULL, names, &i));
     assert_int_equal(i, 7);
-    CHECK_OK(llap_text_choose("agg", "last", names, &i));
+    CHECK_OK(ll_text_choose("agg", "last", names, &i));
     assert_int_equal(i, 1);
-    CHECK_FAIL(llap_text_choose("agg", "las\n", names, &i), LLAP_EOPTION,
+    CHECK_FAIL(ll_text_choose("agg", "las\n", names, &i), LLAP_EOPTION,
                "agg: expected one of mean, last, found 'las\\x0a'");
 }
 

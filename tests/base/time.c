@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "base/time.h"
+#include "base/time/time.h"
 
 #include <time.h>
 
@@ -25,35 +25,35 @@ static void check_detail(llap_status st, llap_status code, const char *detail)
 
 static void check_against_libc(int64_t t_s)
 {
-    const time_t     when = t_s;
-    struct tm        tm;
-    const llap_civil c = llap_civil_at_offset(t_s * LLAP_NS_PER_S, 0);
+    const time_t   when = t_s;
+    struct tm      tm;
+    const ll_civil c = ll_civil_at_offset(t_s * LL_NS_PER_S, 0);
     assert_non_null(gmtime_r(&when, &tm));
     if (c.year != tm.tm_year + 1900 || c.month != tm.tm_mon + 1 || c.day != tm.tm_mday ||
         c.hour != tm.tm_hour || c.minute != tm.tm_min || c.second != tm.tm_sec ||
         (c.weekday + 1) % 7 != tm.tm_wday || c.yday != tm.tm_yday + 1 || c.ns != 0)
         fail_msg("%lld: %d-%d-%d", (long long)t_s, c.year, c.month, c.day);
     int64_t back;
-    CHECK_OK(llap_civil_to_ns(&c, &back));
-    assert_int_equal(back, t_s * LLAP_NS_PER_S);
+    CHECK_OK(ll_civil_to_ns(&c, &back));
+    assert_int_equal(back, t_s * LL_NS_PER_S);
     assert_int_equal(timegm(&tm), t_s);
 }
 
 static void the_calendar_is_that_of_libc(void **state)
 {
     (void)state;
-    for (int i = 0; i < 300000; i++) check_against_libc((int64_t)next_random() / LLAP_NS_PER_S);
-    for (int64_t day = -106751; day <= 106751; day++) check_against_libc(day * LLAP_S_PER_DAY);
+    for (int i = 0; i < 300000; i++) check_against_libc((int64_t)next_random() / LL_NS_PER_S);
+    for (int64_t day = -106751; day <= 106751; day++) check_against_libc(day * LL_S_PER_DAY);
     for (int64_t year = -9999; year <= 9999; year++)
         for (int month = 1; month <= 12; month++) {
             struct tm     tm = { .tm_year = (int)year - 1900, .tm_mon = month - 1, .tm_mday = 1 };
-            const int64_t days = llap_days_from_date((int32_t)year, month, 1);
-            assert_int_equal(days * LLAP_S_PER_DAY, timegm(&tm));
-            llap_civil c = { 0 };
-            llap_date_from_days(days + llap_days_in_month((int32_t)year, month) - 1, &c);
+            const int64_t days = ll_days_from_date((int32_t)year, month, 1);
+            assert_int_equal(days * LL_S_PER_DAY, timegm(&tm));
+            ll_civil c = { 0 };
+            ll_date_from_days(days + ll_days_in_month((int32_t)year, month) - 1, &c);
             assert_int_equal(c.year, year);
             assert_int_equal(c.month, month);
-            assert_int_equal(c.day, llap_days_in_month((int32_t)year, month));
+            assert_int_equal(c.day, ll_days_in_month((int32_t)year, month));
         }
 }
 
@@ -66,48 +66,48 @@ static void nanoseconds_survive_the_calendar(void **state)
         const bool    edge = i < sizeof edges / sizeof *edges;
         const int64_t t = edge ? edges[i] : (int64_t)next_random();
         const int32_t offset_s = (int32_t)(next_random() % 187201) - 93600;
-        llap_civil    c = llap_civil_at_offset(t, offset_s);
+        ll_civil      c = ll_civil_at_offset(t, offset_s);
         int64_t       back = 0;
-        CHECK_OK(llap_civil_to_ns(&c, &back));
+        CHECK_OK(ll_civil_to_ns(&c, &back));
         assert_int_equal(back, t);
     }
-    const llap_civil first = llap_civil_at(INT64_MIN, NULL), last = llap_civil_at(INT64_MAX, NULL);
+    const ll_civil first = ll_civil_at(INT64_MIN, NULL), last = ll_civil_at(INT64_MAX, NULL);
     assert_int_equal(first.year, 1677);
     assert_int_equal(first.ns, 145224192);
     assert_int_equal(last.year, 2262);
     assert_int_equal(last.ns, 854775807);
-    assert_int_equal(llap_floor_s(-1), -1);
-    assert_int_equal(llap_floor_s(-1000000000), -1);
-    assert_int_equal(llap_floor_s(INT64_MIN), -9223372037);
+    assert_int_equal(ll_floor_s(-1), -1);
+    assert_int_equal(ll_floor_s(-1000000000), -1);
+    assert_int_equal(ll_floor_s(INT64_MIN), -9223372037);
 }
 
 static void fields_out_of_range_are_named(void **state)
 {
     (void)state;
-    const llap_civil good = { .year = 2024, .month = 2, .day = 29 };
-    int64_t          t = 7;
-    CHECK_OK(llap_civil_to_ns(&good, &t));
+    const ll_civil good = { .year = 2024, .month = 2, .day = 29 };
+    int64_t        t = 7;
+    CHECK_OK(ll_civil_to_ns(&good, &t));
     assert_int_equal(t, INT64_C(1709164800000000000));
-    llap_civil c = good;
+    ll_civil c = good;
     c.month = 13;
-    check_detail(llap_civil_to_ns(&c, &t), LLAP_EINVAL, "month: expected 1..12, found 13");
+    check_detail(ll_civil_to_ns(&c, &t), LLAP_EINVAL, "month: expected 1..12, found 13");
     c.month = 0;
-    check_detail(llap_civil_to_ns(&c, &t), LLAP_EINVAL, "month: expected 1..12, found 0");
+    check_detail(ll_civil_to_ns(&c, &t), LLAP_EINVAL, "month: expected 1..12, found 0");
     c = good;
     c.year = 2023;
-    check_detail(llap_civil_to_ns(&c, &t), LLAP_EINVAL, "day: expected 1..28 in 2023-02, found 29");
+    check_detail(ll_civil_to_ns(&c, &t), LLAP_EINVAL, "day: expected 1..28 in 2023-02, found 29");
     c = good;
     c.second = 60;
-    check_detail(llap_civil_to_ns(&c, &t), LLAP_EINVAL, "second: expected 0..59, found 60");
+    check_detail(ll_civil_to_ns(&c, &t), LLAP_EINVAL, "second: expected 0..59, found 60");
     c = good;
     c.ns = -1;
-    check_detail(llap_civil_to_ns(&c, &t), LLAP_EINVAL,
+    check_detail(ll_civil_to_ns(&c, &t), LLAP_EINVAL,
                  "nanosecond: expected 0..999999999, found -1");
     c = good;
     const int32_t years[] = { 1677, 2263, 0, -1, INT32_MIN + 1, INT32_MAX };
     for (size_t i = 0; i < sizeof years / sizeof *years; i++) {
-        c = (llap_civil){ .year = years[i], .month = 1, .day = 1 };
-        check_detail(llap_civil_to_ns(&c, &t), LLAP_ELIMIT,
+        c = (ll_civil){ .year = years[i], .month = 1, .day = 1 };
+        check_detail(ll_civil_to_ns(&c, &t), LLAP_ELIMIT,
                      "this date is outside the range of times, 1677-09-21T00:12:43.145224192Z to "
                      "2262-04-11T23:47:16.854775807Z");
     }
@@ -119,7 +119,7 @@ static void fields_out_of_range_are_named(void **state)
 typedef struct good_row {
     const char *text;
     int64_t     t;
-    const char *exact; /* as llap_time_format writes it back in UTC */
+    const char *exact; /* as ll_time_format writes it back in UTC */
 } good_row;
 
 #define S INT64_C(1000000000)
@@ -158,14 +158,14 @@ static void times_are_read_and_written_back(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         int64_t t = 42;
-        char    text[LLAP_TIME_TEXT_MAX];
-        CHECK_OK(llap_time_parse(good[i].text, strlen(good[i].text), NULL, LLAP_WALL_ERROR, &t));
+        char    text[LL_TIME_TEXT_MAX];
+        CHECK_OK(ll_time_parse(good[i].text, strlen(good[i].text), NULL, LL_WALL_ERROR, &t));
         if (t != good[i].t) fail_msg("%s: %lld", good[i].text, (long long)t);
-        assert_int_equal(llap_time_format(t, NULL, LLAP_DIGITS_EXACT, text), strlen(good[i].exact));
+        assert_int_equal(ll_time_format(t, NULL, LL_DIGITS_EXACT, text), strlen(good[i].exact));
         assert_string_equal(text, good[i].exact);
     }
     int64_t t; /* the length counts, not a NUL */
-    CHECK_OK(llap_time_parse("1970-01-02T00:00:00", 10, NULL, LLAP_WALL_ERROR, &t));
+    CHECK_OK(ll_time_parse("1970-01-02T00:00:00", 10, NULL, LL_WALL_ERROR, &t));
     assert_int_equal(t, 86400 * S);
 }
 
@@ -231,12 +231,12 @@ static void bad_times_say_what_is_wrong(void **state)
     (void)state;
     int64_t t = 42;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        check_detail(llap_time_parse(bad[i].text, strlen(bad[i].text), NULL, LLAP_WALL_ERROR, &t),
+        check_detail(ll_time_parse(bad[i].text, strlen(bad[i].text), NULL, LL_WALL_ERROR, &t),
                      LLAP_EFORMAT, bad[i].detail);
     const char *const outside[] = { "1677-09-21T00:12:43.145224191Z",
                                     "2262-04-11T23:47:16.854775808Z", "0000-01-01", "9999-12-31" };
     for (size_t i = 0; i < 4; i++)
-        CHECK_FAIL(llap_time_parse(outside[i], strlen(outside[i]), NULL, LLAP_WALL_ERROR, &t),
+        CHECK_FAIL(ll_time_parse(outside[i], strlen(outside[i]), NULL, LL_WALL_ERROR, &t),
                    LLAP_ELIMIT,
                    "' is outside the range of times, 1677-09-21T00:12:43.145224192Z to");
     assert_int_equal(t, 42);
@@ -247,7 +247,7 @@ static void bad_times_say_what_is_wrong(void **state)
         for (int c = 0; c < 256; c++) {
             const char kept = text[i];
             text[i] = (char)c;
-            if (llap_time_parse(text, sizeof text - 1, NULL, LLAP_WALL_ERROR, &t) != LLAP_OK)
+            if (ll_time_parse(text, sizeof text - 1, NULL, LL_WALL_ERROR, &t) != LLAP_OK)
                 assert_non_null(strstr(llap_error_detail(), "time '"));
             text[i] = kept;
         }
@@ -258,19 +258,19 @@ static void the_common_shape_agrees_with_the_others(void **state)
     (void)state;
     for (int i = 0; i < 200000; i++) {
         const int64_t t = (int64_t)next_random();
-        char          text[LLAP_TIME_TEXT_MAX];
-        size_t        n = llap_time_format(t, NULL, LLAP_DIGITS_EXACT, text);
+        char          text[LL_TIME_TEXT_MAX];
+        size_t        n = ll_time_format(t, NULL, LL_DIGITS_EXACT, text);
         int64_t       back;
-        CHECK_OK(llap_time_parse(text, n, NULL, LLAP_WALL_ERROR, &back));
+        CHECK_OK(ll_time_parse(text, n, NULL, LL_WALL_ERROR, &back));
         assert_int_equal(back, t);
         text[10] = 't'; /* not the common shape */
-        CHECK_OK(llap_time_parse(text, n, NULL, LLAP_WALL_ERROR, &back));
+        CHECK_OK(ll_time_parse(text, n, NULL, LL_WALL_ERROR, &back));
         assert_int_equal(back, t);
-        const int64_t whole = llap_floor_s(t);
-        n = llap_time_format(t, NULL, 0, text);
+        const int64_t whole = ll_floor_s(t);
+        n = ll_time_format(t, NULL, 0, text);
         assert_int_equal(n, 20);
         if (whole < -9223372036) continue; /* cut below the first second */
-        CHECK_OK(llap_time_parse(text, n, NULL, LLAP_WALL_ERROR, &back));
+        CHECK_OK(ll_time_parse(text, n, NULL, LL_WALL_ERROR, &back));
         assert_int_equal(back, whole * S);
     }
 }
@@ -278,58 +278,57 @@ static void the_common_shape_agrees_with_the_others(void **state)
 static void fixed_digits_are_cut(void **state)
 {
     (void)state;
-    char text[LLAP_TIME_TEXT_MAX];
-    llap_time_format(1999999999, NULL, 3, text);
+    char text[LL_TIME_TEXT_MAX];
+    ll_time_format(1999999999, NULL, 3, text);
     assert_string_equal(text, "1970-01-01T00:00:01.999Z");
-    llap_time_format(0, NULL, 99, text);
+    ll_time_format(0, NULL, 99, text);
     assert_string_equal(text, "1970-01-01T00:00:00.000000000Z");
 }
 
 /* ---- epoch ---- */
 
 static const struct {
-    const char    *text;
-    llap_time_unit unit;
-    int64_t        t;
-    const char    *exact;
+    const char  *text;
+    ll_time_unit unit;
+    int64_t      t;
+    const char  *exact;
 } numbers[] = {
-    { "0", LLAP_UNIT_S, 0, "0" },
-    { "-0.0", LLAP_UNIT_S, 0, "0" },
-    { "1700000000", LLAP_UNIT_S, 1700000000 * S, "1700000000" },
-    { "+1700000000.123456789", LLAP_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
-    { "1700000000.1234567890000", LLAP_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
-    { "-1.5", LLAP_UNIT_S, -1500000000, "-1.5" },
-    { "-0.5", LLAP_UNIT_MS, -500000, "-0.5" },
-    { "1700000000123", LLAP_UNIT_MS, 1700000000 * S + 123000000, "1700000000123" },
-    { "1700000000123456.789", LLAP_UNIT_US, 1700000000 * S + 123456789, "1700000000123456.789" },
-    { "1700000000123456789", LLAP_UNIT_NS, 1700000000 * S + 123456789, "1700000000123456789" },
-    { "-9223372036854775808", LLAP_UNIT_NS, INT64_MIN, "-9223372036854775808" },
-    { "9223372036.854775807", LLAP_UNIT_S, INT64_MAX, "9223372036.854775807" },
-    { "000000000000000000000000001", LLAP_UNIT_S, S, "1" },
-    { "1.700000000000000000e+09", LLAP_UNIT_S, 1700000000 * S, "1700000000" },
-    { "17e8", LLAP_UNIT_S, 1700000000 * S, "1700000000" },
-    { "17000000000E-1", LLAP_UNIT_S, 1700000000 * S, "1700000000" },
-    { "0e999", LLAP_UNIT_S, 0, "0" },
+    { "0", LL_UNIT_S, 0, "0" },
+    { "-0.0", LL_UNIT_S, 0, "0" },
+    { "1700000000", LL_UNIT_S, 1700000000 * S, "1700000000" },
+    { "+1700000000.123456789", LL_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
+    { "1700000000.1234567890000", LL_UNIT_S, 1700000000 * S + 123456789, "1700000000.123456789" },
+    { "-1.5", LL_UNIT_S, -1500000000, "-1.5" },
+    { "-0.5", LL_UNIT_MS, -500000, "-0.5" },
+    { "1700000000123", LL_UNIT_MS, 1700000000 * S + 123000000, "1700000000123" },
+    { "1700000000123456.789", LL_UNIT_US, 1700000000 * S + 123456789, "1700000000123456.789" },
+    { "1700000000123456789", LL_UNIT_NS, 1700000000 * S + 123456789, "1700000000123456789" },
+    { "-9223372036854775808", LL_UNIT_NS, INT64_MIN, "-9223372036854775808" },
+    { "9223372036.854775807", LL_UNIT_S, INT64_MAX, "9223372036.854775807" },
+    { "000000000000000000000000001", LL_UNIT_S, S, "1" },
+    { "1.700000000000000000e+09", LL_UNIT_S, 1700000000 * S, "1700000000" },
+    { "17e8", LL_UNIT_S, 1700000000 * S, "1700000000" },
+    { "17000000000E-1", LL_UNIT_S, 1700000000 * S, "1700000000" },
+    { "0e999", LL_UNIT_S, 0, "0" },
 };
 
 static void epoch_numbers_are_exact(void **state)
 {
     (void)state;
-    char    text[LLAP_TIME_TEXT_MAX];
+    char    text[LL_TIME_TEXT_MAX];
     int64_t t;
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         CHECK_OK(
-            llap_time_parse_epoch(numbers[i].text, strlen(numbers[i].text), numbers[i].unit, &t));
+            ll_time_parse_epoch(numbers[i].text, strlen(numbers[i].text), numbers[i].unit, &t));
         if (t != numbers[i].t) fail_msg("%s: %lld", numbers[i].text, (long long)t);
-        assert_int_equal(llap_time_format_epoch(t, numbers[i].unit, text),
-                         strlen(numbers[i].exact));
+        assert_int_equal(ll_time_format_epoch(t, numbers[i].unit, text), strlen(numbers[i].exact));
         assert_string_equal(text, numbers[i].exact);
     }
     for (int i = 0; i < 200000; i++) {
-        const int64_t        when = (int64_t)next_random();
-        const llap_time_unit unit = (llap_time_unit)(i % 4);
-        const size_t         n = llap_time_format_epoch(when, unit, text);
-        CHECK_OK(llap_time_parse_epoch(text, n, unit, &t));
+        const int64_t      when = (int64_t)next_random();
+        const ll_time_unit unit = (ll_time_unit)(i % 4);
+        const size_t       n = ll_time_format_epoch(when, unit, text);
+        CHECK_OK(ll_time_parse_epoch(text, n, unit, &t));
         assert_int_equal(t, when);
     }
 }
@@ -354,13 +353,13 @@ static void bad_numbers_say_what_is_wrong(void **state)
     };
     int64_t t = 42;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        check_detail(llap_time_parse_epoch(rows[i].text, strlen(rows[i].text), LLAP_UNIT_S, &t),
+        check_detail(ll_time_parse_epoch(rows[i].text, strlen(rows[i].text), LL_UNIT_S, &t),
                      LLAP_EFORMAT, rows[i].detail);
     const char *const outside[] = { "9223372036.854775808", "-9223372036.854775809", "1e300",
                                     "92233720368.54775807" };
     for (size_t i = 0; i < 4; i++)
-        CHECK_FAIL(llap_time_parse_epoch(outside[i], strlen(outside[i]), LLAP_UNIT_S, &t),
-                   LLAP_ELIMIT, "' is outside the range of times");
+        CHECK_FAIL(ll_time_parse_epoch(outside[i], strlen(outside[i]), LL_UNIT_S, &t), LLAP_ELIMIT,
+                   "' is outside the range of times");
     assert_int_equal(t, 42);
 }
 
@@ -368,17 +367,17 @@ static void units_are_read(void **state)
 {
     (void)state;
     static const struct {
-        const char    *text;
-        llap_time_unit unit;
+        const char  *text;
+        ll_time_unit unit;
     } rows[] = {
-        { "s", LLAP_UNIT_S }, { "ms", LLAP_UNIT_MS }, { "us", LLAP_UNIT_US }, { "ns", LLAP_UNIT_NS }
+        { "s", LL_UNIT_S }, { "ms", LL_UNIT_MS }, { "us", LL_UNIT_US }, { "ns", LL_UNIT_NS }
     };
-    llap_time_unit unit;
+    ll_time_unit unit;
     for (size_t i = 0; i < 4; i++) {
-        CHECK_OK(llap_time_unit_parse(rows[i].text, strlen(rows[i].text), &unit));
+        CHECK_OK(ll_time_unit_parse(rows[i].text, strlen(rows[i].text), &unit));
         assert_int_equal(unit, rows[i].unit);
     }
-    check_detail(llap_time_unit_parse("sec", 3, &unit), LLAP_EINVAL,
+    check_detail(ll_time_unit_parse("sec", 3, &unit), LLAP_EINVAL,
                  "unit 'sec' at position 1: expected s, ms, us or ns, found 'sec'");
 }
 

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "base/timefmt.h"
+#include "base/time/timefmt.h"
 
 static void check_detail(llap_status st, llap_status code, const char *detail)
 {
@@ -8,10 +8,10 @@ static void check_detail(llap_status st, llap_status code, const char *detail)
     assert_int_equal(st, code);
 }
 
-static llap_timefmt compile(const char *format)
+static ll_timefmt compile(const char *format)
 {
-    llap_timefmt f;
-    CHECK_OK(llap_timefmt_init(&f, format, strlen(format)));
+    ll_timefmt f;
+    CHECK_OK(ll_timefmt_init(&f, format, strlen(format)));
     return f;
 }
 
@@ -66,18 +66,17 @@ static void texts_are_read_and_written_in_their_format(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        const llap_timefmt f = compile(good[i].format);
-        int64_t            t, want;
-        char               out[LLAP_TIMEFMT_TEXT_MAX];
-        size_t             len;
-        CHECK_OK(llap_time_parse(good[i].t, strlen(good[i].t), NULL, LLAP_WALL_ERROR, &want));
-        CHECK_OK(
-            llap_timefmt_parse(&f, good[i].text, strlen(good[i].text), NULL, LLAP_WALL_ERROR, &t));
+        const ll_timefmt f = compile(good[i].format);
+        int64_t          t, want;
+        char             out[LL_TIMEFMT_TEXT_MAX];
+        size_t           len;
+        CHECK_OK(ll_time_parse(good[i].t, strlen(good[i].t), NULL, LL_WALL_ERROR, &want));
+        CHECK_OK(ll_timefmt_parse(&f, good[i].text, strlen(good[i].text), NULL, LL_WALL_ERROR, &t));
         if (t != want) fail_msg("%s: %lld, not %lld", good[i].text, (long long)t, (long long)want);
-        CHECK_OK(llap_timefmt_write(&f, t, NULL, LLAP_DIGITS_EXACT, out, &len));
+        CHECK_OK(ll_timefmt_write(&f, t, NULL, LL_DIGITS_EXACT, out, &len));
         assert_string_equal(out, good[i].written);
         assert_int_equal(len, strlen(out));
-        CHECK_OK(llap_timefmt_parse(&f, out, len, NULL, LLAP_WALL_ERROR, &want));
+        CHECK_OK(ll_timefmt_parse(&f, out, len, NULL, LL_WALL_ERROR, &want));
         assert_int_equal(want, t);
     }
 }
@@ -88,73 +87,73 @@ static void every_time_survives_an_exact_format(void **state)
     static const char *const formats[] = { "%F %T.%f",       "%A %d %B %Y %I:%M:%S.%f %p",
                                            "%Y%j%H%M%S.%f",  "%b %e %Y %T,%f %z",
                                            "%a %F %T.%f %Z", "%s.%f" };
-    llap_zone               *rome, *fixed;
-    CHECK_OK(llap_zone_create("Europe/Rome", 11, NULL, &rome));
-    CHECK_OK(llap_zone_create("-03:30", 6, NULL, &fixed));
+    ll_zone                 *rome, *fixed;
+    CHECK_OK(ll_zone_create("Europe/Rome", 11, NULL, &rome));
+    CHECK_OK(ll_zone_create("-03:30", 6, NULL, &fixed));
     uint64_t x = 88172645463325252u;
     for (int i = 0; i < 60000; i++) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        const int64_t      t = (int64_t)x;
-        const llap_timefmt f = compile(formats[i % 6]);
-        const llap_zone   *zones[] = { NULL, fixed, rome };
+        const int64_t    t = (int64_t)x;
+        const ll_timefmt f = compile(formats[i % 6]);
+        const ll_zone   *zones[] = { NULL, fixed, rome };
         for (int z = 0; z < (i % 6 >= 3 ? 3 : 2); z++) { /* Rome is ambiguous without an offset */
-            char    text[LLAP_TIMEFMT_TEXT_MAX];
+            char    text[LL_TIMEFMT_TEXT_MAX];
             size_t  n;
             int64_t back = 0;
-            CHECK_OK(llap_timefmt_write(&f, t, zones[z], LLAP_DIGITS_EXACT, text, &n));
-            CHECK_OK(llap_timefmt_parse(&f, text, n, zones[z], LLAP_WALL_ERROR, &back));
+            CHECK_OK(ll_timefmt_write(&f, t, zones[z], LL_DIGITS_EXACT, text, &n));
+            CHECK_OK(ll_timefmt_parse(&f, text, n, zones[z], LL_WALL_ERROR, &back));
             if (back != t) fail_msg("%s: %lld, not %lld", text, (long long)back, (long long)t);
         }
     }
-    llap_zone_destroy(rome);
-    llap_zone_destroy(fixed);
+    ll_zone_destroy(rome);
+    ll_zone_destroy(fixed);
 }
 
 static void zones_count_where_the_text_is_silent(void **state)
 {
     (void)state;
-    llap_zone *rome;
-    CHECK_OK(llap_zone_create("Europe/Rome", 11, NULL, &rome));
-    const llap_timefmt local = compile("%F %R"), offset = compile("%F %R %z");
-    int64_t            t;
-    CHECK_OK(llap_timefmt_parse(&local, "2024-07-01 12:00", 16, rome, LLAP_WALL_ERROR, &t));
+    ll_zone *rome;
+    CHECK_OK(ll_zone_create("Europe/Rome", 11, NULL, &rome));
+    const ll_timefmt local = compile("%F %R"), offset = compile("%F %R %z");
+    int64_t          t;
+    CHECK_OK(ll_timefmt_parse(&local, "2024-07-01 12:00", 16, rome, LL_WALL_ERROR, &t));
     assert_int_equal(t, 1719828000 * S);
-    char   text[LLAP_TIMEFMT_TEXT_MAX];
+    char   text[LL_TIMEFMT_TEXT_MAX];
     size_t n;
-    CHECK_OK(llap_timefmt_write(&offset, t, rome, LLAP_DIGITS_EXACT, text, &n));
+    CHECK_OK(ll_timefmt_write(&offset, t, rome, LL_DIGITS_EXACT, text, &n));
     assert_string_equal(text, "2024-07-01 12:00 +0200");
-    CHECK_OK(llap_timefmt_parse(&offset, "2024-07-01 12:00 Z", 18, rome, LLAP_WALL_ERROR, &t));
+    CHECK_OK(ll_timefmt_parse(&offset, "2024-07-01 12:00 Z", 18, rome, LL_WALL_ERROR, &t));
     assert_int_equal(t, 1719835200 * S);
-    check_detail(llap_timefmt_parse(&local, "2024-10-27 02:30", 16, rome, LLAP_WALL_ERROR, &t),
+    check_detail(ll_timefmt_parse(&local, "2024-10-27 02:30", 16, rome, LL_WALL_ERROR, &t),
                  LLAP_EFORMAT,
                  "time '2024-10-27 02:30': Europe/Rome shows this time twice, at +02:00 and at "
                  "+01:00: choose the earlier or the later (--twice), or write the offset");
-    llap_zone_destroy(rome);
+    ll_zone_destroy(rome);
 }
 
 static void fixed_digits_are_cut(void **state)
 {
     (void)state;
-    const llap_timefmt f = compile("%F %T.%f");
-    char               text[LLAP_TIMEFMT_TEXT_MAX];
-    size_t             n;
-    CHECK_OK(llap_timefmt_write(&f, 1999999999, NULL, 3, text, &n));
+    const ll_timefmt f = compile("%F %T.%f");
+    char             text[LL_TIMEFMT_TEXT_MAX];
+    size_t           n;
+    CHECK_OK(ll_timefmt_write(&f, 1999999999, NULL, 3, text, &n));
     assert_string_equal(text, "1970-01-01 00:00:01.999");
-    CHECK_OK(llap_timefmt_write(&f, 0, NULL, LLAP_DIGITS_EXACT, text, &n));
+    CHECK_OK(ll_timefmt_write(&f, 0, NULL, LL_DIGITS_EXACT, text, &n));
     assert_string_equal(text, "1970-01-01 00:00:00.0");
 }
 
 static void two_digit_years_are_not_written_wrong(void **state)
 {
     (void)state;
-    const llap_timefmt f = compile("%D");
-    char               text[LLAP_TIMEFMT_TEXT_MAX];
-    size_t             n;
-    check_detail(llap_timefmt_write(&f, -400 * 86400 * S, NULL, 0, text, &n), LLAP_ELIMIT,
+    const ll_timefmt f = compile("%D");
+    char             text[LL_TIMEFMT_TEXT_MAX];
+    size_t           n;
+    check_detail(ll_timefmt_write(&f, -400 * 86400 * S, NULL, 0, text, &n), LLAP_ELIMIT,
                  "%y writes the years 1969..2068, not 1968");
-    check_detail(llap_timefmt_write(&f, 4000000000 * S, NULL, 0, text, &n), LLAP_ELIMIT,
+    check_detail(ll_timefmt_write(&f, 4000000000 * S, NULL, 0, text, &n), LLAP_ELIMIT,
                  "%y writes the years 1969..2068, not 2096");
 }
 
@@ -193,18 +192,18 @@ static const struct {
 static void bad_formats_say_what_is_wrong(void **state)
 {
     (void)state;
-    llap_timefmt f;
+    ll_timefmt f;
     for (size_t i = 0; i < sizeof bad_formats / sizeof *bad_formats; i++)
-        check_detail(llap_timefmt_init(&f, bad_formats[i].format, strlen(bad_formats[i].format)),
+        check_detail(ll_timefmt_init(&f, bad_formats[i].format, strlen(bad_formats[i].format)),
                      LLAP_EINVAL, bad_formats[i].detail);
-    char text[LLAP_TIMEFMT_MAX + 1];
+    char text[LL_TIMEFMT_MAX + 1];
     memset(text, 'x', sizeof text);
     memcpy(text, "%A%B%d%Y%s", 8);
-    CHECK_OK(llap_timefmt_init(&f, text, LLAP_TIMEFMT_MAX));
-    CHECK_FAIL(llap_timefmt_init(&f,
-                                 "%F %T xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                                 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-                                 126),
+    CHECK_OK(ll_timefmt_init(&f, text, LL_TIMEFMT_MAX));
+    CHECK_FAIL(ll_timefmt_init(&f,
+                               "%F %T xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                               "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+                               126),
                LLAP_ELIMIT, "expected at most 128 characters and conversions");
 }
 
@@ -252,17 +251,16 @@ static void bad_texts_say_what_is_wrong(void **state)
     (void)state;
     int64_t t = 42;
     for (size_t i = 0; i < sizeof bad_texts / sizeof *bad_texts; i++) {
-        const llap_timefmt f = compile(bad_texts[i].format);
-        check_detail(llap_timefmt_parse(&f, bad_texts[i].text, strlen(bad_texts[i].text), NULL,
-                                        LLAP_WALL_ERROR, &t),
+        const ll_timefmt f = compile(bad_texts[i].format);
+        check_detail(ll_timefmt_parse(&f, bad_texts[i].text, strlen(bad_texts[i].text), NULL,
+                                      LL_WALL_ERROR, &t),
                      LLAP_EFORMAT, bad_texts[i].detail);
     }
-    const llap_timefmt f = compile("%s");
-    const char *const  outside[] = { "9223372037", "-9223372037", "99999999999", "999999999999" };
+    const ll_timefmt  f = compile("%s");
+    const char *const outside[] = { "9223372037", "-9223372037", "99999999999", "999999999999" };
     for (size_t i = 0; i < 4; i++)
-        CHECK_FAIL(
-            llap_timefmt_parse(&f, outside[i], strlen(outside[i]), NULL, LLAP_WALL_ERROR, &t),
-            LLAP_ELIMIT, "is outside the range of times");
+        CHECK_FAIL(ll_timefmt_parse(&f, outside[i], strlen(outside[i]), NULL, LL_WALL_ERROR, &t),
+                   LLAP_ELIMIT, "is outside the range of times");
     assert_int_equal(t, 42);
 }
 

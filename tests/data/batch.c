@@ -1,75 +1,74 @@
 #include "random_panel.h"
 
-#include "data/loader.h"
-#include "data/missing.h"
+#include "data/windows/loader.h"
+#include "data/windows/missing.h"
 
 static const int64_t targets[] = { 0, 2 };
 static const int64_t features[] = { 2, 0, 1 };
 
 typedef struct setup {
-    llap_panel   *p;
-    llap_windows *w;
-    llap_split   *s;
-    llap_scaling *sc;
-    llap_scaled  *x;
-    llap_rows    *r;
+    llap_panel *p;
+    ll_windows *w;
+    ll_split   *s;
+    ll_scaling *sc;
+    ll_scaled  *x;
+    ll_rows    *r;
 } setup;
 
-static setup make_setup(llap_panel *p, const llap_window_opts *o, llap_row_view view,
-                        llap_part part)
+static setup make_setup(llap_panel *p, const ll_window_opts *o, ll_row_view view, ll_part part)
 {
-    setup             t = { .p = p };
-    llap_scaling_opts so = LLAP_SCALING_DEFAULT;
+    setup           t = { .p = p };
+    ll_scaling_opts so = LL_SCALING_DEFAULT;
     so.feature = features;
     so.n_features = 3;
-    CHECK_OK(llap_windows_create(p, o, &t.w));
-    CHECK_OK(llap_split_create(t.w, &LLAP_SPLIT_DEFAULT, &t.s));
-    CHECK_OK(llap_scaling_create(t.w, t.s, &so, &t.sc));
-    CHECK_OK(llap_scaled_create(p, t.sc, &t.x));
-    CHECK_OK(llap_rows_create(t.w, t.s, part, view, &t.r));
+    CHECK_OK(ll_windows_create(p, o, &t.w));
+    CHECK_OK(ll_split_create(t.w, &LL_SPLIT_DEFAULT, &t.s));
+    CHECK_OK(ll_scaling_create(t.w, t.s, &so, &t.sc));
+    CHECK_OK(ll_scaled_create(p, t.sc, &t.x));
+    CHECK_OK(ll_rows_create(t.w, t.s, part, view, &t.r));
     return t;
 }
 
 static void free_setup(setup *t)
 {
-    llap_rows_destroy(t->r);
-    llap_scaled_destroy(t->x);
-    llap_scaling_destroy(t->sc);
-    llap_split_destroy(t->s);
-    llap_windows_destroy(t->w);
+    ll_rows_destroy(t->r);
+    ll_scaled_destroy(t->x);
+    ll_scaling_destroy(t->sc);
+    ll_split_destroy(t->s);
+    ll_windows_destroy(t->w);
     llap_panel_destroy(t->p);
 }
 
 static setup grid_setup(uint64_t seed, bool pad)
 {
-    const random_shape     s = { 5, 3, 150, true, 0.03, 0.3, 0.1 };
-    const llap_window_opts o = {
+    const random_shape   s = { 5, 3, 150, true, 0.03, 0.3, 0.1 };
+    const ll_window_opts o = {
         .context_rows = 9, .horizon_rows = 4, .pad = pad, .target = targets, .n_targets = 2
     };
-    return make_setup(random_panel(seed, &s), &o, LLAP_VIEW_JOINT, LLAP_PART_TRAIN);
+    return make_setup(random_panel(seed, &s), &o, LL_VIEW_JOINT, LL_PART_TRAIN);
 }
 
 static setup minute_setup(uint64_t seed)
 {
-    const random_shape     s = { 5, 3, 150, false, 0, 0.3, 0.1 };
-    const llap_window_opts o = { .context_ns = 12 * hour_ns,
-                                 .horizon_ns = 5 * hour_ns,
-                                 .pad = seed % 2,
-                                 .target = targets,
-                                 .n_targets = 2 };
-    return make_setup(random_panel(seed, &s), &o, LLAP_VIEW_INDEPENDENT, LLAP_PART_TRAIN);
+    const random_shape   s = { 5, 3, 150, false, 0, 0.3, 0.1 };
+    const ll_window_opts o = { .context_ns = 12 * hour_ns,
+                               .horizon_ns = 5 * hour_ns,
+                               .pad = seed % 2,
+                               .target = targets,
+                               .n_targets = 2 };
+    return make_setup(random_panel(seed, &s), &o, LL_VIEW_INDEPENDENT, LL_PART_TRAIN);
 }
 
 /* ---- one slot against the definition, cell by cell ---- */
 
 static float feature_at(const setup *t, int64_t e, int64_t row, int64_t d)
 {
-    return llap_scale_value(t->p->value[row * t->p->n_vars + features[d]], t->sc->x_mean[e * 3 + d],
-                            t->sc->x_std[e * 3 + d], 5);
+    return ll_scale_value(t->p->value[row * t->p->n_vars + features[d]], t->sc->x_mean[e * 3 + d],
+                          t->sc->x_std[e * 3 + d], 5);
 }
 
-static void check_context(const setup *t, const llap_batch *b, int64_t slot, const llap_window *v,
-                          const llap_batch_opts *o)
+static void check_context(const setup *t, const ll_batch *b, int64_t slot, const ll_window *v,
+                          const ll_batch_opts *o)
 {
     const int64_t L = b->n_context;
     bool          any = false;
@@ -80,16 +79,16 @@ static void check_context(const setup *t, const llap_batch *b, int64_t slot, con
         assert_true(b->delta_t[slot * L + k] == (float)(off / (double)o->unit_ns));
         for (int64_t d = 0; d < 3; d++) {
             const int64_t c = (slot * L + k) * 3 + d;
-            const bool    obs = real && llap_panel_observed(t->p, row, features[d]);
+            const bool    obs = real && ll_panel_observed(t->p, row, features[d]);
             float         diff = 0;
             if (row > v->first)
                 diff = feature_at(t, v->entity, row, d) - feature_at(t, v->entity, row - 1, d);
-            if (o->diff == LLAP_DIFF_MASKED &&
-                !(obs && row > v->first && llap_panel_observed(t->p, row - 1, features[d])))
+            if (o->diff == LL_DIFF_MASKED &&
+                !(obs && row > v->first && ll_panel_observed(t->p, row - 1, features[d])))
                 diff = 0;
             assert_int_equal(b->x_obs[c], obs);
             assert_true(b->v[c] == (real ? feature_at(t, v->entity, row, d) : 0));
-            if (o->diff == LLAP_DIFF_NONE) assert_null(b->dv);
+            if (o->diff == LL_DIFF_NONE) assert_null(b->dv);
             else assert_true(b->dv[c] == diff);
             any = any || obs;
         }
@@ -97,10 +96,10 @@ static void check_context(const setup *t, const llap_batch *b, int64_t slot, con
     assert_int_equal(b->valid[slot], any);
 }
 
-static void check_query(const setup *t, const llap_batch *b, int64_t slot, const llap_window *v,
-                        const llap_batch_opts *o)
+static void check_query(const setup *t, const ll_batch *b, int64_t slot, const ll_window *v,
+                        const ll_batch_opts *o)
 {
-    const int64_t H = b->n_query, query = llap_window_query(v);
+    const int64_t H = b->n_query, query = ll_window_query(v);
     const int64_t origin = o->from_first ? query : query - 1;
     for (int64_t h = 0; h < H; h++) {
         const bool    real = h < v->n_query;
@@ -109,34 +108,34 @@ static void check_query(const setup *t, const llap_batch *b, int64_t slot, const
         assert_true(b->delta_t_y[slot * H + h] == (float)off);
         for (int64_t c = 0; c < 2; c++) {
             const int64_t at = (slot * H + h) * 2 + c;
-            const float   y = llap_scale_value(t->p->value[row * t->p->n_vars + targets[c]],
-                                               t->sc->y_mean[v->entity * 2 + c],
-                                               t->sc->y_std[v->entity * 2 + c], 5);
+            const float   y = ll_scale_value(t->p->value[row * t->p->n_vars + targets[c]],
+                                             t->sc->y_mean[v->entity * 2 + c],
+                                             t->sc->y_std[v->entity * 2 + c], 5);
             assert_true(b->y[at] == (real ? y : 0));
-            assert_int_equal(b->y_obs[at], real && llap_panel_observed(t->p, row, targets[c]));
+            assert_int_equal(b->y_obs[at], real && ll_panel_observed(t->p, row, targets[c]));
         }
     }
 }
 
-static void check_empty(const llap_batch *b, int64_t slot)
+static void check_empty(const ll_batch *b, int64_t slot)
 {
     const int64_t n = b->n_context * b->n_features, m = b->n_query * b->n_targets;
     for (int64_t i = 0; i < n; i++) assert_true(b->v[slot * n + i] == 0 && !b->x_obs[slot * n + i]);
     for (int64_t i = 0; i < m; i++) assert_true(b->y[slot * m + i] == 0 && !b->y_obs[slot * m + i]);
-    assert_true(!b->valid[slot] && b->window[slot] == LLAP_NO_WINDOW);
+    assert_true(!b->valid[slot] && b->window[slot] == LL_NO_WINDOW);
 }
 
-static void check_row(const setup *t, const llap_batch *b, int64_t i, int64_t row,
-                      const llap_batch_opts *o)
+static void check_row(const setup *t, const ll_batch *b, int64_t i, int64_t row,
+                      const ll_batch_opts *o)
 {
     int64_t m = t->r->first[row];
-    assert_int_equal(b->end[i], llap_row_end(t->r, row));
-    assert_true(b->id[i] == llap_row_id(t->r, row));
+    assert_int_equal(b->end[i], ll_row_end(t->r, row));
+    assert_true(b->id[i] == ll_row_id(t->r, row));
     bool tau = false;
     for (int64_t n = 0; n < b->n_slots; n++) {
-        const int64_t      slot = i * b->n_slots + n;
-        const llap_window *v = m < t->r->first[row + 1] ? &t->w->at[t->r->member[m]] : NULL;
-        const bool         here = v != NULL && (b->n_slots == 1 || v->entity == n);
+        const int64_t    slot = i * b->n_slots + n;
+        const ll_window *v = m < t->r->first[row + 1] ? &t->w->at[t->r->member[m]] : NULL;
+        const bool       here = v != NULL && (b->n_slots == 1 || v->entity == n);
         assert_int_equal(b->entity_mask[slot], here);
         if (!here) {
             check_empty(b, slot);
@@ -161,29 +160,29 @@ static void check_row(const setup *t, const llap_batch *b, int64_t i, int64_t ro
     }
 }
 
-static void check_batches(setup *t, const llap_batch_opts *o)
+static void check_batches(setup *t, const ll_batch_opts *o)
 {
-    llap_batch b = { 0 };
-    int64_t    row[64];
+    ll_batch b = { 0 };
+    int64_t  row[64];
     for (int64_t first = 0; first < t->r->n_rows; first += 37) {
         int64_t n = 0;
         for (; n < 1 + first % 7 && first + n < t->r->n_rows; n++)
             row[n] = t->r->n_rows - 1 - first - n;
-        CHECK_OK(llap_batch_fill(&b, t->r, t->x, o, row, n));
+        CHECK_OK(ll_batch_fill(&b, t->r, t->x, o, row, n));
         assert_int_equal(b.n_rows, n);
         for (int64_t i = 0; i < n; i++) check_row(t, &b, i, row[i], o);
     }
-    llap_batch_deinit(&b);
+    ll_batch_deinit(&b);
 }
 
 static void batches_are_as_defined(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 8; seed++) {
-        llap_batch_opts o = LLAP_BATCH_DEFAULT;
-        setup           t = seed % 2 ? minute_setup(seed / 2) : grid_setup(seed, seed % 4 == 0);
+        ll_batch_opts o = LL_BATCH_DEFAULT;
+        setup         t = seed % 2 ? minute_setup(seed / 2) : grid_setup(seed, seed % 4 == 0);
         for (int k = 0; k < 3; k++) {
-            o.diff = (llap_diff)k;
+            o.diff = (ll_diff)k;
             o.from_first = k == 1;
             check_batches(&t, &o);
         }
@@ -194,53 +193,53 @@ static void batches_are_as_defined(void **state)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    setup           t = grid_setup(1, false);
-    llap_batch      b = { 0 };
-    llap_batch_opts o = LLAP_BATCH_DEFAULT;
-    int64_t         row = 0;
-    llap_loader    *l;
+    setup         t = grid_setup(1, false);
+    ll_batch      b = { 0 };
+    ll_batch_opts o = LL_BATCH_DEFAULT;
+    int64_t       row = 0;
+    ll_loader    *l;
     o.hide_rate = 1;
-    CHECK_FAIL(llap_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "1 of the context hidden");
-    o = LLAP_BATCH_DEFAULT;
+    CHECK_FAIL(ll_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "1 of the context hidden");
+    o = LL_BATCH_DEFAULT;
     o.unit_ns = 0;
-    CHECK_FAIL(llap_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "time unit of 0 ns");
-    CHECK_FAIL(llap_loader_create(t.r, t.x, &(llap_loader_opts){ .n_groups = 0 }, &l), LLAP_EINVAL,
+    CHECK_FAIL(ll_batch_fill(&b, t.r, t.x, &o, &row, 1), LLAP_EINVAL, "time unit of 0 ns");
+    CHECK_FAIL(ll_loader_create(t.r, t.x, &(ll_loader_opts){ .n_groups = 0 }, &l), LLAP_EINVAL,
                "batches of 0");
-    b = (llap_batch){
+    b = (ll_batch){
         .n_rows = INT64_C(1) << 40, .n_slots = 1 << 20, .n_context = 1 << 20, .n_features = 1
     };
-    CHECK_FAIL(llap_batch_shape(&b, false), LLAP_ELIMIT, "too large");
+    CHECK_FAIL(ll_batch_shape(&b, false), LLAP_ELIMIT, "too large");
     free_setup(&t);
 }
 
 /* ---- the loader ---- */
 
-static uint64_t hash_batch(const llap_batch *b)
+static uint64_t hash_batch(const ll_batch *b)
 {
     const size_t slots = (size_t)(b->n_rows * b->n_slots), n = (size_t)b->n_context;
     const size_t h = (size_t)b->n_query, d = (size_t)b->n_features, c = (size_t)b->n_targets;
-    uint64_t     x = llap_hash(0, b->v, slots * n * d * sizeof(float));
-    x = llap_hash(x, b->dv, slots * n * d * sizeof(float));
-    x = llap_hash(x, b->y, slots * h * c * sizeof(float));
-    x = llap_hash(x, b->x_obs, slots * n * d);
-    x = llap_hash(x, b->y_obs, slots * h * c);
-    x = llap_hash(x, b->delta_t, slots * n * sizeof(float));
-    x = llap_hash(x, b->delta_t_y, slots * h * sizeof(float));
-    x = llap_hash(x, b->window, slots * sizeof *b->window);
-    return llap_hash(x, b->id, (size_t)b->n_rows * sizeof *b->id);
+    uint64_t     x = ll_hash(0, b->v, slots * n * d * sizeof(float));
+    x = ll_hash(x, b->dv, slots * n * d * sizeof(float));
+    x = ll_hash(x, b->y, slots * h * c * sizeof(float));
+    x = ll_hash(x, b->x_obs, slots * n * d);
+    x = ll_hash(x, b->y_obs, slots * h * c);
+    x = ll_hash(x, b->delta_t, slots * n * sizeof(float));
+    x = ll_hash(x, b->delta_t_y, slots * h * sizeof(float));
+    x = ll_hash(x, b->window, slots * sizeof *b->window);
+    return ll_hash(x, b->id, (size_t)b->n_rows * sizeof *b->id);
 }
 
 enum { MAX_BATCHES = 512 };
 
-static int64_t run_epoch(llap_loader *l, int64_t epoch, uint64_t *hash, int64_t *n_members,
+static int64_t run_epoch(ll_loader *l, int64_t epoch, uint64_t *hash, int64_t *n_members,
                          uint8_t *seen)
 {
-    const llap_batch *b;
-    int64_t           n = 0;
+    const ll_batch *b;
+    int64_t         n = 0;
     *n_members = 0;
-    CHECK_OK(llap_loader_start(l, epoch));
+    CHECK_OK(ll_loader_start(l, epoch));
     for (;;) {
-        CHECK_OK(llap_loader_next(l, &b));
+        CHECK_OK(ll_loader_next(l, &b));
         if (b == NULL) break;
         assert_true(n < MAX_BATCHES);
         hash[n++] = hash_batch(b);
@@ -261,37 +260,37 @@ static void epochs_are_the_same_for_any_threads(void **state)
     static uint64_t expected[3][2][MAX_BATCHES], found[MAX_BATCHES];
     for (int order = 0; order < 3; order++)
         for (int threads = 0; threads < 4; threads++) {
-            llap_loader_opts o = LLAP_LOADER_DEFAULT;
-            llap_loader     *l;
+            ll_loader_opts o = LL_LOADER_DEFAULT;
+            ll_loader     *l;
             o.n_groups = 3;
-            o.order = (llap_order)order;
+            o.order = (ll_order)order;
             o.seed = 5;
             o.threads = threads;
             o.ahead = threads == 3 ? 1 : 0;
-            o.batch.diff = LLAP_DIFF_PLAIN;
+            o.batch.diff = LL_DIFF_PLAIN;
             o.batch.hide_rate = 0.25;
-            CHECK_OK(llap_loader_create(t.r, t.x, &o, &l));
-            assert_int_equal(llap_loader_batches(l), llap_rows_batches(t.r, 3));
+            CHECK_OK(ll_loader_create(t.r, t.x, &o, &l));
+            assert_int_equal(ll_loader_batches(l), ll_rows_batches(t.r, 3));
             for (int64_t epoch = 0; epoch < 2; epoch++) {
                 uint8_t *seen = calloc((size_t)t.w->n, 1);
                 int64_t  n_members, n;
                 if (threads == 2) { /* left in the middle */
-                    const llap_batch *b;
-                    CHECK_OK(llap_loader_start(l, 7));
-                    for (int i = 0; i < 3; i++) CHECK_OK(llap_loader_next(l, &b));
+                    const ll_batch *b;
+                    CHECK_OK(ll_loader_start(l, 7));
+                    for (int i = 0; i < 3; i++) CHECK_OK(ll_loader_next(l, &b));
                 }
                 n = run_epoch(l, epoch, threads == 0 ? expected[order][epoch] : found, &n_members,
                               seen);
-                assert_int_equal(n, llap_loader_batches(l));
-                assert_int_equal(n_members, t.s->n[LLAP_PART_TRAIN]);
+                assert_int_equal(n, ll_loader_batches(l));
+                assert_int_equal(n_members, t.s->n[LL_PART_TRAIN]);
                 if (threads > 0)
                     assert_memory_equal(found, expected[order][epoch], (size_t)n * sizeof *found);
                 free(seen);
             }
-            llap_loader_destroy(l);
+            ll_loader_destroy(l);
         }
-    const size_t n = (size_t)llap_rows_batches(t.r, 3) * sizeof(uint64_t);
-    assert_memory_equal(expected[LLAP_ORDER_TIME][0], expected[LLAP_ORDER_TIME][1], n);
+    const size_t n = (size_t)ll_rows_batches(t.r, 3) * sizeof(uint64_t);
+    assert_memory_equal(expected[LL_ORDER_TIME][0], expected[LL_ORDER_TIME][1], n);
     for (int order = 1; order < 3; order++) {
         assert_memory_not_equal(expected[order][0], expected[order][1], n);
         assert_memory_not_equal(expected[order][0], expected[0][0], n);
@@ -301,33 +300,33 @@ static void epochs_are_the_same_for_any_threads(void **state)
 
 static llap_status load_all(void *user)
 {
-    const setup      *t = user;
-    llap_loader_opts  o = LLAP_LOADER_DEFAULT;
-    llap_loader      *l = NULL;
-    const llap_batch *b = NULL;
-    o.order = LLAP_ORDER_RANDOM;
+    const setup    *t = user;
+    ll_loader_opts  o = LL_LOADER_DEFAULT;
+    ll_loader      *l = NULL;
+    const ll_batch *b = NULL;
+    o.order = LL_ORDER_RANDOM;
     o.threads = 0;
-    llap_status st = llap_loader_create(t->r, t->x, &o, &l);
-    if (st == LLAP_OK) st = llap_loader_start(l, 0);
+    llap_status st = ll_loader_create(t->r, t->x, &o, &l);
+    if (st == LLAP_OK) st = ll_loader_start(l, 0);
     do {
-        if (st == LLAP_OK) st = llap_loader_next(l, &b);
+        if (st == LLAP_OK) st = ll_loader_next(l, &b);
     } while (st == LLAP_OK && b != NULL);
-    llap_loader_destroy(l);
+    ll_loader_destroy(l);
     return st;
 }
 
 static llap_status load_with_a_thread(void *user)
 {
-    const setup      *t = user;
-    llap_loader_opts  o = LLAP_LOADER_DEFAULT;
-    llap_loader      *l = NULL;
-    const llap_batch *b = NULL;
-    llap_status       st = llap_loader_create(t->r, t->x, &o, &l);
-    if (st == LLAP_OK) st = llap_loader_start(l, 0);
+    const setup    *t = user;
+    ll_loader_opts  o = LL_LOADER_DEFAULT;
+    ll_loader      *l = NULL;
+    const ll_batch *b = NULL;
+    llap_status     st = ll_loader_create(t->r, t->x, &o, &l);
+    if (st == LLAP_OK) st = ll_loader_start(l, 0);
     do {
-        if (st == LLAP_OK) st = llap_loader_next(l, &b);
+        if (st == LLAP_OK) st = ll_loader_next(l, &b);
     } while (st == LLAP_OK && b != NULL);
-    llap_loader_destroy(l);
+    ll_loader_destroy(l);
     return st;
 }
 

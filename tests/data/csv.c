@@ -6,10 +6,10 @@
 
 static const int64_t second = 1000000000;
 
-static llap_status read_text(const char *text, const llap_csv_opts *o, llap_panel **p,
-                             llap_csv_report *report)
+static llap_status read_text(const char *text, const ll_csv_opts *o, llap_panel **p,
+                             ll_csv_report *report)
 {
-    return llap_csv_read_memory("t.csv", text, strlen(text), o, p, report);
+    return ll_csv_read_memory("t.csv", text, strlen(text), o, p, report);
 }
 
 /* entity@time: values, in one line; times in seconds. */
@@ -22,14 +22,14 @@ static void show(const llap_panel *p, char *out, size_t room)
             at += (size_t)snprintf(out + at, room - at, "%s%s@%lld:", at == 0 ? "" : " ",
                                    p->entity[e], (long long)(p->time[r] / second));
             for (int64_t v = 0; v < p->n_vars && at < room; v++)
-                if (llap_panel_observed(p, r, v))
+                if (ll_panel_observed(p, r, v))
                     at += (size_t)snprintf(out + at, room - at, "%s%g", v == 0 ? "" : ",",
                                            (double)p->value[r * p->n_vars + v]);
                 else at += (size_t)snprintf(out + at, room - at, "%s-", v == 0 ? "" : ",");
         }
 }
 
-static void expect_opts(const char *text, const llap_csv_opts *o, const char *want)
+static void expect_opts(const char *text, const ll_csv_opts *o, const char *want)
 {
     llap_panel *p = panel_of_opts(text, o);
     char        found[1024];
@@ -38,10 +38,7 @@ static void expect_opts(const char *text, const llap_csv_opts *o, const char *wa
     llap_panel_destroy(p);
 }
 
-static void expect(const char *text, const char *want)
-{
-    expect_opts(text, &LLAP_CSV_DEFAULT, want);
-}
+static void expect(const char *text, const char *want) { expect_opts(text, &LL_CSV_DEFAULT, want); }
 
 /* ---- forms and dialects ---- */
 
@@ -54,11 +51,11 @@ static void forms_are_told_apart(void **state)
     expect("Time,Parameter,Value\n00:07,HR,73\n25:30,GCS,15\n", "t@420:-,73 t@91800:15,-");
     expect("x,when,station\n1,2020-01-01,s1\n2,2020-01-02,s1\n", "s1@1577836800:1 s1@1577923200:2");
     expect("name;ds;y\ns;2020-01-01;1,5\ns;2020-01-02;2\n", "s@1577836800:1.5 s@1577923200:2");
-    const llap_csv_opts wide = { .form = LLAP_CSV_WIDE,
-                                 .valid_min = -INFINITY,
-                                 .valid_max = INFINITY,
-                                 .max_line = 1000,
-                                 .text = LLAP_CSV_TEXT_CODE };
+    const ll_csv_opts wide = { .form = LL_CSV_WIDE,
+                               .valid_min = -INFINITY,
+                               .valid_max = INFINITY,
+                               .max_line = 1000,
+                               .text = LL_CSV_TEXT_CODE };
     expect_opts("Time,Parameter,Value\n1,HR,73\n2,GCS,15\n", &wide, "t@1:1,73 t@2:0,15");
 }
 
@@ -86,11 +83,11 @@ static void dialects_are_told_apart(void **state)
                                    "C");
     assert_string_equal(p->var[1], "\xc3\xa9");
     llap_panel_destroy(p);
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.skip_lines = 2;
     expect_opts("some title\nmore, of; it\ntime,x\n1,2\n", &o, "t@1:2");
-    o = LLAP_CSV_DEFAULT;
-    o.separator = ':', o.header = LLAP_NO, o.time = "c2", o.quote = '\'';
+    o = LL_CSV_DEFAULT;
+    o.separator = ':', o.header = LL_NO, o.time = "c2", o.quote = '\'';
     expect_opts("4:'1'\n5:2\n", &o, "t@1:4 t@2:5");
 }
 
@@ -183,19 +180,19 @@ static void times_are_read(void **state)
 static void times_are_read_as_told(void **state)
 {
     (void)state;
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.zone = "Asia/Shanghai";
     expect_opts("time,x\n2013-03-01 00:00,1\n", &o, "t@1362067200:1");
     expect_opts("year,month,day,hour,x\n2013,3,1,0,1\n", &o, "t@1362067200:1");
     expect_opts("time,x\n2013-03-01T00:00:00Z,1\n", &o, "t@1362096000:1");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.time_format = "%m/%d/%Y";
     expect_opts("date,x\n03/10/2004,1\n", &o, "t@1078876800:1");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.time = "c+b", o.time_format = "%Y %H:%M %d %m";
     o.time_format = "%Y-%m-%d %H:%M";
     expect_opts("b,c,x\n18:00,2004-03-10,1\n", &o, "t@1078941600:1");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.time_format = "number", o.time_unit = "0.5h";
     expect_opts("time,x\n3,1\n", &o, "t@5400:1");
     o.time_format = "epoch", o.time_unit = "ms";
@@ -203,10 +200,10 @@ static void times_are_read_as_told(void **state)
     llap_panel *p;
     o.time_unit = "parsec";
     CHECK_FAIL(read_text("time,x\n3000,1\n", &o, &p, NULL), LLAP_EINVAL, "parsec");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.zone = "Mars/Base";
     CHECK_FAIL(read_text("time,x\n2013-03-01,1\n", &o, &p, NULL), LLAP_EINVAL, "Mars/Base");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.time_format = "sundial";
     CHECK_FAIL(read_text("time,x\n1,1\n", &o, &p, NULL), LLAP_EINVAL, "sundial");
     assert_null(p);
@@ -219,11 +216,11 @@ static void missing_cells_are_known(void **state)
     (void)state;
     expect("time,x,y\n1,NA,nan\n2,,NULL\n3,-,1\n4,?,#N/A\n5,5,N/A\n",
            "t@1:-,- t@2:-,- t@3:-,1 t@4:-,- t@5:5,-");
-    llap_csv_opts     o = LLAP_CSV_DEFAULT;
+    ll_csv_opts       o = LL_CSV_DEFAULT;
     const char *const words[] = { "Calm", "-1", NULL };
     o.missing = words;
     expect_opts("time,x,y\n1,calm,-1.0\n2,2,3\n", &o, "t@1:-,- t@2:2,3");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.valid_min = 0, o.valid_max = 100;
     expect_opts("time,x\n1,-0.5\n2,0\n3,100\n4,101\n", &o, "t@1:- t@2:0 t@3:100 t@4:-");
 }
@@ -234,16 +231,16 @@ static void codes_for_missing_are_found(void **state)
     static const char text[] =
         "time,x,y\n1,-200,3\n2,1.5,-200\n3,-200,900\n4,2,500\n5,-200,400\n6,3,1\n";
     expect(text, "t@1:-,3 t@2:1.5,- t@3:-,900 t@4:2,500 t@5:-,400 t@6:3,1");
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.no_codes = true;
     expect_opts(text, &o, "t@1:-200,3 t@2:1.5,-200 t@3:-200,900 t@4:2,500 t@5:-200,400 t@6:3,1");
     /* twice is no habit; and among values of its size it is one of them */
     expect("time,x\n1,-200\n2,1\n3,-200\n4,2\n5,3\n", "t@1:-200 t@2:1 t@3:-200 t@4:2 t@5:3");
     expect("time,x\n1,-200\n2,-150\n3,-200\n4,100\n5,-200\n",
            "t@1:-200 t@2:-150 t@3:-200 t@4:100 t@5:-200");
-    llap_panel     *p;
-    llap_csv_report report;
-    CHECK_OK(read_text(text, &LLAP_CSV_DEFAULT, &p, &report));
+    llap_panel   *p;
+    ll_csv_report report;
+    CHECK_OK(read_text(text, &LL_CSV_DEFAULT, &p, &report));
     assert_int_equal(report.coded_missing, 4);
     assert_non_null(strstr(report.decision[0], "-200"));
     llap_panel_destroy(p);
@@ -253,7 +250,7 @@ static void columns_are_chosen_and_renamed(void **state)
 {
     (void)state;
     static const char text[] = "time,x,y,z=w\n1,2,3,4\n";
-    llap_csv_opts     o = LLAP_CSV_DEFAULT;
+    ll_csv_opts       o = LL_CSV_DEFAULT;
     o.columns = (const char *const[]){ "z=w", "new=x", NULL };
     llap_panel *p = panel_of_opts(text, &o);
     assert_int_equal(p->n_vars, 2);
@@ -264,15 +261,15 @@ static void columns_are_chosen_and_renamed(void **state)
     o.columns = (const char *const[]){ "x", "nope", NULL };
     CHECK_FAIL(read_text(text, &o, &p, NULL), LLAP_EINVAL,
                "no variable 'nope'; there are 'x', 'y', 'z=w'");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.drop = (const char *const[]){ "y", NULL };
     expect_opts(text, &o, "t@1:2,4");
     o.drop = (const char *const[]){ "q", NULL };
     CHECK_FAIL(read_text(text, &o, &p, NULL), LLAP_EINVAL, "no variable 'q'");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.columns = (const char *const[]){ "y", "x", NULL };
     expect_opts("time,variable,value\n1,x,1\n1,y,2\n1,z,3\n", &o, "t@1:2,1");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.entity = "y";
     expect_opts(text, &o, "3@1:2,4");
     o.entity = "", o.time = "x";
@@ -284,19 +281,19 @@ static void words_are_left_out_or_coded(void **state)
     (void)state;
     static const char text[] = "time,wd,x\n1,NNE,1\n2,W,2\n3,NA,3\n4,E,4\n";
     llap_panel       *p;
-    llap_csv_report   report;
-    CHECK_OK(read_text(text, &LLAP_CSV_DEFAULT, &p, &report));
+    ll_csv_report     report;
+    CHECK_OK(read_text(text, &LL_CSV_DEFAULT, &p, &report));
     assert_int_equal(p->n_vars, 1);
     assert_int_equal(report.text_cells, 3);
     assert_int_equal(report.warnings, 1);
     llap_panel_destroy(p);
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
-    o.text = LLAP_CSV_TEXT_CODE;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.text = LL_CSV_TEXT_CODE;
     expect_opts(text, &o, "t@1:1,1 t@2:2,2 t@3:-,3 t@4:0,4");
-    o.text = LLAP_CSV_TEXT_ERROR;
+    o.text = LL_CSV_TEXT_ERROR;
     CHECK_FAIL(read_text(text, &o, &p, NULL), LLAP_EFORMAT,
                "t.csv:2: column 2 'wd': expected a number, found 'NNE'");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.circular = (const char *const[]){ "wd", NULL };
     p = panel_of_opts(text, &o);
     assert_int_equal(p->n_vars, 3);
@@ -353,7 +350,7 @@ static void mistakes_are_named(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         llap_panel *p;
-        CHECK_FAIL(read_text(cases[i].text, &LLAP_CSV_DEFAULT, &p, NULL), cases[i].code,
+        CHECK_FAIL(read_text(cases[i].text, &LL_CSV_DEFAULT, &p, NULL), cases[i].code,
                    cases[i].detail);
         assert_null(p);
     }
@@ -363,13 +360,12 @@ static void mistakes_are_named(void **state)
     for (int i = 0; i < 40000; i++) n += (size_t)sprintf(text + n, "%d,1\n", i);
     n += (size_t)sprintf(text + n, "soon,1\n");
     llap_panel *p;
-    CHECK_FAIL(read_text(text, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_EFORMAT,
+    CHECK_FAIL(read_text(text, &LL_CSV_DEFAULT, &p, NULL), LLAP_EFORMAT,
                "t.csv:40002: column 1 'time': expected a time as a number, found 'soon'");
     free(text);
     const char *none = "/no/such.csv";
-    CHECK_FAIL(llap_csv_read(&none, 1, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_ENOTFOUND,
-               "/no/such.csv");
-    CHECK_FAIL(llap_csv_read(&none, 0, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_EINVAL, "no file");
+    CHECK_FAIL(ll_csv_read(&none, 1, &LL_CSV_DEFAULT, &p, NULL), LLAP_ENOTFOUND, "/no/such.csv");
+    CHECK_FAIL(ll_csv_read(&none, 0, &LL_CSV_DEFAULT, &p, NULL), LLAP_EINVAL, "no file");
 }
 
 static void oddities_are_counted(void **state)
@@ -377,8 +373,8 @@ static void oddities_are_counted(void **state)
     (void)state;
     static const char text[] = "entity,time,x\na,2,1\na,1,2\na,2,3\nb,1,inf\nb,2,1e39\nb,3,1e38\n";
     llap_panel       *p;
-    llap_csv_report   report;
-    CHECK_OK(read_text(text, &LLAP_CSV_DEFAULT, &p, &report));
+    ll_csv_report     report;
+    CHECK_OK(read_text(text, &LL_CSV_DEFAULT, &p, &report));
     char found[256];
     show(p, found, sizeof found);
     assert_string_equal(found, "a@1:2 a@2:3 b@1:- b@2:- b@3:1e+38");
@@ -388,23 +384,23 @@ static void oddities_are_counted(void **state)
     assert_int_equal(report.infinite_cells, 2);
     assert_int_equal(report.warnings, 3);
     llap_panel_destroy(p);
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
-    o.duplicates = LLAP_DUPLICATES_ERROR;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.duplicates = LL_DUPLICATES_ERROR;
     CHECK_FAIL(read_text(text, &o, &p, NULL), LLAP_EFORMAT,
                "t.csv:4: entity 'a': 'x' is given twice");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.unordered_is_error = true;
     CHECK_FAIL(read_text(text, &o, &p, NULL), LLAP_EFORMAT, "t.csv:3: the time goes back");
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.bad_is_missing = true;
     CHECK_OK(read_text("time,x\n1,2\n2,two\n3,4\n", &o, &p, &report));
     assert_int_equal(report.bad_cells, 1);
     llap_panel_destroy(p);
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.max_entities = 2;
     CHECK_FAIL(read_text("entity,time,x\na,1,1\na,2,2\nb,1,1\nc,1,1\n", &o, &p, NULL), LLAP_ELIMIT,
                "t.csv:5: column 1 'entity': more than 2 different entities");
-    CHECK_OK(read_text("time,x,x,\n1,2,3,\n", &LLAP_CSV_DEFAULT, &p, &report));
+    CHECK_OK(read_text("time,x,x,\n1,2,3,\n", &LL_CSV_DEFAULT, &p, &report));
     assert_string_equal(p->var[1], "x_2");
     llap_panel_destroy(p);
 }
@@ -427,7 +423,7 @@ static void warnings_have_a_place(void **state)
     (void)state;
     heard          h = { 0 };
     const llap_log log = { LLAP_LOG_WARNING, hear, &h };
-    llap_csv_opts  o = LLAP_CSV_DEFAULT;
+    ll_csv_opts    o = LL_CSV_DEFAULT;
     o.log = &log;
     llap_panel *p = panel_of_opts("time,x\n\n1,1\n\n\n2,2\n\n2,3\n", &o);
     assert_int_equal(h.n, 1);
@@ -465,15 +461,15 @@ static void limits_hold(void **state)
     memset(text + 9, '7', n);
     text[n] = '\0';
     llap_panel *p;
-    CHECK_FAIL(read_text(text, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
+    CHECK_FAIL(read_text(text, &LL_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
                "t.csv:2: line is longer than 16777216 bytes");
     memset(text, 'x', n);
-    CHECK_FAIL(read_text(text, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
+    CHECK_FAIL(read_text(text, &LL_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
                "t.csv:1: the first line is longer");
     size_t at = (size_t)sprintf(text, "entity,time,x\n");
     for (int i = 0; i < 1500; i++) at += (size_t)sprintf(text + at, "e,%d,1\n", i);
     for (int i = 0; i < 1200000; i++) at += (size_t)sprintf(text + at, "n%d,1,1\n", i);
-    CHECK_FAIL(read_text(text, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
+    CHECK_FAIL(read_text(text, &LL_CSV_DEFAULT, &p, NULL), LLAP_ELIMIT,
                "t.csv:1001501: column 1 'entity': more than 1000000 different entities");
     free(text);
 }
@@ -494,16 +490,16 @@ static void threads_change_nothing(void **state)
         p += sprintf(p, "e%d,%d,%d.%d,,%d%s\n", i / 9000, t, i * 31 % 977, i % 10,
                      i * 17 % 1013 - 300, i > LINES / 2 ? "\r" : "");
     }
-    llap_panel     *want, *found;
-    llap_csv_report a, b;
-    llap_csv_opts   o = LLAP_CSV_DEFAULT;
+    llap_panel   *want, *found;
+    ll_csv_report a, b;
+    ll_csv_opts   o = LL_CSV_DEFAULT;
     o.valid_min = -1e30; /* a range keeps every row from being usual */
-    CHECK_OK(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &want, &a));
+    CHECK_OK(ll_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &want, &a));
     for (int threads = 1; threads <= 9; threads += 2) {
-        o = LLAP_CSV_DEFAULT;
+        o = LL_CSV_DEFAULT;
         o.threads = threads;
-        CHECK_OK(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, &b));
-        assert_true(llap_panel_equal(want, found));
+        CHECK_OK(ll_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, &b));
+        assert_true(ll_panel_equal(want, found));
         assert_int_equal(a.lines, b.lines);
         assert_int_equal(a.empty_lines, b.empty_lines);
         assert_int_equal(a.infinite_cells, b.infinite_cells);
@@ -519,7 +515,7 @@ static void threads_change_nothing(void **state)
     p += sprintf(p, "e0,1,2,oops,3\n");
     char place[64];
     snprintf(place, sizeof place, "t.csv:%lld: column 4 'y'", (long long)line);
-    CHECK_FAIL(llap_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, NULL),
+    CHECK_FAIL(ll_csv_read_memory("t.csv", text, (size_t)(p - text), &o, &found, NULL),
                LLAP_EFORMAT, place);
     free(text);
 }
@@ -544,12 +540,12 @@ static void files_become_one_panel(void **state)
 {
     (void)state;
     assert_non_null(mkdtemp(folder));
-    const char     *paths[] = { put_file("s2.csv", "time,x\n1,5\n"),
-                                put_file("s1.txt", "time;y\n1;1,5\n") };
-    llap_panel     *p;
-    llap_csv_report report;
-    char            found[256];
-    CHECK_OK(llap_csv_read(paths, 2, &LLAP_CSV_DEFAULT, &p, &report));
+    const char   *paths[] = { put_file("s2.csv", "time,x\n1,5\n"),
+                              put_file("s1.txt", "time;y\n1;1,5\n") };
+    llap_panel   *p;
+    ll_csv_report report;
+    char          found[256];
+    CHECK_OK(ll_csv_read(paths, 2, &LL_CSV_DEFAULT, &p, &report));
     show(p, found, sizeof found);
     assert_string_equal(found, "s1@1:-,1.5 s2@1:5,-");
     assert_int_equal(report.files, 2);
@@ -558,17 +554,17 @@ static void files_become_one_panel(void **state)
     put_file("README.txt", "nothing to see here\n");
     put_file(".hidden", "time,x\n1,2\n");
     const char *all = folder;
-    CHECK_OK(llap_csv_read(&all, 1, &LLAP_CSV_DEFAULT, &p, &report));
+    CHECK_OK(ll_csv_read(&all, 1, &LL_CSV_DEFAULT, &p, &report));
     assert_int_equal(p->n_entities, 2);
     assert_int_equal(report.skipped_files, 1);
     llap_panel_destroy(p);
     const char *bad[] = { paths[0], put_file("README.txt", "nothing to see here\n") };
-    CHECK_FAIL(llap_csv_read(bad, 2, &LLAP_CSV_DEFAULT, &p, NULL), LLAP_EINVAL,
+    CHECK_FAIL(ll_csv_read(bad, 2, &LL_CSV_DEFAULT, &p, NULL), LLAP_EINVAL,
                "README.txt: has no column 'time'");
     /* standard input */
     const int saved = dup(STDIN_FILENO), fd = open(paths[0], O_RDONLY);
     dup2(fd, STDIN_FILENO);
-    CHECK_OK(llap_csv_read((const char *[]){ "-" }, 1, &LLAP_CSV_DEFAULT, &p, &report));
+    CHECK_OK(ll_csv_read((const char *[]){ "-" }, 1, &LL_CSV_DEFAULT, &p, &report));
     dup2(saved, STDIN_FILENO);
     close(fd);
     close(saved);
@@ -577,7 +573,7 @@ static void files_become_one_panel(void **state)
     char command[64];
     snprintf(command, sizeof command, "rm -rf %s/* %s/.hidden", folder, folder);
     assert_int_equal(system(command), 0);
-    CHECK_FAIL(llap_csv_read(&all, 1, &LLAP_CSV_DEFAULT, &p, &report), LLAP_EINVAL,
+    CHECK_FAIL(ll_csv_read(&all, 1, &LL_CSV_DEFAULT, &p, &report), LLAP_EINVAL,
                "a folder without files");
     rmdir(folder);
 }
@@ -585,9 +581,9 @@ static void files_become_one_panel(void **state)
 static llap_status read_all_kinds(void *user)
 {
     (void)user;
-    llap_panel   *p;
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
-    o.text = LLAP_CSV_TEXT_CODE;
+    llap_panel *p;
+    ll_csv_opts o = LL_CSV_DEFAULT;
+    o.text = LL_CSV_TEXT_CODE;
     o.circular = (const char *const[]){ "d", NULL };
     llap_status st = read_text(
         "entity,date,time,d,wd,x,\nb,10/03/2004,18.00,90,N,-9999,\na,13/03/2004,18.00,N,S,-9999,\n"
@@ -609,8 +605,8 @@ static void failing_allocations_lose_nothing(void **state)
 static void the_originals_load_as_they_are(void **state)
 {
     (void)state;
-    llap_panel *uci = panel_of_file("uci_air.csv.gz", &LLAP_CSV_DEFAULT);
-    llap_panel *raw = panel_of_file("raw/AirQualityUCI.csv", &LLAP_CSV_DEFAULT);
+    llap_panel *uci = panel_of_file("uci_air.csv.gz", &LL_CSV_DEFAULT);
+    llap_panel *raw = panel_of_file("raw/AirQualityUCI.csv", &LL_CSV_DEFAULT);
     assert_int_equal(raw->n_rows, 9357);
     assert_int_equal(raw->n_vars, 13);
     assert_memory_equal(raw->time, uci->time, 9357 * sizeof *raw->time);
@@ -621,35 +617,35 @@ static void the_originals_load_as_they_are(void **state)
     llap_panel_destroy(raw);
     llap_panel_destroy(uci);
 
-    const char     *records = data_file("raw/physionet2012_set-a");
-    llap_csv_report report;
-    llap_csv_opts   o = LLAP_CSV_DEFAULT;
+    const char   *records = data_file("raw/physionet2012_set-a");
+    ll_csv_report report;
+    ll_csv_opts   o = LL_CSV_DEFAULT;
     o.valid_min = 0, o.drop = (const char *const[]){ "RecordID", NULL };
-    CHECK_OK(llap_csv_read(&records, 1, &o, &raw, &report));
+    CHECK_OK(ll_csv_read(&records, 1, &o, &raw, &report));
     assert_int_equal(raw->n_entities, 20);
     assert_int_equal(report.files, 20);
     assert_int_equal(report.skipped_files, 1);
-    o = LLAP_CSV_DEFAULT;
+    o = LL_CSV_DEFAULT;
     o.time_unit = "min";
     llap_panel *all = panel_of_file("physionet2012_a.csv.gz", &o);
     for (int64_t e = 0; e < raw->n_entities; e++) {
-        const int64_t f = llap_panel_find_entity(all, raw->entity[e]);
+        const int64_t f = ll_panel_find_entity(all, raw->entity[e]);
         assert_true(f >= 0);
         assert_int_equal(raw->start[e + 1] - raw->start[e], all->start[f + 1] - all->start[f]);
         for (int64_t i = 0; i < raw->start[e + 1] - raw->start[e]; i++) {
             const int64_t r = raw->start[e] + i, s = all->start[f] + i;
             assert_int_equal(raw->time[r], all->time[s]);
             for (int64_t v = 0; v < raw->n_vars; v++) {
-                const int64_t u = llap_panel_find_var(all, raw->var[v]);
-                assert_int_equal(llap_panel_observed(raw, r, v), llap_panel_observed(all, s, u));
-                if (llap_panel_observed(raw, r, v))
+                const int64_t u = ll_panel_find_var(all, raw->var[v]);
+                assert_int_equal(ll_panel_observed(raw, r, v), ll_panel_observed(all, s, u));
+                if (ll_panel_observed(raw, r, v))
                     assert_true(raw->value[r * raw->n_vars + v] == all->value[s * all->n_vars + u]);
             }
         }
     }
     llap_panel_destroy(raw);
     llap_panel_destroy(all);
-    llap_panel *isd = panel_of_file("raw/isd_lite", &LLAP_CSV_DEFAULT);
+    llap_panel *isd = panel_of_file("raw/isd_lite", &LL_CSV_DEFAULT);
     assert_int_equal(isd->n_entities, 2);
     assert_int_equal(isd->n_rows, 11368);
     llap_panel_destroy(isd);
@@ -675,18 +671,18 @@ static void the_canonical_files_load_as_they_are(void **state)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s.csv.gz", files[i].name);
-        const char     *path = data_file(name);
-        llap_panel     *p;
-        llap_csv_report report;
-        CHECK_OK(llap_csv_read(&path, 1, &LLAP_CSV_DEFAULT, &p, &report));
+        const char   *path = data_file(name);
+        llap_panel   *p;
+        ll_csv_report report;
+        CHECK_OK(ll_csv_read(&path, 1, &LL_CSV_DEFAULT, &p, &report));
         assert_int_equal(p->n_entities, files[i].entities);
         assert_int_equal(p->n_rows, files[i].rows);
         assert_int_equal(p->n_vars, files[i].vars);
-        assert_int_equal(llap_panel_count_observed(p), files[i].observed);
+        assert_int_equal(ll_panel_count_observed(p), files[i].observed);
         assert_int_equal(report.warnings, 0);
         assert_int_equal(report.coded_missing, 0);
         const double ideal = (double)p->n_rows * (8 + (double)p->n_vars * (4 + 1.0 / 8));
-        assert_true((double)llap_panel_bytes(p) < 1.3 * ideal);
+        assert_true((double)ll_panel_bytes(p) < 1.3 * ideal);
         llap_panel_destroy(p);
     }
 }
@@ -708,7 +704,7 @@ static void long_header(void **state)
     fputc('\n', f);
     fclose(f);
     llap_panel *p;
-    CHECK_OK(llap_csv_read_memory("wide.csv", text, n, &LLAP_CSV_DEFAULT, &p, NULL));
+    CHECK_OK(ll_csv_read_memory("wide.csv", text, n, &LL_CSV_DEFAULT, &p, NULL));
     assert_int_equal(p->n_vars, COLUMNS);
     assert_int_equal(p->n_rows, 2);
     assert_true(p->value[COLUMNS + 7] == 8);

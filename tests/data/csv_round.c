@@ -3,7 +3,7 @@
 #include "folder.h"
 #include "panels.h"
 
-#include "data/csv_write.h"
+#include "data/csv/write.h"
 
 #include <unistd.h>
 
@@ -55,21 +55,21 @@ static const char *const nasty[] = { "a",
                                      "T" };
 enum { N_NASTY = sizeof nasty / sizeof nasty[0] };
 
-static const llap_axis axes[] = {
-    { LLAP_AXIS_CALENDAR, "UTC", "", "", 1 },
-    { LLAP_AXIS_CALENDAR, "", "", "", 1 },
-    { LLAP_AXIS_CALENDAR, "+08:00", "", "", 1 },
-    { LLAP_AXIS_CALENDAR, "Europe/Rome", "", "", 1 },
-    { LLAP_AXIS_CALENDAR, "UTC", "epoch ms", "", 1 },
-    { LLAP_AXIS_CALENDAR, "", "%d/%m/%Y %H.%M.%S", "", 1 },
-    { LLAP_AXIS_NUMBER, "", "", "min", INT64_C(60000000000) },
-    { LLAP_AXIS_NUMBER, "", "", "", INT64_C(1000000000) },
-    { LLAP_AXIS_NUMBER, "", "", "0.5h", INT64_C(1800000000000) },
+static const ll_axis axes[] = {
+    { LL_AXIS_CALENDAR, "UTC", "", "", 1 },
+    { LL_AXIS_CALENDAR, "", "", "", 1 },
+    { LL_AXIS_CALENDAR, "+08:00", "", "", 1 },
+    { LL_AXIS_CALENDAR, "Europe/Rome", "", "", 1 },
+    { LL_AXIS_CALENDAR, "UTC", "epoch ms", "", 1 },
+    { LL_AXIS_CALENDAR, "", "%d/%m/%Y %H.%M.%S", "", 1 },
+    { LL_AXIS_NUMBER, "", "", "min", INT64_C(60000000000) },
+    { LL_AXIS_NUMBER, "", "", "", INT64_C(1000000000) },
+    { LL_AXIS_NUMBER, "", "", "0.5h", INT64_C(1800000000000) },
 };
 enum { N_AXES = sizeof axes / sizeof axes[0] };
 
 /* Ticks that the axis can write: whole seconds for the format that has no more. */
-static int64_t draw_time(const llap_axis *axis)
+static int64_t draw_time(const ll_axis *axis)
 {
     const int64_t second = 1000000000;
     if (axis->format[0] == '%') return ((int64_t)draw(4000000000) - 1000000000) * second;
@@ -84,28 +84,28 @@ static int64_t draw_time(const llap_axis *axis)
     }
 }
 
-static llap_panel *random_panel(const llap_axis *axis)
+static llap_panel *random_panel(const ll_axis *axis)
 {
-    llap_panel_builder *b;
-    llap_panel         *p;
-    uint32_t            id;
-    float               row[6];
-    CHECK_OK(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b));
+    ll_panel_builder *b;
+    llap_panel       *p;
+    uint32_t          id;
+    float             row[6];
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
     const uint64_t n_vars = 1 + draw(6), n_entities = 1 + draw(5), first = draw(N_NASTY);
     for (uint64_t v = 0; v < n_vars; v++) {
         const char *name = nasty[(first + v * 5) % N_NASTY];
-        CHECK_OK(llap_panel_builder_var(b, name, strlen(name), &id));
+        CHECK_OK(ll_panel_builder_var(b, name, strlen(name), &id));
     }
     for (uint64_t e = 0; e < n_entities; e++) {
         const char *name = nasty[(first * 3 + e) % N_NASTY];
-        CHECK_OK(llap_panel_builder_entity(b, name, strlen(name), &id));
+        CHECK_OK(ll_panel_builder_entity(b, name, strlen(name), &id));
         for (uint64_t r = 0; r < 1 + draw(8); r++) {
             for (int v = 0; v < 6; v++) row[v] = draw_value();
-            CHECK_OK(llap_panel_builder_row(b, id, draw_time(axis), row));
+            CHECK_OK(ll_panel_builder_row(b, id, draw_time(axis), row));
         }
     }
-    CHECK_OK(llap_panel_builder_finish(b, axis, &p));
-    llap_panel_builder_destroy(b);
+    CHECK_OK(ll_panel_builder_finish(b, axis, &p));
+    ll_panel_builder_destroy(b);
     return p;
 }
 
@@ -114,20 +114,20 @@ static void any_panel_comes_back(void **state)
     (void)state;
     const char *path = in_folder("p.csv");
     for (int trial = 0; trial < 300; trial++) {
-        llap_panel         *p = random_panel(&axes[trial % N_AXES]), *q;
-        llap_csv_write_opts w = { .form = trial % 2 ? LLAP_CSV_LONG : LLAP_CSV_WIDE };
-        llap_arena          arena = { 0 };
-        llap_csv_opts       o;
+        llap_panel       *p = random_panel(&axes[trial % N_AXES]), *q;
+        ll_csv_write_opts w = { .form = trial % 2 ? LL_CSV_LONG : LL_CSV_WIDE };
+        ll_arena          arena = { 0 };
+        ll_csv_opts       o;
         if (trial % 3 == 1) w.separator = ';', w.decimal = ',';
         if (trial % 3 == 2) w.separator = '\t';
         if (trial % 7 == 3) w.separator = ',', w.decimal = ',';
-        CHECK_OK(llap_csv_write(p, path, &w));
-        CHECK_OK(llap_csv_opts_of(p, &w, &arena, &o));
-        CHECK_OK(llap_csv_read(&path, 1, &o, &q, NULL));
-        if (!llap_panel_equal(p, q)) fail_msg("trial %d: another panel came back", trial);
+        CHECK_OK(ll_csv_write(p, path, &w));
+        CHECK_OK(ll_csv_opts_of(p, &w, &arena, &o));
+        CHECK_OK(ll_csv_read(&path, 1, &o, &q, NULL));
+        if (!ll_panel_equal(p, q)) fail_msg("trial %d: another panel came back", trial);
         llap_panel_destroy(p);
         llap_panel_destroy(q);
-        llap_arena_deinit(&arena);
+        ll_arena_deinit(&arena);
     }
 }
 
@@ -142,11 +142,11 @@ static void ordinary_panels_need_no_options(void **state)
     static const char *const texts[] = { hourly, minutes, comma };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         for (int form = 0; form < 2; form++) {
-            llap_panel         *p = panel_of(texts[i]), *q;
-            llap_csv_write_opts w = { .form = form ? LLAP_CSV_LONG : LLAP_CSV_WIDE };
-            CHECK_OK(llap_csv_write(p, path, &w));
-            CHECK_OK(llap_csv_read(&path, 1, &LLAP_CSV_DEFAULT, &q, NULL));
-            assert_true(llap_panel_equal(p, q));
+            llap_panel       *p = panel_of(texts[i]), *q;
+            ll_csv_write_opts w = { .form = form ? LL_CSV_LONG : LL_CSV_WIDE };
+            CHECK_OK(ll_csv_write(p, path, &w));
+            CHECK_OK(ll_csv_read(&path, 1, &LL_CSV_DEFAULT, &q, NULL));
+            assert_true(ll_panel_equal(p, q));
             llap_panel_destroy(p);
             llap_panel_destroy(q);
         }
@@ -155,24 +155,24 @@ static void ordinary_panels_need_no_options(void **state)
 static void filled_cells_are_written_on_request_only(void **state)
 {
     (void)state;
-    const char      *names[] = { "e" }, *vars[] = { "x" };
-    const int64_t    start[] = { 0, 2 };
-    llap_panel_draft d = { .axis = LLAP_AXIS_UTC,
-                           .n_entities = 1,
-                           .n_vars = 1,
-                           .entity = names,
-                           .var = vars,
-                           .start = start };
-    llap_panel      *p, *q;
-    const char      *path = in_folder("f.csv");
-    CHECK_OK(llap_panel_create(&d, &p));
+    const char    *names[] = { "e" }, *vars[] = { "x" };
+    const int64_t  start[] = { 0, 2 };
+    ll_panel_draft d = { .axis = LL_AXIS_UTC,
+                         .n_entities = 1,
+                         .n_vars = 1,
+                         .entity = names,
+                         .var = vars,
+                         .start = start };
+    llap_panel    *p, *q;
+    const char    *path = in_folder("f.csv");
+    CHECK_OK(ll_panel_create(&d, &p));
     d.time[1] = 1;
     d.value[0] = d.value[1] = 5;
-    llap_bit_set(d.observed, 0);
+    ll_bit_set(d.observed, 0);
     for (int filled = 0; filled < 2; filled++) {
-        CHECK_OK(llap_csv_write(p, path, &(llap_csv_write_opts){ .filled = filled }));
-        CHECK_OK(llap_csv_read(&path, 1, &LLAP_CSV_DEFAULT, &q, NULL));
-        assert_int_equal(llap_panel_count_observed(q), 1 + filled);
+        CHECK_OK(ll_csv_write(p, path, &(ll_csv_write_opts){ .filled = filled }));
+        CHECK_OK(ll_csv_read(&path, 1, &LL_CSV_DEFAULT, &q, NULL));
+        assert_int_equal(ll_panel_count_observed(q), 1 + filled);
         llap_panel_destroy(q);
     }
     llap_panel_destroy(p);
@@ -219,7 +219,7 @@ static void how_rows_are_written_changes_nothing(void **state)
     llap_panel *p, *q;
     for (int i = 0; i < LINES; i++) order[i] = i;
     write_files(order, 1, ',', '.', "\n", false, paths);
-    CHECK_OK(llap_csv_read(paths, 1, &LLAP_CSV_DEFAULT, &p, NULL));
+    CHECK_OK(ll_csv_read(paths, 1, &LL_CSV_DEFAULT, &p, NULL));
     assert_int_equal(p->n_entities, 7);
     assert_int_equal(p->n_rows, LINES);
     static const struct {
@@ -239,9 +239,9 @@ static void how_rows_are_written_changes_nothing(void **state)
         }
         write_files(order, ways[k].files, ways[k].separator, ways[k].decimal, ways[k].line_end,
                     ways[k].bom, paths);
-        llap_csv_report report;
-        CHECK_OK(llap_csv_read(paths, (size_t)ways[k].files, &LLAP_CSV_DEFAULT, &q, &report));
-        if (!llap_panel_equal(p, q)) fail_msg("way %zu: another panel: %s", k, report.decision[0]);
+        ll_csv_report report;
+        CHECK_OK(ll_csv_read(paths, (size_t)ways[k].files, &LL_CSV_DEFAULT, &q, &report));
+        if (!ll_panel_equal(p, q)) fail_msg("way %zu: another panel: %s", k, report.decision[0]);
         assert_true(report.rows.unordered > 0);
         llap_panel_destroy(q);
     }
@@ -254,32 +254,32 @@ static void what_cannot_be_written_is_refused(void **state)
 {
     (void)state;
     llap_panel *p = panel_of("entity,time,x\na,2020-01-01T00:00:30Z,1\n");
-    CHECK_FAIL(llap_csv_write(p, folder, &LLAP_CSV_WRITE_DEFAULT), LLAP_EINVAL, "directory");
-    CHECK_FAIL(llap_csv_write(p, in_folder("x"), &(llap_csv_write_opts){ .separator = '"' }),
+    CHECK_FAIL(ll_csv_write(p, folder, &LL_CSV_WRITE_DEFAULT), LLAP_EINVAL, "directory");
+    CHECK_FAIL(ll_csv_write(p, in_folder("x"), &(ll_csv_write_opts){ .separator = '"' }),
                LLAP_EINVAL, "cannot separate");
-    CHECK_FAIL(llap_csv_write(p, in_folder("x"), &(llap_csv_write_opts){ .decimal = 'x' }),
-               LLAP_EINVAL, "decimal point");
+    CHECK_FAIL(ll_csv_write(p, in_folder("x"), &(ll_csv_write_opts){ .decimal = 'x' }), LLAP_EINVAL,
+               "decimal point");
     llap_panel coarse = *p;
     coarse.axis.format = "%Y-%m-%d %H:%M";
-    CHECK_FAIL(llap_csv_write(&coarse, in_folder("x"), &LLAP_CSV_WRITE_DEFAULT), LLAP_EINVAL,
+    CHECK_FAIL(ll_csv_write(&coarse, in_folder("x"), &LL_CSV_WRITE_DEFAULT), LLAP_EINVAL,
                "cannot hold");
     assert_int_equal(access(in_folder("x"), F_OK), -1);
-    CHECK_FAIL(llap_csv_write(p, "/dev/full", &LLAP_CSV_WRITE_DEFAULT), LLAP_EIO, "No space");
+    CHECK_FAIL(ll_csv_write(p, "/dev/full", &LL_CSV_WRITE_DEFAULT), LLAP_EIO, "No space");
     llap_panel_destroy(p);
 }
 
 static llap_status write_and_read(void *user)
 {
-    const char         *path = in_folder("a.csv");
-    llap_arena          arena = { 0 };
-    llap_csv_opts       o;
-    llap_panel         *q = NULL;
-    llap_csv_write_opts w = { .form = LLAP_CSV_LONG };
-    llap_status         st = llap_csv_write(user, path, &w);
-    if (st == LLAP_OK) st = llap_csv_opts_of(user, &w, &arena, &o);
-    if (st == LLAP_OK) st = llap_csv_read(&path, 1, &o, &q, NULL);
+    const char       *path = in_folder("a.csv");
+    ll_arena          arena = { 0 };
+    ll_csv_opts       o;
+    llap_panel       *q = NULL;
+    ll_csv_write_opts w = { .form = LL_CSV_LONG };
+    llap_status       st = ll_csv_write(user, path, &w);
+    if (st == LLAP_OK) st = ll_csv_opts_of(user, &w, &arena, &o);
+    if (st == LLAP_OK) st = ll_csv_read(&path, 1, &o, &q, NULL);
     llap_panel_destroy(q);
-    llap_arena_deinit(&arena);
+    ll_arena_deinit(&arena);
     return st;
 }
 

@@ -1,45 +1,45 @@
 #include "check.h"
 
-#include "data/csv_token.h"
+#include "data/csv/token.h"
 
 #include <zlib.h>
 
 /* Cuts text and joins what came out: fields by '|', records by '\n', quoted ones in <>. */
-static llap_status cut_text(const char *text, size_t n, llap_csv_dialect dialect, size_t max,
+static llap_status cut_text(const char *text, size_t n, ll_csv_dialect dialect, size_t max,
                             char *out, size_t room, int64_t *last_line)
 {
-    llap_source    *s = NULL;
-    llap_csv_tokens t = { 0 };
-    llap_status     st = llap_source_open_memory("m.csv", text, n, &s);
-    if (st == LLAP_OK) st = llap_csv_tokens_init(&t, s, max);
+    ll_source    *s = NULL;
+    ll_csv_tokens t = { 0 };
+    llap_status   st = ll_source_open_memory("m.csv", text, n, &s);
+    if (st == LLAP_OK) st = ll_csv_tokens_init(&t, s, max);
     t.dialect = dialect;
     const char *peek;
     size_t      n_peek;
     bool        all;
-    if (st == LLAP_OK) st = llap_csv_tokens_peek(&t, &peek, &n_peek, &all);
+    if (st == LLAP_OK) st = ll_csv_tokens_peek(&t, &peek, &n_peek, &all);
     out[0] = '\0';
     size_t at = 0;
-    while (st == LLAP_OK && (st = llap_csv_tokens_next(&t)) == LLAP_OK && t.n_fields > 0) {
+    while (st == LLAP_OK && (st = ll_csv_tokens_next(&t)) == LLAP_OK && t.n_fields > 0) {
         for (size_t i = 0; i < t.n_fields && at < room; i++)
             at += (size_t)snprintf(out + at, room - at, t.field[i].quoted ? "%s<%.*s>" : "%s%.*s",
                                    i == 0 ? "" : "|", (int)t.field[i].len, t.field[i].text);
         if (at < room) at += (size_t)snprintf(out + at, room - at, "\n");
         if (last_line != NULL) *last_line = t.line;
     }
-    llap_csv_tokens_deinit(&t);
-    llap_source_close(s);
+    ll_csv_tokens_deinit(&t);
+    ll_source_close(s);
     return st;
 }
 
-static const llap_csv_dialect comma = { ',', '"', '\n' }, blank = { ' ', '"', '\n' },
-                              mac = { ';', '"', '\r' };
+static const ll_csv_dialect comma = { ',', '"', '\n' }, blank = { ' ', '"', '\n' },
+                            mac = { ';', '"', '\r' };
 
 static void fields_are_cut(void **state)
 {
     (void)state;
     static const struct {
-        const char             *in, *out;
-        const llap_csv_dialect *d;
+        const char           *in, *out;
+        const ll_csv_dialect *d;
     } cases[] = {
         { "", "", &comma },
         { "\n\n\r\n", "", &comma },
@@ -99,7 +99,7 @@ static char *long_text(size_t n)
 static void buffer_borders_do_not_show(void **state)
 {
     (void)state;
-    const size_t n = 3 * LLAP_CSV_PEEK + 1234, room = 4 * n;
+    const size_t n = 3 * LL_CSV_PEEK + 1234, room = 4 * n;
     char        *text = long_text(n), *out = malloc(room);
     CHECK_OK(cut_text(text, n, comma, 10000, out, room, NULL));
     size_t differ = 0;
@@ -138,18 +138,18 @@ static void other_bytes_become_characters(void **state)
                 m += strlen(valid);
             }
         }
-        llap_source *s;
-        CHECK_OK(llap_source_open_memory("m", text, n, &s));
-        llap_utf8_reader u = { .source = s };
-        size_t           at = 0, got;
+        ll_source *s;
+        CHECK_OK(ll_source_open_memory("m", text, n, &s));
+        ll_utf8_reader u = { .source = s };
+        size_t         at = 0, got;
         do {
-            CHECK_OK(llap_utf8_read(&u, found + at, 8 + (size_t)rand() % 300, &got));
+            CHECK_OK(ll_utf8_read(&u, found + at, 8 + (size_t)rand() % 300, &got));
             at += got;
         } while (got > 0);
         assert_int_equal(at, m);
         assert_memory_equal(found, want, m);
-        llap_utf8_deinit(&u);
-        llap_source_close(s);
+        ll_utf8_deinit(&u);
+        ll_source_close(s);
     }
 }
 
@@ -199,11 +199,11 @@ static void failing_allocations_lose_nothing(void **state)
 static void sources_that_are_none_are_named(void **state)
 {
     (void)state;
-    llap_source *s;
-    CHECK_FAIL(llap_source_open("/no/such/file", &s), LLAP_ENOTFOUND, "/no/such/file");
+    ll_source *s;
+    CHECK_FAIL(ll_source_open("/no/such/file", &s), LLAP_ENOTFOUND, "/no/such/file");
     assert_null(s);
-    CHECK_FAIL(llap_source_open("/tmp", &s), LLAP_EINVAL, "/tmp: is a directory");
-    llap_source_close(NULL);
+    CHECK_FAIL(ll_source_open("/tmp", &s), LLAP_EINVAL, "/tmp: is a directory");
+    ll_source_close(NULL);
 }
 
 int main(void)

@@ -2,47 +2,47 @@
 #include "check.h"
 
 #include "base/safetensors.h"
-#include "data/batch.h"
+#include "data/windows/batch.h"
 
-static llap_tensors *open_golden(const char *name)
+static ll_tensors *open_golden(const char *name)
 {
-    const char   *folder = getenv("LLAP_GOLDEN");
-    llap_tensors *t;
-    char          path[1024];
+    const char *folder = getenv("LLAP_GOLDEN");
+    ll_tensors *t;
+    char        path[1024];
     if (folder == NULL) {
         print_message("LLAP_GOLDEN is not set: skipped\n");
         skip();
     }
     snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
-    CHECK_OK(llap_tensors_open(path, &t));
+    CHECK_OK(ll_tensors_open(path, &t));
     return t;
 }
 
-static llap_tensor_info tensor(const llap_tensors *g, const char *name)
+static ll_tensor_info tensor(const ll_tensors *g, const char *name)
 {
-    llap_tensor_info t;
-    if (!llap_tensors_find(g, name, &t)) fail_msg("no tensor '%s'", name);
+    ll_tensor_info t;
+    if (!ll_tensors_find(g, name, &t)) fail_msg("no tensor '%s'", name);
     return t;
 }
 
-static void copy_tensor(const llap_tensors *g, const char *name, void *to, size_t room)
+static void copy_tensor(const ll_tensors *g, const char *name, void *to, size_t room)
 {
-    const llap_tensor_info t = tensor(g, name);
+    const ll_tensor_info t = tensor(g, name);
     assert_int_equal(t.n_bytes, room);
     memcpy(to, t.data, room);
 }
 
-static llap_batch golden_batch(const llap_tensors *g)
+static ll_batch golden_batch(const ll_tensors *g)
 {
-    const llap_tensor_info tv = tensor(g, "in.V"), ty = tensor(g, "in.y");
-    const int64_t         *v = tv.shape, *y = ty.shape;
-    llap_batch             b = { .n_rows = v[0],
-                                 .n_slots = v[1],
-                                 .n_context = v[2],
-                                 .n_features = v[3],
-                                 .n_query = y[2],
-                                 .n_targets = y[3] };
-    CHECK_OK(llap_batch_shape(&b, true));
+    const ll_tensor_info tv = tensor(g, "in.V"), ty = tensor(g, "in.y");
+    const int64_t       *v = tv.shape, *y = ty.shape;
+    ll_batch             b = { .n_rows = v[0],
+                               .n_slots = v[1],
+                               .n_context = v[2],
+                               .n_features = v[3],
+                               .n_query = y[2],
+                               .n_targets = y[3] };
+    CHECK_OK(ll_batch_shape(&b, true));
     const size_t slots = (size_t)(v[0] * v[1]), cells = slots * (size_t)(v[2] * v[3]);
     const size_t entries = slots * (size_t)(y[2] * y[3]);
     copy_tensor(g, "in.V", b.v, cells * sizeof(float));
@@ -57,11 +57,11 @@ static llap_batch golden_batch(const llap_tensors *g)
 }
 
 /* The tokens of the target autoencoder, [B,H,N,2C]: values and masks of valid slots. */
-static void check_tokens(const llap_tensors *g, const llap_batch *b)
+static void check_tokens(const ll_tensors *g, const ll_batch *b)
 {
-    const llap_tensor_info info = tensor(g, "mid.x_tok");
-    const float           *tok = info.data;
-    const int64_t          width = info.shape[3];
+    const ll_tensor_info info = tensor(g, "mid.x_tok");
+    const float         *tok = info.data;
+    const int64_t        width = info.shape[3];
     assert_int_equal(width, 2 * b->n_targets);
     for (int64_t i = 0; i < b->n_rows; i++)
         for (int64_t h = 0; h < b->n_query; h++)
@@ -79,9 +79,9 @@ static void check_tokens(const llap_tensors *g, const llap_batch *b)
 static void the_golden_batch_is_made_usable(void **state)
 {
     (void)state;
-    llap_tensors *g = open_golden("c11_batch_pipeline");
-    llap_batch    b = golden_batch(g);
-    CHECK_OK(llap_batch_check(&b));
+    ll_tensors *g = open_golden("c11_batch_pipeline");
+    ll_batch    b = golden_batch(g);
+    CHECK_OK(ll_batch_check(&b));
     const float *dt = tensor(g, "out.dt_model").data;
     assert_memory_equal(b.valid, tensor(g, "out.mask_bn").data, (size_t)(b.n_rows * b.n_slots));
     assert_memory_equal(b.any_obs, tensor(g, "out.obs_any").data, (size_t)(b.n_rows * b.n_query));
@@ -91,14 +91,14 @@ static void the_golden_batch_is_made_usable(void **state)
     for (int64_t i = 0; i < b.n_rows * b.n_slots * b.n_context * b.n_features; i++)
         assert_true(isfinite(b.v[i]) && isfinite(b.dv[i]));
     b.delta_t_y[b.n_query * (b.valid[0] ? 0 : 1) + 3] += 0.5f;
-    CHECK_FAIL(llap_batch_check(&b), LLAP_EINVAL, "row 0, slot");
-    llap_batch_deinit(&b);
-    llap_tensors_close(g);
+    CHECK_FAIL(ll_batch_check(&b), LLAP_EINVAL, "row 0, slot");
+    ll_batch_deinit(&b);
+    ll_tensors_close(g);
 }
 
 /* Row i as a panel of its present entities: contexts end at 0, a unit is a million ticks. of gets
  * the slot of each entity. */
-static llap_panel *panel_of_row(const llap_batch *b, int64_t i, int64_t *of)
+static llap_panel *panel_of_row(const ll_batch *b, int64_t i, int64_t *of)
 {
     enum { MAX = 8 };
     const int64_t K = b->n_context, H = b->n_query, D = b->n_features, C = b->n_targets;
@@ -113,14 +113,14 @@ static llap_panel *panel_of_row(const llap_batch *b, int64_t i, int64_t *of)
     for (int64_t k = 0; k < b->n_slots; k++)
         if (b->entity_mask[i * b->n_slots + k]) of[n++] = i * b->n_slots + k;
     for (int64_t e = 0; e <= n; e++) start[e] = e * (K + H);
-    llap_panel_draft d = { .axis = LLAP_AXIS_UTC,
-                           .n_entities = n,
-                           .n_vars = D + C,
-                           .entity = name,
-                           .var = name,
-                           .start = start };
-    llap_panel      *p;
-    CHECK_OK(llap_panel_create(&d, &p));
+    ll_panel_draft d = { .axis = LL_AXIS_UTC,
+                         .n_entities = n,
+                         .n_vars = D + C,
+                         .entity = name,
+                         .var = name,
+                         .start = start };
+    llap_panel    *p;
+    CHECK_OK(ll_panel_create(&d, &p));
     for (int64_t row = 0; row < n * (K + H); row++) {
         const int64_t slot = of[row / (K + H)], k = row % (K + H);
         const float  *t = b->delta_t + slot * K, *q = b->delta_t_y + slot * H;
@@ -130,15 +130,15 @@ static llap_panel *panel_of_row(const llap_batch *b, int64_t i, int64_t *of)
             const int64_t to = row * (D + C) + (k < K ? v : D + v);
             if (!(k < K ? b->x_obs[from] : b->y_obs[from])) continue;
             d.value[to] = k < K ? b->v[from] : b->y[from];
-            llap_bit_set(d.observed, to);
+            ll_bit_set(d.observed, to);
         }
     }
-    CHECK_OK(llap_panel_check(p));
+    CHECK_OK(ll_panel_check(p));
     return p;
 }
 
 /* Slot e of c holds the observed part of slot s of b. */
-static void compare_slots(const llap_batch *c, int64_t e, const llap_batch *b, int64_t s)
+static void compare_slots(const ll_batch *c, int64_t e, const ll_batch *b, int64_t s)
 {
     const int64_t K = b->n_context, H = b->n_query, D = b->n_features, C = b->n_targets;
     assert_int_equal(c->valid[e], b->valid[s]);
@@ -155,40 +155,40 @@ static void compare_slots(const llap_batch *c, int64_t e, const llap_batch *b, i
         assert_true(fabs((double)c->delta_t_y[e * H + k] - (double)b->delta_t_y[s * H + k]) < 3e-6);
 }
 
-static int64_t check_row_through_panel(const llap_batch *b, int64_t i)
+static int64_t check_row_through_panel(const ll_batch *b, int64_t i)
 {
     int64_t     of[8], vars[8], row = 0, n = 0;
     llap_panel *p = panel_of_row(b, i, of);
     for (int64_t k = 0; k < 8; k++) vars[k] = k;
-    llap_window_opts  wo = { .context_rows = b->n_context,
-                             .horizon_rows = b->n_query,
-                             .target = vars + b->n_features,
-                             .n_targets = b->n_targets };
-    llap_scaling_opts so = { .by = LLAP_SCALE_NONE, .feature = vars, .n_features = b->n_features };
-    llap_batch_opts   bo = { .unit_ns = 1000000 };
-    llap_windows     *w;
-    llap_scaling     *sc;
-    llap_scaled      *x;
-    llap_rows        *r;
-    llap_batch        c = { 0 };
-    uint8_t           part[8] = { LLAP_PART_TRAIN };
-    CHECK_OK(llap_windows_create(p, &wo, &w));
-    llap_split s = { .part = part, .n_windows = w->n, .n = { w->n } };
-    CHECK_OK(llap_scaling_create(w, &s, &so, &sc));
-    CHECK_OK(llap_scaled_create(p, sc, &x));
-    CHECK_OK(llap_rows_create(w, &s, LLAP_PART_TRAIN, LLAP_VIEW_JOINT, &r));
+    ll_window_opts  wo = { .context_rows = b->n_context,
+                           .horizon_rows = b->n_query,
+                           .target = vars + b->n_features,
+                           .n_targets = b->n_targets };
+    ll_scaling_opts so = { .by = LL_SCALE_NONE, .feature = vars, .n_features = b->n_features };
+    ll_batch_opts   bo = { .unit_ns = 1000000 };
+    ll_windows     *w;
+    ll_scaling     *sc;
+    ll_scaled      *x;
+    ll_rows        *r;
+    ll_batch        c = { 0 };
+    uint8_t         part[8] = { LL_PART_TRAIN };
+    CHECK_OK(ll_windows_create(p, &wo, &w));
+    ll_split s = { .part = part, .n_windows = w->n, .n = { w->n } };
+    CHECK_OK(ll_scaling_create(w, &s, &so, &sc));
+    CHECK_OK(ll_scaled_create(p, sc, &x));
+    CHECK_OK(ll_rows_create(w, &s, LL_PART_TRAIN, LL_VIEW_JOINT, &r));
     assert_int_equal(r->n_rows, 1); /* equal ends and query times */
-    CHECK_OK(llap_batch_fill(&c, r, x, &bo, &row, 1));
+    CHECK_OK(ll_batch_fill(&c, r, x, &bo, &row, 1));
     for (int64_t e = 0; e < p->n_entities; e++)
         if (c.entity_mask[e]) { /* else it has no observed target */
             compare_slots(&c, e, b, of[e]);
             n++;
         }
-    llap_batch_deinit(&c);
-    llap_rows_destroy(r);
-    llap_scaled_destroy(x);
-    llap_scaling_destroy(sc);
-    llap_windows_destroy(w);
+    ll_batch_deinit(&c);
+    ll_rows_destroy(r);
+    ll_scaled_destroy(x);
+    ll_scaling_destroy(sc);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
     return n;
 }
@@ -196,14 +196,14 @@ static int64_t check_row_through_panel(const llap_batch *b, int64_t i)
 static void a_golden_row_goes_through_a_panel(void **state)
 {
     (void)state;
-    llap_tensors *g = open_golden("c11_batch_pipeline");
-    llap_batch    b = golden_batch(g);
-    int64_t       n = 0;
-    CHECK_OK(llap_batch_check(&b));
+    ll_tensors *g = open_golden("c11_batch_pipeline");
+    ll_batch    b = golden_batch(g);
+    int64_t     n = 0;
+    CHECK_OK(ll_batch_check(&b));
     for (int64_t i = 0; i < b.n_rows; i++) n += check_row_through_panel(&b, i);
     assert_true(n >= b.n_rows * (b.n_slots - 2));
-    llap_batch_deinit(&b);
-    llap_tensors_close(g);
+    ll_batch_deinit(&b);
+    ll_tensors_close(g);
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 #include "panels.h"
 
 #include "base/json.h"
-#include "data/inspect.h"
+#include "data/inspect/inspect.h"
 
 static const int64_t second = 1000000000;
 
@@ -17,9 +17,9 @@ static const char text[] = "entity,time,x,c,n\n"
 static void a_panel_is_described(void **state)
 {
     (void)state;
-    llap_panel   *p = panel_of(text);
-    llap_inspect *i;
-    CHECK_OK(llap_inspect_create(p, &i));
+    llap_panel *p = panel_of(text);
+    ll_inspect *i;
+    CHECK_OK(ll_inspect_create(p, &i));
     assert_int_equal(i->entities, 2);
     assert_int_equal(i->rows, 7);
     assert_int_equal(i->observed, 11);
@@ -39,7 +39,7 @@ static void a_panel_is_described(void **state)
     assert_int_equal(i->suggested.points, 6);
     assert_int_equal(i->suggested.context, 2 * 3600 * second);
     assert_int_equal(i->suggested.horizon, 3600 * second);
-    const llap_inspect_var *x = &i->var[0], *c = &i->var[1], *n = &i->var[2];
+    const ll_inspect_var *x = &i->var[0], *c = &i->var[1], *n = &i->var[2];
     assert_int_equal(x->observed, 6);
     assert_int_equal(x->outliers, 1);
     assert_int_equal(x->entities, 2);
@@ -48,65 +48,65 @@ static void a_panel_is_described(void **state)
     assert_true(c->constant);
     assert_int_equal(c->constant_entities, 1);
     assert_true(n->observed == 0 && isnan(n->mean) && n->coverage == 0 && !n->constant);
-    llap_inspect_destroy(i);
+    ll_inspect_destroy(i);
     llap_panel_destroy(p);
 }
 
 static void the_description_is_json(void **state)
 {
     (void)state;
-    llap_panel     *p;
-    llap_csv_report report;
-    llap_inspect   *i;
-    char           *out;
-    size_t          n;
-    CHECK_OK(llap_csv_read_memory("t.csv", text, strlen(text), &LLAP_CSV_DEFAULT, &p, &report));
-    CHECK_OK(llap_inspect_create(p, &i));
-    CHECK_OK(llap_inspect_json(i, p, &report, 2, &out, &n));
-    llap_json *j;
-    CHECK_OK(llap_json_parse(out, n, "inspect", NULL, &j));
+    llap_panel   *p;
+    ll_csv_report report;
+    ll_inspect   *i;
+    char         *out;
+    size_t        n;
+    CHECK_OK(ll_csv_read_memory("t.csv", text, strlen(text), &LL_CSV_DEFAULT, &p, &report));
+    CHECK_OK(ll_inspect_create(p, &i));
+    CHECK_OK(ll_inspect_json(i, p, &report, 2, &out, &n));
+    ll_json *j;
+    CHECK_OK(ll_json_parse(out, n, "inspect", NULL, &j));
     int64_t     rows = 0, lines = 0;
     double      usual = 0;
     const char *first = "", *name = "";
-    CHECK_OK(llap_json_int(j, "rows", 0, 100, &rows));
-    CHECK_OK(llap_json_int(j, "reading.lines", 0, 100, &lines));
-    CHECK_OK(llap_json_double(j, "gaps.usual", 0, 1e9, &usual));
-    CHECK_OK(llap_json_string(j, "time.first", &first));
-    CHECK_OK(llap_json_string(j, "variable[1].name", &name));
+    CHECK_OK(ll_json_int(j, "rows", 0, 100, &rows));
+    CHECK_OK(ll_json_int(j, "reading.lines", 0, 100, &lines));
+    CHECK_OK(ll_json_double(j, "gaps.usual", 0, 1e9, &usual));
+    CHECK_OK(ll_json_string(j, "time.first", &first));
+    CHECK_OK(ll_json_string(j, "variable[1].name", &name));
     assert_int_equal(rows, 7);
     assert_int_equal(lines, 8);
     assert_true(usual == 3600);
     assert_string_equal(first, "2020-01-01T00:00:00Z");
     assert_string_equal(name, "c");
-    llap_json_destroy(j);
-    llap_free(out);
-    llap_inspect_destroy(i);
+    ll_json_destroy(j);
+    ll_free(out);
+    ll_inspect_destroy(i);
     llap_panel_destroy(p);
 }
 
 static void little_is_enough(void **state)
 {
     (void)state;
-    llap_panel   *p = panel_of("time,x\n5,1\n");
-    llap_inspect *i;
-    CHECK_OK(llap_inspect_create(p, &i));
+    llap_panel *p = panel_of("time,x\n5,1\n");
+    ll_inspect *i;
+    CHECK_OK(ll_inspect_create(p, &i));
     assert_int_equal(i->suggested.grid, 0);
     assert_int_equal(i->first, 5 * second);
     assert_false(i->var[0].constant);
-    llap_inspect_destroy(i);
-    llap_inspect_destroy(NULL);
+    ll_inspect_destroy(i);
+    ll_inspect_destroy(NULL);
     llap_panel_destroy(p);
 }
 
 static llap_status inspect(void *user)
 {
-    llap_inspect *i;
-    char         *out = NULL;
-    size_t        n;
-    llap_status   st = llap_inspect_create(user, &i);
-    if (st == LLAP_OK) st = llap_inspect_json(i, user, NULL, 0, &out, &n);
-    llap_free(out);
-    llap_inspect_destroy(i);
+    ll_inspect *i;
+    char       *out = NULL;
+    size_t      n;
+    llap_status st = ll_inspect_create(user, &i);
+    if (st == LLAP_OK) st = ll_inspect_json(i, user, NULL, 0, &out, &n);
+    ll_free(out);
+    ll_inspect_destroy(i);
     return st;
 }
 
@@ -121,22 +121,22 @@ static void failing_allocations_lose_nothing(void **state)
 static void the_datasets_are_as_they_are_described(void **state)
 {
     (void)state;
-    llap_panel   *p = panel_of_file("metar_uk.csv.gz", &LLAP_CSV_DEFAULT);
-    llap_inspect *i;
-    CHECK_OK(llap_inspect_create(p, &i));
+    llap_panel *p = panel_of_file("metar_uk.csv.gz", &LL_CSV_DEFAULT);
+    ll_inspect *i;
+    CHECK_OK(ll_inspect_create(p, &i));
     assert_int_equal(i->suggested.grid, 1800 * second);
     assert_true(fabs(i->gaps.usual_share - 0.97) < 0.01);
     assert_true(i->gaps.most / second / 3600 == 33 || i->gaps.most / second / 3600 == 32);
     assert_true(fabs(1 - i->coverage - 0.0510) < 0.0001);
-    llap_inspect_destroy(i);
+    ll_inspect_destroy(i);
     llap_panel_destroy(p);
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.time_unit = "min";
     p = panel_of_file("physionet2012_a.csv.gz", &o);
-    CHECK_OK(llap_inspect_create(p, &i));
+    CHECK_OK(ll_inspect_create(p, &i));
     assert_int_equal(i->gaps.median, 31 * 60 * second);
     assert_int_equal(i->last, 2880 * 60 * second);
-    llap_inspect_destroy(i);
+    ll_inspect_destroy(i);
     llap_panel_destroy(p);
 }
 

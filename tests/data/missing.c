@@ -1,6 +1,6 @@
 #include "random_panel.h"
 
-#include "data/missing.h"
+#include "data/windows/missing.h"
 
 static const int64_t first_var = 0;
 
@@ -8,18 +8,18 @@ static void hiding_takes_the_share_asked_for(void **state)
 {
     (void)state;
     enum { N = 500 };
-    uint8_t        before[N], obs[N], again[N];
-    float          value[N];
-    int            hits[N] = { 0 };
-    const llap_rng r = llap_rng_make(1, LLAP_STREAM_TEST, 0, 0, 0);
-    int64_t        count = 0;
-    for (int i = 0; i < N; i++) count += before[i] = llap_rng_uniform(&r, (uint64_t)i) < 0.8f;
+    uint8_t      before[N], obs[N], again[N];
+    float        value[N];
+    int          hits[N] = { 0 };
+    const ll_rng r = ll_rng_make(1, LL_STREAM_TEST, 0, 0, 0);
+    int64_t      count = 0;
+    for (int i = 0; i < N; i++) count += before[i] = ll_rng_uniform(&r, (uint64_t)i) < 0.8f;
     for (int64_t start = 0; start < 400; start++) {
         const double rate = 0.3;
         memcpy(obs, before, N);
         memcpy(again, before, N);
         for (int i = 0; i < N; i++) value[i] = 1;
-        llap_hide_cells(1337, "station", start, rate, N, obs, value);
+        ll_hide_cells(1337, "station", start, rate, N, obs, value);
         int64_t hidden = 0;
         for (int i = 0; i < N; i++) {
             const bool hit = before[i] && !obs[i];
@@ -29,20 +29,19 @@ static void hiding_takes_the_share_asked_for(void **state)
             hits[i] += hit;
         }
         assert_int_equal(hidden, (int64_t)floor(rate * (double)count));
-        llap_hide_cells(1337, "station", start, rate, N, again, value);
+        ll_hide_cells(1337, "station", start, rate, N, again, value);
         assert_memory_equal(obs, again, N);
-        llap_hide_cells(1337, "statiom", start, rate, N, again,
-                        value); /* hides more: other cells */
+        ll_hide_cells(1337, "statiom", start, rate, N, again, value); /* hides more: other cells */
         assert_memory_not_equal(obs, again, N);
     }
     /* 400 draws of 0.3: 120 +- 9.2; over 400 cells the extremes stay within 5 deviations. */
     for (int i = 0; i < N; i++)
         if (before[i]) assert_true(hits[i] > 120 - 46 && hits[i] < 120 + 46);
     memcpy(obs, before, N);
-    llap_hide_cells(1, "x", 0, 0.0, N, obs, value);
+    ll_hide_cells(1, "x", 0, 0.0, N, obs, value);
     assert_memory_equal(obs, before, N);
     memset(obs, 0, N); /* nothing to hide */
-    llap_hide_cells(1, "x", 0, 0.9, N, obs, value);
+    ll_hide_cells(1, "x", 0, 0.9, N, obs, value);
 }
 
 /* Days counted one by one, slowly. */
@@ -54,21 +53,21 @@ static void thin_days_are_dropped(void **state)
         llap_panel        *p = random_panel(seed, &s);
         const int64_t      day = 24 * hour_ns, origin = (int64_t)seed * -5 * hour_ns;
         const double       share = 0.1 * (double)(seed % 11);
-        llap_window_opts   o = {
-              .context_rows = 10, .horizon_rows = 3, .target = &first_var, .n_targets = 1
+        ll_window_opts     o = {
+                .context_rows = 10, .horizon_rows = 3, .target = &first_var, .n_targets = 1
         };
-        llap_windows *all, *w;
-        int64_t       dropped, n = 0;
-        CHECK_OK(llap_windows_create(p, &o, &all));
-        CHECK_OK(llap_windows_create(p, &o, &w));
-        CHECK_OK(llap_drop_thin_days(w, share, day, origin, &dropped));
+        ll_windows *all, *w;
+        int64_t     dropped, n = 0;
+        CHECK_OK(ll_windows_create(p, &o, &all));
+        CHECK_OK(ll_windows_create(p, &o, &w));
+        CHECK_OK(ll_drop_thin_days(w, share, day, origin, &dropped));
         for (int64_t i = 0; i < all->n; i++) {
             bool          here[6] = { 0 };
             int           entities = 0;
             const int64_t d =
-                (int64_t)floor((double)(llap_window_end(all, &all->at[i]) - origin) / (double)day);
+                (int64_t)floor((double)(ll_window_end(all, &all->at[i]) - origin) / (double)day);
             for (int64_t j = 0; j < all->n; j++)
-                if ((int64_t)floor((double)(llap_window_end(all, &all->at[j]) - origin) /
+                if ((int64_t)floor((double)(ll_window_end(all, &all->at[j]) - origin) /
                                    (double)day) == d)
                     here[all->at[j].entity] = true;
             for (int e = 0; e < 6; e++) entities += here[e];
@@ -80,8 +79,8 @@ static void thin_days_are_dropped(void **state)
         }
         assert_int_equal(n, w->n);
         assert_int_equal(dropped, all->n - w->n);
-        llap_windows_destroy(all);
-        llap_windows_destroy(w);
+        ll_windows_destroy(all);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
     }
 }
@@ -90,19 +89,19 @@ static void imputation_keeps_some_and_hides_some(void **state)
 {
     (void)state;
     enum { T = 24, E = 3 };
-    const llap_rng r = llap_rng_make(3, LLAP_STREAM_TEST, 0, 0, 0);
-    int64_t        n_kept[3] = { 0 }, n_units[3] = { 0 };
+    const ll_rng r = ll_rng_make(3, LL_STREAM_TEST, 0, 0, 0);
+    int64_t      n_kept[3] = { 0 }, n_units[3] = { 0 };
     for (uint64_t id = 0; id < 2000; id++)
         for (int kind = 0; kind < 3; kind++) {
-            uint8_t               obs[T * E], kept[T * E], again[T * E];
-            const float           share = id % 10 == 0 ? 0.02f : 0.6f;
-            llap_impute_mask_opts o = LLAP_IMPUTE_DEFAULT;
-            int64_t               units = 0, kept_units = 0;
-            o.kind = (llap_impute_kind)kind;
+            uint8_t             obs[T * E], kept[T * E], again[T * E];
+            const float         share = id % 10 == 0 ? 0.02f : 0.6f;
+            ll_impute_mask_opts o = LL_IMPUTE_DEFAULT;
+            int64_t             units = 0, kept_units = 0;
+            o.kind = (ll_impute_kind)kind;
             for (int i = 0; i < T * E; i++)
-                obs[i] = llap_rng_uniform(&r, id * 1000 + (uint64_t)i) < share;
-            const bool ok = llap_impute_mask(&o, id, T, E, obs, kept);
-            (void)llap_impute_mask(&o, id, T, E, obs, again);
+                obs[i] = ll_rng_uniform(&r, id * 1000 + (uint64_t)i) < share;
+            const bool ok = ll_impute_mask(&o, id, T, E, obs, kept);
+            (void)ll_impute_mask(&o, id, T, E, obs, again);
             assert_memory_equal(kept, again, sizeof kept);
             for (int t = 0; t < T; t++) {
                 int any = 0, shown = 0;
@@ -111,11 +110,11 @@ static void imputation_keeps_some_and_hides_some(void **state)
                     shown += kept[t * E + e];
                     assert_true(!kept[t * E + e] || obs[t * E + e]);
                 }
-                if (kind < LLAP_IMPUTE_ENTRIES) { /* all of a step, or nothing */
+                if (kind < LL_IMPUTE_ENTRIES) { /* all of a step, or nothing */
                     assert_true(shown == 0 || shown == any);
                     units += any > 0;
                     kept_units += shown > 0;
-                    if (kind == LLAP_IMPUTE_REGULAR && kept_units > 1 && shown > 0)
+                    if (kind == LL_IMPUTE_REGULAR && kept_units > 1 && shown > 0)
                         assert_int_equal(t % 4, 0);
                 } else {
                     units += any;

@@ -1,7 +1,7 @@
 /* How the object with libnetcdf is found, and what is said when it is not. */
 #include "netcdf_make.h"
 
-#include "data/netcdf_load.h"
+#include "data/netcdf/load.h"
 
 #include <pthread.h>
 
@@ -18,8 +18,8 @@ static const char *some_file(void)
 static void a_missing_object_names_the_packages(void **state)
 {
     (void)state;
-    const char      *file = some_file();
-    llap_netcdf_opts o = LLAP_NETCDF_DEFAULT;
+    const char    *file = some_file();
+    ll_netcdf_opts o = LL_NETCDF_DEFAULT;
     EXPECT_FAIL(file, o, LLAP_EUNSUPPORTED,
                 "some.nc: no NetCDF support here: install the packages "
                 "libnetcdf19 and libudunits2-0");
@@ -27,10 +27,10 @@ static void a_missing_object_names_the_packages(void **state)
     assert_null(strchr(llap_error_detail(), '\n'));
     llap_panel *p;
     o.object = LLAP_NETCDF_OBJECT;
-    CHECK_OK(llap_netcdf_read(file, &o, &p, NULL));
+    CHECK_OK(ll_netcdf_read(file, &o, &p, NULL));
     o.object = "/no/such/object.so";
     EXPECT_FAIL(file, o, LLAP_EUNSUPPORTED, "/no/such/object.so");
-    CHECK_FAIL(llap_netcdf_write(p, file, &o), LLAP_EUNSUPPORTED, "libnetcdf19");
+    CHECK_FAIL(ll_netcdf_write(p, file, &o), LLAP_EUNSUPPORTED, "libnetcdf19");
     llap_panel_destroy(p);
     o.object = "libm.so.6";
     EXPECT_FAIL(file, o, LLAP_EUNSUPPORTED, "libm.so.6 belongs to another version of the library");
@@ -49,10 +49,10 @@ static void the_object_lies_beside_the_library(void **state)
 
 static void *read_often(void *user)
 {
-    const llap_netcdf_opts o = defaults();
+    const ll_netcdf_opts o = defaults();
     for (int i = 0; i < 20; i++) {
         llap_panel *p = NULL;
-        if (llap_netcdf_read(user, &o, &p, NULL) != LLAP_OK || p->n_rows != 2) return user;
+        if (ll_netcdf_read(user, &o, &p, NULL) != LLAP_OK || p->n_rows != 2) return user;
         llap_panel_destroy(p);
     }
     return NULL;
@@ -75,8 +75,8 @@ static void threads_wait_for_one_another(void **state)
 static llap_status load(void *user)
 {
     (void)user;
-    const llap_nc_driver *nc_driver;
-    const llap_status     st = llap_netcdf_load(NULL, "x", &nc_driver);
+    const ll_nc_driver *nc_driver;
+    const llap_status   st = ll_netcdf_load(NULL, "x", &nc_driver);
     return st == LLAP_EUNSUPPORTED ? LLAP_OK : st; /* it is not there */
 }
 
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     self = argv[0];
     if (argc == 2) { /* the copy */
         llap_panel *p;
-        CHECK_OK(llap_netcdf_read(argv[1], &LLAP_NETCDF_DEFAULT, &p, NULL));
+        CHECK_OK(ll_netcdf_read(argv[1], &LL_NETCDF_DEFAULT, &p, NULL));
         llap_panel_destroy(p);
         return 0;
     }

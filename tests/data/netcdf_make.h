@@ -4,7 +4,7 @@
 
 #include "folder.h"
 
-#include "data/netcdf.h"
+#include "data/netcdf/netcdf.h"
 
 #include <netcdf.h>
 #include <unistd.h>
@@ -103,39 +103,39 @@ static inline const char *show(const llap_panel *p)
                 if (isnan(x)) n += (size_t)snprintf(out + n, sizeof out - n, " _");
                 else
                     n += (size_t)snprintf(out + n, sizeof out - n, " %.7g%s", (double)x,
-                                          llap_panel_filled(p, r, v) ? "~" : "");
+                                          ll_panel_filled(p, r, v) ? "~" : "");
             }
         }
     }
     return out;
 }
 
-static inline llap_netcdf_opts defaults(void)
+static inline ll_netcdf_opts defaults(void)
 {
-    llap_netcdf_opts o = LLAP_NETCDF_DEFAULT;
+    ll_netcdf_opts o = LL_NETCDF_DEFAULT;
     o.object = LLAP_NETCDF_OBJECT;
     return o;
 }
 
-static llap_netcdf_counts counts; /* of the last file read */
+static ll_netcdf_counts counts; /* of the last file read */
 
 /* The file reads as this text. */
-#define EXPECT(file, opts, expected)                         \
-    do {                                                     \
-        llap_panel            *p_;                           \
-        const llap_netcdf_opts o_ = (opts);                  \
-        CHECK_OK(llap_netcdf_read(file, &o_, &p_, &counts)); \
-        CHECK_OK(llap_panel_check(p_));                      \
-        assert_string_equal(show(p_), expected);             \
-        llap_panel_destroy(p_);                              \
+#define EXPECT(file, opts, expected)                       \
+    do {                                                   \
+        llap_panel          *p_;                           \
+        const ll_netcdf_opts o_ = (opts);                  \
+        CHECK_OK(ll_netcdf_read(file, &o_, &p_, &counts)); \
+        CHECK_OK(ll_panel_check(p_));                      \
+        assert_string_equal(show(p_), expected);           \
+        llap_panel_destroy(p_);                            \
     } while (0)
 
-#define EXPECT_FAIL(file, opts, code, text)                                \
-    do {                                                                   \
-        llap_panel            *p_;                                         \
-        const llap_netcdf_opts o_ = (opts);                                \
-        CHECK_FAIL(llap_netcdf_read(file, &o_, &p_, &counts), code, text); \
-        assert_null(p_);                                                   \
+#define EXPECT_FAIL(file, opts, code, text)                              \
+    do {                                                                 \
+        llap_panel          *p_;                                         \
+        const ll_netcdf_opts o_ = (opts);                                \
+        CHECK_FAIL(ll_netcdf_read(file, &o_, &p_, &counts), code, text); \
+        assert_null(p_);                                                 \
     } while (0)
 
 #endif

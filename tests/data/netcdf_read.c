@@ -53,7 +53,7 @@ static void a_grid_is_read_in_any_order(void **state)
                 EXPECT(file, defaults(),
                        "temp wind\n0 0 1 10\n0 3600 2 20\n0 7200 3 _\n"
                        "1 0 4 40\n1 3600 5 50\n1 7200 6 60");
-            assert_int_equal(counts.layout, LLAP_NETCDF_GRID);
+            assert_int_equal(counts.layout, LL_NETCDF_GRID);
             assert_int_equal(counts.ignored_vars, 0);
             assert_string_equal(names[k], names[k]);
         }
@@ -82,7 +82,7 @@ static void one_station_is_named_by_its_file(void **state)
         EXPECT(end(), defaults(),
                named == 0 ? "temp salt\nbuoy.41 5 1 3\nbuoy.41 6 2 4"
                           : "temp salt\nnorth sea 5 1 3\nnorth sea 6 2 4");
-        assert_int_equal(counts.layout, LLAP_NETCDF_SINGLE);
+        assert_int_equal(counts.layout, LL_NETCDF_SINGLE);
         assert_int_equal(counts.ignored_vars, 2); /* the spectrum and the comment */
     }
 }
@@ -112,14 +112,14 @@ static void ragged_arrays_are_read(void **state)
     PUT("time", 60, 61, 60, 62, 63, 65);
     PUT("temp", 1, 2, 3, 4, 5, 6);
     EXPECT(end(), defaults(), "temp\na -\nb 0 3\nb 120 4\nb 180 5\nb 300 6\nc 0 1\nc 60 2");
-    assert_int_equal(counts.layout, LLAP_NETCDF_CONTIGUOUS);
+    assert_int_equal(counts.layout, LL_NETCDF_CONTIGUOUS);
 
     ragged(true);
     PUT("rows", 0, 2, 2, 0, 2, 1);
     PUT("time", 60, 60, 62, 61, 61, 63);
     PUT("temp", 1, 2, 3, 4, 5, 6);
     EXPECT(end(), defaults(), "temp\na 180 6\nb 0 2\nb 60 5\nb 120 3\nc 0 1\nc 60 4");
-    assert_int_equal(counts.layout, LLAP_NETCDF_INDEXED);
+    assert_int_equal(counts.layout, LL_NETCDF_INDEXED);
     assert_int_equal(counts.unordered, 1);
 }
 
@@ -141,7 +141,7 @@ static void incomplete_arrays_are_read(void **state)
         else PUT("time", 0, 1, 2, 5, -1, -1), PUT("temp", 1, 2, 3, 4, 5, 6);
         PUT("wind", 7, 8, 9, 10, 11, 12);
         EXPECT(end(), defaults(), "temp wind\nx 432000 4 10\ny 0 1 7\ny 86400 2 8\ny 172800 3 9");
-        assert_int_equal(counts.layout, LLAP_NETCDF_INCOMPLETE);
+        assert_int_equal(counts.layout, LL_NETCDF_INCOMPLETE);
         assert_int_equal(counts.without_time, 2);
     }
 }
@@ -171,7 +171,7 @@ static void large_arrays_are_read_in_pieces(void **state)
 {
     (void)state;
     enum { T = 700, S = 450 };
-    float *x = llap_new(T * S, sizeof *x);
+    float *x = ll_new(T * S, sizeof *x);
     double t[T];
     for (int i = 0; i < T * S; i++) x[i] = (float)i;
     for (int i = 0; i < T; i++) t[i] = i;
@@ -185,11 +185,11 @@ static void large_arrays_are_read_in_pieces(void **state)
         if (k > 0) NC(nc_def_var_deflate(nc, id_of("x"), 0, 1, 1));
         put("time", t);
         NC(nc_put_var_float(nc, id_of("x"), x));
-        llap_panel            *p;
-        const llap_netcdf_opts o = defaults();
-        CHECK_OK(llap_netcdf_read(end(), &o, &p, NULL));
+        llap_panel          *p;
+        const ll_netcdf_opts o = defaults();
+        CHECK_OK(ll_netcdf_read(end(), &o, &p, NULL));
         assert_int_equal(p->n_rows, T * S);
-        assert_int_equal(llap_panel_count_observed(p), T * S);
+        assert_int_equal(ll_panel_count_observed(p), T * S);
         for (int64_t e = 0; e < S; e++)
             for (int64_t r = 0; r < T; r++)
                 if (p->value[e * T + r] != (float)(r * S + atoi(p->entity[e])) ||
@@ -197,7 +197,7 @@ static void large_arrays_are_read_in_pieces(void **state)
                     fail_msg("chunks %d: entity %s, row %lld", k, p->entity[e], (long long)r);
         llap_panel_destroy(p);
     }
-    llap_free(x);
+    ll_free(x);
 }
 
 /* ---- what is missing ------------------------------------------------------------------------ */
@@ -280,14 +280,14 @@ static void order_and_duplicates_are_counted(void **state)
     var("x", NC_FLOAT, "time station");
     PUT("time", 3, 1, -1, 3, 2);
     PUT("x", 1, NAN, 2, 20, 3, 30, 4, 40, 5, NAN);
-    const char      *file = end();
-    llap_netcdf_opts o = defaults();
+    const char    *file = end();
+    ll_netcdf_opts o = defaults();
     EXPECT(file, o, "x\n0 1 2\n0 2 5\n0 3 4\n1 1 20\n1 2 _\n1 3 40");
     assert_int_equal(counts.without_time, 1);
     assert_int_equal(counts.unordered, 2);
     assert_int_equal(counts.merged_rows, 1);
     assert_int_equal(counts.duplicate_cells, 1);
-    o.duplicates = LLAP_DUPLICATES_ERROR;
+    o.duplicates = LL_DUPLICATES_ERROR;
     EXPECT_FAIL(file, o, LLAP_EFORMAT,
                 "entity '0': 'x' is given twice for time 1970-01-01T00:00:03Z");
 }
@@ -315,8 +315,8 @@ static void columns_time_and_stations_can_be_chosen(void **state)
 {
     (void)state;
     make_choices();
-    const char      *file = end();
-    llap_netcdf_opts o = defaults();
+    const char    *file = end();
+    ll_netcdf_opts o = defaults();
     EXPECT(file, o, "a b\n0 0 1 5\n0 1 3 7\n1 0 2 6\n1 1 4 8"); /* two on site, one on level */
     o.station = "site";
     EXPECT(file, o, "a b\n0 0 1 5\n0 1 3 7\n1 0 2 6\n1 1 4 8");
@@ -368,13 +368,13 @@ static void what_was_decided_is_said(void **state)
 {
     (void)state;
     make_choices();
-    char             said[2000] = "", expected[2000];
-    llap_log         log = { LLAP_LOG_INFO, keep_line, said };
-    llap_netcdf_opts o = defaults();
-    llap_panel      *p;
+    char           said[2000] = "", expected[2000];
+    llap_log       log = { LLAP_LOG_INFO, keep_line, said };
+    ll_netcdf_opts o = defaults();
+    llap_panel    *p;
     o.station = "site";
     o.log = &log;
-    CHECK_OK(llap_netcdf_read(end(), &o, &p, NULL));
+    CHECK_OK(ll_netcdf_read(end(), &o, &p, NULL));
     llap_panel_destroy(p);
     snprintf(
         expected, sizeof expected,
@@ -391,7 +391,7 @@ static void what_was_decided_is_said(void **state)
 static void malformed_files_are_named(void **state)
 {
     (void)state;
-    const llap_netcdf_opts o = defaults();
+    const ll_netcdf_opts o = defaults();
     ragged(false);
     PUT("rows", 2, 1, 4);
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "rows: sums to more than the 6 of dimension 'obs'");
@@ -466,7 +466,7 @@ static void malformed_files_are_named(void **state)
 static void huge_dimensions_are_refused(void **state)
 {
     (void)state;
-    llap_netcdf_opts o = defaults();
+    ll_netcdf_opts o = defaults();
     o.max_entities = 0;
     begin("huge.nc");
     dim("time", (size_t)1 << 40), dim("station", (size_t)1 << 40);
@@ -494,8 +494,8 @@ static void huge_dimensions_are_refused(void **state)
 static void what_is_no_netcdf_is_said_so(void **state)
 {
     (void)state;
-    const llap_netcdf_opts o = defaults();
-    bool                   yes;
+    const ll_netcdf_opts o = defaults();
+    bool                 yes;
     EXPECT_FAIL("/no/such.nc", o, LLAP_ENOTFOUND, "/no/such.nc: No such file");
     EXPECT_FAIL(folder, o, LLAP_EINVAL, "is a directory");
     EXPECT_FAIL("/dev/null", o, LLAP_EINVAL, "not a regular file");
@@ -506,17 +506,17 @@ static void what_is_no_netcdf_is_said_so(void **state)
     fputs("time,temp\n1,2\n", f);
     fclose(f);
     EXPECT_FAIL(path, o, LLAP_EFORMAT, "text.nc: is not a NetCDF file");
-    CHECK_OK(llap_netcdf_detect(path, &yes));
+    CHECK_OK(ll_netcdf_detect(path, &yes));
     assert_false(yes);
-    CHECK_FAIL(llap_netcdf_detect(folder, &yes), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(ll_netcdf_detect(folder, &yes), LLAP_EINVAL, "is a directory");
     f = fopen(path, "wb");
     fputs("CDF\001 and no more", f);
     fclose(f);
-    CHECK_OK(llap_netcdf_detect(path, &yes));
+    CHECK_OK(ll_netcdf_detect(path, &yes));
     assert_true(yes);
     EXPECT_FAIL(path, o, LLAP_EFORMAT, "text.nc: ");
     make_choices();
-    CHECK_OK(llap_netcdf_detect(end(), &yes));
+    CHECK_OK(ll_netcdf_detect(end(), &yes));
     assert_true(yes);
 }
 
@@ -533,8 +533,8 @@ static void damaged_files_are_refused(void **state)
     PUT("time", 0, 1, 2), PUT("temp", 1, 2, 3, 4, 5, 6), put_chars("id", "onetwo");
     char  *bytes;
     size_t n;
-    CHECK_OK(llap_file_read(end(), 1 << 20, &bytes, &n));
-    llap_netcdf_opts o = defaults();
+    CHECK_OK(ll_file_read(end(), 1 << 20, &bytes, &n));
+    ll_netcdf_opts o = defaults();
     o.max_rows = o.max_entities = 1000;
     int read = 0;
     for (size_t k = 0; k < 2 * n; k++) {
@@ -544,22 +544,22 @@ static void damaged_files_are_refused(void **state)
         if (k >= n) bytes[k - n] ^= (char)(1 << (k % 8));
         fclose(f);
         llap_panel *p;
-        if (llap_netcdf_read(path, &o, &p, NULL) == LLAP_OK) {
-            CHECK_OK(llap_panel_check(p));
+        if (ll_netcdf_read(path, &o, &p, NULL) == LLAP_OK) {
+            CHECK_OK(ll_panel_check(p));
             if (k < n - 2) fail_msg("cut to %zu bytes and read", k); /* the last 2 are padding */
             read++;
         }
         llap_panel_destroy(p);
     }
     assert_true(read > 0 && read < (int)n);
-    llap_free(bytes);
+    ll_free(bytes);
 }
 
 static llap_status read_all(void *user)
 {
-    const llap_netcdf_opts o = defaults();
-    llap_panel            *p;
-    const llap_status      st = llap_netcdf_read(user, &o, &p, NULL);
+    const ll_netcdf_opts o = defaults();
+    llap_panel          *p;
+    const llap_status    st = ll_netcdf_read(user, &o, &p, NULL);
     llap_panel_destroy(p);
     return st;
 }

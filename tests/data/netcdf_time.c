@@ -1,8 +1,8 @@
 /* Units and numbers of time, as udunits and the library understand them together. */
 #include "netcdf_make.h"
 
-#include "data/netcdf_load.h"
-#include "data/netcdf_time.h"
+#include "data/netcdf/load.h"
+#include "data/netcdf/time.h"
 
 #define DAY INT64_C(86400000000000)
 #define HOUR INT64_C(3600000000000)
@@ -10,21 +10,20 @@
 #define Y2000 (INT64_C(10957) * DAY)
 
 /* The clock of a variable with these attributes; NULL: none. */
-static llap_status clock_of(const char *units, const char *calendar, llap_nc_file *f,
-                            llap_nc_clock *c)
+static llap_status clock_of(const char *units, const char *calendar, ll_nc_file *f, ll_nc_clock *c)
 {
-    static llap_netcdf_counts     none;
-    static const llap_netcdf_opts o;
-    const llap_nc_driver         *driver;
+    static ll_netcdf_counts     none;
+    static const ll_netcdf_opts o;
+    const ll_nc_driver         *driver;
     begin_as("time.nc", NC_NETCDF4);
     dim("time", 1);
     var("time", NC_INT, "time");
     if (units != NULL) text("time", "units", units);
     if (calendar != NULL) text("time", "calendar", calendar);
     (void)end();
-    CHECK_OK(llap_netcdf_load(LLAP_NETCDF_OBJECT, path, &driver));
-    CHECK_OK(llap_nc_file_open(f, driver, path, "time.nc", &o, &none));
-    return llap_nc_clock_init(c, f, &f->var[0]);
+    CHECK_OK(ll_netcdf_load(LLAP_NETCDF_OBJECT, path, &driver));
+    CHECK_OK(ll_nc_file_open(f, driver, path, "time.nc", &o, &none));
+    return ll_nc_clock_init(c, f, &f->var[0]);
 }
 
 static void units_are_understood(void **state)
@@ -59,19 +58,19 @@ static void units_are_understood(void **state)
         { "days since 1500-02-29", "standard", 171593, -DAY, NULL },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        llap_nc_file  f;
-        llap_nc_clock c;
-        int64_t       t;
+        ll_nc_file  f;
+        ll_nc_clock c;
+        int64_t     t;
         CHECK_OK(clock_of(cases[i].units, cases[i].calendar, &f, &c));
-        assert_int_equal(c.axis.kind, LLAP_AXIS_CALENDAR);
-        assert_true(llap_nc_clock_integer(&c, cases[i].value, &t));
+        assert_int_equal(c.axis.kind, LL_AXIS_CALENDAR);
+        assert_true(ll_nc_clock_integer(&c, cases[i].value, &t));
         if (cases[i].zone != NULL) {
             if (t != cases[i].time)
                 fail_msg("%s: expected %lld, found %lld", cases[i].units, (long long)cases[i].time,
                          (long long)t);
             assert_string_equal(c.axis.zone, cases[i].zone);
         }
-        llap_nc_file_close(&f);
+        ll_nc_file_close(&f);
     }
 }
 
@@ -95,14 +94,14 @@ static void numbers_without_a_date_stay_numbers(void **state)
         { "1e-3", "", 1000000, SECOND },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        llap_nc_file  f;
-        llap_nc_clock c;
+        ll_nc_file  f;
+        ll_nc_clock c;
         CHECK_OK(clock_of(cases[i].units, NULL, &f, &c));
-        assert_int_equal(c.axis.kind, LLAP_AXIS_NUMBER);
+        assert_int_equal(c.axis.kind, LL_AXIS_NUMBER);
         assert_string_equal(c.axis.unit, cases[i].unit);
         assert_int_equal(c.axis.unit_ns, cases[i].unit_ns);
         assert_int_equal(c.step_ns, cases[i].step_ns);
-        llap_nc_file_close(&f);
+        ll_nc_file_close(&f);
     }
 }
 
@@ -134,19 +133,19 @@ static void what_is_no_time_is_refused(void **state)
         { "seconds since 1970-01-01 00:00 CET", NULL, LLAP_EFORMAT, "expected a unit of time" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        llap_nc_file  f;
-        llap_nc_clock c;
+        ll_nc_file  f;
+        ll_nc_clock c;
         CHECK_FAIL(clock_of(cases[i].units, cases[i].calendar, &f, &c), cases[i].code,
                    cases[i].text);
-        llap_nc_file_close(&f);
+        ll_nc_file_close(&f);
     }
-    char          long_unit[300];
-    llap_nc_file  f;
-    llap_nc_clock c;
+    char        long_unit[300];
+    ll_nc_file  f;
+    ll_nc_clock c;
     memset(long_unit, 's', sizeof long_unit);
     long_unit[299] = '\0';
     CHECK_FAIL(clock_of(long_unit, NULL, &f, &c), LLAP_EFORMAT, "longer than any unit");
-    llap_nc_file_close(&f);
+    ll_nc_file_close(&f);
 }
 
 /* ---- numbers -------------------------------------------------------------------------------- */
@@ -154,62 +153,62 @@ static void what_is_no_time_is_refused(void **state)
 static void floating_numbers_are_the_roundest_time(void **state)
 {
     (void)state;
-    const llap_nc_clock day = { .step_ns = DAY }, second = { .step_ns = SECOND };
-    int64_t             t;
+    const ll_nc_clock day = { .step_ns = DAY }, second = { .step_ns = SECOND };
+    int64_t           t;
     /* every minute of a hundred days around today, in days */
     for (int64_t m = 20000 * 1440; m < 20100 * 1440; m++) {
-        assert_true(llap_nc_clock_real(&day, (double)m / 1440, 53, &t));
+        assert_true(ll_nc_clock_real(&day, (double)m / 1440, 53, &t));
         assert_int_equal(t, m * 60 * SECOND);
     }
     /* every millisecond of some seconds, in seconds since 1970 */
     for (int64_t ms = 1700000000000; ms < 1700000003000; ms++) {
-        assert_true(llap_nc_clock_real(&second, (double)ms / 1000, 53, &t));
+        assert_true(ll_nc_clock_real(&second, (double)ms / 1000, 53, &t));
         assert_int_equal(t, ms * 1000000);
-        assert_true(llap_nc_clock_real(&second, -(double)ms / 1000, 53, &t));
+        assert_true(ll_nc_clock_real(&second, -(double)ms / 1000, 53, &t));
         assert_int_equal(t, -ms * 1000000);
     }
     /* hours of a year as float */
     for (int64_t h = 0; h < 365 * 24; h++) {
-        assert_true(llap_nc_clock_real(&day, (double)(float)((double)h / 24), 24, &t));
+        assert_true(ll_nc_clock_real(&day, (double)(float)((double)h / 24), 24, &t));
         assert_int_equal(t, h * HOUR);
     }
     /* a fraction that is no rounder time is left alone */
-    assert_true(llap_nc_clock_real(&day, 20000 + 0x1p-16, 53, &t));
+    assert_true(ll_nc_clock_real(&day, 20000 + 0x1p-16, 53, &t));
     assert_int_equal(t, 20000 * DAY + DAY / 65536);
     /* neighbours never fall together, also across a power of two */
     int64_t before = INT64_MIN;
     for (float x = 511.9f; x < 512.2f; x = nextafterf(x, 1000)) {
-        assert_true(llap_nc_clock_real(&day, (double)x, 24, &t));
+        assert_true(ll_nc_clock_real(&day, (double)x, 24, &t));
         assert_true(t > before);
         before = t;
     }
     /* near zero the nearest nanosecond counts */
-    assert_true(llap_nc_clock_real(&second, 1.6e-9, 53, &t));
+    assert_true(ll_nc_clock_real(&second, 1.6e-9, 53, &t));
     assert_int_equal(t, 2);
-    assert_true(llap_nc_clock_real(&second, -2.4e-9, 53, &t));
+    assert_true(ll_nc_clock_real(&second, -2.4e-9, 53, &t));
     assert_int_equal(t, -2);
-    assert_true(llap_nc_clock_real(&day, 1e-300, 53, &t));
+    assert_true(ll_nc_clock_real(&day, 1e-300, 53, &t));
     assert_int_equal(t, 0);
-    assert_true(llap_nc_clock_real(&day, 5e-324, 53, &t));
+    assert_true(ll_nc_clock_real(&day, 5e-324, 53, &t));
     assert_int_equal(t, 0);
 }
 
 static void numbers_out_of_range_are_refused(void **state)
 {
     (void)state;
-    const llap_nc_clock day = { .step_ns = DAY }, ns = { .step_ns = 1 },
-                        year1 = { .step_ns = DAY, .origin_s = -719162 * 86400LL };
+    const ll_nc_clock day = { .step_ns = DAY }, ns = { .step_ns = 1 },
+                      year1 = { .step_ns = DAY, .origin_s = -719162 * 86400LL };
     int64_t t;
-    assert_false(llap_nc_clock_integer(&day, 106752, &t));
-    assert_false(llap_nc_clock_integer(&day, INT64_MIN, &t));
-    assert_false(llap_nc_clock_integer(&year1, 0, &t));
-    assert_true(llap_nc_clock_integer(&year1, 719162, &t));
+    assert_false(ll_nc_clock_integer(&day, 106752, &t));
+    assert_false(ll_nc_clock_integer(&day, INT64_MIN, &t));
+    assert_false(ll_nc_clock_integer(&year1, 0, &t));
+    assert_true(ll_nc_clock_integer(&year1, 719162, &t));
     assert_int_equal(t, 0);
-    assert_false(llap_nc_clock_real(&day, 106752.5, 53, &t));
-    assert_false(llap_nc_clock_real(&day, NAN, 53, &t));
-    assert_false(llap_nc_clock_real(&day, -INFINITY, 53, &t));
-    assert_false(llap_nc_clock_real(&ns, 0x1p63, 53, &t));
-    assert_true(llap_nc_clock_real(&ns, -0x1p62, 53, &t));
+    assert_false(ll_nc_clock_real(&day, 106752.5, 53, &t));
+    assert_false(ll_nc_clock_real(&day, NAN, 53, &t));
+    assert_false(ll_nc_clock_real(&day, -INFINITY, 53, &t));
+    assert_false(ll_nc_clock_real(&ns, 0x1p63, 53, &t));
+    assert_true(ll_nc_clock_real(&ns, -0x1p62, 53, &t));
     assert_int_equal(t, -(INT64_C(1) << 62));
 }
 

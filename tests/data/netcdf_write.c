@@ -2,8 +2,8 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "base/rng.h"
-#include "data/netcdf_load.h"
+#include "base/rng/rng.h"
+#include "data/netcdf/load.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -11,11 +11,11 @@
 /* ---- random panels -------------------------------------------------------------------------- */
 
 typedef struct dice {
-    llap_rng rng;
+    ll_rng   rng;
     uint64_t at;
 } dice;
 
-static uint64_t below(dice *d, uint64_t n) { return llap_rng_below(&d->rng, d->at++, n); }
+static uint64_t below(dice *d, uint64_t n) { return ll_rng_below(&d->rng, d->at++, n); }
 
 static float some_float(dice *d)
 {
@@ -26,7 +26,7 @@ static float some_float(dice *d)
     return (float)((double)below(d, 1u << 30) / 1000.0 - 500000.0);
 }
 
-static const char *some_name(dice *d, int64_t k, llap_arena *a)
+static const char *some_name(dice *d, int64_t k, ll_arena *a)
 {
     static const char *const odd[] = {
         "",         "time",       "station",           "obs",       "row_size", "x y",
@@ -35,7 +35,7 @@ static const char *some_name(dice *d, int64_t k, llap_arena *a)
     };
     const size_t n = sizeof odd / sizeof *odd;
     if (below(d, 2) == 0 && (size_t)k < n) return odd[(size_t)k];
-    return llap_arena_printf(a, "v%lld_%llu", (long long)k, (unsigned long long)below(d, 1000));
+    return ll_arena_printf(a, "v%lld_%llu", (long long)k, (unsigned long long)below(d, 1000));
 }
 
 static int by_text(const void *a, const void *b)
@@ -43,7 +43,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static llap_axis some_axis(dice *d)
+static ll_axis some_axis(dice *d)
 {
     static const char *const zones[] = { "UTC", "", "+08:00", "Asia/Shanghai" };
     static const char *const formats[] = { "", "%d/%m/%Y %H.%M.%S" };
@@ -51,20 +51,20 @@ static llap_axis some_axis(dice *d)
     static const int64_t     unit_ns[] = { 1000000000,     1000000000,       3600000000000,
                                            86400000000000, 1209600000000000, 7 };
     const size_t             u = below(d, 6);
-    llap_axis                a = LLAP_AXIS_UTC;
+    ll_axis                  a = LL_AXIS_UTC;
     a.zone = zones[below(d, 4)];
     a.format = formats[below(d, 2)];
     if (below(d, 2) == 0) return a;
-    return (llap_axis){ LLAP_AXIS_NUMBER, a.zone, a.format, units[u], unit_ns[u] };
+    return (ll_axis){ LL_AXIS_NUMBER, a.zone, a.format, units[u], unit_ns[u] };
 }
 
 static llap_panel *some_panel(uint64_t seed)
 {
-    dice             d = { llap_rng_make(seed, LLAP_STREAM_TEST, 0, 0, 0), 0 };
-    llap_arena       a = { 0 };
-    const char      *entity[20], *var[20];
-    int64_t          start[21] = { 0 };
-    llap_panel_draft draft = { .axis = some_axis(&d) };
+    dice           d = { ll_rng_make(seed, LL_STREAM_TEST, 0, 0, 0), 0 };
+    ll_arena       a = { 0 };
+    const char    *entity[20], *var[20];
+    int64_t        start[21] = { 0 };
+    ll_panel_draft draft = { .axis = some_axis(&d) };
     draft.n_entities = (int64_t)below(&d, 20);
     draft.n_vars = (int64_t)below(&d, 18);
     for (int64_t e = 0; e < draft.n_entities; e++) entity[e] = some_name(&d, e, &a);
@@ -74,7 +74,7 @@ static llap_panel *some_panel(uint64_t seed)
         start[e + 1] = start[e] + (int64_t)(below(&d, 4) == 0 ? 0 : below(&d, 60));
     draft.entity = entity, draft.var = var, draft.start = start;
     llap_panel *p;
-    CHECK_OK(llap_panel_create(&draft, &p));
+    CHECK_OK(ll_panel_create(&draft, &p));
     static const int64_t steps[] = { 1, 1000, 1000000, 1000000000, 60000000000, 86400000000000 };
     const int64_t        step = steps[below(&d, 6)];
     const bool           fills = below(&d, 2) == 0;
@@ -88,12 +88,12 @@ static llap_panel *some_panel(uint64_t seed)
                 const int64_t  cell = r * p->n_vars + v;
                 const uint64_t kind = below(&d, 4);
                 if (kind > 0) draft.value[cell] = some_float(&d);
-                if (kind > 1 || (kind == 1 && !fills)) llap_bit_set(draft.observed, cell);
+                if (kind > 1 || (kind == 1 && !fills)) ll_bit_set(draft.observed, cell);
             }
         }
     }
-    CHECK_OK(llap_panel_check(p));
-    llap_arena_deinit(&a);
+    CHECK_OK(ll_panel_check(p));
+    ll_arena_deinit(&a);
     return p;
 }
 
@@ -102,33 +102,33 @@ static void what_is_written_is_read(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/random.nc", folder);
     for (uint64_t seed = 0; seed < 60; seed++) {
-        llap_panel      *p = some_panel(seed), *q;
-        llap_netcdf_opts o = defaults();
+        llap_panel    *p = some_panel(seed), *q;
+        ll_netcdf_opts o = defaults();
         o.deflate = seed % 3 == 0 ? (int)(seed % 10) : 0;
-        CHECK_OK(llap_netcdf_write(p, path, &o));
-        CHECK_OK(llap_netcdf_read(path, &o, &q, &counts));
-        CHECK_OK(llap_panel_check(q));
-        if (!llap_panel_equal(p, q)) fail_msg("panel %llu differs", (unsigned long long)seed);
-        assert_int_equal(counts.layout, LLAP_NETCDF_CONTIGUOUS);
+        CHECK_OK(ll_netcdf_write(p, path, &o));
+        CHECK_OK(ll_netcdf_read(path, &o, &q, &counts));
+        CHECK_OK(ll_panel_check(q));
+        if (!ll_panel_equal(p, q)) fail_msg("panel %llu differs", (unsigned long long)seed);
+        assert_int_equal(counts.layout, LL_NETCDF_CONTIGUOUS);
         assert_int_equal(counts.ignored_vars + counts.without_time + counts.unordered, 0);
         llap_panel_destroy(p);
         llap_panel_destroy(q);
     }
 }
 
-static llap_panel *small_panel(const int64_t *time, llap_axis axis)
+static llap_panel *small_panel(const int64_t *time, ll_axis axis)
 {
     static const char   *entity[] = { "a", "b" }, *var[] = { "x", "y" };
     static const int64_t start[] = { 0, 2, 3 };
-    llap_panel_draft     d = {
-            .axis = axis, .n_entities = 2, .n_vars = 2, .entity = entity, .var = var, .start = start
+    ll_panel_draft       d = {
+              .axis = axis, .n_entities = 2, .n_vars = 2, .entity = entity, .var = var, .start = start
     };
     llap_panel *p;
-    CHECK_OK(llap_panel_create(&d, &p));
+    CHECK_OK(ll_panel_create(&d, &p));
     memcpy(d.time, time, 3 * sizeof *time);
     for (int64_t c = 0; c < 5; c++) {
         d.value[c] = (float)c + 0.5f;
-        if (c != 3) llap_bit_set(d.observed, c);
+        if (c != 3) ll_bit_set(d.observed, c);
     }
     return p;
 }
@@ -158,11 +158,11 @@ static void the_file_follows_the_conventions(void **state)
         { { 7000, 60000000000, 1000000000 }, "microseconds since 1970-01-01 00:00:00", 7 },
         { { 1, 60000000000, 1000000000 }, "nanoseconds since 1970-01-01 00:00:00", 1 },
     };
-    const llap_netcdf_opts o = defaults();
+    const ll_netcdf_opts o = defaults();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        llap_panel *p = small_panel(cases[i].time, LLAP_AXIS_UTC);
+        llap_panel *p = small_panel(cases[i].time, LL_AXIS_UTC);
         snprintf(path, sizeof path, "%s/small.nc", folder);
-        CHECK_OK(llap_netcdf_write(p, path, &o));
+        CHECK_OK(ll_netcdf_write(p, path, &o));
         llap_panel_destroy(p);
         char      got[200];
         long long t[3], rows[2];
@@ -192,20 +192,20 @@ static void the_file_follows_the_conventions(void **state)
 static void equal_panels_give_equal_bytes(void **state)
 {
     (void)state;
-    const llap_netcdf_opts o = defaults();
-    char                  *bytes[2], at[2][256];
-    size_t                 n[2];
+    const ll_netcdf_opts o = defaults();
+    char                *bytes[2], at[2][256];
+    size_t               n[2];
     for (int i = 0; i < 2; i++) {
         llap_panel *p = some_panel(7);
         snprintf(at[i], sizeof at[i], "%s/%d.nc", folder, i);
-        CHECK_OK(llap_netcdf_write(p, at[i], &o));
-        CHECK_OK(llap_file_read(at[i], 1 << 24, &bytes[i], &n[i]));
+        CHECK_OK(ll_netcdf_write(p, at[i], &o));
+        CHECK_OK(ll_file_read(at[i], 1 << 24, &bytes[i], &n[i]));
         llap_panel_destroy(p);
     }
     assert_int_equal(n[0], n[1]);
     assert_memory_equal(bytes[0], bytes[1], n[0]);
-    llap_free(bytes[0]);
-    llap_free(bytes[1]);
+    ll_free(bytes[0]);
+    ll_free(bytes[1]);
 }
 
 static int files_in_folder(void)
@@ -218,8 +218,8 @@ static int files_in_folder(void)
 }
 
 /* A driver that works until one of its functions is asked for the n-th time. */
-static int                   left;
-static const llap_nc_driver *whole;
+static int                 left;
+static const ll_nc_driver *whole;
 static int broken_put(int f, int v, const size_t *s, const size_t *c, const void *from)
 {
     return left-- > 0 ? whole->put(f, v, s, c, from) : -101;
@@ -232,23 +232,22 @@ static int broken_put_att(int f, int v, const char *name, int type, size_t n, co
 static void a_failed_write_changes_nothing(void **state)
 {
     (void)state;
-    const llap_netcdf_opts o = defaults();
-    llap_panel            *p = some_panel(5), *q;
+    const ll_netcdf_opts o = defaults();
+    llap_panel          *p = some_panel(5), *q;
     snprintf(path, sizeof path, "%s/kept.nc", folder);
-    CHECK_OK(llap_netcdf_write(p, path, &o));
-    const int        before = files_in_folder();
-    llap_netcdf_opts wrong = o;
+    CHECK_OK(ll_netcdf_write(p, path, &o));
+    const int      before = files_in_folder();
+    ll_netcdf_opts wrong = o;
     wrong.deflate = 10;
-    CHECK_FAIL(llap_netcdf_write(p, path, &wrong), LLAP_EINVAL,
-               "kept.nc: deflate: expected 0 to 9");
-    CHECK_FAIL(llap_netcdf_write(p, "/dev/null", &o), LLAP_EINVAL, "not a regular file");
-    CHECK_FAIL(llap_netcdf_write(p, folder, &o), LLAP_EINVAL, "is a directory");
-    CHECK_FAIL(llap_netcdf_write(p, "/no/such/folder/x.nc", &o), LLAP_ENOTFOUND, "/no/such");
-    CHECK_OK(llap_netcdf_read(path, &o, &q, NULL));
-    assert_true(llap_panel_equal(p, q));
+    CHECK_FAIL(ll_netcdf_write(p, path, &wrong), LLAP_EINVAL, "kept.nc: deflate: expected 0 to 9");
+    CHECK_FAIL(ll_netcdf_write(p, "/dev/null", &o), LLAP_EINVAL, "not a regular file");
+    CHECK_FAIL(ll_netcdf_write(p, folder, &o), LLAP_EINVAL, "is a directory");
+    CHECK_FAIL(ll_netcdf_write(p, "/no/such/folder/x.nc", &o), LLAP_ENOTFOUND, "/no/such");
+    CHECK_OK(ll_netcdf_read(path, &o, &q, NULL));
+    assert_true(ll_panel_equal(p, q));
     llap_panel_destroy(q);
-    CHECK_OK(llap_netcdf_load(o.object, path, &whole));
-    llap_nc_driver broken = *whole;
+    CHECK_OK(ll_netcdf_load(o.object, path, &whole));
+    ll_nc_driver broken = *whole;
     broken.put = broken_put;
     broken.put_att = broken_put_att;
     char at[256];
@@ -256,7 +255,7 @@ static void a_failed_write_changes_nothing(void **state)
     llap_status st = LLAP_EIO;
     for (int n = 0; st != LLAP_OK; n++) {
         left = n;
-        st = llap_netcdf_write_with(&broken, p, at, "some.nc", &o);
+        st = ll_netcdf_write_with(&broken, p, at, "some.nc", &o);
         if (st != LLAP_OK) CHECK_FAIL(st, LLAP_EIO, "some.nc: ");
         else assert_true(n > 20);
         unlink(at);
@@ -268,12 +267,12 @@ static void a_failed_write_changes_nothing(void **state)
 static void the_mode_of_the_target_is_kept(void **state)
 {
     (void)state;
-    const llap_netcdf_opts o = defaults();
-    llap_panel            *p = some_panel(3);
+    const ll_netcdf_opts o = defaults();
+    llap_panel          *p = some_panel(3);
     snprintf(path, sizeof path, "%s/mode.nc", folder);
-    CHECK_OK(llap_netcdf_write(p, path, &o));
+    CHECK_OK(ll_netcdf_write(p, path, &o));
     assert_int_equal(chmod(path, 0640), 0);
-    CHECK_OK(llap_netcdf_write(p, path, &o));
+    CHECK_OK(ll_netcdf_write(p, path, &o));
     struct stat s;
     assert_int_equal(stat(path, &s), 0);
     assert_int_equal(s.st_mode & 0777, 0640);
@@ -282,10 +281,10 @@ static void the_mode_of_the_target_is_kept(void **state)
 
 static llap_status write_and_read(void *user)
 {
-    const llap_netcdf_opts o = defaults();
-    llap_panel            *q = NULL;
-    llap_status            st = llap_netcdf_write(user, path, &o);
-    if (st == LLAP_OK) st = llap_netcdf_read(path, &o, &q, NULL);
+    const ll_netcdf_opts o = defaults();
+    llap_panel          *q = NULL;
+    llap_status          st = ll_netcdf_write(user, path, &o);
+    if (st == LLAP_OK) st = ll_netcdf_read(path, &o, &q, NULL);
     llap_panel_destroy(q);
     return st;
 }

@@ -5,7 +5,7 @@
 static float read_float(const char *text)
 {
     float x = 12345;
-    assert_int_equal(llap_number_float(text, strlen(text), '.', &x), LLAP_NUMBER_FINITE);
+    assert_int_equal(ll_number_float(text, strlen(text), '.', &x), LL_NUMBER_FINITE);
     return x;
 }
 
@@ -14,11 +14,11 @@ static void expect_exact(const char *text)
 {
     const float want = strtof(text, NULL);
     float       found;
-    assert_int_equal(llap_number_float(text, strlen(text), '.', &found),
-                     isinf(want) ? LLAP_NUMBER_INFINITE : LLAP_NUMBER_FINITE);
+    assert_int_equal(ll_number_float(text, strlen(text), '.', &found),
+                     isinf(want) ? LL_NUMBER_INFINITE : LL_NUMBER_FINITE);
     const double want_d = strtod(text, NULL);
     double       found_d;
-    assert_int_equal(llap_number_double(text, strlen(text), '.', &found_d), LLAP_NUMBER_FINITE);
+    assert_int_equal(ll_number_double(text, strlen(text), '.', &found_d), LL_NUMBER_FINITE);
     if (memcmp(&want, &found, sizeof want) != 0 || memcmp(&want_d, &found_d, sizeof want_d) != 0)
         fail_msg("%s: expected %a and %a, found %a and %a", text, (double)want, want_d,
                  (double)found, found_d);
@@ -87,14 +87,14 @@ static void what_is_no_number_is_refused(void **state)
     int64_t            t;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         const size_t n = strlen(texts[i]);
-        assert_int_equal(llap_number_float(texts[i], n, '.', &x), LLAP_NUMBER_NONE);
-        assert_int_equal(llap_number_double(texts[i], n, '.', &d), LLAP_NUMBER_NONE);
-        assert_false(llap_number_ticks(texts[i], n, '.', 10, &t));
+        assert_int_equal(ll_number_float(texts[i], n, '.', &x), LL_NUMBER_NONE);
+        assert_int_equal(ll_number_double(texts[i], n, '.', &d), LL_NUMBER_NONE);
+        assert_false(ll_number_ticks(texts[i], n, '.', 10, &t));
     }
-    char longest[LLAP_NUMBER_TEXT + 1];
+    char longest[LL_NUMBER_TEXT + 1];
     memset(longest, '0', sizeof longest);
-    assert_int_equal(llap_number_float(longest, LLAP_NUMBER_TEXT, '.', &x), LLAP_NUMBER_FINITE);
-    assert_int_equal(llap_number_float(longest, LLAP_NUMBER_TEXT + 1, '.', &x), LLAP_NUMBER_NONE);
+    assert_int_equal(ll_number_float(longest, LL_NUMBER_TEXT, '.', &x), LL_NUMBER_FINITE);
+    assert_int_equal(ll_number_float(longest, LL_NUMBER_TEXT + 1, '.', &x), LL_NUMBER_NONE);
 }
 
 static void infinity_is_told_apart(void **state)
@@ -103,8 +103,7 @@ static void infinity_is_told_apart(void **state)
     static const char *texts[] = { "inf", "-Inf", "+INFINITY", "1e39", "-3.5e38", "1e99999" };
     float              x;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        assert_int_equal(llap_number_float(texts[i], strlen(texts[i]), '.', &x),
-                         LLAP_NUMBER_INFINITE);
+        assert_int_equal(ll_number_float(texts[i], strlen(texts[i]), '.', &x), LL_NUMBER_INFINITE);
         assert_true(isinf(x) && (signbit(x) != 0) == (texts[i][0] == '-'));
     }
 }
@@ -113,18 +112,17 @@ static void the_decimal_comma_works(void **state)
 {
     (void)state;
     float x;
-    assert_int_equal(llap_number_float("-2,625", 6, ',', &x), LLAP_NUMBER_FINITE);
+    assert_int_equal(ll_number_float("-2,625", 6, ',', &x), LL_NUMBER_FINITE);
     assert_true(x == -2.625f);
-    assert_int_equal(llap_number_float("0,1234567890123456789012", 24, ',', &x),
-                     LLAP_NUMBER_FINITE);
+    assert_int_equal(ll_number_float("0,1234567890123456789012", 24, ',', &x), LL_NUMBER_FINITE);
     assert_true(x == 0.1234567890123456789012f);
-    assert_int_equal(llap_number_float("2.6", 3, ',', &x), LLAP_NUMBER_NONE);
+    assert_int_equal(ll_number_float("2.6", 3, ',', &x), LL_NUMBER_NONE);
 }
 
 static void floats_survive_writing(void **state)
 {
     (void)state;
-    char text[LLAP_NUMBER_PRINT];
+    char text[LL_NUMBER_PRINT];
     static const struct {
         float       x;
         const char *text;
@@ -147,7 +145,7 @@ static void floats_survive_writing(void **state)
         { 0.0024f, "0.0024" },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        llap_number_print(known[i].x, '.', text);
+        ll_number_print(known[i].x, '.', text);
         assert_string_equal(text, known[i].text);
     }
     uint32_t bits = 1;
@@ -156,8 +154,8 @@ static void floats_survive_writing(void **state)
         float x;
         memcpy(&x, &bits, sizeof x);
         if (!isfinite(x)) continue;
-        const size_t n = llap_number_print(x, '.', text);
-        assert_true(n == strlen(text) && n < LLAP_NUMBER_PRINT);
+        const size_t n = ll_number_print(x, '.', text);
+        assert_true(n == strlen(text) && n < LL_NUMBER_PRINT);
         const float back = read_float(text);
         if (memcmp(&back, &x, sizeof x) != 0) fail_msg("%a became %s", (double)x, text);
         /* never longer in digits than what the C library needs */
@@ -172,7 +170,7 @@ static void floats_survive_writing(void **state)
 static void a_memory_changes_nothing(void **state)
 {
     (void)state;
-    llap_number_memory *m = calloc(1, sizeof *m);
+    ll_number_memory *m = calloc(1, sizeof *m);
     srand(5);
     for (int i = 0; i < 300000; i++) {
         static const char *const odd[] = { "",      "NA", "-",  "inf",      "1e39",     "1e38",
@@ -183,9 +181,9 @@ static void a_memory_changes_nothing(void **state)
         else snprintf(text, sizeof text, "%s%d.%d", i % 3 ? "" : "-", rand() % 300, rand() % 10);
         const size_t n = strlen(text);
         text[n + 1] = (char)rand(); /* what lies behind must not matter */
-        const llap_number_kind kind = llap_number_float(text, n, '.', &x);
-        assert_int_equal(llap_number_recall(m, text, n, '.', &y), kind);
-        if (kind == LLAP_NUMBER_FINITE) assert_memory_equal(&x, &y, sizeof x);
+        const ll_number_kind kind = ll_number_float(text, n, '.', &x);
+        assert_int_equal(ll_number_recall(m, text, n, '.', &y), kind);
+        if (kind == LL_NUMBER_FINITE) assert_memory_equal(&x, &y, sizeof x);
     }
     free(m);
 }
@@ -212,12 +210,12 @@ static void ticks_are_exact(void **state)
     int64_t t;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         const size_t n = strlen(known[i].text);
-        assert_true(llap_number_ticks(known[i].text, n, '.', known[i].unit, &t));
+        assert_true(ll_number_ticks(known[i].text, n, '.', known[i].unit, &t));
         assert_int_equal(t, known[i].ticks);
     }
-    assert_false(llap_number_ticks("9223372036854775808", 19, '.', 1, &t));
-    assert_false(llap_number_ticks("1e19", 4, '.', 1, &t));
-    assert_false(llap_number_ticks("inf", 3, '.', 1, &t));
+    assert_false(ll_number_ticks("9223372036854775808", 19, '.', 1, &t));
+    assert_false(ll_number_ticks("1e19", 4, '.', 1, &t));
+    assert_false(ll_number_ticks("inf", 3, '.', 1, &t));
     static const int64_t units[] = {
         1, 7, 1000000000, 60000000000, 86400000000000, 3155760000000007
     };
@@ -225,10 +223,10 @@ static void ticks_are_exact(void **state)
     for (int i = 0; i < 60000; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         const int64_t ticks = (int64_t)x >> (i % 60), unit = units[i % 6];
-        char          text[LLAP_NUMBER_PRINT];
-        const size_t  n = llap_number_print_ticks(ticks, unit, ',', text);
-        assert_true(n == strlen(text) && n < LLAP_NUMBER_PRINT);
-        assert_true(llap_number_ticks(text, n, ',', unit, &t));
+        char          text[LL_NUMBER_PRINT];
+        const size_t  n = ll_number_print_ticks(ticks, unit, ',', text);
+        assert_true(n == strlen(text) && n < LL_NUMBER_PRINT);
+        assert_true(ll_number_ticks(text, n, ',', unit, &t));
         if (t != ticks) fail_msg("%lld / %lld became %s", (long long)ticks, (long long)unit, text);
     }
 }

@@ -4,20 +4,20 @@
 
 #include "check.h"
 
-#include "data/csv.h"
+#include "data/csv/csv.h"
 
 /* Reads CSV text with the options; the caller owns the panel. */
-static inline llap_panel *panel_of_opts(const char *text, const llap_csv_opts *o)
+static inline llap_panel *panel_of_opts(const char *text, const ll_csv_opts *o)
 {
     llap_panel *p;
-    CHECK_OK(llap_csv_read_memory("t.csv", text, strlen(text), o, &p, NULL));
-    CHECK_OK(llap_panel_check(p));
+    CHECK_OK(ll_csv_read_memory("t.csv", text, strlen(text), o, &p, NULL));
+    CHECK_OK(ll_panel_check(p));
     return p;
 }
 
 static inline llap_panel *panel_of(const char *text)
 {
-    return panel_of_opts(text, &LLAP_CSV_DEFAULT);
+    return panel_of_opts(text, &LL_CSV_DEFAULT);
 }
 
 /* A file of the data folder; skips the test where there is none. The path is good until the next
@@ -35,12 +35,12 @@ static inline const char *data_file(const char *name)
 }
 
 /* Loads it; the caller owns the panel. */
-static inline llap_panel *panel_of_file(const char *name, const llap_csv_opts *o)
+static inline llap_panel *panel_of_file(const char *name, const ll_csv_opts *o)
 {
     llap_panel *p;
     const char *path = data_file(name);
-    CHECK_OK(llap_csv_read(&path, 1, o, &p, NULL));
-    CHECK_OK(llap_panel_check(p));
+    CHECK_OK(ll_csv_read(&path, 1, o, &p, NULL));
+    CHECK_OK(ll_panel_check(p));
     return p;
 }
 

@@ -1,23 +1,23 @@
 #include "check.h"
 
-#include "data/naive.h"
-#include "data/synth.h"
+#include "data/synth/synth.h"
+#include "data/windows/naive.h"
 
 static const int64_t first_var = 0;
 
 static void panels_are_as_lossy_as_asked(void **state)
 {
     (void)state;
-    llap_synth_opts o = LLAP_SYNTH_DEFAULT;
-    llap_synth     *s;
-    llap_panel     *p, *q;
+    ll_synth_opts o = LL_SYNTH_DEFAULT;
+    ll_synth     *s;
+    llap_panel   *p, *q;
     o.n_rows = 4000;
     o.gap_start = 0;
-    CHECK_OK(llap_synth_create(&o, &s));
-    CHECK_OK(llap_synth_panel(s, &p));
-    CHECK_OK(llap_synth_panel(s, &q));
-    CHECK_OK(llap_panel_check(p));
-    assert_true(llap_panel_equal(p, q)); /* the same bytes every time */
+    CHECK_OK(ll_synth_create(&o, &s));
+    CHECK_OK(ll_synth_panel(s, &p));
+    CHECK_OK(ll_synth_panel(s, &q));
+    CHECK_OK(ll_panel_check(p));
+    assert_true(ll_panel_equal(p, q)); /* the same bytes every time */
     llap_panel_destroy(q);
     assert_int_equal(p->n_entities, 6);
     assert_int_equal(p->n_vars, 3);
@@ -28,7 +28,7 @@ static void panels_are_as_lossy_as_asked(void **state)
         for (int64_t v = 0; v < 3; v++) {
             int64_t seen = 0, last = p->start[e];
             for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
-                if (llap_panel_observed(p, r, v)) seen++, last = r;
+                if (ll_panel_observed(p, r, v)) seen++, last = r;
             if (last < p->start[e + 1] - 60) dead++; /* 60 lost cells in a row by chance: 1e-60 */
             else
                 assert_true(fabs((double)seen / (double)(p->start[e + 1] - p->start[e]) - 0.9) <
@@ -36,25 +36,25 @@ static void panels_are_as_lossy_as_asked(void **state)
         }
     assert_in_range(dead, 1, 6);
     for (int64_t r = p->start[0] + 1; r < p->start[1]; r++) {
-        const double h = llap_synth_hours(p->time[r]);
+        const double h = ll_synth_hours(p->time[r]);
         assert_true(fabs(h - nearbyint(h)) <= 0.2 + 1e-9);
     }
     llap_panel_destroy(p);
-    llap_synth_destroy(s);
+    ll_synth_destroy(s);
     o.gap_start = 0.02;
     o.row_loss = 0;
     o.n_rows = 40000;
-    CHECK_OK(llap_synth_create(&o, &s));
-    CHECK_OK(llap_synth_panel(s, &p));
+    CHECK_OK(ll_synth_create(&o, &s));
+    CHECK_OK(ll_synth_panel(s, &p));
     /* 49 rows on average until a gap of 13; 3870 of them are off by 0.0036 */
     assert_true(fabs((double)p->n_rows / 240000 - 49.0 / 62) < 5 * 0.0036);
     llap_panel_destroy(p);
-    llap_synth_destroy(s);
+    ll_synth_destroy(s);
 }
 
-static llap_synth_opts small(void)
+static ll_synth_opts small(void)
 {
-    llap_synth_opts o = LLAP_SYNTH_DEFAULT;
+    ll_synth_opts o = LL_SYNTH_DEFAULT;
     o.n_entities = 4;
     o.n_vars = 2;
     o.n_rows = 1500;
@@ -70,24 +70,24 @@ static void the_oracle_is_calibrated(void **state)
     int64_t n[H] = { 0 }, total = 0;
     double  mean[H], variance[H];
     for (uint64_t seed = 1; seed <= 6; seed++) {
-        llap_synth_opts  o = small();
-        llap_synth      *s;
-        llap_panel      *p;
-        llap_windows    *w;
-        llap_window_opts wo = { .context_rows = K,
-                                .horizon_rows = H,
-                                .stride_rows = 20,
-                                .target = &first_var,
-                                .n_targets = 1 };
+        ll_synth_opts  o = small();
+        ll_synth      *s;
+        llap_panel    *p;
+        ll_windows    *w;
+        ll_window_opts wo = { .context_rows = K,
+                              .horizon_rows = H,
+                              .stride_rows = 20,
+                              .target = &first_var,
+                              .n_targets = 1 };
         o.seed = seed;
-        CHECK_OK(llap_synth_create(&o, &s));
-        CHECK_OK(llap_synth_panel(s, &p));
-        CHECK_OK(llap_windows_create(p, &wo, &w));
+        CHECK_OK(ll_synth_create(&o, &s));
+        CHECK_OK(ll_synth_panel(s, &p));
+        CHECK_OK(ll_windows_create(p, &wo, &w));
         for (int64_t i = 0; i < w->n; i++) {
-            CHECK_OK(llap_synth_oracle(s, w, i, mean, variance));
+            CHECK_OK(ll_synth_oracle(s, w, i, mean, variance));
             for (int h = 0; h < H; h++) {
-                const int64_t row = llap_window_query(&w->at[i]) + h;
-                if (!llap_panel_observed(p, row, 0)) continue;
+                const int64_t row = ll_window_query(&w->at[i]) + h;
+                if (!ll_panel_observed(p, row, 0)) continue;
                 assert_true(variance[h] >= 0.99 * o.noise * o.noise);
                 const double z = ((double)p->value[row * 2] - mean[h]) / sqrt(variance[h]);
                 z1 += z;
@@ -98,9 +98,9 @@ static void the_oracle_is_calibrated(void **state)
                 scale += sqrt(variance[h]);
             }
         }
-        llap_windows_destroy(w);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
-        llap_synth_destroy(s);
+        ll_synth_destroy(s);
     }
     assert_true(total > 10000);
     for (int h = 0; h < H; h++) /* windows of a stride overlap a little: twice the plain error */
@@ -114,35 +114,35 @@ static void the_oracle_is_calibrated(void **state)
 static void conditionals_are_exact(void **state)
 {
     (void)state;
-    llap_synth_opts o = small();
-    llap_synth     *s;
-    double          mean[2], variance[2];
-    CHECK_OK(llap_synth_create(&o, &s));
-    const llap_synth_point a = { 1, 0, 10.5 }, b[2] = { { 1, 1, 14.25 }, { 2, 0, 10.5 } };
-    const double           x = 3.0, noise = o.noise * o.noise;
-    CHECK_OK(llap_synth_condition(s, &a, &x, 1, b, 2, mean, variance));
+    ll_synth_opts o = small();
+    ll_synth     *s;
+    double        mean[2], variance[2];
+    CHECK_OK(ll_synth_create(&o, &s));
+    const ll_synth_point a = { 1, 0, 10.5 }, b[2] = { { 1, 1, 14.25 }, { 2, 0, 10.5 } };
+    const double         x = 3.0, noise = o.noise * o.noise;
+    CHECK_OK(ll_synth_condition(s, &a, &x, 1, b, 2, mean, variance));
     for (int k = 0; k < 2; k++) {
-        const double c = llap_synth_covariance(s, &a, &b[k]);
-        const double v = llap_synth_covariance(s, &a, &a) + noise;
-        const double m = llap_synth_mean(s, &b[k]) + c / v * (x - llap_synth_mean(s, &a));
+        const double c = ll_synth_covariance(s, &a, &b[k]);
+        const double v = ll_synth_covariance(s, &a, &a) + noise;
+        const double m = ll_synth_mean(s, &b[k]) + c / v * (x - ll_synth_mean(s, &a));
         assert_true(fabs(mean[k] - m) < 1e-12);
-        assert_true(fabs(variance[k] -
-                         (llap_synth_covariance(s, &b[k], &b[k]) + noise - c * c / v)) < 1e-12);
+        assert_true(fabs(variance[k] - (ll_synth_covariance(s, &b[k], &b[k]) + noise - c * c / v)) <
+                    1e-12);
     }
-    CHECK_OK(llap_synth_condition(s, NULL, NULL, 0, b, 2, mean, variance));
-    assert_true(mean[0] == llap_synth_mean(s, &b[0]));
-    llap_synth_destroy(s);
+    CHECK_OK(ll_synth_condition(s, NULL, NULL, 0, b, 2, mean, variance));
+    assert_true(mean[0] == ll_synth_mean(s, &b[0]));
+    ll_synth_destroy(s);
     o.noise = 0;
-    CHECK_OK(llap_synth_create(&o, &s));
-    CHECK_OK(llap_synth_condition(s, &a, &x, 1, &a, 1, mean, variance));
+    CHECK_OK(ll_synth_create(&o, &s));
+    CHECK_OK(ll_synth_condition(s, &a, &x, 1, &a, 1, mean, variance));
     assert_true(fabs(mean[0] - x) < 1e-12 && fabs(variance[0]) < 1e-12);
-    const llap_synth_point twice[2] = { a, a };
-    const double           xs[2] = { x, x };
-    CHECK_FAIL(llap_synth_condition(s, twice, xs, 2, b, 1, mean, variance), LLAP_ENUMERIC,
+    const ll_synth_point twice[2] = { a, a };
+    const double         xs[2] = { x, x };
+    CHECK_FAIL(ll_synth_condition(s, twice, xs, 2, b, 1, mean, variance), LLAP_ENUMERIC,
                "point 1 is determined");
-    llap_synth_destroy(s);
+    ll_synth_destroy(s);
     o.jitter = 0.7;
-    CHECK_FAIL(llap_synth_create(&o, &s), LLAP_EINVAL, "a time, period");
+    CHECK_FAIL(ll_synth_create(&o, &s), LLAP_EINVAL, "a time, period");
 }
 
 /* A decaying sine with offset obeys x[t+1] = p x[t] + q x[t-1] + r: least squares over rows. */
@@ -170,14 +170,14 @@ static void regimes_change_where_they_should(void **state)
 {
     (void)state;
     for (int decay = 0; decay < 2; decay++) {
-        llap_regime_opts o = LLAP_REGIME_CROSSING;
-        llap_panel      *p, *q;
+        ll_regime_opts o = LL_REGIME_CROSSING;
+        llap_panel    *p, *q;
         o.decay = decay;
         o.noise = 0;
-        CHECK_OK(llap_synth_regime(&o, &p));
-        CHECK_OK(llap_panel_check(p));
+        CHECK_OK(ll_synth_regime(&o, &p));
+        CHECK_OK(ll_panel_check(p));
         o.multiplier = 3;
-        CHECK_OK(llap_synth_regime(&o, &q));
+        CHECK_OK(ll_synth_regime(&o, &q));
         assert_int_equal(p->n_entities, 64);
         assert_int_equal(p->time[1] - p->time[0], INT64_C(3600000000000));
         for (int64_t e = 0; e < 64; e++) {
@@ -198,27 +198,26 @@ static void regimes_change_where_they_should(void **state)
 static void regime_windows_are_as_published(void **state)
 {
     (void)state;
-    const llap_regime_opts geometry[] = { LLAP_REGIME_CROSSING, LLAP_REGIME_UNSEEN };
-    const int64_t          expected[][3] = { { 101, 14, 30 }, { 202, 28, 59 } };
+    const ll_regime_opts geometry[] = { LL_REGIME_CROSSING, LL_REGIME_UNSEEN };
+    const int64_t        expected[][3] = { { 101, 14, 30 }, { 202, 28, 59 } };
     for (int k = 0; k < 2; k++) {
-        llap_panel      *p;
-        llap_windows    *w;
-        llap_split      *s;
-        llap_split_opts  so = LLAP_SPLIT_DEFAULT;
-        llap_window_opts o = {
+        llap_panel    *p;
+        ll_windows    *w;
+        ll_split      *s;
+        ll_split_opts  so = LL_SPLIT_DEFAULT;
+        ll_window_opts o = {
             .context_rows = 96, .horizon_rows = 48, .target = &first_var, .n_targets = 1
         };
-        CHECK_OK(llap_synth_regime(&geometry[k], &p));
-        CHECK_OK(llap_windows_create(p, &o, &w));
-        CHECK_FAIL(llap_split_create(w, &so, &s), LLAP_EINVAL, "the validation part is empty");
-        so.kind = LLAP_SPLIT_CONTIGUOUS;
-        CHECK_OK(llap_split_create(w, &so, &s));
+        CHECK_OK(ll_synth_regime(&geometry[k], &p));
+        CHECK_OK(ll_windows_create(p, &o, &w));
+        CHECK_FAIL(ll_split_create(w, &so, &s), LLAP_EINVAL, "the validation part is empty");
+        so.kind = LL_SPLIT_CONTIGUOUS;
+        CHECK_OK(ll_split_create(w, &so, &s));
         for (int i = 0; i < 3; i++) assert_int_equal(s->n[i], 64 * expected[k][i]);
-        const int64_t last = s->last_target[k == 0 ? LLAP_PART_TRAIN : LLAP_PART_VAL];
-        assert_true(llap_synth_hours(last) ==
-                    (k == 0 ? 243 : 372)); /* 372: just before the change */
-        llap_split_destroy(s);
-        llap_windows_destroy(w);
+        const int64_t last = s->last_target[k == 0 ? LL_PART_TRAIN : LL_PART_VAL];
+        assert_true(ll_synth_hours(last) == (k == 0 ? 243 : 372)); /* 372: just before the change */
+        ll_split_destroy(s);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
     }
 }
@@ -226,26 +225,26 @@ static void regime_windows_are_as_published(void **state)
 static llap_status make_all(void *user)
 {
     (void)user;
-    llap_synth_opts  o = small();
-    llap_synth      *s = NULL;
-    llap_panel      *p = NULL;
-    llap_windows    *w = NULL;
-    llap_window_opts wo = {
+    ll_synth_opts  o = small();
+    ll_synth      *s = NULL;
+    llap_panel    *p = NULL;
+    ll_windows    *w = NULL;
+    ll_window_opts wo = {
         .context_rows = 10, .horizon_rows = 2, .target = &first_var, .n_targets = 1
     };
-    llap_regime_opts ro = LLAP_REGIME_CROSSING;
-    double           mean[2], variance[2];
+    ll_regime_opts ro = LL_REGIME_CROSSING;
+    double         mean[2], variance[2];
     o.n_rows = 50;
-    llap_status st = llap_synth_create(&o, &s);
-    if (st == LLAP_OK) st = llap_synth_panel(s, &p);
-    if (st == LLAP_OK) st = llap_windows_create(p, &wo, &w);
-    if (st == LLAP_OK) st = llap_synth_oracle(s, w, 0, mean, variance);
-    llap_windows_destroy(w);
+    llap_status st = ll_synth_create(&o, &s);
+    if (st == LLAP_OK) st = ll_synth_panel(s, &p);
+    if (st == LLAP_OK) st = ll_windows_create(p, &wo, &w);
+    if (st == LLAP_OK) st = ll_synth_oracle(s, w, 0, mean, variance);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
     p = NULL;
-    if (st == LLAP_OK) st = llap_synth_regime(&ro, &p);
+    if (st == LLAP_OK) st = ll_synth_regime(&ro, &p);
     llap_panel_destroy(p);
-    llap_synth_destroy(s);
+    ll_synth_destroy(s);
     return st;
 }
 

@@ -14,9 +14,9 @@ static void show(const llap_panel *p, int64_t e, char *out, size_t room)
         at += (size_t)snprintf(out + at, room - at, "%s%lld:", r == p->start[e] ? "" : " ",
                                (long long)(p->time[r] / second));
         for (int64_t v = 0; v < p->n_vars && at < room; v++) {
-            const char *mark = llap_panel_observed(p, r, v) ? "o"
-                               : llap_panel_filled(p, r, v) ? "f"
-                                                            : "-";
+            const char *mark = ll_panel_observed(p, r, v) ? "o"
+                               : ll_panel_filled(p, r, v) ? "f"
+                                                          : "-";
             if (*mark == '-') at += (size_t)snprintf(out + at, room - at, "%s-", v == 0 ? "" : ",");
             else
                 at += (size_t)snprintf(out + at, room - at, "%s%g%s", v == 0 ? "" : ",",
@@ -25,12 +25,12 @@ static void show(const llap_panel *p, int64_t e, char *out, size_t room)
     }
 }
 
-static void expect(const char *text, const llap_timeline_opts *o, const char *want)
+static void expect(const char *text, const ll_timeline_opts *o, const char *want)
 {
     llap_panel *p = panel_of(text), *q;
     char        found[512];
-    CHECK_OK(llap_timeline_apply(p, o, &q, NULL));
-    CHECK_OK(llap_panel_check(q));
+    CHECK_OK(ll_timeline_apply(p, o, &q, NULL));
+    CHECK_OK(ll_panel_check(q));
     if (q->n_entities > 0) show(q, 0, found, sizeof found);
     else snprintf(found, sizeof found, "nothing");
     assert_string_equal(found, want);
@@ -44,8 +44,8 @@ static void nothing_asked_changes_nothing(void **state)
 {
     (void)state;
     llap_panel *p = panel_of(two), *q;
-    CHECK_OK(llap_timeline_apply(p, &LLAP_TIMELINE_DEFAULT, &q, NULL));
-    assert_true(llap_panel_equal(p, q));
+    CHECK_OK(ll_timeline_apply(p, &LL_TIMELINE_DEFAULT, &q, NULL));
+    assert_true(ll_panel_equal(p, q));
     llap_panel_destroy(p);
     llap_panel_destroy(q);
 }
@@ -53,44 +53,44 @@ static void nothing_asked_changes_nothing(void **state)
 static void values_go_to_their_bins(void **state)
 {
     (void)state;
-    llap_timeline_opts o = { .grid = LLAP_GRID_STEP, .step = 10 * second, .agg = LLAP_AGG_LAST };
-    o.bin = LLAP_BIN_FLOOR;
+    ll_timeline_opts o = { .grid = LL_GRID_STEP, .step = 10 * second, .agg = LL_AGG_LAST };
+    o.bin = LL_BIN_FLOOR;
     expect(two, &o, "0:3o,20o 10:4o,- 20:-,50o 30:-,- 40:6o,60o");
-    o.bin = LLAP_BIN_NEAREST; /* 5 and 25 lie half way and go up */
+    o.bin = LL_BIN_NEAREST; /* 5 and 25 lie half way and go up */
     expect(two, &o, "0:2o,20o 10:4o,- 20:-,- 30:-,50o 40:6o,60o");
-    o.bin = LLAP_BIN_EXACT;
+    o.bin = LL_BIN_EXACT;
     expect(two, &o, "0:1o,- 10:-,- 20:-,- 30:-,- 40:6o,60o");
-    o.bin = LLAP_BIN_FLOOR;
-    o.agg = LLAP_AGG_MEAN;
+    o.bin = LL_BIN_FLOOR;
+    o.agg = LL_AGG_MEAN;
     expect(two, &o, "0:2o,20o 10:4o,- 20:-,50o 30:-,- 40:6o,60o");
     o.origin = 4 * second;
     expect(two, &o, "-6:1o,- 4:2.5o,20o 14:4o,- 24:-,50o 34:6o,60o");
     o.origin = 0;
     o.step = 3 * second; /* negative times round down too */
     expect("time,x\n-4,1\n-3,2\n-1,3\n", &o, "-6:1o -3:2.5o");
-    o.bin = LLAP_BIN_EXACT;
+    o.bin = LL_BIN_EXACT;
     expect("time,x\n1,1\n2,2\n", &o, "nothing");
 }
 
 static void counts_say_what_went(void **state)
 {
     (void)state;
-    llap_panel          *p = panel_of(two), *q;
-    llap_timeline_counts c;
-    llap_timeline_opts   o = { .grid = LLAP_GRID_STEP,
-                               .step = 10 * second,
-                               .bin = LLAP_BIN_EXACT,
-                               .fill = LLAP_FILL_GRID,
-                               .row_min = 1,
-                               .row_min_filled = true };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    llap_panel        *p = panel_of(two), *q;
+    ll_timeline_counts c;
+    ll_timeline_opts   o = { .grid = LL_GRID_STEP,
+                             .step = 10 * second,
+                             .bin = LL_BIN_EXACT,
+                             .fill = LL_FILL_GRID,
+                             .row_min = 1,
+                             .row_min_filled = true };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(c.step, 10 * second);
     assert_int_equal(c.off_grid_cells, 5);
     assert_int_equal(c.dropped_rows, 4);
     assert_int_equal(c.filled_cells, 0);
     llap_panel_destroy(q);
-    o.bin = LLAP_BIN_FLOOR;
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    o.bin = LL_BIN_FLOOR;
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(c.merged_cells, 2);
     assert_int_equal(c.dropped_rows, 0);
     assert_int_equal(c.filled_cells, 4);
@@ -101,28 +101,28 @@ static void counts_say_what_went(void **state)
 static void filling_keeps_the_masks_apart(void **state)
 {
     (void)state;
-    llap_timeline_opts o = { .fill = LLAP_FILL_GRID };
+    ll_timeline_opts o = { .fill = LL_FILL_GRID };
     expect(two, &o, "0:1o,- 4:2o,20o 5:3o,20f 14:4o,20f 25:4f,50o 40:6o,60o");
-    o = (llap_timeline_opts){
-        .grid = LLAP_GRID_STEP, .step = 10 * second, .bin = LLAP_BIN_EXACT, .fill = LLAP_FILL_GRID
+    o = (ll_timeline_opts){
+        .grid = LL_GRID_STEP, .step = 10 * second, .bin = LL_BIN_EXACT, .fill = LL_FILL_GRID
     };
     expect("time,x,y\n0,1,\n7,2,7\n10,,10\n20,,\n", &o, "0:1o,- 10:1f,10o 20:1f,10f");
-    o.fill = LLAP_FILL_BOTH; /* at 10 the 2 measured at 7 is known */
+    o.fill = LL_FILL_BOTH; /* at 10 the 2 measured at 7 is known */
     expect("time,x,y\n0,1,\n7,2,7\n10,,10\n20,,\n", &o, "0:1o,- 10:2f,10o 20:2f,10f");
 }
 
 static void rows_are_filtered(void **state)
 {
     (void)state;
-    llap_timeline_opts o = { .row_min = 0.6 }; /* ceil(1.2) = 2 of 2 */
+    ll_timeline_opts o = { .row_min = 0.6 }; /* ceil(1.2) = 2 of 2 */
     expect(two, &o, "4:2o,20o 40:6o,60o");
     o.row_min = 0.5;
     expect(two, &o, "0:1o,- 4:2o,20o 5:3o,- 14:4o,- 25:-,50o 40:6o,60o");
-    o = (llap_timeline_opts){ .row_min = 1, .fill = LLAP_FILL_GRID };
+    o = (ll_timeline_opts){ .row_min = 1, .fill = LL_FILL_GRID };
     expect(two, &o, "4:2o,20o 40:6o,60o");
     o.row_min_filled = true;
     expect(two, &o, "4:2o,20o 5:3o,20f 14:4o,20f 25:4f,50o 40:6o,60o");
-    o = (llap_timeline_opts){ .row_min = 1, .row_min_present = true };
+    o = (ll_timeline_opts){ .row_min = 1, .row_min_present = true };
     expect("time,x,y\n0,1,\n1,,\n2,3,\n", &o, "0:1o,- 2:3o,-");
 }
 
@@ -134,45 +134,45 @@ static const char three[] = "entity,time,x,y\n"
 static void entities_and_columns_are_chosen(void **state)
 {
     (void)state;
-    llap_panel          *p = panel_of(three), *q;
-    llap_timeline_counts c;
-    llap_timeline_opts   o = { .min_rows = 2, .columns = LLAP_COLUMNS_COMMON };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    llap_panel        *p = panel_of(three), *q;
+    ll_timeline_counts c;
+    ll_timeline_opts   o = { .min_rows = 2, .columns = LL_COLUMNS_COMMON };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(q->n_entities, 2);
     assert_int_equal(q->n_vars, 1);
     assert_string_equal(q->var[0], "x");
     assert_int_equal(c.dropped_entities, 1);
     assert_int_equal(c.dropped_vars, 1);
     llap_panel_destroy(q);
-    o = (llap_timeline_opts){ .need = "y", .first = "y" };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    o = (ll_timeline_opts){ .need = "y", .first = "y" };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(q->n_entities, 2);
     assert_string_equal(q->entity[0], "b");
     assert_string_equal(q->var[0], "y");
     assert_true(q->value[0] == 5 && q->value[1] == 1);
     llap_panel_destroy(q);
-    o = (llap_timeline_opts){ .min_span = 20 * second };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    o = (ll_timeline_opts){ .min_span = 20 * second };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(q->n_entities, 2);
     llap_panel_destroy(q);
-    o = (llap_timeline_opts){ .entity_min = 0.6 };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    o = (ll_timeline_opts){ .entity_min = 0.6 };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     assert_int_equal(q->n_entities, 2);
     assert_string_equal(q->entity[0], "b");
     llap_panel_destroy(q);
-    o = (llap_timeline_opts){ .grid = LLAP_GRID_STEP, .step = 10 * second, .common_span = true };
-    CHECK_OK(llap_timeline_apply(p, &o, &q, &c));
+    o = (ll_timeline_opts){ .grid = LL_GRID_STEP, .step = 10 * second, .common_span = true };
+    CHECK_OK(ll_timeline_apply(p, &o, &q, &c));
     for (int64_t e = 0; e < 3; e++) assert_int_equal(q->start[e + 1] - q->start[e], 4);
     llap_panel_destroy(q);
-    o = (llap_timeline_opts){ .need = "z" };
-    CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_EINVAL, "no variable 'z'");
-    o = (llap_timeline_opts){ .grid = LLAP_GRID_STEP };
-    CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_EINVAL, "step above 0");
-    o = (llap_timeline_opts){ .grid = LLAP_GRID_STEP, .step = 1 };
-    CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "take a longer step");
+    o = (ll_timeline_opts){ .need = "z" };
+    CHECK_FAIL(ll_timeline_apply(p, &o, &q, NULL), LLAP_EINVAL, "no variable 'z'");
+    o = (ll_timeline_opts){ .grid = LL_GRID_STEP };
+    CHECK_FAIL(ll_timeline_apply(p, &o, &q, NULL), LLAP_EINVAL, "step above 0");
+    o = (ll_timeline_opts){ .grid = LL_GRID_STEP, .step = 1 };
+    CHECK_FAIL(ll_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "take a longer step");
     assert_null(q);
     o.step = second / 1000000; /* 20 million rows and more for a handful */
-    CHECK_FAIL(llap_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "far off");
+    CHECK_FAIL(ll_timeline_apply(p, &o, &q, NULL), LLAP_ELIMIT, "far off");
     assert_null(q);
     llap_panel_destroy(p);
 }
@@ -182,8 +182,8 @@ static void the_grid_is_suggested(void **state)
     (void)state;
     llap_panel *p = panel_of("time,x\n2020-01-01T00:00:00Z,1\n2020-01-01T01:00:00Z,1\n"
                              "2020-01-01T02:00:00Z,1\n2020-01-01T04:00:00Z,1\n");
-    llap_gaps   g;
-    CHECK_OK(llap_gaps_measure(p, &g));
+    ll_gaps     g;
+    CHECK_OK(ll_gaps_measure(p, &g));
     assert_int_equal(g.n, 3);
     assert_int_equal(g.usual, 3600 * second);
     assert_int_equal(g.grid, 3600 * second);
@@ -191,25 +191,25 @@ static void the_grid_is_suggested(void **state)
     assert_true(fabs(g.usual_share - 2.0 / 3) < 1e-12 && g.multiple_share == 1);
     llap_panel_destroy(p);
     p = panel_of("minutes,x\n0,1\n31,1\n60,1\n93,1\n121,1\n");
-    CHECK_OK(llap_gaps_measure(p, &g));
+    CHECK_OK(ll_gaps_measure(p, &g));
     assert_int_equal(g.grid, 1800 * second);
     llap_panel_destroy(p);
     p = panel_of("time,x\n2020-01-01T00:00Z,1\n2020-01-21T03:00Z,1\n2020-03-05T00:00Z,1\n"
                  "2020-04-10T05:00Z,1\n2020-05-16T09:00Z,1\n");
-    CHECK_OK(llap_gaps_measure(p, &g));
+    CHECK_OK(ll_gaps_measure(p, &g));
     assert_int_equal(g.median, (36 * 24 + 5) * 3600 * second);
     assert_int_equal(g.grid, 36 * 86400 * second); /* each gap is there once: none is usual */
     g.n = 5;
     g.usual_share = 0.4;
-    assert_int_equal(llap_gaps_grid(&g, &p->axis), g.usual);
+    assert_int_equal(ll_gaps_grid(&g, &p->axis), g.usual);
     g.usual = 3600 * second; /* often, but no step for rows that are months apart */
-    assert_int_equal(llap_gaps_grid(&g, &p->axis), 36 * 86400 * second);
+    assert_int_equal(ll_gaps_grid(&g, &p->axis), 36 * 86400 * second);
     llap_panel_destroy(p);
     p = panel_of("time,x\n5,1\n");
-    CHECK_OK(llap_gaps_measure(p, &g));
+    CHECK_OK(ll_gaps_measure(p, &g));
     assert_int_equal(g.grid, 0);
     llap_panel *q;
-    CHECK_OK(llap_timeline_apply(p, &(llap_timeline_opts){ .grid = LLAP_GRID_AUTO }, &q, NULL));
+    CHECK_OK(ll_timeline_apply(p, &(ll_timeline_opts){ .grid = LL_GRID_AUTO }, &q, NULL));
     assert_int_equal(q->n_rows, 1);
     llap_panel_destroy(p);
     llap_panel_destroy(q);
@@ -220,10 +220,10 @@ static void the_union_has_every_time_once(void **state)
     (void)state;
     llap_panel *p = panel_of(three);
     int64_t    *t, n;
-    CHECK_OK(llap_timeline_union(p, &t, &n));
+    CHECK_OK(ll_timeline_union(p, &t, &n));
     assert_int_equal(n, 4);
     for (int64_t i = 0; i < n; i++) assert_int_equal(t[i], i * 10 * second);
-    llap_free(t);
+    ll_free(t);
     llap_panel_destroy(p);
 }
 
@@ -249,19 +249,19 @@ static void halves_are_rounded_to_even(void **state)
         { 10012, 10016 },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        const float x = llap_half_round(known[i][0]);
+        const float x = ll_half_round(known[i][0]);
         if (x != known[i][1])
             fail_msg("%.9g: expected %.9g, found %.9g", (double)known[i][0], (double)known[i][1],
                      (double)x);
     }
-    assert_true(isinf(llap_half_round(65520)) && isnan(llap_half_round(NAN)));
-    assert_true(signbit(llap_half_round(-0.0f)));
-    llap_panel          *p = panel_of("time,x\n0,1e6\n1,2049\n"), *q;
-    llap_timeline_counts c;
-    CHECK_OK(llap_timeline_apply(p, &(llap_timeline_opts){ .half = true }, &q, &c));
-    CHECK_OK(llap_panel_check(q));
+    assert_true(isinf(ll_half_round(65520)) && isnan(ll_half_round(NAN)));
+    assert_true(signbit(ll_half_round(-0.0f)));
+    llap_panel        *p = panel_of("time,x\n0,1e6\n1,2049\n"), *q;
+    ll_timeline_counts c;
+    CHECK_OK(ll_timeline_apply(p, &(ll_timeline_opts){ .half = true }, &q, &c));
+    CHECK_OK(ll_panel_check(q));
     assert_int_equal(c.half_overflows, 1);
-    assert_true(!llap_panel_observed(q, 0, 0) && q->value[1] == 2048);
+    assert_true(!ll_panel_observed(q, 0, 0) && q->value[1] == 2048);
     llap_panel_destroy(p);
     llap_panel_destroy(q);
 }
@@ -271,9 +271,9 @@ static void calendars_turn(void **state)
     (void)state;
     const int64_t t[] = { 0, 6 * 3600 * second, 4 * 86400 * second }; /* 1970-01-01 is a Thursday */
     float         x[3][6];
-    assert_int_equal(llap_calendar_width(7), 6);
-    assert_int_equal(llap_calendar_width(LLAP_CALENDAR_WEEKDAY), 2);
-    llap_calendar_features(t, 3, NULL, 7, &x[0][0]);
+    assert_int_equal(ll_calendar_width(7), 6);
+    assert_int_equal(ll_calendar_width(LL_CALENDAR_WEEKDAY), 2);
+    ll_calendar_features(t, 3, NULL, 7, &x[0][0]);
     const double pi = acos(-1);
     const double want[3][3] = { { 0, 3.0 / 7, 0 }, { 0.25, 3.0 / 7, 0 }, { 0, 0, 4.0 / 365 } };
     for (int i = 0; i < 3; i++)
@@ -281,26 +281,26 @@ static void calendars_turn(void **state)
             assert_true(fabs((double)x[i][2 * k] - sin(2 * pi * want[i][k])) < 1e-6);
             assert_true(fabs((double)x[i][2 * k + 1] - cos(2 * pi * want[i][k])) < 1e-6);
         }
-    llap_zone *z;
-    CHECK_OK(llap_zone_create("+06:00", 6, NULL, &z));
-    llap_calendar_features(t, 1, z, LLAP_CALENDAR_HOUR, x[0]);
+    ll_zone *z;
+    CHECK_OK(ll_zone_create("+06:00", 6, NULL, &z));
+    ll_calendar_features(t, 1, z, LL_CALENDAR_HOUR, x[0]);
     assert_true(fabsf(x[0][0] - 1) < 1e-6f);
-    llap_zone_destroy(z);
+    ll_zone_destroy(z);
 }
 
 static llap_status apply_all(void *user)
 {
-    const llap_timeline_opts o = { .grid = LLAP_GRID_AUTO,
-                                   .fill = LLAP_FILL_BOTH,
-                                   .row_min = 0.5,
-                                   .columns = LLAP_COLUMNS_COMMON,
-                                   .common_span = true,
-                                   .half = true };
-    llap_panel              *q;
-    int64_t                 *t = NULL, n;
-    llap_status              st = llap_timeline_apply(user, &o, &q, NULL);
-    if (st == LLAP_OK) st = llap_timeline_union(user, &t, &n);
-    llap_free(t);
+    const ll_timeline_opts o = { .grid = LL_GRID_AUTO,
+                                 .fill = LL_FILL_BOTH,
+                                 .row_min = 0.5,
+                                 .columns = LL_COLUMNS_COMMON,
+                                 .common_span = true,
+                                 .half = true };
+    llap_panel            *q;
+    int64_t               *t = NULL, n;
+    llap_status            st = ll_timeline_apply(user, &o, &q, NULL);
+    if (st == LLAP_OK) st = ll_timeline_union(user, &t, &n);
+    ll_free(t);
     llap_panel_destroy(q);
     return st;
 }
@@ -317,23 +317,23 @@ static void failing_allocations_lose_nothing(void **state)
 
 static int64_t windows(const llap_panel *p, const char *target, int64_t context, int64_t horizon)
 {
-    const int64_t v = llap_panel_find_var(p, target);
+    const int64_t v = ll_panel_find_var(p, target);
     int64_t       n = 0;
     for (int64_t e = 0; e < p->n_entities; e++)
         for (int64_t s = p->start[e]; s + context + horizon <= p->start[e + 1]; s++) {
             bool any = false;
             for (int64_t r = s + context; r < s + context + horizon && !any; r++)
-                any = llap_panel_observed(p, r, v);
+                any = ll_panel_observed(p, r, v);
             n += any;
         }
     return n;
 }
 
-static void expect_windows(const llap_panel *p, const llap_timeline_opts *o, const char *target,
+static void expect_windows(const llap_panel *p, const ll_timeline_opts *o, const char *target,
                            int64_t context, int64_t horizon, int64_t entities, int64_t n)
 {
     llap_panel *q;
-    CHECK_OK(llap_timeline_apply(p, o, &q, NULL));
+    CHECK_OK(ll_timeline_apply(p, o, &q, NULL));
     assert_int_equal(q->n_entities, entities);
     assert_int_equal(windows(q, target, context, horizon), n);
     llap_panel_destroy(q);
@@ -342,18 +342,18 @@ static void expect_windows(const llap_panel *p, const llap_timeline_opts *o, con
 static void the_air_panels_have_their_windows(void **state)
 {
     (void)state;
-    llap_panel        *p = panel_of_file("bms_air.csv.gz", &LLAP_CSV_DEFAULT);
-    llap_timeline_opts o = { .grid = LLAP_GRID_STEP, .step = 3600 * second, .common_span = true };
+    llap_panel      *p = panel_of_file("bms_air.csv.gz", &LL_CSV_DEFAULT);
+    ll_timeline_opts o = { .grid = LL_GRID_STEP, .step = 3600 * second, .common_span = true };
     expect_windows(p, &o, "PM2.5", 336, 168, 12, 414485);
     o.row_min = 0.6;
     expect_windows(p, &o, "PM2.5", 336, 168, 12, 409186);
     llap_panel_destroy(p);
-    p = panel_of_file("raw/AirQualityUCI.csv", &LLAP_CSV_DEFAULT);
-    o = (llap_timeline_opts){ .grid = LLAP_GRID_AUTO,
-                              .bin = LLAP_BIN_FLOOR,
-                              .fill = LLAP_FILL_GRID,
-                              .row_min = 0.6,
-                              .row_min_filled = true };
+    p = panel_of_file("raw/AirQualityUCI.csv", &LL_CSV_DEFAULT);
+    o = (ll_timeline_opts){ .grid = LL_GRID_AUTO,
+                            .bin = LL_BIN_FLOOR,
+                            .fill = LL_FILL_GRID,
+                            .row_min = 0.6,
+                            .row_min_filled = true };
     expect_windows(p, &o, "NO2(GT)", 336, 168, 1, 8848);
     llap_panel_destroy(p);
 }
@@ -361,26 +361,26 @@ static void the_air_panels_have_their_windows(void **state)
 static void the_patients_have_their_windows(void **state)
 {
     (void)state;
-    llap_csv_opts csv = LLAP_CSV_DEFAULT;
+    ll_csv_opts csv = LL_CSV_DEFAULT;
     csv.time_unit = "min";
-    llap_panel        *p = panel_of_file("physionet2012_a.csv.gz", &csv);
-    llap_timeline_opts o = { .grid = LLAP_GRID_STEP,
-                             .step = 3600 * second,
-                             .bin = LLAP_BIN_EXACT,
-                             .agg = LLAP_AGG_LAST,
-                             .fill = LLAP_FILL_BOTH,
-                             .row_min = 0.6,
-                             .row_min_filled = true,
-                             .row_min_present = true,
-                             .min_rows = 36,
-                             .min_span = 3600 * second,
-                             .need = "HR",
-                             .first = "HR",
-                             .columns = LLAP_COLUMNS_COMMON };
+    llap_panel      *p = panel_of_file("physionet2012_a.csv.gz", &csv);
+    ll_timeline_opts o = { .grid = LL_GRID_STEP,
+                           .step = 3600 * second,
+                           .bin = LL_BIN_EXACT,
+                           .agg = LL_AGG_LAST,
+                           .fill = LL_FILL_BOTH,
+                           .row_min = 0.6,
+                           .row_min_filled = true,
+                           .row_min_present = true,
+                           .min_rows = 36,
+                           .min_span = 3600 * second,
+                           .need = "HR",
+                           .first = "HR",
+                           .columns = LL_COLUMNS_COMMON };
     expect_windows(p, &o, "HR", 24, 12, 253, 917);
-    o.bin = LLAP_BIN_FLOOR;
+    o.bin = LL_BIN_FLOOR;
     expect_windows(p, &o, "HR", 24, 12, 3703, 35261);
-    o.bin = LLAP_BIN_NEAREST;
+    o.bin = LL_BIN_NEAREST;
     expect_windows(p, &o, "HR", 24, 12, 3695, 35575);
     llap_panel_destroy(p);
 }

@@ -2,8 +2,8 @@
  * with "long" it does every horizon of every panel, else one of each. */
 #include "panels.h"
 
-#include "data/naive.h"
-#include "data/presets.h"
+#include "data/presets/presets.h"
+#include "data/windows/naive.h"
 
 #include <time.h>
 
@@ -60,27 +60,27 @@ static void show_time(int64_t ns, int local_hours, char out[32])
 }
 
 /* The columns of verified_counts.csv from windows on, as text. */
-static void counts_line(const set *s, const llap_preset *preset, const llap_windows *w,
-                        const llap_split *sp, char *out, size_t size)
+static void counts_line(const set *s, const ll_preset *preset, const ll_windows *w,
+                        const ll_split *sp, char *out, size_t size)
 {
     int n = snprintf(out, size, "%lld,%lld,%lld,%lld,%lld", (long long)w->n, (long long)sp->n[0],
                      (long long)sp->n[1], (long long)sp->n[2], (long long)sp->n[3]);
-    if (preset->split.kind != LLAP_SPLIT_PURGED) {
+    if (preset->split.kind != LL_SPLIT_PURGED) {
         snprintf(out + n, size - (size_t)n, ",,,,,,,,,");
         return;
     }
     int64_t n_rows[3], n_batches[3];
     char    border[3][32];
     for (int k = 0; k < 3; k++) {
-        llap_rows *r;
-        CHECK_OK(llap_rows_create(w, sp, (llap_part)k, LLAP_VIEW_JOINT, &r));
+        ll_rows *r;
+        CHECK_OK(ll_rows_create(w, sp, (ll_part)k, LL_VIEW_JOINT, &r));
         n_rows[k] = r->n_rows;
-        n_batches[k] = llap_rows_batches(r, preset->batch_groups);
-        llap_rows_destroy(r);
+        n_batches[k] = ll_rows_batches(r, preset->batch_groups);
+        ll_rows_destroy(r);
     }
-    show_time(sp->last_target[LLAP_PART_TRAIN], s->local_hours, border[0]);
-    show_time(sp->first_target[LLAP_PART_VAL], s->local_hours, border[1]);
-    show_time(sp->first_target[LLAP_PART_TEST], s->local_hours, border[2]);
+    show_time(sp->last_target[LL_PART_TRAIN], s->local_hours, border[0]);
+    show_time(sp->first_target[LL_PART_VAL], s->local_hours, border[1]);
+    show_time(sp->first_target[LL_PART_TEST], s->local_hours, border[2]);
     snprintf(out + n, size - (size_t)n, ",%lld,%lld,%lld,%lld,%lld,%lld,%s,%s,%s",
              (long long)n_rows[0], (long long)n_rows[1], (long long)n_rows[2],
              (long long)n_batches[0], (long long)n_batches[1], (long long)n_batches[2], border[0],
@@ -105,8 +105,8 @@ static bool next_line(FILE *f, const char *variant, int64_t horizon, int column,
     return false;
 }
 
-static int check_counts(const set *s, const llap_preset *preset, int64_t horizon,
-                        const llap_windows *w, const llap_split *sp)
+static int check_counts(const set *s, const ll_preset *preset, int64_t horizon, const ll_windows *w,
+                        const ll_split *sp)
 {
     char        found[512], line[1024];
     const char *rest = NULL;
@@ -121,10 +121,10 @@ static int check_counts(const set *s, const llap_preset *preset, int64_t horizon
     return 1;
 }
 
-static double score_of(const llap_score *score, const char *name, const char *metric)
+static double score_of(const ll_score *score, const char *name, const char *metric)
 {
-    for (int k = 0; k < LLAP_NAIVE_COUNT; k++)
-        if (strcmp(llap_naive_name((llap_naive)k), name) == 0)
+    for (int k = 0; k < LL_NAIVE_COUNT; k++)
+        if (strcmp(ll_naive_name((ll_naive)k), name) == 0)
             return strcmp(metric, "MAE") == 0   ? score[k].mae
                    : strcmp(metric, "MSE") == 0 ? score[k].mse
                                                 : score[k].crps;
@@ -141,7 +141,7 @@ static bool same_score(const set *s, double x, const char *text)
     return strcmp(found, text) == 0;
 }
 
-static int check_scores(const set *s, int64_t horizon, const llap_score *score)
+static int check_scores(const set *s, int64_t horizon, const ll_score *score)
 {
     char        line[1024], name[64], metric[16], text[32];
     const char *rest = NULL;
@@ -164,65 +164,65 @@ static int check_scores(const set *s, int64_t horizon, const llap_score *score)
     return n;
 }
 
-static int64_t joint_rows(const llap_windows *w, const llap_split *sp, llap_part part)
+static int64_t joint_rows(const ll_windows *w, const ll_split *sp, ll_part part)
 {
-    llap_rows *r;
-    CHECK_OK(llap_rows_create(w, sp, part, LLAP_VIEW_JOINT, &r));
+    ll_rows *r;
+    CHECK_OK(ll_rows_create(w, sp, part, LL_VIEW_JOINT, &r));
     const int64_t n = r->n_rows;
-    llap_rows_destroy(r);
+    ll_rows_destroy(r);
     return n;
 }
 
 /* What the text of the protocol adds to the tables, at the longest horizon. */
-static void check_text(const llap_preset *preset, const llap_windows *w, const llap_split *sp,
-                       const llap_score *score)
+static void check_text(const ll_preset *preset, const ll_windows *w, const ll_split *sp,
+                       const ll_score *score)
 {
     if (strcmp(preset->name, "uci_air/reference") == 0)
-        assert_int_equal(score[LLAP_NAIVE_MEAN].n, 287903);
+        assert_int_equal(score[LL_NAIVE_MEAN].n, 287903);
     if (strcmp(preset->name, "physionet/reference") == 0) { /* all patients share one clock */
-        assert_int_equal(joint_rows(w, sp, LLAP_PART_TRAIN), 12);
-        assert_int_equal(joint_rows(w, sp, LLAP_PART_VAL), 8);
-        assert_int_equal(joint_rows(w, sp, LLAP_PART_TEST), 11);
+        assert_int_equal(joint_rows(w, sp, LL_PART_TRAIN), 12);
+        assert_int_equal(joint_rows(w, sp, LL_PART_VAL), 8);
+        assert_int_equal(joint_rows(w, sp, LL_PART_TEST), 11);
     }
 }
 
-static void check_horizon(const set *s, const llap_preset *preset, const llap_panel *p, int h,
+static void check_horizon(const set *s, const ll_preset *preset, const llap_panel *p, int h,
                           int *n_counts, int *n_scores)
 {
-    const int64_t         horizon = preset->horizon_rows[h];
-    llap_scaling_opts     co = LLAP_SCALING_DEFAULT;
-    const llap_naive_opts no = { .part = LLAP_PART_TEST,
-                                 .period_rows = preset->season_rows,
-                                 .own_unseen = true };
-    llap_windows         *w;
-    llap_split           *sp;
-    llap_scaling         *sc;
-    llap_scaled          *x;
-    llap_score            score[LLAP_NAIVE_COUNT];
+    const int64_t       horizon = preset->horizon_rows[h];
+    ll_scaling_opts     co = LL_SCALING_DEFAULT;
+    const ll_naive_opts no = { .part = LL_PART_TEST,
+                               .period_rows = preset->season_rows,
+                               .own_unseen = true };
+    ll_windows         *w;
+    ll_split           *sp;
+    ll_scaling         *sc;
+    ll_scaled          *x;
+    ll_score            score[LL_NAIVE_COUNT];
     co.by = preset->scale;
     co.own_rows = preset->own_rows;
-    CHECK_OK(llap_preset_windows(preset, p, h, &w));
-    CHECK_OK(llap_split_create(w, &preset->split, &sp));
+    CHECK_OK(ll_preset_windows(preset, p, h, &w));
+    CHECK_OK(ll_split_create(w, &preset->split, &sp));
     *n_counts += check_counts(s, preset, horizon, w, sp);
-    CHECK_OK(llap_scaling_create(w, sp, &co, &sc));
-    CHECK_OK(llap_scaled_create(p, sc, &x));
-    CHECK_OK(llap_naive_scores(w, sp, x, &no, score));
+    CHECK_OK(ll_scaling_create(w, sp, &co, &sc));
+    CHECK_OK(ll_scaled_create(p, sc, &x));
+    CHECK_OK(ll_naive_scores(w, sp, x, &no, score));
     *n_scores += check_scores(s, horizon, score);
     if (h == 3) check_text(preset, w, sp, score);
-    llap_scaled_destroy(x);
-    llap_scaling_destroy(sc);
-    llap_split_destroy(sp);
-    llap_windows_destroy(w);
+    ll_scaled_destroy(x);
+    ll_scaling_destroy(sc);
+    ll_split_destroy(sp);
+    ll_windows_destroy(w);
 }
 
 static void check_set(const set *s)
 {
-    llap_preset preset = *llap_preset_find(s->preset);
+    ll_preset   preset = *ll_preset_find(s->preset);
     const char *path = data_file(s->file);
     int         n_counts = 0, n_scores = 0;
     llap_panel *p;
     preset.timeline.half = preset.timeline.half || s->half;
-    CHECK_OK(llap_preset_panel(&preset, &path, 1, NULL, &p));
+    CHECK_OK(ll_preset_panel(&preset, &path, 1, NULL, &p));
     for (int h = everything ? 0 : 3; h < 4; h++)
         check_horizon(s, &preset, p, h, &n_counts, &n_scores);
     print_message("%s: %lld entities, %lld variables, equal: %d lines of counts, %d scores\n",

@@ -1,7 +1,7 @@
 /* Made-up weather: the same for a seed, irregular in every way that it promises. */
 #include "check.h"
 
-#include "data/weather.h"
+#include "data/synth/weather.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@
 static llap_panel *make(int64_t n_entities, int64_t n_rows, uint64_t seed)
 {
     llap_panel *p = NULL;
-    CHECK_OK(llap_weather_panel(&(llap_weather_opts){ n_entities, n_rows, seed }, &p));
+    CHECK_OK(ll_weather_panel(&(ll_weather_opts){ n_entities, n_rows, seed }, &p));
     return p;
 }
 
@@ -33,11 +33,11 @@ static void stations_are_irregular(void **state)
     (void)state;
     enum { ROWS = 3000 };
     llap_panel   *p = make(6, ROWS, 1);
-    const int64_t hill = llap_panel_find_entity(p, "hill");
-    const int64_t sixth = llap_panel_find_entity(p, "station 6");
+    const int64_t hill = ll_panel_find_entity(p, "hill");
+    const int64_t sixth = ll_panel_find_entity(p, "station 6");
     assert_true(hill >= 0 && sixth >= 0);
-    assert_int_equal(llap_panel_find_var(p, "temperature (degC)"), 0);
-    assert_int_equal(llap_panel_find_var(p, "pressure (hPa)"), 1);
+    assert_int_equal(ll_panel_find_var(p, "temperature (degC)"), 0);
+    assert_int_equal(ll_panel_find_var(p, "pressure (hPa)"), 1);
     for (int64_t e = 0; e < p->n_entities; e++) {
         const int64_t first = p->start[e], end = p->start[e + 1];
         int64_t       jittered = 0, missing = 0, longest = 0;
@@ -48,7 +48,7 @@ static void stations_are_irregular(void **state)
                 longest = p->time[r] - p->time[r - 1];
             for (int v = 0; v < 2; v++) {
                 const double x = (double)p->value[2 * r + v];
-                if (!llap_panel_observed(p, r, v)) {
+                if (!ll_panel_observed(p, r, v)) {
                     missing++;
                     continue;
                 }
@@ -80,10 +80,10 @@ static void pressure_comes_first(void **state)
     llap_panel *p = make(1, 4000, 3);
     double      now = 0, later = 0, n = 0;
     for (int64_t r = 0; r + 1 < p->n_rows; r++) {
-        if (!llap_panel_observed(p, r, 0) || !llap_panel_observed(p, r, 1)) continue;
+        if (!ll_panel_observed(p, r, 0) || !ll_panel_observed(p, r, 1)) continue;
         int64_t next = r;
         while (next < p->n_rows && p->time[next] < p->time[r] + 24 * HOUR) next++;
-        if (next == p->n_rows || !llap_panel_observed(p, next, 0)) continue;
+        if (next == p->n_rows || !ll_panel_observed(p, next, 0)) continue;
         const double press = (double)p->value[2 * r + 1] - 1013;
         now += press * ((double)p->value[2 * r] - 15);
         later += press * ((double)p->value[2 * next] - 15);
@@ -97,7 +97,7 @@ static void pressure_comes_first(void **state)
 static llap_status make_one(void *user)
 {
     llap_panel       *p = NULL;
-    const llap_status st = llap_weather_panel(user, &p);
+    const llap_status st = ll_weather_panel(user, &p);
     llap_panel_destroy(p);
     return st;
 }
@@ -106,10 +106,10 @@ static void mistakes(void **state)
 {
     (void)state;
     llap_panel *p = NULL;
-    CHECK_FAIL(llap_weather_panel(&(llap_weather_opts){ 0, 10, 1 }, &p), LLAP_EINVAL, "0 stations");
-    CHECK_FAIL(llap_weather_panel(&(llap_weather_opts){ 1, 1, 1 }, &p), LLAP_EINVAL, "1 rows");
+    CHECK_FAIL(ll_weather_panel(&(ll_weather_opts){ 0, 10, 1 }, &p), LLAP_EINVAL, "0 stations");
+    CHECK_FAIL(ll_weather_panel(&(ll_weather_opts){ 1, 1, 1 }, &p), LLAP_EINVAL, "1 rows");
     assert_null(p);
-    check_every_failed_allocation(make_one, &(llap_weather_opts){ 2, 20, 1 });
+    check_every_failed_allocation(make_one, &(ll_weather_opts){ 2, 20, 1 });
 }
 
 int main(void)

@@ -1,19 +1,19 @@
 #include "random_panel.h"
 
-#include "data/rows.h"
-#include "data/windows.h"
+#include "data/windows/rows.h"
+#include "data/windows/windows.h"
 
 static const int64_t first_var = 0;
 
 static bool any_observed(const llap_panel *p, int64_t from, int64_t stop)
 {
     for (int64_t r = from; r < stop; r++)
-        if (llap_panel_observed(p, r, 0)) return true;
+        if (ll_panel_observed(p, r, 0)) return true;
     return false;
 }
 
 /* The definition by rows: every start, nothing clever. */
-static void check_by_rows(const llap_panel *p, const llap_window_opts *o, const llap_windows *w)
+static void check_by_rows(const llap_panel *p, const ll_window_opts *o, const ll_windows *w)
 {
     int64_t n = 0;
     for (int64_t e = 0; e < p->n_entities; e++)
@@ -23,12 +23,12 @@ static void check_by_rows(const llap_panel *p, const llap_window_opts *o, const 
             const int64_t first = s < 0 ? p->start[e] : p->start[e] + s;
             if (!any_observed(p, query, query + o->horizon_rows)) continue;
             assert_true(n < w->n);
-            const llap_window *v = &w->at[n++];
+            const ll_window *v = &w->at[n++];
             assert_int_equal(v->entity, e);
             assert_int_equal(v->first, first);
             assert_int_equal(v->n_context, query - first);
             assert_int_equal(v->n_query, o->horizon_rows);
-            assert_int_equal(llap_window_end(w, v), p->time[query - 1]);
+            assert_int_equal(ll_window_end(w, v), p->time[query - 1]);
         }
     assert_int_equal(n, w->n);
 }
@@ -39,21 +39,21 @@ static void windows_by_rows_are_as_defined(void **state)
     for (uint64_t seed = 0; seed < 40; seed++) {
         const random_shape s = { 5, 2, 60, true, 0.1, seed % 2 ? 0.9 : 0.3, 0.05 };
         llap_panel        *p = random_panel(seed, &s);
-        llap_window_opts   o = { .context_rows = 1 + (int64_t)seed % 13,
+        ll_window_opts     o = { .context_rows = 1 + (int64_t)seed % 13,
                                  .horizon_rows = 1 + (int64_t)seed % 7,
                                  .pad = seed % 3 == 0,
                                  .target = &first_var,
                                  .n_targets = 1 };
-        llap_windows      *w;
-        CHECK_OK(llap_windows_create(p, &o, &w));
+        ll_windows        *w;
+        CHECK_OK(ll_windows_create(p, &o, &w));
         check_by_rows(p, &o, w);
-        llap_windows_destroy(w);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
     }
 }
 
 /* The definition by duration. */
-static void check_by_duration(const llap_panel *p, const llap_window_opts *o, const llap_windows *w)
+static void check_by_duration(const llap_panel *p, const ll_window_opts *o, const ll_windows *w)
 {
     int64_t n = 0, last_end = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
@@ -72,7 +72,7 @@ static void check_by_duration(const llap_panel *p, const llap_window_opts *o, co
             any = true;
             last_end = t;
             assert_true(n < w->n);
-            const llap_window *v = &w->at[n++];
+            const ll_window *v = &w->at[n++];
             assert_int_equal(v->entity, e);
             assert_int_equal(v->first, first);
             assert_int_equal(v->n_context, end + 1 - first);
@@ -88,7 +88,7 @@ static void windows_by_duration_are_as_defined(void **state)
     for (uint64_t seed = 0; seed < 40; seed++) {
         const random_shape s = { 4, 2, 80, false, 0, 0.5, 0.1 };
         llap_panel        *p = random_panel(seed, &s);
-        llap_window_opts   o = { .context_ns = (3 + (int64_t)seed % 20) * hour_ns,
+        ll_window_opts     o = { .context_ns = (3 + (int64_t)seed % 20) * hour_ns,
                                  .horizon_ns = (1 + (int64_t)seed % 9) * hour_ns,
                                  .context_rows = seed % 4 == 1 ? 3 : 0,
                                  .horizon_rows = seed % 5 == 1 ? 2 : 0,
@@ -96,10 +96,10 @@ static void windows_by_duration_are_as_defined(void **state)
                                  .pad = seed % 2 == 0,
                                  .target = &first_var,
                                  .n_targets = 1 };
-        llap_windows      *w;
-        CHECK_OK(llap_windows_create(p, &o, &w));
+        ll_windows        *w;
+        CHECK_OK(ll_windows_create(p, &o, &w));
         check_by_duration(p, &o, w);
-        llap_windows_destroy(w);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
     }
 }
@@ -109,23 +109,23 @@ static void offsets_are_in_the_unit(void **state)
     (void)state;
     const random_shape s = { 2, 1, 40, false, 0, 0, 0 };
     llap_panel        *p = random_panel(3, &s);
-    llap_window_opts   o = {
-          .context_rows = 6, .horizon_rows = 4, .target = &first_var, .n_targets = 1
+    ll_window_opts     o = {
+            .context_rows = 6, .horizon_rows = 4, .target = &first_var, .n_targets = 1
     };
-    llap_windows *w;
-    float         c[6], q[4];
-    CHECK_OK(llap_windows_create(p, &o, &w));
+    ll_windows *w;
+    float       c[6], q[4];
+    CHECK_OK(ll_windows_create(p, &o, &w));
     for (int64_t i = 0; i < w->n; i++) {
-        const llap_window *v = &w->at[i];
-        const int64_t     *t = p->time + v->first;
-        llap_window_offsets(w, v, hour_ns, i % 2, c, q);
+        const ll_window *v = &w->at[i];
+        const int64_t   *t = p->time + v->first;
+        ll_window_offsets(w, v, hour_ns, i % 2, c, q);
         for (int k = 0; k < 6; k++)
             assert_true(c[k] == (float)((double)(t[k] - t[0]) / (double)hour_ns));
         for (int k = 0; k < 4; k++)
             assert_true(q[k] == (float)((double)(t[6 + k] - t[i % 2 ? 6 : 5]) / (double)hour_ns));
         assert_true(c[0] == 0 && (i % 2 ? q[0] == 0 : q[0] > 0));
     }
-    llap_windows_destroy(w);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
 }
 
@@ -134,58 +134,57 @@ static void impossible_windows_are_refused(void **state)
     (void)state;
     const random_shape s = { 1, 2, 10, true, 0, 0, 0 };
     llap_panel        *p = random_panel(1, &s);
-    llap_windows      *w;
+    ll_windows        *w;
     const int64_t      none = 2;
-    llap_window_opts   o = { .horizon_rows = 3, .target = &first_var, .n_targets = 1 };
-    CHECK_FAIL(llap_windows_create(p, &o, &w), LLAP_EINVAL, "0 context rows and 3 horizon rows");
+    ll_window_opts     o = { .horizon_rows = 3, .target = &first_var, .n_targets = 1 };
+    CHECK_FAIL(ll_windows_create(p, &o, &w), LLAP_EINVAL, "0 context rows and 3 horizon rows");
     o.context_ns = 5;
-    CHECK_FAIL(llap_windows_create(p, &o, &w), LLAP_EINVAL, "5 ns and horizon of 0 ns");
-    o = (llap_window_opts){ .context_rows = 3, .horizon_rows = 3 };
-    CHECK_FAIL(llap_windows_create(p, &o, &w), LLAP_EINVAL, "no target variable");
+    CHECK_FAIL(ll_windows_create(p, &o, &w), LLAP_EINVAL, "5 ns and horizon of 0 ns");
+    o = (ll_window_opts){ .context_rows = 3, .horizon_rows = 3 };
+    CHECK_FAIL(ll_windows_create(p, &o, &w), LLAP_EINVAL, "no target variable");
     o.target = &none;
     o.n_targets = 1;
-    CHECK_FAIL(llap_windows_create(p, &o, &w), LLAP_EINVAL, "target 2 of 2 variables");
+    CHECK_FAIL(ll_windows_create(p, &o, &w), LLAP_EINVAL, "target 2 of 2 variables");
     o.target = &first_var;
     o.stride_rows = -1;
-    CHECK_FAIL(llap_windows_create(p, &o, &w), LLAP_EINVAL, "stride of -1 rows");
+    CHECK_FAIL(ll_windows_create(p, &o, &w), LLAP_EINVAL, "stride of -1 rows");
     o.stride_rows = 0;
     o.context_rows = 1000; /* longer than anything: no windows, no error */
-    CHECK_OK(llap_windows_create(p, &o, &w));
+    CHECK_OK(ll_windows_create(p, &o, &w));
     assert_int_equal(w->n, 0);
-    llap_windows_destroy(w);
+    ll_windows_destroy(w);
     llap_panel_destroy(p);
 }
 
 /* Every window of the part stands in exactly one row, with all that share its end and queries. */
-static void check_rows(const llap_rows *r, const llap_windows *w, const llap_split *s,
-                       llap_part part)
+static void check_rows(const ll_rows *r, const ll_windows *w, const ll_split *s, ll_part part)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < r->n_rows; i++)
         for (int64_t m = r->first[i]; m < r->first[i + 1]; m++, n++) {
-            const llap_window *a = &w->at[r->member[r->first[i]]], *v = &w->at[r->member[m]];
+            const ll_window *a = &w->at[r->member[r->first[i]]], *v = &w->at[r->member[m]];
             assert_int_equal(s->part[r->member[m]], part);
             assert_true(m == r->first[i] || v->entity > w->at[r->member[m - 1]].entity);
-            assert_int_equal(llap_window_end(w, v), llap_row_end(r, i));
+            assert_int_equal(ll_window_end(w, v), ll_row_end(r, i));
             assert_int_equal(v->n_query, a->n_query);
-            assert_memory_equal(w->panel->time + llap_window_query(v),
-                                w->panel->time + llap_window_query(a),
+            assert_memory_equal(w->panel->time + ll_window_query(v),
+                                w->panel->time + ll_window_query(a),
                                 (size_t)v->n_query * sizeof(int64_t));
         }
     assert_int_equal(n, s->n[part]);
     for (int64_t i = 1; i < r->n_rows; i++) {
-        const llap_window *a = &w->at[r->member[r->first[i - 1]]],
-                          *b = &w->at[r->member[r->first[i]]];
-        assert_true(llap_row_end(r, i) >= llap_row_end(r, i - 1));
-        if (r->view == LLAP_VIEW_JOINT && llap_row_end(r, i) == llap_row_end(r, i - 1))
+        const ll_window *a = &w->at[r->member[r->first[i - 1]]],
+                        *b = &w->at[r->member[r->first[i]]];
+        assert_true(ll_row_end(r, i) >= ll_row_end(r, i - 1));
+        if (r->view == LL_VIEW_JOINT && ll_row_end(r, i) == ll_row_end(r, i - 1))
             assert_true(a->n_query != b->n_query ||
-                        memcmp(w->panel->time + llap_window_query(a),
-                               w->panel->time + llap_window_query(b),
+                        memcmp(w->panel->time + ll_window_query(a),
+                               w->panel->time + ll_window_query(b),
                                (size_t)a->n_query * sizeof(int64_t)) != 0);
     }
-    for (int64_t g = 0; g < r->n_groups && r->view == LLAP_VIEW_JOINT; g++) {
-        assert_int_equal(llap_row_end(r, r->group[g]), llap_row_end(r, r->group[g + 1] - 1));
-        if (g > 0) assert_true(llap_row_end(r, r->group[g]) > llap_row_end(r, r->group[g] - 1));
+    for (int64_t g = 0; g < r->n_groups && r->view == LL_VIEW_JOINT; g++) {
+        assert_int_equal(ll_row_end(r, r->group[g]), ll_row_end(r, r->group[g + 1] - 1));
+        if (g > 0) assert_true(ll_row_end(r, r->group[g]) > ll_row_end(r, r->group[g] - 1));
     }
 }
 
@@ -195,47 +194,47 @@ static void rows_hold_what_belongs_together(void **state)
     for (uint64_t seed = 0; seed < 20; seed++) {
         const random_shape s = { 6, 2, 150, true, seed % 2 ? 0.05 : 0.0, 0.2, 0 };
         llap_panel        *p = random_panel(seed, &s);
-        llap_window_opts   o = {
-              .context_rows = 5, .horizon_rows = 4, .target = &first_var, .n_targets = 1
+        ll_window_opts     o = {
+                .context_rows = 5, .horizon_rows = 4, .target = &first_var, .n_targets = 1
         };
-        llap_windows *w;
-        llap_split   *sp;
-        CHECK_OK(llap_windows_create(p, &o, &w));
-        CHECK_OK(llap_split_create(w, &LLAP_SPLIT_DEFAULT, &sp));
+        ll_windows *w;
+        ll_split   *sp;
+        CHECK_OK(ll_windows_create(p, &o, &w));
+        CHECK_OK(ll_split_create(w, &LL_SPLIT_DEFAULT, &sp));
         for (int k = 0; k < 6; k++) {
-            llap_rows          *r;
-            const llap_row_view view = k < 3 ? LLAP_VIEW_JOINT : LLAP_VIEW_INDEPENDENT;
-            CHECK_OK(llap_rows_create(w, sp, (llap_part)(k % 3), view, &r));
-            check_rows(r, w, sp, (llap_part)(k % 3));
+            ll_rows          *r;
+            const ll_row_view view = k < 3 ? LL_VIEW_JOINT : LL_VIEW_INDEPENDENT;
+            CHECK_OK(ll_rows_create(w, sp, (ll_part)(k % 3), view, &r));
+            check_rows(r, w, sp, (ll_part)(k % 3));
             assert_int_equal(r->n_slots, k < 3 ? 6 : 1);
             if (k >= 3) assert_int_equal(r->n_rows, sp->n[k % 3]);
-            llap_rows_destroy(r);
+            ll_rows_destroy(r);
         }
-        llap_split_destroy(sp);
-        llap_windows_destroy(w);
+        ll_split_destroy(sp);
+        ll_windows_destroy(w);
         llap_panel_destroy(p);
     }
 }
 
 static llap_status make_all(void *panel)
 {
-    llap_window_opts o = {
+    ll_window_opts o = {
         .context_rows = 5, .horizon_rows = 4, .target = &first_var, .n_targets = 1
     };
-    llap_windows   *w = NULL;
-    llap_split     *s = NULL;
-    llap_rows      *r = NULL;
-    llap_split_opts by_entity = LLAP_SPLIT_DEFAULT;
-    by_entity.kind = LLAP_SPLIT_BY_ENTITY;
-    llap_status st = llap_windows_create(panel, &o, &w);
-    if (st == LLAP_OK) st = llap_split_create(w, &LLAP_SPLIT_DEFAULT, &s);
-    llap_split_destroy(s);
+    ll_windows   *w = NULL;
+    ll_split     *s = NULL;
+    ll_rows      *r = NULL;
+    ll_split_opts by_entity = LL_SPLIT_DEFAULT;
+    by_entity.kind = LL_SPLIT_BY_ENTITY;
+    llap_status st = ll_windows_create(panel, &o, &w);
+    if (st == LLAP_OK) st = ll_split_create(w, &LL_SPLIT_DEFAULT, &s);
+    ll_split_destroy(s);
     s = NULL;
-    if (st == LLAP_OK) st = llap_split_create(w, &by_entity, &s);
-    if (st == LLAP_OK) st = llap_rows_create(w, s, LLAP_PART_TRAIN, LLAP_VIEW_JOINT, &r);
-    llap_rows_destroy(r);
-    llap_split_destroy(s);
-    llap_windows_destroy(w);
+    if (st == LLAP_OK) st = ll_split_create(w, &by_entity, &s);
+    if (st == LLAP_OK) st = ll_rows_create(w, s, LL_PART_TRAIN, LL_VIEW_JOINT, &r);
+    ll_rows_destroy(r);
+    ll_split_destroy(s);
+    ll_windows_destroy(w);
     return st;
 }
 

@@ -7,7 +7,7 @@
  * When a sanitizer ends the run, the input that did it is left in ./crash-input. */
 #include "base/alloc.h"
 #include "base/file.h"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -65,21 +65,21 @@ static void add_seeds(const char *path)
         if (n >= 0) free(names);
     } else if (n_seeds < MAX_SEEDS) {
         seed *k = &seeds[n_seeds];
-        if (llap_file_read(path, INPUT_MAX_BYTES, &k->bytes, &k->n) == LLAP_OK) n_seeds++;
+        if (ll_file_read(path, INPUT_MAX_BYTES, &k->bytes, &k->n) == LLAP_OK) n_seeds++;
     }
 }
 
 /* One random edit of the input; r is drawn at *at, which moves on. */
-static void mutate(const llap_rng *r, uint64_t *at)
+static void mutate(const ll_rng *r, uint64_t *at)
 {
     static const uint8_t odd[] = { 0,   1,   9,   '\n', ' ',  '"',  ',',  '-',  '0',
                                    '9', ':', 'T', 'Z',  '\\', 0x7f, 0x80, 0xc3, 0xff };
-    const uint64_t       kind = llap_rng_below(r, (*at)++, 8);
-    const size_t         p = llap_rng_below(r, (*at)++, n_input + 1);
-    const size_t         most = 1 + llap_rng_below(r, (*at)++, 64);
-    const size_t         len = llap_rng_below(r, (*at)++, most);
+    const uint64_t       kind = ll_rng_below(r, (*at)++, 8);
+    const size_t         p = ll_rng_below(r, (*at)++, n_input + 1);
+    const size_t         most = 1 + ll_rng_below(r, (*at)++, 64);
+    const size_t         len = ll_rng_below(r, (*at)++, most);
     const size_t         cut = len < n_input - p ? len : n_input - p;
-    const uint8_t        byte = (uint8_t)llap_rng_below(r, (*at)++, 256);
+    const uint8_t        byte = (uint8_t)ll_rng_below(r, (*at)++, 256);
     if (kind == 0 && p < n_input) {
         input[p] ^= (uint8_t)(1u << (byte % 8));
     } else if (kind == 1 && p < n_input) {
@@ -97,8 +97,8 @@ static void mutate(const llap_rng *r, uint64_t *at)
         memmove(input + p + cut, input + p, n_input - p);
         n_input += cut;
     } else if (kind == 6) { /* a piece of another seed */
-        const seed  *k = &seeds[llap_rng_below(r, (*at)++, n_seeds)];
-        const size_t from = llap_rng_below(r, (*at)++, k->n + 1);
+        const seed  *k = &seeds[ll_rng_below(r, (*at)++, n_seeds)];
+        const size_t from = ll_rng_below(r, (*at)++, k->n + 1);
         const size_t n = len < k->n - from ? len : k->n - from;
         if (p + n <= INPUT_MAX_BYTES) {
             memcpy(input + p, k->bytes + from, n);
@@ -128,22 +128,22 @@ int main(int argc, char **argv)
     }
     if (__sanitizer_set_death_callback != NULL) __sanitizer_set_death_callback(save_input);
     for (uint64_t i = 0; i < n_seeds + count; i++) {
-        const llap_rng r = llap_rng_make(seed_number, LLAP_STREAM_TEST, i, 0, 0);
-        uint64_t       at = 0;
-        const seed    *k = &seeds[i < n_seeds ? i : llap_rng_below(&r, at++, n_seeds)];
+        const ll_rng r = ll_rng_make(seed_number, LL_STREAM_TEST, i, 0, 0);
+        uint64_t     at = 0;
+        const seed  *k = &seeds[i < n_seeds ? i : ll_rng_below(&r, at++, n_seeds)];
         memcpy(input, k->bytes, k->n);
         n_input = k->n;
         if (i >= n_seeds)
-            for (uint64_t m = 1 + llap_rng_below(&r, at++, 6); m > 0; m--) mutate(&r, &at);
+            for (uint64_t m = 1 + ll_rng_below(&r, at++, 6); m > 0; m--) mutate(&r, &at);
         /* A copy of exactly that length, so that reading behind its end is seen. */
-        uint8_t *exact = llap_new(n_input, 1);
+        uint8_t *exact = ll_new(n_input, 1);
         if (exact == NULL) return 1;
         memcpy(exact, input, n_input);
         (void)LLVMFuzzerTestOneInput(exact, n_input);
-        llap_free(exact);
+        ll_free(exact);
     }
     printf("%zu seeds and %llu mutations of them: nothing found\n", n_seeds,
            (unsigned long long)count);
-    for (size_t i = 0; i < n_seeds; i++) llap_free(seeds[i].bytes);
+    for (size_t i = 0; i < n_seeds; i++) ll_free(seeds[i].bytes);
     return 0;
 }

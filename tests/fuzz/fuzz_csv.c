@@ -1,7 +1,7 @@
 /* Any bytes as a CSV file, under options that the first byte picks: a panel that keeps its
  * promises, or a failure with a detail. What was read is laid on a grid, where that is of a size to
  * be tried thousands of times a second. */
-#include "data/csv.h"
+#include "data/csv/csv.h"
 #include "data/timeline.h"
 
 #include <stdint.h>
@@ -12,21 +12,21 @@ static const char *const circular[] = { "wd", NULL };
 static const char *const missing[] = { "-1", "x", NULL };
 static const char *const columns[] = { "b=x", NULL };
 
-static llap_csv_opts pick(uint8_t byte)
+static ll_csv_opts pick(uint8_t byte)
 {
-    llap_csv_opts o = LLAP_CSV_DEFAULT;
+    ll_csv_opts o = LL_CSV_DEFAULT;
     o.max_line = 4096;
     o.max_entities = 100;
-    if (byte & 1) o.text = LLAP_CSV_TEXT_CODE;
+    if (byte & 1) o.text = LL_CSV_TEXT_CODE;
     if (byte & 2) o.bad_is_missing = true;
-    if (byte & 4) o.duplicates = LLAP_DUPLICATES_ERROR;
+    if (byte & 4) o.duplicates = LL_DUPLICATES_ERROR;
     if (byte & 8) o.missing = missing;
     switch (byte >> 4) {
     case 1:
         o.separator = ' ';
         break;
     case 2:
-        o.form = LLAP_CSV_LONG;
+        o.form = LL_CSV_LONG;
         break;
     case 3:
         o.entity = "";
@@ -38,7 +38,7 @@ static llap_csv_opts pick(uint8_t byte)
         o.time_format = "elapsed";
         break;
     case 6:
-        o.header = LLAP_NO;
+        o.header = LL_NO;
         break;
     case 7:
         o.columns = columns;
@@ -75,20 +75,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     if (n == 0) return 0;
-    const llap_csv_opts o = pick(data[0]);
-    llap_panel         *p, *q;
-    llap_csv_report     report;
-    const llap_status   st = llap_csv_read_memory("fuzz", data + 1, n - 1, &o, &p, &report);
+    const ll_csv_opts o = pick(data[0]);
+    llap_panel       *p, *q;
+    ll_csv_report     report;
+    const llap_status st = ll_csv_read_memory("fuzz", data + 1, n - 1, &o, &p, &report);
     if (st != LLAP_OK) {
         check(p == NULL && llap_error_detail()[0] != '\0');
         return 0;
     }
-    check(llap_panel_check(p) == LLAP_OK && p->n_rows > 0);
-    const llap_timeline_opts grid = { .grid = LLAP_GRID_AUTO,
-                                      .fill = LLAP_FILL_BOTH,
-                                      .row_min = 0.5 };
-    if (is_short(p) && llap_timeline_apply(p, &grid, &q, NULL) == LLAP_OK) {
-        check(llap_panel_check(q) == LLAP_OK);
+    check(ll_panel_check(p) == LLAP_OK && p->n_rows > 0);
+    const ll_timeline_opts grid = { .grid = LL_GRID_AUTO, .fill = LL_FILL_BOTH, .row_min = 0.5 };
+    if (is_short(p) && ll_timeline_apply(p, &grid, &q, NULL) == LLAP_OK) {
+        check(ll_panel_check(q) == LLAP_OK);
         llap_panel_destroy(q);
     }
     llap_panel_destroy(p);

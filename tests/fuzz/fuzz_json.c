@@ -16,7 +16,7 @@ static void must(bool ok)
     if (!ok) abort();
 }
 
-static void try_getters(const llap_json *j, const char *path)
+static void try_getters(const ll_json *j, const char *path)
 {
     static const char *const names[] = { "batch", "rate", "loss", NULL };
     int64_t                  i = 5, *ints = NULL;
@@ -25,56 +25,56 @@ static void try_getters(const llap_json *j, const char *path)
     int                      e = 2;
     const char              *s = "", **strings = NULL;
     size_t                   n = 0;
-    (void)llap_json_keys(j, path, names);
-    (void)llap_json_int(j, path, 1, 9, &i);
-    (void)llap_json_double(j, path, 0, 1, &d);
-    (void)llap_json_bool(j, path, &b);
-    (void)llap_json_enum(j, path, names, &e);
-    (void)llap_json_string(j, path, &s);
+    (void)ll_json_keys(j, path, names);
+    (void)ll_json_int(j, path, 1, 9, &i);
+    (void)ll_json_double(j, path, 0, 1, &d);
+    (void)ll_json_bool(j, path, &b);
+    (void)ll_json_enum(j, path, names, &e);
+    (void)ll_json_string(j, path, &s);
     must(i >= 1 && i <= 9 && d >= 0 && d <= 1 && e >= 0 && e < 3 && strlen(s) < SIZE_MAX);
-    if (llap_json_ints(j, path, 1, 9, &ints, &n) == LLAP_OK && ints != NULL)
+    if (ll_json_ints(j, path, 1, 9, &ints, &n) == LLAP_OK && ints != NULL)
         for (size_t k = 0; k < n; k++) must(ints[k] >= 1 && ints[k] <= 9);
-    if (llap_json_doubles(j, path, -INFINITY, INFINITY, &doubles, &n) == LLAP_OK && doubles != NULL)
+    if (ll_json_doubles(j, path, -INFINITY, INFINITY, &doubles, &n) == LLAP_OK && doubles != NULL)
         for (size_t k = 0; k < n; k++) must(isfinite(doubles[k]));
-    if (llap_json_strings(j, path, &strings, &n) == LLAP_OK && strings != NULL)
+    if (ll_json_strings(j, path, &strings, &n) == LLAP_OK && strings != NULL)
         for (size_t k = 0; k < n; k++) must(strings[k] != NULL);
-    must(llap_json_has(j, path) == (llap_json_need(j, path) == LLAP_OK));
-    llap_free(ints);
-    llap_free(doubles);
-    llap_free(strings);
+    must(ll_json_has(j, path) == (ll_json_need(j, path) == LLAP_OK));
+    ll_free(ints);
+    ll_free(doubles);
+    ll_free(strings);
 }
 
-static void dump_twice(const llap_json *j, int indent)
+static void dump_twice(const ll_json *j, int indent)
 {
-    char      *first, *second;
-    size_t     n_first, n_second;
-    llap_json *again;
+    char    *first, *second;
+    size_t   n_first, n_second;
+    ll_json *again;
     /* An indented dump may be longer than the limits of what is read. */
-    const llap_json_limits limits = { .n_bytes = SIZE_MAX, .n_values = 1 << 20, .depth = 64 };
-    must(llap_json_dump(j, indent, &first, &n_first) == LLAP_OK);
-    must(llap_json_parse(first, n_first, "dump", &limits, &again) == LLAP_OK);
-    must(llap_json_dump(again, indent, &second, &n_second) == LLAP_OK);
+    const ll_json_limits limits = { .n_bytes = SIZE_MAX, .n_values = 1 << 20, .depth = 64 };
+    must(ll_json_dump(j, indent, &first, &n_first) == LLAP_OK);
+    must(ll_json_parse(first, n_first, "dump", &limits, &again) == LLAP_OK);
+    must(ll_json_dump(again, indent, &second, &n_second) == LLAP_OK);
     must(n_first == n_second && memcmp(first, second, n_first) == 0);
-    llap_json_destroy(again);
-    llap_free(first);
-    llap_free(second);
+    ll_json_destroy(again);
+    ll_free(first);
+    ll_free(second);
 }
 
 static void find_places(const uint8_t *data, size_t n, const char *path)
 {
-    char *text = llap_strndup((const char *)data, n);
+    char *text = ll_strndup((const char *)data, n);
     must(text != NULL);
     const json_place end = json_place_of(text, n), value = json_place_find(text, path, NULL),
                      key = json_place_find(text, path, "batch");
     must(value.line >= 1 && value.column >= 1 && value.line <= end.line);
     must(key.line >= value.line && key.line <= end.line);
-    llap_free(text);
+    ll_free(text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    llap_json        *j;
-    const llap_status st = llap_json_parse((const char *)data, n, "input", NULL, &j);
+    ll_json          *j;
+    const llap_status st = ll_json_parse((const char *)data, n, "input", NULL, &j);
     must((st == LLAP_OK) == (j != NULL));
     must(st == LLAP_OK || st == LLAP_EFORMAT || st == LLAP_ELIMIT);
     if (j == NULL) return 0;
@@ -85,6 +85,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     dump_twice(j, 0);
     dump_twice(j, 2);
-    llap_json_destroy(j);
+    ll_json_destroy(j);
     return 0;
 }

@@ -5,7 +5,7 @@
 #define _GNU_SOURCE /* memfd_create, memmem */
 #include "base/alloc.h"
 #include "data/panel_builder.h"
-#include "task/task.h"
+#include "predict/answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,33 +32,32 @@ static int open_file(const uint8_t *input, size_t n)
     const uint8_t    *data = at == NULL ? input + n : at + strlen(mark);
     const size_t      rest = n - (size_t)(data - input);
     const uint64_t    length = (header + 63) / 64 * 64 + 56; /* 8 bytes are before it */
-    char             *text = llap_new(length, 1);
+    char             *text = ll_new(length, 1);
     const int         fd = memfd_create("model", MFD_CLOEXEC);
     must(text != NULL && fd >= 0);
     memset(text, ' ', length);
     memcpy(text, input, header);
     must(write(fd, &length, 8) == 8 && write(fd, text, length) == (ssize_t)length &&
          write(fd, data, rest) == (ssize_t)rest);
-    llap_free(text);
+    ll_free(text);
     return fd;
 }
 
 /* Two days of what the seeds' models forecast. */
 static llap_panel *make_panel(void)
 {
-    llap_panel_builder *b = NULL;
-    llap_panel         *p = NULL;
-    uint32_t            v, e;
-    must(llap_panel_builder_create(&LLAP_BUILDER_DEFAULT, &b) == LLAP_OK);
-    must(llap_panel_builder_var(b, "pm", 2, &v) == LLAP_OK);
+    ll_panel_builder *b = NULL;
+    llap_panel       *p = NULL;
+    uint32_t          v, e;
+    must(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b) == LLAP_OK);
+    must(ll_panel_builder_var(b, "pm", 2, &v) == LLAP_OK);
     for (int k = 0; k < 2; k++) {
-        must(llap_panel_builder_entity(b, k == 0 ? "a" : "b", 1, &e) == LLAP_OK);
+        must(ll_panel_builder_entity(b, k == 0 ? "a" : "b", 1, &e) == LLAP_OK);
         for (int i = 0; i < 48; i++)
-            must(llap_panel_builder_row(b, e, i * HOUR, &(float){ (float)(i * 7 % 11) }) ==
-                 LLAP_OK);
+            must(ll_panel_builder_row(b, e, i * HOUR, &(float){ (float)(i * 7 % 11) }) == LLAP_OK);
     }
-    must(llap_panel_builder_finish(b, &LLAP_AXIS_UTC, &p) == LLAP_OK);
-    llap_panel_builder_destroy(b);
+    must(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p) == LLAP_OK);
+    ll_panel_builder_destroy(b);
     return p;
 }
 

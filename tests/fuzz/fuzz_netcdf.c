@@ -2,7 +2,7 @@
  * attributes that matter or mislead, and values. Whatever a file says, a panel that keeps its
  * promises comes out, or an error. libnetcdf is not involved. */
 #include "base/alloc.h"
-#include "data/netcdf_load.h"
+#include "data/netcdf/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,9 +102,9 @@ static void make_var(var *v)
     for (int i = 0; i < v->n_atts; i++) {
         att *a = &v->a[i];
         *a = (att){ .name = att_names[take(N_ATT_NAMES)], .type = 1 + (int)take(12) };
-        if (a->type == LLAP_NC_CHAR || a->type == LLAP_NC_STRING) {
+        if (a->type == LL_NC_CHAR || a->type == LL_NC_STRING) {
             a->text = texts[take(N_TEXTS)];
-            a->n = a->type == LLAP_NC_STRING ? 1 : strlen(a->text);
+            a->n = a->type == LL_NC_STRING ? 1 : strlen(a->text);
         } else {
             a->n = take(4);
             for (size_t k = 0; k < a->n; k++) a->number[k] = take_number();
@@ -203,7 +203,7 @@ static int inq_att(int id, int k, const char *name, int *type, size_t *len)
 {
     (void)id;
     const att *a = find_att(k, name);
-    if (a == NULL) return LLAP_NC_ENOTATT;
+    if (a == NULL) return LL_NC_ENOTATT;
     *type = a->type;
     *len = a->n;
     return 0;
@@ -215,22 +215,22 @@ static void put(void *to, int type, size_t i, double x)
 {
     const int64_t k = to_integer(x);
     switch (type) {
-    case LLAP_NC_FLOAT:
+    case LL_NC_FLOAT:
         ((float *)to)[i] = (float)x;
         break;
-    case LLAP_NC_DOUBLE:
+    case LL_NC_DOUBLE:
         ((double *)to)[i] = x;
         break;
-    case LLAP_NC_BYTE:
-    case LLAP_NC_UBYTE:
+    case LL_NC_BYTE:
+    case LL_NC_UBYTE:
         ((uint8_t *)to)[i] = (uint8_t)k;
         break;
-    case LLAP_NC_SHORT:
-    case LLAP_NC_USHORT:
+    case LL_NC_SHORT:
+    case LL_NC_USHORT:
         ((uint16_t *)to)[i] = (uint16_t)k;
         break;
-    case LLAP_NC_INT:
-    case LLAP_NC_UINT:
+    case LL_NC_INT:
+    case LL_NC_UINT:
         ((uint32_t *)to)[i] = (uint32_t)k;
         break;
     default:
@@ -250,7 +250,7 @@ static int get_att(int id, int k, const char *name, void *to)
 {
     (void)id;
     const att *a = find_att(k, name);
-    if (a->type == LLAP_NC_STRING) *(char **)to = copy_of(a->text);
+    if (a->type == LL_NC_STRING) *(char **)to = copy_of(a->text);
     else if (a->text != NULL) memcpy(to, a->text, a->n);
     else
         for (size_t i = 0; i < a->n; i++) put(to, a->type, i, a->number[i]);
@@ -267,10 +267,10 @@ static int get(int id, int k, const size_t *start, const size_t *count, void *to
         if (start[i] > file.len[v->dim[i]] || count[i] > file.len[v->dim[i]] - start[i]) abort();
         n *= count[i];
     }
-    if (v->type < 1 || v->type > LLAP_NC_STRING) abort(); /* must not be asked for */
+    if (v->type < 1 || v->type > LL_NC_STRING) abort(); /* must not be asked for */
     for (size_t i = 0; i < n; i++) {
-        if (v->type == LLAP_NC_STRING) ((char **)to)[i] = copy_of(texts[take(N_TEXTS)]);
-        else if (v->type == LLAP_NC_CHAR) ((char *)to)[i] = "ab \0"[take(4)];
+        if (v->type == LL_NC_STRING) ((char **)to)[i] = copy_of(texts[take(N_TEXTS)]);
+        else if (v->type == LL_NC_CHAR) ((char *)to)[i] = "ab \0"[take(4)];
         else put(to, v->type, i, take_number());
     }
     return 0;
@@ -283,19 +283,19 @@ static int free_strings(size_t n, char **strings)
 static void *units_open(void) { return &file; }
 static void  units_close(void *units) { (void)units; }
 
-static llap_nc_unit units_parse(void *units, const char *text)
+static ll_nc_unit units_parse(void *units, const char *text)
 {
     (void)units;
-    llap_nc_unit u = { .kind = LLAP_NC_UNIT_OTHER };
-    if (*text == 's') u = (llap_nc_unit){ LLAP_NC_UNIT_SINCE, 1, false, -978307200, 1970, 1, 1 };
-    if (*text == 'm') u = (llap_nc_unit){ LLAP_NC_UNIT_SINCE, 60, false, -3e10, 1050, 1, 1 };
-    if (*text == 'h') u = (llap_nc_unit){ .kind = LLAP_NC_UNIT_TIME, .scale = 3600 };
-    if (*text == 'd') u = (llap_nc_unit){ LLAP_NC_UNIT_SINCE, 86400, false, 0, 2001, 1, 1 };
+    ll_nc_unit u = { .kind = LL_NC_UNIT_OTHER };
+    if (*text == 's') u = (ll_nc_unit){ LL_NC_UNIT_SINCE, 1, false, -978307200, 1970, 1, 1 };
+    if (*text == 'm') u = (ll_nc_unit){ LL_NC_UNIT_SINCE, 60, false, -3e10, 1050, 1, 1 };
+    if (*text == 'h') u = (ll_nc_unit){ .kind = LL_NC_UNIT_TIME, .scale = 3600 };
+    if (*text == 'd') u = (ll_nc_unit){ LL_NC_UNIT_SINCE, 86400, false, 0, 2001, 1, 1 };
     return u;
 }
 
-static const llap_nc_driver driver = {
-    .abi = LLAP_NC_ABI,
+static const ll_nc_driver driver = {
+    .abi = LL_NC_ABI,
     .lock = nothing,
     .unlock = nothing,
     .error = error,
@@ -320,16 +320,16 @@ static const llap_nc_driver driver = {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     make_file(data, n);
-    llap_netcdf_opts o = LLAP_NETCDF_DEFAULT;
+    ll_netcdf_opts o = LL_NETCDF_DEFAULT;
     o.max_rows = o.max_entities = 1000;
-    o.duplicates = take(2) ? LLAP_DUPLICATES_ERROR : LLAP_DUPLICATES_LAST;
-    llap_netcdf_counts counts;
-    llap_panel        *p;
-    const int64_t      live = llap_alloc_live();
-    if (llap_netcdf_read_with(&driver, "fuzz", "fuzz.nc", &o, &p, &counts) == LLAP_OK &&
-        llap_panel_check(p) != LLAP_OK)
+    o.duplicates = take(2) ? LL_DUPLICATES_ERROR : LL_DUPLICATES_LAST;
+    ll_netcdf_counts counts;
+    llap_panel      *p;
+    const int64_t    live = ll_alloc_live();
+    if (ll_netcdf_read_with(&driver, "fuzz", "fuzz.nc", &o, &p, &counts) == LLAP_OK &&
+        ll_panel_check(p) != LLAP_OK)
         abort();
     llap_panel_destroy(p);
-    if (llap_alloc_live() != live) abort();
+    if (ll_alloc_live() != live) abort();
     return 0;
 }

@@ -1,9 +1,9 @@
 /* Texts and files of base/time: the first byte chooses the reader, the rest is its input. What is
  * read must survive being written and read again. */
-#include "base/duration.h"
-#include "base/time.h"
-#include "base/timefmt.h"
-#include "base/zone.h"
+#include "base/time/duration.h"
+#include "base/time/time.h"
+#include "base/time/timefmt.h"
+#include "base/time/zone.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,25 +22,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 static void rfc3339(const char *text, size_t n)
 {
     int64_t t, back;
-    char    out[LLAP_TIME_TEXT_MAX];
-    if (llap_time_parse(text, n, NULL, LLAP_WALL_ERROR, &t) != LLAP_OK) return;
-    for (int digits = LLAP_DIGITS_EXACT; digits <= 9; digits += 10) {
-        const size_t len = llap_time_format(t, NULL, digits, out);
+    char    out[LL_TIME_TEXT_MAX];
+    if (ll_time_parse(text, n, NULL, LL_WALL_ERROR, &t) != LLAP_OK) return;
+    for (int digits = LL_DIGITS_EXACT; digits <= 9; digits += 10) {
+        const size_t len = ll_time_format(t, NULL, digits, out);
         MUST(len == strlen(out));
-        MUST(llap_time_parse(out, len, NULL, LLAP_WALL_ERROR, &back) == LLAP_OK && back == t);
+        MUST(ll_time_parse(out, len, NULL, LL_WALL_ERROR, &back) == LLAP_OK && back == t);
     }
-    const llap_civil c = llap_civil_at(t, NULL);
-    MUST(llap_civil_to_ns(&c, &back) == LLAP_OK && back == t);
+    const ll_civil c = ll_civil_at(t, NULL);
+    MUST(ll_civil_to_ns(&c, &back) == LLAP_OK && back == t);
 }
 
 static void epoch(const char *text, size_t n)
 {
     int64_t t, back;
-    char    out[LLAP_TIME_TEXT_MAX];
-    for (llap_time_unit unit = LLAP_UNIT_NS; unit <= LLAP_UNIT_S; unit++) {
-        if (llap_time_parse_epoch(text, n, unit, &t) != LLAP_OK) continue;
-        const size_t len = llap_time_format_epoch(t, unit, out);
-        MUST(llap_time_parse_epoch(out, len, unit, &back) == LLAP_OK && back == t);
+    char    out[LL_TIME_TEXT_MAX];
+    for (ll_time_unit unit = LL_UNIT_NS; unit <= LL_UNIT_S; unit++) {
+        if (ll_time_parse_epoch(text, n, unit, &t) != LLAP_OK) continue;
+        const size_t len = ll_time_format_epoch(t, unit, out);
+        MUST(ll_time_parse_epoch(out, len, unit, &back) == LLAP_OK && back == t);
     }
 }
 
@@ -49,49 +49,49 @@ static void format(const char *text, size_t n)
 {
     const char  *split = memchr(text, '\0', n);
     const size_t n_format = split != NULL ? (size_t)(split - text) : n;
-    llap_timefmt f;
+    ll_timefmt   f;
     int64_t      t, back;
-    char         out[LLAP_TIMEFMT_TEXT_MAX];
+    char         out[LL_TIMEFMT_TEXT_MAX];
     size_t       len;
-    if (llap_timefmt_init(&f, text, n_format) != LLAP_OK) return;
-    if (llap_timefmt_write(&f, INT64_MIN, NULL, 9, out, &len) == LLAP_OK) MUST(len < sizeof out);
+    if (ll_timefmt_init(&f, text, n_format) != LLAP_OK) return;
+    if (ll_timefmt_write(&f, INT64_MIN, NULL, 9, out, &len) == LLAP_OK) MUST(len < sizeof out);
     if (split == NULL) return;
-    if (llap_timefmt_parse(&f, split + 1, n - n_format - 1, NULL, LLAP_WALL_ERROR, &t) != LLAP_OK)
+    if (ll_timefmt_parse(&f, split + 1, n - n_format - 1, NULL, LL_WALL_ERROR, &t) != LLAP_OK)
         return;
     /* %y alone may not be written back: 24:00 on the last day of 2068, or an offset there. */
-    if (llap_timefmt_write(&f, t, NULL, LLAP_DIGITS_EXACT, out, &len) != LLAP_OK) {
-        const int32_t year = llap_civil_at(t, NULL).year;
+    if (ll_timefmt_write(&f, t, NULL, LL_DIGITS_EXACT, out, &len) != LLAP_OK) {
+        const int32_t year = ll_civil_at(t, NULL).year;
         MUST(year == 1968 || year == 2069);
         return;
     }
-    MUST(llap_timefmt_parse(&f, out, len, NULL, LLAP_WALL_ERROR, &back) == LLAP_OK && back == t);
+    MUST(ll_timefmt_parse(&f, out, len, NULL, LL_WALL_ERROR, &back) == LLAP_OK && back == t);
 }
 
 static void duration(const char *text, size_t n)
 {
     int64_t ns, back;
-    char    out[LLAP_DURATION_TEXT_MAX];
-    if (llap_duration_parse(text, n, &ns) != LLAP_OK) return;
-    const size_t len = llap_duration_format(ns, out);
+    char    out[LL_DURATION_TEXT_MAX];
+    if (ll_duration_parse(text, n, &ns) != LLAP_OK) return;
+    const size_t len = ll_duration_format(ns, out);
     MUST(len < sizeof out);
-    MUST(llap_duration_parse(out, len, &back) == LLAP_OK && back == ns);
+    MUST(ll_duration_parse(out, len, &back) == LLAP_OK && back == ns);
 }
 
 /* Every wall time that the zone shows at t leads back to t. */
-static void check_zone(const llap_zone *z, int64_t t_s)
+static void check_zone(const ll_zone *z, int64_t t_s)
 {
-    const int64_t local_s = t_s + llap_zone_at(z, t_s).offset_s;
+    const int64_t local_s = t_s + ll_zone_at(z, t_s).offset_s;
     int32_t       early, late, only;
-    MUST(llap_zone_resolve(z, local_s, LLAP_WALL_EARLIER, &early) == LLAP_OK);
-    MUST(llap_zone_resolve(z, local_s, LLAP_WALL_LATER, &late) == LLAP_OK);
+    MUST(ll_zone_resolve(z, local_s, LL_WALL_EARLIER, &early) == LLAP_OK);
+    MUST(ll_zone_resolve(z, local_s, LL_WALL_LATER, &late) == LLAP_OK);
     MUST(local_s - early <= t_s && t_s <= local_s - late);
-    MUST(llap_zone_at(z, local_s - early).offset_s == early);
-    MUST(llap_zone_at(z, local_s - late).offset_s == late);
-    const llap_status st = llap_zone_resolve(z, local_s, LLAP_WALL_ERROR, &only);
+    MUST(ll_zone_at(z, local_s - early).offset_s == early);
+    MUST(ll_zone_at(z, local_s - late).offset_s == late);
+    const llap_status st = ll_zone_resolve(z, local_s, LL_WALL_ERROR, &only);
     MUST(early == late ? st == LLAP_OK && only == early : st == LLAP_EFORMAT);
 }
 
-static void check_zone_often(const llap_zone *z)
+static void check_zone_often(const ll_zone *z)
 {
     static const int64_t from[] = { -9223372037, -2147483648, -100000,
                                     1704067200,  2147483647,  9223282036 };
@@ -101,24 +101,24 @@ static void check_zone_often(const llap_zone *z)
 
 static void spec(const char *text, size_t n)
 {
-    llap_zone *z, *again;
+    ll_zone *z, *again;
     /* A database that is not there: nothing outside is opened. */
-    if (llap_zone_create(text, n, "/nonexistent", &z) != LLAP_OK) return;
-    const char *name = llap_zone_name(z);
-    MUST(llap_zone_create(name, strlen(name), "/nonexistent", &again) == LLAP_OK);
-    MUST(strcmp(llap_zone_name(again), name) == 0);
-    MUST(llap_zone_at(again, 0).offset_s == llap_zone_at(z, 0).offset_s);
+    if (ll_zone_create(text, n, "/nonexistent", &z) != LLAP_OK) return;
+    const char *name = ll_zone_name(z);
+    MUST(ll_zone_create(name, strlen(name), "/nonexistent", &again) == LLAP_OK);
+    MUST(strcmp(ll_zone_name(again), name) == 0);
+    MUST(ll_zone_at(again, 0).offset_s == ll_zone_at(z, 0).offset_s);
     check_zone_often(z);
-    llap_zone_destroy(again);
-    llap_zone_destroy(z);
+    ll_zone_destroy(again);
+    ll_zone_destroy(z);
 }
 
 static void tzif(const char *bytes, size_t n)
 {
-    llap_zone *z;
-    if (llap_zone_decode((const uint8_t *)bytes, n, "fuzz", &z) != LLAP_OK) return;
+    ll_zone *z;
+    if (ll_zone_decode((const uint8_t *)bytes, n, "fuzz", &z) != LLAP_OK) return;
     check_zone_often(z);
-    llap_zone_destroy(z);
+    ll_zone_destroy(z);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

@@ -3,106 +3,106 @@
 #include "apart.h"
 #include "op_run.h"
 
-#include "backend/near.h"
+#include "backend/device_memory.h"
 #include "graph/plan.h"
 
 static void table_is_ref(void **state)
 {
     (void)state;
-    const llap_backend b = apart_backend();
+    const ll_backend b = apart_backend();
     for (int i = 0; i < op_table_len; i++)
         compare_with_ref(&op_table[i], (sized){ 3, 7, 5 }, OP_DENSE, &(judged){ &b, 0.0 }, 1);
 }
 
 /* w += x, twice w as the result */
-static llap_status describe(llap_graph *g)
+static llap_status describe(ll_graph *g)
 {
-    llap_tensor *w = llap_state(g, "w", LLAP_SHAPE(3), LLAP_INIT_ZERO);
-    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(3));
+    ll_tensor   *w = ll_state(g, "w", LL_SHAPE(3), LL_INIT_ZERO);
+    ll_tensor   *x = ll_input(g, "x", LL_SHAPE(3));
     const double one[3] = { 1, 1, 1 };
-    llap_tensor *sum = llap_add(g, w, llap_mul(g, x, llap_constant(g, LLAP_SHAPE(3), one)));
-    llap_update(g, w, sum);
-    llap_output(g, "y", llap_scale(g, sum, 2.0));
-    return llap_graph_status(g);
+    ll_tensor   *sum = ll_add(g, w, ll_mul(g, x, ll_constant(g, LL_SHAPE(3), one)));
+    ll_update(g, w, sum);
+    ll_output(g, "y", ll_scale(g, sum, 2.0));
+    return ll_graph_status(g);
 }
 
-static llap_status make(const llap_backend *b, llap_plan **p, llap_run **r)
+static llap_status make(const ll_backend *b, ll_plan **p, ll_run **r)
 {
-    llap_graph *g;
-    llap_status st = llap_graph_create(&g);
+    ll_graph   *g;
+    llap_status st = ll_graph_create(&g);
     if (st == LLAP_OK) st = describe(g);
-    if (st == LLAP_OK) st = llap_plan_create(g, &(llap_plan_opts){ .backend = b }, p);
-    llap_graph_destroy(g);
-    return st == LLAP_OK ? llap_run_create(*p, r) : st;
+    if (st == LLAP_OK) st = ll_plan_create(g, &(ll_plan_opts){ .backend = b }, p);
+    ll_graph_destroy(g);
+    return st == LLAP_OK ? ll_run_create(*p, r) : st;
 }
 
 static void updates_come_back(void **state)
 {
     (void)state;
-    const llap_backend b = apart_backend();
-    llap_plan         *p = NULL;
-    llap_run          *r = NULL;
-    float              w[3] = { 1, 2, 3 }, x[3] = { 10, 20, 30 };
+    const ll_backend b = apart_backend();
+    ll_plan         *p = NULL;
+    ll_run          *r = NULL;
+    float            w[3] = { 1, 2, 3 }, x[3] = { 10, 20, 30 };
     CHECK_OK(make(&b, &p, &r));
-    CHECK_OK(llap_run_bind(r, "w", w, 3));
-    CHECK_OK(llap_run_bind(r, "x", x, 3));
-    CHECK_FAIL(llap_run_bind(r, "x", x, 2), LLAP_EINVAL, "expected [3]");
-    for (int i = 0; i < 2; i++) CHECK_OK(llap_run_exec(r));
+    CHECK_OK(ll_run_bind(r, "w", w, 3));
+    CHECK_OK(ll_run_bind(r, "x", x, 3));
+    CHECK_FAIL(ll_run_bind(r, "x", x, 2), LLAP_EINVAL, "expected [3]");
+    for (int i = 0; i < 2; i++) CHECK_OK(ll_run_exec(r));
     assert_true(w[0] == 21 && w[1] == 42 && w[2] == 63);
     x[0] = 0; /* read anew every time */
-    CHECK_OK(llap_run_exec(r));
+    CHECK_OK(ll_run_exec(r));
     assert_true(w[0] == 21 && w[1] == 62);
-    const float *y = llap_run_output(r, "y", NULL);
+    const float *y = ll_run_output(r, "y", NULL);
     assert_true(y[1] == 124);
-    llap_run_destroy(r);
-    llap_plan_release(p);
+    ll_run_destroy(r);
+    ll_plan_release(p);
 }
 
 static void near_memory_is_not_copied(void **state)
 {
     (void)state;
-    const llap_backend b = apart_backend();
-    llap_plan         *p = NULL;
-    llap_run          *r = NULL;
-    const float        start[6] = { 1, 2, 3, 10, 20, 30 };
-    float              found[3];
-    void              *near;
+    const ll_backend b = apart_backend();
+    ll_plan         *p = NULL;
+    ll_run          *r = NULL;
+    const float      start[6] = { 1, 2, 3, 10, 20, 30 };
+    float            found[3];
+    void            *near;
     CHECK_OK(make(&b, &p, &r));
-    CHECK_OK(llap_near_alloc(&b, sizeof start, &near));
-    CHECK_OK(llap_near_put(&b, near, start, sizeof start));
-    CHECK_OK(llap_run_bind_near(r, "w", near, 3));
-    CHECK_OK(llap_run_bind_near(r, "x", (float *)near + 3, 3));
+    CHECK_OK(ll_device_alloc(&b, sizeof start, &near));
+    CHECK_OK(ll_device_put(&b, near, start, sizeof start));
+    CHECK_OK(ll_run_bind_device(r, "w", near, 3));
+    CHECK_OK(ll_run_bind_device(r, "x", (float *)near + 3, 3));
     apart_state.n_uploads = apart_state.n_downloads = 0;
-    for (int i = 0; i < 3; i++) CHECK_OK(llap_run_exec(r));
+    for (int i = 0; i < 3; i++) CHECK_OK(ll_run_exec(r));
     assert_int_equal(apart_state.n_uploads + apart_state.n_downloads, 0);
-    CHECK_OK(llap_near_get(&b, found, llap_run_output_near(r, "y", NULL), sizeof found));
+    CHECK_OK(ll_device_get(&b, found, ll_run_output_device(r, "y", NULL), sizeof found));
     assert_true(found[0] == 62 && found[2] == 186);
-    CHECK_OK(llap_near_get(&b, found, near, sizeof found));
+    CHECK_OK(ll_device_get(&b, found, near, sizeof found));
     assert_true(found[1] == 62);
-    llap_run_destroy(r);
-    llap_plan_release(p);
-    llap_near_release(&b, near);
+    ll_run_destroy(r);
+    ll_plan_release(p);
+    ll_device_release(&b, near);
 }
 
 static llap_status once(void *user)
 {
-    llap_plan  *p = NULL;
-    llap_run   *r = NULL;
+    ll_plan    *p = NULL;
+    ll_run     *r = NULL;
     float       w[3] = { 0 }, x[3] = { 0 };
     llap_status st = make(user, &p, &r);
-    if (st == LLAP_OK) st = llap_run_bind(r, "w", w, 3);
-    if (st == LLAP_OK) st = llap_run_bind(r, "x", x, 3);
-    if (st == LLAP_OK) st = llap_run_exec(r);
-    if (st == LLAP_OK && llap_run_output(r, "y", NULL) == NULL) st = LLAP_ENOMEM;
-    llap_run_destroy(r);
-    llap_plan_release(p);
+    if (st == LLAP_OK) st = ll_run_bind(r, "w", w, 3);
+    if (st == LLAP_OK) st = ll_run_bind(r, "x", x, 3);
+    if (st == LLAP_OK) st = ll_run_exec(r);
+    if (st == LLAP_OK && ll_run_output(r, "y", NULL) == NULL) st = LLAP_ENOMEM;
+    ll_run_destroy(r);
+    ll_plan_release(p);
     return st;
 }
 
 static void failed_allocations_leak_nothing(void **state)
 {
     (void)state;
-    llap_backend b = apart_backend();
+    ll_backend b = apart_backend();
     check_every_failed_allocation(once, &b);
 }
 
@@ -111,31 +111,31 @@ static void the_last_step_waits_for_no_memory(void **state)
 {
     (void)state;
     enum { N = 8 };
-    const llap_backend b = apart_late_backend();
-    llap_graph        *g;
-    llap_plan         *p;
-    llap_run          *r;
-    float              x[N * N];
+    const ll_backend b = apart_late_backend();
+    ll_graph        *g;
+    ll_plan         *p;
+    ll_run          *r;
+    float            x[N * N];
     for (int i = 0; i < N * N; i++) x[i] = 0.01f * (float)i;
-    CHECK_OK(llap_graph_create(&g));
-    llap_tensor *e = llap_exp(g, llap_input(g, "x", LLAP_SHAPE(N, N)));
-    llap_output(g, "sum", llap_sum(g, e, LLAP_AXIS(0)));
-    llap_output(g, "y", llap_tanh(g, e));
-    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &b, .beside = true }, &p));
-    llap_graph_destroy(g);
-    CHECK_OK(llap_run_create(p, &r));
-    CHECK_OK(llap_run_bind(r, "x", x, N * N));
+    CHECK_OK(ll_graph_create(&g));
+    ll_tensor *e = ll_exp(g, ll_input(g, "x", LL_SHAPE(N, N)));
+    ll_output(g, "sum", ll_sum(g, e, LL_AXIS(0)));
+    ll_output(g, "y", ll_tanh(g, e));
+    CHECK_OK(ll_plan_create(g, &(ll_plan_opts){ .backend = &b, .beside = true }, &p));
+    ll_graph_destroy(g);
+    CHECK_OK(ll_run_create(p, &r));
+    CHECK_OK(ll_run_bind(r, "x", x, N * N));
     apart_queue.most = 0;
-    CHECK_OK(llap_run_exec(r));
+    CHECK_OK(ll_run_exec(r));
     assert_int_equal(apart_queue.most, 1);
-    const float *sum = llap_run_output(r, "sum", NULL);
+    const float *sum = ll_run_output(r, "sum", NULL);
     for (int k = 0; k < N; k++) {
         double expected = 0.0;
         for (int i = 0; i < N; i++) expected += exp((double)x[i * N + k]);
         assert_true(fabs((double)sum[k] - expected) < 1e-5 * expected);
     }
-    llap_run_destroy(r);
-    llap_plan_release(p);
+    ll_run_destroy(r);
+    ll_plan_release(p);
 }
 
 /* -------- recordings -------- */
@@ -143,56 +143,55 @@ static void the_last_step_waits_for_no_memory(void **state)
 static void a_failed_recording_is_not_replayed(void **state)
 {
     (void)state;
-    const llap_backend b = apart_taped_backend();
-    llap_plan         *p = NULL;
-    llap_run          *r = NULL;
-    float              w[3] = { 0 }, x[3] = { 1, 2, 3 };
+    const ll_backend b = apart_taped_backend();
+    ll_plan         *p = NULL;
+    ll_run          *r = NULL;
+    float            w[3] = { 0 }, x[3] = { 1, 2, 3 };
     CHECK_OK(make(&b, &p, &r));
-    CHECK_OK(llap_run_bind(r, "w", w, 3));
-    CHECK_OK(llap_run_bind(r, "x", x, 3));
-    CHECK_OK(llap_run_exec(r));
+    CHECK_OK(ll_run_bind(r, "w", w, 3));
+    CHECK_OK(ll_run_bind(r, "x", x, 3));
+    CHECK_OK(ll_run_exec(r));
     apart_tapes.broken = LLAP_EIO;
-    assert_int_equal(llap_run_exec(r), LLAP_EIO);
+    assert_int_equal(ll_run_exec(r), LLAP_EIO);
     assert_true(w[1] == 2);
     for (int i = 2; i < 6; i++) { /* as it comes, recorded, replayed */
-        CHECK_OK(llap_run_exec(r));
+        CHECK_OK(ll_run_exec(r));
         assert_true(w[1] == 2.0f * (float)i);
     }
     assert_int_equal(apart_tapes.replays, 3);
     apart_tapes.broken = LLAP_ENOMEM; /* no room: no recording, and nothing is lost */
-    llap_run_destroy(r);
-    CHECK_OK(llap_run_create(p, &r));
-    CHECK_OK(llap_run_bind(r, "w", w, 3));
-    CHECK_OK(llap_run_bind(r, "x", x, 3));
+    ll_run_destroy(r);
+    CHECK_OK(ll_run_create(p, &r));
+    CHECK_OK(ll_run_bind(r, "w", w, 3));
+    CHECK_OK(ll_run_bind(r, "x", x, 3));
     for (int i = 6; i < 10; i++) {
-        CHECK_OK(llap_run_exec(r));
+        CHECK_OK(ll_run_exec(r));
         assert_true(w[1] == 2.0f * (float)i);
     }
     assert_int_equal(apart_tapes.broken, LLAP_OK);
     assert_int_equal(apart_tapes.replays, 3);
-    llap_run_destroy(r);
-    llap_plan_release(p);
+    ll_run_destroy(r);
+    ll_plan_release(p);
 }
 
 /* -------- layers -------- */
 
 static int count_layers(bool read_twice)
 {
-    const llap_backend b = apart_layers_backend();
-    llap_graph        *g;
-    llap_plan         *p;
-    int                n = 0;
-    CHECK_OK(llap_graph_create(&g));
-    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(4, 8));
-    llap_tensor *w = llap_param(g, "w", LLAP_SHAPE(8, 8), LLAP_INIT_ZERO);
-    llap_tensor *v = llap_param(g, "v", LLAP_SHAPE(8, 8), LLAP_INIT_ZERO);
-    llap_output(g, "y", llap_linear(g, llap_linear(g, x, w, NULL), v, NULL));
-    if (read_twice) llap_output(g, "z", llap_square(g, w)); /* in floats */
-    CHECK_OK(llap_plan_create(g, &(llap_plan_opts){ .backend = &b, .half_params = true }, &p));
-    for (int i = 0; i < llap_plan_n_steps(p); i++)
-        n += llap_plan_step_at(p, i).op == LLAP_OP_LAYERS;
-    llap_plan_release(p);
-    llap_graph_destroy(g);
+    const ll_backend b = apart_layers_backend();
+    ll_graph        *g;
+    ll_plan         *p;
+    int              n = 0;
+    CHECK_OK(ll_graph_create(&g));
+    ll_tensor *x = ll_input(g, "x", LL_SHAPE(4, 8));
+    ll_tensor *w = ll_param(g, "w", LL_SHAPE(8, 8), LL_INIT_ZERO);
+    ll_tensor *v = ll_param(g, "v", LL_SHAPE(8, 8), LL_INIT_ZERO);
+    ll_output(g, "y", ll_linear(g, ll_linear(g, x, w, NULL), v, NULL));
+    if (read_twice) ll_output(g, "z", ll_square(g, w)); /* in floats */
+    CHECK_OK(ll_plan_create(g, &(ll_plan_opts){ .backend = &b, .half_params = true }, &p));
+    for (int i = 0; i < ll_plan_n_steps(p); i++) n += ll_plan_step_at(p, i).op == LL_OP_LAYERS;
+    ll_plan_release(p);
+    ll_graph_destroy(g);
     return n;
 }
 

@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "backend/cpu/cpu.h"
-#include "backend/near.h"
+#include "backend/device_memory.h"
 
 enum { APART_BLOCKS = 4096 };
 
@@ -38,7 +38,7 @@ static llap_status apart_alloc(size_t n, void **out)
         apart_state.n_refused--;
         return LLAP_ENOMEM;
     }
-    *out = llap_new_aligned(n + 1, 1);
+    *out = ll_new_aligned(n + 1, 1);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < APART_BLOCKS; i++) {
         if (apart_state.at[i] != NULL) continue;
@@ -54,7 +54,7 @@ static void apart_release(void *p)
 {
     for (int i = 0; i < APART_BLOCKS; i++)
         if (apart_state.at[i] == p) apart_state.at[i] = NULL;
-    llap_free(p);
+    ll_free(p);
 }
 
 static llap_status apart_upload(void *to, const void *from, size_t n)
@@ -90,30 +90,29 @@ static llap_status apart_clear(void *p, size_t n)
     return LLAP_OK;
 }
 
-static llap_status apart_order(uint32_t *out, int64_t n, int64_t width, const llap_rng *r,
-                               void *work)
+static llap_status apart_order(uint32_t *out, int64_t n, int64_t width, const ll_rng *r, void *work)
 {
     assert_true(apart_owns(out, (size_t)(n * width) * sizeof *out));
-    assert_true(apart_owns(work, llap_order_work(n)));
-    return llap_near_order(&llap_backend_cpu, out, n, width, r, work);
+    assert_true(apart_owns(work, ll_order_work(n)));
+    return ll_device_order(&ll_backend_cpu, out, n, width, r, work);
 }
 
 static llap_status apart_finish(void) { return LLAP_OK; }
 static const char *apart_why(void) { return "out of memory"; }
 
-static const llap_memory apart_memory = { .alloc = apart_alloc,
-                                          .release = apart_release,
-                                          .upload = apart_upload,
-                                          .download = apart_download,
-                                          .copy = apart_copy,
-                                          .clear = apart_clear,
-                                          .order = apart_order,
-                                          .finish = apart_finish,
-                                          .why = apart_why };
+static const ll_memory apart_memory = { .alloc = apart_alloc,
+                                        .release = apart_release,
+                                        .upload = apart_upload,
+                                        .download = apart_download,
+                                        .copy = apart_copy,
+                                        .clear = apart_clear,
+                                        .order = apart_order,
+                                        .finish = apart_finish,
+                                        .why = apart_why };
 
-static inline llap_backend apart_backend(void)
+static inline ll_backend apart_backend(void)
 {
-    llap_backend b = llap_backend_cpu;
+    ll_backend b = ll_backend_cpu;
     b.name = "apart";
     b.memory = &apart_memory;
     return b;
@@ -123,65 +122,65 @@ static inline llap_backend apart_backend(void)
 
 static int apart_runs __attribute__((unused)); /* that were computed */
 
-static inline void apart_layer(const llap_layer *s, const llap_view *v, llap_view *y)
+static inline void apart_layer(const ll_layer *s, const ll_view *v, ll_view *y)
 {
-    const llap_attr attr = s->norm ? (llap_attr){ .norm = { .eps = s->eps, .offset = s->offset } }
-                                   : (llap_attr){ .linear = { .gelu = s->gelu } };
-    llap_view       in[4] = { 0 };
+    const ll_attr attr = s->norm ? (ll_attr){ .norm = { .eps = s->eps, .offset = s->offset } }
+                                 : (ll_attr){ .linear = { .gelu = s->gelu } };
+    ll_view       in[4] = { 0 };
     for (int a = 0; a < 4; a++)
         if (s->arg[a] >= 0) in[a] = v[s->arg[a]];
-    llap_call    one = { .op = s->norm ? LLAP_OP_NORM : LLAP_OP_LINEAR,
+    ll_call      one = { .op = s->norm ? LL_OP_NORM : LL_OP_LINEAR,
                          .attr = &attr,
                          .in = in,
                          .out = y,
                          .n_in = s->norm ? 3 : 4,
                          .n_out = 1,
                          .n_threads = 1 };
-    const size_t n = llap_backend_cpu.work_bytes(&one);
-    void        *work = llap_new_aligned(n + 1, 1);
+    const size_t n = ll_backend_cpu.work_bytes(&one);
+    void        *work = ll_new_aligned(n + 1, 1);
     assert_non_null(work);
     one.work = work;
-    llap_backend_cpu.kernel[one.op](&one);
-    llap_free(work);
+    ll_backend_cpu.kernel[one.op](&one);
+    ll_free(work);
 }
 
-static inline void apart_layers(const llap_call *c)
+static inline void apart_layers(const ll_call *c)
 {
-    const llap_op_layers *run = c->attr->layers;
-    llap_view             v[LLAP_LAYER_INPUTS + LLAP_LAYER_STEPS];
+    const ll_op_layers *run = c->attr->layers;
+    ll_view             v[LL_LAYER_INPUTS + LL_LAYER_STEPS];
     apart_runs++;
     for (int k = 0; k < c->n_in; k++) v[k] = c->in[k];
     for (int i = 0; i < run->n_steps; i++) {
-        const llap_layer *s = &run->step[i];
-        llap_view        *y = &v[c->n_in + i];
-        int64_t           step = 1;
-        *y = (llap_view){ .present = true, .shape = s->shape };
+        const ll_layer *s = &run->step[i];
+        ll_view        *y = &v[c->n_in + i];
+        int64_t         step = 1;
+        *y = (ll_view){ .present = true, .shape = s->shape };
         for (int axis = s->shape.rank - 1; axis >= 0; axis--) {
             y->stride[axis] = step;
             step *= s->shape.dim[axis];
         }
-        y->data = s->out >= 0 ? c->out[s->out].data : llap_new_aligned((size_t)step, sizeof(float));
+        y->data = s->out >= 0 ? c->out[s->out].data : ll_new_aligned((size_t)step, sizeof(float));
         assert_non_null(y->data);
         apart_layer(s, v, y);
     }
     for (int i = 0; i < run->n_steps; i++)
-        if (run->step[i].out < 0) llap_free(v[c->n_in + i].data);
+        if (run->step[i].out < 0) ll_free(v[c->n_in + i].data);
 }
 
-static inline bool apart_takes(const llap_call *c)
+static inline bool apart_takes(const ll_call *c)
 {
-    for (int k = 0; c->op == LLAP_OP_LAYERS && k < c->n_in; k++) /* residuals that are dense */
+    for (int k = 0; c->op == LL_OP_LAYERS && k < c->n_in; k++) /* residuals that are dense */
         for (int i = 0; i < c->attr->layers->n_steps; i++)
-            if (c->attr->layers->step[i].arg[3] == k && !llap_view_dense(&c->in[k])) return false;
-    return c->op == LLAP_OP_LAYERS;
+            if (c->attr->layers->step[i].arg[3] == k && !ll_view_dense(&c->in[k])) return false;
+    return c->op == LL_OP_LAYERS;
 }
 
-static inline llap_backend apart_layers_backend(void)
+static inline ll_backend apart_layers_backend(void)
 {
-    llap_backend b = apart_backend();
+    ll_backend b = apart_backend();
     b.name = "apart, layers";
     b.takes = apart_takes;
-    b.kernel[LLAP_OP_LAYERS] = apart_layers;
+    b.kernel[LL_OP_LAYERS] = apart_layers;
     return b;
 }
 
@@ -189,16 +188,16 @@ static inline llap_backend apart_layers_backend(void)
  * somebody waits for it. */
 enum { APART_LATE = 256 };
 static struct {
-    const llap_call *call[APART_LATE];
-    int              n, most;
-    bool             on;
+    const ll_call *call[APART_LATE];
+    int            n, most;
+    bool           on;
 } apart_queue;
 
-static void apart_late_kernel(const llap_call *c)
+static void apart_late_kernel(const ll_call *c)
 {
     assert_true(apart_queue.n < APART_LATE);
     if (apart_queue.on) apart_queue.call[apart_queue.n++] = c;
-    else llap_backend_cpu.kernel[c->op](c);
+    else ll_backend_cpu.kernel[c->op](c);
     if (apart_queue.n > apart_queue.most) apart_queue.most = apart_queue.n;
 }
 
@@ -211,28 +210,28 @@ static llap_status apart_aside(bool begin)
 static llap_status apart_join(void)
 {
     for (int i = 0; i < apart_queue.n; i++)
-        llap_backend_cpu.kernel[apart_queue.call[i]->op](apart_queue.call[i]);
+        ll_backend_cpu.kernel[apart_queue.call[i]->op](apart_queue.call[i]);
     apart_queue.n = 0;
     return LLAP_OK;
 }
 
-static inline llap_backend apart_late_backend(void)
+static inline ll_backend apart_late_backend(void)
 {
-    static llap_memory memory;
-    llap_backend       b = apart_backend();
+    static ll_memory memory;
+    ll_backend       b = apart_backend();
     memory = *b.memory;
     memory.aside = apart_aside;
     memory.join = apart_join;
     b.memory = &memory;
-    b.kernel[LLAP_OP_MATMUL] = b.kernel[LLAP_OP_SUM] = apart_late_kernel;
+    b.kernel[LL_OP_MATMUL] = b.kernel[LL_OP_SUM] = apart_late_kernel;
     return b;
 }
 
 /* -------- recordings: what is queued meanwhile is kept, and computed by replay -------- */
 
 typedef struct apart_tape {
-    llap_call call[2048]; /* each with views of its own, as runs may bind others for the next */
-    int       n;
+    ll_call call[2048]; /* each with views of its own, as runs may bind others for the next */
+    int     n;
 } apart_tape;
 
 static struct {
@@ -241,16 +240,16 @@ static struct {
     llap_status broken; /* how the next one that ends fails, though there is one */
 } apart_tapes;
 
-static void apart_taped_kernel(const llap_call *c)
+static void apart_taped_kernel(const ll_call *c)
 {
     apart_tape *t = apart_tapes.on;
     if (t == NULL) {
-        llap_backend_cpu.kernel[c->op](c);
+        ll_backend_cpu.kernel[c->op](c);
         return;
     }
     assert_true((size_t)t->n < sizeof t->call / sizeof *t->call);
-    llap_call *kept = &t->call[t->n++];
-    llap_view *view = llap_new((size_t)(c->n_in + c->n_out), sizeof *view);
+    ll_call *kept = &t->call[t->n++];
+    ll_view *view = ll_new((size_t)(c->n_in + c->n_out), sizeof *view);
     assert_non_null(view);
     memcpy(view, c->in, (size_t)c->n_in * sizeof *view);
     memcpy(view + c->n_in, c->out, (size_t)c->n_out * sizeof *view);
@@ -261,14 +260,14 @@ static void apart_taped_kernel(const llap_call *c)
 
 static void apart_tape_empty(apart_tape *t)
 {
-    for (int i = 0; i < t->n; i++) llap_free((void *)(uintptr_t)t->call[i].in);
+    for (int i = 0; i < t->n; i++) ll_free((void *)(uintptr_t)t->call[i].in);
     t->n = 0;
 }
 
 static bool        apart_tape_recording(void) { return apart_tapes.on != NULL; }
 static llap_status apart_tape_record(void)
 {
-    apart_tapes.on = llap_new(1, sizeof *apart_tapes.on);
+    apart_tapes.on = ll_new(1, sizeof *apart_tapes.on);
     return apart_tapes.on == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 static llap_status apart_tape_recorded(void **out)
@@ -284,19 +283,19 @@ static llap_status apart_tape_replay(void *recording)
 {
     const apart_tape *t = recording;
     apart_tapes.replays++;
-    for (int i = 0; i < t->n; i++) llap_backend_cpu.kernel[t->call[i].op](&t->call[i]);
+    for (int i = 0; i < t->n; i++) ll_backend_cpu.kernel[t->call[i].op](&t->call[i]);
     return LLAP_OK;
 }
 static void apart_tape_forget(void *recording)
 {
     apart_tape_empty(recording);
-    llap_free(recording);
+    ll_free(recording);
 }
 
-static inline llap_backend apart_taped_backend(void)
+static inline ll_backend apart_taped_backend(void)
 {
-    static llap_memory memory;
-    llap_backend       b = apart_backend();
+    static ll_memory memory;
+    ll_backend       b = apart_backend();
     memory = *b.memory;
     memory.recording = apart_tape_recording;
     memory.record = apart_tape_record;
@@ -304,7 +303,7 @@ static inline llap_backend apart_taped_backend(void)
     memory.replay = apart_tape_replay;
     memory.forget = apart_tape_forget;
     b.memory = &memory;
-    for (int op = 0; op < LLAP_OP_COUNT; op++)
+    for (int op = 0; op < LL_OP_COUNT; op++)
         if (b.kernel[op] != NULL) b.kernel[op] = apart_taped_kernel;
     return b;
 }
@@ -313,20 +312,20 @@ static inline llap_backend apart_taped_backend(void)
  * difference where none reads or writes what another writes. */
 static int apart_at_once; /* calls that came with others */
 
-static int apart_alike(const llap_call *c)
+static int apart_alike(const ll_call *c)
 {
-    if (c->n_out != 1 || llap_shape_count(&c->out[0].shape) > 4096) return 0;
-    if (llap_op_is_unary(c->op) || llap_op_is_binary(c->op) || c->op == LLAP_OP_CHAIN) return 1;
-    if (c->op == LLAP_OP_LINEAR || c->op == LLAP_OP_MATMUL) return 2;
-    return c->op == LLAP_OP_SUM ? 3 : 0;
+    if (c->n_out != 1 || ll_shape_count(&c->out[0].shape) > 4096) return 0;
+    if (ll_op_is_unary(c->op) || ll_op_is_binary(c->op) || c->op == LL_OP_CHAIN) return 1;
+    if (c->op == LL_OP_LINEAR || c->op == LL_OP_MATMUL) return 2;
+    return c->op == LL_OP_SUM ? 3 : 0;
 }
 
-static bool apart_meet(const llap_view *a, const llap_view *b)
+static bool apart_meet(const ll_view *a, const ll_view *b)
 {
-    const llap_view *v[] = { a, b };
-    const float     *first[2], *last[2];
+    const ll_view *v[] = { a, b };
+    const float   *first[2], *last[2];
     for (int i = 0; i < 2; i++) {
-        if (!v[i]->present || llap_shape_count(&v[i]->shape) == 0) return false;
+        if (!v[i]->present || ll_shape_count(&v[i]->shape) == 0) return false;
         first[i] = last[i] = v[i]->data;
         for (int k = 0; k < v[i]->shape.rank; k++)
             last[i] += (v[i]->shape.dim[k] - 1) * v[i]->stride[k];
@@ -334,15 +333,14 @@ static bool apart_meet(const llap_view *a, const llap_view *b)
     return first[0] <= last[1] && first[1] <= last[0];
 }
 
-static bool apart_depends(const llap_call *a,
-                          const llap_call *b) /* one writes, the other touches */
+static bool apart_depends(const ll_call *a, const ll_call *b) /* one writes, the other touches */
 {
     for (int k = 0; k < b->n_in + b->n_out; k++)
         if (apart_meet(&a->out[0], k < b->n_in ? &b->in[k] : &b->out[k - b->n_in])) return true;
     return false;
 }
 
-static int apart_several(const llap_call *c, int n)
+static int apart_several(const ll_call *c, int n)
 {
     int found = 1;
     for (; found < n && apart_alike(c) > 0 && apart_alike(&c[found]) == apart_alike(c); found++)
@@ -353,14 +351,14 @@ static int apart_several(const llap_call *c, int n)
                 break;
             }
     if (found < 2) return 0;
-    for (int i = found - 1; i >= 0; i--) llap_backend_cpu.kernel[c[i].op](&c[i]);
+    for (int i = found - 1; i >= 0; i--) ll_backend_cpu.kernel[c[i].op](&c[i]);
     apart_at_once += found;
     return found;
 }
 
-static inline llap_backend apart_several_backend(void)
+static inline ll_backend apart_several_backend(void)
 {
-    llap_backend b = apart_late_backend();
+    ll_backend b = apart_late_backend();
     b.alike = apart_alike;
     b.several = apart_several;
     return b;

@@ -4,57 +4,57 @@
 
 #include "backend/cuda/cuda.h"
 #include "backend/cuda/object/kernels.h"
-#include "backend/near.h"
+#include "backend/device_memory.h"
 
 static bool gpu_here(void)
 {
-    char text[LLAP_CUDA_TEXT];
-    return llap_cuda_take_device(0, text) == LLAP_OK;
+    char text[LL_CUDA_TEXT];
+    return ll_cuda_take_device(0, text) == LLAP_OK;
 }
 
 static void the_object_loads(void **state)
 {
     (void)state;
-    const llap_backend *b;
-    const llap_status   st = llap_cuda_open(LLAP_TEST_OBJECT, 0, LLAP_PRECISION_BF16, &b);
+    const ll_backend *b;
+    const llap_status st = ll_cuda_open(LL_TEST_OBJECT, 0, LL_PRECISION_BF16, &b);
     if (st == LLAP_OK) return;
     assert_int_equal(st, LLAP_EUNSUPPORTED);
     assert_null(b);
     assert_null(strchr(llap_error_detail(), '\n'));
     /* It was loaded, is of this version, and says itself what is missing. */
     assert_int_equal(strncmp(llap_error_detail(), "cuda:0: ", 8), 0);
-    CHECK_OK(llap_device_find("auto", LLAP_PRECISION_BF16, &b));
+    CHECK_OK(ll_device_find("auto", LL_PRECISION_BF16, &b));
     assert_null(b);
 }
 
 static void every_op_has_a_kernel(void **state)
 {
     (void)state;
-    static const llap_op needed[] = { /* backend/op.h: a backend may do without the others */
-#define X(ID, id) LLAP_OP_##ID,
-                                      LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X) LLAP_SHAPED_LIST(X)
+    static const ll_op needed[] = { /* backend/op.h: a backend may do without the others */
+#define X(ID, id) LL_OP_##ID,
+                                    LL_UNARY_LIST(X) LL_BINARY_LIST(X) LL_SHAPED_LIST(X)
 #undef X
-                                          LLAP_OP_MOVE
+                                        LL_OP_MOVE
     };
-    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
-        const llap_backend *b = llap_cuda_backend((llap_precision)p);
+    for (int p = 0; p < LL_PRECISION_COUNT; p++) {
+        const ll_backend *b = ll_cuda_backend((ll_precision)p);
         assert_int_equal(b->real_bytes, sizeof(float));
-        assert_ptr_equal(b->memory, &llap_cuda_memory);
+        assert_ptr_equal(b->memory, &ll_cuda_memory);
         for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
             if (b->kernel[needed[i]] == NULL)
-                fail_msg("%s: no kernel for %s", b->name, llap_op_name(needed[i]));
+                fail_msg("%s: no kernel for %s", b->name, ll_op_name(needed[i]));
     }
-    assert_ptr_not_equal(llap_cuda_backend(LLAP_PRECISION_BF16)->kernel[LLAP_OP_ATTENTION],
-                         llap_cuda_backend(LLAP_PRECISION_FP32)->kernel[LLAP_OP_ATTENTION]);
-    assert_ptr_not_equal(llap_cuda_backend(LLAP_PRECISION_TF32)->kernel[LLAP_OP_LINEAR],
-                         llap_cuda_backend(LLAP_PRECISION_FP32)->kernel[LLAP_OP_LINEAR]);
+    assert_ptr_not_equal(ll_cuda_backend(LL_PRECISION_BF16)->kernel[LL_OP_ATTENTION],
+                         ll_cuda_backend(LL_PRECISION_FP32)->kernel[LL_OP_ATTENTION]);
+    assert_ptr_not_equal(ll_cuda_backend(LL_PRECISION_TF32)->kernel[LL_OP_LINEAR],
+                         ll_cuda_backend(LL_PRECISION_FP32)->kernel[LL_OP_LINEAR]);
 }
 
 /* ---- planning: everything but the kernels, in memory that is here ---- */
 
 static llap_status here_alloc(size_t n_bytes, void **out)
 {
-    *out = llap_new_aligned(n_bytes == 0 ? 1 : n_bytes, 1);
+    *out = ll_new_aligned(n_bytes == 0 ? 1 : n_bytes, 1);
     return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
@@ -77,18 +77,18 @@ static const char *why_not(void) { return "out of memory"; }
 static void every_op_and_gradient_is_planned(void **state)
 {
     (void)state;
-    static const llap_memory here = { .alloc = here_alloc,
-                                      .release = llap_free,
-                                      .upload = here_copy,
-                                      .download = here_copy,
-                                      .copy = here_copy,
-                                      .clear = here_clear,
-                                      .finish = nothing,
-                                      .recording = no,
-                                      .why = why_not };
-    static const sized       wide = { 3, 64, 256 }; /* large enough for bf16 in memory */
-    for (int p = 0; p < LLAP_PRECISION_COUNT; p++) {
-        llap_backend b = *llap_cuda_backend((llap_precision)p);
+    static const ll_memory here = { .alloc = here_alloc,
+                                    .release = ll_free,
+                                    .upload = here_copy,
+                                    .download = here_copy,
+                                    .copy = here_copy,
+                                    .clear = here_clear,
+                                    .finish = nothing,
+                                    .recording = no,
+                                    .why = why_not };
+    static const sized     wide = { 3, 64, 256 }; /* large enough for bf16 in memory */
+    for (int p = 0; p < LL_PRECISION_COUNT; p++) {
+        ll_backend b = *ll_cuda_backend((ll_precision)p);
         b.memory = &here;
         for (int i = 0; i < op_table_len; i++) {
             if (!op_there(&op_table[i], &b)) continue;
@@ -106,8 +106,8 @@ static void every_op_and_gradient_is_planned(void **state)
 
 static void check_why(llap_status st)
 {
-    const llap_backend *b = llap_cuda_backend(LLAP_PRECISION_FP32);
-    assert_int_not_equal(llap_near_status(b, st), LLAP_OK);
+    const ll_backend *b = ll_cuda_backend(LL_PRECISION_FP32);
+    assert_int_not_equal(ll_device_status(b, st), LLAP_OK);
     assert_int_equal(strncmp(llap_error_detail(), "cuda:", 5), 0);
     assert_null(strchr(llap_error_detail(), '\n'));
 }
@@ -116,9 +116,9 @@ static void without_a_gpu_everything_says_so(void **state)
 {
     (void)state;
     if (gpu_here()) skip();
-    const llap_memory *m = &llap_cuda_memory;
-    float              x[4] = { 0 };
-    void              *p = NULL;
+    const ll_memory *m = &ll_cuda_memory;
+    float            x[4] = { 0 };
+    void            *p = NULL;
     check_why(m->alloc(sizeof x, &p));
     assert_null(p);
     check_why(m->upload(x, x, sizeof x));

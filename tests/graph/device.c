@@ -5,10 +5,10 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
-#include "backend/near.h"
+#include "backend/device_memory.h"
 #include "backend/ref/ref.h"
 
-enum { PRECISIONS = LLAP_PRECISION_COUNT };
+enum { PRECISIONS = LL_PRECISION_COUNT };
 
 static judged device[PRECISIONS]; /* in each precision that is looked at */
 static int    n_devices;
@@ -24,8 +24,8 @@ static struct {
     size_t size; /* a power of two */
     bool   used;
 } block[BLOCKS];
-static const llap_memory *plain;
-static llap_memory        pooled;
+static const ll_memory *plain;
+static ll_memory        pooled;
 
 static llap_status pool_alloc(size_t n_bytes, void **out)
 {
@@ -51,7 +51,7 @@ static void pool_release(void *p)
 
 static void use_pool(void)
 {
-    static llap_backend copy[PRECISIONS];
+    static ll_backend copy[PRECISIONS];
     plain = device[0].backend->memory;
     pooled = *plain;
     pooled.alloc = pool_alloc;
@@ -82,102 +82,100 @@ static void every_op_is_near_ref(void **state)
 
 /* -------- products larger than a tile, and long sums -------- */
 
-static llap_tensor *linear_of(op_build *o, int64_t width)
+static ll_tensor *linear_of(op_build *o, int64_t width)
 {
-    llap_tensor *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, o->n));
-    llap_tensor *w = op_leaf(o, "w", FILL_REAL, false, LLAP_SHAPE(width, o->n));
-    llap_tensor *y = llap_linear(o->g, x, w, op_leaf(o, "c", FILL_REAL, false, LLAP_SHAPE(width)));
-    llap_tensor *z = op_leaf(o, "z", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, width));
-    return llap_add(o->g, z, llap_gelu(o->g, y));
+    ll_tensor *x = op_leaf(o, "x", FILL_REAL, true, LL_SHAPE(o->b, o->l, o->n));
+    ll_tensor *w = op_leaf(o, "w", FILL_REAL, false, LL_SHAPE(width, o->n));
+    ll_tensor *y = ll_linear(o->g, x, w, op_leaf(o, "c", FILL_REAL, false, LL_SHAPE(width)));
+    ll_tensor *z = op_leaf(o, "z", FILL_REAL, true, LL_SHAPE(o->b, o->l, width));
+    return ll_add(o->g, z, ll_gelu(o->g, y));
 }
-static llap_tensor *large_linear(op_build *o) { return linear_of(o, 260); }
-static llap_tensor *middle_linear(op_build *o) { return linear_of(o, 58); }
-static llap_tensor *narrow_linear(op_build *o) { return linear_of(o, 24); }
+static ll_tensor *large_linear(op_build *o) { return linear_of(o, 260); }
+static ll_tensor *middle_linear(op_build *o) { return linear_of(o, 58); }
+static ll_tensor *narrow_linear(op_build *o) { return linear_of(o, 24); }
 
-static llap_tensor *large_products(op_build *o) /* every way to lay out a and b */
+static ll_tensor *large_products(op_build *o) /* every way to lay out a and b */
 {
-    llap_tensor *sum = NULL;
+    ll_tensor *sum = NULL;
     for (int k = 0; k < 4; k++) {
-        const bool   ta = k % 2 == 1, tb = k / 2 == 1;
-        char         a[2] = { (char)('a' + k), 0 }, b[2] = { (char)('h' + k), 0 };
-        llap_tensor *x = op_leaf(o, a, FILL_REAL, true,
-                                 ta ? LLAP_SHAPE(o->b, o->n, o->l) : LLAP_SHAPE(o->b, o->l, o->n));
-        llap_tensor *y = op_leaf(o, b, FILL_REAL, true,
-                                 tb ? LLAP_SHAPE(o->b, 152, o->n) : LLAP_SHAPE(o->b, o->n, 152));
-        llap_tensor *z = llap_matmul(o->g, x, ta, y, tb);
-        sum = sum == NULL ? z : llap_add(o->g, sum, z);
+        const bool ta = k % 2 == 1, tb = k / 2 == 1;
+        char       a[2] = { (char)('a' + k), 0 }, b[2] = { (char)('h' + k), 0 };
+        ll_tensor *x = op_leaf(o, a, FILL_REAL, true,
+                               ta ? LL_SHAPE(o->b, o->n, o->l) : LL_SHAPE(o->b, o->l, o->n));
+        ll_tensor *y = op_leaf(o, b, FILL_REAL, true,
+                               tb ? LL_SHAPE(o->b, 152, o->n) : LL_SHAPE(o->b, o->n, 152));
+        ll_tensor *z = ll_matmul(o->g, x, ta, y, tb);
+        sum = sum == NULL ? z : ll_add(o->g, sum, z);
     }
     return sum;
 }
 
 /* Weights of rows of n that keep the size of what they meet: scores of a softmax must not be so
  * large that it hangs on the last bit of them. */
-static llap_tensor *weights(op_build *o, const char *name, int64_t width, int64_t n)
+static ll_tensor *weights(op_build *o, const char *name, int64_t width, int64_t n)
 {
-    return llap_scale(o->g, op_leaf(o, name, FILL_REAL, false, LLAP_SHAPE(width, n)),
-                      1.0 / sqrt((double)n));
+    return ll_scale(o->g, op_leaf(o, name, FILL_REAL, false, LL_SHAPE(width, n)),
+                    1.0 / sqrt((double)n));
 }
 
 /* What a block of a transformer is made of, so that results are handed on as the planner likes.
  * Rows of its gain are parts of wider ones, from number askew on. */
-static llap_tensor *block_of(op_build *o, int64_t askew)
+static ll_tensor *block_of(op_build *o, int64_t askew)
 {
     const int64_t e = 128, w = 3 * e;
-    llap_tensor  *p[3], *x = op_leaf(o, "x", FILL_REAL, true, LLAP_SHAPE(o->b, o->l, e));
-    llap_tensor  *gain = op_leaf(o, "g", FILL_REAL, true, LLAP_SHAPE(o->b, 1, e + askew)),
-                *shift = op_leaf(o, "s", FILL_REAL, true, LLAP_SHAPE(o->b, 1, e));
-    gain = llap_slice(o->g, gain, 2, askew, e);
-    llap_tensor *y = llap_modulated_norm(o->g, x, gain, shift, 1e-5);
-    y = llap_linear(o->g, y, weights(o, "w", w, e),
-                    op_leaf(o, "c", FILL_REAL, false, LLAP_SHAPE(w)));
-    llap_split_axis(o->g, y, -1, 3, p);
-    y = llap_attention(o->g, p[0], p[1], p[2],
-                       &(llap_attention_opts){ .n_heads = (int)(e / o->n) });
-    x = llap_add(o->g, x, llap_linear(o->g, y, weights(o, "v", e, e), NULL));
-    y = llap_modulated_norm(o->g, x, gain, shift, 1e-5);
-    y = llap_gelu(o->g, llap_linear(o->g, y, weights(o, "u", w, e), NULL));
-    return llap_linear(o->g, y, weights(o, "t", 24, w), NULL);
+    ll_tensor    *p[3], *x = op_leaf(o, "x", FILL_REAL, true, LL_SHAPE(o->b, o->l, e));
+    ll_tensor    *gain = op_leaf(o, "g", FILL_REAL, true, LL_SHAPE(o->b, 1, e + askew)),
+              *shift = op_leaf(o, "s", FILL_REAL, true, LL_SHAPE(o->b, 1, e));
+    gain = ll_slice(o->g, gain, 2, askew, e);
+    ll_tensor *y = ll_modulated_norm(o->g, x, gain, shift, 1e-5);
+    y = ll_linear(o->g, y, weights(o, "w", w, e), op_leaf(o, "c", FILL_REAL, false, LL_SHAPE(w)));
+    ll_split_axis(o->g, y, -1, 3, p);
+    y = ll_attention(o->g, p[0], p[1], p[2], &(ll_attention_opts){ .n_heads = (int)(e / o->n) });
+    x = ll_add(o->g, x, ll_linear(o->g, y, weights(o, "v", e, e), NULL));
+    y = ll_modulated_norm(o->g, x, gain, shift, 1e-5);
+    y = ll_gelu(o->g, ll_linear(o->g, y, weights(o, "u", w, e), NULL));
+    return ll_linear(o->g, y, weights(o, "t", 24, w), NULL);
 }
-static llap_tensor *large_block(op_build *o) { return block_of(o, 0); }
-static llap_tensor *askew_block(op_build *o) { return block_of(o, 1); }
+static ll_tensor *large_block(op_build *o) { return block_of(o, 0); }
+static ll_tensor *askew_block(op_build *o) { return block_of(o, 1); }
 
 /* Masked, keys shared by two samples; the first window sees nothing. */
-static llap_tensor *large_attention(op_build *o)
+static ll_tensor *large_attention(op_build *o)
 {
-    const int64_t    lk = o->l + 37, w = 2 * o->n;
-    const llap_shape shape = LLAP_SHAPE(o->b, 1, lk);
-    double          *m = llap_new((size_t)(o->b * lk), sizeof *m);
+    const int64_t  lk = o->l + 37, w = 2 * o->n;
+    const ll_shape shape = LL_SHAPE(o->b, 1, lk);
+    double        *m = ll_new((size_t)(o->b * lk), sizeof *m);
     assert_non_null(m);
     for (int64_t i = 0; i < o->b * lk; i++)
         m[i] = i < lk || op_unit("mask", (uint64_t)i) > 0.3 ? 1.0 : 0.0;
-    llap_tensor *hidden = llap_constant(o->g, shape, m);
-    llap_free(m);
-    return llap_attention(o->g, op_leaf(o, "q", FILL_REAL, true, LLAP_SHAPE(o->b, 2, o->l, w)),
-                          op_leaf(o, "k", FILL_REAL, true, LLAP_SHAPE(o->b, 1, lk, w)),
-                          op_leaf(o, "v", FILL_REAL, true, LLAP_SHAPE(o->b, 1, lk, w)),
-                          &(llap_attention_opts){ .n_heads = 2, .key_padding = hidden });
+    ll_tensor *hidden = ll_constant(o->g, shape, m);
+    ll_free(m);
+    return ll_attention(o->g, op_leaf(o, "q", FILL_REAL, true, LL_SHAPE(o->b, 2, o->l, w)),
+                        op_leaf(o, "k", FILL_REAL, true, LL_SHAPE(o->b, 1, lk, w)),
+                        op_leaf(o, "v", FILL_REAL, true, LL_SHAPE(o->b, 1, lk, w)),
+                        &(ll_attention_opts){ .n_heads = 2, .key_padding = hidden });
 }
 
 /* Gradients of a weight by two halves of a batch, of zeros and threes: whole numbers of more bits
  * than bf16 has. */
-static llap_tensor *added_gradients(op_build *o)
+static ll_tensor *added_gradients(op_build *o)
 {
     static const char *const name[] = { "a", "b", "c", "d" };
-    llap_tensor             *x[4];
+    ll_tensor               *x[4];
     for (int i = 0; i < 4; i++)
-        x[i] = llap_scale(
-            o->g, op_leaf(o, name[i], FILL_MASK, false, LLAP_SHAPE(o->l, i % 2 == 0 ? 1024 : 256)),
+        x[i] = ll_scale(
+            o->g, op_leaf(o, name[i], FILL_MASK, false, LL_SHAPE(o->l, i % 2 == 0 ? 1024 : 256)),
             3.0);
-    return llap_add(o->g, llap_matmul(o->g, x[0], true, x[1], false),
-                    llap_matmul(o->g, x[2], true, x[3], false));
+    return ll_add(o->g, ll_matmul(o->g, x[0], true, x[1], false),
+                  ll_matmul(o->g, x[2], true, x[3], false));
 }
 
-static llap_tensor *empty_product(op_build *o) /* zeros, and something to add them to */
+static ll_tensor *empty_product(op_build *o) /* zeros, and something to add them to */
 {
-    llap_tensor *x = op_leaf(o, "x", FILL_REAL, false, LLAP_SHAPE(512, 0)),
-                *y = op_leaf(o, "y", FILL_REAL, false, LLAP_SHAPE(0, 512)),
-                *z = op_leaf(o, "z", FILL_REAL, false, LLAP_SHAPE(512, 512));
-    return llap_add(o->g, llap_matmul(o->g, x, false, y, false), z);
+    ll_tensor *x = op_leaf(o, "x", FILL_REAL, false, LL_SHAPE(512, 0)),
+              *y = op_leaf(o, "y", FILL_REAL, false, LL_SHAPE(0, 512)),
+              *z = op_leaf(o, "z", FILL_REAL, false, LL_SHAPE(512, 512));
+    return ll_add(o->g, ll_matmul(o->g, x, false, y, false), z);
 }
 
 enum {
@@ -192,16 +190,15 @@ enum {
     EMPTY_PRODUCT
 };
 static const op_row large[] = {
-    [LARGE_LINEAR] = { "large linear", LLAP_OP_LINEAR, large_linear, 2e-5, false, false },
-    [MIDDLE_LINEAR] = { "middle linear", LLAP_OP_LINEAR, middle_linear, 2e-5, false, false },
-    [NARROW_LINEAR] = { "narrow linear", LLAP_OP_LINEAR, narrow_linear, 2e-5, false, false },
-    [LARGE_PRODUCTS] = { "large products", LLAP_OP_MATMUL, large_products, 2e-5, false, false },
-    [LARGE_BLOCK] = { "large block", LLAP_OP_ATTENTION, large_block, 3e-5, false, false },
-    [ASKEW_BLOCK] = { "askew block", LLAP_OP_ATTENTION, askew_block, 3e-5, false, false },
-    [LARGE_ATTENTION] = { "large attention", LLAP_OP_ATTENTION, large_attention, 1e-5, false,
-                          false },
-    [ADDED_GRADIENTS] = { "added gradients", LLAP_OP_MATMUL, added_gradients, 0.0, true, false },
-    [EMPTY_PRODUCT] = { "empty product", LLAP_OP_MATMUL, empty_product, 0.0, true, false },
+    [LARGE_LINEAR] = { "large linear", LL_OP_LINEAR, large_linear, 2e-5, false, false },
+    [MIDDLE_LINEAR] = { "middle linear", LL_OP_LINEAR, middle_linear, 2e-5, false, false },
+    [NARROW_LINEAR] = { "narrow linear", LL_OP_LINEAR, narrow_linear, 2e-5, false, false },
+    [LARGE_PRODUCTS] = { "large products", LL_OP_MATMUL, large_products, 2e-5, false, false },
+    [LARGE_BLOCK] = { "large block", LL_OP_ATTENTION, large_block, 3e-5, false, false },
+    [ASKEW_BLOCK] = { "askew block", LL_OP_ATTENTION, askew_block, 3e-5, false, false },
+    [LARGE_ATTENTION] = { "large attention", LL_OP_ATTENTION, large_attention, 1e-5, false, false },
+    [ADDED_GRADIENTS] = { "added gradients", LL_OP_MATMUL, added_gradients, 0.0, true, false },
+    [EMPTY_PRODUCT] = { "empty product", LL_OP_MATMUL, empty_product, 0.0, true, false },
 };
 
 static void large_products_are_right(void **state)
@@ -262,15 +259,15 @@ static void what_is_not_finite_stays_so(void **state)
     const sized  s = { 1, 300, 64 };
     const double bad[] = { INFINITY, -INFINITY, NAN };
     for (int k = 0; k < 3; k++) {
-        const llap_backend *b = device[0].backend;
-        ready               r = make_ready(&large[LARGE_LINEAR], s, OP_DENSE, b, 1, false);
-        llap_shape          shape;
+        const ll_backend *b = device[0].backend;
+        ready             r = make_ready(&large[LARGE_LINEAR], s, OP_DENSE, b, 1, false);
+        ll_shape          shape;
         bind_leaves(&r, b, 0);
-        for (int i = 0; i < llap_plan_n_slots(r.plan); i++)
-            if (strcmp(llap_plan_slot(r.plan, i)->name, "rb:x") == 0)
+        for (int i = 0; i < ll_plan_n_slots(r.plan); i++)
+            if (strcmp(ll_plan_slot(r.plan, i)->name, "rb:x") == 0)
                 ((float *)r.data[i])[77 * 64 + 5] = (float)bad[k];
-        CHECK_OK(llap_run_exec(r.run));
-        const float *y = llap_run_output(r.run, "y", &shape);
+        CHECK_OK(ll_run_exec(r.run));
+        const float *y = ll_run_output(r.run, "y", &shape);
         for (int64_t i = 0; i < 300 * 260; i++) assert_true(isfinite(y[i]) == (i / 260 != 77));
         dispose(&r);
     }
@@ -308,11 +305,11 @@ static float *results_of(const ready *r, int64_t *n)
     float *all = NULL;
     *n = 0;
     for (int k = 0; output_name(r, k, name, sizeof name) != NULL; k++) {
-        llap_shape   s;
-        const float *x = llap_run_output(r->run, output_name(r, k, name, sizeof name), &s);
+        ll_shape     s;
+        const float *x = ll_run_output(r->run, output_name(r, k, name, sizeof name), &s);
         if (x == NULL) fail_msg("%s", llap_error_detail());
-        const int64_t count = llap_shape_count(&s);
-        all = llap_grow(all, (size_t)(*n + count + 1), sizeof *all);
+        const int64_t count = ll_shape_count(&s);
+        all = ll_grow(all, (size_t)(*n + count + 1), sizeof *all);
         assert_non_null(all);
         memcpy(all + *n, x, (size_t)count * sizeof *all);
         *n += count;
@@ -326,7 +323,7 @@ static void runs_give_the_same_bytes(void **state)
     const sized s = { 3, 33, 20 };
     for (int p = 0; p < n_devices; p++)
         for (int i = 0; i < op_table_len; i++) {
-            const llap_backend *b = device[p].backend;
+            const ll_backend *b = device[p].backend;
             if (!op_there(&op_table[i], b)) continue;
             ready   one = run_row(&op_table[i], s, OP_DENSE, b, 1, false);
             ready   two = run_row(&op_table[i], s, OP_DENSE, b, 1, false);
@@ -334,13 +331,13 @@ static void runs_give_the_same_bytes(void **state)
             float  *first = results_of(&one, &n);
             same_bytes(&op_table[i], &one, &two, "in a second run");
             for (int k = 0; k < 3; k++) {
-                CHECK_OK(llap_run_exec(one.run));
+                CHECK_OK(ll_run_exec(one.run));
                 float *again = results_of(&one, &m);
                 if (n != m || memcmp(first, again, (size_t)n * sizeof *first) != 0)
                     fail_msg("%s on %s: other bytes when replayed", op_table[i].name, b->name);
-                llap_free(again);
+                ll_free(again);
             }
-            llap_free(first);
+            ll_free(first);
             dispose(&one);
             dispose(&two);
         }
@@ -355,34 +352,34 @@ static void copies_keep_every_byte(void **state)
         1, 3, 4096, 65537, 1 << 19, 1 << 20, (1 << 20) + 1, 3 << 20, (9 << 20) + 12345
     };
     enum { SIZES = sizeof size / sizeof *size, TIMES = 3 };
-    const llap_backend *b = device[0].backend;
-    const llap_memory  *m = b->memory;
-    unsigned char      *x = llap_new(size[SIZES - 1], 1), *y = llap_new(size[SIZES - 1], 1);
-    void               *near[TIMES][SIZES];
+    const ll_backend *b = device[0].backend;
+    const ll_memory  *m = b->memory;
+    unsigned char    *x = ll_new(size[SIZES - 1], 1), *y = ll_new(size[SIZES - 1], 1);
+    void             *near[TIMES][SIZES];
     assert_true(x != NULL && y != NULL);
     for (int t = 0; t < TIMES; t++)
-        for (int i = 0; i < SIZES; i++) CHECK_OK(llap_near_alloc(b, size[i], &near[t][i]));
+        for (int i = 0; i < SIZES; i++) CHECK_OK(ll_device_alloc(b, size[i], &near[t][i]));
     for (int t = 0; t < TIMES; t++) {
-        CHECK_OK(llap_near_status(b, m->aside(t == 1)));
+        CHECK_OK(ll_device_status(b, m->aside(t == 1)));
         for (int i = 0; i < SIZES; i++) {
             for (size_t k = 0; k < size[i]; k++)
                 x[k] = (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i));
-            CHECK_OK(llap_near_put(b, near[t][i], x, size[i]));
+            CHECK_OK(ll_device_put(b, near[t][i], x, size[i]));
             memset(x, 0xee, size[i]);
         }
-        if (t == 1) CHECK_OK(llap_near_status(b, m->join()));
+        if (t == 1) CHECK_OK(ll_device_status(b, m->join()));
     }
     for (int t = TIMES - 1; t >= 0; t--)
         for (int i = 0; i < SIZES; i++) {
             memset(y, 0xdd, size[i]);
-            CHECK_OK(llap_near_get(b, y, near[t][i], size[i]));
+            CHECK_OK(ll_device_get(b, y, near[t][i], size[i]));
             for (size_t k = 0; k < size[i]; k++)
                 if (y[k] != (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i)))
                     fail_msg("%zu bytes: byte %zu is another", size[i], k);
-            llap_near_release(b, near[t][i]);
+            ll_device_release(b, near[t][i]);
         }
-    llap_free(x);
-    llap_free(y);
+    ll_free(x);
+    ll_free(y);
 }
 
 /* The order of an epoch as the cpu makes it, of few and of many; runs of rows; as they are. */
@@ -390,30 +387,30 @@ static void orders_are_the_cpus(void **state)
 {
     (void)state;
     static const int64_t size[][2] = { { 1, 1 }, { 2, 3 }, { 63, 10 }, { 6700, 1 }, { 300001, 1 } };
-    const llap_backend  *b = device[0].backend;
+    const ll_backend    *b = device[0].backend;
     for (size_t k = 0; k < sizeof size / sizeof *size; k++)
         for (uint32_t epoch = 0; epoch < 4; epoch++) {
-            const int64_t   n = size[k][0], width = size[k][1], all = n * width;
-            const llap_rng  r = llap_rng_make(3, LLAP_STREAM_SHUFFLE, 0, 0, epoch);
-            const llap_rng *by = epoch == 3 ? NULL : &r;
-            const size_t    bytes = (size_t)all * sizeof(uint32_t);
-            uint32_t       *here = llap_new((size_t)all, sizeof *here),
-                     *found = llap_new((size_t)all, sizeof *found);
-            void *work = llap_new(llap_order_work(n), 1), *near, *near_work;
+            const int64_t n = size[k][0], width = size[k][1], all = n * width;
+            const ll_rng  r = ll_rng_make(3, LL_STREAM_SHUFFLE, 0, 0, epoch);
+            const ll_rng *by = epoch == 3 ? NULL : &r;
+            const size_t  bytes = (size_t)all * sizeof(uint32_t);
+            uint32_t     *here = ll_new((size_t)all, sizeof *here),
+                     *found = ll_new((size_t)all, sizeof *found);
+            void *work = ll_new(ll_order_work(n), 1), *near, *near_work;
             assert_true(here != NULL && found != NULL && work != NULL);
-            CHECK_OK(llap_near_alloc(b, bytes, &near));
-            CHECK_OK(llap_near_alloc(b, llap_order_work(n), &near_work));
-            CHECK_OK(llap_near_order(&llap_backend_cpu, here, n, width, by, work));
+            CHECK_OK(ll_device_alloc(b, bytes, &near));
+            CHECK_OK(ll_device_alloc(b, ll_order_work(n), &near_work));
+            CHECK_OK(ll_device_order(&ll_backend_cpu, here, n, width, by, work));
             for (int again = 0; again < 2; again++) { /* what is there before does not matter */
-                CHECK_OK(llap_near_order(b, near, n, width, by, near_work));
-                CHECK_OK(llap_near_get(b, found, near, bytes));
+                CHECK_OK(ll_device_order(b, near, n, width, by, near_work));
+                CHECK_OK(ll_device_get(b, found, near, bytes));
                 assert_memory_equal(found, here, bytes);
             }
-            llap_near_release(b, near);
-            llap_near_release(b, near_work);
-            llap_free(here);
-            llap_free(found);
-            llap_free(work);
+            ll_device_release(b, near);
+            ll_device_release(b, near_work);
+            ll_free(here);
+            ll_free(found);
+            ll_free(work);
         }
 }
 
@@ -423,9 +420,8 @@ int main(int argc, char **argv)
     const double tol[] = { 0.0, 4e-3, 3e-2 }; /* operands of products have 24, 11 or 8 bits */
     for (int p = 0; p < PRECISIONS; p++) {
         judged *j = &device[n_devices];
-        if (p > 0 && check_leaves(llap_precision_names[p])) continue; /* the first is floats */
-        if (llap_device_find(name, (llap_precision)p, &j->backend) != LLAP_OK ||
-            j->backend == NULL) {
+        if (p > 0 && check_leaves(ll_precision_names[p])) continue; /* the first is floats */
+        if (ll_device_find(name, (ll_precision)p, &j->backend) != LLAP_OK || j->backend == NULL) {
             printf("skipped: %s\n", llap_error_detail());
             return 77;
         }

@@ -41,106 +41,105 @@ static double leaf_value(const char *name, int64_t i)
 }
 
 /* Sum over everything of y times fixed numbers, so that every element has a gradient of its own. */
-static llap_tensor *weigh(llap_graph *g, llap_tensor *y)
+static ll_tensor *weigh(ll_graph *g, ll_tensor *y)
 {
-    const llap_shape s = llap_shape_of(y);
-    const int64_t    n = llap_shape_count(&s), row = s.rank > 0 && s.dim[0] > 0 ? n / s.dim[0] : 1;
-    double          *w = llap_new((size_t)n, sizeof *w);
+    const ll_shape s = ll_shape_of(y);
+    const int64_t  n = ll_shape_count(&s), row = s.rank > 0 && s.dim[0] > 0 ? n / s.dim[0] : 1;
+    double        *w = ll_new((size_t)n, sizeof *w);
     if (w == NULL) {
-        llap_graph_fail(g, LLAP_ENOMEM, "out of memory");
+        ll_graph_fail(g, LLAP_ENOMEM, "out of memory");
         return NULL;
     }
     for (int64_t i = 0; i < n; i++) w[i] = (double)(float)op_unit("weight", (uint64_t)(i % row));
-    llap_tensor *sum = llap_sum(g, llap_mul(g, y, llap_constant(g, s, w)), LLAP_ALL_AXES);
-    llap_free(w);
+    ll_tensor *sum = ll_sum(g, ll_mul(g, y, ll_constant(g, s, w)), LL_ALL_AXES);
+    ll_free(w);
     return sum;
 }
 
-static llap_status describe(llap_graph *g, const op_row *row, sized s, op_layout layout)
+static llap_status describe(ll_graph *g, const op_row *row, sized s, op_layout layout)
 {
-    op_build     o = { .g = g, .b = s.b, .l = s.l, .n = s.n, .layout = layout };
-    llap_tensor *y = row->build(&o), *wrt[MAX_GRADS], *grad[MAX_GRADS];
-    int          n = 0;
-    llap_output(g, "y", y);
-    llap_plan *probe = NULL; /* its slots are the leaves */
-    if (llap_graph_status(g) == LLAP_OK) {
-        llap_status st = llap_plan_create(
-            g, &(llap_plan_opts){ .backend = &llap_backend_ref, .plain = true }, &probe);
+    op_build   o = { .g = g, .b = s.b, .l = s.l, .n = s.n, .layout = layout };
+    ll_tensor *y = row->build(&o), *wrt[MAX_GRADS], *grad[MAX_GRADS];
+    int        n = 0;
+    ll_output(g, "y", y);
+    ll_plan *probe = NULL; /* its slots are the leaves */
+    if (ll_graph_status(g) == LLAP_OK) {
+        llap_status st =
+            ll_plan_create(g, &(ll_plan_opts){ .backend = &ll_backend_ref, .plain = true }, &probe);
         if (st != LLAP_OK) return st;
-        for (int i = 0; i < llap_plan_n_slots(probe) && !row->no_gradient; i++) {
-            const llap_slot *slot = llap_plan_slot(probe, i);
-            if (slot->elem == LLAP_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
-            wrt[n++] = llap_input(g, slot->name, slot->shape);
+        for (int i = 0; i < ll_plan_n_slots(probe) && !row->no_gradient; i++) {
+            const ll_slot *slot = ll_plan_slot(probe, i);
+            if (slot->elem == LL_INT || op_leaf_fill(slot->name) > FILL_POSITIVE) continue;
+            wrt[n++] = ll_input(g, slot->name, slot->shape);
         }
-        llap_gradients(g, weigh(g, y), wrt, n, grad);
+        ll_gradients(g, weigh(g, y), wrt, n, grad);
         for (int i = 0; i < n; i++) {
             char name[80];
-            snprintf(name, sizeof name, "d%s", llap_tensor_name(wrt[i]));
-            if (grad[i] != NULL) llap_output(g, name, grad[i]);
+            snprintf(name, sizeof name, "d%s", ll_tensor_name(wrt[i]));
+            if (grad[i] != NULL) ll_output(g, name, grad[i]);
         }
-        llap_plan_release(probe);
+        ll_plan_release(probe);
     }
-    return llap_graph_status(g);
+    return ll_graph_status(g);
 }
 
-ready make_ready(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+ready make_ready(const op_row *row, sized s, op_layout layout, const ll_backend *backend,
                  int n_threads, bool plain)
 {
-    ready       r = { 0 };
-    llap_graph *g;
-    CHECK_OK(llap_graph_create(&g));
+    ready     r = { 0 };
+    ll_graph *g;
+    CHECK_OK(ll_graph_create(&g));
     CHECK_OK(describe(g, row, s, layout));
-    CHECK_OK(llap_plan_create(
-        g, &(llap_plan_opts){ .backend = backend, .n_threads = n_threads, .plain = plain },
-        &r.plan));
-    llap_graph_destroy(g);
-    CHECK_OK(llap_run_create(r.plan, &r.run));
-    assert_true(llap_plan_n_slots(r.plan) <= MAX_SLOTS);
+    CHECK_OK(ll_plan_create(
+        g, &(ll_plan_opts){ .backend = backend, .n_threads = n_threads, .plain = plain }, &r.plan));
+    ll_graph_destroy(g);
+    CHECK_OK(ll_run_create(r.plan, &r.run));
+    assert_true(ll_plan_n_slots(r.plan) <= MAX_SLOTS);
     return r;
 }
 
-void bind_leaves(ready *r, const llap_backend *backend, int64_t first_row)
+void bind_leaves(ready *r, const ll_backend *backend, int64_t first_row)
 {
-    for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
-        const llap_slot *s = llap_plan_slot(r->plan, i);
-        const int64_t    n = llap_shape_count(&s->shape);
-        r->data[i] = llap_new_aligned((size_t)n, sizeof(double));
+    for (int i = 0; i < ll_plan_n_slots(r->plan); i++) {
+        const ll_slot *s = ll_plan_slot(r->plan, i);
+        const int64_t  n = ll_shape_count(&s->shape);
+        r->data[i] = ll_new_aligned((size_t)n, sizeof(double));
         const bool    random = strcmp(s->name, "rng") == 0;
         const int64_t skip = random || !op_leaf_batched(s->name) || s->shape.dim[0] == 0
                                  ? 0
                                  : first_row * (n / s->shape.dim[0]);
         for (int64_t k = 0; k < n; k++) {
             const double v = random ? (double)(k + 7) : leaf_value(s->name, skip + k);
-            if (s->elem == LLAP_INT) ((int32_t *)r->data[i])[k] = (int32_t)v;
+            if (s->elem == LL_INT) ((int32_t *)r->data[i])[k] = (int32_t)v;
             else if (backend->real_bytes == sizeof(double)) ((double *)r->data[i])[k] = v;
             else ((float *)r->data[i])[k] = (float)v;
         }
-        CHECK_OK(llap_run_bind(r->run, s->name, r->data[i], n));
+        CHECK_OK(ll_run_bind(r->run, s->name, r->data[i], n));
     }
 }
 
 void dispose(ready *r)
 {
-    for (int i = 0; i < MAX_SLOTS; i++) llap_free(r->data[i]);
-    llap_run_destroy(r->run);
-    llap_plan_release(r->plan);
+    for (int i = 0; i < MAX_SLOTS; i++) ll_free(r->data[i]);
+    ll_run_destroy(r->run);
+    ll_plan_release(r->plan);
 }
 
-ready run_row(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+ready run_row(const op_row *row, sized s, op_layout layout, const ll_backend *backend,
               int n_threads, bool plain)
 {
     ready r = make_ready(row, s, layout, backend, n_threads, plain);
     bind_leaves(&r, backend, 0);
-    CHECK_OK(llap_run_exec(r.run));
+    CHECK_OK(ll_run_exec(r.run));
     return r;
 }
 
 const char *output_name(const ready *r, int k, char *buf, size_t size)
 {
     if (k == 0) return "y";
-    for (int i = 0; i < llap_plan_n_slots(r->plan); i++) {
-        snprintf(buf, size, "d%s", llap_plan_slot(r->plan, i)->name);
-        if (llap_run_output(r->run, buf, NULL) != NULL && --k == 0) return buf;
+    for (int i = 0; i < ll_plan_n_slots(r->plan); i++) {
+        snprintf(buf, size, "d%s", ll_plan_slot(r->plan, i)->name);
+        if (ll_run_output(r->run, buf, NULL) != NULL && --k == 0) return buf;
     }
     return NULL;
 }
@@ -152,16 +151,16 @@ static double largest_gradient(const ready *r)
     char   name[80];
     double top = 0.0;
     for (int k = 1; output_name(r, k, name, sizeof name) != NULL; k++) {
-        llap_shape    s;
-        const double *x = llap_run_output(r->run, output_name(r, k, name, sizeof name), &s);
-        for (int64_t i = 0; i < llap_shape_count(&s); i++) top = fmax(top, fabs(x[i]));
+        ll_shape      s;
+        const double *x = ll_run_output(r->run, output_name(r, k, name, sizeof name), &s);
+        for (int64_t i = 0; i < ll_shape_count(&s); i++) top = fmax(top, fabs(x[i]));
     }
     return top;
 }
 
-bool op_there(const op_row *row, const llap_backend *backend)
+bool op_there(const op_row *row, const ll_backend *backend)
 {
-    return llap_op_is_view(row->op) || backend->kernel[row->op] != NULL;
+    return ll_op_is_view(row->op) || backend->kernel[row->op] != NULL;
 }
 
 static void compare(const op_row *row, sized s, op_layout layout, const ready *ref, const judged *j)
@@ -172,12 +171,12 @@ static void compare(const op_row *row, sized s, op_layout layout, const ready *r
     const double tol = j->tol < row->tol ? row->tol : j->tol;
     for (int k = 0; output_name(ref, k, name, sizeof name) != NULL; k++) {
         const char   *what = output_name(ref, k, name, sizeof name);
-        llap_shape    shape;
-        const double *a = llap_run_output(ref->run, what, &shape);
-        const float  *b = llap_run_output(found.run, what, &shape);
+        ll_shape      shape;
+        const double *a = ll_run_output(ref->run, what, &shape);
+        const float  *b = ll_run_output(found.run, what, &shape);
         double        top = 0.0, worst = 0.0;
         if (b == NULL) fail_msg("%s, %s: %s", row->name, what, llap_error_detail());
-        for (int64_t i = 0; i < llap_shape_count(&shape); i++) {
+        for (int64_t i = 0; i < ll_shape_count(&shape); i++) {
             top = fmax(top, fabs(a[i]));
             worst = fmax(worst, fabs(a[i] - b[i]));
             if (isnan(a[i]) || isnan(b[i])) worst = INFINITY;
@@ -195,7 +194,7 @@ void compare_with_ref(const op_row *row, sized s, op_layout layout, const judged
     ready ref = { 0 }; /* made where somebody has the op */
     for (int i = 0; i < n; i++) {
         if (!op_there(row, b[i].backend)) continue;
-        if (ref.plan == NULL) ref = run_row(row, s, layout, &llap_backend_ref, 1, true);
+        if (ref.plan == NULL) ref = run_row(row, s, layout, &ll_backend_ref, 1, true);
         compare(row, s, layout, &ref, &b[i]);
     }
     dispose(&ref);
@@ -216,10 +215,10 @@ void same_bytes(const op_row *row, const ready *a, const ready *b, const char *w
     char name[80];
     for (int k = 0; output_name(a, k, name, sizeof name) != NULL; k++) {
         const char *what = output_name(a, k, name, sizeof name);
-        llap_shape  s;
-        const void *x = llap_run_output(a->run, what, &s), *y = llap_run_output(b->run, what, NULL);
+        ll_shape    s;
+        const void *x = ll_run_output(a->run, what, &s), *y = ll_run_output(b->run, what, NULL);
         if (x == NULL || y == NULL) fail_msg("%s, %s: %s", row->name, what, llap_error_detail());
-        if (memcmp(x, y, (size_t)llap_shape_count(&s) * sizeof(float)) != 0)
+        if (memcmp(x, y, (size_t)ll_shape_count(&s) * sizeof(float)) != 0)
             fail_msg("%s, %s: other bytes %s", row->name, what, why);
     }
 }

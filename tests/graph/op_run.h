@@ -18,18 +18,18 @@ extern const sized op_shapes[N_SHAPES], op_long_shape;
 
 /* One op made ready: a plan with outputs "y" and the gradients of its real leaves as "d<leaf>". */
 typedef struct ready {
-    llap_plan *plan;
-    llap_run  *run;
-    void      *data[MAX_SLOTS]; /* bound to the slots */
+    ll_plan *plan;
+    ll_run  *run;
+    void    *data[MAX_SLOTS]; /* bound to the slots */
 } ready;
 
 double op_unit(const char *name, uint64_t i); /* (-1, 1), by name and element; exact in fp32 */
 
-ready make_ready(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+ready make_ready(const op_row *row, sized s, op_layout layout, const ll_backend *backend,
                  int n_threads, bool plain);
 /* Fills and binds the leaves; batched ones with rows first_row and on. */
-void  bind_leaves(ready *r, const llap_backend *backend, int64_t first_row);
-ready run_row(const op_row *row, sized s, op_layout layout, const llap_backend *backend,
+void  bind_leaves(ready *r, const ll_backend *backend, int64_t first_row);
+ready run_row(const op_row *row, sized s, op_layout layout, const ll_backend *backend,
               int n_threads, bool plain);
 void  dispose(ready *r);
 
@@ -37,11 +37,11 @@ void  dispose(ready *r);
 const char *output_name(const ready *r, int k, char *buf, size_t size);
 
 /* Whether the backend has the row's op: there are some that it may do without (backend/op.h). */
-bool op_there(const op_row *row, const llap_backend *backend);
+bool op_there(const op_row *row, const ll_backend *backend);
 
 typedef struct judged {
-    const llap_backend *backend;
-    double              tol; /* of the largest magnitude; the row's, if that is larger */
+    const ll_backend *backend;
+    double            tol; /* of the largest magnitude; the row's, if that is larger */
 } judged;
 
 /* Fails the test where one of n backends and ref differ by more than its tol. */

@@ -10,9 +10,9 @@
 typedef enum op_layout { OP_DENSE, OP_SLICED, OP_SWAPPED } op_layout;
 
 typedef struct op_build {
-    llap_graph *g;
-    int64_t     b, l, n; /* batch, length, width */
-    op_layout   layout;
+    ll_graph *g;
+    int64_t   b, l, n; /* batch, length, width */
+    op_layout layout;
 } op_build;
 
 typedef enum op_fill {
@@ -26,14 +26,14 @@ typedef enum op_fill {
 
 /* Leaves: a batched one has axis 0 of length b, which is what changes with the batch size. The fill
  * is the first letter of the full name; masks, times and indices get no gradient. */
-llap_tensor *op_leaf(op_build *o, const char *name, op_fill fill, bool batched, llap_shape shape);
-bool         op_leaf_batched(const char *name);
-op_fill      op_leaf_fill(const char *name);
+ll_tensor *op_leaf(op_build *o, const char *name, op_fill fill, bool batched, ll_shape shape);
+bool       op_leaf_batched(const char *name);
+op_fill    op_leaf_fill(const char *name);
 
 typedef struct op_row {
     const char *name;
-    llap_op     op; /* what it covers */
-    llap_tensor *(*build)(op_build *o);
+    ll_op       op; /* what it covers */
+    ll_tensor *(*build)(op_build *o);
     double tol; /* cpu against ref, of the largest magnitude */
     bool   no_gradient;
     bool   quadratic; /* work grows with l squared or n squared: no long shapes */

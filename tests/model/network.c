@@ -25,69 +25,69 @@ static const char *const inputs[] = { "no2", "wind" };
 
 enum { N = 3, C = 1, D = 2, CONTEXT = 20 };
 
-static llap_network_config named(llap_profile profile, llap_size size)
+static ll_network_config named(ll_profile profile, ll_size size)
 {
-    const llap_network_dims d = { .entities = N,
-                                  .inputs = D,
-                                  .targets = C,
-                                  .context = CONTEXT,
-                                  .latent = profile == LLAP_PROFILE_DEFAULT ? N * C : 0,
-                                  .tokens = 5,
-                                  .token_dim = 11,
-                                  .query_features = 8 };
-    llap_network_config     c;
-    CHECK_OK(llap_network_config_named(profile, size, &d, &c));
+    const ll_network_dims d = { .entities = N,
+                                .inputs = D,
+                                .targets = C,
+                                .context = CONTEXT,
+                                .latent = profile == LL_PROFILE_DEFAULT ? N * C : 0,
+                                .tokens = 5,
+                                .token_dim = 11,
+                                .query_features = 8 };
+    ll_network_config     c;
+    CHECK_OK(ll_network_config_named(profile, size, &d, &c));
     return c;
 }
 
-static llap_anchor_model *make_anchor(void)
+static ll_anchor_model *make_anchor(void)
 {
     enum { ROWS = 40 };
-    double      t[ROWS], y[ROWS];
-    llap_series s[N];
+    double    t[ROWS], y[ROWS];
+    ll_series s[N];
     for (int i = 0; i < ROWS; i++) t[i] = i, y[i] = sin(i) + 0.1 * i;
-    for (int e = 0; e < N; e++) s[e] = (llap_series){ ROWS, t, y };
-    llap_chain     *chain = NULL;
-    llap_chain_opts o = LLAP_CHAIN_DEFAULT;
+    for (int e = 0; e < N; e++) s[e] = (ll_series){ ROWS, t, y };
+    ll_chain     *chain = NULL;
+    ll_chain_opts o = LL_CHAIN_DEFAULT;
     o.climate = false;
-    CHECK_OK(llap_chain_fit(s, N, &o, &chain));
-    const llap_anchor_kernel k = {
+    CHECK_OK(ll_chain_fit(s, N, &o, &chain));
+    const ll_anchor_kernel k = {
         .n_terms = 1, .a = { 1 }, .rho = { 0.1 }, .omega = { 0 }, .nu = 0.1, .jitter = 1e-4
     };
-    llap_anchor_model *a = NULL;
-    CHECK_OK(llap_anchor_model_create(&(llap_anchor_spec){ .context = CONTEXT, .horizon = 4 },
-                                      chain, &k, 4, &a));
+    ll_anchor_model *a = NULL;
+    CHECK_OK(ll_anchor_model_create(&(ll_anchor_spec){ .context = CONTEXT, .horizon = 4 }, chain,
+                                    &k, 4, &a));
     return a;
 }
 
 /* With fresh networks. */
-static llap_model *make_model(const llap_network_config *c)
+static llap_model *make_model(const ll_network_config *c)
 {
-    const llap_model_frame f = { .n_targets = C,
-                                 .n_entities = N,
-                                 .target = targets,
-                                 .entity = entities,
-                                 .axis = LLAP_AXIS_NUMBER,
-                                 .axis_unit = 1,
-                                 .unit = 1,
-                                 .context = CONTEXT,
-                                 .horizon = 4,
-                                 .step = 1,
-                                 .val_start = 10,
-                                 .test_start = 20 };
-    llap_anchor_model    **anchor = NULL;
-    llap_model            *m = NULL;
-    if (c->profile == LLAP_PROFILE_DEFAULT) {
-        anchor = llap_new(C, sizeof *anchor);
+    const ll_model_frame f = { .n_targets = C,
+                               .n_entities = N,
+                               .target = targets,
+                               .entity = entities,
+                               .axis = LL_AXIS_NUMBER,
+                               .axis_unit = 1,
+                               .unit = 1,
+                               .context = CONTEXT,
+                               .horizon = 4,
+                               .step = 1,
+                               .val_start = 10,
+                               .test_start = 20 };
+    ll_anchor_model    **anchor = NULL;
+    llap_model          *m = NULL;
+    if (c->profile == LL_PROFILE_DEFAULT) {
+        anchor = ll_new(C, sizeof *anchor);
         anchor[0] = make_anchor();
     }
-    CHECK_OK(llap_model_create(&f, anchor, &m));
-    CHECK_OK(llap_network_create(c, inputs, &m->network));
-    CHECK_OK(llap_network_start(m->network, 7, 1.0));
+    CHECK_OK(ll_model_create(&f, anchor, &m));
+    CHECK_OK(ll_network_create(c, inputs, &m->network));
+    CHECK_OK(ll_network_start(m->network, 7, 1.0));
     return m;
 }
 
-static void make_file(const llap_network_config *c, const char *name)
+static void make_file(const ll_network_config *c, const char *name)
 {
     llap_model *m = make_model(c);
     CHECK_OK(llap_model_save(m, in_folder(name)));
@@ -96,28 +96,28 @@ static void make_file(const llap_network_config *c, const char *name)
 
 static bool same_bytes(const char *a, const char *b)
 {
-    llap_map x, y;
-    CHECK_OK(llap_map_open(in_folder(a), &x));
-    CHECK_OK(llap_map_open(in_folder(b), &y));
+    ll_map x, y;
+    CHECK_OK(ll_map_open(in_folder(a), &x));
+    CHECK_OK(ll_map_open(in_folder(b), &y));
     const bool same = x.size == y.size && memcmp(x.data, y.data, x.size) == 0;
-    llap_map_close(&x);
-    llap_map_close(&y);
+    ll_map_close(&x);
+    ll_map_close(&y);
     return same;
 }
 
 /* -------- sizes -------- */
 
-static int64_t parameters(const llap_network_config *c, const char *prefix)
+static int64_t parameters(const ll_network_config *c, const char *prefix)
 {
-    llap_network *n = NULL;
-    int64_t       sum = 0;
-    CHECK_OK(llap_network_create(c, inputs, &n));
-    for (int i = 0; i < llap_params_count(n->params); i++) {
-        const llap_param_info *p = llap_params_at(n->params, i);
-        if (p->leaf == LLAP_LEAF_PARAM && strncmp(p->name, prefix, strlen(prefix)) == 0)
+    ll_network *n = NULL;
+    int64_t     sum = 0;
+    CHECK_OK(ll_network_create(c, inputs, &n));
+    for (int i = 0; i < ll_params_count(n->params); i++) {
+        const ll_param_info *p = ll_params_at(n->params, i);
+        if (p->leaf == LL_LEAF_PARAM && strncmp(p->name, prefix, strlen(prefix)) == 0)
             sum += p->count;
     }
-    llap_network_destroy(n);
+    ll_network_destroy(n);
     return sum;
 }
 
@@ -126,27 +126,27 @@ static void paper_sizes(void **state)
 {
     (void)state;
     static const char *const five[] = { "a", "b", "c", "d", "e" };
-    const llap_network_dims  d = { .entities = 45, .inputs = 5, .targets = 1, .context = 336 };
-    llap_network_config      c;
-    llap_network            *n = NULL;
-    CHECK_OK(llap_network_config_named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_PAPER, &d, &c));
-    CHECK_OK(llap_network_create(&c, five, &n));
+    const ll_network_dims    d = { .entities = 45, .inputs = 5, .targets = 1, .context = 336 };
+    ll_network_config        c;
+    ll_network              *n = NULL;
+    CHECK_OK(ll_network_config_named(LL_PROFILE_REFERENCE, LL_SIZE_PAPER, &d, &c));
+    CHECK_OK(ll_network_create(&c, five, &n));
     int64_t vae = 0, summarizer = 0, denoiser = 0, ema = 0;
-    for (int i = 0; i < llap_params_count(n->params); i++) {
-        const llap_param_info *p = llap_params_at(n->params, i);
+    for (int i = 0; i < ll_params_count(n->params); i++) {
+        const ll_param_info *p = ll_params_at(n->params, i);
         if (strncmp(p->name, "ema.", 4) == 0) ema += p->count;
-        if (p->leaf != LLAP_LEAF_PARAM) continue;
+        if (p->leaf != LL_LEAF_PARAM) continue;
         if (strncmp(p->name, "vae.", 4) == 0) vae += p->count;
         if (strncmp(p->name, "summarizer.", 11) == 0) summarizer += p->count;
         if (strncmp(p->name, "denoiser.", 9) == 0) denoiser += p->count;
     }
-    llap_network_destroy(n);
+    ll_network_destroy(n);
     assert_int_equal(vae, 810545);
     assert_int_equal(denoiser, 9689697);
     assert_int_equal(ema, denoiser);
     assert_int_equal(summarizer, 274016);
 
-    c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_SMALL);
+    c = named(LL_PROFILE_DEFAULT, LL_SIZE_SMALL);
     const int64_t member = parameters(&c, "member.0.");
     assert_int_equal(member, parameters(&c, "member.2."));
     assert_int_equal(parameters(&c, "member.3."), 0);
@@ -156,18 +156,18 @@ static void paper_sizes(void **state)
 static void no_such_size(void **state)
 {
     (void)state;
-    llap_network_config c;
-    CHECK_FAIL(llap_network_config_named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_PAPER,
-                                         &(llap_network_dims){ 0 }, &c),
-               LLAP_EINVAL, "the default profile has no size 'paper'");
+    ll_network_config c;
+    CHECK_FAIL(
+        ll_network_config_named(LL_PROFILE_DEFAULT, LL_SIZE_PAPER, &(ll_network_dims){ 0 }, &c),
+        LLAP_EINVAL, "the default profile has no size 'paper'");
 }
 
 /* -------- round trip -------- */
 
-static void check_round_trip(const llap_network_config *c)
+static void check_round_trip(const ll_network_config *c)
 {
     llap_model *m = make_model(c), *again = NULL;
-    m->training = llap_new(3, 1);
+    m->training = ll_new(3, 1);
     memcpy(m->training, "{}", 3);
     CHECK_OK(llap_model_save(m, in_folder("one")));
     CHECK_OK(llap_model_load(in_folder("one"), &again));
@@ -177,11 +177,11 @@ static void check_round_trip(const llap_network_config *c)
     assert_string_equal(again->training, "{}");
     assert_int_equal(again->network->n_inputs, D);
     assert_string_equal(again->network->input[1], "wind");
-    const llap_params *x = m->network->params, *y = again->network->params;
-    assert_int_equal(llap_params_count(x), llap_params_count(y));
-    for (int i = 0; i < llap_params_count(x); i++) {
-        const llap_param_info *p = llap_params_at(x, i);
-        const llap_param_info *q = llap_params_find(y, p->name);
+    const ll_params *x = m->network->params, *y = again->network->params;
+    assert_int_equal(ll_params_count(x), ll_params_count(y));
+    for (int i = 0; i < ll_params_count(x); i++) {
+        const ll_param_info *p = ll_params_at(x, i);
+        const ll_param_info *q = ll_params_find(y, p->name);
         assert_non_null(q);
         assert_memory_equal(p->data, q->data, (size_t)p->count * sizeof(float));
     }
@@ -192,35 +192,35 @@ static void check_round_trip(const llap_network_config *c)
 static void round_trips(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
+    ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
     check_round_trip(&c);
     c.options.members = 2;
-    c.features.calibration_edge = (llap_reals){ 2, { 24, 72 } };
-    c.features.calibration_factor = (llap_reals){ 3, { 0.9, 1.1, 1.3 } };
-    c.features.guard = LLAP_GUARD_POOL;
-    c.features.view = LLAP_FEATURE_ROWS;
+    c.features.calibration_edge = (ll_reals){ 2, { 24, 72 } };
+    c.features.calibration_factor = (ll_reals){ 3, { 0.9, 1.1, 1.3 } };
+    c.features.guard = LL_ANSWER_BY_BOTH;
+    c.features.view = LL_FEATURE_ROWS;
     c.patches.entities = N;
     check_round_trip(&c);
     c.options.conditioning = false;
     check_round_trip(&c);
 
-    c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     check_round_trip(&c);
     c.options.answer_ema = c.options.cond_adapter = c.options.joint_summarizer = true;
-    c.options.cond_norm = LLAP_COND_NORM_FIXED;
+    c.options.cond_norm = LL_COND_NORM_FIXED;
     c.options.latent_rows = 4;
-    c.summarizer.position = LLAP_POSITION_BOTH;
-    c.summarizer.t_token = LLAP_T_TOKEN_BIAS;
+    c.summarizer.position = LL_POSITION_BOTH;
+    c.summarizer.t_token = LL_T_TOKEN_BIAS;
     c.summarizer.irregular_pooling = true;
     c.denoiser.self_conditioning = c.denoiser.block_summary_adaln = true;
     c.denoiser.analysis_summary_qk = c.denoiser.pole_pool_use_raw_summary = true;
-    c.denoiser.summary_pool_mode = LLAP_POOL_ATTN;
-    c.noise.schedule = LLAP_SCHEDULE_LINEAR;
-    c.noise.prediction = LLAP_PREDICT_X0;
+    c.denoiser.summary_pool_mode = LL_POOL_ATTN;
+    c.noise.schedule = LL_SCHEDULE_LINEAR;
+    c.noise.prediction = LL_PREDICT_X0;
     check_round_trip(&c);
     /* ablations */
-    c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
-    c.options.latent = LLAP_LATENT_IDENTITY;
+    c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
+    c.options.latent = LL_LATENT_IDENTITY;
     c.denoiser.data_dim = N * C;
     c.denoiser.fixed_poles = c.denoiser.frozen_poles = true;
     c.summarizer.no_temporal_token = c.summarizer.no_dynamics_token = true;
@@ -233,22 +233,22 @@ static void round_trips(void **state)
 static void factors_fit_their_buckets(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
-    c.features.calibration_edge = (llap_reals){ 2, { 24, 72 } };
-    c.features.calibration_factor = (llap_reals){ 6, { 1, 1, 1, 1, 1, 1 } };
-    CHECK_FAIL(llap_network_config_check(&c), LLAP_EINVAL, "features.calibration_factor: not one");
+    ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
+    c.features.calibration_edge = (ll_reals){ 2, { 24, 72 } };
+    c.features.calibration_factor = (ll_reals){ 6, { 1, 1, 1, 1, 1, 1 } };
+    CHECK_FAIL(ll_network_config_check(&c), LLAP_EINVAL, "features.calibration_factor: not one");
     c.features.calibration_factor.n = 3;
-    CHECK_OK(llap_network_config_check(&c));
+    CHECK_OK(ll_network_config_check(&c));
     c.features.calibration_factor.n = 0;
-    c.features.calibration_edge.n = LLAP_REALS_MAX; /* one bucket more than there is room for */
-    CHECK_FAIL(llap_network_config_check(&c), LLAP_EINVAL, "features.calibration_edge: too many");
+    c.features.calibration_edge.n = LL_REALS_MAX; /* one bucket more than there is room for */
+    CHECK_FAIL(ll_network_config_check(&c), LLAP_EINVAL, "features.calibration_edge: too many");
 }
 
 /* What is read is what was written, in every option. */
 static void keeps_options(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     c.sampling.steps = 17;
     c.sampling.solver.eta = 0.25;
     c.sampling.solver.guidance[1] = 3.5;
@@ -256,35 +256,35 @@ static void keeps_options(void **state)
     make_file(&c, "one");
     llap_model *m = NULL;
     CHECK_OK(llap_model_load(in_folder("one"), &m));
-    const llap_network_config *r = &m->network->config;
+    const ll_network_config *r = &m->network->config;
     assert_int_equal(r->sampling.steps, 17);
     assert_true(r->sampling.solver.eta == 0.25 && r->sampling.solver.guidance[1] == 3.5);
     assert_true(r->summarizer.masked_input && r->summarizer.absolute_time);
     assert_memory_equal(&r->vae, &c.vae, sizeof c.vae);
-    llap_points list;
-    CHECK_OK(llap_network_points(m->network, 64, &list));
+    ll_points list;
+    CHECK_OK(ll_network_points(m->network, 64, &list));
     assert_int_equal(list.n, 33); /* Q2 */
-    llap_points_deinit(&list);
+    ll_points_deinit(&list);
     llap_model_destroy(m);
 }
 
 static void anchors_stay_alone(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
-    llap_model         *m = make_model(&c), *again = NULL;
-    llap_network_destroy(m->network);
+    ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
+    llap_model       *m = make_model(&c), *again = NULL;
+    ll_network_destroy(m->network);
     m->network = NULL;
     CHECK_OK(llap_model_save(m, in_folder("one")));
     llap_model_destroy(m);
     CHECK_OK(llap_model_load(in_folder("one"), &again));
     assert_null(again->network);
     llap_model_destroy(again);
-    llap_tensors *t = NULL;
-    CHECK_OK(llap_tensors_open(in_folder("one"), &t));
-    assert_int_equal(llap_tensors_count(t), 2);
-    assert_null(strstr(llap_tensors_metadata(t, "llapdiff.config"), "network"));
-    llap_tensors_close(t);
+    ll_tensors *t = NULL;
+    CHECK_OK(ll_tensors_open(in_folder("one"), &t));
+    assert_int_equal(ll_tensors_count(t), 2);
+    assert_null(strstr(ll_tensors_metadata(t, "llapdiff.config"), "network"));
+    ll_tensors_close(t);
 }
 
 /* -------- hostile files -------- */
@@ -297,7 +297,7 @@ typedef struct edit { /* of a file on its way from "good" to "bad" */
 } edit;
 
 /* Adds a tensor; *hold keeps what the writer borrows. */
-static void add_edited(llap_tensors_writer *w, llap_tensor_info t, const edit *e, double *hold)
+static void add_edited(ll_tensors_writer *w, ll_tensor_info t, const edit *e, double *hold)
 {
     const bool hit = e->tensor != NULL && strcmp(t.name, e->tensor) == 0;
     if (hit && e->drop) return;
@@ -307,24 +307,23 @@ static void add_edited(llap_tensors_writer *w, llap_tensor_info t, const edit *e
         memcpy(hold, t.data, t.n_bytes);
         if (e->nan) ((float *)hold)[t.n_elements - 1] = NAN;
         if (e->grow) t.shape[t.rank - 1]++;
-        if (e->as_double) t.dtype = LLAP_F64;
+        if (e->as_double) t.dtype = LL_F64;
         data = hold;
     }
-    CHECK_OK(llap_tensors_writer_add(w, t.name, t.dtype, t.rank, t.shape, data));
+    CHECK_OK(ll_tensors_writer_add(w, t.name, t.dtype, t.rank, t.shape, data));
 }
 
 static void make_bad(const edit *e)
 {
-    llap_tensors        *t = NULL;
-    llap_tensors_writer *w = NULL;
-    double              *hold = calloc(1 << 16, sizeof *hold);
-    CHECK_OK(llap_tensors_open(in_folder("good"), &t));
-    CHECK_OK(llap_tensors_writer_create(&w));
-    for (size_t i = 0; i < llap_tensors_count(t); i++)
-        add_edited(w, llap_tensors_at(t, i), e, hold);
-    for (size_t i = 0; i < llap_tensors_metadata_count(t); i++) {
-        const llap_metadata m = llap_tensors_metadata_at(t, i);
-        char                text[20000];
+    ll_tensors        *t = NULL;
+    ll_tensors_writer *w = NULL;
+    double            *hold = calloc(1 << 16, sizeof *hold);
+    CHECK_OK(ll_tensors_open(in_folder("good"), &t));
+    CHECK_OK(ll_tensors_writer_create(&w));
+    for (size_t i = 0; i < ll_tensors_count(t); i++) add_edited(w, ll_tensors_at(t, i), e, hold);
+    for (size_t i = 0; i < ll_tensors_metadata_count(t); i++) {
+        const ll_metadata m = ll_tensors_metadata_at(t, i);
+        char              text[20000];
         snprintf(text, sizeof text, "%s", m.value);
         char *at = e->find == NULL ? NULL : strstr(text, e->find);
         if (at != NULL && strcmp(m.key, "llapdiff.config") == 0) {
@@ -334,11 +333,11 @@ static void make_bad(const edit *e)
         }
         if (e->format != NULL && strcmp(m.key, "llapdiff.format") == 0)
             snprintf(text, sizeof text, "%s", e->format);
-        CHECK_OK(llap_tensors_writer_metadata(w, m.key, text));
+        CHECK_OK(ll_tensors_writer_metadata(w, m.key, text));
     }
-    CHECK_OK(llap_tensors_writer_save(w, in_folder("bad")));
-    llap_tensors_writer_destroy(w);
-    llap_tensors_close(t);
+    CHECK_OK(ll_tensors_writer_save(w, in_folder("bad")));
+    ll_tensors_writer_destroy(w);
+    ll_tensors_close(t);
     free(hold);
 }
 
@@ -355,7 +354,7 @@ static void check_refused(const edit *e, llap_status code, const char *text)
 static void refuses_tensors(void **state)
 {
     (void)state;
-    const llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    const ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     make_file(&c, "good");
     const struct {
         edit        e;
@@ -384,27 +383,27 @@ static void refuses_tensors(void **state)
 static void refuses_more(void **state)
 {
     (void)state;
-    const llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    const ll_network_config  c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     static const char *const names[] = { "more", "denoiser.more", "ema.more", "anchor.0.loadings" };
     for (int i = 0; i < 4; i++) {
-        llap_model          *m = make_model(&c);
-        llap_tensors_writer *w = NULL;
-        llap_tensors        *t = NULL;
-        const float          one = 1;
+        llap_model        *m = make_model(&c);
+        ll_tensors_writer *w = NULL;
+        ll_tensors        *t = NULL;
+        const float        one = 1;
         CHECK_OK(llap_model_save(m, in_folder("good")));
         llap_model_destroy(m);
-        CHECK_OK(llap_tensors_open(in_folder("good"), &t));
-        CHECK_OK(llap_tensors_writer_create(&w));
-        for (size_t k = 0; k < llap_tensors_count(t); k++)
-            add_edited(w, llap_tensors_at(t, k), &(edit){ 0 }, NULL);
-        for (size_t k = 0; k < llap_tensors_metadata_count(t); k++) {
-            const llap_metadata x = llap_tensors_metadata_at(t, k);
-            CHECK_OK(llap_tensors_writer_metadata(w, x.key, x.value));
+        CHECK_OK(ll_tensors_open(in_folder("good"), &t));
+        CHECK_OK(ll_tensors_writer_create(&w));
+        for (size_t k = 0; k < ll_tensors_count(t); k++)
+            add_edited(w, ll_tensors_at(t, k), &(edit){ 0 }, NULL);
+        for (size_t k = 0; k < ll_tensors_metadata_count(t); k++) {
+            const ll_metadata x = ll_tensors_metadata_at(t, k);
+            CHECK_OK(ll_tensors_writer_metadata(w, x.key, x.value));
         }
-        CHECK_OK(llap_tensors_writer_add(w, names[i], LLAP_F32, 0, NULL, &one));
-        CHECK_OK(llap_tensors_writer_save(w, in_folder("bad")));
-        llap_tensors_writer_destroy(w);
-        llap_tensors_close(t);
+        CHECK_OK(ll_tensors_writer_add(w, names[i], LL_F32, 0, NULL, &one));
+        CHECK_OK(ll_tensors_writer_save(w, in_folder("bad")));
+        ll_tensors_writer_destroy(w);
+        ll_tensors_close(t);
         CHECK_FAIL(llap_model_load(in_folder("bad"), &m), LLAP_EFORMAT, names[i]);
     }
 }
@@ -413,10 +412,10 @@ static void refuses_more(void **state)
 static void refuses_cut_files(void **state)
 {
     (void)state;
-    const llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
+    const ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
     make_file(&c, "good");
-    llap_map f;
-    CHECK_OK(llap_map_open(in_folder("good"), &f));
+    ll_map f;
+    CHECK_OK(ll_map_open(in_folder("good"), &f));
     const size_t n = f.size;
     for (size_t cut = 0; cut < 16; cut++) {
         const size_t keep = cut == 15 ? n - 1 : n * cut / 15;
@@ -427,13 +426,13 @@ static void refuses_cut_files(void **state)
         llap_model *m = NULL;
         CHECK_FAIL(llap_model_load(in_folder("bad"), &m), LLAP_EFORMAT, "bad");
     }
-    llap_map_close(&f);
+    ll_map_close(&f);
 }
 
 static void refuses_configurations(void **state)
 {
     (void)state;
-    const llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    const ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     make_file(&c, "good");
     /* clang-format off */
     const struct { const char *find, *replace, *text; } cases[] = {
@@ -472,7 +471,7 @@ static void refuses_configurations(void **state)
 static void claims_cost_nothing(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     make_file(&c, "good");
     check_refused(&(edit){ .find = "\"encoder_ff\":64", .replace = "\"encoder_ff\":65536" },
                   LLAP_EFORMAT, "linear1.weight: expected F32 [65536,32], found F32 [64,32]");
@@ -485,15 +484,15 @@ static void claims_cost_nothing(void **state)
 static void reads_options(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
+    ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
     const char *text = "{\"denoiser\":{\"fixed_poles\":true},\"options\":{\"answer_ema\":true},"
                        "\"summarizer\":{\"no_port_token\":true}}";
-    llap_json  *j = NULL;
-    CHECK_OK(llap_json_parse(text, strlen(text), "how.json", NULL, &j));
-    CHECK_OK(llap_network_config_read(j, "", &c));
+    ll_json    *j = NULL;
+    CHECK_OK(ll_json_parse(text, strlen(text), "how.json", NULL, &j));
+    CHECK_OK(ll_network_config_read(j, "", &c));
     assert_true(c.denoiser.fixed_poles && c.options.answer_ema && c.summarizer.no_port_token);
     assert_int_equal(c.denoiser.laplace_k, 16); /* as before */
-    llap_json_destroy(j);
+    ll_json_destroy(j);
     const struct {
         const char *text, *error;
     } bad[] = {
@@ -505,10 +504,10 @@ static void reads_options(void **state)
           "no_dynamics_token with t_token" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        llap_network_config x = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
-        CHECK_OK(llap_json_parse(bad[i].text, strlen(bad[i].text), "how.json", NULL, &j));
-        CHECK_FAIL(llap_network_config_read(j, "", &x), LLAP_EFORMAT, bad[i].error);
-        llap_json_destroy(j);
+        ll_network_config x = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
+        CHECK_OK(ll_json_parse(bad[i].text, strlen(bad[i].text), "how.json", NULL, &j));
+        CHECK_FAIL(ll_network_config_read(j, "", &x), LLAP_EFORMAT, bad[i].error);
+        ll_json_destroy(j);
     }
 }
 
@@ -517,75 +516,73 @@ static void refuses_changes_without_effect(void **state)
 {
     (void)state;
     const struct {
-        llap_profile profile;
-        const char  *text, *error; /* NULL: taken */
+        ll_profile  profile;
+        const char *text, *error; /* NULL: taken */
     } given[] = {
-        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}",
+        { LL_PROFILE_DEFAULT, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}",
           "'denoiser.summary_pool_mode': has no effect in the profile \"default\"" },
-        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":false}}",
-          "'denoiser.cross_first'" },
-        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"timesteps\":50}}", "'denoiser.timesteps'" },
-        { LLAP_PROFILE_DEFAULT, "{\"noise\":{\"prediction\":\"eps\"}}", "'noise.prediction'" },
-        { LLAP_PROFILE_DEFAULT, "{\"sampling\":{\"rho\":3}}", "'sampling.rho'" },
-        { LLAP_PROFILE_DEFAULT, "{\"features\":{\"query_share\":0.5}}", "'features.query_share'" },
-        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"synthesis_dim\":20}}",
+        { LL_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":false}}", "'denoiser.cross_first'" },
+        { LL_PROFILE_DEFAULT, "{\"denoiser\":{\"timesteps\":50}}", "'denoiser.timesteps'" },
+        { LL_PROFILE_DEFAULT, "{\"noise\":{\"prediction\":\"eps\"}}", "'noise.prediction'" },
+        { LL_PROFILE_DEFAULT, "{\"sampling\":{\"rho\":3}}", "'sampling.rho'" },
+        { LL_PROFILE_DEFAULT, "{\"features\":{\"query_share\":0.5}}", "'features.query_share'" },
+        { LL_PROFILE_REFERENCE, "{\"denoiser\":{\"synthesis_dim\":20}}",
           "has no effect in the profile \"reference\"" },
-        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"analysis_qk_use_raw_summary\":true}}",
+        { LL_PROFILE_REFERENCE, "{\"denoiser\":{\"analysis_qk_use_raw_summary\":true}}",
           "'denoiser.analysis_qk_use_raw_summary': has no effect without" },
-        { LLAP_PROFILE_REFERENCE,
+        { LL_PROFILE_REFERENCE,
           "{\"denoiser\":{\"analysis_qk_use_raw_summary\":true,\"analysis_summary_qk\":true}}",
           NULL },
-        { LLAP_PROFILE_REFERENCE, "{\"sampling\":{\"solver\":\"unipc\",\"eta\":0.5}}",
+        { LL_PROFILE_REFERENCE, "{\"sampling\":{\"solver\":\"unipc\",\"eta\":0.5}}",
           "'sampling.eta': needs the solver ddim" },
-        { LLAP_PROFILE_REFERENCE, "{\"sampling\":{\"list\":\"gathered\",\"eta\":0.5}}", NULL },
-        { LLAP_PROFILE_DEFAULT, "{\"sampling\":{\"list\":\"gathered\"}}", NULL },
-        { LLAP_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":true,\"synthesis_dim\":20}}",
-          NULL },
-        { LLAP_PROFILE_DEFAULT, "{\"features\":{\"query_share\":1}}", NULL },
-        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"cross_first\":false,\"timesteps\":50}}", NULL },
-        { LLAP_PROFILE_REFERENCE, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}", NULL },
+        { LL_PROFILE_REFERENCE, "{\"sampling\":{\"list\":\"gathered\",\"eta\":0.5}}", NULL },
+        { LL_PROFILE_DEFAULT, "{\"sampling\":{\"list\":\"gathered\"}}", NULL },
+        { LL_PROFILE_DEFAULT, "{\"denoiser\":{\"cross_first\":true,\"synthesis_dim\":20}}", NULL },
+        { LL_PROFILE_DEFAULT, "{\"features\":{\"query_share\":1}}", NULL },
+        { LL_PROFILE_REFERENCE, "{\"denoiser\":{\"cross_first\":false,\"timesteps\":50}}", NULL },
+        { LL_PROFILE_REFERENCE, "{\"denoiser\":{\"summary_pool_mode\":\"attn\"}}", NULL },
     };
     for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
-        llap_network_config x = named(given[i].profile, LLAP_SIZE_TINY), y = x;
-        llap_json          *j = NULL;
-        CHECK_OK(llap_json_parse(given[i].text, strlen(given[i].text), "how.json", NULL, &j));
-        CHECK_OK(llap_network_config_read(j, "", &x));
-        if (given[i].error == NULL) CHECK_OK(llap_network_config_change(j, "", &y));
-        else CHECK_FAIL(llap_network_config_change(j, "", &y), LLAP_EFORMAT, given[i].error);
-        llap_json_destroy(j);
+        ll_network_config x = named(given[i].profile, LL_SIZE_TINY), y = x;
+        ll_json          *j = NULL;
+        CHECK_OK(ll_json_parse(given[i].text, strlen(given[i].text), "how.json", NULL, &j));
+        CHECK_OK(ll_network_config_read(j, "", &x));
+        if (given[i].error == NULL) CHECK_OK(ll_network_config_change(j, "", &y));
+        else CHECK_FAIL(ll_network_config_change(j, "", &y), LLAP_EFORMAT, given[i].error);
+        ll_json_destroy(j);
     }
 }
 
 static void takes_trained_parts(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
-    llap_network       *one = NULL, *many = NULL;
-    CHECK_OK(llap_network_create(&c, inputs, &one));
-    CHECK_OK(llap_network_start(one, 3, 1.0));
+    ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
+    ll_network       *one = NULL, *many = NULL;
+    CHECK_OK(ll_network_create(&c, inputs, &one));
+    CHECK_OK(ll_network_start(one, 3, 1.0));
     c.options.members = 2;
-    CHECK_OK(llap_network_create(&c, inputs, &many));
-    CHECK_OK(llap_params_take(many->params, "member.1.", one->params, "member.0."));
-    const char            *name = "member.1.denoiser.model.analysis._rho_raw";
-    const llap_param_info *x = llap_params_find(many->params, name);
-    const llap_param_info *y =
-        llap_params_find(one->params, "member.0.denoiser.model.analysis._rho_raw");
+    CHECK_OK(ll_network_create(&c, inputs, &many));
+    CHECK_OK(ll_params_take(many->params, "member.1.", one->params, "member.0."));
+    const char          *name = "member.1.denoiser.model.analysis._rho_raw";
+    const ll_param_info *x = ll_params_find(many->params, name);
+    const ll_param_info *y =
+        ll_params_find(one->params, "member.0.denoiser.model.analysis._rho_raw");
     assert_memory_equal(x->data, y->data, (size_t)x->count * sizeof(float));
-    CHECK_FAIL(llap_params_take(many->params, "member.0.", one->params, "ema."), LLAP_ENOTFOUND,
+    CHECK_FAIL(ll_params_take(many->params, "member.0.", one->params, "ema."), LLAP_ENOTFOUND,
                "nothing called 'ema.");
-    llap_network_destroy(one);
-    llap_network_destroy(many);
+    ll_network_destroy(one);
+    ll_network_destroy(many);
 }
 
 static void counts_from_the_first_query(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_REFERENCE, LLAP_SIZE_TINY);
-    float               tq[] = { 1, 2, 4, 3, 3, 9 };
-    llap_network_origin(&c, tq, 2, 3);
+    ll_network_config c = named(LL_PROFILE_REFERENCE, LL_SIZE_TINY);
+    float             tq[] = { 1, 2, 4, 3, 3, 9 };
+    ll_network_origin(&c, tq, 2, 3);
     assert_true(tq[0] == 1 && tq[5] == 9);
-    c.options.query_origin = LLAP_ORIGIN_FIRST_QUERY;
-    llap_network_origin(&c, tq, 2, 3);
+    c.options.query_origin = LL_ORIGIN_FIRST_QUERY;
+    ll_network_origin(&c, tq, 2, 3);
     const float expected[] = { 0, 1, 3, 0, 0, 6 };
     assert_memory_equal(tq, expected, sizeof tq);
 }
@@ -601,7 +598,7 @@ static llap_status load_once(void *user)
 static void survives_failed_allocations(void **state)
 {
     (void)state;
-    llap_network_config c = named(LLAP_PROFILE_DEFAULT, LLAP_SIZE_TINY);
+    ll_network_config c = named(LL_PROFILE_DEFAULT, LL_SIZE_TINY);
     c.denoiser.num_layers = c.patches.num_layers = 0; /* every allocation is tried: keep them few */
     make_file(&c, "good");
     char path[256];
@@ -618,7 +615,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(llap_alloc_live(), 0); /* nothing is left */
+    assert_int_equal(ll_alloc_live(), 0); /* nothing is left */
     static const char *const names[] = { "one", "two", "good", "bad" };
     for (int i = 0; i < 4; i++) (void)unlink(in_folder(names[i]));
     return rmdir(folder);

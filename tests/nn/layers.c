@@ -25,9 +25,9 @@ static sizes draw_sizes(uint64_t seed, int kind)
 }
 
 /* Weighted so that no gradient cancels. */
-static llap_tensor *weigh(llap_graph *g, llap_tensor *y)
+static ll_tensor *weigh(ll_graph *g, ll_tensor *y)
 {
-    return llap_nn_mse(g, y, llap_input(g, "target", llap_shape_of(y)));
+    return ll_nn_mse(g, y, ll_input(g, "target", ll_shape_of(y)));
 }
 
 enum {
@@ -47,56 +47,56 @@ enum {
     KINDS
 };
 
-static llap_tensor *describe(llap_graph *g, const void *cfg)
+static ll_tensor *describe(ll_graph *g, const void *cfg)
 {
-    const sizes         *s = cfg;
-    llap_tensor         *x = llap_input(g, "x", LLAP_SHAPE(s->B, s->L, s->H));
-    llap_tensor         *kv = llap_input(g, "kv", LLAP_SHAPE(s->B, s->Lk, s->H));
-    llap_tensor         *c = llap_input(g, "c", LLAP_SHAPE(s->B, s->C));
-    llap_nn_block_opts   block = { .n_heads = s->heads, .mlp_ratio = 1.5 };
-    llap_nn_encoder_opts layer = { .attn = { .n_heads = s->heads },
-                                   .ff = s->C + 2,
-                                   .norm_first = s->kind == PRE,
-                                   .rotary_base = 100.0 };
-    const llap_shape     scores = LLAP_SHAPE(s->B, s->heads, s->L, s->L);
+    const sizes       *s = cfg;
+    ll_tensor         *x = ll_input(g, "x", LL_SHAPE(s->B, s->L, s->H));
+    ll_tensor         *kv = ll_input(g, "kv", LL_SHAPE(s->B, s->Lk, s->H));
+    ll_tensor         *c = ll_input(g, "c", LL_SHAPE(s->B, s->C));
+    ll_nn_block_opts   block = { .n_heads = s->heads, .mlp_ratio = 1.5 };
+    ll_nn_encoder_opts layer = { .attn = { .n_heads = s->heads },
+                                 .ff = s->C + 2,
+                                 .norm_first = s->kind == PRE,
+                                 .rotary_base = 100.0 };
+    const ll_shape     scores = LL_SHAPE(s->B, s->heads, s->L, s->L);
     switch (s->kind) {
     case MHA:
-        layer.attn.key_padding = llap_input(g, "pad", LLAP_SHAPE(s->B, s->Lk));
-        return weigh(g, llap_nn_mha(g, "a", x, kv, kv, &layer.attn));
+        layer.attn.key_padding = ll_input(g, "pad", LL_SHAPE(s->B, s->Lk));
+        return weigh(g, ll_nn_mha(g, "a", x, kv, kv, &layer.attn));
     case PRE:
-        layer.attn.key_padding = llap_input(g, "pad", LLAP_SHAPE(s->B, s->L));
+        layer.attn.key_padding = ll_input(g, "pad", LL_SHAPE(s->B, s->L));
         break;
     case ROTARY:
-        layer.times = llap_input(g, "times", LLAP_SHAPE(s->B, s->L));
+        layer.times = ll_input(g, "times", LL_SHAPE(s->B, s->L));
         break;
     case BLOCK:
-        return weigh(g, llap_nn_transformer_block(g, "b", x, c, &block));
+        return weigh(g, ll_nn_transformer_block(g, "b", x, c, &block));
     case BLOCK_NONE:
-        return weigh(g, llap_nn_transformer_block(g, "b", x, NULL, &block));
+        return weigh(g, ll_nn_transformer_block(g, "b", x, NULL, &block));
     case BLOCK_BIAS:
-        block.attn_bias = llap_input(g, "bias", scores);
-        return weigh(g, llap_nn_transformer_block(g, "b", x, c, &block));
+        block.attn_bias = ll_input(g, "bias", scores);
+        return weigh(g, ll_nn_transformer_block(g, "b", x, c, &block));
     case CROSS:
-        return weigh(g, llap_nn_cross_block(g, "b", x, kv, c, &block));
+        return weigh(g, ll_nn_cross_block(g, "b", x, kv, c, &block));
     case POOL:
-        return weigh(g, llap_nn_summary_pool(g, "p", kv, llap_nn_linear(g, "tau", c, s->H)));
+        return weigh(g, ll_nn_summary_pool(g, "p", kv, ll_nn_linear(g, "tau", c, s->H)));
     case T2V:
-        return weigh(g, llap_nn_time2vec(g, "t", c, s->L + 1));
+        return weigh(g, ll_nn_time2vec(g, "t", c, s->L + 1));
     case MLPS: {
-        const llap_nn_mlp_opts a = { .hidden = 4, .width = 3, .norm = true, .drops = true };
-        const llap_nn_mlp_opts b = { .hidden = 5, .width = 2, .last_std = 0.01 };
-        return weigh(g, llap_nn_mlp(g, "b", llap_nn_mlp(g, "a", x, &a), &b));
+        const ll_nn_mlp_opts a = { .hidden = 4, .width = 3, .norm = true, .drops = true };
+        const ll_nn_mlp_opts b = { .hidden = 5, .width = 2, .last_std = 0.01 };
+        return weigh(g, ll_nn_mlp(g, "b", ll_nn_mlp(g, "a", x, &a), &b));
     }
     case CONV:
-        return weigh(g, llap_nn_conv1d(g, "c", x, 3, 5));
+        return weigh(g, ll_nn_conv1d(g, "c", x, 3, 5));
     case SPECTRAL: {
-        const llap_init w = LLAP_INIT_NORMAL(1.0);
-        return weigh(g, llap_nn_spectral_linear(g, "s", x, 4, w, w, false));
+        const ll_init w = LL_INIT_NORMAL(1.0);
+        return weigh(g, ll_nn_spectral_linear(g, "s", x, 4, w, w, false));
     }
     default:
         break;
     }
-    return weigh(g, llap_nn_encoder_layer(g, "layers.0", x, &layer));
+    return weigh(g, ll_nn_encoder_layer(g, "layers.0", x, &layer));
 }
 
 static double fill(const net *n, const char *name, int64_t k)
@@ -119,15 +119,15 @@ static void layers_on_cpu_and_ref_and_their_gradients(void **state)
 }
 
 /* The samples axis: cond [B,C] for tokens [B,R,L,H] acts as if repeated. */
-static llap_tensor *describe_samples(llap_graph *g, const void *cfg)
+static ll_tensor *describe_samples(ll_graph *g, const void *cfg)
 {
     (void)cfg;
-    llap_tensor       *x = llap_input(g, "x", LLAP_SHAPE(2, 3, 4, 6));
-    llap_tensor       *kv = llap_input(g, "kv", LLAP_SHAPE(2, 1, 5, 6));
-    llap_tensor       *c = llap_input(g, "c", LLAP_SHAPE(2, 3));
-    llap_nn_block_opts block = { .n_heads = 2, .mlp_ratio = 2 };
-    llap_tensor       *y = llap_nn_cross_block(g, "cross", x, kv, c, &block);
-    return weigh(g, llap_nn_transformer_block(g, "self", y, c, &block));
+    ll_tensor       *x = ll_input(g, "x", LL_SHAPE(2, 3, 4, 6));
+    ll_tensor       *kv = ll_input(g, "kv", LL_SHAPE(2, 1, 5, 6));
+    ll_tensor       *c = ll_input(g, "c", LL_SHAPE(2, 3));
+    ll_nn_block_opts block = { .n_heads = 2, .mlp_ratio = 2 };
+    ll_tensor       *y = ll_nn_cross_block(g, "cross", x, kv, c, &block);
+    return weigh(g, ll_nn_transformer_block(g, "self", y, c, &block));
 }
 
 static void blocks_broadcast_over_samples(void **state)
@@ -153,32 +153,32 @@ static void parameters_have_the_names_of_the_specification(void **state)
         "layers.1.linear2.weight",
         "layers.1.linear2.bias",
     };
-    const int   n = (int)(sizeof expected / sizeof *expected);
-    llap_graph *g;
-    CHECK_OK(llap_graph_create(&g));
-    llap_nn_encoder_layer(
-        g, "layers.1", llap_input(g, "x", LLAP_SHAPE(2, 3, 8)),
-        &(llap_nn_encoder_opts){ .attn = { .n_heads = 2 }, .ff = 16, .norm_first = true });
-    CHECK_OK(llap_graph_status(g));
-    assert_int_equal(llap_graph_n_params(g), n);
+    const int n = (int)(sizeof expected / sizeof *expected);
+    ll_graph *g;
+    CHECK_OK(ll_graph_create(&g));
+    ll_nn_encoder_layer(
+        g, "layers.1", ll_input(g, "x", LL_SHAPE(2, 3, 8)),
+        &(ll_nn_encoder_opts){ .attn = { .n_heads = 2 }, .ff = 16, .norm_first = true });
+    CHECK_OK(ll_graph_status(g));
+    assert_int_equal(ll_graph_n_params(g), n);
     for (int i = 0; i < n; i++)
-        assert_string_equal(llap_tensor_name(llap_graph_param(g, i)), expected[i]);
-    llap_graph_destroy(g);
+        assert_string_equal(ll_tensor_name(ll_graph_param(g, i)), expected[i]);
+    ll_graph_destroy(g);
 }
 
 static void a_wrong_width_is_named(void **state)
 {
     (void)state;
-    llap_graph *g;
-    CHECK_OK(llap_graph_create(&g));
-    llap_scope_push(g, "model");
-    llap_tensor *x = llap_input(g, "x", LLAP_SHAPE(2, 3, 8));
-    llap_nn_mha(g, "attention", x, llap_input(g, "k", LLAP_SHAPE(2, 3, 6)), x,
-                &(llap_nn_attn_opts){ .n_heads = 2 });
-    llap_scope_pop(g);
-    CHECK_FAIL(llap_graph_status(g), LLAP_EINVAL,
+    ll_graph *g;
+    CHECK_OK(ll_graph_create(&g));
+    ll_scope_push(g, "model");
+    ll_tensor *x = ll_input(g, "x", LL_SHAPE(2, 3, 8));
+    ll_nn_mha(g, "attention", x, ll_input(g, "k", LL_SHAPE(2, 3, 6)), x,
+              &(ll_nn_attn_opts){ .n_heads = 2 });
+    ll_scope_pop(g);
+    CHECK_FAIL(ll_graph_status(g), LLAP_EINVAL,
                "linear 'model.attention': weight expected [8,6], found [8,8]");
-    llap_graph_destroy(g);
+    ll_graph_destroy(g);
 }
 
 int main(void)

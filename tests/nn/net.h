@@ -1,6 +1,6 @@
 /* Holds a network together: cpu against ref, gradients against central differences in double.
  *
- *     static llap_tensor *describe(llap_graph *g, const void *cfg) { ...; return loss; }
+ *     static ll_tensor *describe(ll_graph *g, const void *cfg) { ...; return loss; }
  *     net_check(&(net){ describe, &cfg, .seed = 7, .fill = masks_and_times, .fixed = "pad dt" });
  *
  * Parameters are drawn normal with deviation 0.3
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 typedef struct net {
-    llap_tensor *(*describe)(llap_graph *g, const void *cfg); /* gives the loss, one element */
+    ll_tensor *(*describe)(ll_graph *g, const void *cfg); /* gives the loss, one element */
     const void *cfg;
     uint64_t    seed;
     /* Element k of the input of that name; NULL: normal draws. Gives NAN for "normal, please". */

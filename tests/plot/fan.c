@@ -5,12 +5,12 @@ enum { HOURS = 72, AHEAD = 24, HOUR_S = 3600 };
 
 /* Three days of hourly values with a hole of six hours, a forecast of one day, its truth. */
 typedef struct scene {
-    int64_t  seen_time[HOURS + AHEAD], time[AHEAD];
-    double   seen[HOURS + AHEAD], line[5][AHEAD], path[3][AHEAD];
-    llap_fan fan[14];
+    int64_t seen_time[HOURS + AHEAD], time[AHEAD];
+    double  seen[HOURS + AHEAD], line[5][AHEAD], path[3][AHEAD];
+    ll_fan  fan[14];
 } scene;
 
-static llap_fans make_scene(scene *s, int n, bool truth)
+static ll_fans make_scene(scene *s, int n, bool truth)
 {
     const int64_t hour = HOUR_S * INT64_C(1000000000);
     int           k = 0;
@@ -25,39 +25,39 @@ static llap_fans make_scene(scene *s, int n, bool truth)
         for (int p = 0; p < 3; p++) s->path[p][i] = p;
     }
     for (int i = 0; i < n; i++)
-        s->fan[i] = (llap_fan){ .entity = i == 0 ? "a <b>" : "",
-                                .variable = "NO2",
-                                .n_seen = k,
-                                .seen_time = s->seen_time,
-                                .seen = s->seen,
-                                .origin = (HOURS - 1) * hour,
-                                .n = AHEAD,
-                                .time = s->time,
-                                .middle = s->line[2],
-                                .low = { s->line[0], s->line[1] },
-                                .high = { s->line[4], s->line[3] } };
-    return (llap_fans){ .kind = LLAP_FAN_FORECAST,
-                        .axis = LLAP_AXIS_UTC,
-                        .fan = s->fan,
-                        .n = n,
-                        .n_bands = 2,
-                        .cover = { 0.95, 0.5 },
-                        .middle = "median" };
+        s->fan[i] = (ll_fan){ .entity = i == 0 ? "a <b>" : "",
+                              .variable = "NO2",
+                              .n_seen = k,
+                              .seen_time = s->seen_time,
+                              .seen = s->seen,
+                              .origin = (HOURS - 1) * hour,
+                              .n = AHEAD,
+                              .time = s->time,
+                              .middle = s->line[2],
+                              .low = { s->line[0], s->line[1] },
+                              .high = { s->line[4], s->line[3] } };
+    return (ll_fans){ .kind = LL_FAN_FORECAST,
+                      .axis = LL_AXIS_UTC,
+                      .fan = s->fan,
+                      .n = n,
+                      .n_bands = 2,
+                      .cover = { 0.95, 0.5 },
+                      .middle = "median" };
 }
 
 static void test_unknown_format(void **state)
 {
     (void)state;
-    scene           s;
-    const llap_fans f = make_scene(&s, 1, true);
-    CHECK_FAIL(llap_plot_fans(&f, in_folder("x.jpg")), LLAP_EOPTION, ".png, .svg or .pdf");
+    scene         s;
+    const ll_fans f = make_scene(&s, 1, true);
+    CHECK_FAIL(ll_plot_fans(&f, in_folder("x.jpg")), LLAP_EOPTION, ".png, .svg or .pdf");
 }
 
 #ifdef LLAP_CAIRO
 
-static char *draw(const llap_fans *f, const char *name, size_t *n)
+static char *draw(const ll_fans *f, const char *name, size_t *n)
 {
-    CHECK_OK(llap_plot_fans(f, in_folder(name)));
+    CHECK_OK(ll_plot_fans(f, in_folder(name)));
     return slurp(in_folder(name), n);
 }
 
@@ -70,7 +70,7 @@ static void test_a_forecast_has_its_parts(void **state)
     (void)state;
     scene              s;
     size_t             n;
-    llap_fans          f = make_scene(&s, 1, true);
+    ll_fans            f = make_scene(&s, 1, true);
     char              *svg = draw(&f, "x.svg", &n);
     static const char *words[] = {
         "\nForecast\n", "\nmeasured\n",   "\nmeasured later\n",   "\nmedian\n",
@@ -93,9 +93,9 @@ static void test_a_forecast_has_its_parts(void **state)
 static void test_paths_and_gaps(void **state)
 {
     (void)state;
-    scene     s;
-    size_t    n;
-    llap_fans f = make_scene(&s, 1, false);
+    scene   s;
+    size_t  n;
+    ll_fans f = make_scene(&s, 1, false);
     f.n_bands = 0;
     f.middle = NULL;
     s.fan[0].middle = NULL;
@@ -105,7 +105,7 @@ static void test_paths_and_gaps(void **state)
     assert_int_equal(occurrences(svg, "stroke:rgb(48.235294%,70.588235%,84.705882%)"), 4);
     test_free(svg);
     f = make_scene(&s, 1, true);
-    f.kind = LLAP_FAN_IMPUTATION;
+    f.kind = LL_FAN_IMPUTATION;
     s.fan[0].origin = INT64_MAX;
     s.line[2][5] = s.line[0][5] = NAN; /* nothing to say: the band has two parts */
     svg = draw(&f, "x.svg", &n);
@@ -125,9 +125,9 @@ static void test_units(void **state)
                   { "NO2(GT)", false }, { "(ppb)", false },    { "wind ()", true },
                   { "a (b) c", false } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        scene     s;
-        size_t    n;
-        llap_fans f = make_scene(&s, 1, true);
+        scene   s;
+        size_t  n;
+        ll_fans f = make_scene(&s, 1, true);
         s.fan[0].variable = cases[i].variable;
         char *svg = draw(&f, "x.svg", &n);
         if ((strstr(svg, "values in units of the data") == NULL) != cases[i].unit)
@@ -144,7 +144,7 @@ static void test_silence(void **state)
     scene         s;
     size_t        n;
     const int64_t hour = HOUR_S * INT64_C(1000000000);
-    llap_fans     f = make_scene(&s, 2, false);
+    ll_fans       f = make_scene(&s, 2, false);
     s.fan[1].n_seen = 0;
     for (int i = 0; i < 2; i++) s.fan[i].last = (HOURS + AHEAD - 1) * hour;
     char *svg = draw(&f, "x.svg", &n);
@@ -161,9 +161,9 @@ static void test_small_multiples(void **state)
     scene  s;
     size_t n;
     for (int k = 0; k <= 14; k++) {
-        const llap_fans f = make_scene(&s, k, true);
-        char           *svg = draw(&f, "x.svg", &n);
-        assert_int_equal(occurrences(svg, "NO2\n"), k < LLAP_FAN_FIELDS ? k : LLAP_FAN_FIELDS);
+        const ll_fans f = make_scene(&s, k, true);
+        char         *svg = draw(&f, "x.svg", &n);
+        assert_int_equal(occurrences(svg, "NO2\n"), k < LL_FAN_FIELDS ? k : LL_FAN_FIELDS);
         assert_int_equal(strstr(svg, "the first 12 of 14 series") != NULL, k == 14);
         test_free(svg);
     }
@@ -173,9 +173,9 @@ static void test_small_multiples(void **state)
 static void test_little(void **state)
 {
     (void)state;
-    scene     s;
-    size_t    n;
-    llap_fans f = make_scene(&s, 3, false);
+    scene   s;
+    size_t  n;
+    ll_fans f = make_scene(&s, 3, false);
     s.fan[0].n_seen = 0;
     s.fan[1].n_seen = 1;
     s.fan[1].n = 1;
@@ -187,14 +187,14 @@ static void test_little(void **state)
     }
     for (int i = 0; i < HOURS; i++) s.seen[i] = 3;
     f = make_scene(&s, 1, false);
-    f.axis.kind = LLAP_AXIS_NUMBER;
+    f.axis.kind = LL_AXIS_NUMBER;
     f.axis.unit_ns = 1;
     test_free(draw(&f, "x.svg", &n));
 }
 
 static llap_status plot_work(void *user)
 {
-    const llap_status st = llap_plot_fans(user, in_folder("x.svg"));
+    const llap_status st = ll_plot_fans(user, in_folder("x.svg"));
     unlink(in_folder("x.svg"));
     return st;
 }
@@ -202,8 +202,8 @@ static llap_status plot_work(void *user)
 static void test_failing_allocations(void **state)
 {
     (void)state;
-    scene     s;
-    llap_fans f = make_scene(&s, 2, true);
+    scene   s;
+    ll_fans f = make_scene(&s, 2, true);
     check_every_failed_allocation(plot_work, &f);
 }
 

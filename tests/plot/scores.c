@@ -35,10 +35,10 @@ static char *draw(const char *text)
 {
     char             *svg = NULL;
     size_t            n;
-    const llap_status st = llap_plot_text(text, strlen(text), "t", path);
+    const llap_status st = ll_plot_text(text, strlen(text), "t", path);
     if (st == LLAP_EUNSUPPORTED) return NULL;
     CHECK_OK(st);
-    CHECK_OK(llap_file_read(path, 1 << 22, &svg, &n));
+    CHECK_OK(ll_file_read(path, 1 << 22, &svg, &n));
     unlink(path);
     return svg;
 }
@@ -58,7 +58,7 @@ static void every_stage_has_two_fields(void **state)
     assert_int_equal(count(svg, "\nstep\n"), 4); /* an axis each */
     assert_int_equal(count(svg, "\nloss (running mean)\n"), 1);
     assert_int_equal(count(svg, "\nscore on validation\n"), 1);
-    llap_free(svg);
+    ll_free(svg);
 }
 
 static void every_target_has_bars_and_dots(void **state)
@@ -71,7 +71,7 @@ static void every_target_has_bars_and_dots(void **state)
     assert_int_equal(count(svg, "\no3: reliability\n"), 1);
     assert_int_equal(count(svg, "\nprobability forecast\n"), 2);
     assert_int_equal(count(svg, "\ncalibrated\n"), 1);
-    llap_free(svg);
+    ll_free(svg);
 }
 
 static void other_texts_are_refused(void **state)
@@ -88,9 +88,9 @@ static void other_texts_are_refused(void **state)
         { "{\"targets\":[{\"name\":\"a\"}]}", "pit" },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_FAIL(llap_plot_text(bad[i].text, strlen(bad[i].text), "t", path), LLAP_EFORMAT,
+        CHECK_FAIL(ll_plot_text(bad[i].text, strlen(bad[i].text), "t", path), LLAP_EFORMAT,
                    bad[i].message);
-    CHECK_FAIL(llap_plot_text("{}", 2, "t", "p.gif"), LLAP_EOPTION, ".png");
+    CHECK_FAIL(ll_plot_text("{}", 2, "t", "p.gif"), LLAP_EOPTION, ".png");
 }
 
 int main(void)

@@ -1,8 +1,8 @@
 /* The set-VAE: c01. The files have [B,N,h,C] where the model has [B,h,N,C]. */
 #include "golden.h"
 
-#include "model/latent.h"
-#include "model/vae.h"
+#include "networks/latent.h"
+#include "networks/vae.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@ static sizes read_sizes(golden *c, const char *y)
                     golden_dim(c, y, 3) };
 }
 
-llap_vae_config golden_vae_config(golden *c)
+ll_vae_config golden_vae_config(golden *c)
 {
-    const llap_vae_config cfg = {
+    const ll_vae_config cfg = {
         .width = golden_int(c, "latent_dim"),
         .latent = golden_int(c, "latent_channel"),
         .channels = golden_int(c, "output_dim"),
@@ -42,18 +42,18 @@ static double *observed(golden *c, sizes s, const double *y, const double *mask,
     return obs;
 }
 
-static llap_tensor *time_first(llap_graph *g, llap_tensor *x) /* [B,N,h,C] -> [B,h,N,C] */
+static ll_tensor *time_first(ll_graph *g, ll_tensor *x) /* [B,N,h,C] -> [B,h,N,C] */
 {
-    return x == NULL ? NULL : llap_permute(g, x, (const int[]){ 0, 2, 1, 3 });
+    return x == NULL ? NULL : ll_permute(g, x, (const int[]){ 0, 2, 1, 3 });
 }
 
 /* In [B,h,N,...] tensors, absent entities hold what nobody uses. */
 static void keep_present(golden *c, const char *tensor, sizes s, const double *ent)
 {
     if (c->status != LLAP_OK || !golden_has(c, tensor)) return;
-    const llap_shape shape = golden_shape(c, tensor);
-    const int64_t    count = llap_shape_count(&shape), rest = count / (s.B * s.h * s.N);
-    double          *keep = golden_new(c, count);
+    const ll_shape shape = golden_shape(c, tensor);
+    const int64_t  count = ll_shape_count(&shape), rest = count / (s.B * s.h * s.N);
+    double        *keep = golden_new(c, count);
     for (int64_t i = 0; keep != NULL && i < count; i++) {
         const int64_t n = i / rest % s.N, b = i / (rest * s.N * s.h);
         keep[i] = ent[b * s.N + n];
@@ -110,20 +110,20 @@ static void keep_what_is_used(golden *c, sizes s, const double *ent)
     golden_keep(c, "gradin.x_tok", values);
 }
 
-static llap_vae_loss_config read_loss(golden *c)
+static ll_vae_loss_config read_loss(golden *c)
 {
-    return (llap_vae_loss_config){ .beta = golden_real(c, "beta"),
-                                   .p_drop = golden_real(c, "p_drop"),
-                                   .noise = golden_real(c, "noise_std"),
-                                   .consistency = golden_real(c, "cons_lambda"),
-                                   .balance_coverage = golden_is(c, "balance", "coverage") };
+    return (ll_vae_loss_config){ .beta = golden_real(c, "beta"),
+                                 .p_drop = golden_real(c, "p_drop"),
+                                 .noise = golden_real(c, "noise_std"),
+                                 .consistency = golden_real(c, "cons_lambda"),
+                                 .balance_coverage = golden_is(c, "balance", "coverage") };
 }
 
-static void output_results(golden *c, const llap_vae_config *cfg, const llap_vae_terms *terms,
-                           llap_tensor *ent)
+static void output_results(golden *c, const ll_vae_config *cfg, const ll_vae_terms *terms,
+                           ll_tensor *ent)
 {
     static const char *const noted[] = { "mu", "logvar", "mu2", "x_hat", "kl_bt" };
-    llap_graph              *g = c->graph;
+    ll_graph                *g = c->graph;
     char                     name[32];
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++) {
         snprintf(name, sizeof name, "out.%s", noted[i]);
@@ -132,38 +132,38 @@ static void output_results(golden *c, const llap_vae_config *cfg, const llap_vae
     golden_noted(c);
     output_layers(c, "encoder", "enc", cfg->encoder.n_layers);
     output_layers(c, "decoder", "dec", cfg->decoder.n_layers);
-    llap_output(g, "out.decode_mu", llap_vae_decode(g, cfg, llap_noted(g, "mu"), ent));
-    llap_output(g, "out.loss", terms->loss);
-    llap_output(g, "out.recon_loss", terms->recon);
-    llap_output(g, "out.kl_loss", terms->kl);
+    ll_output(g, "out.decode_mu", ll_vae_decode(g, cfg, ll_noted(g, "mu"), ent));
+    ll_output(g, "out.loss", terms->loss);
+    ll_output(g, "out.recon_loss", terms->recon);
+    ll_output(g, "out.kl_loss", terms->kl);
     golden_output(c, "out.cons_loss", terms->consistency);
 }
 
 void golden_vae(golden *c)
 {
-    const sizes                s = read_sizes(c, "in.y");
-    const llap_vae_config      cfg = golden_vae_config(c);
-    const llap_vae_loss_config loss = read_loss(c);
+    const sizes              s = read_sizes(c, "in.y");
+    const ll_vae_config      cfg = golden_vae_config(c);
+    const ll_vae_loss_config loss = read_loss(c);
     double *y = golden_values(c, "in.y"), *mask = golden_values(c, "in.y_obs_mask");
     double *ent = golden_values(c, "in.entity_mask"), *obs = observed(c, s, y, mask, ent);
     if (c->status != LLAP_OK) return;
 
-    llap_graph          *g = c->graph;
-    const llap_shape     all = LLAP_SHAPE(s.B, s.N, s.h, s.C);
-    const llap_vae_batch batch = {
+    ll_graph          *g = c->graph;
+    const ll_shape     all = LL_SHAPE(s.B, s.N, s.h, s.C);
+    const ll_vae_batch batch = {
         .y = time_first(g, golden_give(c, "y", all, y)),
         .obs = time_first(g, golden_give(c, "obs", all, obs)),
-        .ent = golden_give(c, "ent", LLAP_SHAPE(s.B, s.N), ent),
+        .ent = golden_give(c, "ent", LL_SHAPE(s.B, s.N), ent),
         .eps = golden_input(c, "noise"),
         .view = { { time_first(g, golden_input(c, "drop_u")),
                     time_first(g, golden_input(c, "corrupt_noise")) },
                   { time_first(g, golden_input(c, "drop_u2")),
                     time_first(g, golden_input(c, "corrupt_noise2")) } },
     };
-    const llap_vae_terms terms = llap_vae_loss(g, &cfg, &loss, &batch);
-    llap_tensor         *tok = llap_noted(g, "x_tok"), *dtok = NULL;
-    llap_gradients(g, terms.loss, &tok, 1, &dtok);
-    llap_output(g, "gradin.x_tok", dtok);
+    const ll_vae_terms terms = ll_vae_loss(g, &cfg, &loss, &batch);
+    ll_tensor         *tok = ll_noted(g, "x_tok"), *dtok = NULL;
+    ll_gradients(g, terms.loss, &tok, 1, &dtok);
+    ll_output(g, "gradin.x_tok", dtok);
     output_results(c, &cfg, &terms, batch.ent);
     golden_gradients(c, terms.loss);
     keep_what_is_used(c, s, ent);
@@ -177,14 +177,14 @@ void golden_vae(golden *c)
 
 /* -------- c01_latent_stats: two batches, statistics of both, the first one normalised -------- */
 
-typedef struct encoded {   /* one batch */
-    double       *obs_any; /* [B,h] */
-    double       *ent;
-    llap_tensor  *in_ent, *in_any;
-    llap_vae_code code;
+typedef struct encoded { /* one batch */
+    double     *obs_any; /* [B,h] */
+    double     *ent;
+    ll_tensor  *in_ent, *in_any;
+    ll_vae_code code;
 } encoded;
 
-static encoded encode_batch(golden *c, const llap_vae_config *cfg, int k)
+static encoded encode_batch(golden *c, const ll_vae_config *cfg, int k)
 {
     char name[4][32];
     snprintf(name[0], sizeof name[0], "in.y%d", k);
@@ -202,48 +202,48 @@ static encoded encode_batch(golden *c, const llap_vae_config *cfg, int k)
     }
     static const char *const inputs[2][4] = { { "y0", "obs0", "ent0", "any0" },
                                               { "y1", "obs1", "ent1", "any1" } };
-    llap_graph              *g = c->graph;
-    const llap_shape         all = LLAP_SHAPE(s.B, s.N, s.h, s.C);
-    llap_tensor             *in_y = time_first(g, golden_give(c, inputs[k][0], all, y));
-    llap_tensor             *in_obs = time_first(g, golden_give(c, inputs[k][1], all, obs));
-    e.in_ent = golden_give(c, inputs[k][2], LLAP_SHAPE(s.B, s.N), e.ent);
-    e.in_any = golden_give(c, inputs[k][3], LLAP_SHAPE(s.B, s.h), e.obs_any);
-    llap_tensor *tok = llap_vae_tokens(g, in_y, in_obs);
-    if (k == 0) llap_output(g, "mid.x_tok", tok);
-    e.code = llap_vae_encode(g, cfg, tok, e.in_ent);
+    ll_graph                *g = c->graph;
+    const ll_shape           all = LL_SHAPE(s.B, s.N, s.h, s.C);
+    ll_tensor               *in_y = time_first(g, golden_give(c, inputs[k][0], all, y));
+    ll_tensor               *in_obs = time_first(g, golden_give(c, inputs[k][1], all, obs));
+    e.in_ent = golden_give(c, inputs[k][2], LL_SHAPE(s.B, s.N), e.ent);
+    e.in_any = golden_give(c, inputs[k][3], LL_SHAPE(s.B, s.h), e.obs_any);
+    ll_tensor *tok = ll_vae_tokens(g, in_y, in_obs);
+    if (k == 0) ll_output(g, "mid.x_tok", tok);
+    e.code = ll_vae_encode(g, cfg, tok, e.in_ent);
     snprintf(name[3], sizeof name[3], "mu%d", k);
-    llap_output(g, name[3], e.code.mu);
+    ll_output(g, name[3], e.code.mu);
     return e;
 }
 
-static void add_batch(golden *c, llap_latent_stats *s, const char *mu, const encoded *e, int64_t B,
+static void add_batch(golden *c, ll_latent_stats *s, const char *mu, const encoded *e, int64_t B,
                       int64_t h)
 {
     int64_t       n = 0;
     const double *wide = golden_result(c, mu, &n);
-    float        *x = llap_arena_new(&c->arena, (size_t)(n + B * h), sizeof *x), *any = x + n;
+    float        *x = ll_arena_new(&c->arena, (size_t)(n + B * h), sizeof *x), *any = x + n;
     if (wide == NULL || x == NULL) return;
     for (int64_t i = 0; i < n; i++) x[i] = (float)wide[i];
     for (int64_t i = 0; i < B * h; i++) any[i] = (float)e->obs_any[i];
-    llap_latent_stats_add(s, x, any, B, h);
+    ll_latent_stats_add(s, x, any, B, h);
 }
 
 /* The statistics of both batches, bound as inputs and compared. */
 static void statistics(golden *c, const encoded *e, const char *kind, int64_t rows, sizes s,
                        int64_t Z)
 {
-    char               name[64];
-    const int64_t      n = rows * Z;
-    llap_latent_stats *stats;
-    float             *x = llap_arena_new(&c->arena, 2 * (size_t)n, sizeof *x);
-    double            *wide = golden_new(c, 2 * n);
+    char             name[64];
+    const int64_t    n = rows * Z;
+    ll_latent_stats *stats;
+    float           *x = ll_arena_new(&c->arena, 2 * (size_t)n, sizeof *x);
+    double          *wide = golden_new(c, 2 * n);
     if (c->status != LLAP_OK || x == NULL) return;
-    c->status = llap_latent_stats_create(rows, Z, &stats);
+    c->status = ll_latent_stats_create(rows, Z, &stats);
     if (c->status != LLAP_OK) return;
     add_batch(c, stats, "mu0", &e[0], s.B, s.h);
     add_batch(c, stats, "mu1", &e[1], s.B, s.h);
-    llap_latent_stats_finish(stats, x, x + n);
-    llap_latent_stats_destroy(stats);
+    ll_latent_stats_finish(stats, x, x + n);
+    ll_latent_stats_destroy(stats);
     for (int64_t i = 0; i < 2 * n; i++) wide[i] = (double)x[i];
     for (int part = 0; part < 2; part++) {
         const char *which = part == 0 ? "mean" : "std";
@@ -254,34 +254,33 @@ static void statistics(golden *c, const encoded *e, const char *kind, int64_t ro
     }
 }
 
-static void normalised(golden *c, const llap_vae_config *cfg, const encoded *e, const char *kind,
-                       llap_shape shape)
+static void normalised(golden *c, const ll_vae_config *cfg, const encoded *e, const char *kind,
+                       ll_shape shape)
 {
-    char         name[64];
-    llap_graph  *g = c->graph;
-    llap_tensor *mean, *deviation;
+    char       name[64];
+    ll_graph  *g = c->graph;
+    ll_tensor *mean, *deviation;
     snprintf(name, sizeof name, "mean_%s", kind);
-    mean = llap_input(g, name, shape);
+    mean = ll_input(g, name, shape);
     snprintf(name, sizeof name, "std_%s", kind);
-    deviation = llap_input(g, name, shape);
-    llap_tensor *z0 = llap_latent_normalise(g, e->code.mu, mean, deviation, e->in_any);
+    deviation = ll_input(g, name, shape);
+    ll_tensor *z0 = ll_latent_normalise(g, e->code.mu, mean, deviation, e->in_any);
     snprintf(name, sizeof name, "out.mu_norm_%s", kind);
-    llap_output(g, name, z0);
+    ll_output(g, name, z0);
     snprintf(name, sizeof name, "out.decoded_%s", kind);
-    llap_output(g, name,
-                llap_vae_decode(g, cfg, llap_latent_restore(g, z0, mean, deviation), e->in_ent));
+    ll_output(g, name, ll_vae_decode(g, cfg, ll_latent_restore(g, z0, mean, deviation), e->in_ent));
 }
 
 void golden_latent_stats(golden *c)
 {
-    const sizes           s = read_sizes(c, "in.y0");
-    const llap_vae_config cfg = golden_vae_config(c);
-    const int64_t         Z = cfg.latent;
-    encoded               e[2];
+    const sizes         s = read_sizes(c, "in.y0");
+    const ll_vae_config cfg = golden_vae_config(c);
+    const int64_t       Z = cfg.latent;
+    encoded             e[2];
     for (int k = 0; k < 2; k++) e[k] = encode_batch(c, &cfg, k);
-    llap_output(c->graph, "logvar0", e[0].code.logvar); /* its head is in the file too */
-    normalised(c, &cfg, &e[0], "global", LLAP_SHAPE(Z));
-    normalised(c, &cfg, &e[0], "horizon", LLAP_SHAPE(s.h, Z));
+    ll_output(c->graph, "logvar0", e[0].code.logvar); /* its head is in the file too */
+    normalised(c, &cfg, &e[0], "global", LL_SHAPE(Z));
+    normalised(c, &cfg, &e[0], "horizon", LL_SHAPE(s.h, Z));
     golden_plan(c);
     golden_load(c);
     golden_bind(c);

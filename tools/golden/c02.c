@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "model/conditioning.h"
-#include "model/summarizer.h"
+#include "networks/conditioning.h"
+#include "networks/summarizer.h"
 #include "nn/nn.h"
 
 #include <math.h>
@@ -15,9 +15,9 @@ static const char *const positions[] = { "learned_abs", "continuous_rope",
                                          "learned_plus_continuous_rope", NULL };
 static const char *const t_modes[] = { "none", "residual", "bias", "both", NULL };
 
-llap_summarizer_config golden_summarizer_config(golden *c)
+ll_summarizer_config golden_summarizer_config(golden *c)
 {
-    return (llap_summarizer_config){
+    return (ll_summarizer_config){
         .n_entities = golden_int(c, "num_entities"),
         .features = golden_int(c, "feat_dim"),
         .context = golden_int(c, "window_size"),
@@ -30,8 +30,8 @@ llap_summarizer_config golden_summarizer_config(golden *c)
         .irregular_hidden = golden_int(c, "irreg_hidden"),
         .n_layers = (int)golden_int(c, "enc_layers"),
         .n_heads = (int)golden_int(c, "n_heads"),
-        .position = (llap_position)golden_choice(c, "pos_encoding", positions),
-        .t_token = (llap_t_token)golden_choice(c, "t_token_mode", t_modes),
+        .position = (ll_position)golden_choice(c, "pos_encoding", positions),
+        .t_token = (ll_t_token)golden_choice(c, "t_token_mode", t_modes),
         .irregular_pooling = !golden_is(c, "irreg_pooling", "none"),
         .t_scale = golden_real(c, "t_token_scale"),
         .irregular_scale = golden_real(c, "irreg_residual_scale"),
@@ -39,28 +39,28 @@ llap_summarizer_config golden_summarizer_config(golden *c)
     };
 }
 
-static llap_summarizer_loss_config read_loss(golden *c)
+static ll_summarizer_loss_config read_loss(golden *c)
 {
-    const char *text = llap_tensors_metadata(c->file, "cfg.loss_weights");
-    llap_json  *json = NULL;
+    const char *text = ll_tensors_metadata(c->file, "cfg.loss_weights");
+    ll_json    *json = NULL;
     double     *w = NULL;
     size_t      n = 0;
     llap_status st = LLAP_EFORMAT;
-    if (text != NULL) st = llap_json_parse(text, strlen(text), "loss_weights", NULL, &json);
-    if (st == LLAP_OK) st = llap_json_doubles(json, "", -INFINITY, INFINITY, &w, &n);
-    llap_summarizer_loss_config cfg = { 0 };
+    if (text != NULL) st = ll_json_parse(text, strlen(text), "loss_weights", NULL, &json);
+    if (st == LLAP_OK) st = ll_json_doubles(json, "", -INFINITY, INFINITY, &w, &n);
+    ll_summarizer_loss_config cfg = { 0 };
     if (st != LLAP_OK || n != 5) golden_fail(c, LLAP_EFORMAT, "cfg.loss_weights: five expected");
-    else cfg = (llap_summarizer_loss_config){ w[0], w[1], w[2], w[3], w[4], false };
-    llap_free(w);
-    llap_json_destroy(json);
+    else cfg = (ll_summarizer_loss_config){ w[0], w[1], w[2], w[3], w[4], false };
+    ll_free(w);
+    ll_json_destroy(json);
     cfg.channel_balanced = golden_is(c, "channel_balanced_x_loss", "1");
     return cfg;
 }
 
-static void output_intermediate(golden *c, const llap_summarizer_config *cfg)
+static void output_intermediate(golden *c, const ll_summarizer_config *cfg)
 {
-    llap_tensor *mixed = llap_noted(c->graph, "input_mixer.0"); /* theirs is [B N,d_mix,l] */
-    golden_output(c, "mid.input_mixer", llap_transpose(c->graph, mixed));
+    ll_tensor *mixed = ll_noted(c->graph, "input_mixer.0"); /* theirs is [B N,d_mix,l] */
+    golden_output(c, "mid.input_mixer", ll_transpose(c->graph, mixed));
     golden_mid(c, "mid.t_pool_bias_bn", "t_pool_bias_proj");
     golden_mid(c, "mid.pool_bias_bn", "pool_bias_proj");
     golden_mid(c, "mid.token_norm", "norm");
@@ -73,10 +73,10 @@ static void output_intermediate(golden *c, const llap_summarizer_config *cfg)
     golden_skip(c, "mid.rope_inv_freq"); /* inside the rotary op */
 }
 
-static void output_summary(golden *c, const llap_summary *s, const llap_summarizer_heads *h)
+static void output_summary(golden *c, const ll_summary *s, const ll_summarizer_heads *h)
 {
     golden_output(c, "out.context", s->context);
-    golden_output(c, "out.context_norm", llap_context_normalise(c->graph, s->context, NULL, NULL));
+    golden_output(c, "out.context_norm", ll_context_normalise(c->graph, s->context, NULL, NULL));
     golden_output(c, "out.aux.x", s->x);
     golden_output(c, "out.aux.obs_mask", s->seen);
     golden_output(c, "out.aux.v_sig", s->v_sig);
@@ -93,17 +93,17 @@ static void output_summary(golden *c, const llap_summary *s, const llap_summariz
 
 void golden_summarizer(golden *c)
 {
-    llap_graph                       *g = c->graph;
-    const llap_summarizer_config      cfg = golden_summarizer_config(c);
-    const llap_summarizer_loss_config weights = read_loss(c);
-    const llap_history                history = { .x = golden_input(c, "x"),
-                                                  .dx = golden_input(c, "ctx_diff"),
-                                                  .ent = golden_input(c, "pad_mask"),
-                                                  .dt = golden_input(c, "dt"),
-                                                  .obs = golden_input(c, "obs_mask") };
-    const llap_summary                summary = llap_summarize(g, &cfg, &history);
-    const llap_summarizer_heads       heads = llap_summarizer_decode(g, &cfg, summary.context);
-    const llap_summarizer_terms terms = llap_summarizer_loss(g, &weights, &summary, &heads, NULL);
+    ll_graph                       *g = c->graph;
+    const ll_summarizer_config      cfg = golden_summarizer_config(c);
+    const ll_summarizer_loss_config weights = read_loss(c);
+    const ll_history                history = { .x = golden_input(c, "x"),
+                                                .dx = golden_input(c, "ctx_diff"),
+                                                .ent = golden_input(c, "pad_mask"),
+                                                .dt = golden_input(c, "dt"),
+                                                .obs = golden_input(c, "obs_mask") };
+    const ll_summary                summary = ll_summarize(g, &cfg, &history);
+    const ll_summarizer_heads       heads = ll_summarizer_decode(g, &cfg, summary.context);
+    const ll_summarizer_terms       terms = ll_summarizer_loss(g, &weights, &summary, &heads, NULL);
     output_intermediate(c, &cfg);
     output_summary(c, &summary, &heads);
     golden_output(c, "out.loss_x", terms.x);
@@ -112,10 +112,10 @@ void golden_summarizer(golden *c)
     golden_output(c, "out.loss_dt", terms.dt);
     golden_output(c, "out.loss_obs", terms.obs);
     golden_output(c, "out.recon_loss", terms.loss);
-    llap_tensor *loss = terms.loss;
+    ll_tensor *loss = terms.loss;
     if (golden_is(c, "loss_kind", "vjp")) {
-        llap_tensor *product = llap_mul(g, summary.context, golden_input(c, "cot_context"));
-        loss = llap_reshape(g, llap_sum(g, product, LLAP_ALL_AXES), LLAP_SCALAR);
+        ll_tensor *product = ll_mul(g, summary.context, golden_input(c, "cot_context"));
+        loss = ll_reshape(g, ll_sum(g, product, LL_ALL_AXES), LL_SCALAR);
     }
     golden_output(c, "out.loss", loss);
     golden_run(c, loss);
@@ -123,34 +123,34 @@ void golden_summarizer(golden *c)
 
 /* -------- c02_adapter: the files have [B,N,l,...] -------- */
 
-static llap_tensor *time_first(golden *c, const char *name)
+static ll_tensor *time_first(golden *c, const char *name)
 {
-    llap_tensor *x = golden_input(c, name);
+    ll_tensor *x = golden_input(c, name);
     if (x == NULL) return NULL;
     const int axes[] = { 0, 2, 1, 3 };
-    return llap_permute(c->graph, x, axes);
+    return ll_permute(c->graph, x, axes);
 }
 
 void golden_adapter(golden *c)
 {
-    llap_graph               *g = c->graph;
-    const llap_adapter_config cfg = { .hidden = golden_int(c, "adapter_dim"),
-                                      .scale = golden_real(c, "residual_scale") };
-    double                   *dV = golden_values(c, "in.T");
-    const int64_t             n = golden_dim(c, "in.T", 0) * golden_dim(c, "in.T", 1) *
+    ll_graph               *g = c->graph;
+    const ll_adapter_config cfg = { .hidden = golden_int(c, "adapter_dim"),
+                                    .scale = golden_real(c, "residual_scale") };
+    double                 *dV = golden_values(c, "in.T");
+    const int64_t           n = golden_dim(c, "in.T", 0) * golden_dim(c, "in.T", 1) *
                       golden_dim(c, "in.T", 2) * golden_dim(c, "in.T", 3);
     for (int64_t i = 0; c->status == LLAP_OK && i < n; i++)
         if (isnan(dV[i])) dV[i] = 0.0;
-    llap_tensor       *dx = golden_give(c, "dV", golden_shape(c, "in.T"), dV);
-    const llap_history history = {
-        .dx = dx == NULL ? NULL : llap_permute(g, dx, (const int[]){ 0, 2, 1, 3 }),
+    ll_tensor       *dx = golden_give(c, "dV", golden_shape(c, "in.T"), dV);
+    const ll_history history = {
+        .dx = dx == NULL ? NULL : ll_permute(g, dx, (const int[]){ 0, 2, 1, 3 }),
         .ent = golden_input(c, "entity_mask"),
         .dt = time_first(c, "delta_t"),
         .obs = time_first(c, "x_obs_mask"),
     };
-    llap_tensor *tokens = llap_stat_tokens(g, &history);
-    llap_tensor *adapted = llap_context_adapt(g, &cfg, golden_input(c, "cond_summary"), tokens);
-    llap_tensor *loss = llap_nn_mse(g, adapted, golden_input(c, "target"));
+    ll_tensor *tokens = ll_stat_tokens(g, &history);
+    ll_tensor *adapted = ll_context_adapt(g, &cfg, golden_input(c, "cond_summary"), tokens);
+    ll_tensor *loss = ll_nn_mse(g, adapted, golden_input(c, "target"));
     golden_output(c, "mid.stat_tokens", tokens);
     golden_output(c, "out.adapted", adapted);
     golden_output(c, "out.loss", loss);

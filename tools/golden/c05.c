@@ -6,34 +6,34 @@
 #include <stdio.h>
 #include <string.h>
 
-llap_denoiser_config golden_denoiser_config(golden *c)
+ll_denoiser_config golden_denoiser_config(golden *c)
 {
-    llap_denoiser_config cfg = { .data_dim = 1,
-                                 .num_layers = 1,
-                                 .laplace_k = 1,
-                                 .timesteps = 2,
-                                 .mlp_ratio = 4.0,
-                                 .cross_first = true,
-                                 .use_mlp_residual = true };
-    const char          *text = llap_tensors_metadata(c->file, "config");
-    llap_json           *j = NULL;
+    ll_denoiser_config cfg = { .data_dim = 1,
+                               .num_layers = 1,
+                               .laplace_k = 1,
+                               .timesteps = 2,
+                               .mlp_ratio = 4.0,
+                               .cross_first = true,
+                               .use_mlp_residual = true };
+    const char        *text = ll_tensors_metadata(c->file, "config");
+    ll_json           *j = NULL;
     if (c->status != LLAP_OK) return cfg;
     if (text == NULL) {
         golden_fail(c, LLAP_EFORMAT, "no configuration");
         return cfg;
     }
-    llap_status st = llap_json_parse(text, strlen(text), c->path, NULL, &j);
+    llap_status st = ll_json_parse(text, strlen(text), c->path, NULL, &j);
     /* Modules on their own name some of the options otherwise. */
-    if (st == LLAP_OK) st = llap_json_int(j, "input_dim", 1, 1 << 16, &cfg.data_dim);
-    if (st == LLAP_OK) st = llap_json_int(j, "feat_dim", 1, 1 << 16, &cfg.data_dim);
-    if (st == LLAP_OK) st = llap_json_int(j, "k", 1, 1 << 16, &cfg.laplace_k);
-    if (st == LLAP_OK) st = llap_denoiser_config_read(j, "", &cfg);
-    llap_json_destroy(j);
+    if (st == LLAP_OK) st = ll_json_int(j, "input_dim", 1, 1 << 16, &cfg.data_dim);
+    if (st == LLAP_OK) st = ll_json_int(j, "feat_dim", 1, 1 << 16, &cfg.data_dim);
+    if (st == LLAP_OK) st = ll_json_int(j, "k", 1, 1 << 16, &cfg.laplace_k);
+    if (st == LLAP_OK) st = ll_denoiser_config_read(j, "", &cfg);
+    ll_json_destroy(j);
     c->status = st;
     return cfg;
 }
 
-void golden_denoiser_notes(golden *c, const llap_denoiser_config *cfg, const char *prefix)
+void golden_denoiser_notes(golden *c, const ll_denoiser_config *cfg, const char *prefix)
 {
     static const char *const names[][2] = {
         { "rho", "rho" },
@@ -71,19 +71,19 @@ void golden_denoiser_notes(golden *c, const llap_denoiser_config *cfg, const cha
     }
 }
 
-llap_denoiser_in golden_denoiser_in(golden *c)
+ll_denoiser_in golden_denoiser_in(golden *c)
 {
-    return (llap_denoiser_in){ .z = golden_input(c, "x_t"),
-                               .t = golden_input_int(c, "t"),
-                               .tq = golden_input(c, "dt"),
-                               .E = golden_input(c, "cond_summary"),
-                               .E_raw = golden_input(c, "cond_summary_raw"),
-                               .sc = golden_input(c, "sc_feat") };
+    return (ll_denoiser_in){ .z = golden_input(c, "x_t"),
+                             .t = golden_input_int(c, "t"),
+                             .tq = golden_input(c, "dt"),
+                             .E = golden_input(c, "cond_summary"),
+                             .E_raw = golden_input(c, "cond_summary_raw"),
+                             .sc = golden_input(c, "sc_feat") };
 }
 
-static void finish(golden *c, const llap_denoiser_config *cfg, llap_tensor *y, const char *prefix)
+static void finish(golden *c, const ll_denoiser_config *cfg, ll_tensor *y, const char *prefix)
 {
-    llap_tensor *loss = llap_nn_mse(c->graph, y, golden_input(c, "target"));
+    ll_tensor *loss = ll_nn_mse(c->graph, y, golden_input(c, "target"));
     golden_output(c, "out.pred", y);
     golden_output(c, "out.loss", loss);
     golden_denoiser_notes(c, cfg, prefix);
@@ -92,20 +92,20 @@ static void finish(golden *c, const llap_denoiser_config *cfg, llap_tensor *y, c
 
 void golden_denoiser(golden *c)
 {
-    const llap_denoiser_config cfg = golden_denoiser_config(c);
-    const llap_denoiser_in     in = golden_denoiser_in(c);
-    if (c->status == LLAP_OK) finish(c, &cfg, llap_denoiser(c->graph, &cfg, &in), "model.");
+    const ll_denoiser_config cfg = golden_denoiser_config(c);
+    const ll_denoiser_in     in = golden_denoiser_in(c);
+    if (c->status == LLAP_OK) finish(c, &cfg, ll_denoiser(c->graph, &cfg, &in), "model.");
 }
 
 /* The network behind the step embedding; its times count from the first. */
 void golden_lapformer(golden *c)
 {
-    const llap_denoiser_config cfg = golden_denoiser_config(c);
-    llap_graph                *g = c->graph;
-    llap_tensor               *t = golden_input(c, "t");
-    const llap_denoiser_in     in = { .z = golden_input(c, "x_tokens"),
-                                      .tau = golden_input(c, "t_vec"),
-                                      .tq = llap_sub(g, t, llap_slice(g, t, -1, 0, 1)),
-                                      .E = golden_input(c, "cond_summary") };
-    if (c->status == LLAP_OK) finish(c, &cfg, llap_lapformer(g, &cfg, &in), "");
+    const ll_denoiser_config cfg = golden_denoiser_config(c);
+    ll_graph                *g = c->graph;
+    ll_tensor               *t = golden_input(c, "t");
+    const ll_denoiser_in     in = { .z = golden_input(c, "x_tokens"),
+                                    .tau = golden_input(c, "t_vec"),
+                                    .tq = ll_sub(g, t, ll_slice(g, t, -1, 0, 1)),
+                                    .E = golden_input(c, "cond_summary") };
+    if (c->status == LLAP_OK) finish(c, &cfg, ll_lapformer(g, &cfg, &in), "");
 }

@@ -3,34 +3,34 @@
 
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
-#include "model/denoise.h"
+#include "diffusion/denoiser_steps.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct sampling {
-    golden              *c;
-    llap_denoiser_config cfg;
-    llap_sampler_opts    o;
-    llap_extent          e;
-    const llap_backend  *backend; /* of floats */
-    llap_params         *params;
-    llap_points          list;
-    llap_sample_io       io;
-    const float         *tq, *E, *E_raw;
-    int64_t              S, n; /* numbers of a state */
-    double              *x_t, *pred_c, *pred_u, *with_u;
-    float               *out;
-    int                  n_u; /* steps with an unconditional pass */
+    golden            *c;
+    ll_denoiser_config cfg;
+    ll_sampler_opts    o;
+    ll_extent          e;
+    const ll_backend  *backend; /* of floats */
+    ll_params         *params;
+    ll_points          list;
+    ll_sample_io       io;
+    const float       *tq, *E, *E_raw;
+    int64_t            S, n; /* numbers of a state */
+    double            *x_t, *pred_c, *pred_u, *with_u;
+    float             *out;
+    int                n_u; /* steps with an unconditional pass */
 } sampling;
 
 static void read_options(sampling *s)
 {
     golden     *c = s->c;
-    const char *text = llap_tensors_metadata(c->file, "cfg.guidance");
+    const char *text = ll_tensors_metadata(c->file, "cfg.guidance");
     double     *g = s->o.guidance;
     s->cfg = golden_denoiser_config(c);
-    s->o.predict = (llap_prediction)golden_choice(c, "predict_type", llap_prediction_names);
+    s->o.predict = (ll_prediction)golden_choice(c, "predict_type", ll_prediction_names);
     s->o.guidance_power = golden_real(c, "guidance_power");
     s->o.guidance_rescale = golden_int(c, "cfg_rescale") != 0;
     s->o.eta = golden_real(c, "eta");
@@ -44,16 +44,16 @@ static void read_options(sampling *s)
 
 static const float *maybe(sampling *s, const char *tensor)
 {
-    llap_tensor_info t;
-    return llap_tensors_find(s->c->file, tensor, &t) && t.dtype == LLAP_F32 ? t.data : NULL;
+    ll_tensor_info t;
+    return ll_tensors_find(s->c->file, tensor, &t) && t.dtype == LL_F32 ? t.data : NULL;
 }
 
 static void read_inputs(sampling *s)
 {
-    const llap_shape shape = golden_shape(s->c, "in.noise_init");
-    llap_tensor_info keep;
-    s->e = (llap_extent){ shape.dim[0], 1, shape.dim[1], shape.dim[2] };
-    s->n = llap_shape_count(&shape);
+    const ll_shape shape = golden_shape(s->c, "in.noise_init");
+    ll_tensor_info keep;
+    s->e = (ll_extent){ shape.dim[0], 1, shape.dim[1], shape.dim[2] };
+    s->n = ll_shape_count(&shape);
     s->tq = maybe(s, "in.dt");
     s->E = maybe(s, "in.cond_summary");
     s->E_raw = maybe(s, "in.cond_summary_raw");
@@ -63,7 +63,7 @@ static void read_inputs(sampling *s)
     s->io.obs_init = maybe(s, "in.noise_obs_init");
     s->io.obs_step = maybe(s, "in.noise_obs_step");
     s->io.y_obs = maybe(s, "in.y_obs");
-    if (llap_tensors_find(s->c->file, "in.obs_mask", &keep)) { /* [B,h]: all channels of a step */
+    if (ll_tensors_find(s->c->file, "in.obs_mask", &keep)) { /* [B,h]: all channels of a step */
         uint8_t *each = (uint8_t *)golden_new(s->c, s->n);
         for (int64_t k = 0; each != NULL && k < s->n; k++)
             each[k] = ((const uint8_t *)keep.data)[k / s->e.Z];
@@ -77,16 +77,16 @@ static void read_params(sampling *s)
 {
     static const char *const ignore[] = { "scheduler.", NULL };
     golden                  *c = s->c;
-    llap_graph              *g = c->graph;
-    const llap_denoiser_in   in = { .z = llap_input(g, "z", LLAP_SHAPE(1, 2, s->cfg.data_dim)),
-                                    .t = llap_input_int(g, "t", LLAP_SHAPE(1)),
-                                    .E = llap_input(g, "E", LLAP_SHAPE(1, 2, s->cfg.hidden_dim)) };
-    llap_denoiser(g, &s->cfg, &in);
-    if (c->status == LLAP_OK) c->status = llap_params_create(g, s->backend, &s->params);
+    ll_graph                *g = c->graph;
+    const ll_denoiser_in     in = { .z = ll_input(g, "z", LL_SHAPE(1, 2, s->cfg.data_dim)),
+                                    .t = ll_input_int(g, "t", LL_SHAPE(1)),
+                                    .E = ll_input(g, "E", LL_SHAPE(1, 2, s->cfg.hidden_dim)) };
+    ll_denoiser(g, &s->cfg, &in);
+    if (c->status == LLAP_OK) c->status = ll_params_create(g, s->backend, &s->params);
     if (c->status == LLAP_OK)
-        c->status = llap_params_load(s->params, LLAP_PARAMS_MODEL, c->file,
-                                     &(llap_load_opts){ .prefix = "param.", .ignore = ignore });
-    if (c->status == LLAP_OK) c->status = llap_params_push(s->params);
+        c->status = ll_params_load(s->params, LL_PARAMS_MODEL, c->file,
+                                   &(ll_load_opts){ .prefix = "param.", .ignore = ignore });
+    if (c->status == LLAP_OK) c->status = ll_params_push(s->params);
 }
 
 static void watch(void *user, int i, const float *x, const float *pred_c, const float *pred_u)
@@ -116,39 +116,39 @@ static void compare(sampling *s)
 
 static void sample_once(sampling *s, bool whole, bool folded)
 {
-    golden                 *c = s->c;
-    llap_denoise           *d = NULL;
-    const llap_denoise_opts o = { .extent = s->e,
-                                  .S = s->S,
-                                  .backend = s->backend,
-                                  .n_threads = c->n_threads,
-                                  .guided = true,
-                                  .whole = whole,
-                                  .folded = folded };
+    golden                      *c = s->c;
+    ll_denoiser_steps           *d = NULL;
+    const ll_denoiser_steps_opts o = { .extent = s->e,
+                                       .S = s->S,
+                                       .backend = s->backend,
+                                       .n_threads = c->n_threads,
+                                       .guided = true,
+                                       .whole = whole,
+                                       .folded = folded };
     s->n_u = 0;
-    if (c->status == LLAP_OK) c->status = llap_denoise_create(&s->cfg, s->params, &o, &d);
+    if (c->status == LLAP_OK) c->status = ll_denoiser_steps_create(&s->cfg, s->params, &o, &d);
     if (c->status == LLAP_OK)
-        c->status = llap_denoise_windows(
-            d, &(llap_denoise_batch){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
+        c->status = ll_denoiser_steps_windows(
+            d, &(ll_denoiser_steps_batch){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
     if (c->status == LLAP_OK) {
-        const llap_predictor p = llap_denoise_predictor(d);
-        c->status = llap_sample(&s->o, &s->list, s->e, &p, &s->io, s->out);
+        const ll_predictor p = ll_denoiser_steps_predictor(d);
+        c->status = ll_sample(&s->o, &s->list, s->e, &p, &s->io, s->out);
     }
     if (c->status == LLAP_OK) compare(s);
-    llap_denoise_destroy(d);
+    ll_denoiser_steps_destroy(d);
 }
 
 void golden_generate(golden *c)
 {
     sampling s = { .c = c, .backend = c->backend };
-    if (c->backend->real_bytes != sizeof(float)) s.backend = &llap_backend_cpu;
+    if (c->backend->real_bytes != sizeof(float)) s.backend = &ll_backend_cpu;
     read_options(&s);
     read_inputs(&s);
     read_params(&s);
-    llap_schedule *schedule = golden_schedule(c, "scheduler.");
-    const int      steps = (int)golden_int(c, "steps");
+    ll_schedule *schedule = golden_schedule(c, "scheduler.");
+    const int    steps = (int)golden_int(c, "steps");
     if (c->status == LLAP_OK)
-        c->status = llap_points_reference(schedule, steps, golden_real(c, "rho"), &s.list);
+        c->status = ll_points_reference(schedule, steps, golden_real(c, "rho"), &s.list);
     s.x_t = golden_new(c, s.n * s.list.n);
     s.pred_c = golden_new(c, s.n * s.list.n);
     s.pred_u = golden_new(c, s.n * s.list.n);
@@ -159,7 +159,7 @@ void golden_generate(golden *c)
     sample_once(&s, true, false);
     sample_once(&s, false, false);
     sample_once(&s, false, true);
-    llap_points_deinit(&s.list);
-    llap_params_destroy(s.params);
-    llap_schedule_destroy(schedule);
+    ll_points_deinit(&s.list);
+    ll_params_destroy(s.params);
+    ll_schedule_destroy(schedule);
 }

@@ -1,7 +1,7 @@
 /* Metrics: c09. Samples [M,B,h,N,C] and targets [B,N,h,C] of two batches, one pooled average. */
 #include "golden.h"
 
-#include "task/metric.h"
+#include "score/metric.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -169,7 +169,7 @@ static void compare_imputation(golden *c, const batch *b, const char *kind, cons
 
 void golden_metrics(golden *c)
 {
-    batch        *b = llap_arena_new(&c->arena, BATCHES, sizeof *b);
+    batch        *b = ll_arena_new(&c->arena, BATCHES, sizeof *b);
     const bool    median = golden_is(c, "aggregation", "median");
     const double *u = golden_values(c, "in.keep_u");
     if (b == NULL) golden_fail(c, LLAP_ENOMEM, "out of memory");

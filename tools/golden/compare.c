@@ -43,21 +43,21 @@ static bool is_zero(const char *tensor)
     return false;
 }
 
-double golden_element(const llap_tensor_info *t, int64_t i)
+double golden_element(const ll_tensor_info *t, int64_t i)
 {
     switch (t->dtype) {
-    case LLAP_F32:
+    case LL_F32:
         return (double)((const float *)t->data)[i];
-    case LLAP_I64:
+    case LL_I64:
         return (double)((const int64_t *)t->data)[i];
-    case LLAP_U8:
+    case LL_U8:
         return (double)((const uint8_t *)t->data)[i];
     default:
         return NAN; /* the fixtures have no others */
     }
 }
 
-static double largest(const llap_tensor_info *t, const double *keep)
+static double largest(const ll_tensor_info *t, const double *keep)
 {
     double top = 0.0;
     for (int64_t i = 0; i < t->n_elements; i++)
@@ -76,7 +76,7 @@ typedef struct bounds {
     double scalar;
     double ema; /* absolute: a step of a gradient that is noise may go the other way */
 } bounds;
-static const bounds bounds_of[LLAP_PRECISION_COUNT] = {
+static const bounds bounds_of[LL_PRECISION_COUNT] = {
     { { 3e-5, 1e-4, 1e-4 }, { 1e-4, 5e-4, 5e-4 }, { 2e-6, 1e-5, 1e-5 }, 1e-6, 1e-5, 1e-9 },
     { { 4e-3, 4e-3, 9e-3 }, { 4e-3, 8e-3, 8e-3 }, { 1e-3, 1e-3, 1e-3 }, 1e-3, 3e-3, 4e-7 },
     { { 3e-2, 3e-2, 7e-2 }, { 3e-2, 5e-2, 5e-2 }, { 5e-3, 5e-3, 5e-3 }, 5e-3, 2e-2, 4e-7 },
@@ -89,11 +89,11 @@ static depth depth_of(const golden *c)
 }
 
 /* The largest difference allowed to a tensor whose largest magnitude is top. */
-static double tolerance(const golden *c, const llap_tensor_info *t, double top)
+static double tolerance(const golden *c, const ll_tensor_info *t, double top)
 {
     const depth   d = depth_of(c);
     const bounds *b = &bounds_of[c->precision];
-    if (t->dtype != LLAP_F32) return 0.0; /* masks, indices, counts */
+    if (t->dtype != LL_F32) return 0.0; /* masks, indices, counts */
     if (is_gradient(t->name) && is_zero(t->name)) return b->zero * c->top_grad;
     if (is_gradient(t->name)) return b->grad[d] * top + b->all[d] * c->top_grad;
     if (strncmp(t->name, "ema.", 4) == 0) return 1e-6 * top + b->ema;
@@ -102,8 +102,8 @@ static double tolerance(const golden *c, const llap_tensor_info *t, double top)
 
 static struct golden_note *note_of(const golden *c, const char *tensor)
 {
-    for (size_t i = 0; i < llap_tensors_count(c->file); i++)
-        if (strcmp(llap_tensors_at(c->file, i).name, tensor) == 0) return &c->note[i];
+    for (size_t i = 0; i < ll_tensors_count(c->file); i++)
+        if (strcmp(ll_tensors_at(c->file, i).name, tensor) == 0) return &c->note[i];
     return NULL;
 }
 
@@ -122,10 +122,10 @@ void golden_skip(golden *c, const char *tensor)
 void golden_compare(golden *c, const char *tensor, const double *found, int64_t count,
                     const double *allowed)
 {
-    llap_tensor_info    t;
+    ll_tensor_info      t;
     struct golden_note *note = note_of(c, tensor);
     if (c->status != LLAP_OK || note == NULL || found == NULL) return;
-    if (!llap_tensors_find(c->file, tensor, &t) || group_of(tensor) < 0) return;
+    if (!ll_tensors_find(c->file, tensor, &t) || group_of(tensor) < 0) return;
     note->seen = true;
     const double usual = tolerance(c, &t, largest(&t, note->keep));
     double       error = count == t.n_elements ? 0.0 : INFINITY, bound = usual;
@@ -155,8 +155,8 @@ void golden_compare(golden *c, const char *tensor, const double *found, int64_t 
 
 static void count_missing(golden *c)
 {
-    for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
-        const char *name = llap_tensors_at(c->file, i).name;
+    for (size_t i = 0; i < ll_tensors_count(c->file); i++) {
+        const char *name = ll_tensors_at(c->file, i).name;
         if (c->note[i].seen || c->note[i].skipped || group_of(name) < 0) continue;
         printf("     %s: not compared\n", name);
         c->n_bad++;
@@ -180,24 +180,24 @@ static void report(const golden *c)
 
 static void run_case(golden *c, const golden_case *which)
 {
-    const size_t        n = llap_tensors_count(c->file);
+    const size_t        n = ll_tensors_count(c->file);
     struct golden_group groups[N_GROUPS] = { 0 };
     c->group = groups;
-    c->note = llap_arena_new(&c->arena, n, sizeof *c->note);
-    c->status = c->note == NULL ? LLAP_ENOMEM : llap_graph_create(&c->graph);
+    c->note = ll_arena_new(&c->arena, n, sizeof *c->note);
+    c->status = c->note == NULL ? LLAP_ENOMEM : ll_graph_create(&c->graph);
     for (size_t i = 0; i < n; i++) {
-        const llap_tensor_info t = llap_tensors_at(c->file, i);
+        const ll_tensor_info t = ll_tensors_at(c->file, i);
         if (is_gradient(t.name)) c->top_grad = fmax(c->top_grad, largest(&t, NULL));
     }
     if (c->status == LLAP_OK) which->run(c);
-    if (c->status == LLAP_OK) c->status = llap_graph_status(c->graph);
+    if (c->status == LLAP_OK) c->status = ll_graph_status(c->graph);
     if (c->status == LLAP_OK) count_missing(c);
     report(c);
-    llap_run_destroy(c->run);
-    llap_plan_release(c->plan);
-    llap_params_destroy(c->params);
-    llap_graph_destroy(c->graph);
-    llap_arena_deinit(&c->arena);
+    ll_run_destroy(c->run);
+    ll_plan_release(c->plan);
+    ll_params_destroy(c->params);
+    ll_graph_destroy(c->graph);
+    ll_arena_deinit(&c->arena);
 }
 
 static const golden_case *find_case(const char *name, const golden_case *cases, int n)
@@ -209,8 +209,8 @@ static const golden_case *find_case(const char *name, const golden_case *cases, 
 
 int golden_run_file(const char *path, const golden_case *cases, int n, const golden_opts *opts)
 {
-    llap_tensors *file;
-    if (llap_tensors_open(path, &file) != LLAP_OK) {
+    ll_tensors *file;
+    if (ll_tensors_open(path, &file) != LLAP_OK) {
         printf("FAIL %s\n", llap_error_detail());
         return 0;
     }
@@ -220,7 +220,7 @@ int golden_run_file(const char *path, const golden_case *cases, int n, const gol
                  .n_threads = opts->n_threads,
                  .patient = opts->patient,
                  .precision = opts->precision };
-    c.name = llap_tensors_metadata(file, "case");
+    c.name = ll_tensors_metadata(file, "case");
     const golden_case *which = find_case(c.name, cases, n);
     int                result = opts->only_known ? -1 : 0;
     if (which != NULL) {
@@ -228,6 +228,6 @@ int golden_run_file(const char *path, const golden_case *cases, int n, const gol
         result = c.status == LLAP_OK && c.n_bad == 0;
     } else if (result == 0)
         printf("FAIL %s: unknown case '%s'\n", path, c.name == NULL ? "" : c.name);
-    llap_tensors_close(file);
+    ll_tensors_close(file);
     return result;
 }

@@ -16,6 +16,6 @@ struct golden_note { /* about one tensor of the file */
     const double *keep;
 };
 
-double golden_element(const llap_tensor_info *t, int64_t i); /* any dtype as a double */
+double golden_element(const ll_tensor_info *t, int64_t i); /* any dtype as a double */
 
 #endif

@@ -20,7 +20,7 @@ void golden_fail(golden *c, llap_status st, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    c->status = llap_fail(st, "%s: %s", c->path, text);
+    c->status = ll_fail(st, "%s: %s", c->path, text);
 }
 
 static void take_status(golden *c, llap_status st)
@@ -34,7 +34,7 @@ static const char *option(golden *c, const char *key)
 {
     char full[96];
     snprintf(full, sizeof full, "cfg.%s%s", c->part != NULL ? c->part : "", key);
-    const char *text = llap_tensors_metadata(c->file, full);
+    const char *text = ll_tensors_metadata(c->file, full);
     if (text == NULL) golden_fail(c, LLAP_EFORMAT, "metadata '%s' is missing", full);
     return text;
 }
@@ -78,24 +78,24 @@ int golden_choice(golden *c, const char *key, const char *const *names)
 
 bool golden_has(const golden *c, const char *tensor)
 {
-    llap_tensor_info t;
-    return llap_tensors_find(c->file, tensor, &t);
+    ll_tensor_info t;
+    return ll_tensors_find(c->file, tensor, &t);
 }
 
-static bool find(golden *c, const char *tensor, llap_tensor_info *t)
+static bool find(golden *c, const char *tensor, ll_tensor_info *t)
 {
     if (c->status != LLAP_OK) return false;
-    if (!llap_tensors_find(c->file, tensor, t))
+    if (!ll_tensors_find(c->file, tensor, t))
         golden_fail(c, LLAP_EFORMAT, "no tensor '%s'", tensor);
-    else if (t->rank > LLAP_MAX_RANK)
-        golden_fail(c, LLAP_EFORMAT, "tensor '%s': rank over %d", tensor, LLAP_MAX_RANK);
+    else if (t->rank > LL_MAX_RANK)
+        golden_fail(c, LLAP_EFORMAT, "tensor '%s': rank over %d", tensor, LL_MAX_RANK);
     return c->status == LLAP_OK;
 }
 
-llap_shape golden_shape(golden *c, const char *tensor)
+ll_shape golden_shape(golden *c, const char *tensor)
 {
-    llap_tensor_info t;
-    llap_shape       s = { 0 };
+    ll_tensor_info t;
+    ll_shape       s = { 0 };
     if (!find(c, tensor, &t)) return s;
     s.rank = t.rank;
     for (int i = 0; i < t.rank; i++) s.dim[i] = t.shape[i];
@@ -104,8 +104,8 @@ llap_shape golden_shape(golden *c, const char *tensor)
 
 int64_t golden_dim(golden *c, const char *tensor, int axis)
 {
-    const llap_shape s = golden_shape(c, tensor);
-    const int        i = axis < 0 ? axis + s.rank : axis;
+    const ll_shape s = golden_shape(c, tensor);
+    const int      i = axis < 0 ? axis + s.rank : axis;
     if (i >= 0 && i < s.rank) return s.dim[i];
     golden_fail(c, LLAP_EFORMAT, "tensor '%s' has no axis %d", tensor, axis);
     return 0;
@@ -113,14 +113,14 @@ int64_t golden_dim(golden *c, const char *tensor, int axis)
 
 double *golden_new(golden *c, int64_t count)
 {
-    double *x = llap_arena_new(&c->arena, (size_t)count, sizeof *x);
+    double *x = ll_arena_new(&c->arena, (size_t)count, sizeof *x);
     if (x == NULL) take_status(c, LLAP_ENOMEM);
     return x;
 }
 
 double *golden_values(golden *c, const char *tensor)
 {
-    llap_tensor_info t;
+    ll_tensor_info t;
     if (!find(c, tensor, &t)) return NULL;
     double *x = golden_new(c, t.n_elements);
     for (int64_t i = 0; x != NULL && i < t.n_elements; i++) x[i] = golden_element(&t, i);
@@ -131,7 +131,7 @@ double *golden_values(golden *c, const char *tensor)
 
 static void remember(golden *c, const char *name, const double *values, int64_t count)
 {
-    struct golden_given *given = llap_arena_new(&c->arena, 1, sizeof *given);
+    struct golden_given *given = ll_arena_new(&c->arena, 1, sizeof *given);
     if (given == NULL) {
         take_status(c, LLAP_ENOMEM);
         return;
@@ -140,88 +140,88 @@ static void remember(golden *c, const char *name, const double *values, int64_t 
     c->given = given;
 }
 
-llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values)
+ll_tensor *golden_give(golden *c, const char *name, ll_shape shape, double *values)
 {
     if (c->status != LLAP_OK || values == NULL) return NULL;
-    remember(c, name, values, llap_shape_count(&shape));
-    return llap_input(c->graph, name, shape);
+    remember(c, name, values, ll_shape_count(&shape));
+    return ll_input(c->graph, name, shape);
 }
 
-static llap_tensor *input_of_file(golden *c, const char *name, bool whole)
+static ll_tensor *input_of_file(golden *c, const char *name, bool whole)
 {
     char full[128];
     snprintf(full, sizeof full, "in.%s", name);
     if (!golden_has(c, full)) return NULL;
-    const llap_shape shape = golden_shape(c, full);
-    double          *values = golden_values(c, full);
+    const ll_shape shape = golden_shape(c, full);
+    double        *values = golden_values(c, full);
     if (!whole) return golden_give(c, name, shape, values);
-    if (c->status == LLAP_OK) remember(c, name, values, llap_shape_count(&shape));
-    return llap_input_int(c->graph, name, shape);
+    if (c->status == LLAP_OK) remember(c, name, values, ll_shape_count(&shape));
+    return ll_input_int(c->graph, name, shape);
 }
 
-llap_tensor *golden_input(golden *c, const char *name) { return input_of_file(c, name, false); }
-llap_tensor *golden_input_int(golden *c, const char *name) { return input_of_file(c, name, true); }
+ll_tensor *golden_input(golden *c, const char *name) { return input_of_file(c, name, false); }
+ll_tensor *golden_input_int(golden *c, const char *name) { return input_of_file(c, name, true); }
 
-void golden_output(golden *c, const char *tensor, llap_tensor *x)
+void golden_output(golden *c, const char *tensor, ll_tensor *x)
 {
-    if (x != NULL && golden_has(c, tensor)) llap_output(c->graph, tensor, x);
+    if (x != NULL && golden_has(c, tensor)) ll_output(c->graph, tensor, x);
 }
 
 void golden_mid(golden *c, const char *tensor, const char *noted)
 {
-    golden_output(c, tensor, llap_noted(c->graph, noted));
+    golden_output(c, tensor, ll_noted(c->graph, noted));
 }
 
 /* The parameters that the loss does not reach, as the file tells them; closed by NULL. */
-static const char **unreached(golden *c, llap_json **out)
+static const char **unreached(golden *c, ll_json **out)
 {
-    const char  *text = llap_tensors_metadata(c->file, "grad_none");
+    const char  *text = ll_tensors_metadata(c->file, "grad_none");
     const char **names = NULL, **list = NULL;
     size_t       n = 0;
     *out = NULL;
     if (text != NULL) {
-        llap_status st = llap_json_parse(text, strlen(text), "grad_none", NULL, out);
-        if (st == LLAP_OK) st = llap_json_strings(*out, "", &names, &n);
+        llap_status st = ll_json_parse(text, strlen(text), "grad_none", NULL, out);
+        if (st == LLAP_OK) st = ll_json_strings(*out, "", &names, &n);
         take_status(c, st);
     }
-    list = llap_arena_new(&c->arena, n + 2, sizeof *list);
+    list = ll_arena_new(&c->arena, n + 2, sizeof *list);
     if (list == NULL) take_status(c, LLAP_ENOMEM);
     for (size_t i = 0; list != NULL && i < n; i++) list[i] = names[i];
     if (list != NULL) list[n] = "scheduler."; /* tables, not parameters */
-    llap_free(names);
+    ll_free(names);
     return list;
 }
 
-void golden_gradients(golden *c, llap_tensor *loss)
+void golden_gradients(golden *c, ll_tensor *loss)
 {
-    llap_graph   *g = c->graph;
-    const int     n = llap_graph_n_leaves(g);
-    llap_tensor **wrt = llap_arena_new(&c->arena, 2 * (size_t)n + 1, sizeof *wrt), **grad = wrt + n;
-    const char  **name = llap_arena_new(&c->arena, (size_t)n + 1, sizeof *name);
+    ll_graph    *g = c->graph;
+    const int    n = ll_graph_n_leaves(g);
+    ll_tensor  **wrt = ll_arena_new(&c->arena, 2 * (size_t)n + 1, sizeof *wrt), **grad = wrt + n;
+    const char **name = ll_arena_new(&c->arena, (size_t)n + 1, sizeof *name);
     if (wrt == NULL || name == NULL) take_status(c, LLAP_ENOMEM);
     if (c->status != LLAP_OK) return;
     int n_wrt = 0;
     for (int i = 0; i < n; i++) {
-        const llap_leaf_info l = llap_graph_leaf(g, i);
-        const bool           is_param = l.leaf == LLAP_LEAF_PARAM;
-        const char          *full =
-            llap_arena_printf(&c->arena, "%s.%s", is_param ? "grad" : "gradin", l.name);
+        const ll_leaf_info l = ll_graph_leaf(g, i);
+        const bool         is_param = l.leaf == LL_LEAF_PARAM;
+        const char        *full =
+            ll_arena_printf(&c->arena, "%s.%s", is_param ? "grad" : "gradin", l.name);
         if (full == NULL) take_status(c, LLAP_ENOMEM);
-        if (full == NULL || l.elem != LLAP_REAL || l.leaf == LLAP_LEAF_STATE) continue;
+        if (full == NULL || l.elem != LL_REAL || l.leaf == LL_LEAF_STATE) continue;
         if (!is_param && !golden_has(c, full)) continue;
         name[n_wrt] = full;
         wrt[n_wrt++] =
-            is_param ? llap_param(g, l.name, l.shape, l.init) : llap_input(g, l.name, l.shape);
+            is_param ? ll_param(g, l.name, l.shape, l.init) : ll_input(g, l.name, l.shape);
     }
-    llap_gradients(g, loss, wrt, n_wrt, grad);
+    ll_gradients(g, loss, wrt, n_wrt, grad);
     for (int i = 0; i < n_wrt; i++)
-        if (grad[i] != NULL) llap_output(g, name[i], grad[i]);
+        if (grad[i] != NULL) ll_output(g, name[i], grad[i]);
 }
 
 void golden_noted(golden *c)
 {
-    for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
-        const llap_tensor_info t = llap_tensors_at(c->file, i);
+    for (size_t i = 0; i < ll_tensors_count(c->file); i++) {
+        const ll_tensor_info t = ll_tensors_at(c->file, i);
         if (strncmp(t.name, "mid.", 4) != 0) continue;
         golden_mid(c, t.name, t.name + 4);
     }
@@ -232,43 +232,43 @@ void golden_noted(golden *c)
 void golden_plan(golden *c)
 {
     if (c->status != LLAP_OK) return;
-    const llap_plan_opts opts = { .backend = c->backend, .n_threads = c->n_threads };
-    take_status(c, llap_params_create(c->graph, c->backend, &c->params));
-    if (c->status == LLAP_OK) take_status(c, llap_plan_create(c->graph, &opts, &c->plan));
-    if (c->status == LLAP_OK) take_status(c, llap_run_create(c->plan, &c->run));
+    const ll_plan_opts opts = { .backend = c->backend, .n_threads = c->n_threads };
+    take_status(c, ll_params_create(c->graph, c->backend, &c->params));
+    if (c->status == LLAP_OK) take_status(c, ll_plan_create(c->graph, &opts, &c->plan));
+    if (c->status == LLAP_OK) take_status(c, ll_run_create(c->plan, &c->run));
     if (c->status == LLAP_OK)
-        take_status(c, llap_params_bind(c->params, LLAP_PARAMS_MODEL, c->plan, c->run));
+        take_status(c, ll_params_bind(c->params, LL_PARAMS_MODEL, c->plan, c->run));
 }
 
 void golden_load(golden *c)
 {
-    llap_json           *names;
-    const llap_load_opts opts = { .prefix = "param.", .ignore = unreached(c, &names) };
+    ll_json           *names;
+    const ll_load_opts opts = { .prefix = "param.", .ignore = unreached(c, &names) };
     if (c->status == LLAP_OK)
-        take_status(c, llap_params_load(c->params, LLAP_PARAMS_MODEL, c->file, &opts));
+        take_status(c, ll_params_load(c->params, LL_PARAMS_MODEL, c->file, &opts));
     for (int i = 0; c->status == LLAP_OK && opts.ignore[i] != NULL; i++) {
         char grad[256];
         snprintf(grad, sizeof grad, "grad.%s", opts.ignore[i]);
-        if (llap_run_output(c->run, grad, NULL) != NULL)
+        if (ll_run_output(c->run, grad, NULL) != NULL)
             golden_fail(c, LLAP_ENUMERIC, "%s: expected none, found one", grad);
     }
-    llap_json_destroy(names);
+    ll_json_destroy(names);
 }
 
 void golden_bind_values(golden *c, const char *name, const double *values, int64_t count)
 {
     if (c->status != LLAP_OK || values == NULL) return;
-    const llap_slot *slot = NULL;
-    for (int i = 0; i < llap_plan_n_slots(c->plan) && slot == NULL; i++)
-        if (strcmp(llap_plan_slot(c->plan, i)->name, name) == 0) slot = llap_plan_slot(c->plan, i);
+    const ll_slot *slot = NULL;
+    for (int i = 0; i < ll_plan_n_slots(c->plan) && slot == NULL; i++)
+        if (strcmp(ll_plan_slot(c->plan, i)->name, name) == 0) slot = ll_plan_slot(c->plan, i);
     if (slot == NULL) return; /* no result depends on it */
     void *data = golden_new(c, count);
     for (int64_t k = 0; data != NULL && k < count; k++) {
-        if (slot->elem == LLAP_INT) ((int32_t *)data)[k] = (int32_t)values[k];
+        if (slot->elem == LL_INT) ((int32_t *)data)[k] = (int32_t)values[k];
         else if (c->backend->real_bytes == sizeof(double)) ((double *)data)[k] = values[k];
         else ((float *)data)[k] = (float)values[k];
     }
-    if (data != NULL) take_status(c, llap_run_bind(c->run, name, data, count));
+    if (data != NULL) take_status(c, ll_run_bind(c->run, name, data, count));
 }
 
 void golden_bind(golden *c)
@@ -279,17 +279,17 @@ void golden_bind(golden *c)
 
 void golden_exec(golden *c)
 {
-    if (c->status == LLAP_OK) take_status(c, llap_params_push(c->params));
-    if (c->status == LLAP_OK) take_status(c, llap_run_exec(c->run));
-    if (c->status == LLAP_OK) take_status(c, llap_params_pull(c->params));
+    if (c->status == LLAP_OK) take_status(c, ll_params_push(c->params));
+    if (c->status == LLAP_OK) take_status(c, ll_run_exec(c->run));
+    if (c->status == LLAP_OK) take_status(c, ll_params_pull(c->params));
 }
 
 double *golden_result(golden *c, const char *output, int64_t *count)
 {
-    llap_shape  shape;
-    const void *data = c->status == LLAP_OK ? llap_run_output(c->run, output, &shape) : NULL;
+    ll_shape    shape;
+    const void *data = c->status == LLAP_OK ? ll_run_output(c->run, output, &shape) : NULL;
     if (data == NULL) return NULL;
-    *count = llap_shape_count(&shape);
+    *count = ll_shape_count(&shape);
     double *x = golden_new(c, *count);
     for (int64_t k = 0; x != NULL && k < *count; k++)
         x[k] = c->backend->real_bytes == sizeof(double) ? ((const double *)data)[k]
@@ -299,15 +299,15 @@ double *golden_result(golden *c, const char *output, int64_t *count)
 
 void golden_compare_outputs(golden *c)
 {
-    for (size_t i = 0; i < llap_tensors_count(c->file); i++) {
-        const char   *name = llap_tensors_at(c->file, i).name;
+    for (size_t i = 0; i < ll_tensors_count(c->file); i++) {
+        const char   *name = ll_tensors_at(c->file, i).name;
         int64_t       count = 0;
         const double *found = golden_result(c, name, &count);
         if (found != NULL) golden_compare(c, name, found, count, NULL);
     }
 }
 
-void golden_run(golden *c, llap_tensor *loss)
+void golden_run(golden *c, ll_tensor *loss)
 {
     golden_gradients(c, loss);
     golden_noted(c);

@@ -8,10 +8,10 @@
  *
  *     void golden_cross(golden *c)
  *     {
- *         llap_nn_block_opts o = { golden_int(c, "num_heads") };
- *         llap_tensor *q = golden_input(c, "x_q"), *kv = golden_input(c, "x_kv");
- *         llap_tensor *y = llap_nn_cross_block(c->graph, "", q, kv, NULL, &o);
- *         llap_output(c->graph, "out.y", y);
+ *         ll_nn_block_opts o = { golden_int(c, "num_heads") };
+ *         ll_tensor *q = golden_input(c, "x_q"), *kv = golden_input(c, "x_kv");
+ *         ll_tensor *y = ll_nn_cross_block(c->graph, "", q, kv, NULL, &o);
+ *         ll_output(c->graph, "out.y", y);
  *         golden_run(c, loss);
  *     }
  *
@@ -25,27 +25,27 @@
 #include "backend/cuda/cuda.h"
 #include "base/arena.h"
 #include "base/safetensors.h"
+#include "diffusion/diffusion.h"
 #include "graph/plan.h"
-#include "model/diffusion.h"
-#include "model/summarizer.h"
-#include "model/vae.h"
+#include "networks/summarizer.h"
+#include "networks/vae.h"
 #include "nn/params.h"
 
 typedef struct golden {
-    const char         *path;
-    const char         *name; /* the case */
-    const llap_tensors *file;
-    const llap_backend *backend;
-    int                 n_threads;
-    bool                patient; /* also what takes many minutes */
-    llap_precision      precision;
-    llap_status         status;
-    llap_graph         *graph;  /* empty at first */
-    llap_params        *params; /* from golden_plan on */
-    llap_plan          *plan;
-    llap_run           *run;
-    llap_arena          arena; /* lives as long as the case */
-    const char         *part;  /* options are cfg.<part><key>, "vae."; NULL: cfg.<key> */
+    const char       *path;
+    const char       *name; /* the case */
+    const ll_tensors *file;
+    const ll_backend *backend;
+    int               n_threads;
+    bool              patient; /* also what takes many minutes */
+    ll_precision      precision;
+    llap_status       status;
+    ll_graph         *graph;  /* empty at first */
+    ll_params        *params; /* from golden_plan on */
+    ll_plan          *plan;
+    ll_run           *run;
+    ll_arena          arena; /* lives as long as the case */
+    const char       *part;  /* options are cfg.<part><key>, "vae."; NULL: cfg.<key> */
 
     /* the frame's */
     struct golden_note  *note;  /* of each tensor of the file */
@@ -65,23 +65,23 @@ bool    golden_is(golden *c, const char *key, const char *value);
 /* One of the names (closed by NULL): its index. */
 int golden_choice(golden *c, const char *key, const char *const *names);
 
-bool       golden_has(const golden *c, const char *tensor);
-llap_shape golden_shape(golden *c, const char *tensor);
-int64_t    golden_dim(golden *c, const char *tensor, int axis); /* negative counts from the end */
-double    *golden_values(golden *c, const char *tensor);        /* a copy in the arena, any dtype */
-double    *golden_new(golden *c, int64_t count);                /* zeros in the arena */
+bool     golden_has(const golden *c, const char *tensor);
+ll_shape golden_shape(golden *c, const char *tensor);
+int64_t  golden_dim(golden *c, const char *tensor, int axis); /* negative counts from the end */
+double  *golden_values(golden *c, const char *tensor);        /* a copy in the arena, any dtype */
+double  *golden_new(golden *c, int64_t count);                /* zeros in the arena */
 
 /* -------- describing -------- */
 
 /* An input of the graph with shape and values of in.<name>; NULL when the file has none. */
-llap_tensor *golden_input(golden *c, const char *name);
-llap_tensor *golden_input_int(golden *c, const char *name);
+ll_tensor *golden_input(golden *c, const char *name);
+ll_tensor *golden_input_int(golden *c, const char *name);
 /* An input with computed values, which must stay (golden_new). */
-llap_tensor *golden_give(golden *c, const char *name, llap_shape shape, double *values);
+ll_tensor *golden_give(golden *c, const char *name, ll_shape shape, double *values);
 
 /* Makes x (NULL is fine) an output where the file has a tensor of that full name; golden_mid does
  * so for what was last noted under a name. */
-void golden_output(golden *c, const char *tensor, llap_tensor *x);
+void golden_output(golden *c, const char *tensor, ll_tensor *x);
 void golden_mid(golden *c, const char *tensor, const char *noted);
 
 /* Compares only the elements of a tensor where keep is not 0. keep must stay. */
@@ -93,9 +93,9 @@ void golden_skip(golden *c, const char *tensor); /* is none of our results */
 /* Adds d loss / d each parameter as grad.<name> and d loss / d each input that the file has a
  * gradin. of, and each noted value that the file has as mid.<name>; plans, loads "param." strictly
  * (but for parameters that the loss does not reach), runs, compares. */
-void golden_run(golden *c, llap_tensor *loss);
+void golden_run(golden *c, ll_tensor *loss);
 
-void golden_gradients(golden *c, llap_tensor *loss);
+void golden_gradients(golden *c, ll_tensor *loss);
 void golden_noted(golden *c);
 void golden_plan(golden *c); /* makes store, plan and run, and binds them */
 void golden_load(golden *c);
@@ -116,11 +116,11 @@ void golden_compare(golden *c, const char *tensor, const double *found, int64_t 
 /* -------- the frame, for main.c -------- */
 
 typedef struct golden_opts {
-    const llap_backend *backend;
-    int                 n_threads;
-    bool                only_known; /* pass over cases that the table does not have */
-    bool                patient;    /* the paper's size in plain loops too */
-    llap_precision      precision;  /* of the backend, for the tolerances */
+    const ll_backend *backend;
+    int               n_threads;
+    bool              only_known; /* pass over cases that the table does not have */
+    bool              patient;    /* the paper's size in plain loops too */
+    ll_precision      precision;  /* of the backend, for the tolerances */
 } golden_opts;
 
 typedef struct golden_case {
@@ -156,14 +156,14 @@ void golden_paper(golden *c);      /* c10.c */
 void golden_pipeline(golden *c);   /* c11.c */
 
 /* What several cases read from the options. */
-llap_vae_config        golden_vae_config(golden *c);
-llap_summarizer_config golden_summarizer_config(golden *c);
+ll_vae_config        golden_vae_config(golden *c);
+ll_summarizer_config golden_summarizer_config(golden *c);
 
 /* What the cases of the denoiser share: options, inputs, intermediate values by the names that the
  * files give them, and the schedule of the tables param.<prefix>betas .. (caller owns). */
-llap_denoiser_config golden_denoiser_config(golden *c);
-llap_denoiser_in     golden_denoiser_in(golden *c);
-void golden_denoiser_notes(golden *c, const llap_denoiser_config *cfg, const char *prefix);
-llap_schedule *golden_schedule(golden *c, const char *prefix);
+ll_denoiser_config golden_denoiser_config(golden *c);
+ll_denoiser_in     golden_denoiser_in(golden *c);
+void         golden_denoiser_notes(golden *c, const ll_denoiser_config *cfg, const char *prefix);
+ll_schedule *golden_schedule(golden *c, const char *prefix);
 
 #endif

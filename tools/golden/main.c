@@ -86,11 +86,11 @@ static int usage(void)
     return 2;
 }
 
-static bool precision_of(const char *name, llap_precision *out)
+static bool precision_of(const char *name, ll_precision *out)
 {
-    for (int i = 0; llap_precision_names[i] != NULL; i++)
-        if (strcmp(llap_precision_names[i], name) == 0) {
-            *out = (llap_precision)i;
+    for (int i = 0; ll_precision_names[i] != NULL; i++)
+        if (strcmp(ll_precision_names[i], name) == 0) {
+            *out = (ll_precision)i;
             return true;
         }
     return false;
@@ -105,13 +105,13 @@ int main(int argc, char **argv)
                                            { "patient", no_argument, NULL, 'p' },
                                            { "precision", required_argument, NULL, 'b' },
                                            { 0 } };
-    golden_opts                opts = { .backend = &llap_backend_cpu, .n_threads = 1 };
+    golden_opts                opts = { .backend = &ll_backend_cpu, .n_threads = 1 };
     int                        count[2] = { 0, 0 }; /* failed, passed */
     const char                *device = "cpu";
-    const llap_backend        *found = NULL;
+    const ll_backend          *found = NULL;
     for (int flag; (flag = getopt_long(argc, argv, "", flags, NULL)) != -1;) {
         char *end = NULL;
-        if (flag == 'r') opts.backend = &llap_backend_ref;
+        if (flag == 'r') opts.backend = &ll_backend_ref;
         else if (flag == 'd') device = optarg;
         else if (flag == 'k') opts.only_known = true;
         else if (flag == 'p') opts.patient = true;
@@ -121,12 +121,12 @@ int main(int argc, char **argv)
         if (flag == 't' && (*end != '\0' || opts.n_threads < 1)) return usage();
     }
     if (optind == argc) return usage();
-    if (llap_device_find(device, opts.precision, &found) != LLAP_OK) {
+    if (ll_device_find(device, opts.precision, &found) != LLAP_OK) {
         fprintf(stderr, "llapdiff-golden: %s\n", llap_error_detail());
         return 1;
     }
     if (found != NULL) opts.backend = found;
-    else opts.precision = LLAP_PRECISION_FP32;
+    else opts.precision = LL_PRECISION_FP32;
     for (int i = optind; i < argc; i++) run_path(argv[i], &opts, count);
     printf("%d passed, %d failed\n", count[1], count[0]);
     return count[0] == 0 && count[1] > 0 ? 0 : 1;

@@ -27,8 +27,8 @@ static void times_packed(int mr, int64_t k, const float *a, int64_t a_row, const
                             .ld_from = ldc,
                             .soon = soon };
         const int64_t width = o.cols <= 16 ? 16 : GEMM_NR;
-        for (int64_t s = 0; s == 0 || s < k; s += LLAP_KERN_KBLOCK) {
-            const int64_t kc = k - s < LLAP_KERN_KBLOCK ? k - s : LLAP_KERN_KBLOCK;
+        for (int64_t s = 0; s == 0 || s < k; s += LL_KERN_KBLOCK) {
+            const int64_t kc = k - s < LL_KERN_KBLOCK ? k - s : LL_KERN_KBLOCK;
             o.from = s > 0 ? o.c : NULL;
             micro(mr, kc, a + s, a_row, packed + j * k + s * width, &o);
         }
@@ -103,9 +103,9 @@ VEC_INLINE void row_add_to(float *y, const float *x, int64_t n)
 /* Bias and mask on the scores of query i. */
 VEC_INLINE void score_row(const kern_attn_unit *u, int64_t i, float *s)
 {
-    const llap_attn *a = u->a;
+    const ll_attn *a = u->a;
     if (a->bias != NULL) {
-        const llap_attn_at at = a->bias_at;
+        const ll_attn_at at = a->bias_at;
         row_fma_to(s, a->bias + u->b * at.batch + i * at.row + u->h * at.head, LOG2_E, a->nk);
     }
     if (a->key_pad != NULL) row_add_to(s, u->mask, a->nk);
@@ -113,7 +113,7 @@ VEC_INLINE void score_row(const kern_attn_unit *u, int64_t i, float *s)
 
 VEC_INLINE bool drop_row(const kern_attn_unit *u, int64_t i)
 {
-    const llap_attn *a = u->a;
+    const ll_attn *a = u->a;
     if (a->drop.keep == NULL) return false;
     const uint64_t row = (uint64_t)((u->b * a->heads + u->h) * a->nq + i);
     a->drop.keep(a->drop.user, row * (uint64_t)a->nk, a->nk, u->keep);
@@ -123,7 +123,7 @@ VEC_INLINE bool drop_row(const kern_attn_unit *u, int64_t i)
 /* 0 or -inf per key; whether there is any of the latter. */
 static bool fill_mask(const kern_attn_unit *u)
 {
-    const llap_attn *a = u->a;
+    const ll_attn *a = u->a;
     if (a->key_pad == NULL) return false;
     const unsigned char *pad = a->key_pad + u->b * a->key_pad_batch;
     bool                 some = false;
@@ -146,9 +146,9 @@ static void fetch_rows(const float *x, int64_t rows, int64_t step, int64_t d)
  * case), or infinity where it does not say all of the scores. */
 static float longest_key_of(const kern_attn_unit *u, const float *k)
 {
-    const llap_attn *a = u->a;
+    const ll_attn *a = u->a;
     if (fill_mask(u) || a->bias != NULL) return INFINITY;
-    if (a->d > LLAP_KERN_KBLOCK || a->nk > NORM_PIECE) return INFINITY;
+    if (a->d > LL_KERN_KBLOCK || a->nk > NORM_PIECE) return INFINITY;
     float top = 0.0f;
     for (int64_t j = 0; j < a->nk; j++, k += a->k.row) top = fmaxf(top, (float)row_dot(k, k, a->d));
     return top;
@@ -198,7 +198,7 @@ static void near_scores(const kern_attn_unit *u, query_block *q, ahead *soon)
 /* Scores without bias and mask. */
 static void block_scores(const kern_attn_unit *u, float longest_key, query_block *q, ahead *soon)
 {
-    const llap_attn *a = u->a;
+    const ll_attn *a = u->a;
     if (all_near(u, longest_key, u->q, q) && q->mr == GEMM_MR) near_scores(u, q, soon);
     times_packed((int)q->mr, a->d, u->q, u->ld_q, u->k_cols + q->done * a->d, a->nk - q->done,
                  u->s + q->done, u->ld_s, soon);
@@ -221,9 +221,9 @@ VEC_INLINE float row_near(float *s, int64_t j, int64_t n, vec acc)
 VEC_INLINE void attn_weights(const kern_attn_unit *u, const query_block *q, float *s,
                              float scale[16], float *lse)
 {
-    const llap_attn *a = u->a;
-    const int64_t    i = q->i;
-    float            top[16] = { 0.0f }, sum[16] = { 0.0f };
+    const ll_attn *a = u->a;
+    const int64_t  i = q->i;
+    float          top[16] = { 0.0f }, sum[16] = { 0.0f };
     for (int64_t r = 0; r < q->mr; r++, s += u->ld_s) {
         if (q->near[r]) {
             sum[r] = row_near(s, q->done, a->nk, q->sums[r]);
@@ -254,7 +254,7 @@ static bool zero_rows(const float *x, int64_t rows, int64_t step, int64_t d)
 }
 
 /* Keys and values are zeros: a row of a batch that leaves this attention out. */
-static bool leaves_out(const llap_attn *a, const float *k, const float *v)
+static bool leaves_out(const ll_attn *a, const float *k, const float *v)
 {
     return a->key_pad == NULL && a->bias == NULL && zero_rows(k, a->nk, a->k.row, a->d) &&
            zero_rows(v, a->nk, a->v.row, a->d);
@@ -263,8 +263,8 @@ static bool leaves_out(const llap_attn *a, const float *k, const float *v)
 /* The answer to queries u->i0..i1 then, with the bits of the usual way. */
 static void attn_of_zeros(const kern_attn_unit *u, float *out, float *lse)
 {
-    const llap_attn *a = u->a;
-    const vec        log2 = v_mul(v_log(v_set((float)a->nk)), v_set(LOG2_E));
+    const ll_attn *a = u->a;
+    const vec      log2 = v_mul(v_log(v_set((float)a->nk)), v_set(LOG2_E));
     for (int64_t i = u->i0; i < u->i1; i++)
         memset(out + i * a->o.row, 0, (size_t)a->d * sizeof *out);
     for (int64_t i = u->i0; i < u->i1 && lse != NULL; i += 16) v_st(lse + i, u->i1 - i, log2);
@@ -282,8 +282,8 @@ static ahead rows_ahead(const float *x, int64_t rows, int64_t d, int64_t step)
 static void attn_forward(const kern_attn_unit *u, const float *q, const float *k, const float *v,
                          float *out, float *lse)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk;
     if (nk > 0 && leaves_out(a, k, v)) {
         attn_of_zeros(u, out, lse);
         return;
@@ -338,8 +338,8 @@ VEC_INLINE void softmax_back(const kern_attn_unit *u, int64_t i, float lse, floa
 static void attn_rows_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
                            int64_t rows)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk, ls = u->ld_s;
     for (int64_t r = 0; r < rows; r++) {
         const float dot = (float)row_dot(g->doo + (i + r) * a->o.row, g->o + (i + r) * a->o.row, d);
         score_row(u, i + r, u->s + r * ls);
@@ -351,8 +351,8 @@ static void attn_rows_back(const kern_attn_unit *u, const kern_attn_grad *g, int
 static void attn_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
                              int64_t rows)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk, ls = u->ld_s;
     for (int64_t r = 0; r < rows; r += GEMM_MR) {
         const int     mr = (int)(rows - r < GEMM_MR ? rows - r : GEMM_MR);
         const int64_t at = r * ls;
@@ -369,7 +369,7 @@ static void clear_rows(float *x, int64_t rows, int64_t step, int64_t d)
 }
 
 /* A row of a batch that has no loss: zeros. */
-static bool no_gradient(const llap_attn *a, const kern_attn_grad *g)
+static bool no_gradient(const ll_attn *a, const kern_attn_grad *g)
 {
     if (!zero_rows(g->doo, a->nq, a->o.row, a->d)) return false;
     clear_rows(g->dq, a->nq, a->dq.row, a->d);
@@ -379,7 +379,7 @@ static bool no_gradient(const llap_attn *a, const kern_attn_grad *g)
 }
 
 /* They are asked for in so many tiles; what this head reads now, if nobody has. */
-static next_rows rows_of_next(const llap_attn *a, const kern_attn_grad *g, int64_t tiles)
+static next_rows rows_of_next(const ll_attn *a, const kern_attn_grad *g, int64_t tiles)
 {
     const float *const x[N_ROWS] = { g->dq,      g->dk,      g->dv,      g->next[0],
                                      g->next[1], g->next[2], g->next[3], g->next[4] };
@@ -398,8 +398,8 @@ static next_rows rows_of_next(const llap_attn *a, const kern_attn_grad *g, int64
 /* All queries of one head: dq =, dk =, dv =, dbias +=; any may be NULL. */
 static void attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk, ls = u->ld_s;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk, ls = u->ld_s;
     if (no_gradient(a, g)) return;
     next_rows next = rows_of_next(
         a, g, 2 * kern_per(nk, GEMM_MR) * kern_per(d, GEMM_NR) * kern_per(a->nq, ATTN_QB));

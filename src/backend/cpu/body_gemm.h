@@ -1,7 +1,7 @@
 /* Matrix products, the part compiled once per instruction set.
  *
  * A unit is a range of rows against packed columns of B, tile by tile (body_micro.h); each element
- * of C is one chain of fused multiply-adds per block of LLAP_KERN_KBLOCK, blocks added in order.
+ * of C is one chain of fused multiply-adds per block of LL_KERN_KBLOCK, blocks added in order.
  * The chain does not depend on the tile shape, so a row's bits depend neither on its neighbours nor
  * on the instruction set.
  *
@@ -20,7 +20,7 @@ enum {
     GEMM_FEW = 32 /* inner steps of which the whole of B is small */
 };
 static_assert((int)GEMM_MC <= (int)KERN_MAX_MC && (int)GEMM_NR <= (int)KERN_MAX_NR &&
-                  LLAP_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
+                  LL_KERN_KBLOCK * (int)GEMM_MC <= (int)KERN_MAX_MC * (int)GEMM_AS,
               "workspace sizes of kern_gemm.c");
 
 /* --- packing ------------------------------------------------------------------------------- */
@@ -72,8 +72,8 @@ static void pack_panel(int64_t nk, int64_t cols, const float *b, int64_t ldb, bo
 static void gemm_pack_steps(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to)
 {
     enum { FEW_STEPS = 8 };
-    const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0;
+    const ll_gemm *g = u->g;
+    const int64_t  nk = u->k1 - u->k0;
     for (int64_t k = from; k < to; k += FEW_STEPS)
         for (int64_t j = u->j0; j < u->j1; j += GEMM_NR) {
             const int64_t cols = kern_least(u->j1 - j, GEMM_NR), width = cols <= 16 ? 16 : GEMM_NR;
@@ -85,8 +85,8 @@ static void gemm_pack_steps(const kern_gemm_unit *u, const float *b, int64_t fro
 static void gemm_pack(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0;
+    const ll_gemm *g = u->g;
+    const int64_t  nk = u->k1 - u->k0;
     if (!g->b_trans && n_panels == kern_per(u->j1 - u->j0, GEMM_NR)) {
         gemm_pack_steps(u, b, 0, nk);
         return;
@@ -109,12 +109,12 @@ VEC_INLINE bool all_zero(int64_t n, const float *x)
 
 /* Pieces of the sums over inner steps k..k+kc-1 of rows i.., which lie side by side in x, ld from
  * step to step. */
-static void sum_steps(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, int64_t kc,
+static void sum_steps(const ll_gemm *g, int64_t i, int64_t rows, int64_t k, int64_t kc,
                       const float *x, int64_t ld)
 {
-    for (int64_t from = 0; from < kc; from += LLAP_KERN_SUM_ROWS) {
-        const int64_t to = kern_least(kc, from + LLAP_KERN_SUM_ROWS);
-        float        *y = g->sums + (k + from) / LLAP_KERN_SUM_ROWS * g->m + i;
+    for (int64_t from = 0; from < kc; from += LL_KERN_SUM_ROWS) {
+        const int64_t to = kern_least(kc, from + LL_KERN_SUM_ROWS);
+        float        *y = g->sums + (k + from) / LL_KERN_SUM_ROWS * g->m + i;
         for (int64_t r = 0; r < rows; r += 48) {
             vec acc[3] = { v_set(0.0f), v_set(0.0f), v_set(0.0f) };
             for (int64_t c = from; c < to; c++)
@@ -127,13 +127,13 @@ static void sum_steps(const llap_gemm *g, int64_t i, int64_t rows, int64_t k, in
         }
     }
 }
-static_assert(LLAP_KERN_KBLOCK % LLAP_KERN_SUM_ROWS == 0, "sum_steps");
+static_assert(LL_KERN_KBLOCK % LL_KERN_SUM_ROWS == 0, "sum_steps");
 
 /* Rows i..i+rows-1 of op(A), inner steps k..k+kc-1, to tile [rows][GEMM_AS]; of a transpose, which
  * has them side by side, to tile [kc][GEMM_MC]. some[b]: not all of the b-th GEMM_MR rows are zeros
  * (of a transpose: of any of them). */
-static void pack_a(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
-                   int64_t kc, const float *stats, float *tile, bool *some)
+static void pack_a(const ll_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k, int64_t kc,
+                   const float *stats, float *tile, bool *some)
 {
     memset(some, 0, GEMM_BLOCKS * sizeof *some);
     if (g->a_trans) {
@@ -189,7 +189,7 @@ static void finish_gelu(int64_t rows, int64_t cols, float *c, const float *slope
 }
 
 /* Where the residual has what is added at this offset of C, and how many rows follow there. */
-VEC_INLINE const float *residual_at(const llap_gemm *g, int64_t offset, int64_t *rows)
+VEC_INLINE const float *residual_at(const ll_gemm *g, int64_t offset, int64_t *rows)
 {
     *rows = INT64_MAX;
     if (g->residual == NULL) return NULL;
@@ -200,7 +200,7 @@ VEC_INLINE const float *residual_at(const llap_gemm *g, int64_t offset, int64_t 
 }
 
 /* What follows the product, on rows x cols of C while they are in the first cache. */
-static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
+static void finish(const ll_gemm *g, int64_t rows, int64_t cols, float *c, int64_t offset)
 {
     if ((g->gelu || g->slope != NULL) && g->residual == NULL && cols % 16 == 0) {
         for (int64_t i = 0; i < rows && g->pre != NULL; i++)
@@ -226,7 +226,7 @@ static void finish(const llap_gemm *g, int64_t rows, int64_t cols, float *c, int
 }
 
 /* The same for rows i.. of C behind a norm, columns j..; stats are of those rows. */
-static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j, int64_t cols,
+static void finish_normed(const ll_gemm *g, int64_t i, int64_t rows, int64_t j, int64_t cols,
                           const float *stats, float *c)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -242,7 +242,7 @@ static void finish_normed(const llap_gemm *g, int64_t i, int64_t rows, int64_t j
 
 /* Where sums over inner steps k..k+kc-1 go: mr rows and columns j.. of C, at its offset. A residual
  * that is all that follows is added on the way. */
-VEC_INLINE micro_out gemm_out(const llap_gemm *g, float *c, int64_t at, int64_t mr, int64_t j,
+VEC_INLINE micro_out gemm_out(const ll_gemm *g, float *c, int64_t at, int64_t mr, int64_t j,
                               int64_t cols, int64_t k, int64_t kc)
 {
     const bool   last = k + kc == g->k, sum = g->pre == NULL && !g->gelu && g->slope == NULL;
@@ -258,7 +258,7 @@ VEC_INLINE micro_out gemm_out(const llap_gemm *g, float *c, int64_t at, int64_t 
 }
 
 /* What is left to do behind the last inner step on rows i + r.. of C; stats are of rows i.. */
-VEC_INLINE void finish_tile(const llap_gemm *g, int64_t i, int64_t r, int64_t mr, int64_t j,
+VEC_INLINE void finish_tile(const ll_gemm *g, int64_t i, int64_t r, int64_t mr, int64_t j,
                             int64_t at, const float *stats, const micro_out *o)
 {
     if (g->pre != NULL || g->gelu || g->slope != NULL || (g->residual != NULL && o->after == NULL))
@@ -276,16 +276,16 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
                           int64_t rows, int64_t k, int64_t kc, const float *stats, const bool *some,
                           const ahead *next)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    high = kern_per(rows, GEMM_MR);
-    const int64_t    tiles = kern_per(u->j1 - u->j0, GEMM_NR) * high;
-    const int64_t    nk = u->k1 - u->k0;
-    const bool       last = k + kc == g->k;
-    const bool       along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
-    const int64_t    times = along ? 1 : kern_most(kc / AHEAD_STEPS, 1); /* in a tile */
-    const int64_t    next_lines = next->rows * kern_per(next->n, 16);
-    ahead            soon[N_AHEAD] = { [NEXT_ROWS] = *next };
-    int64_t          j = u->j0, r = 0;
+    const ll_gemm *g = u->g;
+    const int64_t  high = kern_per(rows, GEMM_MR);
+    const int64_t  tiles = kern_per(u->j1 - u->j0, GEMM_NR) * high;
+    const int64_t  nk = u->k1 - u->k0;
+    const bool     last = k + kc == g->k;
+    const bool     along = nk <= GEMM_FEW; /* row by row: that little of B stays near */
+    const int64_t  times = along ? 1 : kern_most(kc / ASYNC_STEPS, 1); /* in a tile */
+    const int64_t  next_lines = next->rows * kern_per(next->n, 16);
+    ahead          soon[N_AHEAD] = { [NEXT_ROWS] = *next };
+    int64_t        j = u->j0, r = 0;
     soon[NEXT_ROWS].lines = kern_per(next_lines, tiles * times);
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t cols = u->j1 - j < GEMM_NR ? u->j1 - j : GEMM_NR;
@@ -331,10 +331,10 @@ static void block_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int
 /* What pack_a will read after rows i.. and the inner steps before k. */
 static ahead block_after(const kern_gemm_unit *u, const float *a, int64_t i, int64_t k)
 {
-    const llap_gemm *g = u->g;
+    const ll_gemm *g = u->g;
     if (k >= u->k1) i += GEMM_MC, k = u->k0;
     const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
-    const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
+    const int64_t kc = u->k1 - k < LL_KERN_KBLOCK ? u->k1 - k : LL_KERN_KBLOCK;
     if (rows <= 0) return (ahead){ 0 };
     if (g->a_trans)
         return (ahead){ .x = a + k * g->lda + i, .rows = kc, .n = rows, .step = g->lda };
@@ -342,7 +342,7 @@ static ahead block_after(const kern_gemm_unit *u, const float *a, int64_t i, int
 }
 
 /* Means and deviations of rows i.., of those that the norm of A or of C looks at. */
-static void rows_stats(const llap_gemm *g, const float *a, int64_t i, int64_t rows, float *stats)
+static void rows_stats(const ll_gemm *g, const float *a, int64_t i, int64_t rows, float *stats)
 {
     for (int64_t r = 0; r < rows && g->a_norm != NULL; r++)
         norm_stats(a + (i + r) * g->lda, g->k, g->a_norm->eps, stats + 2 * r);
@@ -354,15 +354,15 @@ static void rows_stats(const llap_gemm *g, const float *a, int64_t i, int64_t ro
 /* Rows u->i0..i1 of one item: a and c are its starts, c_item the offset of c in the whole of C. */
 static void gemm_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item)
 {
-    const llap_gemm *g = u->g;
-    float            stats[2 * GEMM_MC];
-    bool             some[GEMM_BLOCKS];
+    const ll_gemm *g = u->g;
+    float          stats[2 * GEMM_MC];
+    bool           some[GEMM_BLOCKS];
     for (int64_t i = u->i0; i < u->i1; i += GEMM_MC) {
         const int64_t rows = u->i1 - i < GEMM_MC ? u->i1 - i : GEMM_MC;
         rows_stats(g, a, i, rows, stats);
         int64_t k = u->k0;
         do {
-            const int64_t kc = u->k1 - k < LLAP_KERN_KBLOCK ? u->k1 - k : LLAP_KERN_KBLOCK;
+            const int64_t kc = u->k1 - k < LL_KERN_KBLOCK ? u->k1 - k : LL_KERN_KBLOCK;
             pack_a(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some);
             if (g->sums != NULL && u->j0 == 0) sum_steps(g, i, rows, k, kc, u->tile, GEMM_MC);
             const ahead next = block_after(u, a, i, k + kc);

@@ -13,7 +13,7 @@ typedef struct ahead {
     int64_t      lines;    /* asked for at a time by fetch_some */
 } ahead;
 
-enum { N_AHEAD = 4, AHEAD_STEPS = 16 };
+enum { N_AHEAD = 4, ASYNC_STEPS = 16 };
 
 VEC_INLINE void fetch(ahead *f, int64_t lines)
 {
@@ -40,7 +40,7 @@ typedef struct micro_out { /* where a micro-kernel leaves its result */
     const float *after; /* added last, laid out as c; or NULL */
     float *also; /* or NULL: a second result, also_from + a b; whole tiles of GEMM_NR columns */
     const float *also_from;
-    ahead       *soon; /* N_AHEAD of them, or NULL; some are fetched every AHEAD_STEPS */
+    ahead       *soon; /* N_AHEAD of them, or NULL; some are fetched every ASYNC_STEPS */
 } micro_out;
 
 /* For every vector of a row. */
@@ -80,9 +80,9 @@ VEC_INLINE void micro_sums(int mr, int nv, int64_t kc, const float *a, int64_t a
 #pragma GCC unroll 4
         for (int j = 0; j < nv; j++) acc[i][j] = v_set(0.0f);
     int64_t k = 0;
-    for (; soon != NULL && k + AHEAD_STEPS <= kc; k += AHEAD_STEPS) {
+    for (; soon != NULL && k + ASYNC_STEPS <= kc; k += ASYNC_STEPS) {
         fetch_some(soon);
-        micro_steps(mr, nv, k, AHEAD_STEPS, a, a_row, a_step, b, acc);
+        micro_steps(mr, nv, k, ASYNC_STEPS, a, a_row, a_step, b, acc);
     }
     micro_steps(mr, nv, k, kc - k, a, a_row, a_step, b, acc);
 }

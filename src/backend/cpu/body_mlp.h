@@ -28,7 +28,7 @@ static_assert((int)PAIR_ROWS * (int)PAIR_AS + 4 * (int)PAIR_ROWS * (int)GEMM_NR 
 enum { A11_B11, A12_B21, S2_T2, S1_T1, S4_B22, S3_T3, A22_T4, N_PARTS };
 
 /* Columns j.. and j + 32.. of B, stored [n,k]: to [N_PARTS][half][GEMM_NR]. */
-static void pack_column_pair(const llap_gemm *g, const float *b, int64_t j, float *to)
+static void pack_column_pair(const ll_gemm *g, const float *b, int64_t j, float *to)
 {
     const int64_t half = g->k / 2, size = half * GEMM_NR;
     const float  *left = b + j * g->ldb, *right = left + KERN_PAIR_COLS / 2 * g->ldb;
@@ -47,7 +47,7 @@ static void pack_column_pair(const llap_gemm *g, const float *b, int64_t j, floa
     }
 }
 
-static void pairs_pack(const llap_gemm *g, const float *b, float *packed)
+static void pairs_pack(const ll_gemm *g, const float *b, float *packed)
 {
     for (int64_t j = 0; j < g->n; j += KERN_PAIR_COLS)
         for (int64_t s = 0; s < KERN_PAIR_COLS / 2; s += GEMM_NR) {
@@ -75,9 +75,9 @@ static void pack_row_pair(int64_t half, const float *even, const float *odd, flo
 }
 
 /* Rows i.. of A, two for each pair; behind their norm, if there is one. */
-static void pack_pairs(const llap_gemm *g, const float *a, int64_t i, int64_t pairs, float *tile)
+static void pack_pairs(const ll_gemm *g, const float *a, int64_t i, int64_t pairs, float *tile)
 {
-    float behind[2][LLAP_KERN_KBLOCK];
+    float behind[2][LL_KERN_KBLOCK];
     for (int64_t r = 0; r < pairs; r++) {
         const float *row[2];
         for (int k = 0; k < 2; k++) {
@@ -95,7 +95,7 @@ static void pack_pairs(const llap_gemm *g, const float *a, int64_t i, int64_t pa
 
 /* The part-th product of mr pairs of rows, packed at a, and a pair of columns, packed at b: C at c,
  * bias of its columns, sums between in tiles. */
-static void pair_product(const llap_gemm *g, int part, int mr, const float *a, const float *b,
+static void pair_product(const ll_gemm *g, int part, int mr, const float *a, const float *b,
                          const float *bias, float *c, float *tiles)
 {
     const int64_t half = g->k / 2, row = 2 * g->ldc, right = KERN_PAIR_COLS / 2;
@@ -131,7 +131,7 @@ static void pair_product(const llap_gemm *g, int part, int mr, const float *a, c
 /* The rows of A after row i and the pairs that begin there. */
 static ahead pairs_after(const kern_gemm_unit *u, const float *a, int64_t i)
 {
-    const llap_gemm *g = u->g;
+    const ll_gemm *g = u->g;
     i += 2 * PAIR_ROWS;
     return (ahead){
         .x = a + i * g->lda, .rows = kern_least(u->i1 - i, 2 * PAIR_ROWS), .n = g->k, .step = g->lda
@@ -142,13 +142,13 @@ static ahead pairs_after(const kern_gemm_unit *u, const float *a, int64_t i)
 static void pair_columns(const kern_gemm_unit *u, int64_t pairs, int64_t j0, int64_t j1, float *c,
                          ahead *next, ahead *columns)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    right = KERN_PAIR_COLS / 2, products = N_PARTS * kern_per(pairs, GEMM_MR);
-    const float     *b = u->packed + j0 / 2 * N_PARTS * g->k / 2;
-    float           *tiles = u->tile + PAIR_ROWS * PAIR_AS;
-    const int64_t    lines = kern_per(kern_most(next->rows, 0) * next->n / 16,
-                                      products * g->n / (2 * GEMM_NR)); /* for each */
-    const int64_t    part_lines = kern_per(g->k / 2 * GEMM_NR / 16, kern_per(pairs, GEMM_MR));
+    const ll_gemm *g = u->g;
+    const int64_t  right = KERN_PAIR_COLS / 2, products = N_PARTS * kern_per(pairs, GEMM_MR);
+    const float   *b = u->packed + j0 / 2 * N_PARTS * g->k / 2;
+    float         *tiles = u->tile + PAIR_ROWS * PAIR_AS;
+    const int64_t  lines = kern_per(kern_most(next->rows, 0) * next->n / 16,
+                                    products * g->n / (2 * GEMM_NR)); /* for each */
+    const int64_t  part_lines = kern_per(g->k / 2 * GEMM_NR / 16, kern_per(pairs, GEMM_MR));
     for (int64_t j = j0; j < j1; j += GEMM_NR) {
         if (j % KERN_PAIR_COLS >= right) continue;
         const float *bias = g->bias == NULL ? NULL : g->bias + j;
@@ -165,13 +165,13 @@ static void pair_columns(const kern_gemm_unit *u, int64_t pairs, int64_t j0, int
     }
 }
 
-/* Two layers, the inner one of rows that are in the second cache: its columns, LLAP_KERN_KBLOCK at
+/* Two layers, the inner one of rows that are in the second cache: its columns, LL_KERN_KBLOCK at
  * a time, are inner steps of the second layer, whose result is C. */
 static void mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, const float *a, float *c)
 {
-    const llap_gemm *g = down->g;
-    llap_gemm        to_tile = *up->g;
-    kern_gemm_unit   first = *up;
+    const ll_gemm *g = down->g;
+    ll_gemm        to_tile = *up->g;
+    kern_gemm_unit first = *up;
     first.g = &to_tile;
     to_tile.ldc = GEMM_AS;
     for (int64_t i = up->i0; i < up->i1; i += 2 * PAIR_ROWS) {
@@ -182,8 +182,8 @@ static void mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, const
         ahead         columns = { .x = up->packed + part, .rows = 1, .n = all - part };
         memset(some, 1, sizeof some);
         pack_pairs(up->g, a, i, rows / 2, up->tile);
-        for (int64_t k = 0; k < g->k; k += LLAP_KERN_KBLOCK) {
-            const int64_t kc = kern_least(g->k - k, LLAP_KERN_KBLOCK);
+        for (int64_t k = 0; k < g->k; k += LL_KERN_KBLOCK) {
+            const int64_t kc = kern_least(g->k - k, LL_KERN_KBLOCK);
             pair_columns(&first, rows / 2, k, k + kc, down->tile, &next, &columns);
             block_columns(down, c, 0, i, rows, k, kc, NULL, some, &none);
         }

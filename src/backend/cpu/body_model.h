@@ -60,7 +60,7 @@ static void angles(int64_t n, float pos, const float *freq, float *sine, float *
     }
 }
 
-static void adamw(const llap_adamw *o, const llap_adamw_item *item, int64_t first, int64_t n)
+static void adamw(const ll_adamw *o, const ll_adamw_item *item, int64_t first, int64_t n)
 {
     const double k = (double)o->step;
     const vec  clip = v_set((float)o->clip), shrink = v_set((float)(1.0 - o->lr * o->weight_decay));

@@ -44,7 +44,7 @@ VEC_INLINE void norm_stats(const float *x, int64_t n, float eps, float stats[2])
 VEC_INLINE vec norm_one(vec x, vec mean, vec rstd) { return v_mul(v_sub(x, mean), rstd); }
 
 /* Columns j..j+n-1 of row `row`; x and y point at column j. */
-VEC_INLINE void norm_apply(const llap_norm *p, int64_t row, int64_t j, int64_t n, const float *x,
+VEC_INLINE void norm_apply(const ll_norm *p, int64_t row, int64_t j, int64_t n, const float *x,
                            float *y, const float stats[2])
 {
     const vec    mean = v_set(stats[0]), rstd = v_set(stats[1]), one = v_set(1.0f);
@@ -68,7 +68,7 @@ VEC_INLINE void norm_apply(const llap_norm *p, int64_t row, int64_t j, int64_t n
     }
 }
 
-static void norm_rows(const llap_norm *p, int64_t first, int64_t rows, const float *x, float *y,
+static void norm_rows(const ll_norm *p, int64_t first, int64_t rows, const float *x, float *y,
                       float *stats)
 {
     for (int64_t i = first; i < first + rows; i++) {
@@ -83,7 +83,7 @@ static void norm_rows(const llap_norm *p, int64_t first, int64_t rows, const flo
 }
 
 /* The factor of u in row i, columns j..: gain, 1 + scale or 1. */
-VEC_INLINE vec norm_factor(const llap_norm *p, int64_t i, int64_t j, int64_t n)
+VEC_INLINE vec norm_factor(const ll_norm *p, int64_t i, int64_t j, int64_t n)
 {
     if (p->scale != NULL)
         return v_add(v_set(1.0f), v_ld(p->scale + i / p->group * p->mod_ld + j, n));
@@ -91,7 +91,7 @@ VEC_INLINE vec norm_factor(const llap_norm *p, int64_t i, int64_t j, int64_t n)
 }
 
 /* dx = r (g - mean(g) - u mean(g u)) + add, g = dy * factor; add may be NULL. */
-VEC_INLINE void norm_dx_row(const llap_norm *p, int64_t row, const float *x, const float s[2],
+VEC_INLINE void norm_dx_row(const ll_norm *p, int64_t row, const float *x, const float s[2],
                             const float *dy, const float *add, float *dx)
 {
     const int64_t n = p->n;
@@ -120,7 +120,7 @@ VEC_INLINE void norm_dx_row(const llap_norm *p, int64_t row, const float *x, con
 
 /* Rows first..: dx =, and sums [2][n] = over these rows of dy u and of dy. add, dx and sums may be
  * NULL. */
-static void norm_grad_rows(const llap_norm *p, int64_t first, int64_t rows, const float *x,
+static void norm_grad_rows(const ll_norm *p, int64_t first, int64_t rows, const float *x,
                            const float *stats, const float *dy, const float *add, float *dx,
                            float *sums)
 {

@@ -13,7 +13,7 @@
  * Inner steps p and p + 16 of 32 lie side by side, so that nothing has to be moved about to
  * pack them. Packed B: panels of TILE_NR columns, each [32 steps][part][tile of 16 columns]; packed
  * A: blocks of TILE_MR rows, each [32 steps][part][tile of 16 rows]. Missing steps are zeros. Each
- * element of C is one sum over the steps of a block of LLAP_KERN_KBLOCK, in an order that is the
+ * element of C is one sum over the steps of a block of LL_KERN_KBLOCK, in an order that is the
  * same wherever it lies.
  */
 
@@ -25,8 +25,8 @@ enum {
     TILE_NR = 32,
     TILE_SUMS = TILE_MR * TILE_NR,
     TILE_MC = 96, /* rows packed at a time */
-    TILE_ROW = LLAP_KERN_KBLOCK + 16,
-    TILE_PACKED = 3 * LLAP_KERN_KBLOCK / 2 /* floats of a packed row */
+    TILE_ROW = LL_KERN_KBLOCK + 16,
+    TILE_PACKED = 3 * LL_KERN_KBLOCK / 2 /* floats of a packed row */
 };
 static_assert(TILE_MC * TILE_PACKED + 2 * TILE_SUMS + 16 * TILE_ROW <= KERN_TILE_FLOATS &&
                   2 * KERN_MLP_ROWS * TILE_PACKED + 16 * TILE_ROW <= KERN_MLP_FLOATS,
@@ -127,8 +127,8 @@ static void tile_pack_panel(int64_t nk, int64_t cols, const float *b, int64_t ld
 /* As gemm_pack_steps; from is on a step of the tiles. */
 static void tile_pack_steps(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0;
+    const ll_gemm *g = u->g;
+    const int64_t  nk = u->k1 - u->k0;
     for (int64_t k = from; k < to; k += TILE_STEPS)
         for (int64_t j = u->j0; j < u->j1; j += TILE_NR) {
             const int64_t cols = kern_least(u->j1 - j, TILE_NR);
@@ -141,8 +141,8 @@ static void tile_pack_steps(const kern_gemm_unit *u, const float *b, int64_t fro
 static void tile_pack(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0;
+    const ll_gemm *g = u->g;
+    const int64_t  nk = u->k1 - u->k0;
     for (int64_t p = first_panel; p < first_panel + n_panels; p++) {
         const int64_t j = u->j0 + p * TILE_NR;
         const float  *from = g->b_trans ? b + j * g->ldb + u->k0 : b + u->k0 * g->ldb + j;
@@ -154,7 +154,7 @@ static void tile_pack(const kern_gemm_unit *u, const float *b, int64_t first_pan
 /* Rows i..i+rows-1 of op(A), as many as to has room for, inner steps k..k+kc-1, in blocks of
  * TILE_MR; behind their norm, with stats of those rows. some[b]: not all of the b-th block are
  * zeros. behind: room for 16 rows. */
-static void tile_pack_rows(const llap_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
+static void tile_pack_rows(const ll_gemm *g, const float *a, int64_t i, int64_t rows, int64_t k,
                            int64_t kc, const float *stats, float *to, bool *some, float *behind)
 {
     for (int64_t r = 0; r < rows; r += 16) {
@@ -264,14 +264,14 @@ VEC_INLINE void tile_any_sums(int64_t mr, int64_t cols, int64_t kc, const float 
 /* What follows a product, row by row. */
 typedef struct tile_end {
     void (*rows)(const struct tile_end *e, int64_t from, int64_t to);
-    float           *sums; /* [TILE_MR][TILE_NR] */
-    int64_t          mr, done;
-    micro_out        out;
-    const llap_gemm *g;
-    int64_t          i, j, at; /* row and column of C, their offset */
-    const float     *stats;    /* of row i on */
-    bool             last;     /* no inner steps are left */
-    float           *packed;   /* where these are the inner steps of another product */
+    float         *sums; /* [TILE_MR][TILE_NR] */
+    int64_t        mr, done;
+    micro_out      out;
+    const ll_gemm *g;
+    int64_t        i, j, at; /* row and column of C, their offset */
+    const float   *stats;    /* of row i on */
+    bool           last;     /* no inner steps are left */
+    float         *packed;   /* where these are the inner steps of another product */
 } tile_end;
 
 /* The unit multiplies on while the rest of the processor ends the tile before and asks for memory.
@@ -332,9 +332,9 @@ static void end_sums(const tile_end *e, int64_t from, int64_t to)
 /* Rows of C. */
 static void end_rows(const tile_end *e, int64_t from, int64_t to)
 {
-    const llap_gemm *g = e->g;
-    const int64_t    start = from * g->ldc;
-    micro_out        rest = e->out;
+    const ll_gemm *g = e->g;
+    const int64_t  start = from * g->ldc;
+    micro_out      rest = e->out;
     rest.c += start;
     end_sums(e, from, to);
     if (e->last) finish_tile(g, e->i, from, to - from, e->j, e->at + start, e->stats, &rest);
@@ -345,11 +345,11 @@ static void tile_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int6
                          int64_t k, int64_t kc, const float *a, const float *stats,
                          const bool *some, tile_side *side)
 {
-    const llap_gemm *g = u->g;
-    const int64_t    nk = u->k1 - u->k0, times = kern_most(tile_steps(kc), 1);
-    const int64_t    tiles = kern_per(rows, TILE_MR) * kern_per(u->j1 - u->j0, TILE_NR);
-    const bool       last = k + kc == g->k, along = nk <= GEMM_FEW;
-    int64_t          shape = 0, j = u->j0, r = 0;
+    const ll_gemm *g = u->g;
+    const int64_t  nk = u->k1 - u->k0, times = kern_most(tile_steps(kc), 1);
+    const int64_t  tiles = kern_per(rows, TILE_MR) * kern_per(u->j1 - u->j0, TILE_NR);
+    const bool     last = k + kc == g->k, along = nk <= GEMM_FEW;
+    int64_t        shape = 0, j = u->j0, r = 0;
     for (int64_t t = 0; t < tiles; t++) {
         const int64_t cols = kern_least(u->j1 - j, TILE_NR), mr = kern_least(rows - r, TILE_MR);
         const int64_t at = c_item + (i + r) * g->ldc + j;
@@ -386,17 +386,17 @@ static void tile_columns(const kern_gemm_unit *u, float *c, int64_t c_item, int6
 /* As gemm_rows. */
 static void tile_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item)
 {
-    const llap_gemm *g = u->g;
-    tile_side        side = { .sums = u->tile + tile_packed(LLAP_KERN_KBLOCK, TILE_MC) };
-    float           *behind = side.sums + 2 * TILE_SUMS;
-    float            stats[2 * TILE_MC];
-    bool             some[TILE_MC / TILE_MR];
+    const ll_gemm *g = u->g;
+    tile_side      side = { .sums = u->tile + tile_packed(LL_KERN_KBLOCK, TILE_MC) };
+    float         *behind = side.sums + 2 * TILE_SUMS;
+    float          stats[2 * TILE_MC];
+    bool           some[TILE_MC / TILE_MR];
     for (int64_t i = u->i0; i < u->i1; i += TILE_MC) {
         const int64_t rows = kern_least(u->i1 - i, TILE_MC);
         rows_stats(g, a, i, rows, stats);
         int64_t k = u->k0;
         do {
-            const int64_t kc = kern_least(u->k1 - k, LLAP_KERN_KBLOCK);
+            const int64_t kc = kern_least(u->k1 - k, LL_KERN_KBLOCK);
             tile_pack_rows(g, a, i, rows, k, kc, g->a_norm != NULL ? stats : NULL, u->tile, some,
                            behind);
             if (g->sums != NULL && u->j0 == 0)
@@ -409,7 +409,7 @@ static void tile_rows(const kern_gemm_unit *u, const float *a, float *c, int64_t
 
 /* --- two layers as one ------------------------------------------------------------------------ */
 
-static void tile_pairs_pack(const llap_gemm *g, const float *b, float *packed)
+static void tile_pairs_pack(const ll_gemm *g, const float *b, float *packed)
 {
     const kern_gemm_unit u = { .g = g, .j1 = g->n, .k1 = g->k, .packed = packed };
     tile_pack(&u, b, 0, kern_per(g->n, TILE_NR));
@@ -433,8 +433,8 @@ static void end_inner(const tile_end *e, int64_t from, int64_t to)
 static void tile_inner(const kern_gemm_unit *up, int64_t rows, int64_t k, int64_t kc, float *to,
                        tile_side *side)
 {
-    const llap_gemm *g = up->g;
-    int64_t          shape = 0;
+    const ll_gemm *g = up->g;
+    int64_t        shape = 0;
     side->tile = side->beside = (ahead){ 0 }; /* they end where they are */
     for (int64_t s = 0; s < kc; s += TILE_STEPS)
         for (int64_t r = 0; r < rows; r += TILE_MR) {
@@ -458,21 +458,21 @@ static void tile_inner(const kern_gemm_unit *up, int64_t rows, int64_t k, int64_
 static void tile_mlp_rows(const kern_gemm_unit *up, const kern_gemm_unit *down, const float *a,
                           float *c)
 {
-    const llap_gemm *g = down->g;
-    const int64_t    k0 = up->g->k;
-    float           *inner = up->tile + tile_packed(LLAP_KERN_KBLOCK, KERN_MLP_ROWS);
-    tile_side        side = { .sums = inner + tile_packed(LLAP_KERN_KBLOCK, KERN_MLP_ROWS) };
-    float           *behind = side.sums; /* before there are any */
-    bool             some[KERN_MLP_ROWS / TILE_MR];
-    float            stats[2 * KERN_MLP_ROWS];
+    const ll_gemm *g = down->g;
+    const int64_t  k0 = up->g->k;
+    float         *inner = up->tile + tile_packed(LL_KERN_KBLOCK, KERN_MLP_ROWS);
+    tile_side      side = { .sums = inner + tile_packed(LL_KERN_KBLOCK, KERN_MLP_ROWS) };
+    float         *behind = side.sums; /* before there are any */
+    bool           some[KERN_MLP_ROWS / TILE_MR];
+    float          stats[2 * KERN_MLP_ROWS];
     for (int64_t i = up->i0; i < up->i1; i += KERN_MLP_ROWS) {
         const int64_t rows = kern_least(up->i1 - i, KERN_MLP_ROWS);
         rows_stats(up->g, a, i, rows, stats);
         tile_pack_rows(up->g, a, i, rows, 0, k0, up->g->a_norm != NULL ? stats : NULL, up->tile,
                        some, behind);
         memset(some, 1, sizeof some);
-        for (int64_t k = 0; k < g->k; k += LLAP_KERN_KBLOCK) {
-            const int64_t kc = kern_least(g->k - k, LLAP_KERN_KBLOCK);
+        for (int64_t k = 0; k < g->k; k += LL_KERN_KBLOCK) {
+            const int64_t kc = kern_least(g->k - k, LL_KERN_KBLOCK);
             tile_inner(up, rows, k, kc, inner, &side);
             tile_columns(down, c, 0, i, rows, k, kc, inner, NULL, some, &side);
         }

@@ -81,9 +81,9 @@ static void tile_near_weights(const kern_attn_unit *u, query_block *q, const flo
 static void tile_weights(const kern_attn_unit *u, float longest_key, int64_t i, int64_t mr,
                          const float *queries, float scale[TILE_MR], float *lse, ahead *soon)
 {
-    const llap_attn *a = u->a;
-    query_block      q[2];
-    bool             near = mr == TILE_MR && a->nk > 0;
+    const ll_attn *a = u->a;
+    query_block    q[2];
+    bool           near = mr == TILE_MR && a->nk > 0;
     for (int h = 0; h < 2; h++) {
         q[h].i = i + 16 * h;
         q[h].mr = kern_least(kern_most(mr - 16 * h, 0), 16);
@@ -156,10 +156,10 @@ static void tile_means(const kern_attn_unit *u, int64_t mr, float *x, const floa
             const int64_t cols = kern_least(d - j, TILE_NR);
             tile_any_sums(mr, cols, kern_least(nk - s, TILE_KEYS), now,
                           b + tile_packed(nk, j) + tile_packed(s, cols), sums + j * TILE_MR,
-                          TILE_NR, s % LLAP_KERN_KBLOCK > 0, some_splits, &w);
+                          TILE_NR, s % LL_KERN_KBLOCK > 0, some_splits, &w);
         }
-        if (last || then % LLAP_KERN_KBLOCK == 0) /* long sums run in blocks, as all do */
-            add_means(mr, d, sums, s >= LLAP_KERN_KBLOCK, last ? by : NULL, out, ldo);
+        if (last || then % LL_KERN_KBLOCK == 0) /* long sums run in blocks, as all do */
+            add_means(mr, d, sums, s >= LL_KERN_KBLOCK, last ? by : NULL, out, ldo);
     }
 }
 
@@ -167,8 +167,8 @@ static void tile_means(const kern_attn_unit *u, int64_t mr, float *x, const floa
 static void tile_attn_forward(const kern_attn_unit *u, const float *q, const float *k,
                               const float *v, float *out, float *lse)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk;
     if (nk > 0 && leaves_out(a, k, v)) {
         attn_of_zeros(u, out, lse);
         return;
@@ -256,8 +256,8 @@ static void copy_turned(int64_t rows, int64_t n, const float *x, int64_t ld, flo
 static void tile_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
                              int64_t rows)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, ls = u->ld_s;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, ls = u->ld_s;
     for (int64_t r = 0; r < rows; r += TILE_MR) {
         const int64_t mr = kern_least(rows - r, TILE_MR);
         tile_begin(mr);
@@ -273,8 +273,8 @@ static void tile_scores_back(const kern_attn_unit *u, const kern_attn_grad *g, i
 static void tile_queries_back(const kern_attn_unit *u, const kern_attn_grad *g, int64_t i,
                               int64_t rows)
 {
-    const llap_attn *a = u->a;
-    float            by[TILE_MR];
+    const ll_attn *a = u->a;
+    float          by[TILE_MR];
     for (int r = 0; r < TILE_MR; r++) by[r] = a->scale;
     for (int64_t r = 0; r < rows; r += TILE_MR) {
         const int64_t mr = kern_least(rows - r, TILE_MR);
@@ -287,8 +287,8 @@ static void tile_queries_back(const kern_attn_unit *u, const kern_attn_grad *g, 
 /* As attn_backward. */
 static void tile_attn_backward(const kern_attn_unit *u, const kern_attn_grad *g)
 {
-    const llap_attn *a = u->a;
-    const int64_t    d = a->d, nk = a->nk;
+    const ll_attn *a = u->a;
+    const int64_t  d = a->d, nk = a->nk;
     if (no_gradient(a, g)) return;
     next_rows next = rows_of_next(
         a, g, 2 * kern_per(nk, TILE_NR) * kern_per(d, TILE_MR) * kern_per(a->nq, TILE_QB));

@@ -2,7 +2,7 @@
 
 #include "backend/cpu/glue.h"
 
-cpu_axes llap_cpu_merge(const llap_view *const *v, int n_views, int n_axes)
+cpu_axes ll_cpu_merge(const ll_view *const *v, int n_views, int n_axes)
 {
     cpu_axes a = { 0 };
     for (int i = 0; i < n_axes; i++) {
@@ -18,7 +18,7 @@ cpu_axes llap_cpu_merge(const llap_view *const *v, int n_views, int n_axes)
     return a;
 }
 
-int64_t llap_cpu_at(const cpu_axes *a, int k, int64_t i, int n_axes)
+int64_t ll_cpu_at(const cpu_axes *a, int k, int64_t i, int n_axes)
 {
     int64_t at = 0;
     for (int axis = n_axes - 1; axis >= 0; axis--) {
@@ -28,55 +28,55 @@ int64_t llap_cpu_at(const cpu_axes *a, int k, int64_t i, int n_axes)
     return at;
 }
 
-static size_t work_bytes(const llap_call *c)
+static size_t work_bytes(const ll_call *c)
 {
     switch (c->op) {
-    case LLAP_OP_SUM:
-        return llap_cpu_sum_work(c);
-    case LLAP_OP_SQUARES:
-        return llap_cpu_squares_work(c);
-    case LLAP_OP_MATMUL:
-        return llap_cpu_matmul_work(c);
-    case LLAP_OP_LINEAR:
-        return llap_cpu_linear_work(c);
-    case LLAP_OP_NORMED:
-        return llap_cpu_normed_work(c);
-    case LLAP_OP_MLP:
-        return llap_cpu_mlp_work(c);
-    case LLAP_OP_NORM_GRAD:
-        return llap_cpu_norm_grad_work(c);
-    case LLAP_OP_ATTENTION:
-        return llap_cpu_attention_work(c);
-    case LLAP_OP_ATTENTION_GRAD:
-        return llap_cpu_attention_grad_work(c);
+    case LL_OP_SUM:
+        return ll_cpu_sum_work(c);
+    case LL_OP_SQUARES:
+        return ll_cpu_squares_work(c);
+    case LL_OP_MATMUL:
+        return ll_cpu_matmul_work(c);
+    case LL_OP_LINEAR:
+        return ll_cpu_linear_work(c);
+    case LL_OP_NORMED:
+        return ll_cpu_normed_work(c);
+    case LL_OP_MLP:
+        return ll_cpu_mlp_work(c);
+    case LL_OP_NORM_GRAD:
+        return ll_cpu_norm_grad_work(c);
+    case LL_OP_ATTENTION:
+        return ll_cpu_attention_work(c);
+    case LL_OP_ATTENTION_GRAD:
+        return ll_cpu_attention_grad_work(c);
     default:
         return 0;
     }
 }
 
 /* Weights of linear layers, packed. */
-static size_t kept_bytes(const llap_call *c, int *operand)
+static size_t kept_bytes(const ll_call *c, int *operand)
 {
-    *operand = c->op == LLAP_OP_MLP ? 3 : 1;
-    return c->op == LLAP_OP_LINEAR ? llap_cpu_linear_kept(c)
-           : c->op == LLAP_OP_MLP  ? llap_cpu_mlp_kept(c)
-                                   : 0;
+    *operand = c->op == LL_OP_MLP ? 3 : 1;
+    return c->op == LL_OP_LINEAR ? ll_cpu_linear_kept(c)
+           : c->op == LL_OP_MLP  ? ll_cpu_mlp_kept(c)
+                                 : 0;
 }
 
-static bool takes(const llap_call *c)
+static bool takes(const ll_call *c)
 {
     switch (c->op) {
-    case LLAP_OP_MLP:
-        return llap_cpu_mlp_takes(c);
-    case LLAP_OP_LINEAR: /* with a residual that is broadcast, or behind a norm */
-        return llap_cpu_linear_takes(c);
-    case LLAP_OP_ATTENTION_GRAD:
-        return llap_cpu_attention_grad_takes(c);
-    case LLAP_OP_SUM:
-    case LLAP_OP_GELU:
-    case LLAP_OP_GELU_GRAD:
-    case LLAP_OP_CONCAT:
-    case LLAP_OP_NORM_GRAD:
+    case LL_OP_MLP:
+        return ll_cpu_mlp_takes(c);
+    case LL_OP_LINEAR: /* with a residual that is broadcast, or behind a norm */
+        return ll_cpu_linear_takes(c);
+    case LL_OP_ATTENTION_GRAD:
+        return ll_cpu_attention_grad_takes(c);
+    case LL_OP_SUM:
+    case LL_OP_GELU:
+    case LL_OP_GELU_GRAD:
+    case LL_OP_CONCAT:
+    case LL_OP_NORM_GRAD:
         return true;
     default:
         return false;
@@ -85,15 +85,15 @@ static bool takes(const llap_call *c)
 
 static double mlp_share(void)
 {
-    const llap_kern kn = llap_kern_best(1);
-    return llap_kern_mlp_share(&kn);
+    const ll_kern kn = ll_kern_best(1);
+    return ll_kern_mlp_share(&kn);
 }
 
-static bool all_zero(const llap_view *x, int64_t row, int64_t rows, int64_t col, int64_t cols)
+static bool all_zero(const ll_view *x, int64_t row, int64_t rows, int64_t col, int64_t cols)
 {
     const int64_t step = x->stride[x->shape.rank - 1];
     for (int64_t r = row; r < row + rows; r++) {
-        const float *from = (const float *)x->data + llap_view_row_offset(x, r) + col * step;
+        const float *from = (const float *)x->data + ll_view_row_offset(x, r) + col * step;
         for (int64_t i = 0; i < cols; i++)
             if (from[i * step] != 0.0f) return false;
     }
@@ -101,11 +101,11 @@ static bool all_zero(const llap_view *x, int64_t row, int64_t rows, int64_t col,
 }
 
 /* Numbers of x that lie in blocks of zeros. */
-static int64_t count_zeros(const llap_view *x, int64_t high, int64_t wide)
+static int64_t count_zeros(const ll_view *x, int64_t high, int64_t wide)
 {
     const int64_t rows = x->shape.dim[x->shape.rank - 2], cols = x->shape.dim[x->shape.rank - 1];
     int64_t       n = 0;
-    for (int64_t item = 0; item < llap_view_rows(x); item += rows)
+    for (int64_t item = 0; item < ll_view_rows(x); item += rows)
         for (int64_t r = 0; r < rows; r += high)
             for (int64_t c = 0; c < cols; c += wide) {
                 const int64_t h = rows - r < high ? rows - r : high;
@@ -117,43 +117,42 @@ static int64_t count_zeros(const llap_view *x, int64_t high, int64_t wide)
 
 /* As the products look for them: in a block of rows, or of a transpose of columns, and of inner
  * steps. */
-static double zero_share(const llap_call *c)
+static double zero_share(const ll_call *c)
 {
-    const llap_view *x = &c->in[0];
-    const bool       turned = c->op == LLAP_OP_MATMUL && c->attr->matmul.ta;
-    const int64_t    n = llap_shape_count(&x->shape);
-    if ((c->op != LLAP_OP_LINEAR && c->op != LLAP_OP_MATMUL) || x->shape.rank < 2 || n == 0)
-        return 0.0;
+    const ll_view *x = &c->in[0];
+    const bool     turned = c->op == LL_OP_MATMUL && c->attr->matmul.ta;
+    const int64_t  n = ll_shape_count(&x->shape);
+    if ((c->op != LL_OP_LINEAR && c->op != LL_OP_MATMUL) || x->shape.rank < 2 || n == 0) return 0.0;
     const int64_t zeros =
-        turned ? count_zeros(x, LLAP_KERN_KBLOCK, 96) : count_zeros(x, 32, LLAP_KERN_KBLOCK);
+        turned ? count_zeros(x, LL_KERN_KBLOCK, 96) : count_zeros(x, 32, LL_KERN_KBLOCK);
     return (double)zeros / (double)n;
 }
 
-const char *llap_cpu_instructions(void)
+const char *ll_cpu_instructions(void)
 {
-    const llap_kern kn = llap_kern_best(1);
-    return llap_kern_name(&kn);
+    const ll_kern kn = ll_kern_best(1);
+    return ll_kern_name(&kn);
 }
 
-const llap_backend llap_backend_cpu = {
+const ll_backend ll_backend_cpu = {
     .name = "cpu",
     .real_bytes = sizeof(float),
     .work_bytes = work_bytes,
     .kept_bytes = kept_bytes,
-    .together = llap_cpu_together,
+    .together = ll_cpu_together,
     .takes = takes,
     .mlp_share = mlp_share,
     .zero_share = zero_share,
-    .several = llap_cpu_several,
+    .several = ll_cpu_several,
     .kernel = {
-#define X(ID, id) [LLAP_OP_##ID] = llap_cpu_unary,
-        LLAP_UNARY_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = ll_cpu_unary,
+        LL_UNARY_LIST(X)
 #undef X
-#define X(ID, id) [LLAP_OP_##ID] = llap_cpu_binary,
-        LLAP_BINARY_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = ll_cpu_binary,
+        LL_BINARY_LIST(X)
 #undef X
-#define X(ID, id) [LLAP_OP_##ID] = llap_cpu_##id,
-        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X) LLAP_FUSED_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = ll_cpu_##id,
+        LL_SHAPED_LIST(X) LL_EXTRA_LIST(X) LL_FUSED_LIST(X)
 #undef X
     },
 };

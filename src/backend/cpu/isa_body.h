@@ -21,28 +21,28 @@
 /* All of a table but its name, its products and attention. */
 #define ISA_REST \
     .unary = { \
-        [LLAP_UNARY_NEG] = map_neg,         [LLAP_UNARY_ABS] = map_abs, \
-        [LLAP_UNARY_SQUARE] = map_square,   [LLAP_UNARY_SQRT] = map_sqrt, \
-        [LLAP_UNARY_RSQRT] = map_rsqrt,     [LLAP_UNARY_RECIP] = map_recip, \
-        [LLAP_UNARY_EXP] = map_exp,         [LLAP_UNARY_LOG] = map_log, \
-        [LLAP_UNARY_SIN] = map_sin,         [LLAP_UNARY_COS] = map_cos, \
-        [LLAP_UNARY_TANH] = map_tanh,       [LLAP_UNARY_SIGMOID] = map_sigmoid, \
-        [LLAP_UNARY_SILU] = map_silu,       [LLAP_UNARY_SOFTPLUS] = map_softplus, \
-        [LLAP_UNARY_GELU] = map_gelu, \
+        [LL_UNARY_NEG] = map_neg,         [LL_UNARY_ABS] = map_abs, \
+        [LL_UNARY_SQUARE] = map_square,   [LL_UNARY_SQRT] = map_sqrt, \
+        [LL_UNARY_RSQRT] = map_rsqrt,     [LL_UNARY_RECIP] = map_recip, \
+        [LL_UNARY_EXP] = map_exp,         [LL_UNARY_LOG] = map_log, \
+        [LL_UNARY_SIN] = map_sin,         [LL_UNARY_COS] = map_cos, \
+        [LL_UNARY_TANH] = map_tanh,       [LL_UNARY_SIGMOID] = map_sigmoid, \
+        [LL_UNARY_SILU] = map_silu,       [LL_UNARY_SOFTPLUS] = map_softplus, \
+        [LL_UNARY_GELU] = map_gelu, \
     }, \
     .unary_grad = { \
-        [LLAP_UNARY_NEG] = grad_neg,        [LLAP_UNARY_ABS] = grad_abs, \
-        [LLAP_UNARY_SQUARE] = grad_square,  [LLAP_UNARY_SQRT] = grad_sqrt, \
-        [LLAP_UNARY_RSQRT] = grad_rsqrt,    [LLAP_UNARY_RECIP] = grad_recip, \
-        [LLAP_UNARY_EXP] = grad_exp,        [LLAP_UNARY_LOG] = grad_log, \
-        [LLAP_UNARY_SIN] = grad_sin,        [LLAP_UNARY_COS] = grad_cos, \
-        [LLAP_UNARY_TANH] = grad_tanh,      [LLAP_UNARY_SIGMOID] = grad_sigmoid, \
-        [LLAP_UNARY_SILU] = grad_silu,      [LLAP_UNARY_SOFTPLUS] = grad_softplus, \
-        [LLAP_UNARY_GELU] = grad_gelu, \
+        [LL_UNARY_NEG] = grad_neg,        [LL_UNARY_ABS] = grad_abs, \
+        [LL_UNARY_SQUARE] = grad_square,  [LL_UNARY_SQRT] = grad_sqrt, \
+        [LL_UNARY_RSQRT] = grad_rsqrt,    [LL_UNARY_RECIP] = grad_recip, \
+        [LL_UNARY_EXP] = grad_exp,        [LL_UNARY_LOG] = grad_log, \
+        [LL_UNARY_SIN] = grad_sin,        [LL_UNARY_COS] = grad_cos, \
+        [LL_UNARY_TANH] = grad_tanh,      [LL_UNARY_SIGMOID] = grad_sigmoid, \
+        [LL_UNARY_SILU] = grad_silu,      [LL_UNARY_SOFTPLUS] = grad_softplus, \
+        [LL_UNARY_GELU] = grad_gelu, \
     }, \
     .binary = { \
-        [LLAP_BINARY_ADD] = row_add, [LLAP_BINARY_SUB] = row_sub, [LLAP_BINARY_MUL] = row_mul, \
-        [LLAP_BINARY_DIV] = row_div, [LLAP_BINARY_MAX] = row_max, [LLAP_BINARY_MIN] = row_min, \
+        [LL_BINARY_ADD] = row_add, [LL_BINARY_SUB] = row_sub, [LL_BINARY_MUL] = row_mul, \
+        [LL_BINARY_DIV] = row_div, [LL_BINARY_MAX] = row_max, [LL_BINARY_MIN] = row_min, \
     }, \
     .clamp = clamp, .clamp_grad = clamp_grad, .affine = affine, \
     .sum_rows = sum_rows, .sum_pieces = sum_pieces, .sum_all = sum_all, .sum_sq = sum_sq, \

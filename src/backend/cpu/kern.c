@@ -8,18 +8,18 @@
 
 /* Fastest first. */
 #if defined __x86_64__ && !defined LLAP_NO_SIMD
-static const kern_isa *const       isas[] = { &llap_kern_amx, &llap_kern_avx512, &llap_kern_avx2,
-                                              &llap_kern_portable };
+static const kern_isa *const       isas[] = { &ll_kern_amx, &ll_kern_avx512, &ll_kern_avx2,
+                                              &ll_kern_portable };
 
 static bool runs_here(const kern_isa *isa)
 {
-    if (isa == &llap_kern_amx) return llap_cpu_has_amx();
-    if (isa == &llap_kern_avx512) return llap_cpu_has_avx512();
-    if (isa == &llap_kern_avx2) return llap_cpu_has_fma();
+    if (isa == &ll_kern_amx) return ll_cpu_has_amx();
+    if (isa == &ll_kern_avx512) return ll_cpu_has_avx512();
+    if (isa == &ll_kern_avx2) return ll_cpu_has_fma();
     return true;
 }
 #else
-static const kern_isa *const isas[] = { &llap_kern_portable };
+static const kern_isa *const isas[] = { &ll_kern_portable };
 
 static bool runs_here(const kern_isa *isa) { return isa != NULL; }
 #endif
@@ -39,7 +39,7 @@ static const kern_isa *best(void)
     return isas[i];
 }
 
-llap_kern llap_kern_best(int n_threads)
+ll_kern ll_kern_best(int n_threads)
 {
     static const kern_isa *_Atomic known; /* whoever asks first finds the same */
     const kern_isa                *isa = atomic_load_explicit(&known, memory_order_relaxed);
@@ -47,17 +47,17 @@ llap_kern llap_kern_best(int n_threads)
         isa = best();
         atomic_store_explicit(&known, isa, memory_order_relaxed);
     }
-    return (llap_kern){ isa, threads_of(n_threads) };
+    return (ll_kern){ isa, threads_of(n_threads) };
 }
 
-bool llap_kern_pick(const char *name, int n_threads, llap_kern *out)
+bool ll_kern_pick(const char *name, int n_threads, ll_kern *out)
 {
     for (size_t i = 0; i < n_isas; i++)
         if (strcmp(isas[i]->name, name) == 0 && runs_here(isas[i])) {
-            *out = (llap_kern){ isas[i], threads_of(n_threads) };
+            *out = (ll_kern){ isas[i], threads_of(n_threads) };
             return true;
         }
     return false;
 }
 
-const char *llap_kern_name(const llap_kern *kn) { return kn->isa->name; }
+const char *ll_kern_name(const ll_kern *kn) { return kn->isa->name; }

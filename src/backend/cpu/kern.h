@@ -3,18 +3,18 @@
  * memory is passed in; its size comes from the *_work function beside them) and say in their
  * comment whether they write (=) or add (+=).
  *
- *     llap_kern  kn = llap_kern_best(n_threads);
- *     llap_gemm  g = { .m = rows, .n = 1024, .k = 256, .lda = 256, .ldb = 256, .ldc = 1024,
+ *     ll_kern  kn = ll_kern_best(n_threads);
+ *     ll_gemm  g = { .m = rows, .n = 1024, .k = 256, .lda = 256, .ldb = 256, .ldc = 1024,
  *                      .b_trans = true, .bias = b, .gelu = true };
- *     void      *work = arena(llap_kern_gemm_work(&kn, &g));
- *     llap_kern_gemm(&kn, &g, x, weight, y, work);          y = GELU(x W^T + b)
+ *     void      *work = arena(ll_kern_gemm_work(&kn, &g));
+ *     ll_kern_gemm(&kn, &g, x, weight, y, work);          y = GELU(x W^T + b)
  *
  * Bits. Every function gives the same bits for any thread count, and each row (each batch item) the
  * same bits whatever other rows are in the call. AVX2 and AVX-512 give the same bits as each other;
  * the portable set, which has no fused multiply-add, and AMX, whose products are of parts
  * (body_tile.h), have bits of their own. That is so because
  *   - every product is a chain of multiply-adds in an order of the inner index, in blocks of
- *     LLAP_KERN_KBLOCK (AMX: attention's without blocks), that does not depend on the shape of the
+ *     LL_KERN_KBLOCK (AMX: attention's without blocks), that does not depend on the shape of the
  *     tiles, and every other sum runs in 16 lanes that are added by one fixed tree;
  *   - sums over rows run in fixed pieces, whoever computes them;
  *   - transcendental functions are SLEEF's deterministic (finz) ones, at most 1.0 ulp, or those of
@@ -25,8 +25,8 @@
  *
  * Scratch memory must be aligned to 64 bytes. Inputs and outputs need no alignment. Output may be
  * the same array as an input only where the comment says "in place". Zero sizes are fine. */
-#ifndef LLAP_BACKEND_CPU_KERN_H
-#define LLAP_BACKEND_CPU_KERN_H
+#ifndef LL_BACKEND_CPU_KERN_H
+#define LL_BACKEND_CPU_KERN_H
 
 #include "backend/adamw.h"
 
@@ -36,21 +36,21 @@
 
 /* --- which instructions, how many threads ------------------------------------------------- */
 
-struct llap_kern_isa;
-typedef struct llap_kern { /* two words, copied freely */
-    const struct llap_kern_isa *isa;
-    int                         n_threads; /* >= 1; OpenMP threads of every call */
-} llap_kern;
+struct ll_kern_isa;
+typedef struct ll_kern { /* two words, copied freely */
+    const struct ll_kern_isa *isa;
+    int                       n_threads; /* >= 1; OpenMP threads of every call */
+} ll_kern;
 
 /* The fastest instruction set of this build and machine, none faster than the one that the
  * environment variable LLAP_ISA names. n_threads 0: as many as OpenMP has. */
-llap_kern llap_kern_best(int n_threads);
+ll_kern ll_kern_best(int n_threads);
 /* A named one: "portable", "avx2", "avx512", "amx". False when this build or machine does not have
  * it. */
-bool        llap_kern_pick(const char *name, int n_threads, llap_kern *out);
-const char *llap_kern_name(const llap_kern *kn);
+bool        ll_kern_pick(const char *name, int n_threads, ll_kern *out);
+const char *ll_kern_name(const ll_kern *kn);
 
-enum { LLAP_KERN_ALIGN = 64, LLAP_KERN_KBLOCK = 256 };
+enum { LL_KERN_ALIGN = 64, LL_KERN_KBLOCK = 256 };
 
 /* --- matrix products ------------------------------------------------------------------------ */
 
@@ -63,7 +63,7 @@ enum { LLAP_KERN_ALIGN = 64, LLAP_KERN_KBLOCK = 256 };
  * [n,k] when b_trans. Batches: nb[0]*nb[1] products (0 counts as 1), item (i,j) of an operand
  * starts at i*step[0] + j*step[1] floats; step 0 shares it. C items must not overlap. k = 0 gives
  * zeros, then the epilogue. */
-typedef struct llap_gemm {
+typedef struct ll_gemm {
     int64_t m, n, k;
     int64_t lda, ldb, ldc;
     bool    a_trans, b_trans;
@@ -79,7 +79,7 @@ typedef struct llap_gemm {
     int64_t      residual_rows; /* 0: of C; else its rows are met again and again (one item) */
     const float *slope;         /* laid out as C, or NULL: C becomes C gelu'(slope) */
     float       *sums;          /* of an A that is a transpose, or NULL: the pieces that
-                                   llap_kern_sum_pieces makes sums over k of; one item */
+                                   ll_kern_sum_pieces makes sums over k of; one item */
 
     /* With like not NULL, and instead of bias, gelu and residual (one item only): row i of C
      * becomes (C_i + table_(i mod rows)) / sqrt(variance of row i of like + eps) + bias. */
@@ -91,176 +91,174 @@ typedef struct llap_gemm {
         float        eps;
     } c_norm;
 
-    const float
-        *b_packed; /* B in the form of llap_kern_gemm_prepack, or NULL; one B for all items */
+    const float *b_packed; /* B in the form of ll_kern_gemm_prepack, or NULL; one B for all items */
 
-    const struct llap_norm *a_norm; /* or NULL: A's rows go through llap_kern_norm on the way in
+    const struct ll_norm *a_norm; /* or NULL: A's rows go through ll_kern_norm on the way in
                                        (a_trans false; rows and n are taken from m and k) */
-} llap_gemm;
+} ll_gemm;
 
 /* Whether each row of A is packed once, however many threads there are: a norm on the way costs no
  * more than it would by itself. */
-bool llap_kern_gemm_rows_once(const llap_gemm *g);
+bool ll_kern_gemm_rows_once(const ll_gemm *g);
 
-size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g);
-void   llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
-                      float *c, void *work);
+size_t ll_kern_gemm_work(const ll_kern *kn, const ll_gemm *g);
+void   ll_kern_gemm(const ll_kern *kn, const ll_gemm *g, const float *a, const float *b, float *c,
+                    void *work);
 
 /* B as products read it, for those that meet it again and again; same bits. 0 bytes: too large. */
-size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g);
-void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed);
+size_t ll_kern_gemm_prepack_bytes(const ll_kern *kn, const ll_gemm *g);
+void   ll_kern_gemm_prepack(const ll_kern *kn, const ll_gemm *g, const float *b, float *packed);
 
 /* y = down(up(x)), x [m,k], with what up and down say of epilogues and of a norm of x; the rows of
  * the inner layer never leave the second cache (so up's ldc is not looked at). Rows 2i and 2i+1 are
  * computed together: their bits depend on both, and on no others. */
-bool   llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down);
-size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down);
-void   llap_kern_mlp_pack(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
-                          const float *w_up, const float *w_down, float *packed);
+bool   ll_kern_mlp_fits(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down);
+size_t ll_kern_mlp_pack_bytes(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down);
+void ll_kern_mlp_pack(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down, const float *w_up,
+                      const float *w_down, float *packed);
 /* Of the multiply-adds that the inner layer has by its shape: those executed. */
-double llap_kern_mlp_share(const llap_kern *kn);
-size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up);
-void   llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
-                     const float *packed, const float *x, float *y, void *work);
+double ll_kern_mlp_share(const ll_kern *kn);
+size_t ll_kern_mlp_work(const ll_kern *kn, const ll_gemm *up);
+void   ll_kern_mlp(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down, const float *packed,
+                   const float *x, float *y, void *work);
 
 /* --- attention -------------------------------------------------------------------------------- */
 
 /* Keep factors of dropout: writes scale[j], j in 0..n-1, 0 or 1/(1-p) of element first + j. Must be
  * a function of (user, first + j) alone. */
-typedef void (*llap_kern_keep_fn)(const void *user, uint64_t first, int64_t n, float *scale);
-typedef struct llap_kern_drop {
-    llap_kern_keep_fn keep; /* NULL: no dropout */
-    const void       *user;
-} llap_kern_drop;
+typedef void (*ll_kern_keep_fn)(const void *user, uint64_t first, int64_t n, float *scale);
+typedef struct ll_kern_drop {
+    ll_kern_keep_fn keep; /* NULL: no dropout */
+    const void     *user;
+} ll_kern_drop;
 
 /* Where head h of row i of batch item b starts: b*batch + i*row + h*head floats. */
-typedef struct llap_attn_at {
+typedef struct ll_attn_at {
     int64_t batch, row, head;
-} llap_attn_at;
+} ll_attn_at;
 
 /* o = softmax(scale q k^T + bias, masked) v, per batch item and head. Memory O(nq + nk).
  * A query whose keys are all excluded gives zeros. Samples that share k and v are more queries:
  * pass nq * R. Dropout element: ((b*heads + h)*nq + i)*nk + j. */
-typedef struct llap_attn {
+typedef struct ll_attn {
     int64_t batch, heads, nq, nk, d;
     float   scale; /* 1/sqrt(d) */
 
-    llap_attn_at q, k, v, o;
-    llap_attn_at dq, dk, dv; /* of the gradient */
+    ll_attn_at q, k, v, o;
+    ll_attn_at dq, dk, dv; /* of the gradient */
 
     const unsigned char *key_pad;       /* [batch,nk], nonzero: key excluded; or NULL */
     int64_t              key_pad_batch; /* bytes between batch items, 0 shares */
     const float         *bias;          /* + bias[b*batch + i*row + h*head + j], or NULL */
-    llap_attn_at         bias_at;
-    llap_kern_drop       drop; /* on the softmax weights */
-} llap_attn;
+    ll_attn_at           bias_at;
+    ll_kern_drop         drop; /* on the softmax weights */
+} ll_attn;
 
-size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a);
+size_t ll_kern_attn_work(const ll_kern *kn, const ll_attn *a);
 /* o = . lse [batch,heads,nq] = log2 of the sum of exponentials (+inf where no key is left), or
  * NULL; backward needs it. */
-void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
-                    const float *v, float *o, float *lse, void *work);
+void ll_kern_attn(const ll_kern *kn, const ll_attn *a, const float *q, const float *k,
+                  const float *v, float *o, float *lse, void *work);
 
 /* dq = , dk = , dv = ; doo is laid out as o. dbias (or NULL) += laid out as bias: where its
  * batch, head or row step is 0 the sum over that axis is added, in order. Any of dq, dk, dv may be
  * NULL. */
-size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a);
-void   llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
-                           const float *v, const float *o, const float *lse, const float *doo,
-                           float *dq, float *dk, float *dv, float *dbias, void *work);
+size_t ll_kern_attn_grad_work(const ll_kern *kn, const ll_attn *a);
+void   ll_kern_attn_grad(const ll_kern *kn, const ll_attn *a, const float *q, const float *k,
+                         const float *v, const float *o, const float *lse, const float *doo,
+                         float *dq, float *dk, float *dv, float *dbias, void *work);
 
 /* --- element by element ------------------------------------------------------------------------
  */
 
-typedef enum llap_unary {
-    LLAP_UNARY_NEG,
-    LLAP_UNARY_ABS,
-    LLAP_UNARY_SQUARE,
-    LLAP_UNARY_SQRT,
-    LLAP_UNARY_RSQRT, /* 1/sqrt(x), two exact roundings */
-    LLAP_UNARY_RECIP,
-    LLAP_UNARY_EXP,
-    LLAP_UNARY_LOG,
-    LLAP_UNARY_SIN,
-    LLAP_UNARY_COS,
-    LLAP_UNARY_TANH,
-    LLAP_UNARY_SIGMOID,
-    LLAP_UNARY_SILU,
-    LLAP_UNARY_SOFTPLUS, /* log(1+e^x); x itself when x > 20 */
-    LLAP_UNARY_GELU,     /* x/2 (1 + erf(x/sqrt 2)) */
-    LLAP_UNARY_COUNT
-} llap_unary;
+typedef enum ll_unary {
+    LL_UNARY_NEG,
+    LL_UNARY_ABS,
+    LL_UNARY_SQUARE,
+    LL_UNARY_SQRT,
+    LL_UNARY_RSQRT, /* 1/sqrt(x), two exact roundings */
+    LL_UNARY_RECIP,
+    LL_UNARY_EXP,
+    LL_UNARY_LOG,
+    LL_UNARY_SIN,
+    LL_UNARY_COS,
+    LL_UNARY_TANH,
+    LL_UNARY_SIGMOID,
+    LL_UNARY_SILU,
+    LL_UNARY_SOFTPLUS, /* log(1+e^x); x itself when x > 20 */
+    LL_UNARY_GELU,     /* x/2 (1 + erf(x/sqrt 2)) */
+    LL_UNARY_COUNT
+} ll_unary;
 
 /* y = f(x). In place is fine. */
-void llap_kern_unary(const llap_kern *kn, llap_unary op, int64_t n, const float *x, float *y);
+void ll_kern_unary(const ll_kern *kn, ll_unary op, int64_t n, const float *x, float *y);
 /* dx = dy f'(x). In place on dy or x is fine. */
-void llap_kern_unary_grad(const llap_kern *kn, llap_unary op, int64_t n, const float *x,
-                          const float *dy, float *dx);
+void ll_kern_unary_grad(const ll_kern *kn, ll_unary op, int64_t n, const float *x, const float *dy,
+                        float *dx);
 /* y = min(max(x, lo), hi); a NaN stays. dx = dy inside [lo, hi], else 0. In place is fine. */
-void llap_kern_clamp(const llap_kern *kn, int64_t n, float lo, float hi, const float *x, float *y);
-void llap_kern_clamp_grad(const llap_kern *kn, int64_t n, float lo, float hi, const float *x,
-                          const float *dy, float *dx);
+void ll_kern_clamp(const ll_kern *kn, int64_t n, float lo, float hi, const float *x, float *y);
+void ll_kern_clamp_grad(const ll_kern *kn, int64_t n, float lo, float hi, const float *x,
+                        const float *dy, float *dx);
 /* y = scale x + shift (product and sum rounded separately). In place is fine. */
-void llap_kern_affine(const llap_kern *kn, int64_t n, float scale, float shift, const float *x,
-                      float *y);
+void ll_kern_affine(const ll_kern *kn, int64_t n, float scale, float shift, const float *x,
+                    float *y);
 
-typedef enum llap_binary {
-    LLAP_BINARY_ADD,
-    LLAP_BINARY_SUB,
-    LLAP_BINARY_MUL,
-    LLAP_BINARY_DIV,
-    LLAP_BINARY_MAX,
-    LLAP_BINARY_MIN,
-    LLAP_BINARY_COUNT
-} llap_binary;
+typedef enum ll_binary {
+    LL_BINARY_ADD,
+    LL_BINARY_SUB,
+    LL_BINARY_MUL,
+    LL_BINARY_DIV,
+    LL_BINARY_MAX,
+    LL_BINARY_MIN,
+    LL_BINARY_COUNT
+} ll_binary;
 
 /* An operand seen as [rows,cols]: element (i,j) at i*row + j*col floats, col 0 or 1. {cols,1} is a
  * full array, {0,1} one row for all, {1,0} one number per row, {0,0} one number. */
-typedef struct llap_step {
+typedef struct ll_step {
     int64_t row, col;
-} llap_step;
+} ll_step;
 
 /* y[i,j] = a[i,j] op b[i,j]; y's rows are y_row apart. In place on an operand with y's own steps.
  */
-void llap_kern_binary(const llap_kern *kn, llap_binary op, int64_t rows, int64_t cols,
-                      const float *a, llap_step as, const float *b, llap_step bs, float *y,
-                      int64_t y_row);
+void ll_kern_binary(const ll_kern *kn, ll_binary op, int64_t rows, int64_t cols, const float *a,
+                    ll_step as, const float *b, ll_step bs, float *y, int64_t y_row);
 
 /* y = x * keep factors of elements first..first+n-1; its own gradient. In place is fine. */
-void llap_kern_dropout(const llap_kern *kn, llap_kern_drop drop, uint64_t first, int64_t n,
-                       const float *x, float *y);
+void ll_kern_dropout(const ll_kern *kn, ll_kern_drop drop, uint64_t first, int64_t n,
+                     const float *x, float *y);
 
 /* --- sums ----------------------------------------------------------------------------------------
  */
 
 /* y[cols] = sums over the rows of x (rows ld apart), += if accumulate: bias gradients. */
-size_t llap_kern_col_sum_work(const llap_kern *kn, int64_t rows, int64_t cols);
-void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+size_t ll_kern_col_sum_work(const ll_kern *kn, int64_t rows, int64_t cols);
+void   ll_kern_col_sum(const ll_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                        bool accumulate, float *y, void *work);
-/* The same in two parts: pieces [rows / LLAP_KERN_SUM_ROWS, cols], each of so many rows, and their
+/* The same in two parts: pieces [rows / LL_KERN_SUM_ROWS, cols], each of so many rows, and their
  * sum. */
-enum { LLAP_KERN_SUM_ROWS = 128 };
-void llap_kern_sum_pieces(const llap_kern *kn, int64_t rows, int64_t cols, const float *pieces,
-                          bool accumulate, float *y);
+enum { LL_KERN_SUM_ROWS = 128 };
+void ll_kern_sum_pieces(const ll_kern *kn, int64_t rows, int64_t cols, const float *pieces,
+                        bool accumulate, float *y);
 /* y[rows] = sums over each row. */
-void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
-                       float *y);
+void ll_kern_row_sum(const ll_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+                     float *y);
 
 /* Sum of all, sum of squares, sum of w (a-b)^2 (w NULL: 1; b NULL: 0), in double by fixed pieces.
  */
-size_t llap_kern_sum_work(const llap_kern *kn, int64_t n);
-double llap_kern_sum(const llap_kern *kn, int64_t n, const float *x, void *work);
-double llap_kern_sum_sq(const llap_kern *kn, int64_t n, const float *x, void *work);
-double llap_kern_sum_sq_diff(const llap_kern *kn, int64_t n, const float *a, const float *b,
-                             const float *w, void *work);
+size_t ll_kern_sum_work(const ll_kern *kn, int64_t n);
+double ll_kern_sum(const ll_kern *kn, int64_t n, const float *x, void *work);
+double ll_kern_sum_sq(const ll_kern *kn, int64_t n, const float *x, void *work);
+double ll_kern_sum_sq_diff(const ll_kern *kn, int64_t n, const float *a, const float *b,
+                           const float *w, void *work);
 
 /* x [outer,n,inner], w [outer,n] weights (a mask of 0 and 1, or any), y [outer,inner]:
  * y = sum_i w_i x_i, divided by max(sum_i w_i, 1) if mean. An element of weight 0 is not looked at:
  * it may be NaN. Backward: dx[o,i,:] = w_i dy[o,:], divided likewise. */
-void llap_kern_masked_sum(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                          const float *x, const float *w, bool mean, float *y);
-void llap_kern_masked_sum_grad(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                               const float *dy, const float *w, bool mean, float *dx);
+void ll_kern_masked_sum(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner, const float *x,
+                        const float *w, bool mean, float *y);
+void ll_kern_masked_sum_grad(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner,
+                             const float *dy, const float *w, bool mean, float *dx);
 
 /* --- normalisation, softmax
  * ------------------------------------------------------------------------ */
@@ -269,30 +267,29 @@ void llap_kern_masked_sum_grad(const llap_kern *kn, int64_t outer, int64_t n, in
  *     gain, bias [n] given:   y = u gain + bias
  *     scale, shift given:     y = (1 + scale_g) u + shift_g,   g = row / group, rows mod_ld apart
  *     neither:                y = u */
-typedef struct llap_norm {
+typedef struct ll_norm {
     int64_t      rows, n;
     float        eps;
     const float *gain, *bias;   /* both or neither; [n] */
     const float *scale, *shift; /* both or neither; [rows/group, n], AdaLN */
     int64_t      group;         /* rows that share one row of scale and shift, >= 1 */
     int64_t      mod_ld;
-} llap_norm;
+} ll_norm;
 
 /* y = ; stats [rows,2] = mean, 1/sqrt(var+eps), or NULL. In place is fine. */
-void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, float *y,
-                    float *stats);
+void ll_kern_norm(const ll_kern *kn, const ll_norm *p, const float *x, float *y, float *stats);
 /* dx = (or NULL), with add (or NULL) added. dgain and dbias [n] += with gain; dgain and dbias
  * [rows/group, n], rows dmod_ld apart, = with scale (they are then the gradients of scale and
  * shift); both or neither NULL. stats may be NULL: recomputed. In place dx on dy or add is fine. */
-size_t llap_kern_norm_grad_work(const llap_kern *kn, const llap_norm *p);
-void   llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
-                           const float *stats, const float *dy, const float *add, float *dx,
-                           float *dgain, float *dbias, int64_t dmod_ld, void *work);
+size_t ll_kern_norm_grad_work(const ll_kern *kn, const ll_norm *p);
+void   ll_kern_norm_grad(const ll_kern *kn, const ll_norm *p, const float *x, const float *stats,
+                         const float *dy, const float *add, float *dx, float *dgain, float *dbias,
+                         int64_t dmod_ld, void *work);
 
 /* y = softmax of each row; a row of -inf gives zeros. dx = y (dy - sum y dy). In place is fine. */
-void llap_kern_softmax(const llap_kern *kn, int64_t rows, int64_t n, const float *x, float *y);
-void llap_kern_softmax_grad(const llap_kern *kn, int64_t rows, int64_t n, const float *y,
-                            const float *dy, float *dx);
+void ll_kern_softmax(const ll_kern *kn, int64_t rows, int64_t n, const float *x, float *y);
+void ll_kern_softmax_grad(const ll_kern *kn, int64_t rows, int64_t n, const float *y,
+                          const float *dy, float *dx);
 
 /* --- the model's own
  * ----------------------------------------------------------------------------------- */
@@ -300,48 +297,48 @@ void llap_kern_softmax_grad(const llap_kern *kn, int64_t rows, int64_t n, const 
 /* a[b,r,k] = exp(-t rho_k) cos(t omega_k), a[b,r,K+k] = exp(-t rho_k) sin(t omega_k); products in
  * fp32, then functions accurate to 1.6 ulp at any angle. t [batch,h] batch items t_batch apart, rho
  * and omega [batch,K] pole_batch apart (0 shares), a [batch,h,2K]. */
-typedef struct llap_basis {
+typedef struct ll_basis {
     int64_t batch, h, k;
     int64_t t_batch, pole_batch;
-} llap_basis;
-void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, const float *rho,
-                     const float *omega, float *a);
+} ll_basis;
+void ll_kern_basis(const ll_kern *kn, const ll_basis *p, const float *t, const float *rho,
+                   const float *omega, float *a);
 /* drho, domega [batch,K] = , dt [batch,h] = (any may be NULL); always [batch,...]: the caller sums
  * what it shared. a is the forward result. */
-void llap_kern_basis_grad(const llap_kern *kn, const llap_basis *p, const float *t,
-                          const float *rho, const float *omega, const float *a, const float *da,
-                          float *dt, float *drho, float *domega);
+void ll_kern_basis_grad(const ll_kern *kn, const ll_basis *p, const float *t, const float *rho,
+                        const float *omega, const float *a, const float *da, float *dt, float *drho,
+                        float *domega);
 
 /* Rotary embedding of heads of width d (spec 3.2): pair i of dims (2i, 2i+1), i < floor(d/2),
  * turned by the angle pos * base^(-2i/d_r), d_r = 2 floor(d/2); an odd last dim is copied. x, y
  * [rows, heads, d], rows x_row and y_row apart, one position per row. Backward is the turn by -pos:
  * pass inverse. In place is fine. */
-typedef struct llap_rotary {
+typedef struct ll_rotary {
     int64_t rows, heads, d;
     int64_t x_row, y_row;
     float   base;
     bool    inverse;
-} llap_rotary;
-void llap_kern_rotary(const llap_kern *kn, const llap_rotary *p, const float *pos, const float *x,
-                      float *y);
+} ll_rotary;
+void ll_kern_rotary(const ll_kern *kn, const ll_rotary *p, const float *pos, const float *x,
+                    float *y);
 
 /* y[b,j,o] = bias[o] + sum_{c,t} w[o,c,t] x[b, j+t-(taps-1)/2, c], zeros outside; taps odd. x
  * [batch,len,cin], y [batch,len,cout], w [cout,cin,taps]. */
-typedef struct llap_conv {
+typedef struct ll_conv {
     int64_t batch, len, cin, cout, taps;
-} llap_conv;
-size_t llap_kern_conv_work(const llap_kern *kn, const llap_conv *p); /* for both */
-void   llap_kern_conv(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
-                      const float *bias, float *y, void *work);
+} ll_conv;
+size_t ll_kern_conv_work(const ll_kern *kn, const ll_conv *p); /* for both */
+void   ll_kern_conv(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
+                    const float *bias, float *y, void *work);
 /* dx = , dw = , dbias = ; any may be NULL. */
-void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
-                         const float *dy, float *dx, float *dw, float *dbias, void *work);
+void ll_kern_conv_grad(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
+                       const float *dy, float *dx, float *dw, float *dbias, void *work);
 
 /* y[i,:] = table[index[i],:]. Backward: dtable[index[i],:] += dy[i,:] in the order of i. */
-void llap_kern_gather(const llap_kern *kn, int64_t n, int64_t width, const float *table,
-                      const int32_t *index, float *y);
-void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const float *dy,
-                           const int32_t *index, float *dtable);
+void ll_kern_gather(const ll_kern *kn, int64_t n, int64_t width, const float *table,
+                    const int32_t *index, float *y);
+void ll_kern_scatter_add(const ll_kern *kn, int64_t n, int64_t width, const float *dy,
+                         const int32_t *index, float *dtable);
 
 /* --- the optimiser
  * ---------------------------------------------------------------------------------------- */
@@ -350,13 +347,13 @@ void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const 
  * over all the parameters, however many arrays they are: g' = clip g;   p -= lr wd p;   m +=
  * (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2 p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k)
  * + eps);   average += keep (p - average) + move clip is min(1, max_norm/(norm + 1e-6)) with norm^2
- * from llap_kern_sum_sq; where it is not finite only averages move. */
-typedef struct llap_adamw {
+ * from ll_kern_sum_sq; where it is not finite only averages move. */
+typedef struct ll_adamw {
     double  lr, weight_decay, beta1, beta2, eps; /* double: 1 - 0.999f is not 0.001 */
     float   keep, move;
     double  clip; /* 1: off */
     int64_t step; /* k, from 1 */
-} llap_adamw;
-void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, const llap_adamw_item *item, int n);
+} ll_adamw;
+void ll_kern_adamw(const ll_kern *kn, const ll_adamw *o, const ll_adamw_item *item, int n);
 
 #endif

@@ -10,13 +10,13 @@ typedef struct layout { /* one thread's scratch, in floats */
     int64_t all;
 } layout;
 
-static const kern_isa *isa_for(const llap_kern *kn, const llap_attn *a)
+static const kern_isa *isa_for(const ll_kern *kn, const ll_attn *a)
 {
     const kern_isa *narrow = kn->isa->narrow;
     return a->d <= KERN_NARROW && narrow != NULL ? narrow : kn->isa;
 }
 
-static layout lay_out(const kern_isa *isa, const llap_attn *a, bool backward)
+static layout lay_out(const kern_isa *isa, const ll_attn *a, bool backward)
 {
     const int64_t nk = kern_up(a->nk, KERN_MAX_NR), d = kern_up(a->d, KERN_MAX_NR);
     const int64_t queries = backward ? BACK_QUERIES : isa->gemm_mr;
@@ -40,7 +40,7 @@ static layout lay_out(const kern_isa *isa, const llap_attn *a, bool backward)
     return l;
 }
 
-static kern_attn_unit unit_of(const llap_attn *a, const layout *l, float *mine, bool backward)
+static kern_attn_unit unit_of(const ll_attn *a, const layout *l, float *mine, bool backward)
 {
     kern_attn_unit u = { .a = a, .ld_q = l->ld_q, .ld_s = l->ld_s, .ld_d = l->ld_d, .i1 = a->nq };
     float         *at = mine;
@@ -61,47 +61,47 @@ static kern_attn_unit unit_of(const llap_attn *a, const layout *l, float *mine, 
 
 /* One call; the arrays of the whole batch. */
 typedef struct call {
-    const kern_isa  *isa;
-    const llap_attn *a;
-    layout           l;
-    float           *work;
-    int              threads;
-    int64_t          cuts;   /* forward: parts of a head's queries */
-    int64_t          nb, nh; /* backward: batch items and heads that run side by side */
-    kern_attn_grad   g;      /* forward: q, k, v */
-    float           *o, *lse;
+    const kern_isa *isa;
+    const ll_attn  *a;
+    layout          l;
+    float          *work;
+    int             threads;
+    int64_t         cuts;   /* forward: parts of a head's queries */
+    int64_t         nb, nh; /* backward: batch items and heads that run side by side */
+    kern_attn_grad  g;      /* forward: q, k, v */
+    float          *o, *lse;
 } call;
 
 /* Of the scores. */
-static double products_of(const llap_attn *a)
+static double products_of(const ll_attn *a)
 {
     return (double)(a->batch * a->heads) * (double)a->nq * (double)a->nk * (double)a->d;
 }
 
-static int threads_for(const llap_kern *kn, const llap_attn *a)
+static int threads_for(const ll_kern *kn, const ll_attn *a)
 {
     return a->batch * a->heads * a->nq * a->nk * a->d < KERN_PRODUCTS_ALONE ? 1 : kn->n_threads;
 }
 
-size_t llap_kern_attn_work(const llap_kern *kn, const llap_attn *a)
+size_t ll_kern_attn_work(const ll_kern *kn, const ll_attn *a)
 {
     return sizeof(float) * (size_t)(lay_out(isa_for(kn, a), a, false).all * threads_for(kn, a));
 }
 
-size_t llap_kern_attn_grad_work(const llap_kern *kn, const llap_attn *a)
+size_t ll_kern_attn_grad_work(const ll_kern *kn, const ll_attn *a)
 {
     return sizeof(float) * (size_t)(lay_out(isa_for(kn, a), a, true).all * threads_for(kn, a));
 }
 
-static int64_t at(llap_attn_at s, int64_t b, int64_t h) { return b * s.batch + h * s.head; }
+static int64_t at(ll_attn_at s, int64_t b, int64_t h) { return b * s.batch + h * s.head; }
 
 static void forward_unit(const void *args, int64_t unit, int thread)
 {
-    const call      *c = args;
-    const llap_attn *a = c->a;
-    const int64_t    mr = c->isa->gemm_mr, head = unit / c->cuts, cut = unit % c->cuts;
-    const int64_t    rows = kern_per(a->nq, mr);
-    kern_attn_unit   u = unit_of(a, &c->l, c->work + thread * c->l.all, false);
+    const call    *c = args;
+    const ll_attn *a = c->a;
+    const int64_t  mr = c->isa->gemm_mr, head = unit / c->cuts, cut = unit % c->cuts;
+    const int64_t  rows = kern_per(a->nq, mr);
+    kern_attn_unit u = unit_of(a, &c->l, c->work + thread * c->l.all, false);
     u.b = head / a->heads;
     u.h = head % a->heads;
     u.i0 = kern_least(rows * cut / c->cuts * mr, a->nq);
@@ -127,8 +127,8 @@ static int64_t cuts_of(int64_t heads, int64_t nq, int threads)
     return threads > 1 ? kern_most(cuts, 1) : 1;
 }
 
-void llap_kern_attn(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
-                    const float *v, float *o, float *lse, void *work)
+void ll_kern_attn(const ll_kern *kn, const ll_attn *a, const float *q, const float *k,
+                  const float *v, float *o, float *lse, void *work)
 {
     const int64_t heads = a->batch * a->heads;
     call          c = { .isa = isa_for(kn, a),
@@ -149,8 +149,8 @@ static float *moved(float *p, int64_t by) { return p != NULL ? p + by : NULL; }
 /* What the head after this one, likely to be this thread's too, will read. */
 static void find_next(const call *c, int64_t b, int64_t h, kern_attn_grad *g)
 {
-    const llap_attn *a = c->a;
-    const int64_t    head = b * a->heads + h + 1;
+    const ll_attn *a = c->a;
+    const int64_t  head = b * a->heads + h + 1;
     g->first = head == 1 || c->nb < a->batch || c->nh < a->heads;
     if (head == a->batch * a->heads) return;
     b = head / a->heads;
@@ -164,18 +164,18 @@ static void find_next(const call *c, int64_t b, int64_t h, kern_attn_grad *g)
 
 static void backward_head(const call *c, int64_t b, int64_t h, int thread)
 {
-    const llap_attn *a = c->a;
-    kern_attn_grad   g = { .q = c->g.q + at(a->q, b, h),
-                           .k = c->g.k + at(a->k, b, h),
-                           .v = c->g.v + at(a->v, b, h),
-                           .o = c->g.o + at(a->o, b, h),
-                           .lse = c->g.lse + (b * a->heads + h) * a->nq,
-                           .doo = c->g.doo + at(a->o, b, h),
-                           .dq = moved(c->g.dq, at(a->dq, b, h)),
-                           .dk = moved(c->g.dk, at(a->dk, b, h)),
-                           .dv = moved(c->g.dv, at(a->dv, b, h)),
-                           .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
-    kern_attn_unit   u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
+    const ll_attn *a = c->a;
+    kern_attn_grad g = { .q = c->g.q + at(a->q, b, h),
+                         .k = c->g.k + at(a->k, b, h),
+                         .v = c->g.v + at(a->v, b, h),
+                         .o = c->g.o + at(a->o, b, h),
+                         .lse = c->g.lse + (b * a->heads + h) * a->nq,
+                         .doo = c->g.doo + at(a->o, b, h),
+                         .dq = moved(c->g.dq, at(a->dq, b, h)),
+                         .dk = moved(c->g.dk, at(a->dk, b, h)),
+                         .dv = moved(c->g.dv, at(a->dv, b, h)),
+                         .dbias = moved(c->g.dbias, at(a->bias_at, b, h)) };
+    kern_attn_unit u = unit_of(a, &c->l, c->work + thread * c->l.all, true);
     find_next(c, b, h, &g);
     u.b = b;
     u.h = h;
@@ -190,9 +190,9 @@ static void backward_unit(const void *args, int64_t unit, int thread)
         for (int64_t h = unit % c->nh; h < c->a->heads; h += c->nh) backward_head(c, b, h, thread);
 }
 
-void llap_kern_attn_grad(const llap_kern *kn, const llap_attn *a, const float *q, const float *k,
-                         const float *v, const float *o, const float *lse, const float *doo,
-                         float *dq, float *dk, float *dv, float *dbias, void *work)
+void ll_kern_attn_grad(const ll_kern *kn, const ll_attn *a, const float *q, const float *k,
+                       const float *v, const float *o, const float *lse, const float *doo,
+                       float *dq, float *dk, float *dv, float *dbias, void *work)
 {
     const bool one_head = dbias != NULL && a->bias_at.head == 0;
     const bool one_batch = dbias != NULL && a->bias_at.batch == 0;

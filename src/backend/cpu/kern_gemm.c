@@ -10,7 +10,7 @@
 
 enum {
     PACK_FLOATS = 1 << 20, /* shared, numbers: 4 MB, by tiles 6 */
-    PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LLAP_KERN_KBLOCK */
+    PACK_STEPS = 1024,     /* inner steps packed at a time, a multiple of LL_KERN_KBLOCK */
     SHARED_STEPS = 64,     /* of those, packed by one thread */
     PRIVATE_COLS = 256,    /* columns of a private unit, a multiple of KERN_MAX_NR */
     PRIVATE_STEPS = 1024,
@@ -25,7 +25,7 @@ typedef struct layout { /* how one product is cut */
     size_t  pack_floats;  /* per thread when private */
 } layout;
 
-static layout lay_out(const llap_kern *kn, const llap_gemm *g)
+static layout lay_out(const ll_kern *kn, const ll_gemm *g)
 {
     layout        l = { 0 };
     const int64_t nr = kn->isa->gemm_nr;
@@ -49,7 +49,7 @@ static layout lay_out(const llap_kern *kn, const llap_gemm *g)
     return l;
 }
 
-bool llap_kern_gemm_rows_once(const llap_gemm *g)
+bool ll_kern_gemm_rows_once(const ll_gemm *g)
 {
     return g->m > KERN_MAX_MC && g->n <= ALONE_COLS && g->k <= PACK_STEPS;
 }
@@ -60,7 +60,7 @@ static_assert(ALONE_COLS <= 8 * PRIVATE_COLS && ALONE_COLS * PACK_STEPS <= PACK_
 /* x^T y with few rows and many columns: all of y would be packed for the sake of so few. The same
  * sums make the rows of y^T x, for which x is packed; by tiles, where parts are added in an order
  * that depends on whose they are, they would not be the same. */
-static bool is_flat(const kern_isa *isa, const llap_gemm *g)
+static bool is_flat(const kern_isa *isa, const ll_gemm *g)
 {
     enum { FEW = 32, MANY = 128 };
     return isa->gemm_steps == 1 && g->b_packed == NULL && g->c_norm.like == NULL && g->a_trans &&
@@ -69,39 +69,39 @@ static bool is_flat(const kern_isa *isa, const llap_gemm *g)
            g->residual == NULL && g->slope == NULL;
 }
 
-static llap_gemm turned(const llap_gemm *g)
+static ll_gemm turned(const ll_gemm *g)
 {
-    return (llap_gemm){
+    return (ll_gemm){
         .m = g->n, .n = g->m, .k = g->k, .lda = g->ldb, .ldb = g->lda, .ldc = g->m, .a_trans = true
     };
 }
 
-size_t llap_kern_gemm_work(const llap_kern *kn, const llap_gemm *g)
+size_t ll_kern_gemm_work(const ll_kern *kn, const ll_gemm *g)
 {
     if (is_flat(kn->isa, g)) {
-        const llap_gemm t = turned(g);
-        return sizeof(float) * (size_t)kern_up(g->m * g->n, 16) + llap_kern_gemm_work(kn, &t);
+        const ll_gemm t = turned(g);
+        return sizeof(float) * (size_t)kern_up(g->m * g->n, 16) + ll_kern_gemm_work(kn, &t);
     }
     const layout l = lay_out(kn, g);
     const size_t threads = (size_t)l.threads;
     return sizeof(float) * (l.pack_floats * (l.shared ? 1 : threads) + KERN_TILE_FLOATS * threads);
 }
 
-size_t llap_kern_gemm_prepack_bytes(const llap_kern *kn, const llap_gemm *g)
+size_t ll_kern_gemm_prepack_bytes(const ll_kern *kn, const ll_gemm *g)
 {
     const int64_t n = kern_up(g->n, kn->isa->gemm_nr);
     if (g->k > PRIVATE_STEPS || n * g->k > PACK_FLOATS) return 0;
     return sizeof(float) * (size_t)kern_packed(kn->isa, g->k, n);
 }
 
-void llap_kern_gemm_prepack(const llap_kern *kn, const llap_gemm *g, const float *b, float *packed)
+void ll_kern_gemm_prepack(const ll_kern *kn, const ll_gemm *g, const float *b, float *packed)
 {
     const kern_gemm_unit u = { .g = g, .j1 = g->n, .k1 = g->k, .packed = packed };
     kn->isa->gemm_pack(&u, b, 0, kern_per(g->n, kn->isa->gemm_nr));
 }
 
 /* Columns j.. of a packed B; nobody writes there. */
-static float *packed_at(const kern_isa *isa, const llap_gemm *g, int64_t j)
+static float *packed_at(const kern_isa *isa, const ll_gemm *g, int64_t j)
 {
     return (float *)(uintptr_t)g->b_packed + kern_packed(isa, g->k, j);
 }
@@ -112,21 +112,21 @@ static int64_t item_at(const int64_t step[2], int64_t item, int64_t inner)
 }
 
 typedef struct product { /* one call */
-    const kern_isa  *isa;
-    const llap_gemm *g;
-    const layout    *l;
-    const float     *a, *b;
-    float           *c, *work;
+    const kern_isa *isa;
+    const ll_gemm  *g;
+    const layout   *l;
+    const float    *a, *b;
+    float          *c, *work;
 } product;
 
 static void private_unit(const void *args, int64_t unit, int thread)
 {
-    const product   *p = args;
-    const llap_gemm *g = p->g;
-    const layout    *l = p->l;
-    const int64_t    chunks = kern_per(g->n, l->cols), item = unit / chunks;
-    float           *mine = p->work + (size_t)thread * (l->pack_floats + KERN_TILE_FLOATS);
-    kern_gemm_unit   u = { .g = g, .i1 = g->m, .packed = mine, .tile = mine + l->pack_floats };
+    const product *p = args;
+    const ll_gemm *g = p->g;
+    const layout  *l = p->l;
+    const int64_t  chunks = kern_per(g->n, l->cols), item = unit / chunks;
+    float         *mine = p->work + (size_t)thread * (l->pack_floats + KERN_TILE_FLOATS);
+    kern_gemm_unit u = { .g = g, .i1 = g->m, .packed = mine, .tile = mine + l->pack_floats };
     u.j0 = unit % chunks * l->cols;
     u.j1 = kern_least(u.j0 + l->cols, g->n);
     do {
@@ -173,11 +173,11 @@ static void shared_pack_steps(const void *args, int64_t part, int thread)
 
 static void shared_rows(const void *args, int64_t unit, int thread)
 {
-    const shared    *s = args;
-    const product   *p = s->p;
-    const llap_gemm *g = p->g;
-    const int64_t    item = s->first + unit / s->blocks, block = unit % s->blocks;
-    kern_gemm_unit   u = s->u;
+    const shared  *s = args;
+    const product *p = s->p;
+    const ll_gemm *g = p->g;
+    const int64_t  item = s->first + unit / s->blocks, block = unit % s->blocks;
+    kern_gemm_unit u = s->u;
     u.tile = p->work + p->l->pack_floats + (size_t)thread * KERN_TILE_FLOATS;
     u.i0 = block_start(block, s->blocks, g->m, p->isa->gemm_mr);
     u.i1 = block_start(block + 1, s->blocks, g->m, p->isa->gemm_mr);
@@ -187,10 +187,10 @@ static void shared_rows(const void *args, int64_t unit, int thread)
 
 static void gemm_shared(const product *p, int64_t first, int64_t items)
 {
-    const llap_gemm *g = p->g;
-    const layout    *l = p->l;
-    const int64_t    t = l->threads;
-    shared           s = { .p = p, .first = first, .blocks = t * kern_per(g->m, KERN_MAX_MC * t) };
+    const ll_gemm *g = p->g;
+    const layout  *l = p->l;
+    const int64_t  t = l->threads;
+    shared         s = { .p = p, .first = first, .blocks = t * kern_per(g->m, KERN_MAX_MC * t) };
     for (int64_t j = 0; j < g->n; j += l->cols) {
         s.u = (kern_gemm_unit){ .g = g, .j0 = j, .packed = p->work };
         s.u.j1 = kern_least(j + l->cols, g->n);
@@ -211,24 +211,24 @@ static void gemm_shared(const product *p, int64_t first, int64_t items)
     }
 }
 
-static void gemm_flat(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
-                      float *c, float *work)
+static void gemm_flat(const ll_kern *kn, const ll_gemm *g, const float *a, const float *b, float *c,
+                      float *work)
 {
-    const llap_gemm t = turned(g);
-    llap_kern_gemm(kn, &t, b, a, work, work + kern_up(g->m * g->n, 16));
+    const ll_gemm t = turned(g);
+    ll_kern_gemm(kn, &t, b, a, work, work + kern_up(g->m * g->n, 16));
     for (int64_t i = 0; i < g->m; i++)
         for (int64_t j = 0; j < g->n; j++) c[i * g->ldc + j] = work[j * g->m + i];
 }
 
-void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, const float *b,
-                    float *c, void *work)
+void ll_kern_gemm(const ll_kern *kn, const ll_gemm *g, const float *a, const float *b, float *c,
+                  void *work)
 {
     if (g->m == 0 || g->n == 0) return;
     if (is_flat(kn->isa, g)) {
         gemm_flat(kn, g, a, b, c, work);
-        for (int64_t k = 0; k < g->k && g->sums != NULL; k += LLAP_KERN_SUM_ROWS)
-            kn->isa->sum_rows(kern_least(g->k - k, LLAP_KERN_SUM_ROWS), g->m, a + k * g->lda,
-                              g->lda, g->sums + k / LLAP_KERN_SUM_ROWS * g->m);
+        for (int64_t k = 0; k < g->k && g->sums != NULL; k += LL_KERN_SUM_ROWS)
+            kn->isa->sum_rows(kern_least(g->k - k, LL_KERN_SUM_ROWS), g->m, a + k * g->lda, g->lda,
+                              g->sums + k / LL_KERN_SUM_ROWS * g->m);
         return;
     }
     const layout  l = lay_out(kn, g);
@@ -244,34 +244,34 @@ void llap_kern_gemm(const llap_kern *kn, const llap_gemm *g, const float *a, con
 
 /* -------- two layers as one -------- */
 
-bool llap_kern_mlp_fits(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down)
+bool ll_kern_mlp_fits(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down)
 {
     return up->m % 2 == 0 && up->n % KERN_PAIR_COLS == 0 && up->k % 32 == 0 &&
-           up->k <= LLAP_KERN_KBLOCK && llap_kern_gemm_prepack_bytes(kn, down) > 0;
+           up->k <= LL_KERN_KBLOCK && ll_kern_gemm_prepack_bytes(kn, down) > 0;
 }
 
-double llap_kern_mlp_share(const llap_kern *kn) { return kn->isa->mlp_share; }
+double ll_kern_mlp_share(const ll_kern *kn) { return kn->isa->mlp_share; }
 
-static size_t up_floats(const llap_gemm *up) { return (size_t)(up->n * up->k / 4 * 7); }
+static size_t up_floats(const ll_gemm *up) { return (size_t)(up->n * up->k / 4 * 7); }
 
-size_t llap_kern_mlp_pack_bytes(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down)
+size_t ll_kern_mlp_pack_bytes(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down)
 {
-    return sizeof(float) * up_floats(up) + llap_kern_gemm_prepack_bytes(kn, down);
+    return sizeof(float) * up_floats(up) + ll_kern_gemm_prepack_bytes(kn, down);
 }
 
-void llap_kern_mlp_pack(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
-                        const float *w_up, const float *w_down, float *packed)
+void ll_kern_mlp_pack(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down, const float *w_up,
+                      const float *w_down, float *packed)
 {
     kn->isa->pairs_pack(up, w_up, packed);
-    llap_kern_gemm_prepack(kn, down, w_down, packed + up_floats(up));
+    ll_kern_gemm_prepack(kn, down, w_down, packed + up_floats(up));
 }
 
 typedef struct mlp { /* one call */
-    const kern_isa  *isa;
-    const llap_gemm *up, *down;
-    const float     *packed, *x;
-    float           *y, *work;
-    int64_t          blocks;
+    const kern_isa *isa;
+    const ll_gemm  *up, *down;
+    const float    *packed, *x;
+    float          *y, *work;
+    int64_t         blocks;
 } mlp;
 
 static void mlp_unit(const void *args, int64_t unit, int thread)
@@ -290,13 +290,13 @@ static void mlp_unit(const void *args, int64_t unit, int thread)
     p->isa->mlp_rows(&up, &down, p->x, p->y);
 }
 
-size_t llap_kern_mlp_work(const llap_kern *kn, const llap_gemm *up)
+size_t ll_kern_mlp_work(const ll_kern *kn, const ll_gemm *up)
 {
     return sizeof(float) * KERN_MLP_FLOATS * (size_t)lay_out(kn, up).threads;
 }
 
-void llap_kern_mlp(const llap_kern *kn, const llap_gemm *up, const llap_gemm *down,
-                   const float *packed, const float *x, float *y, void *work)
+void ll_kern_mlp(const ll_kern *kn, const ll_gemm *up, const ll_gemm *down, const float *packed,
+                 const float *x, float *y, void *work)
 {
     const int threads = lay_out(kn, up).threads;
     const mlp p = {

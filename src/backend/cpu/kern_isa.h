@@ -1,7 +1,7 @@
 /* What one instruction set provides: the inner loops, each on one thread. kern_*.c share the work
  * out to threads and call these; isa_*.c define one table each. */
-#ifndef LLAP_BACKEND_CPU_KERN_ISA_H
-#define LLAP_BACKEND_CPU_KERN_ISA_H
+#ifndef LL_BACKEND_CPU_KERN_ISA_H
+#define LL_BACKEND_CPU_KERN_ISA_H
 
 #include "backend/cpu/kern.h"
 #include "backend/cpu/team.h"
@@ -9,9 +9,9 @@
 enum {
     KERN_MAX_MC = 96, /* rows of A packed at a time, at most */
     KERN_MAX_NR = 32, /* columns of a panel of B, at most */
-    GEMM_AS = LLAP_KERN_KBLOCK + 16,
+    GEMM_AS = LL_KERN_KBLOCK + 16,
     KERN_PAIR_COLS = 64, /* of a group in which columns meet, see body_mlp.h */
-    KERN_PAIR_AS = 7 * LLAP_KERN_KBLOCK / 2 + 16,
+    KERN_PAIR_AS = 7 * LL_KERN_KBLOCK / 2 + 16,
     KERN_MLP_ROWS = 192, /* of two layers, at a time: the weights pass by once for so many */
     KERN_PAIR_FLOATS = KERN_MLP_ROWS / 2 * (KERN_PAIR_AS + 4 * KERN_MAX_NR),
     KERN_TILE_FLOATS = KERN_MAX_MC * 456, /* of a thread, for packed rows of A */
@@ -21,23 +21,23 @@ enum {
 
 /* Rows i0..i1, columns j0..j1 (j0 on a panel), inner steps k0..k1 (k0 on a block) of a product. */
 typedef struct kern_gemm_unit {
-    const llap_gemm *g;
-    int64_t          i0, i1, j0, j1, k0, k1;
-    float           *packed; /* columns j0..j1 of B for these inner steps, in panels */
-    float           *tile;   /* KERN_TILE_FLOATS of this thread, or KERN_MLP_FLOATS */
+    const ll_gemm *g;
+    int64_t        i0, i1, j0, j1, k0, k1;
+    float         *packed; /* columns j0..j1 of B for these inner steps, in panels */
+    float         *tile;   /* KERN_TILE_FLOATS of this thread, or KERN_MLP_FLOATS */
 } kern_gemm_unit;
 
 /* Queries i0..i1 of head h of batch item b, with the scratch of this thread. */
 typedef struct kern_attn_unit {
-    const llap_attn *a;
-    int64_t          b, h, i0, i1;
-    int64_t          ld_q, ld_s;                        /* between rows of q; of s and dp */
-    float           *k_cols, *v_cols, *k_rows, *v_rows; /* packed: k^T, v^T, k, v */
-    float           *q, *s, *dp;                        /* scaled queries, scores, their gradient */
-    float           *mask, *keep;                       /* per key */
-    float           *block;                             /* packed rows of a block of queries */
-    float           *dk, *dv; /* sums so far, rows ld_d apart: dense, or rows far apart would
-                                 share cache sets; by tiles they are transposes */
+    const ll_attn *a;
+    int64_t        b, h, i0, i1;
+    int64_t        ld_q, ld_s;                        /* between rows of q; of s and dp */
+    float         *k_cols, *v_cols, *k_rows, *v_rows; /* packed: k^T, v^T, k, v */
+    float         *q, *s, *dp;                        /* scaled queries, scores, their gradient */
+    float         *mask, *keep;                       /* per key */
+    float         *block;                             /* packed rows of a block of queries */
+    float         *dk, *dv; /* sums so far, rows ld_d apart: dense, or rows far apart would
+                               share cache sets; by tiles they are transposes */
     int64_t      ld_d;
     const float *k_next, *v_next; /* forward: of the head that follows, or NULL */
 } kern_attn_unit;
@@ -50,18 +50,18 @@ typedef struct kern_attn_grad {
     bool         first;   /* nobody has asked for this one's rows */
 } kern_attn_grad;
 
-typedef struct llap_kern_isa {
-    const char                 *name;
-    const struct llap_kern_isa *narrow; /* does heads of KERN_NARROW numbers and fewer; or NULL */
-    int64_t                     gemm_mr, gemm_nr;
-    int64_t                     gemm_steps;  /* inner steps are packed as a multiple of so many, */
-    int64_t                     gemm_halves; /* each number in so many halves of 16 bits */
+typedef struct ll_kern_isa {
+    const char               *name;
+    const struct ll_kern_isa *narrow; /* does heads of KERN_NARROW numbers and fewer; or NULL */
+    int64_t                   gemm_mr, gemm_nr;
+    int64_t                   gemm_steps;  /* inner steps are packed as a multiple of so many, */
+    int64_t                   gemm_halves; /* each number in so many halves of 16 bits */
     void (*gemm_pack)(const kern_gemm_unit *u, const float *b, int64_t first_panel,
                       int64_t n_panels);
     void (*gemm_pack_steps)(const kern_gemm_unit *u, const float *b, int64_t from, int64_t to);
     void (*gemm_rows)(const kern_gemm_unit *u, const float *a, float *c, int64_t c_item);
 
-    void (*pairs_pack)(const llap_gemm *g, const float *b, float *packed);
+    void (*pairs_pack)(const ll_gemm *g, const float *b, float *packed);
     double mlp_share; /* of the inner layer's multiply-adds: what mlp_rows executes */
     void (*mlp_rows)(const kern_gemm_unit *up, const kern_gemm_unit *down, const float *a,
                      float *c);
@@ -70,10 +70,10 @@ typedef struct llap_kern_isa {
                          float *o, float *lse);
     void (*attn_backward)(const kern_attn_unit *u, const kern_attn_grad *g);
 
-    void (*unary[LLAP_UNARY_COUNT])(int64_t n, const float *x, float *y);
-    void (*unary_grad[LLAP_UNARY_COUNT])(int64_t n, const float *x, const float *dy, float *dx);
-    void (*binary[LLAP_BINARY_COUNT])(int64_t n, const float *a, int64_t a_col, const float *b,
-                                      int64_t b_col, float *y);
+    void (*unary[LL_UNARY_COUNT])(int64_t n, const float *x, float *y);
+    void (*unary_grad[LL_UNARY_COUNT])(int64_t n, const float *x, const float *dy, float *dx);
+    void (*binary[LL_BINARY_COUNT])(int64_t n, const float *a, int64_t a_col, const float *b,
+                                    int64_t b_col, float *y);
     void (*clamp)(int64_t n, float lo, float hi, const float *x, float *y);
     void (*clamp_grad)(int64_t n, float lo, float hi, const float *x, const float *dy, float *dx);
     void (*affine)(int64_t n, float scale, float shift, const float *x, float *y);
@@ -88,9 +88,9 @@ typedef struct llap_kern_isa {
     void (*weighted_rows)(int64_t n, int64_t inner, const float *x, const float *w, float scale,
                           float *y);
 
-    void (*norm_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x, float *y,
+    void (*norm_rows)(const ll_norm *p, int64_t first, int64_t rows, const float *x, float *y,
                       float *stats);
-    void (*norm_grad_rows)(const llap_norm *p, int64_t first, int64_t rows, const float *x,
+    void (*norm_grad_rows)(const ll_norm *p, int64_t first, int64_t rows, const float *x,
                            const float *stats, const float *dy, const float *add, float *dx,
                            float *sums);
     void (*softmax_rows)(int64_t rows, int64_t n, const float *x, float *y);
@@ -102,10 +102,10 @@ typedef struct llap_kern_isa {
     float (*basis_grad_time)(int64_t k, const float *rho, const float *omega, const float *a,
                              const float *da);
     void (*angles)(int64_t n, float pos, const float *freq, float *sine, float *cosine);
-    void (*adamw)(const llap_adamw *o, const llap_adamw_item *item, int64_t first, int64_t n);
+    void (*adamw)(const ll_adamw *o, const ll_adamw_item *item, int64_t first, int64_t n);
 } kern_isa;
 
-extern const kern_isa llap_kern_portable, llap_kern_avx2, llap_kern_avx512, llap_kern_amx;
+extern const kern_isa ll_kern_portable, ll_kern_avx2, ll_kern_avx512, ll_kern_amx;
 
 /* Sizes of cutting. */
 static inline int64_t kern_least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -121,7 +121,7 @@ static inline int64_t kern_packed(const kern_isa *isa, int64_t steps, int64_t co
 
 /* Waking threads costs some microseconds: little work is done by one. */
 enum { KERN_ALONE = 1 << 14, KERN_PRODUCTS_ALONE = 1 << 18 };
-static inline int kern_threads(const llap_kern *kn, int64_t n_numbers)
+static inline int kern_threads(const ll_kern *kn, int64_t n_numbers)
 {
     return n_numbers < KERN_ALONE ? 1 : kn->n_threads;
 }

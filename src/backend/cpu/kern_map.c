@@ -14,7 +14,7 @@ typedef struct args { /* of any of these functions */
     float          *y;
 } args;
 
-static void each_piece(const llap_kern *kn, const args *a, kern_part part)
+static void each_piece(const ll_kern *kn, const args *a, kern_part part)
 {
     kern_each(kern_threads(kn, a->n), kern_per(a->n, PIECE), part, a);
 }
@@ -61,33 +61,33 @@ static void affine_part(const void *p, int64_t unit, int thread)
     a->isa->affine(piece_size(a, i), a->lo, a->hi, a->x + i, a->y + i);
 }
 
-void llap_kern_unary(const llap_kern *kn, llap_unary op, int64_t n, const float *x, float *y)
+void ll_kern_unary(const ll_kern *kn, ll_unary op, int64_t n, const float *x, float *y)
 {
     each_piece(kn, &(args){ .isa = kn->isa, .op = (int)op, .n = n, .x = x, .y = y }, unary_part);
 }
 
-void llap_kern_unary_grad(const llap_kern *kn, llap_unary op, int64_t n, const float *x,
-                          const float *dy, float *dx)
+void ll_kern_unary_grad(const ll_kern *kn, ll_unary op, int64_t n, const float *x, const float *dy,
+                        float *dx)
 {
     each_piece(kn, &(args){ .isa = kn->isa, .op = (int)op, .n = n, .x = x, .dy = dy, .y = dx },
                unary_grad_part);
 }
 
-void llap_kern_clamp(const llap_kern *kn, int64_t n, float lo, float hi, const float *x, float *y)
+void ll_kern_clamp(const ll_kern *kn, int64_t n, float lo, float hi, const float *x, float *y)
 {
     each_piece(kn, &(args){ .isa = kn->isa, .n = n, .lo = lo, .hi = hi, .x = x, .y = y },
                clamp_part);
 }
 
-void llap_kern_clamp_grad(const llap_kern *kn, int64_t n, float lo, float hi, const float *x,
-                          const float *dy, float *dx)
+void ll_kern_clamp_grad(const ll_kern *kn, int64_t n, float lo, float hi, const float *x,
+                        const float *dy, float *dx)
 {
     each_piece(kn, &(args){ .isa = kn->isa, .n = n, .lo = lo, .hi = hi, .x = x, .dy = dy, .y = dx },
                clamp_grad_part);
 }
 
-void llap_kern_affine(const llap_kern *kn, int64_t n, float scale, float shift, const float *x,
-                      float *y)
+void ll_kern_affine(const ll_kern *kn, int64_t n, float scale, float shift, const float *x,
+                    float *y)
 {
     each_piece(kn, &(args){ .isa = kn->isa, .n = n, .lo = scale, .hi = shift, .x = x, .y = y },
                affine_part);
@@ -98,10 +98,10 @@ void llap_kern_affine(const llap_kern *kn, int64_t n, float scale, float shift, 
 
 typedef struct binary_args {
     const kern_isa *isa;
-    llap_binary     op;
+    ll_binary       op;
     int64_t         rows, cols, units_across, rows_down; /* a unit: PIECE columns, or some rows */
     const float    *a, *b;
-    llap_step       as, bs;
+    ll_step         as, bs;
     float          *y;
     int64_t         y_row;
 } binary_args;
@@ -119,12 +119,11 @@ static void binary_part(const void *p, int64_t unit, int thread)
                               q->y + i * q->y_row + j);
 }
 
-static bool is_full(llap_step s, int64_t cols) { return s.row == cols && s.col == 1; }
-static bool is_one(llap_step s) { return s.row == 0 && s.col == 0; }
+static bool is_full(ll_step s, int64_t cols) { return s.row == cols && s.col == 1; }
+static bool is_one(ll_step s) { return s.row == 0 && s.col == 0; }
 
-void llap_kern_binary(const llap_kern *kn, llap_binary op, int64_t rows, int64_t cols,
-                      const float *a, llap_step as, const float *b, llap_step bs, float *y,
-                      int64_t y_row)
+void ll_kern_binary(const ll_kern *kn, ll_binary op, int64_t rows, int64_t cols, const float *a,
+                    ll_step as, const float *b, ll_step bs, float *y, int64_t y_row)
 {
     if (rows == 0 || cols == 0) return;
     /* Whole arrays are one long row: short rows would spend their time on tails. */
@@ -155,7 +154,7 @@ enum { DROP_PIECE = 1024, TABLE_ROWS = 64, TABLE_COLS = 64 };
 
 typedef struct drop_args {
     const kern_isa *isa;
-    llap_kern_drop  drop;
+    ll_kern_drop    drop;
     uint64_t        first;
     int64_t         n;
     const float    *x;
@@ -169,11 +168,11 @@ static void drop_part(const void *p, int64_t unit, int thread)
     float            factor[DROP_PIECE];
     (void)thread;
     a->drop.keep(a->drop.user, a->first + (uint64_t)i, n, factor);
-    a->isa->binary[LLAP_BINARY_MUL](n, a->x + i, 1, factor, 1, a->y + i);
+    a->isa->binary[LL_BINARY_MUL](n, a->x + i, 1, factor, 1, a->y + i);
 }
 
-void llap_kern_dropout(const llap_kern *kn, llap_kern_drop drop, uint64_t first, int64_t n,
-                       const float *x, float *y)
+void ll_kern_dropout(const ll_kern *kn, ll_kern_drop drop, uint64_t first, int64_t n,
+                     const float *x, float *y)
 {
     const drop_args a = { kn->isa, drop, first, n, x, y };
     kern_each(kern_threads(kn, n), kern_per(n, DROP_PIECE), drop_part, &a);
@@ -197,8 +196,8 @@ static void gather_part(const void *p, int64_t unit, int thread)
                (size_t)a->width * sizeof *a->to);
 }
 
-void llap_kern_gather(const llap_kern *kn, int64_t n, int64_t width, const float *table,
-                      const int32_t *index, float *y)
+void ll_kern_gather(const ll_kern *kn, int64_t n, int64_t width, const float *table,
+                    const int32_t *index, float *y)
 {
     const table_args a = { kn->isa, n, width, table, index, y };
     kern_each(kern_threads(kn, n * width), kern_per(n, TABLE_ROWS), gather_part, &a);
@@ -212,12 +211,12 @@ static void scatter_part(const void *p, int64_t unit, int thread)
     (void)thread;
     for (int64_t i = 0; i < a->n; i++) {
         float *to = a->to + a->index[i] * a->width + j;
-        a->isa->binary[LLAP_BINARY_ADD](n, to, 1, a->from + i * a->width + j, 1, to);
+        a->isa->binary[LL_BINARY_ADD](n, to, 1, a->from + i * a->width + j, 1, to);
     }
 }
 
-void llap_kern_scatter_add(const llap_kern *kn, int64_t n, int64_t width, const float *dy,
-                           const int32_t *index, float *dtable)
+void ll_kern_scatter_add(const ll_kern *kn, int64_t n, int64_t width, const float *dy,
+                         const int32_t *index, float *dtable)
 {
     const table_args a = { kn->isa, n, width, dy, index, dtable };
     kern_each(kern_threads(kn, n * width), kern_per(width, TABLE_COLS), scatter_part, &a);

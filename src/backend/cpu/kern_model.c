@@ -10,16 +10,16 @@
 enum { BASIS_ROWS = 16 };
 
 typedef struct basis_args {
-    const kern_isa   *isa;
-    const llap_basis *p;
-    const float      *t, *rho, *omega, *a, *da;
-    float            *out, *dt, *drho, *domega;
+    const kern_isa *isa;
+    const ll_basis *p;
+    const float    *t, *rho, *omega, *a, *da;
+    float          *out, *dt, *drho, *domega;
 } basis_args;
 
 static void basis_part(const void *args, int64_t unit, int thread)
 {
     const basis_args *q = args;
-    const llap_basis *p = q->p;
+    const ll_basis   *p = q->p;
     const int64_t     end = kern_least((unit + 1) * BASIS_ROWS, p->batch * p->h);
     (void)thread;
     for (int64_t i = unit * BASIS_ROWS; i < end; i++) {
@@ -29,8 +29,8 @@ static void basis_part(const void *args, int64_t unit, int thread)
     }
 }
 
-void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, const float *rho,
-                     const float *omega, float *a)
+void ll_kern_basis(const ll_kern *kn, const ll_basis *p, const float *t, const float *rho,
+                   const float *omega, float *a)
 {
     const basis_args q = { .isa = kn->isa, .p = p, .t = t, .rho = rho, .omega = omega, .out = a };
     const int64_t    rows = p->batch * p->h;
@@ -40,7 +40,7 @@ void llap_kern_basis(const llap_kern *kn, const llap_basis *p, const float *t, c
 static void basis_grad_part(const void *args, int64_t b, int thread)
 {
     const basis_args *q = args;
-    const llap_basis *p = q->p;
+    const ll_basis   *p = q->p;
     const int64_t     k = p->k, at = b * p->h * 2 * k;
     (void)thread;
     for (int64_t r = 0; r < p->h && q->dt != NULL; r++)
@@ -54,9 +54,9 @@ static void basis_grad_part(const void *args, int64_t b, int thread)
                                  q->domega != NULL ? q->domega + b * k : NULL);
 }
 
-void llap_kern_basis_grad(const llap_kern *kn, const llap_basis *p, const float *t,
-                          const float *rho, const float *omega, const float *a, const float *da,
-                          float *dt, float *drho, float *domega)
+void ll_kern_basis_grad(const ll_kern *kn, const ll_basis *p, const float *t, const float *rho,
+                        const float *omega, const float *a, const float *da, float *dt, float *drho,
+                        float *domega)
 {
     const basis_args q = { .isa = kn->isa,
                            .p = p,
@@ -77,12 +77,12 @@ void llap_kern_basis_grad(const llap_kern *kn, const llap_basis *p, const float 
 enum { PAIRS = 64, ROTARY_ROWS = 16 };
 
 typedef struct rotary_args {
-    const kern_isa    *isa;
-    const llap_rotary *p;
-    const float       *pos, *x;
-    float             *y;
-    int64_t            first, n; /* these pairs of every head */
-    float              freq[PAIRS];
+    const kern_isa  *isa;
+    const ll_rotary *p;
+    const float     *pos, *x;
+    float           *y;
+    int64_t          first, n; /* these pairs of every head */
+    float            freq[PAIRS];
 } rotary_args;
 
 static void rotate_row(const rotary_args *a, const float *sine, const float *cosine, const float *x,
@@ -110,8 +110,8 @@ static void rotary_part(const void *args, int64_t unit, int thread)
     }
 }
 
-void llap_kern_rotary(const llap_kern *kn, const llap_rotary *p, const float *pos, const float *x,
-                      float *y)
+void ll_kern_rotary(const ll_kern *kn, const ll_rotary *p, const float *pos, const float *x,
+                    float *y)
 {
     const int64_t pairs = p->d / 2, threads = kern_threads(kn, p->rows * p->heads * p->d);
     rotary_args   a = { .isa = kn->isa, .p = p, .pos = pos, .x = x, .y = y };
@@ -132,59 +132,59 @@ void llap_kern_rotary(const llap_kern *kn, const llap_rotary *p, const float *po
 
 enum { UNFOLD_ROWS = 4096 };
 
-static int64_t items_at_once(const llap_conv *p)
+static int64_t items_at_once(const ll_conv *p)
 {
     return kern_least(kern_most(UNFOLD_ROWS / kern_most(p->len, 1), 1), p->batch);
 }
 
-static size_t unfold_floats(const llap_conv *p)
+static size_t unfold_floats(const ll_conv *p)
 {
     return (size_t)kern_up(items_at_once(p) * p->len * p->cin * p->taps, 16);
 }
 
 /* The three products: y = U W^T + b, dU = dy W, dW += dy^T U, on rows rows. */
-static llap_gemm product(const llap_conv *p, int which, int64_t rows, const float *bias)
+static ll_gemm product(const ll_conv *p, int which, int64_t rows, const float *bias)
 {
     const int64_t width = p->cin * p->taps;
     if (which == 0)
-        return (llap_gemm){ .m = rows,
-                            .n = p->cout,
-                            .k = width,
-                            .lda = width,
-                            .ldb = width,
-                            .ldc = p->cout,
-                            .b_trans = true,
-                            .bias = bias };
+        return (ll_gemm){ .m = rows,
+                          .n = p->cout,
+                          .k = width,
+                          .lda = width,
+                          .ldb = width,
+                          .ldc = p->cout,
+                          .b_trans = true,
+                          .bias = bias };
     if (which == 1)
-        return (llap_gemm){
+        return (ll_gemm){
             .m = rows, .n = width, .k = p->cout, .lda = p->cout, .ldb = width, .ldc = width
         };
-    return (llap_gemm){ .m = p->cout,
-                        .n = width,
-                        .k = rows,
-                        .lda = p->cout,
-                        .ldb = width,
-                        .ldc = width,
-                        .a_trans = true };
+    return (ll_gemm){ .m = p->cout,
+                      .n = width,
+                      .k = rows,
+                      .lda = p->cout,
+                      .ldb = width,
+                      .ldc = width,
+                      .a_trans = true };
 }
 
-size_t llap_kern_conv_work(const llap_kern *kn, const llap_conv *p)
+size_t ll_kern_conv_work(const ll_kern *kn, const ll_conv *p)
 {
     const int64_t step = kern_most(items_at_once(p), 1);
     const int64_t rows[2] = { step * p->len, p->batch % step * p->len }; /* a turn; the last one */
-    size_t        most = llap_kern_col_sum_work(kn, p->batch * p->len, p->cout);
+    size_t        most = ll_kern_col_sum_work(kn, p->batch * p->len, p->cout);
     for (int which = 0; which < 3; which++)
         for (int i = 0; i < 2; i++) {
-            llap_gemm g = product(p, which, rows[i], NULL);
+            ll_gemm g = product(p, which, rows[i], NULL);
             g.accumulate = which == 2;
-            const size_t n = llap_kern_gemm_work(kn, &g);
+            const size_t n = ll_kern_gemm_work(kn, &g);
             if (n > most) most = n;
         }
     return unfold_floats(p) * sizeof(float) + most;
 }
 
 /* u[j, c*taps + t] = x[j + t - half, c], zeros outside. */
-static void unfold(const llap_conv *p, const float *x, float *u)
+static void unfold(const ll_conv *p, const float *x, float *u)
 {
     const int64_t half = (p->taps - 1) / 2;
     for (int64_t j = 0; j < p->len; j++)
@@ -196,7 +196,7 @@ static void unfold(const llap_conv *p, const float *x, float *u)
 }
 
 /* dx[j, c] = sum_t du[j - t + half, c*taps + t] */
-static void fold(const llap_conv *p, const float *du, float *dx)
+static void fold(const ll_conv *p, const float *du, float *dx)
 {
     const int64_t half = (p->taps - 1) / 2, width = p->cin * p->taps;
     for (int64_t j = 0; j < p->len; j++)
@@ -211,9 +211,9 @@ static void fold(const llap_conv *p, const float *du, float *dx)
 }
 
 typedef struct fold_args {
-    const llap_conv *p;
-    const float     *from;
-    float           *to;
+    const ll_conv *p;
+    const float   *from;
+    float         *to;
 } fold_args;
 
 static void unfold_part(const void *args, int64_t item, int thread)
@@ -232,47 +232,47 @@ static void fold_part(const void *args, int64_t item, int thread)
     fold(a->p, a->from + item * n * a->p->taps, a->to + item * n);
 }
 
-static void each_item(const llap_kern *kn, const llap_conv *p, int64_t items, kern_part part,
+static void each_item(const ll_kern *kn, const ll_conv *p, int64_t items, kern_part part,
                       const float *from, float *to)
 {
     const fold_args a = { p, from, to };
     kern_each(kern_threads(kn, items * p->len * p->cin * p->taps), items, part, &a);
 }
 
-void llap_kern_conv(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
-                    const float *bias, float *y, void *work)
+void ll_kern_conv(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
+                  const float *bias, float *y, void *work)
 {
     float        *u = work;
     void         *rest = u + unfold_floats(p);
     const int64_t step = items_at_once(p);
     for (int64_t b = 0; b < p->batch; b += step) {
-        const int64_t   items = kern_least(step, p->batch - b);
-        const llap_gemm g = product(p, 0, items * p->len, bias);
+        const int64_t items = kern_least(step, p->batch - b);
+        const ll_gemm g = product(p, 0, items * p->len, bias);
         each_item(kn, p, items, unfold_part, x + b * p->len * p->cin, u);
-        llap_kern_gemm(kn, &g, u, w, y + b * p->len * p->cout, rest);
+        ll_kern_gemm(kn, &g, u, w, y + b * p->len * p->cout, rest);
     }
 }
 
-void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x, const float *w,
-                         const float *dy, float *dx, float *dw, float *dbias, void *work)
+void ll_kern_conv_grad(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
+                       const float *dy, float *dx, float *dw, float *dbias, void *work)
 {
     float        *u = work;
     void         *rest = u + unfold_floats(p);
     const int64_t step = items_at_once(p), rows = p->batch * p->len;
-    if (dbias != NULL) llap_kern_col_sum(kn, rows, p->cout, dy, p->cout, false, dbias, rest);
+    if (dbias != NULL) ll_kern_col_sum(kn, rows, p->cout, dy, p->cout, false, dbias, rest);
     if (dw != NULL) memset(dw, 0, (size_t)(p->cout * p->cin * p->taps) * sizeof *dw);
     for (int64_t b = 0; b < p->batch; b += step) {
         const int64_t items = kern_least(step, p->batch - b), n = items * p->len;
         const float  *dy_b = dy + b * p->len * p->cout;
         if (dw != NULL) {
-            llap_gemm g = product(p, 2, n, NULL);
+            ll_gemm g = product(p, 2, n, NULL);
             g.accumulate = true;
             each_item(kn, p, items, unfold_part, x + b * p->len * p->cin, u);
-            llap_kern_gemm(kn, &g, dy_b, u, dw, rest);
+            ll_kern_gemm(kn, &g, dy_b, u, dw, rest);
         }
         if (dx != NULL) {
-            const llap_gemm g = product(p, 1, n, NULL);
-            llap_kern_gemm(kn, &g, dy_b, w, u, rest);
+            const ll_gemm g = product(p, 1, n, NULL);
+            ll_kern_gemm(kn, &g, dy_b, w, u, rest);
             each_item(kn, p, items, fold_part, u, dx + b * p->len * p->cin);
         }
     }
@@ -284,11 +284,11 @@ void llap_kern_conv_grad(const llap_kern *kn, const llap_conv *p, const float *x
 enum { ADAMW_PIECE = 1 << 13, ADAMW_ITEMS = 256 /* of one pass */ };
 
 typedef struct adamw_args {
-    const kern_isa        *isa;
-    const llap_adamw      *o;
-    const llap_adamw_item *item;
-    int64_t                end[ADAMW_ITEMS]; /* of an item's pieces */
-    int                    n;
+    const kern_isa      *isa;
+    const ll_adamw      *o;
+    const ll_adamw_item *item;
+    int64_t              end[ADAMW_ITEMS]; /* of an item's pieces */
+    int                  n;
 } adamw_args;
 
 static void adamw_part(const void *args, int64_t unit, int thread)
@@ -305,7 +305,7 @@ static void adamw_part(const void *args, int64_t unit, int thread)
     a->isa->adamw(a->o, &a->item[low], first, kern_least(ADAMW_PIECE, a->item[low].count - first));
 }
 
-void llap_kern_adamw(const llap_kern *kn, const llap_adamw *o, const llap_adamw_item *item, int n)
+void ll_kern_adamw(const ll_kern *kn, const ll_adamw *o, const ll_adamw_item *item, int n)
 {
     for (int done = 0; done < n; done += ADAMW_ITEMS) {
         adamw_args a = { .isa = kn->isa, .o = o, .item = item + done };

@@ -4,12 +4,12 @@
 enum { ROWS = 32 }; /* a piece of the sums over rows; also what a thread takes at a time */
 
 typedef struct norm_args {
-    const kern_isa  *isa;
-    const llap_norm *p;
-    const float     *x, *dy, *add, *stats;
-    float           *y, *new_stats; /* y is dx on the way back */
-    float           *sums;
-    int64_t          group, pieces;
+    const kern_isa *isa;
+    const ll_norm  *p;
+    const float    *x, *dy, *add, *stats;
+    float          *y, *new_stats; /* y is dx on the way back */
+    float          *sums;
+    int64_t         group, pieces;
 } norm_args;
 
 static void norm_part(const void *args, int64_t unit, int thread)
@@ -20,7 +20,7 @@ static void norm_part(const void *args, int64_t unit, int thread)
     a->isa->norm_rows(a->p, i, kern_least(ROWS, a->p->rows - i), a->x, a->y, a->new_stats);
 }
 
-void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, float *y, float *stats)
+void ll_kern_norm(const ll_kern *kn, const ll_norm *p, const float *x, float *y, float *stats)
 {
     const norm_args a = { .isa = kn->isa, .p = p, .x = x, .y = y, .new_stats = stats };
     if (p->n == 0) return;
@@ -28,9 +28,9 @@ void llap_kern_norm(const llap_kern *kn, const llap_norm *p, const float *x, flo
 }
 
 /* Rows that share one row of factors: a group of AdaLN, or all. */
-static int64_t group_rows(const llap_norm *p) { return p->scale != NULL ? p->group : p->rows; }
+static int64_t group_rows(const ll_norm *p) { return p->scale != NULL ? p->group : p->rows; }
 
-size_t llap_kern_norm_grad_work(const llap_kern *kn, const llap_norm *p)
+size_t ll_kern_norm_grad_work(const ll_kern *kn, const ll_norm *p)
 {
     (void)kn;
     if (p->rows == 0) return 0;
@@ -48,9 +48,9 @@ static void norm_grad_part(const void *args, int64_t unit, int thread)
                            a->y, a->sums != NULL ? a->sums + unit * 2 * a->p->n : NULL);
 }
 
-void llap_kern_norm_grad(const llap_kern *kn, const llap_norm *p, const float *x,
-                         const float *stats, const float *dy, const float *add, float *dx,
-                         float *dgain, float *dbias, int64_t dmod_ld, void *work)
+void ll_kern_norm_grad(const ll_kern *kn, const ll_norm *p, const float *x, const float *stats,
+                       const float *dy, const float *add, float *dx, float *dgain, float *dbias,
+                       int64_t dmod_ld, void *work)
 {
     if (p->rows == 0 || p->n == 0) return;
     const int64_t   group = group_rows(p), groups = kern_per(p->rows, group);
@@ -102,14 +102,14 @@ static void softmax_grad_part(const void *args, int64_t unit, int thread)
                               a->dy + i * a->n, a->y + i * a->n);
 }
 
-void llap_kern_softmax(const llap_kern *kn, int64_t rows, int64_t n, const float *x, float *y)
+void ll_kern_softmax(const ll_kern *kn, int64_t rows, int64_t n, const float *x, float *y)
 {
     const softmax_args a = { kn->isa, rows, n, x, NULL, y };
     kern_each(kern_threads(kn, rows * n), kern_per(rows, ROWS), softmax_part, &a);
 }
 
-void llap_kern_softmax_grad(const llap_kern *kn, int64_t rows, int64_t n, const float *y,
-                            const float *dy, float *dx)
+void ll_kern_softmax_grad(const ll_kern *kn, int64_t rows, int64_t n, const float *y,
+                          const float *dy, float *dx)
 {
     const softmax_args a = { kn->isa, rows, n, y, dy, dx };
     kern_each(kern_threads(kn, rows * n), kern_per(rows, ROWS), softmax_grad_part, &a);

@@ -1,7 +1,7 @@
 /* Sums over rows and over everything, in fixed pieces. */
 #include "backend/cpu/kern_isa.h"
 
-enum { ROWS = LLAP_KERN_SUM_ROWS, NUMBERS = 1 << 13 };
+enum { ROWS = LL_KERN_SUM_ROWS, NUMBERS = 1 << 13 };
 
 typedef struct args { /* of any of these functions */
     const kern_isa *isa;
@@ -12,7 +12,7 @@ typedef struct args { /* of any of these functions */
     bool            mean;
 } args;
 
-size_t llap_kern_col_sum_work(const llap_kern *kn, int64_t rows, int64_t cols)
+size_t ll_kern_col_sum_work(const ll_kern *kn, int64_t rows, int64_t cols)
 {
     (void)kn;
     return sizeof(float) * (size_t)(kern_per(rows, ROWS) * cols);
@@ -26,19 +26,19 @@ static void col_part(const void *p, int64_t unit, int thread)
                      a->ld, a->y + unit * a->cols);
 }
 
-void llap_kern_sum_pieces(const llap_kern *kn, int64_t rows, int64_t cols, const float *pieces,
-                          bool accumulate, float *y)
+void ll_kern_sum_pieces(const ll_kern *kn, int64_t rows, int64_t cols, const float *pieces,
+                        bool accumulate, float *y)
 {
     kn->isa->sum_pieces(kern_per(rows, ROWS), cols, pieces, cols, accumulate, y);
 }
 
-void llap_kern_col_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
-                       bool accumulate, float *y, void *work)
+void ll_kern_col_sum(const ll_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+                     bool accumulate, float *y, void *work)
 {
     const int64_t pieces = kern_per(rows, ROWS);
     const args    a = { .isa = kn->isa, .rows = rows, .cols = cols, .ld = ld, .x = x, .y = work };
     kern_each(kern_threads(kn, rows * cols), pieces, col_part, &a);
-    llap_kern_sum_pieces(kn, rows, cols, work, accumulate, y);
+    ll_kern_sum_pieces(kn, rows, cols, work, accumulate, y);
 }
 
 static void row_part(const void *p, int64_t unit, int thread)
@@ -49,8 +49,8 @@ static void row_part(const void *p, int64_t unit, int thread)
     a->isa->row_sums(kern_least(ROWS, a->rows - i), a->cols, a->x + i * a->ld, a->ld, a->y + i);
 }
 
-void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
-                       float *y)
+void ll_kern_row_sum(const ll_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
+                     float *y)
 {
     const args a = { .isa = kn->isa, .rows = rows, .cols = cols, .ld = ld, .x = x, .y = y };
     kern_each(kern_threads(kn, rows * cols), kern_per(rows, ROWS), row_part, &a);
@@ -59,13 +59,13 @@ void llap_kern_row_sum(const llap_kern *kn, int64_t rows, int64_t cols, const fl
 /* --- everything, in double
  * ------------------------------------------------------------------------ */
 
-size_t llap_kern_sum_work(const llap_kern *kn, int64_t n)
+size_t ll_kern_sum_work(const ll_kern *kn, int64_t n)
 {
     (void)kn;
     return sizeof(double) * (size_t)kern_per(n, NUMBERS);
 }
 
-static double total(const llap_kern *kn, const args *a, kern_part part)
+static double total(const ll_kern *kn, const args *a, kern_part part)
 {
     const int64_t pieces = kern_per(a->cols, NUMBERS);
     double        sum = 0.0;
@@ -100,18 +100,18 @@ static void sum_sq_diff_part(const void *p, int64_t unit, int thread)
                             a->b != NULL ? a->b + i : NULL, a->w != NULL ? a->w + i : NULL);
 }
 
-double llap_kern_sum(const llap_kern *kn, int64_t n, const float *x, void *work)
+double ll_kern_sum(const ll_kern *kn, int64_t n, const float *x, void *work)
 {
     return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_part);
 }
 
-double llap_kern_sum_sq(const llap_kern *kn, int64_t n, const float *x, void *work)
+double ll_kern_sum_sq(const ll_kern *kn, int64_t n, const float *x, void *work)
 {
     return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_sq_part);
 }
 
-double llap_kern_sum_sq_diff(const llap_kern *kn, int64_t n, const float *a, const float *b,
-                             const float *w, void *work)
+double ll_kern_sum_sq_diff(const ll_kern *kn, int64_t n, const float *a, const float *b,
+                           const float *w, void *work)
 {
     return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = a, .b = b, .w = w, .sums = work },
                  sum_sq_diff_part);
@@ -146,13 +146,13 @@ static void masked_grad_part(const void *p, int64_t o, int thread)
     (void)thread;
     for (int64_t i = 0; i < a->rows; i++) {
         const float by = w[i] * factor;
-        a->isa->binary[LLAP_BINARY_MUL](a->cols, a->x + o * a->cols, 1, &by, 0,
-                                        a->y + (o * a->rows + i) * a->cols);
+        a->isa->binary[LL_BINARY_MUL](a->cols, a->x + o * a->cols, 1, &by, 0,
+                                      a->y + (o * a->rows + i) * a->cols);
     }
 }
 
-void llap_kern_masked_sum(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                          const float *x, const float *w, bool mean, float *y)
+void ll_kern_masked_sum(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner, const float *x,
+                        const float *w, bool mean, float *y)
 {
     const args a = {
         .isa = kn->isa, .rows = n, .cols = inner, .x = x, .w = w, .y = y, .mean = mean
@@ -160,8 +160,8 @@ void llap_kern_masked_sum(const llap_kern *kn, int64_t outer, int64_t n, int64_t
     kern_each(kern_threads(kn, outer * n * inner), outer, masked_part, &a);
 }
 
-void llap_kern_masked_sum_grad(const llap_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                               const float *dy, const float *w, bool mean, float *dx)
+void ll_kern_masked_sum_grad(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner,
+                             const float *dy, const float *w, bool mean, float *dx)
 {
     const args a = {
         .isa = kn->isa, .rows = n, .cols = inner, .x = dy, .w = w, .y = dx, .mean = mean

@@ -207,7 +207,7 @@ void kern_each_free(int n_threads, int64_t units, double products, kern_part par
     }
 }
 
-void llap_cpu_together(int n_threads, void (*body)(void *user), void *user)
+void ll_cpu_together(int n_threads, void (*body)(void *user), void *user)
 {
     if (n_threads < 2 || current != NULL || omp_in_parallel()) {
         body(user);

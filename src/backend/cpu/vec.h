@@ -20,8 +20,8 @@
  *     v_exp v_log v_log1p v_sin v_cos v_tanh                            SLEEF, 1.0 ulp
  *
  * and this file adds what is built on them. */
-#ifndef LLAP_BACKEND_CPU_VEC_H
-#define LLAP_BACKEND_CPU_VEC_H
+#ifndef LL_BACKEND_CPU_VEC_H
+#define LL_BACKEND_CPU_VEC_H
 
 #if defined VEC_AVX512
 #include "backend/cpu/vec_avx512.h"

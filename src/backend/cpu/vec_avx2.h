@@ -1,7 +1,7 @@
 /* Sixteen floats as two AVX2 registers: the same lanes, the same bits as AVX-512. vec.h says what
  * each function means. */
-#ifndef LLAP_BACKEND_CPU_VEC_AVX2_H
-#define LLAP_BACKEND_CPU_VEC_AVX2_H
+#ifndef LL_BACKEND_CPU_VEC_AVX2_H
+#define LL_BACKEND_CPU_VEC_AVX2_H
 
 #include <immintrin.h>
 #include <sleef.h>

@@ -1,6 +1,6 @@
 /* Sixteen floats as one AVX-512 register. vec.h says what each function means. */
-#ifndef LLAP_BACKEND_CPU_VEC_AVX512_H
-#define LLAP_BACKEND_CPU_VEC_AVX512_H
+#ifndef LL_BACKEND_CPU_VEC_AVX512_H
+#define LL_BACKEND_CPU_VEC_AVX512_H
 
 #include <immintrin.h>
 #include <sleef.h>

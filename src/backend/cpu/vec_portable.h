@@ -1,8 +1,8 @@
 /* Sixteen floats as an array, in plain C that any compiler may vectorise: same lanes, same order of
  * sums, but a*b+c rounds twice, so the bits differ from those of AVX2 and AVX-512. vec.h says what
  * each function means. */
-#ifndef LLAP_BACKEND_CPU_VEC_PORTABLE_H
-#define LLAP_BACKEND_CPU_VEC_PORTABLE_H
+#ifndef LL_BACKEND_CPU_VEC_PORTABLE_H
+#define LL_BACKEND_CPU_VEC_PORTABLE_H
 
 #include <math.h>
 #include <sleef.h>

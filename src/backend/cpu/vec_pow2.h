@@ -1,7 +1,7 @@
 /* 2^x where |x| is known to be small: half the multiplications of v_exp2_down, by a table of the
  * sixteenth roots of 2, and no case to tell apart. Included after vec.h. */
-#ifndef LLAP_BACKEND_CPU_VEC_POW2_H
-#define LLAP_BACKEND_CPU_VEC_POW2_H
+#ifndef LL_BACKEND_CPU_VEC_POW2_H
+#define LL_BACKEND_CPU_VEC_POW2_H
 
 /* Bits of 2^(j/16), less j/16 as part of an exponent. */
 static const int32_t VEC_ROOTS[16] = { 0x3f800000, 0x3f7daac3, 0x3f7b95c2, 0x3f79c3d3,

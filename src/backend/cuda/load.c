@@ -12,18 +12,18 @@
 
 #define OBJECT "llapdiff/llapdiff-cuda.so"
 
-const char *const llap_precision_names[] = { "fp32", "tf32", "bf16", NULL };
+const char *const ll_precision_names[] = { "fp32", "tf32", "bf16", NULL };
 
 /* The object that belongs to the library this code is in. Caller owns it. A program of a build or a
  * bundle that has the library inside looks beside itself: bin/X -> bin/../lib/. */
 static char *object_path(const char *between)
 {
     Dl_info info;
-    if (dladdr((void *)(uintptr_t)llap_cuda_open, &info) == 0 || info.dli_fname == NULL)
-        return llap_strndup(OBJECT, strlen(OBJECT));
+    if (dladdr((void *)(uintptr_t)ll_cuda_open, &info) == 0 || info.dli_fname == NULL)
+        return ll_strndup(OBJECT, strlen(OBJECT));
     const char  *slash = strrchr(info.dli_fname, '/');
     const size_t folder = slash == NULL ? 0 : (size_t)(slash - info.dli_fname) + 1;
-    char        *path = llap_new(folder + strlen(between) + sizeof OBJECT, 1);
+    char        *path = ll_new(folder + strlen(between) + sizeof OBJECT, 1);
     if (path == NULL) return NULL;
     memcpy(path, info.dli_fname, folder);
     memcpy(path + folder, between, strlen(between));
@@ -42,34 +42,34 @@ static void *load(const char *object)
         if (path == NULL) return NULL;
         const bool there = access(path, R_OK) == 0;
         if (there) handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-        llap_free(path);
+        ll_free(path);
         if (there) break;
     }
     return handle;
 }
 
-llap_status llap_cuda_open(const char *object, int device, llap_precision precision,
-                           const llap_backend **out)
+llap_status ll_cuda_open(const char *object, int device, ll_precision precision,
+                         const ll_backend **out)
 {
-    char text[LLAP_CUDA_TEXT] = "";
+    char text[LL_CUDA_TEXT] = "";
     *out = NULL;
     void *handle = load(object);
     if (handle == NULL) {
         const char *why = dlerror();
-        return llap_fail(LLAP_EUNSUPPORTED, "cuda: no GPU support here: %s",
-                         why == NULL ? "the object llapdiff-cuda.so is not there" : why);
+        return ll_fail(LLAP_EUNSUPPORTED, "cuda: no GPU support here: %s",
+                       why == NULL ? "the object llapdiff-cuda.so is not there" : why);
     }
-    const llap_cuda_driver *driver = dlsym(handle, LLAP_CUDA_SYMBOL);
-    if (driver == NULL || driver->abi != LLAP_CUDA_ABI || driver->op_count != LLAP_OP_COUNT) {
+    const ll_cuda_driver *driver = dlsym(handle, LL_CUDA_SYMBOL);
+    if (driver == NULL || driver->abi != LL_CUDA_ABI || driver->op_count != LL_OP_COUNT) {
         (void)dlclose(handle);
-        return llap_fail(LLAP_EUNSUPPORTED,
-                         "cuda: the object llapdiff-cuda.so belongs to another version");
+        return ll_fail(LLAP_EUNSUPPORTED,
+                       "cuda: the object llapdiff-cuda.so belongs to another version");
     }
     const llap_status st = driver->open(device, precision, out, text);
-    return st == LLAP_OK ? st : llap_fail(st, "cuda:%d: %s", device, text);
+    return st == LLAP_OK ? st : ll_fail(st, "cuda:%d: %s", device, text);
 }
 
-bool llap_device_parse(const char *name, int *device, bool *automatic)
+bool ll_device_parse(const char *name, int *device, bool *automatic)
 {
     *device = -1;
     *automatic = strcmp(name, "auto") == 0;
@@ -84,15 +84,15 @@ bool llap_device_parse(const char *name, int *device, bool *automatic)
     return true;
 }
 
-llap_status llap_device_find(const char *name, llap_precision precision, const llap_backend **out)
+llap_status ll_device_find(const char *name, ll_precision precision, const ll_backend **out)
 {
     int  device;
     bool automatic;
     *out = NULL;
-    if (!llap_device_parse(name, &device, &automatic))
-        return llap_fail(LLAP_EOPTION, "device: expected cpu, cuda, cuda:N or auto, found '%s'",
-                         llap_text_show(name).text);
+    if (!ll_device_parse(name, &device, &automatic))
+        return ll_fail(LLAP_EOPTION, "device: expected cpu, cuda, cuda:N or auto, found '%s'",
+                       ll_text_show(name).text);
     if (device < 0 && !automatic) return LLAP_OK;
-    const llap_status st = llap_cuda_open(NULL, device < 0 ? 0 : device, precision, out);
+    const llap_status st = ll_cuda_open(NULL, device < 0 ? 0 : device, precision, out);
     return automatic ? LLAP_OK : st;
 }

@@ -3,118 +3,118 @@
 #include <math.h>
 #include <string.h>
 
-double llap_ref_unary(llap_op op, double x, double a, double b)
+double ll_ref_unary(ll_op op, double x, double a, double b)
 {
     switch (op) {
-    case LLAP_OP_COPY:
+    case LL_OP_COPY:
         return x;
-    case LLAP_OP_NEG:
+    case LL_OP_NEG:
         return -x;
-    case LLAP_OP_EXP:
+    case LL_OP_EXP:
         return exp(x);
-    case LLAP_OP_LOG:
+    case LL_OP_LOG:
         return log(x);
-    case LLAP_OP_SIN:
+    case LL_OP_SIN:
         return sin(x);
-    case LLAP_OP_COS:
+    case LL_OP_COS:
         return cos(x);
-    case LLAP_OP_TANH:
+    case LL_OP_TANH:
         return tanh(x);
-    case LLAP_OP_SIGMOID:
+    case LL_OP_SIGMOID:
         return 1.0 / (1.0 + exp(-x));
-    case LLAP_OP_SILU:
+    case LL_OP_SILU:
         return x / (1.0 + exp(-x));
-    case LLAP_OP_SOFTPLUS:
+    case LL_OP_SOFTPLUS:
         return x > 20.0 ? x : log1p(exp(x));
-    case LLAP_OP_GELU:
+    case LL_OP_GELU:
         return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
-    case LLAP_OP_SQRT:
+    case LL_OP_SQRT:
         return sqrt(x);
-    case LLAP_OP_SQUARE:
+    case LL_OP_SQUARE:
         return x * x;
-    case LLAP_OP_ABS:
+    case LL_OP_ABS:
         return fabs(x);
-    case LLAP_OP_SIGN:
+    case LL_OP_SIGN:
         return (double)((x > 0.0) - (x < 0.0));
-    case LLAP_OP_CLAMP:
+    case LL_OP_CLAMP:
         return x < a ? a : x > b ? b : x;
-    case LLAP_OP_AFFINE:
+    case LL_OP_AFFINE:
         return a * x + b;
     default:
         return NAN;
     }
 }
 
-double llap_ref_binary(llap_op op, double x, double y, double a, double b)
+double ll_ref_binary(ll_op op, double x, double y, double a, double b)
 {
     switch (op) {
-    case LLAP_OP_ADD:
+    case LL_OP_ADD:
         return x + y;
-    case LLAP_OP_SUB:
+    case LL_OP_SUB:
         return x - y;
-    case LLAP_OP_MUL:
+    case LL_OP_MUL:
         return x * y;
-    case LLAP_OP_DIV:
+    case LL_OP_DIV:
         return x / y;
-    case LLAP_OP_MAXIMUM:
+    case LL_OP_MAXIMUM:
         return x >= y ? x : y;
-    case LLAP_OP_MINIMUM:
+    case LL_OP_MINIMUM:
         return x <= y ? x : y;
-    case LLAP_OP_AT_LEAST:
+    case LL_OP_AT_LEAST:
         return x >= y ? 1.0 : 0.0;
-    case LLAP_OP_MASK:
+    case LL_OP_MASK:
         return y != 0.0 ? x : 0.0;
-    case LLAP_OP_GELU_GRAD: {
+    case LL_OP_GELU_GRAD: {
         const double cdf = 0.5 * (1.0 + erf(x * sqrt(0.5)));
         return y * (cdf + x * exp(-0.5 * x * x) / sqrt(8.0 * atan(1.0)));
     }
-    case LLAP_OP_SILU_GRAD: {
+    case LL_OP_SILU_GRAD: {
         const double s = 1.0 / (1.0 + exp(-x));
         return y * s * (1.0 + x * (1.0 - s));
     }
-    case LLAP_OP_CLAMP_GRAD:
+    case LL_OP_CLAMP_GRAD:
         return x < a || x > b ? 0.0 : y;
     default:
         return NAN;
     }
 }
 
-static void unary(const llap_call *c)
+static void unary(const ll_call *c)
 {
     const int64_t n = ref_count(&c->out[0]);
     for (int64_t i = 0; i < n; i++)
         ref_out(c, 0)[i] =
-            llap_ref_unary(c->op, ref_get(&c->in[0], i), c->attr->scalar.a, c->attr->scalar.b);
+            ll_ref_unary(c->op, ref_get(&c->in[0], i), c->attr->scalar.a, c->attr->scalar.b);
 }
 
-static void binary(const llap_call *c)
+static void binary(const ll_call *c)
 {
     const int64_t n = ref_count(&c->out[0]);
     for (int64_t i = 0; i < n; i++)
-        ref_out(c, 0)[i] = llap_ref_binary(c->op, ref_get(&c->in[0], i), ref_get(&c->in[1], i),
-                                           c->attr->scalar.a, c->attr->scalar.b);
+        ref_out(c, 0)[i] = ll_ref_binary(c->op, ref_get(&c->in[0], i), ref_get(&c->in[1], i),
+                                         c->attr->scalar.a, c->attr->scalar.b);
 }
 
-void llap_ref_chain(const llap_call *c)
+void ll_ref_chain(const ll_call *c)
 {
-    const llap_op_chain *chain = c->attr->chain;
-    const int64_t        n = ref_count(&c->out[0]);
+    const ll_op_chain *chain = c->attr->chain;
+    const int64_t      n = ref_count(&c->out[0]);
     for (int64_t i = 0; i < n; i++) {
-        double value[LLAP_CHAIN_INPUTS + LLAP_CHAIN_STEPS];
+        double value[LL_CHAIN_INPUTS + LL_CHAIN_STEPS];
         for (int k = 0; k < chain->n_in; k++) value[k] = ref_get(&c->in[k], i);
         for (int k = 0; k < chain->n_steps; k++) {
-            const llap_chain_step *s = &chain->step[k];
-            const double           x = value[s->arg[0]];
-            value[chain->n_in + k] = llap_op_is_unary(s->op)
-                                         ? llap_ref_unary(s->op, x, s->a, s->b)
-                                         : llap_ref_binary(s->op, x, value[s->arg[1]], s->a, s->b);
+            const ll_chain_step *s = &chain->step[k];
+            const double         x = value[s->arg[0]];
+            value[chain->n_in + k] = ll_op_is_unary(s->op)
+                                         ? ll_ref_unary(s->op, x, s->a, s->b)
+                                         : ll_ref_binary(s->op, x, value[s->arg[1]], s->a, s->b);
         }
         ref_out(c, 0)[i] = value[chain->n_in + chain->n_steps - 1];
     }
 }
 
 /* Index of the reduced element that element i of x falls into. */
-static int64_t reduced_index(const llap_shape *x, unsigned axes, int64_t i)
+static int64_t reduced_index(const ll_shape *x, unsigned axes, int64_t i)
 {
     int64_t at = 0, step = 1;
     for (int axis = x->rank - 1; axis >= 0; axis--) {
@@ -127,20 +127,20 @@ static int64_t reduced_index(const llap_shape *x, unsigned axes, int64_t i)
     return at;
 }
 
-static void reduce(const llap_call *c, double start, llap_op op)
+static void reduce(const ll_call *c, double start, ll_op op)
 {
     const int64_t n = ref_count(&c->in[0]), n_out = ref_count(&c->out[0]);
     for (int64_t i = 0; i < n_out; i++) ref_out(c, 0)[i] = start;
     for (int64_t i = 0; i < n; i++) {
         double *y = &ref_out(c, 0)[reduced_index(&c->in[0].shape, c->attr->reduce.axes, i)];
-        *y = llap_ref_binary(op, *y, ref_get(&c->in[0], i), 0, 0);
+        *y = ll_ref_binary(op, *y, ref_get(&c->in[0], i), 0, 0);
     }
 }
 
-void llap_ref_sum(const llap_call *c) { reduce(c, 0.0, LLAP_OP_ADD); }
-void llap_ref_max(const llap_call *c) { reduce(c, -INFINITY, LLAP_OP_MAXIMUM); }
+void ll_ref_sum(const ll_call *c) { reduce(c, 0.0, LL_OP_ADD); }
+void ll_ref_max(const ll_call *c) { reduce(c, -INFINITY, LL_OP_MAXIMUM); }
 
-void llap_ref_squares(const llap_call *c)
+void ll_ref_squares(const ll_call *c)
 {
     double sum = 0.0;
     for (int k = 0; k < c->n_in; k++)
@@ -150,10 +150,10 @@ void llap_ref_squares(const llap_call *c)
 }
 
 /* Copies x into out so that it starts at `start` along the axis. */
-static void place(const llap_call *c, const llap_view *x, int axis, int64_t start)
+static void place(const ll_call *c, const ll_view *x, int axis, int64_t start)
 {
-    const llap_view *y = &c->out[0];
-    const int64_t    n = ref_count(x);
+    const ll_view *y = &c->out[0];
+    const int64_t  n = ref_count(x);
     for (int64_t i = 0; i < n; i++) {
         int64_t at = start * y->stride[axis], rest = i;
         for (int k = x->shape.rank - 1; k >= 0; k--) {
@@ -164,7 +164,7 @@ static void place(const llap_call *c, const llap_view *x, int axis, int64_t star
     }
 }
 
-void llap_ref_concat(const llap_call *c)
+void ll_ref_concat(const ll_call *c)
 {
     int64_t start = 0;
     for (int k = 0; k < c->n_in; k++) {
@@ -173,20 +173,20 @@ void llap_ref_concat(const llap_call *c)
     }
 }
 
-void llap_ref_pad(const llap_call *c)
+void ll_ref_pad(const ll_call *c)
 {
     memset(ref_out(c, 0), 0, (size_t)ref_count(&c->out[0]) * sizeof(double));
     place(c, &c->in[0], c->attr->part.axis, c->attr->part.start);
 }
 
-void llap_ref_matmul(const llap_call *c)
+void ll_ref_matmul(const ll_call *c)
 {
-    const llap_view *a = &c->in[0], *b = &c->in[1], *y = &c->out[0];
-    const int        r = y->shape.rank;
-    const int64_t    m = y->shape.dim[r - 2], n = y->shape.dim[r - 1];
-    const int     ai = c->attr->matmul.ta ? r - 1 : r - 2, ak = c->attr->matmul.ta ? r - 2 : r - 1;
-    const int     bk = c->attr->matmul.tb ? r - 1 : r - 2, bj = c->attr->matmul.tb ? r - 2 : r - 1;
-    const int64_t k_len = a->shape.dim[ak], count = ref_count(y);
+    const ll_view *a = &c->in[0], *b = &c->in[1], *y = &c->out[0];
+    const int      r = y->shape.rank;
+    const int64_t  m = y->shape.dim[r - 2], n = y->shape.dim[r - 1];
+    const int      ai = c->attr->matmul.ta ? r - 1 : r - 2, ak = c->attr->matmul.ta ? r - 2 : r - 1;
+    const int      bk = c->attr->matmul.tb ? r - 1 : r - 2, bj = c->attr->matmul.tb ? r - 2 : r - 1;
+    const int64_t  k_len = a->shape.dim[ak], count = ref_count(y);
     for (int64_t e = 0; e < count; e++) {
         int64_t at = 0, bt = 0, rest = e / (m * n);
         for (int axis = r - 3; axis >= 0; axis--) {
@@ -203,7 +203,7 @@ void llap_ref_matmul(const llap_call *c)
     }
 }
 
-void llap_ref_linear(const llap_call *c)
+void ll_ref_linear(const ll_call *c)
 {
     const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
     const int64_t n = ref_count(&c->out[0]);
@@ -212,13 +212,13 @@ void llap_ref_linear(const llap_call *c)
         const double *x = all + e / out * in, *w = weight + e % out * in;
         double        sum = c->n_in > 2 && c->in[2].present ? ref_get(&c->in[2], e % out) : 0.0;
         for (int64_t k = 0; k < in; k++) sum += x[k] * w[k];
-        if (c->attr->linear.gelu) sum = llap_ref_unary(LLAP_OP_GELU, sum, 0, 0);
+        if (c->attr->linear.gelu) sum = ll_ref_unary(LL_OP_GELU, sum, 0, 0);
         if (c->n_in > 3 && c->in[3].present) sum += ref_get(&c->in[3], e);
         ref_out(c, 0)[e] = sum;
     }
 }
 
-void llap_ref_normed(const llap_call *c)
+void ll_ref_normed(const ll_call *c)
 {
     const int64_t in = c->in[1].shape.dim[1], out = c->in[1].shape.dim[0];
     const int64_t n = ref_count(&c->out[0]), m = c->in[2].shape.dim[0], h = ref_width(&c->in[4]);
@@ -236,18 +236,18 @@ void llap_ref_normed(const llap_call *c)
     }
 }
 
-const llap_backend llap_backend_ref = {
+const ll_backend ll_backend_ref = {
     .name = "ref",
     .real_bytes = sizeof(double),
     .kernel = {
-#define X(ID, id) [LLAP_OP_##ID] = unary,
-        LLAP_UNARY_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = unary,
+        LL_UNARY_LIST(X)
 #undef X
-#define X(ID, id) [LLAP_OP_##ID] = binary,
-        LLAP_BINARY_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = binary,
+        LL_BINARY_LIST(X)
 #undef X
-#define X(ID, id) [LLAP_OP_##ID] = llap_ref_##id,
-        LLAP_SHAPED_LIST(X) LLAP_EXTRA_LIST(X)
+#define X(ID, id) [LL_OP_##ID] = ll_ref_##id,
+        LL_SHAPED_LIST(X) LL_EXTRA_LIST(X)
 #undef X
     },
 };

@@ -12,29 +12,29 @@ typedef struct sizes {
     int     heads;
 } sizes;
 
-static sizes sizes_of(const llap_call *c)
+static sizes sizes_of(const ll_call *c)
 {
-    const llap_view *q = &c->in[Q];
-    const int        r = q->shape.rank, heads = c->attr->attention.n_heads;
-    sizes            s = { .batch = 1,
-                           .lq = q->shape.dim[r - 2],
-                           .lk = c->in[K].shape.dim[r - 2],
-                           .d = ref_width(q) / heads,
-                           .dv = ref_width(&c->in[V]) / heads,
-                           .heads = heads };
+    const ll_view *q = &c->in[Q];
+    const int      r = q->shape.rank, heads = c->attr->attention.n_heads;
+    sizes          s = { .batch = 1,
+                         .lq = q->shape.dim[r - 2],
+                         .lk = c->in[K].shape.dim[r - 2],
+                         .d = ref_width(q) / heads,
+                         .dv = ref_width(&c->in[V]) / heads,
+                         .heads = heads };
     for (int i = 0; i < r - 2; i++) s.batch *= q->shape.dim[i];
     return s;
 }
 
 /* The numbers of (b, row, head h) of an operand [...,L,heads width], whose rows are dense. */
-static const double *head_of(const llap_view *v, int64_t b, int64_t row, int h, int heads)
+static const double *head_of(const ll_view *v, int64_t b, int64_t row, int h, int heads)
 {
     const int64_t l = v->shape.dim[v->shape.rank - 2];
-    return (const double *)v->data + llap_view_row_offset(v, b * l + row) +
+    return (const double *)v->data + ll_view_row_offset(v, b * l + row) +
            h * (ref_width(v) / heads);
 }
 
-static double score(const llap_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j)
+static double score(const ll_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j)
 {
     if (c->in[MASK].present && ref_get(&c->in[MASK], b * s->lk + j) != 0.0) return -INFINITY;
     const double *q = head_of(&c->in[Q], b, i, h, s->heads),
@@ -48,16 +48,16 @@ static double score(const llap_call *c, const sizes *s, int64_t b, int h, int64_
 }
 
 /* What the weight at (b,h,i,j) is multiplied with: 0 or 1 / (1 - p) under dropout, else 1. */
-static double kept(const llap_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j)
+static double kept(const ll_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j)
 {
     const double p = c->attr->attention.dropout;
     if (p == 0.0) return 1.0;
-    const int64_t  e = ((b * s->heads + h) * s->lq + i) * s->lk + j;
-    const llap_rng rng = llap_drop_rng(c->in[RNG].data, c->attr->attention.id);
-    return llap_drop_keeps(&rng, (uint64_t)e, (float)p) ? 1.0 / (1.0 - p) : 0.0;
+    const int64_t e = ((b * s->heads + h) * s->lq + i) * s->lk + j;
+    const ll_rng  rng = ll_drop_rng(c->in[RNG].data, c->attr->attention.id);
+    return ll_drop_keeps(&rng, (uint64_t)e, (float)p) ? 1.0 / (1.0 - p) : 0.0;
 }
 
-void llap_ref_attention(const llap_call *c)
+void ll_ref_attention(const ll_call *c)
 {
     const sizes s = sizes_of(c);
     for (int64_t e = 0; e < s.batch * s.heads * s.lq; e++) {
@@ -80,7 +80,7 @@ void llap_ref_attention(const llap_call *c)
 }
 
 /* One weight's part of dq, dk, dv and dbias; delta = sum_k y_k dy_k of its query. */
-static void spread(const llap_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j,
+static void spread(const ll_call *c, const sizes *s, int64_t b, int h, int64_t i, int64_t j,
                    double lse, double delta)
 {
     const double  w = lse == -INFINITY ? 0.0 : exp(score(c, s, b, h, i, j) - lse);
@@ -104,7 +104,7 @@ static void spread(const llap_call *c, const sizes *s, int64_t b, int h, int64_t
     if (c->in[BIAS].present) ref_out(c, 3)[((b * s->heads + h) * s->lq + i) * s->lk + j] = ds;
 }
 
-void llap_ref_attention_grad(const llap_call *c)
+void ll_ref_attention_grad(const ll_call *c)
 {
     const sizes s = sizes_of(c);
     for (int k = 0; k < 4; k++)
@@ -121,10 +121,10 @@ void llap_ref_attention_grad(const llap_call *c)
     }
 }
 
-void llap_ref_rotary(const llap_call *c)
+void ll_ref_rotary(const ll_call *c)
 {
     const int64_t e = ref_width(&c->in[0]), d = e / c->attr->rotary.n_heads, pairs = d / 2;
-    const int64_t rows = llap_view_rows(&c->in[0]);
+    const int64_t rows = ll_view_rows(&c->in[0]);
     for (int64_t n = 0; n < rows * e; n++) ref_out(c, 0)[n] = ref_get(&c->in[0], n);
     for (int64_t n = 0; n < rows * c->attr->rotary.n_heads; n++) {
         const double t = ref_get(&c->in[1], n / c->attr->rotary.n_heads);

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-void llap_ref_softmax(const llap_call *c)
+void ll_ref_softmax(const ll_call *c)
 {
-    const int64_t n = ref_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
+    const int64_t n = ref_width(&c->in[0]), rows = ll_view_rows(&c->in[0]);
     for (int64_t r = 0; r < rows; r++) {
         double *y = ref_out(c, 0) + r * n, top = -INFINITY, sum = 0.0;
         for (int64_t i = 0; i < n; i++) top = fmax(top, ref_get(&c->in[0], r * n + i));
@@ -19,9 +19,9 @@ void llap_ref_softmax(const llap_call *c)
     }
 }
 
-void llap_ref_softmax_grad(const llap_call *c)
+void ll_ref_softmax_grad(const ll_call *c)
 {
-    const int64_t n = ref_width(&c->in[0]), rows = llap_view_rows(&c->in[0]);
+    const int64_t n = ref_width(&c->in[0]), rows = ll_view_rows(&c->in[0]);
     for (int64_t r = 0; r < rows; r++) {
         double dot = 0.0;
         for (int64_t i = r * n; i < (r + 1) * n; i++)
@@ -33,7 +33,7 @@ void llap_ref_softmax_grad(const llap_call *c)
 
 /* -------- layer norm -------- */
 
-static void moments(const llap_view *x, int64_t row, double eps, double *mean, double *rstd)
+static void moments(const ll_view *x, int64_t row, double eps, double *mean, double *rstd)
 {
     const int64_t n = ref_width(x);
     double        sum = 0.0, square = 0.0;
@@ -47,20 +47,20 @@ static void moments(const llap_view *x, int64_t row, double eps, double *mean, d
 }
 
 /* Element i of the weight or bias row that belongs to this row of x. */
-static double under(const llap_view *w, const llap_view *x, int64_t row, int64_t i)
+static double under(const ll_view *w, const ll_view *x, int64_t row, int64_t i)
 {
-    return ((const double *)w->data)[llap_view_row_under(w, &x->shape, row) + i];
+    return ((const double *)w->data)[ll_view_row_under(w, &x->shape, row) + i];
 }
 
-static double slope(const llap_call *c, const llap_view *w, int64_t row, int64_t i)
+static double slope(const ll_call *c, const ll_view *w, int64_t row, int64_t i)
 {
     return w->present ? under(w, &c->in[0], row, i) + c->attr->norm.offset : 1.0;
 }
 
-void llap_ref_norm(const llap_call *c)
+void ll_ref_norm(const ll_call *c)
 {
-    const llap_view *x = &c->in[0], *b = &c->in[2];
-    const int64_t    n = ref_width(x), rows = llap_view_rows(x);
+    const ll_view *x = &c->in[0], *b = &c->in[2];
+    const int64_t  n = ref_width(x), rows = ll_view_rows(x);
     for (int64_t r = 0; r < rows; r++) {
         double mean, rstd;
         moments(x, r, c->attr->norm.eps, &mean, &rstd);
@@ -71,10 +71,10 @@ void llap_ref_norm(const llap_call *c)
     }
 }
 
-void llap_ref_norm_grad(const llap_call *c)
+void ll_ref_norm_grad(const ll_call *c)
 {
-    const llap_view *x = &c->in[0], *dy = &c->in[1], *w = &c->in[2], *b = &c->in[3];
-    const int64_t    n = ref_width(x), rows = llap_view_rows(x);
+    const ll_view *x = &c->in[0], *dy = &c->in[1], *w = &c->in[2], *b = &c->in[3];
+    const int64_t  n = ref_width(x), rows = ll_view_rows(x);
     for (int k = 1; k < 3; k++)
         memset(ref_out(c, k), 0, (size_t)ref_count(&c->out[k]) * sizeof(double));
     for (int64_t r = 0; r < rows; r++) {
@@ -91,15 +91,15 @@ void llap_ref_norm_grad(const llap_call *c)
             ref_out(c, 0)[r * n + i] =
                 rstd * (d * slope(c, w, r, i) - (sum + hat * dot) / (double)n);
             if (w->present)
-                ref_out(c, 1)[llap_view_row_under(&c->out[1], &x->shape, r) + i] += d * hat;
-            if (b->present) ref_out(c, 2)[llap_view_row_under(&c->out[2], &x->shape, r) + i] += d;
+                ref_out(c, 1)[ll_view_row_under(&c->out[1], &x->shape, r) + i] += d * hat;
+            if (b->present) ref_out(c, 2)[ll_view_row_under(&c->out[2], &x->shape, r) + i] += d;
         }
     }
 }
 
 /* -------- windows along time -------- */
 
-void llap_ref_unfold(const llap_call *c)
+void ll_ref_unfold(const ll_call *c)
 {
     const int     width = c->attr->unfold.width, half = width / 2;
     const int64_t channels = ref_width(&c->in[0]);
@@ -112,7 +112,7 @@ void llap_ref_unfold(const llap_call *c)
     }
 }
 
-void llap_ref_fold(const llap_call *c)
+void ll_ref_fold(const ll_call *c)
 {
     const int     width = c->attr->unfold.width, half = width / 2;
     const int64_t channels = ref_width(&c->out[0]);
@@ -128,7 +128,7 @@ void llap_ref_fold(const llap_call *c)
 
 /* -------- lookup: an index outside the table reads zeros and gives no gradient -------- */
 
-void llap_ref_embedding(const llap_call *c)
+void ll_ref_embedding(const ll_call *c)
 {
     const int64_t  width = ref_width(&c->in[0]), n = ref_count(&c->in[1]);
     const int32_t *index = c->in[1].data;
@@ -139,7 +139,7 @@ void llap_ref_embedding(const llap_call *c)
                                                : ref_get(&c->in[0], index[r] * width + i);
 }
 
-void llap_ref_embedding_grad(const llap_call *c)
+void ll_ref_embedding_grad(const ll_call *c)
 {
     const int64_t  width = ref_width(&c->in[0]), n = ref_count(&c->in[1]);
     const int32_t *index = c->in[1].data;
@@ -151,10 +151,10 @@ void llap_ref_embedding_grad(const llap_call *c)
 
 /* -------- modal basis -------- */
 
-void llap_ref_basis(const llap_call *c)
+void ll_ref_basis(const ll_call *c)
 {
     const int64_t h = ref_width(&c->in[0]), n_poles = ref_width(&c->in[1]);
-    const int64_t batch = llap_view_rows(&c->in[0]);
+    const int64_t batch = ll_view_rows(&c->in[0]);
     for (int64_t e = 0; e < batch * h * n_poles; e++) {
         const int64_t b = e / (h * n_poles), k = e % n_poles;
         const double  t = ref_get(&c->in[0], e / n_poles);
@@ -166,10 +166,10 @@ void llap_ref_basis(const llap_call *c)
     }
 }
 
-void llap_ref_basis_grad(const llap_call *c)
+void ll_ref_basis_grad(const ll_call *c)
 {
     const int64_t h = ref_width(&c->in[0]), n_poles = ref_width(&c->in[1]);
-    const int64_t batch = llap_view_rows(&c->in[0]);
+    const int64_t batch = ll_view_rows(&c->in[0]);
     for (int64_t e = 0; e < batch * n_poles; e++) {
         const int64_t b = e / n_poles, k = e % n_poles;
         double        drho = 0.0, domega = 0.0;
@@ -188,38 +188,37 @@ void llap_ref_basis_grad(const llap_call *c)
 
 /* -------- dropout, draws and AdamW -------- */
 
-void llap_ref_dropout(const llap_call *c)
+void ll_ref_dropout(const ll_call *c)
 {
-    const double   p = c->attr->dropout.p;
-    const llap_rng rng = llap_drop_rng(c->in[1].data, c->attr->dropout.id);
+    const double p = c->attr->dropout.p;
+    const ll_rng rng = ll_drop_rng(c->in[1].data, c->attr->dropout.id);
     for (int64_t i = 0; i < ref_count(&c->out[0]); i++)
         ref_out(c, 0)[i] =
-            llap_drop_keeps(&rng, (uint64_t)i, (float)p) ? ref_get(&c->in[0], i) / (1.0 - p) : 0.0;
+            ll_drop_keeps(&rng, (uint64_t)i, (float)p) ? ref_get(&c->in[0], i) / (1.0 - p) : 0.0;
 }
 
-void llap_ref_draw(const llap_call *c)
+void ll_ref_draw(const ll_call *c)
 {
     const int64_t width = c->attr->draw.width;
     for (int64_t i = 0; i < ref_count(&c->out[0]); i++) {
         const int32_t  row = ((const int32_t *)c->in[2].data)[i / width];
         const int32_t *id = (const int32_t *)c->in[1].data + 2 * row;
-        const llap_rng r =
-            llap_draw_rng(c->in[0].data, id, c->attr->draw.stream, c->attr->draw.sample);
+        const ll_rng r = ll_draw_rng(c->in[0].data, id, c->attr->draw.stream, c->attr->draw.sample);
         const uint64_t k = (uint64_t)(i % width);
         ref_out(c, 0)[i] =
-            (double)(c->attr->draw.normal ? llap_rng_normal(&r, k) : llap_rng_uniform(&r, k));
+            (double)(c->attr->draw.normal ? ll_rng_normal(&r, k) : ll_rng_uniform(&r, k));
         if (c->attr->draw.below > 0)
-            ref_out(c, 0)[i] = (double)llap_rng_below(&r, k, c->attr->draw.below);
+            ref_out(c, 0)[i] = (double)ll_rng_below(&r, k, c->attr->draw.below);
     }
 }
 
-void llap_ref_whole(const llap_call *c)
+void ll_ref_whole(const ll_call *c)
 {
     int32_t *y = c->out[0].data;
     for (int64_t i = 0; i < ref_count(&c->out[0]); i++) y[i] = (int32_t)ref_get(&c->in[0], i);
 }
 
-void llap_ref_adamw(const llap_call *c)
+void ll_ref_adamw(const ll_call *c)
 {
     const double scale = ref_get(&c->in[4], 0), lr = ref_get(&c->in[5], 0);
     const double step = (double)((const int32_t *)c->in[6].data)[0];

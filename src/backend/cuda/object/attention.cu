@@ -4,7 +4,7 @@
 // width in registers, padded with zeros to T E. Keys and values pass by in tiles of shared memory,
 // four at a time, with running maximum and sum (forward) or with the stored log-sum (backward).
 // A query whose keys are all masked gives zeros and -inf.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 
 enum { THREADS = 128 };
 
@@ -79,8 +79,8 @@ __device__ static inline void add_row(float *x, float by, const float *row, int 
 
 // What weights e .. e + 3 step apart are multiplied with; lanes 0 to 3 of a team draw one each.
 template <int T>
-__device__ static inline void kept(const att_arg &p, const llap_rng &rng, int64_t first,
-                                   int64_t step, int lane, float keep[4])
+__device__ static inline void kept(const att_arg &p, const ll_rng &rng, int64_t first, int64_t step,
+                                   int lane, float keep[4])
 {
     if (p.rng == NULL) {
         for (int k = 0; k < 4; k++) keep[k] = 1.0f;
@@ -88,7 +88,7 @@ __device__ static inline void kept(const att_arg &p, const llap_rng &rng, int64_
     }
     float mine = 0.0f;
     if (lane < 4)
-        mine = llap_drop_keeps(&rng, (uint64_t)(first + lane * step), p.p) ? p.keep_scale : 0.0f;
+        mine = ll_drop_keeps(&rng, (uint64_t)(first + lane * step), p.p) ? p.keep_scale : 0.0f;
     for (int k = 0; k < 4; k++) keep[k] = __shfl_sync(0xffffffffu, mine, k, T);
 }
 
@@ -109,8 +109,8 @@ template <int T, int E> __global__ void forward_kernel(const __grid_constant__ a
     const bool   there = i < p.lq;
     const float *mask = mask_of(p, b), *bias = bias_of(p, b, h);
     const float *k_head = head_of(p.k, b, h, p.d), *v_head = head_of(p.v, b, h, p.d);
-    llap_rng     rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng       rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     if (bias != NULL && there) bias += i * p.at_bias.stride[p.at_bias.rank - 2];
     float q[E], y[E] = {}, top = -INFINITY, sum = 0.0f;
     load_row<T, E>(head_of(p.q, b, h, p.d) + (there ? i : 0) * p.q.step, p.d, lane, there, q);
@@ -170,8 +170,8 @@ template <int T, int E> __global__ void dq_kernel(const __grid_constant__ att_ar
     const int64_t row = (b * p.heads + h) * p.lq + (there ? i : 0);
     const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
     const float  *k_head = head_of(p.k, b, h, p.d), *v_head = head_of(p.v, b, h, p.d);
-    llap_rng      rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng        rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     if (bias != NULL && there) bias += i * p.at_bias.stride[p.at_bias.rank - 2];
     float q[E], dy[E], dq[E] = {}, y[E];
     load_row<T, E>(head_of(p.q, b, h, p.d) + (there ? i : 0) * p.q.step, p.d, lane, there, q);
@@ -228,8 +228,8 @@ template <int T, int E> __global__ void dkv_kernel(const __grid_constant__ att_a
     const float  *mask = mask_of(p, b), *bias = bias_of(p, b, h);
     const bool    masked = !there || (mask != NULL && mask[key] != 0.0f);
     const float *q_head = head_of(p.q, b, h, p.d), *dy_head = p.dy + (b * p.lq * p.heads + h) * p.d;
-    llap_rng     rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng       rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     float k[E], v[E], dk[E] = {}, dv[E] = {};
     load_row<T, E>(head_of(p.k, b, h, p.d) + key * p.k.step, p.d, lane, there, k);
     load_row<T, E>(head_of(p.v, b, h, p.d) + key * p.v.step, p.d, lane, there, v);
@@ -280,7 +280,7 @@ template <int T, int E> static void backward(const att_arg &p)
 
 static bool too_wide(const att_arg &p)
 {
-    if (p.d > 512) llap_cuda_note_text(LLAP_EUNSUPPORTED, "attention: a head is wider than 512");
+    if (p.d > 512) ll_cuda_note_text(LLAP_EUNSUPPORTED, "attention: a head is wider than 512");
     return p.d > 512;
 }
 
@@ -294,36 +294,36 @@ static bool too_wide(const att_arg &p)
         else fn<32, 16>(p);                   \
     } while (0)
 
-void llap_cuda_attention_forward(const llap_call *c, const att_arg &p)
+void ll_cuda_attention_forward(const ll_call *c, const att_arg &p)
 {
-    if (p.batch * p.heads * p.lq == 0 || llap_cuda_attention_one(c, p) || too_wide(p)) return;
+    if (p.batch * p.heads * p.lq == 0 || ll_cuda_attention_one(c, p) || too_wide(p)) return;
     BY_WIDTH(forward, p);
     launched(c);
 }
 
-void llap_cuda_attention_backward(const llap_call *c, const att_arg &p)
+void ll_cuda_attention_backward(const ll_call *c, const att_arg &p)
 {
-    if (p.batch * p.heads == 0 || llap_cuda_attention_one(c, p) || too_wide(p)) return;
+    if (p.batch * p.heads == 0 || ll_cuda_attention_one(c, p) || too_wide(p)) return;
     BY_WIDTH(backward, p);
     launched(c);
 }
 
-extern "C" void llap_cuda_attention(const llap_call *c)
+extern "C" void ll_cuda_attention(const ll_call *c)
 {
     att_arg p = att_of(c);
     p.y = result_of(c, 0);
     p.lse_out = result_of(c, 1);
-    llap_cuda_enter();
-    if (!llap_cuda_attention_split(c, p)) llap_cuda_attention_forward(c, p);
+    ll_cuda_enter();
+    if (!ll_cuda_attention_split(c, p)) ll_cuda_attention_forward(c, p);
 }
 
-size_t llap_cuda_attention_grad_bytes(const llap_call *c)
+size_t ll_cuda_attention_grad_bytes(const ll_call *c)
 {
     const att_arg p = att_of(c);
     return (size_t)(p.batch * p.heads * p.lq) * sizeof(float);
 }
 
-extern "C" void llap_cuda_attention_grad(const llap_call *c)
+extern "C" void ll_cuda_attention_grad(const ll_call *c)
 {
     att_arg p = att_of(c);
     p.y_in = real_of(c->in[ATT_Y]);
@@ -334,6 +334,6 @@ extern "C" void llap_cuda_attention_grad(const llap_call *c)
     p.dk = result_of(c, 1);
     p.dv = result_of(c, 2);
     p.dbias = c->in[ATT_BIAS].present ? result_of(c, 3) : NULL;
-    llap_cuda_enter();
-    llap_cuda_attention_backward(c, p);
+    ll_cuda_enter();
+    ll_cuda_attention_backward(c, p);
 }

@@ -1,6 +1,6 @@
 // What the attention kernels of both precisions share: operands and where their rows lie.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_ATTENTION_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_ATTENTION_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_ATTENTION_CUH
+#define LL_BACKEND_CUDA_OBJECT_ATTENTION_CUH
 
 #include "backend/cuda/object/common.cuh"
 #include "backend/random.h"
@@ -33,17 +33,17 @@ struct att_arg {
     bool         dq_half, dk_half, dv_half;
 };
 
-static inline att_rows rows_of(const llap_view &v)
+static inline att_rows rows_of(const ll_view &v)
 {
-    att_rows r = { real_of(v), arg_of(v), v.stride[v.shape.rank - 2], v.elem == LLAP_HALF };
+    att_rows r = { real_of(v), arg_of(v), v.stride[v.shape.rank - 2], v.elem == LL_HALF };
     return r;
 }
 
-static inline att_arg att_of(const llap_call *c)
+static inline att_arg att_of(const ll_call *c)
 {
-    const llap_view &q = c->in[ATT_Q];
-    const int        r = q.shape.rank;
-    att_arg          p = {};
+    const ll_view &q = c->in[ATT_Q];
+    const int      r = q.shape.rank;
+    att_arg        p = {};
     p.heads = c->attr->attention.n_heads;
     p.batch = 1;
     for (int i = 0; i < r - 2; i++) p.batch *= q.shape.dim[i];
@@ -94,11 +94,11 @@ __device__ static inline const float *bias_of(const att_arg &p, int64_t b, int h
 }
 
 // What dropout makes of the weight of a query and a key.
-__device__ static inline float kept_by(const att_arg &p, const llap_rng &rng, int64_t b, int h,
+__device__ static inline float kept_by(const att_arg &p, const ll_rng &rng, int64_t b, int h,
                                        int64_t query, int64_t key)
 {
     const uint64_t i = (uint64_t)(((b * p.heads + h) * p.lq + query) * p.lk + key);
-    return llap_drop_keeps(&rng, i, p.p) ? p.keep_scale : 0.0f;
+    return ll_drop_keeps(&rng, i, p.p) ? p.keep_scale : 0.0f;
 }
 
 __device__ static inline float exp2_of(float x)
@@ -125,8 +125,8 @@ __device__ static inline void raise_top(float (&high)[2], float (&top)[2], float
     }
 }
 
-bool llap_cuda_attention_one(const llap_call *c, const att_arg &p); // false: not for this one
-void llap_cuda_attention_forward(const llap_call *c, const att_arg &p);
-void llap_cuda_attention_backward(const llap_call *c, const att_arg &p);
+bool ll_cuda_attention_one(const ll_call *c, const att_arg &p); // false: not for this one
+void ll_cuda_attention_forward(const ll_call *c, const att_arg &p);
+void ll_cuda_attention_backward(const ll_call *c, const att_arg &p);
 
 #endif

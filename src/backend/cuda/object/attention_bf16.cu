@@ -5,7 +5,7 @@
 // A warp takes 16 queries; keys and values pass by in tiles of 64, the next one on its way in
 // registers. Scores are in units of log 2. Heads of width 32 and 64 with 16 keys or more; others
 // are computed in floats.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 
 enum { KEYS = 64 };
 
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(32 * WARPS)
     const int64_t bias_step = bias == NULL ? 0 : p.at_bias.stride[p.at_bias.rank - 2];
     const int64_t row[2] = { first + warp * 16 + lane / 4, first + warp * 16 + lane / 4 + 8 };
     const float   scale = p.scale * log2e;
-    llap_rng      rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng        rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
 
     rows_ahead<D, KEYS, THREADS, KV_HALF> next_k, next_v;
     next_k.load(k_head, p.k.step, 0, p.lk, vector);
@@ -157,30 +157,30 @@ template <int D, int WARPS> static void launch(const att_arg &p, bool vector)
 }
 
 // A few keys would leave a tile of 64 nearly empty, and dropout draws for all of it.
-bool llap_cuda_attention_fits(const llap_call *c)
+bool ll_cuda_attention_fits(const ll_call *c)
 {
-    const llap_shape &k = c->in[ATT_K].shape;
-    const int64_t     d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
+    const ll_shape &k = c->in[ATT_K].shape;
+    const int64_t   d = width_of(c->in[ATT_Q]) / c->attr->attention.n_heads;
     return (d == 32 || d == 64) && k.dim[k.rank - 2] >= 16;
 }
 
-extern "C" void llap_cuda_attention_bf16(const llap_call *c)
+extern "C" void ll_cuda_attention_bf16(const ll_call *c)
 {
     att_arg p = att_of(c);
     p.y = result_of(c, 0);
-    p.y_half = c->out[0].elem == LLAP_HALF;
+    p.y_half = c->out[0].elem == LL_HALF;
     p.lse_out = result_of(c, 1);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.batch * p.heads * p.lq == 0) return;
-    if (!llap_cuda_attention_fits(c)) {
-        llap_cuda_attention_forward(c, p);
+    if (!ll_cuda_attention_fits(c)) {
+        ll_cuda_attention_forward(c, p);
         return;
     }
     if (p.k.half != p.v.half) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "attention: keys and values of two kinds");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "attention: keys and values of two kinds");
         return;
     }
-    if (p.rng == NULL && llap_cuda_attention_wgmma(c, p)) return;
+    if (p.rng == NULL && ll_cuda_attention_wgmma(c, p)) return;
     const bool vector = in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v);
     const bool large = (p.lq + 127) / 128 * p.heads * p.batch >= 132;
     if (p.d == 32 && large) launch<32, 8>(p, vector);

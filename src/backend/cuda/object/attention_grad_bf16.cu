@@ -4,7 +4,7 @@
 // dq: a warp takes 16 queries and sees keys and values pass by; dk and dv: a warp takes 16 keys and
 // sees queries and dy pass by. Weights are made again from scores and the stored log-sum; what one
 // product gives is an operand of the next without leaving the registers.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 
 enum { WARPS = 4, THREADS = 32 * WARPS, TILE = 16 * WARPS };
 
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(THREADS)
     const int64_t dense = (int64_t)p.heads * D, head = (b * p.lq * p.heads + h) * D;
     const float  *mask = mask_of(p, b), scale = p.scale * LOG2E;
     const float  *k_head = head_at(p.k, b, h, D, HALF), *v_head = head_at(p.v, b, h, D, HALF);
-    llap_rng      rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng        rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     rows_ahead<D, TILE, THREADS, HALF> next_k, next_v;
     uint32_t                           q[D / 16][4], dy[D / 16][4];
     next_k.load(head_at(p.q, b, h, D, HALF), p.q.step, first, p.lq, vector);
@@ -180,8 +180,8 @@ __global__ void __launch_bounds__(THREADS)
     for (int half = 0; half < 2; half++)
         seen[half] =
             row[half] >= p.lk || (mask != NULL && mask[row[half]] != 0.0f) ? -INFINITY : 0.0f;
-    llap_rng rng;
-    if (p.rng != NULL) rng = llap_drop_rng(p.rng, p.id);
+    ll_rng rng;
+    if (p.rng != NULL) rng = ll_drop_rng(p.rng, p.id);
     rows_ahead<D, TILE, THREADS, HALF> next_q, next_dy;
     uint32_t                           k[D / 16][4], v[D / 16][4];
     next_q.load(head_at(p.k, b, h, D, HALF), p.k.step, first, p.lk, vector);
@@ -242,22 +242,22 @@ template <int D, bool HALF> static void backward(const att_arg &p, bool vector)
 }
 
 // Rows of queries, keys and values may lie apart, as long as each is dense.
-bool llap_cuda_attention_reads(const llap_call *c)
+bool ll_cuda_attention_reads(const ll_call *c)
 {
     bool ok = true;
     for (int k = ATT_Q; k <= ATT_V; k++) {
-        const llap_view &v = c->in[k];
+        const ll_view &v = c->in[k];
         ok = ok && v.shape.rank >= 2 && v.stride[v.shape.rank - 1] == 1;
     }
-    return ok && llap_cuda_attention_fits(c) && !c->in[ATT_BIAS].present;
+    return ok && ll_cuda_attention_fits(c) && !c->in[ATT_BIAS].present;
 }
 
 // With a bias its gradient is wanted too: in floats.
-extern "C" void llap_cuda_attention_grad_bf16(const llap_call *c)
+extern "C" void ll_cuda_attention_grad_bf16(const ll_call *c)
 {
     att_arg p = att_of(c);
-    if (!llap_cuda_attention_fits(c) || p.bias != NULL || p.batch * p.heads * p.lq * p.lk == 0) {
-        llap_cuda_attention_grad(c);
+    if (!ll_cuda_attention_fits(c) || p.bias != NULL || p.batch * p.heads * p.lq * p.lk == 0) {
+        ll_cuda_attention_grad(c);
         return;
     }
     p.y_in = real_of(c->in[ATT_Y]);
@@ -267,11 +267,11 @@ extern "C" void llap_cuda_attention_grad_bf16(const llap_call *c)
     p.dq = result_of(c, 0);
     p.dk = result_of(c, 1);
     p.dv = result_of(c, 2);
-    p.dq_half = c->out[0].elem == LLAP_HALF;
-    p.dk_half = c->out[1].elem == LLAP_HALF;
-    p.dv_half = c->out[2].elem == LLAP_HALF;
-    llap_cuda_enter();
-    if (p.q.half && p.rng == NULL && llap_cuda_attention_grad_wgmma(c, p)) return;
+    p.dq_half = c->out[0].elem == LL_HALF;
+    p.dk_half = c->out[1].elem == LL_HALF;
+    p.dv_half = c->out[2].elem == LL_HALF;
+    ll_cuda_enter();
+    if (p.q.half && p.rng == NULL && ll_cuda_attention_grad_wgmma(c, p)) return;
     const bool vector =
         in_sixteens(p.q) && in_sixteens(p.k) && in_sixteens(p.v) && ((uintptr_t)p.dy & 15) == 0;
     if (p.d == 32 && p.q.half) backward<32, true>(p, vector);

@@ -4,7 +4,7 @@
 // dq: a warpgroup takes 64 queries and sees keys and values pass by; dk and dv: it takes 64 keys
 // and sees queries and dy pass by, in tiles of 64, one or two on their way. What the first two
 // products give is an operand of the last ones in registers.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { ROWS = 64, STAGES = 3 };
@@ -23,7 +23,7 @@ template <int D, int GROUPS> struct grad_tile {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // N rows of width D from row `first` on; zeros behind the last row.
 template <int D, int N, int THREADS>
 __device__ static inline void bring_rows(uint32_t tile, const uint16_t *from, int64_t step,
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 3 : 2)
     dq_wgmma_kernel(const __grid_constant__ att_arg p)
 {
     wait_behind();
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef grad_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
     extern __shared__ char dynamic[];
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 1 ? 2 : 1)
     dkv_wgmma_kernel(const __grid_constant__ att_arg p)
 {
     wait_behind();
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef grad_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
     extern __shared__ char dynamic[];
@@ -294,17 +294,17 @@ template <int D, int GROUPS> static void launch(const att_arg &p)
             cudaFuncSetAttribute(dkv_wgmma_kernel<D, GROUPS>,
                                  cudaFuncAttributeMaxDynamicSharedMemorySize, tile::BYTES)
     };
-    llap_cuda_note(room[0], "attention_grad");
-    llap_cuda_note(room[1], "attention_grad");
+    ll_cuda_note(room[0], "attention_grad");
+    ll_cuda_note(room[1], "attention_grad");
     const int64_t by_q = (p.lq + tile::OWN - 1) / tile::OWN * p.heads * p.batch,
                   by_k = (p.lk + tile::OWN - 1) / tile::OWN * p.heads * p.batch;
     enqueue(dq_wgmma_kernel<D, GROUPS>, (unsigned)by_q, tile::THREADS, tile::BYTES, p);
     enqueue(dkv_wgmma_kernel<D, GROUPS>, (unsigned)by_k, tile::THREADS, tile::BYTES, p);
 }
 
-bool llap_cuda_attention_grad_wgmma(const llap_call *c, const att_arg &p)
+bool ll_cuda_attention_grad_wgmma(const ll_call *c, const att_arg &p)
 {
-    if (!llap_cuda_wgmma_there() || !in_sixteens(p.q) || !in_sixteens(p.k) || !in_sixteens(p.v) ||
+    if (!ll_cuda_wgmma_there() || !in_sixteens(p.q) || !in_sixteens(p.k) || !in_sixteens(p.v) ||
         (((uintptr_t)p.dy | (uintptr_t)p.y_in) & 15) != 0)
         return false;
     if (p.d == 32) launch<32, 1>(p);

@@ -25,7 +25,7 @@ __global__ void one_kernel(const __grid_constant__ att_arg p, bool back)
     const float w = seen ? expf(s - s) : 0.0f; // 1, or NaN
     float       keep = 1.0f;
     if (p.rng != NULL) {
-        const llap_rng rng = llap_drop_rng(p.rng, p.id);
+        const ll_rng rng = ll_drop_rng(p.rng, p.id);
         keep = kept_by(p, rng, b, h, 0, 0);
     }
     if (!back) {
@@ -44,11 +44,11 @@ __global__ void one_kernel(const __grid_constant__ att_arg p, bool back)
     }
 }
 
-bool llap_cuda_attention_one(const llap_call *c, const att_arg &p)
+bool ll_cuda_attention_one(const ll_call *c, const att_arg &p)
 {
     if (p.lq != 1 || p.lk != 1) return false;
     const int64_t blocks = (p.batch * p.heads + WARPS - 1) / WARPS;
-    one_kernel<<<(unsigned)blocks, BLOCK, 0, LLAP_QUEUE>>>(p, p.dy != NULL);
+    one_kernel<<<(unsigned)blocks, BLOCK, 0, LL_QUEUE>>>(p, p.dy != NULL);
     launched(c);
     return true;
 }

@@ -5,7 +5,7 @@
 // in tiles of 64, split on their way into shared memory: the keys of the next tile behind the
 // scores, its values behind the softmax. Scores are in units of log 2. The second warpgroup begins
 // when the first has its scores, so that one multiplies while the other is at its softmax.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 #include "backend/cuda/object/split.cuh"
 
 enum { KEYS = 64 };
@@ -22,7 +22,7 @@ template <int D, int GROUPS> struct att_tile {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 __device__ static inline void store4(uint32_t to, uint32_t x)
 {
     asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
@@ -119,7 +119,7 @@ template <int D, int GROUPS>
 __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 1 : 2)
     forward_split_kernel(const __grid_constant__ att_arg p)
 {
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef att_tile<D, GROUPS> tile;
     extern __shared__ char      dynamic[];
     const uint32_t              base = (shared_at(dynamic) + 1023) & ~1023u;
@@ -235,15 +235,14 @@ template <int D, int GROUPS> static void launch(const att_arg &p)
            forward_split_kernel<D, GROUPS>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile::BYTES);
     const unsigned blocks =
         (unsigned)((p.lq + tile::QUERIES - 1) / tile::QUERIES * p.heads * p.batch);
-    llap_cuda_note(room, "attention");
-    forward_split_kernel<D, GROUPS><<<blocks, tile::THREADS, tile::BYTES, LLAP_QUEUE>>>(p);
+    ll_cuda_note(room, "attention");
+    forward_split_kernel<D, GROUPS><<<blocks, tile::THREADS, tile::BYTES, LL_QUEUE>>>(p);
 }
 
-bool llap_cuda_attention_split(const llap_call *c, const att_arg &p)
+bool ll_cuda_attention_split(const ll_call *c, const att_arg &p)
 {
-    if (!llap_cuda_wgmma_there() || !llap_cuda_attention_fits(c) || p.bias != NULL ||
-        p.rng != NULL || p.batch * p.lq * p.lk == 0 || !in_sixteens(p.q) || !in_sixteens(p.k) ||
-        !in_sixteens(p.v))
+    if (!ll_cuda_wgmma_there() || !ll_cuda_attention_fits(c) || p.bias != NULL || p.rng != NULL ||
+        p.batch * p.lq * p.lk == 0 || !in_sixteens(p.q) || !in_sixteens(p.k) || !in_sixteens(p.v))
         return false;
     const bool large = p.lq > 64 && (p.lq + 127) / 128 * p.heads * p.batch >= 132;
     if (p.d == 32) launch<32, 1>(p); // a tile of keys is too small for two warpgroups

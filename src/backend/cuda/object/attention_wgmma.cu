@@ -3,7 +3,7 @@
 //
 // A warpgroup takes 64 queries of a head; keys and values pass by in tiles of 64, up to three on
 // their way. Weights go from the scores' registers straight into the second product.
-#include "backend/cuda/object/ahead.cuh"
+#include "backend/cuda/object/prefetch.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { KEYS = 64, TILES_AHEAD = 3 };
@@ -18,7 +18,7 @@ template <int D, int GROUPS> struct att_tile {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // ROWS rows of width D, from bf16 by the copy engine or from floats by way of registers; zeros
 // behind the last row.
 template <int D, int ROWS, int THREADS, bool HALF> struct rows_in {
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(128 * GROUPS, GROUPS == 2 ? 2
     forward_wgmma_kernel(const __grid_constant__ att_arg p, int n_stages)
 {
     wait_behind();
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef att_tile<D, GROUPS> tile;
     enum { THREADS = tile::THREADS };
     extern __shared__ char dynamic[];
@@ -208,7 +208,7 @@ template <int D, int GROUPS, bool Q_HALF, bool KV_HALF> static void launch(const
     const size_t   bytes = 1024 + tile::Q_BYTES + (size_t)n_stages * tile::STAGE;
     const unsigned blocks =
         (unsigned)((p.lq + tile::QUERIES - 1) / tile::QUERIES * p.heads * p.batch);
-    llap_cuda_note(room, "attention");
+    ll_cuda_note(room, "attention");
     enqueue(forward_wgmma_kernel<D, GROUPS, Q_HALF, KV_HALF>, blocks, tile::THREADS, bytes, p,
             n_stages);
 }
@@ -222,9 +222,9 @@ template <int D, int GROUPS> static void by_kind(const att_arg &p)
 }
 
 // False: not for this one.
-bool llap_cuda_attention_wgmma(const llap_call *c, const att_arg &p)
+bool ll_cuda_attention_wgmma(const ll_call *c, const att_arg &p)
 {
-    if (!llap_cuda_wgmma_there() || p.bias != NULL || p.lk == 0 || !in_sixteens(p.q) ||
+    if (!ll_cuda_wgmma_there() || p.bias != NULL || p.lk == 0 || !in_sixteens(p.q) ||
         !in_sixteens(p.k) || !in_sixteens(p.v))
         return false;
     const bool large = p.lq > 64 && (p.lq + 127) / 128 * p.heads * p.batch >= 132;

@@ -75,8 +75,8 @@ __global__ void join_columns_kernel(const double *partial, int64_t outer, int64_
     out[o * inner + column] = (float)sum;
 }
 
-void llap_cuda_join_columns(const double *partial, int64_t outer, int64_t inner, int64_t cuts,
-                            float *out)
+void ll_cuda_join_columns(const double *partial, int64_t outer, int64_t inner, int64_t cuts,
+                          float *out)
 {
     const int64_t blocks = outer * ((inner + 31) / 32);
     enqueue(join_columns_kernel, (unsigned)blocks, 256, 0, partial, outer, inner, cuts, out);
@@ -84,14 +84,14 @@ void llap_cuda_join_columns(const double *partial, int64_t outer, int64_t inner,
 
 // Axes before the reduced stretch, the stretch, and axes behind it, all dense. False: x lies or is
 // summed otherwise, or there is too little of it.
-static bool describe(const llap_call *c, columns_arg *p)
+static bool describe(const ll_call *c, columns_arg *p)
 {
-    const llap_view &x = c->in[0];
-    const unsigned   axes = c->attr->reduce.axes;
-    int              i = x.shape.rank - 1;
+    const ll_view &x = c->in[0];
+    const unsigned axes = c->attr->reduce.axes;
+    int            i = x.shape.rank - 1;
     *p = {};
     p->outer = p->n = p->inner = 1;
-    if (!llap_view_dense(&x)) return false;
+    if (!ll_view_dense(&x)) return false;
     for (; i >= 0 && (axes >> i & 1u) == 0; i--) p->inner *= x.shape.dim[i];
     for (; i >= 0 && ((axes >> i & 1u) != 0 || x.shape.dim[i] == 1); i--) p->n *= x.shape.dim[i];
     for (; i >= 0; i--) {
@@ -101,7 +101,7 @@ static bool describe(const llap_call *c, columns_arg *p)
     if (p->inner % 4 != 0 || p->inner == 0 || p->n < 2 || p->outer == 0) return false;
     if (p->outer * p->n * p->inner >= UINT32_MAX) return false;
     p->step = p->n * p->inner;
-    p->half = x.elem == LLAP_HALF;
+    p->half = x.elem == LL_HALF;
     const int64_t fours = p->inner / 4;
     p->across = (uint32_t)(fours < 64 ? fours : 64);
     p->rows = BLOCK / p->across;
@@ -115,20 +115,20 @@ static bool describe(const llap_call *c, columns_arg *p)
     return true;
 }
 
-bool llap_cuda_columns_fit(const llap_call *c)
+bool ll_cuda_columns_fit(const ll_call *c)
 {
     columns_arg p;
     return describe(c, &p);
 }
 
-size_t llap_cuda_columns_bytes(const llap_call *c)
+size_t ll_cuda_columns_bytes(const ll_call *c)
 {
     columns_arg p;
     if (!describe(c, &p) || p.cuts == 1) return 0;
     return (size_t)(p.outer * p.cuts * p.inner) * sizeof(double);
 }
 
-bool llap_cuda_columns(const llap_call *c)
+bool ll_cuda_columns(const ll_call *c)
 {
     columns_arg p;
     if (!describe(c, &p) || ((uintptr_t)c->in[0].data & (p.half ? 7 : 15)) != 0) return false;
@@ -136,7 +136,7 @@ bool llap_cuda_columns(const llap_call *c)
     enqueue(columns_kernel, (unsigned)blocks, BLOCK, 0, p, c->in[0].data, (double *)c->work,
             result_of(c, 0));
     if (p.cuts > 1)
-        llap_cuda_join_columns((const double *)c->work, p.outer, p.inner, p.cuts, result_of(c, 0));
+        ll_cuda_join_columns((const double *)c->work, p.outer, p.inner, p.cuts, result_of(c, 0));
     launched(c);
     return true;
 }

@@ -1,7 +1,7 @@
 // What the kernels share. Launchers queue work on the calling thread's own stream; what fails is
-// remembered and reported by the next function of llap_memory.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_COMMON_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_COMMON_CUH
+// remembered and reported by the next function of ll_memory.
+#ifndef LL_BACKEND_CUDA_OBJECT_COMMON_CUH
+#define LL_BACKEND_CUDA_OBJECT_COMMON_CUH
 
 #include "backend/cuda/object/kernels.h"
 
@@ -9,22 +9,21 @@
 #include <stdint.h>
 
 // The calling thread's queue: its own stream, or the one beside it.
-cudaStream_t llap_cuda_queue();
-#define LLAP_QUEUE llap_cuda_queue()
+cudaStream_t ll_cuda_queue();
+#define LL_QUEUE ll_cuda_queue()
 
 // Remembers the first failure of this thread.
-void llap_cuda_note(cudaError_t e, const char *what);
-void llap_cuda_note_text(llap_status st, const char *text);
+void ll_cuda_note(cudaError_t e, const char *what);
+void ll_cuda_note_text(llap_status st, const char *text);
 // Makes the process's device the thread's current one.
-void llap_cuda_enter();
+void ll_cuda_enter();
 
-// llap_memory.order, order.cu.
-void llap_cuda_order(uint32_t *out, int64_t n, int64_t width, const struct llap_rng *r,
-                     int32_t *work);
+// ll_memory.order, order.cu.
+void ll_cuda_order(uint32_t *out, int64_t n, int64_t width, const struct ll_rng *r, int32_t *work);
 
-static inline void launched(const llap_call *c)
+static inline void launched(const ll_call *c)
 {
-    llap_cuda_note(cudaGetLastError(), llap_op_name(c->op));
+    ll_cuda_note(cudaGetLastError(), ll_op_name(c->op));
 }
 
 // -------- kernels one behind the other --------
@@ -53,13 +52,13 @@ __device__ static inline void behind()
 }
 
 // Whether the next kernel of the queue may come so: not behind something else, such as a copy.
-bool llap_cuda_comes_behind();
-void llap_cuda_break(); // something else was queued
+bool ll_cuda_comes_behind();
+void ll_cuda_break(); // something else was queued
 
-static inline void llap_cuda_note_copy(cudaError_t e, const char *what)
+static inline void ll_cuda_note_copy(cudaError_t e, const char *what)
 {
-    llap_cuda_break();
-    llap_cuda_note(e, what);
+    ll_cuda_break();
+    ll_cuda_note(e, what);
 }
 
 template <typename... P, typename... A>
@@ -71,9 +70,9 @@ static inline void enqueue_clusters(void (*kernel)(P...), int cluster, dim3 bloc
     how.gridDim = blocks;
     how.blockDim = dim3(threads);
     how.dynamicSmemBytes = shared;
-    how.stream = LLAP_QUEUE;
+    how.stream = LL_QUEUE;
     how.attrs = with;
-    if (llap_cuda_comes_behind()) {
+    if (ll_cuda_comes_behind()) {
         with[how.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
         with[how.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
     }
@@ -83,7 +82,7 @@ static inline void enqueue_clusters(void (*kernel)(P...), int cluster, dim3 bloc
         with[how.numAttrs].val.clusterDim.y = with[how.numAttrs].val.clusterDim.z = 1;
         how.numAttrs++;
     }
-    llap_cuda_note(cudaLaunchKernelEx(&how, kernel, static_cast<A &&>(args)...), "kernel");
+    ll_cuda_note(cudaLaunchKernelEx(&how, kernel, static_cast<A &&>(args)...), "kernel");
 }
 
 template <typename... P, typename... A>
@@ -93,11 +92,11 @@ static inline void enqueue(void (*kernel)(P...), dim3 blocks, unsigned threads, 
     enqueue_clusters(kernel, 1, blocks, threads, shared, static_cast<A &&>(args)...);
 }
 
-static inline int64_t      count_of(const llap_view &v) { return llap_shape_count(&v.shape); }
-static inline int64_t      width_of(const llap_view &v) { return v.shape.dim[v.shape.rank - 1]; }
-static inline int64_t      elem_bytes(const llap_view &v) { return v.elem == LLAP_HALF ? 2 : 4; }
-static inline const float *real_of(const llap_view &v) { return (const float *)v.data; }
-static inline float       *result_of(const llap_call *c, int i) { return (float *)c->out[i].data; }
+static inline int64_t      count_of(const ll_view &v) { return ll_shape_count(&v.shape); }
+static inline int64_t      width_of(const ll_view &v) { return v.shape.dim[v.shape.rank - 1]; }
+static inline int64_t      elem_bytes(const ll_view &v) { return v.elem == LL_HALF ? 2 : 4; }
+static inline const float *real_of(const ll_view &v) { return (const float *)v.data; }
+static inline float       *result_of(const ll_call *c, int i) { return (float *)c->out[i].data; }
 
 enum { BLOCK = 256, MAX_BLOCKS = 132 * 16 };
 
@@ -106,7 +105,7 @@ static inline unsigned blocks_for(int64_t n, int64_t each = BLOCK)
 {
     const int64_t b = (n + each - 1) / each;
     if (n >= (int64_t)UINT32_MAX - MAX_BLOCKS * BLOCK)
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "an array has more than 2^32 elements");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "an array has more than 2^32 elements");
     return (unsigned)(b < 1 ? 1 : b > MAX_BLOCKS ? MAX_BLOCKS : b);
 }
 
@@ -117,14 +116,14 @@ static inline unsigned blocks_for(int64_t n, int64_t each = BLOCK)
 // A view as kernels see it.
 struct view_arg {
     int     rank;
-    int64_t dim[LLAP_MAX_RANK], stride[LLAP_MAX_RANK];
+    int64_t dim[LL_MAX_RANK], stride[LL_MAX_RANK];
 };
 
-static inline view_arg arg_of(const llap_view &v)
+static inline view_arg arg_of(const ll_view &v)
 {
     view_arg a;
     a.rank = v.shape.rank;
-    for (int i = 0; i < LLAP_MAX_RANK; i++) {
+    for (int i = 0; i < LL_MAX_RANK; i++) {
         a.dim[i] = i < a.rank ? v.shape.dim[i] : 1;
         a.stride[i] = i < a.rank ? v.stride[i] : 0;
     }

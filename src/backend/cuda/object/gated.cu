@@ -224,7 +224,7 @@ template <int N> static void launch(const gated_arg &p)
     static const cudaError_t allowed =
         cudaFuncSetAttribute(gated_kernel<N>, cudaFuncAttributeMaxDynamicSharedMemorySize, MOST);
     const size_t bytes = (size_t)(2 * p.wide * Z + Z * (p.wide + PAD) + Z * Z) * sizeof *p.in;
-    llap_cuda_note(allowed, "gated");
+    ll_cuda_note(allowed, "gated");
     enqueue(gated_kernel<N>, p.n_tiles < BLOCKS ? p.n_tiles : BLOCKS, 32 * WARPS, bytes, p);
 }
 
@@ -240,15 +240,15 @@ enum {
 };
 
 // Weights are bf16.
-bool llap_cuda_gated_half(int k) { return k == IN_IN || k == IN_OUT || k == IN_HEAD; }
+bool ll_cuda_gated_half(int k) { return k == IN_IN || k == IN_OUT || k == IN_HEAD; }
 
-static const __nv_bfloat16 *half_of(const llap_view &v) { return (const __nv_bfloat16 *)v.data; }
+static const __nv_bfloat16 *half_of(const ll_view &v) { return (const __nv_bfloat16 *)v.data; }
 
-extern "C" void llap_cuda_gated(const llap_call *c)
+extern "C" void ll_cuda_gated(const ll_call *c)
 {
-    const llap_shape &y = c->out[0].shape;
-    const int64_t     z = y.dim[3];
-    gated_arg         p = {};
+    const ll_shape &y = c->out[0].shape;
+    const int64_t   z = y.dim[3];
+    gated_arg       p = {};
     p.basis = real_of(c->in[IN_BASIS]);
     p.theta = real_of(c->in[IN_THETA]);
     for (int i = 0; i < 2; i++) {
@@ -270,13 +270,13 @@ extern "C" void llap_cuda_gated(const llap_call *c)
     p.M = (int)width_of(c->in[IN_BASIS]);
     p.wide = (int)width_of(c->in[IN_OUT]);
     p.eps = (float)c->attr->norm.eps;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (count_of(c->out[0]) == 0) return;
     for (int k : { IN_IN, IN_OUT, IN_HEAD })
-        if (c->in[k].elem != LLAP_HALF)
-            llap_cuda_note_text(LLAP_EUNSUPPORTED, "gated: weights are not bf16");
+        if (c->in[k].elem != LL_HALF)
+            ll_cuda_note_text(LLAP_EUNSUPPORTED, "gated: weights are not bf16");
     if (p.M % (16 * WARPS) != 0 || p.wide % (16 * WARPS) != 0 || z % EACH != 0 || z > 4 * EACH)
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "gated: no kernel for this size");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "gated: no kernel for this size");
     else if (z == 8) launch<1>(p);
     else if (z == 16) launch<2>(p);
     else if (z == 24) launch<3>(p);

@@ -7,21 +7,21 @@ struct run_parts {
     int first, norm, store, up, small, down, entry, next_norm, next;
 };
 
-static const llap_layer &step_of(const llap_call *c, int i) { return c->attr->layers->step[i]; }
-static int64_t           columns_of(const llap_layer &s) { return s.shape.dim[s.shape.rank - 1]; }
+static const ll_layer &step_of(const ll_call *c, int i) { return c->attr->layers->step[i]; }
+static int64_t         columns_of(const ll_layer &s) { return s.shape.dim[s.shape.rank - 1]; }
 
-static bool is_input(const llap_call *c, int arg) { return arg >= 0 && arg < c->n_in; }
-static bool is_given(const llap_call *c, int arg) { return arg == -1 || is_input(c, arg); }
+static bool is_input(const ll_call *c, int arg) { return arg >= 0 && arg < c->n_in; }
+static bool is_given(const ll_call *c, int arg) { return arg == -1 || is_input(c, arg); }
 
 // Step i is a linear layer of the result of step x, or of an input where x is -1.
-static bool is_linear(const llap_call *c, int i, int x)
+static bool is_linear(const ll_call *c, int i, int x)
 {
-    const llap_layer &s = step_of(c, i);
-    const bool        from = x < 0 ? is_input(c, s.arg[0]) : s.arg[0] == c->n_in + x;
+    const ll_layer &s = step_of(c, i);
+    const bool      from = x < 0 ? is_input(c, s.arg[0]) : s.arg[0] == c->n_in + x;
     return !s.norm && from && is_input(c, s.arg[1]) && is_given(c, s.arg[2]);
 }
 // Rows that lie one step apart.
-static bool even_rows(const llap_view &v, int64_t *step)
+static bool even_rows(const ll_view &v, int64_t *step)
 {
     int64_t rows = 1;
     *step = 0;
@@ -33,44 +33,44 @@ static bool even_rows(const llap_view &v, int64_t *step)
     }
     return true;
 }
-static bool is_norm(const llap_call *c, int i, int x)
+static bool is_norm(const ll_call *c, int i, int x)
 {
-    const llap_layer &s = step_of(c, i);
-    int64_t           step;
+    const ll_layer &s = step_of(c, i);
+    int64_t         step;
     for (int a = 1; a < 3 && s.norm; a++)
         if (is_input(c, s.arg[a]) && !even_rows(c->in[s.arg[a]], &step)) return false;
     return s.norm && s.arg[0] == c->n_in + x && is_given(c, s.arg[1]) && is_given(c, s.arg[2]) &&
            s.out < 0;
 }
 // x of WIDTH columns, of rows of k; a residual that rows share may be there.
-static bool is_start(const llap_call *c, int i, int x)
+static bool is_start(const ll_call *c, int i, int x)
 {
-    const llap_layer &s = step_of(c, i);
-    int64_t           repeat, group, step;
+    const ll_layer &s = step_of(c, i);
+    int64_t         repeat, group, step;
     if (!is_linear(c, i, x) || s.gelu || columns_of(s) != LAYER_WIDTH || !is_given(c, s.arg[3]))
         return false;
     const int64_t k = c->in[s.arg[1]].shape.dim[1];
     if (k != LAYER_WIDTH && (k > LAYER_THETA || k < 8 || k % 8 != 0)) return false;
-    return s.arg[3] < 0 || llap_view_dense(&c->in[s.arg[3]]) ||
-           llap_cuda_find_repeat(c->in[s.arg[3]], &repeat, &group, &step);
+    return s.arg[3] < 0 || ll_view_dense(&c->in[s.arg[3]]) ||
+           ll_cuda_find_repeat(c->in[s.arg[3]], &repeat, &group, &step);
 }
-static bool is_wide(const llap_call *c, int i, int x, bool gelu)
+static bool is_wide(const ll_call *c, int i, int x, bool gelu)
 {
-    const llap_layer &s = step_of(c, i);
+    const ll_layer &s = step_of(c, i);
     return is_linear(c, i, x) && s.gelu == gelu && s.arg[3] == -1 &&
            columns_of(s) % LAYER_CHUNK == 0;
 }
-static bool is_narrow(const llap_call *c, int i, int x)
+static bool is_narrow(const ll_call *c, int i, int x)
 {
-    const llap_layer &s = step_of(c, i);
+    const ll_layer &s = step_of(c, i);
     return is_linear(c, i, x) && !s.gelu && columns_of(s) <= LAYER_THETA && columns_of(s) % 8 == 0;
 }
 
-static bool match(const llap_call *c, run_parts *r)
+static bool match(const ll_call *c, run_parts *r)
 {
     const int n = c->attr->layers->n_steps;
     *r = { -1, -1, -1, -1, -1, -1, -1, -1, -1 };
-    if (n < 2 || !is_start(c, 0, -1) || !llap_cuda_wgmma_there()) return false;
+    if (n < 2 || !is_start(c, 0, -1) || !ll_cuda_wgmma_there()) return false;
     r->first = 0;
     if (n == 3 && is_norm(c, 1, 0) && is_wide(c, 2, 1, false)) {
         r->norm = 1;
@@ -89,9 +89,9 @@ static bool match(const llap_call *c, run_parts *r)
         r->down = 4;
     }
     r->small = r->up < 0 ? 1 : 3;
-    const llap_layer &small = step_of(c, r->small);
+    const ll_layer &small = step_of(c, r->small);
     if (!is_narrow(c, r->small, 0) || !is_given(c, small.arg[3])) return false;
-    if (small.arg[3] >= 0 && !llap_view_dense(&c->in[small.arg[3]])) return false;
+    if (small.arg[3] >= 0 && !ll_view_dense(&c->in[small.arg[3]])) return false;
     if (n == theta + 1) return true;
     r->entry = theta + 1;
     r->next_norm = theta + 2;
@@ -100,14 +100,14 @@ static bool match(const llap_call *c, run_parts *r)
            is_wide(c, r->next, r->next_norm, false);
 }
 
-bool llap_cuda_layers_take(const llap_call *c)
+bool ll_cuda_layers_take(const ll_call *c)
 {
     run_parts r;
-    return match(c, &r) && llap_shape_count(&step_of(c, 0).shape) / LAYER_WIDTH < INT32_MAX;
+    return match(c, &r) && ll_shape_count(&step_of(c, 0).shape) / LAYER_WIDTH < INT32_MAX;
 }
 
 // Weights, rows of WIDTH, and what is stored behind a norm.
-bool llap_cuda_layers_half(const llap_call *c, int k)
+bool ll_cuda_layers_half(const ll_call *c, int k)
 {
     run_parts r;
     if (!match(c, &r)) return false;
@@ -116,7 +116,7 @@ bool llap_cuda_layers_half(const llap_call *c, int k)
                (r.next >= 0 && step_of(c, r.next).out == k - c->n_in);
     for (int i = 0; i < c->attr->layers->n_steps; i++)
         for (int a = 0; a < 4; a++) {
-            const llap_layer &s = step_of(c, i);
+            const ll_layer &s = step_of(c, i);
             if (s.arg[a] != k) continue;
             const bool weight = a == 1 && !s.norm,
                        rows = a == 0 && i == 0 && c->in[s.arg[1]].shape.dim[1] == LAYER_WIDTH;
@@ -127,29 +127,29 @@ bool llap_cuda_layers_half(const llap_call *c, int k)
 
 // -------- running --------
 
-static const float *real_at(const llap_call *c, int arg)
+static const float *real_at(const ll_call *c, int arg)
 {
     return arg < 0 ? NULL : real_of(c->in[arg]);
 }
 
-static float *result_at(const llap_call *c, const llap_layer &s)
+static float *result_at(const ll_call *c, const ll_layer &s)
 {
     return s.out < 0 ? NULL : result_of(c, s.out);
 }
 
-static void start_of(const llap_call *c, int i, int norm, layers_start *to)
+static void start_of(const ll_call *c, int i, int norm, layers_start *to)
 {
-    const llap_layer &s = step_of(c, i);
+    const ll_layer &s = step_of(c, i);
     to->bias = real_at(c, s.arg[2]);
     to->residual = real_at(c, s.arg[3]);
     to->x = result_at(c, s);
-    if (s.arg[3] >= 0 && !llap_view_dense(&c->in[s.arg[3]]))
-        (void)llap_cuda_find_repeat(c->in[s.arg[3]], &to->repeat, &to->group, &to->group_step);
+    if (s.arg[3] >= 0 && !ll_view_dense(&c->in[s.arg[3]]))
+        (void)ll_cuda_find_repeat(c->in[s.arg[3]], &to->repeat, &to->group, &to->group_step);
     to->run = 1;
     if (norm < 0) return;
-    const llap_layer &n = step_of(c, norm);
-    const int64_t     rows = llap_shape_count(&n.shape) / LAYER_WIDTH;
-    const int64_t     groups = n.arg[1] < 0 ? 1 : llap_view_rows(&c->in[n.arg[1]]);
+    const ll_layer &n = step_of(c, norm);
+    const int64_t   rows = ll_shape_count(&n.shape) / LAYER_WIDTH;
+    const int64_t   groups = n.arg[1] < 0 ? 1 : ll_view_rows(&c->in[n.arg[1]]);
     to->gain = real_at(c, n.arg[1]);
     to->shift = real_at(c, n.arg[2]);
     if (n.arg[1] >= 0) (void)even_rows(c->in[n.arg[1]], &to->gain_step);
@@ -159,12 +159,12 @@ static void start_of(const llap_call *c, int i, int norm, layers_start *to)
     to->eps = (float)n.eps;
 }
 
-static void store_of(const llap_call *c, int i, layers_store *to)
+static void store_of(const ll_call *c, int i, layers_store *to)
 {
-    const llap_layer &s = step_of(c, i);
+    const ll_layer &s = step_of(c, i);
     to->bias = real_at(c, s.arg[2]);
     to->y = s.out < 0 ? NULL : c->out[s.out].data;
-    to->half = s.out >= 0 && c->out[s.out].elem == LLAP_HALF;
+    to->half = s.out >= 0 && c->out[s.out].elem == LL_HALF;
     to->n = (int)columns_of(s);
 }
 
@@ -183,26 +183,26 @@ static encode_fn find_encode()
 }
 
 // Boxes of box rows by 64 of a matrix [rows,k] of bf16; zeros outside.
-static bool map_of(CUtensorMap *to, const llap_view &v, int64_t rows, int64_t k, int box)
+static bool map_of(CUtensorMap *to, const ll_view &v, int64_t rows, int64_t k, int box)
 {
     static const encode_fn encode = find_encode();
     const cuuint64_t       dim[2] = { (cuuint64_t)k, (cuuint64_t)rows }, step = (cuuint64_t)k * 2;
     const cuuint32_t       size[2] = { 64, (cuuint32_t)box }, each[2] = { 1, 1 };
-    return encode != NULL && v.elem == LLAP_HALF &&
+    return encode != NULL && v.elem == LL_HALF &&
            encode(to, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, v.data, dim, &step, size, each,
                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-static bool map_weight(const llap_call *c, int step, CUtensorMap *to, int box)
+static bool map_weight(const ll_call *c, int step, CUtensorMap *to, int box)
 {
     if (step < 0) return true;
-    const llap_view &w = c->in[step_of(c, step).arg[1]];
+    const ll_view &w = c->in[step_of(c, step).arg[1]];
     return map_of(to, w, w.shape.dim[0], w.shape.dim[1], box);
 }
 
-static bool map_all(const llap_call *c, const run_parts &r, layers_arg *p)
+static bool map_all(const ll_call *c, const run_parts &r, layers_arg *p)
 {
     const int wide[][2] = { { MAP_FIRST, r.first },
                             { MAP_STORE, r.store },
@@ -214,32 +214,32 @@ static bool map_all(const llap_call *c, const run_parts &r, layers_arg *p)
     const int wanted[][2] = { { MAP_Y, r.store }, { MAP_NEXT_Y, r.next } };
     for (const int *i : wanted) {
         const int out = i[1] < 0 ? -1 : step_of(c, i[1]).out;
-        if (out >= 0 && c->out[out].elem == LLAP_HALF)
+        if (out >= 0 && c->out[out].elem == LL_HALF)
             ok = ok && map_of(&p->map[i[0]], c->out[out], p->m, columns_of(step_of(c, i[1])), 64);
     }
     return ok && map_weight(c, r.small, &p->map[MAP_SMALL], LAYER_THETA) &&
            map_weight(c, r.down, &p->map[MAP_DOWN], LAYER_THETA);
 }
 
-extern "C" void llap_cuda_layers(const llap_call *c)
+extern "C" void ll_cuda_layers(const ll_call *c)
 {
-    run_parts         r;
-    layers_arg        p = {};
-    const llap_layer &first = step_of(c, 0);
-    llap_cuda_enter();
+    run_parts       r;
+    layers_arg      p = {};
+    const ll_layer &first = step_of(c, 0);
+    ll_cuda_enter();
     if (!match(c, &r)) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "layers: no kernel for this run");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "layers: no kernel for this run");
         return;
     }
-    p.m = llap_shape_count(&first.shape) / LAYER_WIDTH;
+    p.m = ll_shape_count(&first.shape) / LAYER_WIDTH;
     p.k = (int)c->in[first.arg[1]].shape.dim[1];
     p.a = real_of(c->in[first.arg[0]]);
-    p.a_half = c->in[first.arg[0]].elem == LLAP_HALF;
+    p.a_half = c->in[first.arg[0]].elem == LL_HALF;
     start_of(c, r.first, r.norm, &p.first);
     if (r.store >= 0) store_of(c, r.store, &p.store);
     if (r.small >= 0) {
-        const int         theta = r.down < 0 ? r.small : r.down;
-        const llap_layer &small = step_of(c, r.small);
+        const int       theta = r.down < 0 ? r.small : r.down;
+        const ll_layer &small = step_of(c, r.small);
         p.z = (int)columns_of(small);
         p.small_bias = real_at(c, small.arg[2]);
         p.theta_before = real_at(c, small.arg[3]);
@@ -256,8 +256,8 @@ extern "C" void llap_cuda_layers(const llap_call *c)
     }
     if (p.m == 0) return;
     if (!map_all(c, r, &p)) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "layers: weights are not as the kernel wants them");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "layers: weights are not as the kernel wants them");
         return;
     }
-    llap_cuda_layers_launch(c, p);
+    ll_cuda_layers_launch(c, p);
 }

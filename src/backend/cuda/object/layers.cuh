@@ -6,8 +6,8 @@
 //     next:      behind residues, a run again: x = theta W + bias + residual, norm(x) W -> y
 //
 // A store, or residues with or without next. Rows of a are floats or bf16, weights bf16.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_LAYERS_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_LAYERS_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_LAYERS_CUH
+#define LL_BACKEND_CUDA_OBJECT_LAYERS_CUH
 
 #include "backend/cuda/object/product.cuh"
 
@@ -63,6 +63,6 @@ struct layers_arg {
     int          split; // blocks that share the columns of a row tile
 };
 
-void llap_cuda_layers_launch(const llap_call *c, const layers_arg &p);
+void ll_cuda_layers_launch(const ll_call *c, const layers_arg &p);
 
 #endif

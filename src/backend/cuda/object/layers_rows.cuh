@@ -1,10 +1,10 @@
 // What a warpgroup does with its 64 rows between the products of a run of layers, in registers.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_LAYERS_ROWS_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_LAYERS_ROWS_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_LAYERS_ROWS_CUH
+#define LL_BACKEND_CUDA_OBJECT_LAYERS_ROWS_CUH
 
 #include "backend/cuda/object/layers_tiles.cuh"
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // GELU by a tanh whose argument is fitted to the error function: within 3e-5, and what the unit for
 // tanh adds (5e-4 of the result), below the rounding to bf16 that follows.
 __device__ static inline float fitted_gelu(float x)

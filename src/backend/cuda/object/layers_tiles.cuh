@@ -1,8 +1,8 @@
 // Weights of a run of layers on their way: tiles in shared memory, brought by the bulk copy engine
 // in the order of their use, and the barriers that say when they are there and when they are done
 // with.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_LAYERS_TILES_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_LAYERS_TILES_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_LAYERS_TILES_CUH
+#define LL_BACKEND_CUDA_OBJECT_LAYERS_TILES_CUH
 
 #include "backend/cuda/object/layers.cuh"
 #include "backend/cuda/object/wgmma.cuh"
@@ -19,7 +19,7 @@ enum {
     MAX_SPLIT = 4,
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // -------- barriers in shared memory, and what they count --------
 
 // What other blocks of the cluster wrote before they arrived is there too.

@@ -14,7 +14,7 @@ template <int GROUPS> struct block_of {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // x += a W, a in shared memory
 __device__ static inline void multiply_a(queue &q, uint32_t a, float (&x)[128])
 {
@@ -320,7 +320,7 @@ __global__ void __launch_bounds__(block_of<GROUPS>::THREADS, 1)
     layers_kernel(const __grid_constant__ layers_arg p)
 {
     wait_behind();
-#if LLAP_WGMMA
+#if LL_WGMMA
     extern __shared__ char dynamic[];
     const uint32_t         tiles = (shared_at(dynamic) + 1023) & ~1023u, a = tiles + STAGES * STAGE,
                    room = a + GROUPS * A_BYTES, bars = room + block_of<GROUPS>::EXCHANGE;
@@ -373,7 +373,7 @@ template <int GROUPS, bool STORE, bool HALF> static void launch(const layers_arg
     static const cudaError_t allowed =
         cudaFuncSetAttribute(layers_kernel<GROUPS, STORE, HALF>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, block_of<GROUPS>::BYTES);
-    llap_cuda_note(allowed, "layers");
+    ll_cuda_note(allowed, "layers");
     const int64_t tiles = (p.m + 64 * GROUPS - 1) / (64 * GROUPS);
     enqueue_clusters(layers_kernel<GROUPS, STORE, HALF>, p.z > 0 ? p.split : 1,
                      (unsigned)(tiles * p.split), block_of<GROUPS>::THREADS,
@@ -389,7 +389,7 @@ template <int GROUPS> static void by_kind(const layers_arg &p)
     else launch<GROUPS, true, false>(p);
 }
 
-void llap_cuda_layers_launch(const llap_call *c, const layers_arg &given)
+void ll_cuda_layers_launch(const ll_call *c, const layers_arg &given)
 {
     enum { SMS = 132 };
     layers_arg    p = given;

@@ -19,75 +19,75 @@ struct map_arg {
     unsigned     flat; // bit k: operand k lies in row order; bit 31: the result
     unsigned     half; // likewise: bf16
     int64_t      count;
-    int64_t      dim[LLAP_MAX_RANK];
-    int64_t      stride[LLAP_CHAIN_INPUTS + 1][LLAP_MAX_RANK]; // the result's last
-    const float *in[LLAP_CHAIN_INPUTS];
+    int64_t      dim[LL_MAX_RANK];
+    int64_t      stride[LL_CHAIN_INPUTS + 1][LL_MAX_RANK]; // the result's last
+    const float *in[LL_CHAIN_INPUTS];
     float       *out;
-    map_step     step[LLAP_CHAIN_STEPS];
+    map_step     step[LL_CHAIN_STEPS];
 };
 
 __device__ static __forceinline__ float apply(int op, float x, float y, float a, float b)
 {
     switch (op) {
-    case LLAP_OP_COPY:
+    case LL_OP_COPY:
         return x;
-    case LLAP_OP_NEG:
+    case LL_OP_NEG:
         return -x;
-    case LLAP_OP_EXP:
+    case LL_OP_EXP:
         return expf(x);
-    case LLAP_OP_LOG:
+    case LL_OP_LOG:
         return logf(x);
-    case LLAP_OP_SIN:
+    case LL_OP_SIN:
         return sinf(x);
-    case LLAP_OP_COS:
+    case LL_OP_COS:
         return cosf(x);
-    case LLAP_OP_TANH:
+    case LL_OP_TANH:
         return tanhf(x);
-    case LLAP_OP_SIGMOID:
+    case LL_OP_SIGMOID:
         return 1.0f / (1.0f + expf(-x));
-    case LLAP_OP_SILU:
+    case LL_OP_SILU:
         return x / (1.0f + expf(-x));
-    case LLAP_OP_SOFTPLUS:
+    case LL_OP_SOFTPLUS:
         return x > 20.0f ? x : log1pf(expf(x));
-    case LLAP_OP_GELU:
+    case LL_OP_GELU:
         return gelu_of(x);
-    case LLAP_OP_SQRT:
+    case LL_OP_SQRT:
         return sqrtf(x);
-    case LLAP_OP_SQUARE:
+    case LL_OP_SQUARE:
         return x * x;
-    case LLAP_OP_ABS:
+    case LL_OP_ABS:
         return fabsf(x);
-    case LLAP_OP_SIGN:
+    case LL_OP_SIGN:
         return (float)((x > 0.0f) - (x < 0.0f));
-    case LLAP_OP_CLAMP:
+    case LL_OP_CLAMP:
         return x < a ? a : x > b ? b : x;
-    case LLAP_OP_AFFINE:
+    case LL_OP_AFFINE:
         return fmaf(a, x, b);
-    case LLAP_OP_ADD:
+    case LL_OP_ADD:
         return x + y;
-    case LLAP_OP_SUB:
+    case LL_OP_SUB:
         return x - y;
-    case LLAP_OP_MUL:
+    case LL_OP_MUL:
         return x * y;
-    case LLAP_OP_DIV:
+    case LL_OP_DIV:
         return x / y;
-    case LLAP_OP_MAXIMUM:
+    case LL_OP_MAXIMUM:
         return x >= y ? x : y;
-    case LLAP_OP_MINIMUM:
+    case LL_OP_MINIMUM:
         return x <= y ? x : y;
-    case LLAP_OP_AT_LEAST:
+    case LL_OP_AT_LEAST:
         return x >= y ? 1.0f : 0.0f;
-    case LLAP_OP_MASK:
+    case LL_OP_MASK:
         return y != 0.0f ? x : 0.0f;
-    case LLAP_OP_GELU_GRAD: {
+    case LL_OP_GELU_GRAD: {
         const float cdf = 0.5f * (1.0f + erff(x * 0.70710678118654752f));
         return y * fmaf(x * 0.39894228040143268f, expf(-0.5f * x * x), cdf);
     }
-    case LLAP_OP_SILU_GRAD: {
+    case LL_OP_SILU_GRAD: {
         const float s = 1.0f / (1.0f + expf(-x));
         return y * s * (1.0f + x * (1.0f - s));
     }
-    case LLAP_OP_CLAMP_GRAD:
+    case LL_OP_CLAMP_GRAD:
         return x < a || x > b ? 0.0f : y;
     default:
         return __int_as_float(0x7fffffff);
@@ -131,7 +131,7 @@ template <typename I> __device__ static inline void map_each(const map_arg &p)
             y = apply(at.op, v[at.x * BLOCK], v[at.y * BLOCK], at.a, at.b);
             v[(p.n_in + s) * BLOCK] = y;
         }
-        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<I>(p, LLAP_CHAIN_INPUTS, i);
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<I>(p, LL_CHAIN_INPUTS, i);
         if (p.half >> 31) ((__nv_bfloat16 *)p.out)[to] = __float2bfloat16_rn(y);
         else p.out[to] = y;
     }
@@ -160,16 +160,15 @@ __global__ void maps_kernel(const __grid_constant__ maps_arg p)
 // number for a whole row. One jump serves four numbers.
 enum { BLOCK4 = 128 };
 
-#define EACH_OF_LIST(X) LLAP_UNARY_LIST(X) LLAP_BINARY_LIST(X)
+#define EACH_OF_LIST(X) LL_UNARY_LIST(X) LL_BINARY_LIST(X)
 
 __device__ static float4 apply4(int op, float4 x, float4 y, float a, float b)
 {
     switch (op) {
-#define X(ID, id)                                                                     \
-    case LLAP_OP_##ID:                                                                \
-        return make_float4(                                                           \
-            apply(LLAP_OP_##ID, x.x, y.x, a, b), apply(LLAP_OP_##ID, x.y, y.y, a, b), \
-            apply(LLAP_OP_##ID, x.z, y.z, a, b), apply(LLAP_OP_##ID, x.w, y.w, a, b));
+#define X(ID, id)                                                                                \
+    case LL_OP_##ID:                                                                             \
+        return make_float4(apply(LL_OP_##ID, x.x, y.x, a, b), apply(LL_OP_##ID, x.y, y.y, a, b), \
+                           apply(LL_OP_##ID, x.z, y.z, a, b), apply(LL_OP_##ID, x.w, y.w, a, b));
         EACH_OF_LIST(X)
 #undef X
     }
@@ -197,7 +196,7 @@ __global__ void map4_kernel(const __grid_constant__ map_arg p, unsigned single)
             y = apply4(at.op, v[at.x * BLOCK4], v[at.y * BLOCK4], at.a, at.b);
             v[(p.n_in + s) * BLOCK4] = y;
         }
-        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LLAP_CHAIN_INPUTS, i);
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LL_CHAIN_INPUTS, i);
         if (p.half >> 31) store4((__nv_bfloat16 *)p.out + to, y);
         else *(float4 *)(p.out + to) = y;
     }
@@ -230,15 +229,15 @@ template <int OP> __device__ static inline float quick(float x, float y)
 {
     float density;
     switch (OP) {
-    case LLAP_OP_ADD:
+    case LL_OP_ADD:
         return x + y;
-    case LLAP_OP_MUL:
+    case LL_OP_MUL:
         return x * y;
-    case LLAP_OP_GELU: {
+    case LL_OP_GELU: {
         const float tail = quick_tail(x, &density);
         return x * (x < 0.0f ? tail : 1.0f - tail);
     }
-    case LLAP_OP_GELU_GRAD: {
+    case LL_OP_GELU_GRAD: {
         const float tail = quick_tail(x, &density);
         return y * fmaf(x, density, x < 0.0f ? tail : 1.0f - tail);
     }
@@ -284,7 +283,7 @@ template <int OP> __global__ void map8_kernel(const __grid_constant__ map_arg p,
         if (p.n_in == 2) read8(p, 1, i, single >> 1 & 1, y);
         else y[0] = x[0], y[1] = x[1];
         const float4  a = quick4<OP>(x[0], y[0]), b = quick4<OP>(x[1], y[1]);
-        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LLAP_CHAIN_INPUTS, i);
+        const int64_t to = p.flat >> 31 ? (int64_t)i : place_of<uint32_t>(p, LL_CHAIN_INPUTS, i);
         if (p.half >> 31) {
             *(uint4 *)((__nv_bfloat16 *)p.out + to) =
                 make_uint4(pack(a.x, a.y), pack(a.z, a.w), pack(b.x, b.y), pack(b.z, b.w));
@@ -309,16 +308,16 @@ static bool in_eights(const map_arg &p)
     const int last = p.rank - 1;
     unsigned  single = 0;
     if (p.half == 0 || p.n_steps != 1 || p.step[0].x != 0 || p.dim[last] % 8 != 0 ||
-        p.count >= INT32_MAX || !lies_in_eights(p, LLAP_CHAIN_INPUTS, p.out))
+        p.count >= INT32_MAX || !lies_in_eights(p, LL_CHAIN_INPUTS, p.out))
         return false;
     for (int k = 0; k < p.n_in; k++) {
         if (p.stride[k][last] == 0) single |= 1u << k;
         else if (!lies_in_eights(p, k, p.in[k])) return false;
     }
     switch (p.step[0].op) {
-#define CASE(ID)                                                                          \
-    case LLAP_OP_##ID:                                                                    \
-        enqueue(map8_kernel<LLAP_OP_##ID>, blocks_for(p.count / 8), BLOCK, 0, p, single); \
+#define CASE(ID)                                                                        \
+    case LL_OP_##ID:                                                                    \
+        enqueue(map8_kernel<LL_OP_##ID>, blocks_for(p.count / 8), BLOCK, 0, p, single); \
         return true
         CASE(COPY);
         CASE(ADD);
@@ -338,7 +337,7 @@ static bool in_fours(const map_arg &p, unsigned *single)
 {
     const int last = p.rank - 1;
     *single = 0;
-    if (p.dim[last] % 4 != 0 || !lies_in_fours(p, LLAP_CHAIN_INPUTS, p.out, p.half >> 31))
+    if (p.dim[last] % 4 != 0 || !lies_in_fours(p, LL_CHAIN_INPUTS, p.out, p.half >> 31))
         return false;
     for (int k = 0; k < p.n_in; k++) {
         if (p.stride[k][last] == 0) *single |= 1u << k;
@@ -354,17 +353,17 @@ static void merge_axes(map_arg *p, const int64_t *dim, int rank)
     for (int axis = 0; axis < rank; axis++) {
         if (dim[axis] == 1) continue;
         bool joined = p->rank > 0;
-        for (int k = 0; joined && k <= LLAP_CHAIN_INPUTS; k++)
-            if (k < p->n_in || k == LLAP_CHAIN_INPUTS)
+        for (int k = 0; joined && k <= LL_CHAIN_INPUTS; k++)
+            if (k < p->n_in || k == LL_CHAIN_INPUTS)
                 joined = p->stride[k][p->rank - 1] == dim[axis] * p->stride[k][axis];
         if (!joined) p->rank++;
-        for (int k = 0; k <= LLAP_CHAIN_INPUTS; k++) p->stride[k][p->rank - 1] = p->stride[k][axis];
+        for (int k = 0; k <= LL_CHAIN_INPUTS; k++) p->stride[k][p->rank - 1] = p->stride[k][axis];
         p->dim[p->rank - 1] = joined ? p->dim[p->rank - 1] * dim[axis] : dim[axis];
     }
     if (p->rank > 0) return;
     p->rank = 1;
     p->dim[0] = 1;
-    for (int k = 0; k <= LLAP_CHAIN_INPUTS; k++) p->stride[k][0] = 1;
+    for (int k = 0; k <= LL_CHAIN_INPUTS; k++) p->stride[k][0] = 1;
 }
 
 static bool in_row_order(const map_arg &p, int k)
@@ -378,23 +377,23 @@ static bool in_row_order(const map_arg &p, int k)
 }
 
 // in: n views of shape out.shape; steps are set.
-static void lay_out(map_arg *p, const llap_view *in, const llap_view *out)
+static void lay_out(map_arg *p, const ll_view *in, const ll_view *out)
 {
     p->count = count_of(*out);
-    p->half = out->elem == LLAP_HALF ? 1u << 31 : 0;
+    p->half = out->elem == LL_HALF ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) {
         p->in[k] = real_of(in[k]);
-        p->half |= in[k].elem == LLAP_HALF ? 1u << k : 0;
+        p->half |= in[k].elem == LL_HALF ? 1u << k : 0;
         memcpy(p->stride[k], in[k].stride, sizeof p->stride[k]);
     }
     p->out = (float *)out->data;
-    memcpy(p->stride[LLAP_CHAIN_INPUTS], out->stride, sizeof out->stride);
+    memcpy(p->stride[LL_CHAIN_INPUTS], out->stride, sizeof out->stride);
     merge_axes(p, out->shape.dim, out->shape.rank);
-    p->flat = in_row_order(*p, LLAP_CHAIN_INPUTS) ? 1u << 31 : 0;
+    p->flat = in_row_order(*p, LL_CHAIN_INPUTS) ? 1u << 31 : 0;
     for (int k = 0; k < p->n_in; k++) p->flat |= in_row_order(*p, k) ? 1u << k : 0;
 }
 
-static void launch(const llap_call *c, map_arg *p, const llap_view *in, const llap_view *out)
+static void launch(const ll_call *c, map_arg *p, const ll_view *in, const ll_view *out)
 {
     if (count_of(*out) == 0) return;
     lay_out(p, in, out);
@@ -415,10 +414,10 @@ static void launch(const llap_call *c, map_arg *p, const llap_view *in, const ll
     launched(c);
 }
 
-static void steps_of(const llap_call *c, map_arg *p)
+static void steps_of(const ll_call *c, map_arg *p)
 {
-    if (c->op != LLAP_OP_CHAIN) {
-        p->n_in = llap_op_is_unary(c->op) ? 1 : 2;
+    if (c->op != LL_OP_CHAIN) {
+        p->n_in = ll_op_is_unary(c->op) ? 1 : 2;
         p->n_steps = 1;
         p->step[0].op = c->op;
         p->step[0].x = 0;
@@ -427,36 +426,36 @@ static void steps_of(const llap_call *c, map_arg *p)
         p->step[0].b = c->attr == NULL ? 0.0f : (float)c->attr->scalar.b;
         return;
     }
-    const llap_op_chain *chain = c->attr->chain;
+    const ll_op_chain *chain = c->attr->chain;
     p->n_in = chain->n_in;
     p->n_steps = chain->n_steps;
     for (int s = 0; s < chain->n_steps; s++) {
-        const llap_chain_step *from = &chain->step[s];
+        const ll_chain_step *from = &chain->step[s];
         p->step[s].op = from->op;
         p->step[s].x = from->arg[0];
-        p->step[s].y = llap_op_is_unary(from->op) ? from->arg[0] : from->arg[1];
+        p->step[s].y = ll_op_is_unary(from->op) ? from->arg[0] : from->arg[1];
         p->step[s].a = (float)from->a;
         p->step[s].b = (float)from->b;
     }
 }
 
-extern "C" void llap_cuda_map(const llap_call *c)
+extern "C" void ll_cuda_map(const ll_call *c)
 {
     map_arg p;
     steps_of(c, &p);
-    llap_cuda_enter();
+    ll_cuda_enter();
     launch(c, &p, c->in, &c->out[0]);
 }
 
-extern "C" void llap_cuda_chain(const llap_call *c) { llap_cuda_map(c); }
+extern "C" void ll_cuda_chain(const ll_call *c) { ll_cuda_map(c); }
 
-bool llap_cuda_is_small_map(const llap_call *c)
+bool ll_cuda_is_small_map(const ll_call *c)
 {
-    return (llap_op_is_unary(c->op) || llap_op_is_binary(c->op) || c->op == LLAP_OP_CHAIN) &&
+    return (ll_op_is_unary(c->op) || ll_op_is_binary(c->op) || c->op == LL_OP_CHAIN) &&
            count_of(c->out[0]) > 0 && count_of(c->out[0]) <= 1 << 17;
 }
 
-int llap_cuda_maps(const llap_call *c, int n)
+int ll_cuda_maps(const ll_call *c, int n)
 {
     maps_arg p;
     int64_t  most = 0;
@@ -477,12 +476,12 @@ int llap_cuda_maps(const llap_call *c, int n)
 // -------- parts --------
 
 // Copies x into the result so that it starts at `start` along the axis.
-static void place(const llap_call *c, const llap_view *x, int axis, int64_t start)
+static void place(const ll_call *c, const ll_view *x, int axis, int64_t start)
 {
-    map_arg   p;
-    llap_view to = c->out[0];
+    map_arg p;
+    ll_view to = c->out[0];
     p.n_in = p.n_steps = 1;
-    p.step[0].op = LLAP_OP_COPY;
+    p.step[0].op = LL_OP_COPY;
     p.step[0].x = p.step[0].y = 0;
     to.shape = x->shape;
     to.data = (char *)to.data + start * to.stride[axis] * elem_bytes(to);
@@ -513,7 +512,7 @@ __global__ void join_kernel(const __grid_constant__ parts_arg p, float *out)
 }
 
 // Many small pieces, such as the norms of all gradients, in few launches.
-static void join_dense(const llap_call *c)
+static void join_dense(const ll_call *c)
 {
     float *out = result_of(c, 0);
     for (int first = 0; first < c->n_in; first += MAX_PARTS) {
@@ -573,7 +572,7 @@ __global__ void all_sides_kernel(const __grid_constant__ all_sides_arg p)
 }
 
 // Dense parts whose rows are of whole sixteens; false: they lie otherwise.
-static bool sides_of(const llap_call *c, sides_arg *to)
+static bool sides_of(const ll_call *c, sides_arg *to)
 {
     const int  axis = c->attr->part.axis;
     sides_arg &p = *to;
@@ -582,9 +581,9 @@ static bool sides_of(const llap_call *c, sides_arg *to)
     if (c->n_in > MAX_SIDES || ((uintptr_t)c->out[0].data & 15) != 0) return false;
     for (int k = 0; k < axis; k++) rows *= c->out[0].shape.dim[k];
     for (int k = 0; k < c->n_in; k++) {
-        const llap_view &x = c->in[k];
-        const int64_t    n_bytes = rows > 0 ? count_of(x) / rows * elem_bytes(x) : 0;
-        if (!llap_view_dense(&x) || n_bytes == 0 || n_bytes % 16 != 0 ||
+        const ll_view &x = c->in[k];
+        const int64_t  n_bytes = rows > 0 ? count_of(x) / rows * elem_bytes(x) : 0;
+        if (!ll_view_dense(&x) || n_bytes == 0 || n_bytes % 16 != 0 ||
             ((uintptr_t)x.data & 15) != 0)
             return false;
         p.from[k] = (const uint4 *)x.data;
@@ -597,14 +596,14 @@ static bool sides_of(const llap_call *c, sides_arg *to)
     return true;
 }
 
-bool llap_cuda_is_small_concat(const llap_call *c)
+bool ll_cuda_is_small_concat(const ll_call *c)
 {
     sides_arg p;
-    return c->op == LLAP_OP_CONCAT && count_of(c->out[0]) > 0 && count_of(c->out[0]) <= 1 << 17 &&
+    return c->op == LL_OP_CONCAT && count_of(c->out[0]) > 0 && count_of(c->out[0]) <= 1 << 17 &&
            sides_of(c, &p);
 }
 
-int llap_cuda_concats(const llap_call *c, int n)
+int ll_cuda_concats(const ll_call *c, int n)
 {
     all_sides_arg p;
     int64_t       most = 0;
@@ -620,7 +619,7 @@ int llap_cuda_concats(const llap_call *c, int n)
     return n;
 }
 
-static bool join_sides(const llap_call *c)
+static bool join_sides(const ll_call *c)
 {
     sides_arg p;
     if (!sides_of(c, &p)) return false;
@@ -630,16 +629,16 @@ static bool join_sides(const llap_call *c)
     return true;
 }
 
-extern "C" void llap_cuda_concat(const llap_call *c)
+extern "C" void ll_cuda_concat(const ll_call *c)
 {
     const int axis = c->attr->part.axis;
     bool      dense = true;
     int64_t   start = 0;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (join_sides(c)) return;
     for (int k = 0; k < axis; k++) dense = dense && c->out[0].shape.dim[k] == 1;
     for (int k = 0; k < c->n_in; k++)
-        dense = dense && llap_view_dense(&c->in[k]) && c->in[k].elem != LLAP_HALF;
+        dense = dense && ll_view_dense(&c->in[k]) && c->in[k].elem != LL_HALF;
     if (dense) {
         join_dense(c);
         return;
@@ -650,12 +649,12 @@ extern "C" void llap_cuda_concat(const llap_call *c)
     }
 }
 
-extern "C" void llap_cuda_pad(const llap_call *c)
+extern "C" void ll_cuda_pad(const ll_call *c)
 {
-    llap_cuda_enter();
-    llap_cuda_note_copy(cudaMemsetAsync(c->out[0].data, 0,
-                                        (size_t)(count_of(c->out[0]) * elem_bytes(c->out[0])),
-                                        LLAP_QUEUE),
-                        "pad");
+    ll_cuda_enter();
+    ll_cuda_note_copy(cudaMemsetAsync(c->out[0].data, 0,
+                                      (size_t)(count_of(c->out[0]) * elem_bytes(c->out[0])),
+                                      LL_QUEUE),
+                      "pad");
     place(c, &c->in[0], c->attr->part.axis, c->attr->part.start);
 }

@@ -12,30 +12,30 @@
 
 // What cuBLASLt may use, and room for the partial results of a cut product. Plans align to less
 // than the 256 bytes that cuBLASLt wants.
-enum { SCRATCH = 16 << 20, PARTIAL = LLAP_PARTIAL_BYTES, ALIGN = 256 };
+enum { SCRATCH = 16 << 20, PARTIAL = LL_PARTIAL_BYTES, ALIGN = 256 };
 
-static char *scratch_of(const llap_call *c)
+static char *scratch_of(const ll_call *c)
 {
     return (char *)(((uintptr_t)c->work + ALIGN - 1) / ALIGN * ALIGN);
 }
 
-float *llap_cuda_partial_of(const llap_call *c) { return (float *)(scratch_of(c) + SCRATCH); }
+float *ll_cuda_partial_of(const ll_call *c) { return (float *)(scratch_of(c) + SCRATCH); }
 
-void *llap_cuda_rounded_of(const llap_call *c) { return scratch_of(c) + SCRATCH + PARTIAL; }
+void *ll_cuda_rounded_of(const ll_call *c) { return scratch_of(c) + SCRATCH + PARTIAL; }
 
 // -------- describing --------
 
-static int64_t row_step(const llap_view &v)
+static int64_t row_step(const ll_view &v)
 {
     const int r = v.shape.rank;
     return v.shape.dim[r - 2] == 1 ? v.shape.dim[r - 1] : v.stride[r - 2];
 }
 
-product llap_cuda_matmul_of(const llap_call *c)
+product ll_cuda_matmul_of(const ll_call *c)
 {
-    const llap_view &a = c->in[0], &b = c->in[1], &y = c->out[0];
-    const int        r = y.shape.rank;
-    product          p = {};
+    const ll_view &a = c->in[0], &b = c->in[1], &y = c->out[0];
+    const int      r = y.shape.rank;
+    product        p = {};
     p.ta = c->attr->matmul.ta;
     p.tb = c->attr->matmul.tb;
     p.m = y.shape.dim[r - 2];
@@ -46,9 +46,9 @@ product llap_cuda_matmul_of(const llap_call *c)
     p.lda = row_step(a);
     p.ldb = row_step(b);
     p.y = result_of(c, 0);
-    p.a_half = a.elem == LLAP_HALF;
-    p.b_half = b.elem == LLAP_HALF;
-    p.y_half = y.elem == LLAP_HALF;
+    p.a_half = a.elem == LL_HALF;
+    p.b_half = b.elem == LL_HALF;
+    p.y_half = y.elem == LL_HALF;
     for (int axis = 0; axis < r - 2; axis++) {
         const int64_t d = y.shape.dim[axis], sa = a.stride[axis], sb = b.stride[axis];
         const int     last = p.n_batch - 1;
@@ -70,7 +70,7 @@ product llap_cuda_matmul_of(const llap_call *c)
     return p;
 }
 
-bool llap_cuda_find_repeat(const llap_view &v, int64_t *repeat, int64_t *group, int64_t *group_step)
+bool ll_cuda_find_repeat(const ll_view &v, int64_t *repeat, int64_t *group, int64_t *group_step)
 {
     int     axis = v.shape.rank - 1;
     int64_t n = v.shape.dim[axis], outer = 1;
@@ -88,7 +88,7 @@ bool llap_cuda_find_repeat(const llap_view &v, int64_t *repeat, int64_t *group, 
     return n > 0;
 }
 
-product llap_cuda_linear_of(const llap_call *c)
+product ll_cuda_linear_of(const ll_call *c)
 {
     product p = {};
     p.n = c->in[1].shape.dim[0];
@@ -102,17 +102,17 @@ product llap_cuda_linear_of(const llap_call *c)
     p.bias = c->n_in > 2 && c->in[2].present ? real_of(c->in[2]) : NULL;
     p.residual = c->n_in > 3 && c->in[3].present ? real_of(c->in[3]) : NULL;
     p.gelu = c->attr->linear.gelu;
-    p.a_half = c->in[0].elem == LLAP_HALF;
-    p.b_half = c->in[1].elem == LLAP_HALF;
-    p.y_half = c->out[0].elem == LLAP_HALF;
-    if (p.residual != NULL && !llap_view_dense(&c->in[3]))
-        (void)llap_cuda_find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
+    p.a_half = c->in[0].elem == LL_HALF;
+    p.b_half = c->in[1].elem == LL_HALF;
+    p.y_half = c->out[0].elem == LL_HALF;
+    if (p.residual != NULL && !ll_view_dense(&c->in[3]))
+        (void)ll_cuda_find_repeat(c->in[3], &p.repeat, &p.group, &p.group_step);
     if (!c->attr->linear.norm) return p;
-    const llap_view &gain = c->in[4], &shift = c->in[5];
-    const int64_t    groups = gain.present ? llap_view_rows(&gain) : 1;
+    const ll_view &gain = c->in[4], &shift = c->in[5];
+    const int64_t  groups = gain.present ? ll_view_rows(&gain) : 1;
     p.norm = true;
     p.z = result_of(c, 1);
-    p.z_half = c->out[1].elem == LLAP_HALF;
+    p.z_half = c->out[1].elem == LL_HALF;
     p.gain = gain.present ? real_of(gain) : NULL;
     p.shift = shift.present ? real_of(shift) : NULL;
     if (gain.present) p.at_gain = arg_of(gain);
@@ -123,22 +123,22 @@ product llap_cuda_linear_of(const llap_call *c)
     return p;
 }
 
-bool llap_cuda_attention_reads(const llap_call *c);
+bool ll_cuda_attention_reads(const ll_call *c);
 
 // A residual that rows of a LINEAR share, or a norm behind it; runs of layers; parts of gradients.
-extern "C" bool llap_cuda_takes(const llap_call *c)
+extern "C" bool ll_cuda_takes(const ll_call *c)
 {
-    if (c->op == LLAP_OP_LAYERS) return llap_cuda_layers_take(c);
-    if (c->op == LLAP_OP_ATTENTION_GRAD) return llap_cuda_attention_reads(c);
-    if (c->op == LLAP_OP_NORM_GRAD) return llap_cuda_norm_grad_fits(c);
-    if (c->op != LLAP_OP_LINEAR || c->attr->linear.normed) return false;
-    const llap_shape &w = c->in[1].shape;
-    int64_t           repeat, group, step;
-    if (c->n_in > 3 && c->in[3].present && !llap_view_dense(&c->in[3]) &&
-        !llap_cuda_find_repeat(c->in[3], &repeat, &group, &step))
+    if (c->op == LL_OP_LAYERS) return ll_cuda_layers_take(c);
+    if (c->op == LL_OP_ATTENTION_GRAD) return ll_cuda_attention_reads(c);
+    if (c->op == LL_OP_NORM_GRAD) return ll_cuda_norm_grad_fits(c);
+    if (c->op != LL_OP_LINEAR || c->attr->linear.normed) return false;
+    const ll_shape &w = c->in[1].shape;
+    int64_t         repeat, group, step;
+    if (c->n_in > 3 && c->in[3].present && !ll_view_dense(&c->in[3]) &&
+        !ll_cuda_find_repeat(c->in[3], &repeat, &group, &step))
         return false;
     return !c->attr->linear.norm ||
-           llap_cuda_product_norm_fits(llap_view_rows(&c->out[0]), w.dim[0], w.dim[1]);
+           ll_cuda_product_norm_fits(ll_view_rows(&c->out[0]), w.dim[0], w.dim[1]);
 }
 
 // -------- plain --------
@@ -177,18 +177,18 @@ __global__ void plain_kernel(const __grid_constant__ product p)
     p.y[at] = sum;
 }
 
-void llap_cuda_product_plain(const llap_call *c, const product &p)
+void ll_cuda_product_plain(const ll_call *c, const product &p)
 {
     const int64_t tiles = (p.m + SIDE - 1) / SIDE * ((p.n + SIDE - 1) / SIDE);
     enqueue(plain_kernel, (unsigned)(tiles * batch_count(p)), SIDE * SIDE, 0, p);
     launched(c);
 }
 
-bool llap_cuda_product_trivial(const llap_call *c, const product &p)
+bool ll_cuda_product_trivial(const ll_call *c, const product &p)
 {
     if (p.m * p.n * batch_count(p) == 0) return true;
     if (p.k > 0) return false;
-    llap_cuda_product_plain(c, p); // zeros, bias, residual
+    ll_cuda_product_plain(c, p); // zeros, bias, residual
     return true;
 }
 
@@ -328,7 +328,7 @@ static bool readable(const product &p)
            p.n < INT32_MAX && p.k < INT32_MAX;
 }
 
-// LLAP_CUDA_PLAIN in the environment: kernels of ours do what cuBLASLt would. For tools under which
+// LL_CUDA_PLAIN in the environment: kernels of ours do what cuBLASLt would. For tools under which
 // its kernels break (tools/test-gpu).
 static bool plain_wanted()
 {
@@ -337,7 +337,7 @@ static bool plain_wanted()
 }
 
 // One product with at most one axis of batch. False: cuBLASLt has none for it.
-static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
+static bool try_lt(const ll_call *c, const product &p, cublasComputeType_t compute)
 {
     if (plain_wanted()) return false;
     choice_key key;
@@ -367,9 +367,9 @@ static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t com
     const float          one = 1.0f, beta = residual == NULL ? 0.0f : 1.0f;
     const cublasStatus_t e = cublasLtMatmul(handle, &t.op, &one, p.b, &t.b, p.a, &t.a, &beta,
                                             residual == NULL ? p.y : residual, &t.y, p.y, &t.y,
-                                            &found->algo, scratch_of(c), SCRATCH, LLAP_QUEUE);
+                                            &found->algo, scratch_of(c), SCRATCH, LL_QUEUE);
     if (e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_NOT_SUPPORTED) return false;
-    if (e != CUBLAS_STATUS_SUCCESS) llap_cuda_note_text(LLAP_EIO, cublasLtGetStatusString(e));
+    if (e != CUBLAS_STATUS_SUCCESS) ll_cuda_note_text(LLAP_EIO, cublasLtGetStatusString(e));
     if (p.gelu) {
         const int64_t n = p.m * p.n;
         enqueue(finish_kernel, blocks_for(n), BLOCK, 0, p.y, p.residual, n);
@@ -378,14 +378,14 @@ static bool try_lt(const llap_call *c, const product &p, cublasComputeType_t com
     return true;
 }
 
-bool llap_cuda_product_lt(const llap_call *c, const product &p)
+bool ll_cuda_product_lt(const ll_call *c, const product &p)
 {
     return readable(p) && p.n_batch <= 1 && try_lt(c, p, CUBLAS_COMPUTE_32F);
 }
 
-static void by_lt(const llap_call *c, const product &p, cublasComputeType_t compute)
+static void by_lt(const ll_call *c, const product &p, cublasComputeType_t compute)
 {
-    if (!try_lt(c, p, compute)) llap_cuda_product_plain(c, p);
+    if (!try_lt(c, p, compute)) ll_cuda_product_plain(c, p);
 }
 
 __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, float *y)
@@ -399,14 +399,14 @@ __global__ void add_cuts_kernel(const float *partial, int64_t cuts, int64_t n, f
     }
 }
 
-void llap_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y)
+void ll_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y)
 {
     enqueue(add_cuts_kernel, blocks_for(n), BLOCK, 0, partial, cuts, n, y);
 }
 
 // Long inner lengths of few results, as in the gradients of weights: pieces of the inner length are
 // a batch, whose results are added in order. False: not worth it.
-static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t compute)
+static bool by_cuts(const ll_call *c, const product &p, cublasComputeType_t compute)
 {
     const int64_t n = p.m * p.n, most = PARTIAL / (int64_t)sizeof(float) / n - 1;
     int64_t       cuts = p.k / 1024 < 128 ? p.k / 1024 : 128;
@@ -415,7 +415,7 @@ static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t co
         return false;
     product       piece = p;
     const int64_t each = p.k / cuts, rest = p.k - each * cuts;
-    float        *partial = llap_cuda_partial_of(c);
+    float        *partial = ll_cuda_partial_of(c);
     piece.k = each;
     piece.n_batch = 1;
     piece.batch[0] = cuts;
@@ -431,19 +431,19 @@ static bool by_cuts(const llap_call *c, const product &p, cublasComputeType_t co
         piece.n_batch = 0;
         by_lt(c, piece, compute);
     }
-    llap_cuda_add_cuts(partial, cuts + (rest > 0), n, p.y);
+    ll_cuda_add_cuts(partial, cuts + (rest > 0), n, p.y);
     launched(c);
     return true;
 }
 
 // More axes of batch: one call for each item of the outer ones.
-static void multiply(const llap_call *c, product p, cublasComputeType_t compute)
+static void multiply(const ll_call *c, product p, cublasComputeType_t compute)
 {
-    llap_cuda_enter();
-    if (llap_cuda_product_trivial(c, p)) return;
-    if (compute == CUBLAS_COMPUTE_32F && llap_cuda_product_split(c, p)) return;
+    ll_cuda_enter();
+    if (ll_cuda_product_trivial(c, p)) return;
+    if (compute == CUBLAS_COMPUTE_32F && ll_cuda_product_split(c, p)) return;
     if (!readable(p)) {
-        llap_cuda_product_plain(c, p);
+        ll_cuda_product_plain(c, p);
         return;
     }
     if (p.n_batch <= 1) {
@@ -471,77 +471,77 @@ static void multiply(const llap_call *c, product p, cublasComputeType_t compute)
     }
 }
 
-extern "C" void llap_cuda_matmul(const llap_call *c)
+extern "C" void ll_cuda_matmul(const ll_call *c)
 {
-    multiply(c, llap_cuda_matmul_of(c), CUBLAS_COMPUTE_32F);
+    multiply(c, ll_cuda_matmul_of(c), CUBLAS_COMPUTE_32F);
 }
-extern "C" void llap_cuda_linear(const llap_call *c)
+extern "C" void ll_cuda_linear(const ll_call *c)
 {
-    multiply(c, llap_cuda_linear_of(c), CUBLAS_COMPUTE_32F);
+    multiply(c, ll_cuda_linear_of(c), CUBLAS_COMPUTE_32F);
 }
-extern "C" void llap_cuda_matmul_tf32(const llap_call *c)
+extern "C" void ll_cuda_matmul_tf32(const ll_call *c)
 {
-    multiply(c, llap_cuda_matmul_of(c), CUBLAS_COMPUTE_32F_FAST_TF32);
+    multiply(c, ll_cuda_matmul_of(c), CUBLAS_COMPUTE_32F_FAST_TF32);
 }
-extern "C" void llap_cuda_linear_tf32(const llap_call *c)
+extern "C" void ll_cuda_linear_tf32(const ll_call *c)
 {
-    multiply(c, llap_cuda_linear_of(c), CUBLAS_COMPUTE_32F_FAST_TF32);
+    multiply(c, ll_cuda_linear_of(c), CUBLAS_COMPUTE_32F_FAST_TF32);
 }
-extern "C" void llap_cuda_matmul_bf16(const llap_call *c)
+extern "C" void ll_cuda_matmul_bf16(const ll_call *c)
 {
-    const product p = llap_cuda_matmul_of(c);
-    llap_cuda_enter();
-    if (llap_cuda_product_trivial(c, p) || llap_cuda_product_large(c, p)) return;
-    llap_cuda_product_bf16(c, p);
+    const product p = ll_cuda_matmul_of(c);
+    ll_cuda_enter();
+    if (ll_cuda_product_trivial(c, p) || ll_cuda_product_large(c, p)) return;
+    ll_cuda_product_bf16(c, p);
 }
-extern "C" void llap_cuda_linear_bf16(const llap_call *c)
+extern "C" void ll_cuda_linear_bf16(const ll_call *c)
 {
-    const product p = llap_cuda_linear_of(c);
-    llap_cuda_enter();
-    if (llap_cuda_product_trivial(c, p)) return;
-    if (!p.b_half && llap_cuda_product_large(c, p)) return; // weights in floats: training
-    llap_cuda_product_bf16(c, p);
+    const product p = ll_cuda_linear_of(c);
+    ll_cuda_enter();
+    if (ll_cuda_product_trivial(c, p)) return;
+    if (!p.b_half && ll_cuda_product_large(c, p)) return; // weights in floats: training
+    ll_cuda_product_bf16(c, p);
 }
 
 // -------- scratch of all ops --------
 
-size_t llap_cuda_reduce_bytes(const llap_call *c);
-size_t llap_cuda_squares_bytes(const llap_call *c);
-size_t llap_cuda_norm_grad_bytes(const llap_call *c);
-size_t llap_cuda_attention_grad_bytes(const llap_call *c);
+size_t ll_cuda_reduce_bytes(const ll_call *c);
+size_t ll_cuda_squares_bytes(const ll_call *c);
+size_t ll_cuda_norm_grad_bytes(const ll_call *c);
+size_t ll_cuda_attention_grad_bytes(const ll_call *c);
 
-extern "C" size_t llap_cuda_work_bytes(const llap_call *c)
+extern "C" size_t ll_cuda_work_bytes(const ll_call *c)
 {
     switch (c->op) {
-    case LLAP_OP_SUM:
-    case LLAP_OP_MAX:
-        return llap_cuda_reduce_bytes(c);
-    case LLAP_OP_SQUARES:
-        return llap_cuda_squares_bytes(c);
-    case LLAP_OP_NORM_GRAD:
-        return llap_cuda_norm_grad_bytes(c);
-    case LLAP_OP_ATTENTION_GRAD:
-        return llap_cuda_attention_grad_bytes(c);
-    case LLAP_OP_MATMUL:
-    case LLAP_OP_LINEAR:
-        return SCRATCH + PARTIAL + LLAP_ROUNDED_BYTES + ALIGN;
+    case LL_OP_SUM:
+    case LL_OP_MAX:
+        return ll_cuda_reduce_bytes(c);
+    case LL_OP_SQUARES:
+        return ll_cuda_squares_bytes(c);
+    case LL_OP_NORM_GRAD:
+        return ll_cuda_norm_grad_bytes(c);
+    case LL_OP_ATTENTION_GRAD:
+        return ll_cuda_attention_grad_bytes(c);
+    case LL_OP_MATMUL:
+    case LL_OP_LINEAR:
+        return SCRATCH + PARTIAL + LL_ROUNDED_BYTES + ALIGN;
     default:
         return 0;
     }
 }
 
-bool llap_cuda_attention_fits(const llap_call *c);
-bool llap_cuda_gated_half(int k);
+bool ll_cuda_attention_fits(const ll_call *c);
+bool ll_cuda_gated_half(int k);
 
 // Large results of wide rows: what a block hands on. Narrow ones, such as the data itself, poles
 // and the loss, stay floats.
-static bool is_wide(const llap_view &v)
+static bool is_wide(const ll_view &v)
 {
     return v.shape.rank > 0 && width_of(v) >= 128 && width_of(v) % 8 == 0 && count_of(v) >= 1 << 18;
 }
 
 // Rows start at multiples of sixteen bytes of bf16.
-static bool in_eights(const llap_view &v)
+static bool in_eights(const ll_view &v)
 {
     bool ok = width_of(v) % 8 == 0;
     for (int i = 0; i < v.shape.rank - 1; i++)
@@ -550,71 +550,71 @@ static bool in_eights(const llap_view &v)
 }
 
 // Parts and the whole are of one kind.
-static bool all_half(const llap_call *c)
+static bool all_half(const ll_call *c)
 {
-    bool all = c->out[0].elem == LLAP_HALF;
-    for (int i = 0; i < c->n_in; i++) all = all && c->in[i].elem == LLAP_HALF;
+    bool all = c->out[0].elem == LL_HALF;
+    for (int i = 0; i < c->n_in; i++) all = all && c->in[i].elem == LL_HALF;
     return all;
 }
 
 // Operands and dy are of one kind; with a bias all is in floats.
-static bool attention_grad_half(const llap_call *c, int k)
+static bool attention_grad_half(const ll_call *c, int k)
 {
     static const int kinds[] = { 0, 1, 2, 6, 8 };
-    if (!llap_cuda_attention_fits(c) || c->in[4].present || k == 7 || k > c->n_in + 2) return false;
+    if (!ll_cuda_attention_fits(c) || c->in[4].present || k == 7 || k > c->n_in + 2) return false;
     for (int i : kinds)
-        if (c->in[i].elem != LLAP_HALF || !in_eights(c->in[i])) return false;
+        if (c->in[i].elem != LL_HALF || !in_eights(c->in[i])) return false;
     return true;
 }
 
 // The result of a product; gradients of weights, which add up over pieces of a batch, stay floats,
 // and so does what has no inner length.
-static bool matmul_half(const llap_call *c)
+static bool matmul_half(const ll_call *c)
 {
-    const llap_shape &a = c->in[0].shape;
-    const bool        ta = c->attr->matmul.ta, weight = ta && !c->attr->matmul.tb && a.rank == 2;
+    const ll_shape &a = c->in[0].shape;
+    const bool      ta = c->attr->matmul.ta, weight = ta && !c->attr->matmul.tb && a.rank == 2;
     return is_wide(c->out[0]) && !weight && a.dim[a.rank - (ta ? 2 : 1)] > 0;
 }
 
-static bool elementwise_half(const llap_call *c, int k)
+static bool elementwise_half(const ll_call *c, int k)
 {
     return is_wide(k < c->n_in ? c->in[k] : c->out[0]);
 }
 
 // Norms write, products and attention read and write bf16, and so does what lies between them.
-extern "C" bool llap_cuda_half(const llap_call *c, int k)
+extern "C" bool ll_cuda_half(const ll_call *c, int k)
 {
     switch (c->op) {
-    case LLAP_OP_LAYERS:
-        return llap_cuda_layers_half(c, k);
-    case LLAP_OP_GATED:
-        return llap_cuda_gated_half(k);
-    case LLAP_OP_NORM:
+    case LL_OP_LAYERS:
+        return ll_cuda_layers_half(c, k);
+    case LL_OP_GATED:
+        return ll_cuda_gated_half(k);
+    case LL_OP_NORM:
         return k == c->n_in && width_of(c->out[0]) % 8 == 0;
-    case LLAP_OP_LINEAR: // rows of 16 bytes, pairs of results
+    case LL_OP_LINEAR: // rows of 16 bytes, pairs of results
         if (k < 2) return c->in[1].shape.dim[1] > 0 && c->in[1].shape.dim[1] % 8 == 0;
         if (c->attr->linear.norm) return k == c->n_in + 1; // what is normed stays in floats
         return k == c->n_in && c->in[1].shape.dim[0] % 8 == 0 && c->in[1].shape.dim[1] > 0;
-    case LLAP_OP_ATTENTION:
-        if (!llap_cuda_attention_fits(c)) return false;
+    case LL_OP_ATTENTION:
+        if (!ll_cuda_attention_fits(c)) return false;
         if (k == 1 || k == 2) return c->in[1].elem == c->in[2].elem;
         return k == 0 || k == c->n_in;
-    case LLAP_OP_MATMUL:
+    case LL_OP_MATMUL:
         return k < c->n_in ? is_wide(c->in[k]) && in_eights(c->in[k]) : matmul_half(c);
-    case LLAP_OP_ATTENTION_GRAD:
+    case LL_OP_ATTENTION_GRAD:
         return attention_grad_half(c, k);
-    case LLAP_OP_NORM_GRAD:
+    case LL_OP_NORM_GRAD:
         return (k == 1 || k == c->n_in || (k == 4 && c->n_in == 5)) && is_wide(c->in[0]) &&
-               llap_cuda_norm_grad_fits(c);
-    case LLAP_OP_SUM:
-        return k == 0 && is_wide(c->in[0]) && llap_cuda_columns_fit(c);
-    case LLAP_OP_CONCAT:
-    case LLAP_OP_PAD:
+               ll_cuda_norm_grad_fits(c);
+    case LL_OP_SUM:
+        return k == 0 && is_wide(c->in[0]) && ll_cuda_columns_fit(c);
+    case LL_OP_CONCAT:
+    case LL_OP_PAD:
         return is_wide(c->out[0]) && all_half(c);
-    case LLAP_OP_DROPOUT:
-    case LLAP_OP_CHAIN:
-        return k != 1 || c->op == LLAP_OP_CHAIN ? elementwise_half(c, k) : false;
+    case LL_OP_DROPOUT:
+    case LL_OP_CHAIN:
+        return k != 1 || c->op == LL_OP_CHAIN ? elementwise_half(c, k) : false;
     default:
-        return (llap_op_is_unary(c->op) || llap_op_is_binary(c->op)) && elementwise_half(c, k);
+        return (ll_op_is_unary(c->op) || ll_op_is_binary(c->op)) && elementwise_half(c, k);
     }
 }

@@ -1,6 +1,6 @@
 // The tensor cores' product of bf16 tiles with sums in floats, and loading its operands.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_MMA_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_MMA_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_MMA_CUH
+#define LL_BACKEND_CUDA_OBJECT_MMA_CUH
 
 #include <cuda_bf16.h>
 #include <stdint.h>

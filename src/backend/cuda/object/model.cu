@@ -11,12 +11,12 @@ struct basis_arg {
     view_arg     at_t, at_rho, at_omega; // of their rows
 };
 
-static basis_arg basis_of(const llap_call *c)
+static basis_arg basis_of(const ll_call *c)
 {
     basis_arg p;
     p.h = width_of(c->in[0]);
     p.k = width_of(c->in[1]);
-    p.batch = llap_view_rows(&c->in[0]);
+    p.batch = ll_view_rows(&c->in[0]);
     p.t = real_of(c->in[0]);
     p.rho = real_of(c->in[1]);
     p.omega = real_of(c->in[2]);
@@ -45,10 +45,10 @@ __global__ void basis_kernel(const __grid_constant__ basis_arg p, float *y)
     }
 }
 
-extern "C" void llap_cuda_basis(const llap_call *c)
+extern "C" void ll_cuda_basis(const ll_call *c)
 {
     const basis_arg p = basis_of(c);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.batch * p.h * p.k == 0) return;
     enqueue(basis_kernel, blocks_for(p.batch * p.h * p.k), BLOCK, 0, p, result_of(c, 0));
     launched(c);
@@ -80,10 +80,10 @@ __global__ void basis_grad_kernel(const __grid_constant__ basis_arg p, const flo
     }
 }
 
-extern "C" void llap_cuda_basis_grad(const llap_call *c)
+extern "C" void ll_cuda_basis_grad(const ll_call *c)
 {
     const basis_arg p = basis_of(c);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.batch * p.k == 0) return;
     enqueue(basis_grad_kernel, blocks_for(p.batch * p.k, 64), 64, 0, p, real_of(c->in[3]),
             result_of(c, 0), result_of(c, 1));
@@ -125,10 +125,10 @@ __global__ void rotary_kernel(const __grid_constant__ rotary_arg p, float *y)
     }
 }
 
-extern "C" void llap_cuda_rotary(const llap_call *c)
+extern "C" void ll_cuda_rotary(const ll_call *c)
 {
     rotary_arg p;
-    p.rows = llap_view_rows(&c->in[0]);
+    p.rows = ll_view_rows(&c->in[0]);
     p.e = width_of(c->in[0]);
     p.d = p.e / c->attr->rotary.n_heads;
     p.x = real_of(c->in[0]);
@@ -136,7 +136,7 @@ extern "C" void llap_cuda_rotary(const llap_call *c)
     p.at = arg_of(c->in[0]);
     p.log_base = log(c->attr->rotary.base);
     p.direction = c->attr->rotary.direction;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.rows * p.e == 0) return;
     enqueue(rotary_kernel, blocks_for(p.rows * p.e / 2), BLOCK, 0, p, result_of(c, 0));
     launched(c);
@@ -153,29 +153,29 @@ __global__ void dropout_kernel(const float *x, const int32_t *state, float *y, i
                                uint32_t id, float p, float scale, bool x_half, bool y_half)
 {
     behind();
-    const llap_rng rng = llap_drop_rng(state, id);
+    const ll_rng rng = ll_drop_rng(state, id);
     FOR_EACH(block, (n + 3) / 4)
     {
         uint32_t bits[4];
-        llap_rng_block(&rng, (uint64_t)block, bits);
+        ll_rng_block(&rng, (uint64_t)block, bits);
         for (int k = 0; k < 4 && 4 * (int64_t)block + k < n; k++) {
             const int64_t i = 4 * (int64_t)block + k;
-            const float v = llap_uniform_of(bits[k]) >= p ? number_at(x, i, x_half) * scale : 0.0f;
+            const float   v = ll_uniform_of(bits[k]) >= p ? number_at(x, i, x_half) * scale : 0.0f;
             if (y_half) ((__nv_bfloat16 *)y)[i] = __float2bfloat16_rn(v);
             else y[i] = v;
         }
     }
 }
 
-extern "C" void llap_cuda_dropout(const llap_call *c)
+extern "C" void ll_cuda_dropout(const ll_call *c)
 {
     const int64_t n = count_of(c->out[0]);
     const double  p = c->attr->dropout.p;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (n == 0) return;
     enqueue(dropout_kernel, blocks_for((n + 3) / 4), BLOCK, 0, real_of(c->in[0]),
             (const int32_t *)c->in[1].data, result_of(c, 0), n, c->attr->dropout.id, (float)p,
-            (float)(1.0 / (1.0 - p)), c->in[0].elem == LLAP_HALF, c->out[0].elem == LLAP_HALF);
+            (float)(1.0 / (1.0 - p)), c->in[0].elem == LL_HALF, c->out[0].elem == LL_HALF);
     launched(c);
 }
 
@@ -194,24 +194,23 @@ __global__ void draw_kernel(const __grid_constant__ draw_arg p, float *y)
     FOR_EACH(e, p.rows * p.groups)
     {
         const uint32_t row = e / (uint32_t)p.groups, group = e - row * (uint32_t)p.groups;
-        const llap_rng rng =
-            llap_draw_rng(p.key, p.id + 2 * (int64_t)p.index[row], p.stream, p.sample);
-        uint32_t bits[4];
-        float    x[4];
-        llap_rng_block(&rng, (uint64_t)group, bits);
-        for (int k = 0; k < 4; k++) x[k] = llap_uniform_of(bits[k]);
+        const ll_rng rng = ll_draw_rng(p.key, p.id + 2 * (int64_t)p.index[row], p.stream, p.sample);
+        uint32_t     bits[4];
+        float        x[4];
+        ll_rng_block(&rng, (uint64_t)group, bits);
+        for (int k = 0; k < 4; k++) x[k] = ll_uniform_of(bits[k]);
         if (p.normal) {
-            llap_normal_of(bits[0], bits[1], &x[0], &x[1]);
-            llap_normal_of(bits[2], bits[3], &x[2], &x[3]);
+            ll_normal_of(bits[0], bits[1], &x[0], &x[1]);
+            ll_normal_of(bits[2], bits[3], &x[2], &x[3]);
         }
         for (int k = 0; k < 4 && p.below > 0; k++)
-            x[k] = (float)llap_rng_below(&rng, 4 * (uint64_t)group + k, p.below);
+            x[k] = (float)ll_rng_below(&rng, 4 * (uint64_t)group + k, p.below);
         for (int k = 0; k < 4 && 4 * (int64_t)group + k < p.width; k++)
             y[(int64_t)row * p.width + 4 * (int64_t)group + k] = x[k];
     }
 }
 
-extern "C" void llap_cuda_draw(const llap_call *c)
+extern "C" void ll_cuda_draw(const ll_call *c)
 {
     draw_arg p;
     p.rows = count_of(c->in[2]);
@@ -224,7 +223,7 @@ extern "C" void llap_cuda_draw(const llap_call *c)
     p.sample = c->attr->draw.sample;
     p.normal = c->attr->draw.normal;
     p.below = c->attr->draw.below;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.rows * p.width == 0) return;
     enqueue(draw_kernel, blocks_for(p.rows * p.groups), BLOCK, 0, p, result_of(c, 0));
     launched(c);
@@ -236,10 +235,10 @@ __global__ void whole_kernel(const float *x, int32_t *y, int64_t n)
     FOR_EACH(i, n) { y[i] = (int32_t)x[i]; }
 }
 
-extern "C" void llap_cuda_whole(const llap_call *c)
+extern "C" void ll_cuda_whole(const ll_call *c)
 {
     const int64_t n = count_of(c->out[0]);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (n == 0) return;
     enqueue(whole_kernel, blocks_for(n), BLOCK, 0, real_of(c->in[0]), (int32_t *)c->out[0].data, n);
     launched(c);

@@ -1,6 +1,6 @@
 // Layer norm's operands as kernels see them.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_NORM_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_NORM_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_NORM_CUH
+#define LL_BACKEND_CUDA_OBJECT_NORM_CUH
 
 #include "backend/cuda/object/common.cuh"
 
@@ -14,12 +14,11 @@ struct norm_arg {
     double       eps;
 };
 
-norm_arg llap_cuda_norm_of(const llap_call *c, const llap_view &x, const llap_view &w,
-                           const llap_view &b);
+norm_arg ll_cuda_norm_of(const ll_call *c, const ll_view &x, const ll_view &w, const ll_view &b);
 
 // The gradient for rows of a few widths; see norm_grad.cu.
-bool   llap_cuda_norm_grad_fits(const llap_call *c); // by its shapes
-size_t llap_cuda_norm_grad_fours_bytes(const llap_call *c);
-bool   llap_cuda_norm_grad_fours(const llap_call *c); // false: not for this one
+bool   ll_cuda_norm_grad_fits(const ll_call *c); // by its shapes
+size_t ll_cuda_norm_grad_fours_bytes(const ll_call *c);
+bool   ll_cuda_norm_grad_fours(const ll_call *c); // false: not for this one
 
 #endif

@@ -109,19 +109,19 @@ __global__ void __launch_bounds__(BLOCK)
 
 static int64_t cuts_of(const norm_arg &p) { return (p.run + ROWS - 1) / ROWS; }
 
-static bool is_wide(const llap_call *c)
+static bool is_wide(const ll_call *c)
 {
     const int64_t n = width_of(c->in[0]);
     return n == 128 || n == 256 || n == 512;
 }
 
-bool llap_cuda_norm_grad_fits(const llap_call *c) { return is_wide(c); }
+bool ll_cuda_norm_grad_fits(const ll_call *c) { return is_wide(c); }
 
 // Sums of all pieces, and dweight and dbias before they are parted.
-size_t llap_cuda_norm_grad_fours_bytes(const llap_call *c)
+size_t ll_cuda_norm_grad_fours_bytes(const ll_call *c)
 {
     if (!is_wide(c)) return 0;
-    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = ll_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     const int64_t  groups = p.rows / p.run;
     return (size_t)(groups * cuts_of(p) * 2 * p.n) * sizeof(double) +
            (size_t)(groups * 2 * p.n) * sizeof(float);
@@ -154,18 +154,18 @@ __global__ void unweave_kernel(const float *both, int64_t groups, int64_t n, flo
     }
 }
 
-static added added_of(const llap_call *c)
+static added added_of(const ll_call *c)
 {
     if (c->n_in < 5) return { NULL, false };
-    return { c->in[4].data, c->in[4].elem == LLAP_HALF };
+    return { c->in[4].data, c->in[4].elem == LL_HALF };
 }
 
 template <int N, bool DY_HALF>
-static void by_result(const llap_call *c, const norm_arg &p, unsigned blocks, uint32_t cuts)
+static void by_result(const ll_call *c, const norm_arg &p, unsigned blocks, uint32_t cuts)
 {
     const float *x = real_of(c->in[0]);
     double      *partial = (double *)c->work;
-    if (c->out[0].elem == LLAP_HALF)
+    if (c->out[0].elem == LL_HALF)
         enqueue(norm_grad_fours_kernel<N, DY_HALF, true>, blocks, BLOCK, 0, p, x, c->in[1].data,
                 added_of(c), c->out[0].data, cuts, partial);
     else
@@ -174,24 +174,24 @@ static void by_result(const llap_call *c, const norm_arg &p, unsigned blocks, ui
 }
 
 template <int N>
-static void by_kind(const llap_call *c, const norm_arg &p, unsigned blocks, uint32_t cuts)
+static void by_kind(const ll_call *c, const norm_arg &p, unsigned blocks, uint32_t cuts)
 {
-    if (c->in[1].elem == LLAP_HALF) by_result<N, true>(c, p, blocks, cuts);
+    if (c->in[1].elem == LL_HALF) by_result<N, true>(c, p, blocks, cuts);
     else by_result<N, false>(c, p, blocks, cuts);
 }
 
-static bool aligned(const llap_view &v)
+static bool aligned(const ll_view &v)
 {
-    return ((uintptr_t)v.data & (v.elem == LLAP_HALF ? 7 : 15)) == 0;
+    return ((uintptr_t)v.data & (v.elem == LL_HALF ? 7 : 15)) == 0;
 }
 
-bool llap_cuda_norm_grad_fours(const llap_call *c)
+bool ll_cuda_norm_grad_fours(const ll_call *c)
 {
     enum { FEW = 64 };
     if (!is_wide(c) || !aligned(c->in[0]) || !aligned(c->in[1]) || !aligned(c->out[0]) ||
         (c->n_in == 5 && !aligned(c->in[4])))
         return false;
-    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = ll_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     const int64_t  groups = p.rows / p.run, cuts = cuts_of(p);
     const unsigned blocks = (unsigned)(groups * cuts);
     if (p.n == 128) by_kind<1>(c, p, blocks, (uint32_t)cuts);
@@ -202,7 +202,7 @@ bool llap_cuda_norm_grad_fours(const llap_call *c)
                 p.n, cuts, result_of(c, 1), result_of(c, 2));
     } else if (p.w != NULL) {
         float *both = (float *)((double *)c->work + groups * cuts * 2 * p.n);
-        llap_cuda_join_columns((const double *)c->work, groups, 2 * p.n, cuts, both);
+        ll_cuda_join_columns((const double *)c->work, groups, 2 * p.n, cuts, both);
         enqueue(unweave_kernel, blocks_for(groups * p.n), BLOCK, 0, both, groups, p.n,
                 result_of(c, 1), result_of(c, 2));
     }

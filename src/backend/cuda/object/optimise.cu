@@ -74,20 +74,20 @@ __global__ void join_squares_kernel(const double *partial, int64_t n, float *out
     if (threadIdx.x == 0) *out = (float)sum;
 }
 
-static int64_t pieces_of(const llap_call *c)
+static int64_t pieces_of(const ll_call *c)
 {
     int64_t n = 0;
     for (int k = 0; k < c->n_in; k++) n += (count_of(c->in[k]) + PIECE - 1) / PIECE;
     return n;
 }
 
-size_t llap_cuda_squares_bytes(const llap_call *c) { return (size_t)pieces_of(c) * sizeof(double); }
+size_t ll_cuda_squares_bytes(const ll_call *c) { return (size_t)pieces_of(c) * sizeof(double); }
 
-extern "C" void llap_cuda_squares(const llap_call *c)
+extern "C" void ll_cuda_squares(const ll_call *c)
 {
     double *partial = (double *)c->work;
     int64_t done = 0;
-    llap_cuda_enter();
+    ll_cuda_enter();
     for (int k = 0; k < c->n_in;) {
         squares_arg p;
         p.of.n = 0;
@@ -108,12 +108,12 @@ extern "C" void llap_cuda_squares(const llap_call *c)
 // -------- AdamW --------
 
 struct adamw_arg {
-    pieces          of;
-    const float    *scale, *lr;
-    const int32_t  *step;
-    double          beta1, beta2, eps, decay;
-    float           keep, move; // average += keep (p - average) + move
-    llap_adamw_item item[MOST];
+    pieces         of;
+    const float   *scale, *lr;
+    const int32_t *step;
+    double         beta1, beta2, eps, decay;
+    float          keep, move; // average += keep (p - average) + move
+    ll_adamw_item  item[MOST];
 };
 
 __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
@@ -125,9 +125,9 @@ __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
         each = (float)((double)a.lr[0] / (1.0 - pow(a.beta1, step)));
         inverse = (float)(1.0 / sqrt(1.0 - pow(a.beta2, step)));
     }
-    int64_t                first;
-    const llap_adamw_item &o = a.item[find_piece(a.of, blockIdx.x, &first)];
-    const float            b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
+    int64_t              first;
+    const ll_adamw_item &o = a.item[find_piece(a.of, blockIdx.x, &first)];
+    const float          b1 = (float)a.beta1, b2 = (float)a.beta2, c1 = (float)(1.0 - a.beta1),
                 c2 = (float)(1.0 - a.beta2), scale = a.scale[0], eps = (float)a.eps;
     const float shrink = (float)((double)a.lr[0] * a.decay);
     __syncthreads();
@@ -151,7 +151,7 @@ __global__ void adamw_kernel(const __grid_constant__ adamw_arg a)
     }
 }
 
-static void begin_adamw(const llap_call *c, adamw_arg *a)
+static void begin_adamw(const ll_call *c, adamw_arg *a)
 {
     a->of.n = 0;
     a->scale = real_of(c->in[4]);
@@ -165,14 +165,14 @@ static void begin_adamw(const llap_call *c, adamw_arg *a)
 
 // A run of AdamW's, each with its average behind it where there is one. All are in place, so that
 // none reads what another writes.
-int llap_cuda_adamws(const llap_call *c, int n)
+int ll_cuda_adamws(const ll_call *c, int n)
 {
-    adamw_arg       a;
-    llap_adamw_run  run = {};
-    llap_adamw_item item;
-    int             done = 0;
+    adamw_arg     a;
+    ll_adamw_run  run = {};
+    ll_adamw_item item;
+    int           done = 0;
     begin_adamw(c, &a);
-    for (int took; (took = llap_adamw_next(&run, &c[done], n - done, &item)) > 0; done += took) {
+    for (int took; (took = ll_adamw_next(&run, &c[done], n - done, &item)) > 0; done += took) {
         const int place = a.of.n;
         if (!add_piece(&a.of, item.count)) break;
         a.item[place] = item;
@@ -180,27 +180,27 @@ int llap_cuda_adamws(const llap_call *c, int n)
     a.keep = run.keep;
     a.move = run.move;
     if (done == 0) return 0;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (a.of.end[a.of.n - 1] > 0) enqueue(adamw_kernel, a.of.end[a.of.n - 1], BLOCK, 0, a);
     launched(c);
     return done;
 }
 
 // One that is not in place: first copied.
-extern "C" void llap_cuda_adamw(const llap_call *c)
+extern "C" void ll_cuda_adamw(const ll_call *c)
 {
-    llap_view moved[7];
-    llap_call once = *c;
-    llap_cuda_enter();
+    ll_view moved[7];
+    ll_call once = *c;
+    ll_cuda_enter();
     for (int k = 0; k < 7; k++) moved[k] = c->in[k];
     for (int k = 0; k < 3; k++) {
         const size_t n_bytes = (size_t)count_of(c->in[k]) * sizeof(float);
         if (n_bytes > 0 && c->in[k].data != c->out[k].data)
-            llap_cuda_note_copy(cudaMemcpyAsync(c->out[k].data, c->in[k].data, n_bytes,
-                                                cudaMemcpyDeviceToDevice, LLAP_QUEUE),
-                                "adamw");
+            ll_cuda_note_copy(cudaMemcpyAsync(c->out[k].data, c->in[k].data, n_bytes,
+                                              cudaMemcpyDeviceToDevice, LL_QUEUE),
+                              "adamw");
         moved[k] = c->out[k];
     }
     once.in = moved;
-    (void)llap_cuda_adamws(&once, 1);
+    (void)ll_cuda_adamws(&once, 1);
 }

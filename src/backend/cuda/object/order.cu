@@ -1,14 +1,14 @@
-// The order of an epoch, that of llap_rng_permute: step k of that shuffle swaps what lies at places
+// The order of an epoch, that of ll_rng_permute: step k of that shuffle swaps what lies at places
 // k and at[k] <= k, one step after the other. What lies at place q before step s is found without
 // walking the steps: the last one before s that chose q, if any did, put its own number there; if
 // none, q has what its own step brought, which lay at at[q] before step q. Such a way is about
 // log n places long, and so are the lists of the steps that chose a place.
 #include "backend/cuda/object/common.cuh"
-#include "base/rng.h"
+#include "base/rng/rng.h"
 
 struct order_arg {
     int64_t  n, width;
-    llap_rng rng;
+    ll_rng   rng;
     int32_t *at, *next, *first; // [n]; the steps that chose a place, a list from `first` on
 };
 
@@ -17,7 +17,7 @@ __global__ void choose_kernel(const __grid_constant__ order_arg p)
     behind();
     FOR_EACH(k, p.n)
     {
-        p.at[k] = (int32_t)llap_rng_below(&p.rng, k, (uint64_t)k + 1);
+        p.at[k] = (int32_t)ll_rng_below(&p.rng, k, (uint64_t)k + 1);
         p.next[k] = atomicExch(&p.first[p.at[k]], (int32_t)k);
     }
 }
@@ -53,19 +53,19 @@ __global__ void count_kernel(uint32_t *out, int64_t n)
     FOR_EACH(i, n) { out[i] = i; }
 }
 
-void llap_cuda_order(uint32_t *out, int64_t n, int64_t width, const llap_rng *r, int32_t *work)
+void ll_cuda_order(uint32_t *out, int64_t n, int64_t width, const ll_rng *r, int32_t *work)
 {
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (n * width == 0) return;
     if (r == NULL) {
         enqueue(count_kernel, blocks_for(n * width), BLOCK, 0, out, n * width);
     } else {
         const order_arg p = { n, width, *r, work, work + n, work + 2 * n };
-        llap_cuda_break();
-        llap_cuda_note(cudaMemsetAsync(p.first, 0xff, (size_t)n * sizeof *p.first, LLAP_QUEUE),
-                       "order");
+        ll_cuda_break();
+        ll_cuda_note(cudaMemsetAsync(p.first, 0xff, (size_t)n * sizeof *p.first, LL_QUEUE),
+                     "order");
         enqueue(choose_kernel, blocks_for(n), BLOCK, 0, p);
         enqueue(order_kernel, blocks_for(n), BLOCK, 0, p, out);
     }
-    llap_cuda_note(cudaGetLastError(), "order");
+    ll_cuda_note(cudaGetLastError(), "order");
 }

@@ -1,6 +1,6 @@
 // A matrix product as all kernels see it: y = op(a) op(b) for each item of a batch.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_PRODUCT_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_PRODUCT_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_PRODUCT_CUH
+#define LL_BACKEND_CUDA_OBJECT_PRODUCT_CUH
 
 #include "backend/cuda/object/common.cuh"
 
@@ -11,7 +11,7 @@ struct product {
     bool         ta, tb;
     float       *y;       // dense [batch.., m, n]
     int          n_batch; // axes
-    int64_t      batch[LLAP_MAX_RANK], a_step[LLAP_MAX_RANK], b_step[LLAP_MAX_RANK];
+    int64_t      batch[LL_MAX_RANK], a_step[LL_MAX_RANK], b_step[LL_MAX_RANK];
     // of a linear layer: y = gelu?(a b + bias) + residual
     const float *bias, *residual; // [n], [m,n]; NULL: none
     bool         gelu;
@@ -29,41 +29,40 @@ struct product {
 
 // Rows of v: some inner axes that lie in row order, then axes that repeat, then one step from group
 // to group. False: they lie otherwise.
-bool llap_cuda_find_repeat(const llap_view &v, int64_t *repeat, int64_t *group,
-                           int64_t *group_step);
+bool ll_cuda_find_repeat(const ll_view &v, int64_t *repeat, int64_t *group, int64_t *group_step);
 
 // Of LAYERS: whether there is a kernel for the run, and which operands may be bf16.
-bool llap_cuda_layers_take(const llap_call *c);
-bool llap_cuda_layers_half(const llap_call *c, int k);
+bool ll_cuda_layers_take(const ll_call *c);
+bool ll_cuda_layers_half(const ll_call *c, int k);
 
-product llap_cuda_matmul_of(const llap_call *c);
-product llap_cuda_linear_of(const llap_call *c);
+product ll_cuda_matmul_of(const ll_call *c);
+product ll_cuda_linear_of(const ll_call *c);
 // True when it was small or empty enough to be done with.
-bool llap_cuda_product_trivial(const llap_call *c, const product &p);
-void llap_cuda_product_plain(const llap_call *c, const product &p); // any strides, slow
-void llap_cuda_product_bf16(const llap_call *c, const product &p);
-bool llap_cuda_product_wgmma(const llap_call *c, const product &p); // false: not for this one
-bool llap_cuda_product_split(const llap_call *c, const product &p); // floats; likewise
+bool ll_cuda_product_trivial(const ll_call *c, const product &p);
+void ll_cuda_product_plain(const ll_call *c, const product &p); // any strides, slow
+void ll_cuda_product_bf16(const ll_call *c, const product &p);
+bool ll_cuda_product_wgmma(const ll_call *c, const product &p); // false: not for this one
+bool ll_cuda_product_split(const ll_call *c, const product &p); // floats; likewise
 
 // Small ones of floats of the same form; 0: not small. As many of the n as go into one launch.
-int llap_cuda_small_product(const llap_call *c);
-int llap_cuda_products(const llap_call *c, int n);
+int ll_cuda_small_product(const ll_call *c);
+int ll_cuda_products(const ll_call *c, int n);
 
 // Large ones of bf16 by cuBLASLt; false: not for this one.
-bool llap_cuda_product_large(const llap_call *c, const product &p);
+bool ll_cuda_product_large(const ll_call *c, const product &p);
 
 // cuBLASLt for one product with at most one axis of batch; false: it has none for it.
-bool llap_cuda_product_lt(const llap_call *c, const product &p);
+bool ll_cuda_product_lt(const ll_call *c, const product &p);
 
 // Parts of a product's scratch memory: partial results, and operands rounded to bf16.
-enum { LLAP_PARTIAL_BYTES = 16 << 20, LLAP_ROUNDED_BYTES = 16 << 20 };
-float *llap_cuda_partial_of(const llap_call *c);
-void  *llap_cuda_rounded_of(const llap_call *c);
+enum { LL_PARTIAL_BYTES = 16 << 20, LL_ROUNDED_BYTES = 16 << 20 };
+float *ll_cuda_partial_of(const ll_call *c);
+void  *ll_cuda_rounded_of(const ll_call *c);
 // y [n] = the sum of partial [cuts, n], in order
-void llap_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y);
+void ll_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y);
 
 // Whether a norm behind such a product is worth computing with it: many rows of one tile's width.
-bool llap_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k);
+bool ll_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k);
 
 // Pieces of the inner length whose results are added in order, so that they are the same from run
 // to run.
@@ -73,8 +72,8 @@ struct cut_arg {
     int64_t total;
 };
 // For a result of so many tiles; pieces are multiples of depth.
-cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, int64_t depth);
-void    llap_cuda_join_cuts(const product &p, const cut_arg &cut);
+cut_arg ll_cuda_cut_of(const ll_call *c, const product &p, int64_t tiles, int64_t depth);
+void    ll_cuda_join_cuts(const product &p, const cut_arg &cut);
 
 // Where row r of the result finds its residual.
 __device__ static inline int64_t residual_row(const product &p, int64_t row)

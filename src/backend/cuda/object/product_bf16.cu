@@ -8,7 +8,7 @@
 #include "backend/cuda/object/mma.cuh"
 #include "backend/cuda/object/product.cuh"
 
-bool llap_cuda_product_short(const llap_call *c, const product &p); // false: not for this one
+bool ll_cuda_product_short(const ll_call *c, const product &p); // false: not for this one
 
 enum { PAD = 8, CUTS_BYTES = 16 << 20, WANTED = 132 /* tiles */ };
 
@@ -309,7 +309,7 @@ static int64_t tiles_of(const product &p, int side)
 }
 
 // Long inner lengths of few tiles, as in the gradients of weights, are cut.
-cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, int64_t depth)
+cut_arg ll_cuda_cut_of(const ll_call *c, const product &p, int64_t tiles, int64_t depth)
 {
     cut_arg       cut = { 1, p.k, NULL, batch_count(p) * p.m * p.n };
     const int64_t most = CUTS_BYTES / (int64_t)sizeof(float) / cut.total, useful = p.k / 512;
@@ -324,16 +324,16 @@ cut_arg llap_cuda_cut_of(const llap_call *c, const product &p, int64_t tiles, in
     return cut;
 }
 
-void llap_cuda_join_cuts(const product &p, const cut_arg &cut)
+void ll_cuda_join_cuts(const product &p, const cut_arg &cut)
 {
     enqueue(join_cuts_kernel, blocks_for(cut.total), BLOCK, 0, p, cut);
 }
 
-void llap_cuda_product_bf16(const llap_call *c, const product &p)
+void ll_cuda_product_bf16(const ll_call *c, const product &p)
 {
-    if (llap_cuda_product_wgmma(c, p) || llap_cuda_product_short(c, p)) return;
+    if (ll_cuda_product_wgmma(c, p) || ll_cuda_product_short(c, p)) return;
     if (p.norm) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "linear: operands in front of a norm lie askew");
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "linear: operands in front of a norm lie askew");
         return;
     }
     const int64_t items = batch_count(p);
@@ -343,21 +343,21 @@ void llap_cuda_product_bf16(const llap_call *c, const product &p)
     const bool    fast = large || (fours && p.k % 64 == 0);
     const int     side = large ? 128 : 64;
     const int64_t tiles = tiles_of(p, side) * items;
-    const cut_arg cut = llap_cuda_cut_of(c, p, tiles, large ? 32 : 64);
+    const cut_arg cut = ll_cuda_cut_of(c, p, tiles, large ? 32 : 64);
 
     const unsigned blocks = (unsigned)(tiles * cut.n);
     if (large) launch<128, true>(p, cut, blocks);
     else if (fast) launch<64, true>(p, cut, blocks);
     else launch<64, false>(p, cut, blocks);
-    if (cut.partial != NULL) llap_cuda_join_cuts(p, cut);
+    if (cut.partial != NULL) ll_cuda_join_cuts(p, cut);
     launched(c);
 }
 
 // -------- several --------
 
-static product product_of(const llap_call *c)
+static product product_of(const ll_call *c)
 {
-    return c->op == LLAP_OP_LINEAR ? llap_cuda_linear_of(c) : llap_cuda_matmul_of(c);
+    return c->op == LL_OP_LINEAR ? ll_cuda_linear_of(c) : ll_cuda_matmul_of(c);
 }
 
 // Whether the planner knows the operands to lie in fours: all but their addresses.
@@ -368,11 +368,11 @@ static bool is_fast(const product &p)
 }
 
 // 0: not small, or not of floats; else by form.
-int llap_cuda_small_product(const llap_call *c)
+int ll_cuda_small_product(const ll_call *c)
 {
-    if ((c->op != LLAP_OP_LINEAR && c->op != LLAP_OP_MATMUL) ||
-        (c->op == LLAP_OP_LINEAR && c->attr->linear.norm) || c->in[0].elem == LLAP_HALF ||
-        c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF)
+    if ((c->op != LL_OP_LINEAR && c->op != LL_OP_MATMUL) ||
+        (c->op == LL_OP_LINEAR && c->attr->linear.norm) || c->in[0].elem == LL_HALF ||
+        c->in[1].elem == LL_HALF || c->out[0].elem == LL_HALF)
         return 0;
     const product p = product_of(c);
     const int64_t tiles = tiles_of(p, 64) * batch_count(p);
@@ -387,7 +387,7 @@ static void launch_several(const products_arg &a, dim3 blocks, bool fast)
     else enqueue(products_kernel<TA, TB, false>, blocks, tile_of<64>::THREADS, 0, a);
 }
 
-int llap_cuda_products(const llap_call *c, int n)
+int ll_cuda_products(const ll_call *c, int n)
 {
     products_arg a;
     bool         fast = true;

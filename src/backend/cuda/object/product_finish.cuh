@@ -1,6 +1,6 @@
 // What a layer adds to the sums of its product.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_PRODUCT_FINISH_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_PRODUCT_FINISH_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_PRODUCT_FINISH_CUH
+#define LL_BACKEND_CUDA_OBJECT_PRODUCT_FINISH_CUH
 
 #include "backend/cuda/object/product.cuh"
 

@@ -37,10 +37,10 @@ static int64_t numbers_of(const product &p, const float *x, int64_t ld, int64_t 
 }
 
 // Both operands as bf16 in *out. False: they lie otherwise, or are too many.
-static bool round_operands(const llap_call *c, const product &p, product *out)
+static bool round_operands(const ll_call *c, const product &p, product *out)
 {
     round_arg      r = {};
-    __nv_bfloat16 *to = (__nv_bfloat16 *)llap_cuda_rounded_of(c);
+    __nv_bfloat16 *to = (__nv_bfloat16 *)ll_cuda_rounded_of(c);
     *out = p;
     if (!p.a_half) {
         r.from[0] = p.a;
@@ -66,7 +66,7 @@ static bool round_operands(const llap_call *c, const product &p, product *out)
         if (((uintptr_t)p.bias & 15) != 0) return false;
     }
     const int64_t n = r.n[0] + r.n[1] + r.n[2];
-    if ((n + 512) * 2 > LLAP_ROUNDED_BYTES) return false;
+    if ((n + 512) * 2 > LL_ROUNDED_BYTES) return false;
     if (n > 0) enqueue(round_kernel, blocks_for(n / 4), BLOCK, 0, r);
     return true;
 }
@@ -77,32 +77,32 @@ static const float *moved(const float *x, int64_t numbers)
 }
 
 // Few results of a long inner length: pieces of it as a batch.
-static bool by_cuts(const llap_call *c, const product &p, bool *done)
+static bool by_cuts(const ll_call *c, const product &p, bool *done)
 {
-    const int64_t n = p.m * p.n, most = LLAP_PARTIAL_BYTES / (int64_t)sizeof(float) / n - 1;
+    const int64_t n = p.m * p.n, most = LL_PARTIAL_BYTES / (int64_t)sizeof(float) / n - 1;
     int64_t       cuts = p.k / 1024 < 64 ? p.k / 1024 : 64;
     cuts = cuts < most ? cuts : most;
     *done = false;
     if (p.n_batch > 0 || p.y_half || cuts < 4 || p.bias != NULL || p.residual != NULL) return false;
     product       piece = p;
     const int64_t each = p.k / cuts / 8 * 8, rest = p.k - each * cuts;
-    float        *partial = llap_cuda_partial_of(c);
+    float        *partial = ll_cuda_partial_of(c);
     piece.k = each;
     piece.n_batch = 1;
     piece.batch[0] = cuts;
     piece.a_step[0] = each * (p.ta ? p.lda : 1);
     piece.b_step[0] = each * (p.tb ? 1 : p.ldb);
     piece.y = partial;
-    *done = llap_cuda_product_lt(c, piece);
+    *done = ll_cuda_product_lt(c, piece);
     if (*done && rest > 0) {
         piece.a = moved(p.a, cuts * piece.a_step[0]);
         piece.b = moved(p.b, cuts * piece.b_step[0]);
         piece.y = partial + cuts * n;
         piece.k = rest;
         piece.n_batch = 0;
-        *done = llap_cuda_product_lt(c, piece);
+        *done = ll_cuda_product_lt(c, piece);
     }
-    if (*done) llap_cuda_add_cuts(partial, cuts + (rest > 0), n, p.y);
+    if (*done) ll_cuda_add_cuts(partial, cuts + (rest > 0), n, p.y);
     return true;
 }
 
@@ -114,7 +114,7 @@ static bool starts_at_sixteens(const product &p)
     return ok;
 }
 
-bool llap_cuda_product_large(const llap_call *c, const product &p)
+bool ll_cuda_product_large(const ll_call *c, const product &p)
 {
     const double flops = 2.0 * (double)p.m * (double)p.n * (double)p.k * (double)batch_count(p);
     product      rounded;
@@ -123,5 +123,5 @@ bool llap_cuda_product_large(const llap_call *c, const product &p)
         p.norm || (p.residual != NULL && (p.y_half || p.repeat != 0)) || !starts_at_sixteens(p) ||
         !round_operands(c, p, &rounded))
         return false;
-    return by_cuts(c, rounded, &done) ? done : llap_cuda_product_lt(c, rounded);
+    return by_cuts(c, rounded, &done) ? done : ll_cuda_product_lt(c, rounded);
 }

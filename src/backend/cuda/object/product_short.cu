@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(32 * WARPS) short_kernel(const __grid_constant
     }
 }
 
-bool llap_cuda_product_short(const llap_call *c, const product &p)
+bool ll_cuda_product_short(const ll_call *c, const product &p)
 {
     enum { FEW = 1 << 14 };
     if (p.ta || !p.tb || p.n_batch > 0 || p.norm || p.a_half || p.y_half || p.k > DEPTH ||

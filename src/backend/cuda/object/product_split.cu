@@ -27,7 +27,7 @@ template <int WIDE> struct slab {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // Weights [n,k] from column j0 on as tiles of WIDE columns by DEPTH; zeros outside.
 template <int WIDE>
 __device__ static inline void take_weights(const product &p, int64_t j0, int n_chunks,
@@ -96,7 +96,7 @@ template <int WIDE>
 __global__ void __launch_bounds__(THREADS, 1)
     product_split_kernel(const __grid_constant__ product p, uint32_t slabs)
 {
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef slab<WIDE>     tile;
     extern __shared__ char dynamic[];
     const uint32_t         base = (shared_at(dynamic) + 1023) & ~1023u;
@@ -159,17 +159,17 @@ template <int WIDE> static void launch(const product &p)
     int64_t       blocks = SMS / slabs > 1 ? SMS / slabs : 1; // of a slab
     if (blocks > tiles) blocks = tiles;
     const int64_t bytes = 1024 + (p.k + DEPTH - 1) / DEPTH * slab<WIDE>::CHUNK;
-    llap_cuda_note(room, "product");
+    ll_cuda_note(room, "product");
     product_split_kernel<WIDE>
-        <<<(unsigned)(slabs * blocks), THREADS, (size_t)bytes, LLAP_QUEUE>>>(p, (uint32_t)slabs);
+        <<<(unsigned)(slabs * blocks), THREADS, (size_t)bytes, LL_QUEUE>>>(p, (uint32_t)slabs);
 }
 
-bool llap_cuda_product_split(const llap_call *c, const product &p)
+bool ll_cuda_product_split(const ll_call *c, const product &p)
 {
     const bool aligned = ((uintptr_t)p.a & 15) == 0 && ((uintptr_t)p.b & 15) == 0 &&
                          ((uintptr_t)p.y & 7) == 0 && ((uintptr_t)p.residual & 7) == 0 &&
                          p.lda % 4 == 0 && p.ldb % 4 == 0 && p.k % 4 == 0 && p.n % 2 == 0;
-    if (!llap_cuda_wgmma_there() || p.n_batch > 0 || p.ta || !p.tb || !aligned || p.norm ||
+    if (!ll_cuda_wgmma_there() || p.n_batch > 0 || p.ta || !p.tb || !aligned || p.norm ||
         p.m < BLOCK_ROWS || p.n < 16)
         return false;
     if (p.k <= slab<128>::MOST && p.n > 64) launch<128>(p);

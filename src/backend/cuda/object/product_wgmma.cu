@@ -20,7 +20,7 @@ template <int GROUPS, int WIDE> struct tile_of {
     };
 };
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // One operand's part: SIDE rows by DEPTH.
 template <bool HALF, int SIDE, int THREADS> struct operand {
     enum { N = SIDE * 8 / THREADS, STRIDE = THREADS / 8 };
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(tile_of<GROUPS, WIDE>::THREADS,
     product_wgmma_kernel(const __grid_constant__ product p, const __grid_constant__ cut_arg cut)
 {
     wait_behind();
-#if LLAP_WGMMA
+#if LL_WGMMA
     typedef tile_of<GROUPS, WIDE> tile;
     enum { THREADS = tile::THREADS, STAGES = tile::STAGES };
     extern __shared__ char dynamic[];
@@ -204,7 +204,7 @@ static void launch(const product &p, const cut_arg &cut, int64_t items)
         cudaFuncSetAttribute(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
     const int64_t tiles = (p.m + tile::ROWS - 1) / tile::ROWS * ((p.n + WIDE - 1) / WIDE);
-    llap_cuda_note(room, "product");
+    ll_cuda_note(room, "product");
     enqueue(product_wgmma_kernel<GROUPS, WIDE, A_HALF, B_HALF, NORM>,
             (unsigned)(tiles * cut.n * items), tile::THREADS, BYTES, p, cut);
 }
@@ -237,16 +237,16 @@ static void with_norm(const product &p)
     else launch<2, 128, false, false, true>(p, none, 1);
 }
 
-bool llap_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k)
+bool ll_cuda_product_norm_fits(int64_t m, int64_t n, int64_t k)
 {
-    return llap_cuda_wgmma_there() && k > 0 && k % 8 == 0 && n == 128 && m >= 128 * 132;
+    return ll_cuda_wgmma_there() && k > 0 && k % 8 == 0 && n == 128 && m >= 128 * 132;
 }
 
-bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
+bool ll_cuda_product_wgmma(const ll_call *c, const product &p)
 {
     enum { SMS = 132 };
     const int64_t items = batch_count(p);
-    if (!llap_cuda_wgmma_there() || p.n % (p.y_half ? 8 : 2) != 0 || p.m * p.n < 64 * 16 || p.ta ||
+    if (!ll_cuda_wgmma_there() || p.n % (p.y_half ? 8 : 2) != 0 || p.m * p.n < 64 * 16 || p.ta ||
         !p.tb || ((uintptr_t)p.residual & 7) != 0 ||
         !in_eights(p.a, p.lda, p.a_step, p.n_batch, p.a_half, p.ta ? p.m : p.k) ||
         !in_eights(p.b, p.ldb, p.b_step, p.n_batch, p.b_half, p.tb ? p.k : p.n))
@@ -259,10 +259,10 @@ bool llap_cuda_product_wgmma(const llap_call *c, const product &p)
     const int64_t large = (p.m + 127) / 128 * ((p.n + 127) / 128) * items;
     const bool    wide = p.n > 64 && large >= SMS;
     const int64_t tiles = wide ? large : (p.m + 63) / 64 * ((p.n + 63) / 64) * items;
-    cut_arg       cut = llap_cuda_cut_of(c, p, tiles, DEPTH);
+    cut_arg       cut = ll_cuda_cut_of(c, p, tiles, DEPTH);
     if (wide || (cut.n > 1 && p.n > 64 && p.m > 64)) by_kind<2, 128>(p, cut, items);
     else by_kind<1, 64>(p, cut, items);
-    if (cut.partial != NULL) llap_cuda_join_cuts(p, cut);
+    if (cut.partial != NULL) ll_cuda_join_cuts(p, cut);
     launched(c);
     return true;
 }

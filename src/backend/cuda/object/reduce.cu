@@ -9,8 +9,8 @@
 
 struct reduce_arg {
     int     n_kept, n_gone;
-    int64_t kept[LLAP_MAX_RANK], kept_stride[LLAP_MAX_RANK];
-    int64_t gone[LLAP_MAX_RANK], gone_stride[LLAP_MAX_RANK];
+    int64_t kept[LL_MAX_RANK], kept_stride[LL_MAX_RANK];
+    int64_t gone[LL_MAX_RANK], gone_stride[LL_MAX_RANK];
     int64_t n_out, length, n_cuts; // length: elements per result
 };
 
@@ -100,11 +100,11 @@ __global__ void join_kernel(const double *partial, int64_t n_out, int64_t n_cuts
     }
 }
 
-static reduce_arg describe(const llap_call *c, int *group)
+static reduce_arg describe(const ll_call *c, int *group)
 {
-    const llap_view &x = c->in[0];
-    reduce_arg       p = {};
-    int              last = -1; // kind of the last axis taken: 1 reduced, 0 kept
+    const ll_view &x = c->in[0];
+    reduce_arg     p = {};
+    int            last = -1; // kind of the last axis taken: 1 reduced, 0 kept
     p.n_out = p.length = p.n_cuts = 1;
     for (int axis = 0; axis < x.shape.rank; axis++) {
         const bool    gone = (c->attr->reduce.axes >> axis & 1u) != 0;
@@ -133,16 +133,16 @@ static reduce_arg describe(const llap_call *c, int *group)
     return p;
 }
 
-size_t llap_cuda_reduce_bytes(const llap_call *c)
+size_t ll_cuda_reduce_bytes(const ll_call *c)
 {
     int              group;
     const reduce_arg p = describe(c, &group);
     const size_t     own = p.n_cuts > 1 ? (size_t)(p.n_out * p.n_cuts) * sizeof(double) : 0;
-    const size_t     columns = c->op == LLAP_OP_SUM ? llap_cuda_columns_bytes(c) : 0;
+    const size_t     columns = c->op == LL_OP_SUM ? ll_cuda_columns_bytes(c) : 0;
     return own > columns ? own : columns;
 }
 
-template <bool MAX, int GROUP> static void pieces(const llap_call *c, const reduce_arg &p)
+template <bool MAX, int GROUP> static void pieces(const ll_call *c, const reduce_arg &p)
 {
     const unsigned blocks = blocks_for(p.n_out * p.n_cuts, BLOCK / GROUP);
     const float   *x = real_of(c->in[0]);
@@ -156,11 +156,11 @@ template <bool MAX, int GROUP> static void pieces(const llap_call *c, const redu
             result_of(c, 0));
 }
 
-template <bool MAX> static void reduce(const llap_call *c)
+template <bool MAX> static void reduce(const ll_call *c)
 {
     int              group;
     const reduce_arg p = describe(c, &group);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.n_out == 0) return;
     if (group == 1) pieces<MAX, 1>(c, p);
     else if (group == 32) pieces<MAX, 32>(c, p);
@@ -170,15 +170,15 @@ template <bool MAX> static void reduce(const llap_call *c)
 
 // Few enough numbers for each result that nothing need be cut. The same threads for a result as
 // alone.
-int llap_cuda_small_sum(const llap_call *c)
+int ll_cuda_small_sum(const ll_call *c)
 {
     int              group;
     const reduce_arg p = describe(c, &group);
     const int64_t    n = count_of(c->in[0]);
-    return c->op == LLAP_OP_SUM && n > 0 && n <= 1 << 17 && p.length <= 64 * group ? group : 0;
+    return c->op == LL_OP_SUM && n > 0 && n <= 1 << 17 && p.length <= 64 * group ? group : 0;
 }
 
-int llap_cuda_sums(const llap_call *c, int n)
+int ll_cuda_sums(const ll_call *c, int n)
 {
     sums_arg p;
     int64_t  most = 0;
@@ -199,12 +199,12 @@ int llap_cuda_sums(const llap_call *c, int n)
     return n;
 }
 
-extern "C" void llap_cuda_sum(const llap_call *c)
+extern "C" void ll_cuda_sum(const ll_call *c)
 {
-    llap_cuda_enter();
-    if (llap_cuda_columns(c)) return;
-    if (c->in[0].elem == LLAP_HALF)
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "sum: an operand of bf16 lies askew");
+    ll_cuda_enter();
+    if (ll_cuda_columns(c)) return;
+    if (c->in[0].elem == LL_HALF)
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "sum: an operand of bf16 lies askew");
     else reduce<false>(c);
 }
-extern "C" void llap_cuda_max(const llap_call *c) { reduce<true>(c); }
+extern "C" void ll_cuda_max(const ll_call *c) { reduce<true>(c); }

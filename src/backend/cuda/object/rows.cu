@@ -57,10 +57,10 @@ __global__ void softmax_kernel(const float *x, float *y, int64_t rows, int64_t n
     }
 }
 
-extern "C" void llap_cuda_softmax(const llap_call *c)
+extern "C" void ll_cuda_softmax(const ll_call *c)
 {
-    const int64_t n = width_of(c->in[0]), rows = llap_view_rows(&c->in[0]);
-    llap_cuda_enter();
+    const int64_t n = width_of(c->in[0]), rows = ll_view_rows(&c->in[0]);
+    ll_cuda_enter();
     if (n * rows > 0) ROWS(softmax_kernel, rows, n, real_of(c->in[0]), result_of(c, 0), rows, n);
 }
 
@@ -80,10 +80,10 @@ __global__ void softmax_grad_kernel(const float *y, const float *dy, float *dx, 
     }
 }
 
-extern "C" void llap_cuda_softmax_grad(const llap_call *c)
+extern "C" void ll_cuda_softmax_grad(const ll_call *c)
 {
-    const int64_t n = width_of(c->in[0]), rows = llap_view_rows(&c->in[0]);
-    llap_cuda_enter();
+    const int64_t n = width_of(c->in[0]), rows = ll_view_rows(&c->in[0]);
+    ll_cuda_enter();
     if (n * rows > 0)
         ROWS(softmax_grad_kernel, rows, n, real_of(c->in[0]), real_of(c->in[1]), result_of(c, 0),
              rows, n);
@@ -91,17 +91,16 @@ extern "C" void llap_cuda_softmax_grad(const llap_call *c)
 
 // -------- layer norm --------
 
-norm_arg llap_cuda_norm_of(const llap_call *c, const llap_view &x, const llap_view &w,
-                           const llap_view &b)
+norm_arg ll_cuda_norm_of(const ll_call *c, const ll_view &x, const ll_view &w, const ll_view &b)
 {
     norm_arg p = {};
     p.n = width_of(x);
-    p.rows = llap_view_rows(&x);
+    p.rows = ll_view_rows(&x);
     p.w = w.present ? real_of(w) : NULL;
     p.b = b.present ? real_of(b) : NULL;
     if (w.present) p.at = arg_of(w);
     if (b.present) p.at_b = arg_of(b);
-    const int64_t groups = w.present ? llap_view_rows(&w) : 1;
+    const int64_t groups = w.present ? ll_view_rows(&w) : 1;
     p.run = groups > 0 ? p.rows / groups : 1;
     if (p.run < 1) p.run = 1;
     p.offset = (float)c->attr->norm.offset;
@@ -204,7 +203,7 @@ static bool rows_in_fours(const void *x, const view_arg &at)
     return ok;
 }
 
-template <int N> static void norm_fours(const llap_call *c, const norm_arg &p, bool half)
+template <int N> static void norm_fours(const ll_call *c, const norm_arg &p, bool half)
 {
     const float   *x = real_of(c->in[0]);
     const unsigned blocks = blocks_for(p.rows, WARPS);
@@ -213,11 +212,11 @@ template <int N> static void norm_fours(const llap_call *c, const norm_arg &p, b
     launched(c);
 }
 
-extern "C" void llap_cuda_norm(const llap_call *c)
+extern "C" void ll_cuda_norm(const ll_call *c)
 {
-    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[1], c->in[2]);
-    const bool     half = c->out[0].elem == LLAP_HALF;
-    llap_cuda_enter();
+    const norm_arg p = ll_cuda_norm_of(c, c->in[0], c->in[1], c->in[2]);
+    const bool     half = c->out[0].elem == LL_HALF;
+    ll_cuda_enter();
     if (p.n * p.rows == 0) return;
     const bool fours = ((uintptr_t)c->in[0].data & 15) == 0 &&
                        ((uintptr_t)c->out[0].data & 15) == 0 && rows_in_fours(p.w, p.at) &&
@@ -311,34 +310,34 @@ static size_t stats_bytes(const norm_arg &p)
     return ((size_t)p.rows * sizeof(float2) + 255) / 256 * 256;
 }
 
-size_t llap_cuda_norm_grad_bytes(const llap_call *c)
+size_t ll_cuda_norm_grad_bytes(const ll_call *c)
 {
-    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = ll_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     const int64_t  groups = p.run > 0 ? p.rows / p.run : 0;
     const size_t   own = stats_bytes(p) + (size_t)(groups * cuts_of(p) * 2 * p.n) * sizeof(double),
-                 fours = llap_cuda_norm_grad_fours_bytes(c);
+                 fours = ll_cuda_norm_grad_fours_bytes(c);
     return own > fours ? own : fours;
 }
 
-extern "C" void llap_cuda_norm_grad(const llap_call *c)
+extern "C" void ll_cuda_norm_grad(const ll_call *c)
 {
-    const norm_arg p = llap_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
+    const norm_arg p = ll_cuda_norm_of(c, c->in[0], c->in[2], c->in[3]);
     float2        *stats = (float2 *)c->work;
     double        *partial = (double *)((char *)c->work + stats_bytes(p));
     const float   *x = real_of(c->in[0]), *dy = real_of(c->in[1]);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.n * p.rows == 0) { // nothing to add up
         for (int k = 1; k < 3; k++)
             if (count_of(c->out[k]) > 0)
-                llap_cuda_note_copy(cudaMemsetAsync(c->out[k].data, 0,
-                                                    (size_t)count_of(c->out[k]) * sizeof(float),
-                                                    LLAP_QUEUE),
-                                    "norm_grad");
+                ll_cuda_note_copy(cudaMemsetAsync(c->out[k].data, 0,
+                                                  (size_t)count_of(c->out[k]) * sizeof(float),
+                                                  LL_QUEUE),
+                                  "norm_grad");
         return;
     }
-    if (llap_cuda_norm_grad_fours(c)) return;
-    if (c->in[1].elem == LLAP_HALF || c->out[0].elem == LLAP_HALF || c->n_in == 5) {
-        llap_cuda_note_text(LLAP_EUNSUPPORTED, "norm_grad: operands lie askew");
+    if (ll_cuda_norm_grad_fours(c)) return;
+    if (c->in[1].elem == LL_HALF || c->out[0].elem == LL_HALF || c->n_in == 5) {
+        ll_cuda_note_text(LLAP_EUNSUPPORTED, "norm_grad: operands lie askew");
         return;
     }
     ROWS(norm_grad_kernel, p.rows, p.n, p, x, dy, result_of(c, 0), stats);
@@ -367,11 +366,11 @@ __global__ void unfold_kernel(const float *x, float *y, int64_t rows, int64_t l,
     }
 }
 
-extern "C" void llap_cuda_unfold(const llap_call *c)
+extern "C" void ll_cuda_unfold(const ll_call *c)
 {
-    const llap_view &x = c->in[0];
-    const int64_t    rows = llap_view_rows(&x), l = x.shape.dim[x.shape.rank - 2];
-    llap_cuda_enter();
+    const ll_view &x = c->in[0];
+    const int64_t  rows = ll_view_rows(&x), l = x.shape.dim[x.shape.rank - 2];
+    ll_cuda_enter();
     if (count_of(c->out[0]) == 0) return;
     enqueue(unfold_kernel, blocks_for(count_of(c->out[0])), BLOCK, 0, real_of(x), result_of(c, 0),
             rows, l, width_of(x), c->attr->unfold.width);
@@ -395,13 +394,13 @@ __global__ void fold_kernel(const float *x, float *y, int64_t rows, int64_t l, i
     }
 }
 
-extern "C" void llap_cuda_fold(const llap_call *c)
+extern "C" void ll_cuda_fold(const ll_call *c)
 {
-    const llap_view &y = c->out[0];
-    llap_cuda_enter();
+    const ll_view &y = c->out[0];
+    ll_cuda_enter();
     if (count_of(y) == 0) return;
     enqueue(fold_kernel, blocks_for(count_of(y)), BLOCK, 0, real_of(c->in[0]), result_of(c, 0),
-            llap_view_rows(&y), y.shape.dim[y.shape.rank - 2], width_of(y), c->attr->unfold.width);
+            ll_view_rows(&y), y.shape.dim[y.shape.rank - 2], width_of(y), c->attr->unfold.width);
     launched(c);
 }
 
@@ -419,10 +418,10 @@ __global__ void embedding_kernel(const float *table, const int32_t *index, float
     }
 }
 
-extern "C" void llap_cuda_embedding(const llap_call *c)
+extern "C" void ll_cuda_embedding(const ll_call *c)
 {
     const int64_t n = count_of(c->in[1]), width = width_of(c->in[0]);
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (n * width == 0) return;
     enqueue(embedding_kernel, blocks_for(n * width), BLOCK, 0, real_of(c->in[0]),
             (const int32_t *)c->in[1].data, result_of(c, 0), n, width, c->in[0].shape.dim[0]);
@@ -444,11 +443,11 @@ __global__ void embedding_grad_kernel(const int32_t *index, const float *dy, flo
     }
 }
 
-extern "C" void llap_cuda_embedding_grad(const llap_call *c)
+extern "C" void ll_cuda_embedding_grad(const ll_call *c)
 {
     const int64_t n = count_of(c->in[1]), width = width_of(c->in[0]),
                   n_table = c->in[0].shape.dim[0];
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (n_table * width == 0) return;
     enqueue(embedding_grad_kernel, blocks_for(n_table * width), BLOCK, 0,
             (const int32_t *)c->in[1].data, real_of(c->in[2]), result_of(c, 0), n, width, n_table);

@@ -13,14 +13,14 @@ struct move_arg {
 };
 
 struct move_numbers {
-    float of[LLAP_MOVE_GUIDANCE + 1];
+    float of[LL_MOVE_GUIDANCE + 1];
 };
 
 __device__ static inline move_numbers numbers_of(const float *table)
 {
     move_numbers t;
 #pragma unroll
-    for (int k = 0; k <= LLAP_MOVE_GUIDANCE; k++) t.of[k] = table[k];
+    for (int k = 0; k <= LL_MOVE_GUIDANCE; k++) t.of[k] = table[k];
     return t;
 }
 
@@ -28,13 +28,12 @@ __device__ static inline void move_one(const move_arg &p, const move_numbers &t,
                                        float pred)
 {
     const float x = p.x[i];
-    float       x0 = t.of[LLAP_MOVE_X0_OF_X] * x + t.of[LLAP_MOVE_X0_OF_PRED] * pred;
+    float       x0 = t.of[LL_MOVE_X0_OF_X] * x + t.of[LL_MOVE_X0_OF_PRED] * pred;
     if (p.clip > 0.0f) x0 = fminf(fmaxf(x0, -p.clip), p.clip);
     const float eps =
-        t.of[LLAP_MOVE_EPS_OF_X] * x + t.of[LLAP_MOVE_EPS_OF_PRED] * (p.clip > 0.0f ? x0 : pred);
-    const float next = t.of[LLAP_MOVE_NEXT_OF_X] * x + t.of[LLAP_MOVE_NEXT_OF_X0] * x0 +
-                       t.of[LLAP_MOVE_NEXT_OF_BEFORE] * p.before[i] +
-                       t.of[LLAP_MOVE_NEXT_OF_EPS] * eps;
+        t.of[LL_MOVE_EPS_OF_X] * x + t.of[LL_MOVE_EPS_OF_PRED] * (p.clip > 0.0f ? x0 : pred);
+    const float next = t.of[LL_MOVE_NEXT_OF_X] * x + t.of[LL_MOVE_NEXT_OF_X0] * x0 +
+                       t.of[LL_MOVE_NEXT_OF_BEFORE] * p.before[i] + t.of[LL_MOVE_NEXT_OF_EPS] * eps;
     p.next[i] = next;
     p.x0[i] = x0;
 }
@@ -51,7 +50,7 @@ __global__ void move_kernel(const __grid_constant__ move_arg p)
     const move_numbers t = numbers_of(p.table);
     FOR_EACH(i, p.count)
     {
-        move_one(p, t, i, p.free == NULL ? p.given[i] : guided(p, t.of[LLAP_MOVE_GUIDANCE], i));
+        move_one(p, t, i, p.free == NULL ? p.given[i] : guided(p, t.of[LL_MOVE_GUIDANCE], i));
     }
 }
 
@@ -77,7 +76,7 @@ __global__ void __launch_bounds__(MOVE_BLOCK)
     __shared__ double2 shared[MOVE_BLOCK / 32];
     const int64_t      first = blockIdx.x * p.n + threadIdx.x, end = (blockIdx.x + 1) * p.n;
     const move_numbers t = numbers_of(p.table);
-    const float        g = t.of[LLAP_MOVE_GUIDANCE];
+    const float        g = t.of[LL_MOVE_GUIDANCE];
     float              held[HELD] = {}, held_given[HELD] = {};
     double             a = 0.0, b = 0.0;
     // each(k, i): for the k-th of the thread's numbers, number i of all
@@ -118,10 +117,10 @@ __global__ void __launch_bounds__(MOVE_BLOCK)
     });
 }
 
-extern "C" void llap_cuda_move(const llap_call *c)
+extern "C" void ll_cuda_move(const ll_call *c)
 {
-    const llap_shape &s = c->out[0].shape;
-    move_arg          p = {};
+    const ll_shape &s = c->out[0].shape;
+    move_arg        p = {};
     p.count = count_of(c->out[0]);
     p.n = s.dim[s.rank - 2] * s.dim[s.rank - 1];
     p.x = real_of(c->in[0]);
@@ -132,7 +131,7 @@ extern "C" void llap_cuda_move(const llap_call *c)
     p.next = result_of(c, 0);
     p.x0 = result_of(c, 1);
     p.clip = (float)c->attr->move.clip;
-    llap_cuda_enter();
+    ll_cuda_enter();
     if (p.count == 0) return;
     if (p.free != NULL && c->attr->move.rescale)
         enqueue(p.n <= HELD * MOVE_BLOCK ? move_rescaled_kernel<true> : move_rescaled_kernel<false>,

@@ -4,18 +4,18 @@
 
 enum { KIND_MAP = 1, KIND_CONCAT, KIND_SUM /* and threads for a result */, KIND_PRODUCT = 512 };
 
-extern "C" int llap_cuda_alike(const llap_call *c)
+extern "C" int ll_cuda_alike(const ll_call *c)
 {
-    if (llap_cuda_is_small_map(c)) return KIND_MAP;
-    if (llap_cuda_is_small_concat(c)) return KIND_CONCAT;
-    const int group = c->op == LLAP_OP_SUM ? llap_cuda_small_sum(c) : 0;
+    if (ll_cuda_is_small_map(c)) return KIND_MAP;
+    if (ll_cuda_is_small_concat(c)) return KIND_CONCAT;
+    const int group = c->op == LL_OP_SUM ? ll_cuda_small_sum(c) : 0;
     return group > 0 ? KIND_SUM + group : 0;
 }
 
-extern "C" int llap_cuda_alike_bf16(const llap_call *c)
+extern "C" int ll_cuda_alike_bf16(const ll_call *c)
 {
-    const int form = llap_cuda_small_product(c);
-    return form > 0 ? KIND_PRODUCT + form : llap_cuda_alike(c);
+    const int form = ll_cuda_small_product(c);
+    return form > 0 ? KIND_PRODUCT + form : ll_cuda_alike(c);
 }
 
 // The bytes that a view shows lie between these two.
@@ -23,7 +23,7 @@ struct extent {
     const char *begin, *end;
 };
 
-static extent extent_of(const llap_view &v)
+static extent extent_of(const ll_view &v)
 {
     int64_t last = 0;
     if (!v.present || count_of(v) == 0) return { NULL, NULL };
@@ -31,14 +31,14 @@ static extent extent_of(const llap_view &v)
     return { (const char *)v.data, (const char *)v.data + (last + 1) * elem_bytes(v) };
 }
 
-static bool meet(const llap_view &a, const llap_view &b)
+static bool meet(const ll_view &a, const ll_view &b)
 {
     const extent x = extent_of(a), y = extent_of(b);
     return x.begin < y.end && y.begin < x.end;
 }
 
 // Neither writes what the other reads or writes.
-static bool independent(const llap_call &a, const llap_call &b)
+static bool independent(const ll_call &a, const ll_call &b)
 {
     for (int k = 0; k < b.n_in; k++)
         if (meet(a.out[0], b.in[k])) return false;
@@ -48,7 +48,7 @@ static bool independent(const llap_call &a, const llap_call &b)
 }
 
 // How many of the n calls from c on are of its kind and independent of each other.
-static int n_alike(const llap_call *c, int n, int kind, int (*alike)(const llap_call *c))
+static int n_alike(const ll_call *c, int n, int kind, int (*alike)(const ll_call *c))
 {
     enum { MOST = 32 };
     int found = 1;
@@ -58,23 +58,20 @@ static int n_alike(const llap_call *c, int n, int kind, int (*alike)(const llap_
     return found;
 }
 
-static int several(const llap_call *c, int n, int (*alike)(const llap_call *c))
+static int several(const ll_call *c, int n, int (*alike)(const ll_call *c))
 {
-    if (c->op == LLAP_OP_ADAMW) return llap_cuda_adamws(c, n);
+    if (c->op == LL_OP_ADAMW) return ll_cuda_adamws(c, n);
     const int kind = n < 2 ? 0 : alike(c), found = kind == 0 ? 0 : n_alike(c, n, kind, alike);
     if (found < 2) return 0;
-    llap_cuda_enter();
-    if (kind == KIND_MAP) return llap_cuda_maps(c, found);
-    if (kind == KIND_CONCAT) return llap_cuda_concats(c, found);
-    return kind < KIND_PRODUCT ? llap_cuda_sums(c, found) : llap_cuda_products(c, found);
+    ll_cuda_enter();
+    if (kind == KIND_MAP) return ll_cuda_maps(c, found);
+    if (kind == KIND_CONCAT) return ll_cuda_concats(c, found);
+    return kind < KIND_PRODUCT ? ll_cuda_sums(c, found) : ll_cuda_products(c, found);
 }
 
-extern "C" int llap_cuda_several(const llap_call *c, int n)
-{
-    return several(c, n, llap_cuda_alike);
-}
+extern "C" int ll_cuda_several(const ll_call *c, int n) { return several(c, n, ll_cuda_alike); }
 
-extern "C" int llap_cuda_several_bf16(const llap_call *c, int n)
+extern "C" int ll_cuda_several_bf16(const ll_call *c, int n)
 {
-    return several(c, n, llap_cuda_alike_bf16);
+    return several(c, n, ll_cuda_alike_bf16);
 }

@@ -8,14 +8,14 @@
 //
 // An infinite operand gives NaN, also where floats would give infinity: its lower parts are
 // inf - inf. NaN stays NaN.
-#ifndef LLAP_BACKEND_CUDA_OBJECT_SPLIT_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_SPLIT_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_SPLIT_CUH
+#define LL_BACKEND_CUDA_OBJECT_SPLIT_CUH
 
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { PARTS = 3 }; // highest first
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // The upper halves of two words, as two bf16.
 __device__ static inline uint32_t upper(float x, float y)
 {

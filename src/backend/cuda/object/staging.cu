@@ -49,7 +49,7 @@ static bool goes_by_ring(size_t n_bytes) { return n_bytes <= STAGING_MOST && rea
 static bool is_recording()
 {
     cudaStreamCaptureStatus s = cudaStreamCaptureStatusNone;
-    (void)cudaStreamIsCapturing(LLAP_QUEUE, &s);
+    (void)cudaStreamIsCapturing(LL_QUEUE, &s);
     return s != cudaStreamCaptureStatusNone;
 }
 
@@ -62,7 +62,7 @@ static cudaError_t mark(int piece)
 // Room for so much on the queue in use; waits for what went there a round before.
 static cudaError_t take(size_t n_bytes, staging_place *p)
 {
-    const cudaStream_t queue = LLAP_QUEUE;
+    const cudaStream_t queue = LL_QUEUE;
     cudaError_t        e = cudaSuccess;
     *p = staging_take(&ring.place, n_bytes, queue != ring.queue);
     if (p->left >= 0) {
@@ -74,10 +74,10 @@ static cudaError_t take(size_t n_bytes, staging_place *p)
     return e;
 }
 
-cudaError_t llap_cuda_stage_up(void *to, const void *from, size_t n_bytes)
+cudaError_t ll_cuda_stage_up(void *to, const void *from, size_t n_bytes)
 {
     if (is_recording() || !goes_by_ring(n_bytes))
-        return cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, LLAP_QUEUE);
+        return cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, LL_QUEUE);
     cudaError_t e = cudaSuccess;
     for (size_t done = 0; done < n_bytes && e == cudaSuccess;) {
         const size_t  n = n_bytes - done < STAGING_BYTES ? n_bytes - done : STAGING_BYTES;
@@ -86,18 +86,18 @@ cudaError_t llap_cuda_stage_up(void *to, const void *from, size_t n_bytes)
         if (e != cudaSuccess) break;
         memcpy(ring.data + p.offset, (const char *)from + done, n);
         e = cudaMemcpyAsync((char *)to + done, ring.data + p.offset, n, cudaMemcpyHostToDevice,
-                            LLAP_QUEUE);
+                            LL_QUEUE);
         done += n;
     }
     return e;
 }
 
 // Pieces on their way: all of the ring but the one that is emptied.
-cudaError_t llap_cuda_stage_down(void *to, const void *from, size_t n_bytes)
+cudaError_t ll_cuda_stage_down(void *to, const void *from, size_t n_bytes)
 {
     if (!goes_by_ring(n_bytes)) {
-        cudaError_t e = cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, LLAP_QUEUE);
-        return e == cudaSuccess ? cudaStreamSynchronize(LLAP_QUEUE) : e;
+        cudaError_t e = cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyDeviceToHost, LL_QUEUE);
+        return e == cudaSuccess ? cudaStreamSynchronize(LL_QUEUE) : e;
     }
     enum { AHEAD = STAGING_PIECES - 1 };
     staging_place p[AHEAD];
@@ -110,7 +110,7 @@ cudaError_t llap_cuda_stage_down(void *to, const void *from, size_t n_bytes)
             e = take(n, &p[sent % AHEAD]);
             if (e != cudaSuccess) break;
             e = cudaMemcpyAsync(ring.data + p[sent % AHEAD].offset, (const char *)from + at, n,
-                                cudaMemcpyDeviceToHost, LLAP_QUEUE);
+                                cudaMemcpyDeviceToHost, LL_QUEUE);
             if (e == cudaSuccess) e = mark(p[sent % AHEAD].piece);
         }
         const size_t at = got * STAGING_BYTES;

@@ -2,8 +2,8 @@
  * of memory that the GPU reads and writes by itself. Small copies go one behind the other into a
  * piece, large ones take one piece after the other, so that one is filled while others travel.
  * Without CUDA's headers, so that it is tested on machines without a GPU too. */
-#ifndef LLAP_BACKEND_CUDA_OBJECT_STAGING_H
-#define LLAP_BACKEND_CUDA_OBJECT_STAGING_H
+#ifndef LL_BACKEND_CUDA_OBJECT_STAGING_H
+#define LL_BACKEND_CUDA_OBJECT_STAGING_H
 
 #include <stdbool.h>
 #include <stddef.h>

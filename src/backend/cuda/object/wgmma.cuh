@@ -1,24 +1,24 @@
 // Hopper's product of a warpgroup: d [64,N] += a [64,16] b [16,N], operands bf16 in shared memory
-// (a in registers with rs), sums in floats. Only in code for sm_90a; llap_cuda_wgmma_there says
+// (a in registers with rs), sums in floats. Only in code for sm_90a; ll_cuda_wgmma_there says
 // whether the device runs that.
 //
 // A tile in shared memory is rows of 128 bytes (or 64) whose 16-byte pieces are exchanged, so that
 // eight rows read at once lie in different banks. Rows run along the inner length (turned 0), or
 // are of the inner length and run along the side (turned 1).
-#ifndef LLAP_BACKEND_CUDA_OBJECT_WGMMA_CUH
-#define LLAP_BACKEND_CUDA_OBJECT_WGMMA_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_WGMMA_CUH
+#define LL_BACKEND_CUDA_OBJECT_WGMMA_CUH
 
 #include "backend/cuda/object/mma.cuh"
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-#define LLAP_WGMMA 1
+#define LL_WGMMA 1
 #else
-#define LLAP_WGMMA 0
+#define LL_WGMMA 0
 #endif
 
-bool llap_cuda_wgmma_there();
+bool ll_cuda_wgmma_there();
 
-#if LLAP_WGMMA
+#if LL_WGMMA
 // Where piece `piece` (16 bytes) of row `row` lies, rows of BYTES.
 template <int BYTES> __device__ static inline uint32_t piece_at(int row, int piece)
 {

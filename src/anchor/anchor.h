@@ -1,0 +1,133 @@
+/* The anchor: a Gaussian process with stable poles, conditioned exactly on an irregular history.
+ *
+ *     y(t) = f(t) + noise,   cov(f(t), f(t + d)) = k(d) = sum_i a_i exp(-rho_i |d|) cos(omega_i d)
+ *
+ * Each term is a conjugate pair of poles -rho_i +- i omega_i, so f is the output of a linear
+ * stochastic system whose state is known exactly after every observation. All answers below equal
+ * those of the dense covariance matrix but cost O(J^2) per observation and query, where J is the
+ * number of states: one for a term with omega = 0, two for the others.
+ *
+ *     ll_anchor_kernel k = ll_anchor_kernel_hourly();
+ *     ll_anchor_window w = { .n_obs = n, .t = t, .y = y, .n_query = q, .t_query = tq };
+ *     ll_anchor_posterior *p = NULL;
+ *     llap_status st = ll_anchor_condition(&k, &w, &p);
+ *     if (st == LLAP_OK) st = ll_anchor_marginals(p, LL_ANCHOR_NOISY, mean, var);
+ *     ll_anchor_posterior_destroy(p);
+ *
+ * Time is any unit in which rho and omega are given. Everything is in double; the values of y and
+ * the times may come from single precision. Means, variances from the past and from both sides,
+ * covariances, paths and likelihoods have nine digits for noise down to 1e-8 of the variance, at
+ * gaps from 1e-6 to 1e6. Nothing here is random: draws take normals. */
+#ifndef LL_ANCHOR_ANCHOR_H
+#define LL_ANCHOR_ANCHOR_H
+
+#include <llapdiff/status.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LL_ANCHOR_MAX_TERMS 16
+#define LL_ANCHOR_MAX_STATES (2 * LL_ANCHOR_MAX_TERMS)
+
+typedef struct ll_anchor_kernel {
+    int32_t n_terms;                    /* 1 .. LL_ANCHOR_MAX_TERMS */
+    double  a[LL_ANCHOR_MAX_TERMS];     /* variances, > 0 */
+    double  rho[LL_ANCHOR_MAX_TERMS];   /* decay per unit of time, > 0 */
+    double  omega[LL_ANCHOR_MAX_TERMS]; /* radians per unit of time, >= 0 */
+    double  nu;                         /* variance of the observation noise, >= 0 */
+    double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
+                     * nu + jitter > 0 */
+} ll_anchor_kernel;
+
+/* The start of every fit on data with a clock: time in hours, three relaxations and the cycles
+ * of 24, 12, 8 and 168 hours. */
+ll_anchor_kernel ll_anchor_kernel_hourly(void);
+
+/* The start on data without a clock, or whose cycles are not the clock's: three relaxations and
+ * n_cycles cycles whose periods are log-spaced from shortest to span. A context of that length can
+ * resolve no longer ones, readings every step none below 2 * step. */
+llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycles,
+                                    ll_anchor_kernel *out);
+
+llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
+double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
+int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
+double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
+
+/* The mean of exp((-rho + i omega) gap) over gaps [n], n > 0: what a mode is multiplied by from one
+ * event to the next when events come at those gaps. */
+void ll_anchor_event_multiplier(double rho, double omega, const double *gap, size_t n, double *re,
+                                double *im);
+
+/* One history and the times asked about. Borrows all arrays until the call returns. */
+typedef struct ll_anchor_window {
+    size_t        n_obs;
+    const double *t;       /* [n_obs] finite, not decreasing; equal times are allowed */
+    const double *y;       /* [n_obs] NaN: missing */
+    size_t        n_query; /* 0 is fine */
+    const double *t_query; /* [n_query] finite, any order */
+    const double *target;  /* [n_query] what came true, NaN: unknown; only scores read it */
+} ll_anchor_window;
+
+/* Which quantity a variance belongs to. */
+typedef enum ll_anchor_of {
+    LL_ANCHOR_LATENT, /* f(t) */
+    LL_ANCHOR_NOISY,  /* a new reading y(t) = f(t) + noise: nu (without jitter) is included */
+} ll_anchor_of;
+
+/* Answers given everything observed, before and after each query (forecast, gap filling). */
+typedef struct ll_anchor_posterior ll_anchor_posterior;
+
+/* On success the caller owns *out (ll_anchor_posterior_destroy), else *out is NULL. Memory
+ * n_obs + n_query times O(J). Where readings to come take away 99 % of the variance that the past
+ * leaves at a query, it takes seven times as long or so, and memory O(J^2) for each such query.
+ * LLAP_EINVAL: kernel or times; LLAP_ENOMEM. */
+llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                ll_anchor_posterior **out);
+void        ll_anchor_posterior_destroy(ll_anchor_posterior *p); /* NULL is fine */
+
+double ll_anchor_loglik(const ll_anchor_posterior *p); /* log density of the observed y */
+/* mean, var [n_query]; either may be NULL. */
+llap_status ll_anchor_marginals(const ll_anchor_posterior *p, ll_anchor_of of, double *mean,
+                                double *var);
+/* cov [n_query,n_query], symmetric. O(n_query (n_query + n_obs) J). */
+llap_status ll_anchor_covariance(const ll_anchor_posterior *p, ll_anchor_of of, double *cov);
+/* Draws whole paths from the joint law of the queries: paths [n_paths,n_query]. normals
+ * [n_paths, ll_anchor_path_normals()] are independent standard normals; the same normals give
+ * the same path whatever n_paths is. O((n_query + n_obs) J) a path. */
+size_t      ll_anchor_path_normals(const ll_anchor_posterior *p);
+llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_t n_paths,
+                            const double *normals, double *paths);
+
+/* Causal answers: each query given the observations at or before its time. Windows are shared out
+ * among threads; mean[i], var[i] [n_query of window i] (var of a new reading). loglik [n_windows]
+ * may be NULL. Same bytes for any number of threads. */
+llap_status ll_anchor_filter(const ll_anchor_kernel *k, const ll_anchor_window *w, size_t n_windows,
+                             double *const *mean, double *const *var, double *loglik);
+
+typedef enum ll_anchor_loss_kind {
+    LL_ANCHOR_CRPS, /* Gaussian CRPS of the targets, each given what was observed before it */
+    LL_ANCHOR_NLL,  /* negative log likelihood of the observations; targets are not read */
+} ll_anchor_loss_kind;
+
+typedef struct ll_anchor_loss {
+    double  sum;   /* over all scored values */
+    int64_t count; /* values scored: targets that are known (CRPS), observations (NLL) */
+    /* Derivatives of sum with respect to the kernel's fields themselves. */
+    double d_a[LL_ANCHOR_MAX_TERMS];
+    double d_rho[LL_ANCHOR_MAX_TERMS];
+    double d_omega[LL_ANCHOR_MAX_TERMS];
+    double d_nu;
+} ll_anchor_loss;
+
+/* Loss and its exact gradient, by one reverse sweep through the filter: O(J^2) per observation and
+ * query for all derivatives together. The variance of a target is held at var_floor from below
+ * (no derivative there); NLL does not use it. Same bytes for any number of threads. */
+llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                    size_t n_windows, ll_anchor_loss_kind kind, double var_floor,
+                                    ll_anchor_loss *out);
+
+/* Gaussian CRPS of y under N(mean, sd^2), sd > 0; derivatives may be NULL. */
+double ll_anchor_crps(double y, double mean, double sd, double *d_mean, double *d_sd);
+
+#endif

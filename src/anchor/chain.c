@@ -1,0 +1,130 @@
+#include "anchor/chain.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+static const double HOURS_DAY = 24.0, HOURS_WEEK = 168.0, HOURS_YEAR = 8766.0;
+
+double ll_yeo_johnson(double x, double lambda)
+{
+    const double power = x >= 0.0 ? lambda : 2.0 - lambda, grow = log1p(fabs(x));
+    return copysign(power == 0.0 ? grow : expm1(power * grow) / power, x);
+}
+
+double ll_yeo_johnson_back(double v, double lambda)
+{
+    const double power = v >= 0.0 ? lambda : 2.0 - lambda, size = fabs(v);
+    if (power * size <= -1.0) return copysign(INFINITY, v);
+    return copysign(expm1(power == 0.0 ? size : log1p(power * size) / power), v);
+}
+
+void ll_window_norm(const double *u, size_t n, double kappa, double *m, double *s)
+{
+    double count = 0.0, sum = 0.0, square = 0.0;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(u[i])) continue;
+        count += 1.0;
+        sum += u[i];
+    }
+    *m = sum / (count + kappa);
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(u[i])) square += (u[i] - *m) * (u[i] - *m);
+    *s = sqrt((square + 8.0) / (count + 8.0));
+}
+
+static int cycles(double t, double period, int n, double *out)
+{
+    for (int k = 1; k <= n; k++) {
+        /* Whole periods taken off first: the phase of an hour since 1970 keeps its digits. */
+        const double phase = 6.283185307179586476925286766559 * k * (fmod(t, period) / period);
+        *out++ = sin(phase);
+        *out++ = cos(phase);
+    }
+    return 2 * n;
+}
+
+void ll_climate_terms(double t, int32_t n_terms, double *out)
+{
+    out[0] = 1.0;
+    double *daily = out + 1;
+    int     n = 1 + cycles(t, HOURS_DAY, 3, daily);
+    n += cycles(t, HOURS_WEEK, 2, out + n);
+    if (n == n_terms) return;
+    double *annual = out + n;
+    n += cycles(t, HOURS_YEAR, 2, annual);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 4; j++) out[n++] = annual[i] * daily[j];
+}
+
+double ll_chain_climate(const ll_chain *c, size_t e, double t)
+{
+    if (c->n_climate == 0) return 0.0;
+    const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
+    double        term[LL_CLIMATE_MAX], sum = 0.0;
+    ll_climate_terms(t, c->n_climate, term);
+    for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];
+    return sum;
+}
+
+static double hold(double x, double lo, double hi) /* NaN stays */
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+double ll_chain_z(const ll_chain *c, size_t e, double y)
+{
+    if (e > c->n_series) e = c->n_series;
+    return hold((hold(y, c->y_lo, c->y_hi) - c->mu[e]) / c->sd[e], -c->z_clip, c->z_clip);
+}
+
+double ll_chain_y_back(const ll_chain *c, size_t e, double z)
+{
+    if (e > c->n_series) e = c->n_series;
+    return hold(c->mu[e] + c->sd[e] * z, c->y_min, c->y_max);
+}
+
+double ll_chain_bend(const ll_chain *c, size_t e, double z)
+{
+    if (!c->asinh && !c->log1p) return ll_yeo_johnson(z, c->lambda);
+    if (e > c->n_series) e = c->n_series;
+    const double y = c->mu[e] + c->sd[e] * z;
+    return c->asinh ? asinh(y) : copysign(log1p(fabs(y)), y);
+}
+
+static double unbend(const ll_chain *c, size_t e, double v)
+{
+    if (!c->asinh && !c->log1p) return ll_yeo_johnson_back(v, c->lambda);
+    if (e > c->n_series) e = c->n_series;
+    const double y = c->asinh ? sinh(v) : copysign(expm1(fabs(v)), v);
+    return (y - c->mu[e]) / c->sd[e];
+}
+
+double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z)
+{
+    return ((ll_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
+}
+
+double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u)
+{
+    return hold(unbend(c, e, (u * c->r_s + climate) * c->g_s + c->g_m), c->z_lo, c->z_hi);
+}
+
+double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
+{
+    return ll_chain_u_given(c, e, ll_chain_climate(c, e, t), z);
+}
+
+double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u)
+{
+    return ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u);
+}
+
+void ll_chain_destroy(ll_chain *c)
+{
+    if (c == NULL) return;
+    ll_free(c->mu);
+    ll_free(c->sd);
+    ll_free(c->climate);
+    ll_free(c);
+}

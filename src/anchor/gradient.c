@@ -1,0 +1,282 @@
+/* Exact derivatives of scores by one sweep back through the filter. For a step
+ *
+ *     x' = F x    P' = F P F^T + Q    b = P' h    d = h b + r    e = y - h x'
+ *     x'' = x' + b e/d                P'' = P' - b b^T/d         h = [1, 0, ...]
+ *
+ * the adjoints (xb, Pb: derivatives of the score with respect to x and P, Pb symmetric) go from ''
+ * to ' to the event before. In the coordinates of the terms' own c and s the rotation-decay blocks
+ * commute with their derivatives, dF/drho = -gap F and dF/domega = gap G F with G the quarter turn,
+ * so that only the predicted x' and P' are needed, which the forward sweep keeps. */
+#include "anchor/anchor.h"
+
+#include "anchor/state.h"
+#include "base/alloc.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+/* What one thread keeps of one window. */
+typedef struct tape {
+    anchor_event *ev;    /* [n_max] */
+    size_t       *order; /* [2 * n_query_max] */
+    anchor_step  *step;  /* [n_max] transition into the event */
+    double       *x;     /* [n_max,J] predicted mean */
+    double       *P;     /* [n_max,J,ld] predicted covariance */
+    double       *d;     /* [n_max] variance of the reading; at a query nu is included */
+    double       *e;     /* [n_max] observation minus its mean; at a query the mean itself */
+} tape;
+
+typedef struct adjoint {
+    double x[ANCHOR_MAX_J];
+    double P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    double a[LL_ANCHOR_MAX_TERMS], rho[LL_ANCHOR_MAX_TERMS], omega[LL_ANCHOR_MAX_TERMS];
+    double nu;
+} adjoint;
+
+static void forward(const anchor_system *sys, size_t n, tape *tp)
+{
+    const size_t J = (size_t)sys->J, size = J * (size_t)sys->ld;
+    anchor_step  step = { .gap = -1.0 };
+    double       x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    anchor_start(sys, x, P);
+    for (size_t k = 0; k < n; k++) {
+        if (tp->ev[k].gap > 0.0) {
+            anchor_step_set(&step, sys, tp->ev[k].gap);
+            anchor_push(sys, &step, x);
+            anchor_push_cov(sys, &step, P);
+            tp->step[k] = step;
+        }
+        memcpy(tp->x + k * J, x, J * sizeof *x);
+        memcpy(tp->P + k * size, P, size * sizeof *P);
+        if (tp->ev[k].query >= 0) {
+            tp->d[k] = fmax(P[0], 0.0) + sys->nu;
+            tp->e[k] = x[0];
+            continue;
+        }
+        const double d = tp->d[k] = fmax(P[0], 0.0) + sys->r;
+        const double e = tp->e[k] = tp->ev[k].y - x[0];
+        anchor_update(sys, e, d, b, x, P);
+    }
+}
+
+static void query_back(double d_mean, double d_var, adjoint *ad)
+{
+    ad->x[0] += d_mean;
+    ad->P[0] += d_var;
+    ad->nu += d_var;
+}
+
+/* b: first row of P'. d_e, d_d: derivatives of the score by e and d themselves, 0 unless the
+ * observation is scored. */
+static void observation_back(const anchor_system *sys, const double *b, double d, double e,
+                             double d_e, double d_d, adjoint *ad)
+{
+    double Pb[ANCHOR_MAX_J];
+    anchor_apply(sys, ad->P, b, Pb);
+    const double xb = anchor_dot(sys->J, ad->x, b), bPb = anchor_dot(sys->J, b, Pb);
+    d_e += xb / d;
+    d_d += (bPb - xb * e) / (d * d);
+    for (int i = 0; i < sys->J; i++) { /* from b = P' h, the symmetric part */
+        const double half = 0.5 * (ad->x[i] * e - 2.0 * Pb[i]) / d;
+        ad->P[i] += half;
+        ad->P[i * sys->ld] += half;
+    }
+    ad->P[0] += d_d; /* and from d = P'_00 + r */
+    ad->nu += d_d;
+    ad->x[0] -= d_e;
+}
+
+/* From the coordinates with f to the terms' own: a state loses the other c from its first entry
+ * (or row), an adjoint gives its first to all other c. */
+static void own_states(const anchor_system *sys, int w, double *restrict X)
+{
+    for (int i = 1; i < sys->n; i++)
+        for (int j = 0; j < w; j++) X[j] -= X[i * w + j];
+}
+
+static void own_adjoint(const anchor_system *sys, int w, double *restrict A)
+{
+    for (int i = 1; i < sys->n; i++)
+        for (int j = 0; j < w; j++) A[i * w + j] += A[j];
+}
+
+/* Over the gap into an event whose predicted x and P are given. */
+static void gap_back(const anchor_system *sys, const anchor_step *st, const double *x,
+                     const double *P, adjoint *ad)
+{
+    const int J = sys->J, ld = sys->ld;
+    double    X[ANCHOR_MAX_J * ANCHOR_MAX_J], A[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    double    xo[ANCHOR_MAX_J], ao[ANCHOR_MAX_J], grown[ANCHOR_MAX_J], moved[ANCHOR_MAX_J];
+    memcpy(X, P, (size_t)(J * ld) * sizeof *X);
+    memcpy(A, ad->P, (size_t)(J * ld) * sizeof *A);
+    memcpy(xo, x, (size_t)J * sizeof *xo);
+    memcpy(ao, ad->x, (size_t)J * sizeof *ao);
+    own_states(sys, ld, X);
+    own_adjoint(sys, ld, A);
+    own_states(sys, 1, xo);
+    own_adjoint(sys, 1, ao);
+    for (int i = 0; i < J; i++) {
+        moved[i] = ao[i] * xo[i] + 2.0 * anchor_dot(J, A + i * ld, X + i * ld);
+        grown[i] = A[i * ld + i] + (i > 0 && i < sys->n ? A[i * ld] : 0.0);
+    }
+    for (int i = 0; i < sys->n; i++) {
+        const int s = anchor_sine(sys, i);
+        if (s >= 0) {
+            grown[i] += grown[s];
+            moved[i] += moved[s];
+            const double turned =
+                anchor_dot(J, X + i * ld, A + s * ld) - anchor_dot(J, X + s * ld, A + i * ld);
+            ad->omega[i] += st->gap * (ao[s] * xo[i] - ao[i] * xo[s] + 2.0 * turned);
+        }
+        ad->a[i] += grown[i] * st->grown[i];
+        /* P' - Q was moved by F, and Q itself grows with rho. */
+        ad->rho[i] += st->gap * (2.0 * grown[i] * sys->a[i] - moved[i]);
+    }
+    anchor_pull(sys, st, ad->x);
+    anchor_pull_cov(sys, st, ad->P);
+}
+
+/* Score of event k and its derivatives by (mean, variance) or (e, d). */
+typedef struct score {
+    double value, d_first, d_second;
+    int    count;
+} score;
+
+static score score_target(double y, double mean, double var, double floor)
+{
+    if (isnan(y)) return (score){ 0 };
+    score        s = { .count = 1 };
+    const double sd = sqrt(fmax(var, floor));
+    s.value = ll_anchor_crps(y, mean, sd, &s.d_first, &s.d_second);
+    s.d_second = var > floor ? s.d_second / (2.0 * sd) : 0.0;
+    return s;
+}
+
+static score score_observation(double e, double d)
+{
+    return (score){ .value = anchor_surprise(e, d),
+                    .d_first = e / d,
+                    .d_second = 0.5 * (1.0 - e * e / d) / d,
+                    .count = 1 };
+}
+
+static void backward(const anchor_system *sys, const ll_anchor_window *w, size_t n,
+                     ll_anchor_loss_kind kind, double floor, const tape *tp, adjoint *ad,
+                     ll_anchor_loss *out)
+{
+    const size_t J = (size_t)sys->J, size = J * (size_t)sys->ld;
+    for (size_t k = n; k-- > 0;) {
+        const double d = tp->d[k], e = tp->e[k];
+        const bool   query = tp->ev[k].query >= 0;
+        score        s = { 0 };
+        if (kind == LL_ANCHOR_NLL && !query) s = score_observation(e, d);
+        if (kind == LL_ANCHOR_CRPS && query && w->target != NULL)
+            s = score_target(w->target[tp->ev[k].query], e, d, floor);
+        out->sum += s.value;
+        out->count += s.count;
+        if (query) query_back(s.d_first, s.d_second, ad);
+        else observation_back(sys, tp->P + k * size, d, e, s.d_first, s.d_second, ad);
+        if (tp->ev[k].gap > 0.0) gap_back(sys, &tp->step[k], tp->x + k * J, tp->P + k * size, ad);
+    }
+}
+
+/* One window's score and gradient, in the kernel's order of terms. */
+static void window_gradient(const anchor_system *sys, const ll_anchor_window *w, size_t n,
+                            ll_anchor_loss_kind kind, double floor, tape *tp, ll_anchor_loss *out)
+{
+    adjoint ad = { 0 };
+    *out = (ll_anchor_loss){ 0 };
+    forward(sys, n, tp);
+    backward(sys, w, n, kind, floor, tp, &ad, out);
+    own_adjoint(sys, sys->ld, ad.P); /* the stationary law of the first event */
+    for (int i = 0; i < sys->n; i++) {
+        const int term = sys->term[i], s = anchor_sine(sys, i);
+        double    start = ad.P[i * sys->ld + i] + (i > 0 ? ad.P[i * sys->ld] : 0.0);
+        if (s >= 0) start += ad.P[s * sys->ld + s];
+        out->d_a[term] = ad.a[i] + start;
+        out->d_rho[term] = ad.rho[i];
+        out->d_omega[term] = ad.omega[i];
+    }
+    out->d_nu = ad.nu;
+}
+
+static void tapes_destroy(tape *all, int n)
+{
+    for (int i = 0; all != NULL && i < n; i++) {
+        void *const arrays[] = { all[i].ev, all[i].order, all[i].step, all[i].x,
+                                 all[i].P,  all[i].d,     all[i].e };
+        for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) ll_free(arrays[j]);
+    }
+    ll_free(all);
+}
+
+static llap_status tape_init(const anchor_system *sys, size_t n_events, size_t n_query, tape *tp)
+{
+    const size_t J = (size_t)sys->J;
+    tp->ev = ll_new(n_events, sizeof *tp->ev);
+    tp->order = ll_new(2 * n_query, sizeof *tp->order);
+    tp->step = ll_new(n_events, sizeof *tp->step);
+    tp->x = ll_new(n_events, J * sizeof *tp->x);
+    tp->P = ll_new(n_events, J * (size_t)sys->ld * sizeof *tp->P);
+    tp->d = ll_new(n_events, sizeof *tp->d);
+    tp->e = ll_new(n_events, sizeof *tp->e);
+    const bool ok = tp->ev != NULL && tp->order != NULL && tp->step != NULL && tp->x != NULL &&
+                    tp->P != NULL && tp->d != NULL && tp->e != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static llap_status tapes_create(const anchor_system *sys, const anchor_load *load, tape **out)
+{
+    const int n = load->n_threads;
+    *out = ll_new((size_t)n, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < n && st == LLAP_OK; i++)
+        st = tape_init(sys, load->n_events, load->n_query, &(*out)[i]);
+    return st;
+}
+
+/* Adds the windows up in their order, so that the threads leave no trace in the sum. */
+static void add_up(const ll_anchor_loss *part, size_t n_windows, ll_anchor_loss *out)
+{
+    *out = (ll_anchor_loss){ 0 };
+    for (size_t i = 0; i < n_windows; i++) {
+        out->sum += part[i].sum;
+        out->count += part[i].count;
+        out->d_nu += part[i].d_nu;
+        for (int j = 0; j < LL_ANCHOR_MAX_TERMS; j++) {
+            out->d_a[j] += part[i].d_a[j];
+            out->d_rho[j] += part[i].d_rho[j];
+            out->d_omega[j] += part[i].d_omega[j];
+        }
+    }
+}
+
+llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                    size_t n_windows, ll_anchor_loss_kind kind, double var_floor,
+                                    ll_anchor_loss *out)
+{
+    llap_status st = ll_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(w, n_windows);
+    if (st != LLAP_OK) return st;
+    anchor_system sys;
+    anchor_system_init(&sys, k);
+    const anchor_load load = anchor_load_of(w, n_windows);
+    tape             *all = NULL;
+    ll_anchor_loss   *part = ll_new(n_windows, sizeof *part);
+    if (part == NULL) return LLAP_ENOMEM;
+    st = tapes_create(&sys, &load, &all);
+    if (st == LLAP_OK) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(load.n_threads)
+        for (int64_t i = 0; i < (int64_t)n_windows; i++) {
+            tape        *tp = &all[omp_get_thread_num()];
+            const size_t n = anchor_events(&w[i], tp->ev, tp->order);
+            window_gradient(&sys, &w[i], n, kind, var_floor, tp, &part[i]);
+        }
+        add_up(part, n_windows, out);
+    }
+    tapes_destroy(all, load.n_threads);
+    ll_free(part);
+    return st;
+}

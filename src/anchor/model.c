@@ -1,0 +1,78 @@
+#include "anchor/model.h"
+
+#include "anchor/midpoints.h"
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+
+void ll_anchor_model_destroy(ll_anchor_model *m)
+{
+    if (m == NULL) return;
+    ll_chain_destroy(m->chain);
+    ll_free(m->loading);
+    for (int from = 0; from < 2; from++) ll_free(m->neighbours[from].cov);
+    ll_free(m);
+}
+
+static llap_status check_parts(const ll_anchor_spec *spec, const ll_anchor_kernel *kernel,
+                               double kappa)
+{
+    if (!(spec->context > 0.0) || !(spec->horizon > 0.0) || !(kappa >= 0.0))
+        return ll_fail(LLAP_EINVAL,
+                       "anchor: expected context and horizon > 0 and kappa >= 0, "
+                       "found %g, %g, %g",
+                       spec->context, spec->horizon, kappa);
+    return ll_anchor_kernel_check(kernel);
+}
+
+llap_status ll_anchor_model_create(const ll_anchor_spec *spec, ll_chain *chain,
+                                   const ll_anchor_kernel *kernel, double kappa,
+                                   ll_anchor_model **out)
+{
+    *out = NULL;
+    llap_status      st = check_parts(spec, kernel, kappa);
+    ll_anchor_model *m = NULL;
+    if (st == LLAP_OK) {
+        m = ll_new(1, sizeof *m);
+        if (m == NULL) st = LLAP_ENOMEM;
+    }
+    if (st != LLAP_OK) {
+        ll_chain_destroy(chain);
+        return st;
+    }
+    *m = (ll_anchor_model){ .spec = *spec,
+                            .chain = chain,
+                            .kernel = *kernel,
+                            .fill_kernel = *kernel,
+                            .kappa = kappa,
+                            .var_floor = 1e-3,
+                            .calibration = ll_calibration_none(24, 72),
+                            .fill_past = ll_calibration_none(0, 0),
+                            .fill_both = ll_calibration_none(0, 0),
+                            .valid_crps = NAN };
+    *out = m;
+    return LLAP_OK;
+}
+
+double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x)
+{
+    if (law->shape != NULL) x = ll_calibration_bend(law->shape, x);
+    return ll_chain_z_back_given(m->chain, law->series, law->climate, law->mean + law->sd * x);
+}
+
+double ll_anchor_quantile(const ll_anchor_model *m, size_t series, const ll_law *law, double x)
+{
+    return ll_chain_y_back(m->chain, series, ll_anchor_quantile_z(m, law, x));
+}
+
+double ll_anchor_crps_z(const ll_anchor_model *m, const ll_law *law, double z, double *mean)
+{
+    double q[LL_MIDPOINTS], sum = 0.0;
+    for (int i = 0; i < LL_MIDPOINTS; i++) {
+        q[i] = ll_anchor_quantile_z(m, law, LL_MIDPOINT_SCORE[i]);
+        sum += q[i];
+    }
+    if (mean != NULL) *mean = sum / LL_MIDPOINTS;
+    return ll_midpoint_crps(q, z);
+}

@@ -1,0 +1,172 @@
+/* The variance that both sides leave, where it is so much smaller than what the past leaves that
+ * b_0 - b N b (anchor_posterior.c) would be a difference of nearly equal numbers.
+ *
+ * Nothing is subtracted here. The past is kept as a root of its covariance, P = U^T U, the future
+ * as a root of the information that it has by itself, M = R^T R; both move by orthogonal
+ * transformations. With x = U^T xi the future says R U^T of xi, which was N(0, I), so that
+ *
+ *     T^T T = I + (R U^T)^T (R U^T)     variance = |T^-T phi|^2, phi = U h = [U_00, 0, ...]
+ *
+ * and u = h - N b, which covariances need, is U^-1 T^-1 T^-T phi. U is upper triangular and f the
+ * first state, so an observation shrinks the first row of U and nothing else. O(J^3) an event:
+ * taken for the few queries that need it. */
+#include "anchor/state.h"
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Reflections that make the first n columns of A [rows,cols] upper triangular. A column whose
+ * square is too small for its digits, of a term long forgotten, counts as zero. */
+static void triangulate(double *A, int rows, int cols, int n, int ld)
+{
+    for (int k = 0; k < n && k < rows; k++) {
+        double square = 0.0, w[2 * ANCHOR_MAX_J] = { 0 };
+        for (int i = k; i < rows; i++) square += A[i * ld + k] * A[i * ld + k];
+        const double norm = sqrt(square), first = A[k * ld + k];
+        const double scale = square < 1e-290 ? 0.0 : 1.0 / (square + fabs(first) * norm);
+        A[k * ld + k] = first + copysign(norm, first);
+        for (int i = k; i < rows; i++)
+            for (int j = k + 1; j < cols; j++) w[j] += A[i * ld + k] * A[i * ld + j];
+        for (int i = k; i < rows; i++)
+            for (int j = k + 1; j < cols; j++) A[i * ld + j] -= scale * A[i * ld + k] * w[j];
+        A[k * ld + k] = -copysign(norm, first);
+        for (int i = k + 1; i < rows; i++) A[i * ld + k] = 0.0;
+    }
+}
+
+/* Deviations of the noise of a gap, by state: the noise of c of term i moves f too. */
+static void noise_of(const anchor_system *sys, const anchor_step *st, double *sd)
+{
+    for (int i = 0; i < sys->n; i++) {
+        const int s = anchor_sine(sys, i);
+        sd[i] = sqrt(sys->a[i] * st->grown[i]);
+        if (s >= 0) sd[s] = sd[i];
+    }
+}
+
+/* U^T U <- F U^T U F^T + Q */
+static void push_root(const anchor_system *sys, const anchor_step *st, double *U)
+{
+    const int J = sys->J;
+    double    A[2 * ANCHOR_MAX_J * ANCHOR_MAX_J], sd[ANCHOR_MAX_J];
+    noise_of(sys, st, sd);
+    memcpy(A, U, (size_t)(J * J) * sizeof *A);
+    memset(A + J * J, 0, (size_t)(J * J) * sizeof *A);
+    for (int i = 0; i < J; i++) {
+        anchor_push(sys, st, A + i * J);
+        A[(J + i) * J + i] = sd[i];
+        if (i < sys->n) A[(J + i) * J] = sd[i];
+    }
+    triangulate(A, 2 * J, J, J, J);
+    memcpy(U, A, (size_t)(J * J) * sizeof *U);
+}
+
+/* R^T R <- F^T (M^-1 + Q)^-1 F, M = R^T R: the noise, N(0, I) times sd, is eliminated. */
+static void pull_root(const anchor_system *sys, const anchor_step *st, double *R)
+{
+    const int J = sys->J, ld = 2 * sys->J;
+    double    A[4 * ANCHOR_MAX_J * ANCHOR_MAX_J], sd[ANCHOR_MAX_J];
+    noise_of(sys, st, sd);
+    memset(A, 0, (size_t)(J * ld) * sizeof *A);
+    for (int i = 0; i < J; i++) {
+        double *row = A + (J + i) * ld, *r = R + i * J;
+        A[i * ld + i] = 1.0;
+        for (int j = 0; j < J; j++) row[j] = sd[j] * (j > 0 && j < sys->n ? r[0] + r[j] : r[j]);
+        anchor_pull(sys, st, r);
+        memcpy(row + J, r, (size_t)J * sizeof *r);
+    }
+    triangulate(A, 2 * J, ld, J, ld);
+    for (int i = 0; i < J; i++) memcpy(R + i * J, A + (J + i) * ld + J, (size_t)J * sizeof *R);
+}
+
+/* R^T R += h h^T / r */
+static void gather_root(const anchor_system *sys, double *R)
+{
+    const int J = sys->J;
+    double    A[(ANCHOR_MAX_J + 1) * ANCHOR_MAX_J];
+    memset(A, 0, (size_t)J * sizeof *A);
+    A[0] = 1.0 / sqrt(sys->r);
+    memcpy(A + J, R, (size_t)(J * J) * sizeof *R);
+    triangulate(A, J + 1, J, J, J);
+    memcpy(R, A, (size_t)(J * J) * sizeof *R);
+}
+
+/* x <- T^-T x, and x <- T^-1 x */
+static void solve_lower(int J, const double *T, double *x)
+{
+    for (int i = 0; i < J; i++) {
+        for (int j = 0; j < i; j++) x[i] -= T[j * J + i] * x[j];
+        x[i] /= T[i * J + i];
+    }
+}
+static void solve_upper(int J, const double *T, double *x)
+{
+    for (int i = J; i-- > 0;) {
+        for (int j = i + 1; j < J; j++) x[i] -= T[i * J + j] * x[j];
+        x[i] /= T[i * J + i];
+    }
+}
+
+static double combine(const anchor_system *sys, const double *U, const double *R, double *u)
+{
+    const int J = sys->J;
+    double    T[2 * ANCHOR_MAX_J * ANCHOR_MAX_J];
+    memset(T, 0, (size_t)(J * J) * sizeof *T);
+    for (int i = 0; i < J; i++) {
+        T[i * J + i] = 1.0;
+        for (int j = 0; j < J; j++)
+            T[(J + i) * J + j] = anchor_dot(J - j, R + i * J + j, U + j * J + j);
+    }
+    triangulate(T, 2 * J, J, J, J);
+    memset(u, 0, (size_t)J * sizeof *u);
+    u[0] = U[0];
+    solve_lower(J, T, u);
+    const double var = anchor_dot(J, u, u);
+    solve_upper(J, T, u);
+    solve_upper(J, U, u);
+    return var;
+}
+
+/* U at the wanted queries, one behind the other. */
+static void forward(const anchor_system *sys, const anchor_event *ev, const anchor_step *step,
+                    size_t n, const bool *want, double *kept)
+{
+    const size_t size = (size_t)(sys->J * sys->J);
+    double       U[ANCHOR_MAX_J * ANCHOR_MAX_J] = { 0 };
+    anchor_step  since = { .gap = -1.0 }; /* ever: the stationary law */
+    anchor_step_set(&since, sys, INFINITY);
+    push_root(sys, &since, U);
+    for (size_t k = 0; k < n; k++) {
+        if (ev[k].gap > 0.0) push_root(sys, &step[k], U);
+        if (ev[k].query < 0) {
+            const double shrink = sqrt(sys->r / (U[0] * U[0] + sys->r));
+            for (int i = 0; i < sys->J; i++) U[i] *= shrink;
+        } else if (want[ev[k].query]) {
+            memcpy(kept, U, size * sizeof *U);
+            kept += size;
+        }
+    }
+}
+
+llap_status anchor_root(const anchor_system *sys, const anchor_event *ev, const anchor_step *step,
+                        size_t n, const bool *want, size_t n_want, double *var, double *u)
+{
+    const size_t size = (size_t)(sys->J * sys->J);
+    double       R[ANCHOR_MAX_J * ANCHOR_MAX_J] = { 0 };
+    double      *kept = ll_new(n_want * size, sizeof *kept);
+    if (kept == NULL) return LLAP_ENOMEM;
+    forward(sys, ev, step, n, want, kept);
+    for (size_t k = n; k-- > 0 && n_want > 0;) {
+        const int64_t q = ev[k].query;
+        if (q < 0) {
+            gather_root(sys, R);
+        } else if (want[q]) {
+            n_want--;
+            var[q] = combine(sys, kept + n_want * size, R, u + q * sys->J);
+        }
+        if (ev[k].gap > 0.0) pull_root(sys, &step[k], R);
+    }
+    ll_free(kept);
+    return LLAP_OK;
+}

@@ -1,0 +1,211 @@
+#include "anchor/state.h"
+
+#include <math.h>
+#include <string.h>
+
+void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k)
+{
+    *sys = (anchor_system){ .n = k->n_terms, .nu = k->nu, .r = k->nu + k->jitter };
+    int lead = 0, place = 0;
+    while (lead < k->n_terms && k->omega[lead] > 0.0) lead++;
+    if (lead < k->n_terms) sys->term[place++] = lead;
+    else lead = -1; /* all oscillate */
+    sys->o = place;
+    for (int i = 0; i < k->n_terms; i++)
+        if (k->omega[i] > 0.0) sys->term[place++] = i;
+    sys->m = place - sys->o;
+    for (int i = 0; i < k->n_terms; i++)
+        if (k->omega[i] == 0.0 && i != lead) sys->term[place++] = i;
+    sys->J = sys->n + sys->m;
+    sys->ld = (sys->J + 1) & ~1;
+    for (int p = 0; p < sys->n; p++) {
+        sys->a[p] = k->a[sys->term[p]];
+        sys->rho[p] = k->rho[sys->term[p]];
+        sys->omega[p] = k->omega[sys->term[p]];
+    }
+}
+
+void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap)
+{
+    if (st->gap == gap) return;
+    st->gap = gap;
+    double lost[LL_ANCHOR_MAX_TERMS]; /* c - 1 */
+    for (int i = 0; i < sys->n; i++) {
+        const double less = expm1(-sys->rho[i] * gap), decay = exp(-sys->rho[i] * gap);
+        st->grown[i] = -expm1(-2.0 * sys->rho[i] * gap);
+        st->c[i] = decay;
+        st->s[i] = 0.0;
+        lost[i] = less;
+        if (sys->omega[i] == 0.0 || decay == 0.0) continue; /* an endless gap has no phase */
+        const double turn = sys->omega[i] * gap, half = sin(0.5 * turn);
+        st->c[i] = decay * cos(turn);
+        st->s[i] = decay * sin(turn);
+        lost[i] = less - 2.0 * decay * half * half;
+    }
+    for (int i = 0; i < sys->n; i++) st->lag[i] = lost[i] - lost[0];
+}
+
+void anchor_add_independent(const anchor_system *sys, const double *v, const double *by, int ld,
+                            double *P)
+{
+    for (int i = 0; i < sys->n; i++) {
+        const double own = v[i] * by[i];
+        const int    s = anchor_sine(sys, i);
+        P[0] += own;
+        if (s >= 0) P[s * ld + s] += own;
+        if (i == 0) continue;
+        P[i] += own;
+        P[i * ld] += own;
+        P[i * ld + i] += own;
+    }
+}
+
+void anchor_start(const anchor_system *sys, double *x, double *P)
+{
+    double one[LL_ANCHOR_MAX_TERMS];
+    for (int i = 0; i < sys->n; i++) one[i] = 1.0;
+    memset(x, 0, (size_t)sys->J * sizeof *x);
+    memset(P, 0, (size_t)(sys->J * sys->ld) * sizeof *P);
+    anchor_add_independent(sys, sys->a, one, sys->ld, P);
+}
+
+/* M [J,w] <- F M, rows of w numbers at stride ld; w = ld = 1 is a vector. */
+static inline void push_rows(const anchor_system *sys, const anchor_step *st, int w, int ld,
+                             double *restrict M)
+{
+    const int n = sys->n, o = sys->o;
+    if (o == 0) { /* the lead's s takes up the lead's c, which is f minus the others */
+        double *s0 = M + n * ld;
+        for (int j = 0; j < w; j++) {
+            double c0 = M[j];
+            for (int i = 1; i < n; i++) c0 -= M[i * ld + j];
+            const double turned = st->s[0] * c0 + st->c[0] * s0[j];
+            M[j] = st->c[0] * M[j] - st->s[0] * s0[j];
+            s0[j] = turned;
+        }
+    } else {
+        for (int j = 0; j < w; j++) M[j] *= st->c[0];
+    }
+    for (int i = o > 0 ? o : 1; i < o + sys->m; i++) {
+        double *restrict c = M + i * ld, *restrict s = M + (n + i - o) * ld;
+        const double ci = st->c[i], si = st->s[i], lag = st->lag[i];
+        for (int j = 0; j < w; j++) {
+            const double cj = c[j], sj = s[j];
+            M[j] += lag * cj - si * sj;
+            c[j] = ci * cj - si * sj;
+            s[j] = si * cj + ci * sj;
+        }
+    }
+    for (int i = o + sys->m; i < n; i++)
+        for (int j = 0; j < w; j++) {
+            M[j] += st->lag[i] * M[i * ld + j];
+            M[i * ld + j] *= st->c[i];
+        }
+}
+
+/* M [J,w] <- F^T M */
+static inline void pull_rows(const anchor_system *sys, const anchor_step *st, int w, int ld,
+                             double *restrict M)
+{
+    const int n = sys->n, o = sys->o;
+    for (int i = o > 0 ? o : 1; i < o + sys->m; i++) {
+        double *restrict c = M + i * ld, *restrict s = M + (n + i - o) * ld;
+        const double ci = st->c[i], si = st->s[i], lag = st->lag[i];
+        for (int j = 0; j < w; j++) {
+            const double f = M[j], cj = c[j], sj = s[j];
+            c[j] = lag * f + ci * cj + si * sj;
+            s[j] = ci * sj - si * (f + cj);
+        }
+    }
+    for (int i = o + sys->m; i < n; i++)
+        for (int j = 0; j < w; j++) M[i * ld + j] = st->lag[i] * M[j] + st->c[i] * M[i * ld + j];
+    if (o > 0) {
+        for (int j = 0; j < w; j++) M[j] *= st->c[0];
+        return;
+    }
+    double *s0 = M + n * ld;
+    for (int j = 0; j < w; j++) {
+        const double f = M[j], sj = s0[j];
+        for (int i = 1; i < n; i++) M[i * ld + j] -= st->s[0] * sj;
+        M[j] = st->c[0] * f + st->s[0] * sj;
+        s0[j] = st->c[0] * sj - st->s[0] * f;
+    }
+}
+
+void anchor_push(const anchor_system *sys, const anchor_step *st, double *x)
+{
+    push_rows(sys, st, 1, 1, x);
+}
+
+void anchor_push_rows(const anchor_system *sys, const anchor_step *st, int w, int ld, double *M)
+{
+    push_rows(sys, st, w, ld, M);
+}
+
+void anchor_pull(const anchor_system *sys, const anchor_step *st, double *x)
+{
+    pull_rows(sys, st, 1, 1, x);
+}
+
+static void transpose(const anchor_system *sys, double *M)
+{
+    for (int i = 1; i < sys->J; i++)
+        for (int j = 0; j < i; j++) {
+            const double upper = M[j * sys->ld + i];
+            M[j * sys->ld + i] = M[i * sys->ld + j];
+            M[i * sys->ld + j] = upper;
+        }
+}
+
+/* The two halves differ by rounding only; one of them is kept. */
+static void mirror(const anchor_system *sys, double *M)
+{
+    for (int i = 1; i < sys->J; i++)
+        for (int j = 0; j < i; j++) M[i * sys->ld + j] = M[j * sys->ld + i];
+}
+
+void anchor_push_cov(const anchor_system *sys, const anchor_step *st, double *P)
+{
+    push_rows(sys, st, sys->ld, sys->ld, P);
+    transpose(sys, P);
+    push_rows(sys, st, sys->ld, sys->ld, P);
+    mirror(sys, P);
+    anchor_add_independent(sys, sys->a, st->grown, sys->ld, P);
+}
+
+void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N)
+{
+    pull_rows(sys, st, sys->ld, sys->ld, N);
+    transpose(sys, N);
+    pull_rows(sys, st, sys->ld, sys->ld, N);
+    mirror(sys, N);
+}
+
+void anchor_update(const anchor_system *sys, double e, double d, double *restrict b,
+                   double *restrict x, double *restrict P)
+{
+    const int    J = sys->J, ld = sys->ld;
+    const double kept = sys->r / d; /* of the variance of f: 1 - P_00/d, without cancellation */
+    memcpy(b, P, (size_t)J * sizeof *b);
+    for (int i = 0; i < J; i++) x[i] += b[i] * (e / d);
+    for (int i = 1; i < J; i++) {
+        const double bi = b[i] / d;
+        for (int j = 1; j < i; j++) P[i * ld + j] = P[j * ld + i];
+        for (int j = i; j < J; j++) P[i * ld + j] -= bi * b[j];
+        P[i * ld] = P[i] = b[i] * kept;
+    }
+    P[0] = b[0] * kept;
+}
+
+void anchor_apply(const anchor_system *sys, const double *restrict M, const double *restrict x,
+                  double *restrict y)
+{
+    for (int j = 0; j < sys->J; j++) y[j] = M[j] * x[0];
+    for (int i = 1; i < sys->J; i++)
+        for (int j = 0; j < sys->J; j++) y[j] += M[i * sys->ld + j] * x[i];
+}
+
+double anchor_surprise(double e, double d)
+{
+    return 0.5 * (1.8378770664093454835606594728112 + log(d) + e * e / d);
+}

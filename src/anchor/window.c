@@ -1,0 +1,172 @@
+#include "anchor/window.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <string.h>
+
+void anchor_rows_deinit(anchor_rows *r)
+{
+    ll_free(r->z);
+    ll_free(r->u);
+    *r = (anchor_rows){ 0 };
+}
+
+llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
+{
+    *r = (anchor_rows){ .n = s->n, .t = s->t };
+    r->z = ll_new(s->n, sizeof *r->z);
+    r->u = ll_new(s->n, sizeof *r->u);
+    if (r->z == NULL || r->u == NULL) {
+        anchor_rows_deinit(r);
+        return LLAP_ENOMEM;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        r->z[i] = ll_chain_z(c, series, s->y[i]);
+        r->u[i] = isnan(r->z[i]) ? NAN : ll_chain_u(c, series, s->t[i], r->z[i]);
+    }
+    return LLAP_OK;
+}
+
+void anchor_rows_destroy(anchor_rows *rows, size_t n)
+{
+    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
+    ll_free(rows);
+}
+
+llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, anchor_rows **out)
+{
+    anchor_rows *rows = ll_new(n, sizeof *rows);
+    llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
+    if (st == LLAP_OK) *out = rows;
+    else anchor_rows_destroy(rows, n);
+    return st;
+}
+
+size_t anchor_after(const double *t, size_t n, double at)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (t[mid] <= at) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs)
+{
+    size_t seen = 0, i = last;
+    while (i > first && (max_obs == 0 || seen < max_obs)) {
+        i--;
+        if (!isnan(u[i])) seen++;
+    }
+    return i;
+}
+
+void anchor_batch_deinit(anchor_batch *b)
+{
+    void *const arrays[] = { b->window, b->m, b->s, b->query, b->mean, b->var, b->numbers };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+    *b = (anchor_batch){ 0 };
+}
+
+/* Rows of one window: context first .. now - 1, queries now .. end - 1. */
+typedef struct span {
+    size_t first, now, end;
+} span;
+
+static span span_of(const ll_anchor_spec *spec, const anchor_rows *r, double t)
+{
+    span s = { .first = anchor_after(r->t, r->n, t - spec->context),
+               .now = anchor_after(r->t, r->n, t),
+               .end = anchor_after(r->t, r->n, t + spec->horizon) };
+    s.first = anchor_first_row(r->u, s.first, s.now, spec->max_obs);
+    if (spec->max_query > 0 && s.end - s.now > spec->max_query) s.end = s.now + spec->max_query;
+    return s;
+}
+
+static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
+{
+    b->n = n;
+    b->window = ll_new(n, sizeof *b->window);
+    b->m = ll_new(n, sizeof *b->m);
+    b->s = ll_new(n, sizeof *b->s);
+    b->query = ll_new(n, sizeof *b->query);
+    b->mean = ll_new(n, sizeof *b->mean);
+    b->var = ll_new(n, sizeof *b->var);
+    b->numbers = ll_new(numbers, sizeof *b->numbers);
+    const bool ok = b->window != NULL && b->m != NULL && b->s != NULL && b->query != NULL &&
+                    b->mean != NULL && b->var != NULL && b->numbers != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static double *take(double **at, size_t n)
+{
+    double *p = *at;
+    *at += n;
+    return p;
+}
+
+static void fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, double kappa, double **at)
+{
+    const size_t n_obs = s.now - s.first, n_query = s.end - s.now;
+    double      *w = take(at, n_obs), *target = take(at, n_query);
+    ll_window_norm(r->u + s.first, n_obs, kappa, &b->m[i], &b->s[i]);
+    for (size_t j = 0; j < n_obs; j++) w[j] = (r->u[s.first + j] - b->m[i]) / b->s[i];
+    for (size_t j = 0; j < n_query; j++) target[j] = (r->u[s.now + j] - b->m[i]) / b->s[i];
+    b->window[i] = (ll_anchor_window){ n_obs, r->t + s.first, w, n_query, r->t + s.now, target };
+    b->query[i] = s.now;
+    b->mean[i] = take(at, n_query);
+    b->var[i] = take(at, n_query);
+}
+
+llap_status anchor_batch_init(anchor_batch *b, const ll_anchor_spec *spec, double kappa,
+                              const anchor_rows *rows, size_t n_series, const ll_origin *origin,
+                              size_t n)
+{
+    *b = (anchor_batch){ 0 };
+    size_t numbers = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (origin[i].series >= n_series || !isfinite(origin[i].t))
+            return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
+                           origin[i].series, n_series, origin[i].t);
+        const span s = span_of(spec, &rows[origin[i].series], origin[i].t);
+        numbers += s.now - s.first + 3 * (s.end - s.now);
+    }
+    const llap_status st = batch_arrays(b, n, numbers);
+    if (st != LLAP_OK) {
+        anchor_batch_deinit(b);
+        return st;
+    }
+    double *at = b->numbers;
+    for (size_t i = 0; i < n; i++) {
+        const anchor_rows *r = &rows[origin[i].series];
+        fill(b, i, r, span_of(spec, r, origin[i].t), kappa, &at);
+    }
+    return LLAP_OK;
+}
+
+llap_status anchor_note_check(const char *note, const char *what, const double *v, size_t n,
+                              double low, double high)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(v[i] >= low && v[i] <= high))
+            return ll_fail(LLAP_EFORMAT, "note '%s': %s: expected %g..%g, found %g", note, what,
+                           low, high, v[i]);
+    return LLAP_OK;
+}
+
+llap_status anchor_note_calibration(const char *note, const ll_calibration *c, double near,
+                                    double middle)
+{
+    llap_status st = anchor_note_check(note, "calibration.edge", &c->edge[0], 1, near, near);
+    if (st == LLAP_OK)
+        st = anchor_note_check(note, "calibration.edge", &c->edge[1], 1, middle, middle);
+    return st != LLAP_OK ? st
+                         : anchor_note_check(note, "calibration.factor", &c->factor[0][0],
+                                             LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS,
+                                             LL_CALIBRATION_LEAST, LL_CALIBRATION_MOST);
+}

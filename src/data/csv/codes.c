@@ -1,0 +1,131 @@
+#include "data/csv/codes.h"
+
+#include "base/alloc.h"
+
+#include <assert.h>
+#include <math.h>
+
+/* Only what no instrument saturates at: limits like 999 or 9999 are measurements. */
+static const float known[] = { -99.0f,   -99.9f,   -200.0f,   -999.0f,    -999.9f,
+                               -9999.0f, -9999.9f, -99999.0f, -999999.0f, -32768.0f,
+                               1e20f,    1e30f,    -1e30f,    1e35f,      9.96921e36f };
+enum { N_KNOWN = sizeof known / sizeof known[0] };
+static_assert((int)N_KNOWN <= (int)LL_CSV_CODES_MAX, "room for all codes");
+
+static int code_of(float x)
+{
+    if (fabsf(x) < 99) return -1;
+    for (int i = 0; i < (int)N_KNOWN; i++)
+        if (x == known[i]) return i;
+    return -1;
+}
+
+typedef struct variable { /* the values of one variable */
+    float   least, most;  /* of those that are no codes */
+    int64_t others;       /* how many they are */
+    int64_t count[N_KNOWN];
+    bool    erase[N_KNOWN];
+} variable;
+
+typedef struct scan {
+    variable            *var;
+    const unsigned char *skip;
+    int64_t              n_erased;
+} scan;
+
+static void tally(void *user, uint32_t v, float *x)
+{
+    scan     *s = user;
+    variable *var = &s->var[v];
+    const int code = code_of(*x);
+    if (code >= 0) {
+        var->count[code]++;
+        return;
+    }
+    var->least = fminf(var->least, *x);
+    var->most = fmaxf(var->most, *x);
+    var->others++;
+}
+
+static void erase(void *user, uint32_t v, float *x)
+{
+    scan     *s = user;
+    const int code = code_of(*x);
+    if (code < 0 || s->skip[v] || !s->var[v].erase[code]) return;
+    *x = NAN;
+    s->n_erased++;
+}
+
+static bool outside(const variable *v, float code)
+{
+    return v->others == 0 || code < v->least || code > v->most;
+}
+
+static bool far_outside(const variable *v, int i)
+{
+    if (v->count[i] < 3 || v->others < 3 || !outside(v, known[i])) return false;
+    const double gap = known[i] < v->least ? (double)v->least - (double)known[i]
+                                           : (double)known[i] - (double)v->most;
+    return gap > (double)v->most - (double)v->least;
+}
+
+llap_status ll_csv_erase_codes(ll_panel_builder *b, const unsigned char *skip, ll_csv_codes *out)
+{
+    *out = (ll_csv_codes){ 0 };
+    const uint32_t n_vars = ll_panel_builder_n_vars(b);
+    scan           s = { .var = ll_new(n_vars, sizeof *s.var), .skip = skip };
+    if (s.var == NULL) return LLAP_ENOMEM;
+    for (uint32_t v = 0; v < n_vars; v++) s.var[v].least = INFINITY, s.var[v].most = -INFINITY;
+    ll_panel_builder_visit(b, tally, &s);
+    for (int i = 0; i < (int)N_KNOWN; i++) {
+        bool is_code = false;
+        for (uint32_t v = 0; v < n_vars; v++)
+            is_code = is_code || (!skip[v] && far_outside(&s.var[v], i));
+        if (!is_code) continue;
+        out->code[out->n++] = known[i];
+        for (uint32_t v = 0; v < n_vars; v++) s.var[v].erase[i] = outside(&s.var[v], known[i]);
+    }
+    if (out->n > 0) ll_panel_builder_visit(b, erase, &s);
+    out->n_cells = s.n_erased;
+    ll_free(s.var);
+    return LLAP_OK;
+}
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+typedef struct ranks {
+    uint32_t **rank; /* [n_vars] of arrival number, NULL: not words */
+} ranks;
+
+static void rank_word(void *user, uint32_t v, float *x)
+{
+    const ranks *r = user;
+    if (r->rank[v] != NULL) *x = (float)r->rank[v][(uint32_t)*x];
+}
+
+static llap_status rank_names(const ll_names *words, uint32_t **out)
+{
+    uint32_t   *order;
+    llap_status st = ll_names_sorted(words, &order);
+    if (st != LLAP_OK) return st;
+    *out = ll_new(words->n, sizeof **out);
+    for (uint32_t k = 0; *out != NULL && k < words->n; k++) (*out)[order[k]] = k;
+    ll_free(order);
+    return *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status ll_csv_rank_words(ll_panel_builder *b, const ll_names *words, uint32_t n_vars)
+{
+    ranks       r = { ll_new(n_vars, sizeof *r.rank) };
+    llap_status st = r.rank == NULL ? LLAP_ENOMEM : LLAP_OK;
+    bool        any = false;
+    for (uint32_t v = 0; v < n_vars && st == LLAP_OK; v++) {
+        if (words[v].n == 0) continue;
+        any = true;
+        st = rank_names(&words[v], &r.rank[v]);
+    }
+    if (st == LLAP_OK && any) ll_panel_builder_visit(b, rank_word, &r);
+    for (uint32_t v = 0; r.rank != NULL && v < n_vars; v++) ll_free(r.rank[v]);
+    ll_free(r.rank);
+    return st;
+}

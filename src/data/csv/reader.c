@@ -1,0 +1,423 @@
+#include "data/csv/reader.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/csv/bulk.h"
+#include "data/csv/files.h"
+#include "data/number.h"
+
+#include <stdio.h>
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+static const char *file_name(const ll_csv_reader *r) { return ll_source_name(r->tokens.source); }
+
+static llap_status note_place(ll_csv_reader *r)
+{
+    const int64_t arrival = r->arrivals++, line = r->tokens.line;
+    if (r->n_places > 0) {
+        const ll_csv_place *last = &r->place[r->n_places - 1];
+        if (last->file == r->path && line - last->line == arrival - last->arrival) return LLAP_OK;
+    }
+    if (r->n_places == r->place_capacity) {
+        const size_t  capacity = r->place_capacity * 2 + 16;
+        ll_csv_place *larger = ll_grow(r->place, capacity, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->place = larger;
+        r->place_capacity = capacity;
+    }
+    r->place[r->n_places++] = (ll_csv_place){ arrival, line, r->path };
+    return LLAP_OK;
+}
+
+void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512])
+{
+    size_t i = r->n_places;
+    while (i > 1 && r->place[i - 1].arrival > arrival) i--;
+    if (i == 0) {
+        out[0] = '\0';
+        return;
+    }
+    const ll_csv_place *p = &r->place[i - 1];
+    snprintf(out, 512, "%s:%lld", p->file, (long long)(p->line + arrival - p->arrival));
+}
+
+/* Puts file, line and column in front of the failure's detail. */
+static llap_status fail_cell(const ll_csv_reader *r, size_t column, llap_status st)
+{
+    return ll_fail_in(st, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
+                      column + 1, ll_text_show(r->schema.column[column].name).text);
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+static llap_status fail_part(const ll_csv_reader *r, int part, ll_csv_field f)
+{
+    return fail_cell(
+        r, r->time_column[part],
+        ll_fail(LLAP_EFORMAT, "expected a whole number, found '%s'", ll_csv_show(f).text));
+}
+
+/* year, month, day, ... each in its column */
+static llap_status read_parts(ll_csv_reader *r, const ll_csv_field *part, int64_t *out)
+{
+    int32_t number[LL_CLOCK_PARTS_MAX];
+    for (int i = 0; i < r->schema.n_time; i++) {
+        int64_t x;
+        if (!ll_number_ticks(part[i].text, part[i].len, '.', 1, &x) || x < INT32_MIN ||
+            x > INT32_MAX)
+            return fail_part(r, i, part[i]);
+        number[i] = (int32_t)x;
+    }
+    const llap_status st = ll_clock_read_parts(&r->clock, number, r->schema.n_time, out);
+    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
+}
+
+static llap_status read_time(ll_csv_reader *r, int64_t *out, bool *empty)
+{
+    ll_csv_field part[LL_CLOCK_PARTS_MAX];
+    const int    n = r->schema.n_time;
+    *empty = true;
+    for (int i = 0; i < n; i++) {
+        part[i] = ll_csv_trim(r->tokens.field[r->time_column[i]]);
+        *empty = *empty && part[i].len == 0;
+    }
+    if (*empty) return LLAP_OK;
+    if (r->clock.kind == LL_CLOCK_PARTS) return read_parts(r, part, out);
+    llap_status st;
+    if (n == 2) {
+        char         joined[128];
+        const size_t len = (size_t)snprintf(joined, sizeof joined, "%.*s %.*s", (int)part[0].len,
+                                            part[0].text, (int)part[1].len, part[1].text);
+        st = ll_clock_read(&r->clock, joined, len < sizeof joined ? len : sizeof joined - 1,
+                           r->schema.decimal, out);
+    } else st = ll_clock_read(&r->clock, part[0].text, part[0].len, r->schema.decimal, out);
+    return st == LLAP_OK ? st : fail_cell(r, r->time_column[0], st);
+}
+
+static llap_status find_entity(ll_csv_reader *r, ll_csv_field f)
+{
+    f = ll_csv_trim(f);
+    if (f.len == r->entity_len && memcmp(f.text, r->entity_text, f.len) == 0) return LLAP_OK;
+    if (f.len == 0 && !f.quoted)
+        return fail_cell(r, r->entity_column,
+                         ll_fail(LLAP_EFORMAT, "expected the name of an entity, found nothing"));
+    const llap_status st = ll_panel_builder_entity(r->builder, f.text, f.len, &r->entity);
+    if (st != LLAP_OK) return fail_cell(r, r->entity_column, st);
+    r->entity_len = f.len <= sizeof r->entity_text ? f.len : SIZE_MAX;
+    if (r->entity_len != SIZE_MAX) memcpy(r->entity_text, f.text, f.len);
+    return LLAP_OK;
+}
+
+/* A line of separators only, as spreadsheets leave them below the table. */
+static bool all_empty(const ll_csv_tokens *t)
+{
+    for (size_t i = 0; i < t->n_fields; i++)
+        if (t->field[i].quoted || ll_csv_trim(t->field[i]).len > 0) return false;
+    return true;
+}
+
+/* Too few fields is a mistake, too many as well unless they are empty. */
+static llap_status check_fields(const ll_csv_reader *r)
+{
+    const ll_csv_tokens *t = &r->tokens;
+    bool                 ok = t->n_fields >= r->schema.n_columns;
+    for (size_t i = r->schema.n_columns; i < t->n_fields && ok; i++)
+        ok = ll_csv_trim(t->field[i]).len == 0;
+    if (ok) return LLAP_OK;
+    const bool more = t->n_fields > r->schema.n_columns, comma = t->dialect.separator == ',';
+    return ll_fail(LLAP_EFORMAT, "%s:%lld: expected %zu fields, found %zu%s", file_name(r),
+                   (long long)t->line, r->schema.n_columns, t->n_fields,
+                   more && comma ? ": decimal commas? then another separator or quotes" : "");
+}
+
+/* ---- records -------------------------------------------------------------------------------- */
+
+static llap_status after_row(ll_csv_reader *r)
+{
+    if (r->o->unordered_is_error && ll_panel_builder_counts(r->builder)->unordered > 0)
+        return ll_fail(LLAP_EFORMAT, "%s:%lld: the time goes back", file_name(r),
+                       (long long)r->tokens.line);
+    return note_place(r);
+}
+
+static void note_cell(const ll_csv_reader *r, size_t column, char place[256])
+{
+    snprintf(place, 256, "%s:%lld: column %zu '%s'", file_name(r), (long long)r->tokens.line,
+             column + 1, ll_text_show(r->schema.column[column].name).text);
+}
+
+/* Reads a value and keeps the places where one was first taken as missing. */
+static llap_status read_value(ll_csv_reader *r, size_t column, uint32_t id, float *x)
+{
+    const ll_csv_variables *vs = &r->variables;
+    const int64_t           bad = vs->bad_cells, infinite = vs->infinite_cells;
+    const int64_t           outside = vs->out_of_range;
+    const llap_status       st =
+        ll_csv_variables_read(&r->variables, id, r->tokens.field[column], r->schema.decimal, x);
+    if (st != LLAP_OK) return fail_cell(r, column, st);
+    if (bad == 0 && vs->bad_cells > 0) note_cell(r, column, r->first_bad);
+    if (infinite == 0 && vs->infinite_cells > 0) note_cell(r, column, r->first_infinite);
+    if (outside == 0 && vs->out_of_range > 0) note_cell(r, column, r->first_outside);
+    return LLAP_OK;
+}
+
+static llap_status read_cell(ll_csv_reader *r, const ll_csv_use *use)
+{
+    const ll_csv_field f = r->tokens.field[use->column];
+    if (use->nothing) {
+        r->report->text_cells += ll_csv_trim(f).len > 0;
+        return LLAP_OK;
+    }
+    return read_value(r, use->column, use->variable, r->row + use->var);
+}
+
+llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t time,
+                              const float *values)
+{
+    llap_status st = LLAP_OK;
+    if (r->entity_column < r->schema.n_columns) st = find_entity(r, entity);
+    if (st == LLAP_OK) st = ll_panel_builder_row(r->builder, r->entity, time, values);
+    return st == LLAP_OK ? after_row(r) : st;
+}
+
+static llap_status read_wide(ll_csv_reader *r, int64_t time)
+{
+    for (uint32_t v = 0; v < r->n_row; v++) r->row[v] = NAN;
+    for (const ll_csv_use *use = r->use; use < r->use + r->n_use; use++) {
+        const llap_status st = read_cell(r, use);
+        if (st != LLAP_OK) return st;
+    }
+    const llap_status st = ll_panel_builder_row(r->builder, r->entity, time, r->row);
+    return st == LLAP_OK ? after_row(r) : st;
+}
+
+static bool is_read(const ll_csv_variable *v) { return v->how > LL_CSV_COUNT; }
+
+static llap_status fail_renamed(const ll_csv_reader *r, uint32_t a, uint32_t b)
+{
+    const ll_names *source = &r->variables.source;
+    return ll_fail(LLAP_EINVAL, "%s: columns: '%s' and '%s' would be one variable", r->path,
+                   ll_text_show(source->name[a]).text, ll_text_show(source->name[b]).text);
+}
+
+/* Files may have different names for one variable, but not one file two. */
+static llap_status check_renamed_long(ll_csv_reader *r, uint32_t id)
+{
+    const ll_csv_variables *vs = &r->variables;
+    ll_csv_variable        *v = &vs->variable[id];
+    if (vs->o->columns == NULL || v->path == r->path || !is_read(v)) return LLAP_OK;
+    v->path = r->path;
+    for (uint32_t i = 0; i < vs->source.n; i++) {
+        const ll_csv_variable *other = &vs->variable[i];
+        if (i != id && other->path == r->path && other->var == v->var)
+            return fail_renamed(r, i, id);
+    }
+    return LLAP_OK;
+}
+
+static llap_status read_long(ll_csv_reader *r, int64_t time)
+{
+    const ll_csv_field name = ll_csv_trim(r->tokens.field[r->variable_column]);
+    if (name.len == 0 && !name.quoted)
+        return fail_cell(r, r->variable_column,
+                         ll_fail(LLAP_EFORMAT, "expected the name of a variable, found nothing"));
+    uint32_t    id;
+    llap_status st = ll_csv_variables_find(&r->variables, name.text, name.len, LL_CSV_VALUES, &id);
+    if (st != LLAP_OK) return fail_cell(r, r->variable_column, st);
+    st = check_renamed_long(r, id);
+    if (st != LLAP_OK) return st;
+    float x[2] = { NAN, NAN };
+    st = read_value(r, r->value_column, id, x);
+    if (st != LLAP_OK) return st;
+    const uint32_t width = ll_csv_variables_width(&r->variables, id);
+    for (uint32_t k = 0; k < width && st == LLAP_OK; k++) {
+        st = ll_panel_builder_cell(r->builder, r->entity, time, r->variables.variable[id].var + k,
+                                   x[k]);
+        if (st == LLAP_OK) st = after_row(r);
+    }
+    return st;
+}
+
+llap_status ll_csv_reader_record(ll_csv_reader *r)
+{
+    int64_t     time;
+    bool        no_time = false;
+    llap_status st = r->tokens.n_fields == r->schema.n_columns ? LLAP_OK : check_fields(r);
+    if (st != LLAP_OK && all_empty(&r->tokens)) no_time = true;
+    else if (st == LLAP_OK) st = read_time(r, &time, &no_time);
+    if (no_time && all_empty(&r->tokens)) {
+        r->report->empty_lines++;
+        return LLAP_OK;
+    }
+    if (st == LLAP_OK && no_time)
+        st = fail_cell(r, r->time_column[0],
+                       ll_fail(LLAP_EFORMAT, "expected a time, found nothing"));
+    if (st == LLAP_OK && r->entity_column < r->schema.n_columns)
+        st = find_entity(r, r->tokens.field[r->entity_column]);
+    if (st != LLAP_OK) return st;
+    return r->schema.is_long ? read_long(r, time) : read_wide(r, time);
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+/* What the first file decided holds for the others: form, roles by name, format of the time. */
+static llap_status settle(ll_csv_reader *r)
+{
+    const ll_csv_schema *s = &r->schema;
+    ll_csv_opts         *o = &r->settled;
+    const char          *part[LL_CLOCK_PARTS_MAX] = { 0 };
+    bool                 ok = true;
+    o->form = s->is_long ? LL_CSV_LONG : LL_CSV_WIDE;
+    o->header = s->header ? LL_YES : LL_NO;
+    o->entity = "";
+    for (size_t c = 0; c < s->n_columns && ok; c++) {
+        const char *name = ll_arena_strndup(&r->text, s->column[c].name, strlen(s->column[c].name));
+        ok = name != NULL;
+        if (s->column[c].role == LL_CSV_ENTITY) o->entity = name;
+        if (s->column[c].role == LL_CSV_VARIABLE) o->variable = name;
+        if (s->column[c].role == LL_CSV_VALUE) o->value = name;
+        if (s->column[c].role == LL_CSV_TIME) part[s->column[c].part] = name;
+    }
+    o->time = part[0];
+    for (int i = 1; i < s->n_time && ok; i++) {
+        o->time = ll_arena_printf(&r->text, "%s+%s", o->time, part[i]);
+        ok = o->time != NULL;
+    }
+    if (!ok) return LLAP_ENOMEM;
+    o->time_format = ll_arena_strndup(&r->text, s->time_format, strlen(s->time_format));
+    o->time_unit = ll_arena_strndup(&r->text, s->time_unit, strlen(s->time_unit));
+    if (o->time_format == NULL || o->time_unit == NULL) return LLAP_ENOMEM;
+    if (s->time_unit[0] == '\0') o->time_unit = NULL;
+    const llap_status st = ll_clock_init(&r->clock, o->time_format, o->time_unit, o->zone);
+    r->clock.wall = o->wall;
+    return st;
+}
+
+/* The same of columns. */
+static llap_status check_renamed(const ll_csv_reader *r)
+{
+    const ll_csv_variable *v = r->variables.variable;
+    for (size_t i = 1; r->variables.o->columns != NULL && i < r->n_use; i++)
+        for (size_t k = 0; k < i; k++) {
+            const ll_csv_use *a = &r->use[k], *b = &r->use[i];
+            if (!a->nothing && !b->nothing && a->var == b->var && is_read(&v[a->variable]) &&
+                is_read(&v[b->variable]))
+                return fail_renamed(r, a->variable, b->variable);
+        }
+    return LLAP_OK;
+}
+
+/* Columns to variables, and the entity that the file's name gives. */
+static llap_status bind(ll_csv_reader *r)
+{
+    const ll_csv_schema *s = &r->schema;
+    llap_status          st = LLAP_OK;
+    r->entity_column = s->n_columns;
+    r->entity_len = SIZE_MAX;
+    r->n_use = 0;
+    r->use = ll_new(s->n_columns, sizeof *r->use);
+    if (r->use == NULL) return LLAP_ENOMEM;
+    for (size_t c = 0; c < s->n_columns && st == LLAP_OK; c++) {
+        const ll_csv_role role = s->column[c].role;
+        if (role == LL_CSV_ENTITY) r->entity_column = c;
+        if (role == LL_CSV_VARIABLE) r->variable_column = c;
+        if (role == LL_CSV_VALUE) r->value_column = c;
+        if (role == LL_CSV_TIME) r->time_column[s->column[c].part] = c;
+        if (role == LL_CSV_NOTHING)
+            r->use[r->n_use++] = (ll_csv_use){ .column = (uint32_t)c, .nothing = true };
+        if (role > LL_CSV_COUNTER) continue;
+        const ll_csv_treatment likely = role == LL_CSV_NUMBER  ? LL_CSV_VALUES
+                                        : role == LL_CSV_WORDS ? LL_CSV_COUNT
+                                                               : LL_CSV_SKIP;
+        uint32_t               id;
+        st = ll_csv_variables_find(&r->variables, s->column[c].name, strlen(s->column[c].name),
+                                   likely, &id);
+        if (st != LLAP_OK) break;
+        const ll_csv_variable *v = &r->variables.variable[id];
+        if (v->how == LL_CSV_SKIP) continue;
+        r->use[r->n_use++] = (ll_csv_use){ .column = (uint32_t)c,
+                                           .variable = id,
+                                           .var = v->var,
+                                           .plain = r->variables.plain && v->how == LL_CSV_VALUES };
+    }
+    if (st == LLAP_OK) st = check_renamed(r);
+    const uint32_t n_vars = ll_panel_builder_n_vars(r->builder);
+    if (st == LLAP_OK && (n_vars > r->n_row || r->row == NULL)) {
+        float *larger = ll_grow(r->row, n_vars, sizeof *larger);
+        if (larger == NULL) return LLAP_ENOMEM;
+        r->row = larger;
+        r->n_row = n_vars;
+    }
+    if (st != LLAP_OK || r->entity_column < s->n_columns) return st;
+    const char *stem;
+    size_t      len;
+    ll_csv_stem(strcmp(r->path, "-") == 0 ? "series" : r->path, &stem, &len);
+    return ll_panel_builder_entity(r->builder, stem, len, &r->entity);
+}
+
+llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *source)
+{
+    const char   *text;
+    size_t        n;
+    bool          all;
+    ll_csv_sample sample = { 0 };
+    r->path = path;
+    llap_status st = ll_csv_tokens_init(&r->tokens, source, r->o->max_line);
+    if (st == LLAP_OK) st = ll_csv_tokens_peek(&r->tokens, &text, &n, &all);
+    if (st == LLAP_OK)
+        st = ll_csv_sample_init(&sample, ll_source_name(source), text, n, all, &r->settled);
+    if (st == LLAP_OK)
+        st = ll_csv_schema_init(&r->schema, ll_source_name(source), &sample, &r->settled);
+    ll_csv_sample_deinit(&sample);
+    if (st == LLAP_OK && !r->ready) st = settle(r);
+    if (st != LLAP_OK) return st;
+    r->ready = true;
+    r->tokens.dialect = r->schema.dialect;
+    return LLAP_OK;
+}
+
+llap_status ll_csv_reader_records(ll_csv_reader *r)
+{
+    bool        header = r->schema.header;
+    llap_status st = bind(r);
+    for (int64_t k = 0; st == LLAP_OK; k++) {
+        /* tried again now and then, for quotes and oddities may stop */
+        if (!header && k % 4096 == 1 && r->tokens.next_line > r->o->skip_lines)
+            st = ll_csv_bulk_read(r);
+        if (st == LLAP_OK) st = ll_csv_tokens_next(&r->tokens);
+        if (st != LLAP_OK || r->tokens.n_fields == 0) break;
+        if (r->tokens.line <= r->o->skip_lines) continue;
+        r->report->lines++;
+        if (header) header = false;
+        else st = ll_csv_reader_record(r);
+    }
+    r->report->empty_lines += r->tokens.skipped_lines;
+    return st;
+}
+
+void ll_csv_reader_leave(ll_csv_reader *r)
+{
+    ll_csv_tokens_deinit(&r->tokens);
+    ll_csv_schema_deinit(&r->schema);
+    ll_free(r->use);
+    r->use = NULL;
+}
+
+llap_status ll_csv_reader_init(ll_csv_reader *r, const ll_csv_opts *o, ll_panel_builder *builder,
+                               ll_csv_report *report)
+{
+    *r = (ll_csv_reader){ .o = o, .settled = *o, .builder = builder, .report = report };
+    return ll_csv_variables_init(&r->variables, o, builder);
+}
+
+void ll_csv_reader_deinit(ll_csv_reader *r)
+{
+    ll_csv_reader_leave(r);
+    ll_csv_variables_deinit(&r->variables);
+    ll_clock_deinit(&r->clock);
+    ll_arena_deinit(&r->text);
+    ll_free(r->place);
+    ll_free(r->row);
+    *r = (ll_csv_reader){ 0 };
+}

@@ -1,0 +1,74 @@
+/* The inner part of ll_csv_read: takes one source after the other into a builder. */
+#ifndef LL_DATA_CSV_READER_H
+#define LL_DATA_CSV_READER_H
+
+#include "data/csv/schema.h"
+#include "data/csv/variables.h"
+
+/* Rows and lines keep pace but for empty lines and quoted line ends: one entry per change of step
+ * leads from any row back to its file and line. */
+typedef struct ll_csv_place {
+    int64_t     arrival, line;
+    const char *file; /* borrowed from the list of files */
+} ll_csv_place;
+
+typedef struct ll_csv_use { /* a column that is read */
+    uint32_t column;
+    uint32_t variable; /* of ll_csv_variables */
+    uint32_t var;      /* of the builder */
+    bool     plain;    /* numbers that are what they are: csv_bulk may read them */
+    bool     nothing;  /* neither name nor content */
+} ll_csv_use;
+
+typedef struct ll_csv_reader {
+    const ll_csv_opts *o;
+    ll_csv_opts        settled; /* o, and what the first file decided */
+    bool               ready;   /* it has; the clock runs */
+    ll_csv_report     *report;
+    ll_panel_builder  *builder;
+    ll_csv_variables   variables;
+    char first_bad[256], first_infinite[256], first_outside[256]; /* where such cells came first */
+    ll_clock clock;
+    ll_arena text;
+
+    ll_csv_place *place;
+    size_t        n_places, place_capacity;
+    int64_t       arrivals;
+
+    /* the file being read */
+    const char   *path;
+    ll_csv_tokens tokens;
+    ll_csv_schema schema;
+    ll_csv_use   *use; /* [n_use] wide form */
+    size_t        n_use;
+    size_t        time_column[LL_CLOCK_PARTS_MAX], variable_column, value_column;
+    size_t        entity_column; /* n_columns: none */
+    float        *row;           /* [n_row] */
+    uint32_t      n_row;
+    uint32_t      entity;          /* of the row before */
+    char          entity_text[64]; /* and its name, to know it again at once */
+    size_t        entity_len;      /* SIZE_MAX: do not compare */
+} ll_csv_reader;
+
+/* o, report and builder are borrowed until deinit. The caller owns *r, also after a failure. */
+llap_status ll_csv_reader_init(ll_csv_reader *r, const ll_csv_opts *o, ll_panel_builder *builder,
+                               ll_csv_report *report);
+void        ll_csv_reader_deinit(ll_csv_reader *r);
+
+/* Finds out what the source is, without reading it. Fixes the decisions for all files when it is
+ * the first. path is borrowed until r's end, source until ll_csv_reader_leave. */
+llap_status ll_csv_reader_enter(ll_csv_reader *r, const char *path, ll_source *source);
+llap_status ll_csv_reader_records(ll_csv_reader *r);
+void        ll_csv_reader_leave(ll_csv_reader *r); /* also after a failure */
+
+/* Adds a wide row, whose line is r->tokens.line; entity is not looked at where files are entities.
+ */
+llap_status ll_csv_reader_row(ll_csv_reader *r, ll_csv_field entity, int64_t time,
+                              const float *values);
+/* Takes in the record that r->tokens holds. */
+llap_status ll_csv_reader_record(ll_csv_reader *r);
+
+/* "FILE:LINE" of a row's or cell's arrival number. */
+void ll_csv_reader_place(const ll_csv_reader *r, int64_t arrival, char out[512]);
+
+#endif

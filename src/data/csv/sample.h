@@ -1,0 +1,68 @@
+/* The first lines of a file, cut into cells, with the dialect that cuts them best. What the schema
+ * is found out from.
+ *
+ *     ll_csv_sample s;
+ *     st = ll_csv_sample_init(&s, "air.csv", text, n, all, &opts);
+ *     ... s.dialect, s.decimal, ll_csv_cell(&s, record, column) ...
+ *     ll_csv_sample_deinit(&s); */
+#ifndef LL_DATA_CSV_SAMPLE_H
+#define LL_DATA_CSV_SAMPLE_H
+
+#include "base/arena.h"
+#include "base/text.h"
+#include "data/csv/csv.h"
+#include "data/csv/token.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct ll_csv_record {
+    const ll_csv_field *field;
+    size_t              n;
+    int64_t             line; /* of the file, from 1 */
+} ll_csv_record;
+
+typedef struct ll_csv_sample {
+    ll_csv_dialect dialect;
+    char           decimal;
+    ll_csv_record *record;               /* whole ones only */
+    size_t         n_records, n_columns; /* columns: of the longest record */
+    bool           broken; /* a mistake, or a very long line, cut it short: reading will tell */
+    ll_arena       text;
+} ll_csv_sample;
+
+/* text[0..n) are the first bytes of the file name, all of them when all is set; borrowed until
+ * return. LLAP_EFORMAT: empty, or not text. The caller owns *s. */
+llap_status ll_csv_sample_init(ll_csv_sample *s, const char *name, const char *text, size_t n,
+                               bool all, const ll_csv_opts *o);
+void        ll_csv_sample_deinit(ll_csv_sample *s);
+
+/* The cell without blanks around it; { "", 0 } where the record is too short. */
+ll_csv_field ll_csv_cell(const ll_csv_sample *s, size_t record, size_t column);
+
+/* Takes blanks off both ends of a field that is not quoted. */
+static inline ll_csv_field ll_csv_trim(ll_csv_field f)
+{
+    if (f.quoted) return f;
+    while (f.len > 0 && (f.text[0] == ' ' || f.text[0] == '\t')) f.text++, f.len--;
+    while (f.len > 0 && (f.text[f.len - 1] == ' ' || f.text[f.len - 1] == '\t')) f.len--;
+    return f;
+}
+
+static inline bool ll_csv_is(ll_csv_field f, const char *word)
+{
+    return strlen(word) == f.len && memcmp(f.text, word, f.len) == 0;
+}
+
+/* The cell for a message. */
+static inline ll_text_shown ll_csv_show(ll_csv_field f)
+{
+    char text[120];
+    snprintf(text, sizeof text, "%.*s", (int)(f.len < 119 ? f.len : 119), f.text);
+    return ll_text_show(text);
+}
+
+/* NA, NaN, null and their like, in any case; also the empty field. */
+bool ll_csv_is_missing_word(ll_csv_field f);
+
+#endif

@@ -1,0 +1,355 @@
+#include "data/windows/batch.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/windows/missing.h"
+
+#include <string.h>
+
+ll_batch ll_batch_view(const ll_batch *b, int64_t first, int64_t n)
+{
+    const int64_t N = b->n_slots, x = first * N * b->n_context, y = first * N * b->n_query;
+    ll_batch      v = *b;
+    v.n_rows = n;
+    v.v += x * b->n_features;
+    if (v.dv != NULL) v.dv += x * b->n_features;
+    v.x_obs += x * b->n_features;
+    v.y += y * b->n_targets;
+    v.y_obs += y * b->n_targets;
+    v.entity_mask += first * N;
+    v.valid += first * N;
+    v.delta_t += x;
+    v.delta_t_y += y;
+    v.tau += first * b->n_query;
+    v.any_obs += first * b->n_query;
+    v.window += first * N;
+    v.id += first;
+    v.end += first;
+    v.block = NULL;
+    return v;
+}
+
+void ll_batch_deinit(ll_batch *b)
+{
+    ll_free(b->block);
+    *b = (ll_batch){ 0 };
+}
+
+/* Hands out the block piece by piece, each on a cache line; without a block it only adds up. */
+typedef struct layout {
+    char  *base;
+    size_t used, n_bytes;
+    bool   overflow;
+} layout;
+
+static void *piece(layout *l, int64_t n, size_t size)
+{
+    size_t n_bytes, padded, used;
+    if (__builtin_mul_overflow((size_t)n, size, &n_bytes) ||
+        __builtin_add_overflow(n_bytes, (size_t)(LL_ALIGN - 1), &padded) ||
+        __builtin_add_overflow(l->used, padded & ~(size_t)(LL_ALIGN - 1), &used) ||
+        used > (SIZE_MAX >> 2)) {
+        l->overflow = true;
+        return NULL;
+    }
+    void *p = l->base == NULL ? NULL : l->base + l->used;
+    l->used = used;
+    l->n_bytes += n_bytes;
+    return p;
+}
+
+static bool times(int64_t *n, int64_t by) { return !__builtin_mul_overflow(*n, by, n); }
+
+static bool lay_out(ll_batch *b, bool with_diff, layout *l)
+{
+    int64_t slots = b->n_rows, rows, context, cells, query, targets;
+    bool    ok = times(&slots, b->n_slots);
+    context = cells = query = slots;
+    rows = b->n_rows;
+    ok = ok && times(&context, b->n_context) && times(&query, b->n_query) &&
+         times(&rows, b->n_query);
+    cells = context;
+    targets = query;
+    ok = ok && times(&cells, b->n_features) && times(&targets, b->n_targets);
+    if (!ok) return false;
+    b->v = piece(l, cells, sizeof *b->v);
+    b->dv = with_diff ? piece(l, cells, sizeof *b->dv) : NULL;
+    b->y = piece(l, targets, sizeof *b->y);
+    b->x_obs = piece(l, cells, sizeof *b->x_obs);
+    b->y_obs = piece(l, targets, sizeof *b->y_obs);
+    b->entity_mask = piece(l, slots, sizeof *b->entity_mask);
+    b->valid = piece(l, slots, sizeof *b->valid);
+    b->delta_t = piece(l, context, sizeof *b->delta_t);
+    b->delta_t_y = piece(l, query, sizeof *b->delta_t_y);
+    b->tau = piece(l, rows, sizeof *b->tau);
+    b->any_obs = piece(l, rows, sizeof *b->any_obs);
+    b->window = piece(l, slots, sizeof *b->window);
+    b->id = piece(l, b->n_rows, sizeof *b->id);
+    b->end = piece(l, b->n_rows, sizeof *b->end);
+    return !l->overflow;
+}
+
+/* Points the tensors into the block, which is made larger when it must be. */
+static llap_status reshape(ll_batch *b, bool with_diff)
+{
+    layout size = { 0 };
+    if (!lay_out(b, with_diff, &size))
+        return ll_fail(LLAP_ELIMIT, "batch: [%lld,%lld,%lld,%lld] is too large",
+                       (long long)b->n_rows, (long long)b->n_slots, (long long)b->n_context,
+                       (long long)b->n_features);
+    if (size.used > b->capacity || b->block == NULL) {
+        void *block = ll_new_aligned(size.used, 1);
+        if (block == NULL) {
+            ll_batch_deinit(b);
+            return LLAP_ENOMEM;
+        }
+        ll_free(b->block);
+        b->block = block;
+        b->capacity = size.used;
+    }
+    layout real = { .base = b->block };
+    (void)lay_out(b, with_diff, &real);
+    b->n_bytes = real.n_bytes;
+    return LLAP_OK;
+}
+
+llap_status ll_batch_shape(ll_batch *b, bool with_diff)
+{
+    const llap_status st = reshape(b, with_diff);
+    if (st != LLAP_OK) return st;
+    memset(b->block, 0, b->capacity);
+    for (int64_t i = 0; i < b->n_rows * b->n_slots; i++) b->window[i] = LL_NO_WINDOW;
+    return LLAP_OK;
+}
+
+/* ---- filling ----------------------------------------------------------------------------------
+ */
+
+typedef struct job {
+    const ll_rows       *r;
+    const ll_scaled     *x;
+    const ll_batch_opts *o;
+} job;
+
+static void zero(void *p, int64_t n, size_t size) { memset(p, 0, (size_t)n * size); }
+
+static void copy(void *to, const void *from, int64_t n, size_t size)
+{
+    memcpy(to, from, (size_t)n * size);
+}
+
+static void empty_slot(ll_batch *b, int64_t slot)
+{
+    const int64_t n = b->n_context, cells = n * b->n_features, h = b->n_query;
+    const int64_t targets = h * b->n_targets;
+    zero(b->v + slot * cells, cells, sizeof *b->v);
+    if (b->dv != NULL) zero(b->dv + slot * cells, cells, sizeof *b->dv);
+    zero(b->x_obs + slot * cells, cells, sizeof *b->x_obs);
+    zero(b->y + slot * targets, targets, sizeof *b->y);
+    zero(b->y_obs + slot * targets, targets, sizeof *b->y_obs);
+    zero(b->delta_t + slot * n, n, sizeof *b->delta_t);
+    zero(b->delta_t_y + slot * h, h, sizeof *b->delta_t_y);
+    b->entity_mask[slot] = b->valid[slot] = 0;
+    b->window[slot] = LL_NO_WINDOW;
+}
+
+/* d [n,D] of v [n,D]; the first row has none. */
+static void difference(const float *restrict v, const uint8_t *restrict obs, bool masked, int64_t n,
+                       int64_t width, float *restrict d)
+{
+    zero(d, width, sizeof *d);
+    if (!masked)
+        for (int64_t i = width; i < n * width; i++) d[i] = v[i] - v[i - width];
+    else
+        for (int64_t i = width; i < n * width; i++)
+            d[i] = obs[i] && obs[i - width] ? v[i] - v[i - width] : 0.0f;
+}
+
+static void fill_context(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
+{
+    const int64_t     width = b->n_features, at = slot * b->n_context * width;
+    const int64_t     pad = (b->n_context - w->n_context) * width, n = w->n_context * width;
+    const llap_panel *p = j->r->windows->panel;
+    float            *v = b->v + at;
+    uint8_t          *obs = b->x_obs + at;
+    zero(v, pad, sizeof *v);
+    zero(obs, pad, sizeof *obs);
+    copy(v + pad, j->x->x + w->first * width, n, sizeof *v);
+    copy(obs + pad, j->x->x_obs + w->first * width, n, sizeof *obs);
+    if (j->o->hide_rate > 0)
+        ll_hide_cells(j->o->hide_seed, p->entity[w->entity], w->first - p->start[w->entity],
+                      j->o->hide_rate, n, obs + pad, v + pad);
+    if (b->dv != NULL) {
+        zero(b->dv + at, pad, sizeof *b->dv);
+        difference(v + pad, obs + pad, j->o->diff == LL_DIFF_MASKED, w->n_context, width,
+                   b->dv + at + pad);
+    }
+    b->valid[slot] = memchr(obs + pad, 1, (size_t)n) != NULL;
+}
+
+static void fill_query(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
+{
+    const int64_t width = b->n_targets, at = slot * b->n_query * width;
+    const int64_t n = w->n_query * width, rest = b->n_query * width - n;
+    const int64_t from = ll_window_query(w) * width;
+    copy(b->y + at, j->x->y + from, n, sizeof *b->y);
+    copy(b->y_obs + at, j->x->y_obs + from, n, sizeof *b->y_obs);
+    zero(b->y + at + n, rest, sizeof *b->y);
+    zero(b->y_obs + at + n, rest, sizeof *b->y_obs);
+}
+
+static void compute_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
+{
+    const int64_t pad = b->n_context - w->n_context;
+    float        *t = b->delta_t + slot * b->n_context, *q = b->delta_t_y + slot * b->n_query;
+    zero(t, pad, sizeof *t);
+    ll_window_offsets(j->r->windows, w, j->o->unit_ns, j->o->from_first, t + pad, q);
+    for (int64_t i = w->n_query; i < b->n_query; i++) q[i] = q[w->n_query - 1];
+}
+
+/* Entities of a row mostly have the same times: computed once, then copied. */
+static void fill_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w,
+                       int64_t model_slot, const ll_window *model)
+{
+    const int64_t *time = j->r->windows->panel->time;
+    const size_t   rows = (size_t)w->n_context + (size_t)w->n_query;
+    if (model != NULL && model->n_context == w->n_context && model->n_query == w->n_query &&
+        memcmp(time + model->first, time + w->first, rows * sizeof *time) == 0) {
+        copy(b->delta_t + slot * b->n_context, b->delta_t + model_slot * b->n_context, b->n_context,
+             sizeof *b->delta_t);
+        copy(b->delta_t_y + slot * b->n_query, b->delta_t_y + model_slot * b->n_query, b->n_query,
+             sizeof *b->delta_t_y);
+    } else {
+        compute_times(j, b, slot, w);
+    }
+}
+
+/* What a row as a whole is asked: when, and whether anything is known there. */
+static void summarise_row(ll_batch *b, int64_t row)
+{
+    const int64_t h = b->n_query, c = b->n_targets;
+    float        *tau = b->tau + row * h;
+    uint8_t      *any = b->any_obs + row * h;
+    bool          first = true;
+    zero(tau, h, sizeof *tau);
+    zero(any, h, sizeof *any);
+    for (int64_t s = row * b->n_slots; s < (row + 1) * b->n_slots; s++) {
+        if (!b->valid[s]) continue;
+        if (first) copy(tau, b->delta_t_y + s * h, h, sizeof *tau);
+        first = false;
+        const uint8_t *obs = b->y_obs + s * h * c;
+        for (int64_t i = 0; i < h; i++)
+            for (int64_t k = 0; k < c; k++) any[i] |= *obs++;
+    }
+}
+
+static void fill_row(const job *j, ll_batch *b, int64_t i, int64_t row)
+{
+    const ll_rows    *r = j->r;
+    const ll_windows *w = r->windows;
+    const ll_window  *model = NULL;
+    int64_t           m = r->first[row], model_slot = 0;
+    for (int64_t n = 0; n < b->n_slots; n++) {
+        const int64_t    slot = i * b->n_slots + n;
+        const ll_window *v = m < r->first[row + 1] ? &w->at[r->member[m]] : NULL;
+        if (v == NULL || (r->view == LL_VIEW_JOINT && v->entity != n)) {
+            empty_slot(b, slot);
+            continue;
+        }
+        b->window[slot] = r->member[m++];
+        b->entity_mask[slot] = 1;
+        fill_context(j, b, slot, v);
+        fill_query(j, b, slot, v);
+        fill_times(j, b, slot, v, model_slot, model);
+        model = v;
+        model_slot = slot;
+    }
+    b->id[i] = ll_row_id(r, row);
+    b->end[i] = ll_row_end(r, row);
+    summarise_row(b, i);
+}
+
+/* Windows by duration differ in size: the batch is as large as its largest. */
+static void set_sizes(ll_batch *b, const job *j, const int64_t *row, int64_t n)
+{
+    const ll_windows *w = j->r->windows;
+    b->n_rows = n;
+    b->n_slots = j->r->n_slots;
+    b->n_features = j->x->n_features;
+    b->n_targets = j->x->n_targets;
+    b->n_context = w->by_rows ? w->n_context : 0;
+    b->n_query = w->by_rows ? w->n_query : 0;
+    for (int64_t i = 0; i < n && !w->by_rows; i++)
+        for (int64_t m = j->r->first[row[i]]; m < j->r->first[row[i] + 1]; m++) {
+            const ll_window *v = &w->at[j->r->member[m]];
+            if (v->n_context > b->n_context) b->n_context = v->n_context;
+            if (v->n_query > b->n_query) b->n_query = v->n_query;
+        }
+}
+
+llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, const ll_batch_opts *o,
+                          const int64_t *row, int64_t n)
+{
+    if (o->unit_ns < 1 || !(o->hide_rate >= 0 && o->hide_rate < 1))
+        return ll_fail(LLAP_EINVAL, "batch: a time unit of %lld ns, %g of the context hidden",
+                       (long long)o->unit_ns, o->hide_rate);
+    const job j = { .r = r, .x = x, .o = o };
+    set_sizes(b, &j, row, n);
+    const llap_status st = reshape(b, o->diff != LL_DIFF_NONE);
+    if (st != LLAP_OK) return st;
+    for (int64_t i = 0; i < n; i++) fill_row(&j, b, i, row[i]);
+    return LLAP_OK;
+}
+
+/* ---- tensors from elsewhere -------------------------------------------------------------------
+ */
+
+static void sanitise(float *x, uint8_t *obs, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        obs[i] = obs[i] && isfinite(x[i]);
+        if (!isfinite(x[i])) x[i] = 0.0f;
+    }
+}
+
+static llap_status check_offsets(const ll_batch *b, int64_t row)
+{
+    const float *tau = b->tau + row * b->n_query;
+    for (int64_t n = 0; n < b->n_slots; n++) {
+        const int64_t slot = row * b->n_slots + n;
+        const float  *q = b->delta_t_y + slot * b->n_query;
+        for (int64_t h = 0; h < b->n_query && b->valid[slot]; h++) {
+            const double tolerance = 1e-6 + 1e-5 * fabs((double)tau[h]);
+            if (!isfinite(q[h]) || (h > 0 && (double)q[h] < (double)q[h - 1] - 1e-6))
+                return ll_fail(LLAP_EINVAL,
+                               "delta_t_y: row %lld, slot %lld: query %lld at %g: expected finite "
+                               "offsets that do not decrease",
+                               (long long)row, (long long)n, (long long)h, (double)q[h]);
+            if (fabs((double)q[h] - (double)tau[h]) > tolerance)
+                return ll_fail(LLAP_EINVAL,
+                               "delta_t_y: row %lld, slot %lld: query %lld at %g: expected %g as "
+                               "in the other slots of the row",
+                               (long long)row, (long long)n, (long long)h, (double)q[h],
+                               (double)tau[h]);
+        }
+    }
+    return LLAP_OK;
+}
+
+llap_status ll_batch_check(ll_batch *b)
+{
+    const int64_t slots = b->n_rows * b->n_slots, cells = b->n_context * b->n_features;
+    const int64_t targets = b->n_query * b->n_targets;
+    sanitise(b->v, b->x_obs, slots * cells);
+    for (int64_t i = 0; b->dv != NULL && i < slots * cells; i++)
+        if (!isfinite(b->dv[i])) b->dv[i] = 0.0f;
+    sanitise(b->y, b->y_obs, slots * targets);
+    for (int64_t s = 0; s < slots; s++)
+        b->valid[s] = b->entity_mask[s] && memchr(b->x_obs + s * cells, 1, (size_t)cells) != NULL;
+    for (int64_t i = 0; i < b->n_rows; i++) {
+        summarise_row(b, i);
+        const llap_status st = check_offsets(b, i);
+        if (st != LLAP_OK) return st;
+    }
+    return LLAP_OK;
+}

@@ -1,0 +1,149 @@
+#include "nn/non_finite.h"
+
+#include "base/alloc.h"
+#include "base/arena.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+bool ll_nn_finite(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
+
+/* The states of the store aside (arena given), and back. */
+static llap_status swap_states(ll_params *p, void **kept, ll_arena *arena)
+{
+    for (int i = 0; i < ll_params_count(p); i++) {
+        const ll_param_info *x = ll_params_at(p, i);
+        const size_t         n = (size_t)x->count * sizeof(float);
+        if (x->leaf != LL_LEAF_STATE) continue;
+        if (arena != NULL && (kept[i] = ll_arena_new(arena, n, 1)) == NULL) return LLAP_ENOMEM;
+        memcpy(arena != NULL ? kept[i] : x->data, arena != NULL ? x->data : kept[i], n);
+    }
+    return LLAP_OK;
+}
+
+static bool blame_parameter(const ll_params *p, char *text, size_t size)
+{
+    for (int i = 0; i < ll_params_count(p); i++) {
+        const ll_param_info *x = ll_params_at(p, i);
+        if (x->leaf != LL_LEAF_PARAM || ll_nn_finite(x->data, x->count)) continue;
+        snprintf(text, size, "'%s' is not finite", x->name);
+        return true;
+    }
+    return false;
+}
+
+#define LOSS "blamed loss" /* what is blamed may have a "loss" of its own */
+
+/* Adds the loss and the gradient of every parameter as outputs LOSS and "grad NAME". */
+static void add_outputs(const ll_non_finite *b, ll_arena *arena)
+{
+    const int   n = ll_graph_n_params(b->graph);
+    ll_tensor **of = ll_arena_new(arena, 2 * (size_t)n + 1, sizeof *of);
+    if (of == NULL) {
+        ll_graph_fail(b->graph, LLAP_ENOMEM, "out of memory");
+        return;
+    }
+    for (int i = 0; i < n; i++) of[i] = ll_graph_param(b->graph, i);
+    ll_gradients(b->graph, b->loss, of, n, of + n);
+    ll_output(b->graph, LOSS, b->loss);
+    for (int i = 0; i < n; i++) {
+        const char *name = ll_arena_printf(arena, "grad %s", ll_tensor_name(of[i]));
+        if (name != NULL && of[n + i] != NULL) ll_output(b->graph, name, of[n + i]);
+    }
+}
+
+/* The gradients of all micro-batches, as far as they are finite. */
+typedef struct extent {
+    double      squares; /* their sum, of the worst micro-batch */
+    double      largest;
+    const char *of; /* the parameter whose it is */
+} extent;
+
+/* The parameter of the first gradient that is not finite; NULL: there is none. */
+static const char *look_at_gradients(const ll_non_finite *b, const ll_run *run, extent *e)
+{
+    double squares = 0.0;
+    for (int i = 0; i < ll_graph_n_params(b->graph); i++) {
+        const char *name = ll_tensor_name(ll_graph_param(b->graph, i));
+        char        output[256];
+        snprintf(output, sizeof output, "grad %s", name);
+        const float         *x = ll_run_output(run, output, NULL);
+        const ll_param_info *of = ll_params_find(b->params, name);
+        const int64_t        n = x == NULL || of == NULL ? 0 : of->count;
+        if (!ll_nn_finite(x, n)) return name;
+        for (int64_t k = 0; k < n; k++) {
+            squares += (double)x[k] * (double)x[k];
+            if (fabs((double)x[k]) <= e->largest) continue;
+            e->largest = fabs((double)x[k]);
+            e->of = name;
+        }
+    }
+    e->squares = fmax(e->squares, squares);
+    return NULL;
+}
+
+/* Whether it was this micro-batch. */
+static bool blame_micro_batch(const ll_non_finite *b, const ll_run *run, extent *e, char *text,
+                              size_t size)
+{
+    const float *loss = ll_run_output(run, LOSS, NULL);
+    const bool   lost = loss != NULL && !isfinite(*loss);
+    const char  *name = look_at_gradients(b, run, e);
+    if (lost && name != NULL)
+        snprintf(text, size, "the loss is not finite, nor is the gradient of '%s'", name);
+    else if (lost) snprintf(text, size, "the loss is not finite");
+    else if (name != NULL) snprintf(text, size, "gradient of '%s' is not finite", name);
+    return lost || name != NULL;
+}
+
+static llap_status blame_micro_batches(const ll_non_finite *b, ll_run *run, char *text, size_t size)
+{
+    extent      e = { 0 };
+    bool        found = false;
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; (i == 0 || i < b->n_micro_batches) && st == LLAP_OK && !found; i++) {
+        st = b->bind(b->user, run, i);
+        if (st == LLAP_OK) st = ll_run_exec(run);
+        if (st == LLAP_OK) found = blame_micro_batch(b, run, &e, text, size);
+    }
+    /* The backend adds them up in an order of its own: about what a float holds is too much. */
+    if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX)
+        snprintf(text, size,
+                 "the norm of the gradients is not finite (the largest, %.3g, is of '%s')",
+                 e.largest, e.of);
+    return st;
+}
+
+llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t size)
+{
+    ll_arena    arena = { 0 };
+    ll_plan    *plan = NULL;
+    ll_run     *run = NULL;
+    llap_status st = ll_params_pull(b->params);
+    if (st != LLAP_OK || blame_parameter(b->params, text, size)) return st;
+    void **kept = ll_arena_new(&arena, (size_t)ll_params_count(b->params) + 1, sizeof *kept);
+    st = kept == NULL ? LLAP_ENOMEM : swap_states(b->params, kept, &arena);
+    if (st == LLAP_OK) {
+        add_outputs(b, &arena);
+        st = ll_plan_create(b->graph, b->how, &plan);
+    }
+    if (st == LLAP_OK) st = ll_run_create(plan, &run);
+    if (st == LLAP_OK) st = ll_params_bind(b->params, LL_PARAMS_MODEL, plan, run);
+    if (st == LLAP_OK) {
+        st = blame_micro_batches(b, run, text, size);
+        swap_states(b->params, kept, NULL);
+        const llap_status pushed = ll_params_push(b->params);
+        if (st == LLAP_OK) st = pushed;
+    }
+    ll_run_destroy(run);
+    ll_plan_release(plan);
+    ll_arena_deinit(&arena);
+    return st;
+}

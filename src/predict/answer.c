@@ -1,0 +1,199 @@
+/* Tables of results, and how they are written. */
+#include "predict/answer.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "data/clock.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *copy(ll_arena *a, const char *s) { return ll_arena_strndup(a, s, strlen(s)); }
+
+static llap_status copy_names(llap_answer *a, const llap_model *m, const llap_panel *p)
+{
+    const size_t n = (size_t)p->n_entities, n_targets = (size_t)m->frame.n_targets;
+    const char **entity = ll_arena_new(&a->arena, n, sizeof *entity);
+    const char **target = ll_arena_new(&a->arena, n_targets, sizeof *target);
+    if (entity == NULL || target == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        if ((entity[i] = copy(&a->arena, p->entity[i])) == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n_targets; i++)
+        if ((target[i] = copy(&a->arena, m->frame.target[i])) == NULL) return LLAP_ENOMEM;
+    a->entity = (const char *const *)entity;
+    a->target = (const char *const *)target;
+    a->axis = p->axis;
+    a->axis.zone = copy(&a->arena, p->axis.zone);
+    a->axis.format = copy(&a->arena, p->axis.format);
+    a->axis.unit = copy(&a->arena, p->axis.unit);
+    const bool ok = a->axis.zone != NULL && a->axis.format != NULL && a->axis.unit != NULL;
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+llap_status ll_answer_create_bare(ll_answer_kind kind, size_t n_rows, const double *quantile,
+                                  int n_quantiles, llap_answer **out)
+{
+    *out = NULL;
+    llap_answer *a = ll_new(1, sizeof *a);
+    if (a == NULL) return LLAP_ENOMEM;
+    a->kind = kind;
+    a->n_rows = n_rows;
+    a->n_quantiles = n_quantiles;
+    a->n_numbers = (kind & LL_ANSWER_SAMPLES) != 0 ? 1 : 1 + n_quantiles;
+    for (int i = 0; i < n_quantiles; i++) a->quantile[i] = quantile[i];
+    a->row = ll_new(n_rows, sizeof *a->row);
+    a->number = ll_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
+    if (a->row != NULL && a->number != NULL) {
+        *out = a;
+        return LLAP_OK;
+    }
+    llap_answer_destroy(a);
+    return LLAP_ENOMEM;
+}
+
+llap_status ll_answer_create(ll_answer_kind kind, const llap_model *m, const llap_panel *p,
+                             size_t n_rows, const double *quantile, int n_quantiles,
+                             llap_answer **out)
+{
+    llap_status st = ll_answer_create_bare(kind, n_rows, quantile, n_quantiles, out);
+    if (st == LLAP_OK) st = copy_names(*out, m, p);
+    if (st == LLAP_OK) return st;
+    llap_answer_destroy(*out);
+    *out = NULL;
+    return st;
+}
+
+void llap_answer_destroy(llap_answer *a)
+{
+    if (a == NULL) return;
+    ll_free(a->row);
+    ll_free(a->number);
+    ll_arena_deinit(&a->arena);
+    ll_free(a);
+}
+
+size_t llap_answer_rows(const llap_answer *a) { return a->n_rows; }
+
+void ll_csv_put_field(FILE *f, const char *s)
+{
+    if (strpbrk(s, ",\"\r\n") == NULL) {
+        fputs(s, f);
+        return;
+    }
+    fputc('"', f);
+    for (; *s != '\0'; s++) {
+        if (*s == '"') fputc('"', f);
+        fputc(*s, f);
+    }
+    fputc('"', f);
+}
+
+/* "q0.025": all digits that it was given with, so that no two columns have one name. */
+typedef struct quantile_name {
+    char text[1 + LL_DOUBLE_TEXT];
+} quantile_name;
+
+static quantile_name name_quantile(double q)
+{
+    quantile_name s = { "q" };
+    ll_text_double(q, s.text + 1);
+    return s;
+}
+
+static void put_header(FILE *f, const llap_answer *a)
+{
+    fputs(a->has_origin ? "entity,origin,time,variable" : "entity,time,variable", f);
+    if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fputs(",observed", f);
+    fputs((a->kind & LL_ANSWER_SAMPLES) != 0 ? ",sample,value" : ",mean", f);
+    for (int i = 0; i < a->n_quantiles; i++) fprintf(f, ",%s", name_quantile(a->quantile[i]).text);
+    fputc('\n', f);
+}
+
+static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer *clock)
+{
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const ll_answer_row *r = &a->row[i];
+        char                 text[2][LL_TIMEFMT_TEXT_MAX];
+        size_t               n = 0, n_origin = 0;
+        llap_status          st = ll_clock_write(clock, r->time, text[0], &n);
+        if (st == LLAP_OK && a->has_origin)
+            st = ll_clock_write(clock, r->origin, text[1], &n_origin);
+        if (st != LLAP_OK) return st;
+        ll_csv_put_field(f, a->entity[r->entity]);
+        if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
+        fprintf(f, ",%.*s,", (int)n, text[0]);
+        ll_csv_put_field(f, a->target[r->target]);
+        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fprintf(f, ",%d", r->observed);
+        if ((a->kind & LL_ANSWER_SAMPLES) != 0) fprintf(f, ",%d", r->sample);
+        for (int k = 0; k < a->n_numbers; k++)
+            fprintf(f, ",%.7g", a->number[i * (size_t)a->n_numbers + (size_t)k]);
+        fputc('\n', f);
+    }
+    return LLAP_OK;
+}
+
+llap_status llap_answer_can_write(const char *path)
+{
+    return ll_file_can_write(ll_file_or_stdout(path));
+}
+
+llap_status llap_answer_write(const llap_answer *a, const char *path)
+{
+    ll_clock_writer clock;
+    ll_writer       w = { 0 };
+    llap_status     st = ll_clock_writer_init(&clock, &a->axis);
+    if (st == LLAP_OK) st = ll_writer_open(ll_file_or_stdout(path), &w);
+    if (st == LLAP_OK) {
+        put_header(w.stream, a);
+        st = put_rows(w.stream, a, &clock);
+    }
+    if (st == LLAP_OK) st = ll_writer_commit(&w);
+    ll_writer_abort(&w);
+    ll_clock_writer_deinit(&clock);
+    return st;
+}
+
+static llap_status put_time(ll_json_writer *w, const char *key, const ll_clock_writer *clock,
+                            int64_t time)
+{
+    char              t[LL_TIMEFMT_TEXT_MAX + 1];
+    size_t            n = 0;
+    const llap_status st = ll_clock_write(clock, time, t, &n);
+    t[n] = '\0';
+    ll_json_put_string(w, key, t);
+    return st;
+}
+
+llap_status llap_answer_json(const llap_answer *a, char **text)
+{
+    ll_clock_writer clock;
+    ll_json_writer  w = { .indent = 1 };
+    size_t          n_text;
+    *text = NULL;
+    llap_status st = ll_clock_writer_init(&clock, &a->axis);
+    ll_json_open(&w, NULL, '[');
+    for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) {
+        const ll_answer_row *r = &a->row[i];
+        const double        *x = a->number + i * (size_t)a->n_numbers;
+        ll_json_open(&w, NULL, '{');
+        ll_json_put_string(&w, "entity", a->entity[r->entity]);
+        if (a->has_origin) st = put_time(&w, "origin", &clock, r->origin);
+        if (st == LLAP_OK) st = put_time(&w, "time", &clock, r->time);
+        ll_json_put_string(&w, "variable", a->target[r->target]);
+        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) ll_json_put_bool(&w, "observed", r->observed);
+        if ((a->kind & LL_ANSWER_SAMPLES) != 0) ll_json_put_int(&w, "sample", r->sample);
+        ll_json_put_double(&w, (a->kind & LL_ANSWER_SAMPLES) != 0 ? "value" : "mean", x[0]);
+        for (int k = 0; k < a->n_quantiles; k++)
+            ll_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);
+        ll_json_close(&w, '}');
+    }
+    ll_json_close(&w, ']');
+    const llap_status end = ll_json_finish(&w, text, &n_text);
+    ll_clock_writer_deinit(&clock);
+    if (st == LLAP_OK) return end;
+    ll_free(*text);
+    *text = NULL;
+    return st;
+}

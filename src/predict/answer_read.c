@@ -1,0 +1,222 @@
+/* Reading an answer's CSV back, for pictures of it. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "data/csv/token.h"
+#include "data/source.h"
+#include "predict/answer.h"
+#include "predict/numbers.h"
+#include "predict/times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORD_MAX = 1 << 16, COLUMNS = 5 };
+enum { ENTITY, TIME, VARIABLE, ORIGIN, OBSERVED };
+
+typedef struct reader {
+    ll_csv_tokens     tokens;
+    int               column[COLUMNS];          /* -1: none */
+    int               number[LL_QUANTILES + 1]; /* columns of mean and quantiles */
+    double            quantile[LL_QUANTILES];
+    int               n_quantiles;
+    llap_answer      *a; /* rows grow here */
+    const llap_panel *panel;
+    size_t            room, n_targets;
+    const char      **target; /* in the answer's arena */
+    bool              placed; /* what is wrong is told with its line */
+} reader;
+
+static llap_status next(reader *r)
+{
+    const llap_status st = ll_csv_tokens_next(&r->tokens);
+    r->placed = st != LLAP_OK;
+    return st;
+}
+
+static bool is_word(const ll_csv_field *f, const char *word)
+{
+    return f->len == strlen(word) && memcmp(f->text, word, f->len) == 0;
+}
+
+static llap_status read_header(reader *r)
+{
+    static const char *const word[COLUMNS] = { "entity", "time", "variable", "origin", "observed" };
+    llap_status              st = next(r);
+    for (int k = 0; k < COLUMNS; k++) r->column[k] = -1;
+    r->number[0] = -1;
+    for (size_t i = 0; st == LLAP_OK && i < r->tokens.n_fields; i++) {
+        const ll_csv_field *f = &r->tokens.field[i];
+        char                text[32];
+        for (int k = 0; k < COLUMNS; k++)
+            if (is_word(f, word[k])) r->column[k] = (int)i;
+        if (is_word(f, "mean")) r->number[0] = (int)i;
+        if (f->len < 2 || f->len >= sizeof text || f->text[0] != 'q') continue;
+        snprintf(text, sizeof text, "%.*s", (int)f->len - 1, f->text + 1);
+        char        *end;
+        const double q = strtod(text, &end);
+        if (*end != '\0' || !(q > 0 && q < 1) || r->n_quantiles == LL_QUANTILES) continue;
+        r->quantile[r->n_quantiles++] = q;
+        r->number[r->n_quantiles] = (int)i;
+    }
+    if (st == LLAP_OK && (r->column[ENTITY] < 0 || r->column[TIME] < 0 || r->column[VARIABLE] < 0 ||
+                          r->number[0] < 0))
+        st =
+            ll_fail(LLAP_EFORMAT, "no table of forecasts: expected columns entity, time, variable, "
+                                  "mean");
+    return st;
+}
+
+/* Position of a variable in the list, which grows. */
+static llap_status find_target(reader *r, const ll_csv_field *f, int32_t *out)
+{
+    for (size_t i = 0; i < r->n_targets; i++)
+        if (strlen(r->target[i]) == f->len && memcmp(r->target[i], f->text, f->len) == 0) {
+            *out = (int32_t)i;
+            return LLAP_OK;
+        }
+    const char **grown = ll_grow((void *)r->target, r->n_targets + 1, sizeof *grown);
+    if (grown == NULL) return LLAP_ENOMEM;
+    r->target = grown;
+    grown[r->n_targets] = ll_arena_strndup(&r->a->arena, f->text, f->len);
+    if (grown[r->n_targets] == NULL) return LLAP_ENOMEM;
+    *out = (int32_t)r->n_targets++;
+    return LLAP_OK;
+}
+
+static llap_status grow(reader *r)
+{
+    llap_answer *a = r->a;
+    if (a->n_rows < r->room) return LLAP_OK;
+    const size_t   room = 2 * r->room + 1024;
+    ll_answer_row *row = ll_grow(a->row, room, sizeof *row);
+    if (row != NULL) a->row = row;
+    double *number =
+        row == NULL ? NULL : ll_grow(a->number, room, (size_t)a->n_numbers * sizeof *number);
+    if (number == NULL) return LLAP_ENOMEM;
+    a->number = number;
+    r->room = room;
+    return LLAP_OK;
+}
+
+static llap_status read_number(const ll_csv_field *f, double *out)
+{
+    char text[64], *end;
+    snprintf(text, sizeof text, "%.*s", (int)(f->len < 63 ? f->len : 63), f->text);
+    *out = strtod(text, &end);
+    if (end != text && *end == '\0') return LLAP_OK;
+    return ll_fail(LLAP_EFORMAT, "expected a number, found '%s'", ll_text_show(text).text);
+}
+
+static llap_status read_row(reader *r)
+{
+    const ll_csv_field *f = r->tokens.field;
+    llap_status         st = grow(r);
+    if (st != LLAP_OK) return st;
+    ll_answer_row *row = &r->a->row[r->a->n_rows];
+    double        *number = r->a->number + r->a->n_rows * (size_t)r->a->n_numbers;
+    *row = (ll_answer_row){ 0 };
+    for (int k = 0; k < COLUMNS; k++)
+        if (r->column[k] >= (int)r->tokens.n_fields)
+            return ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields);
+    const ll_csv_field *time = &f[r->column[TIME]];
+    const ll_csv_field *entity = &f[r->column[ENTITY]];
+    int64_t             e = -1;
+    st = ll_panel_need_entity(r->panel, entity->text, entity->len, &e);
+    row->entity = (int32_t)e;
+    if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row->target);
+    if (st == LLAP_OK) st = ll_axis_time_read(&r->panel->axis, time->text, time->len, &row->time);
+    if (st == LLAP_OK && r->column[ORIGIN] >= 0) {
+        const ll_csv_field *origin = &f[r->column[ORIGIN]];
+        st = ll_axis_time_read(&r->panel->axis, origin->text, origin->len, &row->origin);
+    }
+    if (r->column[OBSERVED] >= 0) row->observed = is_word(&f[r->column[OBSERVED]], "1");
+    for (int k = 0; st == LLAP_OK && k <= r->n_quantiles; k++)
+        st = r->number[k] >= (int)r->tokens.n_fields
+                 ? ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields)
+                 : read_number(&f[r->number[k]], &number[k]);
+    if (st == LLAP_OK) r->a->n_rows++;
+    return st;
+}
+
+static llap_status read_rows(reader *r)
+{
+    llap_status st = read_header(r);
+    if (st != LLAP_OK) return st;
+    st = ll_answer_create_bare(r->column[OBSERVED] >= 0 ? LL_ANSWER_IMPUTATION : LL_ANSWER_FORECAST,
+                               0, r->quantile, r->n_quantiles, &r->a);
+    if (st != LLAP_OK) return st;
+    r->a->has_origin = r->column[ORIGIN] >= 0;
+    st = next(r);
+    while (st == LLAP_OK && r->tokens.n_fields > 0) {
+        st = read_row(r);
+        if (st == LLAP_OK) st = next(r);
+    }
+    return st;
+}
+
+/* Without its own, a forecast was made at the last row before its first time. */
+static void set_origins(const reader *r)
+{
+    const llap_panel *p = r->panel;
+    for (size_t i = 0; i < r->a->n_rows; i++) {
+        ll_answer_row *row = &r->a->row[i];
+        int64_t        first = row->time;
+        if (i > 0 && row[-1].entity == row->entity) {
+            row->origin = row[-1].origin;
+            continue;
+        }
+        row->origin = first;
+        for (int64_t k = p->start[row->entity]; k < p->start[row->entity + 1] && p->time[k] < first;
+             k++)
+            row->origin = p->time[k];
+    }
+}
+
+static const char *copy(ll_arena *a, const char *s) { return ll_arena_strndup(a, s, strlen(s)); }
+
+/* Names and axis into the arena: the answer outlives the panel. */
+static llap_status finish(reader *r)
+{
+    llap_answer      *a = r->a;
+    const llap_panel *p = r->panel;
+    const char      **entity = ll_arena_new(&a->arena, (size_t)p->n_entities, sizeof *entity);
+    const char      **target = ll_arena_new(&a->arena, r->n_targets + 1, sizeof *target);
+    a->axis = p->axis;
+    a->axis.zone = copy(&a->arena, p->axis.zone);
+    a->axis.format = copy(&a->arena, p->axis.format);
+    a->axis.unit = copy(&a->arena, p->axis.unit);
+    if (entity == NULL || target == NULL || a->axis.zone == NULL || a->axis.format == NULL ||
+        a->axis.unit == NULL)
+        return LLAP_ENOMEM;
+    for (int64_t i = 0; i < p->n_entities; i++)
+        if ((entity[i] = copy(&a->arena, p->entity[i])) == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < r->n_targets; i++) target[i] = r->target[i];
+    a->entity = (const char *const *)entity;
+    a->target = (const char *const *)target;
+    if (!a->has_origin) set_origins(r);
+    return LLAP_OK;
+}
+
+llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_answer **out)
+{
+    *out = NULL;
+    ll_source  *source = NULL;
+    reader      r = { .panel = panel };
+    llap_status st = ll_source_open(path, &source);
+    if (st == LLAP_OK) st = ll_csv_tokens_init(&r.tokens, source, RECORD_MAX);
+    r.tokens.dialect = (ll_csv_dialect){ ',', '"', '\n' };
+    if (st == LLAP_OK) {
+        st = read_rows(&r);
+        if (st == LLAP_OK && r.a->n_rows == 0) st = ll_fail(LLAP_EFORMAT, "no rows");
+        if (st != LLAP_OK && st != LLAP_ENOMEM && !r.placed)
+            st = ll_fail_in(st, "%s:%lld", ll_text_show(path).text, (long long)r.tokens.line);
+    }
+    if (st == LLAP_OK) st = finish(&r);
+    if (st == LLAP_OK) *out = r.a;
+    else llap_answer_destroy(r.a);
+    ll_free((void *)r.target);
+    ll_csv_tokens_deinit(&r.tokens);
+    ll_source_close(source);
+    return st;
+}

@@ -1,0 +1,156 @@
+/* Is the data that an answer is asked about like the data of training? */
+#include "predict/compare.h"
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/time/duration.h"
+#include "predict/queries.h"
+
+#include <math.h>
+#include <stdio.h>
+
+int64_t ll_usual_gap(const ll_gaps *g)
+{
+    return g->usual_share >= 0.5 ? g->usual : g->grid > 0 ? g->grid : g->median;
+}
+
+typedef struct gap_text {
+    char text[64];
+} gap_text;
+
+static gap_text show_gap(const ll_axis *a, int64_t ticks)
+{
+    gap_text s;
+    if (a->kind == LL_AXIS_CALENDAR || *a->unit != '\0') ll_duration_format(ticks, s.text);
+    else snprintf(s.text, sizeof s.text, "%g", (double)ticks / (double)a->unit_ns);
+    return s;
+}
+
+static void compare_entities(const llap_model *m, const llap_panel *p, const llap_log *log)
+{
+    int64_t     n = 0;
+    const char *first = NULL;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        if (ll_model_entity(m, p->entity[e]) < 0 && n++ == 0) first = p->entity[e];
+    if (n > 0 && !m->frame.by_entity)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "training has not seen %lld of %lld entities ('%s'%s): they take the level and "
+                "spread of all together",
+                (long long)n, (long long)p->n_entities, ll_text_show(first).text,
+                n > 1 ? ", ..." : "");
+}
+
+/* Too coarse, or much finer, than what was learned from. */
+static llap_status compare_interval(const llap_model *m, const llap_panel *p, const llap_log *log)
+{
+    ll_gaps           g;
+    const int64_t     then = m->frame.gap;
+    const llap_status st = ll_gaps_measure(p, &g);
+    const int64_t     now = st == LLAP_OK ? ll_usual_gap(&g) : 0;
+    if (now > 0 && then > 0 &&
+        ((double)now > 1.5 * (double)then || (double)then > 1.5 * (double)now))
+        ll_logf(log, LLAP_LOG_WARNING, "rows are usually %s apart, in training they were %s",
+                show_gap(&p->axis, now).text, show_gap(&p->axis, then).text);
+    return st;
+}
+
+typedef struct moments {
+    double n, mean, m2; /* of z */
+} moments;
+
+static void add(moments *s, double x)
+{
+    const double d = x - s->mean;
+    s->n++;
+    s->mean += d / s->n;
+    s->m2 += d * (x - s->mean);
+}
+
+/* Values in standard deviations of training, and how many there are. */
+static moments measure(const llap_model *m, int64_t target, const llap_panel *p, int64_t var)
+{
+    const ll_chain *c = m->anchor[target]->chain;
+    moments         s = { 0 };
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t known = ll_model_entity(m, p->entity[e]);
+        const size_t  k = known < 0 ? c->n_series : (size_t)known;
+        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
+            if (ll_panel_observed(p, r, var))
+                add(&s, ((double)p->value[r * p->n_vars + var] - c->mu[k]) / c->sd[k]);
+    }
+    return s;
+}
+
+/* No value of training lay below the mean of its series (chain.h has its z_lo 0.2 under the least):
+ * each had one value, and its deviation of 1 is none to measure by. */
+static bool never_changed(const ll_chain *c) { return c->z_lo > -0.2 - 1e-6; }
+
+static void compare_values(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
+                           const llap_log *log)
+{
+    const char     *name = m->frame.target[target];
+    const ll_chain *c = m->anchor[target]->chain;
+    const moments   s = measure(m, target, p, var);
+    const double    sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax((double)p->n_rows, 1);
+    if (s.n == 0) {
+        ll_logf(log, LLAP_LOG_WARNING, "%s: no observed value at all", ll_text_show(name).text);
+    } else if (never_changed(c)) {
+        if (c->y_lo < c->y_hi && (s.mean != 0 || s.m2 > 0)) /* not cut to one value by its tails */
+            ll_logf(log, LLAP_LOG_WARNING, "%s: never changed in training and has other values now",
+                    ll_text_show(name).text);
+    } else if (s.n >= 10 && (fabs(s.mean) > 3 || sd > 4 || sd < 0.05)) {
+        ll_logf(log, LLAP_LOG_WARNING,
+                "%s: its values lie %.2g deviations of training from the mean of training and "
+                "spread %.2g times as much: another unit, another place?",
+                ll_text_show(name).text, s.mean, sd);
+    }
+    const double then = m->frame.observed;
+    if (s.n > 0 && share < 0.5 * then)
+        ll_logf(log, LLAP_LOG_WARNING, "%s: %.2g %% of the cells are observed, in training %.2g %%",
+                ll_text_show(name).text, 100 * share, 100 * then);
+}
+
+/* Whether any target was observed within the context before the i-th forecast. */
+static bool has_value(const llap_model *m, const llap_panel *p, const int64_t *var,
+                      const ll_queries *q, size_t i)
+{
+    const int64_t e = q->entity[i], t = q->origin[i];
+    int64_t       lo = p->start[e], hi = p->start[e + 1]; /* the first row after t */
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+        if (p->time[mid] <= t) lo = mid + 1;
+        else hi = mid;
+    }
+    for (int64_t r = lo - 1;
+         r >= p->start[e] && ll_elapsed(p->time[r], t) < (uint64_t)m->frame.context; r--)
+        for (int64_t v = 0; v < m->frame.n_targets; v++)
+            if (ll_panel_observed(p, r, var[v])) return true;
+    return false;
+}
+
+static void compare_contexts(const llap_model *m, const llap_panel *p, const int64_t *var,
+                             const ll_queries *q, const llap_log *log)
+{
+    size_t      n = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < q->n; i++)
+        if (!has_value(m, p, var, q, i) && n++ == 0) first = p->entity[q->entity[i]];
+    if (n > 0)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "%zu of %zu forecasts ('%s'%s) have nothing observed in the %s before them: they "
+                "only say what is usual",
+                n, q->n, ll_text_show(first).text, n > 1 ? ", ..." : "",
+                show_gap(&p->axis, m->frame.context).text);
+}
+
+llap_status ll_compare_with_training(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                     const ll_queries *q, const llap_log *log)
+{
+    if (log == NULL || m->anchor == NULL) return LLAP_OK;
+    compare_entities(m, p, log);
+    const llap_status st = compare_interval(m, p, log);
+    for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++)
+        compare_values(m, v, p, var[v], log);
+    if (st == LLAP_OK && q != NULL) compare_contexts(m, p, var, q, log);
+    return st;
+}

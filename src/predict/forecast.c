@@ -1,0 +1,381 @@
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "predict/answer.h"
+#include "predict/compare.h"
+#include "predict/device.h"
+#include "predict/forecaster.h"
+#include "predict/frame.h"
+#include "predict/network_members.h"
+#include "predict/numbers.h"
+#include "predict/pool.h"
+#include "predict/queries.h"
+#include "predict/series.h"
+
+#include <llapdiff/sampler.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LAWS_AT_ONCE = 1024 }; /* forecasts between two reports */
+
+/* What the i-th forecast asks. law [its queries] */
+static ll_anchor_request request(const llap_model *m, const llap_panel *p, const ll_queries *q,
+                                 const ll_panel_series *s, const ll_series *all, size_t i,
+                                 ll_law *law)
+{
+    return (ll_anchor_request){ .history = s->series[q->entity[i]],
+                                .series = ll_model_series(m, p->entity[q->entity[i]]),
+                                .origin = ll_model_time(m, q->origin[i]),
+                                .n_query = q->first[i + 1] - q->first[i],
+                                .t_query = q->t + q->first[i],
+                                .law = law,
+                                .all = all };
+}
+
+/* The laws of one target, [first[n]]. */
+static llap_status forecast_target(const llap_model *m, const llap_panel *p,
+                                   const llap_forecast_opts *o, const ll_queries *q, int64_t target,
+                                   int64_t var, ll_law *law)
+{
+    ll_panel_series    s = { 0 };
+    ll_series         *all = NULL;
+    ll_anchor_request *r = ll_new(q->n, sizeof *r);
+    llap_status st = r == NULL ? LLAP_ENOMEM : ll_panel_series_init(&s, p, var, m->frame.unit);
+    if (st == LLAP_OK) st = ll_linked_series(m, target, p, &s, &all);
+    if (st == LLAP_OK) {
+        for (size_t i = 0; i < q->n; i++) r[i] = request(m, p, q, &s, all, i, law + q->first[i]);
+        for (size_t i = 0; i < q->n && st == LLAP_OK; i += LAWS_AT_ONCE) {
+            st = ll_report(o->progress,
+                           &(llap_progress_event){ "forecast", (int64_t)i, (int64_t)q->n,
+                                                   "forecasts", m->frame.target[target] });
+            if (st == LLAP_OK)
+                st = ll_anchor_model_forecast(m->anchor[target], r + i,
+                                              q->n - i < LAWS_AT_ONCE ? q->n - i : LAWS_AT_ONCE);
+        }
+    }
+    ll_panel_series_deinit(&s);
+    ll_free(all);
+    ll_free(r);
+    return st;
+}
+
+/* Rows of the answer: each query (or forecast, of totals) and target, `each` times. */
+static llap_status count_rows(const llap_model *m, size_t asked, int64_t each, size_t *rows)
+{
+    int64_t n;
+    if (__builtin_mul_overflow((int64_t)asked, m->frame.n_targets, &n) ||
+        __builtin_mul_overflow(n, each, &n) || n > LL_ANSWER_ROWS_MAX)
+        return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for %s",
+                       LL_ANSWER_ROWS_MAX, each > 1 ? "fewer samples" : "fewer steps");
+    *rows = (size_t)n;
+    return LLAP_OK;
+}
+
+/* ---- joint paths ---- */
+
+enum { WINDOWS_AT_ONCE = 64, PATHS = 200 }; /* PATHS: unless told */
+
+typedef struct asked { /* a forecast, by the time it is made at */
+    int64_t origin;
+    size_t  place;
+} asked;
+
+static int in_time(const void *a, const void *b)
+{
+    const asked *x = a, *y = b;
+    if (x->origin != y->origin) return x->origin < y->origin ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static int increasing(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
+{
+    double sum = 0;
+    qsort(x, (size_t)n, sizeof *x, increasing);
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    number[0] = sum / (double)n;
+    for (int k = 0; k < a->n_quantiles; k++) {
+        const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
+        const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
+        number[1 + k] = x[i] + (at - (double)i) * (x[next] - x[i]);
+    }
+}
+
+/* What becomes of the paths of one forecast and target, [n_paths,its queries]. */
+typedef struct paths {
+    const llap_forecast_opts *o;
+    const ll_queries         *q;
+    int64_t                   n_paths, n_targets;
+    double                   *x;    /* [n_paths] scratch */
+    int64_t                   done; /* forecasts */
+    llap_answer              *out;
+} paths;
+
+static ll_answer_row row_of(const paths *a, size_t i, int64_t target, int64_t k)
+{
+    return (ll_answer_row){ .time = a->q->time[a->q->first[i] + (size_t)k],
+                            .origin = a->q->origin[i],
+                            .entity = (int32_t)a->q->entity[i],
+                            .target = (int32_t)target };
+}
+
+static int64_t n_queries(const ll_queries *q, size_t i)
+{
+    return (int64_t)(q->first[i + 1] - q->first[i]);
+}
+
+static void put_samples(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = n_queries(a->q, i);
+    size_t        at = (size_t)target * a->q->first[a->q->n] + a->q->first[i];
+    at *= (size_t)a->n_paths;
+    for (int64_t k = 0; k < a->n_paths * h; k++, at++) {
+        a->out->row[at] = row_of(a, i, target, k % h);
+        a->out->row[at].sample = (int32_t)(k / h);
+        a->out->number[at] = path[k];
+    }
+}
+
+static void put_quantiles(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = n_queries(a->q, i);
+    for (int64_t k = 0; k < h; k++) {
+        const size_t at = (a->q->first[i] + (size_t)k) * (size_t)a->n_targets + (size_t)target;
+        for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
+        a->out->row[at] = row_of(a, i, target, k);
+        ll_sample_numbers(a->x, a->n_paths, a->out,
+                          a->out->number + at * (size_t)a->out->n_numbers);
+    }
+}
+
+static void put_total(const paths *a, size_t i, int64_t target, const double *path)
+{
+    const int64_t h = n_queries(a->q, i), n = a->n_paths;
+    const bool    keep = a->o->keep_samples != 0;
+    const size_t  at = keep ? ((size_t)target * a->q->n + i) * (size_t)n
+                            : i * (size_t)a->n_targets + (size_t)target;
+    double       *number = a->out->number + at * (size_t)a->out->n_numbers;
+    for (int64_t s = 0; s < n; s++) {
+        a->x[s] = 0;
+        for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
+    }
+    for (int64_t s = 0; s < (keep ? n : 1); s++) {
+        a->out->row[at + (size_t)s] = row_of(a, i, target, h - 1);
+        a->out->row[at + (size_t)s].sample = (int32_t)s;
+    }
+    if (keep) memcpy(number, a->x, (size_t)n * sizeof *number);
+    else ll_sample_numbers(a->x, n, a->out, number);
+}
+
+/* The forecasts list[0 .. n-1]. */
+static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forecaster *f,
+                             const asked *list, int64_t n)
+{
+    const ll_queries         *q = a->q;
+    const ll_forecast_request ask = { .n_samples = a->n_paths,
+                                      .seed = (uint64_t)a->o->seed,
+                                      .log = a->o->log,
+                                      .progress = a->o->progress,
+                                      .at = { "forecast", a->done, (int64_t)q->n, "forecasts",
+                                              NULL } };
+    ll_arena                  arena = { 0 };
+    ll_forecast_window       *w = ll_arena_new(&arena, (size_t)n, sizeof *w);
+    ll_forecast_members      *from = ll_arena_new(&arena, (size_t)(n * a->n_targets), sizeof *from);
+    llap_status               st = w == NULL || from == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        const int64_t e = q->entity[list[i].place];
+        int64_t       end = p->start[e];
+        while (end < p->start[e + 1] && p->time[end] <= list[i].origin) end++;
+        w[i] = (ll_forecast_window){ .entity = e,
+                                     .first = p->start[e],
+                                     .end = end,
+                                     .origin = list[i].origin,
+                                     .n_query = n_queries(q, list[i].place),
+                                     .time = q->time + q->first[list[i].place],
+                                     .id = ll_forecast_window_id(p, e, list[i].origin) };
+    }
+    if (st == LLAP_OK) st = f->forecast(f, &ask, w, n, &arena, from);
+    for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
+        const size_t  place = list[i / a->n_targets].place;
+        const int64_t target = i % a->n_targets;
+        if (a->o->total) put_total(a, place, target, from[i].value);
+        else if (a->o->keep_samples) put_samples(a, place, target, from[i].value);
+        else put_quantiles(a, place, target, from[i].value);
+    }
+    ll_arena_deinit(&arena);
+    return st;
+}
+
+static llap_status put_all(paths *a, const llap_panel *p, const ll_forecaster *f)
+{
+    const ll_queries *q = a->q;
+    asked            *list = ll_new(q->n, sizeof *list);
+    llap_status       st = list == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; i < q->n && st == LLAP_OK; i++) list[i] = (asked){ q->origin[i], i };
+    if (st == LLAP_OK) qsort(list, q->n, sizeof *list, in_time);
+    for (size_t i = 0, end; i < q->n && st == LLAP_OK; i = end) {
+        for (end = i + 1; end < q->n; end++)
+            if (list[end].origin != list[end - 1].origin && end - i >= WINDOWS_AT_ONCE) break;
+        a->done = (int64_t)i;
+        st = put_paths(a, p, f, list + i, (int64_t)(end - i));
+    }
+    ll_free(list);
+    return st;
+}
+
+struct llap_sampler {
+    const llap_model *m;
+    const ll_backend *backend;
+    ll_kept_sampler   drawer;
+};
+
+/* Samples, or numbers made of them. */
+static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
+                                const llap_forecast_opts *o, const ll_queries *q,
+                                const int64_t *var, llap_answer **out)
+{
+    const llap_model *m = sampler->m;
+    const bool        draws = o->keep_samples != 0;
+    double            quantile[LL_QUANTILES];
+    int               n_quantiles = 0;
+    size_t            rows = 0;
+    ll_forecaster     f = { 0 };
+
+    paths       a = { .o = o,
+                      .q = q,
+                      .n_paths = o->samples > 0 ? o->samples : PATHS,
+                      .n_targets = m->frame.n_targets };
+    llap_status st = count_rows(m, o->total ? q->n : q->first[q->n], draws ? a.n_paths : 1, &rows);
+    if (st == LLAP_OK) st = ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
+    if (st == LLAP_OK) a.x = ll_new((size_t)a.n_paths, sizeof *a.x);
+    if (st == LLAP_OK && a.x == NULL) st = LLAP_ENOMEM;
+    if (st == LLAP_OK)
+        st = ll_answer_create(draws ? LL_ANSWER_SAMPLES : LL_ANSWER_FORECAST, m, p, rows, quantile,
+                              draws ? 0 : n_quantiles, out);
+    a.out = *out;
+    if (st == LLAP_OK)
+        st = ll_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->drawer,
+                                &f);
+    if (st == LLAP_OK) st = put_all(&a, p, &f);
+    ll_forecaster_deinit(&f);
+    ll_free(a.x);
+    if (st != LLAP_OK) {
+        llap_answer_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+/* ---- laws ---- */
+
+static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
+                          const ll_queries *q, const int64_t *var, llap_answer **out)
+{
+    double           quantile[LL_QUANTILES];
+    ll_normal_scores score;
+    int              n_quantiles = 0;
+    size_t           rows = 0;
+    ll_law          *law = ll_new(q->first[q->n], sizeof *law);
+    llap_status      st =
+        law == NULL ? LLAP_ENOMEM : ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
+    if (st == LLAP_OK) st = count_rows(m, q->first[q->n], 1, &rows);
+    if (st == LLAP_OK)
+        st = ll_answer_create(LL_ANSWER_FORECAST, m, p, rows, quantile, n_quantiles, out);
+    ll_normal_scores_init(&score, quantile, n_quantiles);
+    for (int64_t v = 0; st == LLAP_OK && v < m->frame.n_targets; v++) {
+        st = forecast_target(m, p, o, q, v, var[v], law);
+        for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+            const size_t series = ll_model_series(m, p->entity[q->entity[i]]);
+            for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
+                const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
+                (*out)->row[at] = (ll_answer_row){ .time = q->time[k],
+                                                   .origin = q->origin[i],
+                                                   .entity = (int32_t)q->entity[i],
+                                                   .target = (int32_t)v };
+                ll_law_numbers(m->anchor[v], series, &law[k], &score,
+                               (*out)->number + at * (size_t)(*out)->n_numbers);
+            }
+        }
+    }
+    if (st != LLAP_OK) {
+        llap_answer_destroy(*out);
+        *out = NULL;
+    }
+    ll_free(law);
+    return st;
+}
+
+/* Where the guard left the anchor alone, its laws are known exactly. */
+static bool from_networks(const llap_model *m)
+{
+    return m->network != NULL && m->network->config.features.guard != LL_ANSWER_BY_ANCHOR;
+}
+
+/* ---- samplers ---- */
+
+llap_status llap_sampler_create(const llap_model *m, const char *device, const char *precision,
+                                llap_sampler **out)
+{
+    *out = NULL;
+    const ll_backend *backend;
+    const llap_status st = ll_backend_choose(device, precision, &backend);
+    if (st != LLAP_OK) return st;
+    llap_sampler *s = ll_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (llap_sampler){ .m = m, .backend = backend };
+    *out = s;
+    return LLAP_OK;
+}
+
+void llap_sampler_destroy(llap_sampler *s)
+{
+    if (s == NULL) return;
+    ll_kept_sampler_deinit(&s->drawer);
+    ll_free(s);
+}
+
+llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
+                                  const llap_forecast_opts *o, llap_answer **out)
+{
+    *out = NULL;
+    if (o->samples < 0)
+        return ll_fail(LLAP_EOPTION, "samples: expected at least 1, found %lld",
+                       (long long)o->samples);
+    const llap_model *m = s->m;
+    ll_queries        q = { 0 };
+    int64_t          *var = NULL;
+    llap_status       st = ll_check_axis(m, panel);
+    if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, false);
+    if (st != LLAP_OK) return st;
+    var = ll_new((size_t)m->frame.n_targets, sizeof *var);
+    st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
+    if (st == LLAP_OK) st = ll_queries_init(&q, m, panel, o);
+    if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, &q, o->log);
+    if (st == LLAP_OK)
+        st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
+                 ? answer_paths(s, panel, o, &q, var, out)
+                 : answer(m, panel, o, &q, var, out);
+    if (st == LLAP_OK) (*out)->has_origin = q.several;
+    ll_queries_deinit(&q);
+    ll_free(var);
+    return st;
+}
+
+llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,
+                          llap_answer **out)
+{
+    llap_sampler *s = NULL;
+    *out = NULL;
+    llap_status st = llap_sampler_create(m, o->device, o->precision, &s);
+    if (st == LLAP_OK) st = llap_sampler_forecast(s, panel, o, out);
+    llap_sampler_destroy(s);
+    return st;
+}

@@ -1,0 +1,112 @@
+/* Forecasters: whatever can be scored. The anchor is one, a network is one, and so is every
+ * opponent that a model has to beat; evaluation knows them only through this.
+ *
+ *     ll_forecaster f = { 0 };
+ *     ll_arena      arena = { 0 };
+ *     llap_status     st = ll_anchor_forecaster(model, panel, var, &f);
+ *     ll_forecast_members  *out = ...;                                  [n,f.n_targets]
+ *     if (st == LLAP_OK) st = f.forecast(&f, &ask, window, n, &arena, out);
+ *     out[i * f.n_targets + k].value[s * window[i].n_query + q]   sample s of target k of window i
+ *     ll_arena_deinit(&arena);
+ *     ll_forecaster_deinit(&f);
+ *
+ * Values are in data units; normalising is the scorer's business (score/readings.h). The same
+ * request gives the same bytes for any number of threads and any batch: draws are keyed by seed and
+ * window id. Nothing after the origin of a window may be looked at. */
+#ifndef LL_PREDICT_FORECASTER_H
+#define LL_PREDICT_FORECASTER_H
+
+#include "base/arena.h"
+#include "model/model.h"
+
+/* What is asked about: rows first .. end - 1 of the panel are the context, the last of them at
+ * origin. */
+typedef struct ll_forecast_window {
+    int64_t        entity;     /* of the panel */
+    int64_t        first, end; /* rows of the panel */
+    int64_t        origin;     /* ticks */
+    int64_t        n_query;
+    const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
+    uint64_t       id;   /* ll_forecast_window_id */
+    bool           keep; /* what is observed at the queries may be looked at and kept: of filling,
+                            by forecasters that can */
+} ll_forecast_window;
+
+/* Window i of a list. */
+ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i);
+
+/* By origin; those of one origin stay in order. */
+llap_status ll_forecast_windows_sort(ll_forecast_window *w, int64_t n);
+
+/* What draws are keyed by: what is forecast, not where it stands in a list. */
+uint64_t ll_forecast_window_id(const llap_panel *p, int64_t entity, int64_t origin);
+
+/* The answer for one window and one target. */
+typedef struct ll_forecast_members {
+    int64_t       n;     /* members, at least 1 */
+    const double *value; /* [n,n_query], or [n] increasing where constant; NaN: member without an
+                            answer to that query, but every query has at least one. From the arena
+                            of the call, or borrowed from the forecaster */
+    bool drawn;          /* members are draws from a law: scores are the fair ones. Else they are
+                            the law itself, with equal weights */
+    const bool *law;     /* [n_query] where drawn: the queries at which members are the law itself
+                            all the same; NULL: none. From the arena */
+    bool joint;          /* a member is a path: its values belong together */
+    bool constant;       /* the same members at every query */
+} ll_forecast_members;
+
+typedef struct ll_forecast_request {
+    int64_t         n_samples; /* for forecasters that draw; the others have as many as they have */
+    uint64_t        seed;
+    const llap_log *log; /* or NULL */
+    /* Reported again and again while the work lasts, so that it can be stopped. */
+    llap_progress       progress;
+    llap_progress_event at;
+} ll_forecast_request;
+
+typedef struct ll_forecaster ll_forecaster;
+struct ll_forecaster {
+    const char *name; /* "anchor", "context_days"; static */
+    int64_t     n_targets;
+    void       *self;
+    /* out [n,n_targets]. Windows come in order of origin, then entity; those of one origin come in
+     * one call unless they are too many. Shares work out among threads by itself; one call at a
+     * time. */
+    llap_status (*forecast)(const ll_forecaster *f, const ll_forecast_request *ask,
+                            const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                            ll_forecast_members *out);
+    void (*destroy)(void *self);
+};
+
+void ll_forecaster_deinit(ll_forecaster *f); /* { 0 } is fine */
+
+/* How far ahead, in bins of equal width: one a step, at most LL_LEADS over the horizon. */
+enum { LL_LEADS = 400 };
+typedef struct ll_leads {
+    int64_t n, width; /* ticks */
+} ll_leads;
+ll_leads ll_leads_of_frame(const ll_model_frame *f);
+int32_t  ll_lead(const ll_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
+
+/* The networks of a model made ready to draw rows (at once) of h queries and R samples a member:
+ * plans and memory, nothing of any panel. Whoever asks one model about several panels keeps it.
+ * Empty: { 0 }. */
+typedef struct ll_kept_sampler {
+    struct ll_residual_sampler *sampler;
+    int64_t                     rows, h, R;
+} ll_kept_sampler;
+
+void ll_kept_sampler_deinit(ll_kept_sampler *d);
+
+/* A model as a whole, whatever it is made of. As the next. kept, filled on the first use, stays
+ * good for this model and backend; NULL: nothing is kept. */
+llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                const ll_backend *backend, ll_kept_sampler *kept,
+                                ll_forecaster *out);
+
+/* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are
+ * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
+llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                 ll_forecaster *out);
+
+#endif

@@ -1,0 +1,132 @@
+/* The anchor as a forecaster: exact laws of a batch at once, then joint paths window by window. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/rng/rng.h"
+#include "predict/forecaster.h"
+#include "predict/series.h"
+
+#include <string.h>
+
+enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
+
+typedef struct anchor_self {
+    const llap_model *m;
+    const llap_panel *p;
+    ll_panel_series  *series; /* [n_targets] */
+    ll_series       **all;    /* [n_targets] of linked entities, else NULL */
+    size_t           *known;  /* [entities of the panel] their index in training, or SIZE_MAX */
+} anchor_self;
+
+static void destroy(void *self)
+{
+    anchor_self *s = self;
+    for (int64_t k = 0; k < s->m->frame.n_targets; k++) {
+        if (s->series != NULL) ll_panel_series_deinit(&s->series[k]);
+        if (s->all != NULL) ll_free(s->all[k]);
+    }
+    ll_free(s->series);
+    ll_free(s->all);
+    ll_free(s->known);
+    ll_free(s);
+}
+
+/* Requests about one target, with queries, laws and paths in the arena. */
+typedef struct anchor_work {
+    ll_anchor_request *r;    /* [n] */
+    double           **path; /* [n] of [n_samples,n_query] */
+} anchor_work;
+
+static llap_status make_requests(const anchor_self *s, int64_t target, const ll_forecast_window *w,
+                                 int64_t n, int64_t n_samples, ll_arena *arena, anchor_work *out)
+{
+    out->r = ll_arena_new(arena, (size_t)n, sizeof *out->r);
+    out->path = ll_arena_new(arena, (size_t)n, sizeof *out->path);
+    if (out->r == NULL || out->path == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        const size_t n_query = (size_t)w[i].n_query;
+        double      *t = ll_arena_new(arena, n_query, sizeof *t);
+        ll_law      *law = ll_arena_new(arena, n_query, sizeof *law);
+        out->path[i] = ll_arena_new(arena, (size_t)n_samples, n_query * sizeof **out->path);
+        if (t == NULL || law == NULL || out->path[i] == NULL) return LLAP_ENOMEM;
+        for (size_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, w[i].time[q]);
+        out->r[i] = (ll_anchor_request){ .history = s->series[target].series[w[i].entity],
+                                         .series = s->known[w[i].entity],
+                                         .origin = ll_model_time(s->m, w[i].origin),
+                                         .n_query = n_query,
+                                         .t_query = t,
+                                         .law = law,
+                                         .all = s->all[target] };
+    }
+    return LLAP_OK;
+}
+
+static llap_status draw_paths(const anchor_self *s, int64_t target, const ll_forecast_window *w,
+                              int64_t n, const ll_forecast_request *ask, const anchor_work *k)
+{
+    const char *name = s->m->frame.target[target];
+    int         worst = LLAP_OK;
+    llap_status st = LLAP_OK;
+    for (int64_t first = 0; first < n && st == LLAP_OK; first += WINDOWS_AT_ONCE) {
+        const int64_t end = first + WINDOWS_AT_ONCE < n ? first + WINDOWS_AT_ONCE : n;
+        st = ll_report(ask->progress, &ask->at);
+        if (st != LLAP_OK) return st;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+        for (int64_t i = first; i < end; i++) {
+            const uint64_t    id = ll_hash(w[i].id, name, strlen(name));
+            const llap_status one = ll_anchor_model_paths(s->m->anchor[target], &k->r[i], ask->seed,
+                                                          id, (size_t)ask->n_samples, k->path[i]);
+            if ((int)one > worst) worst = (int)one;
+        }
+        st = (llap_status)worst; /* its detail may be another thread's */
+        if (st != LLAP_OK) st = ll_fail(st, "%s: drawing paths failed", name);
+    }
+    return st;
+}
+
+static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *ask,
+                            const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                            ll_forecast_members *out)
+{
+    const anchor_self *s = f->self;
+    llap_status        st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++) {
+        anchor_work work = { 0 };
+        st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
+        if (st == LLAP_OK) st = ll_anchor_model_forecast(s->m->anchor[k], work.r, (size_t)n);
+        if (st == LLAP_OK) st = draw_paths(s, k, w, n, ask, &work);
+        for (int64_t i = 0; st == LLAP_OK && i < n; i++)
+            out[i * f->n_targets + k] = (ll_forecast_members){
+                .n = ask->n_samples, .value = work.path[i], .drawn = true, .joint = true
+            };
+    }
+    return st;
+}
+
+llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                 ll_forecaster *out)
+{
+    *out = (ll_forecaster){ 0 };
+    const size_t n_targets = (size_t)m->frame.n_targets;
+    anchor_self *s = ll_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    *s = (anchor_self){ .m = m, .p = p };
+    s->series = ll_new(n_targets, sizeof *s->series);
+    s->all = ll_new(n_targets, sizeof *s->all);
+    s->known = ll_new((size_t)p->n_entities, sizeof *s->known);
+    llap_status st =
+        s->series == NULL || s->all == NULL || s->known == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < m->frame.n_targets; k++) {
+        st = ll_panel_series_init(&s->series[k], p, var[k], m->frame.unit);
+        if (st == LLAP_OK) st = ll_linked_series(m, k, p, &s->series[k], &s->all[k]);
+    }
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
+        s->known[e] = ll_model_series(m, p->entity[e]);
+    *out = (ll_forecaster){ .name = "anchor",
+                            .n_targets = m->frame.n_targets,
+                            .self = s,
+                            .forecast = forecast,
+                            .destroy = destroy };
+    if (st != LLAP_OK) ll_forecaster_deinit(out);
+    return st;
+}

@@ -1,0 +1,396 @@
+/* The networks as a forecaster: windows become rows, rows of one length go through the sampler
+ * together, residuals come back in data units. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/rng/rng.h"
+#include "predict/forecaster.h"
+#include "predict/network_members.h"
+#include "predict/panel_view.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, PATHS_ON_GPU = 8192, QUERIES_MAX = 16384 };
+enum { RUNS_AT_ONCE = 16 }; /* of so many paths: a chunk of rows, between two reports */
+static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk, at most */
+
+typedef struct network_self {
+    const llap_model  *m;
+    const llap_panel  *p;
+    const ll_backend  *backend;
+    ll_network_members n;
+    ll_panel_view      view;
+    ll_forecaster      anchor;
+    ll_kept_sampler    own, *drawer; /* drawer: its own, or the caller's */
+} network_self;
+
+static void destroy(void *self)
+{
+    network_self *s = self;
+    ll_kept_sampler_deinit(&s->own);
+    ll_forecaster_deinit(&s->anchor);
+    ll_panel_view_deinit(&s->view);
+    ll_free(s);
+}
+
+void ll_kept_sampler_deinit(ll_kept_sampler *d)
+{
+    ll_residual_sampler_destroy(d->sampler);
+    *d = (ll_kept_sampler){ 0 };
+}
+
+static int64_t paths_at_once(const network_self *s)
+{
+    return s->backend->memory == NULL ? PATHS_AT_ONCE : PATHS_ON_GPU;
+}
+
+/* Rows of a run that has n to draw: a single one should not drag empty ones along. Powers of two,
+ * so that plans are seldom made anew. */
+static int64_t rows_for(int64_t n, int64_t most)
+{
+    int64_t rows = 1;
+    while (rows < n) rows *= 2;
+    return rows < most ? rows : most < 1 ? 1 : most;
+}
+
+/* A sampler for n rows of h queries, kept until another is needed. */
+static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
+                               int64_t n_samples)
+{
+    const int64_t    M = s->n.n_members, mine = (n_samples + M - 1) / M;
+    const int64_t    R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
+    const int64_t    paths = paths_at_once(s);
+    const int64_t    rows = rows_for(n, paths * 64 / (R * (h > 64 ? h : 64)));
+    ll_kept_sampler *d = s->drawer;
+    const bool       fits = d->rows >= rows && d->rows <= 2 * rows;
+    if (d->sampler != NULL && d->h == h && d->R == R && fits) return LLAP_OK;
+    ll_kept_sampler_deinit(d);
+    d->rows = rows;
+    d->h = h;
+    d->R = R;
+    const ll_draw_plan o = { .rows = rows,
+                             .samples = R,
+                             .h = h,
+                             .solver = s->n.sampling.solver.solver,
+                             .steps = (int)s->n.sampling.steps,
+                             .first = s->n.sampling.first,
+                             .last = s->n.sampling.last,
+                             .gathered = s->n.sampling.list == LL_LIST_GATHERED,
+                             .n_threads = omp_get_max_threads(),
+                             .backend = s->backend };
+    const llap_status  st =
+        ll_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &d->sampler);
+    if (st == LLAP_OK && ll_residual_sampler_rows(d->sampler) < o.rows)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "%s: too little memory for %lld windows at once: %lld at a time", s->backend->name,
+                (long long)o.rows, (long long)ll_residual_sampler_rows(d->sampler));
+    return st;
+}
+
+/* ---- rows of windows ---- */
+
+typedef struct group { /* the windows that one row answers: first .. first + n - 1 */
+    int64_t first, n, target;
+    int64_t h; /* queries of the sampler */
+} group;
+
+typedef struct work {
+    group          *group; /* [n] */
+    ll_feature_row *row;   /* [n] */
+    int64_t         n;
+    bool            over; /* rows of more queries than networks take were left to the anchor */
+} work;
+
+/* Queries of a window that lie within the trained horizon. */
+static int64_t within(const network_self *s, const ll_forecast_window *w)
+{
+    int64_t n = 0;
+    while (n < w->n_query && ll_elapsed(w->origin, w->time[n]) <= (uint64_t)s->m->frame.horizon)
+        n++;
+    return n;
+}
+
+/* Rows of a few lengths share a sampler; what a row is asked alone decides its length. */
+static int64_t rounded(int64_t n)
+{
+    const int64_t step = n <= 32 ? 8 : n <= 256 ? 32 : 128;
+    return (n + step - 1) / step * step;
+}
+
+static llap_status add_row(network_self *s, work *k, const ll_forecast_window *w, group g,
+                           const int64_t *time, int64_t n_query, size_t entity, uint64_t id,
+                           ll_arena *arena)
+{
+    double *t = ll_arena_new(arena, (size_t)n_query, sizeof *t);
+    if (t == NULL) return LLAP_ENOMEM;
+    for (int64_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, time[q]);
+    g.h = rounded(n_query);
+    k->group[k->n] = g;
+    k->row[k->n++] = (ll_feature_row){ .origin = ll_model_time(s->m, w->origin),
+                                       .entity = entity,
+                                       .target = (size_t)g.target,
+                                       .n_query = (size_t)n_query,
+                                       .t_query = t,
+                                       .id = id };
+    return LLAP_OK;
+}
+
+/* Do the networks draw a row of so many queries? */
+static bool is_drawn(int64_t n_query, work *k)
+{
+    k->over |= n_query > QUERIES_MAX;
+    return n_query > 0 && n_query <= QUERIES_MAX;
+}
+
+/* The times asked about by any of the windows, within the horizon, in order. */
+static llap_status union_of(const network_self *s, const ll_forecast_window *w, int64_t n,
+                            ll_arena *arena, int64_t **time, int64_t *n_time)
+{
+    int64_t  most = 0, *at = ll_arena_new(arena, (size_t)n, sizeof *at);
+    int64_t *end = ll_arena_new(arena, (size_t)n, sizeof *end);
+    if (at == NULL || end == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) most += end[i] = within(s, &w[i]);
+    *time = ll_arena_new(arena, (size_t)most, sizeof **time);
+    *n_time = 0;
+    if (*time == NULL) return LLAP_ENOMEM;
+    for (;;) {
+        int64_t next = INT64_MAX;
+        for (int64_t i = 0; i < n; i++)
+            if (at[i] < end[i] && w[i].time[at[i]] < next) next = w[i].time[at[i]];
+        if (next == INT64_MAX) return LLAP_OK;
+        for (int64_t i = 0; i < n; i++)
+            while (at[i] < end[i] && w[i].time[at[i]] == next) at[i]++;
+        (*time)[(*n_time)++] = next;
+    }
+}
+
+static llap_status joint_work(network_self *s, const ll_forecast_window *w, int64_t n,
+                              ll_arena *arena, work *k)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0, end; i < n && st == LLAP_OK; i = end) {
+        int64_t *time, n_time;
+        for (end = i + 1; end < n && w[end].origin == w[i].origin; end++) continue;
+        st = union_of(s, w + i, end - i, arena, &time, &n_time);
+        if (st == LLAP_OK && is_drawn(n_time, k))
+            st = add_row(s, k, &w[i], (group){ .first = i, .n = end - i }, time, n_time, 0,
+                         ll_example_id(w[i].origin, NULL, -1), arena);
+    }
+    return st;
+}
+
+static llap_status own_work(network_self *s, const ll_forecast_window *w, int64_t n,
+                            ll_arena *arena, work *k)
+{
+    const ll_layout *l = &s->view.layout;
+    const int64_t    each = l->view == LL_FEATURE_ROWS ? l->targets : 1;
+    llap_status      st = LLAP_OK;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < each && st == LLAP_OK; c++) {
+            const int64_t n_query = within(s, &w[i]);
+            if (!is_drawn(n_query, k)) continue;
+            const uint64_t id =
+                ll_hash(w[i].id, s->m->frame.target[c], strlen(s->m->frame.target[c]));
+            st = add_row(s, k, &w[i], (group){ .first = i, .n = 1, .target = c }, w[i].time,
+                         n_query, (size_t)w[i].entity, id, arena);
+        }
+    return st;
+}
+
+/* ---- residuals to values ---- */
+
+/* With a pool every other sample is the anchor's, the first one too. */
+static int64_t drawn(const network_self *s, int64_t n_samples)
+{
+    return s->n.guard == LL_ANSWER_BY_BOTH ? n_samples / 2 : n_samples;
+}
+
+/* Channel z of row i: x [n_samples,h,Z] of residuals become values of the window's queries. */
+static void put_values(const network_self *s, const ll_feature_set *set, size_t i, int64_t z,
+                       int64_t c, const ll_forecast_window *w, const float *x, int64_t n_samples,
+                       double *out)
+{
+    const ll_feature_row  *r = &set->row[i];
+    const ll_anchor_model *a = s->m->anchor[c];
+    const int64_t          Z = ll_feature_channels(&set->c);
+    const size_t           e = s->view.known[ll_feature_entity(&set->c, r, z)];
+    const int64_t          every = s->n.guard == LL_ANSWER_BY_BOTH ? 2 : 1;
+    int64_t                q = 0;
+    for (int64_t k = 0; k < w->n_query; k++) {
+        const double t = ll_model_time(s->m, w->time[k]);
+        while (q < (int64_t)r->n_query && r->t_query[q] < t) q++;
+        if (q == (int64_t)r->n_query || r->t_query[q] > t) continue; /* beyond: the anchor's */
+        double       mean, sd, middle = 0;
+        const double climate = ll_chain_climate(a->chain, e, t);
+        const double factor = ll_network_members_factor(&s->n, c, t - r->origin);
+        const float *at = x + q * Z + z;
+        ll_feature_law(set, i, q, z, &mean, &sd);
+        for (int64_t j = 0; j < n_samples; j++)
+            middle += (double)at[j * s->drawer->h * Z] / (double)n_samples;
+        for (int64_t j = 0; j < n_samples; j++) {
+            const double own = (double)at[j * s->drawer->h * Z];
+            const double res = factor == 1.0 ? own : middle + factor * (own - middle);
+            const double v = ll_chain_z_back_given(a->chain, e, climate, mean + sd * res);
+            out[(j * every + every - 1) * w->n_query + k] = ll_chain_y_back(a->chain, e, v);
+        }
+    }
+}
+
+/* Rows number list[0 .. n-1] of the work, all of h queries. */
+static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
+                             const ll_forecast_window *w, const work *k, const int64_t *list,
+                             int64_t n, double **out)
+{
+    const int64_t         C = s->view.layout.targets, Z = ll_feature_channels(&s->view.layout);
+    const int64_t         n_samples = drawn(s, ask->n_samples);
+    const ll_feature_view view = s->view.layout.view;
+    ll_feature_row       *row = ll_new((size_t)n, sizeof *row);
+    uint32_t             *index = ll_new((size_t)n, sizeof *index);
+    float          *x = ll_new((size_t)(n * n_samples), (size_t)(s->drawer->h * Z) * sizeof *x);
+    ll_feature_set *set = NULL;
+    llap_status     st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        row[i] = k->row[list[i]];
+        index[i] = (uint32_t)i;
+    }
+    if (st == LLAP_OK)
+        st = ll_feature_set_create(&s->view.layout, &s->view.source, row, (size_t)n, &set);
+    if (st == LLAP_OK)
+        st = ll_residual_draw(s->drawer->sampler, set, index, n, ask->seed, n_samples, x);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        const group *g = &k->group[list[i]];
+        const float *at = x + i * n_samples * s->drawer->h * Z;
+        for (int64_t j = g->first; j < g->first + g->n; j++)
+            for (int64_t c = 0; c < C; c++) {
+                int64_t z = view == LL_FEATURE_ENTITY ? c : 0;
+                if (view == LL_FEATURE_JOINT) {
+                    const int64_t e = ll_model_entity(s->m, s->p->entity[w[j].entity]);
+                    if (e < 0) continue; /* new to the model: the anchor's */
+                    z = e * C + c;
+                } else if (view == LL_FEATURE_ROWS && c != g->target) {
+                    continue;
+                }
+                put_values(s, set, (size_t)i, z, c, &w[j], at, n_samples, out[j * C + c]);
+            }
+    }
+    ll_feature_set_destroy(set);
+    ll_free(row);
+    ll_free(index);
+    ll_free(x);
+    return st;
+}
+
+/* All rows, those of equally many queries together, a chunk at a time. */
+static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
+                             const ll_forecast_window *w, const work *k, double **out)
+{
+    const int64_t Z = ll_feature_channels(&s->view.layout);
+    int64_t      *list = ll_new((size_t)k->n, sizeof *list);
+    bool         *done = ll_new((size_t)k->n, sizeof *done);
+    llap_status   st = list == NULL || done == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < k->n && st == LLAP_OK; i++) {
+        if (done[i]) continue;
+        const int64_t h = k->group[i].h, mine = drawn(s, ask->n_samples);
+        const size_t  each = (size_t)(mine * h * Z);
+        const int64_t room = each < VALUES_AT_ONCE ? (int64_t)(VALUES_AT_ONCE / each) : 1;
+        const int64_t few = RUNS_AT_ONCE * paths_at_once(s) / mine + 1;
+        const int64_t most = room < few ? room : few;
+        int64_t       n = 0;
+        for (int64_t j = i; j < k->n && n < most; j++) {
+            if (done[j] || k->group[j].h != h) continue;
+            done[j] = true;
+            list[n++] = j;
+        }
+        st = ll_report(ask->progress, &ask->at);
+        if (st == LLAP_OK) st = sampler_for(s, ask->log, n, h, mine);
+        if (st == LLAP_OK) st = draw_rows(s, ask, w, k, list, n, out);
+    }
+    ll_free(list);
+    ll_free(done);
+    return st;
+}
+
+/* Does the anchor answer any of it? */
+static bool anchor_needed(const network_self *s, const ll_forecast_window *w, int64_t n,
+                          const work *k)
+{
+    if (s->n.guard != LL_ANSWER_BY_NETWORKS || k->over) return true;
+    for (int64_t i = 0; i < n; i++) {
+        const bool known = ll_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
+        if (within(s, &w[i]) < w[i].n_query) return true;
+        if (s->view.layout.view == LL_FEATURE_JOINT && !known) return true;
+    }
+    return false;
+}
+
+/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come. */
+static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
+                               const ll_forecast_window *w, int64_t n, const work *k,
+                               ll_arena *arena, double **out)
+{
+    const int64_t        C = s->view.layout.targets;
+    const bool           needed = anchor_needed(s, w, n, k);
+    ll_forecast_members *from = ll_arena_new(arena, (size_t)(n * C), sizeof *from);
+    llap_status          st = from == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && needed) st = s->anchor.forecast(&s->anchor, ask, w, n, arena, from);
+    for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
+        const size_t values = (size_t)(ask->n_samples * w[i / C].n_query);
+        out[i] = ll_arena_new(arena, values, sizeof **out);
+        if (out[i] == NULL) st = LLAP_ENOMEM;
+        else if (needed) memcpy(out[i], from[i].value, values * sizeof **out);
+    }
+    return st;
+}
+
+static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *ask,
+                            const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                            ll_forecast_members *out)
+{
+    network_self *s = f->self;
+    const int64_t C = s->view.layout.targets;
+    work          k = { .group = ll_arena_new(arena, (size_t)(n * C), sizeof *k.group),
+                        .row = ll_arena_new(arena, (size_t)(n * C), sizeof *k.row) };
+    double      **path = ll_arena_new(arena, (size_t)(n * C), sizeof *path);
+    llap_status   st = k.group == NULL || k.row == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK)
+        st = s->view.layout.view == LL_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
+                                                     : own_work(s, w, n, arena, &k);
+    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path);
+    const bool draws = s->n.guard != LL_ANSWER_BY_ANCHOR && drawn(s, ask->n_samples) > 0;
+    if (st == LLAP_OK && draws && k.over)
+        ll_logf(ask->log, LLAP_LOG_WARNING,
+                "more than %d times at once: there the anchor answers, not the networks",
+                QUERIES_MAX);
+    if (st == LLAP_OK && draws) st = draw_work(s, ask, w, &k, path);
+    for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
+        out[i] = (ll_forecast_members){
+            .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true
+        };
+    return st;
+}
+
+llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                  const ll_backend *backend, ll_kept_sampler *kept,
+                                  ll_forecaster *out)
+{
+    *out = (ll_forecaster){ 0 };
+    network_self *s = ll_new(1, sizeof *s);
+    if (s == NULL) return LLAP_ENOMEM;
+    s->m = m;
+    s->p = p;
+    s->backend = backend;
+    s->drawer = kept != NULL ? kept : &s->own;
+    ll_network_members_init(&s->n, m);
+    llap_status st = ll_anchor_forecaster(m, p, var, &s->anchor);
+    if (st == LLAP_OK) st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
+    *out = (ll_forecaster){ .name = "network",
+                            .n_targets = m->frame.n_targets,
+                            .self = s,
+                            .forecast = forecast,
+                            .destroy = destroy };
+    if (st != LLAP_OK) ll_forecaster_deinit(out);
+    return st;
+}

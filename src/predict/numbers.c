@@ -1,0 +1,67 @@
+#include "predict/numbers.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+llap_status ll_quantiles_parse(const char *text, double out[LL_QUANTILES], int *n)
+{
+    static const double usual[] = { 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975 };
+    *n = 0;
+    if (text == NULL) {
+        memcpy(out, usual, sizeof usual);
+        *n = sizeof usual / sizeof *usual;
+        return LLAP_OK;
+    }
+    for (const char *p = text;;) {
+        char        *end;
+        const double q = strtod(p, &end);
+        if (end == p || (*end != ',' && *end != '\0'))
+            return ll_fail(LLAP_EOPTION,
+                           "quantiles: expected numbers separated by commas, found '%s'",
+                           ll_text_show(text).text);
+        if (!(q > 0 && q < 1))
+            return ll_fail(LLAP_EOPTION, "quantiles: expected numbers between 0 and 1, found %g",
+                           q);
+        if (*n > 0 && q <= out[*n - 1])
+            return ll_fail(LLAP_EOPTION, "quantiles: %g does not come after %g in order", q,
+                           out[*n - 1]);
+        if (*n == LL_QUANTILES)
+            return ll_fail(LLAP_EOPTION, "quantiles: more than %d", LL_QUANTILES);
+        out[(*n)++] = q;
+        if (*end == '\0') return LLAP_OK;
+        p = end + 1;
+    }
+}
+
+/* Halley's method on the distribution function, from a start that is right in the tails. */
+double ll_normal_score(double p)
+{
+    const double tail = fmin(p, 1 - p);
+    double       x = -sqrt(-2 * log(2 * tail)); /* of the lower tail */
+    for (int i = 0; i < 12; i++) {
+        const double error = 0.5 * erfc(-x / sqrt(2.0)) - tail;
+        const double u = error * sqrt(2 * acos(-1.0)) * exp(0.5 * x * x);
+        x -= u / (1 + 0.5 * x * u);
+    }
+    return p < 0.5 ? x : -x;
+}
+
+void ll_normal_scores_init(ll_normal_scores *s, const double *quantile, int n_quantiles)
+{
+    s->n_quantiles = n_quantiles;
+    for (int i = 0; i < n_quantiles; i++) s->quantile[i] = ll_normal_score(quantile[i]);
+    for (int i = 0; i < LL_POINTS; i++) s->point[i] = ll_normal_score((i + 0.5) / LL_POINTS);
+}
+
+void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
+                    const ll_normal_scores *s, double *number)
+{
+    double sum = 0;
+    for (int i = 0; i < LL_POINTS; i++) sum += ll_anchor_quantile(a, series, law, s->point[i]);
+    number[0] = sum / LL_POINTS;
+    for (int i = 0; i < s->n_quantiles; i++)
+        number[1 + i] = ll_anchor_quantile(a, series, law, s->quantile[i]);
+}

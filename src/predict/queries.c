@@ -1,0 +1,231 @@
+/* What is asked of a forecast: which entities, from which times, about which times. */
+#include "predict/queries.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "predict/span.h"
+#include "predict/times.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000 };
+
+static llap_status add_times(const ll_query_times *f, const llap_panel *p, size_t i, ll_queries *q)
+{
+    for (size_t k = 0; k < f->n; k++) {
+        const ll_query_time *a = &f->at[k];
+        if (a->entity >= 0 && a->entity != q->entity[i]) continue;
+        if (a->time <= q->origin[i])
+            return ll_fail(LLAP_EINVAL,
+                           "times: entity '%s' is forecast from its last row, or from the time "
+                           "given by at, and one of the times does not come after it: impute "
+                           "answers about the past",
+                           ll_text_show(p->entity[q->entity[i]]).text);
+        q->time[q->first[i + 1]++] = a->time;
+    }
+    return LLAP_OK;
+}
+
+/* ---- forecasts ---- */
+
+static llap_status add_forecast(ll_queries *q, size_t *room, int64_t entity, int64_t origin)
+{
+    if (q->n == FORECASTS_MAX)
+        return ll_fail(LLAP_EOPTION,
+                       "every: more than %d forecasts; take a longer step between "
+                       "them",
+                       FORECASTS_MAX);
+    if (q->n == *room) {
+        const size_t more = 2 * *room + 64;
+        int64_t     *e = ll_grow(q->entity, more, sizeof *e);
+        if (e != NULL) q->entity = e;
+        int64_t *o = e == NULL ? NULL : ll_grow(q->origin, more, sizeof *o);
+        if (o == NULL) return LLAP_ENOMEM;
+        q->origin = o;
+        *room = more;
+    }
+    q->entity[q->n] = entity;
+    q->origin[q->n++] = origin;
+    return LLAP_OK;
+}
+
+/* Whether entity e has a row within the context of a forecast made at t. */
+static bool has_context(const llap_model *m, const llap_panel *p, int64_t e, int64_t t)
+{
+    int64_t lo = p->start[e], hi = p->start[e + 1]; /* the first row after t */
+    while (lo < hi) {
+        const int64_t mid = lo + (hi - lo) / 2;
+        if (p->time[mid] <= t) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo > p->start[e] && ll_elapsed(p->time[lo - 1], t) < (uint64_t)m->frame.context;
+}
+
+/* Where a backtest begins: with the part that training left for it, if the data has it; else as
+ * soon as there is a context. */
+static int64_t backtest_start(const llap_model *m, const llap_panel *p)
+{
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        if (p->start[e] == p->start[e + 1]) continue;
+        if (p->time[p->start[e]] < first) first = p->time[p->start[e]];
+        if (p->time[p->start[e + 1] - 1] > last) last = p->time[p->start[e + 1] - 1];
+    }
+    const ll_model_frame *f = &m->frame;
+    if (!f->by_entity && f->test_start >= first && f->test_start < last) return f->test_start;
+    return first > INT64_MAX - f->context ? first : first + f->context;
+}
+
+static llap_status list_backtest(const llap_model *m, const llap_panel *p, int64_t from,
+                                 int64_t every, ll_queries *q, size_t *room)
+{
+    llap_status st = LLAP_OK;
+    q->several = true;
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
+        if (p->start[e] == p->start[e + 1]) continue;
+        const int64_t last = p->time[p->start[e + 1] - 1];
+        for (int64_t t = from; st == LLAP_OK && t < last; t += every) {
+            if (has_context(m, p, e, t)) st = add_forecast(q, room, e, t);
+            if (t > INT64_MAX - every) break;
+        }
+    }
+    if (st == LLAP_OK && q->n == 0)
+        st = ll_fail(LLAP_EINVAL, "every: no entity has a context before and a row after the "
+                                  "time where the backtest begins");
+    return st;
+}
+
+static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
+                                  const llap_forecast_opts *o, ll_queries *q)
+{
+    int64_t     at = 0, every = 0;
+    size_t      room = 0;
+    llap_status st = LLAP_OK;
+    if (o->at != NULL) st = ll_panel_time_parse(p, "at", o->at, &at);
+    if (st != LLAP_OK) return st;
+    if (o->every != NULL) {
+        st = ll_span_parse("every", o->every, &p->axis, m->frame.step, &every);
+        if (st != LLAP_OK) return st;
+        return list_backtest(m, p, o->at != NULL ? at : backtest_start(m, p), every, q, &room);
+    }
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
+        if (p->start[e] < p->start[e + 1])
+            st = add_forecast(q, &room, e, o->at != NULL ? at : p->time[p->start[e + 1] - 1]);
+    return st;
+}
+
+/* ---- their queries ---- */
+
+static llap_status make_room(ll_queries *q, size_t each)
+{
+    size_t all;
+    if (__builtin_mul_overflow(q->n, each, &all) || all > LL_ANSWER_ROWS_MAX)
+        return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for fewer steps",
+                       LL_ANSWER_ROWS_MAX);
+    q->first = ll_new(q->n + 1, sizeof *q->first);
+    q->time = ll_new(all, sizeof *q->time);
+    q->t = ll_new(all, sizeof *q->t);
+    return q->first == NULL || q->time == NULL || q->t == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+static llap_status fill_steps(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
+                              ll_queries *q)
+{
+    int64_t     horizon = m->frame.horizon, step = m->frame.step;
+    llap_status st = LLAP_OK;
+    if (o->step != NULL) st = ll_span_parse("step", o->step, &p->axis, m->frame.step, &step);
+    if (st == LLAP_OK && o->horizon != NULL)
+        st = ll_span_parse("horizon", o->horizon, &p->axis, m->frame.step, &horizon);
+    if (st != LLAP_OK) return st;
+    const int64_t n = horizon / step;
+    if (n < 1) return ll_fail(LLAP_EOPTION, "horizon: shorter than a step of the forecast");
+    if (n > QUERIES_MAX)
+        return ll_fail(LLAP_EOPTION,
+                       "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
+                       (long long)n, QUERIES_MAX);
+    st = make_room(q, (size_t)n);
+    for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+        if (q->origin[i] > INT64_MAX - horizon)
+            return ll_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
+                           ll_text_show(p->entity[q->entity[i]]).text);
+        q->first[i + 1] = q->first[i];
+        for (int64_t k = 1; k <= n; k++) q->time[q->first[i + 1]++] = q->origin[i] + k * step;
+    }
+    return st;
+}
+
+static int by_tick(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Those of all entities and those of its own in order, each once. */
+static void sort_once(ll_queries *q, size_t i)
+{
+    int64_t     *t = q->time + q->first[i];
+    const size_t n = q->first[i + 1] - q->first[i];
+    size_t       kept = 0;
+    qsort(t, n, sizeof *t, by_tick);
+    for (size_t k = 0; k < n; k++)
+        if (kept == 0 || t[k] != t[kept - 1]) t[kept++] = t[k];
+    q->first[i + 1] = q->first[i] + kept;
+}
+
+static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, ll_queries *q)
+{
+    ll_query_times f;
+    llap_status    st = ll_query_times_read(p, o->times, &f);
+    if (st == LLAP_OK) st = make_room(q, f.n);
+    size_t n = 0; /* of those that are asked anything */
+    for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+        q->entity[n] = q->entity[i];
+        q->origin[n] = q->origin[i];
+        q->first[n + 1] = q->first[n];
+        st = add_times(&f, p, n, q);
+        if (st == LLAP_OK) sort_once(q, n);
+        n += st == LLAP_OK && q->first[n + 1] > q->first[n];
+    }
+    q->n = n;
+    ll_free(f.at);
+    return st;
+}
+
+static void warn_far(const llap_model *m, const ll_queries *q, const llap_log *log)
+{
+    double far = 0;
+    for (size_t i = 0; i < q->n; i++)
+        for (size_t k = q->first[i]; k < q->first[i + 1]; k++)
+            far = fmax(far, (double)q->time[k] - (double)q->origin[i]);
+    if (far > (double)m->frame.horizon)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "the horizon is %.2g times that of training: the spread was not checked there",
+                far / (double)m->frame.horizon);
+}
+
+llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel *p,
+                            const llap_forecast_opts *o)
+{
+    *q = (ll_queries){ 0 };
+    if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
+        return ll_fail(LLAP_EOPTION, "times: with them there is no horizon, no step and no every");
+    llap_status st = list_forecasts(m, p, o, q);
+    if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
+    for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)
+        q->t[k] = ll_model_time(m, q->time[k]);
+    if (st == LLAP_OK) warn_far(m, q, o->log);
+    return st;
+}
+
+void ll_queries_deinit(ll_queries *q)
+{
+    ll_free(q->entity);
+    ll_free(q->origin);
+    ll_free(q->first);
+    ll_free(q->time);
+    ll_free(q->t);
+    *q = (ll_queries){ 0 };
+}

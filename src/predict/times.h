@@ -1,0 +1,33 @@
+/* Times that people write: one, or a file of them. */
+#ifndef LL_PREDICT_TIMES_H
+#define LL_PREDICT_TIMES_H
+
+#include "data/panel.h"
+
+/* A time as the data writes its own, or as RFC 3339. */
+llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out);
+
+/* The same of a panel. LLAP_EOPTION names what. */
+llap_status ll_panel_time_parse(const llap_panel *p, const char *what, const char *text,
+                                int64_t *at);
+
+/* A file of times: a column time, or one a line; a column entity where they differ. Caller owns
+ * what is in *out (ll_free(out->at)), also after a failure. */
+typedef struct ll_query_time {
+    int64_t time, entity; /* entity of the panel; -1: all */
+} ll_query_time;
+typedef struct ll_query_times {
+    ll_query_time *at; /* [n] */
+    size_t         n;
+} ll_query_times;
+llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_times *out);
+
+/* The panel with rows at these times too, of missing cells; and which of its rows are among them,
+ * asked [n_rows]. Caller owns both (llap_panel_destroy, ll_free). */
+llap_status ll_query_times_rows(const llap_panel *p, const ll_query_times *t, llap_panel **out,
+                                uint8_t **asked);
+
+/* The entity of that name, of n bytes. LLAP_EINVAL: there is none. */
+llap_status ll_panel_need_entity(const llap_panel *p, const char *name, size_t n, int64_t *out);
+
+#endif

@@ -1,0 +1,292 @@
+/* Scoring a model on the part of the data that its training has not seen, beside the opponents that
+ * any model has to beat, on the same windows and the same scale. */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "predict/device.h"
+#include "predict/forecaster.h"
+#include "predict/frame.h"
+#include "predict/pool.h"
+#include "predict/span.h"
+#include "score/evaluation.h"
+#include "score/hidden_gaps.h"
+#include "score/opponents.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DAY (24 * INT64_C(3600000000000))
+
+enum { DRAWS = 1000, STEPS_APART = 23 };
+
+/* The windows of a part in order of their origins, those of one origin in order of entities. Caller
+ * owns *out. */
+static llap_status list_windows(const ll_windows *w, const ll_split *split, ll_part part,
+                                ll_forecast_window **out)
+{
+    const size_t n = (size_t)split->n[part];
+    int64_t      at = 0;
+    *out = ll_new(n, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < w->n; i++)
+        if (split->part[i] == part) (*out)[at++] = ll_forecast_window_of(w, i);
+    return ll_forecast_windows_sort(*out, at);
+}
+
+/* What a bootstrap draws as a whole: entities where they are independent, else days, or horizons
+ * where there is no calendar. unit [n]; runs of units are as long as a forecast. */
+static llap_status number_units(const ll_model_frame *f, const llap_panel *p,
+                                const ll_forecast_window *w, int64_t n, int32_t *unit,
+                                evaluation *e, int64_t *n_units)
+{
+    const int64_t length = f->axis == LL_AXIS_CALENDAR ? DAY : f->horizon;
+    int32_t      *number = ll_new((size_t)p->n_entities, sizeof *number); /* 0: not yet met */
+    int32_t       units = 0;
+    int64_t       before = 0;
+    if (number == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t now = w[i].origin / length - (w[i].origin % length < 0);
+        if (f->by_entity) {
+            if (number[w[i].entity] == 0) number[w[i].entity] = ++units;
+            unit[i] = number[w[i].entity] - 1;
+        } else {
+            if (i == 0 || now != before) units++;
+            unit[i] = units - 1;
+        }
+        before = now;
+    }
+    ll_free(number);
+    const int64_t run = f->by_entity ? 1 : (f->horizon + length - 1) / length;
+    e->unit = f->by_entity ? "entity" : f->axis == LL_AXIS_CALENDAR ? "day" : "horizon";
+    e->boot.run = run < units / 3 ? run : units / 3 > 1 ? units / 3 : 1;
+    *n_units = units;
+    return LLAP_OK;
+}
+
+/* ---- the two tasks ---- */
+
+static llap_status run_scoring(scoring_input *in, evaluation *e, const ll_forecaster *const *f,
+                               int n, int n_own)
+{
+    int32_t    *unit = ll_new((size_t)in->n, sizeof *unit);
+    llap_status st =
+        unit == NULL ? LLAP_ENOMEM
+                     : number_units(&e->m->frame, e->panel, in->w, in->n, unit, e, &in->n_units);
+    in->unit = unit;
+    in->windows = e->windows != NULL;
+    in->f = f;
+    in->n_forecasters = e->n = n;
+    e->n_own = n_own;
+    for (int i = 0; i < n; i++) e->name[i] = f[i]->name;
+    if (st == LLAP_OK) st = scoring_run(in, &e->s);
+    if (st == LLAP_OK && in->windows) st = evaluation_windows(e, in->w, e->windows);
+    ll_free(unit);
+    return st;
+}
+
+static llap_status no_window(const ll_split *s, ll_part part)
+{
+    return ll_fail(LLAP_EINVAL,
+                   "the data has no %s window: %lld were for training, %lld for "
+                   "validation, %lld for testing",
+                   ll_part_name(part), (long long)s->n[LL_PART_TRAIN], (long long)s->n[LL_PART_VAL],
+                   (long long)s->n[LL_PART_TEST]);
+}
+
+static llap_status score_forecasts(scoring_input *in, evaluation *e)
+{
+    const llap_model    *m = e->m;
+    ll_windows          *w = NULL;
+    ll_split            *split = NULL;
+    ll_forecast_window  *list = NULL;
+    ll_forecaster        model = { 0 }, anchor = { 0 };
+    ll_opponents         others = { 0 };
+    const ll_forecaster *f[EVALUATION_MAX] = { &model, &anchor };
+    const int            n_own = m->network != NULL && m->anchor != NULL ? 2 : 1;
+    llap_status          st = ll_frame_windows(&m->frame, in->panel, in->var, in->n_targets, &w);
+    if (st == LLAP_OK) st = ll_frame_split(&m->frame, w, &split);
+    if (st == LLAP_OK && split->n[e->part] == 0) st = no_window(split, e->part);
+    if (st == LLAP_OK)
+        st =
+            ll_pool_forecaster(m, e->with, e->n_with, in->panel, in->var, e->backend, NULL, &model);
+    if (st == LLAP_OK && n_own > 1) st = ll_anchor_forecaster(m, in->panel, in->var, &anchor);
+    if (st == LLAP_OK)
+        st = ll_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
+    if (st == LLAP_OK) {
+        ll_split_thin(split, w, e->part, e->stride, m->frame.by_entity);
+        st = list_windows(w, split, e->part, &list);
+    }
+    for (int i = 0; i < others.n; i++) f[n_own + i] = &others.f[i];
+    in->w = list;
+    in->n = st == LLAP_OK ? split->n[e->part] : 0;
+    in->leads = ll_leads_of_frame(&m->frame);
+    if (st == LLAP_OK) st = run_scoring(in, e, f, n_own + others.n, n_own);
+    ll_opponents_deinit(&others);
+    ll_forecaster_deinit(&model);
+    ll_forecaster_deinit(&anchor);
+    ll_free(list);
+    ll_split_destroy(split);
+    ll_windows_destroy(w);
+    return st;
+}
+
+static llap_status score_filling(scoring_input *in, evaluation *e)
+{
+    ll_hidden_gaps       g = { 0 };
+    const ll_forecaster *f[EVALUATION_MAX];
+    llap_status          st = ll_hidden_gaps_init(&g, e->m, in->panel, in->var, in->scale, e->part,
+                                                  (uint64_t)e->seed, e->backend);
+    for (int i = 0; i < g.n; i++) f[i] = &g.f[i];
+    in->w = g.w;
+    in->n = g.n_windows;
+    in->time = g.time;
+    in->row = g.row;
+    in->lead = g.lead;
+    in->hidden = g.hidden;
+    in->leads = g.leads;
+    if (st == LLAP_OK) st = run_scoring(in, e, f, g.n, g.n_own);
+    ll_hidden_gaps_deinit(&g);
+    return st;
+}
+
+/* ---- comparing ---- */
+
+tally evaluation_total(const evaluation *e, int i, int64_t target)
+{
+    tally t = { 0 };
+    if (target < e->s.n_targets) return scoring_at(&e->s, i, target)->total;
+    for (int64_t k = 0; k < e->s.n_targets; k++) tally_add(&t, &scoring_at(&e->s, i, k)->total);
+    return t;
+}
+
+int evaluation_best(const evaluation *e, int64_t target)
+{
+    int    best = -1;
+    double least = INFINITY;
+    for (int i = e->n_own; i < e->n; i++) {
+        const tally t = evaluation_total(e, i, target);
+        if (t.z.crps / t.n < least) least = t.z.crps / t.n, best = i;
+    }
+    return best;
+}
+
+/* The units of one forecaster, all targets together. */
+static void pool_units(const scoring *s, int i, scoring_sum *out)
+{
+    memset(out, 0, (size_t)s->n_units * sizeof *out);
+    for (int64_t k = 0; k < s->n_targets; k++) {
+        const scoring_sum *from = scoring_units(s, i, k);
+        for (int64_t u = 0; u < s->n_units; u++) {
+            out[u].n += from[u].n;
+            out[u].crps += from[u].crps;
+            out[u].se += from[u].se;
+        }
+    }
+}
+
+static llap_status compare(evaluation *e)
+{
+    const scoring *s = &e->s;
+    scoring_sum   *pooled = ll_new(2 * (size_t)s->n_units, sizeof *pooled);
+    e->against = ll_new((size_t)(e->n * (s->n_targets + 1)), sizeof *e->against);
+    llap_status st = pooled == NULL || e->against == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) pool_units(s, 0, pooled);
+    for (int i = 1; st == LLAP_OK && i < e->n; i++) {
+        bootstrap_result *out = e->against + i * (s->n_targets + 1);
+        for (int64_t k = 0; st == LLAP_OK && k < s->n_targets; k++)
+            st = bootstrap_difference(scoring_units(s, 0, k), scoring_units(s, i, k), s->n_units,
+                                      &e->boot, &out[k]);
+        pool_units(s, i, pooled + s->n_units);
+        if (st == LLAP_OK)
+            st = bootstrap_difference(pooled, pooled + s->n_units, s->n_units, &e->boot,
+                                      &out[s->n_targets]);
+    }
+    ll_free(pooled);
+    return st;
+}
+
+/* ---- asking for it ---- */
+
+/* What forecasts alone have. */
+static llap_status check_filling(const llap_evaluate_opts *o)
+{
+    if (o->n_with > 0)
+        return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
+    if (o->samples != 0 || o->stride != NULL)
+        return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
+                       o->samples != 0 ? "samples" : "stride");
+    return LLAP_OK;
+}
+
+static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
+{
+    static const char *const parts[] = { "train", "val", "test", NULL };
+    static const char *const tasks[] = { "forecast", "impute", NULL };
+    static const char *const groups[] = { "all", "step", "variable", "entity", NULL };
+    int                      part = LL_PART_TEST, task = 0, by = 0;
+    llap_status              st = ll_text_choose("part", o->part, parts, &part);
+    if (st == LLAP_OK) st = ll_text_choose("task", o->task, tasks, &task);
+    if (st == LLAP_OK) st = ll_text_choose("by", o->by, groups, &by);
+    if (st == LLAP_OK && (o->samples < 0 || o->samples == 1 || o->samples > 100000))
+        st = ll_fail(LLAP_EOPTION, "samples: expected 2 to 100000, found %lld",
+                     (long long)o->samples);
+    if (st == LLAP_OK && o->bootstrap > 1000000)
+        st = ll_fail(LLAP_EOPTION, "bootstrap: expected at most 1000000 draws, found %lld",
+                     (long long)o->bootstrap);
+    e->part = (ll_part)part;
+    e->impute = task == 1;
+    e->n_samples = o->samples > 0 ? o->samples : EVALUATION_SAMPLES;
+    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &e->backend);
+    e->seed = o->seed;
+    e->windows = o->windows;
+    e->boot = (bootstrap_opts){ .n_draws = o->bootstrap < 0    ? 0
+                                           : o->bootstrap == 0 ? DRAWS
+                                                               : o->bootstrap,
+                                .run = 1,
+                                .seed = (uint64_t)o->seed };
+    *look = (evaluation_look){ .by = (evaluation_by)by, .units = o->units, .paper = o->paper };
+    if (__builtin_mul_overflow(STEPS_APART, e->m->frame.step, &e->stride)) e->stride = INT64_MAX;
+    return st != LLAP_OK || o->stride == NULL
+               ? st
+               : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);
+}
+
+llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const llap_evaluate_opts *o,
+                          int json, char **text)
+{
+    *text = NULL;
+    evaluation      e = { .m = m, .panel = panel, .with = o->with, .n_with = o->n_with };
+    evaluation_look look;
+    int64_t        *var = NULL;
+    ll_score_scale *scale = NULL;
+    llap_status     st = ll_check_axis(m, panel);
+    if (st == LLAP_OK) st = read_options(o, &e, &look);
+    if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
+    if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
+    if (st == LLAP_OK && e.impute) st = check_filling(o);
+    if (st != LLAP_OK) return st;
+    var = ll_new((size_t)m->frame.n_targets, sizeof *var);
+    st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
+    if (st == LLAP_OK) st = ll_score_scales(m, panel, &scale);
+    scoring_input in = {
+        .panel = panel,
+        .var = var,
+        .n_targets = m->frame.n_targets,
+        .scale = scale,
+        .entities = look.by == BY_ENTITY,
+        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o->log },
+        .progress = o->progress
+    };
+    if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
+    if (st == LLAP_OK) st = compare(&e);
+    if (st == LLAP_OK)
+        st = json ? evaluation_json(&e, &look, text) : evaluation_table(&e, &look, text);
+    if (st == LLAP_OK && o->as_json != NULL) st = evaluation_json(&e, &look, o->as_json);
+    scoring_deinit(&e.s);
+    ll_free(e.against);
+    ll_free(scale);
+    ll_free(var);
+    return st;
+}

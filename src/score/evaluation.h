@@ -1,0 +1,67 @@
+/* A finished evaluation, and how it is told; score/evaluate.c makes it. */
+#ifndef LL_SCORE_EVALUATION_H
+#define LL_SCORE_EVALUATION_H
+
+#include "backend/backend.h"
+#include "predict/forecaster.h"
+#include "score/bootstrap.h"
+
+enum { EVALUATION_MAX = 16 }; /* forecasters */
+
+typedef enum evaluation_by { BY_NOTHING, BY_STEP, BY_VARIABLE, BY_ENTITY } evaluation_by;
+
+typedef struct evaluation {
+    const llap_model *m; /* borrowed, as the panel */
+    const llap_panel *panel;
+
+    const llap_model *const *with; /* answer together with m */
+    int64_t                  n_with;
+
+    const ll_backend *backend; /* of the networks */
+    const char       *windows; /* file for the scores of every window; NULL: none */
+
+    bool           impute; /* gaps were filled, not futures told */
+    ll_part        part;
+    int64_t        stride, n_samples, seed; /* stride in ticks */
+    const char    *unit;                    /* of the bootstrap: "day", "entity", "horizon" */
+    bootstrap_opts boot;
+    scoring        s;
+    int            n; /* forecasters; the first is the model */
+    const char    *name[EVALUATION_MAX];
+    int            n_own; /* the first so many are the model and its parts, no opponents */
+    /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. */
+    bootstrap_result *against;
+} evaluation;
+
+static inline const bootstrap_result *evaluation_against(const evaluation *e, int i, int64_t target)
+{
+    return &e->against[i * (e->s.n_targets + 1) + target];
+}
+
+/* The sums of a target, or of all together for target n_targets (its data units mean nothing). */
+tally evaluation_total(const evaluation *e, int i, int64_t target);
+
+/* Fewer units than this give intervals that nothing should be decided by. */
+enum { EVALUATION_UNITS = 10 };
+
+/* Samples that intervals are best taken from: a 95 % one then has five on either side. */
+enum { EVALUATION_SAMPLES = 200 };
+
+/* The opponent with the least CRPS; -1: there is none. */
+int evaluation_best(const evaluation *e, int64_t target);
+
+typedef struct evaluation_look {
+    evaluation_by by;
+    bool          units; /* the table in data units */
+    bool          paper; /* columns as in the paper's tables */
+} evaluation_look;
+
+/* Caller owns *text (ll_free). */
+llap_status evaluation_table(const evaluation *e, const evaluation_look *look, char **text);
+llap_status evaluation_json(const evaluation *e, const evaluation_look *look, char **text);
+
+/* A line of CSV for every window w [s.n_windows] and target that has a value, with what every
+ * forecaster scored there: the means of CRPS and of the squared error, in standard deviations. */
+llap_status evaluation_windows(const evaluation *e, const ll_forecast_window *w, const char *path);
+
+#endif

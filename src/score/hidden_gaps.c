@@ -1,0 +1,486 @@
+#include "score/hidden_gaps.h"
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "base/rng/rng.h"
+#include "predict/filler.h"
+#include "predict/forecaster.h"
+#include "predict/gap_windows.h"
+#include "predict/numbers.h"
+#include "predict/reference.h"
+#include "predict/series.h"
+#include "score/hide.h"
+#include "score/metric.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define DAY (24 * INT64_C(3600000000000))
+
+enum { MEMBERS = 99, BUCKETS = 8, TRUSTED = 50 };
+
+/* Fillers that take a number from the readings around. */
+typedef enum naive { LINEAR, LAST, NAIVES } naive;
+
+/* Errors of one naive filler and target, as mid-point quantiles in standard deviations: by
+ * distance, and of all distances behind them. n = 0: none was seen. */
+typedef struct errors {
+    int64_t n[BUCKETS + 1];
+    double  quantile[BUCKETS + 1][MEMBERS];
+} errors;
+
+typedef struct fill_set {
+    const llap_model     *m;
+    const llap_panel     *p; /* with everything */
+    const int64_t        *var;
+    const ll_score_scale *scale;
+    const uint8_t        *hidden;
+    llap_panel           *masked;
+    ll_readings           r;      /* of what is left */
+    ll_panel_series      *series; /* [n_targets] likewise */
+    ll_series           **all;    /* [n_targets] by entity of the model, or NULL */
+    errors               *error;  /* [NAIVES,n_targets] */
+    double                score[MEMBERS];
+    /* of networks that fill */
+    const ll_backend *backend;
+    uint8_t          *asked; /* [n_rows,n_targets] in this call */
+    int64_t          *place; /* [n_rows] window and query of this call */
+} fill_set;
+
+/* ---- naive fillers ---- */
+
+typedef struct guess {
+    double  value;
+    int32_t bucket; /* of the distance to the nearest reading used: 0 a step, then powers of 2 */
+} guess;
+
+static guess guess_at(const fill_set *s, naive which, int64_t target, int64_t entity, int64_t time)
+{
+    const ll_target_readings *r = &s->r.of[target];
+    int64_t                   low = r->start[entity], high = r->start[entity + 1];
+    const int64_t             first = low, end = high;
+    while (low < high) { /* the first reading after time */
+        const int64_t mid = low + (high - low) / 2;
+        if (r->time[mid] <= time) low = mid + 1;
+        else high = mid;
+    }
+    const int64_t before = low - 1, after = low;
+    const bool    back = before >= first, ahead = after < end && which == LINEAR;
+    double        far = INFINITY;
+    guess         g = { .value = s->scale[target * s->p->n_entities + entity].mean };
+    if (back) far = (double)(time - r->time[before]), g.value = r->value[before];
+    if (ahead && !back) g.value = r->value[after];
+    if (ahead) far = fmin(far, (double)(r->time[after] - time));
+    if (ahead && back) {
+        const double part =
+            (double)(time - r->time[before]) / (double)(r->time[after] - r->time[before]);
+        g.value += part * (r->value[after] - r->value[before]);
+    }
+    const double steps = far / (double)s->m->frame.step;
+    g.bucket = steps <= 1 ? 0 : (int32_t)fmin(BUCKETS - 1, ceil(log2(steps)));
+    return g;
+}
+
+/* Errors of all hidden cells that are neither scored nor for testing; room [hidden cells]. */
+static void learn(fill_set *s, naive which, int64_t target, ll_part scored, double *room,
+                  int32_t *bucket)
+{
+    const llap_panel *p = s->p;
+    errors           *out = &s->error[which * s->m->frame.n_targets + target];
+    int64_t           n = 0;
+    double           *some = room;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const ll_score_scale *scale = &s->scale[target * p->n_entities + e];
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
+            if (!s->hidden[row * s->m->frame.n_targets + target]) continue;
+            const ll_part part = ll_row_part(s->m, p, e, row);
+            if (part == scored || part == LL_PART_TEST) continue;
+            const guess  g = guess_at(s, which, target, e, p->time[row]);
+            const double y = (double)p->value[row * p->n_vars + s->var[target]];
+            bucket[n] = g.bucket;
+            room[n++] = ll_score_scale_z(scale, y) - ll_score_scale_z(scale, g.value);
+        }
+    }
+    some = room + n; /* the caller has room for two lists */
+    for (int b = 0; b <= BUCKETS; b++) {
+        int64_t kept = 0;
+        for (int64_t i = 0; i < n; i++)
+            if (b == BUCKETS || bucket[i] == b) some[kept++] = room[i];
+        metric_sort(some, kept);
+        out->n[b] = kept;
+        for (int k = 0; kept > 0 && k < MEMBERS; k++)
+            out->quantile[b][k] = metric_quantile_inner(some, kept, (k + 0.5) / MEMBERS);
+    }
+}
+
+static llap_status fill_naively(const fill_set *s, naive which, const ll_forecast_window *w,
+                                int64_t target, ll_arena *arena, ll_forecast_members *out)
+{
+    const errors         *e = &s->error[which * s->m->frame.n_targets + target];
+    const ll_score_scale *scale = &s->scale[target * s->p->n_entities + w->entity];
+    const int64_t         n = e->n[BUCKETS] > 0 ? MEMBERS : 1;
+    double               *value = ll_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
+    if (value == NULL) return LLAP_ENOMEM;
+    for (int64_t q = 0; q < w->n_query; q++) {
+        const guess   g = guess_at(s, which, target, w->entity, w->time[q]);
+        const double *error = e->quantile[e->n[g.bucket] >= TRUSTED ? g.bucket : BUCKETS];
+        for (int64_t k = 0; k < n; k++)
+            value[k * w->n_query + q] = g.value + (n > 1 ? scale->sd * error[k] : 0);
+    }
+    *out = (ll_forecast_members){ .n = n, .value = value };
+    return LLAP_OK;
+}
+
+/* ---- the model ---- */
+
+/* What is asked of the windows. Laws, and members that are their mid-point quantiles. */
+static llap_status make_requests(const fill_set *s, int64_t target, const ll_forecast_window *w,
+                                 int64_t n, ll_arena *arena, ll_anchor_request *r)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const size_t n_query = (size_t)w[i].n_query;
+        double      *t = ll_arena_new(arena, n_query, sizeof *t);
+        ll_law      *law = ll_arena_new(arena, n_query, sizeof *law);
+        if (t == NULL || law == NULL) return LLAP_ENOMEM;
+        for (size_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, w[i].time[q]);
+        r[i] = (ll_anchor_request){ .history = s->series[target].series[w[i].entity],
+                                    .series = ll_model_series(s->m, s->p->entity[w[i].entity]),
+                                    .n_query = n_query,
+                                    .t_query = t,
+                                    .law = law,
+                                    .all = s->all[target] };
+    }
+    return LLAP_OK;
+}
+
+static llap_status fill_by_model(const fill_set *s, ll_anchor_from from, int64_t target,
+                                 const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                                 ll_forecast_members *out)
+{
+    const int64_t          n_targets = s->m->frame.n_targets;
+    const ll_anchor_model *a = s->m->anchor == NULL ? NULL : s->m->anchor[target];
+    ll_anchor_request     *r = ll_arena_new(arena, (size_t)n, sizeof *r);
+    double               **value = ll_arena_new(arena, (size_t)n, sizeof *value);
+    llap_status            st = r == NULL || value == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = make_requests(s, target, w, n, arena, r);
+    for (int64_t i = 0; st == LLAP_OK && i < n; i++) {
+        value[i] = ll_arena_new(arena, MEMBERS * r[i].n_query, sizeof **value);
+        if (value[i] == NULL) st = LLAP_ENOMEM;
+        out[i * n_targets + target] = (ll_forecast_members){ .n = MEMBERS, .value = value[i] };
+    }
+    if (st == LLAP_OK && a != NULL) st = ll_anchor_model_fill(a, r, (size_t)n, from);
+    if (st != LLAP_OK || a == NULL) return st;
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int64_t i = 0; i < n; i++)
+        for (size_t q = 0; q < r[i].n_query; q++)
+            for (int k = 0; k < MEMBERS; k++)
+                value[i][(size_t)k * r[i].n_query + q] =
+                    ll_anchor_quantile(a, r[i].series, &r[i].law[q], s->score[k]);
+    return LLAP_OK;
+}
+
+/* The networks' draws of a cell take the place of the anchor's members; cells that they leave stay
+ * the anchor's law. */
+typedef struct redrawn {
+    fill_set                  *s;
+    const ll_forecast_request *ask;
+    const ll_forecast_window  *w;
+    ll_forecast_members       *out;
+} redrawn;
+
+/* Whoever scores hears of its own windows, not of the networks'. */
+static int report_asked(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    const redrawn *r = user;
+    return ll_report(r->ask->progress, &r->ask->at) != LLAP_OK;
+}
+
+static void put_redrawn(void *user, const ll_filled_cell *cell)
+{
+    const redrawn       *r = user;
+    const fill_set      *s = r->s;
+    const int64_t        i = s->place[cell->row] >> 32, q = s->place[cell->row] & UINT32_MAX;
+    ll_forecast_members *f = &r->out[i * s->m->frame.n_targets + cell->target];
+    double              *value = (double *)f->value;
+    for (int64_t k = 0; k < MEMBERS; k++)
+        value[k * r->w[i].n_query + q] = k < cell->n ? cell->y[k] : NAN;
+    ((bool *)f->law)[q] = false;
+}
+
+static llap_status expect_draws(const ll_forecast_window *w, int64_t n, int64_t C, ll_arena *arena,
+                                ll_forecast_members *out)
+{
+    static_assert((int)LL_FILL_SAMPLES <= (int)MEMBERS, "draws take the place of members");
+    for (int64_t i = 0; i < n * C; i++) {
+        const size_t n_query = (size_t)w[i / C].n_query;
+        bool        *law = ll_arena_new(arena, n_query, sizeof *law);
+        if (law == NULL) return LLAP_ENOMEM;
+        memset(law, true, n_query);
+        out[i].drawn = true;
+        out[i].law = law;
+    }
+    return LLAP_OK;
+}
+
+static llap_status redraw(fill_set *s, ll_anchor_from from, int64_t first,
+                          const ll_forecast_request *ask, const ll_forecast_window *w, int64_t n,
+                          ll_arena *arena, ll_forecast_members *out)
+{
+    const int64_t C = s->m->frame.n_targets;
+    redrawn       r = { s, ask, w, out };
+    if (expect_draws(w, n, C, arena, out) != LLAP_OK) return LLAP_ENOMEM;
+    memset(s->asked, 0, (size_t)(s->p->n_rows * C));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t q = 0; q < w[i].n_query; q++) {
+            const int64_t row = ll_panel_row_at(s->p, w[i].entity, w[i].time[q]);
+            s->place[row] = i << 32 | q;
+            memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
+        }
+    const ll_gap_cells      g = { .m = s->m, .p = s->masked, .asked = s->asked };
+    const ll_fill_gaps_opts o = { .from = from,
+                                  .first = first,
+                                  .n_samples = LL_FILL_SAMPLES,
+                                  .seed = ask->seed,
+                                  .progress = { report_asked, &r },
+                                  .backend = s->backend,
+                                  .log = ask->log };
+    return ll_fill_gaps(&g, &o, put_redrawn, &r, NULL);
+}
+
+static llap_status fill_from(const ll_forecaster *f, ll_anchor_from from,
+                             const ll_forecast_request *ask, const ll_forecast_window *w, int64_t n,
+                             ll_arena *arena, ll_forecast_members *out)
+{
+    fill_set     *s = f->self;
+    const int64_t first = ll_fill_first_point(s->m, from);
+    llap_status   st = LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
+        st = fill_by_model(s, from, k, w, n, arena, out);
+    if (st == LLAP_OK && first >= 0) st = redraw(s, from, first, ask, w, n, arena, out);
+    return st;
+}
+
+static llap_status fill_both(const ll_forecaster *f, const ll_forecast_request *ask,
+                             const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                             ll_forecast_members *out)
+{
+    return fill_from(f, LL_ANCHOR_BOTH, ask, w, n, arena, out);
+}
+
+static llap_status fill_past(const ll_forecaster *f, const ll_forecast_request *ask,
+                             const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                             ll_forecast_members *out)
+{
+    return fill_from(f, LL_ANCHOR_PAST, ask, w, n, arena, out);
+}
+
+static llap_status each_naively(const ll_forecaster *f, naive which, const ll_forecast_window *w,
+                                int64_t n, ll_arena *arena, ll_forecast_members *out)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; st == LLAP_OK && i < n * f->n_targets; i++)
+        st = fill_naively(f->self, which, &w[i / f->n_targets], i % f->n_targets, arena, &out[i]);
+    return st;
+}
+
+static llap_status fill_linear(const ll_forecaster *f, const ll_forecast_request *ask,
+                               const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                               ll_forecast_members *out)
+{
+    (void)ask;
+    return each_naively(f, LINEAR, w, n, arena, out);
+}
+
+static llap_status fill_last(const ll_forecaster *f, const ll_forecast_request *ask,
+                             const ll_forecast_window *w, int64_t n, ll_arena *arena,
+                             ll_forecast_members *out)
+{
+    (void)ask;
+    return each_naively(f, LAST, w, n, arena, out);
+}
+
+/* ---- what is asked ---- */
+
+static bool is_asked(const ll_hidden_gaps *g, const llap_model *m, const llap_panel *p, int64_t e,
+                     int64_t row, ll_part part)
+{
+    const int64_t n = m->frame.n_targets;
+    for (int64_t k = 0; k < n; k++)
+        if (g->hidden[row * n + k]) return ll_row_part(m, p, e, row) == part;
+    return false;
+}
+
+/* Networks that fill take their time, a tenth of a second for a time with a gap: every so many days
+ * are asked about then. */
+static int64_t days_between(const llap_model *m, int64_t n_cells)
+{
+    enum { MOST = 1024 };
+    if (ll_fill_first_point(m, LL_ANCHOR_PAST) < 0 && ll_fill_first_point(m, LL_ANCHOR_BOTH) < 0)
+        return 1;
+    const ll_network_config *c = &m->network->config;
+    const bool               joint =
+        m->anchor == NULL ? ll_reference_joint(c) : c->features.view == LL_FEATURE_JOINT;
+    const int64_t times = joint ? 10 * n_cells / (3 * m->frame.n_entities) : n_cells;
+    return 1 + times / MOST;
+}
+
+static int64_t count_asked(const ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
+                           ll_part part)
+{
+    int64_t n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++)
+            n += is_asked(g, m, p, e, row, part);
+    return n;
+}
+
+/* The bin of the time since the target's reading before; the last one where there is none. */
+static int32_t steps_since(const ll_hidden_gaps *g, int64_t e, int64_t row, int64_t now,
+                           int64_t target)
+{
+    const ll_readings      *r = &g->set->r;
+    const ll_readings_range before = ll_readings_within(r, target, e, g->set->p->start[e], row);
+    if (before.end == before.first) return (int32_t)g->leads.n - 1;
+    return (int32_t)ll_lead(&g->leads, now - r->of[target].time[before.end - 1]);
+}
+
+/* Hidden cells of one entity and one day are one window. */
+static llap_status list_windows(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
+                                ll_part part)
+{
+    const int64_t length = m->frame.axis == LL_AXIS_CALENDAR ? DAY : m->frame.horizon;
+    const int64_t every = days_between(m, count_asked(g, m, p, part));
+    const int64_t n_targets = m->frame.n_targets;
+    int64_t       n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        int64_t day = INT64_MIN;
+        for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
+            if (!is_asked(g, m, p, e, row, part)) continue;
+            const int64_t now = p->time[row] / length - (p->time[row] % length < 0);
+            if (now % every != 0) continue;
+            if (now != day)
+                g->w[g->n_windows++] =
+                    (ll_forecast_window){ .entity = e,
+                                          .first = p->start[e],
+                                          .end = p->start[e + 1],
+                                          .origin = now * length,
+                                          .time = g->time + n,
+                                          .id = ll_forecast_window_id(p, e, now * length) };
+            day = now;
+            g->w[g->n_windows - 1].n_query++;
+            g->row[n] = row;
+            for (int64_t k = 0; k < n_targets; k++)
+                g->lead[n * n_targets + k] = steps_since(g, e, row, p->time[row], k);
+            g->time[n++] = p->time[row];
+        }
+    }
+    if (n == 0)
+        return ll_fail(LLAP_EINVAL, "the data has no observed value to hide in the %s part",
+                       ll_part_name(part));
+    return ll_forecast_windows_sort(g->w, g->n_windows);
+}
+
+/* ---- all of it ---- */
+
+static llap_status learn_errors(fill_set *s, ll_part part)
+{
+    const int64_t n = s->m->frame.n_targets;
+    double       *room = ll_new(2 * (size_t)s->p->n_rows, sizeof *room);
+    int32_t      *bucket = ll_new((size_t)s->p->n_rows, sizeof *bucket);
+    s->error = ll_new((size_t)(NAIVES * n), sizeof *s->error);
+    const bool ok = room != NULL && bucket != NULL && s->error != NULL;
+    for (int64_t i = 0; ok && i < NAIVES * n; i++)
+        learn(s, (naive)(i / n), i % n, part, room, bucket);
+    ll_free(room);
+    ll_free(bucket);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+static llap_status set_init(fill_set *s, ll_part part)
+{
+    const int64_t n = s->m->frame.n_targets;
+    llap_status   st = ll_hide_mask(s->p, s->var, n, s->hidden, &s->masked);
+    if (st == LLAP_OK) st = ll_readings_init(&s->r, s->masked, s->var, n);
+    if (st == LLAP_OK) {
+        s->series = ll_new((size_t)n, sizeof *s->series);
+        s->all = ll_new((size_t)n, sizeof *s->all);
+        s->asked = ll_new((size_t)s->p->n_rows, (size_t)n);
+        s->place = ll_new((size_t)s->p->n_rows, sizeof *s->place);
+        if (s->series == NULL || s->all == NULL || s->asked == NULL || s->place == NULL)
+            st = LLAP_ENOMEM;
+    }
+    for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
+        st = ll_panel_series_init(&s->series[k], s->masked, s->var[k], s->m->frame.unit);
+        if (st == LLAP_OK) st = ll_linked_series(s->m, k, s->masked, &s->series[k], &s->all[k]);
+    }
+    for (int i = 0; i < MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / MEMBERS);
+    return st == LLAP_OK ? learn_errors(s, part) : st;
+}
+
+llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
+                                const int64_t *var, const ll_score_scale *scale, ll_part part,
+                                uint64_t seed, const ll_backend *backend)
+{
+    static const struct {
+        const char *name;
+        llap_status (*fill)(const ll_forecaster *, const ll_forecast_request *,
+                            const ll_forecast_window *, int64_t, ll_arena *, ll_forecast_members *);
+    } filler[LL_FILLERS] = { { "model", fill_both },
+                             { "model_causal", fill_past },
+                             { "linear", fill_linear },
+                             { "last_value", fill_last } };
+    const size_t n_rows = (size_t)p->n_rows;
+    *g = (ll_hidden_gaps){ .n = LL_FILLERS, .n_own = 2, .leads = ll_leads_of_frame(&m->frame) };
+    g->set = ll_new(1, sizeof *g->set);
+    g->hidden = ll_new(n_rows, (size_t)m->frame.n_targets);
+    g->w = ll_new(n_rows, sizeof *g->w);
+    g->row = ll_new(n_rows, sizeof *g->row);
+    g->time = ll_new(n_rows, sizeof *g->time);
+    g->lead = ll_new(n_rows, (size_t)m->frame.n_targets * sizeof *g->lead);
+    llap_status st = g->set == NULL || g->hidden == NULL || g->w == NULL || g->row == NULL ||
+                             g->time == NULL || g->lead == NULL
+                         ? LLAP_ENOMEM
+                         : LLAP_OK;
+    if (st == LLAP_OK) {
+        ll_hide_readings(p, var, m->frame.n_targets, seed, g->hidden);
+        *g->set = (fill_set){
+            .m = m, .p = p, .var = var, .scale = scale, .hidden = g->hidden, .backend = backend
+        };
+        st = set_init(g->set, part);
+    }
+    if (st == LLAP_OK) st = list_windows(g, m, p, part);
+    for (int i = 0; i < LL_FILLERS; i++)
+        g->f[i] = (ll_forecaster){ .name = filler[i].name,
+                                   .n_targets = m->frame.n_targets,
+                                   .self = g->set,
+                                   .forecast = filler[i].fill };
+    if (st != LLAP_OK) ll_hidden_gaps_deinit(g);
+    return st;
+}
+
+void ll_hidden_gaps_deinit(ll_hidden_gaps *g)
+{
+    fill_set *s = g->set;
+    if (s != NULL) {
+        for (int64_t k = 0; s->series != NULL && k < s->m->frame.n_targets; k++)
+            ll_panel_series_deinit(&s->series[k]);
+        for (int64_t k = 0; s->all != NULL && k < s->m->frame.n_targets; k++) ll_free(s->all[k]);
+        ll_free(s->series);
+        ll_free(s->all);
+        ll_free(s->error);
+        ll_free(s->asked);
+        ll_free(s->place);
+        ll_readings_deinit(&s->r);
+        llap_panel_destroy(s->masked);
+        ll_free(s);
+    }
+    ll_free(g->w);
+    ll_free(g->row);
+    ll_free(g->time);
+    ll_free(g->lead);
+    ll_free(g->hidden);
+    *g = (ll_hidden_gaps){ 0 };
+}

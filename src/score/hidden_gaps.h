@@ -1,0 +1,39 @@
+/* Gaps made on purpose, and who fills them: 30 % of the observed cells are hidden, by a seeded draw
+ * for each, and the hidden cells of one part are what is scored.
+ *
+ *     model         the model, from both sides: the anchor, or networks where validation said so
+ *     model_causal  the model, from the past alone
+ *     linear        between the readings on both sides, with its empirical error
+ *     last_value    the reading before, with its empirical error
+ *
+ * Where networks fill, every so many days are asked about, so that it takes minutes at most. The
+ * errors of the last two are those that they make on hidden cells of the other parts, by
+ * distance to the nearest reading they use. */
+#ifndef LL_SCORE_HIDDEN_GAPS_H
+#define LL_SCORE_HIDDEN_GAPS_H
+
+#include "predict/forecaster.h"
+#include "score/readings.h"
+
+enum { LL_FILLERS = 4 };
+
+typedef struct ll_hidden_gaps {
+    int                 n, n_own; /* forecasters; the first n_own are the model's */
+    ll_forecaster       f[LL_FILLERS];
+    int64_t             n_windows;
+    ll_forecast_window *w;   /* [n_windows] hidden cells of an entity within a day: what is asked */
+    int64_t            *row; /* of all queries */
+    int64_t            *time;   /* likewise */
+    int32_t            *lead;   /* likewise, of each target: steps since its reading before */
+    uint8_t            *hidden; /* [n_rows,n_targets] */
+    ll_leads            leads;
+    struct fill_set    *set;
+} ll_hidden_gaps;
+
+/* Borrows m, p, var and scale until deinit. LLAP_EINVAL: nothing to hide in that part. */
+llap_status ll_hidden_gaps_init(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
+                                const int64_t *var, const ll_score_scale *scale, ll_part part,
+                                uint64_t seed, const ll_backend *backend);
+void        ll_hidden_gaps_deinit(ll_hidden_gaps *g); /* { 0 } is fine */
+
+#endif

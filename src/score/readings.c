@@ -1,0 +1,134 @@
+#include "score/readings.h"
+
+#include "base/alloc.h"
+#include "data/windows/scaling.h"
+
+#include <math.h>
+
+static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64_t var)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < p->n_rows; i++) n += ll_panel_observed(p, i, var);
+    r->start = ll_new((size_t)p->n_entities + 1, sizeof *r->start);
+    r->row = ll_new((size_t)n, sizeof *r->row);
+    r->time = ll_new((size_t)n, sizeof *r->time);
+    r->value = ll_new((size_t)n, sizeof *r->value);
+    if (r->start == NULL || r->row == NULL || r->time == NULL || r->value == NULL)
+        return LLAP_ENOMEM;
+    n = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        r->start[e] = n;
+        for (int64_t i = p->start[e]; i < p->start[e + 1]; i++) {
+            if (!ll_panel_observed(p, i, var)) continue;
+            r->row[n] = i;
+            r->time[n] = p->time[i];
+            r->value[n++] = (double)p->value[i * p->n_vars + var];
+        }
+    }
+    r->start[p->n_entities] = n;
+    return LLAP_OK;
+}
+
+llap_status ll_readings_init(ll_readings *r, const llap_panel *p, const int64_t *var,
+                             int64_t n_targets)
+{
+    *r = (ll_readings){ .n_targets = n_targets, .n_entities = p->n_entities };
+    r->of = ll_new((size_t)n_targets, sizeof *r->of);
+    llap_status st = r->of == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t k = 0; st == LLAP_OK && k < n_targets; k++) st = take_target(&r->of[k], p, var[k]);
+    if (st != LLAP_OK) ll_readings_deinit(r);
+    return st;
+}
+
+void ll_readings_deinit(ll_readings *r)
+{
+    for (int64_t k = 0; r->of != NULL && k < r->n_targets; k++) {
+        ll_free(r->of[k].start);
+        ll_free(r->of[k].row);
+        ll_free(r->of[k].time);
+        ll_free(r->of[k].value);
+    }
+    ll_free(r->of);
+    *r = (ll_readings){ 0 };
+}
+
+/* The first of x[first .. end) that is not below `bound`. */
+static int64_t from(const int64_t *x, int64_t first, int64_t end, int64_t bound)
+{
+    while (first < end) {
+        const int64_t mid = first + (end - first) / 2;
+        if (x[mid] < bound) first = mid + 1;
+        else end = mid;
+    }
+    return first;
+}
+
+ll_readings_range ll_readings_within(const ll_readings *r, int64_t target, int64_t entity,
+                                     int64_t first, int64_t end)
+{
+    const ll_target_readings *t = &r->of[target];
+    const int64_t             a = t->start[entity], b = t->start[entity + 1];
+    return (ll_readings_range){ from(t->row, a, b, first), from(t->row, a, b, end) };
+}
+
+int64_t ll_readings_nearest(const ll_readings *r, int64_t target, ll_readings_range s, int64_t time,
+                            int64_t within)
+{
+    const int64_t *t = r->of[target].time;
+    const int64_t  after = from(t, s.first, s.end, time);
+    int64_t        best = -1;
+    if (after > s.first && time - t[after - 1] <= within) best = after - 1;
+    if (after < s.end && t[after] - time <= within &&
+        (best < 0 || t[after] - time < time - t[best]))
+        best = after;
+    return best;
+}
+
+static double hold(double x, double lo, double hi) /* NaN stays */
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+double ll_score_scale_z(const ll_score_scale *s, double y)
+{
+    return hold((hold(y, s->lo, s->hi) - s->mean) / s->sd, -s->clip, s->clip);
+}
+
+double ll_score_scale_y(const ll_score_scale *s, double z) { return s->mean + s->sd * z; }
+
+/* Of an anchor: the first link of its chain. */
+static ll_score_scale scale_of_chain(const ll_chain *c, int64_t entity)
+{
+    const size_t row = entity < 0 ? c->n_series : (size_t)entity;
+    return (ll_score_scale){
+        .mean = c->mu[row], .sd = c->sd[row], .lo = c->y_lo, .hi = c->y_hi, .clip = c->z_clip
+    };
+}
+
+/* Of networks without anchors: their tensors [entities + 1,targets]. */
+static ll_score_scale scale_of_network(const ll_network *n, int64_t entity, int64_t target)
+{
+    const int64_t        row = entity < 0 ? n->config.n_entities : entity;
+    const int64_t        at = row * n->config.n_targets + target;
+    const ll_param_info *mean = ll_params_find(n->params, "scale.y.mean");
+    const ll_param_info *sd = ll_params_find(n->params, "scale.y.std");
+    return (ll_score_scale){ .mean = ll_param_get(n->params, mean, at),
+                             .sd = ll_param_get(n->params, sd, at),
+                             .lo = -INFINITY,
+                             .hi = INFINITY,
+                             .clip = (double)LL_SCALING_DEFAULT.clip };
+}
+
+llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_scale **out)
+{
+    const int64_t n = p->n_entities;
+    *out = ll_new((size_t)(m->frame.n_targets * n), sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    for (int64_t e = 0; e < n; e++) {
+        const int64_t known = ll_model_entity(m, p->entity[e]);
+        for (int64_t k = 0; k < m->frame.n_targets; k++)
+            (*out)[k * n + e] = m->anchor != NULL ? scale_of_chain(m->anchor[k]->chain, known)
+                                                  : scale_of_network(m->network, known, k);
+    }
+    return LLAP_OK;
+}

@@ -1,0 +1,503 @@
+/* Training the networks of the default profile, spec accuracy.md 4.5-4.9: rows of the anchor's
+ * residuals, members by different seeds, the best by sampled validation CRPS, spread and guard. */
+#include "train/networks.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "predict/frame.h"
+#include "predict/network_members.h"
+#include "train/anchors.h"
+#include "train/run/config.h"
+#include "train/run/recipe.h"
+#include "train/run/run.h"
+#include "train/run/targets.h"
+#include "train/training_set.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+#define DAY (24 * HOUR)
+
+/* ---- the model's networks ---- */
+
+/* Options of a file on top; what the data decides stays as it is. */
+static llap_status read_options(const ll_json *config, ll_network_config *c)
+{
+    const ll_network_config was = *c;
+    c->size = LL_SIZE_CUSTOM;
+    const llap_status st = ll_network_config_change(config, "network", c);
+    if (st != LLAP_OK) return st;
+    if (c->n_entities != was.n_entities || c->n_targets != was.n_targets ||
+        c->patches.token_dim != was.patches.token_dim || c->patches.tokens != was.patches.tokens ||
+        c->patches.entities != was.patches.entities ||
+        c->denoiser.data_dim != was.denoiser.data_dim ||
+        c->denoiser.query_features != was.denoiser.query_features ||
+        c->features.view != was.features.view || c->features.patch != was.features.patch ||
+        c->features.patch_rows != was.features.patch_rows ||
+        c->features.calendar != was.features.calendar || c->features.level != was.features.level ||
+        !c->options.conditioning || c->features.residual != was.features.residual)
+        return ll_json_fail(config, "network",
+                            "sizes and features that the data decides cannot be changed");
+    return LLAP_OK;
+}
+
+/* edge [2]: of the anchors' calibration. */
+static llap_status configure(const ll_model_frame *frame, const ll_training_set *f,
+                             const llap_train_opts *o, ll_size size, const ll_json *config,
+                             const double *edge, ll_network_config *c)
+{
+    const ll_layout      *l = &f->layout;
+    const ll_network_dims dims = { .entities = frame->n_entities,
+                                   .inputs = f->n_inputs,
+                                   .targets = frame->n_targets,
+                                   .latent = ll_feature_channels(l),
+                                   .tokens = l->tokens,
+                                   .token_dim = ll_feature_token_dim(l),
+                                   .query_features = ll_feature_query_dim(l),
+                                   .embeddings = ll_feature_embeddings(l) };
+    llap_status           st = ll_network_config_named(LL_PROFILE_DEFAULT, size, &dims, c);
+    if (st != LLAP_OK) return st;
+    if (o->members > 0) c->options.members = o->members;
+    c->features.view = l->view;
+    c->features.residual = l->residual;
+    c->features.patch_rows = l->slots;
+    c->features.patch = l->slot * (double)l->slots;
+    c->features.counts = l->view != LL_FEATURE_JOINT;
+    c->features.entity_mean = l->view == LL_FEATURE_ROWS && l->entities > 1;
+    c->features.calendar = l->calendar;
+    c->features.level = l->level;
+    c->features.augment = frame->horizon / frame->step > 48 ? 0.3 : 0.0;
+    c->features.calibration_edge = (ll_reals){ .n = 2, .v = { edge[0], edge[1] } };
+    st = ll_network_config_check(c);
+    if (st == LLAP_OK && config != NULL && ll_json_has(config, "network"))
+        st = read_options(config, c);
+    return st;
+}
+
+static llap_status make_network(const llap_model *m, const ll_training_set *f,
+                                const llap_train_opts *o, ll_size size, const ll_json *config,
+                                ll_network **out)
+{
+    ll_network_config c;
+    llap_status st = configure(&m->frame, f, o, size, config, m->anchor[0]->calibration.edge, &c);
+    if (st == LLAP_OK) st = ll_network_create(&c, (const char *const *)f->input, out);
+    if (st != LLAP_OK || f->scaling == NULL) return st;
+    const ll_param_info *mean = ll_params_find((*out)->params, "scale.x.mean");
+    const ll_param_info *std = ll_params_find((*out)->params, "scale.x.std");
+    memcpy(mean->data, f->scaling->x_mean, (size_t)mean->count * sizeof(float));
+    memcpy(std->data, f->scaling->x_std, (size_t)std->count * sizeof(float));
+    return LLAP_OK;
+}
+
+static ll_residual_opts training_of(const llap_model *m, const ll_network_config *c,
+                                    const llap_train_opts *o, const ll_training_set *f,
+                                    int64_t member)
+{
+    const ll_recipe_networks *r = &f->recipe.networks;
+    ll_residual_opts          t = LL_RESIDUAL_OPTS;
+    t.steps = r->stage.steps;
+    t.batch = f->batch;
+    t.warmup = r->warmup;
+    t.lr = r->stage.lr;
+    t.lr_least = r->lr_least;
+    t.optim = r->stage.optim;
+    t.vary = r->vary;
+    t.vary.noise = 0.3 * c->features.augment;
+    t.vary.drop = 0.5 * c->features.augment;
+    t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
+    t.unit_hours = m->frame.axis == LL_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
+    t.n_threads = omp_get_max_threads();
+    t.backend = f->backend;
+    return t;
+}
+
+/* ---- validation ---- */
+
+/* Samples of all rows of a set, [n,n_samples,h,Z]. Caller owns *out. */
+static llap_status draw(const ll_network_members *n, const ll_backend *backend, const llap_log *log,
+                        const ll_feature_set *set, int steps, int64_t n_samples, uint64_t seed,
+                        float **out)
+{
+    const int64_t        Z = ll_feature_channels(&set->c);
+    const int64_t        R = (n_samples + n->n_members - 1) / n->n_members;
+    const int64_t        paths = backend->memory == NULL ? 128 : 8192;
+    const int64_t        rows = R < paths ? paths / R : 1;
+    const ll_draw_plan   o = { .rows = rows < (int64_t)set->n ? rows : (int64_t)set->n,
+                               .samples = R,
+                               .h = set->h,
+                               .solver = n->sampling.solver.solver,
+                               .steps = steps,
+                               .first = n->sampling.first,
+                               .last = n->sampling.last,
+                               .gathered = n->sampling.list == LL_LIST_GATHERED,
+                               .n_threads = omp_get_max_threads(),
+                               .backend = backend };
+    ll_residual_sampler *s = NULL;
+    uint32_t            *index = ll_new(set->n, sizeof *index);
+    *out = ll_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
+    llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
+    if (st == LLAP_OK) st = ll_residual_sampler_create(&n->config, n->member, n->n_members, &o, &s);
+    if (st == LLAP_OK && ll_residual_sampler_rows(s) < o.rows)
+        ll_logf(log, LLAP_LOG_WARNING,
+                "validation: %s: too little memory for %lld rows at once: %lld at a time",
+                backend->name, (long long)o.rows, (long long)ll_residual_sampler_rows(s));
+    if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
+    ll_residual_sampler_destroy(s);
+    ll_free(index);
+    return st;
+}
+
+static llap_status check(const llap_model *m, const ll_network_members *n, const ll_training_set *f,
+                         const llap_log *log, uint64_t seed, ll_validation_scores *out)
+{
+    const ll_recipe_networks *r = &f->recipe.networks;
+    float                    *x = NULL;
+    const llap_status         st =
+        draw(n, f->backend, log, f->check, (int)r->check_steps, r->check_samples, seed, &x);
+    if (st == LLAP_OK)
+        *out = ll_networks_validate(m, f->check, n, x, f->check->h, r->check_samples);
+    ll_free(x);
+    return st;
+}
+
+/* ---- members ---- */
+
+typedef struct member_run {
+    const llap_model      *m;
+    const ll_training_set *f;
+    const llap_train_opts *o;
+    ll_residual_trainer   *trainer;
+    ll_network_members     networks; /* the trainer's average as the only member */
+    ll_validation_scores   score;    /* of the last check */
+    char                   name[40]; /* "member.0" */
+} member_run;
+
+static llap_status member_step(void *user, int64_t step, double *loss, double *norm)
+{
+    member_run *r = user;
+    return ll_residual_step(r->trainer, step, loss, norm);
+}
+
+static llap_status member_results(void *user, int64_t first, int64_t n, double *loss, double *norm)
+{
+    member_run *r = user;
+    return ll_residual_results(r->trainer, first, n, loss, norm);
+}
+
+/* Networks that answer with nothing finite are worse than any; training says so and goes on. */
+static llap_status member_check(void *user, int64_t step, double *score)
+{
+    member_run       *r = user;
+    const llap_status st =
+        check(r->m, &r->networks, r->f, r->o->log, (uint64_t)r->o->seed, &r->score);
+    if (st == LLAP_ENUMERIC) {
+        *score = r->score.network = NAN;
+        return LLAP_OK;
+    }
+    if (st != LLAP_OK) return st;
+    *score = r->score.network;
+    ll_logf(r->o->log, LLAP_LOG_INFO, "%s: step %lld: validation CRPS %.4f (anchor %.4f)", r->name,
+            (long long)step, r->score.network, r->score.anchor);
+    return LLAP_OK;
+}
+
+static void member_fields(void *user, ll_json_writer *w)
+{
+    const member_run *r = user;
+    ll_json_put_double(w, "anchor", r->score.anchor);
+}
+
+static llap_status member_blame(void *user, int64_t step, char *text, size_t size)
+{
+    const member_run     *r = user;
+    const ll_feature_set *set = r->f->train;
+    const uint32_t       *index = NULL;
+    int64_t               n = 0;
+    const llap_status st = ll_residual_find_non_finite(r->trainer, step, text, size, &index, &n);
+    if (st != LLAP_OK) return st;
+    int64_t *end = ll_new((size_t)n, sizeof *end);
+    if (end == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        end[i] = (int64_t)llround(set->row[index[i]].origin * (double)r->m->frame.unit);
+    ll_frame_name_windows(&r->m->frame, end, n, text, size);
+    ll_free(end);
+    return LLAP_OK;
+}
+
+/* The networks of another model, its members in turn where it has fewer, to names after prefix. */
+static llap_status take_from(const llap_model *from, int64_t member, ll_params *params,
+                             const char *prefix)
+{
+    static const char *const part[] = { "summarizer.", "denoiser." };
+    llap_status              st = LLAP_OK;
+    member %= from->network->config.options.members;
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
+        char source[80], to[80];
+        snprintf(source, sizeof source, "member.%lld.%s", (long long)member, part[i]);
+        snprintf(to, sizeof to, "%s%s", prefix, part[i]);
+        st = ll_params_take(params, to, from->network->params, source);
+    }
+    return st == LLAP_OK ? st : ll_fail_in(st, "from: networks of another size or layout");
+}
+
+static llap_status start_from(const llap_model *from, int64_t member, ll_params *params)
+{
+    const llap_status st = take_from(from, member, params, "");
+    if (st != LLAP_OK) return st;
+    ll_params_start_ema(params);
+    return ll_params_push(params);
+}
+
+static llap_status train_member(ll_training_run *run, const llap_model *m, ll_network *net,
+                                const ll_training_set *f, const llap_train_opts *o,
+                                const llap_model *from, int64_t member)
+{
+    const ll_residual_opts   t = training_of(m, &net->config, o, f, member);
+    const ll_network_config *c = &net->config;
+    member_run              *r = ll_new(1, sizeof *r);
+    char                     prefix[48];
+    if (r == NULL) return LLAP_ENOMEM;
+    *r = (member_run){ .m = m,
+                       .f = f,
+                       .o = o,
+                       .networks = { .config = { .layout = f->view.layout,
+                                                 .patches = c->patches,
+                                                 .denoiser = c->denoiser },
+                                     .n_members = 1,
+                                     .sampling = c->sampling,
+                                     .edge = &c->features.calibration_edge,
+                                     .factor = &c->features.calibration_factor } };
+    snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
+    snprintf(prefix, sizeof prefix, "%s.", r->name);
+    llap_status st = ll_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
+    if (st == LLAP_OK && ll_residual_trainer_micro_batches(r->trainer) > 1)
+        ll_stage_in_micro_batches(o->log, r->name, f->backend, t.batch,
+                                  t.batch / ll_residual_trainer_micro_batches(r->trainer));
+    if (st == LLAP_OK) {
+        ll_params *params = ll_residual_trainer_params(r->trainer);
+        if (from != NULL) st = start_from(from, member, params);
+        r->networks.member[0] = (ll_residual_member){ .params = params, .part = LL_PARAMS_EMA };
+        ll_stage stage = ll_stage_of(&f->recipe.networks.stage);
+        stage.name = r->name;
+        stage.params = params;
+        stage.user = r;
+        stage.step = member_step;
+        if (f->backend->memory != NULL) stage.results = member_results;
+        stage.evaluate = member_check;
+        stage.fields = member_fields;
+        stage.blame = member_blame;
+        if (st == LLAP_OK) st = ll_training_run_stage(run, &stage, NULL);
+        if (st == LLAP_OK) st = ll_params_take(net->params, prefix, params, "ema.");
+    }
+    ll_residual_trainer_destroy(r->trainer);
+    ll_free(r);
+    return st;
+}
+
+/* ---- spread and guard, spec accuracy.md 4.9 ---- */
+
+/* Of networks alone: a short validation may be of another season than what is to come. */
+static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)
+{
+    const bool brief = !f->by_entity && f->axis == LL_AXIS_CALENDAR &&
+                       (double)(f->test_start - f->val_start) < r->guard_days * (double)DAY;
+    return brief ? r->guard_price : 0.0;
+}
+
+/* Draws that are not finite are no answer: no factors, which says that there are none to stretch,
+ * and where there is an anchor it answers. */
+static llap_status settle_without(ll_feature_config *c, const llap_train_opts *o)
+{
+    if (c->residual != LL_RESIDUAL_ANCHOR)
+        return ll_fail_in(LLAP_ENUMERIC, "networks: draws of the validation part");
+    c->guard = LL_ANSWER_BY_ANCHOR;
+    c->calibration_factor.n = 0;
+    ll_logf(o->log, LLAP_LOG_WARNING,
+            "networks: draws of the validation part: %s: the anchor answers, and fills",
+            llap_error_detail());
+    return LLAP_OK;
+}
+
+static llap_status settle(llap_model *m, const ll_training_set *f, const llap_train_opts *o)
+{
+    ll_feature_config *c = &m->network->config.features;
+    ll_network_members n;
+    float             *x = NULL;
+    const int          steps = (int)m->network->config.sampling.steps;
+    ll_network_members_init(&n, m);
+    const int64_t R = f->recipe.networks.final_samples;
+    llap_status   st = draw(&n, f->backend, o->log, f->final, steps, R, (uint64_t)o->seed, &x);
+    if (st == LLAP_OK) {
+        ll_network_members_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
+                                     &c->calibration_factor);
+        const ll_validation_scores s = ll_networks_validate(m, f->final, &n, x, f->final->h, R);
+        c->guard = c->residual != LL_RESIDUAL_ANCHOR
+                       ? LL_ANSWER_BY_NETWORKS
+                       : ll_answer_source_choose(&s, guard_price(&m->frame, &f->recipe.networks));
+        ll_logf(o->log, LLAP_LOG_INFO,
+                "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
+                s.anchor, s.pool,
+                c->guard == LL_ANSWER_BY_ANCHOR ? "the anchor"
+                : c->guard == LL_ANSWER_BY_BOTH ? "the pool of both"
+                                                : "the network");
+    }
+    ll_free(x);
+    return st == LLAP_ENUMERIC ? settle_without(c, o) : st;
+}
+
+/* The same, unless an earlier run has done it: the guard and the factors of the spread. */
+static llap_status settle_once(ll_training_run *run, llap_model *m, const ll_training_set *f,
+                               const llap_train_opts *o)
+{
+    ll_feature_config *c = &m->network->config.features;
+    ll_reals          *factor = &c->calibration_factor;
+    enum { MOST = LL_REALS_MAX };
+    double kept[2 + MOST] = { 0 };
+    if (ll_training_run_find(run, "settled", kept, 2 + MOST)) {
+        if (!(kept[0] >= 0 && kept[0] <= LL_ANSWER_BY_BOTH && kept[1] >= 0 && kept[1] <= MOST))
+            return ll_fail(LLAP_EFORMAT,
+                           "%s: note 'settled': expected a guard of 0..%d and 0..%d factors, "
+                           "found %g and %g",
+                           o->state, LL_ANSWER_BY_BOTH, MOST, kept[0], kept[1]);
+        c->guard = (ll_answer_source)kept[0];
+        factor->n = (int)kept[1];
+        for (int i = 0; i < MOST; i++) factor->v[i] = kept[2 + i];
+        if (ll_network_config_check(&m->network->config) == LLAP_OK) return LLAP_OK;
+        return ll_fail_in(LLAP_EFORMAT, "%s: note 'settled'", o->state);
+    }
+    const llap_status st = settle(m, f, o);
+    if (st != LLAP_OK) return st;
+    kept[0] = (double)c->guard;
+    kept[1] = (double)factor->n;
+    for (int i = 0; i < factor->n; i++) kept[2 + i] = factor->v[i];
+    const llap_status noted = ll_training_run_keep(run, "settled", kept, 2 + MOST);
+    if (noted == LLAP_OK) ll_training_run_save(run, "networks");
+    return noted;
+}
+
+/* With what the caller left to us. */
+static llap_train_opts resolved(const llap_train_opts *o, const ll_network_config *c,
+                                const ll_training_set *f)
+{
+    llap_train_opts all = *o;
+    all.steps = f->recipe.networks.stage.steps;
+    all.batch = f->batch;
+    all.lr = f->recipe.networks.stage.lr;
+    all.members = c->options.members;
+    return all;
+}
+
+static llap_status remember(llap_model *m, const llap_train_opts *o, const ll_json *config,
+                            const ll_training_set *f)
+{
+    const llap_train_opts all = resolved(o, &m->network->config, f);
+    return ll_train_options_keep(&all, config, &f->recipe, m);
+}
+
+static llap_status open_run(const ll_training_set *f, const ll_model_frame *frame,
+                            const llap_panel *p, const llap_train_opts *o,
+                            const ll_network_config *c, const ll_json *config,
+                            ll_training_run **run, llap_model **finished)
+{
+    const llap_train_opts all = resolved(o, c, f);
+    char                 *text = NULL;
+    llap_status           st = ll_train_options_text(&all, config, &f->recipe, &text);
+    const ll_run_job      job = { .network = c, .recipe = &f->recipe, .text = text };
+    if (st == LLAP_OK) st = ll_training_run_open(p, o, frame, &job, run, finished);
+    ll_free(text);
+    return st;
+}
+
+static llap_status reserve(const ll_training_run *run, const ll_model_frame *frame,
+                           const ll_network *net)
+{
+    const size_t   n = ll_training_run_weights(net->params, "member.0.");
+    const int64_t  members = net->config.options.members;
+    ll_stage_size *stage = ll_new((size_t)members + 1, sizeof *stage);
+    if (stage == NULL) return LLAP_ENOMEM;
+    stage[0].kept = ll_anchors_numbers(frame);
+    for (int64_t i = 0; i < members; i++) stage[i + 1] = (ll_stage_size){ 2 * n, 4 * n };
+    const llap_status st = ll_training_run_reserve(run, stage, (int)members + 1);
+    ll_free(stage);
+    return st;
+}
+
+static llap_status load_from(const char *path, llap_model **from)
+{
+    *from = NULL;
+    if (path == NULL) return LLAP_OK;
+    const llap_status st = llap_model_load(path, from);
+    if (st != LLAP_OK) return st;
+    const ll_network *n = (*from)->network;
+    if (n != NULL && n->config.profile == LL_PROFILE_DEFAULT) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", path);
+}
+
+/* Can training start from that model? Where the anchors will say whether there is a calendar, as if
+ * they said what they said there. */
+static llap_status check_from(const llap_model *from, const ll_training_set *f,
+                              const ll_model_frame *frame, const llap_train_opts *o, ll_size size,
+                              const ll_json *config, const double *edge)
+{
+    ll_training_set   like = *f;
+    ll_network_config c;
+    ll_network       *net = NULL;
+    if (config == NULL || !ll_json_has(config, "network.features.calendar"))
+        like.layout.calendar = f->layout.calendar && from->network->config.features.calendar;
+    llap_status st = configure(frame, &like, o, size, config, edge, &c);
+    if (st == LLAP_OK) st = ll_network_create(&c, (const char *const *)f->input, &net);
+    if (st == LLAP_OK) st = take_from(from, 0, net->params, "member.0.");
+    if (st == LLAP_OK) ll_targets_compare(o, &from->frame, frame);
+    ll_network_destroy(net);
+    return st;
+}
+
+llap_status ll_train_networks_open(ll_training_set *f, const ll_model_frame *frame,
+                                   const llap_panel *p, const int64_t *var,
+                                   const llap_train_opts *o, ll_size size, const ll_json *config,
+                                   ll_training_run **run, llap_model **finished)
+{
+    const double      edge[2] = { 24, 72 }; /* whatever they will be */
+    ll_network_config c;
+    ll_network       *net = NULL;
+    llap_model       *from = NULL;
+    llap_status       st = ll_training_set_init(f, frame, p, var, o, size, config);
+    if (st == LLAP_OK) st = load_from(o->from, &from); /* that it can be, before it is needed */
+    if (st == LLAP_OK) st = configure(frame, f, o, size, config, edge, &c);
+    if (st == LLAP_OK && from != NULL) st = check_from(from, f, frame, o, size, config, edge);
+    llap_model_destroy(from);
+    if (st == LLAP_OK) st = ll_network_create(&c, (const char *const *)f->input, &net);
+    if (st == LLAP_OK) st = open_run(f, frame, p, o, &c, config, run, finished);
+    if (st == LLAP_OK && *finished == NULL) st = reserve(*run, frame, net);
+    ll_network_destroy(net);
+    return st;
+}
+
+llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_set *f,
+                              const llap_panel *p, const llap_train_opts *o, ll_size size,
+                              const ll_json *config)
+{
+    ll_network *net = NULL;
+    llap_model *from = NULL;
+    llap_status st = ll_training_set_see(f, m, p, config);
+    if (st == LLAP_OK) st = load_from(o->from, &from);
+    if (st == LLAP_OK) st = make_network(m, f, o, size, config, &net);
+    if (st == LLAP_OK)
+        ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
+                f->train->n, (long long)ll_feature_channels(&f->layout),
+                (long long)net->config.options.members);
+    for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)
+        st = train_member(run, m, net, f, o, from, i);
+    if (st == LLAP_OK) st = ll_training_run_table(run, &m->report);
+    llap_model_destroy(from);
+    if (st != LLAP_OK) {
+        ll_network_destroy(net);
+        return st;
+    }
+    m->network = net;
+    st = settle_once(run, m, f, o);
+    return st == LLAP_OK ? remember(m, o, config, f) : st;
+}

@@ -1,0 +1,241 @@
+/* The run that the options of llap_train describe: what tells it from others, where it keeps its
+ * state, and what room that takes. */
+#include "backend/cpu/cpu.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/rng/rng.h"
+#include "base/text.h"
+#include "data/panel.h"
+#include "predict/device.h"
+#include "train/run/recipe.h"
+#include "train/run/run.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Names, times, values and what was observed. */
+static uint64_t hash_panel(const llap_panel *p)
+{
+    const size_t n_cells = (size_t)(p->n_rows * p->n_vars);
+    uint64_t     h = ll_hash(0, p->start, (size_t)(p->n_entities + 1) * sizeof *p->start);
+    for (int64_t e = 0; e < p->n_entities; e++)
+        h = ll_hash(h, p->entity[e], strlen(p->entity[e]) + 1);
+    for (int64_t v = 0; v < p->n_vars; v++) h = ll_hash(h, p->var[v], strlen(p->var[v]) + 1);
+    h = ll_hash(h, p->time, (size_t)p->n_rows * sizeof *p->time);
+    h = ll_hash(h, p->value, n_cells * sizeof *p->value);
+    return ll_hash(h, p->observed, (n_cells + 63) / 64 * sizeof *p->observed);
+}
+
+/* What is in the file, whatever it is called; 0 without one, or through standard input. */
+static llap_status hash_file(const char *path, uint64_t *out)
+{
+    ll_map m;
+    *out = 0;
+    if (path == NULL || strcmp(path, "-") == 0) return LLAP_OK;
+    const llap_status st = ll_map_open(path, &m);
+    if (st != LLAP_OK) return st;
+    *out = ll_hash(0, m.data, m.size);
+    ll_map_close(&m);
+    return LLAP_OK;
+}
+
+typedef struct fact_list {
+    ll_run_fact fact[32];
+    size_t      n;
+    ll_arena    arena;
+    bool        failed;
+} fact_list;
+
+static void add_text(fact_list *l, const char *name, const char *value)
+{
+    l->fact[l->n++] = (ll_run_fact){ .name = name, .value = value == NULL ? "not given" : value };
+    l->failed = l->failed || l->n == sizeof l->fact / sizeof *l->fact;
+}
+
+static void add_number(fact_list *l, const char *name, double value)
+{
+    char digits[LL_DOUBLE_TEXT];
+    ll_text_double(value, digits);
+    const char *text = ll_arena_printf(&l->arena, "%s", digits);
+    l->failed = l->failed || text == NULL;
+    add_text(l, name, text);
+}
+
+/* 0 where the caller left it to us. */
+static void add_choice(fact_list *l, const char *name, double value)
+{
+    if (value != 0) add_number(l, name, value);
+    else add_text(l, name, "the default");
+}
+
+static void add_rates(fact_list *l, const ll_recipe *r)
+{
+    const char *text = r->profile == LL_PROFILE_DEFAULT
+                           ? ll_arena_printf(&l->arena, "%.15g", r->networks.stage.lr)
+                           : ll_arena_printf(&l->arena, "%.15g, %.15g, %.15g", r->vae.stage.lr,
+                                             r->summarizer.stage.lr, r->denoiser.stage.lr);
+    l->failed = l->failed || text == NULL;
+    add_text(l, "learning rate", text);
+    l->fact[l->n - 1].may_differ = true; /* a smaller one, after too large a one */
+}
+
+/* Devices of one name give the same numbers. */
+static const char *name_of(const ll_backend *backend)
+{
+    const bool tiles = backend == &ll_backend_cpu && strcmp(ll_cpu_instructions(), "amx") == 0;
+    return tiles ? "cpu (amx)" : backend->name;
+}
+
+static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
+                              const ll_model_frame *f, const ll_network_config *c,
+                              const ll_recipe *r)
+{
+    char          *text[2] = { 0 };
+    size_t         n[2] = { 0 };
+    ll_json_writer w[2] = { { 0 }, { 0 } };
+    uint64_t       started = 0;
+    ll_recipe      rest = *r; /* but the rates */
+    llap_status    st = hash_file(o->from, &started);
+    rest.networks.stage.lr = rest.vae.stage.lr = 0;
+    rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
+    for (int i = 0; i < 2; i++) {
+        ll_json_open(&w[i], NULL, '{');
+        if (i == 0 && c != NULL) ll_network_config_write(&w[i], c);
+        if (i == 1) ll_recipe_write(&w[i], &rest);
+        ll_json_close(&w[i], '}');
+        const llap_status written = ll_json_finish(&w[i], &text[i], &n[i]);
+        if (st == LLAP_OK) st = written;
+    }
+    add_text(l, "target", o->target);
+    add_text(l, "context", o->context);
+    add_text(l, "horizon", o->horizon);
+    add_text(l, "step", o->step);
+    add_text(l, "split", o->split);
+    add_text(l, "shares", o->shares);
+    add_text(l, "profile", ll_profile_names[r->profile]);
+    add_text(l, "size", c == NULL ? "anchor" : ll_size_names[c->size]);
+    add_text(l, "view", o->view);
+    add_text(l, "transform", o->transform);
+    add_text(l, "min", o->min);
+    add_text(l, "max", o->max);
+    add_number(l, "seed", (double)o->seed);
+    add_choice(l, "members", (double)o->members);
+    add_choice(l, "steps", (double)o->steps);
+    add_choice(l, "batch", (double)o->batch);
+    add_rates(l, r);
+    add_number(l, "climate", !o->no_climate);
+    add_number(l, "link", o->link);
+    const char *hash = ll_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
+    const char *from = ll_arena_printf(&l->arena, "%016" PRIx64, started);
+    const char *parts = ll_arena_printf(
+        &l->arena, "%016" PRIx64,
+        o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities)); /* not its name */
+    add_text(l, "data", hash);
+    add_text(l, "parts", parts);
+    add_text(l, "from", from);
+    bool copied = hash != NULL && parts != NULL && from != NULL;
+    for (int i = 0; i < 2; i++) {
+        const char *kept = text[i] == NULL ? NULL : ll_arena_strndup(&l->arena, text[i], n[i]);
+        add_text(l, i == 0 ? "network" : "training", kept);
+        copied = copied && kept != NULL;
+        ll_free(text[i]);
+    }
+    const ll_backend *backend = NULL;
+    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &backend);
+    if (st == LLAP_OK) add_text(l, "device", name_of(backend));
+    l->fact[l->n - 1].may_differ = true;
+    if (st == LLAP_OK && (l->failed || !copied)) st = LLAP_ENOMEM;
+    return st;
+}
+
+/* ---- is it done? ---- */
+
+/* What the model says of its training, and what it does not: the data, who was in which part, the
+ * model that it started from. */
+static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
+                            const char *text, char name[LL_MODEL_RUN + 1])
+{
+    uint64_t          from;
+    const llap_status st = hash_file(o->from, &from);
+    uint64_t          h = ll_hash(from, text, strlen(text));
+    const uint64_t    data = hash_panel(p);
+    h = ll_hash(h, &data, sizeof data);
+    if (f->by_entity) h = ll_hash(h, f->part, (size_t)f->n_entities);
+    snprintf(name, LL_MODEL_RUN + 1, "%016" PRIx64, h);
+    return st;
+}
+
+/* The model that is there, if it is of this run. What is no model, or of another, is the caller's
+ * to write over. */
+static llap_status find_finished(const llap_train_opts *o, const char *run, llap_model **out)
+{
+    *out = NULL;
+    if (!o->resume || o->output == NULL || strcmp(o->output, "-") == 0) return LLAP_OK;
+    const llap_status st = llap_model_load(o->output, out);
+    if (st == LLAP_ENOMEM) return st;
+    if (st != LLAP_OK) return LLAP_OK;
+    if (strcmp((*out)->run, run) == 0) {
+        ll_logf(o->log, LLAP_LOG_INFO,
+                "%s: this training is finished, and here is its model; without --resume it is "
+                "trained anew",
+                o->output);
+        return LLAP_OK;
+    }
+    ll_logf(o->log, LLAP_LOG_INFO, "%s: is the model of another training", o->output);
+    llap_model_destroy(*out);
+    *out = NULL;
+    return LLAP_OK;
+}
+
+llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_model_frame *f, const ll_run_job *job,
+                                 ll_training_run **out, llap_model **finished)
+{
+    fact_list            l = { .n = 0 };
+    char                 run[LL_MODEL_RUN + 1];
+    ll_training_run_opts how = { .state = o->state,
+                                 .resume = o->resume != 0,
+                                 .save_every = o->save_every > 0 ? o->save_every : 60,
+                                 .log = o->history,
+                                 .run = run,
+                                 .messages = o->log,
+                                 .progress = o->progress };
+    *out = NULL;
+    *finished = NULL;
+    llap_status st = list_facts(&l, p, o, f, job->network, job->recipe);
+    if (st == LLAP_OK) st = name_run(p, o, f, job->text, run);
+    if (st == LLAP_OK) st = find_finished(o, run, finished);
+    how.finished = *finished != NULL;
+    if (st == LLAP_OK) st = ll_training_run_create(&how, l.fact, l.n, out);
+    ll_arena_deinit(&l.arena);
+    if (st == LLAP_OK) return st;
+    llap_model_destroy(*finished);
+    *finished = NULL;
+    return st;
+}
+
+/* ---- room for its states ---- */
+
+size_t ll_training_run_weights(const ll_params *p, const char *prefix)
+{
+    size_t n = 0;
+    for (int i = 0; i < ll_params_count(p); i++) {
+        const ll_param_info *x = ll_params_at(p, i);
+        if (x->leaf == LL_LEAF_PARAM && strncmp(x->name, prefix, strlen(prefix)) == 0)
+            n += (size_t)x->count;
+    }
+    return n;
+}
+
+llap_status ll_training_run_reserve(const ll_training_run *t, const ll_stage_size *stage, int n)
+{
+    size_t before = 0, most = 0;
+    for (int i = 0; i < n;
+         i++) { /* the store, its best, and what the stages before it ended with */
+        const size_t now = stage[i].changed + stage[i].kept + before;
+        most = now > most ? now : most;
+        before += stage[i].kept;
+    }
+    return ll_training_run_room(t, most * sizeof(float));
+}

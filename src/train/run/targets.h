@@ -1,0 +1,27 @@
+/* Which variables are forecast, and what is said about each: "PM2.5,TEMP" and "log1p" for all or
+ * "PM2.5=log1p,TEMP=none". */
+#ifndef LL_TRAIN_RUN_TARGETS_H
+#define LL_TRAIN_RUN_TARGETS_H
+
+#include "anchor/chain.h"
+#include "data/panel.h"
+#include "model/model.h"
+
+#include <llapdiff/model.h>
+
+/* "a,b" to variables of the panel; NULL: all. Caller owns *out, also after a failure. LLAP_EINVAL
+ * names one that is not there, or is given twice. */
+llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n);
+
+/* Can transform, min and max be read, and are they about targets? */
+llap_status ll_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
+
+/* Warns where the model that o->from names is of other targets. */
+void ll_targets_compare(const llap_train_opts *o, const ll_model_frame *from,
+                        const ll_model_frame *f);
+
+/* What is said about one target; *out is left where nothing is. */
+llap_status ll_target_transform(const char *text, const char *name, ll_transform *out);
+llap_status ll_target_bound(const char *what, const char *text, const char *name, double *out);
+
+#endif

@@ -1,0 +1,352 @@
+/* Training: which windows train and which choose, then anchors and what comes on top of them. */
+#include "train/train.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/text.h"
+#include "data/gaps.h"
+#include "data/windows/scaling.h"
+#include "predict/compare.h"
+#include "predict/device.h"
+#include "predict/frame.h"
+#include "predict/span.h"
+#include "train/anchors.h"
+#include "train/fill_choice.h"
+#include "train/networks.h"
+#include "train/parts.h"
+#include "train/reference/reference.h"
+#include "train/run/config.h"
+#include "train/run/recipe.h"
+#include "train/run/run.h"
+#include "train/run/targets.h"
+#include "train/training_set.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOUR INT64_C(3600000000000)
+
+/* Share of the target cells that are observed. */
+static double share_observed(const llap_panel *p, const int64_t *var, int64_t n)
+{
+    int64_t seen = 0;
+    for (int64_t r = 0; r < p->n_rows; r++)
+        for (int64_t i = 0; i < n; i++) seen += ll_panel_observed(p, r, var[i]);
+    return p->n_rows == 0 ? 0 : (double)seen / ((double)p->n_rows * (double)n);
+}
+
+/* Spans, step and unit of the model to come. */
+static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, ll_model_frame *f)
+{
+    ll_gaps     gaps;
+    llap_status st = ll_gaps_measure(p, &gaps);
+    if (st != LLAP_OK) return st;
+    f->axis = p->axis.kind;
+    f->axis_unit = f->axis == LL_AXIS_NUMBER ? p->axis.unit_ns : 1;
+    f->step = f->gap = ll_usual_gap(&gaps);
+    if (o->step != NULL) st = ll_span_parse("step", o->step, &p->axis, f->step, &f->step);
+    if (st == LLAP_OK && f->step <= 0)
+        st = ll_fail(LLAP_EINVAL, "the data has no entity with two rows: nothing to learn from");
+    if (st == LLAP_OK && o->context == NULL) st = ll_fail(LLAP_EOPTION, "context: not given");
+    if (st == LLAP_OK && o->horizon == NULL) st = ll_fail(LLAP_EOPTION, "horizon: not given");
+    if (st == LLAP_OK) st = ll_span_parse("context", o->context, &p->axis, f->step, &f->context);
+    if (st == LLAP_OK) st = ll_span_parse("horizon", o->horizon, &p->axis, f->step, &f->horizon);
+    if (st == LLAP_OK && o->step != NULL && (f->step > f->horizon || f->step > f->context))
+        st = ll_fail(LLAP_EOPTION, "step: '%s' is longer than the %s", o->step,
+                     f->step > f->horizon ? "horizon" : "context");
+    f->unit = f->axis == LL_AXIS_CALENDAR ? HOUR : f->step;
+    return st;
+}
+
+/* "70,10,20", in any unit. */
+static llap_status parse_shares(const char *text, ll_split_opts *out)
+{
+    double      x[3] = { 0 }, sum = 0;
+    const char *at = text;
+    bool        ok = true;
+    for (int i = 0; i < 3 && ok; i++) {
+        char *end;
+        x[i] = strtod(at, &end);
+        sum += x[i];
+        ok = end != at && x[i] > 0 && *end == (i < 2 ? ',' : '\0');
+        at = end + (i < 2);
+    }
+    out->train = x[0] / sum;
+    out->val = x[1] / sum;
+    if (ok && out->train > 0 && out->val > 0 && out->train + out->val < 1) return LLAP_OK;
+    return ll_fail(LLAP_EOPTION,
+                   "shares: expected three numbers above 0 as in 70,10,20, found '%s'",
+                   ll_text_show(text).text);
+}
+
+/* Borders of the times, or of every entity its part, drawn by seed. */
+static llap_status draw_split(const llap_panel *p, const llap_train_opts *o, const ll_windows *w,
+                              ll_model_frame *f, uint8_t *part)
+{
+    ll_split_opts so = LL_SPLIT_DEFAULT;
+    ll_split     *split = NULL;
+    if (f->by_entity) so.kind = LL_SPLIT_BY_ENTITY;
+    so.seed = (uint64_t)o->seed;
+    llap_status st = o->shares == NULL ? LLAP_OK : parse_shares(o->shares, &so);
+    if (st == LLAP_OK) st = ll_split_create(w, &so, &split);
+    if (st != LLAP_OK) return st;
+    f->val_start = split->val_start;
+    f->test_start = split->test_start;
+    memset(part, LL_PART_TEST, (size_t)p->n_entities); /* without a window: never seen */
+    for (int64_t i = 0; i < w->n; i++) part[w->at[i].entity] = split->part[i];
+    ll_split_destroy(split);
+    return LLAP_OK;
+}
+
+/* Of every entity the part that the file of the options says. */
+static llap_status read_split(const llap_panel *p, const llap_train_opts *o, const ll_windows *w,
+                              uint8_t *part)
+{
+    int64_t     n[LL_PART_COUNT] = { 0 };
+    llap_status st = ll_parts_read(o->parts, p, o->log, part);
+    for (int64_t i = 0; i < w->n && st == LLAP_OK; i++) n[part[w->at[i].entity]]++;
+    for (int k = 0; k <= LL_PART_TEST && st == LLAP_OK; k++)
+        if (n[k] == 0)
+            st = ll_fail(LLAP_EINVAL, "parts: %s: no entity for %s that has a window",
+                         ll_text_show(o->parts).text, ll_part_name((ll_part)k));
+    return st;
+}
+
+/* One split for all targets: its borders, or the part of every entity, become the frame's. part is
+ * [n_entities]. */
+static llap_status make_split(const llap_panel *p, const llap_train_opts *o, const int64_t *var,
+                              ll_model_frame *f, uint8_t *part)
+{
+    ll_windows *w = NULL;
+    llap_status st = ll_frame_windows(f, p, var, f->n_targets, &w);
+    for (int64_t i = 0; st == LLAP_OK && w->n == 0 && i < f->n_targets; i++)
+        if (share_observed(p, &var[i], 1) == 0)
+            st = ll_fail(LLAP_EINVAL, "target: '%s' has no observed value: leave it out",
+                         ll_text_show(p->var[var[i]]).text);
+    if (st == LLAP_OK && w->n == 0 && f->horizon < f->gap)
+        st = ll_fail(LLAP_EINVAL, "horizon: ends before the next row of the data would come: "
+                                  "lengthen it");
+    if (st == LLAP_OK && w->n == 0)
+        st = ll_fail(LLAP_EINVAL, "no entity has a context and a horizon of that length with an "
+                                  "observed value: shorten them");
+    if (st == LLAP_OK)
+        st = o->parts == NULL ? draw_split(p, o, w, f, part) : read_split(p, o, w, part);
+    f->part = part;
+    ll_windows_destroy(w);
+    return st;
+}
+
+enum { NETWORKS_NONE = -1 };
+
+static llap_status parse_size(const char *text, int *size)
+{
+    *size = NETWORKS_NONE;
+    if (text != NULL && strcmp(text, "anchor") == 0) return LLAP_OK;
+    if (text == NULL || strcmp(text, "small") == 0) *size = LL_SIZE_SMALL;
+    else if (strcmp(text, "tiny") == 0) *size = LL_SIZE_TINY;
+    else
+        return ll_fail(LLAP_EOPTION, "size: expected anchor, tiny or small, found '%s'",
+                       ll_text_show(text).text);
+    return LLAP_OK;
+}
+
+static llap_status parse_profile(const char *text, bool *reference)
+{
+    *reference = text != NULL && strcmp(text, "reference") == 0;
+    if (text == NULL || *reference || strcmp(text, "default") == 0) return LLAP_OK;
+    return ll_fail(LLAP_EOPTION, "profile: expected default or reference, found '%s'",
+                   ll_text_show(text).text);
+}
+
+/* What is known before anything is fitted. */
+typedef struct plan {
+    int               size; /* NETWORKS_NONE, or ll_size */
+    bool              reference;
+    const ll_backend *backend; /* of networks */
+    ll_recipe         recipe;  /* its anchors; what networks suggest comes later */
+    int64_t          *var;     /* [frame.n_targets] */
+    uint8_t          *part;    /* [n_entities] */
+    const char      **names;   /* [frame.n_targets] */
+    ll_model_frame    frame;   /* borrows the rest */
+} plan;
+
+static void plan_deinit(plan *l)
+{
+    ll_free((void *)l->names);
+    ll_free(l->var);
+    ll_free(l->part);
+}
+
+/* Also after a failure *l is the caller's to deinit. */
+static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan *l)
+{
+    ll_model_frame *f = &l->frame;
+    *l = (plan){ .size = NETWORKS_NONE,
+                 .frame = { .n_entities = p->n_entities, .entity = p->entity } };
+    if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
+        return ll_fail(LLAP_EOPTION, "split: expected time or entity, found '%s'",
+                       ll_text_show(o->split).text);
+    f->by_entity = o->parts != NULL || (o->split != NULL && strcmp(o->split, "entity") == 0);
+    if (o->parts != NULL && o->split != NULL && strcmp(o->split, "time") == 0)
+        return ll_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
+    if (o->parts != NULL && o->shares != NULL)
+        return ll_fail(LLAP_EOPTION, "shares: parts says who is in which");
+    llap_status st = parse_profile(o->profile, &l->reference);
+    if (st == LLAP_OK && o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
+    if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
+    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
+    if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = make_frame(p, o, f);
+    if (st != LLAP_OK) return st;
+    f->observed = share_observed(p, l->var, f->n_targets);
+    l->part = ll_new((size_t)p->n_entities, 1);
+    l->names = ll_new((size_t)f->n_targets, sizeof *l->names);
+    if (l->part == NULL || l->names == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < f->n_targets; i++) l->names[i] = p->var[l->var[i]];
+    f->target = (const char *const *)l->names;
+    st = ll_targets_check(o, f->target, f->n_targets);
+    if (st != LLAP_OK) return st;
+    return make_split(p, o, l->var, f, l->part);
+}
+
+/* The run with its state and log, before anything is fitted; with networks also what they are
+ * trained on. Too little room for its states is said here. */
+static llap_status open_run(const llap_panel *p, const llap_train_opts *o, const ll_json *config,
+                            const plan *l, ll_training_set *f, ll_training_run **run,
+                            llap_model **finished)
+{
+    if (l->size != NETWORKS_NONE)
+        return ll_train_networks_open(f, &l->frame, p, l->var, o, (ll_size)l->size, config, run,
+                                      finished);
+    const ll_stage_size size = { ll_anchors_numbers(&l->frame), 0 };
+    char               *text = NULL;
+    llap_status         st = ll_train_options_text(o, config, &l->recipe, &text);
+    const ll_run_job    job = { .recipe = &l->recipe, .text = text };
+    if (st == LLAP_OK) st = ll_training_run_open(p, o, &l->frame, &job, run, finished);
+    ll_free(text);
+    return st == LLAP_OK && *finished == NULL ? ll_training_run_reserve(*run, &size, 1) : st;
+}
+
+/* The anchors as a model, without networks. */
+static llap_status fit_anchors(ll_training_run *run, const llap_panel *p, const llap_train_opts *o,
+                               const plan *l, llap_model **out)
+{
+    ll_anchor_model **anchor = ll_new((size_t)l->frame.n_targets, sizeof *anchor);
+    if (anchor == NULL) return LLAP_ENOMEM;
+    const llap_status st = ll_anchors_fit(run, p, o, &l->recipe.anchor, &l->frame, l->var, anchor);
+    if (st == LLAP_OK) return ll_model_create(&l->frame, anchor, out);
+    for (int64_t i = 0; i < l->frame.n_targets; i++) ll_anchor_model_destroy(anchor[i]);
+    ll_free(anchor);
+    return st;
+}
+
+/* Who fills gaps, unless an earlier run has decided it. */
+static llap_status settle_filling(ll_training_run *run, llap_model *m, const llap_panel *p,
+                                  const llap_train_opts *o, const ll_recipe_networks *r)
+{
+    ll_feature_config *c = &m->network->config.features;
+    const double       steps = (double)m->network->config.sampling.steps;
+    double             kept[2];
+    if (ll_training_run_find(run, "filling", kept, 2)) {
+        if (!(kept[0] >= 0 && kept[0] < steps && kept[1] >= 0 && kept[1] < steps))
+            return ll_fail(LLAP_EFORMAT,
+                           "%s: note 'filling': expected points of 0..%g, found %g and %g",
+                           o->state, steps - 1, kept[0], kept[1]);
+        c->fill_past = (int64_t)kept[0];
+        c->fill_both = (int64_t)kept[1];
+        return LLAP_OK;
+    }
+    llap_status st = LLAP_OK;
+    c->fill_past = c->fill_both = 0;
+    if (c->calibration_factor.n > 0) st = ll_fill_choice(m, p, o, r); /* else draws not finite */
+    if (st != LLAP_OK) return st;
+    kept[0] = (double)c->fill_past;
+    kept[1] = (double)c->fill_both;
+    const llap_status noted = ll_training_run_keep(run, "filling", kept, 2);
+    if (noted == LLAP_OK) ll_training_run_save(run, "gaps");
+    return noted;
+}
+
+static llap_status train_all(ll_training_run *run, ll_training_set *f, const llap_panel *p,
+                             const llap_train_opts *o, const ll_json *config, const plan *l,
+                             llap_model **out)
+{
+    const bool  alone = l->size == NETWORKS_NONE;
+    llap_status st = fit_anchors(run, p, o, l, out);
+    if (st == LLAP_OK && !alone)
+        st = ll_train_networks(*out, run, f, p, o, (ll_size)l->size, config);
+    if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);
+    if (st == LLAP_OK && alone) st = ll_training_run_table(run, &(*out)->report);
+    if (st == LLAP_OK && alone) st = ll_train_options_keep(o, config, &l->recipe, *out);
+    if (st == LLAP_OK) ll_training_run_sign(run, *out);
+    return st;
+}
+
+static llap_status train_default(const llap_panel *p, const llap_train_opts *o,
+                                 const ll_json *config, const plan *l, llap_model **out)
+{
+    ll_training_run *run = NULL;
+    ll_training_set  f = { 0 };
+    llap_status      st = open_run(p, o, config, l, &f, &run, out);
+    if (st == LLAP_OK && *out == NULL) st = train_all(run, &f, p, o, config, l, out);
+    ll_training_run_destroy(run);
+    ll_training_set_deinit(&f);
+    if (st != LLAP_OK) {
+        llap_model_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}
+
+static llap_status check_config(plan *l, const ll_json *config)
+{
+    const bool alone = !l->reference && l->size == NETWORKS_NONE;
+    l->recipe = (ll_recipe){ .profile = l->reference ? LL_PROFILE_REFERENCE : LL_PROFILE_DEFAULT,
+                             .alone = alone,
+                             .anchor = ll_recipe_anchor_usual(),
+                             .networks = { LL_RECIPE_DOUBTS } };
+    if (alone && config != NULL && ll_json_has(config, "network"))
+        return ll_json_fail(config, "network", "a model of size anchor has no networks");
+    return ll_recipe_read(config, &l->recipe);
+}
+
+static llap_status train(const llap_panel *panel, const llap_train_opts *o, const ll_json *config,
+                         llap_model **out)
+{
+    plan        l;
+    llap_status st = plan_init(panel, o, &l);
+    if (st == LLAP_OK) st = check_config(&l, config);
+    if (st == LLAP_OK)
+        st = l.reference ? ll_reference_train(panel, o, config, &l.frame, l.var, l.backend, out)
+                         : train_default(panel, o, config, &l, out);
+    plan_deinit(&l);
+    return st;
+}
+
+llap_status ll_train_check(const llap_panel *panel, const llap_train_opts *o)
+{
+    llap_train_opts all;
+    ll_json        *config = NULL;
+    plan            l;
+    llap_status     st = ll_train_config(o, &all, &config);
+    if (st == LLAP_OK) {
+        st = plan_init(panel, &all, &l);
+        if (st == LLAP_OK) st = check_config(&l, config);
+        plan_deinit(&l);
+    }
+    ll_json_destroy(config);
+    return st;
+}
+
+llap_status llap_train(const llap_panel *panel, const llap_train_opts *o, llap_model **out)
+{
+    llap_train_opts all;
+    ll_json        *config = NULL;
+    *out = NULL;
+    llap_status st = ll_train_config(o, &all, &config);
+    if (st == LLAP_OK) st = train(panel, &all, config, out);
+    ll_json_destroy(config);
+    return st;
+}

@@ -1,0 +1,266 @@
+/* Evaluations of a model of size anchor on a made-up network of sensors. */
+#include "sensors.h"
+
+#include <omp.h>
+#include <unistd.h>
+
+static llap_panel *panel; /* variables "no2" (to forecast) and "noise" */
+static llap_model *model;
+
+static int set_up(void **state)
+{
+    (void)state;
+    panel = make_panel("no2", "noise", ENTITIES);
+    llap_train_opts o = LLAP_TRAIN_OPTS;
+    o.size = "anchor";
+    o.target = "no2";
+    o.context = "2d";
+    o.horizon = "24";
+    return llap_train(panel, &o, &model) != LLAP_OK;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    llap_model_destroy(model);
+    llap_panel_destroy(panel);
+    return 0;
+}
+
+static void the_model_beats_every_opponent(void **state)
+{
+    (void)state;
+    static const char *const opponents[] = { "last_value",   "linear",  "seasonal",
+                                             "climatology",  "context", "context_days",
+                                             "residual_bar", "ar1" };
+    llap_evaluate_opts       o = LLAP_EVALUATE_OPTS;
+    o.stride = "5";
+    ll_json *j = evaluate(model, panel, &o);
+    for (size_t i = 0; i < sizeof opponents / sizeof *opponents; i++) {
+        assert_true(score(j, "model", "crps") < 0.97 * score(j, opponents[i], "crps"));
+        assert_true(score(j, opponents[i], "model_against.skill.low") > 0);
+    }
+    ll_json_destroy(j);
+}
+
+static void scores_are_consistent(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    o.stride = "5";
+    ll_json *j = evaluate(model, panel, &o);
+    /* The forecasts are right: intervals hold, places are uniform, spread is what errors are. */
+    assert_true(fabs(score(j, "model", "intervals[1].coverage") - 0.8) < 0.06);
+    assert_true(score(j, "model", "intervals[2].width") > score(j, "model", "intervals[0].width"));
+    assert_true(fabs(score(j, "model", "spread") / sqrt(score(j, "model", "mse")) - 1) < 0.3);
+    double *pit, *crps, sum = 0, least = 1, most = 0;
+    size_t  n;
+    CHECK_OK(ll_json_doubles(j, "targets[0].scores[0].pit", 0, 1, &pit, &n));
+    for (size_t i = 0; i < n; i++) {
+        sum += pit[i];
+        least = fmin(least, pit[i]);
+        most = fmax(most, pit[i]);
+    }
+    assert_true(n == 20 && fabs(sum - 1) < 1e-9 && least > 0.02 && most < 0.09);
+    /* Further ahead is harder; the paper's estimator finds the same with more noise. */
+    CHECK_OK(ll_json_doubles(j, "targets[0].scores[0].steps.crps", 0, 9, &crps, &n));
+    assert_true(n == 24 && crps[0] < crps[5] && crps[1] < crps[20]);
+    assert_true(fabs(score(j, "model", "paper.crps") / score(j, "model", "crps") - 1) < 0.03);
+    assert_true(score(j, "model", "energy") > score(j, "model", "crps"));
+    /* In the units of the data errors are larger by the deviations of training. */
+    const double larger = score(j, "model", "units.crps") / score(j, "model", "crps");
+    const double deviation =
+        sqrt(score(j, "climatology", "units.mse") / score(j, "climatology", "mse"));
+    assert_true(fabs(larger / deviation - 1) < 0.1);
+    ll_free(pit);
+    ll_free(crps);
+    ll_json_destroy(j);
+}
+
+static void neither_threads_nor_batches_matter(void **state)
+{
+    (void)state;
+    static const char *const tasks[] = { "forecast", "impute" };
+    const int                before = omp_get_max_threads();
+    for (int t = 0; t < 2; t++) {
+        llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+        char              *text[2];
+        o.task = tasks[t];
+        o.samples = t == 0 ? 30 : 0;
+        o.by = "entity";
+        for (int i = 0; i < 2; i++) {
+            omp_set_num_threads(1 + 2 * i);
+            CHECK_OK(llap_evaluate(model, panel, &o, 1, &text[i]));
+        }
+        assert_string_equal(text[0], text[1]);
+        llap_text_free(text[0]);
+        llap_text_free(text[1]);
+    }
+    omp_set_num_threads(before);
+}
+
+static void hidden_values_are_filled_better_from_both_sides(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    o.task = "impute";
+    ll_json *j = evaluate(model, panel, &o);
+    int64_t  n = 0, observed = 0;
+    for (int64_t r = 0; r < panel->n_rows; r++)
+        observed += ll_panel_observed(panel, r, 0) && panel->time[r] >= model->frame.test_start;
+    CHECK_OK(ll_json_int(j, "targets[0].values", 0, INT64_MAX, &n));
+    assert_true(fabs((double)n / (double)observed - 0.3) < 0.06);
+    assert_true(score(j, "model", "crps") < score(j, "model_causal", "crps"));
+    assert_true(score(j, "model_causal", "crps") < score(j, "last_value", "crps"));
+    assert_true(score(j, "model", "crps") < score(j, "linear", "crps"));
+    assert_true(fabs(score(j, "model", "intervals[1].coverage") - 0.8) < 0.1);
+    assert_true(fabs(score(j, "linear", "intervals[1].coverage") - 0.8) < 0.1);
+    n = -1;
+    CHECK_OK(ll_json_int(j, "samples", 0, INT64_MAX, &n));
+    assert_int_equal(n, -1); /* is not there */
+    ll_json_destroy(j);
+}
+
+static void tables_say_what_was_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *by, *text;
+    } cases[] = { { NULL, "the model earns its keep: better than the best opponent, " },
+                  { NULL, "] of CRPS, squared error -" },
+                  { NULL, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
+                  { "step", "steps ahead" },
+                  { "variable", "variable " },
+                  { "entity", "s2 " } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+        char              *text;
+        o.by = cases[i].by;
+        o.stride = "5";
+        o.samples = 40;
+        o.units = i == 3;
+        o.paper = i == 4;
+        CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
+        if (strstr(text, cases[i].text) == NULL) fail_msg("no '%s' in\n%s", cases[i].text, text);
+        llap_text_free(text);
+    }
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    char              *text;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    o.part = "best";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION,
+               "part: expected one of train, val, test, found 'best'");
+    o.part = NULL;
+    o.by = "luck";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "luck");
+    o.by = NULL;
+    o.task = "guess";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "guess");
+    o.task = NULL;
+    o.samples = 1;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: expected 2");
+    o.samples = 0;
+    o.stride = "x";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride");
+    o.task = "impute"; /* has neither, and says nothing of them */
+    o.stride = "5";
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride: of forecasts");
+    o.samples = 30;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: of forecasts");
+}
+
+static int count_reports(void *user, const llap_progress_event *e)
+{
+    (void)e;
+    ++*(int *)user;
+    return 0;
+}
+
+/* The file of windows adds up to the table. */
+static void every_window_is_written(void **state)
+{
+    (void)state;
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    char               line[1024], path[] = "windowsXXXXXX";
+    double             values = 0, model_crps = 0, last_mse = 0;
+    int                n = 0;
+    close(mkstemp(path));
+    o.stride = "17";
+    o.samples = 20;
+    o.windows = path;
+    ll_json *j = evaluate(model, panel, &o);
+    FILE    *f = fopen(path, "r");
+    assert_non_null(fgets(line, sizeof line, f));
+    assert_int_equal(strncmp(line,
+                             "entity,origin,variable,values,model_crps,model_mse,last_value_crps,"
+                             "last_value_mse,",
+                             79),
+                     0);
+    for (; fgets(line, sizeof line, f) != NULL; n++) {
+        double v, crps, mse, last;
+        assert_int_equal(
+            sscanf(line, "%*[^,],%*[^,],no2,%lf,%lf,%lf,%*f,%lf", &v, &crps, &mse, &last), 4);
+        values += v;
+        model_crps += v * crps;
+        last_mse += v * last;
+    }
+    fclose(f);
+    double scored = 0;
+    CHECK_OK(ll_json_double(j, "targets[0].values", 0, HUGE_VAL, &scored));
+    assert_true(n > 20 && values == scored);
+    assert_true(fabs(model_crps / values - score(j, "model", "crps")) < 1e-7);
+    assert_true(fabs(last_mse / values - score(j, "last_value", "mse")) < 1e-7);
+    ll_json_destroy(j);
+    unlink(path);
+    char *text;
+    int   reports = 0; /* what cannot be written is said before the work */
+    o.windows = "no/such/folder.csv";
+    o.progress = (llap_progress){ count_reports, &reports };
+    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_ENOTFOUND, "no/such/folder.csv");
+    assert_int_equal(reports, 0);
+    o.windows = NULL;
+    CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
+    assert_true(reports > 0);
+    llap_text_free(text);
+}
+
+static llap_status evaluate_briefly(void *user)
+{
+    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    char              *text = NULL;
+    o.task = user;
+    o.stride = "400"; /* few windows */
+    o.samples = 3;
+    o.bootstrap = 3;
+    const llap_status st = llap_evaluate(model, panel, &o, 1, &text);
+    llap_text_free(text);
+    return st;
+}
+
+static void failing_allocations_are_survived(void **state)
+{
+    (void)state;
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    check_every_failed_allocation(evaluate_briefly, (void *)(uintptr_t) "forecast");
+    omp_set_num_threads(before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_model_beats_every_opponent),
+        cmocka_unit_test(scores_are_consistent),
+        cmocka_unit_test(neither_threads_nor_batches_matter),
+        cmocka_unit_test(hidden_values_are_filled_better_from_both_sides),
+        cmocka_unit_test(tables_say_what_was_asked),
+        cmocka_unit_test(every_window_is_written),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(failing_allocations_are_survived),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
