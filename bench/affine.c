@@ -1,5 +1,5 @@
 /* How the cost of one reverse step grows with samples, query times and poles: lines through
- * processor time and products, for poles curves with a square (spec/model.md, section 9), and how
+ * processor time and products, for poles curves with a square (docs/spec/model.md 9), and how
  * far the points lie from them. One thread; points in turn, the least of a few runs.
  *
  *     affine [small|paper] */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The same networks in plain PyTorch, written from spec/model.md and spec/accuracy.md: equal results
+"""The same networks in plain PyTorch, written from docs/spec/model.md and docs/spec/anchor.md: equal results
 are checked, then both sides run in turn and the ratios of the medians are printed.
 
     python3 -m venv /tmp/torch && /tmp/torch/bin/pip install torch numpy
@@ -76,7 +76,7 @@ class Net:
         part = slice(i * h, (i + 1) * h)
         return F.linear(x, self.w[name + ".in_proj_weight"][part], self.w[name + ".in_proj_bias"][part])
 
-    # spec/model.md 4.2, 4.3, 4.4
+    # docs/spec/model.md 4.2, 4.3, 4.4
 
     def poles(self, c):
         d = 0.5 * torch.tanh(self.linear("model.analysis.to_poles.1", F.silu(c)))
@@ -96,7 +96,7 @@ class Net:
         x = self.mlp("model.analysis.pole_embedding", f) + self.w["model.analysis.comp_emb"]
         return self.norm("model.analysis.q_norm", x)
 
-    # one block, spec/model.md 4.6
+    # one block, docs/spec/model.md 4.6
 
     def cross(self, name, x, e, tau):
         if name + ".norm_kv.to_ss.1.weight" in self.w:
@@ -113,7 +113,7 @@ class Net:
 
 
 class Paper(Net):
-    """The reference profile, spec/model.md section 4."""
+    """The reference profile, docs/spec/model.md 4."""
 
     layers = 5
 
@@ -148,7 +148,7 @@ class Paper(Net):
         return self.w["model.output_skip_scale"] * y + self.linear("model.head_proj", self.norm("model.head_norm", y))
 
     def loss(self, d):
-        """Spec 5.4: conditional rows and the others are two forwards."""
+        """docs/spec/model.md 5.4: conditional rows and the others are two forwards."""
         abar = cosine_schedule()[d["t"].long()]
         a, s = abar.sqrt()[:, None, None], (1 - abar).sqrt()[:, None, None]
         z_t, target = a * d["z0"] + s * d["eps"], a * d["eps"] - s * d["z0"]
@@ -166,7 +166,7 @@ class Paper(Net):
 
 
 class Small(Net):
-    """The default profile, spec/accuracy.md 4.6 and 4.7."""
+    """The default profile, docs/spec/anchor.md 8.4, 8.5."""
 
     layers = 2
 
@@ -219,7 +219,7 @@ class Small(Net):
 
 
 def cosine_schedule(n=1000):
-    """Spec 5.2."""
+    """docs/spec/model.md 5.2."""
     x = torch.linspace(0, 1, n)
     f = torch.cos((x + 0.008) / 1.008 * torch.pi * 0.5) ** 2
     f = f / f[0]
@@ -234,7 +234,7 @@ REFERENCE = [999, 998, 997, 996, 995, 994, 993, 991, 989, 987, 983, 979, 974, 96
 
 
 def sample_paper(net, d, first, rows):
-    """Spec 6.2: DDIM, guidance 1 to 2 with power 0.3 and rescaling; rows of x at a time."""
+    """docs/spec/model.md 6.2: DDIM, guidance 1 to 2 with power 0.3 and rescaling; rows of x at a time."""
     abar, out = cosine_schedule(), []
     steps = REFERENCE[:first] if first else REFERENCE
     for x in d["x"].flatten(0, 1).split(rows):
@@ -257,7 +257,7 @@ def sample_paper(net, d, first, rows):
 
 
 def sample_small(net, d, first, rows):
-    """Spec accuracy.md 4.8: DPM-Solver++(2M), 12 steps, v, |x0| <= 6."""
+    """docs/spec/anchor.md 8.8: DPM-Solver++(2M), 12 steps, v, |x0| <= 6."""
     e1, out, n = net.summary(d), [], 12
     high, low = (torch.log(torch.tan(torch.tensor(0.5 * torch.pi * t, dtype=torch.float64))) for t in (0.995, 0.005))
     for x in d["x"].flatten(0, 1).split(rows):

@@ -352,7 +352,7 @@ static void configure(ll_rig *r)
     if (o->horizon < 1) o->horizon = 168;
     if (o->n_threads < 1) o->n_threads = 1;
     if (o->latent < 1) o->latent = ref ? 24 : 1;
-    const int64_t Z = o->latent, tokens = Z > 1 ? 8 * Z + 5 : 24; /* spec accuracy.md 4.6 */
+    const int64_t Z = o->latent, tokens = Z > 1 ? 8 * Z + 5 : 24; /* docs/spec/anchor.md 8.2 */
     if (ref) r->c = LL_DENOISER_PAPER(Z);
     else r->c = LL_DENOISER_DEFAULT(Z, 2 + 2 * Z);
     r->p = LL_PATCH_DEFAULT(tokens, TOKENS);

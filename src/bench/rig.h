@@ -44,10 +44,10 @@ typedef struct ll_rig_opts {
     bool              no_dropout; /* step: as at inference, so that others can check the numbers */
     /* forecast */
     ll_solver solver;
-    int       steps;  /* asked for; 0: the profile's, 64 (that is 33, Q2) or 12 */
-    int       first;  /* only so many steps of that list; 0: all */
-    bool      honest; /* reference profile: exactly that many steps, each a different one */
-    bool      whole;  /* one plan for every sample, nothing shared: to compare with */
+    int  steps;  /* asked for; 0: the profile's, 64 (that is 33, docs/spec/model.md 12.2) or 12 */
+    int  first;  /* only so many steps of that list; 0: all */
+    bool honest; /* reference profile: exactly that many steps, each a different one */
+    bool whole;  /* one plan for every sample, nothing shared: to compare with */
 } ll_rig_opts;
 
 typedef struct ll_rig ll_rig;

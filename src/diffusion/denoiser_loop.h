@@ -26,7 +26,7 @@ typedef struct ll_denoiser_loop_opts {
     const char       *prefix;  /* of the model's names in the store; NULL: none */
     const ll_backend *backend; /* of floats; parameters of another one are copied there */
     int               n_threads;
-    bool              folded; /* neighbouring weights multiplied, spec 9.1 */
+    bool              folded; /* neighbouring weights multiplied, docs/spec/model.md 9.1 */
     bool              kept;   /* for inpainting */
     ll_sampler_opts   sampler;
 } ll_denoiser_loop_opts;

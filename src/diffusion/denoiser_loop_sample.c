@@ -107,7 +107,7 @@ static llap_status put_windows(ll_denoiser_loop *s, const ll_denoiser_steps_batc
     return st;
 }
 
-/* -------- inpainting, spec 6.4 -------- */
+/* -------- inpainting, docs/spec/model.md 6.4 -------- */
 
 /* Kept positions of x [B,R,h,Z] become a y_obs + s noise. */
 static void put_observed(const ll_denoiser_loop *s, const ll_sample_io *io, ll_level at,

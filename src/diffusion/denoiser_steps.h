@@ -10,12 +10,12 @@
  *     if (st == LLAP_OK) st = ll_sample(&opts, &list, extent, &p, &io, out);
  *     ll_denoiser_steps_destroy(d);
  *
- * Three kinds of plans (design.md): the table, for what depends on the step alone, or (the
- * unconditional pass) on step and query times, shared by all windows with the same query times; the
- * window, for what depends on step and window; the sample, for the rest. The first two run once per
- * step, and their results are inputs of the third; tables are kept for the next windows while there
- * is room. With whole, one plan does everything for every sample: the plain version that tests
- * compare with. */
+ * Three kinds of plans (docs/spec/model.md 9.1): the table, for what depends on the step alone, or
+ * (the unconditional pass) on step and query times, shared by all windows with the same query
+ * times; the window, for what depends on step and window; the sample, for the rest. The first two
+ * run once per step, and their results are inputs of the third; tables are kept for the next
+ * windows while there is room. With whole, one plan does everything for every sample: the plain
+ * version that tests compare with. */
 #ifndef LL_DIFFUSION_DENOISER_STEPS_H
 #define LL_DIFFUSION_DENOISER_STEPS_H
 
@@ -31,7 +31,7 @@ typedef struct ll_denoiser_steps_opts {
     const ll_backend *backend; /* of floats; parameters of another one are copied there */
     int               n_threads;
     bool              guided; /* the unconditional pass is wanted too */
-    bool              folded; /* neighbouring weights multiplied, spec 9.1 */
+    bool              folded; /* neighbouring weights multiplied, docs/spec/model.md 9.1 */
     bool              whole;
 } ll_denoiser_steps_opts;
 

@@ -13,7 +13,7 @@ const char *const ll_weight_norm_names[] = { "auto", "batch", "global", "none", 
 
 static float clampf(float x, float low, float high) { return fminf(fmaxf(x, low), high); }
 
-/* -------- tables, spec 5.2: single precision, in the reference's order of operations -------- */
+/* -------- tables, docs/spec/model.md 5.2: single precision, in the reference's order -------- */
 
 /* i-th of n numbers from low to high, from both ends and with fused products, as PyTorch does. */
 static float linspace(float low, float high, int64_t n, int64_t i)

@@ -1,5 +1,5 @@
 /* The noise process: schedules, what the network predicts and how to read it, and the training loss
- * (spec/model.md, section 5).
+ * (docs/spec/model.md 5).
  *
  *     ll_schedule *s;
  *     st = ll_schedule_create(LL_SCHEDULE_COSINE, 1000, &s);         caller owns
@@ -35,7 +35,7 @@ float  ll_schedule_sigma(const ll_schedule *s, int64_t t);       /* sqrt((1 - ab
 double ll_schedule_alpha_bar_at(const ll_schedule *s, double t); /* linear between steps */
 float  ll_schedule_snr(const ll_schedule *s, int64_t t); /* q / (1-q), q within 1e-6 of 0, 1 */
 
-/* -------- levels and conversions, spec 5.3 -------- */
+/* -------- levels and conversions, docs/spec/model.md 5.3 -------- */
 
 typedef struct ll_level {
     float a, s;      /* of signal and noise */
@@ -49,14 +49,14 @@ float ll_target(ll_prediction p, ll_level l, float z0, float eps); /* of trainin
 float ll_to_x0(ll_prediction p, ll_level l, float z_t, float pred);
 float ll_to_eps(ll_prediction p, ll_level l, float z_t, float pred);
 
-/* -------- Karras spacing, spec 6.1 -------- */
+/* -------- Karras spacing, docs/spec/model.md 6.1 -------- */
 
 #define LL_KARRAS_RHO 7.5
 
 /* The step next to the u-th part (0..1) of the way from the largest to the smallest sigma. */
 int64_t ll_karras_step(const ll_schedule *s, double u, double rho);
 
-/* -------- min-SNR weights, spec 5.4.6 -------- */
+/* -------- min-SNR weights, docs/spec/model.md 5.4.6 -------- */
 
 typedef enum ll_weight_norm {                 /* "auto", "batch", "global", "none" */
                               LL_WEIGHT_AUTO, /* batch for more than one row, else global */
@@ -71,7 +71,7 @@ float ll_min_snr(const ll_schedule *s, int64_t t, double gamma, ll_prediction p)
 /* The mean over t = 1..T-1 that `global` divides by. */
 double ll_min_snr_mean(const ll_schedule *s, double gamma, ll_prediction p);
 
-/* -------- the training loss, spec 5.4 -------- */
+/* -------- the training loss, docs/spec/model.md 5.4 -------- */
 
 typedef struct ll_loss_opts {
     ll_prediction  predict;
@@ -95,7 +95,7 @@ typedef struct ll_loss_in {
     ll_tensor *kinds;    /* [2]: conditional rows are in the batch, and unconditional ones */
     bool       training; /* dropout and power iterations */
 
-    /* In continuous time, a = cos(pi t / 2) and s = sin(pi t / 2): spec accuracy.md 4.8. */
+    /* In continuous time, a = cos(pi t / 2) and s = sin(pi t / 2): docs/spec/anchor.md 8.6. */
     ll_tensor *time;            /* [B] in (0,1), instead of t and the schedule, which is NULL */
     ll_tensor *f, *pad, *E_pad; /* as for the denoiser */
 } ll_loss_in;

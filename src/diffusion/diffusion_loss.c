@@ -1,4 +1,4 @@
-/* The training loss as part of the graph, spec 5.4. */
+/* The training loss as part of the graph, docs/spec/model.md 5.4. */
 #include "diffusion/diffusion.h"
 
 #include "base/alloc.h"

@@ -1,4 +1,4 @@
-/* The loop of spec 6.2, one function for each of its steps. */
+/* The loop of docs/spec/model.md 6.2, one function for each of its steps. */
 #include "diffusion/sampler.h"
 
 #include "base/alloc.h"
@@ -51,7 +51,7 @@ static const float *part_of(const float *all, int64_t n, int i)
     return all == NULL ? NULL : all + (int64_t)i * n;
 }
 
-/* -------- inpainting, spec 6.4 -------- */
+/* -------- inpainting, docs/spec/model.md 6.4 -------- */
 
 static bool kept(const loop *l, int64_t k)
 {
@@ -164,7 +164,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Spec 6.2.5: x0 / q clamped, q = max(1, quantile of |x0|); into out, one sample at a time */
+/* docs/spec/model.md 6.2.5: x0 / q clamped, q = max(1, quantile of |x0|); into out, one sample at a
+ * time */
 static void threshold(const loop *l, const float *x0, float *out)
 {
     const float top = (float)l->o->threshold_max;

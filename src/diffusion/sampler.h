@@ -1,7 +1,7 @@
-/* The reverse process: from noise to samples of the latent trajectory (spec/model.md, section 6).
+/* The reverse process: from noise to samples of the latent trajectory (docs/spec/model.md 6).
  *
  *     ll_points list;
- *     st = ll_points_reference(schedule, 64, LL_KARRAS_RHO, &list);        33 steps, Q2
+ *     st = ll_points_reference(schedule, 64, LL_KARRAS_RHO, &list);        33 steps
  *     if (st == LLAP_OK)
  *         st = ll_sample(&LL_SAMPLER_REFERENCE, &list, shape, &predictor, &io, out);
  *     ll_points_deinit(&list);
@@ -29,7 +29,8 @@ typedef struct ll_points { /* from noise to data */
 
 void ll_points_deinit(ll_points *p);
 
-/* Spec 6.1: Karras spacing snapped to steps, duplicates removed; all T steps for n >= T. */
+/* docs/spec/model.md 6.1, 12.2: Karras spacing snapped to steps, duplicates removed; all T steps
+ * for n >= T. */
 llap_status ll_points_reference(const ll_schedule *s, int n, double rho, ll_points *out);
 /* Exactly n steps (at most T-2), uniform in log-SNR from T-2 to 1: the outlier T-1 is left out. */
 llap_status ll_points_honest(const ll_schedule *s, int n, ll_points *out);
@@ -37,7 +38,8 @@ llap_status ll_points_honest(const ll_schedule *s, int n, ll_points *out);
  * alike (uniform in asinh(log(alpha/sigma) / 2)). With UniPC 8 to 10 are like 32 honest ones. */
 llap_status ll_points_gathered(const ll_schedule *s, int n, ll_points *out);
 /* n points in continuous time, alpha = cos(pi t / 2), sigma = sin(pi t / 2): the first n of n+1
- * that are uniform in log(sigma / alpha) from first to last, spec accuracy.md 4.8; or gathered. */
+ * that are uniform in log(sigma / alpha) from first to last, docs/spec/anchor.md 8.8; or gathered.
+ */
 llap_status ll_points_continuous(int n, double first, double last, bool gathered, ll_points *out);
 
 /* -------- options -------- */
@@ -55,7 +57,7 @@ typedef struct ll_sampler_opts {
     ll_solver     solver;
     ll_prediction predict;
     double        guidance[2]; /* g = g0 + (g1 - g0) alpha_bar^power; 1, 1: no unconditional pass */
-    double        guidance_power;   /* 0.3 in the reference's evaluation, Q1 */
+    double        guidance_power;   /* 0.3 in the reference's evaluation, docs/spec/model.md 12.1 */
     bool          guidance_rescale; /* mean and deviation of the conditional prediction are kept */
     double        eta;              /* of DDIM: 0 deterministic, 1 ancestral */
     double        threshold_p;      /* dynamic threshold's quantile; 0: off */
@@ -101,7 +103,8 @@ typedef struct ll_sample_io {
     const float *step;     /* [n-1,B,R,h,Z], for eta > 0 */
     const float *obs_init; /* [B,R,h,Z], for inpainting */
     const float *obs_step; /* [n-1,B,R,h,Z] */
-    /* Inpainting, spec 6.4: latents y_obs [B,h,Z] hold where keep [B,h,Z] is not 0. Both or none.
+    /* Inpainting, docs/spec/model.md 6.4: latents y_obs [B,h,Z] hold where keep [B,h,Z] is not 0.
+     * Both or none.
      */
     const float   *y_obs;
     const uint8_t *keep;

@@ -1,12 +1,12 @@
-/* The target-mask auxiliary of training, spec 5.4; off in every preset. On conditional rows some
- * observed steps are kept: they get fresh noise of the same level and leave the loss, which then
- * asks for the hidden ones only.
+/* The target-mask auxiliary of training, docs/spec/model.md 5.4; off in every preset. On
+ * conditional rows some observed steps are kept: they get fresh noise of the same level and leave
+ * the loss, which then asks for the hidden ones only.
  *
  *     n = ll_target_keep(&opts, seed, window, step, observed, h, keep);
  *     if (n > 0) ll_target_renoise(seed, window, step, keep, h, Z, eps, mask);
  *
- * A kept step tells no more than an ordinary noised one (Q10). A batch in which no row has a kept
- * step stays as it is. */
+ * A kept step tells no more than an ordinary noised one (docs/spec/model.md 12.10). A batch in
+ * which no row has a kept step stays as it is. */
 #ifndef LL_DIFFUSION_TARGET_MASK_H
 #define LL_DIFFUSION_TARGET_MASK_H
 

@@ -208,9 +208,10 @@ ll_tensor *ll_matmul(ll_graph *g, ll_tensor *a, bool ta, ll_tensor *b, bool tb);
 ll_tensor *ll_linear(ll_graph *g, ll_tensor *x, ll_tensor *weight, ll_tensor *bias);
 
 /* (x W^T + table) / sqrt(variance of the rows of like + eps) + bias: a layer norm of like and the
- * layer behind it, where like is x times a matrix plus a table of rows (spec 9.1 at work: x is
- * narrow, and what else there is to multiply is shared). x [...,m,in], weight [out,in], table
- * [m,out], bias [out], like [...,m,h] -> [...,m,out]. No gradient. Not every backend has it. */
+ * layer behind it, where like is x times a matrix plus a table of rows (docs/spec/model.md 9.1 at
+ * work: x is narrow, and what else there is to multiply is shared). x [...,m,in], weight [out,in],
+ * table [m,out], bias [out], like [...,m,h] -> [...,m,out]. No gradient. Not every backend has it.
+ */
 ll_tensor *ll_normed(ll_graph *g, ll_tensor *x, ll_tensor *weight, ll_tensor *table,
                      ll_tensor *bias, ll_tensor *like, double eps);
 
@@ -274,7 +275,7 @@ ll_tensor *ll_attention(ll_graph *g, ll_tensor *q, ll_tensor *k, ll_tensor *v,
  * times, d the largest even number not above the head width. t gets no gradient. */
 ll_tensor *ll_rotary(ll_graph *g, ll_tensor *x, ll_tensor *t, int n_heads, double base);
 
-/* -------- the modal basis, spec 4.3 -------- */
+/* -------- the modal basis, docs/spec/model.md 4.3 -------- */
 
 /* t [...,h], rho and omega [...,K] -> [...,h,2K]: e^(-t rho) cos(t omega), then e^(-t rho) sin(t
  * omega). Accurate for angles of several hundred. t gets no gradient. */

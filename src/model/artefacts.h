@@ -1,12 +1,12 @@
-/* The reference's three artefacts (spec/model.md, section 10) as safetensors files, and the
+/* The reference's three artefacts (docs/spec/model.md 10) as safetensors files, and the
  * networks of the `reference` profile made of them and turned back into them.
  *
- *     vae          the names of spec 2.6
- *     summarizer   the names of spec 3.4; the heads of pretraining are not needed and not kept
- *     denoiser     the names of spec 4.10, "ema.NAME" for averages, mu_mean and mu_std [Z] or
- * [h,Z]; metadata "model_config" as in the reference's payload, JSON statistics   ours: scale.x.*,
- * scale.y.*, cond.* as in a model file, and metadata "llapdiff.config" with what the other three do
- * not tell
+ *     vae         names of docs/spec/model.md 2.6
+ *     summarizer  names of docs/spec/model.md 3.4, without the heads of pretraining
+ *     denoiser    names of docs/spec/model.md 4.10, "ema.NAME" for averages, mu_mean and mu_std
+ *                 [Z] or [h,Z]; metadata "model_config" as in the reference's payload, JSON
+ *     statistics  ours: scale.x.*, scale.y.*, cond.* as in a model file, and metadata
+ *                 "llapdiff.config" with what the other three do not tell
  *
  *     ll_network_config c;
  *     st = ll_artefacts_config(&files, &hints, &c);
@@ -42,8 +42,8 @@ typedef struct ll_artefact_hints {
 } ll_artefact_hints;
 
 /* All options of the networks: from the statistics' metadata if there are any, else from tensors
- * and hints (spec section 10). LLAP_EFORMAT names what is missing or contradicts; LLAP_EINVAL a
- * hint that is needed. */
+ * and hints (docs/spec/model.md 10). LLAP_EFORMAT names what is missing or contradicts; LLAP_EINVAL
+ * a hint that is needed. */
 llap_status ll_artefacts_config(const ll_artefacts *a, const ll_artefact_hints *hints,
                                 ll_network_config *c);
 

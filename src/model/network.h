@@ -19,8 +19,8 @@
  *                                       pretraining; denoiser.scheduler.* is the noise process,
  *                                       denoiser.cond_adapter.* the adapter
  *     ema.denoiser.X, ema.summarizer.X  with ema (the second with joint_summarizer): parameters
- *     latent.mean, latent.std           [rows,Z], spec 2.8; not for an identity latent
- *     cond.mean, cond.std               [H], spec 3.3, with cond_norm fixed
+ *     latent.mean, latent.std           [rows,Z], docs/spec/model.md 2.8; not of identity latents
+ *     cond.mean, cond.std               [H], docs/spec/model.md 3.3, with cond_norm fixed
  *     scale.x.mean, scale.x.std         [N+1,D] as in data/windows/scaling.h, the last row pooled
  *     scale.y.mean, scale.y.std         [N+1,C]
  *   default
@@ -56,13 +56,13 @@ typedef enum ll_latent_kind {
     LL_LATENT_SET_VAE,  /* "set_vae" */
 } ll_latent_kind;
 
-typedef enum ll_cond_norm { /* of the summary, spec 3.3 */
+typedef enum ll_cond_norm { /* of the summary, docs/spec/model.md 3.3 */
                             LL_COND_NORM_BATCH,
                             LL_COND_NORM_FIXED,
                             LL_COND_NORM_NONE,
 } ll_cond_norm;
 
-typedef enum ll_query_origin { /* where query offsets count from, spec 8.4 */
+typedef enum ll_query_origin { /* where query offsets count from, docs/spec/model.md 8.4 */
                                LL_ORIGIN_LAST_CONTEXT,
                                LL_ORIGIN_FIRST_QUERY, /* the paper's */
 } ll_query_origin;
@@ -83,10 +83,10 @@ typedef struct ll_network_options { /* profile-wide; keys of the object itself *
     bool           joint_summarizer; /* trained with the denoiser: always in `default`; in
                                         `reference` an ablation */
     bool            ema;             /* `reference`: ema.* is kept */
-    bool            answer_ema;      /* `reference`: and answers (repair Q5) */
-    ll_cond_norm    cond_norm;       /* `reference`; fixed is the repair of Q3 */
-    bool            cond_adapter;    /* `reference`: the "stats" adapter of spec 4.9 */
-    int64_t         latent_rows;     /* `reference`: of latent.*, 1 or the horizon */
+    bool            answer_ema;   /* `reference`: and answers (repair of docs/spec/model.md 12.5) */
+    ll_cond_norm    cond_norm;    /* `reference`; fixed is the repair of docs/spec/model.md 12.3 */
+    bool            cond_adapter; /* `reference`: the "stats" adapter of docs/spec/model.md 4.9 */
+    int64_t         latent_rows;  /* `reference`: of latent.*, 1 or the horizon */
     ll_query_origin query_origin;
 } ll_network_options;
 
@@ -115,8 +115,8 @@ typedef enum ll_answer_source {
     LL_ANSWER_BY_BOTH
 } ll_answer_source;
 
-/* What the data side of the `default` profile makes (spec accuracy.md 4.5, 4.6, 4.9). A line here
- * and one in the table of network_config.c add an option. */
+/* What the data side of the `default` profile makes (docs/spec/anchor.md 8.1-8.3, 8.9, 8.10). A
+ * line here and one in the table of network_config.c add an option. */
 typedef struct ll_feature_config {
     ll_feature_view  view;        /* what is one trajectory */
     double           patch;       /* length of a patch, in model time units */
@@ -129,7 +129,7 @@ typedef struct ll_feature_config {
     bool             level;       /* m and log s of the window at each query */
     ll_residual      residual;
     double           clip;               /* of the residual */
-    double           augment;            /* g of accuracy.md 4.6 */
+    double           augment;            /* g of docs/spec/anchor.md 8.7 */
     ll_reals         calibration_edge;   /* leads between buckets, in model time units */
     ll_reals         calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
     ll_answer_source guard;
@@ -162,15 +162,15 @@ typedef struct ll_network_dims {
     int64_t entities, inputs, targets;
     int64_t latent;    /* Z; `reference`: of the data set, 0: as the size says */
     int64_t context;   /* `reference`: l */
-    bool    irregular; /* `reference`: the preset for irregular data, spec 3.1 */
+    bool    irregular; /* `reference`: the preset for irregular data, docs/spec/model.md 3.1 */
     /* `default` */
     int64_t tokens, token_dim; /* S and F of a patch */
     int64_t query_features;    /* F of a query */
     int64_t embeddings;        /* entities told apart; 0: none */
 } ll_network_dims;
 
-/* All options of a profile and size: design.md's table. LLAP_EINVAL: there is no such size of this
- * profile, or the result does not pass ll_network_config_check. */
+/* All options of a profile and size: the table of docs/spec/model.md 13.2. LLAP_EINVAL: there is no
+ * such size of this profile, or the result does not pass ll_network_config_check. */
 llap_status ll_network_config_named(ll_profile profile, ll_size size, const ll_network_dims *dims,
                                     ll_network_config *out);
 

@@ -1,4 +1,4 @@
-/* The named sizes of the networks, design.md: all options of each. */
+/* The named sizes of the networks, docs/spec/model.md 13.2: all options of each. */
 #include "base/error.h"
 #include "model/network.h"
 

@@ -1,5 +1,6 @@
-/* Analysis: attention from poles to query times turns a latent trajectory into residues, spec 4.4.
- * Queries depend on poles alone, keys on times alone, values on the latent alone. */
+/* Analysis: attention from poles to query times turns a latent trajectory into residues,
+ * docs/spec/model.md 4.4. Queries depend on poles alone, keys on times alone, values on the latent
+ * alone. */
 #include "networks/modal.h"
 
 #include <math.h>
@@ -11,7 +12,7 @@ static ll_tensor *embed(ll_graph *g, const ll_denoiser_config *c, const char *na
     return ll_nn_mlp(g, name, x, &o);
 }
 
-/* x + tanh(gate) Linear(SiLU(pooled)), spec 4.9 analysis_summary_qk; x [B,1,L,H] */
+/* x + tanh(gate) Linear(SiLU(pooled)), docs/spec/model.md 4.9 analysis_summary_qk; x [B,1,L,H] */
 static ll_tensor *conditioned(ll_graph *g, const ll_denoiser_config *c, const char *which,
                               ll_tensor *x, ll_tensor *pooled, ll_tensor *conditional)
 {

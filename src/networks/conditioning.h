@@ -4,13 +4,13 @@
 
 #include "networks/summarizer.h"
 
-/* Spec 3.3: (E_raw - mean) / (deviation + 1e-6) for each feature. With mean and deviation [H] NULL,
- * they are those of all rows and tokens of this batch (biased): then a row's result depends on the
- * rows it shares a batch with. E_raw [B,S,H] -> [B,S,H] */
+/* docs/spec/model.md 3.3: (E_raw - mean) / (deviation + 1e-6) for each feature. With mean and
+ * deviation [H] NULL, they are those of all rows and tokens of this batch (biased): then a row's
+ * result depends on the rows it shares a batch with. E_raw [B,S,H] -> [B,S,H] */
 ll_tensor *ll_context_normalise(ll_graph *g, ll_tensor *E_raw, ll_tensor *mean,
                                 ll_tensor *deviation);
 
-/* -------- the "stats" adapter, spec 4.9; off in every preset -------- */
+/* -------- the "stats" adapter, docs/spec/model.md 4.9; off in every preset -------- */
 
 typedef struct ll_adapter_config {
     int64_t hidden; /* 128 */

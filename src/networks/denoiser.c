@@ -1,4 +1,4 @@
-/* The denoiser put together, spec 4.1-4.9. */
+/* The denoiser put together, docs/spec/model.md 4.1-4.9. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "networks/modal.h"
@@ -37,7 +37,7 @@ static ll_tensor *pool(ll_graph *g, const ll_denoiser_config *c, ll_tensor *toke
 }
 
 /* What of the summary reaches the poles (and AdaLN) and the analysis, each [B,1,H]; zeros (or
- * nothing) where it is absent, spec 4.8 and 4.9. */
+ * nothing) where it is absent, docs/spec/model.md 4.8, 4.9. */
 typedef struct pooled {
     ll_tensor *poles, *analysis;
 } pooled;

@@ -1,5 +1,5 @@
 /* The denoiser: from a noisy latent trajectory, a diffusion step and the history's summary to the
- * prediction at every query time (spec/model.md, section 4).
+ * prediction at every query time (docs/spec/model.md 4).
  *
  *     modal predictor     poles rho, omega from step and summary; residues theta by attention from
  *                         poles to query times, refined in L blocks
@@ -24,7 +24,7 @@
 #include "nn/nn.h"
 #include "nn/params.h"
 
-typedef enum ll_rho_mode {                /* what the condition perturbs, spec 4.2 */
+typedef enum ll_rho_mode {                /* what the condition perturbs, docs/spec/model.md 4.2 */
                            LL_RHO_RAW,    /* "raw": the parameter before softplus */
                            LL_RHO_LEGACY, /* "legacy_effective": the positive rate */
 } ll_rho_mode;
@@ -38,7 +38,8 @@ typedef enum ll_stream_mode {                     /* what flows from block to bl
                                                        profile) */
 } ll_stream_mode;
 
-/* The names are those of the configuration in model files; spec 4.9 tells what each switch does. */
+/* The names are those of the configuration in model files; docs/spec/model.md 4.9 tells what each
+ * switch does. */
 typedef struct ll_denoiser_config {
     int64_t data_dim;   /* Z */
     int64_t hidden_dim; /* H */
@@ -61,9 +62,10 @@ typedef struct ll_denoiser_config {
     bool         fixed_poles;      /* ablation: the condition does not move the poles */
     bool         frozen_poles;     /* ablation: training does not move them either */
 
-    /* The default profile, spec accuracy.md 4.7. With tokens: a continuous step (in->time) instead
-     * of the table of T, keys of the summary without AdaLN, a local path to the output instead of
-     * the synthesizer's residual and head. The options of spec 4.9 are then not used. */
+    /* The default profile, docs/spec/anchor.md 8.5. With tokens: a continuous step (in->time)
+     * instead of the table of T, keys of the summary without AdaLN, a local path to the output
+     * instead of the synthesizer's residual and head. The options of docs/spec/model.md 4.9 are
+     * then not used. */
     ll_stream_mode stream;
     int64_t        query_features; /* F, numbers known about each query (in->f) */
     int64_t        synthesis_dim;  /* d_s, channels of the synthesis; 0: max(16, Z) */
@@ -93,11 +95,11 @@ llap_status ll_denoiser_config_check(const ll_denoiser_config *c);
 llap_status ll_denoiser_config_read(const ll_json *j, const char *path, ll_denoiser_config *c);
 void        ll_denoiser_config_write(ll_json_writer *w, const ll_denoiser_config *c); /* the keys */
 
-/* Beginnings and poles as spec 4.2 and 4.7 say, after ll_params_init: prefix is what stands
- * before "model." in the store's names. */
+/* Beginnings and poles as docs/spec/model.md 4.2, 4.7 say, after ll_params_init: prefix is what
+ * stands before "model." in the store's names. */
 llap_status ll_denoiser_init(ll_params *p, const char *prefix, uint64_t seed);
-/* The same with the poles of spec accuracy.md 4.7: days and weeks first, if the time unit of that
- * many hours can resolve them, then a wide range. */
+/* The same with the poles of docs/spec/anchor.md 8.5: days and weeks first, if the time unit of
+ * that many hours can resolve them, then a wide range. */
 llap_status ll_denoiser_init_calendar(ll_params *p, const char *prefix, uint64_t seed,
                                       double unit_hours);
 
@@ -176,9 +178,9 @@ typedef struct ll_sample_opts {
 ll_tensor *ll_denoiser_sample(ll_graph *g, const ll_denoiser_config *c, const ll_modal *m,
                               ll_tensor *z, ll_tensor *sc, const ll_sample_opts *opts);
 
-/* Products of neighbouring weights, spec 9.1: every "X.fold.weight" and "X.fold.bias" of the store
- * folds becomes the product of layers of the model's store, or one divided by its spectral norm, in
- * double. */
+/* Products of neighbouring weights, docs/spec/model.md 9.1: every "X.fold.weight" and "X.fold.bias"
+ * of the store folds becomes the product of layers of the model's store, or one divided by its
+ * spectral norm, in double. */
 typedef struct ll_fold_opts {
     const char    *prefix; /* of the model's names; NULL: none */
     ll_params_part part;   /* LL_PARAMS_MODEL or LL_PARAMS_EMA */

@@ -88,13 +88,13 @@ static void put_pole(ll_params *p, const ll_param_info *rho, const ll_param_info
 /* low (high / low)^u */
 static double log_uniform(double low, double high, double u) { return low * pow(high / low, u); }
 
-/* Spec 4.2: rho uniform on (0.01, 0.2), omega log-uniform on (0.01 pi, 0.95 pi). */
+/* docs/spec/model.md 4.2: rho uniform on (0.01, 0.2), omega log-uniform on (0.01 pi, 0.95 pi). */
 static pole reference_pole(double u, double v)
 {
     return (pole){ 0.01 + 0.19 * u, log_uniform(0.01 * LL_PI, 0.95 * LL_PI, v) };
 }
 
-/* Spec accuracy.md 4.7; ten of the calendar, then two weeks to twice the time unit. */
+/* docs/spec/anchor.md 8.5; ten of the calendar, then two weeks to twice the time unit. */
 static pole calendar_pole(int64_t k, double unit_hours, double u, double v)
 {
     static const pole slow[] = { { 1.0 / 400, 1e-3 }, { 1.0 / 48, 1e-3 }, { 1.0 / 8, 1e-3 } };
@@ -137,7 +137,7 @@ llap_status ll_denoiser_init_calendar(ll_params *p, const char *prefix, uint64_t
     return ll_params_power_iterate(p, 20);
 }
 
-/* -------- folded weights, spec 9.1 -------- */
+/* -------- folded weights, docs/spec/model.md 9.1 -------- */
 
 void ll_fold_params(ll_graph *g, int64_t width, int64_t in, int64_t n_bias, ll_tensor **w,
                     ll_tensor **b)

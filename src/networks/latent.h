@@ -1,5 +1,5 @@
-/* Normalised latents, spec 2.8: what the diffusion sees is (mu - mean) / deviation, channel by
- * channel, with statistics of the training latents.
+/* Normalised latents, docs/spec/model.md 2.8: what the diffusion sees is (mu - mean) / deviation,
+ * channel by channel, with statistics of the training latents.
  *
  *     ll_latent_stats *s;
  *     st = ll_latent_stats_create(1, Z, &s);              or (h, Z): one row per query time

@@ -1,4 +1,4 @@
-/* The pieces of the denoiser, one for each equation of spec/model.md, section 4. Shapes have an
+/* The pieces of the denoiser, one for each equation of docs/spec/model.md 4. Shapes have an
  * axis for the samples of a window behind the rows: [B,R,...], with R = 1 for what samples share.
  */
 #ifndef LL_NETWORKS_MODAL_H
@@ -13,14 +13,14 @@ typedef struct ll_poles {
     ll_tensor *rho, *omega; /* decay rates > 0 and angular frequencies in (0, pi), [...,K] */
 } ll_poles;
 
-/* Spec 4.2, in the scope "analysis". */
+/* docs/spec/model.md 4.2, in the scope "analysis". */
 ll_poles ll_base_poles(ll_graph *g, const ll_denoiser_config *c);
 ll_poles ll_conditioned_poles(ll_graph *g, const ll_denoiser_config *c,
                               ll_tensor *cond); /* [B,1,2H] */
 
-/* Spec 4.4, in the scope "analysis". pooled [B,1,H] for analysis_summary_qk, or NULL; conditional
- * [B,1,1,1] has 0 for rows where it does not count, or is NULL. The residues note their values
- * under analysis.<of>. */
+/* docs/spec/model.md 4.4, in the scope "analysis". pooled [B,1,H] for analysis_summary_qk, or NULL;
+ * conditional [B,1,1,1] has 0 for rows where it does not count, or is NULL. The residues note their
+ * values under analysis.<of>. */
 ll_tensor *ll_pole_queries(ll_graph *g, const ll_denoiser_config *c, ll_poles p, ll_tensor *pooled,
                            ll_tensor *conditional);
 ll_tensor *ll_time_keys(ll_graph *g, const ll_denoiser_config *c, ll_tensor *tq, ll_tensor *pooled,
@@ -35,10 +35,12 @@ ll_tensor *ll_analysis_weights(ll_graph *g, const ll_denoiser_config *c, ll_tens
 ll_tensor *ll_folded_residues(ll_graph *g, const ll_denoiser_config *c, ll_tensor *weights,
                               ll_tensor *z);
 
-/* Queries before their projection, spec 4.4: LN(embed(poles) + comp_emb); [B,1,M,H] */
+/* Queries before their projection, docs/spec/model.md 4.4: LN(embed(poles) + comp_emb); [B,1,M,H]
+ */
 ll_tensor *ll_pole_tokens(ll_graph *g, const ll_denoiser_config *c, ll_poles p);
 
-/* Spec 4.6, one block in the current scope: what samples share, and theta -> theta. */
+/* docs/spec/model.md 4.6, one block in the current scope: what samples share, and theta -> theta.
+ */
 typedef struct ll_block_in {
     ll_tensor *tau;         /* [B,1,H] */
     ll_tensor *E;           /* [B,1,S,H], or NULL */
@@ -54,7 +56,8 @@ ll_tensor *ll_block_refine(ll_graph *g, const ll_denoiser_config *c, ll_tensor *
                            const ll_modal_block *b, ll_tensor *conditional,
                            const ll_sample_opts *o);
 
-/* Spec 4.7, in the scope "synthesis" where it has parameters: y = A theta and its gated residual.
+/* docs/spec/model.md 4.7, in the scope "synthesis" where it has parameters: y = A theta and its
+ * gated residual.
  */
 ll_tensor *ll_synthesis(ll_graph *g, const ll_denoiser_config *c, ll_tensor *basis,
                         ll_tensor *theta, ll_tensor *conditional, const ll_sample_opts *o);
@@ -64,7 +67,7 @@ ll_tensor *ll_head(ll_graph *g, ll_tensor *y);
 ll_tensor *ll_output_of(ll_graph *g, const ll_denoiser_config *c, const ll_modal *m,
                         ll_tensor *theta, const ll_sample_opts *o);
 
-/* -------- the stream of tokens, spec accuracy.md 4.7; tokens.c -------- */
+/* -------- the stream of tokens, docs/spec/anchor.md 8.5; tokens.c -------- */
 
 /* tau of a continuous step, [B] -> [B,H] */
 ll_tensor *ll_time_embedding(ll_graph *g, const ll_denoiser_config *c, ll_tensor *time);

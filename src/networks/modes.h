@@ -70,9 +70,9 @@ typedef struct ll_poles_opts {
     const float *f;  /* [h,F], with query features; NULL: zeros */
 } ll_poles_opts;
 
-/* Fills rho and omega of m[K], spec 4.11; with residues (h > 0) c and b of one latent channel, else
- * 0. energy [K], or NULL: c^2 + b^2 of each mode summed over all channels. The residues are those
- * of y = A theta in latent channels, before the head's nonlinear part. */
+/* Fills rho and omega of m[K], docs/spec/model.md 4.11; with residues (h > 0) c and b of one latent
+ * channel, else 0. energy [K], or NULL: c^2 + b^2 of each mode summed over all channels. The
+ * residues are those of y = A theta in latent channels, before the head's nonlinear part. */
 llap_status ll_denoiser_poles(const ll_denoiser_config *c, const ll_params *params,
                               const ll_poles_opts *o, int64_t channel, ll_mode *m, double *energy);
 

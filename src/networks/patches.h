@@ -1,5 +1,5 @@
 /* The default profile's history summarizer, trained together with the denoiser: tokens of a few
- * rows of context each, made by the data side, become the summary E (spec accuracy.md 4.6).
+ * rows of context each, made by the data side, become the summary E (docs/spec/anchor.md 8.4).
  *
  *     const ll_patch_config c = LL_PATCH_DEFAULT(F, 56);
  *     ll_tensor *E = ll_patch_summary(g, &c, &(ll_patch_in){ .tokens = x, .pad = pad });

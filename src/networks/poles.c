@@ -1,4 +1,4 @@
-/* Poles: base parameters and their perturbation by step and summary, spec 4.2. */
+/* Poles: base parameters and their perturbation by step and summary, docs/spec/model.md 4.2. */
 #include "networks/modal.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #define PERTURBATION 0.5 /* at most, before softplus and sigmoid */
 #define LOGIT_CLAMP 1e-4
 
-/* Spec 4.2 draws both from ranges; ll_denoiser_init does that. */
+/* docs/spec/model.md 4.2 draws both from ranges; ll_denoiser_init does that. */
 static void raw_poles(ll_graph *g, const ll_denoiser_config *c, ll_tensor **rho, ll_tensor **omega)
 {
     const ll_shape k = LL_SHAPE(c->laplace_k);

@@ -1,5 +1,6 @@
 /* Refinement block: residues -> modal tokens, attention to the summary and among themselves, MLP,
- * and a step of the residues; spec 4.6. Only the residues flow from block to block. */
+ * and a step of the residues; docs/spec/model.md 4.6. Only the residues flow from block to block.
+ */
 #include "networks/modal.h"
 
 static ll_nn_block_opts block_opts(const ll_denoiser_config *c, bool training)
@@ -67,8 +68,8 @@ void ll_block_shared(ll_graph *g, const ll_denoiser_config *c, const ll_block_in
                      : entry_of(g, c, "self_blk.qkv", 3 * h, b->self, b->place);
 }
 
-/* x + conditional cross(x, E); rows without summary stay as they are, spec 4.8. q, where it is
- * known already. */
+/* x + conditional cross(x, E); rows without summary stay as they are, docs/spec/model.md 4.8. q,
+ * where it is known already. */
 static ll_tensor *attend_summary(ll_graph *g, ll_tensor *x, ll_tensor *q, const ll_modal_block *b,
                                  ll_tensor *conditional, const ll_nn_block_opts *o)
 {

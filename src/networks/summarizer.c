@@ -1,4 +1,4 @@
-/* Spec 3.2, steps 1 to 11, one function each. */
+/* docs/spec/model.md 3.2, steps 1 to 11, one function each. */
 #include "networks/summarizer.h"
 
 #include "base/alloc.h"

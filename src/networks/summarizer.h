@@ -21,7 +21,7 @@ typedef enum ll_position {
     LL_POSITION_BOTH,
 } ll_position;
 
-typedef enum ll_t_token { /* what the differences dx do, spec 3.2.3 */
+typedef enum ll_t_token { /* what the differences dx do, docs/spec/model.md 3.2.3 */
                           LL_T_TOKEN_NONE,
                           LL_T_TOKEN_RESIDUAL, /* are added to the mixed values */
                           LL_T_TOKEN_BIAS,     /* shift the pooling scores */
@@ -46,7 +46,7 @@ typedef struct ll_summarizer_config {
     bool no_temporal_token; /* Time2Vec and the observed part */
     bool no_dynamics_token; /* both proxies */
     bool no_port_token;     /* the mixed values */
-    /* The paper where the reference differs, spec 8.23 and 8.24. */
+    /* The paper where the reference differs, docs/spec/model.md 8.23, 8.24. */
     bool masked_input;  /* values count where observed, differences where both ends are */
     bool absolute_time; /* Time2Vec sees the time since the first step, not its part of the span */
 } ll_summarizer_config;
@@ -82,7 +82,8 @@ typedef struct ll_summary {
     ll_tensor *seen_part;     /* [B,l,N] part of the features observed */
 } ll_summary;
 
-/* Spec 3.2, steps 1 to 11. Notes what the reference can show: "mixer_norm", "time2vec", ... */
+/* docs/spec/model.md 3.2, steps 1 to 11. Notes what the reference can show: "mixer_norm",
+ * "time2vec", ... */
 ll_summary ll_summarize(ll_graph *g, const ll_summarizer_config *cfg, const ll_history *history);
 
 /* Step 5: u_j = (dt_j - dt_0) / max(max_j (dt_j - dt_0), 1), [B,l,N]; dt as in ll_history. */
@@ -92,7 +93,7 @@ ll_tensor *ll_unit_times(ll_graph *g, ll_tensor *dt, int64_t B, int64_t l, int64
  * encoder start as copies of the first). prefix is the scope with its dot, "" without. */
 void ll_summarizer_start(ll_params *p, const ll_summarizer_config *cfg, const char *prefix);
 
-/* -------- pretraining, spec 3.2.12 and 3.5 -------- */
+/* -------- pretraining, docs/spec/model.md 3.2.12, 3.5 -------- */
 
 typedef struct ll_summarizer_heads {             /* what is reconstructed from the mean token */
     ll_tensor *x_hat;                            /* [B,l,N,D] */

@@ -1,4 +1,4 @@
-/* Spec 3.2.12 and 3.5: reconstruction from the mean token, and its loss. */
+/* docs/spec/model.md 3.2.12, 3.5: reconstruction from the mean token, and its loss. */
 #include "networks/summarizer.h"
 
 #include "nn/nn.h"
@@ -50,7 +50,7 @@ ll_summarizer_terms ll_summarizer_loss(ll_graph *g, const ll_summarizer_loss_con
 {
     ll_tensor *ent = whole == NULL ? NULL : whole->ent, *seen = NULL;
     if (whole != NULL) seen = ll_mul(g, whole->obs, ll_unsqueeze(g, ll_unsqueeze(g, ent, 1), -1));
-    /* The proxies are targets that get gradients too (spec Q8). */
+    /* The proxies are targets that get gradients too (docs/spec/model.md 12.8). */
     ll_summarizer_terms terms = {
         .x = scalar(g, x_term(g, s, heads->x_hat, seen, cfg->channel_balanced)),
         .v = term(g, heads->v_hat, s->v_sig, s, ent),

@@ -1,4 +1,5 @@
-/* Synthesis: damped sinusoids at the query times, a gated residual, the head; spec 4.7. */
+/* Synthesis: damped sinusoids at the query times, a gated residual, the head;
+ * docs/spec/model.md 4.7. */
 #include "networks/modal.h"
 
 #include <math.h>

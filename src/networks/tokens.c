@@ -1,6 +1,6 @@
 /* The default profile's denoiser: modal tokens are carried from block to block, and a local path
- * connects each query with the output; spec accuracy.md 4.7. Poles, basis, attention and blocks are
- * those of the reference. */
+ * connects each query with the output; docs/spec/anchor.md 8.5. Poles, basis, attention and blocks
+ * are those of the reference. */
 #include "networks/modal.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Spec section 2, in its order. */
+/* docs/spec/model.md 2, in its order. */
 #include "networks/vae.h"
 
 #include "nn/nn.h"
@@ -9,7 +9,8 @@ ll_tensor *ll_vae_tokens(ll_graph *g, ll_tensor *y, ll_tensor *keep)
     return ll_concat(g, part, 2, -1); /* [B,h,N,2C] */
 }
 
-/* Spec 2.3: pre-norm layers over the entities of each time step. x [B,h,N,W], pad [B,1,N] */
+/* docs/spec/model.md 2.3: pre-norm layers over the entities of each time step. x [B,h,N,W], pad
+ * [B,1,N] */
 static ll_tensor *entity_layers(ll_graph *g, const char *name, const ll_vae_stack *stack,
                                 double dropout, ll_tensor *x, ll_tensor *pad)
 {

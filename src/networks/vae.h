@@ -36,23 +36,24 @@ typedef struct ll_vae_config {
                       .encoder = { 3, 4, 256 }, \
                       .decoder = { 3, 4, 256 } })
 
-/* Spec 2.2: [y keep, keep]; y may be NaN where keep is 0. y, keep [B,h,N,C] -> [B,h,N,2C] */
+/* docs/spec/model.md 2.2: [y keep, keep]; y may be NaN where keep is 0. y, keep [B,h,N,C] ->
+ * [B,h,N,2C] */
 ll_tensor *ll_vae_tokens(ll_graph *g, ll_tensor *y, ll_tensor *keep);
 
 typedef struct ll_vae_code { /* the posterior of z: mean and log variance, [B,h,Z] */
     ll_tensor *mu, *logvar;
 } ll_vae_code;
 
-/* Spec 2.4. Exact zeros where nothing is observed. tok [B,h,N,2C] */
+/* docs/spec/model.md 2.4. Exact zeros where nothing is observed. tok [B,h,N,2C] */
 ll_vae_code ll_vae_encode(ll_graph *g, const ll_vae_config *cfg, ll_tensor *tok, ll_tensor *ent);
 
 /* z = mu + e^(logvar/2) eps, eps [B,h,Z] standard normal */
 ll_tensor *ll_vae_sample(ll_graph *g, const ll_vae_code *code, ll_tensor *eps);
 
-/* Spec 2.5. Zeros for absent entities. z [B,h,Z] -> [B,h,N,C]; N of ent */
+/* docs/spec/model.md 2.5. Zeros for absent entities. z [B,h,Z] -> [B,h,N,C]; N of ent */
 ll_tensor *ll_vae_decode(ll_graph *g, const ll_vae_config *cfg, ll_tensor *z, ll_tensor *ent);
 
-/* -------- training, spec 2.7 -------- */
+/* -------- training, docs/spec/model.md 2.7 -------- */
 
 typedef struct ll_vae_loss_config {
     double beta;             /* weight of the KL term */

@@ -1,4 +1,4 @@
-/* Spec 2.7: corruption, weights and terms of the VAE's loss. */
+/* docs/spec/model.md 2.7: corruption, weights and terms of the VAE's loss. */
 #include "networks/vae.h"
 
 #include "nn/nn.h"

@@ -28,8 +28,8 @@ ll_tensor *ll_nn_conv1d(ll_graph *g, const char *name, ll_tensor *x, int64_t wid
 ll_tensor *ll_nn_norm(ll_graph *g, const char *name, ll_tensor *x); /* affine, 1 and 0 */
 ll_tensor *ll_nn_norm0(ll_graph *g, ll_tensor *x);                  /* no parameters */
 
-/* AdaLN, spec 4.5: (1+s) LN0(x) + b, [s,b] = Linear(to_ss.1)(SiLU(cond)). cond has no token axis:
- * [B,C] for x [B,L,H]; it broadcasts over further axes. cond NULL: plain LN0. */
+/* AdaLN, docs/spec/model.md 4.5: (1+s) LN0(x) + b, [s,b] = Linear(to_ss.1)(SiLU(cond)). cond has no
+ * token axis: [B,C] for x [B,L,H]; it broadcasts over further axes. cond NULL: plain LN0. */
 ll_tensor *ll_nn_ada_norm(ll_graph *g, const char *name, ll_tensor *x, ll_tensor *cond);
 
 /* The two halves of it, for what computes the modulation once and uses it often: [...,width] each,
@@ -41,10 +41,10 @@ typedef struct ll_nn_ada {
 ll_nn_ada  ll_nn_ada_of(ll_graph *g, const char *name, ll_tensor *cond, int64_t width);
 ll_tensor *ll_nn_ada_apply(ll_graph *g, ll_tensor *x, ll_nn_ada ada);
 
-/* Linear with spectral normalisation, spec 4.7: weight_orig / (u . W v), with state weight_u and
- * weight_v. With iterate, one power iteration comes first and u, v are updated; the gradient treats
- * them as constants. Several calls for one name in one graph iterate one after the other. Fresh
- * u and v want ll_params_power_iterate (nn/params.h) before the first use. */
+/* Linear with spectral normalisation, docs/spec/model.md 4.7: weight_orig / (u . W v), with state
+ * weight_u and weight_v. With iterate, one power iteration comes first and u, v are updated; the
+ * gradient treats them as constants. Several calls for one name in one graph iterate one after the
+ * other. Fresh u and v want ll_params_power_iterate (nn/params.h) before the first use. */
 ll_tensor *ll_nn_spectral_linear(ll_graph *g, const char *name, ll_tensor *x, int64_t width,
                                  ll_init weight, ll_init bias, bool iterate);
 
@@ -108,7 +108,7 @@ typedef struct ll_nn_encoder_opts {
 ll_tensor *ll_nn_encoder_layer(ll_graph *g, const char *name, ll_tensor *x,
                                const ll_nn_encoder_opts *opts);
 
-/* -------- blocks of the denoiser, spec 4.6 -------- */
+/* -------- blocks of the denoiser, docs/spec/model.md 4.6 -------- */
 
 typedef struct ll_nn_block_opts {
     int        n_heads;
@@ -134,9 +134,10 @@ typedef struct ll_nn_cross_kv {
 } ll_nn_cross_kv;
 
 ll_nn_cross_kv ll_nn_cross_keys(ll_graph *g, ll_tensor *kv, ll_tensor *cond);
-/* The same with AdaLN in the weights, a set of them for each row, spec 9.1: u [B,1,S,H] is kv
- * without mean and deviation. One product for each row gives the gradients of weights and AdaLN
- * together, where u needs none. used [B,1,1,1] or NULL: rows with 0, where u is 0 too, get zeros.
+/* The same with AdaLN in the weights, a set of them for each row, docs/spec/model.md 9.1: u
+ * [B,1,S,H] is kv without mean and deviation. One product for each row gives the gradients of
+ * weights and AdaLN together, where u needs none. used [B,1,1,1] or NULL: rows with 0, where u is 0
+ * too, get zeros.
  */
 ll_nn_cross_kv ll_nn_cross_row_keys(ll_graph *g, ll_tensor *u, ll_tensor *cond, ll_tensor *used);
 /* The same where keys and values are Linear(kv) of the tokens as they are, whatever cond says. */
@@ -173,7 +174,8 @@ ll_tensor *ll_nn_mse_in(ll_graph *g, ll_tensor *x, ll_tensor *target, ll_tensor 
 
 typedef enum ll_prediction { LL_PREDICT_V, LL_PREDICT_X0, LL_PREDICT_EPS } ll_prediction;
 
-/* Raw min-SNR weights of steps with these alpha-bar values, spec 5.4.6; no gradient. */
+/* Raw min-SNR weights of steps with these alpha-bar values, docs/spec/model.md 5.4.6; no gradient.
+ */
 ll_tensor *ll_nn_min_snr(ll_graph *g, ll_tensor *alpha_bar, double gamma, ll_prediction prediction);
 
 #endif

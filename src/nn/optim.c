@@ -28,7 +28,7 @@ static ll_tensor *beside(ll_graph *g, const char *prefix, ll_tensor *p)
     return s;
 }
 
-/* Spec 5.4.8; gives the new p. */
+/* docs/spec/model.md 5.4.8; gives the new p. */
 static ll_tensor *adamw(ll_graph *g, ll_tensor *p, ll_tensor *grad, ll_tensor *scale, ll_tensor *lr,
                         ll_tensor *step, const ll_train_attr *a)
 {
@@ -42,7 +42,7 @@ static ll_tensor *adamw(ll_graph *g, ll_tensor *p, ll_tensor *grad, ll_tensor *s
     return out[0];
 }
 
-/* Spec 5.4.9: ema += (1 - decay) (p - ema) */
+/* docs/spec/model.md 5.4.9: ema += (1 - decay) (p - ema) */
 static void average(ll_graph *g, ll_tensor *p, ll_tensor *new_p, double decay)
 {
     ll_tensor *ema = beside(g, "ema", p);

@@ -40,7 +40,7 @@ void ll_nn_step(ll_graph *g, ll_tensor *loss, ll_tensor *const *param, ll_tensor
 /* sqrt of the sum of all squares, a scalar; NULL ones are skipped. */
 ll_tensor *ll_nn_global_norm(ll_graph *g, ll_tensor *const *x, int n);
 
-/* -------- learning rate, spec 5.4.10 -------- */
+/* -------- learning rate, docs/spec/model.md 5.4.10 -------- */
 
 typedef enum ll_lr_kind {
     LL_LR_WARMUP_CONSTANT,

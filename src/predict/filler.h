@@ -7,7 +7,7 @@
  * windows.
  *
  * Models of the reference profile have no anchor: they draw on their own, with the latents of the
- * times at which something was read kept (spec model.md 6.4, 7.3). */
+ * times at which something was read kept (docs/spec/model.md 6.4, 7.3). */
 #ifndef LL_PREDICT_FILLER_H
 #define LL_PREDICT_FILLER_H
 

@@ -19,7 +19,7 @@ bool ll_reference_joint(const ll_network_config *c);
 
 /* Draws paths, the reverse process on the backend; everything is borrowed until deinit. Where a
  * window keeps what is observed, each query time of which something was read has the latent of
- * those readings (spec model.md 7.3), and the others are drawn around it. */
+ * those readings (docs/spec/model.md 7.3), and the others are drawn around it. */
 llap_status ll_reference_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                     const ll_backend *backend, ll_forecaster *out);
 

@@ -20,7 +20,8 @@ ll_summary ll_reference_summary_of(ll_graph *g, const ll_network_config *c, cons
     ll_scope_push(g, "summarizer");
     ll_summary out = ll_summarize(g, &s, in);
     ll_scope_pop(g);
-    if (c->options.cond_adapter) { /* of imported models; before any normalising, spec 4.9 */
+    if (c->options.cond_adapter) { /* of imported models; before any normalising,
+                                      docs/spec/model.md 4.9 */
         ll_scope_push(g, "denoiser");
         ll_scope_push(g, "cond_adapter");
         out.context = ll_context_adapt(g, &c->adapter, out.context, ll_stat_tokens(g, in));

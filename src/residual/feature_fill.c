@@ -1,4 +1,4 @@
-/* The tensors of a batch, spec accuracy.md 4.6 and 4.7. */
+/* The tensors of a batch, docs/spec/anchor.md 8.2, 8.3. */
 #include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/rng/rng.h"

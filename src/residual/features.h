@@ -1,6 +1,6 @@
 /* What the default profile's networks see of a window, and what they are to predict: tokens of the
- * context, features of the queries, and the residual that the anchor leaves (spec accuracy.md
- * 4.3-4.7).
+ * context, features of the queries, and the residual that the anchor leaves
+ * (docs/spec/anchor.md 2.5, 8.1-8.3).
  *
  *     w = (u - m) / s         u of the chain, level m and scale s of the window's context
  *     a, b                    mean and deviation of w in the anchor's answer

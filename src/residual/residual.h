@@ -1,5 +1,5 @@
 /* The default profile's networks: the summary of the context and the diffusion of the residual that
- * the anchor leaves, trained together (spec accuracy.md 4.6-4.8).
+ * the anchor leaves, trained together (docs/spec/anchor.md 8.2-8.8).
  *
  *     ll_residual_trainer *t = NULL;
  *     st = ll_residual_trainer_create(&c, set, &opts, &t);
@@ -104,8 +104,8 @@ llap_status ll_residual_draw(ll_residual_sampler *s, const ll_feature_set *set,
                              float *out);
 
 /* What is known beside the context. Residuals that are known stay as they are while the others are
- * drawn (spec 6.4); the process begins at point `begin` of the plan, with the guesses noised to
- * that level: at 0 little of a guess is left, at the last point little is changed. */
+ * drawn (docs/spec/model.md 6.4); the process begins at point `begin` of the plan, with the guesses
+ * noised to that level: at 0 little of a guess is left, at the last point little is changed. */
 typedef struct ll_residual_given {
     const float *known; /* [n,h,Z], NaN: to be drawn */
     const float *guess; /* [n,n_samples,h,Z] */

@@ -1,4 +1,4 @@
-/* Training the networks of the default profile, spec accuracy.md 4.5-4.9: rows of the anchor's
+/* Training the networks of the default profile, docs/spec/anchor.md 8.1-8.10: rows of the anchor's
  * residuals, members by different seeds, the best by sampled validation CRPS, spread and guard. */
 #include "train/networks.h"
 #include "base/alloc.h"
@@ -297,7 +297,7 @@ static llap_status train_member(ll_training_run *run, const llap_model *m, ll_ne
     return st;
 }
 
-/* ---- spread and guard, spec accuracy.md 4.9 ---- */
+/* ---- spread and guard, docs/spec/anchor.md 8.9, 8.10 ---- */
 
 /* Of networks alone: a short validation may be of another season than what is to come. */
 static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)

@@ -313,7 +313,7 @@ static void failing_allocations_lose_nothing(void **state)
     llap_panel_destroy(p);
 }
 
-/* ---- the datasets, as protocol.md 1.2 counts them ---- */
+/* ---- the datasets, as docs/spec/protocol.md 10 counts them ---- */
 
 static int64_t windows(const llap_panel *p, const char *target, int64_t context, int64_t horizon)
 {

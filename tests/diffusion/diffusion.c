@@ -11,7 +11,7 @@ static ll_schedule *cosine(int64_t T)
     return s;
 }
 
-/* Spec 5.2 and 5.4.6, to the digits printed there. */
+/* docs/spec/model.md 5.2, 5.4.6, to the digits printed there. */
 static void the_cosine_schedule_is_that_of_the_specification(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static void check_list(const ll_points *p, const int *expected, int n)
     for (int i = 0; i < n; i++) assert_int_equal(p->at[i].t, expected[i]);
 }
 
-/* Spec 6.1 */
+/* docs/spec/model.md 6.1 */
 static void reference_lists_are_those_of_the_specification(void **state)
 {
     (void)state;

@@ -121,7 +121,8 @@ static int64_t parameters(const ll_network_config *c, const char *prefix)
     return sum;
 }
 
-/* Spec 2.6, 3.4, 4.10 count the reference's parameters; accuracy.md 4.7 those of the default. */
+/* docs/spec/model.md 2.6, 3.4, 4.10 count the reference's parameters; docs/spec/anchor.md 8.5 those
+ * of the default. */
 static void paper_sizes(void **state)
 {
     (void)state;
@@ -263,7 +264,7 @@ static void keeps_options(void **state)
     assert_memory_equal(&r->vae, &c.vae, sizeof c.vae);
     ll_points list;
     CHECK_OK(ll_network_points(m->network, 64, &list));
-    assert_int_equal(list.n, 33); /* Q2 */
+    assert_int_equal(list.n, 33); /* docs/spec/model.md 12.2 */
     ll_points_deinit(&list);
     llap_model_destroy(m);
 }

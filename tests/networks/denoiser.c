@@ -288,7 +288,7 @@ static void a_wrong_configuration_is_named(void **state)
     }
 }
 
-/* Spec 4.10: the number of parameters at paper size with Z = 24. */
+/* docs/spec/model.md 4.10: the number of parameters at paper size with Z = 24. */
 static void paper_size_has_the_parameters_of_the_specification(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The deterministic fill of spec section 11, so that its golden numbers need no files. */
+/* The deterministic fill of docs/spec/model.md 11, so that its golden numbers need no files. */
 #ifndef LLAP_TESTS_MODEL_SPEC_FILL_H
 #define LLAP_TESTS_MODEL_SPEC_FILL_H
 

@@ -9,7 +9,7 @@
 #include "networks/summarizer.h"
 #include "nn/nn.h"
 
-/* -------- spec 11, G2 -------- */
+/* -------- docs/spec/model.md 11.2 -------- */
 
 enum { B = 2, L = 7, N = 3, D = 2, S = 4, H = 8 };
 
@@ -165,7 +165,8 @@ static void golden_numbers_of_the_specification(void **state)
     check_g2(&b, true, &of_b);
 }
 
-/* Row 0 has an absent entity: whatever it holds, bytes stay. Hidden values do matter (spec Q9). */
+/* Row 0 has an absent entity: whatever it holds, bytes stay. Hidden values do matter
+ * (docs/spec/model.md 12.9). */
 static void absent_entities_change_nothing(void **state)
 {
     (void)state;

@@ -68,7 +68,7 @@ static const ll_vae_config small = { .width = 8,
                                      .encoder = { 2, 2, 16 },
                                      .decoder = { 2, 2, 16 } };
 
-/* Spec 11, G1. */
+/* docs/spec/model.md 11.1. */
 static void fill_g1(forward *f)
 {
     spec_fill(f->params);

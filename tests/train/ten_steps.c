@@ -91,7 +91,7 @@ typedef struct seen {
     int    embedding;
 } seen;
 
-/* Level and scale of what a context has read, spec accuracy.md 4.3. */
+/* Level and scale of what a context has read, docs/spec/anchor.md 2.5. */
 static void level(const double *x, int64_t origin, double kappa, double *m, double *s)
 {
     double n = 0, sum = 0, squares = 0;

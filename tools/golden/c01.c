@@ -33,7 +33,7 @@ ll_vae_config golden_vae_config(golden *c)
     return cfg;
 }
 
-/* Spec 1.2.2: observed, finite, and the entity is there. [B,N,h,C] */
+/* docs/spec/model.md 1.2.2: observed, finite, and the entity is there. [B,N,h,C] */
 static double *observed(golden *c, sizes s, const double *y, const double *mask, const double *ent)
 {
     double *obs = golden_new(c, s.B * s.N * s.h * s.C);

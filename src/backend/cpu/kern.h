@@ -309,10 +309,10 @@ void ll_kern_basis_grad(const ll_kern *kn, const ll_basis *p, const float *t, co
                         const float *omega, const float *a, const float *da, float *dt, float *drho,
                         float *domega);
 
-/* Rotary embedding of heads of width d (spec 3.2): pair i of dims (2i, 2i+1), i < floor(d/2),
- * turned by the angle pos * base^(-2i/d_r), d_r = 2 floor(d/2); an odd last dim is copied. x, y
- * [rows, heads, d], rows x_row and y_row apart, one position per row. Backward is the turn by -pos:
- * pass inverse. In place is fine. */
+/* Rotary embedding of heads of width d (docs/spec/model.md 3.2): pair i of dims (2i, 2i+1), i <
+ * floor(d/2), turned by the angle pos * base^(-2i/d_r), d_r = 2 floor(d/2); an odd last dim is
+ * copied. x, y [rows, heads, d], rows x_row and y_row apart, one position per row. Backward is the
+ * turn by -pos: pass inverse. In place is fine. */
 typedef struct ll_rotary {
     int64_t rows, heads, d;
     int64_t x_row, y_row;
@@ -343,10 +343,15 @@ void ll_kern_scatter_add(const ll_kern *kn, int64_t n, int64_t width, const floa
 /* --- the optimiser
  * ---------------------------------------------------------------------------------------- */
 
-/* One step of decoupled AdamW and of the weights' average (spec 5.4.8-9), in place, in one pass
- * over all the parameters, however many arrays they are: g' = clip g;   p -= lr wd p;   m +=
- * (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2 p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k)
- * + eps);   average += keep (p - average) + move clip is min(1, max_norm/(norm + 1e-6)) with norm^2
+/* One step of decoupled AdamW and of the weights' average (docs/spec/model.md 5.4.8-5.4.9), in
+ * place, in one pass over all the parameters, however many arrays they are:
+ *
+ *     g' = clip g;   p -= lr wd p
+ *     m += (1-beta1)(g'-m);   v = beta2 v + (1-beta2) g'^2
+ *     p -= lr/(1-beta1^k) m / (sqrt(v)/sqrt(1-beta2^k) + eps)
+ *     average += keep (p - average) + move
+ *
+ * clip is min(1, max_norm/(norm + 1e-6)) with norm^2
  * from ll_kern_sum_sq; where it is not finite only averages move. */
 typedef struct ll_adamw {
     double  lr, weight_decay, beta1, beta2, eps; /* double: 1 - 0.999f is not 0.001 */

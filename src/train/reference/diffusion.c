@@ -1,5 +1,5 @@
 /* Stage 3: latents and summaries of the frozen networks (reference_encode.h), then the denoiser,
- * spec protocol.md 5.3 to 5.5. */
+ * docs/spec/protocol.md 5.3-5.5. */
 #include "train/reference/diffusion.h"
 
 #include "base/alloc.h"

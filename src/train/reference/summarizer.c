@@ -1,4 +1,4 @@
-/* Stage 2: the history summarizer learns to reproduce the context, spec protocol.md 5.2. */
+/* Stage 2: the history summarizer learns to reproduce the context, docs/spec/protocol.md 5.2. */
 #include "predict/reference.h"
 #include "train/reference/reference.h"
 #include "train/run/recipe.h"

@@ -1,4 +1,4 @@
-/* Stage 1: the target VAE, spec protocol.md 5.1. */
+/* Stage 1: the target VAE, docs/spec/protocol.md 5.1. */
 #include "base/log.h"
 #include "base/rng/rng.h"
 #include "train/reference/reference.h"
