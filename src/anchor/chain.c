@@ -115,6 +115,15 @@ double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
     return ll_chain_u_given(c, e, ll_chain_climate(c, e, t), z);
 }
 
+void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const double x = ll_chain_z(c, e, s->y[i]);
+        u[i] = isnan(x) ? NAN : ll_chain_u(c, e, s->t[i], x);
+        if (z != NULL) z[i] = x;
+    }
+}
+
 double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u)
 {
     return ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u);

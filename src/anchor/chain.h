@@ -30,6 +30,8 @@ typedef struct ll_series {
     size_t        n;
     const double *t; /* [n] not decreasing */
     const double *y; /* [n] */
+    const double *u; /* [n] y after ll_chain_convert, by the chain and the index that the series
+                        is asked under; NULL: whoever needs it converts what it looks at */
 } ll_series;
 
 /* The second link. The last two look at the value in its own unit, y = mu_e + sd_e z. */
@@ -76,6 +78,9 @@ double ll_chain_z(const ll_chain *c, size_t e, double y);
 double ll_chain_y_back(const ll_chain *c, size_t e, double z);
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z);
 double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u);
+
+/* y of a series to u [n], and to z [n] on the way unless that is NULL; NaN where it is missing. */
+void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u);
 
 /* The climate at t, before r_s; 0 without one. The other two take it as given: many values of one
  * time (quantiles, samples) need it only once. */

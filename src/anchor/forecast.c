@@ -25,6 +25,7 @@ static void piece_deinit(piece *p)
 static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_anchor_request *r,
                               size_t first, size_t last)
 {
+    const ll_series *h = &r->history;
     *p = (piece){ 0 };
     p->u = ll_new(last - first, sizeof *p->u);
     p->w = ll_new(last - first, sizeof *p->w);
@@ -32,10 +33,9 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
         piece_deinit(p);
         return LLAP_ENOMEM;
     }
-    for (size_t i = first; i < last; i++) {
-        const double z = ll_chain_z(m->chain, r->series, r->history.y[i]);
-        p->u[i - first] = isnan(z) ? NAN : ll_chain_u(m->chain, r->series, r->history.t[i], z);
-    }
+    const ll_series part = { .n = last - first, .t = h->t + first, .y = h->y + first };
+    if (h->u != NULL && part.n > 0) memcpy(p->u, h->u + first, part.n * sizeof *p->u);
+    else ll_chain_convert(m->chain, r->series, &part, NULL, p->u);
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
     p->first = first + skip;
     p->n = last - p->first;

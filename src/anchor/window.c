@@ -22,10 +22,7 @@ llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
         anchor_rows_deinit(r);
         return LLAP_ENOMEM;
     }
-    for (size_t i = 0; i < s->n; i++) {
-        r->z[i] = ll_chain_z(c, series, s->y[i]);
-        r->u[i] = isnan(r->z[i]) ? NAN : ll_chain_u(c, series, s->t[i], r->z[i]);
-    }
+    ll_chain_convert(c, series, s, r->z, r->u);
     return LLAP_OK;
 }
 

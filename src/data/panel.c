@@ -183,6 +183,17 @@ int64_t ll_panel_find_var(const llap_panel *p, const char *name)
     return -1;
 }
 
+int64_t ll_panel_find_row(const llap_panel *p, int64_t entity, int64_t time)
+{
+    int64_t low = p->start[entity], high = p->start[entity + 1];
+    while (low < high) {
+        const int64_t mid = low + (high - low) / 2;
+        if (p->time[mid] < time) low = mid + 1;
+        else high = mid;
+    }
+    return low < p->start[entity + 1] && p->time[low] == time ? low : -1;
+}
+
 int64_t ll_panel_count_observed(const llap_panel *p)
 {
     int64_t n = 0;

@@ -85,6 +85,9 @@ int64_t ll_panel_find_entity(const llap_panel *p, const char *name);
 int64_t ll_panel_find_entity_n(const llap_panel *p, const char *name, size_t n); /* its bytes */
 int64_t ll_panel_find_var(const llap_panel *p, const char *name);
 
+/* The row of an entity at that time, -1 when there is none; by bisection. */
+int64_t ll_panel_find_row(const llap_panel *p, int64_t entity, int64_t time);
+
 int64_t ll_panel_count_observed(const llap_panel *p);
 
 /* Bytes that the panel holds on the heap, names included. */

@@ -35,7 +35,7 @@ typedef struct filler {
 static int64_t row_at(const filler *f, const ll_gap_series *l, int64_t z, int64_t time)
 {
     const int64_t e = l->entity >= 0 ? l->entity : f->view.entity[z / f->C];
-    return e < 0 ? -1 : ll_panel_row_at(f->g->p, e, time);
+    return e < 0 ? -1 : ll_panel_find_row(f->g->p, e, time);
 }
 
 static int64_t target_at(const filler *f, const ll_gap_series *l, int64_t z)

@@ -41,7 +41,7 @@ static void put_window(const filling *f, int64_t window, const ll_forecast_windo
     const ll_gap_window *s = &f->gaps.window[window];
     const int64_t        C = f->g->m->frame.n_targets, h = w->n_query;
     for (int64_t q = s->from - s->first; q < s->to - s->first; q++) {
-        const int64_t row = ll_panel_row_at(f->g->p, w->entity, w->time[q]);
+        const int64_t row = ll_panel_find_row(f->g->p, w->entity, w->time[q]);
         for (int64_t c = 0; c < C && row >= 0; c++) {
             if (!f->g->asked[row * C + c]) continue;
             for (int64_t k = 0; k < from[c].n; k++) y[k] = from[c].value[k * h + q];

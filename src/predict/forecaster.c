@@ -67,10 +67,9 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
                                 const ll_backend *backend, ll_kept_sampler *kept,
                                 ll_forecaster *out)
 {
-    const llap_status st = m->network == NULL ? ll_anchor_forecaster(m, p, var, out)
-                           : m->anchor == NULL
-                               ? ll_reference_forecaster(m, p, var, backend, out)
-                               : ll_network_forecaster(m, p, var, backend, kept, out);
+    const llap_status st = m->network == NULL  ? ll_anchor_forecaster(m, p, var, out)
+                           : m->anchor == NULL ? ll_reference_forecaster(m, p, var, backend, out)
+                                               : ll_network_forecaster(m, p, backend, kept, out);
     if (st == LLAP_OK) out->name = "model";
     return st;
 }

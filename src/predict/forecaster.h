@@ -17,7 +17,7 @@
 #define LL_PREDICT_FORECASTER_H
 
 #include "base/arena.h"
-#include "model/model.h"
+#include "predict/target_series.h"
 
 /* What is asked about: rows first .. end - 1 of the panel are the context, the last of them at
  * origin. */
@@ -108,5 +108,8 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
  * borrowed until deinit. Draws paths, the ones that llap_forecast gives for the same seed. */
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
+/* The same on series that the caller has, borrowed until deinit. */
+llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series *series,
+                                    ll_forecaster *out);
 
 #endif

@@ -5,29 +5,22 @@
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
 #include "predict/series.h"
+#include "predict/target_series.h"
 
 #include <string.h>
 
 enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
 
 typedef struct anchor_self {
-    const llap_model *m;
-    const llap_panel *p;
-    ll_panel_series  *series; /* [n_targets] */
-    ll_series       **all;    /* [n_targets] of linked entities, else NULL */
-    size_t           *known;  /* [entities of the panel] their index in training, or SIZE_MAX */
+    const llap_model       *m;
+    ll_target_series        own;    /* empty where they are borrowed */
+    const ll_target_series *series; /* of the panel */
 } anchor_self;
 
 static void destroy(void *self)
 {
     anchor_self *s = self;
-    for (int64_t k = 0; k < s->m->frame.n_targets; k++) {
-        if (s->series != NULL) ll_panel_series_deinit(&s->series[k]);
-        if (s->all != NULL) ll_free(s->all[k]);
-    }
-    ll_free(s->series);
-    ll_free(s->all);
-    ll_free(s->known);
+    ll_target_series_deinit(&s->own);
     ll_free(s);
 }
 
@@ -50,13 +43,13 @@ static llap_status make_requests(const anchor_self *s, int64_t target, const ll_
         out->path[i] = ll_arena_new(arena, (size_t)n_samples, n_query * sizeof **out->path);
         if (t == NULL || law == NULL || out->path[i] == NULL) return LLAP_ENOMEM;
         for (size_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, w[i].time[q]);
-        out->r[i] = (ll_anchor_request){ .history = s->series[target].series[w[i].entity],
-                                         .series = s->known[w[i].entity],
+        out->r[i] = (ll_anchor_request){ .history = s->series->target[target].series[w[i].entity],
+                                         .series = s->series->known[w[i].entity],
                                          .origin = ll_model_time(s->m, w[i].origin),
                                          .n_query = n_query,
                                          .t_query = t,
                                          .law = law,
-                                         .all = s->all[target] };
+                                         .all = s->series->all[target] };
     }
     return LLAP_OK;
 }
@@ -103,30 +96,29 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     return st;
 }
 
-llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                 ll_forecaster *out)
+llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series *series,
+                                    ll_forecaster *out)
 {
     *out = (ll_forecaster){ 0 };
-    const size_t n_targets = (size_t)m->frame.n_targets;
     anchor_self *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
-    *s = (anchor_self){ .m = m, .p = p };
-    s->series = ll_new(n_targets, sizeof *s->series);
-    s->all = ll_new(n_targets, sizeof *s->all);
-    s->known = ll_new((size_t)p->n_entities, sizeof *s->known);
-    llap_status st =
-        s->series == NULL || s->all == NULL || s->known == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (int64_t k = 0; st == LLAP_OK && k < m->frame.n_targets; k++) {
-        st = ll_panel_series_init(&s->series[k], p, var[k], m->frame.unit);
-        if (st == LLAP_OK) st = ll_linked_series(m, k, p, &s->series[k], &s->all[k]);
-    }
-    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
-        s->known[e] = ll_model_series(m, p->entity[e]);
+    *s = (anchor_self){ .m = m, .series = series };
     *out = (ll_forecaster){ .name = "anchor",
                             .n_targets = m->frame.n_targets,
                             .self = s,
                             .forecast = forecast,
                             .destroy = destroy };
+    return LLAP_OK;
+}
+
+llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                 ll_forecaster *out)
+{
+    llap_status st = ll_anchor_forecaster_of(m, NULL, out);
+    if (st != LLAP_OK) return st;
+    anchor_self *s = out->self;
+    s->series = &s->own;
+    st = ll_target_series_init(&s->own, m, p, var, LL_SERIES_READINGS);
     if (st != LLAP_OK) ll_forecaster_deinit(out);
     return st;
 }

@@ -372,7 +372,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     return st;
 }
 
-llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
                                   const ll_backend *backend, ll_kept_sampler *kept,
                                   ll_forecaster *out)
 {
@@ -384,8 +384,8 @@ llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p, cons
     s->backend = backend;
     s->drawer = kept != NULL ? kept : &s->own;
     ll_network_members_init(&s->n, m);
-    llap_status st = ll_anchor_forecaster(m, p, var, &s->anchor);
-    if (st == LLAP_OK) st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
+    llap_status st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
+    if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, &s->view.targets, &s->anchor);
     *out = (ll_forecaster){ .name = "network",
                             .n_targets = m->frame.n_targets,
                             .self = s,

@@ -19,7 +19,7 @@
 
 /* Samples of one row, z [R,h,Z], as paths of its windows. */
 static llap_status decode(reference_self *s, const ll_forecast_window *w, const work_row *row,
-                          const float *ent, const float *z, double **path)
+                          const uint8_t *ent, const float *z, double **path)
 {
     const int64_t R = s->R, h = s->h;
     const float  *y = z; /* an identity latent: [R,h,N,C] */
@@ -27,7 +27,7 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
         float *present = ll_session_real(s->decoder, "ent");
         memcpy(ll_session_real(s->decoder, "z"), z, (size_t)(R * h * s->Z) * sizeof *z);
         for (int64_t r = 0; r < R; r++) {
-            memcpy(present + r * s->N, ent, (size_t)s->N * sizeof *ent);
+            for (int64_t n = 0; n < s->N; n++) present[r * s->N + n] = ent[n];
             for (int64_t i = 0; i < row->n; i++) { /* what is asked for is there */
                 const int64_t e = ll_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
                 present[r * s->N + (s->joint ? e : 0)] = 1;
@@ -38,13 +38,13 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
         y = ll_session_output(s->decoder, "y");
     }
     for (int64_t i = 0; i < row->n; i++) {
-        const int64_t known = ll_model_entity(s->m, s->p->entity[w[row->first + i].entity]);
-        const int64_t slot = s->joint ? known : 0;
-        const int64_t scale = (known >= 0 ? known : s->m->frame.n_entities) * s->C;
+        const int64_t e = w[row->first + i].entity;
+        const int64_t slot = s->joint ? ll_model_entity(s->m, s->p->entity[e]) : 0;
+        const float  *mean = s->scaling->y_mean + e * s->C, *std = s->scaling->y_std + e * s->C;
         for (int64_t c = 0; c < s->C; c++)
             for (int64_t k = 0; k < R * h; k++)
-                path[(row->first + i) * s->C + c][k] = (double)ll_unscale_value(
-                    y[(k * s->N + slot) * s->C + c], s->y_mean[scale + c], s->y_std[scale + c]);
+                path[(row->first + i) * s->C + c][k] =
+                    (double)ll_unscale_value(y[(k * s->N + slot) * s->C + c], mean[c], std[c]);
     }
     return LLAP_OK;
 }
@@ -63,43 +63,30 @@ static llap_status draw_rows(reference_self *s, const ll_forecast_request *ask,
                              const ll_forecast_window *w, const work_row *row, int64_t n,
                              double **path)
 {
-    const int64_t h = w[row[0].first].n_query, R = ask->n_samples, each = s->S * s->H;
-    ll_arena      a = { 0 };
-    float        *tq = ll_arena_new(&a, (size_t)(REFERENCE_ROWS * h), sizeof *tq);
-    float        *E = ll_arena_new(&a, 2 * (size_t)(REFERENCE_ROWS * each), sizeof *E);
-    float        *ent = ll_arena_new(&a, (size_t)(REFERENCE_ROWS * s->N), sizeof *ent);
-    float        *z = ll_arena_new(&a, (size_t)(n * R * h * s->Z), sizeof *z);
-    float        *y_obs = ll_arena_new(&a, (size_t)(n * h * s->Z), sizeof *y_obs);
-    uint8_t      *kept = ll_arena_new(&a, (size_t)(n * h * s->Z), sizeof *kept);
-    const bool    keep = w[row[0].first].keep;
-    uint64_t      id[REFERENCE_ROWS] = { 0 };
-    llap_status   st =
-        tq == NULL || E == NULL || ent == NULL || z == NULL || y_obs == NULL || kept == NULL
-              ? LLAP_ENOMEM
-              : reference_nets_for(s, n, R, h, keep);
-    if (st == LLAP_OK && keep) st = reference_observe(s, w, row, n, y_obs, kept);
-    if (st == LLAP_OK) st = reference_summarise(s, w, row, n, ent, E, E + REFERENCE_ROWS * each);
-    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
-        const ll_forecast_window *v = &w[row[i].first];
-        id[i] = row[i].id;
-        for (int64_t k = 0; k < h; k++)
-            tq[i * h + k] = (float)((double)(v->time[k] - v->origin) / (double)s->m->frame.unit);
-    }
+    const int64_t           h = w[row[0].first].n_query, R = ask->n_samples, values = n * h * s->Z;
+    const bool              keep = w[row[0].first].keep;
+    ll_arena                a = { 0 };
+    float                  *z = ll_arena_new(&a, (size_t)(values * R), sizeof *z);
+    float                  *y_obs = ll_arena_new(&a, (size_t)values, sizeof *y_obs);
+    uint8_t                *kept = ll_arena_new(&a, (size_t)values, sizeof *kept);
+    ll_denoiser_steps_batch in = { 0 };
+    llap_status             st = z == NULL || y_obs == NULL || kept == NULL
+                                     ? LLAP_ENOMEM
+                                     : reference_nets_for(s, n, R, h, keep);
+    if (st == LLAP_OK) st = reference_look(s, w, row, n);
+    if (st == LLAP_OK && keep) st = reference_observe(s, y_obs, kept);
+    if (st == LLAP_OK) st = reference_summarise(s, &in.E, &in.E_raw);
     if (st == LLAP_OK) {
-        const ll_extent               extent = { n, R, h, s->Z };
-        const ll_denoiser_steps_batch in = { .tq = tq,
-                                             .E = s->summarised ? E : NULL,
-                                             .E_raw =
-                                                 s->summarised ? E + REFERENCE_ROWS * each : NULL };
-        const ll_sample_io            io = { .seed = ask->seed,
-                                             .window = id,
-                                             .y_obs = keep ? y_obs : NULL,
-                                             .keep = keep ? kept : NULL };
-        ll_network_origin(s->c, tq, n, h);
-        st = sample(s, extent, &in, &io, z);
+        const ll_sample_io io = { .seed = ask->seed,
+                                  .window = s->batch.id,
+                                  .y_obs = keep ? y_obs : NULL,
+                                  .keep = keep ? kept : NULL };
+        in.tq = s->batch.tau;
+        ll_network_origin(s->c, s->batch.tau, n, h);
+        st = sample(s, (ll_extent){ n, R, h, s->Z }, &in, &io, z);
     }
     for (int64_t i = 0; i < n && st == LLAP_OK; i++)
-        st = decode(s, w, &row[i], ent + i * s->N, z + i * R * h * s->Z, path);
+        st = decode(s, w, &row[i], reference_present(s) + i * s->N, z + i * R * h * s->Z, path);
     ll_arena_deinit(&a);
     return st;
 }
@@ -199,28 +186,53 @@ static void destroy(void *self)
     reference_drop_nets(s);
     ll_session_destroy(s->summary);
     ll_points_deinit(&s->points);
-    ll_free(s->input);
+    ll_batch_deinit(&s->batch);
+    ll_scaling_destroy(s->scaling);
     ll_free(s->entity);
     ll_free(s);
 }
 
-static const float *tensor(const llap_model *m, const char *name)
+static float *tensor(const llap_model *m, const char *name)
 {
     return ll_params_find(m->network->params, name)->data;
 }
 
-static llap_status find_columns(reference_self *s)
+/* What training scaled its data by, for the panel's entities; targets only where var is known. */
+static llap_status find_scaling(reference_self *s, bool targets)
 {
-    const ll_network *net = s->m->network;
-    s->input = ll_new((size_t)s->D, sizeof *s->input);
-    s->entity = ll_new((size_t)s->N, sizeof *s->entity);
-    if (s->input == NULL || s->entity == NULL) return LLAP_ENOMEM;
-    for (int64_t d = 0; d < s->D; d++) {
-        s->input[d] = ll_panel_find_var(s->p, net->input[d]);
-        if (s->input[d] < 0)
-            return ll_fail(LLAP_EINVAL, "the model looks at '%s', which the data does not have",
-                           ll_text_show(net->input[d]).text);
+    const llap_model *m = s->m;
+    const int64_t     C = targets ? s->C : 0, n = s->D + C;
+    const char      **name = ll_new((size_t)n, sizeof *name);
+    int64_t          *number = ll_new((size_t)n, sizeof *number);
+    llap_status       st = name == NULL || number == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
+        name[i] = i < s->D ? m->network->input[i] : m->frame.target[i - s->D];
+        number[i] = i;
+        if (ll_panel_find_var(s->p, name[i]) < 0)
+            st = ll_fail(LLAP_EINVAL, "the model looks at '%s', which the data does not have",
+                         ll_text_show(name[i]).text);
     }
+    const ll_scaling of_training = { .n_entities = m->frame.n_entities,
+                                     .n_features = s->D,
+                                     .n_targets = C,
+                                     .feature = number,
+                                     .target = number + s->D,
+                                     .x_mean = s->D > 0 ? tensor(m, "scale.x.mean") : NULL,
+                                     .x_std = s->D > 0 ? tensor(m, "scale.x.std") : NULL,
+                                     .y_mean = tensor(m, "scale.y.mean"),
+                                     .y_std = tensor(m, "scale.y.std"),
+                                     .clip = LL_SCALING_DEFAULT.clip };
+    if (st == LLAP_OK)
+        st = ll_scaling_transfer(&of_training, m->frame.entity, name, s->p, &s->scaling);
+    ll_free((void *)name);
+    ll_free(number);
+    return st;
+}
+
+static llap_status find_entities(reference_self *s)
+{
+    s->entity = ll_new((size_t)s->N, sizeof *s->entity);
+    if (s->entity == NULL) return LLAP_ENOMEM;
     for (int64_t k = 0; k < s->N && s->joint; k++)
         s->entity[k] = ll_panel_find_entity(s->p, s->m->frame.entity[k]);
     return LLAP_OK;
@@ -248,7 +260,6 @@ llap_status ll_reference_forecaster(const llap_model *m, const llap_panel *p, co
     *s = (reference_self){ .m = m,
                            .p = p,
                            .c = c,
-                           .var = var,
                            .backend = backend,
                            .most = REFERENCE_ROWS,
                            .joint = joint,
@@ -261,19 +272,15 @@ llap_status ll_reference_forecaster(const llap_model *m, const llap_panel *p, co
                            .S = summarised ? c->summarizer.tokens : 0,
                            .H = summarised ? c->summarizer.width : 0,
                            .Z = c->denoiser.data_dim,
-                           .x_mean = summarised ? tensor(m, "scale.x.mean") : NULL,
-                           .x_std = summarised ? tensor(m, "scale.x.std") : NULL,
-                           .y_mean = tensor(m, "scale.y.mean"),
-                           .y_std = tensor(m, "scale.y.std"),
                            .n_threads = omp_get_max_threads() };
     *out = (ll_forecaster){ .name = "network",
                             .n_targets = m->frame.n_targets,
                             .self = s,
                             .forecast = forecast,
                             .destroy = destroy };
-    llap_status st = find_columns(s);
+    llap_status st = find_entities(s);
+    if (st == LLAP_OK) st = find_scaling(s, var != NULL);
     if (st == LLAP_OK) st = ll_network_points(m->network, 0, &s->points);
-    if (st == LLAP_OK) st = reference_summary_net(s);
     if (st != LLAP_OK) ll_forecaster_deinit(out);
     return st;
 }

@@ -162,14 +162,3 @@ void ll_gap_windows_deinit(ll_gap_windows *s)
     ll_free(s->window);
     *s = (ll_gap_windows){ 0 };
 }
-
-int64_t ll_panel_row_at(const llap_panel *p, int64_t entity, int64_t time)
-{
-    int64_t low = p->start[entity], high = p->start[entity + 1];
-    while (low < high) {
-        const int64_t mid = low + (high - low) / 2;
-        if (p->time[mid] < time) low = mid + 1;
-        else high = mid;
-    }
-    return low < p->start[entity + 1] && p->time[low] == time ? low : -1;
-}

@@ -45,6 +45,4 @@ llap_status ll_gap_windows_init(ll_gap_windows *s, const llap_model *m, const ll
                                 const uint8_t *asked, const ll_gap_windows_opts *o);
 void        ll_gap_windows_deinit(ll_gap_windows *s); /* { 0 } is fine */
 
-int64_t ll_panel_row_at(const llap_panel *p, int64_t entity, int64_t time); /* -1: none */
-
 #endif

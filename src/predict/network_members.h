@@ -32,7 +32,7 @@ double ll_network_members_factor(const ll_network_members *n, int64_t c, double 
 
 /* Draws paths from the networks; queries beyond the trained horizon, entities that a joint model
  * does not know, and the guard's share are the anchor's. Everything is borrowed until deinit. */
-llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
+llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
                                   const ll_backend *backend, ll_kept_sampler *kept,
                                   ll_forecaster *out);
 

@@ -2,22 +2,21 @@
 
 #include "base/alloc.h"
 #include "base/rng/rng.h"
+#include "data/windows/scaling.h"
 #include "predict/frame.h"
 #include "predict/series.h"
+#include "predict/target_series.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 void ll_panel_view_deinit(ll_panel_view *s)
 {
-    for (int64_t c = 0; c < s->layout.targets; c++) {
-        if (s->series != NULL) ll_panel_series_deinit(&s->series[c]);
-        if (s->ordered != NULL) ll_free(s->ordered[c]);
-        if (s->all != NULL) ll_free(s->all[c]);
-    }
-    void *const arrays[] = { s->entity,  s->record, s->known,     s->series,
-                             s->ordered, s->all,    (void *)s->x, s->values };
+    for (int64_t c = 0; s->ordered != NULL && c < s->layout.targets; c++) ll_free(s->ordered[c]);
+    ll_target_series_deinit(&s->targets);
+    void *const arrays[] = { s->entity, s->record, s->known, s->ordered, (void *)s->x, s->values };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     *s = (ll_panel_view){ 0 };
 }
@@ -36,32 +35,27 @@ static void match(ll_panel_view *s, const llap_model *m, const llap_panel *p)
     }
 }
 
+/* u of the targets, as the anchors have it, in single precision. */
 static llap_status see_targets(ll_panel_view *s, const llap_model *m, const llap_panel *p,
                                const int64_t *var)
 {
-    llap_status st = LLAP_OK;
+    llap_status st = ll_target_series_init(&s->targets, m, p, var, LL_SERIES_CONVERTED);
     for (int64_t c = 0; c < s->layout.targets && st == LLAP_OK; c++) {
-        const ll_chain *chain = m->anchor[c]->chain;
-        st = ll_panel_series_init(&s->series[c], p, var[c], m->frame.unit);
-        if (st == LLAP_OK) st = ll_linked_series(m, c, p, &s->series[c], &s->all[c]);
         s->ordered[c] = ll_new(s->source.n, sizeof **s->ordered);
-        if (st == LLAP_OK && s->ordered[c] == NULL) st = LLAP_ENOMEM;
-        float *u = s->values + c * p->n_rows;
-        for (size_t i = 0; i < s->source.n && st == LLAP_OK; i++) {
+        if (s->ordered[c] == NULL) return LLAP_ENOMEM;
+        for (size_t i = 0; i < s->source.n; i++) {
             if (s->entity[i] < 0) continue;
-            const ll_series *y = &s->series[c].series[s->entity[i]];
-            float           *to = u + p->start[s->entity[i]];
+            const ll_series *y = &s->targets.target[c].series[s->entity[i]];
+            float           *to = s->values + c * p->n_rows + p->start[s->entity[i]];
+            assert(s->targets.known[s->entity[i]] == s->known[i]);
             s->ordered[c][i] = *y;
-            for (size_t r = 0; r < y->n; r++) {
-                const double z = ll_chain_z(chain, s->known[i], y->y[r]);
-                to[r] = isnan(z) ? NAN : (float)ll_chain_u(chain, s->known[i], y->t[r], z);
-            }
+            for (size_t r = 0; r < y->n; r++) to[r] = (float)y->u[r];
         }
     }
     return st;
 }
 
-/* Clipped to five deviations and standardised; NaN where it was not observed. */
+/* Scaled as training scaled it; NaN where it was not observed. */
 static void see_input(ll_panel_view *s, const llap_model *m, const llap_panel *p,
                       const ll_model_inputs *in, int64_t k)
 {
@@ -73,7 +67,8 @@ static void see_input(ll_panel_view *s, const llap_model *m, const llap_panel *p
         const float   mean = in->mean[at * in->n + k], std = in->std[at * in->n + k];
         for (int64_t r = p->start[s->entity[i]]; r < p->start[s->entity[i] + 1]; r++)
             x[r] = v >= 0 && ll_panel_observed(p, r, v)
-                       ? fmaxf(-5.0f, fminf(5.0f, (p->value[r * p->n_vars + v] - mean) / std))
+                       ? ll_scale_value(p->value[r * p->n_vars + v], mean, std,
+                                        LL_SCALING_DEFAULT.clip)
                        : NAN;
     }
 }
@@ -85,7 +80,7 @@ static void point(ll_panel_view *s, const llap_panel *p)
         s->record[i].x = s->x + i * V;
         if (s->entity[i] < 0) continue;
         const int64_t    first = p->start[s->entity[i]];
-        const ll_series *y = &s->series[0].series[s->entity[i]];
+        const ll_series *y = &s->targets.target[0].series[s->entity[i]];
         s->record[i].n = y->n;
         s->record[i].t = y->t;
         for (size_t v = 0; v < V; v++) s->x[i * V + v] = s->values + (int64_t)v * p->n_rows + first;
@@ -93,7 +88,7 @@ static void point(ll_panel_view *s, const llap_panel *p)
     s->source.history = s->record;
     s->source.known = s->known;
     s->source.series = (const ll_series *const *)s->ordered;
-    s->source.all = (const ll_series *const *)s->all;
+    s->source.all = (const ll_series *const *)s->targets.all;
 }
 
 llap_status ll_panel_view_init(ll_panel_view *s, const llap_model *m, const llap_panel *p,
@@ -108,15 +103,12 @@ llap_status ll_panel_view_init(ll_panel_view *s, const llap_model *m, const llap
     s->entity = ll_new(n, sizeof *s->entity);
     s->record = ll_new(n, sizeof *s->record);
     s->known = ll_new(n, sizeof *s->known);
-    s->series = ll_new(C, sizeof *s->series);
     s->ordered = ll_new(C, sizeof *s->ordered);
-    s->all = ll_new(C, sizeof *s->all);
     s->x = ll_new(n, V * sizeof *s->x);
     s->values = ll_new(V, (size_t)p->n_rows * sizeof *s->values);
     int64_t    *var = ll_new(C, sizeof *var);
     llap_status st = s->entity == NULL || s->record == NULL || s->known == NULL ||
-                             s->series == NULL || s->ordered == NULL || s->all == NULL ||
-                             s->x == NULL || s->values == NULL || var == NULL
+                             s->ordered == NULL || s->x == NULL || s->values == NULL || var == NULL
                          ? LLAP_ENOMEM
                          : ll_target_columns(m, p, var);
     if (st == LLAP_OK) {

@@ -3,7 +3,7 @@
 #ifndef LL_PREDICT_PANEL_VIEW_H
 #define LL_PREDICT_PANEL_VIEW_H
 
-#include "predict/series.h"
+#include "predict/target_series.h"
 #include "residual/features.h"
 
 /* What is looked at beside the targets: variables by name, with the statistics of training. */
@@ -16,14 +16,14 @@ typedef struct ll_model_inputs {
 typedef struct ll_panel_view {
     ll_layout         layout;
     ll_feature_source source;
-    int64_t          *entity; /* [source.n] of the panel, -1: not in it */
+    int64_t          *entity;  /* [source.n] of the panel, -1: not in it */
+    ll_target_series  targets; /* in the panel's order, converted */
     /* behind the source */
-    ll_record       *record;
-    size_t          *known;
-    ll_panel_series *series; /* [C] in the panel's order */
-    ll_series      **ordered, **all;
-    const float    **x;
-    float           *values;
+    ll_record    *record;
+    size_t       *known;
+    ll_series   **ordered; /* [C] the targets' series in the source's order */
+    const float **x;
+    float        *values;
 } ll_panel_view;
 
 /* Borrows m and p until deinit. Joint layouts see the model's entities, in its order; others those

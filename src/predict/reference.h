@@ -7,13 +7,6 @@
 
 #include "predict/forecaster.h"
 
-/* Adds the inputs "x", "dx", "seen", "ent" and "dt" of B windows to a graph, and the summarizer in
- * scope "summarizer"; with the adapter where the model has one. */
-ll_summary ll_reference_summary(ll_graph *g, const ll_network_config *c, int64_t B, bool training);
-/* The same of inputs from elsewhere. */
-ll_summary ll_reference_summary_of(ll_graph *g, const ll_network_config *c, const ll_history *in,
-                                   bool training);
-
 /* Do all entities go through such a model together? */
 bool ll_reference_joint(const ll_network_config *c);
 

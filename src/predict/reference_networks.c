@@ -1,27 +1,39 @@
 #include "predict/reference_networks.h"
 
-#include "base/arena.h"
-#include "data/windows/scaling.h"
+#include "base/alloc.h"
+#include "networks/conditioning.h"
 #include "networks/latent.h"
 #include "predict/forecaster.h"
-#include "predict/gap_windows.h"
 #include "predict/reference.h"
+#include "predict/reference_inputs.h"
 
-#include <math.h>
+#include <assert.h>
 #include <string.h>
 
 /* -------- the networks -------- */
 
-llap_status reference_summary_net(reference_self *s)
+/* Of n rows: "E_raw" and "E" [n,S,H], by the statistics of training or of these rows. */
+static llap_status summary_net(reference_self *s, int64_t n)
 {
-    ll_graph *g = NULL;
-    if (!s->summarised) return LLAP_OK;
+    const ll_cond_norm norm = s->c->options.cond_norm;
+    ll_graph          *g = NULL;
+    if (s->summary != NULL && s->n_summary == n) return LLAP_OK;
+    ll_session_destroy(s->summary);
+    s->summary = NULL;
     llap_status st = ll_graph_create(&g);
     if (st == LLAP_OK) {
-        ll_output(g, "E", ll_reference_summary(g, s->c, REFERENCE_ROWS, false).context);
+        const bool     fixed = norm == LL_COND_NORM_FIXED;
+        const ll_shape each = LL_SHAPE(s->H);
+        ll_tensor     *E = ll_reference_summary(g, s->c, n, false).context;
+        ll_tensor     *mean = fixed ? ll_state(g, "cond.mean", each, LL_INIT_ZERO) : NULL;
+        ll_tensor     *std = fixed ? ll_state(g, "cond.std", each, LL_INIT_ZERO) : NULL;
+        ll_output(g, "E_raw", E);
+        if (norm != LL_COND_NORM_NONE) E = ll_context_normalise(g, E, mean, std);
+        ll_output(g, "E", E);
         st = ll_session_create(g, s->m->network->params, s->n_threads, &s->summary);
     }
     ll_graph_destroy(g);
+    if (st == LLAP_OK) s->n_summary = n;
     return st;
 }
 
@@ -136,156 +148,112 @@ llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t 
 
 /* -------- what they see -------- */
 
-/* The row of the panel after the last one of entity e up to t. */
-static int64_t end_of(const llap_panel *p, int64_t e, int64_t t)
+/* The context of slot k of a window; without a summary nothing but who it is. */
+static ll_window context_of(const reference_self *s, const ll_forecast_window *w, int64_t k)
 {
-    int64_t low = p->start[e], high = p->start[e + 1];
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (p->time[middle] <= t) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    const int64_t e = s->joint ? s->entity[k] : w->entity;
+    if (e < 0 || !s->summarised) return (ll_window){ .entity = (int32_t)e };
+    return ll_window_before(s->p, e, w->origin, s->m->frame.context, s->l);
 }
 
-/* The history of entity e of the panel into slot n of row i; false: nothing is observed. */
-static bool see(reference_self *s, int64_t i, int64_t n, int64_t e, int64_t origin)
+llap_status reference_look(reference_self *s, const ll_forecast_window *w, const work_row *row,
+                           int64_t n)
 {
-    const llap_panel *p = s->p;
-    const int64_t     known = ll_model_entity(s->m, p->entity[e]);
-    const int64_t     scale = (known >= 0 ? known : s->m->frame.n_entities) * s->D;
-    const int64_t     end = end_of(p, e, origin);
-    int64_t           first = end;
-    float            *x = ll_session_real(s->summary, "x"), *dx = ll_session_real(s->summary, "dx");
-    float *seen = ll_session_real(s->summary, "seen"), *dt = ll_session_real(s->summary, "dt");
-    bool   any = false;
-    while (first > p->start[e] && end - first < s->l &&
-           ll_elapsed(p->time[first - 1], origin) < (uint64_t)s->m->frame.context)
-        first--;
-    for (int64_t row = first; row < end; row++) {
-        const int64_t at = (i * s->l + (s->l - (end - row))) * s->N + n;
-        dt[at] = (float)((double)(p->time[row] - p->time[first]) / (double)s->m->frame.unit);
-        for (int64_t d = 0; d < s->D; d++) {
-            const int64_t v = s->input[d], cell = at * s->D + d;
-            x[cell] = ll_scale_value(p->value[row * p->n_vars + v], s->x_mean[scale + d],
-                                     s->x_std[scale + d], LL_SCALING_DEFAULT.clip);
-            seen[cell] = ll_panel_observed(p, row, v) ? 1 : 0;
-            any = any || seen[cell] > 0;
-            if (dx != NULL && row > first) dx[cell] = x[cell] - x[cell - s->N * s->D];
-        }
-    }
-    return any;
-}
-
-llap_status reference_summarise(reference_self *s, const ll_forecast_window *w, const work_row *row,
-                                int64_t n, float *ent, float *E, float *E_raw)
-{
-    static const char *const inputs[] = { "x", "dx", "seen", "dt", "ent" };
-    const int64_t            each = s->S * s->H;
-    if (!s->summarised) {
-        for (int64_t i = 0; i < n * s->N; i++)
-            ent[i] = !s->joint || s->entity[i % s->N] >= 0 ? 1.0f : 0.0f;
-        return LLAP_OK;
-    }
-    for (int k = 0; k < 5; k++) {
-        const int64_t cells = (k < 3 ? s->l * s->D : k == 3 ? s->l : 1) * s->N * REFERENCE_ROWS;
-        float        *x = ll_session_real(s->summary, inputs[k]);
-        if (x != NULL) memset(x, 0, (size_t)cells * sizeof *x);
-    }
-    memset(ent, 0, (size_t)(REFERENCE_ROWS * s->N) * sizeof *ent);
+    const ll_batch_opts o = ll_reference_batch_opts(&s->m->frame);
+    ll_batch_query      query[REFERENCE_ROWS];
+    ll_window          *slot = ll_new((size_t)(n * s->N), sizeof *slot);
+    if (slot == NULL) return LLAP_ENOMEM;
+    assert(n <= REFERENCE_ROWS);
     for (int64_t i = 0; i < n; i++) {
-        const ll_forecast_window *first = &w[row[i].first];
-        for (int64_t k = 0; k < s->N; k++) {
-            const int64_t e = s->joint ? s->entity[k] : first->entity;
-            if (e >= 0 && see(s, i, k, e, first->origin)) ent[i * s->N + k] = 1;
-        }
+        const ll_forecast_window *v = &w[row[i].first];
+        for (int64_t k = 0; k < s->N; k++) slot[i * s->N + k] = context_of(s, v, k);
+        query[i] = (ll_batch_query){ .slot = slot + i * s->N,
+                                     .origin = v->origin,
+                                     .time = v->time,
+                                     .n_query = v->n_query,
+                                     .id = row[i].id,
+                                     .observed = v->keep };
     }
-    memcpy(ll_session_real(s->summary, "ent"), ent, (size_t)(REFERENCE_ROWS * s->N) * sizeof *ent);
-    const llap_status st = ll_session_run(s->summary);
+    const llap_status st = ll_batch_ask(&s->batch, s->p, s->scaling, &o, s->N, query, n);
+    ll_free(slot);
+    return st;
+}
+
+const uint8_t *reference_present(const reference_self *s)
+{
+    return s->summarised ? s->batch.valid : s->batch.entity_mask;
+}
+
+llap_status reference_summarise(reference_self *s, const float **E, const float **E_raw)
+{
+    *E = *E_raw = NULL;
+    if (!s->summarised) return LLAP_OK;
+    llap_status st = summary_net(s, s->batch.n_rows);
     if (st != LLAP_OK) return st;
-    memcpy(E_raw, ll_session_output(s->summary, "E"), (size_t)(REFERENCE_ROWS * each) * sizeof *E);
-    memcpy(E, E_raw, (size_t)(REFERENCE_ROWS * each) * sizeof *E);
-    const ll_params     *store = s->m->network->params;
-    const ll_param_info *mean = ll_params_find(store, "cond.mean");
-    const ll_param_info *std = ll_params_find(store, "cond.std");
-    for (int64_t k = 0; k < s->H && s->c->options.cond_norm != LL_COND_NORM_NONE; k++) {
-        double m = 0, d = 0;
-        if (s->c->options.cond_norm == LL_COND_NORM_FIXED) {
-            m = ll_param_get(store, mean, k);
-            d = ll_param_get(store, std, k);
-        } else { /* of the rows that are asked for together */
-            for (int64_t i = 0; i < n * s->S; i++) m += (double)E_raw[i * s->H + k];
-            m /= (double)(n * s->S);
-            for (int64_t i = 0; i < n * s->S; i++)
-                d += ((double)E_raw[i * s->H + k] - m) * ((double)E_raw[i * s->H + k] - m);
-            d = sqrt(d / (double)(n * s->S));
-        }
-        for (int64_t i = 0; i < REFERENCE_ROWS * s->S; i++)
-            E[i * s->H + k] = (float)(((double)E_raw[i * s->H + k] - m) / (d + 1e-6));
-    }
-    return LLAP_OK;
+    ll_batch_history(&s->batch, s->batch.n_rows, s->l, s->summary);
+    st = ll_session_run(s->summary);
+    *E = ll_session_output(s->summary, "E");
+    *E_raw = ll_session_output(s->summary, "E_raw");
+    return st;
 }
 
 llap_status ll_reference_summarise(const ll_forecaster *f, int64_t entity, int64_t origin, float *E,
                                    float *E_raw)
 {
     reference_self          *s = f->self;
-    const int64_t            each = s->S * s->H;
+    const size_t             bytes = (size_t)(s->S * s->H) * sizeof *E;
     const ll_forecast_window w = { .entity = entity, .origin = origin };
     const work_row           row = { .n = 1 };
-    ll_arena                 a = { 0 };
-    float      *all = ll_arena_new(&a, 2 * (size_t)(REFERENCE_ROWS * each), sizeof *all);
-    float      *ent = ll_arena_new(&a, (size_t)(REFERENCE_ROWS * s->N), sizeof *ent);
-    llap_status st = all == NULL || ent == NULL ? LLAP_ENOMEM
-                                                : reference_summarise(s, &w, &row, 1, ent, all,
-                                                                      all + REFERENCE_ROWS * each);
-    if (st == LLAP_OK) {
-        memcpy(E, all, (size_t)each * sizeof *E);
-        memcpy(E_raw, all + REFERENCE_ROWS * each, (size_t)each * sizeof *E);
-    }
-    ll_arena_deinit(&a);
-    return st;
+    const float             *made, *raw;
+    llap_status              st = reference_look(s, &w, &row, 1);
+    if (st == LLAP_OK) st = reference_summarise(s, &made, &raw);
+    if (st != LLAP_OK || !s->summarised) return st;
+    memcpy(E, made, bytes);
+    memcpy(E_raw, raw, bytes);
+    return LLAP_OK;
 }
 
-/* Cell c of slot `slot` at time t of a window, on the scale of training; NaN: not read. */
-static float reading(const reference_self *s, const ll_forecast_window *v, int64_t slot, int64_t t,
-                     int64_t c)
+/* Slots of which anything was read at the queries, [n,N]: training has windows of such alone. */
+static void find_read(const ll_batch *b, uint8_t *read)
 {
-    const llap_panel *p = s->p;
-    const int64_t     e = s->joint ? s->entity[slot] : v->entity;
-    const int64_t     row = e < 0 ? -1 : ll_panel_row_at(p, e, t);
-    if (row < 0 || !ll_panel_observed(p, row, s->var[c])) return NAN;
-    const int64_t known = ll_model_entity(s->m, p->entity[e]);
-    const int64_t at = (known >= 0 ? known : s->m->frame.n_entities) * s->C + c;
-    return ll_scale_value(p->value[row * p->n_vars + s->var[c]], s->y_mean[at], s->y_std[at],
-                          LL_SCALING_DEFAULT.clip);
+    const int64_t each = b->n_query * b->n_targets;
+    for (int64_t i = 0; i < b->n_rows * b->n_slots; i++)
+        read[i] = memchr(b->y_obs + i * each, 1, (size_t)each) != NULL;
 }
 
-llap_status reference_observe(reference_self *s, const ll_forecast_window *w, const work_row *row,
-                              int64_t n, float *y_obs, uint8_t *keep)
+/* As latents of the encoder. */
+static llap_status encode_read(reference_self *s, const uint8_t *read, float *y_obs, uint8_t *keep)
 {
-    const int64_t h = s->h, Z = s->Z, NC = s->N * s->C;
-    llap_status   st = s->vae && s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
+    const ll_batch *b = &s->batch;
+    const int64_t   n = b->n_rows, h = s->h, Z = s->Z;
+    llap_status     st = s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
     if (st != LLAP_OK) return st;
-    float *y = s->vae ? ll_session_real(s->encoder, "y") : y_obs;
-    float *obs = s->vae ? ll_session_real(s->encoder, "obs") : NULL;
-    float *ent = s->vae ? ll_session_real(s->encoder, "ent") : NULL;
-    float *any = s->vae ? ll_session_real(s->encoder, "any") : NULL;
-    for (int64_t i = 0; s->vae && i < n * s->N; i++) ent[i] = 0;
-    for (int64_t i = 0; s->vae && i < n * h; i++) any[i] = 0;
-    for (int64_t i = 0; i < n * h * NC; i++) {
-        const int64_t             b = i / (NC * h), k = i / NC % h, slot = i % NC / s->C;
-        const ll_forecast_window *v = &w[row[b].first];
-        const float               x = reading(s, v, slot, v->time[k], i % s->C);
-        y[i] = isnan(x) ? 0 : x;
-        if (!s->vae) keep[i] = (uint8_t)!isnan(x);
-        else obs[i] = isnan(x) ? 0.0f : 1.0f;
-        if (s->vae && !isnan(x)) any[b * h + k] = ent[b * s->N + slot] = 1;
-    }
-    if (!s->vae) return LLAP_OK;
+    float *any = ll_session_real(s->encoder, "any");
+    ll_batch_targets(b, n, h, read, ll_session_real(s->encoder, "y"),
+                     ll_session_real(s->encoder, "obs"), ll_session_real(s->encoder, "ent"));
+    for (int64_t i = 0; i < n * h; i++) any[i] = b->any_obs[i];
     st = ll_session_run(s->encoder);
     if (st != LLAP_OK) return st;
     memcpy(y_obs, ll_session_output(s->encoder, "z"), (size_t)(n * h * Z) * sizeof *y_obs);
-    for (int64_t k = 0; k < n * h * Z; k++) keep[k] = any[k / Z] > 0;
+    for (int64_t k = 0; k < n * h * Z; k++) keep[k] = b->any_obs[k / Z];
     return LLAP_OK;
+}
+
+llap_status reference_observe(reference_self *s, float *y_obs, uint8_t *keep)
+{
+    const ll_batch *b = &s->batch;
+    const int64_t   values = b->n_rows * s->h * s->N * s->C;
+    assert(b->n_query == s->h);
+    uint8_t    *read = ll_new((size_t)(b->n_rows * s->N), sizeof *read);
+    float      *obs = ll_new((size_t)(values + b->n_rows * s->N), sizeof *obs);
+    llap_status st = read == NULL || obs == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) find_read(b, read);
+    if (st == LLAP_OK && s->vae) st = encode_read(s, read, y_obs, keep);
+    if (st == LLAP_OK && !s->vae) { /* an identity latent */
+        ll_batch_targets(b, b->n_rows, s->h, read, y_obs, obs, obs + values);
+        for (int64_t k = 0; k < values; k++) keep[k] = obs[k] > 0;
+    }
+    ll_free(read);
+    ll_free(obs);
+    return st;
 }

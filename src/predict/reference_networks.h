@@ -19,12 +19,12 @@ typedef struct reference_self {
     int64_t                  N, l, h, D, C, S, H, Z; /* h of the nets below; 0: none yet */
     int64_t                  R, n;                   /* samples and rows of the nets below */
     bool                     keep;                   /* likewise: some latents are kept */
-    int64_t                 *input;                  /* [D] variables of the panel */
     int64_t                 *entity;                 /* [N] of the panel, -1: not there; joint */
-    const float             *x_mean, *x_std, *y_mean, *y_std;
-    const int64_t           *var; /* [C] of the panel */
+    ll_scaling              *scaling;                /* training's, of the panel's entities */
+    ll_batch                 batch;                  /* the rows that are looked at */
     ll_session              *summary, *decoder, *encoder;
-    const ll_backend        *backend; /* of the reverse process; the rest: cpu */
+    int64_t                  n_summary; /* rows of the first */
+    const ll_backend        *backend;   /* of the reverse process; the rest: cpu */
     ll_denoiser_steps       *denoise;
     ll_denoiser_loop        *planned; /* instead, where the whole loop is on a device */
     int64_t                  most;    /* rows that go through at once */
@@ -38,9 +38,6 @@ typedef struct work_row {
     uint64_t id;
 } work_row;
 
-/* The summarizer's net, where the model has one. */
-llap_status reference_summary_net(reference_self *s);
-
 /* Everything that depends on the number of rows, samples and queries; kept until others are asked
  * for, or dropped. */
 llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h, bool keep);
@@ -48,14 +45,19 @@ void        reference_drop_nets(reference_self *s);
 
 ll_sampler_opts reference_sampler(const reference_self *s);
 
-/* The summaries of up to REFERENCE_ROWS rows, [REFERENCE_ROWS,S,H], as the denoiser wants them: E,
- * and raw; ent [n,N] says who was seen. */
-llap_status reference_summarise(reference_self *s, const ll_forecast_window *w, const work_row *row,
-                                int64_t n, float *ent, float *E, float *E_raw);
+/* Makes s->batch of n rows (up to REFERENCE_ROWS), which the next three look at. */
+llap_status reference_look(reference_self *s, const ll_forecast_window *w, const work_row *row,
+                           int64_t n);
 
-/* What was read at the queries of n rows, as latents y_obs [n,h,Z]; keep likewise: 1 where it
- * holds. An identity latent keeps each reading by itself. */
-llap_status reference_observe(reference_self *s, const ll_forecast_window *w, const work_row *row,
-                              int64_t n, float *y_obs, uint8_t *keep);
+/* Who is there, [n,N]. */
+const uint8_t *reference_present(const reference_self *s);
+
+/* The summaries [n,S,H] as the denoiser wants them, and raw; NULL where the model has none.
+ * Borrowed until the next call. */
+llap_status reference_summarise(reference_self *s, const float **E, const float **E_raw);
+
+/* What was read at the queries, as latents y_obs [n,h,Z]; keep likewise: 1 where it holds. An
+ * identity latent keeps each reading by itself. After reference_nets_for. */
+llap_status reference_observe(reference_self *s, float *y_obs, uint8_t *keep);
 
 #endif

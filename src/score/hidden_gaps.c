@@ -10,6 +10,7 @@
 #include "predict/numbers.h"
 #include "predict/reference.h"
 #include "predict/series.h"
+#include "predict/target_series.h"
 #include "score/hide.h"
 #include "score/metric.h"
 
@@ -39,8 +40,7 @@ typedef struct fill_set {
     const uint8_t        *hidden;
     llap_panel           *masked;
     ll_readings           r;      /* of what is left */
-    ll_panel_series      *series; /* [n_targets] likewise */
-    ll_series           **all;    /* [n_targets] by entity of the model, or NULL */
+    ll_target_series      series; /* likewise */
     errors               *error;  /* [NAIVES,n_targets] */
     double                score[MEMBERS];
     /* of networks that fill */
@@ -145,12 +145,12 @@ static llap_status make_requests(const fill_set *s, int64_t target, const ll_for
         ll_law      *law = ll_arena_new(arena, n_query, sizeof *law);
         if (t == NULL || law == NULL) return LLAP_ENOMEM;
         for (size_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, w[i].time[q]);
-        r[i] = (ll_anchor_request){ .history = s->series[target].series[w[i].entity],
-                                    .series = ll_model_series(s->m, s->p->entity[w[i].entity]),
+        r[i] = (ll_anchor_request){ .history = s->series.target[target].series[w[i].entity],
+                                    .series = s->series.known[w[i].entity],
                                     .n_query = n_query,
                                     .t_query = t,
                                     .law = law,
-                                    .all = s->all[target] };
+                                    .all = s->series.all[target] };
     }
     return LLAP_OK;
 }
@@ -235,7 +235,7 @@ static llap_status redraw(fill_set *s, ll_anchor_from from, int64_t first,
     memset(s->asked, 0, (size_t)(s->p->n_rows * C));
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w[i].n_query; q++) {
-            const int64_t row = ll_panel_row_at(s->p, w[i].entity, w[i].time[q]);
+            const int64_t row = ll_panel_find_row(s->p, w[i].entity, w[i].time[q]);
             s->place[row] = i << 32 | q;
             memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
         }
@@ -405,17 +405,12 @@ static llap_status set_init(fill_set *s, ll_part part)
     llap_status   st = ll_hide_mask(s->p, s->var, n, s->hidden, &s->masked);
     if (st == LLAP_OK) st = ll_readings_init(&s->r, s->masked, s->var, n);
     if (st == LLAP_OK) {
-        s->series = ll_new((size_t)n, sizeof *s->series);
-        s->all = ll_new((size_t)n, sizeof *s->all);
         s->asked = ll_new((size_t)s->p->n_rows, (size_t)n);
         s->place = ll_new((size_t)s->p->n_rows, sizeof *s->place);
-        if (s->series == NULL || s->all == NULL || s->asked == NULL || s->place == NULL)
-            st = LLAP_ENOMEM;
+        if (s->asked == NULL || s->place == NULL) st = LLAP_ENOMEM;
     }
-    for (int64_t k = 0; st == LLAP_OK && k < n; k++) {
-        st = ll_panel_series_init(&s->series[k], s->masked, s->var[k], s->m->frame.unit);
-        if (st == LLAP_OK) st = ll_linked_series(s->m, k, s->masked, &s->series[k], &s->all[k]);
-    }
+    if (st == LLAP_OK)
+        st = ll_target_series_init(&s->series, s->m, s->masked, s->var, LL_SERIES_READINGS);
     for (int i = 0; i < MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / MEMBERS);
     return st == LLAP_OK ? learn_errors(s, part) : st;
 }
@@ -465,11 +460,7 @@ void ll_hidden_gaps_deinit(ll_hidden_gaps *g)
 {
     fill_set *s = g->set;
     if (s != NULL) {
-        for (int64_t k = 0; s->series != NULL && k < s->m->frame.n_targets; k++)
-            ll_panel_series_deinit(&s->series[k]);
-        for (int64_t k = 0; s->all != NULL && k < s->m->frame.n_targets; k++) ll_free(s->all[k]);
-        ll_free(s->series);
-        ll_free(s->all);
+        ll_target_series_deinit(&s->series);
         ll_free(s->error);
         ll_free(s->asked);
         ll_free(s->place);

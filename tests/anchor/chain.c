@@ -1,5 +1,6 @@
 #include "anchor/chain.h"
 #include "anchor/calibration.h"
+#include "anchor/model.h"
 #include "dense.h"
 
 #include <omp.h>
@@ -22,7 +23,7 @@ static void world_init(world *wd, double step)
                              cos(6.283185307179586 * wd->t[e][i] / 8766);
             wd->y[e][i] = roll(&d) < 0.1 || e == 2 ? NAN : exp(0.5 * f) * (e == 1 ? 30 : 1);
         }
-        wd->s[e] = (ll_series){ N, wd->t[e], wd->y[e] };
+        wd->s[e] = (ll_series){ .n = N, .t = wd->t[e], .y = wd->y[e] };
     }
 }
 
@@ -85,6 +86,63 @@ static void chain_and_back(void **state)
     }
 }
 
+static bool same_laws(const ll_law *a, const ll_law *b, size_t n)
+{
+    bool same = true;
+    for (size_t i = 0; i < n; i++) same = same && a[i].mean == b[i].mean && a[i].sd == b[i].sd;
+    return same;
+}
+
+/* u of all rows at once is that of each by itself, and an anchor that is given it uses it: it then
+ * says the same as when it converts what it looks at. */
+static void a_series_is_converted_once(void **state)
+{
+    (void)state;
+    enum { ASKED = 40, FIRST = 1200 };
+    static world           wd;
+    static double          u[N], z[N], off[N];
+    double                 path[2][ASKED];
+    ll_law                 law[2][ASKED];
+    ll_chain              *c = NULL;
+    ll_anchor_model       *m = NULL;
+    const ll_anchor_kernel k = ll_anchor_kernel_hourly();
+    const ll_anchor_spec   spec = { .context = 200, .horizon = ASKED };
+    world_init(&wd, 1);
+    CHECK_OK(ll_chain_fit(wd.s, SERIES, &LL_CHAIN_DEFAULT, &c));
+    CHECK_OK(ll_anchor_model_create(&spec, c, &k, 4, &m));
+    ll_chain_convert(c, 1, &wd.s[1], z, u);
+    for (int i = 0; i < N; i++) {
+        off[i] = u[i] + 1.0;
+        assert_true(isnan(u[i]) == isnan(wd.y[1][i]) && isnan(z[i]) == isnan(wd.y[1][i]));
+        if (isnan(u[i])) continue;
+        assert_true(z[i] == ll_chain_z(c, 1, wd.y[1][i]));
+        assert_true(u[i] == ll_chain_u(c, 1, wd.t[1][i], z[i]));
+    }
+    const double *const of[] = { NULL, u, off };
+    ll_anchor_request   r[3];
+    for (int i = 0; i < 3; i++) {
+        r[i] = (ll_anchor_request){ .history = wd.s[1],
+                                    .series = 1,
+                                    .origin = wd.t[1][FIRST - 1],
+                                    .n_query = ASKED,
+                                    .t_query = wd.t[1] + FIRST,
+                                    .law = law[i > 0] };
+        r[i].history.u = of[i];
+    }
+    for (int way = 0; way < 3; way++)
+        for (int i = 0; i < 3; i++) {
+            CHECK_OK(way == 0 ? ll_anchor_model_forecast(m, &r[i], 1)
+                              : ll_anchor_model_fill(m, &r[i], 1, (ll_anchor_from)(way - 1)));
+            if (i > 0) assert_true(same_laws(law[0], law[1], ASKED) == (i == 1));
+        }
+    for (int i = 0; i < 2; i++) {
+        r[i].law = NULL;
+        CHECK_OK(ll_anchor_model_paths(m, &r[i], 3, 4, 1, path[i]));
+    }
+    assert_memory_equal(path[0], path[1], sizeof path[0]);
+    ll_anchor_model_destroy(m);
+}
+
 static void climate_finds_the_cycle(void **state)
 {
     (void)state;
@@ -122,7 +180,8 @@ static void options(void **state)
     assert_true(c->z_hi == ll_chain_z(c, 0, c->y_hi) + 0.2);
     ll_chain_destroy(c);
     const double t[] = { 0, 1 }, same[] = { 4, 4 }, none[] = { NAN, NAN }, inf[] = { 1, INFINITY };
-    const ll_series constant = { 2, t, same }, empty = { 2, t, none }, bad = { 2, t, inf };
+    const ll_series constant = { .n = 2, .t = t, .y = same }, empty = { .n = 2, .t = t, .y = none },
+                    bad = { .n = 2, .t = t, .y = inf };
     CHECK_OK(ll_chain_fit(&constant, 1, &LL_CHAIN_DEFAULT, &c));
     assert_true(ll_chain_u(c, 0, 0, ll_chain_z(c, 0, 4)) == 0.0);
     assert_true(ll_chain_y_back(c, 0, ll_chain_z_back(c, 0, 0, 0)) == 4.0);
@@ -261,7 +320,7 @@ static void transforms_and_bounds(void **state)
     double t[ROWS], y[ROWS], large[ROWS];
     for (int i = 0; i < ROWS; i++) t[i] = i, y[i] = exp(0.07 * i) - 1;
     for (int i = 0; i < ROWS; i++) large[i] = 100 * y[i] - 7;
-    const ll_series s[2] = { { ROWS, t, y }, { ROWS, t, large } };
+    const ll_series s[2] = { { .n = ROWS, .t = t, .y = y }, { .n = ROWS, .t = t, .y = large } };
     for (int k = LL_TRANSFORM_NONE; k <= LL_TRANSFORM_ASINH; k++) {
         const ll_chain_opts o = { .transform = (ll_transform)k, .z_clip = 5 };
         ll_chain           *c = NULL;
@@ -295,6 +354,7 @@ int main(void)
         cmocka_unit_test(transforms_and_bounds),
         cmocka_unit_test(yeo_johnson_and_back),
         cmocka_unit_test(chain_and_back),
+        cmocka_unit_test(a_series_is_converted_once),
         cmocka_unit_test(climate_finds_the_cycle),
         cmocka_unit_test(options),
         cmocka_unit_test(window_norm),

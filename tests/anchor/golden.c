@@ -54,7 +54,7 @@ static int setup(void **state)
         print_message("skipped: LLAP_GOLDEN or LLAP_DATA is not there\n");
         return 0;
     }
-    const ll_series train = { wd.tab.n_rows * 7 / 10, wd.tab.t, wd.tab.x[0] };
+    const ll_series train = { .n = wd.tab.n_rows * 7 / 10, .t = wd.tab.t, .y = wd.tab.x[0] };
     CHECK_OK(ll_chain_fit(&train, 1, &LL_CHAIN_DEFAULT, &wd.chain));
     const json_t *k = json_object_get(wd.ref, "kernel");
     wd.kernel = (ll_anchor_kernel){ .n_terms = 7, .nu = number(k, "nu"), .jitter = 1e-4 };

@@ -27,7 +27,7 @@ static world *world_of_period(double period)
             const double f = sin(6.283185307179586 * i / period) + weather + 0.1 * roll_normal(&d);
             wd.y[e][i] = roll(&d) < 0.1 ? NAN : 20 + 5 * (double)(e + 1) * f;
         }
-        wd.s[e] = (ll_series){ N, wd.t, wd.y[e] };
+        wd.s[e] = (ll_series){ .n = N, .t = wd.t, .y = wd.y[e] };
         wd.train_rows[e] = TRAIN;
         for (int i = CONTEXT; i + HORIZON < TRAIN; i += 3)
             wd.train[wd.n_train++] = (ll_origin){ e, wd.t[i] };
@@ -214,7 +214,7 @@ static void filling(void **state)
     }
     if (!(crps[1] < 0.85 * crps[0])) fail_msg("both sides %g, past %g", crps[1], crps[0]);
     ll_anchor_request none = {
-        .history = { 0, NULL, NULL }, .series = SIZE_MAX, .n_query = 1, .t_query = tq, .law = law
+        .history = { 0 }, .series = SIZE_MAX, .n_query = 1, .t_query = tq, .law = law
     };
     CHECK_OK(ll_anchor_model_fill(m, &none, 1, LL_ANCHOR_BOTH)); /* a new, empty series */
     assert_true(isfinite(law[0].mean) && law[0].sd > 0);
@@ -229,7 +229,7 @@ static ll_series *with_holes(const world *wd, const double (*full)[N], double (*
     dice d = { 77 };
     for (size_t e = 0; e < SERIES; e++) {
         for (int i = 0; i < N; i++) y[e][i] = roll(&d) < 0.3 ? NAN : full[e][i];
-        s[e] = (ll_series){ N, wd->t, y[e] };
+        s[e] = (ll_series){ .n = N, .t = wd->t, .y = y[e] };
     }
     return s;
 }
@@ -688,7 +688,7 @@ static llap_status little_of_everything(void *user)
     ll_anchor_model_opts o = small_opts();
     ll_anchor_model     *m = NULL;
     ll_law               law[3];
-    for (size_t e = 0; e < SERIES; e++) s[e] = (ll_series){ FEW, wd->t, wd->y[e] };
+    for (size_t e = 0; e < SERIES; e++) s[e] = (ll_series){ .n = FEW, .t = wd->t, .y = wd->y[e] };
     o.fit.n_steps = 1;
     o.fit.n_rows = 2;
     o.kappa = 4;

@@ -63,7 +63,7 @@ static void ward_init(ward *w, const table *tab, int vital)
             w->y[n++] = tab->x[vital][i];
             given += w->t[n - 1] < DAY;
         }
-        w->s[e] = (ll_series){ n - first, w->t + first, w->y + first };
+        w->s[e] = (ll_series){ .n = n - first, .t = w->t + first, .y = w->y + first };
         const int part = part_of(e);
         w->train_rows[e] = part == 0 ? n - first : 0;
         if (given < LEAST || n - first == given || w->s[e].t[given] >= 2 * DAY) continue;

@@ -106,7 +106,7 @@ static void bin(panel *p)
             count[at] += 1;
         }
         for (size_t i = 0; i < n; i++) y[i] = count[i] > 0 ? y[i] / count[i] : NAN;
-        p->s[e] = (ll_series){ n, p->grid_t, y };
+        p->s[e] = (ll_series){ .n = n, .t = p->grid_t, .y = y };
     }
     free(count);
 }
@@ -124,10 +124,12 @@ static bool panel_read(const set *which, panel *p)
     for (size_t e = 0; e < p->n; e++) {
         const size_t at = p->tab.start[e];
         if (!which->binned)
-            p->s[e] = (ll_series){ p->tab.start[e + 1] - at, p->tab.t + at, p->tab.x[0] + at };
+            p->s[e] = (ll_series){ .n = p->tab.start[e + 1] - at,
+                                   .t = p->tab.t + at,
+                                   .y = p->tab.x[0] + at };
         p->n_train[e] = p->s[e].n * 7 / 10;
         p->n_valid[e] = p->s[e].n * 8 / 10;
-        p->train[e] = (ll_series){ p->n_train[e], p->s[e].t, p->s[e].y };
+        p->train[e] = (ll_series){ .n = p->n_train[e], .t = p->s[e].t, .y = p->s[e].y };
     }
     return true;
 }

@@ -190,6 +190,120 @@ static void batches_are_as_defined(void **state)
     }
 }
 
+/* ---- rows that are asked about ---- */
+
+/* Row number `row` as a question: the contexts of its windows, their query times. */
+static ll_batch_query query_of(const setup *t, int64_t row, ll_window *slot)
+{
+    const int64_t   *member = &t->r->first[row];
+    const ll_window *v = &t->w->at[t->r->member[member[0]]];
+    for (int64_t n = 0; n < t->r->n_slots; n++) slot[n] = (ll_window){ .entity = -1 };
+    for (int64_t m = member[0]; m < member[1]; m++) {
+        const ll_window *w = &t->w->at[t->r->member[m]];
+        slot[t->r->n_slots == 1 ? 0 : w->entity] = *w;
+    }
+    return (ll_batch_query){ .slot = slot,
+                             .origin = ll_window_end(t->w, v),
+                             .time = t->p->time + ll_window_query(v),
+                             .n_query = v->n_query,
+                             .id = ll_row_id(t->r, row),
+                             .observed = true };
+}
+
+static void check_same(const ll_batch *a, const ll_batch *b)
+{
+    const size_t slots = (size_t)(a->n_rows * a->n_slots), real = sizeof(float);
+    const size_t x = slots * (size_t)a->n_context, y = slots * (size_t)a->n_query;
+    const size_t cells = x * (size_t)a->n_features, values = y * (size_t)a->n_targets;
+    assert_true(a->n_context == b->n_context && a->n_query == b->n_query);
+    assert_true(a->n_slots == b->n_slots && a->n_bytes == b->n_bytes);
+    assert_memory_equal(a->v, b->v, cells * real);
+    assert_true((a->dv == NULL) == (b->dv == NULL));
+    if (a->dv != NULL) assert_memory_equal(a->dv, b->dv, cells * real);
+    assert_memory_equal(a->x_obs, b->x_obs, cells);
+    assert_memory_equal(a->delta_t, b->delta_t, x * real);
+    assert_memory_equal(a->delta_t_y, b->delta_t_y, y * real);
+    assert_memory_equal(a->y, b->y, values * real);
+    assert_memory_equal(a->y_obs, b->y_obs, values);
+    assert_memory_equal(a->valid, b->valid, slots);
+    assert_memory_equal(a->entity_mask, b->entity_mask, slots);
+    assert_memory_equal(a->id, b->id, (size_t)a->n_rows * sizeof *a->id);
+    assert_memory_equal(a->end, b->end, (size_t)a->n_rows * sizeof *a->end);
+}
+
+/* Of row i, where it is asked: the offsets of its first slot that is there. */
+static void check_tau(const ll_batch *b, int64_t i)
+{
+    for (int64_t slot = i * b->n_slots; slot < (i + 1) * b->n_slots; slot++) {
+        if (!b->entity_mask[slot]) continue;
+        assert_memory_equal(b->tau + i * b->n_query, b->delta_t_y + slot * b->n_query,
+                            (size_t)b->n_query * sizeof(float));
+        return;
+    }
+}
+
+static void check_asked(const setup *t, const ll_batch_opts *o)
+{
+    enum { MOST = 4 };
+    ll_batch       a = { 0 }, b = { 0 };
+    ll_window      slot[MOST * 5];
+    ll_batch_query q[MOST];
+    for (int64_t first = 0; first + MOST <= t->r->n_rows; first += 23) {
+        int64_t row[MOST];
+        for (int64_t i = 0; i < MOST; i++) {
+            row[i] = first + i;
+            q[i] = query_of(t, row[i], slot + i * t->r->n_slots);
+        }
+        CHECK_OK(ll_batch_fill(&a, t->r, t->x, o, row, MOST));
+        CHECK_OK(ll_batch_ask(&b, t->p, t->sc, o, t->r->n_slots, q, MOST));
+        check_same(&a, &b);
+        for (int64_t i = 0; i < MOST; i++) check_tau(&b, i);
+    }
+    ll_batch_deinit(&a);
+    ll_batch_deinit(&b);
+}
+
+static void what_is_asked_is_what_was_trained_on(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        ll_batch_opts o = LL_BATCH_DEFAULT;
+        setup         t = seed % 2 ? minute_setup(seed / 2) : grid_setup(seed, false);
+        for (int k = 0; k < 3; k++) {
+            o.diff = (ll_diff)k;
+            o.from_first = k == 1;
+            o.hide_rate = k == 2 ? 0.3 : 0;
+            check_asked(&t, &o);
+        }
+        free_setup(&t);
+    }
+}
+
+/* Times between the rows, none of the future, slots without a row or without an entity. */
+static void anything_can_be_asked(void **state)
+{
+    (void)state;
+    setup               t = grid_setup(3, false);
+    const ll_batch_opts o = LL_BATCH_DEFAULT;
+    const int64_t       at = t.p->time[t.p->start[1] + 20] + 1, time[] = { at + 1, at + hour_ns };
+    const ll_window     slot[] = { ll_window_before(t.p, 1, at, 5 * hour_ns, 3),
+                                   ll_window_before(t.p, 2, t.p->time[t.p->start[2]] - 1, hour_ns, 0),
+                                   { .entity = -1 } };
+    ll_batch_query      q = { .slot = slot, .origin = at, .time = time, .n_query = 2, .id = 7 };
+    ll_batch            b = { 0 };
+    CHECK_OK(ll_batch_ask(&b, t.p, t.sc, &o, 3, &q, 1));
+    assert_true(b.n_context == slot[0].n_context && b.n_query == 2 && b.id[0] == 7);
+    assert_true(b.entity_mask[0] && b.entity_mask[1] && !b.entity_mask[2] && !b.valid[1]);
+    check_context(&t, &b, 0, &slot[0], &o);
+    for (int64_t i = 0; i < 3 * 2 * 2; i++) assert_true(b.y[i] == 0 && !b.y_obs[i]);
+    assert_true(b.tau[0] == (float)(1.0 / (double)hour_ns) && b.tau[1] == 1);
+    q.n_query = 0; /* nothing but the context */
+    CHECK_OK(ll_batch_ask(&b, t.p, t.sc, &o, 1, &q, 1));
+    check_context(&t, &b, 0, &slot[0], &o);
+    ll_batch_deinit(&b);
+    free_setup(&t);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
@@ -343,6 +457,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches_are_as_defined),
+        cmocka_unit_test(what_is_asked_is_what_was_trained_on),
+        cmocka_unit_test(anything_can_be_asked),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(epochs_are_the_same_for_any_threads),
         cmocka_unit_test(failing_allocations_lose_nothing),

@@ -65,6 +65,12 @@ static void a_panel_has_what_was_put_in(void **state)
     assert_int_equal(ll_panel_find_entity(p, "bb"), -1);
     assert_int_equal(ll_panel_find_var(p, "z"), 2);
     assert_int_equal(ll_panel_find_var(p, "w"), -1);
+    for (int64_t r = 0; r < N_ROWS; r++) {
+        const int64_t e = (r >= start[1]) + (r >= start[2]);
+        assert_int_equal(ll_panel_find_row(p, e, p->time[r]), r);
+        assert_int_equal(ll_panel_find_row(p, e, p->time[start[e + 1] - 1] + 1), -1);
+        assert_int_equal(ll_panel_find_row(p, e, p->time[start[e]] - 1), -1);
+    }
     assert_int_equal(c.rows, N_ROWS);
     assert_int_equal(c.unordered + c.duplicate_cells + c.merged_rows + c.not_finite, 0);
     assert_int_equal(c.first_unordered, -1);

@@ -77,7 +77,17 @@ static void check_by_duration(const llap_panel *p, const ll_window_opts *o, cons
             assert_int_equal(v->first, first);
             assert_int_equal(v->n_context, end + 1 - first);
             assert_int_equal(v->n_query, last - end);
+            /* A forecast from there has the same context, also a little later. */
+            ll_window f = ll_window_before(p, e, t, o->context_ns, o->context_rows);
+            assert_true(f.first == first && f.n_context == v->n_context && f.entity == e);
+            assert_int_equal(f.n_query, 0);
+            f = ll_window_before(p, e, t + 1, o->context_ns, o->context_rows);
+            while (first < end && p->time[first] <= t + 1 - o->context_ns) first++;
+            assert_int_equal(f.first + f.n_context, end + 1);
+            assert_int_equal(f.first, first);
         }
+        assert_int_equal(
+            ll_window_before(p, e, p->time[p->start[e]] - 1, o->context_ns, 0).n_context, 0);
     }
     assert_int_equal(n, w->n);
 }
@@ -118,7 +128,8 @@ static void offsets_are_in_the_unit(void **state)
     for (int64_t i = 0; i < w->n; i++) {
         const ll_window *v = &w->at[i];
         const int64_t   *t = p->time + v->first;
-        ll_window_offsets(w, v, hour_ns, i % 2, c, q);
+        ll_time_offsets(t, 6, t[0], hour_ns, c);
+        ll_time_offsets(t + 6, 4, t[i % 2 ? 6 : 5], hour_ns, q);
         for (int k = 0; k < 6; k++)
             assert_true(c[k] == (float)((double)(t[k] - t[0]) / (double)hour_ns));
         for (int k = 0; k < 4; k++)

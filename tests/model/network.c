@@ -46,7 +46,7 @@ static ll_anchor_model *make_anchor(void)
     double    t[ROWS], y[ROWS];
     ll_series s[N];
     for (int i = 0; i < ROWS; i++) t[i] = i, y[i] = sin(i) + 0.1 * i;
-    for (int e = 0; e < N; e++) s[e] = (ll_series){ ROWS, t, y };
+    for (int e = 0; e < N; e++) s[e] = (ll_series){ .n = ROWS, .t = t, .y = y };
     ll_chain     *chain = NULL;
     ll_chain_opts o = LL_CHAIN_DEFAULT;
     o.climate = false;

@@ -32,7 +32,7 @@ static int set_up(void **state)
                           : 5 + e + sin(0.3 * (double)i) + 0.3 * (double)ll_rng_normal(&r, 3 * i);
             x[e][i] = i % 2 ? NAN : (float)(i % 24) / 12.0f - 1.0f;
         }
-        series[e] = (ll_series){ ROWS, t, y[e] };
+        series[e] = (ll_series){ .n = ROWS, .t = t, .y = y[e] };
         columns[e][0] = u[e];
         columns[e][1] = x[e];
         record[e] = (ll_record){ ROWS, t, columns[e] };

@@ -35,7 +35,7 @@ static int set_up(void **state)
             t[i] = (double)i;
             y[e][i] = 5 + e + sin(0.3 * (double)i) + 0.3 * (double)ll_rng_normal(&r, i);
         }
-        series[e] = (ll_series){ ROWS, t, y[e] };
+        series[e] = (ll_series){ .n = ROWS, .t = t, .y = y[e] };
         columns[e][0] = u[e];
         record[e] = (ll_record){ ROWS, t, columns[e] };
     }

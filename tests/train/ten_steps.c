@@ -208,7 +208,7 @@ static int put_queries(const sensors *s, int64_t row, double shift, seen *x)
             hour[i] = (double)i;
             y[e][i] = (double)panel->value[((int64_t)e * HOURS + i) * 2];
         }
-        series[e] = (ll_series){ HOURS, hour, y[e] };
+        series[e] = (ll_series){ .n = HOURS, .t = hour, .y = y[e] };
     }
     for (int e = 0; e < N; e++) {
         const ll_anchor_request r = { .history = series[e],

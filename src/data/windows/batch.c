@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "data/windows/missing.h"
 
+#include <assert.h>
 #include <string.h>
 
 ll_batch ll_batch_view(const ll_batch *b, int64_t first, int64_t n)
@@ -126,8 +127,9 @@ llap_status ll_batch_shape(ll_batch *b, bool with_diff)
  */
 
 typedef struct job {
-    const ll_rows       *r;
-    const ll_scaled     *x;
+    const llap_panel    *p;
+    const ll_scaled     *x; /* the panel after scaling; NULL: rows are scaled as they are taken */
+    const ll_scaling    *s; /* by these statistics; else NULL */
     const ll_batch_opts *o;
 } job;
 
@@ -165,17 +167,41 @@ static void difference(const float *restrict v, const uint8_t *restrict obs, boo
             d[i] = obs[i] && obs[i - width] ? v[i] - v[i - width] : 0.0f;
 }
 
+/* The features of n rows from `row` on, all of entity e. */
+static void take_features(const job *j, int64_t e, int64_t row, int64_t n, float *v, uint8_t *obs)
+{
+    if (j->x == NULL) {
+        ll_scale_features(j->s, j->p, e, row, n, v, obs);
+        return;
+    }
+    const int64_t width = j->x->n_features;
+    copy(v, j->x->x + row * width, n * width, sizeof *v);
+    copy(obs, j->x->x_obs + row * width, n * width, sizeof *obs);
+}
+
+/* Likewise the targets. */
+static void take_targets(const job *j, int64_t e, int64_t row, int64_t n, float *y, uint8_t *obs)
+{
+    if (j->x == NULL) {
+        ll_scale_targets(j->s, j->p, e, row, n, y, obs);
+        return;
+    }
+    const int64_t width = j->x->n_targets;
+    copy(y, j->x->y + row * width, n * width, sizeof *y);
+    copy(obs, j->x->y_obs + row * width, n * width, sizeof *obs);
+}
+
 static void fill_context(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
 {
     const int64_t     width = b->n_features, at = slot * b->n_context * width;
     const int64_t     pad = (b->n_context - w->n_context) * width, n = w->n_context * width;
-    const llap_panel *p = j->r->windows->panel;
+    const llap_panel *p = j->p;
     float            *v = b->v + at;
     uint8_t          *obs = b->x_obs + at;
+    assert(w->n_context > 0 && w->n_context <= b->n_context);
     zero(v, pad, sizeof *v);
     zero(obs, pad, sizeof *obs);
-    copy(v + pad, j->x->x + w->first * width, n, sizeof *v);
-    copy(obs + pad, j->x->x_obs + w->first * width, n, sizeof *obs);
+    take_features(j, w->entity, w->first, w->n_context, v + pad, obs + pad);
     if (j->o->hide_rate > 0)
         ll_hide_cells(j->o->hide_seed, p->entity[w->entity], w->first - p->start[w->entity],
                       j->o->hide_rate, n, obs + pad, v + pad);
@@ -191,27 +217,43 @@ static void fill_query(const job *j, ll_batch *b, int64_t slot, const ll_window 
 {
     const int64_t width = b->n_targets, at = slot * b->n_query * width;
     const int64_t n = w->n_query * width, rest = b->n_query * width - n;
-    const int64_t from = ll_window_query(w) * width;
-    copy(b->y + at, j->x->y + from, n, sizeof *b->y);
-    copy(b->y_obs + at, j->x->y_obs + from, n, sizeof *b->y_obs);
+    take_targets(j, w->entity, ll_window_query(w), w->n_query, b->y + at, b->y_obs + at);
     zero(b->y + at + n, rest, sizeof *b->y);
     zero(b->y_obs + at + n, rest, sizeof *b->y_obs);
 }
 
-static void compute_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
+/* When a row is asked for something, and from where its offsets are counted. */
+typedef struct query_times {
+    const int64_t *time; /* [n], at least one unless nothing is asked */
+    int64_t        n, origin;
+} query_times;
+
+static query_times times_of(const job *j, const ll_window *w)
 {
-    const int64_t pad = b->n_context - w->n_context;
-    float        *t = b->delta_t + slot * b->n_context, *q = b->delta_t_y + slot * b->n_query;
+    const int64_t *q = j->p->time + ll_window_query(w);
+    return (query_times){ q, w->n_query, j->o->from_first ? q[0] : q[-1] };
+}
+
+/* The offsets of the queries, the last one repeated up to [H]. */
+static void compute_query_times(const job *j, const ll_batch *b, query_times q, float *out)
+{
+    ll_time_offsets(q.time, q.n, q.origin, j->o->unit_ns, out);
+    for (int64_t i = q.n; i < b->n_query; i++) out[i] = q.n > 0 ? out[q.n - 1] : 0;
+}
+
+static void compute_context_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w)
+{
+    const int64_t pad = b->n_context - w->n_context, *time = j->p->time + w->first;
+    float        *t = b->delta_t + slot * b->n_context;
     zero(t, pad, sizeof *t);
-    ll_window_offsets(j->r->windows, w, j->o->unit_ns, j->o->from_first, t + pad, q);
-    for (int64_t i = w->n_query; i < b->n_query; i++) q[i] = q[w->n_query - 1];
+    ll_time_offsets(time, w->n_context, time[0], j->o->unit_ns, t + pad);
 }
 
 /* Entities of a row mostly have the same times: computed once, then copied. */
 static void fill_times(const job *j, ll_batch *b, int64_t slot, const ll_window *w,
                        int64_t model_slot, const ll_window *model)
 {
-    const int64_t *time = j->r->windows->panel->time;
+    const int64_t *time = j->p->time;
     const size_t   rows = (size_t)w->n_context + (size_t)w->n_query;
     if (model != NULL && model->n_context == w->n_context && model->n_query == w->n_query &&
         memcmp(time + model->first, time + w->first, rows * sizeof *time) == 0) {
@@ -220,32 +262,38 @@ static void fill_times(const job *j, ll_batch *b, int64_t slot, const ll_window 
         copy(b->delta_t_y + slot * b->n_query, b->delta_t_y + model_slot * b->n_query, b->n_query,
              sizeof *b->delta_t_y);
     } else {
-        compute_times(j, b, slot, w);
+        compute_context_times(j, b, slot, w);
+        compute_query_times(j, b, times_of(j, w), b->delta_t_y + slot * b->n_query);
     }
+}
+
+/* At which queries of the row anything is known, by one slot more. */
+static void add_observed(ll_batch *b, int64_t row, int64_t slot)
+{
+    const int64_t  h = b->n_query, c = b->n_targets;
+    const uint8_t *obs = b->y_obs + slot * h * c;
+    for (int64_t i = 0; i < h; i++)
+        for (int64_t k = 0; k < c; k++) b->any_obs[row * h + i] |= *obs++;
 }
 
 /* What a row as a whole is asked: when, and whether anything is known there. */
 static void summarise_row(ll_batch *b, int64_t row)
 {
-    const int64_t h = b->n_query, c = b->n_targets;
+    const int64_t h = b->n_query;
     float        *tau = b->tau + row * h;
-    uint8_t      *any = b->any_obs + row * h;
     bool          first = true;
     zero(tau, h, sizeof *tau);
-    zero(any, h, sizeof *any);
+    zero(b->any_obs + row * h, h, sizeof *b->any_obs);
     for (int64_t s = row * b->n_slots; s < (row + 1) * b->n_slots; s++) {
         if (!b->valid[s]) continue;
         if (first) copy(tau, b->delta_t_y + s * h, h, sizeof *tau);
         first = false;
-        const uint8_t *obs = b->y_obs + s * h * c;
-        for (int64_t i = 0; i < h; i++)
-            for (int64_t k = 0; k < c; k++) any[i] |= *obs++;
+        add_observed(b, row, s);
     }
 }
 
-static void fill_row(const job *j, ll_batch *b, int64_t i, int64_t row)
+static void fill_row(const job *j, const ll_rows *r, ll_batch *b, int64_t i, int64_t row)
 {
-    const ll_rows    *r = j->r;
     const ll_windows *w = r->windows;
     const ll_window  *model = NULL;
     int64_t           m = r->first[row], model_slot = 0;
@@ -270,35 +318,99 @@ static void fill_row(const job *j, ll_batch *b, int64_t i, int64_t row)
 }
 
 /* Windows by duration differ in size: the batch is as large as its largest. */
-static void set_sizes(ll_batch *b, const job *j, const int64_t *row, int64_t n)
+static void set_sizes(ll_batch *b, const ll_rows *r, const ll_scaled *x, const int64_t *row,
+                      int64_t n)
 {
-    const ll_windows *w = j->r->windows;
+    const ll_windows *w = r->windows;
     b->n_rows = n;
-    b->n_slots = j->r->n_slots;
-    b->n_features = j->x->n_features;
-    b->n_targets = j->x->n_targets;
+    b->n_slots = r->n_slots;
+    b->n_features = x->n_features;
+    b->n_targets = x->n_targets;
     b->n_context = w->by_rows ? w->n_context : 0;
     b->n_query = w->by_rows ? w->n_query : 0;
     for (int64_t i = 0; i < n && !w->by_rows; i++)
-        for (int64_t m = j->r->first[row[i]]; m < j->r->first[row[i] + 1]; m++) {
-            const ll_window *v = &w->at[j->r->member[m]];
+        for (int64_t m = r->first[row[i]]; m < r->first[row[i] + 1]; m++) {
+            const ll_window *v = &w->at[r->member[m]];
             if (v->n_context > b->n_context) b->n_context = v->n_context;
             if (v->n_query > b->n_query) b->n_query = v->n_query;
         }
 }
 
+static llap_status check_opts(const ll_batch_opts *o)
+{
+    if (o->unit_ns >= 1 && o->hide_rate >= 0 && o->hide_rate < 1) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "batch: a time unit of %lld ns, %g of the context hidden",
+                   (long long)o->unit_ns, o->hide_rate);
+}
+
 llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, const ll_batch_opts *o,
                           const int64_t *row, int64_t n)
 {
-    if (o->unit_ns < 1 || !(o->hide_rate >= 0 && o->hide_rate < 1))
-        return ll_fail(LLAP_EINVAL, "batch: a time unit of %lld ns, %g of the context hidden",
-                       (long long)o->unit_ns, o->hide_rate);
-    const job j = { .r = r, .x = x, .o = o };
-    set_sizes(b, &j, row, n);
-    const llap_status st = reshape(b, o->diff != LL_DIFF_NONE);
+    llap_status st = check_opts(o);
     if (st != LLAP_OK) return st;
-    for (int64_t i = 0; i < n; i++) fill_row(&j, b, i, row[i]);
+    const job j = { .p = r->windows->panel, .x = x, .o = o };
+    set_sizes(b, r, x, row, n);
+    st = reshape(b, o->diff != LL_DIFF_NONE);
+    if (st != LLAP_OK) return st;
+    for (int64_t i = 0; i < n; i++) fill_row(&j, r, b, i, row[i]);
     return LLAP_OK;
+}
+
+/* ---- rows that are asked about -----------------------------------------------------------------
+ */
+
+static void ask_slot(const job *j, ll_batch *b, int64_t i, int64_t slot, const ll_batch_query *q)
+{
+    const ll_window *w = &q->slot[slot - i * b->n_slots];
+    empty_slot(b, slot);
+    if (w->entity < 0) return;
+    b->entity_mask[slot] = 1;
+    copy(b->delta_t_y + slot * b->n_query, b->tau + i * b->n_query, b->n_query, sizeof *b->tau);
+    if (w->n_context > 0) {
+        fill_context(j, b, slot, w);
+        compute_context_times(j, b, slot, w);
+    }
+    for (int64_t k = 0; k < q->n_query && q->observed; k++) {
+        const int64_t row = ll_panel_find_row(j->p, w->entity, q->time[k]);
+        const int64_t at = (slot * b->n_query + k) * b->n_targets;
+        if (row >= 0) take_targets(j, w->entity, row, 1, b->y + at, b->y_obs + at);
+    }
+    add_observed(b, i, slot);
+}
+
+static void ask_row(const job *j, ll_batch *b, int64_t i, const ll_batch_query *q)
+{
+    const bool        from_first = j->o->from_first && q->n_query > 0;
+    const query_times when = { q->time, q->n_query, from_first ? q->time[0] : q->origin };
+    compute_query_times(j, b, when, b->tau + i * b->n_query);
+    zero(b->any_obs + i * b->n_query, b->n_query, sizeof *b->any_obs);
+    for (int64_t k = 0; k < b->n_slots; k++) ask_slot(j, b, i, i * b->n_slots + k, q);
+    b->id[i] = q->id;
+    b->end[i] = q->origin;
+}
+
+llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
+                         const ll_batch_opts *o, int64_t n_slots, const ll_batch_query *query,
+                         int64_t n)
+{
+    llap_status st = check_opts(o);
+    if (st != LLAP_OK) return st;
+    const job j = { .p = p, .s = s, .o = o };
+    assert(s->n_entities == p->n_entities);
+    b->n_rows = n;
+    b->n_slots = n_slots;
+    b->n_features = s->n_features;
+    b->n_targets = s->n_targets;
+    b->n_context = b->n_query = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (query[i].n_query > b->n_query) b->n_query = query[i].n_query;
+        for (int64_t k = 0; k < n_slots; k++)
+            if (query[i].slot[k].n_context > b->n_context)
+                b->n_context = query[i].slot[k].n_context;
+    }
+    st = reshape(b, o->diff != LL_DIFF_NONE);
+    for (int64_t i = 0; i < n && st == LLAP_OK; i++) ask_row(&j, b, i, &query[i]);
+    return st;
 }
 
 /* ---- tensors from elsewhere -------------------------------------------------------------------

@@ -8,7 +8,11 @@
  * row-major and lie in one block that the batch owns and reuses. Slots of absent entities are 0
  * everywhere. Contexts shorter than L stand at the end of the context axis: before them value, mask
  * and offset are 0. Query lists shorter than H stand at the beginning: after them value and mask
- * are 0 and the last offset is repeated. */
+ * are 0 and the last offset is repeated.
+ *
+ * ll_batch_ask makes the same tensors for forecasts, whose windows are cut at an origin of the
+ * caller's choice and whose queries are times, not rows. Both put a context into its slot by the
+ * same code: what a network was trained on is what it is asked about. */
 #ifndef LL_DATA_WINDOWS_BATCH_H
 #define LL_DATA_WINDOWS_BATCH_H
 
@@ -60,6 +64,23 @@ typedef struct ll_batch {
  * of more than 2^62 bytes. LLAP_ENOMEM; b then stays valid. */
 llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, const ll_batch_opts *o,
                           const int64_t *row, int64_t n);
+
+/* A row that is asked about. Nothing after origin is looked at, except where `observed`. */
+typedef struct ll_batch_query {
+    const ll_window *slot; /* [n_slots] ll_window_before(.., origin, ..); entity -1: absent */
+    int64_t          origin;
+    const int64_t   *time; /* [n_query] not before origin, increasing */
+    int64_t          n_query;
+    uint64_t         id;
+    bool             observed; /* y and y_obs have what the panel holds at these times; else 0 */
+} ll_batch_query;
+
+/* Fills b with n rows of that many slots, cut from p and scaled by s, whose statistics are those of
+ * p's entities. tau has the offsets of a row even where no slot is valid, any_obs counts slots that
+ * are not, window is LL_NO_WINDOW. Otherwise as ll_batch_fill. */
+llap_status ll_batch_ask(ll_batch *b, const llap_panel *p, const ll_scaling *s,
+                         const ll_batch_opts *o, int64_t n_slots, const ll_batch_query *query,
+                         int64_t n);
 
 /* Makes an empty batch of the shape set in b (B .. C, dv if with_diff), all 0, no windows, for
  * tensors that come from elsewhere; then ll_batch_check. */

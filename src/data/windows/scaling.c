@@ -237,17 +237,32 @@ void ll_scaled_destroy(ll_scaled *x)
     ll_free(x);
 }
 
-static void scale_rows(const llap_panel *p, const int64_t *var, int64_t n, const float *mean,
-                       const float *std, float clip, float *out, uint8_t *obs)
+/* Variables var [n_vars] of rows first .. first + n - 1, by statistics [n_vars]. */
+static void scale_rows(const llap_panel *p, int64_t first, int64_t n, const int64_t *var,
+                       int64_t n_vars, const float *mean, const float *std, float clip, float *out,
+                       uint8_t *obs)
 {
-    for (int64_t e = 0; e < p->n_entities; e++) {
-        const float *m = mean + e * n, *s = std + e * n;
-        for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
-            for (int64_t v = 0; v < n; v++) {
-                out[r * n + v] = ll_scale_value(p->value[r * p->n_vars + var[v]], m[v], s[v], clip);
-                obs[r * n + v] = ll_panel_observed(p, r, var[v]);
-            }
-    }
+    for (int64_t r = first; r < first + n; r++)
+        for (int64_t v = 0; v < n_vars; v++) {
+            *out++ = ll_scale_value(p->value[r * p->n_vars + var[v]], mean[v], std[v], clip);
+            *obs++ = ll_panel_observed(p, r, var[v]);
+        }
+}
+
+void ll_scale_features(const ll_scaling *s, const llap_panel *p, int64_t e, int64_t first,
+                       int64_t n, float *x, uint8_t *obs)
+{
+    const int64_t at = e * s->n_features;
+    scale_rows(p, first, n, s->feature, s->n_features, s->x_mean + at, s->x_std + at, s->clip, x,
+               obs);
+}
+
+void ll_scale_targets(const ll_scaling *s, const llap_panel *p, int64_t e, int64_t first, int64_t n,
+                      float *y, uint8_t *obs)
+{
+    const int64_t at = e * s->n_targets;
+    scale_rows(p, first, n, s->target, s->n_targets, s->y_mean + at, s->y_std + at, s->clip, y,
+               obs);
 }
 
 llap_status ll_scaled_create(const llap_panel *p, const ll_scaling *s, ll_scaled **out)
@@ -270,8 +285,12 @@ llap_status ll_scaled_create(const llap_panel *p, const ll_scaling *s, ll_scaled
         ll_scaled_destroy(x);
         return LLAP_ENOMEM;
     }
-    scale_rows(p, s->feature, s->n_features, s->x_mean, s->x_std, s->clip, x->x, x->x_obs);
-    scale_rows(p, s->target, s->n_targets, s->y_mean, s->y_std, s->clip, x->y, x->y_obs);
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t first = p->start[e], n = p->start[e + 1] - first;
+        const int64_t fx = first * s->n_features, fy = first * s->n_targets;
+        ll_scale_features(s, p, e, first, n, x->x + fx, x->x_obs + fx);
+        ll_scale_targets(s, p, e, first, n, x->y + fy, x->y_obs + fy);
+    }
     *out = x;
     return LLAP_OK;
 }

@@ -72,6 +72,13 @@ static inline float ll_scale_value(float x, float mean, float std, float clip)
 
 static inline float ll_unscale_value(float z, float mean, float std) { return z * std + mean; }
 
+/* Rows first .. first + n - 1 of the panel, all of entity e, after scaling: the features into
+ * x [n,n_features], the targets into y [n,n_targets], missing 0; obs likewise, 1 = observed. */
+void ll_scale_features(const ll_scaling *s, const llap_panel *p, int64_t e, int64_t first,
+                       int64_t n, float *x, uint8_t *obs);
+void ll_scale_targets(const ll_scaling *s, const llap_panel *p, int64_t e, int64_t first, int64_t n,
+                      float *y, uint8_t *obs);
+
 /* Where the training rows of each entity end, [n_entities] each: after the last context row and
  * after the last query row of any training window. Without one they end where the entity starts. */
 void ll_training_rows(const ll_windows *w, const ll_split *split, int64_t *context, int64_t *query);

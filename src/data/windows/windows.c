@@ -55,6 +55,12 @@ static llap_status check_opts(const llap_panel *p, const ll_window_opts *o)
     return LLAP_OK;
 }
 
+/* Is a row too old for a context that ends at `end`? */
+static bool is_past(int64_t time, int64_t end, int64_t context_ns)
+{
+    return ll_elapsed(time, end) >= (uint64_t)context_ns;
+}
+
 /* The windows of entity e behind one another in out (NULL: only counted). end is the context end
  * and moves forward; so do, never back, the first context row, the last query row and hit, the
  * next row that has an observed target. */
@@ -73,7 +79,7 @@ static int64_t windows_of(const llap_panel *p, const ll_window_opts *o, int64_t 
         while (!by_rows && last + 1 < stop &&
                ll_elapsed(t[end], t[last + 1]) <= (uint64_t)o->horizon_ns)
             last++;
-        while (!by_rows && ll_elapsed(t[first], t[end]) >= (uint64_t)o->context_ns) first++;
+        while (!by_rows && is_past(t[first], t[end], o->context_ns)) first++;
         const int64_t query = last - end < most_query ? last - end : most_query;
         if (query == 0) continue;
         const bool covered = by_rows || o->pad || first > begin;
@@ -155,14 +161,27 @@ void ll_windows_keep(ll_windows *w, const uint8_t *flag)
     w->n = n;
 }
 
-void ll_window_offsets(const ll_windows *w, const ll_window *v, int64_t unit_ns, bool from_first,
-                       float *context, float *query)
+ll_window ll_window_before(const llap_panel *p, int64_t entity, int64_t origin, int64_t context_ns,
+                           int64_t most_rows)
 {
-    const int64_t *t = w->panel->time + v->first, *q = t + v->n_context;
-    const int64_t  origin = from_first ? q[0] : q[-1];
-    const double   unit = (double)unit_ns;
-    for (int32_t k = 0; k < v->n_context; k++)
-        context[k] = (float)((double)ll_elapsed(t[0], t[k]) / unit);
-    for (int32_t r = 0; r < v->n_query; r++)
-        query[r] = (float)((double)ll_elapsed(origin, q[r]) / unit);
+    int64_t low = p->start[entity], high = p->start[entity + 1];
+    while (low < high) { /* the first row after origin */
+        const int64_t middle = low + (high - low) / 2;
+        if (p->time[middle] <= origin) low = middle + 1;
+        else high = middle;
+    }
+    const int64_t most = most_rows > 0 ? most_rows : INT32_MAX;
+    int64_t       first = low;
+    while (first > p->start[entity] && low - first < most &&
+           !is_past(p->time[first - 1], origin, context_ns))
+        first--;
+    return (ll_window){ .first = first,
+                        .entity = (int32_t)entity,
+                        .n_context = (int32_t)(low - first) };
+}
+
+void ll_time_offsets(const int64_t *time, int64_t n, int64_t origin, int64_t unit_ns, float *out)
+{
+    for (int64_t k = 0; k < n; k++)
+        out[k] = (float)((double)ll_elapsed(origin, time[k]) / (double)unit_ns);
 }

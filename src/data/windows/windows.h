@@ -72,16 +72,20 @@ static inline int64_t ll_window_end(const ll_windows *w, const ll_window *v)
     return w->panel->time[ll_window_query(v) - 1];
 }
 
+/* The context of a forecast of one entity from `origin`, whether a row lies there or not: the rows
+ * up to origin that lie less than context_ns before it, the latest most_rows of them (0: all). It
+ * has no queries, and no context (n_context 0) where the entity has no such row. */
+ll_window ll_window_before(const llap_panel *p, int64_t entity, int64_t origin, int64_t context_ns,
+                           int64_t most_rows);
+
 /* Is any target of this row observed? */
 bool ll_windows_scored(const ll_windows *w, int64_t row);
 
 /* Keeps the windows whose flag is set, [n], in their order. */
 void ll_windows_keep(ll_windows *w, const uint8_t *flag);
 
-/* Time offsets in units of unit_ns, rounded once to float: of the context from its first row, of
- * the queries from the last context row, or from_first from the first query ([n_context] and
- * [n_query]). */
-void ll_window_offsets(const ll_windows *w, const ll_window *v, int64_t unit_ns, bool from_first,
-                       float *context, float *query);
+/* Offsets of times from origin, which is not later than any, in units of unit_ns, rounded once to
+ * float. */
+void ll_time_offsets(const int64_t *time, int64_t n, int64_t origin, int64_t unit_ns, float *out);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "predict/frame.h"
+#include "predict/reference_inputs.h"
 #include "train/reference/reference.h"
 
 #include <string.h>
@@ -54,9 +55,7 @@ llap_status ll_reference_look(ll_reference *r, const llap_panel *p, const int64_
     if (st == LLAP_OK) st = ll_rows_create(r->windows, r->split, LL_PART_VAL, view, &r->val);
     if (st != LLAP_OK) return st;
     r->irregular = is_irregular(r->windows, r->frame.step);
-    r->batch = LL_BATCH_DEFAULT;
-    r->batch.unit_ns = r->frame.unit;
-    r->batch.diff = LL_DIFF_PLAIN;
+    r->batch = ll_reference_batch_opts(&r->frame);
     r->N = r->train->n_slots;
     r->l = r->windows->n_context;
     r->h = r->windows->n_query;
@@ -79,69 +78,20 @@ void ll_reference_deinit(ll_reference *r)
 
 /* -------- batches to inputs -------- */
 
-static void clear(float *x, int64_t n)
-{
-    if (x != NULL) memset(x, 0, (size_t)n * sizeof *x);
-}
-
 void ll_reference_targets(const ll_reference *r, const ll_batch *b, int64_t B, float *y, float *obs,
                           float *ent)
 {
-    const int64_t N = r->N, h = r->h, C = r->C, hb = b->n_query;
-    clear(y, B * h * N * C);
-    clear(obs, B * h * N * C);
-    clear(ent, B * N);
-    for (int64_t i = 0; i < b->n_rows; i++)
-        for (int64_t n = 0; n < N; n++) {
-            if (!b->valid[i * N + n]) continue;
-            ent[i * N + n] = 1;
-            for (int64_t k = 0; k < hb; k++)
-                for (int64_t c = 0; c < C; c++) {
-                    const int64_t from = ((i * N + n) * hb + k) * C + c;
-                    const int64_t to = ((i * h + k) * N + n) * C + c;
-                    if (y != NULL) y[to] = b->y[from];
-                    obs[to] = b->y_obs[from];
-                }
-        }
+    ll_batch_targets(b, B, r->h, b->valid, y, obs, ent);
 }
 
 void ll_reference_seen(const ll_reference *r, const ll_batch *b, int64_t B, float *seen, float *ent)
 {
-    const int64_t N = r->N, l = r->l, D = r->D, lb = b->n_context;
-    clear(seen, B * l * N * D);
-    clear(ent, B * N);
-    for (int64_t i = 0; i < b->n_rows; i++)
-        for (int64_t n = 0; n < N; n++) {
-            if (!b->valid[i * N + n]) continue;
-            ent[i * N + n] = 1;
-            for (int64_t j = 0; j < lb; j++) /* short contexts stand at the end */
-                for (int64_t d = 0; d < D; d++)
-                    seen[((i * l + (l - lb + j)) * N + n) * D + d] =
-                        b->x_obs[((i * N + n) * lb + j) * D + d];
-        }
+    ll_batch_seen(b, B, r->l, seen, ent);
 }
 
 void ll_reference_history(const ll_reference *r, const ll_batch *b, int64_t B, ll_session *net)
 {
-    const int64_t N = r->N, l = r->l, D = r->D, lb = b->n_context;
-    float        *x = ll_session_real(net, "x"), *dx = ll_session_real(net, "dx");
-    float        *dt = ll_session_real(net, "dt");
-    ll_reference_seen(r, b, B, ll_session_real(net, "seen"), ll_session_real(net, "ent"));
-    clear(x, B * l * N * D);
-    clear(dx, B * l * N * D);
-    clear(dt, B * l * N);
-    for (int64_t i = 0; i < b->n_rows; i++)
-        for (int64_t n = 0; n < N; n++) {
-            if (!b->valid[i * N + n]) continue;
-            for (int64_t j = 0; j < lb; j++) {
-                const int64_t at = (i * l + (l - lb + j)) * N + n, row = (i * N + n) * lb + j;
-                dt[at] = b->delta_t[row];
-                for (int64_t d = 0; d < D; d++) {
-                    x[at * D + d] = b->v[row * D + d];
-                    if (dx != NULL) dx[at * D + d] = b->dv[row * D + d];
-                }
-            }
-        }
+    ll_batch_history(b, B, r->l, net);
 }
 
 /* -------- the order of training -------- */

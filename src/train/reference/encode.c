@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "networks/latent.h"
 #include "predict/reference.h"
+#include "predict/reference_inputs.h"
 #include "train/reference/reference.h"
 #include "train/run/run.h"
 

@@ -19,6 +19,7 @@
 #include "model/model.h"
 #include "nn/session.h"
 #include "predict/reference.h"
+#include "predict/reference_inputs.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
@@ -52,7 +53,7 @@ typedef struct ll_reference {
 llap_status ll_reference_look(ll_reference *r, const llap_panel *p, const int64_t *var);
 void        ll_reference_deinit(ll_reference *r);
 
-/* The networks' inputs from a batch, rows beyond those of the batch absent (zero). */
+/* The inputs of a batch in the sizes of training; present are slots with anything observed in their context. */
 void ll_reference_targets(const ll_reference *r, const ll_batch *b, int64_t B, float *y, float *obs,
                           float *ent); /* [B,h,N,C] twice, [B,N]; y may be NULL */
 void ll_reference_history(const ll_reference *r, const ll_batch *b, int64_t B,

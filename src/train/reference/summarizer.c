@@ -1,5 +1,6 @@
 /* Stage 2: the history summarizer learns to reproduce the context, docs/spec/protocol.md 5.2. */
 #include "predict/reference.h"
+#include "predict/reference_inputs.h"
 #include "train/reference/reference.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -11,16 +12,18 @@ static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, bool training
     const ll_network_config   *c = &l->r->network->config;
     const ll_summarizer_config cfg = ll_network_summarizer(c, training);
     const int64_t              N = cfg.n_entities;
-    const ll_shape             cells = LL_SHAPE(l->rows, cfg.context, N, cfg.features);
-    const ll_shape             times = LL_SHAPE(l->rows, cfg.context, N);
+    const ll_shape             cells = LL_SHAPE(l->rows, N, cfg.context, cfg.features);
+    const ll_shape             times = LL_SHAPE(l->rows, N, cfg.context);
     const ll_shape             slots = LL_SHAPE(l->rows, N);
-    const ll_history           in = { .x = ll_stage_trainer_input(g, l, "x", cells, training),
-                                      .dx = ll_stage_trainer_input(g, l, "dx", cells, training),
-                                      .obs = ll_stage_trainer_input(g, l, "seen", cells, training),
-                                      .ent = ll_stage_trainer_input(g, l, "ent", slots, training),
-                                      .dt = ll_stage_trainer_input(g, l, "dt", times, training) };
-    const ll_history           whole = { .obs = ll_stage_trainer_whole(g, l, "seen", cells),
-                                         .ent = ll_stage_trainer_whole(g, l, "ent", slots) };
+    const ll_history           of_batch = { .x = ll_stage_trainer_input(g, l, "x", cells, training),
+                                            .dx = ll_stage_trainer_input(g, l, "dx", cells, training),
+                                            .obs = ll_stage_trainer_input(g, l, "seen", cells, training),
+                                            .ent = ll_stage_trainer_input(g, l, "ent", slots, training),
+                                            .dt = ll_stage_trainer_input(g, l, "dt", times, training) };
+    const ll_history           of_whole = { .obs = ll_stage_trainer_whole(g, l, "seen", cells),
+                                            .ent = ll_stage_trainer_whole(g, l, "ent", slots) };
+    const ll_history           in = ll_batch_views(g, &of_batch);
+    const ll_history           whole = ll_batch_views(g, &of_whole);
     const ll_summary           summary = ll_reference_summary_of(g, c, &in, training);
     ll_scope_push(g, "summarizer");
     const ll_summarizer_heads heads = ll_summarizer_decode(g, &cfg, summary.context);
