@@ -33,21 +33,21 @@ typedef struct array { /* made-up data, or a result */
 } array;
 
 struct ll_rig {
-    ll_rig_opts        o;
-    ll_denoiser_config c;
-    ll_patch_config    p;   /* default profile */
-    int64_t            S;   /* summary tokens */
-    ll_schedule       *sch; /* reference profile */
-    ll_params         *params;
-    ll_plan           *plan; /* forward, step; of a forecast: the summary */
-    ll_run            *run;
-    ll_denoiser_steps *denoise;
-    ll_denoiser_loop  *planned; /* instead, on backends with memory of their own */
-    ll_points          list;
-    array              in[MOST_ARRAYS];
-    int                n_in;
-    float             *samples; /* of a forecast, [rows,samples,h,Z] */
-    double             products;
+    ll_rig_opts           o;
+    ll_denoiser_config    c;
+    ll_patch_config       p;   /* default profile */
+    int64_t               S;   /* summary tokens */
+    ll_schedule          *sch; /* reference profile */
+    ll_params            *params;
+    ll_plan              *plan; /* forward, step; of a forecast: the summary */
+    ll_run               *run;
+    ll_prepared_denoiser *denoise;
+    ll_denoiser_loop     *planned; /* instead, on backends with memory of their own */
+    ll_points             list;
+    array                 in[MOST_ARRAYS];
+    int                   n_in;
+    float                *samples; /* of a forecast, [rows,samples,h,Z] */
+    double                products;
 };
 
 static bool is_apart(const ll_rig *r) { return r->o.backend->memory != NULL; }
@@ -270,15 +270,15 @@ static ll_sampler_opts sampler_of(const ll_rig *r)
 static llap_status make_forecast(ll_rig *r)
 {
     const int64_t B = r->o.rows, h = r->o.horizon, Z = r->c.data_dim, R = r->o.samples;
-    const ll_denoiser_steps_opts o = { .extent = { B, R, h, Z },
-                                       .S = r->S,
-                                       .backend = r->o.backend,
-                                       .n_threads = r->o.n_threads,
-                                       .guided = is_reference(r),
-                                       .folded = !r->o.whole,
-                                       .whole = r->o.whole };
-    ll_graph                    *g;
-    llap_status                  st = ll_graph_create(&g);
+    const ll_prepared_denoiser_opts o = { .extent = { B, R, h, Z },
+                                          .S = r->S,
+                                          .backend = r->o.backend,
+                                          .n_threads = r->o.n_threads,
+                                          .guided = is_reference(r),
+                                          .folded = !r->o.whole,
+                                          .whole = r->o.whole };
+    ll_graph                       *g;
+    llap_status                     st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
     (void)network(r, g, false);
     st = ll_graph_status(g);
@@ -288,7 +288,7 @@ static llap_status make_forecast(ll_rig *r)
     const ll_sampler_opts sampler = sampler_of(r);
     const bool            in_plans = is_apart(r) && ll_denoiser_loop_takes(&sampler);
     if (st == LLAP_OK && !in_plans)
-        st = ll_denoiser_steps_create(&r->c, r->params, &o, &r->denoise);
+        st = ll_prepared_denoiser_create(&r->c, r->params, &o, &r->denoise);
     if (st == LLAP_OK && in_plans) {
         const ll_denoiser_loop_opts planned = { .extent = o.extent,
                                                 .S = o.S,
@@ -318,7 +318,7 @@ static llap_status run_forecast(ll_rig *r)
         E = ll_run_output(r->run, "E", NULL);
         r->products += ll_plan_products(r->plan);
     }
-    const ll_denoiser_steps_batch w = {
+    const ll_prepared_denoiser_batch w = {
         .tq = make_up(r, "tq", row, LL_REAL),
         .E = E,
         .f = is_reference(r) ? NULL : make_up(r, "f", LL_SHAPE(B, h, r->c.query_features), LL_REAL),
@@ -331,13 +331,13 @@ static llap_status run_forecast(ll_rig *r)
         r->products += ll_denoiser_loop_products(r->planned);
         return ll_denoiser_loop_sample(r->planned, &w, &io, r->samples);
     }
-    if (st == LLAP_OK) st = ll_denoiser_steps_windows(r->denoise, &w);
-    const double before = ll_denoiser_steps_products(r->denoise);
+    if (st == LLAP_OK) st = ll_prepared_denoiser_windows(r->denoise, &w);
+    const double before = ll_prepared_denoiser_products(r->denoise);
     if (st == LLAP_OK) {
-        const ll_predictor p = ll_denoiser_steps_predictor(r->denoise);
+        const ll_predictor p = ll_prepared_denoiser_predictor(r->denoise);
         st = ll_sample(&o, &r->list, e, &p, &io, r->samples);
     }
-    r->products += ll_denoiser_steps_products(r->denoise) - before;
+    r->products += ll_prepared_denoiser_products(r->denoise) - before;
     return st;
 }
 
@@ -385,7 +385,7 @@ llap_status ll_rig_create(const ll_rig_opts *o, ll_rig **out)
 void ll_rig_destroy(ll_rig *r)
 {
     if (r == NULL) return;
-    ll_denoiser_steps_destroy(r->denoise);
+    ll_prepared_denoiser_destroy(r->denoise);
     ll_denoiser_loop_destroy(r->planned);
     ll_run_destroy(r->run);
     ll_plan_release(r->plan);
@@ -409,7 +409,7 @@ llap_status ll_rig_run(ll_rig *r)
 
 void ll_rig_forget(ll_rig *r)
 {
-    if (r->denoise != NULL) ll_denoiser_steps_forget(r->denoise);
+    if (r->denoise != NULL) ll_prepared_denoiser_forget(r->denoise);
 }
 
 double ll_rig_products(const ll_rig *r) { return r->products; }
@@ -418,7 +418,7 @@ int    ll_rig_steps(const ll_rig *r) { return r->list.n > 0 ? r->list.n : 1; }
 size_t ll_rig_bytes(const ll_rig *r)
 {
     size_t n = r->plan == NULL ? 0 : ll_plan_workspace(r->plan);
-    if (r->denoise != NULL) n += ll_denoiser_steps_bytes(r->denoise);
+    if (r->denoise != NULL) n += ll_prepared_denoiser_bytes(r->denoise);
     if (r->planned != NULL) n += ll_denoiser_loop_bytes(r->planned);
     for (int i = 0; i < ll_params_count(r->params); i++)
         n += (size_t)ll_params_at(r->params, i)->count * sizeof(float);

@@ -9,13 +9,13 @@
  *     ll_denoiser_loop_destroy(s);
  *
  * It computes what ll_sample (diffusion/sampler.h) does with the predictor of
- * diffusion/denoiser_steps.h, with the same draws, up to the order of sums. What the samples of a
- * window share is computed for all steps at once, steps being rows; everything that depends on the
- * step alone is in a table. */
+ * diffusion/prepared_denoiser.h, with the same draws, up to the order of sums. What the samples of
+ * a window share is computed for all steps at once, steps being rows; everything that depends on
+ * the step alone is in a table. */
 #ifndef LL_DIFFUSION_DENOISER_LOOP_H
 #define LL_DIFFUSION_DENOISER_LOOP_H
 
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 
 typedef struct ll_denoiser_loop ll_denoiser_loop; /* of one caller; parameters may be shared */
 
@@ -43,7 +43,7 @@ void        ll_denoiser_loop_destroy(ll_denoiser_loop *s); /* NULL is fine */
 
 /* Borrows everything until return. LLAP_EUNSUPPORTED: watching, and inpainting where the options
  * did not say so. LLAP_ENUMERIC: a sample is not finite. */
-llap_status ll_denoiser_loop_sample(ll_denoiser_loop *s, const ll_denoiser_steps_batch *w,
+llap_status ll_denoiser_loop_sample(ll_denoiser_loop *s, const ll_prepared_denoiser_batch *w,
                                     const ll_sample_io *io, float *out);
 
 /* Of one whole sampling: kernels, multiply-adds of matrix products; bytes of workspaces. */

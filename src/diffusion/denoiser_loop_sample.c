@@ -91,7 +91,7 @@ static llap_status run_or_replay(ll_denoiser_loop *s)
     return s->no_room ? run_loop(s) : st; /* nothing was computed yet */
 }
 
-static llap_status put_windows(ll_denoiser_loop *s, const ll_denoiser_steps_batch *w)
+static llap_status put_windows(ll_denoiser_loop *s, const ll_prepared_denoiser_batch *w)
 {
     const float *from[N_WINDOW] = { w->tq, w->E, w->E_raw, w->f, w->pad, w->E_pad };
     llap_status  st = LLAP_OK;
@@ -160,7 +160,7 @@ static llap_status put_noise(ll_denoiser_loop *s, const ll_sample_io *io)
     return ll_device_put(s->o.backend, s->x, s->noise, (size_t)n * sizeof *s->noise);
 }
 
-llap_status ll_denoiser_loop_sample(ll_denoiser_loop *s, const ll_denoiser_steps_batch *w,
+llap_status ll_denoiser_loop_sample(ll_denoiser_loop *s, const ll_prepared_denoiser_batch *w,
                                     const ll_sample_io *io, float *out)
 {
     const ll_extent e = s->o.extent;

@@ -27,7 +27,7 @@
  *     member.<i>.summarizer.X, member.<i>.denoiser.X     the weights that answer (the EMA)
  *     scale.x.mean, scale.x.std         [N+1,D] of the covariates; not without any
  *
- * N entities, D inputs, C targets. To sample: ll_denoiser_steps_opts.prefix is that of
+ * N entities, D inputs, C targets. To sample: ll_prepared_denoiser_opts.prefix is that of
  * ll_network_prefix_of, its part ll_network_part. */
 #ifndef LL_MODEL_NETWORK_H
 #define LL_MODEL_NETWORK_H

@@ -49,13 +49,13 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
     return LLAP_OK;
 }
 
-static llap_status sample(reference_self *s, ll_extent extent, const ll_denoiser_steps_batch *in,
+static llap_status sample(reference_self *s, ll_extent extent, const ll_prepared_denoiser_batch *in,
                           const ll_sample_io *io, float *z)
 {
     if (s->planned != NULL) return ll_denoiser_loop_sample(s->planned, in, io, z);
     const ll_sampler_opts o = reference_sampler(s);
-    const ll_predictor    p = ll_denoiser_steps_predictor(s->denoise);
-    const llap_status     st = ll_denoiser_steps_windows(s->denoise, in);
+    const ll_predictor    p = ll_prepared_denoiser_predictor(s->denoise);
+    const llap_status     st = ll_prepared_denoiser_windows(s->denoise, in);
     return st == LLAP_OK ? ll_sample(&o, &s->points, extent, &p, io, z) : st;
 }
 
@@ -63,16 +63,16 @@ static llap_status draw_rows(reference_self *s, const ll_forecast_request *ask,
                              const ll_forecast_window *w, const work_row *row, int64_t n,
                              double **path)
 {
-    const int64_t           h = w[row[0].first].n_query, R = ask->n_samples, values = n * h * s->Z;
-    const bool              keep = w[row[0].first].keep;
-    ll_arena                a = { 0 };
-    float                  *z = ll_arena_new(&a, (size_t)(values * R), sizeof *z);
-    float                  *y_obs = ll_arena_new(&a, (size_t)values, sizeof *y_obs);
-    uint8_t                *kept = ll_arena_new(&a, (size_t)values, sizeof *kept);
-    ll_denoiser_steps_batch in = { 0 };
-    llap_status             st = z == NULL || y_obs == NULL || kept == NULL
-                                     ? LLAP_ENOMEM
-                                     : reference_nets_for(s, n, R, h, keep);
+    const int64_t h = w[row[0].first].n_query, R = ask->n_samples, values = n * h * s->Z;
+    const bool    keep = w[row[0].first].keep;
+    ll_arena      a = { 0 };
+    float        *z = ll_arena_new(&a, (size_t)(values * R), sizeof *z);
+    float        *y_obs = ll_arena_new(&a, (size_t)values, sizeof *y_obs);
+    uint8_t      *kept = ll_arena_new(&a, (size_t)values, sizeof *kept);
+    ll_prepared_denoiser_batch in = { 0 };
+    llap_status                st = z == NULL || y_obs == NULL || kept == NULL
+                                        ? LLAP_ENOMEM
+                                        : reference_nets_for(s, n, R, h, keep);
     if (st == LLAP_OK) st = reference_look(s, w, row, n);
     if (st == LLAP_OK && keep) st = reference_observe(s, y_obs, kept);
     if (st == LLAP_OK) st = reference_summarise(s, &in.E, &in.E_raw);

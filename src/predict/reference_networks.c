@@ -95,7 +95,7 @@ void reference_drop_nets(reference_self *s)
 {
     ll_session_destroy(s->decoder);
     ll_session_destroy(s->encoder);
-    ll_denoiser_steps_destroy(s->denoise);
+    ll_prepared_denoiser_destroy(s->denoise);
     ll_denoiser_loop_destroy(s->planned);
     s->decoder = s->encoder = NULL;
     s->denoise = NULL;
@@ -105,8 +105,8 @@ void reference_drop_nets(reference_self *s)
 
 static llap_status sampling_net(reference_self *s, ll_extent extent)
 {
-    const ll_sampler_opts       *o = &s->c->sampling.solver;
-    const ll_denoiser_steps_opts how = {
+    const ll_sampler_opts          *o = &s->c->sampling.solver;
+    const ll_prepared_denoiser_opts how = {
         .extent = extent,
         .S = s->S,
         .part = ll_network_part(s->c),
@@ -126,7 +126,8 @@ static llap_status sampling_net(reference_self *s, ll_extent extent)
                                             .kept = s->keep,
                                             .sampler = reference_sampler(s) };
     return s->backend->memory == NULL || !ll_denoiser_loop_takes(&planned.sampler)
-               ? ll_denoiser_steps_create(&s->c->denoiser, s->m->network->params, &how, &s->denoise)
+               ? ll_prepared_denoiser_create(&s->c->denoiser, s->m->network->params, &how,
+                                             &s->denoise)
                : ll_denoiser_loop_create(&s->c->denoiser, s->m->network->params, &planned,
                                          &s->points, &s->planned);
 }

@@ -4,7 +4,7 @@
 #define LL_PREDICT_REFERENCE_NETWORKS_H
 
 #include "diffusion/denoiser_loop.h"
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 #include "nn/session.h"
 #include "predict/forecaster.h"
 #include "predict/reference.h"
@@ -25,7 +25,7 @@ typedef struct reference_self {
     ll_session              *summary, *decoder, *encoder;
     int64_t                  n_summary; /* rows of the first */
     const ll_backend        *backend;   /* of the reverse process; the rest: cpu */
-    ll_denoiser_steps       *denoise;
+    ll_prepared_denoiser    *denoise;
     ll_denoiser_loop        *planned; /* instead, where the whole loop is on a device */
     int64_t                  most;    /* rows that go through at once */
     ll_points                points;

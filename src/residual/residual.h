@@ -11,7 +11,7 @@
 #ifndef LL_RESIDUAL_RESIDUAL_H
 #define LL_RESIDUAL_RESIDUAL_H
 
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 #include "networks/patches.h"
 #include "nn/async_results.h"
 #include "nn/optim.h"

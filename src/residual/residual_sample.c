@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-typedef struct ready_member { /* one member made ready */
-    ll_plan           *plan;  /* of its summary */
-    ll_run            *run;
-    ll_denoiser_steps *denoise;
-    ll_denoiser_loop  *planned; /* instead, where the whole loop is on a device */
-    char               prefix[64];
+typedef struct ready_member {   /* one member made ready */
+    ll_plan              *plan; /* of its summary */
+    ll_run               *run;
+    ll_prepared_denoiser *denoise;
+    ll_denoiser_loop     *planned; /* instead, where the whole loop is on a device */
+    char                  prefix[64];
 } ready_member;
 
 struct ll_residual_sampler {
@@ -35,7 +35,7 @@ void ll_residual_sampler_destroy(ll_residual_sampler *s)
 {
     if (s == NULL) return;
     for (int i = 0; s->member != NULL && i < s->n_members; i++) {
-        ll_denoiser_steps_destroy(s->member[i].denoise);
+        ll_prepared_denoiser_destroy(s->member[i].denoise);
         ll_denoiser_loop_destroy(s->member[i].planned);
         ll_run_destroy(s->member[i].run);
         ll_plan_release(s->member[i].plan);
@@ -108,16 +108,17 @@ static llap_status member_init(ll_residual_sampler *s, const ll_residual_member 
     if (st == LLAP_OK) st = ll_run_bind(v->run, "token_pad", b->token_pad, B * S);
     if (st == LLAP_OK && c->patches.entities > 0) st = ll_run_bind(v->run, "entity", b->entity, B);
     snprintf(v->prefix, sizeof v->prefix, "%sdenoiser.", m->prefix == NULL ? "" : m->prefix);
-    const ll_denoiser_steps_opts d = { .extent = { B, s->o.samples, s->o.h, c->denoiser.data_dim },
-                                       .S = S,
-                                       .part = m->part,
-                                       .prefix = v->prefix,
-                                       .backend = s->o.backend,
-                                       .n_threads = s->o.n_threads };
+    const ll_prepared_denoiser_opts d = { .extent = { B, s->o.samples, s->o.h,
+                                                      c->denoiser.data_dim },
+                                          .S = S,
+                                          .part = m->part,
+                                          .prefix = v->prefix,
+                                          .backend = s->o.backend,
+                                          .n_threads = s->o.n_threads };
     if (st != LLAP_OK) return st;
     const ll_sampler_opts sampler = sampler_of(s);
     if (d.backend->memory == NULL || !ll_denoiser_loop_takes(&sampler))
-        return ll_denoiser_steps_create(&c->denoiser, m->params, &d, &v->denoise);
+        return ll_prepared_denoiser_create(&c->denoiser, m->params, &d, &v->denoise);
     const ll_denoiser_loop_opts planned = { .extent = d.extent,
                                             .S = d.S,
                                             .part = d.part,
@@ -215,24 +216,24 @@ static void put_guesses(ll_residual_sampler *s, const float *guess, const turn *
 static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint64_t seed,
                                int64_t n_samples, const ll_residual_given *given, float *out)
 {
-    const int64_t                 R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
-    turn                          t = { v, rows, n_samples, 0, 0 };
-    ready_member                 *me = &s->member[v];
-    const ll_extent               extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
-    const uint64_t                own[2] = { seed, (uint64_t)v };
-    const ll_points               points = points_of(s);
-    llap_status                   st = ll_run_exec(me->run);
-    const ll_denoiser_steps_batch w = { .tq = s->batch->tq,
-                                        .E = st == LLAP_OK ? ll_run_output(me->run, "E", NULL)
-                                                           : NULL,
-                                        .f = s->batch->f,
-                                        .pad = s->batch->pad,
-                                        .E_pad = s->batch->token_pad };
-    ll_predictor                  predictor = { 0 };
-    const ll_sampler_opts         how = sampler_of(s);
+    const int64_t                    R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
+    turn                             t = { v, rows, n_samples, 0, 0 };
+    ready_member                    *me = &s->member[v];
+    const ll_extent                  extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
+    const uint64_t                   own[2] = { seed, (uint64_t)v };
+    const ll_points                  points = points_of(s);
+    llap_status                      st = ll_run_exec(me->run);
+    const ll_prepared_denoiser_batch w = { .tq = s->batch->tq,
+                                           .E = st == LLAP_OK ? ll_run_output(me->run, "E", NULL)
+                                                              : NULL,
+                                           .f = s->batch->f,
+                                           .pad = s->batch->pad,
+                                           .E_pad = s->batch->token_pad };
+    ll_predictor                     predictor = { 0 };
+    const ll_sampler_opts            how = sampler_of(s);
     if (me->denoise != NULL) {
-        if (st == LLAP_OK) st = ll_denoiser_steps_windows(me->denoise, &w);
-        predictor = ll_denoiser_steps_predictor(me->denoise);
+        if (st == LLAP_OK) st = ll_prepared_denoiser_windows(me->denoise, &w);
+        predictor = ll_prepared_denoiser_predictor(me->denoise);
     }
     t.mine = (n_samples - v + s->n_members - 1) / s->n_members;
     for (; t.first < t.mine && st == LLAP_OK; t.first += R) {

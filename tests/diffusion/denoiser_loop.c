@@ -125,14 +125,14 @@ static ll_params *params_of(const setting *s, const ll_backend *b)
 
 static float tq[B * H], E[B * S * WIDEST], f[B * H * F];
 
-static ll_denoiser_steps_batch windows_of(const setting *s)
+static ll_prepared_denoiser_batch windows_of(const setting *s)
 {
     for (int i = 0; i < B * H; i++) tq[i] = 1.0f + (float)(i % H) * 1.5f + (float)(i / H);
     for (int i = 0; i < B * S * WIDEST; i++) E[i] = sinf((float)i * 0.7f);
     for (int i = 0; i < B * H * F; i++) f[i] = cosf((float)i);
-    return (ll_denoiser_steps_batch){ .tq = tq,
-                                      .E = s->S > 0 ? E : NULL,
-                                      .f = s->continuous ? f : NULL };
+    return (ll_prepared_denoiser_batch){ .tq = tq,
+                                         .E = s->S > 0 ? E : NULL,
+                                         .f = s->continuous ? f : NULL };
 }
 
 static ll_points points_of(const setting *s)
@@ -172,22 +172,22 @@ static ll_extent extent_of(const setting *s) { return (ll_extent){ B, R, H, s->c
 
 static void plain_samples(const setting *s, float *out)
 {
-    const ll_denoiser_steps_opts  o = { .extent = extent_of(s),
-                                        .S = s->S,
-                                        .backend = &ll_backend_cpu,
-                                        .n_threads = 1,
-                                        .guided = true,
-                                        .whole = true };
-    const ll_denoiser_steps_batch w = windows_of(s);
-    ll_params                    *params = params_of(s, &ll_backend_cpu);
-    ll_points                     list = points_of(s);
-    ll_denoiser_steps            *d;
-    CHECK_OK(ll_denoiser_steps_create(&s->c, params, &o, &d));
-    CHECK_OK(ll_denoiser_steps_windows(d, &w));
-    const ll_predictor p = ll_denoiser_steps_predictor(d);
+    const ll_prepared_denoiser_opts  o = { .extent = extent_of(s),
+                                           .S = s->S,
+                                           .backend = &ll_backend_cpu,
+                                           .n_threads = 1,
+                                           .guided = true,
+                                           .whole = true };
+    const ll_prepared_denoiser_batch w = windows_of(s);
+    ll_params                       *params = params_of(s, &ll_backend_cpu);
+    ll_points                        list = points_of(s);
+    ll_prepared_denoiser            *d;
+    CHECK_OK(ll_prepared_denoiser_create(&s->c, params, &o, &d));
+    CHECK_OK(ll_prepared_denoiser_windows(d, &w));
+    const ll_predictor p = ll_prepared_denoiser_predictor(d);
     const ll_sample_io io = io_of(s);
     CHECK_OK(ll_sample(&s->o, &list, extent_of(s), &p, &io, out));
-    ll_denoiser_steps_destroy(d);
+    ll_prepared_denoiser_destroy(d);
     ll_points_deinit(&list);
     ll_params_destroy(params);
 }
@@ -208,14 +208,14 @@ static void check_against_plain(const ll_backend *b, double tol)
     setting   all[N_SETTINGS];
     const int n = settings(all);
     for (int i = 0; i < n; i++) {
-        const setting                *s = &all[i];
-        const ll_denoiser_loop_opts   o = opts_of(s, b);
-        const ll_denoiser_steps_batch w = windows_of(s);
-        ll_params                    *params = params_of(s, b);
-        ll_points                     list = points_of(s);
-        ll_denoiser_loop             *planned;
-        const ll_sample_io            io = io_of(s);
-        const int                     n_values = B * R * H * (int)s->c.data_dim;
+        const setting                   *s = &all[i];
+        const ll_denoiser_loop_opts      o = opts_of(s, b);
+        const ll_prepared_denoiser_batch w = windows_of(s);
+        ll_params                       *params = params_of(s, b);
+        ll_points                        list = points_of(s);
+        ll_denoiser_loop                *planned;
+        const ll_sample_io               io = io_of(s);
+        const int                        n_values = B * R * H * (int)s->c.data_dim;
         float expected[B * R * H * MORE], found[B * R * H * MORE], first[B * R * H * MORE];
         plain_samples(s, expected);
         CHECK_OK(ll_denoiser_loop_create(&s->c, params, &o, &list, &planned));
@@ -271,17 +271,17 @@ static void check_many(const ll_backend *b, double tol)
     enum { MANY = 40 };
     setting all[N_SETTINGS];
     (void)settings(all);
-    const setting                *s = &all[8]; /* wide */
-    const int64_t                 one = H * s->c.data_dim;
-    ll_denoiser_loop_opts         o = opts_of(s, b);
-    const ll_denoiser_steps_batch w = windows_of(s);
-    ll_params                    *params = params_of(s, b);
-    ll_points                     list = points_of(s);
-    ll_denoiser_loop             *planned;
-    const ll_sample_io            io = io_of(s);
-    float                        *few = ll_new((size_t)(B * R * one), sizeof *few);
-    float                        *many = ll_new((size_t)(B * MANY * one), sizeof *many);
-    double                        top = 0.0, worst = 0.0;
+    const setting                   *s = &all[8]; /* wide */
+    const int64_t                    one = H * s->c.data_dim;
+    ll_denoiser_loop_opts            o = opts_of(s, b);
+    const ll_prepared_denoiser_batch w = windows_of(s);
+    ll_params                       *params = params_of(s, b);
+    ll_points                        list = points_of(s);
+    ll_denoiser_loop                *planned;
+    const ll_sample_io               io = io_of(s);
+    float                           *few = ll_new((size_t)(B * R * one), sizeof *few);
+    float                           *many = ll_new((size_t)(B * MANY * one), sizeof *many);
+    double                           top = 0.0, worst = 0.0;
     assert_true(few != NULL && many != NULL);
     CHECK_OK(ll_denoiser_loop_create(&s->c, params, &o, &list, &planned));
     CHECK_OK(ll_denoiser_loop_sample(planned, &w, &io, few));
@@ -321,9 +321,9 @@ static llap_status join(void) { return LLAP_OK; }
 /* n calls give what is expected. */
 static void samples_are(ll_denoiser_loop *planned, const setting *s, int n, const float *expected)
 {
-    const ll_denoiser_steps_batch w = windows_of(s);
-    const ll_sample_io            io = io_of(s);
-    float                         found[B * R * H * Z];
+    const ll_prepared_denoiser_batch w = windows_of(s);
+    const ll_sample_io               io = io_of(s);
+    float                            found[B * R * H * Z];
     for (int call = 0; call < n; call++) {
         CHECK_OK(ll_denoiser_loop_sample(planned, &w, &io, found));
         assert_memory_equal(found, expected, sizeof found);
@@ -341,14 +341,14 @@ static void a_failed_recording_is_not_replayed(void **state)
     memory.join = join;
     b.memory = &memory;
     (void)settings(all);
-    const setting                *s = &all[0]; /* guided: one of two passes goes aside */
-    const ll_denoiser_loop_opts   o = opts_of(s, &b);
-    const ll_denoiser_steps_batch w = windows_of(s);
-    const ll_sample_io            io = io_of(s);
-    ll_params                    *params = params_of(s, &b);
-    ll_points                     list = points_of(s);
-    ll_denoiser_loop             *planned;
-    float                         first[B * R * H * Z], found[B * R * H * Z];
+    const setting                   *s = &all[0]; /* guided: one of two passes goes aside */
+    const ll_denoiser_loop_opts      o = opts_of(s, &b);
+    const ll_prepared_denoiser_batch w = windows_of(s);
+    const ll_sample_io               io = io_of(s);
+    ll_params                       *params = params_of(s, &b);
+    ll_points                        list = points_of(s);
+    ll_denoiser_loop                *planned;
+    float                            first[B * R * H * Z], found[B * R * H * Z];
     for (int whole = 0; whole < 2; whole++) { /* the loop fails, or the end of the recording */
         CHECK_OK(ll_denoiser_loop_create(&s->c, params, &o, &list, &planned));
         CHECK_OK(ll_denoiser_loop_sample(planned, &w, &io, first));
@@ -404,9 +404,9 @@ static void what_it_cannot_do_is_said(void **state)
                "eta");
     o.sampler.eta = 0.0;
     CHECK_OK(ll_denoiser_loop_create(&all[0].c, params, &o, &list, &planned));
-    const ll_denoiser_steps_batch w = windows_of(&all[0]);
-    const ll_sample_io            io = io_of(&all[13]);
-    float                         out[B * R * H * Z];
+    const ll_prepared_denoiser_batch w = windows_of(&all[0]);
+    const ll_sample_io               io = io_of(&all[13]);
+    float                            out[B * R * H * Z];
     CHECK_FAIL(ll_denoiser_loop_sample(planned, &w, &io, out), LLAP_EUNSUPPORTED, "inpainting");
     ll_denoiser_loop_destroy(planned);
     o.extent.Z = Z + 1;

@@ -4,7 +4,7 @@
 #include "net.h"
 
 #include "backend/cpu/cpu.h"
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 
 /* -------- a Gaussian, whose best denoiser and exact samples are known -------- */
 
@@ -294,30 +294,30 @@ typedef struct manner { /* how to sample rows first .. first + n - 1 of the worl
     ll_solver solver;
 } manner;
 
-static llap_status make_denoise(const world *w, const manner *m, ll_denoiser_steps **d)
+static llap_status make_denoise(const world *w, const manner *m, ll_prepared_denoiser **d)
 {
-    const ll_denoiser_steps_opts o = { .extent = { m->n, m->R, w->h, 3 },
-                                       .S = w->S,
-                                       .backend = &ll_backend_cpu,
-                                       .n_threads = m->n_threads,
-                                       .guided = true,
-                                       .whole = m->whole,
-                                       .folded = m->folded };
-    return ll_denoiser_steps_create(&w->c, w->params, &o, d);
+    const ll_prepared_denoiser_opts o = { .extent = { m->n, m->R, w->h, 3 },
+                                          .S = w->S,
+                                          .backend = &ll_backend_cpu,
+                                          .n_threads = m->n_threads,
+                                          .guided = true,
+                                          .whole = m->whole,
+                                          .folded = m->folded };
+    return ll_prepared_denoiser_create(&w->c, w->params, &o, d);
 }
 
-static llap_status sample_by(ll_denoiser_steps *d, const world *w, const manner *m, float *out)
+static llap_status sample_by(ll_prepared_denoiser *d, const world *w, const manner *m, float *out)
 {
     const ll_extent e = { m->n, m->R, w->h, 3 };
     ll_sampler_opts so = LL_SAMPLER_REFERENCE;
     so.solver = m->solver;
     so.self_condition = w->c.self_conditioning;
-    llap_status st = ll_denoiser_steps_windows(
-        d, &(ll_denoiser_steps_batch){ .tq = w->tq + m->first * w->h,
-                                       .E = w->E + m->first * w->S * 8,
-                                       .E_raw = w->E_raw + m->first * w->S * 8 });
+    llap_status st = ll_prepared_denoiser_windows(
+        d, &(ll_prepared_denoiser_batch){ .tq = w->tq + m->first * w->h,
+                                          .E = w->E + m->first * w->S * 8,
+                                          .E_raw = w->E_raw + m->first * w->S * 8 });
     if (st == LLAP_OK) {
-        const ll_predictor p = ll_denoiser_steps_predictor(d);
+        const ll_predictor p = ll_prepared_denoiser_predictor(d);
         const ll_sample_io io = { .seed = 11,
                                   .window = w->window + m->first,
                                   .first_sample = m->first_sample };
@@ -328,10 +328,10 @@ static llap_status sample_by(ll_denoiser_steps *d, const world *w, const manner 
 
 static llap_status sample(const world *w, const manner *m, float *out)
 {
-    ll_denoiser_steps *d;
-    llap_status        st = make_denoise(w, m, &d);
+    ll_prepared_denoiser *d;
+    llap_status           st = make_denoise(w, m, &d);
     if (st == LLAP_OK) st = sample_by(d, w, m, out);
-    ll_denoiser_steps_destroy(d);
+    ll_prepared_denoiser_destroy(d);
     return st;
 }
 
@@ -340,32 +340,32 @@ static llap_status sample(const world *w, const manner *m, float *out)
 static void tables_serve_the_next_windows(void **state)
 {
     (void)state;
-    const int64_t      order[] = { 3, 0, 1, 2, 1, 3, 1 };
-    world              w;
-    ll_denoiser_steps *d;
-    float              one[2 * 18], again[2 * 18];
-    double             products[7];
-    size_t             bytes[7];
+    const int64_t         order[] = { 3, 0, 1, 2, 1, 3, 1 };
+    world                 w;
+    ll_prepared_denoiser *d;
+    float                 one[2 * 18], again[2 * 18];
+    double                products[7];
+    size_t                bytes[7];
     make_world(&w, 6, false);
     w.tq[2 * w.h] += 0.5f; /* the third window asks for another time */
     manner m = { 0, 1, 2, 0, 1, false, true, LL_SOLVER_DDIM };
     CHECK_OK(make_denoise(&w, &m, &d));
     for (int i = 0; i < 7; i++) {
-        const double before = ll_denoiser_steps_products(d);
+        const double before = ll_prepared_denoiser_products(d);
         m.first = order[i];
-        if (i == 6) ll_denoiser_steps_forget(d);
+        if (i == 6) ll_prepared_denoiser_forget(d);
         CHECK_OK(sample(&w, &m, one));
         CHECK_OK(sample_by(d, &w, &m, again));
         assert_memory_equal(one, again, sizeof one);
-        products[i] = ll_denoiser_steps_products(d) - before;
-        bytes[i] = ll_denoiser_steps_bytes(d);
+        products[i] = ll_prepared_denoiser_products(d) - before;
+        bytes[i] = ll_prepared_denoiser_bytes(d);
     }
     assert_true(products[0] == products[1] && bytes[0] < bytes[1] && bytes[1] == bytes[2]);
     /* other times: what the step alone decides of the conditional pass is still there */
     assert_true(products[2] < products[3] && products[3] < products[0]);
     assert_true(products[4] == products[3] && products[5] == products[2]);
     assert_true(products[6] == products[0] && bytes[6] == bytes[0]);
-    ll_denoiser_steps_destroy(d);
+    ll_prepared_denoiser_destroy(d);
     end_world(&w);
 }
 

@@ -3,7 +3,7 @@
 #include "net.h"
 
 #include "backend/cpu/cpu.h"
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 #include "networks/patches.h"
 
 #define PI 3.14159265358979323846
@@ -246,21 +246,21 @@ static void sampling_in_continuous_time(void **state)
     for (int k = 0; k < B * h * F; k++) f[k] = (float)net_normal(1, "f", k);
     CHECK_OK(ll_points_continuous(12, 0.996, 0.012, false, &list));
     for (int i = 0; i < 3; i++) { /* in one plan, in halves, the last window alone */
-        const int                    rows = i < 2 ? B : 1, first = B - rows;
-        const ll_extent              e = { rows, R, h, Z };
-        const ll_denoiser_steps_opts o = {
+        const int                       rows = i < 2 ? B : 1, first = B - rows;
+        const ll_extent                 e = { rows, R, h, Z };
+        const ll_prepared_denoiser_opts o = {
             .extent = e, .S = S, .backend = &ll_backend_cpu, .n_threads = i + 1, .whole = i == 0
         };
-        ll_denoiser_steps *d;
-        CHECK_OK(ll_denoiser_steps_create(&c, params, &o, &d));
-        CHECK_OK(ll_denoiser_steps_windows(
-            d, &(ll_denoiser_steps_batch){
+        ll_prepared_denoiser *d;
+        CHECK_OK(ll_prepared_denoiser_create(&c, params, &o, &d));
+        CHECK_OK(ll_prepared_denoiser_windows(
+            d, &(ll_prepared_denoiser_batch){
                    .tq = tq + first * h, .E = E + first * S * H, .f = f + first * h * F }));
-        const ll_predictor p = ll_denoiser_steps_predictor(d);
+        const ll_predictor p = ll_prepared_denoiser_predictor(d);
         CHECK_OK(ll_sample(&LL_SAMPLER_DEFAULT, &list, e, &p,
                            &(ll_sample_io){ .seed = 4, .window = window + first },
                            i < 2 ? out[i] : one));
-        ll_denoiser_steps_destroy(d);
+        ll_prepared_denoiser_destroy(d);
     }
     for (int k = 0; k < B * R * ONE; k++) {
         assert_true(fabsf(out[0][k] - out[1][k]) < 1e-4f);

@@ -53,7 +53,8 @@ typedef struct ll_reference {
 llap_status ll_reference_look(ll_reference *r, const llap_panel *p, const int64_t *var);
 void        ll_reference_deinit(ll_reference *r);
 
-/* The inputs of a batch in the sizes of training; present are slots with anything observed in their context. */
+/* The inputs of a batch in the sizes of training; present are slots with anything observed in their
+ * context. */
 void ll_reference_targets(const ll_reference *r, const ll_batch *b, int64_t B, float *y, float *obs,
                           float *ent); /* [B,h,N,C] twice, [B,N]; y may be NULL */
 void ll_reference_history(const ll_reference *r, const ll_batch *b, int64_t B,

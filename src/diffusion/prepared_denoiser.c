@@ -1,5 +1,5 @@
 /* Plans of the denoiser and their runs. */
-#include "diffusion/denoiser_steps.h"
+#include "diffusion/prepared_denoiser.h"
 
 #include "backend/device_memory.h"
 #include "base/alloc.h"
@@ -37,31 +37,31 @@ typedef struct pass { /* conditional or unconditional */
     size_t  table_bytes;        /* of one; 0: none are kept */
 } pass;
 
-struct ll_denoiser_steps {
-    ll_denoiser_config     c;
-    ll_denoiser_steps_opts o;
-    const ll_params       *params;
-    ll_params             *folds;   /* NULL: none */
-    ll_weight_copies      *copies;  /* copies of parameters that lie elsewhere */
-    pass                   pass[2]; /* unconditional, conditional */
-    int32_t               *t;       /* [B] */
-    float                 *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
-    float                 *time;    /* [B] */
-    float                 *none;    /* zeros: no padding; [B * max(h,S)] */
-    float                 *grid;    /* [B,h]; query times of the tables */
-    double                 products;
+struct ll_prepared_denoiser {
+    ll_denoiser_config        c;
+    ll_prepared_denoiser_opts o;
+    const ll_params          *params;
+    ll_params                *folds;   /* NULL: none */
+    ll_weight_copies         *copies;  /* copies of parameters that lie elsewhere */
+    pass                      pass[2]; /* unconditional, conditional */
+    int32_t                  *t;       /* [B] */
+    float                    *zeros;   /* [B,R,h,Z]; self-conditioning before the first estimate */
+    float                    *time;    /* [B] */
+    float                    *none;    /* zeros: no padding; [B * max(h,S)] */
+    float                    *grid;    /* [B,h]; query times of the tables */
+    double                    products;
 };
 
 /* -------- describing -------- */
 
 /* Blocks have entries: then their AdaLN too is the step's alone. */
-static bool has_entries(const ll_denoiser_steps *d)
+static bool has_entries(const ll_prepared_denoiser *d)
 {
     return d->o.folded && d->o.backend->kernel[LL_OP_NORMED] != NULL && !d->c.block_summary_adaln;
 }
 
 /* A block's place is large and quickly made; of the conditional pass, the rest is the window's. */
-static bool is_of_step(const ll_denoiser_steps *d, const pass *p, const char *name)
+static bool is_of_step(const ll_prepared_denoiser *d, const pass *p, const char *name)
 {
     if (d->o.backend->memory != NULL || d->c.stream == LL_STREAM_TOKENS) return false;
     if (!p->conditional) return strstr(name, ".place") == NULL;
@@ -70,11 +70,11 @@ static bool is_of_step(const ll_denoiser_steps *d, const pass *p, const char *na
 }
 
 typedef struct half { /* which results of a first half are wanted */
-    const ll_denoiser_steps *d;
-    const pass              *p;
-    ll_graph                *g;
-    bool                     of_step;
-    int                      n;
+    const ll_prepared_denoiser *d;
+    const pass                 *p;
+    ll_graph                   *g;
+    bool                        of_step;
+    int                         n;
 } half;
 
 static void make_output(void *user, const char *name, ll_tensor **x)
@@ -91,7 +91,7 @@ static void make_input(void *user, const char *name, ll_tensor **x)
 }
 
 /* With the stream of tokens padding is always an input, zeros where there is none. */
-static ll_denoiser_in window_inputs(const ll_denoiser_steps *d, const pass *p, ll_graph *g)
+static ll_denoiser_in window_inputs(const ll_prepared_denoiser *d, const pass *p, ll_graph *g)
 {
     const int64_t  rows = p->rows, h = d->o.extent.h, F = d->c.query_features;
     const ll_shape tokens = LL_SHAPE(rows, d->o.S, d->c.hidden_dim);
@@ -113,14 +113,14 @@ static ll_denoiser_in window_inputs(const ll_denoiser_steps *d, const pass *p, l
     return in;
 }
 
-static void sample_inputs(const ll_denoiser_steps *d, ll_graph *g, ll_tensor **z, ll_tensor **sc)
+static void sample_inputs(const ll_prepared_denoiser *d, ll_graph *g, ll_tensor **z, ll_tensor **sc)
 {
     const ll_extent e = d->o.extent;
     *z = ll_input(g, "z", LL_SHAPE(e.B, e.R, e.h, e.Z));
     *sc = d->c.self_conditioning ? ll_input(g, "sc", LL_SHAPE(e.B, e.R, e.h, e.Z)) : NULL;
 }
 
-static void describe_sample(const ll_denoiser_steps *d, ll_graph *g, const ll_modal *m)
+static void describe_sample(const ll_prepared_denoiser *d, ll_graph *g, const ll_modal *m)
 {
     ll_tensor *z, *sc;
     sample_inputs(d, g, &z, &sc);
@@ -130,7 +130,7 @@ static void describe_sample(const ll_denoiser_steps *d, ll_graph *g, const ll_mo
 
 /* -------- planning and binding -------- */
 
-static llap_status plan(const ll_denoiser_steps *d, ll_graph *g, ready *r)
+static llap_status plan(const ll_prepared_denoiser *d, ll_graph *g, ready *r)
 {
     llap_status st = ll_graph_status(g);
     if (st == LLAP_OK)
@@ -144,7 +144,7 @@ static llap_status plan(const ll_denoiser_steps *d, ll_graph *g, ready *r)
 }
 
 /* The array of a parameter or state: folded, of the chosen part, or the model's. */
-static const ll_param_info *find(const ll_denoiser_steps *d, const char *name)
+static const ll_param_info *find(const ll_prepared_denoiser *d, const char *name)
 {
     char                 full[512];
     const char          *prefix = d->o.prefix == NULL ? "" : d->o.prefix;
@@ -157,7 +157,7 @@ static const ll_param_info *find(const ll_denoiser_steps *d, const char *name)
     return p != NULL ? p : ll_params_find(d->params, full);
 }
 
-static llap_status bind_weights(ll_denoiser_steps *d, ready *r)
+static llap_status bind_weights(ll_prepared_denoiser *d, ready *r)
 {
     const ll_backend *b = d->o.backend;
     if (r->plan == NULL) return LLAP_OK;
@@ -190,7 +190,7 @@ static llap_status bind(ready *r, const char *name, const void *data, int64_t n)
 }
 
 /* The folded weights' own store: the states of the sample graph whose names have ".fold.". */
-static llap_status make_folds(ll_denoiser_steps *d, ll_graph *sample)
+static llap_status make_folds(ll_prepared_denoiser *d, ll_graph *sample)
 {
     ll_graph   *g;
     llap_status st = ll_graph_create(&g);
@@ -207,7 +207,7 @@ static llap_status make_folds(ll_denoiser_steps *d, ll_graph *sample)
     return st == LLAP_OK ? ll_params_push(d->folds) : st;
 }
 
-static llap_status build_whole(ll_denoiser_steps *d, pass *p)
+static llap_status build_whole(ll_prepared_denoiser *d, pass *p)
 {
     ll_graph   *g;
     llap_status st = ll_graph_create(&g);
@@ -222,8 +222,8 @@ static llap_status build_whole(ll_denoiser_steps *d, pass *p)
 
 /* The part of the first half that the step alone decides, or the rest, on an empty graph; no plan
  * if there is none. */
-static llap_status build_first(const ll_denoiser_steps *d, const pass *p, bool of_step, ll_graph *g,
-                               ll_modal *m, ready *r)
+static llap_status build_first(const ll_prepared_denoiser *d, const pass *p, bool of_step,
+                               ll_graph *g, ll_modal *m, ready *r)
 {
     half                 h = { .d = d, .p = p, .g = g, .of_step = of_step };
     const ll_denoiser_in in = window_inputs(d, p, g);
@@ -232,7 +232,7 @@ static llap_status build_first(const ll_denoiser_steps *d, const pass *p, bool o
     return h.n > 0 ? plan(d, g, r) : ll_graph_status(g);
 }
 
-static llap_status build_halves(ll_denoiser_steps *d, pass *p)
+static llap_status build_halves(ll_prepared_denoiser *d, pass *p)
 {
     ll_graph   *of_step = NULL, *first = NULL, *second = NULL;
     ll_modal   *m = ll_new(1, sizeof *m);
@@ -262,7 +262,7 @@ static bool is_shared(const ll_slot *s)
     return s->leaf == LL_LEAF_INPUT && strncmp(s->name, "modal.", 6) == 0;
 }
 
-static size_t bytes_of_table(const ll_denoiser_steps *d, const pass *p)
+static size_t bytes_of_table(const ll_prepared_denoiser *d, const pass *p)
 {
     size_t n = 0;
     if (p->of_step.plan == NULL) return 0;
@@ -276,7 +276,7 @@ static size_t bytes_of_table(const ll_denoiser_steps *d, const pass *p)
     return n;
 }
 
-static llap_status build(ll_denoiser_steps *d, pass *p, bool conditional, int64_t rows)
+static llap_status build(ll_prepared_denoiser *d, pass *p, bool conditional, int64_t rows)
 {
     *p = (pass){ .conditional = conditional, .rows = rows, .at = -1 };
     llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
@@ -317,8 +317,9 @@ static void drop_pass(pass *p)
 
 /* -------- the interface -------- */
 
-llap_status ll_denoiser_steps_create(const ll_denoiser_config *c, const ll_params *params,
-                                     const ll_denoiser_steps_opts *o, ll_denoiser_steps **out)
+llap_status ll_prepared_denoiser_create(const ll_denoiser_config *c, const ll_params *params,
+                                        const ll_prepared_denoiser_opts *o,
+                                        ll_prepared_denoiser           **out)
 {
     *out = NULL;
     llap_status st = ll_denoiser_config_check(c);
@@ -329,10 +330,10 @@ llap_status ll_denoiser_steps_create(const ll_denoiser_config *c, const ll_param
         st = ll_fail(LLAP_EINVAL, "denoiser: data_dim: expected %lld, found %lld",
                      (long long)o->extent.Z, (long long)c->data_dim);
     if (st != LLAP_OK) return st;
-    ll_denoiser_steps *d = ll_new(1, sizeof *d);
+    ll_prepared_denoiser *d = ll_new(1, sizeof *d);
     if (d == NULL) return LLAP_ENOMEM;
     const ll_extent e = o->extent;
-    *d = (ll_denoiser_steps){ .c = *c, .o = *o, .params = params };
+    *d = (ll_prepared_denoiser){ .c = *c, .o = *o, .params = params };
     /* Where tokens are carried, there are no neighbouring products. */
     if (o->whole || c->stream == LL_STREAM_TOKENS) d->o.folded = false;
     d->time = ll_new((size_t)e.B, sizeof *d->time);
@@ -344,11 +345,11 @@ llap_status ll_denoiser_steps_create(const ll_denoiser_config *c, const ll_param
         st = LLAP_ENOMEM;
     if (st == LLAP_OK && o->S > 0) st = build(d, &d->pass[1], true, e.B);
     if (st == LLAP_OK) *out = d;
-    else ll_denoiser_steps_destroy(d);
+    else ll_prepared_denoiser_destroy(d);
     return st;
 }
 
-void ll_denoiser_steps_destroy(ll_denoiser_steps *d)
+void ll_prepared_denoiser_destroy(ll_prepared_denoiser *d)
 {
     if (d == NULL) return;
     for (int i = 0; i < 2; i++) drop_pass(&d->pass[i]);
@@ -369,7 +370,8 @@ static bool same_rows(const float *x, int64_t rows, int64_t n)
     return true;
 }
 
-static llap_status bind_windows(ll_denoiser_steps *d, pass *p, const ll_denoiser_steps_batch *w)
+static llap_status bind_windows(ll_prepared_denoiser *d, pass *p,
+                                const ll_prepared_denoiser_batch *w)
 {
     const ll_extent e = d->o.extent;
     const int64_t   S = d->o.S, tokens = p->rows * S * d->c.hidden_dim;
@@ -396,7 +398,7 @@ static llap_status bind_windows(ll_denoiser_steps *d, pass *p, const ll_denoiser
     return st;
 }
 
-static void forget_other_grids(ll_denoiser_steps *d, const float *tq)
+static void forget_other_grids(ll_prepared_denoiser *d, const float *tq)
 {
     const size_t n = (size_t)(d->o.extent.B * d->o.extent.h) * sizeof *tq;
     if (memcmp(d->grid, tq, n) == 0) return;
@@ -404,7 +406,8 @@ static void forget_other_grids(ll_denoiser_steps *d, const float *tq)
     for (int i = 0; i < MOST_TABLES; i++) d->pass[0].table[i].t = -1;
 }
 
-llap_status ll_denoiser_steps_windows(ll_denoiser_steps *d, const ll_denoiser_steps_batch *w)
+llap_status ll_prepared_denoiser_windows(ll_prepared_denoiser             *d,
+                                         const ll_prepared_denoiser_batch *w)
 {
     const ll_extent e = d->o.extent;
     const int64_t   F = d->c.query_features;
@@ -427,13 +430,13 @@ llap_status ll_denoiser_steps_windows(ll_denoiser_steps *d, const ll_denoiser_st
     return st;
 }
 
-void ll_denoiser_steps_forget(ll_denoiser_steps *d)
+void ll_prepared_denoiser_forget(ll_prepared_denoiser *d)
 {
     for (int i = 0; i < 2; i++) drop_tables(&d->pass[i]);
 }
 
 /* The table of point i, whatever is in it; NULL: there is no room, or nobody has asked before. */
-static llap_status table_of(const ll_denoiser_steps *d, pass *p, int i, table **out)
+static llap_status table_of(const ll_prepared_denoiser *d, pass *p, int i, table **out)
 {
     *out = NULL;
     if (p->table_bytes == 0 || i >= MOST_TABLES) return LLAP_OK;
@@ -441,7 +444,7 @@ static llap_status table_of(const ll_denoiser_steps *d, pass *p, int i, table **
     if (kept->data == NULL) {
         const bool again = kept->asked;
         kept->asked = true;
-        if (!again || ll_denoiser_steps_bytes(d) + p->table_bytes > MOST_BYTES) return LLAP_OK;
+        if (!again || ll_prepared_denoiser_bytes(d) + p->table_bytes > MOST_BYTES) return LLAP_OK;
         kept->t = -1;
         kept->data = ll_new_aligned(p->table_bytes, 1);
         if (kept->data == NULL) return LLAP_ENOMEM;
@@ -450,7 +453,7 @@ static llap_status table_of(const ll_denoiser_steps *d, pass *p, int i, table **
     return LLAP_OK;
 }
 
-static llap_status execute(ll_denoiser_steps *d, ready *r)
+static llap_status execute(ll_prepared_denoiser *d, ready *r)
 {
     if (r->run == NULL) return LLAP_OK;
     d->products += ll_plan_products(r->plan);
@@ -458,7 +461,7 @@ static llap_status execute(ll_denoiser_steps *d, ready *r)
 }
 
 /* The first half for this step; its results become inputs of the second. */
-static llap_status prepare(ll_denoiser_steps *d, pass *p, int i)
+static llap_status prepare(ll_prepared_denoiser *d, pass *p, int i)
 {
     if (d->o.whole || p->at == i) return LLAP_OK;
     table      *kept;
@@ -487,10 +490,10 @@ static llap_status prepare(ll_denoiser_steps *d, pass *p, int i)
 static llap_status predict(void *user, int i, const ll_point *at, bool conditional, const float *x,
                            const float *sc, float *pred)
 {
-    ll_denoiser_steps *d = user;
-    pass              *p = &d->pass[conditional ? 1 : 0];
-    const ll_extent    e = d->o.extent;
-    const int64_t      n = e.B * e.R * e.h * e.Z;
+    ll_prepared_denoiser *d = user;
+    pass                 *p = &d->pass[conditional ? 1 : 0];
+    const ll_extent       e = d->o.extent;
+    const int64_t         n = e.B * e.R * e.h * e.Z;
     if (p->second.run == NULL)
         return ll_fail(LLAP_EINVAL, "denoiser: the %s pass was not asked for",
                        conditional ? "conditional" : "unconditional");
@@ -511,14 +514,14 @@ static llap_status predict(void *user, int i, const ll_point *at, bool condition
     return st;
 }
 
-ll_predictor ll_denoiser_steps_predictor(ll_denoiser_steps *d)
+ll_predictor ll_prepared_denoiser_predictor(ll_prepared_denoiser *d)
 {
     return (ll_predictor){ predict, d, d->o.S > 0 };
 }
 
-double ll_denoiser_steps_products(const ll_denoiser_steps *d) { return d->products; }
+double ll_prepared_denoiser_products(const ll_prepared_denoiser *d) { return d->products; }
 
-size_t ll_denoiser_steps_bytes(const ll_denoiser_steps *d)
+size_t ll_prepared_denoiser_bytes(const ll_prepared_denoiser *d)
 {
     size_t n = 0;
     for (int i = 0; i < 2; i++) {
