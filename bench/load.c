@@ -5,7 +5,7 @@
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "diffusion/prepared_denoiser.h"
+#include "diffusion/denoiser_steps.h"
 #include "model/model.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static llap_model *make_model(void)
 }
 
 /* Plans, folded weights and memory for one window and 25 samples; nothing has run yet. */
-static llap_status make_ready(const llap_model *m, ll_prepared_denoiser **out)
+static llap_status make_ready(const llap_model *m, ll_denoiser_steps **out)
 {
     const ll_network_config        *c = &m->network->config;
     const ll_network_prefix         p = ll_network_prefix_of(c, 0);
@@ -65,9 +65,9 @@ static llap_status make_ready(const llap_model *m, ll_prepared_denoiser **out)
                                           .prefix = p.denoiser,
                                           .backend = &ll_backend_cpu,
                                           .n_threads = 2,
-                                          .guided = true,
-                                          .folded = true };
-    return ll_prepared_denoiser_create(&c->denoiser, m->network->params, &o, out);
+                                          .folded = true,
+                                          .sampler = c->sampling.solver };
+    return ll_denoiser_steps_create(&c->denoiser, m->network->params, &o, out);
 }
 
 int main(int argc, char **argv)
@@ -83,14 +83,14 @@ int main(int argc, char **argv)
     llap_model_destroy(m);
     double load[BENCH_REPEATS], ready[BENCH_REPEATS], both[BENCH_REPEATS], cpu[BENCH_REPEATS];
     for (int i = 0; i < BENCH_REPEATS; i++) {
-        ll_prepared_denoiser *d = NULL;
-        llap_status           st;
-        const double          start = cpu_now();
+        ll_denoiser_steps *d = NULL;
+        llap_status        st;
+        const double       start = cpu_now();
         BENCH_TIME(load[i], st = llap_model_load(path, &m));
         BENCH_TIME(ready[i], if (st == LLAP_OK) st = make_ready(m, &d));
         both[i] = load[i] + ready[i];
         cpu[i] = cpu_now() - start;
-        ll_prepared_denoiser_destroy(d);
+        ll_denoiser_steps_destroy(d);
         llap_model_destroy(m);
         if (st != LLAP_OK) {
             fprintf(stderr, "%s\n", llap_error_detail());

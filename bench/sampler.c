@@ -4,7 +4,7 @@
 #include "bench.h"
 
 #include "backend/cpu/cpu.h"
-#include "diffusion/prepared_denoiser.h"
+#include "diffusion/denoiser_steps.h"
 
 enum { RUNS = 3, HORIZON = 168, TOKENS = 336, SAMPLES = 5 };
 
@@ -36,23 +36,23 @@ int main(int argc, char **argv)
     for (int i = 0; i < TOKENS * 256; i++) E[i] = (float)(i % 17) * 0.1f - 0.8f;
     for (int i = 0; i < SAMPLES * HORIZON * 24; i++) x[i] = (float)(i % 13) * 0.15f - 0.9f;
     if (make_params(&c, &params) != LLAP_OK) return 1;
-    ll_prepared_denoiser *d[3] = { NULL };
+    ll_denoiser_steps *d[3] = { NULL };
     for (int i = 0; i < 3; i++) {
         const ll_prepared_denoiser_opts o = { .extent = { 1, SAMPLES, HORIZON, 24 },
                                               .S = TOKENS,
                                               .backend = &ll_backend_cpu,
                                               .n_threads = 1,
-                                              .guided = true,
                                               .whole = i == 0,
-                                              .folded = i == 2 };
-        BENCH_TIME(create[i], if (ll_prepared_denoiser_create(&c, params, &o, &d[i]) != LLAP_OK ||
-                                  ll_prepared_denoiser_windows(
+                                              .folded = i == 2,
+                                              .sampler = LL_SAMPLER_REFERENCE };
+        BENCH_TIME(create[i], if (ll_denoiser_steps_create(&c, params, &o, &d[i]) != LLAP_OK ||
+                                  ll_denoiser_steps_windows(
                                       d[i], &(ll_prepared_denoiser_batch){ .tq = tq, .E = E }) !=
                                       LLAP_OK) return 1);
     }
     for (int r = 0; r < RUNS; r++)
         for (int i = 0; i < 3; i++) {
-            const ll_predictor p = ll_prepared_denoiser_predictor(d[i]);
+            const ll_predictor p = ll_denoiser_steps_predictor(d[i]);
             const ll_point     at = { .t = 500 - r };
             BENCH_TIME(t[i][r], (void)p.predict(p.user, r, &at, true, x, NULL, pred);
                        (void)p.predict(p.user, r, &at, false, x, NULL, pred));
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
                "ms\n",
                names[i], 1e3 * t[i][RUNS / 2], SAMPLES, t[i][RUNS / 2] / t[0][RUNS / 2],
                1e3 * create[i]);
-        ll_prepared_denoiser_destroy(d[i]);
+        ll_denoiser_steps_destroy(d[i]);
     }
     ll_params_destroy(params);
     return 0;

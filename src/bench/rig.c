@@ -41,8 +41,7 @@ struct ll_rig {
     ll_params            *params;
     ll_plan              *plan; /* forward, step; of a forecast: the summary */
     ll_run               *run;
-    ll_prepared_denoiser *denoise;
-    ll_denoiser_loop     *planned; /* instead, on backends with memory of their own */
+    ll_prepared_denoiser *denoiser;
     ll_points             list;
     array                 in[MOST_ARRAYS];
     int                   n_in;
@@ -274,9 +273,9 @@ static llap_status make_forecast(ll_rig *r)
                                           .S = r->S,
                                           .backend = r->o.backend,
                                           .n_threads = r->o.n_threads,
-                                          .guided = is_reference(r),
                                           .folded = !r->o.whole,
-                                          .whole = r->o.whole };
+                                          .whole = r->o.whole,
+                                          .sampler = sampler_of(r) };
     ll_graph                       *g;
     llap_status                     st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
@@ -285,19 +284,8 @@ static llap_status make_forecast(ll_rig *r)
     if (st == LLAP_OK) st = make_params(r, g);
     ll_graph_destroy(g);
     if (st == LLAP_OK) st = make_list(r);
-    const ll_sampler_opts sampler = sampler_of(r);
-    const bool            in_plans = is_apart(r) && ll_denoiser_loop_takes(&sampler);
-    if (st == LLAP_OK && !in_plans)
-        st = ll_prepared_denoiser_create(&r->c, r->params, &o, &r->denoise);
-    if (st == LLAP_OK && in_plans) {
-        const ll_denoiser_loop_opts planned = { .extent = o.extent,
-                                                .S = o.S,
-                                                .backend = o.backend,
-                                                .n_threads = o.n_threads,
-                                                .folded = o.folded,
-                                                .sampler = sampler };
-        st = ll_denoiser_loop_create(&r->c, r->params, &planned, &r->list, &r->planned);
-    }
+    if (st == LLAP_OK)
+        st = ll_prepared_denoiser_create(&r->c, r->params, &o, &r->list, &r->denoiser);
     if (st == LLAP_OK && !is_reference(r)) st = make_summary(r);
     r->samples = ll_new((size_t)(B * R * h * Z), sizeof *r->samples);
     if (st == LLAP_OK && r->samples == NULL) st = LLAP_ENOMEM;
@@ -324,20 +312,11 @@ static llap_status run_forecast(ll_rig *r)
         .f = is_reference(r) ? NULL : make_up(r, "f", LL_SHAPE(B, h, r->c.query_features), LL_REAL),
         .pad = is_reference(r) ? NULL : make_up(r, "pad", row, LL_REAL)
     };
-    const ll_sampler_opts o = sampler_of(r);
-    const ll_sample_io    io = { .init = make_up(r, "x", LL_SHAPE(e.B, e.R, e.h, e.Z), LL_REAL) };
+    const ll_sample_io io = { .init = make_up(r, "x", LL_SHAPE(e.B, e.R, e.h, e.Z), LL_REAL) };
     if (st == LLAP_OK && (w.tq == NULL || w.E == NULL || io.init == NULL)) st = LLAP_ENOMEM;
-    if (st == LLAP_OK && r->planned != NULL) {
-        r->products += ll_denoiser_loop_products(r->planned);
-        return ll_denoiser_loop_sample(r->planned, &w, &io, r->samples);
-    }
-    if (st == LLAP_OK) st = ll_prepared_denoiser_windows(r->denoise, &w);
-    const double before = ll_prepared_denoiser_products(r->denoise);
-    if (st == LLAP_OK) {
-        const ll_predictor p = ll_prepared_denoiser_predictor(r->denoise);
-        st = ll_sample(&o, &r->list, e, &p, &io, r->samples);
-    }
-    r->products += ll_prepared_denoiser_products(r->denoise) - before;
+    const double before = ll_prepared_denoiser_products(r->denoiser);
+    if (st == LLAP_OK) st = ll_prepared_denoiser_sample(r->denoiser, &w, &io, r->samples);
+    r->products += ll_prepared_denoiser_products(r->denoiser) - before;
     return st;
 }
 
@@ -385,8 +364,7 @@ llap_status ll_rig_create(const ll_rig_opts *o, ll_rig **out)
 void ll_rig_destroy(ll_rig *r)
 {
     if (r == NULL) return;
-    ll_prepared_denoiser_destroy(r->denoise);
-    ll_denoiser_loop_destroy(r->planned);
+    ll_prepared_denoiser_destroy(r->denoiser);
     ll_run_destroy(r->run);
     ll_plan_release(r->plan);
     ll_params_destroy(r->params);
@@ -409,7 +387,7 @@ llap_status ll_rig_run(ll_rig *r)
 
 void ll_rig_forget(ll_rig *r)
 {
-    if (r->denoise != NULL) ll_prepared_denoiser_forget(r->denoise);
+    if (r->denoiser != NULL) ll_prepared_denoiser_forget(r->denoiser);
 }
 
 double ll_rig_products(const ll_rig *r) { return r->products; }
@@ -418,8 +396,7 @@ int    ll_rig_steps(const ll_rig *r) { return r->list.n > 0 ? r->list.n : 1; }
 size_t ll_rig_bytes(const ll_rig *r)
 {
     size_t n = r->plan == NULL ? 0 : ll_plan_workspace(r->plan);
-    if (r->denoise != NULL) n += ll_prepared_denoiser_bytes(r->denoise);
-    if (r->planned != NULL) n += ll_denoiser_loop_bytes(r->planned);
+    if (r->denoiser != NULL) n += ll_prepared_denoiser_bytes(r->denoiser);
     for (int i = 0; i < ll_params_count(r->params); i++)
         n += (size_t)ll_params_at(r->params, i)->count * sizeof(float);
     return n;

@@ -11,7 +11,7 @@
 #ifndef LL_BENCH_RIG_H
 #define LL_BENCH_RIG_H
 
-#include "diffusion/denoiser_loop.h"
+#include "diffusion/prepared_denoiser.h"
 
 typedef enum ll_rig_what {
     LL_RIG_FORWARD,  /* noising, denoiser (and summarizer, where trained with it), loss: one pass,

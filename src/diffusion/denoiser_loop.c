@@ -5,7 +5,6 @@
 #include "diffusion/denoiser_loop_parts.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* -------- the table -------- */
@@ -52,90 +51,24 @@ static void fill_table(ll_denoiser_loop *s, const ll_points *list)
 
 /* -------- planning and binding -------- */
 
-static llap_status make_ready(const ll_denoiser_loop *s, ll_graph *g, planned_ready *r)
+static llap_status make_ready(const ll_denoiser_loop *s, const ll_graph *g, ll_ready *r)
 {
-    llap_status st = ll_graph_status(g);
-    if (st == LLAP_OK)
-        st = ll_plan_create(g,
-                            &(ll_plan_opts){ .backend = s->o.backend,
-                                             .n_threads = s->o.n_threads,
-                                             .half_params = true },
-                            &r->plan);
-    return st == LLAP_OK ? ll_run_create(r->plan, &r->run) : st;
+    const ll_plan_opts o = { .backend = s->o.backend,
+                             .n_threads = s->o.n_threads,
+                             .half_params = true };
+    return ll_ready_init(r, g, &o);
 }
 
-/* The array of a parameter or state: folded, of the chosen part, or the model's. */
-static const ll_param_info *find(const ll_denoiser_loop *s, const char *name)
+static llap_status bind_weights(ll_denoiser_loop *s, ll_ready *r)
 {
-    char                 full[512];
-    const char          *prefix = s->o.prefix == NULL ? "" : s->o.prefix;
-    const ll_param_info *p = s->folds == NULL ? NULL : ll_params_find(s->folds, name);
-    if (p == NULL && s->o.part == LL_PARAMS_EMA) {
-        snprintf(full, sizeof full, "ema.%s%s", prefix, name);
-        p = ll_params_find(s->params, full);
-    }
-    snprintf(full, sizeof full, "%s%s", prefix, name);
-    return p != NULL ? p : ll_params_find(s->params, full);
-}
-
-static const ll_params *home_of(const ll_denoiser_loop *s, const ll_param_info *p)
-{
-    return s->folds != NULL && ll_params_find(s->folds, p->name) == p ? s->folds : s->params;
-}
-
-static llap_status bind_weights(ll_denoiser_loop *s, planned_ready *r)
-{
-    llap_status st = LLAP_OK;
-    for (int i = 0; i < ll_plan_n_slots(r->plan) && st == LLAP_OK; i++) {
-        const ll_slot *slot = ll_plan_slot(r->plan, i);
-        if (slot->leaf != LL_LEAF_PARAM && slot->leaf != LL_LEAF_STATE) continue;
-        if (strcmp(slot->name, "x") == 0 || strcmp(slot->name, "x0") == 0) continue;
-        const ll_param_info *p = find(s, slot->name);
-        if (p == NULL) return ll_fail(LLAP_ENOTFOUND, "sampler: no parameter '%s'", slot->name);
-        if (!ll_shape_equal(&p->shape, &slot->shape)) {
-            char a[LL_SHAPE_TEXT], b[LL_SHAPE_TEXT];
-            return ll_fail(LLAP_EINVAL, "sampler: '%s': expected %s, found %s", slot->name,
-                           ll_shape_text(&slot->shape, a), ll_shape_text(&p->shape, b));
-        }
-        void            *device_data = p->device_data;
-        const bool       half = slot->elem == LL_HALF;
-        const ll_params *home = home_of(s, p);
-        if (half || ll_params_backend(home)->memory != s->o.backend->memory)
-            st = ll_bring(&s->copies, s->o.backend, home, p, half, &device_data);
-        if (st == LLAP_OK) st = ll_run_bind_device(r->run, slot->name, device_data, p->count);
-    }
-    return st;
-}
-
-static bool has_folds(const ll_graph *g)
-{
-    for (int i = 0; i < ll_graph_n_leaves(g); i++)
-        if (strstr(ll_graph_leaf(g, i).name, "fold.") != NULL) return true;
-    return false;
-}
-
-/* The folded weights' own store: the states of the step's graph whose names have ".fold.". */
-static llap_status make_folds(ll_denoiser_loop *s, ll_graph *step)
-{
-    ll_graph   *g;
-    llap_status st = ll_graph_create(&g);
-    if (st != LLAP_OK) return st;
-    for (int i = 0; i < ll_graph_n_leaves(step); i++) {
-        const ll_leaf_info l = ll_graph_leaf(step, i);
-        if (l.leaf == LL_LEAF_STATE && strstr(l.name, "fold.") != NULL)
-            ll_state(g, l.name, l.shape, l.init);
-    }
-    st = ll_params_create(g, s->o.backend, &s->folds);
-    ll_graph_destroy(g);
-    const ll_fold_opts o = { .prefix = s->o.prefix, .part = s->o.part };
-    if (st == LLAP_OK) st = ll_denoiser_fold(s->params, &o, s->folds);
-    return st == LLAP_OK ? ll_params_push(s->folds) : st;
+    static const char *const own[] = { "x", "x0", NULL };
+    return ll_prepared_denoiser_bind(&s->weights, r, own);
 }
 
 static llap_status build_shared(ll_denoiser_loop *s, planned_kind k, ll_graph *g, ll_modal *m)
 {
-    const int64_t  rows = s->n * s->o.extent.B;
-    planned_ready *r = &s->shared[k];
+    const int64_t rows = s->n * s->o.extent.B;
+    ll_ready     *r = &s->shared[k];
     planned_describe_shared(s, g, k, m);
     ll_modal_each(m, &s->c, planned_make_output, &(planned_outputs){ g, s->half });
     llap_status st = make_ready(s, g, r);
@@ -150,11 +83,11 @@ static llap_status build_shared(ll_denoiser_loop *s, planned_kind k, ll_graph *g
 }
 
 /* Plans the graph of a step or of a pass, and binds weights and states. */
-static llap_status build_part(ll_denoiser_loop *s, ll_graph *g, planned_ready *r)
+static llap_status build_part(ll_denoiser_loop *s, ll_graph *g, ll_ready *r)
 {
     const ll_extent e = s->o.extent;
     llap_status     st = make_ready(s, g, r);
-    if (st == LLAP_OK && s->o.folded && s->folds == NULL && has_folds(g)) st = make_folds(s, g);
+    if (st == LLAP_OK && s->o.folded) st = ll_prepared_denoiser_fold(&s->weights, g);
     if (st == LLAP_OK) st = bind_weights(s, r);
     if (st == LLAP_OK) st = planned_bind(r, "x", s->x, e.B * e.R * e.h * e.Z);
     if (st == LLAP_OK) st = planned_bind(r, "x0", s->x0, e.B * e.R * e.h * e.Z);
@@ -188,7 +121,7 @@ static llap_status build_step(ll_denoiser_loop *s, const ll_modal *modal, ll_mod
 }
 
 /* What the plan reads of the shared is of the kind that it is written in. */
-static bool agrees(const ll_denoiser_loop *s, const planned_ready *r)
+static bool agrees(const ll_denoiser_loop *s, const ll_ready *r)
 {
     for (int k = 0; r->plan != NULL && k < ll_plan_n_slots(r->plan); k++) {
         const ll_slot *slot = ll_plan_slot(r->plan, k);
@@ -208,19 +141,12 @@ static bool all_agree(const ll_denoiser_loop *s)
     return ok;
 }
 
-static void drop(planned_ready *r)
-{
-    ll_run_destroy(r->run);
-    ll_plan_release(r->plan);
-    *r = (planned_ready){ 0 };
-}
-
 static void drop_all(ll_denoiser_loop *s)
 {
     for (int i = 0; i < 2; i++) {
-        drop(&s->shared[i]);
-        drop(&s->step[i]);
-        drop(&s->pass[i]);
+        ll_ready_deinit(&s->shared[i]);
+        ll_ready_deinit(&s->step[i]);
+        ll_ready_deinit(&s->pass[i]);
     }
 }
 
@@ -261,20 +187,14 @@ bool ll_denoiser_loop_takes(const ll_sampler_opts *o)
     return !(o->eta > 0.0 || o->threshold_p > 0.0 || o->solver == LL_SOLVER_UNIPC);
 }
 
-static llap_status check(const ll_denoiser_config *c, const ll_denoiser_loop_opts *o,
+static llap_status check(const ll_denoiser_config *c, const ll_prepared_denoiser_opts *o,
                          const ll_points *list)
 {
-    if (o->backend->real_bytes != sizeof(float))
-        return ll_fail(LLAP_EUNSUPPORTED, "sampler: backend '%s' does not compute in floats",
-                       o->backend->name);
     if (list->n < 1) return ll_fail(LLAP_EINVAL, "sampler: the list of steps is empty");
-    if (o->extent.Z != c->data_dim)
-        return ll_fail(LLAP_EINVAL, "sampler: data_dim: expected %lld, found %lld",
-                       (long long)o->extent.Z, (long long)c->data_dim);
     if (!ll_denoiser_loop_takes(&o->sampler))
         return ll_fail(LLAP_EUNSUPPORTED,
                        "sampler: eta, thresholds and unipc are not for planned sampling");
-    return ll_denoiser_config_check(c);
+    return ll_prepared_denoiser_check(c, o);
 }
 
 static llap_status put_steps(ll_denoiser_loop *s, const ll_points *list)
@@ -331,7 +251,7 @@ static llap_status allocate(ll_denoiser_loop *s)
 }
 
 llap_status ll_denoiser_loop_create(const ll_denoiser_config *c, const ll_params *params,
-                                    const ll_denoiser_loop_opts *o, const ll_points *list,
+                                    const ll_prepared_denoiser_opts *o, const ll_points *list,
                                     ll_denoiser_loop **out)
 {
     *out = NULL;
@@ -339,7 +259,9 @@ llap_status ll_denoiser_loop_create(const ll_denoiser_config *c, const ll_params
     if (st != LLAP_OK) return st;
     ll_denoiser_loop *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
-    *s = (ll_denoiser_loop){ .c = *c, .o = *o, .params = params, .n = list->n };
+    *s = (ll_denoiser_loop){
+        .c = *c, .o = *o, .weights = ll_prepared_denoiser_weights_of(params, o), .n = list->n
+    };
     if (planned_is_tokens(s)) s->o.folded = false; /* no neighbouring products there */
     st = allocate(s);
     if (st == LLAP_OK) {
@@ -369,8 +291,7 @@ void ll_denoiser_loop_destroy(ll_denoiser_loop *s)
     void *device_data[] = { s->coef_near, s->t, s->time, s->x, s->x0, s->keep, s->known };
     for (size_t i = 0; i < sizeof device_data / sizeof *device_data; i++)
         ll_device_release(b, device_data[i]);
-    ll_weight_copies_release(s->copies, b);
-    ll_params_destroy(s->folds);
+    ll_prepared_denoiser_weights_deinit(&s->weights);
     ll_free(s->coef);
     ll_free(s->guided);
     ll_free(s->noise);

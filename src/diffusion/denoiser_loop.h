@@ -1,17 +1,15 @@
 /* The whole reverse loop as plans, for backends with memory of their own: nothing leaves it between
  * the first noise and the samples, and from the second call on the loop is one recording.
  *
- *     ll_denoiser_loop_opts o = { .extent = { B, R, h, Z }, .S = 336, .backend = b };
- *     o.sampler = LL_SAMPLER_REFERENCE;
  *     ll_denoiser_loop *s;
- *     st = ll_denoiser_loop_create(&cfg, params, &o, &list, &s);
+ *     st = ll_denoiser_loop_create(&cfg, params, &opts, &list, &s);
  *     if (st == LLAP_OK) st = ll_denoiser_loop_sample(s, &windows, &io, out);  [B,R,h,Z]
  *     ll_denoiser_loop_destroy(s);
  *
- * It computes what ll_sample (diffusion/sampler.h) does with the predictor of
- * diffusion/prepared_denoiser.h, with the same draws, up to the order of sums. What the samples of
- * a window share is computed for all steps at once, steps being rows; everything that depends on
- * the step alone is in a table. */
+ * One of the two ways of diffusion/prepared_denoiser.h. It computes what ll_sample
+ * (diffusion/sampler.h) does with the predictor of diffusion/denoiser_steps.h, with the same draws,
+ * up to the order of sums. What the samples of a window share is computed for all steps at once,
+ * steps being rows; everything that depends on the step alone is in a table. */
 #ifndef LL_DIFFUSION_DENOISER_LOOP_H
 #define LL_DIFFUSION_DENOISER_LOOP_H
 
@@ -19,25 +17,13 @@
 
 typedef struct ll_denoiser_loop ll_denoiser_loop; /* of one caller; parameters may be shared */
 
-typedef struct ll_denoiser_loop_opts {
-    ll_extent         extent;
-    int64_t           S;       /* summary tokens; 0: no summary, the unconditional pass alone */
-    ll_params_part    part;    /* the model's weights, or LL_PARAMS_EMA */
-    const char       *prefix;  /* of the model's names in the store; NULL: none */
-    const ll_backend *backend; /* of floats; parameters of another one are copied there */
-    int               n_threads;
-    bool              folded; /* neighbouring weights multiplied, docs/spec/model.md 9.1 */
-    bool              kept;   /* for inpainting */
-    ll_sampler_opts   sampler;
-} ll_denoiser_loop_opts;
-
 /* false: eta, thresholds and UniPC, which only ll_sample does. */
 bool ll_denoiser_loop_takes(const ll_sampler_opts *o);
 
 /* Copies list; borrows params until ll_denoiser_loop_destroy; caller owns
  * *out. LLAP_EUNSUPPORTED: a sampler that it does not take. */
 llap_status ll_denoiser_loop_create(const ll_denoiser_config *c, const ll_params *params,
-                                    const ll_denoiser_loop_opts *o, const ll_points *list,
+                                    const ll_prepared_denoiser_opts *o, const ll_points *list,
                                     ll_denoiser_loop **out);
 void        ll_denoiser_loop_destroy(ll_denoiser_loop *s); /* NULL is fine */
 

@@ -4,12 +4,7 @@
 #define LL_DIFFUSION_DENOISER_LOOP_PARTS_H
 
 #include "diffusion/denoiser_loop.h"
-#include "diffusion/weight_copies.h"
-
-typedef struct planned_ready { /* a plan with its run */
-    ll_plan *plan;
-    ll_run  *run;
-} planned_ready;
+#include "diffusion/prepared_denoiser_parts.h"
 
 /* Numbers of a step: its row of the table, see backend.h. */
 enum {
@@ -28,27 +23,25 @@ enum {
 typedef enum planned_kind { FREE, GIVEN, N_KINDS } planned_kind; /* without and with the summary */
 
 struct ll_denoiser_loop {
-    ll_denoiser_config    c;
-    ll_denoiser_loop_opts o;
-    const ll_params      *params;
-    ll_params            *folds;           /* NULL: none */
-    bool                  half;            /* what attention reads of the shared is bf16 */
-    int                   n;               /* points */
-    float                *coef;            /* [n,N_COEFS] */
-    planned_ready         shared[N_KINDS]; /* of all steps */
-    planned_ready         step[2];         /* with one pass; with both predictions given */
-    planned_ready         pass[N_KINDS]; /* of a guided step: the predictions, beside each other */
-    bool                 *guided;        /* [n] */
+    ll_denoiser_config           c;
+    ll_prepared_denoiser_opts    o;
+    ll_prepared_denoiser_weights weights;
+    bool                         half;            /* what attention reads of the shared is bf16 */
+    int                          n;               /* points */
+    float                       *coef;            /* [n,N_COEFS] */
+    ll_ready                     shared[N_KINDS]; /* of all steps */
+    ll_ready                     step[2];         /* with one pass; with both predictions given */
+    ll_ready pass[N_KINDS]; /* of a guided step: the predictions, beside each other */
+    bool    *guided;        /* [n] */
     /* device memory */
-    void *coef_near, *t, *time, *x, *x0, *window[6];
-    void *keep, *known;          /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
-    ll_weight_copies *copies;    /* copies of parameters */
-    float            *noise;     /* [B,R,h,Z], the caller's side */
-    float            *mask;      /* [B,h,Z] likewise */
-    ll_level         *level;     /* [n] */
-    void             *recording; /* of the loop, or NULL */
-    bool              has_run;   /* as it comes, since the last recording that went wrong */
-    bool              no_room;   /* for a recording */
+    void     *coef_near, *t, *time, *x, *x0, *window[6];
+    void     *keep, *known; /* [B,h,Z]; [n,B,R,h,Z] what kept positions become behind a step */
+    float    *noise;        /* [B,R,h,Z], the caller's side */
+    float    *mask;         /* [B,h,Z] likewise */
+    ll_level *level;        /* [n] */
+    void     *recording;    /* of the loop, or NULL */
+    bool      has_run;      /* as it comes, since the last recording that went wrong */
+    bool      no_room;      /* for a recording */
 };
 
 /* What windows bring, in the order of ll_denoiser_loop.window. */
@@ -63,8 +56,7 @@ static inline bool planned_is_tokens(const ll_denoiser_loop *s)
 }
 
 /* A name that the plan does not need is no failure. */
-static inline llap_status planned_bind(planned_ready *r, const char *name, void *device_data,
-                                       int64_t n)
+static inline llap_status planned_bind(ll_ready *r, const char *name, void *device_data, int64_t n)
 {
     const llap_status st =
         device_data == NULL ? LLAP_OK : ll_run_bind_device(r->run, name, device_data, n);

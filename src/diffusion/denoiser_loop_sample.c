@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The rows of point i of what is shared become inputs. */
-static llap_status bind_point(ll_denoiser_loop *s, planned_ready *r, int i)
+static llap_status bind_point(ll_denoiser_loop *s, ll_ready *r, int i)
 {
     llap_status st = LLAP_OK;
     for (int k = 0; k < ll_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
@@ -50,7 +50,7 @@ static llap_status run_loop(ll_denoiser_loop *s)
     for (int k = 0; k < N_KINDS && st == LLAP_OK; k++)
         if (s->shared[k].run != NULL) st = ll_run_exec(s->shared[k].run);
     for (int i = 0; i < s->n && st == LLAP_OK; i++) {
-        planned_ready *r = &s->step[s->guided[i]];
+        ll_ready *r = &s->step[s->guided[i]];
         if (s->guided[i]) st = run_passes(s, i);
         if (st == LLAP_OK)
             st = ll_run_bind_device(r->run, "coef", (float *)s->coef_near + (int64_t)i * N_COEFS,

@@ -1,20 +1,19 @@
-/* The denoiser made ready to sample: plans on a backend, bound to a model's parameters.
+/* The denoiser made ready to sample: plans on a backend, bound to a model's parameters, and the
+ * whole reverse process from noise to samples.
  *
  *     ll_prepared_denoiser_opts o = { .extent = { B, R, h, Z }, .S = 336, .folded = true };
  *     o.backend = &ll_backend_cpu;
  *     o.n_threads = 2;
+ *     o.sampler = LL_SAMPLER_REFERENCE;
  *     ll_prepared_denoiser *d;
- *     st = ll_prepared_denoiser_create(&cfg, params, &o, &d);
- *     if (st == LLAP_OK) st = ll_prepared_denoiser_windows(d, tq, E, E_raw);  [B,h], [B,S,H];
- * borrows const ll_predictor p = ll_prepared_denoiser_predictor(d); if (st == LLAP_OK) st =
- * ll_sample(&opts, &list, extent, &p, &io, out); ll_prepared_denoiser_destroy(d);
+ *     st = ll_prepared_denoiser_create(&cfg, params, &o, &list, &d);
+ *     const ll_prepared_denoiser_batch w = { .tq = tq, .E = E, .E_raw = E_raw };    [B,h], [B,S,H]
+ *     if (st == LLAP_OK) st = ll_prepared_denoiser_sample(d, &w, &io, out);         [B,R,h,Z]
+ *     ll_prepared_denoiser_destroy(d);
  *
- * Three kinds of plans (docs/spec/model.md 9.1): the table, for what depends on the step alone, or
- * (the unconditional pass) on step and query times, shared by all windows with the same query
- * times; the window, for what depends on step and window; the sample, for the rest. The first two
- * run once per step, and their results are inputs of the third; tables are kept for the next
- * windows while there is room. With whole, one plan does everything for every sample: the plain
- * version that tests compare with. */
+ * There are two ways, and who samples need not know which: step by step with the solvers of
+ * diffusion/sampler.h (diffusion/denoiser_steps.h); and on backends with memory of their own, where
+ * the sampler's options allow it, the whole loop as plans (diffusion/denoiser_loop.h). */
 #ifndef LL_DIFFUSION_PREPARED_DENOISER_H
 #define LL_DIFFUSION_PREPARED_DENOISER_H
 
@@ -30,18 +29,11 @@ typedef struct ll_prepared_denoiser_opts {
     const char       *prefix;  /* of the model's names in the store; NULL: none */
     const ll_backend *backend; /* of floats; parameters of another one are copied there */
     int               n_threads;
-    bool              guided; /* the unconditional pass is wanted too */
     bool              folded; /* neighbouring weights multiplied, docs/spec/model.md 9.1 */
-    bool              whole;
+    bool              kept;   /* for inpainting */
+    bool              whole;  /* nothing is shared among samples: the plain version, for tests */
+    ll_sampler_opts   sampler;
 } ll_prepared_denoiser_opts;
-
-/* Borrows params until ll_prepared_denoiser_destroy: they must not change meanwhile; caller owns
- * *out.
- */
-llap_status ll_prepared_denoiser_create(const ll_denoiser_config *c, const ll_params *params,
-                                        const ll_prepared_denoiser_opts *o,
-                                        ll_prepared_denoiser           **out);
-void        ll_prepared_denoiser_destroy(ll_prepared_denoiser *d); /* NULL is fine */
 
 typedef struct ll_prepared_denoiser_batch { /* borrowed until other ones are given */
     const float *tq;                        /* [B,h] query offsets */
@@ -52,13 +44,21 @@ typedef struct ll_prepared_denoiser_batch { /* borrowed until other ones are giv
     const float *E_pad; /* [B,S] */
 } ll_prepared_denoiser_batch;
 
-llap_status ll_prepared_denoiser_windows(ll_prepared_denoiser             *d,
-                                         const ll_prepared_denoiser_batch *w);
+/* Copies list; borrows params until ll_prepared_denoiser_destroy: they must not change meanwhile;
+ * caller owns *out. */
+llap_status ll_prepared_denoiser_create(const ll_denoiser_config *c, const ll_params *params,
+                                        const ll_prepared_denoiser_opts *o, const ll_points *list,
+                                        ll_prepared_denoiser **out);
+void        ll_prepared_denoiser_destroy(ll_prepared_denoiser *d); /* NULL is fine */
 
-/* Frees the tables, not the plans: the next windows cost what the first did. */
+/* As ll_sample; borrows everything until return. LLAP_EUNSUPPORTED: inpainting where the options
+ * did not say so, and watching where the loop is one of plans. */
+llap_status ll_prepared_denoiser_sample(ll_prepared_denoiser             *d,
+                                        const ll_prepared_denoiser_batch *w, const ll_sample_io *io,
+                                        float *out);
+
+/* Frees what is kept for the next windows, not the plans: they cost what the first did. */
 void ll_prepared_denoiser_forget(ll_prepared_denoiser *d);
-
-ll_predictor ll_prepared_denoiser_predictor(ll_prepared_denoiser *d); /* borrows d */
 
 double
 ll_prepared_denoiser_products(const ll_prepared_denoiser *d); /* multiply-adds of products so far */

@@ -6,9 +6,9 @@
  *         st = ll_sample(&LL_SAMPLER_REFERENCE, &list, shape, &predictor, &io, out);
  *     ll_points_deinit(&list);
  *
- * The predictor is anything that answers like a denoiser; diffusion/prepared_denoiser.h makes one
- * of the network. All samples of all windows go together: arrays are [B,R,h,Z]. What a sample
- * becomes depends on its own window and number alone, never on those beside it. */
+ * The predictor is anything that answers like a denoiser; diffusion/denoiser_steps.h makes one of
+ * the network. All samples of all windows go together: arrays are [B,R,h,Z]. What a sample becomes
+ * depends on its own window and number alone, never on those beside it. */
 #ifndef LL_DIFFUSION_SAMPLER_H
 #define LL_DIFFUSION_SAMPLER_H
 

@@ -8,13 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool ll_nn_finite(const float *x, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i])) return false;
-    return true;
-}
-
 /* The states of the store aside (arena given), and back. */
 static llap_status swap_states(ll_params *p, void **kept, ll_arena *arena)
 {
@@ -67,14 +60,14 @@ typedef struct extent {
 } extent;
 
 /* The parameter of the first gradient that is not finite; NULL: there is none. */
-static const char *look_at_gradients(const ll_non_finite *b, const ll_run *run, extent *e)
+static const char *look_at_gradients(const ll_non_finite *b, const ll_session *net, extent *e)
 {
     double squares = 0.0;
     for (int i = 0; i < ll_graph_n_params(b->graph); i++) {
         const char *name = ll_tensor_name(ll_graph_param(b->graph, i));
         char        output[256];
         snprintf(output, sizeof output, "grad %s", name);
-        const float         *x = ll_run_output(run, output, NULL);
+        const float         *x = ll_session_output(net, output);
         const ll_param_info *of = ll_params_find(b->params, name);
         const int64_t        n = x == NULL || of == NULL ? 0 : of->count;
         if (!ll_nn_finite(x, n)) return name;
@@ -90,12 +83,12 @@ static const char *look_at_gradients(const ll_non_finite *b, const ll_run *run, 
 }
 
 /* Whether it was this micro-batch. */
-static bool blame_micro_batch(const ll_non_finite *b, const ll_run *run, extent *e, char *text,
+static bool blame_micro_batch(const ll_non_finite *b, const ll_session *net, extent *e, char *text,
                               size_t size)
 {
-    const float *loss = ll_run_output(run, LOSS, NULL);
+    const float *loss = ll_session_output(net, LOSS);
     const bool   lost = loss != NULL && !isfinite(*loss);
-    const char  *name = look_at_gradients(b, run, e);
+    const char  *name = look_at_gradients(b, net, e);
     if (lost && name != NULL)
         snprintf(text, size, "the loss is not finite, nor is the gradient of '%s'", name);
     else if (lost) snprintf(text, size, "the loss is not finite");
@@ -103,15 +96,44 @@ static bool blame_micro_batch(const ll_non_finite *b, const ll_run *run, extent 
     return lost || name != NULL;
 }
 
-static llap_status blame_micro_batches(const ll_non_finite *b, ll_run *run, char *text, size_t size)
+static int64_t pieces_of(const ll_non_finite *b)
+{
+    return b->n_micro_batches < 1 ? 1 : b->n_micro_batches;
+}
+
+static llap_status blame_input(const ll_non_finite *b, ll_session *net, bool *found, char *text,
+                               size_t size)
+{
+    llap_status st = LLAP_OK;
+    *found = false;
+    for (int64_t i = 0; i < pieces_of(b) && st == LLAP_OK && !*found; i++) {
+        st = b->fill(b->user, net, i);
+        const char *bad = st == LLAP_OK ? ll_session_bad_input(net) : NULL;
+        *found = bad != NULL;
+        if (*found) snprintf(text, size, "input '%s' is not finite", bad);
+    }
+    return st;
+}
+
+/* The states as they were. */
+static llap_status restore(const ll_non_finite *b, void **kept)
+{
+    (void)swap_states(b->params, kept, NULL);
+    return ll_params_push(b->params);
+}
+
+/* Each micro-batch begins with the states that the step began with. */
+static llap_status blame_micro_batches(const ll_non_finite *b, ll_session *net, void **kept,
+                                       char *text, size_t size)
 {
     extent      e = { 0 };
     bool        found = false;
     llap_status st = LLAP_OK;
-    for (int64_t i = 0; (i == 0 || i < b->n_micro_batches) && st == LLAP_OK && !found; i++) {
-        st = b->bind(b->user, run, i);
-        if (st == LLAP_OK) st = ll_run_exec(run);
-        if (st == LLAP_OK) found = blame_micro_batch(b, run, &e, text, size);
+    for (int64_t i = 0; i < pieces_of(b) && st == LLAP_OK && !found; i++) {
+        if (i > 0) st = restore(b, kept);
+        if (st == LLAP_OK) st = b->fill(b->user, net, i);
+        if (st == LLAP_OK) st = ll_session_run(net);
+        if (st == LLAP_OK) found = blame_micro_batch(b, net, &e, text, size);
     }
     /* The backend adds them up in an order of its own: about what a float holds is too much. */
     if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX)
@@ -124,26 +146,25 @@ static llap_status blame_micro_batches(const ll_non_finite *b, ll_run *run, char
 llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t size)
 {
     ll_arena    arena = { 0 };
-    ll_plan    *plan = NULL;
-    ll_run     *run = NULL;
+    ll_session *net = NULL;
+    bool        found = false;
     llap_status st = ll_params_pull(b->params);
-    if (st != LLAP_OK || blame_parameter(b->params, text, size)) return st;
+    if (st != LLAP_OK) return st;
     void **kept = ll_arena_new(&arena, (size_t)ll_params_count(b->params) + 1, sizeof *kept);
     st = kept == NULL ? LLAP_ENOMEM : swap_states(b->params, kept, &arena);
     if (st == LLAP_OK) {
         add_outputs(b, &arena);
-        st = ll_plan_create(b->graph, b->how, &plan);
+        st = ll_session_create(b->graph, b->params, ll_params_backend(b->params), b->n_threads,
+                               &net);
     }
-    if (st == LLAP_OK) st = ll_run_create(plan, &run);
-    if (st == LLAP_OK) st = ll_params_bind(b->params, LL_PARAMS_MODEL, plan, run);
     if (st == LLAP_OK) {
-        st = blame_micro_batches(b, run, text, size);
-        swap_states(b->params, kept, NULL);
-        const llap_status pushed = ll_params_push(b->params);
-        if (st == LLAP_OK) st = pushed;
+        st = blame_input(b, net, &found, text, size);
+        if (st == LLAP_OK && !found && !blame_parameter(b->params, text, size))
+            st = blame_micro_batches(b, net, kept, text, size);
+        const llap_status restored = restore(b, kept);
+        if (st == LLAP_OK) st = restored;
     }
-    ll_run_destroy(run);
-    ll_plan_release(plan);
+    ll_session_destroy(net);
     ll_arena_deinit(&arena);
     return st;
 }

@@ -3,8 +3,7 @@
  *     const ll_non_finite b = { .graph = g,          the loss of that step, described anew
  *                            .loss = loss,
  *                            .params = params,
- *                            .how = &plan_opts,
- *                            .bind = bind_inputs, .user = batch };
+ *                            .fill = fill_inputs, .user = batch };
  *     st = ll_nn_find_non_finite(&b, text, sizeof text);
  *     text                                        "gradient of 'a.weight' is not finite"
  *                                                 "the norm of the gradients is not finite (the
@@ -15,23 +14,21 @@
 #ifndef LL_NN_NON_FINITE_H
 #define LL_NN_NON_FINITE_H
 
-#include "nn/params.h"
+#include "nn/session.h"
 
 typedef struct ll_non_finite {
-    ll_graph           *graph; /* the loss alone, as the step had it; it is added to */
-    ll_tensor          *loss;
-    ll_params          *params;
-    const ll_plan_opts *how;
-    int64_t             n_micro_batches; /* that the batch went in; 0 is one */
-    llap_status (*bind)(void *user, ll_run *run, int64_t micro_batch); /* the inputs, by name */
+    ll_graph  *graph; /* the loss alone, as the step had it; it is added to */
+    ll_tensor *loss;
+    ll_params *params;
+    int        n_threads;
+    int64_t    n_micro_batches; /* that the batch went in; 0 is one */
+    llap_status (*fill)(void *user, ll_session *net, int64_t micro_batch); /* the inputs, by name */
     void *user;
 } ll_non_finite;
 
-/* text names the first parameter that is not finite, else the loss, the first gradient that is not,
- * or both, else the norm of all gradients where their squares are too large for it. Where all is
- * well it is left alone, as the store's states are. */
+/* text names the first input that is not finite, else the first parameter, else the loss, the first
+ * gradient that is not, or both, else the norm of all gradients where their squares are too large
+ * for it. Where all is well it is left alone, as the store's states are. */
 llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t size);
-
-bool ll_nn_finite(const float *x, int64_t n); /* all of them */
 
 #endif

@@ -1,14 +1,10 @@
 #include "nn/session.h"
 
-#include "backend/cpu/cpu.h"
 #include "backend/device_memory.h"
 #include "base/alloc.h"
-#include "base/error.h"
 #include "nn/micro_batches.h"
-#include "nn/non_finite.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 struct ll_session {
@@ -54,23 +50,20 @@ static llap_status bind_inputs(ll_session *n)
     return st;
 }
 
-static ll_plan_opts plan_opts(const ll_params *p, int n_threads)
+static ll_plan_opts plan_opts(const ll_backend *backend, int n_threads)
 {
-    const ll_backend *of = ll_params_backend(p);
-    return (ll_plan_opts){ .backend = of->memory != NULL ? of : &ll_backend_cpu,
-                           .n_threads = n_threads,
-                           .beside = true };
+    return (ll_plan_opts){ .backend = backend, .n_threads = n_threads, .beside = true };
 }
 
-llap_status ll_session_create(const ll_graph *g, const ll_params *p, int n_threads,
-                              ll_session **out)
+llap_status ll_session_create(const ll_graph *g, const ll_params *p, const ll_backend *backend,
+                              int n_threads, ll_session **out)
 {
     *out = NULL;
     ll_session *n = ll_new(1, sizeof *n);
     if (n == NULL) return LLAP_ENOMEM;
-    const ll_plan_opts o = plan_opts(p, n_threads);
+    const ll_plan_opts o = plan_opts(backend, n_threads);
     llap_status        st = ll_graph_status(g);
-    n->backend = o.backend;
+    n->backend = backend;
     if (st == LLAP_OK) st = ll_plan_create(g, &o, &n->own_plan);
     n->plan = n->own_plan;
     if (st == LLAP_OK) st = ll_run_create(n->own_plan, &n->run);
@@ -81,13 +74,13 @@ llap_status ll_session_create(const ll_graph *g, const ll_params *p, int n_threa
     return st;
 }
 
-llap_status ll_session_create_micro_batch(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr,
-                                          const ll_params *p, int n_threads, ll_session **out)
+llap_status ll_session_create_part(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr,
+                                   const ll_params *p, int n_threads, ll_session **out)
 {
     *out = NULL;
     ll_session *n = ll_new(1, sizeof *n);
     if (n == NULL) return LLAP_ENOMEM;
-    const ll_plan_opts o = plan_opts(p, n_threads);
+    const ll_plan_opts o = plan_opts(ll_params_backend(p), n_threads);
     n->backend = o.backend;
     llap_status st = ll_micro_batches_create(g, loss, attr, p, &o, &n->micro_batches);
     if (st == LLAP_OK) {
@@ -169,10 +162,7 @@ double ll_session_number(const ll_session *n, const char *name)
     return x == NULL ? NAN : (double)x[0];
 }
 
-size_t ll_session_bytes(const ll_session *n) { return ll_plan_workspace(n->plan); }
-
-/* Dropout draws by the step, and by the micro-batch of it. */
-static llap_status put_random(ll_params *p, int64_t step, int64_t micro_batch)
+llap_status ll_session_random(ll_params *p, int64_t step, int64_t micro_batch)
 {
     const ll_param_info *rng = ll_params_find(p, "rng");
     if (rng == NULL) return LLAP_OK;
@@ -185,7 +175,7 @@ static llap_status put_random(ll_params *p, int64_t step, int64_t micro_batch)
 
 llap_status ll_session_begin(ll_session *n, ll_params *p, int64_t step, double lr)
 {
-    const llap_status st = put_random(p, step, 0);
+    const llap_status st = ll_session_random(p, step, 0);
     *ll_session_real(n, "lr") = (float)lr;
     *ll_session_int(n, "step") = (int32_t)step + 1;
     return st == LLAP_OK ? ll_session_run(n) : st;
@@ -206,64 +196,34 @@ llap_status ll_session_later(const ll_session *n, ll_async_results *a, int64_t s
                                 ll_run_output_device(n->run, "grad_norm", NULL));
 }
 
-llap_status ll_session_step(ll_session *n, ll_params *p, int64_t step, double lr, double *loss,
-                            double *grad_norm)
+llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t micro_batch,
+                           double share)
 {
-    const llap_status st = ll_session_begin(n, p, step, lr);
-    if (st == LLAP_OK) ll_session_end(n, loss, grad_norm);
-    return st;
-}
-
-llap_status ll_session_add_micro_batch(ll_session *n, ll_params *p, int64_t step,
-                                       int64_t micro_batch, double share)
-{
-    llap_status st = put_random(p, step, micro_batch);
+    llap_status st = ll_session_random(p, step, micro_batch);
     if (st == LLAP_OK) st = send_inputs(n);
     return st == LLAP_OK ? ll_micro_batches_add(n->micro_batches, micro_batch == 0, share) : st;
 }
 
-llap_status ll_session_finish_step(ll_session *n, int64_t step, double lr, double *loss,
-                                   double *grad_norm)
+llap_status ll_session_added(ll_session *n, int64_t step, double lr, double *loss,
+                             double *grad_norm)
 {
     return ll_micro_batches_step(n->micro_batches, lr, step + 1, loss, grad_norm);
 }
 
-/* -------- what is not finite -------- */
+bool ll_nn_finite(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(x[i])) return false;
+    return true;
+}
 
-static bool blame_input(const ll_session *n, char *text, size_t size)
+const char *ll_session_bad_input(const ll_session *n)
 {
     for (int i = 0; i < ll_plan_n_slots(n->plan); i++) {
         const ll_slot *s = ll_plan_slot(n->plan, i);
-        if (n->input[i] == NULL || s->elem != LL_REAL ||
-            ll_nn_finite(n->input[i], ll_shape_count(&s->shape)))
-            continue;
-        snprintf(text, size, "input '%s' is not finite", s->name);
-        return true;
+        if (n->input[i] != NULL && s->elem == LL_REAL &&
+            !ll_nn_finite(n->input[i], ll_shape_count(&s->shape)))
+            return s->name;
     }
-    return false;
-}
-
-/* The inputs of a net for another run of the same loss, which may have no use for some. */
-static llap_status lend_inputs(void *user, ll_run *run, int64_t micro_batch)
-{
-    (void)micro_batch; /* it goes as one */
-    const ll_session *n = user;
-    for (int i = 0; i < ll_plan_n_slots(n->plan); i++) {
-        const ll_slot *s = ll_plan_slot(n->plan, i);
-        if (n->input[i] == NULL) continue;
-        const llap_status st = ll_run_bind(run, s->name, n->input[i], ll_shape_count(&s->shape));
-        if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
-    }
-    return LLAP_OK;
-}
-
-llap_status ll_session_find_non_finite(ll_session *n, ll_graph *g, ll_tensor *loss, ll_params *p,
-                                       char *text, size_t size)
-{
-    if (blame_input(n, text, size)) return LLAP_OK;
-    const ll_plan_opts  how = plan_opts(p, 1);
-    const ll_non_finite b = {
-        .graph = g, .loss = loss, .params = p, .how = &how, .bind = lend_inputs, .user = n
-    };
-    return ll_nn_find_non_finite(&b, text, size);
+    return NULL;
 }

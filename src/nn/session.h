@@ -1,14 +1,15 @@
-/* A graph made ready to be used: plan, run, and a buffer for every input.
+/* A net: a graph made runnable, with plan, run, and a buffer for every input.
  *
  *     ll_session *n;
- *     st = ll_session_create(g, params, n_threads, &n);          borrows params
+ *     st = ll_session_create(g, params, backend, n_threads, &n);     borrows params
  *     fill(ll_session_real(n, "x"));                             [the input's shape], zero at first
  *     if (st == LLAP_OK) st = ll_session_run(n);
  *     loss = ll_session_number(n, "loss");
  *     ll_session_destroy(n);
  *
- * It computes where the parameters are, else on the cpu. Trained by ll_nn_train, a step is
- * ll_session_step: it sets rate and number and lets dropout draw by that number. */
+ * Parameters are bound where they lie, in the backend's memory or here. Trained by ll_nn_train, a
+ * step is ll_session_begin and ll_session_end: it sets rate and number and lets dropout draw by
+ * that number; nn/loss_trainer.h makes them. */
 #ifndef LL_NN_SESSION_H
 #define LL_NN_SESSION_H
 
@@ -19,8 +20,8 @@
 typedef struct ll_session ll_session;
 
 /* The graph is no longer needed afterwards. Caller owns *out. */
-llap_status ll_session_create(const ll_graph *g, const ll_params *p, int n_threads,
-                              ll_session **out);
+llap_status ll_session_create(const ll_graph *g, const ll_params *p, const ll_backend *backend,
+                              int n_threads, ll_session **out);
 void        ll_session_destroy(ll_session *n); /* NULL is fine */
 
 /* Buffers of inputs; NULL where the plan has no use for the input. */
@@ -36,14 +37,9 @@ llap_status ll_session_place(ll_session *n, const char *name, void *device_table
 llap_status  ll_session_run(ll_session *n);
 const float *ll_session_output(const ll_session *n, const char *name); /* until the next run */
 double       ll_session_number(const ll_session *n, const char *name); /* of one element */
-size_t       ll_session_bytes(const ll_session *n);                    /* of its workspace */
 
-/* One step of training, number step from 0. The net's graph went through ll_nn_train. */
-llap_status ll_session_step(ll_session *n, ll_params *p, int64_t step, double lr, double *loss,
-                            double *grad_norm);
-
-/* Its two halves: on a GPU begin only hands the work over, and the inputs may then be filled anew.
- */
+/* One step of training, number step from 0, in two halves: on a GPU begin only hands the work over,
+ * and the inputs may then be filled anew. The net's graph went through ll_nn_train. */
 llap_status ll_session_begin(ll_session *n, ll_params *p, int64_t step, double lr);
 void        ll_session_end(const ll_session *n, double *loss, double *grad_norm);
 /* Instead of the second: what the step comes to is asked for later. */
@@ -52,17 +48,19 @@ llap_status ll_session_later(const ll_session *n, ll_async_results *a, int64_t s
 /* A net of a part of a batch, whose steps are made in micro-batches (nn/micro_batches.h): g is the
  * loss of such a part, without ll_nn_train. Fill the inputs and add, for each micro-batch, then
  * make the step. */
-llap_status ll_session_create_micro_batch(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr,
-                                          const ll_params *p, int n_threads, ll_session **out);
-llap_status ll_session_add_micro_batch(ll_session *n, ll_params *p, int64_t step,
-                                       int64_t micro_batch, double share);
-llap_status ll_session_finish_step(ll_session *n, int64_t step, double lr, double *loss,
-                                   double *grad_norm);
+llap_status ll_session_create_part(ll_graph *g, ll_tensor *loss, const ll_train_attr *attr,
+                                   const ll_params *p, int n_threads, ll_session **out);
+llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t micro_batch,
+                           double share);
+llap_status ll_session_added(ll_session *n, int64_t step, double lr, double *loss,
+                             double *grad_norm);
 
-/* What is not finite: the first such input, or what nn/non_finite.h finds in g, the loss alone, on
- * the same inputs. text gets "input 'x' ..." or "gradient of 'a.weight' ..."; it is left alone
- * where nothing is found. */
-llap_status ll_session_find_non_finite(ll_session *n, ll_graph *g, ll_tensor *loss, ll_params *p,
-                                       char *text, size_t size);
+/* The first input of reals that is not all finite; NULL: there is none. */
+const char *ll_session_bad_input(const ll_session *n);
+bool        ll_nn_finite(const float *x, int64_t n); /* all of them */
+
+/* What dropout draws by, number `step` from 0 and the micro-batch of its batch: of parameters that
+ * nets train. ll_session_begin and ll_session_add say it themselves. */
+llap_status ll_session_random(ll_params *p, int64_t step, int64_t micro_batch);
 
 #endif

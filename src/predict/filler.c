@@ -236,25 +236,14 @@ static llap_status do_all(filler *f)
     if (n > most) n = most;
     if (n > f->gaps.n) n = f->gaps.n;
     if (gpu && rows > (int64_t)n) rows = (int64_t)n; /* empty ones cost as much */
-    llap_status        st = chunk_init(&k, f, n);
-    const ll_draw_plan o = { .rows = rows < 1 ? 1 : rows,
-                             .samples = R,
-                             .h = f->h,
-                             .solver = f->n.sampling.solver.solver,
-                             .steps = (int)f->n.sampling.steps,
-                             .first = f->n.sampling.first,
-                             .last = f->n.sampling.last,
-                             .gathered = f->n.sampling.list == LL_LIST_GATHERED,
-                             .n_threads = omp_get_max_threads(),
-                             .backend = backend,
-                             .given = true,
-                             .begin = (int)f->o->first };
-    if (st == LLAP_OK)
-        st = ll_residual_sampler_create(&f->n.config, f->n.member, f->n.n_members, &o, &sampler);
-    if (st == LLAP_OK && ll_residual_sampler_rows(sampler) < o.rows)
-        ll_logf(f->o->log, LLAP_LOG_WARNING,
-                "%s: too little memory for %lld windows at once: %lld at a time", backend->name,
-                (long long)o.rows, (long long)ll_residual_sampler_rows(sampler));
+    ll_draw_plan o = ll_networks_plan(&f->n, backend);
+    o.rows = rows < 1 ? 1 : rows;
+    o.samples = R;
+    o.h = f->h;
+    o.given = true;
+    o.begin = (int)f->o->first;
+    llap_status st = chunk_init(&k, f, n);
+    if (st == LLAP_OK) st = ll_networks_sampler(&f->n, &o, f->o->log, &sampler);
     for (size_t i = 0; i < f->gaps.n && st == LLAP_OK; i += n) {
         k.window = f->gaps.window + i;
         k.n = f->gaps.n - i < n ? f->gaps.n - i : n;

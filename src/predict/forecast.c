@@ -232,9 +232,9 @@ static llap_status put_all(paths *a, const llap_panel *p, const ll_forecaster *f
 }
 
 struct llap_sampler {
-    const llap_model *m;
-    const ll_backend *backend;
-    ll_kept_sampler   drawer;
+    const llap_model    *m;
+    const ll_backend    *backend;
+    ll_residual_sampler *networks; /* made ready to draw; NULL: not yet */
 };
 
 /* Samples, or numbers made of them. */
@@ -262,7 +262,7 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                               draws ? 0 : n_quantiles, out);
     a.out = *out;
     if (st == LLAP_OK)
-        st = ll_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->drawer,
+        st = ll_pool_forecaster(m, o->with, o->n_with, p, var, sampler->backend, &sampler->networks,
                                 &f);
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     ll_forecaster_deinit(&f);
@@ -338,7 +338,7 @@ llap_status llap_sampler_create(const llap_model *m, const char *device, const c
 void llap_sampler_destroy(llap_sampler *s)
 {
     if (s == NULL) return;
-    ll_kept_sampler_deinit(&s->drawer);
+    ll_residual_sampler_destroy(s->networks);
     ll_free(s);
 }
 

@@ -64,7 +64,7 @@ int32_t ll_lead(const ll_leads *l, int64_t ahead)
 }
 
 llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                const ll_backend *backend, ll_kept_sampler *kept,
+                                const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out)
 {
     const llap_status st = m->network == NULL  ? ll_anchor_forecaster(m, p, var, out)

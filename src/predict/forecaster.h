@@ -88,20 +88,13 @@ typedef struct ll_leads {
 ll_leads ll_leads_of_frame(const ll_model_frame *f);
 int32_t  ll_lead(const ll_leads *l, int64_t ahead); /* bin of a query so many ticks ahead */
 
-/* The networks of a model made ready to draw rows (at once) of h queries and R samples a member:
- * plans and memory, nothing of any panel. Whoever asks one model about several panels keeps it.
- * Empty: { 0 }. */
-typedef struct ll_kept_sampler {
-    struct ll_residual_sampler *sampler;
-    int64_t                     rows, h, R;
-} ll_kept_sampler;
-
-void ll_kept_sampler_deinit(ll_kept_sampler *d);
-
-/* A model as a whole, whatever it is made of. As the next. kept, filled on the first use, stays
- * good for this model and backend; NULL: nothing is kept. */
+/* A model as a whole, whatever it is made of. As the next. kept: where the networks of the default
+ * profile are made ready to draw (plans and memory, nothing of any panel; residual/residual.h), on
+ * the first use and when other sizes are asked for. Whoever asks one model on one backend about
+ * several panels keeps *kept, NULL at first, and destroys it; NULL: nothing is kept. */
+struct ll_residual_sampler;
 llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
-                                const ll_backend *backend, ll_kept_sampler *kept,
+                                const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out);
 
 /* The anchors of a model; m, p and var [n_targets] (the panel's variable of each target) are

@@ -10,7 +10,6 @@
 #include "predict/panel_view.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 enum { SAMPLES_AT_ONCE = 64, PATHS_AT_ONCE = 256, PATHS_ON_GPU = 8192, QUERIES_MAX = 16384 };
@@ -18,28 +17,23 @@ enum { RUNS_AT_ONCE = 16 }; /* of so many paths: a chunk of rows, between two re
 static const size_t VALUES_AT_ONCE = (size_t)1 << 24; /* residuals of a chunk, at most */
 
 typedef struct network_self {
-    const llap_model  *m;
-    const llap_panel  *p;
-    const ll_backend  *backend;
-    ll_network_members n;
-    ll_panel_view      view;
-    ll_forecaster      anchor;
-    ll_kept_sampler    own, *drawer; /* drawer: its own, or the caller's */
+    const llap_model    *m;
+    const llap_panel    *p;
+    const ll_backend    *backend;
+    ll_network_members   n;
+    ll_panel_view        view;
+    ll_forecaster        anchor;
+    ll_residual_sampler *own, **sampler; /* the networks made ready: its own, or the caller's */
+    int64_t              h;              /* queries of the rows it draws */
 } network_self;
 
 static void destroy(void *self)
 {
     network_self *s = self;
-    ll_kept_sampler_deinit(&s->own);
+    ll_residual_sampler_destroy(s->own);
     ll_forecaster_deinit(&s->anchor);
     ll_panel_view_deinit(&s->view);
     ll_free(s);
-}
-
-void ll_kept_sampler_deinit(ll_kept_sampler *d)
-{
-    ll_residual_sampler_destroy(d->sampler);
-    *d = (ll_kept_sampler){ 0 };
 }
 
 static int64_t paths_at_once(const network_self *s)
@@ -60,34 +54,18 @@ static int64_t rows_for(int64_t n, int64_t most)
 static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
                                int64_t n_samples)
 {
-    const int64_t    M = s->n.n_members, mine = (n_samples + M - 1) / M;
-    const int64_t    R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
-    const int64_t    paths = paths_at_once(s);
-    const int64_t    rows = rows_for(n, paths * 64 / (R * (h > 64 ? h : 64)));
-    ll_kept_sampler *d = s->drawer;
-    const bool       fits = d->rows >= rows && d->rows <= 2 * rows;
-    if (d->sampler != NULL && d->h == h && d->R == R && fits) return LLAP_OK;
-    ll_kept_sampler_deinit(d);
-    d->rows = rows;
-    d->h = h;
-    d->R = R;
-    const ll_draw_plan o = { .rows = rows,
-                             .samples = R,
-                             .h = h,
-                             .solver = s->n.sampling.solver.solver,
-                             .steps = (int)s->n.sampling.steps,
-                             .first = s->n.sampling.first,
-                             .last = s->n.sampling.last,
-                             .gathered = s->n.sampling.list == LL_LIST_GATHERED,
-                             .n_threads = omp_get_max_threads(),
-                             .backend = s->backend };
-    const llap_status  st =
-        ll_residual_sampler_create(&s->n.config, s->n.member, s->n.n_members, &o, &d->sampler);
-    if (st == LLAP_OK && ll_residual_sampler_rows(d->sampler) < o.rows)
-        ll_logf(log, LLAP_LOG_WARNING,
-                "%s: too little memory for %lld windows at once: %lld at a time", s->backend->name,
-                (long long)o.rows, (long long)ll_residual_sampler_rows(d->sampler));
-    return st;
+    const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
+    const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
+    const int64_t paths = paths_at_once(s);
+    const int64_t rows = rows_for(n, paths * 64 / (R * (h > 64 ? h : 64)));
+    ll_draw_plan  o = ll_networks_plan(&s->n, s->backend);
+    o.rows = rows;
+    o.samples = R;
+    o.h = s->h = h;
+    if (*s->sampler != NULL && ll_residual_sampler_serves(*s->sampler, rows, R, h)) return LLAP_OK;
+    ll_residual_sampler_destroy(*s->sampler);
+    *s->sampler = NULL;
+    return ll_networks_sampler(&s->n, &o, log, s->sampler);
 }
 
 /* ---- rows of windows ---- */
@@ -229,9 +207,9 @@ static void put_values(const network_self *s, const ll_feature_set *set, size_t 
         const float *at = x + q * Z + z;
         ll_feature_law(set, i, q, z, &mean, &sd);
         for (int64_t j = 0; j < n_samples; j++)
-            middle += (double)at[j * s->drawer->h * Z] / (double)n_samples;
+            middle += (double)at[j * s->h * Z] / (double)n_samples;
         for (int64_t j = 0; j < n_samples; j++) {
-            const double own = (double)at[j * s->drawer->h * Z];
+            const double own = (double)at[j * s->h * Z];
             const double res = factor == 1.0 ? own : middle + factor * (own - middle);
             const double v = ll_chain_z_back_given(a->chain, e, climate, mean + sd * res);
             out[(j * every + every - 1) * w->n_query + k] = ll_chain_y_back(a->chain, e, v);
@@ -249,20 +227,19 @@ static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
     const ll_feature_view view = s->view.layout.view;
     ll_feature_row       *row = ll_new((size_t)n, sizeof *row);
     uint32_t             *index = ll_new((size_t)n, sizeof *index);
-    float          *x = ll_new((size_t)(n * n_samples), (size_t)(s->drawer->h * Z) * sizeof *x);
-    ll_feature_set *set = NULL;
-    llap_status     st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
+    float                *x = ll_new((size_t)(n * n_samples), (size_t)(s->h * Z) * sizeof *x);
+    ll_feature_set       *set = NULL;
+    llap_status           st = row == NULL || index == NULL || x == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         row[i] = k->row[list[i]];
         index[i] = (uint32_t)i;
     }
     if (st == LLAP_OK)
         st = ll_feature_set_create(&s->view.layout, &s->view.source, row, (size_t)n, &set);
-    if (st == LLAP_OK)
-        st = ll_residual_draw(s->drawer->sampler, set, index, n, ask->seed, n_samples, x);
+    if (st == LLAP_OK) st = ll_residual_draw(*s->sampler, set, index, n, ask->seed, n_samples, x);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         const group *g = &k->group[list[i]];
-        const float *at = x + i * n_samples * s->drawer->h * Z;
+        const float *at = x + i * n_samples * s->h * Z;
         for (int64_t j = g->first; j < g->first + g->n; j++)
             for (int64_t c = 0; c < C; c++) {
                 int64_t z = view == LL_FEATURE_ENTITY ? c : 0;
@@ -373,7 +350,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
 }
 
 llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
-                                  const ll_backend *backend, ll_kept_sampler *kept,
+                                  const ll_backend *backend, ll_residual_sampler **kept,
                                   ll_forecaster *out)
 {
     *out = (ll_forecaster){ 0 };
@@ -382,7 +359,7 @@ llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
     s->m = m;
     s->p = p;
     s->backend = backend;
-    s->drawer = kept != NULL ? kept : &s->own;
+    s->sampler = kept != NULL ? kept : &s->own;
     ll_network_members_init(&s->n, m);
     llap_status st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
     if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, &s->view.targets, &s->anchor);

@@ -49,16 +49,6 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
     return LLAP_OK;
 }
 
-static llap_status sample(reference_self *s, ll_extent extent, const ll_prepared_denoiser_batch *in,
-                          const ll_sample_io *io, float *z)
-{
-    if (s->planned != NULL) return ll_denoiser_loop_sample(s->planned, in, io, z);
-    const ll_sampler_opts o = reference_sampler(s);
-    const ll_predictor    p = ll_prepared_denoiser_predictor(s->denoise);
-    const llap_status     st = ll_prepared_denoiser_windows(s->denoise, in);
-    return st == LLAP_OK ? ll_sample(&o, &s->points, extent, &p, io, z) : st;
-}
-
 static llap_status draw_rows(reference_self *s, const ll_forecast_request *ask,
                              const ll_forecast_window *w, const work_row *row, int64_t n,
                              double **path)
@@ -83,7 +73,7 @@ static llap_status draw_rows(reference_self *s, const ll_forecast_request *ask,
                                   .keep = keep ? kept : NULL };
         in.tq = s->batch.tau;
         ll_network_origin(s->c, s->batch.tau, n, h);
-        st = sample(s, (ll_extent){ n, R, h, s->Z }, &in, &io, z);
+        st = ll_prepared_denoiser_sample(s->denoiser, &in, &io, z);
     }
     for (int64_t i = 0; i < n && st == LLAP_OK; i++)
         st = decode(s, w, &row[i], reference_present(s) + i * s->N, z + i * R * h * s->Z, path);

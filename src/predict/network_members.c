@@ -1,7 +1,10 @@
 #include "predict/network_members.h"
 #include "predict/numbers.h"
 
+#include "base/log.h"
+
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +51,29 @@ void ll_network_members_init(ll_network_members *out, const llap_model *m)
                                                .part = LL_PARAMS_MODEL,
                                                .prefix = out->prefix[i] };
     }
+}
+
+ll_draw_plan ll_networks_plan(const ll_network_members *n, const ll_backend *backend)
+{
+    return (ll_draw_plan){ .solver = n->sampling.solver.solver,
+                           .steps = (int)n->sampling.steps,
+                           .first = n->sampling.first,
+                           .last = n->sampling.last,
+                           .gathered = n->sampling.list == LL_LIST_GATHERED,
+                           .n_threads = omp_get_max_threads(),
+                           .backend = backend };
+}
+
+llap_status ll_networks_sampler(const ll_network_members *n, const ll_draw_plan *plan,
+                                const llap_log *log, ll_residual_sampler **out)
+{
+    const llap_status st =
+        ll_residual_sampler_create(&n->config, n->member, n->n_members, plan, out);
+    if (st == LLAP_OK && ll_residual_sampler_rows(*out) < plan->rows)
+        ll_logf(
+            log, LLAP_LOG_WARNING, "%s: too little memory for %lld windows at once: %lld at a time",
+            plan->backend->name, (long long)plan->rows, (long long)ll_residual_sampler_rows(*out));
+    return st;
 }
 
 static int bucket_of(const ll_reals *edge, double lead)

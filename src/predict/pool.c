@@ -107,7 +107,7 @@ static void destroy(void *self)
 
 llap_status ll_pool_forecaster(const llap_model *m, const llap_model *const *with, int64_t n,
                                const llap_panel *p, const int64_t *var, const ll_backend *backend,
-                               ll_kept_sampler *kept, ll_forecaster *out)
+                               struct ll_residual_sampler **kept, ll_forecaster *out)
 {
     *out = (ll_forecaster){ 0 };
     if (n == 0) return ll_model_forecaster(m, p, var, backend, kept, out);

@@ -16,7 +16,7 @@ llap_status ll_pool_check(const llap_model *m, const llap_model *const *with, in
 /* m and those that answer with it, n of them, as ll_model_forecaster. kept is m's. */
 llap_status ll_pool_forecaster(const llap_model *m, const llap_model *const *with, int64_t n,
                                const llap_panel *p, const int64_t *var, const ll_backend *backend,
-                               ll_kept_sampler *kept, ll_forecaster *out);
+                               struct ll_residual_sampler **kept, ll_forecaster *out);
 
 /* The seed that model i of a pool draws by, 0 being m: the same noise twice would be no pool. */
 uint64_t ll_pool_seed(uint64_t seed, int64_t i);

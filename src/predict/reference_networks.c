@@ -1,5 +1,6 @@
 #include "predict/reference_networks.h"
 
+#include "backend/cpu/cpu.h"
 #include "base/alloc.h"
 #include "networks/conditioning.h"
 #include "networks/latent.h"
@@ -30,7 +31,8 @@ static llap_status summary_net(reference_self *s, int64_t n)
         ll_output(g, "E_raw", E);
         if (norm != LL_COND_NORM_NONE) E = ll_context_normalise(g, E, mean, std);
         ll_output(g, "E", E);
-        st = ll_session_create(g, s->m->network->params, s->n_threads, &s->summary);
+        st =
+            ll_session_create(g, s->m->network->params, &ll_backend_cpu, s->n_threads, &s->summary);
     }
     ll_graph_destroy(g);
     if (st == LLAP_OK) s->n_summary = n;
@@ -54,7 +56,8 @@ static llap_status decoder_net(reference_self *s, int64_t R, int64_t h)
         ll_scope_push(g, "vae");
         ll_output(g, "y", ll_vae_decode(g, &vae, z, ent));
         ll_scope_pop(g);
-        st = ll_session_create(g, s->m->network->params, s->n_threads, &s->decoder);
+        st =
+            ll_session_create(g, s->m->network->params, &ll_backend_cpu, s->n_threads, &s->decoder);
     }
     ll_graph_destroy(g);
     return st;
@@ -78,58 +81,37 @@ static llap_status encoder_net(reference_self *s, int64_t n, int64_t h)
         ll_tensor *mu = ll_vae_encode(g, &vae, ll_vae_tokens(g, y, obs), ent).mu;
         ll_scope_pop(g);
         ll_output(g, "z", ll_latent_normalise(g, mu, mean, std, any));
-        st = ll_session_create(g, s->m->network->params, s->n_threads, &s->encoder);
+        st =
+            ll_session_create(g, s->m->network->params, &ll_backend_cpu, s->n_threads, &s->encoder);
     }
     ll_graph_destroy(g);
     return st;
-}
-
-ll_sampler_opts reference_sampler(const reference_self *s)
-{
-    ll_sampler_opts o = s->c->sampling.solver;
-    o.predict = s->c->noise.prediction;
-    return o;
 }
 
 void reference_drop_nets(reference_self *s)
 {
     ll_session_destroy(s->decoder);
     ll_session_destroy(s->encoder);
-    ll_prepared_denoiser_destroy(s->denoise);
-    ll_denoiser_loop_destroy(s->planned);
+    ll_prepared_denoiser_destroy(s->denoiser);
     s->decoder = s->encoder = NULL;
-    s->denoise = NULL;
-    s->planned = NULL;
+    s->denoiser = NULL;
     s->R = s->h = 0;
 }
 
 static llap_status sampling_net(reference_self *s, ll_extent extent)
 {
-    const ll_sampler_opts          *o = &s->c->sampling.solver;
-    const ll_prepared_denoiser_opts how = {
-        .extent = extent,
-        .S = s->S,
-        .part = ll_network_part(s->c),
-        .prefix = "denoiser.",
-        .backend = s->backend,
-        .n_threads = s->n_threads,
-        .guided = s->summarised && (o->guidance[0] != 1.0 || o->guidance[1] != 1.0),
-        .folded = true,
-    };
-    const ll_denoiser_loop_opts planned = { .extent = how.extent,
-                                            .S = how.S,
-                                            .part = how.part,
-                                            .prefix = how.prefix,
-                                            .backend = how.backend,
-                                            .n_threads = how.n_threads,
-                                            .folded = how.folded,
-                                            .kept = s->keep,
-                                            .sampler = reference_sampler(s) };
-    return s->backend->memory == NULL || !ll_denoiser_loop_takes(&planned.sampler)
-               ? ll_prepared_denoiser_create(&s->c->denoiser, s->m->network->params, &how,
-                                             &s->denoise)
-               : ll_denoiser_loop_create(&s->c->denoiser, s->m->network->params, &planned,
-                                         &s->points, &s->planned);
+    ll_prepared_denoiser_opts o = { .extent = extent,
+                                    .S = s->S,
+                                    .part = ll_network_part(s->c),
+                                    .prefix = "denoiser.",
+                                    .backend = s->backend,
+                                    .n_threads = s->n_threads,
+                                    .folded = true,
+                                    .kept = s->keep,
+                                    .sampler = s->c->sampling.solver };
+    o.sampler.predict = s->c->noise.prediction;
+    return ll_prepared_denoiser_create(&s->c->denoiser, s->m->network->params, &o, &s->points,
+                                       &s->denoiser);
 }
 
 llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h, bool keep)

@@ -3,7 +3,8 @@
 #ifndef LL_PREDICT_REFERENCE_NETWORKS_H
 #define LL_PREDICT_REFERENCE_NETWORKS_H
 
-#include "diffusion/denoiser_loop.h"
+#include "data/windows/batch.h"
+#include "data/windows/scaling.h"
 #include "diffusion/prepared_denoiser.h"
 #include "nn/session.h"
 #include "predict/forecaster.h"
@@ -25,9 +26,8 @@ typedef struct reference_self {
     ll_session              *summary, *decoder, *encoder;
     int64_t                  n_summary; /* rows of the first */
     const ll_backend        *backend;   /* of the reverse process; the rest: cpu */
-    ll_prepared_denoiser    *denoise;
-    ll_denoiser_loop        *planned; /* instead, where the whole loop is on a device */
-    int64_t                  most;    /* rows that go through at once */
+    ll_prepared_denoiser    *denoiser;
+    int64_t                  most; /* rows that go through at once */
     ll_points                points;
     int                      n_threads;
 } reference_self;
@@ -42,8 +42,6 @@ typedef struct work_row {
  * for, or dropped. */
 llap_status reference_nets_for(reference_self *s, int64_t n, int64_t R, int64_t h, bool keep);
 void        reference_drop_nets(reference_self *s);
-
-ll_sampler_opts reference_sampler(const reference_self *s);
 
 /* Makes s->batch of n rows (up to REFERENCE_ROWS), which the next three look at. */
 llap_status reference_look(reference_self *s, const ll_forecast_window *w, const work_row *row,

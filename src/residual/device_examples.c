@@ -113,15 +113,15 @@ llap_status ll_device_examples_create(const ll_feature_set *set, const ll_backen
     return st;
 }
 
-llap_status ll_device_examples_bind(const ll_device_examples *r, ll_run *run)
+llap_status ll_device_examples_place(const ll_device_examples *r, ll_session *net)
 {
-    for (int i = 0; i < TABLES; i++) {
+    llap_status st = LLAP_OK;
+    for (int i = 0; i < TABLES && st == LLAP_OK; i++) {
         char name[32];
-        snprintf(name, sizeof name, "rows.%s", names[i]);
-        const llap_status st = ll_run_bind_device(run, name, r->device_data[i], r->n * r->width[i]);
-        if (st != LLAP_OK && st != LLAP_ENOTFOUND) return st;
+        snprintf(name, sizeof name, LL_SESSION_ROWS "%s", names[i]);
+        st = ll_session_place(net, name, r->device_data[i]);
     }
-    return LLAP_OK;
+    return st;
 }
 
 /* ---- the graph ---- */
@@ -280,9 +280,9 @@ ll_device_examples_set ll_device_examples_set_of(ll_graph *g, const ll_device_ex
 {
     ll_device_examples_set out = { 0 };
     making                 m = { .g = g, .r = r, .B = B };
-    m.index = ll_input_int(g, "index", LL_SHAPE(B));
     m.key = ll_input_int(g, "key", LL_SHAPE(4));
     ll_scope_push(g, "rows");
+    m.index = ll_input_int(g, "index", LL_SHAPE(B));
     m.ids = ll_input_int(g, names[IDS], LL_SHAPE(r->n, 2));
     const choices c = choose(&m, vary);
     m.shift = ll_mask(g, ll_scale(g, c.part, 0.999 * r->c.slot), c.shifted);

@@ -5,14 +5,14 @@
  *     st = ll_device_examples_create(set, backend, &r);                LLAP_ENOMEM: no room for
  * them const ll_device_examples_set in = ll_device_examples_set_of(g, r, B, &vary);
  *     ... in.tokens, in.z0 ...
- *     st = ll_device_examples_bind(r, run);
+ *     st = ll_device_examples_place(r, net);
  *
- * A step then only says which rows: inputs "index" int [B] and "key" int [4] as ll_draw. The
+ * A step then only says which rows: inputs "rows.index" int [B] and "key" int [4] as ll_draw. The
  * draws are those of the host; what depends on a shift is computed in floats. */
 #ifndef LL_RESIDUAL_DEVICE_EXAMPLES_H
 #define LL_RESIDUAL_DEVICE_EXAMPLES_H
 
-#include "graph/plan.h"
+#include "nn/session.h"
 #include "residual/features.h"
 
 typedef struct ll_device_examples ll_device_examples;
@@ -30,6 +30,6 @@ ll_device_examples_set ll_device_examples_set_of(ll_graph *g, const ll_device_ex
                                                  int64_t B, const ll_feature_noise *vary);
 
 /* The tables; all but the inputs named above. */
-llap_status ll_device_examples_bind(const ll_device_examples *r, ll_run *run);
+llap_status ll_device_examples_place(const ll_device_examples *r, ll_session *net);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "diffusion/prepared_denoiser.h"
 #include "networks/patches.h"
-#include "nn/async_results.h"
 #include "nn/optim.h"
 #include "residual/features.h"
 
@@ -47,12 +46,12 @@ typedef struct ll_residual_trainer ll_residual_trainer;
 
 /* Fresh parameters by the seed; borrows set until destroyed. In a backend's own memory all rows lie
  * beside them (residual/device_examples.h); where it does not suffice, batches are made here and
- * copied, and then go in micro-batches (nn/micro_batches.h). Caller owns *out. */
+ * copied, and then go in micro-batches (nn/loss_trainer.h). Caller owns *out. */
 llap_status ll_residual_trainer_create(const ll_residual_config *c, const ll_feature_set *set,
                                        const ll_residual_opts *o, ll_residual_trainer **out);
-void        ll_residual_trainer_destroy(ll_residual_trainer *t);             /* NULL is fine */
-ll_params  *ll_residual_trainer_params(ll_residual_trainer *t);              /* borrowed */
-int64_t     ll_residual_trainer_micro_batches(const ll_residual_trainer *t); /* 1: it goes as one */
+void        ll_residual_trainer_destroy(ll_residual_trainer *t);    /* NULL is fine */
+ll_params  *ll_residual_trainer_params(ll_residual_trainer *t);     /* borrowed */
+int64_t     ll_residual_trainer_rows(const ll_residual_trainer *t); /* that go at once */
 
 /* Step number `step`, from 0. norm is of the gradient. loss NULL: nobody waits for the step; what
  * up to LL_ASYNC_RESULTS such steps came to, results says later, [n] each. */
@@ -96,6 +95,11 @@ llap_status ll_residual_sampler_create(const ll_residual_config *c,
                                        const ll_draw_plan *o, ll_residual_sampler **out);
 void        ll_residual_sampler_destroy(ll_residual_sampler *s);    /* NULL is fine */
 int64_t     ll_residual_sampler_rows(const ll_residual_sampler *s); /* of one run */
+
+/* Whether it is as good as one made for so many rows, samples and queries: it has no fewer rows,
+ * nor more than twice as many. */
+bool ll_residual_sampler_serves(const ll_residual_sampler *s, int64_t rows, int64_t samples,
+                                int64_t h);
 
 /* Samples of the residuals of rows index[0 .. n-1]: out [n,n_samples,h,Z]. Sample k is drawn by
  * member k modulo their number, from (seed, row id, k): it depends on nothing else. */

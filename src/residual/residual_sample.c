@@ -2,7 +2,6 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
-#include "diffusion/denoiser_loop.h"
 #include "residual/residual.h"
 
 #include <math.h>
@@ -12,8 +11,7 @@
 typedef struct ready_member {   /* one member made ready */
     ll_plan              *plan; /* of its summary */
     ll_run               *run;
-    ll_prepared_denoiser *denoise;
-    ll_denoiser_loop     *planned; /* instead, where the whole loop is on a device */
+    ll_prepared_denoiser *denoiser;
     char                  prefix[64];
 } ready_member;
 
@@ -22,7 +20,7 @@ struct ll_residual_sampler {
     ll_draw_plan       o;
     ready_member      *member; /* [n_members] */
     int                n_members;
-    ll_points          points;
+    int64_t            asked; /* rows that were asked for; o.rows or more */
     ll_feature_batch  *batch;
     uint64_t          *window; /* [B] */
     float             *x;      /* [B,R,h,Z] */
@@ -35,13 +33,11 @@ void ll_residual_sampler_destroy(ll_residual_sampler *s)
 {
     if (s == NULL) return;
     for (int i = 0; s->member != NULL && i < s->n_members; i++) {
-        ll_prepared_denoiser_destroy(s->member[i].denoise);
-        ll_denoiser_loop_destroy(s->member[i].planned);
+        ll_prepared_denoiser_destroy(s->member[i].denoiser);
         ll_run_destroy(s->member[i].run);
         ll_plan_release(s->member[i].plan);
     }
     ll_free(s->member);
-    ll_points_deinit(&s->points);
     ll_feature_batch_destroy(s->batch);
     ll_free(s->window);
     ll_free(s->x);
@@ -71,64 +67,69 @@ static llap_status bind_member(const ll_residual_member *m, const ll_backend *ba
     return LLAP_OK;
 }
 
-static ll_sampler_opts sampler_of(const ll_residual_sampler *s)
+/* The plan of the member's summary, of what is in the batch. */
+static llap_status make_summary(const ll_residual_sampler *s, const ll_residual_member *m,
+                                ready_member *v)
 {
-    ll_sampler_opts o = LL_SAMPLER_DEFAULT;
-    o.solver = s->o.solver;
-    return o;
-}
-
-/* From where the process begins. */
-static ll_points points_of(const ll_residual_sampler *s)
-{
-    return (ll_points){ s->points.at + s->o.begin, s->points.n - s->o.begin };
-}
-
-static llap_status member_init(ll_residual_sampler *s, const ll_residual_member *m, ready_member *v)
-{
-    const ll_residual_config *c = &s->c;
-    const int64_t             B = s->o.rows, S = c->patches.tokens;
-    ll_graph                 *g = NULL;
-    llap_status               st = ll_graph_create(&g);
+    const ll_patch_config  *c = &s->c.patches;
+    const ll_feature_batch *b = s->batch;
+    const int64_t           B = s->o.rows, S = c->tokens;
+    const ll_plan_opts      how = { .backend = s->o.backend, .n_threads = s->o.n_threads };
+    ll_graph               *g = NULL;
+    llap_status             st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
-    ll_patch_in in = { .tokens = ll_input(g, "tokens", LL_SHAPE(B, S, c->patches.token_dim)),
+    ll_patch_in in = { .tokens = ll_input(g, "tokens", LL_SHAPE(B, S, c->token_dim)),
                        .pad = ll_input(g, "token_pad", LL_SHAPE(B, S)) };
-    if (c->patches.entities > 0) in.entity = ll_input_int(g, "entity", LL_SHAPE(B));
+    if (c->entities > 0) in.entity = ll_input_int(g, "entity", LL_SHAPE(B));
     ll_scope_push(g, "summarizer");
-    ll_output(g, "E", ll_patch_summary(g, &c->patches, &in));
+    ll_output(g, "E", ll_patch_summary(g, c, &in));
     ll_scope_pop(g);
     st = ll_graph_status(g);
-    const ll_plan_opts how = { .backend = s->o.backend, .n_threads = s->o.n_threads };
     if (st == LLAP_OK) st = ll_plan_create(g, &how, &v->plan);
     if (st == LLAP_OK) st = ll_run_create(v->plan, &v->run);
     ll_graph_destroy(g);
     if (st == LLAP_OK) st = bind_member(m, s->o.backend, v->plan, v->run);
-    const ll_feature_batch *b = s->batch;
-    if (st == LLAP_OK) st = ll_run_bind(v->run, "tokens", b->tokens, B * S * c->patches.token_dim);
+    if (st == LLAP_OK) st = ll_run_bind(v->run, "tokens", b->tokens, B * S * c->token_dim);
     if (st == LLAP_OK) st = ll_run_bind(v->run, "token_pad", b->token_pad, B * S);
-    if (st == LLAP_OK && c->patches.entities > 0) st = ll_run_bind(v->run, "entity", b->entity, B);
+    if (st == LLAP_OK && c->entities > 0) st = ll_run_bind(v->run, "entity", b->entity, B);
+    return st;
+}
+
+static llap_status member_init(ll_residual_sampler *s, const ll_residual_member *m,
+                               const ll_points *points, ready_member *v)
+{
+    ll_prepared_denoiser_opts o = {
+        .extent = { s->o.rows, s->o.samples, s->o.h, s->c.denoiser.data_dim },
+        .S = s->c.patches.tokens,
+        .part = m->part,
+        .prefix = v->prefix,
+        .backend = s->o.backend,
+        .n_threads = s->o.n_threads,
+        .kept = s->o.given,
+        .sampler = LL_SAMPLER_DEFAULT,
+    };
+    o.sampler.solver = s->o.solver;
     snprintf(v->prefix, sizeof v->prefix, "%sdenoiser.", m->prefix == NULL ? "" : m->prefix);
-    const ll_prepared_denoiser_opts d = { .extent = { B, s->o.samples, s->o.h,
-                                                      c->denoiser.data_dim },
-                                          .S = S,
-                                          .part = m->part,
-                                          .prefix = v->prefix,
-                                          .backend = s->o.backend,
-                                          .n_threads = s->o.n_threads };
+    const llap_status st = make_summary(s, m, v);
+    return st == LLAP_OK
+               ? ll_prepared_denoiser_create(&s->c.denoiser, m->params, &o, points, &v->denoiser)
+               : st;
+}
+
+static llap_status voices_init(ll_residual_sampler *s, const ll_residual_member *member)
+{
+    const ll_draw_plan *o = &s->o;
+    ll_points           points;
+    llap_status st = ll_points_continuous(o->steps, o->first, o->last, o->gathered, &points);
     if (st != LLAP_OK) return st;
-    const ll_sampler_opts sampler = sampler_of(s);
-    if (d.backend->memory == NULL || !ll_denoiser_loop_takes(&sampler))
-        return ll_prepared_denoiser_create(&c->denoiser, m->params, &d, &v->denoise);
-    const ll_denoiser_loop_opts planned = { .extent = d.extent,
-                                            .S = d.S,
-                                            .part = d.part,
-                                            .prefix = d.prefix,
-                                            .backend = d.backend,
-                                            .n_threads = d.n_threads,
-                                            .kept = s->o.given,
-                                            .sampler = sampler };
-    const ll_points             points = points_of(s);
-    return ll_denoiser_loop_create(&c->denoiser, m->params, &planned, &points, &v->planned);
+    if (o->begin < 0 || o->begin >= points.n)
+        st = ll_fail(LLAP_EINVAL, "networks: begin: expected 0 to %d, found %d", points.n - 1,
+                     o->begin);
+    const ll_points left = { points.at + o->begin, points.n - o->begin };
+    for (int i = 0; i < s->n_members && st == LLAP_OK; i++)
+        st = member_init(s, &member[i], &left, &s->member[i]);
+    ll_points_deinit(&points);
+    return st;
 }
 
 static llap_status create(const ll_residual_config *c, const ll_residual_member *member,
@@ -149,16 +150,10 @@ static llap_status create(const ll_residual_config *c, const ll_residual_member 
         s->keep = ll_new(values, sizeof *s->keep);
     }
     const bool  ok = !o->given || (s->guess != NULL && s->y_obs != NULL && s->keep != NULL);
-    llap_status st =
-        s->member == NULL || s->window == NULL || s->x == NULL || !ok
-            ? LLAP_ENOMEM
-            : ll_points_continuous(o->steps, o->first, o->last, o->gathered, &s->points);
-    if (st == LLAP_OK && (o->begin < 0 || o->begin >= s->points.n))
-        st = ll_fail(LLAP_EINVAL, "networks: begin: expected 0 to %d, found %d", s->points.n - 1,
-                     o->begin);
-    if (st == LLAP_OK) st = ll_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
-    for (int i = 0; i < n_members && st == LLAP_OK; i++)
-        st = member_init(s, &member[i], &s->member[i]);
+    llap_status st = s->member == NULL || s->window == NULL || s->x == NULL || !ok
+                         ? LLAP_ENOMEM
+                         : ll_feature_batch_create(&c->layout, o->rows, o->h, &s->batch);
+    if (st == LLAP_OK) st = voices_init(s, member);
     if (st == LLAP_OK) *out = s;
     else ll_residual_sampler_destroy(s);
     return st;
@@ -174,7 +169,14 @@ llap_status ll_residual_sampler_create(const ll_residual_config *c,
         some.rows = (some.rows + 1) / 2;
         st = create(c, member, n_members, &some, out);
     }
+    if (st == LLAP_OK) (*out)->asked = o->rows;
     return st;
+}
+
+bool ll_residual_sampler_serves(const ll_residual_sampler *s, int64_t rows, int64_t samples,
+                                int64_t h)
+{
+    return s->o.h == h && s->o.samples == samples && s->asked >= rows && s->asked <= 2 * rows;
 }
 
 int64_t ll_residual_sampler_rows(const ll_residual_sampler *s) { return s->o.rows; }
@@ -219,9 +221,7 @@ static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint
     const int64_t                    R = s->o.samples, n = s->o.h * s->c.denoiser.data_dim;
     turn                             t = { v, rows, n_samples, 0, 0 };
     ready_member                    *me = &s->member[v];
-    const ll_extent                  extent = { s->o.rows, R, s->o.h, s->c.denoiser.data_dim };
     const uint64_t                   own[2] = { seed, (uint64_t)v };
-    const ll_points                  points = points_of(s);
     llap_status                      st = ll_run_exec(me->run);
     const ll_prepared_denoiser_batch w = { .tq = s->batch->tq,
                                            .E = st == LLAP_OK ? ll_run_output(me->run, "E", NULL)
@@ -229,12 +229,6 @@ static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint
                                            .f = s->batch->f,
                                            .pad = s->batch->pad,
                                            .E_pad = s->batch->token_pad };
-    ll_predictor                     predictor = { 0 };
-    const ll_sampler_opts            how = sampler_of(s);
-    if (me->denoise != NULL) {
-        if (st == LLAP_OK) st = ll_prepared_denoiser_windows(me->denoise, &w);
-        predictor = ll_prepared_denoiser_predictor(me->denoise);
-    }
     t.mine = (n_samples - v + s->n_members - 1) / s->n_members;
     for (; t.first < t.mine && st == LLAP_OK; t.first += R) {
         ll_sample_io io = { .seed = ll_hash(0, own, sizeof own),
@@ -246,8 +240,7 @@ static llap_status draw_member(ll_residual_sampler *s, int v, int64_t rows, uint
             io.y_obs = s->y_obs;
             io.keep = s->keep;
         }
-        st = me->planned != NULL ? ll_denoiser_loop_sample(me->planned, &w, &io, s->x)
-                                 : ll_sample(&how, &points, extent, &predictor, &io, s->x);
+        st = ll_prepared_denoiser_sample(me->denoiser, &w, &io, s->x);
         for (int64_t b = 0; b < rows && st == LLAP_OK; b++)
             for (int64_t r = 0; r < R && t.first + r < t.mine; r++)
                 memcpy(out + place_of(s, &t, b, r), s->x + (b * R + r) * n,

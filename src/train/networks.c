@@ -120,30 +120,21 @@ static llap_status draw(const ll_network_members *n, const ll_backend *backend, 
                         const ll_feature_set *set, int steps, int64_t n_samples, uint64_t seed,
                         float **out)
 {
-    const int64_t        Z = ll_feature_channels(&set->c);
-    const int64_t        R = (n_samples + n->n_members - 1) / n->n_members;
-    const int64_t        paths = backend->memory == NULL ? 128 : 8192;
-    const int64_t        rows = R < paths ? paths / R : 1;
-    const ll_draw_plan   o = { .rows = rows < (int64_t)set->n ? rows : (int64_t)set->n,
-                               .samples = R,
-                               .h = set->h,
-                               .solver = n->sampling.solver.solver,
-                               .steps = steps,
-                               .first = n->sampling.first,
-                               .last = n->sampling.last,
-                               .gathered = n->sampling.list == LL_LIST_GATHERED,
-                               .n_threads = omp_get_max_threads(),
-                               .backend = backend };
+    const int64_t Z = ll_feature_channels(&set->c);
+    const int64_t R = (n_samples + n->n_members - 1) / n->n_members;
+    const int64_t paths = backend->memory == NULL ? 128 : 8192;
+    const int64_t rows = R < paths ? paths / R : 1;
+    ll_draw_plan  o = ll_networks_plan(n, backend);
+    o.rows = rows < (int64_t)set->n ? rows : (int64_t)set->n;
+    o.samples = R;
+    o.h = set->h;
+    o.steps = steps;
     ll_residual_sampler *s = NULL;
     uint32_t            *index = ll_new(set->n, sizeof *index);
     *out = ll_new(set->n * (size_t)n_samples, (size_t)(set->h * Z) * sizeof **out);
     llap_status st = index == NULL || *out == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; i < set->n && st == LLAP_OK; i++) index[i] = (uint32_t)i;
-    if (st == LLAP_OK) st = ll_residual_sampler_create(&n->config, n->member, n->n_members, &o, &s);
-    if (st == LLAP_OK && ll_residual_sampler_rows(s) < o.rows)
-        ll_logf(log, LLAP_LOG_WARNING,
-                "validation: %s: too little memory for %lld rows at once: %lld at a time",
-                backend->name, (long long)o.rows, (long long)ll_residual_sampler_rows(s));
+    if (st == LLAP_OK) st = ll_networks_sampler(n, &o, log, &s);
     if (st == LLAP_OK) st = ll_residual_draw(s, set, index, (int64_t)set->n, seed, n_samples, *out);
     ll_residual_sampler_destroy(s);
     ll_free(index);
@@ -273,9 +264,9 @@ static llap_status train_member(ll_training_run *run, const llap_model *m, ll_ne
     snprintf(r->name, sizeof r->name, "member.%lld", (long long)member);
     snprintf(prefix, sizeof prefix, "%s.", r->name);
     llap_status st = ll_residual_trainer_create(&r->networks.config, f->train, &t, &r->trainer);
-    if (st == LLAP_OK && ll_residual_trainer_micro_batches(r->trainer) > 1)
+    if (st == LLAP_OK && ll_residual_trainer_rows(r->trainer) < t.batch)
         ll_stage_in_micro_batches(o->log, r->name, f->backend, t.batch,
-                                  t.batch / ll_residual_trainer_micro_batches(r->trainer));
+                                  ll_residual_trainer_rows(r->trainer));
     if (st == LLAP_OK) {
         ll_params *params = ll_residual_trainer_params(r->trainer);
         if (from != NULL) st = start_from(from, member, params);

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/cuda.h"
 #include "diffusion/denoiser_loop.h"
+#include "diffusion/prepared_denoiser.h"
 
 enum { B = 2, R = 3, H = 6, Z = 4, S = 5, F = 2, WIDEST = 256, MORE = 24, N_SETTINGS = 18 };
 
@@ -176,31 +177,30 @@ static void plain_samples(const setting *s, float *out)
                                            .S = s->S,
                                            .backend = &ll_backend_cpu,
                                            .n_threads = 1,
-                                           .guided = true,
-                                           .whole = true };
+                                           .kept = s->kept,
+                                           .whole = true,
+                                           .sampler = s->o };
     const ll_prepared_denoiser_batch w = windows_of(s);
     ll_params                       *params = params_of(s, &ll_backend_cpu);
     ll_points                        list = points_of(s);
     ll_prepared_denoiser            *d;
-    CHECK_OK(ll_prepared_denoiser_create(&s->c, params, &o, &d));
-    CHECK_OK(ll_prepared_denoiser_windows(d, &w));
-    const ll_predictor p = ll_prepared_denoiser_predictor(d);
-    const ll_sample_io io = io_of(s);
-    CHECK_OK(ll_sample(&s->o, &list, extent_of(s), &p, &io, out));
+    const ll_sample_io               io = io_of(s);
+    CHECK_OK(ll_prepared_denoiser_create(&s->c, params, &o, &list, &d));
+    CHECK_OK(ll_prepared_denoiser_sample(d, &w, &io, out));
     ll_prepared_denoiser_destroy(d);
     ll_points_deinit(&list);
     ll_params_destroy(params);
 }
 
-static ll_denoiser_loop_opts opts_of(const setting *s, const ll_backend *b)
+static ll_prepared_denoiser_opts opts_of(const setting *s, const ll_backend *b)
 {
-    return (ll_denoiser_loop_opts){ .extent = extent_of(s),
-                                    .S = s->S,
-                                    .backend = b,
-                                    .n_threads = 1,
-                                    .folded = s->folded,
-                                    .kept = s->kept,
-                                    .sampler = s->o };
+    return (ll_prepared_denoiser_opts){ .extent = extent_of(s),
+                                        .S = s->S,
+                                        .backend = b,
+                                        .n_threads = 1,
+                                        .folded = s->folded,
+                                        .kept = s->kept,
+                                        .sampler = s->o };
 }
 
 static void check_against_plain(const ll_backend *b, double tol)
@@ -209,7 +209,7 @@ static void check_against_plain(const ll_backend *b, double tol)
     const int n = settings(all);
     for (int i = 0; i < n; i++) {
         const setting                   *s = &all[i];
-        const ll_denoiser_loop_opts      o = opts_of(s, b);
+        const ll_prepared_denoiser_opts  o = opts_of(s, b);
         const ll_prepared_denoiser_batch w = windows_of(s);
         ll_params                       *params = params_of(s, b);
         ll_points                        list = points_of(s);
@@ -273,7 +273,7 @@ static void check_many(const ll_backend *b, double tol)
     (void)settings(all);
     const setting                   *s = &all[8]; /* wide */
     const int64_t                    one = H * s->c.data_dim;
-    ll_denoiser_loop_opts            o = opts_of(s, b);
+    ll_prepared_denoiser_opts        o = opts_of(s, b);
     const ll_prepared_denoiser_batch w = windows_of(s);
     ll_params                       *params = params_of(s, b);
     ll_points                        list = points_of(s);
@@ -342,7 +342,7 @@ static void a_failed_recording_is_not_replayed(void **state)
     b.memory = &memory;
     (void)settings(all);
     const setting                   *s = &all[0]; /* guided: one of two passes goes aside */
-    const ll_denoiser_loop_opts      o = opts_of(s, &b);
+    const ll_prepared_denoiser_opts  o = opts_of(s, &b);
     const ll_prepared_denoiser_batch w = windows_of(s);
     const ll_sample_io               io = io_of(s);
     ll_params                       *params = params_of(s, &b);
@@ -393,7 +393,7 @@ static void what_it_cannot_do_is_said(void **state)
     (void)state;
     setting all[N_SETTINGS];
     (void)settings(all);
-    ll_denoiser_loop_opts o = {
+    ll_prepared_denoiser_opts o = {
         .extent = extent_of(&all[0]), .S = S, .backend = &ll_backend_cpu, .sampler = all[0].o
     };
     ll_params        *params = params_of(&all[0], &ll_backend_cpu);
@@ -416,6 +416,61 @@ static void what_it_cannot_do_is_said(void **state)
     ll_params_destroy(params);
 }
 
+static void look_away(void *user, int i, const float *x, const float *pred_c, const float *pred_u)
+{
+    (void)i, (void)x, (void)pred_c, (void)pred_u;
+    ++*(int *)user;
+}
+
+/* Who samples by diffusion/prepared_denoiser.h gets the planned loop where it can be, and never a
+ * worse answer.
+ */
+static void one_function_chooses(void **state)
+{
+    (void)state;
+    const ll_backend        apart = apart_backend();
+    const ll_backend *const on[] = { &ll_backend_cpu, &apart };
+    setting                 all[N_SETTINGS];
+    (void)settings(all);
+    const setting                   *s = &all[0];
+    const ll_prepared_denoiser_batch w = windows_of(s);
+    ll_sample_io                     io = io_of(s);
+    ll_points                        list = points_of(s);
+    const int                        n_values = B * R * H * (int)s->c.data_dim;
+    float                            found[2][2][B * R * H * MORE], planned[B * R * H * MORE];
+    int                              n_seen = 0;
+    for (int i = 0; i < 4; i++) { /* here and behind a wall, by two solvers */
+        ll_prepared_denoiser_opts o = opts_of(s, on[i / 2]);
+        ll_params                *params = params_of(s, o.backend);
+        ll_prepared_denoiser     *d;
+        ll_denoiser_loop         *p;
+        if (i % 2 == 1) o.sampler.solver = LL_SOLVER_UNIPC;
+        CHECK_OK(ll_prepared_denoiser_create(&s->c, params, &o, &list, &d));
+        CHECK_OK(ll_prepared_denoiser_sample(d, &w, &io, found[i / 2][i % 2]));
+        assert_true(ll_prepared_denoiser_products(d) > 0 && ll_prepared_denoiser_bytes(d) > 0);
+        io.watch = look_away, io.watcher = &n_seen; /* which only steps can do */
+        const llap_status st = ll_prepared_denoiser_sample(d, &w, &io, planned);
+        assert_int_equal(st, i == 2 ? LLAP_EUNSUPPORTED : LLAP_OK);
+        io.watch = NULL;
+        const ll_sample_io kept = io_of(&all[13]);
+        CHECK_FAIL(ll_prepared_denoiser_sample(d, &w, &kept, planned), LLAP_EUNSUPPORTED,
+                   "inpainting");
+        ll_prepared_denoiser_destroy(d);
+        if (i == 2) {
+            CHECK_OK(ll_denoiser_loop_create(&s->c, params, &o, &list, &p));
+            CHECK_OK(ll_denoiser_loop_sample(p, &w, &io, planned));
+            assert_memory_equal(found[1][0], planned, (size_t)n_values * sizeof *planned);
+            ll_denoiser_loop_destroy(p);
+        }
+        ll_params_destroy(params);
+    }
+    assert_int_equal(n_seen, 3 * list.n);
+    for (int k = 0; k < 2 * n_values; k++) /* other plans, other sums */
+        assert_true(fabsf(found[0][k / n_values][k % n_values] -
+                          found[1][k / n_values][k % n_values]) < 1e-4f);
+    ll_points_deinit(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_failed_recording_is_not_replayed),
         cmocka_unit_test(on_a_gpu),
         cmocka_unit_test(what_it_cannot_do_is_said),
+        cmocka_unit_test(one_function_chooses),
     };
     const struct CMUnitTest gpu[] = { cmocka_unit_test(on_a_gpu) };
     if (check_quick()) return cmocka_run_group_tests(gpu, NULL, NULL);

@@ -296,34 +296,27 @@ typedef struct manner { /* how to sample rows first .. first + n - 1 of the worl
 
 static llap_status make_denoise(const world *w, const manner *m, ll_prepared_denoiser **d)
 {
-    const ll_prepared_denoiser_opts o = { .extent = { m->n, m->R, w->h, 3 },
-                                          .S = w->S,
-                                          .backend = &ll_backend_cpu,
-                                          .n_threads = m->n_threads,
-                                          .guided = true,
-                                          .whole = m->whole,
-                                          .folded = m->folded };
-    return ll_prepared_denoiser_create(&w->c, w->params, &o, d);
+    ll_prepared_denoiser_opts o = { .extent = { m->n, m->R, w->h, 3 },
+                                    .S = w->S,
+                                    .backend = &ll_backend_cpu,
+                                    .n_threads = m->n_threads,
+                                    .whole = m->whole,
+                                    .folded = m->folded,
+                                    .sampler = LL_SAMPLER_REFERENCE };
+    o.sampler.solver = m->solver;
+    o.sampler.self_condition = w->c.self_conditioning;
+    return ll_prepared_denoiser_create(&w->c, w->params, &o, &w->list, d);
 }
 
 static llap_status sample_by(ll_prepared_denoiser *d, const world *w, const manner *m, float *out)
 {
-    const ll_extent e = { m->n, m->R, w->h, 3 };
-    ll_sampler_opts so = LL_SAMPLER_REFERENCE;
-    so.solver = m->solver;
-    so.self_condition = w->c.self_conditioning;
-    llap_status st = ll_prepared_denoiser_windows(
-        d, &(ll_prepared_denoiser_batch){ .tq = w->tq + m->first * w->h,
-                                          .E = w->E + m->first * w->S * 8,
-                                          .E_raw = w->E_raw + m->first * w->S * 8 });
-    if (st == LLAP_OK) {
-        const ll_predictor p = ll_prepared_denoiser_predictor(d);
-        const ll_sample_io io = { .seed = 11,
-                                  .window = w->window + m->first,
-                                  .first_sample = m->first_sample };
-        st = ll_sample(&so, &w->list, e, &p, &io, out);
-    }
-    return st;
+    const ll_prepared_denoiser_batch in = { .tq = w->tq + m->first * w->h,
+                                            .E = w->E + m->first * w->S * 8,
+                                            .E_raw = w->E_raw + m->first * w->S * 8 };
+    const ll_sample_io               io = { .seed = 11,
+                                            .window = w->window + m->first,
+                                            .first_sample = m->first_sample };
+    return ll_prepared_denoiser_sample(d, &in, &io, out);
 }
 
 static llap_status sample(const world *w, const manner *m, float *out)

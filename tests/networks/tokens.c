@@ -248,18 +248,19 @@ static void sampling_in_continuous_time(void **state)
     for (int i = 0; i < 3; i++) { /* in one plan, in halves, the last window alone */
         const int                       rows = i < 2 ? B : 1, first = B - rows;
         const ll_extent                 e = { rows, R, h, Z };
-        const ll_prepared_denoiser_opts o = {
-            .extent = e, .S = S, .backend = &ll_backend_cpu, .n_threads = i + 1, .whole = i == 0
-        };
-        ll_prepared_denoiser *d;
-        CHECK_OK(ll_prepared_denoiser_create(&c, params, &o, &d));
-        CHECK_OK(ll_prepared_denoiser_windows(
-            d, &(ll_prepared_denoiser_batch){
-                   .tq = tq + first * h, .E = E + first * S * H, .f = f + first * h * F }));
-        const ll_predictor p = ll_prepared_denoiser_predictor(d);
-        CHECK_OK(ll_sample(&LL_SAMPLER_DEFAULT, &list, e, &p,
-                           &(ll_sample_io){ .seed = 4, .window = window + first },
-                           i < 2 ? out[i] : one));
+        const ll_prepared_denoiser_opts o = { .extent = e,
+                                              .S = S,
+                                              .backend = &ll_backend_cpu,
+                                              .n_threads = i + 1,
+                                              .whole = i == 0,
+                                              .sampler = LL_SAMPLER_DEFAULT };
+        ll_prepared_denoiser           *d;
+        CHECK_OK(ll_prepared_denoiser_create(&c, params, &o, &list, &d));
+        const ll_prepared_denoiser_batch w = { .tq = tq + first * h,
+                                               .E = E + first * S * H,
+                                               .f = f + first * h * F };
+        CHECK_OK(ll_prepared_denoiser_sample(
+            d, &w, &(ll_sample_io){ .seed = 4, .window = window + first }, i < 2 ? out[i] : one));
         ll_prepared_denoiser_destroy(d);
     }
     for (int k = 0; k < B * R * ONE; k++) {

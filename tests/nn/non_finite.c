@@ -13,10 +13,11 @@ enum { B = 3, D = 2 };
 
 static float x[B * D];
 
-static llap_status bind(void *user, ll_run *run, int64_t micro_batch)
+static llap_status fill(void *user, ll_session *net, int64_t micro_batch)
 {
     (void)user, (void)micro_batch;
-    return ll_run_bind(run, "x", x, B * D);
+    memcpy(ll_session_real(net, "x"), x, sizeof x);
+    return LLAP_OK;
 }
 
 /* Two layers whose second takes a root: of a negative number its gradient is not finite. */
@@ -28,11 +29,10 @@ static ll_tensor *describe(ll_graph *g)
 
 static void ask(ll_params *p, char *text, size_t size)
 {
-    const ll_plan_opts how = { .backend = &ll_backend_cpu, .n_threads = 1 };
-    ll_graph          *g = NULL;
+    ll_graph *g = NULL;
     CHECK_OK(ll_graph_create(&g));
     const ll_non_finite b = {
-        .graph = g, .loss = describe(g), .params = p, .how = &how, .bind = bind
+        .graph = g, .loss = describe(g), .params = p, .n_threads = 1, .fill = fill
     };
     snprintf(text, size, "as it was");
     CHECK_OK(ll_nn_find_non_finite(&b, text, size));
@@ -76,6 +76,9 @@ static void names_the_first_tensor(void **state)
     set(p, "out.bias", NAN);
     ask(p, text, sizeof text);
     assert_string_equal(text, "'out.bias' is not finite");
+    x[3] = INFINITY;
+    ask(p, text, sizeof text);
+    assert_string_equal(text, "input 'x' is not finite");
     assert_float_equal(*(float *)ll_params_find(p, "adam.m.in.weight")->data, 7.0, 0);
     ll_params_destroy(p);
 }

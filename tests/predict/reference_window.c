@@ -85,7 +85,7 @@ static void normalise(const ll_network *net, const float *E_raw, int64_t n, floa
     ll_tensor *mean = fixed ? ll_state(g, "cond.mean", each, LL_INIT_ZERO) : NULL;
     ll_tensor *std = fixed ? ll_state(g, "cond.std", each, LL_INIT_ZERO) : NULL;
     ll_output(g, "E", ll_context_normalise(g, in, mean, std));
-    CHECK_OK(ll_session_create(g, net->params, 1, &k));
+    CHECK_OK(ll_session_create(g, net->params, &ll_backend_cpu, 1, &k));
     memcpy(ll_session_real(k, "E_raw"), E_raw, (size_t)(n * S * H) * sizeof *E_raw);
     CHECK_OK(ll_session_run(k));
     memcpy(E, ll_session_output(k, "E"), (size_t)(n * S * H) * sizeof *E);

@@ -289,7 +289,9 @@ static void steps_are_not_waited_for(void **state)
     for (int i = 0; i < STEPS; i++) CHECK_OK(ll_residual_step(ahead, i, NULL, NULL));
     assert_int_equal(apart_state.n_downloads, 0);
     assert_int_equal(apart_state.n_uploads, 2 * STEPS); /* those numbers, and dropout's */
-    assert_int_equal(apart_state.n_bytes_up, (BATCH + 6 + 4) * 4 * STEPS);
+    /* times, key, rate and number, each as a block of 256 bytes */
+    assert_true(BATCH * 4 < 256);
+    assert_int_equal(apart_state.n_bytes_up, (4 * 256 + 4 * 4) * STEPS);
     CHECK_OK(ll_residual_results(ahead, 0, STEPS, loss, norm));
     assert_int_equal(apart_state.n_downloads, 1);
     assert_memory_equal(loss, one.loss, sizeof loss);
@@ -360,8 +362,8 @@ static void rows_near_are_filled_as_here(void **state)
     ll_feature_batch   *here;
     ll_device_examples *r;
     ll_graph           *g;
-    ll_plan            *p;
-    ll_run             *run;
+    ll_params          *none;
+    ll_session         *net;
     uint32_t            index[B];
     float               shifts[B], entity[B], eps[B * H * N];
     int32_t             key[4] = { 5, 0, 9, 0 };
@@ -386,17 +388,17 @@ static void rows_near_are_filled_as_here(void **state)
     CHECK_OK(ll_device_examples_create(set, b, &r));
     CHECK_OK(ll_graph_create(&g));
     CHECK_OK(output_rows(g, r, B, &vary));
-    CHECK_OK(ll_plan_create(g, &(ll_plan_opts){ .backend = b, .n_threads = 1 }, &p));
-    CHECK_OK(ll_run_create(p, &run));
-    CHECK_OK(ll_device_examples_bind(r, run));
-    CHECK_OK(ll_run_bind(run, "index", index, B));
-    CHECK_OK(ll_run_bind(run, "key", key, 4));
-    CHECK_OK(ll_run_exec(run));
+    CHECK_OK(ll_params_create(g, b, &none));
+    CHECK_OK(ll_session_create(g, none, b, 1, &net));
+    CHECK_OK(ll_device_examples_place(r, net));
+    CHECK_OK(ll_session_place(net, LL_SESSION_ROWS "index", index));
+    memcpy(ll_session_int(net, "key"), key, sizeof key);
+    CHECK_OK(ll_session_run(net));
     const float *const expected[PARTS] = { here->tokens, here->token_pad, here->tq,   here->f,
                                            here->pad,    here->z0,        here->mask, eps,
                                            entity };
     for (int i = 0; i < PARTS; i++) {
-        const float *found = ll_run_output(run, (const char[]){ (char)('a' + i), 0 }, NULL);
+        const float *found = ll_session_output(net, (const char[]){ (char)('a' + i), 0 });
         for (int64_t k = 0; k < B * width[i]; k++) {
             const double x = (double)expected[i][k];
             const double tol = shifts[k / width[i]] > 0 ? 1e-6 * fmax(1.0, fabs(x)) : 0.0;
@@ -404,8 +406,8 @@ static void rows_near_are_filled_as_here(void **state)
         }
     }
     set->r[3] = known_one;
-    ll_run_destroy(run);
-    ll_plan_release(p);
+    ll_session_destroy(net);
+    ll_params_destroy(none);
     ll_graph_destroy(g);
     ll_device_examples_destroy(r);
     ll_feature_batch_destroy(here);
@@ -456,20 +458,20 @@ static void little_memory_is_enough_for_training(void **state)
     const ll_backend     b = apart_backend();
     static trained       whole, split;
     ll_residual_trainer *a, *c = NULL;
-    int64_t              pieces = 1;
     no_dropout = true;
     batch = 48;
+    int64_t rows = batch;
     train(&b, &whole, &a);
-    assert_int_equal(ll_residual_trainer_micro_batches(a), 1);
+    assert_int_equal(ll_residual_trainer_rows(a), batch);
     size_t limit = (size_t)1 << 24;
-    for (; pieces == 1; limit -= limit / 8) {
+    for (; rows == batch; limit -= limit / 8) {
         apart_state.limit = limit;
         CHECK_OK(start(&b, &c));
-        pieces = ll_residual_trainer_micro_batches(c);
+        rows = ll_residual_trainer_rows(c);
         ll_residual_trainer_destroy(c);
     }
     train(&b, &split, &c);
-    assert_in_range(ll_residual_trainer_micro_batches(c), 2, batch);
+    assert_in_range(ll_residual_trainer_rows(c), 1, batch / 2);
     apart_state.limit = 1; /* not even one row */
     ll_residual_trainer *none = NULL;
     assert_int_equal(start(&b, &none), LLAP_ENOMEM);
@@ -546,7 +548,7 @@ static bool steps_are_cut(const ll_backend *b)
 {
     ll_residual_trainer *trainer = NULL;
     CHECK_OK(start(b, &trainer));
-    const bool cut = ll_residual_trainer_micro_batches(trainer) > 1;
+    const bool cut = ll_residual_trainer_rows(trainer) < batch;
     ll_residual_trainer_destroy(trainer);
     return cut;
 }
@@ -569,11 +571,11 @@ static void on_a_full_gpu(void **state)
     batch = 6000;
     at_once = 20000;
     train(h.b, &whole, &a);
-    assert_int_equal(ll_residual_trainer_micro_batches(a), 1);
+    assert_int_equal(ll_residual_trainer_rows(a), batch);
     size_t left = find_limit(&h, steps_are_cut);
     train_steps(h.b, &split, &c);
-    print_message("%.0f MiB left: a step in %lld pieces\n", (double)left / 0x1p20,
-                  (long long)ll_residual_trainer_micro_batches(c));
+    print_message("%.0f MiB left: a step of %lld rows at once\n", (double)left / 0x1p20,
+                  (long long)ll_residual_trainer_rows(c));
     ll_residual_trainer_destroy(c);
     hog_release(&h);
     drawn = whole.params;

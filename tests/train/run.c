@@ -124,27 +124,27 @@ static void net_fields(void *user, ll_json_writer *w)
     ll_json_put_double(w, "lr", (double)((net *)user)->lr);
 }
 
-static llap_status bind_inputs(void *user, ll_run *run, int64_t piece)
+static llap_status fill_inputs(void *user, ll_session *ready, int64_t piece)
 {
-    net              *n = user;
-    const llap_status st = ll_run_bind(run, "x", n->x, B * D);
+    const net *n = user;
     (void)piece;
-    return st == LLAP_OK ? ll_run_bind(run, "y", n->y, B) : st;
+    memcpy(ll_session_real(ready, "x"), n->x, sizeof n->x);
+    memcpy(ll_session_real(ready, "y"), n->y, sizeof n->y);
+    return LLAP_OK;
 }
 
 static llap_status net_blame(void *user, int64_t step, char *text, size_t size)
 {
-    net               *n = user;
-    const ll_plan_opts how = { .backend = &ll_backend_cpu, .n_threads = 1 };
-    ll_graph          *g = NULL;
-    llap_status        st = ll_graph_create(&g);
+    net        *n = user;
+    ll_graph   *g = NULL;
+    llap_status st = ll_graph_create(&g);
     (void)step;
     if (st == LLAP_OK)
         st = ll_nn_find_non_finite(&(ll_non_finite){ .graph = g,
                                                      .loss = describe(g),
                                                      .params = n->params,
-                                                     .how = &how,
-                                                     .bind = bind_inputs,
+                                                     .n_threads = 1,
+                                                     .fill = fill_inputs,
                                                      .user = n },
                                    text, size);
     ll_graph_destroy(g);
@@ -437,12 +437,13 @@ static void what_is_not_finite_is_named_and_skipped(void **state)
                 for (int64_t k = 0; k < x->count && x->elem == LL_REAL; k++)
                     assert_true(isfinite(ll_param_get(a.params, x, k)));
             }
-            assert_non_null(strstr(said, "s: step 13: the loss is not finite, nor is the gradient "
-                                         "of 'in.weight'; the step is skipped (3 of 3)"));
+            assert_non_null(
+                strstr(said, "s: step 13: input 'x' is not finite; the step is skipped (3 of 3)"));
         } else {
-            CHECK_FAIL(ll_training_run_stage(t, &s, &r), LLAP_ENUMERIC,
-                       "s: step 14: the loss is not finite, nor is the gradient of 'in.weight'; 3 "
-                       "such steps were skipped before it, no more are; no state was kept");
+            CHECK_FAIL(
+                ll_training_run_stage(t, &s, &r), LLAP_ENUMERIC,
+                "s: step 14: input 'x' is not finite; 3 such steps were skipped before it, no "
+                "more are; no state was kept");
         }
         assert_true(together ? a.n_waits > 0 && a.n_waits < 20 : a.n_waits == 0);
         ll_training_run_destroy(t);

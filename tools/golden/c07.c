@@ -3,7 +3,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "base/alloc.h"
-#include "diffusion/prepared_denoiser.h"
+#include "diffusion/denoiser_steps.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -117,25 +117,25 @@ static void compare(sampling *s)
 static void sample_once(sampling *s, bool whole, bool folded)
 {
     golden                         *c = s->c;
-    ll_prepared_denoiser           *d = NULL;
+    ll_denoiser_steps              *d = NULL;
     const ll_prepared_denoiser_opts o = { .extent = s->e,
                                           .S = s->S,
                                           .backend = s->backend,
                                           .n_threads = c->n_threads,
-                                          .guided = true,
                                           .whole = whole,
-                                          .folded = folded };
+                                          .folded = folded,
+                                          .sampler = s->o };
     s->n_u = 0;
-    if (c->status == LLAP_OK) c->status = ll_prepared_denoiser_create(&s->cfg, s->params, &o, &d);
+    if (c->status == LLAP_OK) c->status = ll_denoiser_steps_create(&s->cfg, s->params, &o, &d);
     if (c->status == LLAP_OK)
-        c->status = ll_prepared_denoiser_windows(
+        c->status = ll_denoiser_steps_windows(
             d, &(ll_prepared_denoiser_batch){ .tq = s->tq, .E = s->E, .E_raw = s->E_raw });
     if (c->status == LLAP_OK) {
-        const ll_predictor p = ll_prepared_denoiser_predictor(d);
+        const ll_predictor p = ll_denoiser_steps_predictor(d);
         c->status = ll_sample(&s->o, &s->list, s->e, &p, &s->io, s->out);
     }
     if (c->status == LLAP_OK) compare(s);
-    ll_prepared_denoiser_destroy(d);
+    ll_denoiser_steps_destroy(d);
 }
 
 void golden_generate(golden *c)

@@ -12,8 +12,9 @@
 
 /* -------- rows that lie in the backend's memory -------- */
 
-void diffusion_release_device(diffusion_stage *s)
+void diffusion_leave(void *stage)
 {
+    diffusion_stage *s = stage;
     ll_encoded_leave(&s->val, s->r->backend);
     ll_encoded_leave(&s->rows, s->r->backend);
     ll_device_release(s->r->backend, s->device_stats);
@@ -21,21 +22,15 @@ void diffusion_release_device(diffusion_stage *s)
     ll_epochs_deinit(&s->device_order);
     ll_epochs_deinit(&s->val_order);
     s->device_stats = s->device_index = NULL;
-    s->device_data = false;
 }
 
-ll_rng diffusion_epoch_rng(const void *user, int64_t epoch)
+llap_status diffusion_move(void *stage, ll_loss_trainer *t)
 {
-    const diffusion_stage *s = user;
-    return ll_rng_make(s->r->seed, LL_STREAM_SHUFFLE, 3, 0, (uint32_t)epoch);
-}
-
-llap_status diffusion_move_to_device(diffusion_stage *s)
-{
+    diffusion_stage  *s = stage;
     const ll_backend *b = s->r->backend;
     const size_t      n = (size_t)s->H * sizeof(float);
     void             *stats = NULL;
-    if (b->memory == NULL) return LLAP_OK;
+    (void)t;
     llap_status st = ll_encoded_move(&s->val, b);
     if (st == LLAP_OK) st = ll_encoded_move(&s->rows, b);
     if (st == LLAP_OK) st = ll_device_alloc(b, 2 * n, &stats);
@@ -47,14 +42,13 @@ llap_status diffusion_move_to_device(diffusion_stage *s)
     if (s->r->recipe.data.shuffle) s->device_order.epoch_rng = diffusion_epoch_rng;
     if (st == LLAP_OK && s->mean != NULL) st = ll_device_put(b, stats, s->mean, n);
     if (st == LLAP_OK && s->mean != NULL) st = ll_device_put(b, (char *)stats + n, s->deviation, n);
-    s->device_data = st == LLAP_OK;
-    if (st != LLAP_OK) diffusion_release_device(s);
-    return st == LLAP_ENOMEM ? LLAP_OK : st;
+    return st;
 }
 
-static llap_status place_device(const diffusion_stage *s, const ll_encoded *e, ll_session *net)
+llap_status diffusion_place(void *stage, bool training, ll_session *net)
 {
-    llap_status st = ll_encoded_to_device(e, net);
+    const diffusion_stage *s = stage;
+    llap_status            st = ll_encoded_to_device(training ? &s->rows : &s->val, net);
     if (st == LLAP_OK) st = ll_session_place(net, INDEX, s->device_index);
     if (st == LLAP_OK) st = ll_session_place(net, LL_SESSION_ROWS "mean", s->device_stats);
     return st == LLAP_OK
@@ -125,7 +119,7 @@ static ll_tensor *statistic(const batch_of *b, const char *name)
                     LL_SHAPE(b->s->H));
 }
 
-ll_loss_opts diffusion_loss_opts(const diffusion_stage *s, bool training)
+static ll_loss_opts loss_opts(const diffusion_stage *s, bool training)
 {
     const ll_network_config *c = &s->r->network->config;
     return (ll_loss_opts){ .predict = c->noise.prediction,
@@ -134,19 +128,22 @@ ll_loss_opts diffusion_loss_opts(const diffusion_stage *s, bool training)
                            .normalize = c->noise.normalize };
 }
 
-ll_tensor *diffusion_describe(ll_graph *g, const diffusion_stage *s, int64_t B, bool training)
+ll_tensor *diffusion_describe(ll_graph *g, void *stage, const ll_loss_of *what)
 {
+    const diffusion_stage   *s = stage;
+    const bool               training = what->training, micro = training && what->micro;
+    const int64_t            B = what->rows;
     const ll_network_config *c = &s->r->network->config;
     const int64_t            h = s->r->h;
     const batch_of           b = { .g = g,
                                    .s = s,
                                    .e = training ? &s->rows : &s->val,
                                    .B = B,
-                                   .index = s->device_data ? ll_input_int(g, INDEX, LL_SHAPE(B)) : NULL };
+                                   .index = what->resident ? ll_input_int(g, INDEX, LL_SHAPE(B)) : NULL };
     ll_tensor               *E_raw = rows_of(&b, LL_DEVICE_TABLE_E, LL_SHAPE(B, s->S, s->H));
     ll_tensor               *mean = statistic(&b, LL_SESSION_ROWS "mean");
     ll_tensor               *std = statistic(&b, LL_SESSION_ROWS "deviation");
-    const ll_loss_opts       o = diffusion_loss_opts(s, training);
+    const ll_loss_opts       o = loss_opts(s, training);
     const ll_loss_in         in = { .z0 = rows_of(&b, LL_DEVICE_TABLE_Z0, LL_SHAPE(B, h, s->Z)),
                                     .eps = noise_of(&b, LL_SHAPE(B, h, s->Z)),
                                     .t = steps_of(&b),
@@ -155,10 +152,8 @@ ll_tensor *diffusion_describe(ll_graph *g, const diffusion_stage *s, int64_t B, 
                                     .E = ll_context_normalise(g, E_raw, mean, std),
                                     .E_raw = E_raw,
                                     .conditional = training ? conditional_of(&b) : NULL,
-                                    .weight =
-                                training && s->P > 0 ? ll_input(g, "weight", LL_SHAPE(B)) : NULL,
-                                    .kinds =
-                                training && s->P > 0 ? ll_input(g, "kinds", LL_SHAPE(2)) : NULL,
+                                    .weight = micro ? ll_input(g, "weight", LL_SHAPE(B)) : NULL,
+                                    .kinds = micro ? ll_input(g, "kinds", LL_SHAPE(2)) : NULL,
                                     .training = training };
     ll_scope_push(g, "denoiser");
     ll_tensor *loss = ll_diffusion_loss(g, &c->denoiser, s->r->network->schedule, &o, &in);
@@ -167,70 +162,7 @@ ll_tensor *diffusion_describe(ll_graph *g, const diffusion_stage *s, int64_t B, 
     return loss;
 }
 
-/* -------- the nets -------- */
-
-/* The parameters of g as training begins with them. */
-static llap_status start(diffusion_stage *s, const ll_graph *g)
-{
-    ll_params  *p = NULL;
-    llap_status st = ll_params_create(g, s->r->backend, &p);
-    if (st != LLAP_OK) return st;
-    ll_params_init(p, s->r->seed);
-    st = ll_denoiser_init(p, "denoiser.", s->r->seed);
-    if (st == LLAP_OK) {
-        ll_reference_start(s->r, p);
-        ll_params_start_ema(p);
-        st = ll_params_push(p);
-    }
-    if (st == LLAP_OK) s->params = p;
-    else ll_params_destroy(p);
-    return st;
-}
-
-static llap_status net_of(diffusion_stage *s, int64_t B, bool training, ll_session **out)
-{
-    ll_graph   *g = NULL;
-    llap_status st = ll_graph_create(&g);
-    if (st == LLAP_OK) {
-        ll_tensor *loss = diffusion_describe(g, s, B, training);
-        if (training) ll_nn_train(g, loss, &s->r->recipe.denoiser.stage.optim);
-    }
-    if (st == LLAP_OK && s->params == NULL) st = start(s, g);
-    if (st == LLAP_OK) st = ll_session_create(g, s->params, s->r->n_threads, out);
-    if (st == LLAP_OK && s->device_data) st = place_device(s, training ? &s->rows : &s->val, *out);
-    ll_graph_destroy(g);
-    return st;
-}
-
-void diffusion_destroy_nets(diffusion_stage *s)
-{
-    for (int i = 0; i < 2; i++) {
-        ll_session_destroy(s->train[i]);
-        ll_session_destroy(s->check[i]);
-        s->train[i] = s->check[i] = NULL;
-    }
-    ll_session_destroy(s->part);
-    s->part = NULL;
-    s->ready = -1;
-}
-
-int64_t diffusion_at_once(const diffusion_stage *s) { return s->P > 0 ? s->P : s->B; }
-
-llap_status diffusion_net_for(diffusion_stage *s, ll_session **pair, int64_t count, bool training,
-                              ll_session **out)
-{
-    ll_session **at = &pair[count == diffusion_at_once(s) ? 0 : 1];
-    llap_status  st = *at == NULL ? net_of(s, count, training, at) : LLAP_OK;
-    if (st == LLAP_ENOMEM && s->device_data) {
-        diffusion_destroy_nets(s);
-        diffusion_release_device(s);
-        st = net_of(s, count, training, at);
-    }
-    *out = *at;
-    return st;
-}
-
-/* -------- what they are fed with -------- */
+/* -------- what nets are fed with -------- */
 
 static void fill_rows(const diffusion_stage *s, ll_encoded *e, int64_t first, int64_t count,
                       ll_session *net)
@@ -248,8 +180,10 @@ static void fill_rows(const diffusion_stage *s, ll_encoded *e, int64_t first, in
     memcpy(ll_session_real(net, "deviation"), s->deviation, (size_t)s->H * real);
 }
 
-llap_status diffusion_name_rows(const diffusion_stage *s, ll_epochs *order, int64_t first,
-                                int64_t count, uint32_t number, ll_session *net)
+/* Where rows and draws are made there: which draws, and numbers first .. first + count - 1 of the
+ * order. */
+static llap_status name_rows(const diffusion_stage *s, ll_epochs *order, int64_t first,
+                             int64_t count, uint32_t number, ll_session *net)
 {
     int32_t *key = ll_session_int(net, "key");
     key[0] = (int32_t)(uint32_t)s->r->seed;
@@ -258,8 +192,9 @@ llap_status diffusion_name_rows(const diffusion_stage *s, ll_epochs *order, int6
     return ll_epochs_take(order, first, count, s->device_index);
 }
 
-void diffusion_fill(const diffusion_stage *s, ll_encoded *e, int64_t first, int64_t count,
-                    uint32_t number, bool training, ll_session *net)
+/* Rows first .. first + count - 1 of e, with the noise of this step. */
+static void fill_noised(const diffusion_stage *s, ll_encoded *e, int64_t first, int64_t count,
+                        uint32_t number, bool training, ll_session *net)
 {
     const ll_network_config *c = &s->r->network->config;
     const int64_t            codes = s->r->h * s->Z;
@@ -270,4 +205,62 @@ void diffusion_fill(const diffusion_stage *s, ll_encoded *e, int64_t first, int6
         ll_diffusion_draw(s->r->network->schedule, &o, e->id[first + i], number,
                           ll_session_int(net, "t") + i, flag == NULL ? &none : flag + i,
                           eps + i * codes, (size_t)codes);
+}
+
+/* What is of the whole batch, rows from `first` on: weights, so that its micro-batches add up to
+ * its loss, and which kinds of rows it has, because spectral norms iterate for each. */
+static void draw_whole(diffusion_stage *s, int64_t number, int64_t first, int64_t count)
+{
+    const ll_loss_opts loss_o = loss_opts(s, true);
+    const ll_draw_opts o = { .seed = s->r->seed,
+                             .drop = s->r->network->config.noise.unconditional };
+    const ll_schedule *schedule = s->r->network->schedule;
+    s->kinds[0] = s->kinds[1] = 0.0f;
+    for (int64_t i = 0; i < count; i++) {
+        ll_diffusion_draw(schedule, &o, s->rows.id[first + i], (uint32_t)number, s->t + i,
+                          s->flag + i, NULL, 0);
+        s->kinds[s->flag[i] > 0 ? 0 : 1] = 1.0f;
+    }
+    ll_diffusion_weights(schedule, &loss_o, s->t, s->flag, count, s->weight);
+}
+
+/* The rest of a micro-batch, behind its rows and noise; what lies behind its rows counts for
+ * nothing. */
+static void fill_micro(const diffusion_stage *s, const ll_micro_batch *b, ll_session *net)
+{
+    const int64_t h = s->r->h;
+    float        *mask = ll_session_real(net, "mask"), *weight = ll_session_real(net, "weight");
+    float        *kinds = ll_session_real(net, "kinds");
+    for (int64_t k = 0; k < b->room; k++) weight[k] = k < b->rows ? s->weight[b->first + k] : 0.0f;
+    if (kinds != NULL) memcpy(kinds, s->kinds, sizeof s->kinds);
+    memset(mask + b->rows * h, 0, (size_t)((b->room - b->rows) * h) * sizeof *mask);
+}
+
+llap_status diffusion_fill(void *stage, const ll_micro_batch *b, ll_session *net, double *share)
+{
+    diffusion_stage *s = stage;
+    const bool       micro = ll_session_real(net, "weight") != NULL;
+    int64_t          first, count;
+    diffusion_find_batch(s, b->step, &first, &count);
+    if (micro && b->first == 0) draw_whole(s, b->step, first, count);
+    fill_noised(s, &s->rows, first + b->first, b->rows, (uint32_t)b->step, true, net);
+    if (!micro) return LLAP_OK;
+    fill_micro(s, b, net);
+    *share = (double)b->room / (double)b->count;
+    return LLAP_OK;
+}
+
+llap_status diffusion_take(void *stage, int64_t number, ll_session *net)
+{
+    diffusion_stage *s = stage;
+    const int64_t    count = diffusion_count(s, number);
+    return name_rows(s, &s->device_order, number * s->B, count, (uint32_t)number, net);
+}
+
+llap_status diffusion_fill_check(diffusion_stage *s, int64_t first, int64_t count, ll_session *net)
+{
+    if (ll_loss_trainer_resident(s->trainer))
+        return name_rows(s, &s->val_order, first, count, UINT32_MAX, net);
+    fill_noised(s, &s->val, first, count, UINT32_MAX, false, net);
+    return LLAP_OK;
 }

@@ -1,5 +1,6 @@
 #include "train/reference/encode.h"
 
+#include "backend/cpu/cpu.h"
 #include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/progress.h"
@@ -65,8 +66,9 @@ static llap_status encoder_create(const ll_reference *r, int64_t B, ll_params **
     ll_output(g, "E", ll_reference_summary(g, &r->network->config, B, false).context);
     if (r->exact->memory != NULL) st = frozen_create(r, g, frozen);
     if (st == LLAP_OK)
-        st =
-            ll_session_create(g, *frozen != NULL ? *frozen : r->network->params, r->n_threads, out);
+        st = *frozen != NULL
+                 ? ll_session_create(g, *frozen, r->exact, r->n_threads, out)
+                 : ll_session_create(g, r->network->params, &ll_backend_cpu, r->n_threads, out);
     ll_graph_destroy(g);
     return st;
 }

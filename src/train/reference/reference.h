@@ -5,7 +5,7 @@
  *   reference_vae.c        stage 1, the target VAE
  *   reference_summarizer.c stage 2, the history summarizer
  *   reference_encode.c     latents and summaries of the frozen networks, once
- *   reference_diffusion.c  stage 3, the denoiser, in three files (reference_diffusion.h)
+ *   reference_diffusion.c  stage 3, the denoiser, in two files (reference_diffusion.h)
  *   train_reference.c      one after another, into a model
  *   reference_nets.c       the nets that forecasts need, and what they see
  *   forecaster_reference.c the model as a forecaster
@@ -17,7 +17,7 @@
 #include "base/scratch.h"
 #include "data/windows/loader.h"
 #include "model/model.h"
-#include "nn/session.h"
+#include "nn/loss_trainer.h"
 #include "predict/reference.h"
 #include "predict/reference_inputs.h"
 #include "train/run/recipe.h"
@@ -83,12 +83,14 @@ llap_status ll_reference_val(const ll_reference *r, int64_t i, ll_batch *b);
 
 /* A loss that is learned from batches of the data: the first member of its stage. Where the backend
  * has memory of its own and room for them, all batches lie there, and so does the order in which
- * steps take them; where it has no room for a batch at once, batches go in micro-batches. */
+ * steps take them; where it has no room for a batch at once, it goes in micro-batches. */
 typedef struct ll_stage_trainer {
     const char   *name; /* of the stage, and before the names of its parameters */
     ll_reference *r;
-    /* The loss of l->rows rows, as an output too. */
-    ll_tensor *(*describe)(ll_graph *g, const struct ll_stage_trainer *l, bool training);
+    /* The loss, as an output too. */
+    ll_tensor *(*describe)(ll_graph *g, const struct ll_stage_trainer *l, const ll_loss_of *what);
+    /* Draws what is not as its layers say; NULL: nothing. */
+    void (*start)(ll_params *p, const ll_reference *r);
     /* The inputs that hold b, in a net of B rows; their names, closed by NULL. */
     void (*fill)(const ll_reference *r, const ll_batch *b, int64_t B, ll_session *net);
     const char *const *of_batch;
@@ -100,38 +102,30 @@ typedef struct ll_stage_trainer {
                  ll_session *net);
 
     const ll_recipe_stage       *how;
-    ll_params                   *params;
-    ll_session                  *train, *check;
-    int64_t                      rows; /* of both: r->B, or of a micro-batch */
+    ll_loss_trainer             *trainer;
     ll_batch_feed                feed;
     struct stage_device_batches *device_data; /* the batches there; NULL: they come from the feed */
-    int64_t                      ready;       /* the step whose inputs are in the net; -1: none */
-    ll_async_results             ahead;
-    ll_batch                     val; /* room for a batch of validation */
+    ll_batch                     val;         /* room for a batch of validation */
 } ll_stage_trainer;
 
-/* Draws what is not as its layers say; NULL: nothing. */
-typedef void (*ll_stage_trainer_start)(ll_params *p, const ll_reference *r);
-
-/* Nets, fresh parameters and batches for a stage trainer that has its name, r, describe, fill,
- * of_batch and fill_whole; and the stage, with the stage trainer as its user, but for evaluate and
- * fields. */
-llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *how,
-                                  ll_stage_trainer_start start, ll_stage *stage);
+/* Trainer and batches for a stage trainer that has its name, r and functions; and the stage, with
+ * the stage trainer as its user, but for evaluate and fields. */
+llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *how, ll_stage *stage);
 /* To the end of the stage, whose result goes to the network. */
 llap_status ll_stage_trainer_run(ll_stage_trainer *l, ll_training_run *t, const ll_stage *stage);
 void        ll_stage_trainer_deinit(ll_stage_trainer *l); /* also after a failure */
 
-/* For describe: an input of l->rows rows, taken from near where training has them there; draws of
- * such rows, NULL where none lie in device memory (they are inputs then); and where batches go in
- * micro-batches the input "all_NAME" of the whole batch, else NULL. */
-ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const char *name,
-                                  ll_shape shape, bool training);
-ll_tensor *ll_stage_trainer_draw(ll_graph *g, const ll_stage_trainer *l, const ll_draw_attr *a);
-ll_tensor *ll_stage_trainer_whole(ll_graph *g, const ll_stage_trainer *l, const char *name,
-                                  ll_shape shape);
+/* For describe: an input of what->rows rows, taken from near where training has them there; draws
+ * of such rows, NULL where none lie in device memory (they are inputs then); and in micro-batches
+ * the input "all_NAME" of the whole batch, else NULL. */
+ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
+                                  const char *name, ll_shape shape);
+ll_tensor *ll_stage_trainer_draw(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
+                                 const ll_draw_attr *a);
+ll_tensor *ll_stage_trainer_whole(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
+                                  const char *name, ll_shape shape);
 
-/* Sums of the check's outputs of those names over the micro-batches of b. */
+/* Sums of the outputs of those names, for validation, over the micro-batches of b. */
 llap_status ll_stage_trainer_check(ll_stage_trainer *l, const ll_batch *b, const char *const *names,
                                    int n, double *sum);
 

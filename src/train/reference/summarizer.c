@@ -7,24 +7,24 @@
 
 #include <math.h>
 
-static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, bool training)
+static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what)
 {
     const ll_network_config   *c = &l->r->network->config;
-    const ll_summarizer_config cfg = ll_network_summarizer(c, training);
+    const ll_summarizer_config cfg = ll_network_summarizer(c, what->training);
     const int64_t              N = cfg.n_entities;
-    const ll_shape             cells = LL_SHAPE(l->rows, N, cfg.context, cfg.features);
-    const ll_shape             times = LL_SHAPE(l->rows, N, cfg.context);
-    const ll_shape             slots = LL_SHAPE(l->rows, N);
-    const ll_history           of_batch = { .x = ll_stage_trainer_input(g, l, "x", cells, training),
-                                            .dx = ll_stage_trainer_input(g, l, "dx", cells, training),
-                                            .obs = ll_stage_trainer_input(g, l, "seen", cells, training),
-                                            .ent = ll_stage_trainer_input(g, l, "ent", slots, training),
-                                            .dt = ll_stage_trainer_input(g, l, "dt", times, training) };
-    const ll_history           of_whole = { .obs = ll_stage_trainer_whole(g, l, "seen", cells),
-                                            .ent = ll_stage_trainer_whole(g, l, "ent", slots) };
-    const ll_history           in = ll_batch_views(g, &of_batch);
-    const ll_history           whole = ll_batch_views(g, &of_whole);
-    const ll_summary           summary = ll_reference_summary_of(g, c, &in, training);
+    const ll_shape             cells = LL_SHAPE(what->rows, N, cfg.context, cfg.features);
+    const ll_shape             times = LL_SHAPE(what->rows, N, cfg.context);
+    const ll_shape             slots = LL_SHAPE(what->rows, N);
+    const ll_history           of_batch = { .x = ll_stage_trainer_input(g, l, what, "x", cells),
+                                            .dx = ll_stage_trainer_input(g, l, what, "dx", cells),
+                                            .obs = ll_stage_trainer_input(g, l, what, "seen", cells),
+                                            .ent = ll_stage_trainer_input(g, l, what, "ent", slots),
+                                            .dt = ll_stage_trainer_input(g, l, what, "dt", times) };
+    const ll_history of_whole = { .obs = ll_stage_trainer_whole(g, l, what, "seen", cells),
+                                  .ent = ll_stage_trainer_whole(g, l, what, "ent", slots) };
+    const ll_history in = ll_batch_views(g, &of_batch);
+    const ll_history whole = ll_batch_views(g, &of_whole);
+    const ll_summary summary = ll_reference_summary_of(g, c, &in, what->training);
     ll_scope_push(g, "summarizer");
     const ll_summarizer_heads heads = ll_summarizer_decode(g, &cfg, summary.context);
     ll_scope_pop(g);
@@ -80,11 +80,12 @@ llap_status ll_reference_summarizer(ll_reference *r, ll_training_run *t)
     ll_stage_trainer            s = { .name = "summarizer",
                                       .r = r,
                                       .describe = describe,
+                                      .start = start,
                                       .fill = ll_reference_history,
                                       .of_batch = of_batch,
                                       .fill_whole = fill_whole };
     ll_stage                    stage;
-    llap_status                 st = ll_stage_trainer_init(&s, &how->stage, start, &stage);
+    llap_status                 st = ll_stage_trainer_init(&s, &how->stage, &stage);
     stage.margin = how->margin;
     stage.evaluate = evaluate;
     stage.fields = fields;

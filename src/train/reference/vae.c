@@ -14,38 +14,39 @@ typedef struct vae_stage {
 } vae_stage;
 
 /* Normals or uniforms of the rows: an input, or made where the net is. */
-static ll_tensor *noise(ll_graph *g, const ll_stage_trainer *l, const char *name, ll_shape shape,
-                        uint32_t sample, bool uniform)
+static ll_tensor *noise(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
+                        const char *name, ll_shape shape, uint32_t sample, bool uniform)
 {
-    const ll_draw_attr a = { .width = ll_shape_count(&shape) / l->rows,
+    const ll_draw_attr a = { .width = ll_shape_count(&shape) / what->rows,
                              .stream = uniform ? LL_STREAM_MASK : LL_STREAM_NOISE,
                              .sample = sample,
                              .normal = !uniform };
-    return l->device_data == NULL ? ll_input(g, name, shape)
-                                  : ll_reshape(g, ll_stage_trainer_draw(g, l, &a), shape);
+    return what->resident ? ll_reshape(g, ll_stage_trainer_draw(g, l, what, &a), shape)
+                          : ll_input(g, name, shape);
 }
 
 /* beta is an input because it grows. */
-static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, bool training)
+static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what)
 {
     const ll_reference *r = l->r;
-    const int64_t       B = l->rows;
+    const int64_t       B = what->rows;
+    const bool          training = what->training;
     const ll_vae_config cfg = ll_network_vae(&r->network->config, training);
     const ll_shape      cells = LL_SHAPE(B, r->h, r->N, r->C), slots = LL_SHAPE(B, r->N);
     ll_vae_loss_config  loss = r->recipe.vae.loss;
-    ll_vae_batch        in = { .y = ll_stage_trainer_input(g, l, "y", cells, training),
-                               .obs = ll_stage_trainer_input(g, l, "obs", cells, training),
-                               .ent = ll_stage_trainer_input(g, l, "ent", slots, training),
-                               .all_obs = ll_stage_trainer_whole(g, l, "obs", cells),
-                               .all_ent = ll_stage_trainer_whole(g, l, "ent", slots) };
+    ll_vae_batch        in = { .y = ll_stage_trainer_input(g, l, what, "y", cells),
+                               .obs = ll_stage_trainer_input(g, l, what, "obs", cells),
+                               .ent = ll_stage_trainer_input(g, l, what, "ent", slots),
+                               .all_obs = ll_stage_trainer_whole(g, l, what, "obs", cells),
+                               .all_ent = ll_stage_trainer_whole(g, l, what, "ent", slots) };
     const ll_shape      codes = LL_SHAPE(B, r->h, cfg.latent);
     if (training) {
-        in.eps = noise(g, l, "eps", codes, 0, false);
-        in.view[0] =
-            (ll_vae_view){ noise(g, l, "u0", cells, 1, true), noise(g, l, "n0", cells, 1, false) };
+        in.eps = noise(g, l, what, "eps", codes, 0, false);
+        in.view[0] = (ll_vae_view){ noise(g, l, what, "u0", cells, 1, true),
+                                    noise(g, l, what, "n0", cells, 1, false) };
         if (loss.consistency > 0)
-            in.view[1] = (ll_vae_view){ noise(g, l, "u1", cells, 2, true),
-                                        noise(g, l, "n1", cells, 2, false) };
+            in.view[1] = (ll_vae_view){ noise(g, l, what, "u1", cells, 2, true),
+                                        noise(g, l, what, "n1", cells, 2, false) };
     } else {
         in.eps = ll_input(g, "eps", codes); /* 0: the mean */
         loss.p_drop = loss.noise = loss.consistency = 0;
@@ -172,7 +173,7 @@ llap_status ll_reference_vae(ll_reference *r, ll_training_run *t)
                                               .fill_whole = fill_whole,
                                               .vary = vary } };
     ll_stage                 stage;
-    llap_status              st = ll_stage_trainer_init(&s.stage, &how->stage, NULL, &stage);
+    llap_status              st = ll_stage_trainer_init(&s.stage, &how->stage, &stage);
     stage.select_from = how->select_from;
     stage.relative = how->relative;
     stage.evaluate = evaluate;

@@ -1,0 +1,294 @@
+#include "nn/loss_trainer.h"
+
+#include "base/alloc.h"
+#include "nn/non_finite.h"
+
+#include <assert.h>
+
+typedef struct sized_net {
+    ll_session *net;
+    int64_t     rows;
+} sized_net;
+
+struct ll_loss_trainer {
+    ll_loss_trainer_opts o;
+    ll_params           *params;
+    sized_net            train[2], check[2]; /* of all the rows that go at once, and of fewer */
+    int64_t rows, micro_batches; /* rows that go at once: of so many micro-batches of a batch */
+    int64_t told;                /* rows that the user knows of */
+    bool    resident;
+    int64_t ready; /* the step whose batch is in its net; -1: none */
+    ll_async_results ahead;
+};
+
+ll_params *ll_loss_trainer_params(ll_loss_trainer *t) { return t->params; }
+int64_t    ll_loss_trainer_rows(const ll_loss_trainer *t) { return t->rows; }
+bool       ll_loss_trainer_resident(const ll_loss_trainer *t) { return t->resident; }
+
+static bool is_device(const ll_loss_trainer *t) { return t->o.backend->memory != NULL; }
+static bool is_micro(const ll_loss_trainer *t) { return t->micro_batches > 1; }
+
+/* -------- nets -------- */
+
+static void drop_nets(ll_loss_trainer *t)
+{
+    sized_net *all[] = { &t->train[0], &t->train[1], &t->check[0], &t->check[1] };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        ll_session_destroy(all[i]->net);
+        *all[i] = (sized_net){ 0 };
+    }
+    t->ready = -1;
+}
+
+static ll_loss_of loss_of(const ll_loss_trainer *t, int64_t rows, bool training)
+{
+    return (ll_loss_of){
+        .rows = rows, .training = training, .resident = t->resident, .micro = is_micro(t)
+    };
+}
+
+static llap_status make_net(ll_loss_trainer *t, int64_t rows, bool training, ll_session **out)
+{
+    const ll_loss_of what = loss_of(t, rows, training);
+    ll_graph        *g = NULL;
+    llap_status      st = ll_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    ll_tensor *loss = t->o.describe(g, t->o.user, &what);
+    if (training && what.micro) {
+        st = ll_session_create_part(g, loss, &t->o.optim, t->params, t->o.n_threads, out);
+    } else {
+        if (training) ll_nn_train(g, loss, &t->o.optim);
+        st = ll_session_create(g, t->params, t->o.backend, t->o.n_threads, out);
+    }
+    if (st == LLAP_OK && t->resident) st = t->o.place(t->o.user, training, *out);
+    ll_graph_destroy(g);
+    return st;
+}
+
+/* The net of so many rows, made when it is first asked for. */
+static llap_status net_for(ll_loss_trainer *t, int64_t rows, bool training, ll_session **out)
+{
+    sized_net  *at = &(training ? t->train : t->check)[rows == t->rows ? 0 : 1];
+    llap_status st = LLAP_OK;
+    *out = NULL;
+    if (at->net == NULL || at->rows != rows) {
+        ll_session_destroy(at->net);
+        *at = (sized_net){ .rows = rows };
+        t->ready = training ? -1 : t->ready;
+        st = make_net(t, rows, training, &at->net);
+    }
+    if (st == LLAP_OK) *out = at->net;
+    return st;
+}
+
+static void leave_device(ll_loss_trainer *t)
+{
+    if (t->o.leave != NULL) t->o.leave(t->o.user);
+    t->resident = false;
+}
+
+llap_status ll_loss_trainer_save_memory(ll_loss_trainer *t)
+{
+    drop_nets(t);
+    if (t->resident) {
+        leave_device(t);
+        return LLAP_OK;
+    }
+    if (!is_device(t) || t->rows == 1) { /* a batch is one again, if there will be room */
+        t->micro_batches = 1;
+        t->rows = t->o.batch;
+        return LLAP_ENOMEM;
+    }
+    t->micro_batches *= 2;
+    t->rows =
+        t->micro_batches < t->o.batch ? (t->o.batch + t->micro_batches - 1) / t->micro_batches : 1;
+    return LLAP_OK;
+}
+
+/* The net of a batch of so many rows, with less in device memory where it does not fit. */
+static llap_status training_net(ll_loss_trainer *t, int64_t rows, ll_session **out)
+{
+    llap_status st;
+    do st = net_for(t, is_micro(t) ? t->rows : rows, true, out);
+    while (st == LLAP_ENOMEM && ll_loss_trainer_save_memory(t) == LLAP_OK);
+    if (st == LLAP_OK && t->rows < t->told && t->o.split != NULL) t->o.split(t->o.user, t->rows);
+    if (st == LLAP_OK) t->told = t->rows;
+    return st;
+}
+
+llap_status ll_loss_trainer_check_net(ll_loss_trainer *t, int64_t rows, ll_session **out)
+{
+    assert(rows >= 1 && rows <= t->rows);
+    return net_for(t, rows, false, out);
+}
+
+/* -------- create, destroy -------- */
+
+static llap_status make_params(ll_loss_trainer *t)
+{
+    const ll_loss_of what = loss_of(t, t->rows, true);
+    ll_graph        *g = NULL;
+    llap_status      st = ll_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    ll_nn_train(g, t->o.describe(g, t->o.user, &what), &t->o.optim);
+    st = ll_graph_status(g);
+    if (st == LLAP_OK) st = ll_params_create(g, t->o.backend, &t->params);
+    if (st == LLAP_OK) st = t->o.start(t->o.user, t->params);
+    if (st == LLAP_OK) st = ll_params_push(t->params);
+    ll_graph_destroy(g);
+    return st;
+}
+
+static llap_status move_data(ll_loss_trainer *t)
+{
+    if (!is_device(t) || t->o.move == NULL) return LLAP_OK;
+    const llap_status st = t->o.move(t->o.user, t);
+    t->resident = st == LLAP_OK;
+    if (st != LLAP_OK) leave_device(t);
+    return st == LLAP_ENOMEM ? LLAP_OK : st;
+}
+
+llap_status ll_loss_trainer_create(const ll_loss_trainer_opts *o, ll_loss_trainer **out)
+{
+    ll_session      *net;
+    ll_loss_trainer *t = ll_new(1, sizeof *t);
+    *out = NULL;
+    if (t == NULL) return LLAP_ENOMEM;
+    assert(o->batch >= 1);
+    assert(o->move == NULL || (o->leave != NULL && o->place != NULL && o->take != NULL));
+    *t = (ll_loss_trainer){
+        .o = *o, .rows = o->batch, .micro_batches = 1, .told = o->batch, .ready = -1
+    };
+    llap_status st = make_params(t);
+    if (st == LLAP_OK) st = ll_async_results_init(&t->ahead, o->backend);
+    if (st == LLAP_OK) st = move_data(t);
+    if (st == LLAP_OK) st = training_net(t, o->batch, &net);
+    if (st == LLAP_OK) *out = t;
+    else ll_loss_trainer_destroy(t);
+    return st;
+}
+
+void ll_loss_trainer_destroy(ll_loss_trainer *t)
+{
+    if (t == NULL) return;
+    drop_nets(t);
+    leave_device(t);
+    ll_async_results_deinit(&t->ahead);
+    ll_params_destroy(t->params);
+    ll_free(t);
+}
+
+/* -------- steps -------- */
+
+static int64_t count_at(const ll_loss_trainer *t, int64_t step)
+{
+    return t->o.count == NULL ? t->o.batch : t->o.count(t->o.user, step);
+}
+
+static llap_status make_ready(ll_loss_trainer *t, int64_t step, int64_t rows, ll_session *net)
+{
+    const ll_micro_batch all = { .step = step, .rows = rows, .count = rows, .room = rows };
+    double               share = 1.0;
+    if (t->ready == step) return LLAP_OK;
+    const llap_status st = t->o.fill(t->o.user, &all, net, &share);
+    t->ready = st == LLAP_OK ? step : -1;
+    return st;
+}
+
+static llap_status step_whole(ll_loss_trainer *t, int64_t step, int64_t rows, double lr,
+                              ll_session *net)
+{
+    llap_status st = t->resident ? t->o.take(t->o.user, step, net) : make_ready(t, step, rows, net);
+    if (st == LLAP_OK) st = ll_session_begin(net, t->params, step, lr);
+    /* While a device computes, the next batch of the same size; it has its copy of this one. */
+    if (st == LLAP_OK && is_device(t) && !t->resident && count_at(t, step + 1) == rows)
+        st = make_ready(t, step + 1, rows, net);
+    return st;
+}
+
+/* Piece number `micro-batch` of a batch of so many rows. */
+static ll_micro_batch piece_of(const ll_loss_trainer *t, int64_t step, int64_t count,
+                               int64_t micro_batch)
+{
+    const int64_t room = is_micro(t) ? t->rows : count, first = micro_batch * room,
+                  left = count - first;
+    return (ll_micro_batch){ .step = step,
+                             .first = first,
+                             .rows = left < room ? left : room,
+                             .count = count,
+                             .room = room };
+}
+
+static llap_status step_in_micro_batches(ll_loss_trainer *t, int64_t step, int64_t count,
+                                         ll_session *net)
+{
+    llap_status st = LLAP_OK;
+    for (int64_t i = 0; i * t->rows < count && st == LLAP_OK; i++) {
+        const ll_micro_batch b = piece_of(t, step, count, i);
+        double               share = 1.0;
+        st = t->o.fill(t->o.user, &b, net, &share);
+        if (st == LLAP_OK) st = ll_session_add(net, t->params, step, i, share);
+    }
+    return st;
+}
+
+llap_status ll_loss_trainer_step(ll_loss_trainer *t, int64_t step, double lr, double *loss,
+                                 double *norm)
+{
+    const int64_t count = count_at(t, step);
+    ll_session   *net = NULL;
+    llap_status   st = training_net(t, count, &net);
+    if (st == LLAP_OK && is_micro(t)) {
+        st = step_in_micro_batches(t, step, count, net);
+        if (st == LLAP_OK) st = ll_session_added(net, step, lr, loss, norm);
+    } else if (st == LLAP_OK) {
+        st = step_whole(t, step, count, lr, net);
+        if (st == LLAP_OK && loss != NULL) ll_session_end(net, loss, norm);
+    }
+    return st == LLAP_OK && loss == NULL ? ll_session_later(net, &t->ahead, step) : st;
+}
+
+llap_status ll_loss_trainer_results(ll_loss_trainer *t, int64_t first, int64_t n, double *loss,
+                                    double *norm)
+{
+    return ll_async_results_get(&t->ahead, first, n, loss, norm);
+}
+
+/* -------- what is not finite -------- */
+
+typedef struct step_again {
+    ll_loss_trainer *t;
+    int64_t          step, count;
+} step_again;
+
+static llap_status fill_again(void *user, ll_session *net, int64_t micro_batch)
+{
+    const step_again    *s = user;
+    const ll_micro_batch b = piece_of(s->t, s->step, s->count, micro_batch);
+    double               share = 1.0;
+    const llap_status    st = ll_session_random(s->t->params, s->step, micro_batch);
+    return st == LLAP_OK ? s->t->o.fill(s->t->o.user, &b, net, &share) : st;
+}
+
+/* With all inputs here, where they can be looked at. */
+llap_status ll_loss_trainer_find_non_finite(ll_loss_trainer *t, int64_t step, char *text,
+                                            size_t size)
+{
+    step_again  again = { t, step, count_at(t, step) };
+    ll_loss_of  what = loss_of(t, is_micro(t) ? t->rows : again.count, true);
+    ll_graph   *g = NULL;
+    llap_status st = ll_graph_create(&g);
+    if (st != LLAP_OK) return st;
+    what.resident = false;
+    st = ll_nn_find_non_finite(
+        &(ll_non_finite){ .graph = g,
+                          .loss = t->o.describe(g, t->o.user, &what),
+                          .params = t->params,
+                          .n_threads = t->o.n_threads,
+                          .n_micro_batches = (again.count + what.rows - 1) / what.rows,
+                          .fill = fill_again,
+                          .user = &again },
+        text, size);
+    ll_graph_destroy(g);
+    return st;
+}
