@@ -10,16 +10,16 @@ endif
 PREFIX ?= /usr/local
 DESTDIR ?=
 JOBS ?= $(shell nproc)
-CTEST = ctest --output-on-failure --no-tests=error -LE 'long|slow' -j $(JOBS)
+CTEST = ctest --output-on-failure --no-tests=error -LE 'long|slow|learning' -j $(JOBS)
 
 # What hostile bytes and odd shapes reach first: also under the sanitizers in `make test`.
 READERS = base data graph fuzz cli
 
 # Fuzz executions per target in test-all.
-FUZZ_RUNS ?= 10000000
+FUZZ_RUNS ?= 1000000
 
 .DEFAULT_GOAL := release
-.PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all test-gpu gpu-bundle bench \
+.PHONY: help release debug asan tsan cuda clang fuzz coverage demo test test-all test-learning test-gpu gpu-bundle bench \
         format install clean setup-build setup-test setup-all
 
 help: ## list the targets
@@ -50,6 +50,11 @@ test: setup-test ## build and run the tests: release, readers under sanitizers, 
 
 test-all: setup-all test ## the tests, both compilers, threads, coverage and long fuzzing
 	@tools/test-all $(FUZZ_RUNS)
+
+test-learning: setup-test ## train the small networks on synthetic data, half an hour of two cores
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target test_task_learning_small
+	@cd build && ctest --output-on-failure --no-tests=error -L learning
 
 test-gpu: cuda ## everything that needs a GPU: parity, gradients, golden, determinism, sanitizers
 	@tools/test-gpu build-cuda

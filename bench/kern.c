@@ -6,7 +6,7 @@
  *     attention  against sgemm per head + our vectorised softmax, whole heads and tiles of 128
  * queries, the faster memory     bytes moved per second against a copy of the same bytes; or cycles
  * against the arithmetic alone */
-#include "backend/cpu/kern.h"
+#include "backend/cpu/kern_isa.h"
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 #include "bench.h"
@@ -182,7 +182,7 @@ static void norm_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 
 static void gelu_of(const ll_kern *kn, int64_t rows, const float *x, float *y)
 {
-    ll_kern_unary(kn, LL_UNARY_GELU, rows * N, x, y);
+    kn->isa->unary[LL_UNARY_GELU](rows * N, x, y);
 }
 
 static void softmax_of(const ll_kern *kn, int64_t rows, const float *x, float *y)

@@ -77,10 +77,6 @@ function(llap_test NAME)
   add_test(NAME ${NAME} COMMAND ${ID})
   # Threads that wait for each other by spinning starve where several tests share the processors.
   set_tests_properties(${NAME} PROPERTIES LABELS "${T_LABELS}" ENVIRONMENT OMP_WAIT_POLICY=passive)
-  if(LLAP_SANITIZE STREQUAL "thread") # the OpenMP runtime itself is not instrumented
-    set_property(TEST ${NAME} APPEND PROPERTY
-      ENVIRONMENT TSAN_OPTIONS=ignore_noninstrumented_modules=1)
-  endif()
   llap_group(${NAME} ${ID})
 endfunction()
 

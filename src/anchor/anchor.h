@@ -51,13 +51,7 @@ llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycl
 
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
 double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
-int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
 double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
-
-/* The mean of exp((-rho + i omega) gap) over gaps [n], n > 0: what a mode is multiplied by from one
- * event to the next when events come at those gaps. */
-void ll_anchor_event_multiplier(double rho, double omega, const double *gap, size_t n, double *re,
-                                double *im);
 
 /* One history and the times asked about. Borrows all arrays until the call returns. */
 typedef struct ll_anchor_window {

@@ -3,9 +3,10 @@
 #include "anchor/anchor.h"
 #include "anchor/midpoints.h"
 #include "base/alloc.h"
+#include "base/crps.h"
+#include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { BUCKETS = LL_CALIBRATION_BUCKETS, LEVELS = LL_CALIBRATION_LEVELS };
 
@@ -75,12 +76,6 @@ static void fit_factor(ll_calibration *c, const double *lead, const double *resi
         for (int l = 0; l < LEVELS; l++) c->factor[b][l] = FACTOR[best[b]];
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Moves c towards the quantiles of |residual| of bucket b; size [n] is scratch. */
 static void fit_shape(ll_calibration *c, int b, const double *lead, const double *residual,
                       size_t n, double trust, double *size)
@@ -89,7 +84,7 @@ static void fit_shape(ll_calibration *c, int b, const double *lead, const double
     for (size_t i = 0; i < n; i++)
         if (!isnan(residual[i]) && bucket_of(c, lead[i]) == b) size[count++] = fabs(residual[i]);
     if (count < LEAST_COUNT) return;
-    qsort(size, count, sizeof *size, compare);
+    ll_sort_doubles(size, count);
     for (int l = 0; l < LEVELS; l++) {
         const double quantile = size[(size_t)(LEVEL[l] * (double)count)];
         const double factor = c->factor[b][l] + trust * (quantile / SCORE[l] - c->factor[b][l]);
@@ -106,7 +101,8 @@ static double crps_of(const ll_calibration *c, const double *lead, const double 
         for (int i = 0; i < LL_MIDPOINTS; i++)
             q[b][i] = ll_calibration_bend(c->factor[b], LL_MIDPOINT_SCORE[i]);
     for (size_t i = 0; i < n; i++)
-        if (!isnan(residual[i])) sum += ll_midpoint_crps(q[bucket_of(c, lead[i])], residual[i]);
+        if (!isnan(residual[i]))
+            sum += ll_crps(q[bucket_of(c, lead[i])], LL_MIDPOINTS, residual[i], false);
     return sum;
 }
 

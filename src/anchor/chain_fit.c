@@ -1,9 +1,9 @@
 #include "anchor/chain.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const double HOURS_YEAR = 8766.0, RIDGE = 20.0;
@@ -57,12 +57,6 @@ static void fit_scale(ll_chain *c, const ll_series *s, bool pooled)
         c->mu[e] = c->mu[n];
         c->sd[e] = c->sd[n];
     }
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Quantile of sorted x, linear between neighbours. */
@@ -123,7 +117,7 @@ static llap_status fit_tails(ll_chain *c, const values *v, double tail)
     double *sorted = ll_new(v->n, sizeof *sorted);
     if (sorted == NULL) return LLAP_ENOMEM;
     memcpy(sorted, v->x, v->n * sizeof *sorted);
-    qsort(sorted, v->n, sizeof *sorted, compare);
+    ll_sort_doubles(sorted, v->n);
     c->y_lo = quantile(sorted, v->n, tail);
     c->y_hi = quantile(sorted, v->n, 1.0 - tail);
     ll_free(sorted);

@@ -89,25 +89,7 @@ double ll_anchor_kernel_at(const ll_anchor_kernel *k, double d)
     return sum;
 }
 
-int32_t ll_anchor_kernel_states(const ll_anchor_kernel *k)
-{
-    int32_t J = k->n_terms;
-    for (int32_t i = 0; i < k->n_terms; i++) J += k->omega[i] > 0.0;
-    return J;
-}
-
 double ll_anchor_half_life(double rho) { return 0.69314718055994530941723212145818 / rho; }
-
-void ll_anchor_event_multiplier(double rho, double omega, const double *gap, size_t n, double *re,
-                                double *im)
-{
-    *re = *im = 0.0;
-    for (size_t i = 0; i < n; i++) {
-        const double decay = exp(-rho * gap[i]) / (double)n;
-        *re += decay * cos(omega * gap[i]);
-        *im += decay * sin(omega * gap[i]);
-    }
-}
 
 double ll_anchor_crps(double y, double mean, double sd, double *d_mean, double *d_sd)
 {

@@ -3,10 +3,10 @@
 #include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -34,12 +34,6 @@ static void groups_deinit(groups *g)
     *g = (groups){ 0 };
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The different times among the origins [n], evenly spread ones where they are too many. */
 static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor_rows *rows,
                                size_t n_series, const ll_origin *origin, size_t n, size_t most)
@@ -54,7 +48,7 @@ static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor
     }
     size_t times = 0;
     for (size_t i = 0; i < n; i++) t[i] = origin[i].t;
-    qsort(t, n, sizeof *t, by_time);
+    ll_sort_doubles(t, n);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || t[i] > t[i - 1]) t[times++] = t[i];
     g->n = times < most ? times : most;

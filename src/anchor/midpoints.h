@@ -35,15 +35,4 @@ static const double LL_MIDPOINT_SCORE[LL_MIDPOINTS] = {
     2.0537489106318225,
 };
 
-/* CRPS of y under sorted quantiles q: 1/M sum |q_i - y| - 1/(2 M^2) sum |q_i - q_j|. */
-static inline double ll_midpoint_crps(const double q[LL_MIDPOINTS], double y)
-{
-    double off = 0.0, spread = 0.0;
-    for (int i = 0; i < LL_MIDPOINTS; i++) {
-        off += fabs(q[i] - y);
-        spread += q[i] * (2 * i + 1 - LL_MIDPOINTS);
-    }
-    return off / LL_MIDPOINTS - spread / (LL_MIDPOINTS * LL_MIDPOINTS);
-}
-
 #endif

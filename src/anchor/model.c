@@ -2,6 +2,7 @@
 
 #include "anchor/midpoints.h"
 #include "base/alloc.h"
+#include "base/crps.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -74,5 +75,5 @@ double ll_anchor_crps_z(const ll_anchor_model *m, const ll_law *law, double z, d
         sum += q[i];
     }
     if (mean != NULL) *mean = sum / LL_MIDPOINTS;
-    return ll_midpoint_crps(q, z);
+    return ll_crps(q, LL_MIDPOINTS, z, false);
 }

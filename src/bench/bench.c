@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/sort.h"
 #include "base/time/time.h"
 #include "bench/rig.h"
 #include "data/csv/csv.h"
@@ -61,15 +62,9 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, ascending);
+    ll_sort_doubles(x, (size_t)n);
     return 0.5 * (x[(n - 1) / 2] + x[n / 2]);
 }
 

@@ -1,15 +1,10 @@
 #include "data/gaps.h"
 
 #include "base/alloc.h"
+#include "base/sort.h"
+#include "base/time/civil.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-static int ascending(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* All gaps, sorted. Caller owns *out. */
 static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
@@ -25,7 +20,7 @@ static llap_status collect(const llap_panel *p, int64_t **out, int64_t *n)
     /* mostly one value: a pass over runs of equal gaps spares the sort for regular data */
     bool sorted = true;
     for (int64_t i = 1; i < *n && sorted; i++) sorted = gap[i - 1] <= gap[i];
-    if (!sorted) qsort(gap, (size_t)*n, sizeof *gap, ascending);
+    if (!sorted) ll_sort_ints(gap, (size_t)*n);
     return LLAP_OK;
 }
 
@@ -64,7 +59,7 @@ int64_t ll_gaps_grid(const ll_gaps *g, const ll_axis *axis)
     const bool known = axis->kind == LL_AXIS_CALENDAR || axis->unit[0] != '\0';
     if (g->usual_share >= 0.5) return g->usual;
     if (!known || g->median < 500000000) return g->usual_share >= 0.25 ? g->usual : g->median;
-    const int64_t day = INT64_C(86400000000000);
+    const int64_t day = LL_NS_PER_DAY;
     if (g->median > 14 * day) /* longer than people have a word for: the usual one, or whole days */
         return g->usual_share >= 0.25 && g->usual > 14 * day && g->n > 4 ? g->usual
                                                                          : g->median / day * day;

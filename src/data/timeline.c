@@ -2,9 +2,9 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "data/gaps.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A grid of many rows for each one measured: a time that is wrong, or a step that is. */
@@ -457,22 +457,4 @@ llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, ll
     llap_panel_destroy(*out);
     *out = NULL;
     return st;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-llap_status ll_timeline_union(const llap_panel *p, int64_t **out, int64_t *n)
-{
-    *n = 0;
-    int64_t *t = *out = ll_new((size_t)p->n_rows, sizeof *t);
-    if (t == NULL) return LLAP_ENOMEM;
-    if (p->n_rows > 0) memcpy(t, p->time, (size_t)p->n_rows * sizeof *t);
-    if (p->n_entities > 1) qsort(t, (size_t)p->n_rows, sizeof *t, ascending);
-    for (int64_t i = 0; i < p->n_rows; i++)
-        if (*n == 0 || t[*n - 1] != t[i]) t[(*n)++] = t[i];
-    return LLAP_OK;
 }

@@ -72,23 +72,7 @@ typedef struct ll_timeline_counts {
 llap_status ll_timeline_apply(const llap_panel *p, const ll_timeline_opts *o, llap_panel **out,
                               ll_timeline_counts *counts);
 
-/* The distinct times of all entities in order: the common timeline without a grid. Caller owns *out
- * (ll_free), [*n]. */
-llap_status ll_timeline_union(const llap_panel *p, int64_t **out, int64_t *n);
-
 /* x rounded to half precision; infinite when it is too large for it. */
 float ll_half_round(float x);
-
-/* ---- calendar features ---- */
-
-enum { LL_CALENDAR_HOUR = 1, LL_CALENDAR_WEEKDAY = 2, LL_CALENDAR_YEARDAY = 4 };
-
-int ll_calendar_width(unsigned features); /* columns: two for each feature */
-
-/* Sine and cosine of the hour of the day (with its minutes), of the weekday (Monday 0) and of the
- * day of the year (from 0), each as a share of its circle, by the clock of zone (NULL: UTC).
- * time [n] in nanoseconds of the calendar, out [n,ll_calendar_width(features)]. */
-void ll_calendar_features(const int64_t *time, int64_t n, const ll_zone *zone, unsigned features,
-                          float *out);
 
 #endif

@@ -300,18 +300,6 @@ void ll_denoiser_loop_destroy(ll_denoiser_loop *s)
     ll_free(s);
 }
 
-int ll_denoiser_loop_n_steps(const ll_denoiser_loop *s)
-{
-    int n = 0;
-    for (int k = 0; k < N_KINDS; k++)
-        if (s->shared[k].plan != NULL) n += ll_plan_n_steps(s->shared[k].plan);
-    for (int i = 0; i < s->n; i++) {
-        n += ll_plan_n_steps(s->step[s->guided[i]].plan);
-        for (int k = 0; k < N_KINDS && s->guided[i]; k++) n += ll_plan_n_steps(s->pass[k].plan);
-    }
-    return n;
-}
-
 double ll_denoiser_loop_products(const ll_denoiser_loop *s)
 {
     double n = 0.0;

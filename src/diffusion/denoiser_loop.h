@@ -33,7 +33,6 @@ llap_status ll_denoiser_loop_sample(ll_denoiser_loop *s, const ll_prepared_denoi
                                     const ll_sample_io *io, float *out);
 
 /* Of one whole sampling: kernels, multiply-adds of matrix products; bytes of workspaces. */
-int    ll_denoiser_loop_n_steps(const ll_denoiser_loop *s);
 double ll_denoiser_loop_products(const ll_denoiser_loop *s);
 size_t ll_denoiser_loop_bytes(const ll_denoiser_loop *s);
 

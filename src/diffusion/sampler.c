@@ -4,10 +4,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
+#include "base/sort.h"
 #include "diffusion/solver.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const ll_solver_names[] = { "ddim", "dpmpp_2m", "unipc", NULL };
@@ -158,19 +158,13 @@ static void estimate(loop *l, ll_level at)
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* docs/spec/model.md 6.2.5: x0 / q clamped, q = max(1, quantile of |x0|); into out, one sample at a
  * time */
 static void threshold(const loop *l, const float *x0, float *out)
 {
     const float top = (float)l->o->threshold_max;
     for (int64_t i = 0; i < l->n_one; i++) l->sorted[i] = fabsf(x0[i]);
-    qsort(l->sorted, (size_t)l->n_one, sizeof *l->sorted, ascending);
+    ll_sort_floats(l->sorted, (size_t)l->n_one);
     const double  place = l->o->threshold_p * (double)(l->n_one - 1);
     const int64_t i = (int64_t)place, next = i + 1 < l->n_one ? i + 1 : i;
     const double  w = place - (double)i;

@@ -94,19 +94,4 @@ const void *ll_run_output(const ll_run *r, const char *name, ll_shape *shape);
 llap_status ll_run_bind_device(ll_run *r, const char *name, void *data, int64_t count);
 void       *ll_run_output_device(const ll_run *r, const char *name, ll_shape *shape);
 
-/* -------- a small cache of plans by shape signature -------- */
-
-typedef struct ll_plan_cache ll_plan_cache;
-
-/* Describes the computation for one signature. */
-typedef llap_status (*ll_build_fn)(ll_graph *g, const int64_t *key, int n_key, void *user);
-
-/* Keeps at most capacity plans, the least recently used goes first. Thread-safe. */
-llap_status ll_plan_cache_create(const ll_plan_opts *opts, int capacity, ll_build_fn build,
-                                 void *user, ll_plan_cache **out);
-void        ll_plan_cache_destroy(ll_plan_cache *c);
-
-/* The plan of this signature, built if need be. The caller owns *out: ll_plan_release. */
-llap_status ll_plan_cache_get(ll_plan_cache *c, const int64_t *key, int n_key, ll_plan **out);
-
 #endif

@@ -47,14 +47,6 @@ ll_complex ll_modes_transfer(const ll_mode *m, int64_t K, ll_complex s)
     return sum;
 }
 
-double ll_modes_energy(const ll_mode *m, int64_t K, double t)
-{
-    double sum = 0.0;
-    for (int64_t k = 0; k < K; k++)
-        sum += exp(-2.0 * m[k].rho * t) * (m[k].c * m[k].c + m[k].b * m[k].b);
-    return sum;
-}
-
 bool ll_modes_stable(const ll_mode *m, int64_t K)
 {
     for (int64_t k = 0; k < K; k++)

@@ -29,7 +29,6 @@ double ll_modes_response(const ll_mode *m, int64_t K, double t); /* y(t) */
  */
 ll_complex ll_modes_transfer(const ll_mode *m, int64_t K, ll_complex s);
 /* sum_k e^(-2 rho_k t) (c_k^2 + b_k^2): never grows */
-double ll_modes_energy(const ll_mode *m, int64_t K, double t);
 /* Hurwitz: every rho > 0. */
 bool ll_modes_stable(const ll_mode *m, int64_t K);
 

@@ -30,16 +30,6 @@ void ll_chart_grid(const ll_chart *c, const ll_tick *x, int n_x, const ll_tick *
     ll_canvas_line(c->canvas, c->left, foot, c->left + c->width, foot, 1, LL_COLOUR_GREY);
 }
 
-void ll_chart_names(const ll_chart *c, const char *x, const char *y)
-{
-    if (x != NULL)
-        ll_canvas_text(c->canvas, c->left + c->width / 2, c->top + c->height + 32, LL_TEXT_CENTRE,
-                       LL_CHART_NORMAL, LL_COLOUR_GREY, x);
-    if (y != NULL)
-        ll_canvas_text(c->canvas, c->left, c->top - 10, LL_TEXT_LEFT, LL_CHART_NORMAL,
-                       LL_COLOUR_GREY, y);
-}
-
 double ll_chart_label_width(ll_canvas *c, const ll_tick *tick, int n)
 {
     double widest = 0;

@@ -27,8 +27,6 @@ double ll_chart_y(const ll_chart *c, double y);
 
 /* Lines of the grid with their labels: vertical ones at x, horizontal ones at y; and the foot. */
 void ll_chart_grid(const ll_chart *c, const ll_tick *x, int n_x, const ll_tick *y, int n_y);
-/* Names of the axes; NULL: none. */
-void ll_chart_names(const ll_chart *c, const char *x, const char *y);
 
 /* Widest label of an axis, in points. */
 double ll_chart_label_width(ll_canvas *c, const ll_tick *tick, int n);

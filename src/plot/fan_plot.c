@@ -1,11 +1,11 @@
 #include "plot/fan_plot.h"
 
 #include "base/alloc.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "plot/chart.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PAGE = 960, HEAD = 84, LEFT = 24, BETWEEN = 36, TITLE_ROOM = 24, FOOT_ROOM = 50 };
@@ -43,12 +43,6 @@ static void field_span(const ll_fan *fan, int64_t *first, int64_t *last)
     if (*first == *last) *last = *first + 1;
 }
 
-static int compare_gaps(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Median time between measurements, in seconds; infinite where there are too few to tell. */
 static double usual_gap(page *g, const ll_fan *fan)
 {
@@ -56,7 +50,7 @@ static double usual_gap(page *g, const ll_fan *fan)
     for (int64_t i = 1; i < fan->n_seen; i++)
         g->y[m++] = seconds_after(fan->seen_time[i], fan->seen_time[i - 1]);
     if (m < 3) return INFINITY;
-    qsort(g->y, (size_t)m, sizeof *g->y, compare_gaps);
+    ll_sort_doubles(g->y, (size_t)m);
     return g->y[m / 2];
 }
 

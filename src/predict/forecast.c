@@ -1,6 +1,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/progress.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "predict/answer.h"
 #include "predict/compare.h"
@@ -90,16 +91,10 @@ static int in_time(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static int increasing(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
 {
     double sum = 0;
-    qsort(x, (size_t)n, sizeof *x, increasing);
+    ll_sort_doubles(x, (size_t)n);
     for (int64_t i = 0; i < n; i++) sum += x[i];
     number[0] = sum / (double)n;
     for (int k = 0; k < a->n_quantiles; k++) {

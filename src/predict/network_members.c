@@ -3,10 +3,12 @@
 
 #include "base/log.h"
 
+#include "base/crps.h"
+#include "base/sort.h"
+
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 ll_layout ll_network_layout(const ll_model_frame *f, const ll_network_config *c)
@@ -93,22 +95,11 @@ double ll_network_members_factor(const ll_network_members *n, int64_t c, double 
 
 /* ---- scores ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Fair CRPS of n draws, sorted on the way. */
 static double fair_crps(double *x, int64_t n, double truth)
 {
-    double away = 0, apart = 0;
-    qsort(x, (size_t)n, sizeof *x, compare);
-    for (int64_t i = 0; i < n; i++) {
-        away += fabs(x[i] - truth);
-        apart += x[i] * (double)(2 * i + 1 - n);
-    }
-    return away / (double)n - (n > 1 ? apart / ((double)n * (double)(n - 1)) : 0);
+    ll_sort_doubles(x, (size_t)n);
+    return ll_crps(x, n, truth, true);
 }
 
 typedef struct place { /* one value of a set */
@@ -214,7 +205,7 @@ static void see_spreads(double *x, int64_t n, double truth, spread_sums to[SPREA
     const double  at = fmax(0.1 * (double)(n + 1), 1.0), part = at - floor(at);
     const int64_t i = (int64_t)at - 1;
     double        middle = 0, y[MOST_SAMPLES];
-    qsort(x, (size_t)n, sizeof *x, compare);
+    ll_sort_doubles(x, (size_t)n);
     for (int64_t k = 0; k < n; k++) middle += x[k] / (double)n;
     const double below = x[i] + part * (x[i + 1] - x[i]) - middle;
     const double above = x[n - 1 - i] + part * (x[n - 2 - i] - x[n - 1 - i]) - middle;

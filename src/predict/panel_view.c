@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/rng/rng.h"
+#include "base/sort.h"
 #include "data/windows/scaling.h"
 #include "predict/frame.h"
 #include "predict/series.h"
@@ -9,7 +10,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void ll_panel_view_deinit(ll_panel_view *s)
@@ -138,12 +138,6 @@ uint64_t ll_example_id(int64_t origin, const char *entity, int64_t target)
     return ll_hash(h, &target, sizeof target);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The k-th of n kept ones is number floor(k all / n) of all. */
 static size_t nth(size_t k, size_t n, size_t all)
 {
@@ -159,7 +153,7 @@ static llap_status joint_rows(const llap_model *m, const ll_windows *w, const ll
     if (end == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < w->n; i++)
         if (split->part[i] == o->part) end[n++] = ll_window_end(w, &w->at[i]);
-    qsort(end, n, sizeof *end, compare);
+    ll_sort_ints(end, n);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || end[i] != end[all - 1]) end[all++] = end[i];
     out->n = o->most > 0 && o->most < all ? o->most : all;

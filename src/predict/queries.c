@@ -3,12 +3,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "predict/span.h"
 #include "predict/times.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { QUERIES_MAX = 1000000, FORECASTS_MAX = 10000000 };
@@ -157,19 +157,13 @@ static llap_status fill_steps(const llap_model *m, const llap_panel *p, const ll
     return st;
 }
 
-static int by_tick(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Those of all entities and those of its own in order, each once. */
 static void sort_once(ll_queries *q, size_t i)
 {
     int64_t     *t = q->time + q->first[i];
     const size_t n = q->first[i + 1] - q->first[i];
     size_t       kept = 0;
-    qsort(t, n, sizeof *t, by_tick);
+    ll_sort_ints(t, n);
     for (size_t k = 0; k < n; k++)
         if (kept == 0 || t[k] != t[kept - 1]) t[kept++] = t[k];
     q->first[i + 1] = q->first[i] + kept;

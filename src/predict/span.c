@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "base/time/duration.h"
 #include <math.h>
 #include <stdlib.h>
@@ -41,8 +42,8 @@ ll_span_text ll_span_of_ticks(const llap_model *m, double ticks)
     else {
         /* three figures are enough for a person */
         const double  hours = ticks / 3.6e12;
-        const int64_t round_to = hours >= 240  ? INT64_C(86400000000000)
-                                 : hours >= 10 ? INT64_C(3600000000000)
+        const int64_t round_to = hours >= 240  ? LL_NS_PER_DAY
+                                 : hours >= 10 ? LL_NS_PER_HOUR
                                  : hours >= 1  ? INT64_C(60000000000)
                                                : INT64_C(1000000000);
         ll_duration_format((int64_t)llround(ticks / (double)round_to) * round_to, s.text);

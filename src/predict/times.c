@@ -2,13 +2,13 @@
 #include "predict/times.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "data/clock.h"
 #include "data/csv/token.h"
 #include "data/source.h"
 #include "predict/queries.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { RECORD_MAX = 1 << 16 };
@@ -125,12 +125,6 @@ llap_status ll_query_times_read(const llap_panel *p, const char *path, ll_query_
 
 /* ---- rows at such times ---- */
 
-static int by_tick(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Row and asked times of entity e in order, each once: into time and asked; returns how many. time
  * has room for all. */
 static int64_t merge(const llap_panel *p, const ll_query_times *t, int64_t e, int64_t *wanted,
@@ -139,7 +133,7 @@ static int64_t merge(const llap_panel *p, const ll_query_times *t, int64_t e, in
     int64_t n = 0, n_wanted = 0, w = 0;
     for (size_t k = 0; k < t->n; k++)
         if (t->at[k].entity < 0 || t->at[k].entity == e) wanted[n_wanted++] = t->at[k].time;
-    qsort(wanted, (size_t)n_wanted, sizeof *wanted, by_tick);
+    ll_sort_ints(wanted, (size_t)n_wanted);
     for (int64_t r = p->start[e]; r < p->start[e + 1] || w < n_wanted; n++) {
         const bool row = r < p->start[e + 1] && (w == n_wanted || p->time[r] <= wanted[w]);
         time[n] = row ? p->time[r++] : wanted[w];

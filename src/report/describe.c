@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/time/civil.h"
 #include "base/time/duration.h"
 #include "predict/span.h"
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
@@ -16,8 +17,6 @@
 
 #include <math.h>
 #include <string.h>
-
-#define DAY (24 * INT64_C(3600000000000))
 
 enum { DRAWS = 1000, STEPS_APART = 23 };
 
@@ -41,7 +40,7 @@ static llap_status number_units(const ll_model_frame *f, const llap_panel *p,
                                 const ll_forecast_window *w, int64_t n, int32_t *unit,
                                 evaluation *e, int64_t *n_units)
 {
-    const int64_t length = f->axis == LL_AXIS_CALENDAR ? DAY : f->horizon;
+    const int64_t length = f->axis == LL_AXIS_CALENDAR ? LL_NS_PER_DAY : f->horizon;
     int32_t      *number = ll_new((size_t)p->n_entities, sizeof *number); /* 0: not yet met */
     int32_t       units = 0;
     int64_t       before = 0;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/time/civil.h"
 #include "predict/filler.h"
 #include "predict/forecaster.h"
 #include "predict/gap_windows.h"
@@ -17,8 +18,6 @@
 #include <assert.h>
 #include <math.h>
 #include <string.h>
-
-#define DAY (24 * INT64_C(3600000000000))
 
 enum { MEMBERS = 99, BUCKETS = 8, TRUSTED = 50 };
 
@@ -351,7 +350,7 @@ static int32_t steps_since(const ll_hidden_gaps *g, int64_t e, int64_t row, int6
 static llap_status list_windows(ll_hidden_gaps *g, const llap_model *m, const llap_panel *p,
                                 ll_part part)
 {
-    const int64_t length = m->frame.axis == LL_AXIS_CALENDAR ? DAY : m->frame.horizon;
+    const int64_t length = m->frame.axis == LL_AXIS_CALENDAR ? LL_NS_PER_DAY : m->frame.horizon;
     const int64_t every = days_between(m, count_asked(g, m, p, part));
     const int64_t n_targets = m->frame.n_targets;
     int64_t       n = 0;

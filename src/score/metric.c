@@ -4,17 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-double metric_crps(const double *x, int64_t n, double y, bool drawn)
-{
-    double away = 0, apart = 0; /* apart: sum over pairs i < j of x_j - x_i */
-    for (int64_t k = 0; k < n; k++) {
-        away += fabs(x[k] - y);
-        apart += (double)(2 * k + 1 - n) * x[k];
-    }
-    const double m = (double)n, pairs = m * (drawn && n > 1 ? m - 1 : m);
-    return away / m - apart / pairs;
-}
-
 double metric_crps_pairs(const double *x, int64_t n, double y, const int64_t *i, const int64_t *j,
                          int64_t n_pairs)
 {
@@ -60,16 +49,6 @@ double metric_quantile_inner(const double *x, int64_t n, double p)
 double metric_pinball(double quantile, double y, double p)
 {
     return y >= quantile ? p * (y - quantile) : (1 - p) * (quantile - y);
-}
-
-double metric_pit(const double *x, int64_t n, double y, double u)
-{
-    int64_t below = 0, equal = 0;
-    for (int64_t k = 0; k < n; k++) {
-        below += x[k] < y;
-        equal += x[k] == y;
-    }
-    return ((double)below + u * (double)(equal + 1)) / (double)(n + 1);
 }
 
 static double distance(const double *a, const double *b, int64_t n, const double *y)

@@ -1,15 +1,10 @@
 /* How good one forecast of one value is. x [n] are the members in increasing order, y is what came
- * true. Everything is in double and in a fixed order of sums. */
+ * true. Everything is in double and in a fixed order of sums. base/crps.h has the CRPS. */
 #ifndef LL_SCORE_METRIC_H
 #define LL_SCORE_METRIC_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-/* E|X - y| - E|X - X'| / 2. Of draws (n >= 2) the fair form, X and X' never the same draw, which
- * expects the score of the law that they come from: 1/n sum |x_i - y| - 1/(n (n-1)) sum_{i<j}
- * |x_i - x_j|. Else the members are the law: 1/(n n). O(n). */
-double metric_crps(const double *x, int64_t n, double y, bool drawn);
 
 /* The estimator of the reference implementation: the second term over given pairs of members, drawn
  * by whoever calls. x in any order. */
@@ -27,10 +22,6 @@ double metric_quantile(const double *x, int64_t n, double p, bool drawn);
 /* At position 1 + p (n - 1): never NaN, but too narrow. What the reference uses. */
 double metric_quantile_inner(const double *x, int64_t n, double p);
 double metric_pinball(double quantile, double y, double p);
-
-/* The place of y among the members, in (0, 1): uniform where forecasts are right. u in [0, 1)
- * decides within the gap, or among equals. */
-double metric_pit(const double *x, int64_t n, double y, double u);
 
 /* The energy score of n paths [n,n_query] for the path y [n_query], over queries where y is not
  * NaN: the CRPS with Euclidean distances, fair (n >= 2), divided by the root of the number of

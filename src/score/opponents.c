@@ -3,14 +3,12 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "data/windows/scaling.h"
 #include "predict/forecaster.h"
 #include "predict/numbers.h"
 #include "score/metric.h"
 #include "score/opponent_set.h"
-
-#define HOUR INT64_C(3600000000000)
-#define DAY (24 * HOUR)
 
 enum { DAYS_MAX = 60 };
 
@@ -102,9 +100,10 @@ static llap_status set_init(opponent_set *s, const int64_t *var, const ll_window
     const ll_model_frame *f = s->frame;
     s->leads = ll_leads_of_frame(f);
     for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / BAR_MEMBERS);
-    if (f->axis == LL_AXIS_CALENDAR && f->step <= DAY)
-        s->season = f->step <= 6 * HOUR ? DAY : 7 * DAY;
-    if (s->season == DAY) s->n_days = f->context / DAY < DAYS_MAX ? f->context / DAY : DAYS_MAX;
+    if (f->axis == LL_AXIS_CALENDAR && f->step <= LL_NS_PER_DAY)
+        s->season = f->step <= 6 * LL_NS_PER_HOUR ? LL_NS_PER_DAY : 7 * LL_NS_PER_DAY;
+    if (s->season == LL_NS_PER_DAY)
+        s->n_days = f->context / LL_NS_PER_DAY < DAYS_MAX ? f->context / LL_NS_PER_DAY : DAYS_MAX;
     llap_status st = ll_readings_init(&s->r, s->p, var, f->n_targets);
     if (st == LLAP_OK) st = take_climates(s, w, split);
     if (st == LLAP_OK) st = learn(s, w, split, scored);

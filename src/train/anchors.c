@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "data/windows/scaling.h"
 #include "predict/frame.h"
 #include "predict/series.h"
@@ -13,8 +14,6 @@
 
 #include <math.h>
 #include <stdio.h>
-
-#define HOUR INT64_C(3600000000000)
 
 /* The origins of one part, at most `most` of them, evenly spread. Caller owns *out. */
 static llap_status origins(const ll_windows *w, const ll_split *s, ll_part part, int64_t unit,
@@ -135,7 +134,7 @@ static llap_status set_cycles(const ll_model_frame *f, const ll_recipe_anchor *r
 static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *recipe,
                            const ll_model_frame *f, const char *target, ll_anchor_model_opts *how)
 {
-    const bool daily = f->axis == LL_AXIS_CALENDAR && f->step <= 6 * HOUR;
+    const bool daily = f->axis == LL_AXIS_CALENDAR && f->step <= 6 * LL_NS_PER_HOUR;
     *how = LL_ANCHOR_MODEL_DEFAULT;
     how->spec.context = (double)f->context / (double)f->unit;
     how->spec.horizon = (double)f->horizon / (double)f->unit;

@@ -1,6 +1,7 @@
 /* Whether networks fill gaps, decided on validation like everything else about them. */
 #include "train/fill_choice.h"
 #include "base/alloc.h"
+#include "base/crps.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "predict/filler.h"
@@ -37,7 +38,7 @@ static double score(const ll_chain *c, size_t e, const double *y, int64_t n, dou
     double z[SAMPLES];
     for (int64_t i = 0; i < n; i++) z[i] = ll_chain_z(c, e, y[i]);
     metric_sort(z, n);
-    return metric_crps(z, n, truth, true);
+    return ll_crps(z, n, truth, true);
 }
 
 static void compare(void *user, const ll_filled_cell *cell)

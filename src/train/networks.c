@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/time/civil.h"
 #include "predict/frame.h"
 #include "predict/network_members.h"
 #include "train/anchors.h"
@@ -16,9 +17,6 @@
 #include <math.h>
 #include <omp.h>
 #include <string.h>
-
-#define HOUR INT64_C(3600000000000)
-#define DAY (24 * HOUR)
 
 /* ---- the model's networks ---- */
 
@@ -107,7 +105,7 @@ static ll_residual_opts training_of(const llap_model *m, const ll_network_config
     t.vary.noise = 0.3 * c->features.augment;
     t.vary.drop = 0.5 * c->features.augment;
     t.seed = (uint64_t)o->seed + (uint64_t)member * UINT64_C(1000003);
-    t.unit_hours = m->frame.axis == LL_AXIS_CALENDAR ? (double)m->frame.unit / HOUR : 0.0;
+    t.unit_hours = m->frame.axis == LL_AXIS_CALENDAR ? (double)m->frame.unit / LL_NS_PER_HOUR : 0.0;
     t.n_threads = omp_get_max_threads();
     t.backend = f->backend;
     return t;
@@ -293,8 +291,9 @@ static llap_status train_member(ll_training_run *run, const llap_model *m, ll_ne
 /* Of networks alone: a short validation may be of another season than what is to come. */
 static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)
 {
-    const bool brief = !f->by_entity && f->axis == LL_AXIS_CALENDAR &&
-                       (double)(f->test_start - f->val_start) < r->guard_days * (double)DAY;
+    const bool brief =
+        !f->by_entity && f->axis == LL_AXIS_CALENDAR &&
+        (double)(f->test_start - f->val_start) < r->guard_days * (double)LL_NS_PER_DAY;
     return brief ? r->guard_price : 0.0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/text.h"
+#include "base/time/civil.h"
 #include "data/gaps.h"
 #include "data/windows/scaling.h"
 #include "predict/compare.h"
@@ -25,8 +26,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HOUR INT64_C(3600000000000)
 
 /* Share of the target cells that are observed. */
 static double share_observed(const llap_panel *p, const int64_t *var, int64_t n)
@@ -56,7 +55,7 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, ll_
     if (st == LLAP_OK && o->step != NULL && (f->step > f->horizon || f->step > f->context))
         st = ll_fail(LLAP_EOPTION, "step: '%s' is longer than the %s", o->step,
                      f->step > f->horizon ? "horizon" : "context");
-    f->unit = f->axis == LL_AXIS_CALENDAR ? HOUR : f->step;
+    f->unit = f->axis == LL_AXIS_CALENDAR ? LL_NS_PER_HOUR : f->step;
     return st;
 }
 

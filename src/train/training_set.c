@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/time/civil.h"
 #include "predict/device.h"
 #include "predict/frame.h"
 #include "predict/panel_view.h"
@@ -11,9 +12,6 @@
 #include "train/run/recipe.h"
 
 #include <string.h>
-
-#define HOUR INT64_C(3600000000000)
-#define DAY (24 * HOUR)
 
 enum {
     JOINT_MAX = 32, /* channels of one trajectory */
@@ -105,7 +103,7 @@ static llap_status layout_options(const ll_json *config, ll_layout *l)
 
 static bool is_daily(const ll_model_frame *f)
 {
-    return f->axis == LL_AXIS_CALENDAR && f->step <= 6 * HOUR;
+    return f->axis == LL_AXIS_CALENDAR && f->step <= 6 * LL_NS_PER_HOUR;
 }
 
 /* The first time of any entity; without rows after all times. */
@@ -129,8 +127,9 @@ static llap_status make_layout(const ll_model_frame *f, const llap_panel *p, con
                         .calendar = is_daily(f),
                         .horizon = (double)f->horizon / unit };
     /* Levels tell seasons apart, once training has seen each of them twice, and entities. */
-    out->level = f->by_entity || (f->axis == LL_AXIS_CALENDAR &&
-                                  (double)f->val_start - (double)beginning(p) >= 730.0 * DAY);
+    out->level =
+        f->by_entity || (f->axis == LL_AXIS_CALENDAR &&
+                         (double)f->val_start - (double)beginning(p) >= 730.0 * LL_NS_PER_DAY);
     ll_feature_slots((double)f->context / unit, (double)f->step / unit, out);
     const llap_status st = choose_view(f, p, view, &out->view);
     return st == LLAP_OK ? layout_options(config, out) : st;

@@ -299,9 +299,12 @@ static void renewal(void **state)
     const double           t0 = 0.0;
     const ll_anchor_window w = { .n_obs = 1, .t = &t0, .y = &y, .n_query = N, .t_query = gap };
     CHECK_OK(ll_anchor_filter(&k, &w, 1, means, vars, NULL));
-    double average = 0.0, re, im;
-    for (int i = 0; i < N; i++) average += mean[i] / N;
-    ll_anchor_event_multiplier(rho, omega, gap, N, &re, &im);
+    double average = 0.0, re = 0.0, im = 0.0; /* re, im: of what is left of the mode, on average */
+    for (int i = 0; i < N; i++) {
+        average += mean[i] / N;
+        re += exp(-rho * gap[i]) * cos(omega * gap[i]) / N;
+        im += exp(-rho * gap[i]) * sin(omega * gap[i]) / N;
+    }
     const double known = y * k.a[0] / (k.a[0] + k.nu + k.jitter); /* the mean at the first event */
     assert_true(fabs(average / known - re) < 1e-12);
     const double size = (lambda + rho) * (lambda + rho) + omega * omega;
@@ -347,7 +350,6 @@ static void spaced_kernel(void **state)
     CHECK_OK(ll_anchor_kernel_spaced(1, 100, 4, &k));
     CHECK_OK(ll_anchor_kernel_check(&k));
     assert_int_equal(k.n_terms, 7);
-    assert_int_equal(ll_anchor_kernel_states(&k), 11);
     assert_true(fabs(6.283185307179586 / k.omega[3] - 100) < 1e-9);
     assert_true(fabs(6.283185307179586 / k.omega[6] - 1) < 1e-12);
     assert_true(fabs(ll_anchor_half_life(k.rho[0]) - 150 * log(2)) < 1e-9);

@@ -1,6 +1,8 @@
 /* The anchor on real data: with the published kernels the published scores come out again, and a
  * fit of our own is no worse; gaps are filled better from both sides than by the usual means. */
 #include "anchor/model.h"
+
+#include "base/sort.h"
 #include "table.h"
 
 #define TWO_PI 6.283185307179586
@@ -271,12 +273,6 @@ static double simple(const panel *p, const ll_chain *c, const holes *h, size_t i
     return a + (b - a) * (s->t[h->row[i]] - s->t[before]) / (s->t[after] - s->t[before]);
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* CRPS of a simple filler that carries the error quantiles it had on validation. */
 static double score_simple(const panel *p, const ll_chain *c, const holes *valid, const holes *test,
                            bool linear)
@@ -286,7 +282,7 @@ static double score_simple(const panel *p, const ll_chain *c, const holes *valid
     for (size_t i = 0; i < valid->n; i++)
         err[i] = ll_chain_z(c, valid->series[i], p->s[valid->series[i]].y[valid->row[i]]) -
                  simple(p, c, valid, i, linear);
-    qsort(err, valid->n, sizeof *err, compare);
+    ll_sort_doubles(err, valid->n);
     for (int j = 0; j < M; j++) q[j] = err[(size_t)((j + 0.5) / M * (double)valid->n)];
     for (size_t i = 0; i < test->n; i++) {
         const double z = ll_chain_z(c, test->series[i], p->s[test->series[i]].y[test->row[i]]);

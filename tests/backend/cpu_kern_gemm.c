@@ -423,7 +423,7 @@ static void fused(const ll_kern *kn)
     g.pre = pre;
     ll_kern_gemm(kn, &g, x, w, z, work);
     same_bits(y, pre, M * N, "norm on the way in", ll_kern_name(kn));
-    ll_kern_unary(kn, LL_UNARY_GELU, M * N, y, y);
+    kn->isa->unary[LL_UNARY_GELU](M * N, y, y);
     same_bits(y, z, M * N, "GELU on the way out", ll_kern_name(kn));
     work_free(work);
     void *bufs[] = { x, w, mod, u, y, z, pre };
@@ -434,83 +434,6 @@ static void fused_everywhere(void **state)
 {
     (void)state;
     each_kern(fused);
-}
-
-/* --- convolution ---------------------------------------------------------------------------------
- */
-
-typedef struct conv_case {
-    ll_conv      p;
-    const float *x, *w, *bias, *dy;
-} conv_case;
-
-static void run_conv(const ll_kern *kn, const void *user, float *out)
-{
-    const conv_case *c = user;
-    void            *work = work_new(ll_kern_conv_work(kn, &c->p));
-    ll_kern_conv(kn, &c->p, c->x, c->w, c->bias, out, work);
-    work_free(work);
-}
-
-static void run_conv_grad(const ll_kern *kn, const void *user, float *out)
-{
-    const conv_case *c = user;
-    const int64_t    n_x = c->p.batch * c->p.len * c->p.cin, n_w = c->p.cout * c->p.cin * c->p.taps;
-    void            *work = work_new(ll_kern_conv_work(kn, &c->p));
-    ll_kern_conv_grad(kn, &c->p, c->x, c->w, c->dy, out, out + n_x, out + n_x + n_w, work);
-    work_free(work);
-}
-
-/* Each product of the definition, once: into y, dx, dw. */
-static void conv_truth(const conv_case *c, const truth *y, const truth *d)
-{
-    const ll_conv *p = &c->p;
-    const int64_t  n_x = p->batch * p->len * p->cin, n_w = p->cout * p->cin * p->taps;
-    for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t j = 0; j < p->len; j++)
-            for (int64_t o = 0; o < p->cout; o++) {
-                const int64_t at = (b * p->len + j) * p->cout + o;
-                const double  dy = (double)c->dy[at];
-                y->want[at] = (double)c->bias[o];
-                y->size[at] = d->size[n_x + n_w + o] = 10.0 + (double)(p->batch * p->len);
-                d->want[n_x + n_w + o] += dy;
-                for (int64_t i = 0; i < p->cin * p->taps; i++) {
-                    const int64_t from = j + i % p->taps - (p->taps - 1) / 2;
-                    if (from < 0 || from >= p->len) continue;
-                    const int64_t x_at = (b * p->len + from) * p->cin + i / p->taps;
-                    const int64_t w_at = o * p->cin * p->taps + i;
-                    y->want[at] += (double)c->x[x_at] * (double)c->w[w_at];
-                    d->want[x_at] += dy * (double)c->w[w_at];
-                    d->want[n_x + w_at] += dy * (double)c->x[x_at];
-                }
-            }
-    for (int64_t i = 0; i < n_x + n_w; i++) d->size[i] = 10.0 + (double)(p->batch * p->len);
-}
-
-static void convolution(void **state)
-{
-    (void)state;
-    static const ll_conv cases[] = { { 1, 1, 1, 1, 1 },
-                                     { 0, 5, 2, 3, 3 },
-                                     { 2, 7, 4, 5, 3 },
-                                     { 3, 2, 3, 17, 5 },
-                                     { 5, 2000, 2, 6, 3 } };
-    for (size_t s = 0; s < sizeof cases / sizeof cases[0]; s++) {
-        const ll_conv   p = cases[s];
-        const int64_t   n_x = p.batch * p.len * p.cin, n_y = p.batch * p.len * p.cout;
-        const int64_t   n_w = p.cout * p.cin * p.taps;
-        float          *x = draw(n_x, 1, 31), *w = draw(n_w, 1, 32), *bias = draw(p.cout, 1, 33);
-        float          *dy = draw(n_y, 1, 34);
-        const conv_case c = { p, x, w, bias, dy };
-        truth           y = truth_new(n_y), d = truth_new(n_x + n_w + p.cout);
-        conv_truth(&c, &y, &d);
-        check_kernel("conv", run_conv, &c, &y, 1e-6);
-        check_kernel("conv_grad", run_conv_grad, &c, &d, 1e-6);
-        float *bufs[] = { x, w, bias, dy };
-        for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
-        truth_free(&y);
-        truth_free(&d);
-    }
 }
 
 /* Sums of A's columns beside a product are those that stand alone. */
@@ -548,17 +471,11 @@ static void sums_beside_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_zeros),
-        cmocka_unit_test(prepacked_everywhere),
-        cmocka_unit_test(products),
-        cmocka_unit_test(batches),
-        cmocka_unit_test(long_products),
-        cmocka_unit_test(sizes_far_apart),
-        cmocka_unit_test(tiles_are_as_near),
-        cmocka_unit_test(rows_alone_everywhere),
-        cmocka_unit_test(fused_everywhere),
-        cmocka_unit_test(convolution),
-        cmocka_unit_test(sums_beside_everywhere),
+        cmocka_unit_test(rows_of_zeros),     cmocka_unit_test(prepacked_everywhere),
+        cmocka_unit_test(products),          cmocka_unit_test(batches),
+        cmocka_unit_test(long_products),     cmocka_unit_test(sizes_far_apart),
+        cmocka_unit_test(tiles_are_as_near), cmocka_unit_test(rows_alone_everywhere),
+        cmocka_unit_test(fused_everywhere),  cmocka_unit_test(sums_beside_everywhere),
         cmocka_unit_test(two_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

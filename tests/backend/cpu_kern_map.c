@@ -100,13 +100,13 @@ static bool positive_only(ll_unary op)
 static void run_unary(const ll_kern *kn, const void *user, float *out)
 {
     const unary_case *c = user;
-    ll_kern_unary(kn, c->op, c->n, c->x, out);
+    kn->isa->unary[c->op](c->n, c->x, out);
 }
 
 static void run_unary_grad(const ll_kern *kn, const void *user, float *out)
 {
     const unary_case *c = user;
-    ll_kern_unary_grad(kn, c->op, c->n, c->x, c->dy, out);
+    kn->isa->unary_grad[c->op](c->n, c->x, c->dy, out);
 }
 
 /* Results below the smallest normal number (1.2e-38) may be lost: hence 1e-31. Relative: 4 units in
@@ -149,7 +149,7 @@ static void gelu_error(const ll_kern *kn)
     enum { N = 1 << 20 };
     float *x = ll_new(N, sizeof *x), *y = ll_new(N, sizeof *y), *dy = ll_new(N, sizeof *dy);
     for (int64_t i = 0; i < N; i++) x[i] = -13.0f + 26.0f * (float)i / N, dy[i] = 1.0f;
-    ll_kern_unary(kn, LL_UNARY_GELU, N, x, y);
+    kn->isa->unary[LL_UNARY_GELU](N, x, y);
     double worst = 0.0;
     for (int64_t i = 0; i < N; i++) {
         const double want = value(LL_UNARY_GELU, (double)x[i]);
@@ -157,7 +157,7 @@ static void gelu_error(const ll_kern *kn)
     }
     if (worst > 3.6e-7) /* 3 units in the last place */
         fail_msg("GELU, %s: relative error %.3g", ll_kern_name(kn), worst);
-    ll_kern_unary_grad(kn, LL_UNARY_GELU, N, x, dy, y);
+    kn->isa->unary_grad[LL_UNARY_GELU](N, x, dy, y);
     worst = 0.0;
     for (int64_t i = 0; i < N; i++) {
         const double want = slope(LL_UNARY_GELU, (double)x[i]);
@@ -183,25 +183,25 @@ static void odd_numbers(const ll_kern *kn)
     for (int op = 0; op < LL_UNARY_COUNT; op++) {
         for (int i = 0; i < 37; i++) x[i] = positive_only(op) ? 1.75f : -1.75f;
         x[20] = NAN;
-        ll_kern_unary(kn, op, 37, x, y);
+        kn->isa->unary[op](37, x, y);
         assert_true(isnan(y[20]));
         for (int i = 0; i < 37; i++)
             if (i != 20) assert_memory_equal(&y[i], &y[0], sizeof y[0]);
         memcpy(z, x, sizeof z);
-        ll_kern_unary(kn, op, 37, z, z);
+        kn->isa->unary[op](37, z, z);
         assert_memory_equal(y, z, 19 * sizeof *y);
         for (int n = 1; n < 37; n++) { /* the tail */
-            ll_kern_unary(kn, op, n, x, z);
+            kn->isa->unary[op](n, x, z);
             if (n != 21) assert_memory_equal(&z[n - 1], &y[n - 1], sizeof y[0]);
         }
     }
     x[0] = NAN, x[1] = INFINITY, x[2] = -INFINITY;
-    ll_kern_clamp(kn, 3, -1, 2, x, y);
+    kn->isa->clamp(3, -1, 2, x, y);
     assert_true(isnan(y[0]) && y[1] == 2.0f && y[2] == -1.0f);
-    ll_kern_unary(kn, LL_UNARY_EXP, 3, x, y);
+    kn->isa->unary[LL_UNARY_EXP](3, x, y);
     assert_true(isnan(y[0]) && y[1] == INFINITY && y[2] == 0.0f);
     x[3] = 0.0f, x[4] = -0.0f, x[5] = -13.3f, x[6] = -FLT_MAX, x[7] = FLT_MAX, x[8] = 1e-30f;
-    ll_kern_unary(kn, LL_UNARY_GELU, 9, x, y);
+    kn->isa->unary[LL_UNARY_GELU](9, x, y);
     assert_true(isnan(y[0]) && y[1] == INFINITY && isnan(y[2])); /* x Phi(x), as it stands */
     assert_true(y[3] == 0.0f && !signbit(y[3]) && y[4] == 0.0f && signbit(y[4]));
     assert_true(y[5] == 0.0f && y[6] == 0.0f && y[7] == FLT_MAX && y[8] == 0.5e-30f);
@@ -216,17 +216,24 @@ static void odd_numbers_everywhere(void **state)
 /* --- two operands -------------------------------------------------------------------------------
  */
 
+/* An operand seen as [rows,cols]: element (i,j) at i*row + j*col, col 0 or 1. */
+typedef struct step {
+    int64_t row, col;
+} step;
+
 typedef struct binary_case {
     ll_binary    op;
     int64_t      rows, cols;
     const float *a, *b;
-    ll_step      as, bs;
+    step         as, bs;
 } binary_case;
 
 static void run_binary(const ll_kern *kn, const void *user, float *out)
 {
     const binary_case *c = user;
-    ll_kern_binary(kn, c->op, c->rows, c->cols, c->a, c->as, c->b, c->bs, out, c->cols);
+    for (int64_t i = 0; i < c->rows; i++)
+        kn->isa->binary[c->op](c->cols, c->a + i * c->as.row, c->as.col, c->b + i * c->bs.row,
+                               c->bs.col, out + i * c->cols);
 }
 
 static double combine(ll_binary op, double a, double b)
@@ -256,7 +263,7 @@ static void binary_ops(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
             for (int how = 0; how < 16; how++) {
                 const int64_t rows = sizes[s][0], cols = sizes[s][1];
-                const ll_step steps[4] = { { cols, 1 }, { 0, 1 }, { 1, 0 }, { 0, 0 } };
+                const step    steps[4] = { { cols, 1 }, { 0, 1 }, { 1, 0 }, { 0, 0 } };
                 float        *a = draw(rows * cols + 1, 1, 3), *b = draw(rows * cols + 1, 1, 4);
                 binary_case   c = { op, rows, cols, a, b, steps[how / 4], steps[how % 4] };
                 truth         t = truth_new(rows * cols);
@@ -278,7 +285,7 @@ static void binary_ops(void **state)
 
 typedef struct sum_case {
     int64_t      rows, cols;
-    const float *x, *w;
+    const float *x;
     bool         flag;
 } sum_case;
 
@@ -304,39 +311,7 @@ static void run_totals(const ll_kern *kn, const void *user, float *out)
     void           *work = work_new(ll_kern_sum_work(kn, n));
     out[0] = (float)ll_kern_sum(kn, n, c->x, work);
     out[1] = (float)ll_kern_sum_sq(kn, n, c->x, work);
-    out[2] = (float)ll_kern_sum_sq_diff(kn, n, c->x, c->w, NULL, work);
-    out[3] = (float)ll_kern_sum_sq_diff(kn, n, c->x, c->w, c->w, work);
     work_free(work);
-}
-
-static void run_masked(const ll_kern *kn, const void *user, float *out)
-{
-    const sum_case *c = user; /* outer 3, n rows, inner cols */
-    ll_kern_masked_sum(kn, 3, c->rows, c->cols, c->x, c->w, c->flag, out);
-    ll_kern_masked_sum_grad(kn, 3, c->rows, c->cols, out, c->w, c->flag, out + 3 * c->cols);
-}
-
-static void masked_truth(const sum_case *c, const truth *t)
-{
-    for (int64_t o = 0; o < 3; o++) {
-        double total = 0.0;
-        for (int64_t i = 0; i < c->rows; i++) total += (double)c->w[o * c->rows + i];
-        const double by = c->flag ? 1.0 / fmax(total, 1.0) : 1.0;
-        for (int64_t j = 0; j < c->cols; j++) {
-            double y = 0.0, size = 1e-30;
-            for (int64_t i = 0; i < c->rows; i++) {
-                const double w = (double)c->w[o * c->rows + i];
-                if (w == 0.0) continue;
-                y += by * w * (double)c->x[(o * c->rows + i) * c->cols + j];
-                size += by * w * fabs((double)c->x[(o * c->rows + i) * c->cols + j]);
-            }
-            truth_set(t, o * c->cols + j, y, size);
-            for (int64_t i = 0; i < c->rows; i++) {
-                const double w = (double)c->w[o * c->rows + i];
-                truth_set(t, (3 + o * c->rows + i) * c->cols + j, by * w * y, by * w * size);
-            }
-        }
-    }
 }
 
 static void sums(void **state)
@@ -347,16 +322,15 @@ static void sums(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (int flag = 0; flag < 2; flag++) {
             const int64_t rows = sizes[s][0], cols = sizes[s][1], n = rows * (cols + 2);
-            float        *x = draw(3 * n, 1, 5), *w = draw(3 * n, 1, 6);
-            sum_case      c = { rows, cols, x, w, flag };
-            truth         col = truth_new(cols), row = truth_new(rows), all = truth_new(4);
+            float        *x = draw(n, 1, 5);
+            sum_case      c = { rows, cols, x, flag };
+            truth         col = truth_new(cols), row = truth_new(rows), all = truth_new(2);
             for (int64_t j = 0; j < cols; j++) truth_set(&col, j, flag ? 1.0 : 0.0, 1.0);
-            for (int i = 0; i < 4; i++) truth_set(&all, i, 0.0, 1e-30);
+            for (int i = 0; i < 2; i++) truth_set(&all, i, 0.0, 1e-30);
             for (int64_t i = 0; i < n; i++) {
-                const double  v = (double)x[i], d = v - (double)w[i];
-                const double  add[] = { v, v * v, d * d, d * d * (double)w[i] };
+                const double  v = (double)x[i], add[] = { v, v * v };
                 const int64_t r = i / (cols + 2), j = i % (cols + 2);
-                for (int q = 0; q < 4; q++) all.want[q] += add[q], all.size[q] += fabs(add[q]);
+                for (int q = 0; q < 2; q++) all.want[q] += add[q], all.size[q] += fabs(add[q]);
                 if (j >= cols) continue;
                 col.want[j] += v, col.size[j] += fabs(v);
                 row.want[r] += v, row.size[r] += fabs(v);
@@ -364,15 +338,9 @@ static void sums(void **state)
             check_kernel("col_sum", run_col_sum, &c, &col, 1e-6);
             check_kernel("row_sum", run_row_sum, &c, &row, 1e-6);
             check_kernel("totals", run_totals, &c, &all, 1e-7);
-            for (int64_t i = 0; i < 3 * rows; i++) w[i] = i % 3 == 0 ? 0.0f : i % 5 ? 1.0f : 0.25f;
-            for (int64_t i = 0; i < rows; i += 3) x[i * cols] = NAN; /* weight 0: not looked at */
-            truth masked = truth_new(3 * cols + 3 * rows * cols);
-            masked_truth(&c, &masked);
-            check_kernel("masked_sum", run_masked, &c, &masked, 2e-6);
-            truth *all_t[] = { &col, &row, &all, &masked };
-            for (int i = 0; i < 4; i++) truth_free(all_t[i]);
+            truth *all_t[] = { &col, &row, &all };
+            for (int i = 0; i < 3; i++) truth_free(all_t[i]);
             ll_free(x);
-            ll_free(w);
         }
 }
 
@@ -389,11 +357,11 @@ static void small_ones(const ll_kern *kn)
 {
     enum { N = 30011 };
     float *x = draw(N, 1, 8), *y = ll_new(N, sizeof *y), *dy = draw(N, 1, 9);
-    ll_kern_clamp(kn, N, -0.5f, 1.0f, x, y);
+    kn->isa->clamp(N, -0.5f, 1.0f, x, y);
     for (int i = 0; i < N; i++) assert_true(y[i] == fminf(fmaxf(x[i], -0.5f), 1.0f));
-    ll_kern_clamp_grad(kn, N, -0.5f, 1.0f, x, dy, y);
+    kn->isa->clamp_grad(N, -0.5f, 1.0f, x, dy, y);
     for (int i = 0; i < N; i++) assert_true(y[i] == (x[i] >= -0.5f && x[i] <= 1.0f ? dy[i] : 0.0f));
-    ll_kern_affine(kn, N, 0.1f, 0.7f, x, y);
+    kn->isa->affine(N, 0.1f, 0.7f, x, y);
     for (int i = 0; i < N; i++) {
         const float product = 0.1f * x[i];
         assert_true(y[i] == product + 0.7f);
@@ -406,29 +374,10 @@ static void small_ones(const ll_kern *kn)
     ll_free(dy);
 }
 
-static void tables(const ll_kern *kn)
-{
-    enum { N = 501, ROWS = 7, WIDTH = 70 };
-    float  *table = draw(ROWS * WIDTH, 1, 10), *y = ll_new(N * WIDTH, sizeof *y);
-    float  *dy = draw(N * WIDTH, 1, 11), *want = draw(ROWS * WIDTH, 1, 10);
-    int32_t index[N];
-    for (int i = 0; i < N; i++) index[i] = i * 5 % ROWS;
-    ll_kern_gather(kn, N, WIDTH, table, index, y);
-    for (int i = 0; i < N; i++)
-        assert_memory_equal(y + i * WIDTH, table + index[i] * WIDTH, WIDTH * sizeof *y);
-    ll_kern_scatter_add(kn, N, WIDTH, dy, index, table);
-    for (int i = 0; i < N; i++)
-        for (int j = 0; j < WIDTH; j++) want[index[i] * WIDTH + j] += dy[i * WIDTH + j];
-    assert_memory_equal(want, table, ROWS * WIDTH * sizeof *want); /* same order: same bits */
-    float *bufs[] = { table, y, dy, want };
-    for (size_t i = 0; i < 4; i++) ll_free(bufs[i]);
-}
-
 static void small_ones_everywhere(void **state)
 {
     (void)state;
     each_kern(small_ones);
-    each_kern(tables);
 }
 
 static void picking(void **state)

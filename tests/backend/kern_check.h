@@ -4,7 +4,7 @@
 #ifndef LLAP_TESTS_KERN_CHECK_H
 #define LLAP_TESTS_KERN_CHECK_H
 
-#include "backend/cpu/kern.h"
+#include "backend/cpu/kern_isa.h"
 #include "base/rng/rng.h"
 #include "check.h"
 

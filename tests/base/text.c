@@ -183,6 +183,13 @@ static void a_name_is_chosen_or_all_are_listed(void **state)
     assert_int_equal(i, 1);
     CHECK_FAIL(ll_text_choose("agg", "las\n", names, &i), LLAP_EOPTION,
                "agg: expected one of mean, last, found 'las\\x0a'");
+    const char *many[65]; /* a list of 64 * 8 - 2 bytes is cut; names behind the cut still count */
+    for (int k = 0; k < 64; k++) many[k] = k == 63 ? "latest" : "middle";
+    many[64] = NULL;
+    CHECK_OK(ll_text_choose("agg", "latest", many, &i));
+    assert_int_equal(i, 63);
+    CHECK_FAIL(ll_text_choose("agg", "last", many, &i), LLAP_EOPTION,
+               "agg: expected one of middle, middle, ");
 }
 
 int main(void)

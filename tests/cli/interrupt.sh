@@ -18,7 +18,10 @@ signal() { # SECONDS, or waiting: after the program has begun to listen
     wait $pid
     code=$?
 }
+# Under the thread sanitizer a signal waits for the call to return that it came in; a read that waits for ever never does.
+late=${LLAP_TEST_LATE_SIGNALS:-}
 waiting() {
+    [ -z "$late" ] || return 0
     llapdiff "$@" --config - <input >out 2>err &
     pid=$!
     signal waiting
@@ -51,6 +54,7 @@ waiting help
 # DATA from a pipe that nobody fills.
 for c in "inspect -" "train - -c 2d --horizon 6h -o x" "forecast m.safetensors - -o x" "impute m.safetensors - -o x" \
     "evaluate m.safetensors -" "poles m.safetensors -" "info -" "plot - -o x.svg"; do
+    [ -z "$late" ] || continue
     llapdiff $c -q <input >out 2>err &
     pid=$!
     signal waiting

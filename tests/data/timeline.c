@@ -215,18 +215,6 @@ static void the_grid_is_suggested(void **state)
     llap_panel_destroy(q);
 }
 
-static void the_union_has_every_time_once(void **state)
-{
-    (void)state;
-    llap_panel *p = panel_of(three);
-    int64_t    *t, n;
-    CHECK_OK(ll_timeline_union(p, &t, &n));
-    assert_int_equal(n, 4);
-    for (int64_t i = 0; i < n; i++) assert_int_equal(t[i], i * 10 * second);
-    ll_free(t);
-    llap_panel_destroy(p);
-}
-
 static void halves_are_rounded_to_even(void **state)
 {
     (void)state;
@@ -266,28 +254,6 @@ static void halves_are_rounded_to_even(void **state)
     llap_panel_destroy(q);
 }
 
-static void calendars_turn(void **state)
-{
-    (void)state;
-    const int64_t t[] = { 0, 6 * 3600 * second, 4 * 86400 * second }; /* 1970-01-01 is a Thursday */
-    float         x[3][6];
-    assert_int_equal(ll_calendar_width(7), 6);
-    assert_int_equal(ll_calendar_width(LL_CALENDAR_WEEKDAY), 2);
-    ll_calendar_features(t, 3, NULL, 7, &x[0][0]);
-    const double pi = acos(-1);
-    const double want[3][3] = { { 0, 3.0 / 7, 0 }, { 0.25, 3.0 / 7, 0 }, { 0, 0, 4.0 / 365 } };
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) {
-            assert_true(fabs((double)x[i][2 * k] - sin(2 * pi * want[i][k])) < 1e-6);
-            assert_true(fabs((double)x[i][2 * k + 1] - cos(2 * pi * want[i][k])) < 1e-6);
-        }
-    ll_zone *z;
-    CHECK_OK(ll_zone_create("+06:00", 6, NULL, &z));
-    ll_calendar_features(t, 1, z, LL_CALENDAR_HOUR, x[0]);
-    assert_true(fabsf(x[0][0] - 1) < 1e-6f);
-    ll_zone_destroy(z);
-}
-
 static llap_status apply_all(void *user)
 {
     const ll_timeline_opts o = { .grid = LL_GRID_AUTO,
@@ -297,10 +263,7 @@ static llap_status apply_all(void *user)
                                  .common_span = true,
                                  .half = true };
     llap_panel            *q;
-    int64_t               *t = NULL, n;
     llap_status            st = ll_timeline_apply(user, &o, &q, NULL);
-    if (st == LLAP_OK) st = ll_timeline_union(user, &t, &n);
-    ll_free(t);
     llap_panel_destroy(q);
     return st;
 }
@@ -395,9 +358,7 @@ int main(void)
         cmocka_unit_test(rows_are_filtered),
         cmocka_unit_test(entities_and_columns_are_chosen),
         cmocka_unit_test(the_grid_is_suggested),
-        cmocka_unit_test(the_union_has_every_time_once),
         cmocka_unit_test(halves_are_rounded_to_even),
-        cmocka_unit_test(calendars_turn),
         cmocka_unit_test(failing_allocations_lose_nothing),
         cmocka_unit_test(the_air_panels_have_their_windows),
         cmocka_unit_test(the_patients_have_their_windows),

@@ -1,4 +1,4 @@
-/* The graph, the planner and runs: messages, memory, states, caches, failures, threads. */
+/* The graph, the planner and runs: messages, memory, states, failures, threads. */
 #include "check.h"
 
 #include "backend/cpu/cpu.h"
@@ -89,12 +89,10 @@ static void messages_name_op_place_and_shapes(void **state)
 enum { B = 3, L = 6, W = 8 };
 
 /* A transformer-like block, a loss, its gradients and a step of AdamW on every parameter. */
-static llap_status describe_training(ll_graph *g, const int64_t *key, int n_key, void *user)
+static llap_status describe_training(ll_graph *g)
 {
-    (void)user;
-    const int64_t b = n_key > 0 ? key[0] : B;
-    ll_tensor    *x = ll_input(g, "x", LL_SHAPE(b, L, W)), *part[3];
-    ll_tensor    *target = ll_input(g, "target", LL_SHAPE(b, L, W));
+    ll_tensor *x = ll_input(g, "x", LL_SHAPE(B, L, W)), *part[3];
+    ll_tensor *target = ll_input(g, "target", LL_SHAPE(B, L, W));
     ll_scope_push(g, "block");
     ll_tensor *qkv = ll_linear(g, ll_layer_norm(g, x, NULL, NULL, 1e-5),
                                ll_param(g, "qkv.weight", LL_SHAPE(3 * W, W), LL_INIT_UNIFORM(0.3)),
@@ -192,7 +190,7 @@ static ll_plan *plan_training(bool plain, const ll_backend *backend)
     ll_graph *g;
     ll_plan  *p;
     CHECK_OK(ll_graph_create(&g));
-    CHECK_OK(describe_training(g, NULL, 0, NULL));
+    CHECK_OK(describe_training(g));
     CHECK_OK(ll_plan_create(
         g, &(ll_plan_opts){ .backend = backend, .n_threads = 1, .plain = plain }, &p));
     ll_graph_destroy(g);
@@ -260,7 +258,7 @@ static llap_status build_plan_run(void *user)
     bound       b = { 0 };
     float       first = 0, last = 0;
     llap_status st = ll_graph_create(&g);
-    if (st == LLAP_OK) st = describe_training(g, NULL, 0, NULL);
+    if (st == LLAP_OK) st = describe_training(g);
     if (st == LLAP_OK) st = ll_plan_create(g, &on_cpu, &p);
     ll_graph_destroy(g);
     if (st == LLAP_OK) st = bind_all(p, &b);
@@ -325,7 +323,7 @@ static void updates_happen_after_all_reads(void **state)
     ll_plan_release(p);
 }
 
-/* -------- cache and threads -------- */
+/* -------- weights and threads -------- */
 
 /* Weights that are fixed are read once, until others are bound; one that a step writes is not. */
 static void fixed_weights_are_kept_until_others_are_bound(void **state)
@@ -547,60 +545,31 @@ static void layers_behind_another_norm_stay_apart(void **state)
     ll_graph_destroy(g);
 }
 
-static void the_cache_keeps_plans_by_shape(void **state)
-{
-    (void)state;
-    ll_plan_cache *c;
-    ll_plan       *p[4];
-    CHECK_OK(ll_plan_cache_create(&on_cpu, 2, describe_training, NULL, &c));
-    for (int i = 0; i < 3; i++) {
-        const int64_t key = i == 2 ? 1 : i + 1;
-        CHECK_OK(ll_plan_cache_get(c, &key, 1, &p[i]));
-    }
-    assert_ptr_equal(p[0], p[2]);
-    assert_ptr_not_equal(p[0], p[1]);
-    const int64_t calls = ll_alloc_calls(), first = 1, third = 3, second = 2;
-    CHECK_OK(ll_plan_cache_get(c, &first, 1, &p[3]));
-    assert_int_equal(ll_alloc_calls(), calls); /* found, not built */
-    ll_plan_release(p[3]);
-    CHECK_OK(ll_plan_cache_get(c, &third, 1, &p[3])); /* pushes out 2, which we still hold */
-    ll_plan_release(p[3]);
-    CHECK_OK(ll_plan_cache_get(c, &second, 1, &p[3]));
-    assert_ptr_not_equal(p[3], p[1]);
-    for (int i = 0; i < 4; i++) ll_plan_release(p[i]);
-    ll_plan_cache_destroy(c);
-}
-
 typedef struct worker {
-    ll_plan_cache *cache;
-    llap_status    status;
-    float          loss;
+    ll_plan    *plan;
+    llap_status status;
+    float       loss;
 } worker;
 
 static void *work(void *user)
 {
-    worker       *w = user;
-    ll_plan      *p = NULL;
-    bound         b = { 0 };
-    float         first = 0;
-    const int64_t key = B;
-    w->status = ll_plan_cache_get(w->cache, &key, 1, &p);
-    if (w->status == LLAP_OK) w->status = bind_all(p, &b);
+    worker *w = user;
+    bound   b = { 0 };
+    float   first = 0;
+    w->status = bind_all(w->plan, &b);
     if (w->status == LLAP_OK) w->status = train(&b, 8, &first, &w->loss);
     unbind(&b);
-    ll_plan_release(p);
     return NULL;
 }
 
 static void threads_share_a_plan(void **state)
 {
     (void)state;
-    ll_plan_cache *c;
-    pthread_t      thread[4];
-    worker         w[4];
-    CHECK_OK(ll_plan_cache_create(&on_cpu, 2, describe_training, NULL, &c));
+    ll_plan  *p = plan_training(false, &ll_backend_cpu);
+    pthread_t thread[4];
+    worker    w[4];
     for (int i = 0; i < 4; i++) {
-        w[i] = (worker){ .cache = c };
+        w[i] = (worker){ .plan = p };
         assert_int_equal(pthread_create(&thread[i], NULL, work, &w[i]), 0);
     }
     for (int i = 0; i < 4; i++) (void)pthread_join(thread[i], NULL);
@@ -608,7 +577,7 @@ static void threads_share_a_plan(void **state)
         assert_int_equal(w[i].status, LLAP_OK);
         assert_memory_equal(&w[i].loss, &w[0].loss, sizeof w[0].loss);
     }
-    ll_plan_cache_destroy(c);
+    ll_plan_release(p);
 }
 
 int main(void)
@@ -625,7 +594,6 @@ int main(void)
         cmocka_unit_test(layers_behind_a_norm_are_one_step),
         cmocka_unit_test(zeros_are_not_counted),
         cmocka_unit_test(layers_behind_another_norm_stay_apart),
-        cmocka_unit_test(the_cache_keeps_plans_by_shape),
         cmocka_unit_test(threads_share_a_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

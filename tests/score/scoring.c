@@ -1,6 +1,7 @@
 /* Opponents, tallies and the bootstrap, on panels small enough to be sure. */
 #include "data/random_panel.h"
 
+#include "base/crps.h"
 #include "data/windows/naive.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
@@ -382,8 +383,8 @@ static void a_tally_is_the_sum_of_its_metrics(void **state)
         for (int k = 0; k < n; k++) x[k] = ll_score_scale_z(&scale, y[k]);
         const double z = ll_score_scale_z(&scale, truth[q]);
         const double lo = metric_quantile(x, n, 0.1, true), hi = metric_quantile(x, n, 0.9, true);
-        crps += metric_crps(x, n, z, true);
-        crps_y += metric_crps(y, n, truth[q], true);
+        crps += ll_crps(x, n, z, true);
+        crps_y += ll_crps(y, n, truth[q], true);
         se += pow(z - metric_mean(x, n), 2);
         median += fabs(z - metric_median(x, n));
         pin += metric_pinball(metric_quantile_inner(x, n, 0.3), z, 0.3);
@@ -418,12 +419,12 @@ static void draws_and_laws_may_be_mixed(void **state)
     const ll_score_scale scale = { .sd = 1, .lo = -INFINITY, .hi = INFINITY, .clip = INFINITY };
     const ll_forecast_members f = { .n = N, .value = value, .drawn = true, .law = law };
     const tally_case          c = { 2, truth, &scale, NULL, 1, 1 };
-    const double              exact = metric_crps(members, 4, 4, false);
+    const double              exact = ll_crps(members, 4, 4, false);
     tally                     t = { 0 };
     tally_room                room;
     CHECK_OK(tally_room_init(&room, N, 2));
     tally_forecast(&c, &f, &room, &t, NULL);
-    assert_float_equal(t.y.crps, metric_crps(draws, 3, 2, true) + exact, 1e-12);
+    assert_float_equal(t.y.crps, ll_crps(draws, 3, 2, true) + exact, 1e-12);
     assert_float_equal(t.z.crps, t.y.crps, 1e-12);
     tally_room_deinit(&room);
 }

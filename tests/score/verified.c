@@ -4,6 +4,7 @@
 #include "data/panels.h"
 
 #include "base/rng/rng.h"
+#include "base/sort.h"
 #include "data/presets/presets.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
@@ -29,12 +30,6 @@ typedef struct stage {
     uint8_t            *hidden;
 } stage;
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Mean and deviation of training values of one entity, or of all (entity -1). */
 static ll_score_scale scale_of(const stage *s, int64_t target, int64_t entity, const int64_t *stop,
                                double tail, double clip)
@@ -49,7 +44,7 @@ static ll_score_scale scale_of(const stage *s, int64_t target, int64_t entity, c
     assert_true(n > 1);
     ll_score_scale out = { .lo = -INFINITY, .hi = INFINITY, .clip = clip };
     if (tail > 0) {
-        qsort(x, (size_t)n, sizeof *x, compare);
+        ll_sort_doubles(x, (size_t)n);
         out.lo = metric_quantile_inner(x, n, tail);
         out.hi = metric_quantile_inner(x, n, 1 - tail);
     }

@@ -205,16 +205,22 @@ static void compare_weights(const weighing *w, const char *label, int64_t n)
     golden_compare(w->c, name, w->y, n, NULL);
 }
 
-/* The weights of these steps, normalised as the loss does with one part of a batch. */
+/* The weights of these steps, as rows of one kind in a batch have them. */
 static void weights_of(const weighing *w, const char *label, ll_weight_norm norm, const double *t,
                        int64_t n)
 {
-    double sum = 0.0, by = ll_min_snr_mean(w->s, w->gamma, w->p);
-    for (int64_t i = 0; i < n; i++)
-        sum += w->y[i] = (double)ll_min_snr(w->s, (int64_t)t[i], w->gamma, w->p);
-    if (norm == LL_WEIGHT_BATCH || (norm == LL_WEIGHT_AUTO && n > 1)) by = sum / (double)n;
-    if (norm == LL_WEIGHT_NONE) by = 1.0;
-    for (int64_t i = 0; i < n; i++) w->y[i] /= fmax(by, 1e-8);
+    const ll_loss_opts o = {
+        .predict = w->p, .min_snr = true, .gamma = w->gamma, .normalize = norm
+    };
+    int32_t *step = ll_arena_new(&w->c->arena, (size_t)n, sizeof *step);
+    float   *weight = ll_arena_new(&w->c->arena, (size_t)n, sizeof *weight);
+    if (step == NULL || weight == NULL) {
+        golden_fail(w->c, LLAP_ENOMEM, "out of memory");
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) step[i] = (int32_t)t[i];
+    ll_diffusion_weights(w->s, &o, step, NULL, n, weight);
+    for (int64_t i = 0; i < n; i++) w->y[i] = (double)weight[i];
     compare_weights(w, label, n);
 }
 

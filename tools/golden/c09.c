@@ -1,6 +1,8 @@
 /* Metrics: c09. Samples [M,B,h,N,C] and targets [B,N,h,C] of two batches, one pooled average. */
 #include "golden.h"
 
+#include "base/crps.h"
+#include "data/windows/missing.h"
 #include "score/metric.h"
 
 #include <math.h>
@@ -67,7 +69,7 @@ static void add(sums *s, const batch *b, int64_t row, int64_t n, int64_t t, int6
     s->pairs += metric_crps_pairs(x, b->M, y, b->i, b->j, b->n_pairs);
     metric_sort(x, b->M);
     const double mean = metric_mean(x, b->M), point = median ? metric_median(x, b->M) : mean;
-    s->crps += metric_crps(x, b->M, y, true);
+    s->crps += ll_crps(x, b->M, y, true);
     s->ae_mean += fabs(y - mean);
     s->se_mean += (y - mean) * (y - mean);
     s->ae += fabs(y - point);
@@ -76,13 +78,12 @@ static void add(sums *s, const batch *b, int64_t row, int64_t n, int64_t t, int6
         s->pinball[q] += metric_pinball(metric_quantile_inner(x, b->M, level[q]), y, level[q]);
 }
 
-/* keep [B,h] of this batch, or NULL; only steps where it is `as`, and only target `of` (-1: all).
- */
-static void add_batch(sums *s, const batch *b, const double *keep, bool as, int64_t of, bool median)
+/* Steps of a batch where only [B,h] is not 0 (NULL: all), and target `of` alone (-1: all). */
+static void add_batch(sums *s, const batch *b, const uint8_t *only, int64_t of, bool median)
 {
     for (int64_t row = 0; row < b->B; row++)
         for (int64_t t = 0; t < b->h; t++) {
-            if (keep != NULL && (keep[row * b->h + t] != 0.0) != as) continue;
+            if (only != NULL && !only[row * b->h + t]) continue;
             for (int64_t n = 0; n < b->N; n++)
                 for (int64_t k = 0; k < b->C; k++)
                     if ((of < 0 || of == k) && scored(b, row, n, t, k))
@@ -101,7 +102,7 @@ static void compare_forecast(golden *c, const batch *b, bool median)
 {
     sums   s = { 0 };
     double count[TARGETS_MAX], mae[TARGETS_MAX], mse[TARGETS_MAX];
-    for (int i = 0; i < BATCHES; i++) add_batch(&s, &b[i], NULL, true, -1, median);
+    for (int i = 0; i < BATCHES; i++) add_batch(&s, &b[i], NULL, -1, median);
     compare(c, "count", s.n);
     compare(c, "crps_mc", s.pairs / s.n);
     compare(c, "crps_all_pairs", s.crps / s.n);
@@ -114,7 +115,7 @@ static void compare_forecast(golden *c, const batch *b, bool median)
     compare(c, "pinball_q90", s.pinball[2] / s.n);
     for (int64_t k = 0; k < b->C; k++) {
         sums one = { 0 };
-        for (int i = 0; i < BATCHES; i++) add_batch(&one, &b[i], NULL, true, k, median);
+        for (int i = 0; i < BATCHES; i++) add_batch(&one, &b[i], NULL, k, median);
         count[k] = one.n;
         mae[k] = one.ae / one.n;
         mse[k] = one.se / one.n;
@@ -126,10 +127,17 @@ static void compare_forecast(golden *c, const batch *b, bool median)
 
 /* ---- imputation: steps of a row are kept or hidden for all entities together ---- */
 
-/* any [BATCHES,B,h]: a target of that step is observed. */
-static double *observed_steps(golden *c, const batch *b)
+static uint8_t *flags(golden *c, int64_t n)
 {
-    double *any = golden_new(c, BATCHES * b->B * b->h);
+    uint8_t *x = ll_arena_new(&c->arena, (size_t)n, sizeof *x);
+    if (x == NULL) golden_fail(c, LLAP_ENOMEM, "out of memory");
+    return x;
+}
+
+/* any [BATCHES,B,h]: a target of that step is observed. */
+static uint8_t *observed_steps(golden *c, const batch *b)
+{
+    uint8_t *any = flags(c, BATCHES * b->B * b->h);
     for (int64_t i = 0; any != NULL && i < BATCHES * b->B * b->h; i++)
         for (int64_t n = 0; n < b->N; n++)
             for (int64_t k = 0; k < b->C; k++)
@@ -137,20 +145,28 @@ static double *observed_steps(golden *c, const batch *b)
     return any;
 }
 
-static void compare_imputation(golden *c, const batch *b, const char *kind, const double *any,
-                               const double *keep)
+static void compare_flags(golden *c, const char *name, const uint8_t *x, int64_t n)
+{
+    double *wide = golden_new(c, n);
+    for (int64_t i = 0; wide != NULL && i < n; i++) wide[i] = x[i];
+    if (wide != NULL) golden_compare(c, name, wide, n, NULL);
+}
+
+/* Scores of the steps hidden and kept, both [BATCHES,B,h]. */
+static void compare_scores(golden *c, const batch *b, const char *kind, const uint8_t *hide,
+                           const uint8_t *keep)
 {
     char          name[64];
     const int64_t n = b->B * b->h;
     sums          hidden = { 0 }, kept = { 0 };
-    double        steps = 0, left = 0;
+    double        n_hidden = 0, n_kept = 0;
     for (int64_t i = 0; i < BATCHES * n; i++) {
-        steps += any[i];
-        left += any[i] * keep[i];
+        n_hidden += hide[i];
+        n_kept += keep[i];
     }
     for (int i = 0; i < BATCHES; i++) {
-        add_batch(&hidden, &b[i], keep + i * n, false, -1, false);
-        add_batch(&kept, &b[i], keep + i * n, true, -1, false);
+        add_batch(&hidden, &b[i], hide + i * n, -1, false);
+        add_batch(&kept, &b[i], keep + i * n, -1, false);
     }
     const struct {
         const char *what;
@@ -158,35 +174,50 @@ static void compare_imputation(golden *c, const batch *b, const char *kind, cons
     } line[] = { { "hidden_crps", hidden.crps / hidden.n },
                  { "hidden_mae", hidden.ae_mean / hidden.n },
                  { "hidden_mse", hidden.se_mean / hidden.n },
-                 { "hidden_token_frac", (steps - left) / steps },
+                 { "hidden_token_frac", n_hidden / (n_hidden + n_kept) },
                  { "observed_mae", kept.ae_mean / kept.n },
-                 { "observed_token_frac", left / steps } };
+                 { "observed_token_frac", n_kept / (n_hidden + n_kept) } };
     for (size_t i = 0; i < sizeof line / sizeof *line; i++) {
         snprintf(name, sizeof name, "impute_%s_%s", kind, line[i].what);
         compare(c, name, line[i].value);
     }
 }
 
+/* u [BATCHES,B,h]: the reference's draws */
+static void compare_imputation(golden *c, const batch *b, const char *kind, const uint8_t *any,
+                               const double *u, ll_impute_mask_opts o)
+{
+    char          name[64];
+    const int64_t rows = BATCHES * b->B, h = b->h;
+    uint8_t      *keep = flags(c, rows * h), *hide = flags(c, rows * h);
+    if (c->status != LLAP_OK) return;
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *observed = any + row * h;
+        o.draw = u + row * h;
+        if (!ll_impute_mask(&o, 0, h, observed, keep + row * h)) continue;
+        for (int64_t t = 0; t < h; t++) hide[row * h + t] = observed[t] && !keep[row * h + t];
+    }
+    snprintf(name, sizeof name, "mid.keep_%s", kind);
+    compare_flags(c, name, keep, rows * h);
+    compare_scores(c, b, kind, hide, keep);
+}
+
 void golden_metrics(golden *c)
 {
-    batch        *b = ll_arena_new(&c->arena, BATCHES, sizeof *b);
-    const bool    median = golden_is(c, "aggregation", "median");
-    const double *u = golden_values(c, "in.keep_u");
+    batch              *b = ll_arena_new(&c->arena, BATCHES, sizeof *b);
+    const bool          median = golden_is(c, "aggregation", "median");
+    const double       *u = golden_values(c, "in.keep_u");
+    ll_impute_mask_opts o = LL_IMPUTE_DEFAULT;
+    o.every = golden_int(c, "regular_stride");
+    o.keep = golden_real(c, "random_keep_frac");
     if (b == NULL) golden_fail(c, LLAP_ENOMEM, "out of memory");
     for (int i = 0; c->status == LLAP_OK && i < BATCHES; i++) read_batch(c, i, &b[i]);
     if (c->status != LLAP_OK) return;
     compare_forecast(c, b, median);
-    const int64_t n = BATCHES * b->B * b->h, stride = golden_int(c, "regular_stride");
-    const double  share = golden_real(c, "random_keep_frac");
-    double       *any = observed_steps(c, b), *regular = golden_new(c, n), *some = golden_new(c, n);
-    for (int64_t i = 0; c->status == LLAP_OK && i < n; i++) {
-        regular[i] = any[i] != 0.0 && i % b->h % stride == 0;
-        some[i] = any[i] != 0.0 && u[i] < share;
-    }
+    const uint8_t *any = observed_steps(c, b);
     if (c->status != LLAP_OK) return;
-    golden_compare(c, "mid.obs_any", any, n, NULL);
-    golden_compare(c, "mid.keep_regular", regular, n, NULL);
-    golden_compare(c, "mid.keep_random", some, n, NULL);
-    compare_imputation(c, b, "regular", any, regular);
-    compare_imputation(c, b, "random", any, some);
+    compare_flags(c, "mid.obs_any", any, BATCHES * b->B * b->h);
+    compare_imputation(c, b, "random", any, u, o);
+    o.kind = LL_IMPUTE_REGULAR;
+    compare_imputation(c, b, "regular", any, u, o);
 }

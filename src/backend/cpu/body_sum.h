@@ -54,34 +54,7 @@ static double sum_sq(int64_t n, const float *x)
     return vd_sum(acc);
 }
 
-static double sum_sq_diff(int64_t n, const float *a, const float *b, const float *w)
-{
-    vecd       acc = vd_set(0.0);
-    const vecd minus = vd_set(-1.0);
-    for (int64_t i = 0; i < n; i += 16) {
-        vecd d = vd_wide(v_ld(a + i, n - i));
-        if (b != NULL) d = vd_add(d, vd_mul(minus, vd_wide(v_ld(b + i, n - i))));
-        d = vd_mul(d, d);
-        if (w != NULL) d = vd_mul(d, vd_wide(v_ld(w + i, n - i)));
-        acc = vd_add(acc, d);
-    }
-    return vd_sum(acc);
-}
-
 static void row_sums(int64_t rows, int64_t cols, const float *x, int64_t ld, float *y)
 {
     for (int64_t i = 0; i < rows; i++) y[i] = (float)row_sum(x + i * ld, cols);
-}
-
-/* y[inner] = sum_i w_i x_i over n rows, scaled; rows of weight 0 are not read. */
-static void weighted_rows(int64_t n, int64_t inner, const float *x, const float *w, float scale,
-                          float *y)
-{
-    const vec s = v_set(scale);
-    for (int64_t j = 0; j < inner; j += 16) {
-        vec acc = v_set(0.0f);
-        for (int64_t i = 0; i < n; i++)
-            if (w[i] != 0.0f) acc = v_fma(v_set(w[i]), v_ld(x + i * inner + j, inner - j), acc);
-        v_st(y + j, inner - j, v_mul(acc, s));
-    }
 }

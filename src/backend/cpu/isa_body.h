@@ -46,7 +46,7 @@
     }, \
     .clamp = clamp, .clamp_grad = clamp_grad, .affine = affine, \
     .sum_rows = sum_rows, .sum_pieces = sum_pieces, .sum_all = sum_all, .sum_sq = sum_sq, \
-    .sum_sq_diff = sum_sq_diff, .row_sums = row_sums, .weighted_rows = weighted_rows, \
+    .row_sums = row_sums, \
     .norm_rows = norm_rows, .norm_grad_rows = norm_grad_rows, \
     .softmax_rows = softmax_rows, .softmax_grad_rows = softmax_grad_rows, \
     .basis_row = basis_row, .basis_grad_poles = basis_grad_poles, \

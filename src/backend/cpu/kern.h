@@ -190,19 +190,6 @@ typedef enum ll_unary {
     LL_UNARY_COUNT
 } ll_unary;
 
-/* y = f(x). In place is fine. */
-void ll_kern_unary(const ll_kern *kn, ll_unary op, int64_t n, const float *x, float *y);
-/* dx = dy f'(x). In place on dy or x is fine. */
-void ll_kern_unary_grad(const ll_kern *kn, ll_unary op, int64_t n, const float *x, const float *dy,
-                        float *dx);
-/* y = min(max(x, lo), hi); a NaN stays. dx = dy inside [lo, hi], else 0. In place is fine. */
-void ll_kern_clamp(const ll_kern *kn, int64_t n, float lo, float hi, const float *x, float *y);
-void ll_kern_clamp_grad(const ll_kern *kn, int64_t n, float lo, float hi, const float *x,
-                        const float *dy, float *dx);
-/* y = scale x + shift (product and sum rounded separately). In place is fine. */
-void ll_kern_affine(const ll_kern *kn, int64_t n, float scale, float shift, const float *x,
-                    float *y);
-
 typedef enum ll_binary {
     LL_BINARY_ADD,
     LL_BINARY_SUB,
@@ -212,17 +199,6 @@ typedef enum ll_binary {
     LL_BINARY_MIN,
     LL_BINARY_COUNT
 } ll_binary;
-
-/* An operand seen as [rows,cols]: element (i,j) at i*row + j*col floats, col 0 or 1. {cols,1} is a
- * full array, {0,1} one row for all, {1,0} one number per row, {0,0} one number. */
-typedef struct ll_step {
-    int64_t row, col;
-} ll_step;
-
-/* y[i,j] = a[i,j] op b[i,j]; y's rows are y_row apart. In place on an operand with y's own steps.
- */
-void ll_kern_binary(const ll_kern *kn, ll_binary op, int64_t rows, int64_t cols, const float *a,
-                    ll_step as, const float *b, ll_step bs, float *y, int64_t y_row);
 
 /* y = x * keep factors of elements first..first+n-1; its own gradient. In place is fine. */
 void ll_kern_dropout(const ll_kern *kn, ll_kern_drop drop, uint64_t first, int64_t n,
@@ -244,22 +220,10 @@ void ll_kern_sum_pieces(const ll_kern *kn, int64_t rows, int64_t cols, const flo
 void ll_kern_row_sum(const ll_kern *kn, int64_t rows, int64_t cols, const float *x, int64_t ld,
                      float *y);
 
-/* Sum of all, sum of squares, sum of w (a-b)^2 (w NULL: 1; b NULL: 0), in double by fixed pieces.
- */
+/* Sum of all, sum of squares, in double by fixed pieces. */
 size_t ll_kern_sum_work(const ll_kern *kn, int64_t n);
 double ll_kern_sum(const ll_kern *kn, int64_t n, const float *x, void *work);
 double ll_kern_sum_sq(const ll_kern *kn, int64_t n, const float *x, void *work);
-double ll_kern_sum_sq_diff(const ll_kern *kn, int64_t n, const float *a, const float *b,
-                           const float *w, void *work);
-
-/* x [outer,n,inner], w [outer,n] weights (a mask of 0 and 1, or any), y [outer,inner]:
- * y = sum_i w_i x_i, divided by max(sum_i w_i, 1) if mean. An element of weight 0 is not looked at:
- * it may be NaN. Backward: dx[o,i,:] = w_i dy[o,:], divided likewise. */
-void ll_kern_masked_sum(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner, const float *x,
-                        const float *w, bool mean, float *y);
-void ll_kern_masked_sum_grad(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                             const float *dy, const float *w, bool mean, float *dx);
-
 /* --- normalisation, softmax
  * ------------------------------------------------------------------------ */
 
@@ -321,24 +285,6 @@ typedef struct ll_rotary {
 } ll_rotary;
 void ll_kern_rotary(const ll_kern *kn, const ll_rotary *p, const float *pos, const float *x,
                     float *y);
-
-/* y[b,j,o] = bias[o] + sum_{c,t} w[o,c,t] x[b, j+t-(taps-1)/2, c], zeros outside; taps odd. x
- * [batch,len,cin], y [batch,len,cout], w [cout,cin,taps]. */
-typedef struct ll_conv {
-    int64_t batch, len, cin, cout, taps;
-} ll_conv;
-size_t ll_kern_conv_work(const ll_kern *kn, const ll_conv *p); /* for both */
-void   ll_kern_conv(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
-                    const float *bias, float *y, void *work);
-/* dx = , dw = , dbias = ; any may be NULL. */
-void ll_kern_conv_grad(const ll_kern *kn, const ll_conv *p, const float *x, const float *w,
-                       const float *dy, float *dx, float *dw, float *dbias, void *work);
-
-/* y[i,:] = table[index[i],:]. Backward: dtable[index[i],:] += dy[i,:] in the order of i. */
-void ll_kern_gather(const ll_kern *kn, int64_t n, int64_t width, const float *table,
-                    const int32_t *index, float *y);
-void ll_kern_scatter_add(const ll_kern *kn, int64_t n, int64_t width, const float *dy,
-                         const int32_t *index, float *dtable);
 
 /* --- the optimiser
  * ---------------------------------------------------------------------------------------- */

@@ -83,10 +83,7 @@ typedef struct ll_kern_isa {
                        float *y);
     double (*sum_all)(int64_t n, const float *x);
     double (*sum_sq)(int64_t n, const float *x);
-    double (*sum_sq_diff)(int64_t n, const float *a, const float *b, const float *w);
     void (*row_sums)(int64_t rows, int64_t cols, const float *x, int64_t ld, float *y);
-    void (*weighted_rows)(int64_t n, int64_t inner, const float *x, const float *w, float scale,
-                          float *y);
 
     void (*norm_rows)(const ll_norm *p, int64_t first, int64_t rows, const float *x, float *y,
                       float *stats);

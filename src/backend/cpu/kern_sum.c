@@ -6,10 +6,9 @@ enum { ROWS = LL_KERN_SUM_ROWS, NUMBERS = 1 << 13 };
 typedef struct args { /* of any of these functions */
     const kern_isa *isa;
     int64_t         rows, cols, ld;
-    const float    *x, *b, *w;
+    const float    *x;
     float          *y;
     double         *sums;
-    bool            mean;
 } args;
 
 size_t ll_kern_col_sum_work(const ll_kern *kn, int64_t rows, int64_t cols)
@@ -90,16 +89,6 @@ static void sum_sq_part(const void *p, int64_t unit, int thread)
     a->sums[unit] = a->isa->sum_sq(kern_least(NUMBERS, a->cols - i), a->x + i);
 }
 
-static void sum_sq_diff_part(const void *p, int64_t unit, int thread)
-{
-    const args   *a = p;
-    const int64_t i = unit * NUMBERS;
-    (void)thread;
-    a->sums[unit] =
-        a->isa->sum_sq_diff(kern_least(NUMBERS, a->cols - i), a->x + i,
-                            a->b != NULL ? a->b + i : NULL, a->w != NULL ? a->w + i : NULL);
-}
-
 double ll_kern_sum(const ll_kern *kn, int64_t n, const float *x, void *work)
 {
     return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_part);
@@ -108,63 +97,4 @@ double ll_kern_sum(const ll_kern *kn, int64_t n, const float *x, void *work)
 double ll_kern_sum_sq(const ll_kern *kn, int64_t n, const float *x, void *work)
 {
     return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = x, .sums = work }, sum_sq_part);
-}
-
-double ll_kern_sum_sq_diff(const ll_kern *kn, int64_t n, const float *a, const float *b,
-                           const float *w, void *work)
-{
-    return total(kn, &(args){ .isa = kn->isa, .cols = n, .x = a, .b = b, .w = w, .sums = work },
-                 sum_sq_diff_part);
-}
-
-/* --- masked sums and means: rows of x are n, cols the inner axis
- * ----------------------------------------- */
-
-/* 1, or 1/max(sum of weights, 1). */
-static float mean_factor(const args *a, const float *w)
-{
-    double sum = 0.0;
-    if (!a->mean) return 1.0f;
-    for (int64_t i = 0; i < a->rows; i++) sum += (double)w[i];
-    return (float)(1.0 / (sum > 1.0 ? sum : 1.0));
-}
-
-static void masked_part(const void *p, int64_t o, int thread)
-{
-    const args  *a = p;
-    const float *w = a->w + o * a->rows;
-    (void)thread;
-    a->isa->weighted_rows(a->rows, a->cols, a->x + o * a->rows * a->cols, w, mean_factor(a, w),
-                          a->y + o * a->cols);
-}
-
-static void masked_grad_part(const void *p, int64_t o, int thread)
-{
-    const args  *a = p;
-    const float *w = a->w + o * a->rows;
-    const float  factor = mean_factor(a, w);
-    (void)thread;
-    for (int64_t i = 0; i < a->rows; i++) {
-        const float by = w[i] * factor;
-        a->isa->binary[LL_BINARY_MUL](a->cols, a->x + o * a->cols, 1, &by, 0,
-                                      a->y + (o * a->rows + i) * a->cols);
-    }
-}
-
-void ll_kern_masked_sum(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner, const float *x,
-                        const float *w, bool mean, float *y)
-{
-    const args a = {
-        .isa = kn->isa, .rows = n, .cols = inner, .x = x, .w = w, .y = y, .mean = mean
-    };
-    kern_each(kern_threads(kn, outer * n * inner), outer, masked_part, &a);
-}
-
-void ll_kern_masked_sum_grad(const ll_kern *kn, int64_t outer, int64_t n, int64_t inner,
-                             const float *dy, const float *w, bool mean, float *dx)
-{
-    const args a = {
-        .isa = kn->isa, .rows = n, .cols = inner, .x = dy, .w = w, .y = dx, .mean = mean
-    };
-    kern_each(kern_threads(kn, outer * n * inner), outer, masked_grad_part, &a);
 }

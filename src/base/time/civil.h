@@ -15,6 +15,8 @@
 
 #define LL_NS_PER_S INT64_C(1000000000)
 #define LL_S_PER_DAY INT64_C(86400)
+#define LL_NS_PER_HOUR (3600 * LL_NS_PER_S)
+#define LL_NS_PER_DAY (LL_S_PER_DAY * LL_NS_PER_S)
 
 typedef struct ll_zone ll_zone; /* zone.h */
 

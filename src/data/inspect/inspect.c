@@ -1,18 +1,14 @@
 #include "data/inspect/inspect.h"
 
 #include "base/alloc.h"
+#include "base/sort.h"
+#include "base/time/civil.h"
 #include "data/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- variables ------------------------------------------------------------------------------ */
-
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
 
 /* Extremes, mean and, in a second pass, deviation. */
 static void measure_values(const llap_panel *p, int64_t v, ll_inspect_var *out)
@@ -54,7 +50,7 @@ static llap_status measure_quartiles(const llap_panel *p, int64_t v, ll_inspect_
     int64_t seen = 0, n = 0;
     for (int64_t r = 0; r < p->n_rows; r++)
         if (ll_panel_observed(p, r, v) && seen++ % every == 0) x[n++] = p->value[r * p->n_vars + v];
-    if (n > 0) qsort(x, (size_t)n, sizeof *x, by_value);
+    ll_sort_floats(x, (size_t)n);
     for (int q = 0; q < 3; q++) out->quartile[q] = n == 0 ? NAN : (double)x[(n - 1) * (q + 1) / 4];
     ll_free(x);
     const double far = LL_INSPECT_FAR * (out->quartile[2] - out->quartile[0]);
@@ -86,12 +82,6 @@ static void measure_entities(const llap_panel *p, int64_t v, ll_inspect_var *out
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static int by_int(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static llap_status measure_lengths(const llap_panel *p, ll_inspect *i)
 {
     if (p->n_entities == 0) return LLAP_OK;
@@ -105,7 +95,7 @@ static llap_status measure_lengths(const llap_panel *p, ll_inspect *i)
         if (p->time[p->start[e]] < i->first) i->first = p->time[p->start[e]];
         if (p->time[p->start[e + 1] - 1] > i->last) i->last = p->time[p->start[e + 1] - 1];
     }
-    qsort(n, (size_t)p->n_entities, sizeof *n, by_int);
+    ll_sort_ints(n, (size_t)p->n_entities);
     i->rows_least = n[0];
     i->rows_median = n[p->n_entities / 2];
     i->rows_most = n[p->n_entities - 1];
@@ -120,7 +110,8 @@ typedef struct moment { /* a row: its time and how many values it has */
 
 static int by_time(const void *a, const void *b)
 {
-    return by_int(&((const moment *)a)->time, &((const moment *)b)->time);
+    const moment *x = a, *y = b;
+    return (x->time > y->time) - (x->time < y->time);
 }
 
 static int64_t count_row(const llap_panel *p, int64_t row)
@@ -151,7 +142,7 @@ static llap_status measure_joint(const llap_panel *p, ll_inspect *i)
         int64_t *count = (int64_t *)(void *)m; /* times are done with: reuse their room */
         double   sum = 0;
         for (int64_t k = 0; k < n; k++) count[k] = m[k].n, sum += (double)count[k];
-        qsort(count, (size_t)n, sizeof *count, by_int);
+        ll_sort_ints(count, (size_t)n);
         i->joint_least = (double)count[0] / of;
         i->joint_median = (double)count[n / 2] / of;
         i->joint_mean = sum / (double)n / of;
@@ -179,7 +170,7 @@ static void suggest(const llap_panel *p, ll_inspect *i)
     int64_t span;
     if (__builtin_sub_overflow(i->last, i->first, &span)) span = INT64_MAX;
     i->suggested.points = span / step + (span < INT64_MAX);
-    const int64_t day = INT64_C(86400000000000);
+    const int64_t day = LL_NS_PER_DAY;
     int64_t       context = step < day ? 336 : 200, longest = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
         if (p->start[e] == p->start[e + 1]) continue;

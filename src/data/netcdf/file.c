@@ -144,16 +144,6 @@ bool ll_nc_is_numeric(int type)
 
 bool ll_nc_is_text(int type) { return type == LL_NC_CHAR || type == LL_NC_STRING; }
 
-size_t ll_nc_type_size(int type)
-{
-    static const size_t size[] = {
-        [LL_NC_BYTE] = 1,  [LL_NC_CHAR] = 1,   [LL_NC_SHORT] = 2,  [LL_NC_INT] = 4,
-        [LL_NC_FLOAT] = 4, [LL_NC_DOUBLE] = 8, [LL_NC_UBYTE] = 1,  [LL_NC_USHORT] = 2,
-        [LL_NC_UINT] = 4,  [LL_NC_INT64] = 8,  [LL_NC_UINT64] = 8,
-    };
-    return size[type];
-}
-
 const char *ll_nc_describe(ll_nc_file *f, const ll_nc_var *v)
 {
     char   text[512];

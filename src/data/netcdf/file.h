@@ -49,11 +49,10 @@ int ll_nc_find_var(const ll_nc_file *f, const char *name);
 /* Whether one of the variable's dimensions is dim. */
 bool ll_nc_on_dim(const ll_nc_var *v, int dim);
 /* A 1-dimensional variable that has the name of its dimension. */
-bool   ll_nc_is_coordinate(const ll_nc_file *f, const ll_nc_var *v);
-bool   ll_nc_is_numeric(int type);
-bool   ll_nc_is_text(int type); /* char or string */
-bool   ll_nc_is_integer(int type);
-size_t ll_nc_type_size(int type); /* of a numeric type */
+bool ll_nc_is_coordinate(const ll_nc_file *f, const ll_nc_var *v);
+bool ll_nc_is_numeric(int type);
+bool ll_nc_is_text(int type); /* char or string */
+bool ll_nc_is_integer(int type);
 
 /* "temp(time=100, station=3)" for messages; borrowed from the file. Never NULL. */
 const char *ll_nc_describe(ll_nc_file *f, const ll_nc_var *v);

@@ -1,11 +1,9 @@
 #include "data/presets/presets.h"
 
 #include "base/error.h"
+#include "base/time/civil.h"
 
 #include <string.h>
-
-#define HOUR INT64_C(3600000000000)
-#define DAY (24 * HOUR)
 
 #define LIST(...) ((const char *const[]){ __VA_ARGS__, NULL })
 #define PURGED                                            \
@@ -22,14 +20,18 @@
     }
 
 /* The four horizons, and the windows, of hourly, intensive-care and daily data. */
-#define HOURLY_WINDOWS .context_rows = 336, .horizon_rows = { 24, 48, 96, 168 }, .unit_ns = HOUR
-#define PATIENT_WINDOWS .context_rows = 24, .horizon_rows = { 4, 8, 10, 12 }, .unit_ns = HOUR
-#define DAILY_WINDOWS .context_rows = 200, .horizon_rows = { 5, 20, 60, 100 }, .unit_ns = DAY
+#define HOURLY_WINDOWS \
+    .context_rows = 336, .horizon_rows = { 24, 48, 96, 168 }, .unit_ns = LL_NS_PER_HOUR
+#define PATIENT_WINDOWS \
+    .context_rows = 24, .horizon_rows = { 4, 8, 10, 12 }, .unit_ns = LL_NS_PER_HOUR
+#define DAILY_WINDOWS \
+    .context_rows = 200, .horizon_rows = { 5, 20, 60, 100 }, .unit_ns = LL_NS_PER_DAY
 
-#define HOURLY_GRID .grid = LL_GRID_STEP, .step = HOUR, .bin = LL_BIN_FLOOR
-#define PATIENT_FILTER                                                                   \
-    .agg = LL_AGG_LAST, .row_min = 0.6, .row_min_filled = true, .row_min_present = true, \
-    .min_rows = 36, .min_span = HOUR, .need = "HR", .columns = LL_COLUMNS_COMMON, .first = "HR"
+#define HOURLY_GRID .grid = LL_GRID_STEP, .step = LL_NS_PER_HOUR, .bin = LL_BIN_FLOOR
+#define PATIENT_FILTER                                                                      \
+    .agg = LL_AGG_LAST, .row_min = 0.6, .row_min_filled = true, .row_min_present = true,    \
+    .min_rows = 36, .min_span = LL_NS_PER_HOUR, .need = "HR", .columns = LL_COLUMNS_COMMON, \
+    .first = "HR"
 #define WEATHER \
     LIST("temperature", "dew_point", "sea_level_pressure", "wind_speed", "precipitation")
 #define ANY_VALUE .valid_min = 1, .valid_max = 0
@@ -96,7 +98,7 @@ static const ll_preset presets[] = {
       .irregular = true },
     { .name = "physionet/reference", .about = "only what was stamped exactly on the hour",
       .time_unit = "min", ANY_VALUE,
-      .timeline = { .grid = LL_GRID_STEP, .step = HOUR, .bin = LL_BIN_EXACT,
+      .timeline = { .grid = LL_GRID_STEP, .step = LL_NS_PER_HOUR, .bin = LL_BIN_EXACT,
                     .fill = LL_FILL_BOTH, PATIENT_FILTER, .half = true },
       .target = { "HR" }, PATIENT_WINDOWS, .season_rows = 24, .split = CONTIGUOUS,
       .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
@@ -104,8 +106,8 @@ static const ll_preset presets[] = {
       .time_unit = "min",
       .columns = LIST("HR", "MAP", "SysABP", "DiasABP", "RespRate", "Temp", "GCS", "Urine"),
       ANY_VALUE, .timeline = { .need = "HR" },
-      .target = { "HR" }, .context_ns = 24 * HOUR,
-      .horizon_ns = { 4 * HOUR, 8 * HOUR, 10 * HOUR, 12 * HOUR }, .unit_ns = HOUR, .pad = true,
+      .target = { "HR" }, .context_ns = 24 * LL_NS_PER_HOUR,
+      .horizon_ns = { 4 * LL_NS_PER_HOUR, 8 * LL_NS_PER_HOUR, 10 * LL_NS_PER_HOUR, 12 * LL_NS_PER_HOUR }, .unit_ns = LL_NS_PER_HOUR, .pad = true,
       .view = LL_VIEW_INDEPENDENT, .split = BY_ENTITY, .scale = LL_SCALE_GLOBAL,
       .batch_groups = 256, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4,
       .irregular = true },
@@ -147,8 +149,8 @@ static const ll_preset presets[] = {
       .batch_groups = 5, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4, .irregular = true },
     { .name = "ghcn_sporadic", .about = "daily climate of 1202 US stations, 5 % of the readings kept",
       ANY_VALUE, .timeline = { .grid = LL_GRID_NONE },
-      .target = { "prcp", "snow", "snwd", "tmax", "tmin" }, .context_ns = 150 * DAY,
-      .horizon_ns = { 7 * DAY, 14 * DAY, 30 * DAY, 50 * DAY }, .unit_ns = DAY,
+      .target = { "prcp", "snow", "snwd", "tmax", "tmin" }, .context_ns = 150 * LL_NS_PER_DAY,
+      .horizon_ns = { 7 * LL_NS_PER_DAY, 14 * LL_NS_PER_DAY, 30 * LL_NS_PER_DAY, 50 * LL_NS_PER_DAY }, .unit_ns = LL_NS_PER_DAY,
       .view = LL_VIEW_INDEPENDENT, .split = PURGED, .scale = LL_SCALE_GLOBAL,
       .batch_groups = 256, .latent = 16, .min_snr = 5.0, .summarizer_lr = 5e-4,
       .irregular = true },

@@ -16,6 +16,7 @@
 #ifndef LL_DATA_WINDOWS_BATCH_H
 #define LL_DATA_WINDOWS_BATCH_H
 
+#include "base/time/civil.h"
 #include "data/windows/rows.h"
 #include "data/windows/scaling.h"
 
@@ -33,7 +34,7 @@ typedef struct ll_batch_opts {
     uint64_t hide_seed;
 } ll_batch_opts;
 
-#define LL_BATCH_DEFAULT ((ll_batch_opts){ .unit_ns = INT64_C(3600000000000), .hide_seed = 1337 })
+#define LL_BATCH_DEFAULT ((ll_batch_opts){ .unit_ns = LL_NS_PER_HOUR, .hide_seed = 1337 })
 
 #define LL_NO_WINDOW UINT32_MAX
 

@@ -17,16 +17,9 @@
 void ll_hide_cells(uint64_t seed, const char *entity, int64_t start, double rate, int64_t n_cells,
                    uint8_t *obs, float *value);
 
-/* Drops the windows whose context ends on a thin day: one on which fewer than ceil(share * N) of
- * the N entities of the panel have a window ending. Days are day_ns long and begin at multiples of
- * it from day_origin_ns (local midnight). Call it before splitting. *dropped counts windows. */
-llap_status ll_drop_thin_days(ll_windows *w, double share, int64_t day_ns, int64_t day_origin_ns,
-                              int64_t *dropped);
-
 typedef enum ll_impute_kind {
-    LL_IMPUTE_REGULAR, /* keeps steps 0, every, 2 every, ... for all entries */
-    LL_IMPUTE_STEPS,   /* keeps each step that has an observed entry with probability keep */
-    LL_IMPUTE_ENTRIES, /* keeps each observed entry with probability keep */
+    LL_IMPUTE_REGULAR, /* keeps steps 0, every, 2 every, ... */
+    LL_IMPUTE_RANDOM,  /* keeps each observed step with probability keep */
 } ll_impute_kind;
 
 typedef struct ll_impute_mask_opts {
@@ -34,16 +27,18 @@ typedef struct ll_impute_mask_opts {
     int64_t        every;
     double         keep;
     uint64_t       seed;
+    const double  *draw; /* [n_steps] in [0,1), borrowed; NULL: drawn by seed and row */
 } ll_impute_mask_opts;
 
 #define LL_IMPUTE_DEFAULT \
-    ((ll_impute_mask_opts){ .kind = LL_IMPUTE_STEPS, .every = 4, .keep = 0.7, .seed = 1234 })
+    ((ll_impute_mask_opts){ .kind = LL_IMPUTE_RANDOM, .every = 4, .keep = 0.7, .seed = 1234 })
 
-/* What a method may see of one row: obs and kept are [n_steps,n_entries]; kept is set where the
- * entry is observed and shown, so obs and not kept is what it is scored on. At least one step (or
- * entry) is kept and one hidden; false, with nothing kept, when fewer than two are observed. With
- * the last rows of a context as steps it hides history instead. */
+/* The mask of imputation, protocol 6.5: which of a row's observed steps [n_steps] (0 or 1) a method
+ * sees, for all entities together. kept [n_steps] is set where a step is observed and shown; what
+ * is observed and not kept is scored. At least one step is kept, the first observed if none was,
+ * and one hidden, the last observed if none was. False, with nothing kept, when fewer than two are
+ * observed: such a row is not scored. */
 bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t row_id, int64_t n_steps,
-                    int64_t n_entries, const uint8_t *obs, uint8_t *kept);
+                    const uint8_t *observed, uint8_t *kept);
 
 #endif

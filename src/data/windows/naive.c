@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const char *ll_naive_name(ll_naive which)
@@ -12,12 +12,6 @@ const char *ll_naive_name(ll_naive which)
                                                       "seasonal_naive",    "context_mean",
                                                       "train_climatology", "context_empirical" };
     return which < LL_NAIVE_COUNT ? name[which] : "?";
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* The rest, for values in order. */
@@ -38,7 +32,7 @@ static void add_up(ll_empirical *d, int64_t n, double *value, double *sum)
 
 void ll_empirical_init(ll_empirical *d, int64_t n, double *value, double *sum)
 {
-    qsort(value, (size_t)n, sizeof *value, by_value);
+    ll_sort_doubles(value, (size_t)n);
     add_up(d, n, value, sum);
 }
 
@@ -160,7 +154,7 @@ static void sort_context(work *k, const ll_window *v)
         k->n_values = 0;
         for (int64_t r = v->first; r < end; r++)
             if (observed(k, r)) k->value[k->n_values++] = target(k, r);
-        qsort(k->value, (size_t)k->n_values, sizeof *k->value, by_value);
+        ll_sort_doubles(k->value, (size_t)k->n_values);
     }
     k->before = *v;
 }

@@ -3,8 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
-
-#include <stdlib.h>
+#include "base/sort.h"
 
 const char *ll_part_name(ll_part part)
 {
@@ -43,18 +42,12 @@ static int64_t last_target(const ll_windows *w, int64_t i)
     return w->panel->time[ll_window_last(&w->at[i])];
 }
 
-static int by_time(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 static llap_status split_purged(const ll_windows *w, const ll_split_opts *o, ll_split *s)
 {
     int64_t *u = ll_new((size_t)w->n, sizeof *u);
     if (u == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < w->n; i++) u[i] = first_target(w, i);
-    qsort(u, (size_t)w->n, sizeof *u, by_time);
+    ll_sort_ints(u, (size_t)w->n);
     int64_t n = 0, count[3];
     for (int64_t i = 0; i < w->n; i++)
         if (n == 0 || u[i] != u[n - 1]) u[n++] = u[i];

@@ -29,11 +29,6 @@ static bool row_scored(const llap_panel *p, const int64_t *target, int64_t n_tar
     return false;
 }
 
-bool ll_windows_scored(const ll_windows *w, int64_t row)
-{
-    return row_scored(w->panel, w->target, w->n_targets, row);
-}
-
 static llap_status check_opts(const llap_panel *p, const ll_window_opts *o)
 {
     const bool by_rows = o->context_ns == 0 && o->horizon_ns == 0;

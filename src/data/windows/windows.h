@@ -78,9 +78,6 @@ static inline int64_t ll_window_end(const ll_windows *w, const ll_window *v)
 ll_window ll_window_before(const llap_panel *p, int64_t entity, int64_t origin, int64_t context_ns,
                            int64_t most_rows);
 
-/* Is any target of this row observed? */
-bool ll_windows_scored(const ll_windows *w, int64_t row);
-
 /* Keeps the windows whose flag is set, [n], in their order. */
 void ll_windows_keep(ll_windows *w, const uint8_t *flag);
 
