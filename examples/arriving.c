@@ -11,25 +11,16 @@ enum { ROWS = 400, NEW = 12 };
 
 #define HOUR INT64_C(3600000000000)
 
+static const char *const var[] = { "temperature" };
+
 static float reading(int hour) { return (float)(15 + 6 * cos(hour * 0.2618) + sin(hour * 78.233)); }
 
-/* The median and the ends of the 80 % interval of the next hour. */
-static llap_status next_hour(llap_sampler *s, const llap_panel *p, double out[4])
-{
-    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
-    llap_answer       *a = NULL;
-    ask.horizon = "1h";
-    ask.quantiles = "0.1,0.5,0.9";
-    llap_status st = llap_sampler_forecast(s, p, &ask, &a);
-    if (st == LLAP_OK) llap_answer_numbers(a, out, 4); /* the mean comes first */
-    llap_answer_destroy(a);
-    return st;
-}
-
 /* *panel is replaced by one with the new row. */
-static llap_status arrive(llap_panel **panel, const char *const *var, int64_t time, float value)
+static llap_status arrive(llap_panel **panel, int64_t time, float value)
 {
-    const llap_arrays more = { 1, 1, var, NULL, &time, &value };
+    const llap_arrays more = {
+        .n_rows = 1, .n_vars = 1, .var = var, .time = &time, .value = &value
+    };
     llap_panel       *grown = NULL;
     const llap_status st = llap_panel_append(*panel, &more, &grown);
     if (st != LLAP_OK) return st;
@@ -40,31 +31,36 @@ static llap_status arrive(llap_panel **panel, const char *const *var, int64_t ti
 
 int main(void)
 {
-    static const char *const var[] = { "temperature" };
-    static int64_t           time[ROWS];
-    static float             value[ROWS];
-    const llap_arrays        rows = { ROWS, 1, var, NULL, time, value };
-    llap_train_opts          train = LLAP_TRAIN_OPTS;
-    llap_panel              *panel = NULL;
-    llap_model              *model = NULL;
-    llap_sampler            *sampler = NULL; /* keeps what forecasts need again and again */
+    static int64_t    time[ROWS];
+    static float      value[ROWS];
+    const llap_arrays rows = {
+        .n_rows = ROWS, .n_vars = 1, .var = var, .time = time, .value = value
+    };
+    llap_train_opts    train = LLAP_TRAIN_OPTS;
+    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_panel        *panel = NULL;
+    llap_model        *model = NULL;
+    llap_sampler      *sampler = NULL; /* keeps what forecasts need again and again */
+    int                inside = 0;
     train.context = "2d";
     train.horizon = "6h";
     train.size = "anchor"; /* seconds; networks take longer */
+    ask.horizon = "1h";
+    ask.quantiles = "0.1,0.5,0.9";
     for (int i = 0; i < ROWS; i++) time[i] = i * HOUR, value[i] = reading(i);
 
     llap_status st = llap_panel_from_arrays(&rows, &panel);
     if (st == LLAP_OK) st = llap_train(panel, &train, &model);
     if (st == LLAP_OK) st = llap_sampler_create(model, NULL, NULL, &sampler);
-    int inside = 0;
     for (int i = ROWS; st == LLAP_OK && i < ROWS + NEW; i++) {
-        double       x[4];
-        const double y = (double)reading(i);
-        st = next_hour(sampler, panel, x);
+        llap_answer *a = NULL;
+        st = llap_sampler_forecast(sampler, panel, &ask, &a);
         if (st != LLAP_OK) break;
+        const double *x = llap_answer_view(a)->number, y = (double)reading(i); /* mean, quantiles */
         inside += y >= x[1] && y <= x[3];
         printf("hour %d: %.1f (%.1f to %.1f), then %.1f\n", i, x[2], x[1], x[3], y);
-        st = arrive(&panel, var, i * HOUR, reading(i));
+        llap_answer_destroy(a);
+        st = arrive(&panel, i * HOUR, reading(i));
     }
     if (st == LLAP_OK) printf("%d of %d within the 80 %% interval\n", inside, NEW);
     else fprintf(stderr, "arriving: %s\n", llap_error_detail());

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { ROWS = 600, VARS = 2 };
 
@@ -40,24 +39,14 @@ static void fill(const char **entity, int64_t *time, float *value)
     }
 }
 
-/* Size query, then the caller's own buffer. */
-static llap_status print_answer(const llap_answer *a)
+/* The columns of the answer are borrowed: nothing to allocate, nothing to free. */
+static void print_answer(const llap_answer_columns *c)
 {
-    const size_t n = llap_answer_numbers(a, NULL, 0), rows = llap_answer_rows(a);
-    double      *number = malloc(n * sizeof *number);
-    if (number == NULL) return LLAP_ENOMEM;
-    llap_answer_numbers(a, number, n);
-    llap_status st = LLAP_OK;
-    for (size_t i = 0; st == LLAP_OK && i < rows; i++) {
-        llap_answer_row r;
-        st = llap_answer_at(a, i, &r);
-        const double *x = number + i * (n / rows);
-        if (st == LLAP_OK)
-            printf("%s +%lld h: %.1f (%.1f to %.1f)\n", r.entity,
-                   (long long)((r.time - r.origin + HOUR / 2) / HOUR), x[2], x[1], x[3]);
+    for (int64_t i = 0; i < c->n_rows; i++) {
+        const double *x = c->number + i * c->n_numbers; /* the mean, then the quantiles */
+        printf("%s +%.0f h: %.1f (%.1f to %.1f)\n", c->entities[c->entity[i]],
+               (double)(c->time[i] - c->origin[i]) / (double)HOUR, x[2], x[1], x[3]);
     }
-    free(number);
-    return st;
 }
 
 int main(void)
@@ -66,13 +55,15 @@ int main(void)
     static const char       *entity[ROWS];
     static int64_t           time[ROWS];
     static float             value[ROWS * VARS];
-    int64_t                  calls = 0;
-    const llap_arrays        rows = { ROWS, VARS, var, entity, time, value };
-    llap_train_opts          train = LLAP_TRAIN_OPTS;
-    llap_forecast_opts       ask = LLAP_FORECAST_OPTS;
-    llap_panel              *panel = NULL;
-    llap_model              *model = NULL;
-    llap_answer             *answer = NULL;
+    const llap_arrays        rows = {
+               .n_rows = ROWS, .n_vars = VARS, .var = var, .entity = entity, .time = time, .value = value
+    };
+    int64_t            calls = 0;
+    llap_train_opts    train = LLAP_TRAIN_OPTS;
+    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_panel        *panel = NULL;
+    llap_model        *model = NULL;
+    llap_answer       *answer = NULL;
     train.target = "temperature";
     train.context = "2d";
     train.horizon = "6h";
@@ -91,8 +82,8 @@ int main(void)
     }
     if (st == LLAP_OK) st = llap_trainer_take(trainer, &model);
     if (st == LLAP_OK) st = llap_forecast(model, panel, &ask, &answer);
-    if (st == LLAP_OK) st = print_answer(answer);
-    if (st != LLAP_OK) fprintf(stderr, "train_arrays: %s\n", llap_error_detail());
+    if (st == LLAP_OK) print_answer(llap_answer_view(answer));
+    else fprintf(stderr, "train_arrays: %s\n", llap_error_detail());
 
     llap_answer_destroy(answer);
     llap_trainer_destroy(trainer);

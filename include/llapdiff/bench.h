@@ -1,4 +1,5 @@
-/* How fast this machine runs the networks, on weights and data of its own making.
+/* Unstable (see unstable.h): how fast this machine runs the networks, on weights and data of its
+ * own making.
  *
  *     llap_bench_opts o = LLAP_BENCH_OPTS;
  *     o.size = "paper";

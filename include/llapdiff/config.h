@@ -1,4 +1,5 @@
-/* Settings of a program from a JSON object, as text: {"horizon": "48h", "samples": 200}. */
+/* Unstable (see unstable.h): help for programs that take options from people. Settings from a JSON
+ * object, as text, {"horizon": "48h", "samples": 200}, and "did you mean". */
 #ifndef LLAPDIFF_CONFIG_H
 #define LLAPDIFF_CONFIG_H
 
@@ -17,6 +18,10 @@ LLAP_API llap_status llap_config_read(const char *path, const char *const *names
                                       llap_status (*set)(void *user, const char *name,
                                                          const char *text, const char *place),
                                       void *user);
+
+/* The name (of a list closed by NULL) that word was probably meant to be, or NULL when none is
+ * near: within a third of the word's length, at least 1. The earlier of two equally near wins. */
+LLAP_API const char *llap_text_nearest(const char *word, const char *const *names);
 
 #ifdef __cplusplus
 }

@@ -17,6 +17,7 @@
 #ifndef LLAPDIFF_MODEL_H
 #define LLAPDIFF_MODEL_H
 
+#include <llapdiff/answer.h>
 #include <llapdiff/log.h>
 #include <llapdiff/panel.h>
 #include <llapdiff/progress.h>
@@ -149,40 +150,7 @@ LLAP_API llap_status llap_model_poles(const llap_model *m, const llap_panel *pan
 LLAP_API llap_status llap_model_poles_plot(const llap_model *m, const llap_panel *panel,
                                            const llap_pole_opts *o, const char *path);
 
-/* ---- the reference implementation's artefacts ---- */
-
-/* Of a folder with the reference's three artefacts as safetensors files: denoiser.safetensors and,
- * unless the model has none, vae.safetensors and summarizer.safetensors, with its state-dict names
- * (tools/pt2safetensors.py makes them of its checkpoints). statistics.safetensors is what
- * llap_model_export adds: with it everything below is known, and the options are not looked at. */
-typedef struct llap_import_opts {
-    const char     *horizon;  /* rows ahead, or a duration; needed */
-    const char     *step;     /* from row to row, a duration, "1h"; NULL: times are plain numbers */
-    const char     *targets;  /* names, separated by commas, in the order of training; */
-    const char     *inputs;   /* the same for the features of the history; */
-    const char     *entities; /* and for the entities, in the order of their embedding */
-    const char     *prediction; /* "v", "x0", "eps"; needed where the denoiser does not say it */
-    const char     *t_token;    /* of the summarizer: "residual", "bias"; NULL: "both" */
-    int64_t         heads;      /* of attention; 0: 4 */
-    int64_t         context;    /* rows looked back, where no tensor tells; 0: as many as tokens */
-    const llap_log *log;
-} llap_import_opts;
-
-#define LLAP_IMPORT_OPTS                                     \
-    {                                                        \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL \
-    }
-
-/* A model of the `reference` profile. Strict, as loading a model file is. Caller owns *out. */
-LLAP_API llap_status llap_model_import(const char *folder, const llap_import_opts *o,
-                                       llap_model **out);
-/* The reverse; makes the folder if it is not there. LLAP_EUNSUPPORTED for other profiles. */
-LLAP_API llap_status llap_model_export(const llap_model *m, const char *folder);
-
 /* ---- asking ---- */
-
-/* A table of results, one row per entity, time and variable. */
-typedef struct llap_answer llap_answer;
 
 typedef struct llap_forecast_opts {
     const char *at;        /* time of the forecast; NULL: the last row of each entity */
@@ -245,44 +213,6 @@ typedef struct llap_impute_opts {
  * window, which from the past alone is one time. Caller owns *out. */
 LLAP_API llap_status llap_impute(const llap_model *m, const llap_panel *panel,
                                  const llap_impute_opts *o, llap_answer **out);
-
-LLAP_API size_t llap_answer_rows(const llap_answer *a); /* of the table, 0 .. n - 1 below */
-
-typedef struct llap_answer_row {
-    const char *entity, *variable; /* borrowed from the answer */
-    int64_t     time, origin;      /* nanoseconds; origin: when the forecast was made */
-    int64_t     sample;            /* of samples: number of the path */
-    int         observed;          /* of imputations: measured, not filled */
-} llap_answer_row;
-
-/* What row number `row` is about. LLAP_EINVAL: there is no such row. */
-LLAP_API llap_status llap_answer_at(const llap_answer *a, size_t row, llap_answer_row *out);
-
-/* The numbers [rows,1 + quantiles]: of each row the mean, then the quantiles that were asked for;
- * of samples [rows]: the value. And which quantiles. Both copy at most room numbers and return how
- * many there are: ask with room 0, allocate, ask again. */
-LLAP_API size_t llap_answer_numbers(const llap_answer *a, double *out, size_t room);
-LLAP_API size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t room);
-
-/* CSV: entity,time,variable,mean,q0.025,... (imputation adds observed; samples are
- * entity,time,variable,sample,value, of imputation with observed before them; backtests name the
- * origin of each forecast before the time), times as in the panel. "-" is standard output. Replaces
- * the file as a whole. */
-LLAP_API llap_status llap_answer_write(const llap_answer *a, const char *path);
-/* Whether an answer could be written there, before long work; leaves nothing behind. */
-LLAP_API llap_status llap_answer_can_write(const char *path);
-/* The same as JSON. Caller owns *text (llap_text_free). */
-LLAP_API llap_status llap_answer_json(const llap_answer *a, char **text);
-/* A picture (PNG, SVG or PDF, by the end of its name) of the answer beside what was measured: fans
- * with the bands of the quantiles that were asked for, or paths, or filled gaps. Panel is the one
- * that was asked about. */
-LLAP_API llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel,
-                                      const char *path);
-LLAP_API void        llap_answer_destroy(llap_answer *a); /* NULL is fine */
-
-/* Reads such a CSV of quantiles back; panel is the one that it is about. Caller owns *out.
- * LLAP_EFORMAT: not such a file. LLAP_EINVAL: about other entities. */
-LLAP_API llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_answer **out);
 
 /* Draws a training log (loss and score, stage by stage) or what llap_evaluate says as JSON
  * (calibration: the histogram of the probability integral transform, and reliability). The text

@@ -11,6 +11,7 @@
 
 #include <llapdiff/log.h>
 #include <llapdiff/status.h>
+#include <llapdiff/text.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,21 @@ extern "C" {
 #endif
 
 typedef struct llap_panel llap_panel;
+
+/* What the times of a panel mean. They are always int64_t ticks; the axis says of what. The strings
+ * are never NULL in what the library returns; in what it is given, NULL is "". */
+typedef enum llap_time_kind {
+    LLAP_TIME_CALENDAR, /* nanoseconds since 1970-01-01T00:00:00Z */
+    LLAP_TIME_NUMBER,   /* plain numbers, times unit_ns */
+} llap_time_kind;
+
+typedef struct llap_time_axis {
+    llap_time_kind kind;
+    const char    *zone;    /* calendar: "UTC", "+08:00", "Asia/Shanghai"; "": none, as UTC */
+    const char    *format;  /* calendar: how times are written, as for strptime; "": RFC 3339 */
+    const char    *unit;    /* number: "s", "min", "h", "d"; "": unknown */
+    int64_t        unit_ns; /* number: ticks of 1; 1000000000 where the unit is unknown */
+} llap_time_axis;
 
 /* How files are read. Everything that is NULL or 0 is found out; what was decided goes to the log
  * in two lines. Lists are separated by commas. Strings are borrowed until the call returns. */
@@ -74,20 +90,59 @@ LLAP_API llap_status llap_panel_read(const char *const *paths, size_t n_paths,
 LLAP_API void        llap_panel_destroy(llap_panel *p); /* NULL is fine */
 
 /* Rows in memory, in any order: one value or NaN (missing) for each variable. Rows of one entity
- * and time become one. Borrowed until the call returns. */
+ * and time become one. Borrowed until the call returns. Zeroed members are left out:
+ *
+ *     const llap_arrays rows = { .n_rows = n, .n_vars = 1, .var = names, .time = t, .value = x };
+ *
+ * What llap_panel_view gives of a panel without filled cells becomes the same panel again. */
 typedef struct llap_arrays {
     size_t             n_rows, n_vars;
     const char *const *var;    /* [n_vars] names, all different */
     const char *const *entity; /* [n_rows] the entity of each row; NULL: one, "series" */
     const int64_t     *time;   /* [n_rows] nanoseconds since 1970-01-01T00:00Z */
     const float       *value;  /* [n_rows,n_vars] row-major */
+
+    const llap_time_axis *axis; /* NULL: time is nanoseconds since 1970-01-01T00:00Z, as above */
 } llap_arrays;
 
 LLAP_API llap_status llap_panel_from_arrays(const llap_arrays *a,
                                             llap_panel       **out); /* caller owns */
 
+/* What a panel holds, as it lies in memory: nothing is copied. Everything is borrowed until the
+ * panel is destroyed, the struct itself too. It may grow at its end, so programs use the pointer
+ * and make no copy by size.
+ *
+ *     const llap_panel_columns *c = llap_panel_view(panel);
+ *     for (int64_t e = 0; e < c->n_entities; e++)
+ *         for (int64_t r = c->first[e]; r < c->first[e + 1]; r++)
+ *             if (llap_cell_observed(c, r, 0))
+ *                 use(c->entities[e], c->time[r], c->value[r * c->n_variables]);
+ *
+ * A cell is observed (its bit is set, its value finite), filled (the bit is not set, the value
+ * finite: carried forward when the panel was read) or missing (the value is NaN). */
+typedef struct llap_panel_columns {
+    int64_t            n_entities, n_variables, n_rows;
+    const char *const *entities;  /* [n_entities] names, increasing in byte order */
+    const char *const *variables; /* [n_variables] names, all different */
+    const int64_t     *first;    /* [n_entities + 1] rows of entity e: first[e] .. first[e + 1]-1 */
+    const int64_t     *time;     /* [n_rows] ticks, strictly increasing within an entity */
+    const float       *value;    /* [n_rows,n_variables] */
+    const uint64_t    *observed; /* cell c = row * n_variables + variable is bit c % 64 of word
+                                  * c / 64 */
+    llap_time_axis axis;
+} llap_panel_columns;
+
+LLAP_API const llap_panel_columns *llap_panel_view(const llap_panel *p);
+
+static inline int llap_cell_observed(const llap_panel_columns *c, int64_t row, int64_t variable)
+{
+    const uint64_t cell = (uint64_t)(row * c->n_variables + variable);
+    return (int)(c->observed[cell / 64] >> (cell % 64) & 1);
+}
+
 /* A new panel of the rows of p and further ones, which replace values of the same entity and time:
- * for observations that arrive. The variables are those of p, in their order. Caller owns *out. */
+ * for observations that arrive. The variables are those of p, in their order, and so is the axis
+ * (that of more is not looked at). Caller owns *out. */
 LLAP_API llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more,
                                        llap_panel **out);
 

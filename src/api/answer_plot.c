@@ -20,10 +20,15 @@ typedef struct drawing {
     int                middle;
 } drawing;
 
+typedef struct plot_row {
+    ll_answer_row is;
+    const double *number;
+} plot_row;
+
+/* The rows of each line behind one another. */
 static int compare_rows(const void *x, const void *y)
 {
-    const ll_answer_row *a = *(const ll_answer_row *const *)x,
-                        *b = *(const ll_answer_row *const *)y;
+    const ll_answer_row *a = &((const plot_row *)x)->is, *b = &((const plot_row *)y)->is;
     if (a->entity != b->entity) return a->entity < b->entity ? -1 : 1;
     if (a->target != b->target) return a->target < b->target ? -1 : 1;
     if (a->origin != b->origin) return a->origin < b->origin ? -1 : 1;
@@ -46,11 +51,6 @@ static void choose_numbers(drawing *d)
             d->fans.cover[d->fans.n_bands++] = a->quantile[k] - a->quantile[i];
         }
     }
-}
-
-static double number(const drawing *d, const ll_answer_row *r, int k)
-{
-    return d->a->number[(r - d->a->row) * d->a->n_numbers + k];
 }
 
 /* The measured values of a series within a stretch of time. */
@@ -89,24 +89,24 @@ static llap_status make_lines(drawing *d, ll_fan *fan, size_t n, int64_t **time,
     return LLAP_OK;
 }
 
-static void put_numbers(const drawing *d, double *line, size_t n, size_t i, const ll_answer_row *r,
+static void put_numbers(const drawing *d, double *line, size_t n, size_t i, const double *r,
                         double measured)
 {
-    line[i] = r == NULL ? measured : number(d, r, d->middle);
+    line[i] = r == NULL ? measured : r[d->middle];
     for (int b = 0; b < d->fans.n_bands; b++) {
-        line[(size_t)(1 + 2 * b) * n + i] = r == NULL ? measured : number(d, r, d->low[b]);
-        line[(size_t)(2 + 2 * b) * n + i] = r == NULL ? measured : number(d, r, d->high[b]);
+        line[(size_t)(1 + 2 * b) * n + i] = r == NULL ? measured : r[d->low[b]];
+        line[(size_t)(2 + 2 * b) * n + i] = r == NULL ? measured : r[d->high[b]];
     }
 }
 
 /* How many rows a path has, and how many paths are shown; quantiles are one. */
-static bool count_paths(const drawing *d, const ll_answer_row **row, size_t n, size_t *steps,
+static bool count_paths(const drawing *d, const plot_row *row, size_t n, size_t *steps,
                         size_t *paths)
 {
     const bool draws = (d->a->kind & LL_ANSWER_SAMPLES) != 0;
     *steps = n;
     if (draws)
-        for (*steps = 1; *steps < n && row[*steps]->sample == row[0]->sample;) ++*steps;
+        for (*steps = 1; *steps < n && row[*steps].is.sample == row[0].is.sample;) ++*steps;
     *paths = n / *steps < PATHS ? n / *steps : PATHS;
     return draws;
 }
@@ -119,8 +119,7 @@ static void show_paths(ll_fan *fan, size_t paths, const double *line)
 }
 
 /* Three horizons of history, the forecast, and the truth as far as the panel has it. */
-static llap_status forecast_fan(drawing *d, ll_fan *fan, const ll_answer_row **row, size_t n,
-                                int64_t v)
+static llap_status forecast_fan(drawing *d, ll_fan *fan, const plot_row *row, size_t n, int64_t v)
 {
     size_t      steps, paths;
     const bool  draws = count_paths(d, row, n, &steps, &paths);
@@ -129,34 +128,34 @@ static llap_status forecast_fan(drawing *d, ll_fan *fan, const ll_answer_row **r
     llap_status st = make_lines(d, fan, draws ? steps * paths : n, &time, &line);
     if (st != LLAP_OK) return st;
     for (size_t i = 0; i < (draws ? steps * paths : n); i++) {
-        time[i] = row[i]->time;
-        if (draws) line[i] = number(d, row[i], 0);
-        else put_numbers(d, line, n, i, row[i], 0);
+        time[i] = row[i].is.time;
+        if (draws) line[i] = row[i].number[0];
+        else put_numbers(d, line, n, i, row[i].number, 0);
     }
     fan->n = (int64_t)steps;
     if (draws) show_paths(fan, paths, line);
-    fan->origin = row[0]->origin;
-    const int64_t last = row[steps - 1]->time;
+    fan->origin = row[0].is.origin;
+    const int64_t last = row[steps - 1].is.time;
     int64_t       back; /* as far as can be said */
     if (__builtin_sub_overflow(last, fan->origin, &back) ||
         __builtin_mul_overflow(back, 3, &back) ||
         __builtin_sub_overflow(fan->origin, back, &fan->first))
         fan->first = INT64_MIN;
     fan->last = last;
-    return take_seen(d, fan, row[0]->entity, v, fan->first, last);
+    return take_seen(d, fan, row[0].is.entity, v, fan->first, last);
 }
 
 /* Where to look in a long record: the FILLED_ROWS rows that hold most answers, as long as two
  * thirds of them were measured, so that one sees gaps and not silence. */
-static int64_t richest(const llap_panel *p, int64_t e, const ll_answer_row **row, size_t n)
+static int64_t richest(const llap_panel *p, int64_t e, const plot_row *row, size_t n)
 {
     const int64_t end = p->start[e + 1];
     int64_t       best = p->start[e];
     size_t        most = 0, from = 0, to = 0;
     bool          gaps = false;
     for (int64_t r = p->start[e]; r + FILLED_ROWS <= end; r += FILLED_ROWS / 8) {
-        while (from < n && row[from]->time < p->time[r]) from++;
-        while (to < n && row[to]->time <= p->time[r + FILLED_ROWS - 1]) to++;
+        while (from < n && row[from].is.time < p->time[r]) from++;
+        while (to < n && row[to].is.time <= p->time[r + FILLED_ROWS - 1]) to++;
         const bool among = 3 * (to - from) <= FILLED_ROWS;
         if (gaps ? among && to - from > most : to - from > most || (among && to > from))
             gaps = among, most = to - from, best = r;
@@ -165,13 +164,12 @@ static int64_t richest(const llap_panel *p, int64_t e, const ll_answer_row **row
 }
 
 /* The band is closed where a value was measured. */
-static llap_status filled_fan(drawing *d, ll_fan *fan, const ll_answer_row **row, size_t n,
-                              int64_t v)
+static llap_status filled_fan(drawing *d, ll_fan *fan, const plot_row *row, size_t n, int64_t v)
 {
     const llap_panel *p = d->p;
     size_t            steps, paths;
     const bool        draws = count_paths(d, row, n, &steps, &paths);
-    const int64_t     e = row[0]->entity, first = richest(p, e, row, steps);
+    const int64_t     e = row[0].is.entity, first = richest(p, e, row, steps);
     int64_t           rows = p->start[e + 1] - first, *time;
     double           *line;
     if (rows > FILLED_ROWS) rows = FILLED_ROWS;
@@ -182,12 +180,14 @@ static llap_status filled_fan(drawing *d, ll_fan *fan, const ll_answer_row **row
         const size_t  k = (size_t)(i / rows);
         if (i % rows == 0) at = k * steps;
         time[i] = p->time[r];
-        while (at < (k + 1) * steps && row[at]->time < time[i]) at++;
-        const bool   answered = at < (k + 1) * steps && row[at]->time == time[i];
+        while (at < (k + 1) * steps && row[at].is.time < time[i]) at++;
+        const bool   answered = at < (k + 1) * steps && row[at].is.time == time[i];
         const double measured =
             ll_panel_observed(p, r, v) ? (double)p->value[r * p->n_vars + v] : (double)NAN;
-        if (draws) line[i] = answered ? number(d, row[at], 0) : measured;
-        else put_numbers(d, line, (size_t)rows, (size_t)i, answered ? row[at] : NULL, measured);
+        if (draws) line[i] = answered ? row[at].number[0] : measured;
+        else
+            put_numbers(d, line, (size_t)rows, (size_t)i, answered ? row[at].number : NULL,
+                        measured);
     }
     fan->n = rows;
     if (st == LLAP_OK && draws) show_paths(fan, paths, line);
@@ -196,16 +196,16 @@ static llap_status filled_fan(drawing *d, ll_fan *fan, const ll_answer_row **row
     return st;
 }
 
-static llap_status make_fans(drawing *d, const ll_answer_row **row)
+static llap_status make_fans(drawing *d, const plot_row *row)
 {
     const llap_answer *a = d->a;
     ll_fan            *fan = ll_arena_new(&d->arena, LL_FAN_FIELDS, sizeof *fan);
     llap_status        st = fan == NULL ? LLAP_ENOMEM : LLAP_OK;
     d->fans.fan = fan;
     for (size_t i = 0, to; st == LLAP_OK && i < a->n_rows; i = to) {
-        const ll_answer_row *r = row[i];
-        for (to = i + 1; to < a->n_rows && row[to]->entity == r->entity &&
-                         row[to]->target == r->target && row[to]->origin == r->origin;)
+        const ll_answer_row *r = &row[i].is;
+        for (to = i + 1; to < a->n_rows && row[to].is.entity == r->entity &&
+                         row[to].is.target == r->target && row[to].is.origin == r->origin;)
             to++;
         if (d->fans.n++ >= LL_FAN_FIELDS) continue; /* counted only */
         ll_fan       *f = &fan[d->fans.n - 1];
@@ -225,9 +225,10 @@ llap_status llap_answer_plot(const llap_answer *a, const llap_panel *panel, cons
 {
     drawing d = { .a = a, .p = panel, .fans = { .axis = a->axis } };
     d.fans.kind = (a->kind & LL_ANSWER_IMPUTATION) != 0 ? LL_FAN_IMPUTATION : LL_FAN_FORECAST;
-    const ll_answer_row **row = ll_new(a->n_rows, sizeof *row);
-    llap_status           st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) row[i] = &a->row[i];
+    plot_row   *row = ll_new(a->n_rows, sizeof *row);
+    llap_status st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++)
+        row[i] = (plot_row){ ll_answer_row_at(a, i), a->number + i * (size_t)a->n_numbers };
     if (st == LLAP_OK) {
         qsort(row, a->n_rows, sizeof *row, compare_rows);
         choose_numbers(&d);

@@ -1,8 +1,8 @@
-/* Panels from arrays in memory, and answers into them. */
+/* Panels from arrays in memory. */
 #include "base/error.h"
 #include "base/text.h"
+#include "data/clock.h"
 #include "data/panel_builder.h"
-#include "predict/answer.h"
 
 #include <string.h>
 
@@ -61,9 +61,45 @@ static llap_status build(const llap_panel *p, const llap_arrays *a, const ll_axi
     return st;
 }
 
+/* A unit that has a name has its length, too. */
+static llap_status check_unit(const ll_axis *axis)
+{
+    ll_clock    c;
+    llap_status st = ll_clock_init(&c, "number", axis->unit, NULL);
+    if (st == LLAP_OK && c.unit_ns != axis->unit_ns)
+        st = ll_fail(LLAP_EINVAL, "unit '%s' has %lld ns, found unit_ns %lld",
+                     ll_text_show(axis->unit).text, (long long)c.unit_ns, (long long)axis->unit_ns);
+    ll_clock_deinit(&c);
+    return st;
+}
+
+/* The axis that the caller describes; it must be one that times can be written with. */
+static llap_status read_axis(const llap_time_axis *from, ll_axis *out)
+{
+    ll_clock_writer w = { 0 };
+    const bool      number = from->kind == LLAP_TIME_NUMBER;
+    if (!number && from->kind != LLAP_TIME_CALENDAR)
+        return ll_fail(LLAP_EINVAL, "arrays: axis: no such kind: %d", (int)from->kind);
+    if (number && from->unit_ns <= 0)
+        return ll_fail(LLAP_EINVAL, "arrays: axis: expected a positive unit_ns, found %lld",
+                       (long long)from->unit_ns);
+    *out = (ll_axis){ .kind = number ? LL_AXIS_NUMBER : LL_AXIS_CALENDAR,
+                      .zone = from->zone == NULL ? "" : from->zone,
+                      .format = from->format == NULL ? "" : from->format,
+                      .unit = from->unit == NULL ? "" : from->unit,
+                      .unit_ns = from->unit_ns > 0 ? from->unit_ns : 1 };
+    llap_status st = ll_clock_writer_init(&w, out);
+    ll_clock_writer_deinit(&w);
+    if (st == LLAP_OK && number && *out->unit != '\0') st = check_unit(out);
+    return st == LLAP_OK || st == LLAP_ENOMEM ? st : ll_fail_in(LLAP_EINVAL, "arrays: axis");
+}
+
 llap_status llap_panel_from_arrays(const llap_arrays *a, llap_panel **out)
 {
-    return build(NULL, a, &LL_AXIS_UTC, out);
+    ll_axis axis = LL_AXIS_UTC;
+    *out = NULL;
+    const llap_status st = a->axis == NULL ? LLAP_OK : read_axis(a->axis, &axis);
+    return st == LLAP_OK ? build(NULL, a, &axis, out) : st;
 }
 
 llap_status llap_panel_append(const llap_panel *p, const llap_arrays *more, llap_panel **out)
@@ -90,32 +126,4 @@ void llap_panel_size(const llap_panel *p, llap_panel_sizes *out)
         if (p->time[r] < out->first) out->first = p->time[r];
         if (p->time[r] > out->last) out->last = p->time[r];
     }
-}
-
-/* ---- answers ---- */
-
-llap_status llap_answer_at(const llap_answer *a, size_t i, llap_answer_row *out)
-{
-    if (i >= a->n_rows) return ll_fail(LLAP_EINVAL, "answer: row %zu of %zu", i, a->n_rows);
-    const ll_answer_row *r = &a->row[i];
-    *out = (llap_answer_row){ .entity = a->entity[r->entity],
-                              .variable = a->target[r->target],
-                              .time = r->time,
-                              .origin = r->origin,
-                              .sample = r->sample,
-                              .observed = r->observed };
-    return LLAP_OK;
-}
-
-size_t llap_answer_numbers(const llap_answer *a, double *out, size_t room)
-{
-    const size_t n = a->n_rows * (size_t)a->n_numbers;
-    for (size_t i = 0; i < n && i < room; i++) out[i] = a->number[i];
-    return n;
-}
-
-size_t llap_answer_quantiles(const llap_answer *a, double *out, size_t room)
-{
-    for (size_t i = 0; i < (size_t)a->n_quantiles && i < room; i++) out[i] = a->quantile[i];
-    return (size_t)a->n_quantiles;
 }

@@ -9,7 +9,6 @@
 #include "data/clock.h"
 #include "data/csv/csv.h"
 #include "data/csv/write.h"
-#include "data/inspect/inspect.h"
 #include "data/netcdf/netcdf.h"
 #include "data/panel_merge.h"
 #include "data/synth/synth.h"
@@ -340,95 +339,5 @@ llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
     llap_status st = ll_synth_create(&so, &s);
     if (st == LLAP_OK) st = ll_synth_panel(s, out);
     ll_synth_destroy(s);
-    return st;
-}
-
-/* ---- inspection ---- */
-
-typedef struct shown {
-    char text[LL_TIMEFMT_TEXT_MAX + 1];
-} shown;
-
-static shown time_text(const ll_clock_writer *w, int64_t t)
-{
-    shown  s;
-    size_t n = 0;
-    if (ll_clock_write(w, t, s.text, &n) != LLAP_OK) n = 0;
-    s.text[n] = '\0';
-    return s;
-}
-
-/* A gap: a duration, to the second where it is a minute or more (people read this), or a number
- * where the axis has no unit of time. */
-static shown span_text(const llap_panel *p, int64_t ticks)
-{
-    const int64_t second = INT64_C(1000000000);
-    shown         s;
-    if (p->axis.kind == LL_AXIS_CALENDAR || *p->axis.unit != '\0')
-        ll_duration_format(ticks < 60 * second ? ticks : (ticks + second / 2) / second * second,
-                           s.text);
-    else snprintf(s.text, sizeof s.text, "%g", (double)ticks / (double)p->axis.unit_ns);
-    return s;
-}
-
-static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
-                          const ll_clock_writer *w)
-{
-    fprintf(f, "%lld entities, %lld rows (%lld to %lld each), %lld variables, %s to %s\n",
-            (long long)i->entities, (long long)i->rows, (long long)i->rows_least,
-            (long long)i->rows_most, (long long)i->vars, time_text(w, i->first).text,
-            time_text(w, i->last).text);
-    fprintf(f, "gaps: least %s, median %s, 95 %% %s, most %s; %.1f %% are %s\n",
-            span_text(p, i->gaps.least).text, span_text(p, i->gaps.median).text,
-            span_text(p, i->gaps.p95).text, span_text(p, i->gaps.most).text,
-            100 * i->gaps.usual_share, span_text(p, i->gaps.usual).text);
-    fprintf(f,
-            "observed: %.1f %% of the cells; per timestamp %.1f %% at least, %.1f %% on average; "
-            "%lld rows without a value\n",
-            100 * i->coverage, 100 * i->joint_least, 100 * i->joint_mean, (long long)i->empty_rows);
-    const ll_csv_report *r = p->reading;
-    if (r != NULL)
-        fprintf(f,
-                "read: %lld lines of %lld files (%lld empty); %lld values given twice, %lld rows "
-                "out of order, %lld codes for missing, %lld infinite, %lld words left out\n",
-                (long long)r->lines, (long long)r->files, (long long)r->empty_lines,
-                (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
-                (long long)r->coded_missing, (long long)r->infinite_cells,
-                (long long)r->text_cells);
-    fprintf(f, "suggested: --grid %s (%.1f %% of the rows lie on it), --context %s, --horizon %s\n",
-            i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
-            100 * i->suggested.regular, span_text(p, i->suggested.context).text,
-            span_text(p, i->suggested.horizon).text);
-    fprintf(f, "\n  %-20s %9s %11s %11s %11s %11s %8s\n", "variable", "observed", "least", "median",
-            "most", "deviation", "outliers");
-    for (int64_t v = 0; v < i->vars; v++) {
-        const ll_inspect_var *x = &i->var[v];
-        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s\n",
-                ll_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1], x->most,
-                x->std, (long long)x->outliers, x->constant ? "  constant" : "");
-    }
-}
-
-llap_status llap_panel_inspect(const llap_panel *p, int json, char **text)
-{
-    *text = NULL;
-    ll_inspect     *i = NULL;
-    ll_clock_writer w = { 0 };
-    size_t          n = 0;
-    llap_status     st = ll_inspect_create(p, &i);
-    if (st == LLAP_OK && json) {
-        st = ll_inspect_json(i, p, p->reading, 2, text, &n);
-    } else if (st == LLAP_OK) {
-        char *buffer = NULL;
-        FILE *f = open_memstream(&buffer, &n);
-        st = f == NULL ? ll_fail(LLAP_ENOMEM, "out of memory") : ll_clock_writer_init(&w, &p->axis);
-        if (st == LLAP_OK) print_inspect(f, i, p, &w);
-        if (f != NULL && fclose(f) != 0 && st == LLAP_OK)
-            st = ll_fail(LLAP_ENOMEM, "out of memory");
-        if (st == LLAP_OK && (*text = ll_strndup(buffer, n)) == NULL) st = LLAP_ENOMEM;
-        free(buffer);
-        ll_clock_writer_deinit(&w);
-    }
-    ll_inspect_destroy(i);
     return st;
 }

@@ -3,17 +3,17 @@
 #include "base/arena.h"
 #include "plot/poles_plot.h"
 
-static llap_status marks_of(const llap_model *m, const ll_pole_report *p, ll_arena *a,
-                            ll_pole_marks *out)
+static llap_status marks_of(const llap_pole_sets *p, ll_arena *a, ll_pole_marks *out)
 {
-    for (int i = 0; i < p->n; i++) {
-        const ll_pole_set *s = &p->set[i];
-        double            *life = ll_arena_new(a, (size_t)s->n, sizeof *life);
-        double            *period = ll_arena_new(a, (size_t)s->n, sizeof *period);
+    const double unit = (double)p->info.unit_ns;
+    for (int64_t i = 0; i < p->info.n_sets; i++) {
+        const llap_pole_set *s = &p->set[i];
+        double              *life = ll_arena_new(a, (size_t)s->n, sizeof *life);
+        double              *period = ll_arena_new(a, (size_t)s->n, sizeof *period);
         if (life == NULL || period == NULL) return LLAP_ENOMEM;
         for (int64_t k = 0; k < s->n; k++) {
-            life[k] = ll_mode_half_life(s->mode[k]) * (double)m->frame.unit;
-            period[k] = ll_mode_period(s->mode[k]) * (double)m->frame.unit;
+            life[k] = s->half_life[k] * unit;
+            period[k] = s->period[k] * unit;
         }
         out[i] = (ll_pole_marks){ s->name, s->n, life, period, s->energy };
     }
@@ -23,16 +23,16 @@ static llap_status marks_of(const llap_model *m, const ll_pole_report *p, ll_are
 llap_status llap_model_poles_plot(const llap_model *m, const llap_panel *panel,
                                   const llap_pole_opts *o, const char *path)
 {
-    ll_pole_report p;
-    ll_arena       a = { 0 };
-    const ll_axis  axis = { .kind = m->frame.axis, .unit_ns = m->frame.axis_unit, .unit = "" };
-    ll_pole_marks *marks = NULL;
-    llap_status    st = ll_pole_report_init(&p, m, panel, o);
-    if (st == LLAP_OK && (marks = ll_arena_new(&a, (size_t)p.n, sizeof *marks)) == NULL)
+    llap_pole_sets *p = NULL;
+    ll_arena        a = { 0 };
+    const ll_axis   axis = { .kind = m->frame.axis, .unit_ns = m->frame.axis_unit, .unit = "" };
+    ll_pole_marks  *marks = NULL;
+    llap_status     st = llap_pole_sets_create(m, panel, o, &p);
+    if (st == LLAP_OK && (marks = ll_arena_new(&a, (size_t)p->info.n_sets, sizeof *marks)) == NULL)
         st = LLAP_ENOMEM;
-    if (st == LLAP_OK) st = marks_of(m, &p, &a, marks);
-    if (st == LLAP_OK) st = ll_plot_poles(marks, p.n, &axis, path);
+    if (st == LLAP_OK) st = marks_of(p, &a, marks);
+    if (st == LLAP_OK) st = ll_plot_poles(marks, (int)p->info.n_sets, &axis, path);
     ll_arena_deinit(&a);
-    ll_pole_report_deinit(&p);
+    llap_pole_sets_destroy(p);
     return st;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <llapdiff/text.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,3 +89,5 @@ void ll_free(void *p)
     if (p != NULL) atomic_fetch_sub(&live, 1);
     free(p);
 }
+
+void llap_text_free(char *text) { ll_free(text); }

@@ -1,6 +1,5 @@
 #include "base/text.h"
 
-#include "base/alloc.h"
 #include "base/error.h"
 
 #include <float.h>
@@ -151,5 +150,3 @@ llap_status ll_text_choose(const char *what, const char *text, const char *const
     return ll_fail(LLAP_EOPTION, "%s: expected one of %s, found '%s'", what, list,
                    ll_text_show(text).text);
 }
-
-void llap_text_free(char *text) { ll_free(text); }

@@ -3,6 +3,7 @@
 #ifndef LL_BASE_TEXT_H
 #define LL_BASE_TEXT_H
 
+#include <llapdiff/config.h>
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>
 #include <stddef.h>

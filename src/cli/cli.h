@@ -15,6 +15,7 @@
 #define LL_CLI_CLI_H
 
 #include <llapdiff/llapdiff.h>
+#include <llapdiff/unstable.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

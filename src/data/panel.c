@@ -104,6 +104,28 @@ static void show_blocks(llap_panel *p, ll_panel_draft *d)
     p->time = d->time = b->time;
     p->value = d->value = b->value;
     p->observed = d->observed = b->observed;
+    p->view = (llap_panel_columns){ .n_entities = p->n_entities,
+                                    .n_variables = p->n_vars,
+                                    .n_rows = p->n_rows,
+                                    .entities = p->entity,
+                                    .variables = p->var,
+                                    .first = p->start,
+                                    .time = p->time,
+                                    .value = p->value,
+                                    .observed = p->observed,
+                                    .axis = ll_axis_show(&p->axis) };
+}
+
+const llap_panel_columns *llap_panel_view(const llap_panel *p) { return &p->view; }
+
+llap_time_axis ll_axis_show(const ll_axis *a)
+{
+    return (llap_time_axis){ .kind =
+                                 a->kind == LL_AXIS_NUMBER ? LLAP_TIME_NUMBER : LLAP_TIME_CALENDAR,
+                             .zone = a->zone,
+                             .format = a->format,
+                             .unit = a->unit,
+                             .unit_ns = a->unit_ns };
 }
 
 llap_status ll_panel_create(ll_panel_draft *d, llap_panel **out)

@@ -44,6 +44,9 @@ typedef struct ll_axis {
 #define LL_AXIS_UTC \
     ((ll_axis){ .kind = LL_AXIS_CALENDAR, .zone = "UTC", .format = "", .unit = "", .unit_ns = 1 })
 
+/* The same for callers outside; the strings are borrowed. */
+llap_time_axis ll_axis_show(const ll_axis *a);
+
 struct llap_panel {
     ll_axis            axis;
     int64_t            n_entities, n_vars, n_rows;
@@ -56,6 +59,7 @@ struct llap_panel {
     void              *owned;    /* the blocks behind the pointers above */
     void              *reading;  /* ll_csv_report of the files it came from, for inspection; owned,
                                     NULL: none */
+    llap_panel_columns view;     /* the same pointers for callers outside, set when it is made */
 };
 
 static inline bool ll_bit(const uint64_t *bits, int64_t i)

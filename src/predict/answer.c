@@ -12,24 +12,60 @@
 
 static const char *copy(ll_arena *a, const char *s) { return ll_arena_strndup(a, s, strlen(s)); }
 
-static llap_status copy_names(llap_answer *a, const llap_model *m, const llap_panel *p)
+llap_status ll_copy_names(ll_arena *a, const char *const *name, int64_t n, const char *const **out)
 {
-    const size_t n = (size_t)p->n_entities, n_targets = (size_t)m->frame.n_targets;
-    const char **entity = ll_arena_new(&a->arena, n, sizeof *entity);
-    const char **target = ll_arena_new(&a->arena, n_targets, sizeof *target);
-    if (entity == NULL || target == NULL) return LLAP_ENOMEM;
-    for (size_t i = 0; i < n; i++)
-        if ((entity[i] = copy(&a->arena, p->entity[i])) == NULL) return LLAP_ENOMEM;
-    for (size_t i = 0; i < n_targets; i++)
-        if ((target[i] = copy(&a->arena, m->frame.target[i])) == NULL) return LLAP_ENOMEM;
-    a->entity = (const char *const *)entity;
-    a->target = (const char *const *)target;
+    const char **list = ll_arena_new(a, (size_t)n, sizeof *list);
+    if (list == NULL) return LLAP_ENOMEM;
+    for (int64_t i = 0; i < n; i++)
+        if ((list[i] = copy(a, name[i])) == NULL) return LLAP_ENOMEM;
+    *out = list;
+    return LLAP_OK;
+}
+
+llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *const *target,
+                           int64_t n_targets)
+{
+    llap_status st = ll_copy_names(&a->arena, p->entity, p->n_entities, &a->entity);
+    if (st == LLAP_OK) st = ll_copy_names(&a->arena, target, n_targets, &a->target);
+    if (st != LLAP_OK) return st;
+    a->n_entities = p->n_entities;
+    a->n_targets = n_targets;
     a->axis = p->axis;
     a->axis.zone = copy(&a->arena, p->axis.zone);
     a->axis.format = copy(&a->arena, p->axis.format);
     a->axis.unit = copy(&a->arena, p->axis.unit);
     const bool ok = a->axis.zone != NULL && a->axis.format != NULL && a->axis.unit != NULL;
     return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
+/* A column that cannot grow stays as it is. */
+static bool grow_64(int64_t **column, size_t room)
+{
+    int64_t *grown = ll_grow(*column, room, sizeof *grown);
+    if (grown != NULL) *column = grown;
+    return grown != NULL;
+}
+
+static bool grow_32(int32_t **column, size_t room)
+{
+    int32_t *grown = ll_grow(*column, room, sizeof *grown);
+    if (grown != NULL) *column = grown;
+    return grown != NULL;
+}
+
+llap_status ll_answer_grow(llap_answer *a, size_t room)
+{
+    ll_answer_rows *c = &a->rows;
+    if (!grow_64(&c->time, room) || !grow_64(&c->origin, room) || !grow_32(&c->entity, room) ||
+        !grow_32(&c->target, room) || !grow_32(&c->sample, room))
+        return LLAP_ENOMEM;
+    uint8_t *observed = ll_grow(c->observed, room, sizeof *observed);
+    if (observed == NULL) return LLAP_ENOMEM;
+    c->observed = observed;
+    double *number = ll_grow(a->number, room, (size_t)a->n_numbers * sizeof *number);
+    if (number == NULL) return LLAP_ENOMEM;
+    a->number = number;
+    return LLAP_OK;
 }
 
 llap_status ll_answer_create_bare(ll_answer_kind kind, size_t n_rows, const double *quantile,
@@ -43,14 +79,14 @@ llap_status ll_answer_create_bare(ll_answer_kind kind, size_t n_rows, const doub
     a->n_quantiles = n_quantiles;
     a->n_numbers = (kind & LL_ANSWER_SAMPLES) != 0 ? 1 : 1 + n_quantiles;
     for (int i = 0; i < n_quantiles; i++) a->quantile[i] = quantile[i];
-    a->row = ll_new(n_rows, sizeof *a->row);
-    a->number = ll_new(n_rows, (size_t)a->n_numbers * sizeof *a->number);
-    if (a->row != NULL && a->number != NULL) {
-        *out = a;
-        return LLAP_OK;
+    const llap_status st = ll_answer_grow(a, n_rows);
+    if (st != LLAP_OK) {
+        llap_answer_destroy(a);
+        return st;
     }
-    llap_answer_destroy(a);
-    return LLAP_ENOMEM;
+    memset(a->number, 0, n_rows * (size_t)a->n_numbers * sizeof *a->number);
+    *out = a;
+    return LLAP_OK;
 }
 
 llap_status ll_answer_create(ll_answer_kind kind, const llap_model *m, const llap_panel *p,
@@ -58,7 +94,7 @@ llap_status ll_answer_create(ll_answer_kind kind, const llap_model *m, const lla
                              llap_answer **out)
 {
     llap_status st = ll_answer_create_bare(kind, n_rows, quantile, n_quantiles, out);
-    if (st == LLAP_OK) st = copy_names(*out, m, p);
+    if (st == LLAP_OK) st = ll_answer_name(*out, p, m->frame.target, m->frame.n_targets);
     if (st == LLAP_OK) return st;
     llap_answer_destroy(*out);
     *out = NULL;
@@ -68,13 +104,17 @@ llap_status ll_answer_create(ll_answer_kind kind, const llap_model *m, const lla
 void llap_answer_destroy(llap_answer *a)
 {
     if (a == NULL) return;
-    ll_free(a->row);
+    ll_free(a->rows.time);
+    ll_free(a->rows.origin);
+    ll_free(a->rows.entity);
+    ll_free(a->rows.target);
+    ll_free(a->rows.sample);
+    ll_free(a->rows.observed);
     ll_free(a->number);
+    ll_free(a->first);
     ll_arena_deinit(&a->arena);
     ll_free(a);
 }
-
-size_t llap_answer_rows(const llap_answer *a) { return a->n_rows; }
 
 void ll_csv_put_field(FILE *f, const char *s)
 {
@@ -114,19 +154,19 @@ static void put_header(FILE *f, const llap_answer *a)
 static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer *clock)
 {
     for (size_t i = 0; i < a->n_rows; i++) {
-        const ll_answer_row *r = &a->row[i];
-        char                 text[2][LL_TIMEFMT_TEXT_MAX];
-        size_t               n = 0, n_origin = 0;
-        llap_status          st = ll_clock_write(clock, r->time, text[0], &n);
+        const ll_answer_row r = ll_answer_row_at(a, i);
+        char                text[2][LL_TIMEFMT_TEXT_MAX];
+        size_t              n = 0, n_origin = 0;
+        llap_status         st = ll_clock_write(clock, r.time, text[0], &n);
         if (st == LLAP_OK && a->has_origin)
-            st = ll_clock_write(clock, r->origin, text[1], &n_origin);
+            st = ll_clock_write(clock, r.origin, text[1], &n_origin);
         if (st != LLAP_OK) return st;
-        ll_csv_put_field(f, a->entity[r->entity]);
+        ll_csv_put_field(f, a->entity[r.entity]);
         if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
         fprintf(f, ",%.*s,", (int)n, text[0]);
-        ll_csv_put_field(f, a->target[r->target]);
-        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fprintf(f, ",%d", r->observed);
-        if ((a->kind & LL_ANSWER_SAMPLES) != 0) fprintf(f, ",%d", r->sample);
+        ll_csv_put_field(f, a->target[r.target]);
+        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) fprintf(f, ",%d", r.observed);
+        if ((a->kind & LL_ANSWER_SAMPLES) != 0) fprintf(f, ",%d", r.sample);
         for (int k = 0; k < a->n_numbers; k++)
             fprintf(f, ",%.7g", a->number[i * (size_t)a->n_numbers + (size_t)k]);
         fputc('\n', f);
@@ -175,15 +215,15 @@ llap_status llap_answer_json(const llap_answer *a, char **text)
     llap_status st = ll_clock_writer_init(&clock, &a->axis);
     ll_json_open(&w, NULL, '[');
     for (size_t i = 0; st == LLAP_OK && i < a->n_rows; i++) {
-        const ll_answer_row *r = &a->row[i];
-        const double        *x = a->number + i * (size_t)a->n_numbers;
+        const ll_answer_row r = ll_answer_row_at(a, i);
+        const double       *x = a->number + i * (size_t)a->n_numbers;
         ll_json_open(&w, NULL, '{');
-        ll_json_put_string(&w, "entity", a->entity[r->entity]);
-        if (a->has_origin) st = put_time(&w, "origin", &clock, r->origin);
-        if (st == LLAP_OK) st = put_time(&w, "time", &clock, r->time);
-        ll_json_put_string(&w, "variable", a->target[r->target]);
-        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) ll_json_put_bool(&w, "observed", r->observed);
-        if ((a->kind & LL_ANSWER_SAMPLES) != 0) ll_json_put_int(&w, "sample", r->sample);
+        ll_json_put_string(&w, "entity", a->entity[r.entity]);
+        if (a->has_origin) st = put_time(&w, "origin", &clock, r.origin);
+        if (st == LLAP_OK) st = put_time(&w, "time", &clock, r.time);
+        ll_json_put_string(&w, "variable", a->target[r.target]);
+        if ((a->kind & LL_ANSWER_IMPUTATION) != 0) ll_json_put_bool(&w, "observed", r.observed);
+        if ((a->kind & LL_ANSWER_SAMPLES) != 0) ll_json_put_int(&w, "sample", r.sample);
         ll_json_put_double(&w, (a->kind & LL_ANSWER_SAMPLES) != 0 ? "value" : "mean", x[0]);
         for (int k = 0; k < a->n_quantiles; k++)
             ll_json_put_double(&w, name_quantile(a->quantile[k]).text, x[1 + k]);

@@ -6,6 +6,8 @@
 #include "data/panel.h"
 #include "model/model.h"
 #include "predict/numbers.h"
+
+#include <llapdiff/answer.h>
 #include <stdio.h>
 
 typedef enum ll_answer_kind { /* of what the rows are, and of what they hold */
@@ -15,11 +17,17 @@ typedef enum ll_answer_kind { /* of what the rows are, and of what they hold */
                                   2, /* added to either: draws instead of mean and quantiles */
 } ll_answer_kind;
 
-typedef struct ll_answer_row {
-    int64_t time, origin; /* origin of a forecast; written where has_origin */
+typedef struct ll_answer_row { /* one row, by value */
+    int64_t time, origin;      /* origin of a forecast; written where has_origin */
     int32_t entity, target, sample;
     bool    observed;
 } ll_answer_row;
+
+typedef struct ll_answer_rows { /* the columns, each [n_rows] */
+    int64_t *time, *origin;
+    int32_t *entity, *target, *sample;
+    uint8_t *observed;
+} ll_answer_rows;
 
 struct llap_answer {
     ll_answer_kind     kind;
@@ -29,11 +37,42 @@ struct llap_answer {
     int            n_numbers; /* of a row: mean and quantiles, or one sampled value */
     double         quantile[LL_QUANTILES];
     int            n_quantiles;
+    int64_t        n_entities, n_targets; /* names */
     size_t         n_rows;
-    ll_answer_row *row;    /* [n_rows] */
+    ll_answer_rows rows;   /* in the order that <llapdiff/answer.h> says */
     double        *number; /* [n_rows,n_numbers] */
+    int64_t       *first;  /* [n_forecasts + 1], made by ll_answer_finish, as the next */
     ll_arena       arena;
+
+    llap_answer_columns view;
 };
+
+static inline void ll_answer_put(llap_answer *a, size_t i, ll_answer_row r)
+{
+    a->rows.time[i] = r.time;
+    a->rows.origin[i] = r.origin;
+    a->rows.entity[i] = r.entity;
+    a->rows.target[i] = r.target;
+    a->rows.sample[i] = r.sample;
+    a->rows.observed[i] = r.observed;
+}
+
+static inline ll_answer_row ll_answer_row_at(const llap_answer *a, size_t i)
+{
+    const ll_answer_rows *c = &a->rows;
+    return (ll_answer_row){ .time = c->time[i],
+                            .origin = c->origin[i],
+                            .entity = c->entity[i],
+                            .target = c->target[i],
+                            .sample = c->sample[i],
+                            .observed = c->observed[i] != 0 };
+}
+
+/* Negative, 0, positive: x comes before, with or after y in an answer. */
+int ll_row_compare(const ll_answer_row *x, const ll_answer_row *y);
+
+/* *out [n] and the names are the arena's. */
+llap_status ll_copy_names(ll_arena *a, const char *const *name, int64_t n, const char *const **out);
 
 /* A field of CSV: quoted where it must be. */
 void ll_csv_put_field(FILE *f, const char *s);
@@ -43,9 +82,19 @@ llap_status ll_answer_create(ll_answer_kind kind, const llap_model *m, const lla
                              size_t n_rows, const double *quantile, int n_quantiles,
                              llap_answer **out);
 
-/* Room for n_rows and nothing else: names and axis are the caller's to put into the arena. */
+/* Room for n_rows and nothing else: names and axis are added by ll_answer_name. */
 llap_status ll_answer_create_bare(ll_answer_kind kind, size_t n_rows, const double *quantile,
                                   int n_quantiles, llap_answer **out);
+
+/* Room for more rows than there are; n_rows is the caller's to raise. */
+llap_status ll_answer_grow(llap_answer *a, size_t room);
+
+/* Copies the names of p's entities and of targets, and the axis of p. */
+llap_status ll_answer_name(llap_answer *a, const llap_panel *p, const char *const *target,
+                           int64_t n_targets);
+
+/* Once all rows are there, in order (asserted): what callers outside see of them. */
+llap_status ll_answer_finish(llap_answer *a);
 
 /* Mean and quantiles of draws x [n], which is sorted, into number [1 + n_quantiles]: between the
  * values at positions p (n + 1). */

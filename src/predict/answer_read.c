@@ -88,15 +88,10 @@ static llap_status grow(reader *r)
 {
     llap_answer *a = r->a;
     if (a->n_rows < r->room) return LLAP_OK;
-    const size_t   room = 2 * r->room + 1024;
-    ll_answer_row *row = ll_grow(a->row, room, sizeof *row);
-    if (row != NULL) a->row = row;
-    double *number =
-        row == NULL ? NULL : ll_grow(a->number, room, (size_t)a->n_numbers * sizeof *number);
-    if (number == NULL) return LLAP_ENOMEM;
-    a->number = number;
-    r->room = room;
-    return LLAP_OK;
+    const size_t      room = 2 * r->room + 1024;
+    const llap_status st = ll_answer_grow(a, room);
+    if (st == LLAP_OK) r->room = room;
+    return st;
 }
 
 static llap_status read_number(const ll_csv_field *f, double *out)
@@ -113,9 +108,8 @@ static llap_status read_row(reader *r)
     const ll_csv_field *f = r->tokens.field;
     llap_status         st = grow(r);
     if (st != LLAP_OK) return st;
-    ll_answer_row *row = &r->a->row[r->a->n_rows];
-    double        *number = r->a->number + r->a->n_rows * (size_t)r->a->n_numbers;
-    *row = (ll_answer_row){ 0 };
+    ll_answer_row row = { 0 };
+    double       *number = r->a->number + r->a->n_rows * (size_t)r->a->n_numbers;
     for (int k = 0; k < COLUMNS; k++)
         if (r->column[k] >= (int)r->tokens.n_fields)
             return ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields);
@@ -123,19 +117,19 @@ static llap_status read_row(reader *r)
     const ll_csv_field *entity = &f[r->column[ENTITY]];
     int64_t             e = -1;
     st = ll_panel_need_entity(r->panel, entity->text, entity->len, &e);
-    row->entity = (int32_t)e;
-    if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row->target);
-    if (st == LLAP_OK) st = ll_axis_time_read(&r->panel->axis, time->text, time->len, &row->time);
+    row.entity = (int32_t)e;
+    if (st == LLAP_OK) st = find_target(r, &f[r->column[VARIABLE]], &row.target);
+    if (st == LLAP_OK) st = ll_axis_time_read(&r->panel->axis, time->text, time->len, &row.time);
     if (st == LLAP_OK && r->column[ORIGIN] >= 0) {
         const ll_csv_field *origin = &f[r->column[ORIGIN]];
-        st = ll_axis_time_read(&r->panel->axis, origin->text, origin->len, &row->origin);
+        st = ll_axis_time_read(&r->panel->axis, origin->text, origin->len, &row.origin);
     }
-    if (r->column[OBSERVED] >= 0) row->observed = is_word(&f[r->column[OBSERVED]], "1");
+    if (r->column[OBSERVED] >= 0) row.observed = is_word(&f[r->column[OBSERVED]], "1");
     for (int k = 0; st == LLAP_OK && k <= r->n_quantiles; k++)
         st = r->number[k] >= (int)r->tokens.n_fields
                  ? ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields)
                  : read_number(&f[r->number[k]], &number[k]);
-    if (st == LLAP_OK) r->a->n_rows++;
+    if (st == LLAP_OK) ll_answer_put(r->a, r->a->n_rows++, row);
     return st;
 }
 
@@ -158,44 +152,64 @@ static llap_status read_rows(reader *r)
 /* Without its own, a forecast was made at the last row before its first time. */
 static void set_origins(const reader *r)
 {
-    const llap_panel *p = r->panel;
+    const llap_panel     *p = r->panel;
+    const ll_answer_rows *c = &r->a->rows;
     for (size_t i = 0; i < r->a->n_rows; i++) {
-        ll_answer_row *row = &r->a->row[i];
-        int64_t        first = row->time;
-        if (i > 0 && row[-1].entity == row->entity) {
-            row->origin = row[-1].origin;
+        if (i > 0 && c->entity[i - 1] == c->entity[i]) {
+            c->origin[i] = c->origin[i - 1];
             continue;
         }
-        row->origin = first;
-        for (int64_t k = p->start[row->entity]; k < p->start[row->entity + 1] && p->time[k] < first;
-             k++)
-            row->origin = p->time[k];
+        c->origin[i] = c->time[i];
+        for (int64_t k = p->start[c->entity[i]];
+             k < p->start[c->entity[i] + 1] && p->time[k] < c->time[i]; k++)
+            c->origin[i] = p->time[k];
     }
 }
 
-static const char *copy(ll_arena *a, const char *s) { return ll_arena_strndup(a, s, strlen(s)); }
+typedef struct numbered { /* a row, and where its numbers are */
+    ll_answer_row row;
+    size_t        at;
+} numbered;
 
-/* Names and axis into the arena: the answer outlives the panel. */
+static int in_order(const void *x, const void *y)
+{
+    const numbered *a = x, *b = y;
+    const int       order = ll_row_compare(&a->row, &b->row);
+    return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
+}
+
+/* The rows in the order of answers, whatever that of the file is. */
+static llap_status sort_rows(llap_answer *a)
+{
+    const size_t n = a->n_rows, width = (size_t)a->n_numbers;
+    numbered    *list = ll_new(n, sizeof *list);
+    double      *number = ll_new(n, width * sizeof *number);
+    llap_status  st = list == NULL || number == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (size_t i = 0; st == LLAP_OK && i < n; i++)
+        list[i] = (numbered){ ll_answer_row_at(a, i), i };
+    if (st == LLAP_OK) qsort(list, n, sizeof *list, in_order);
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
+        ll_answer_put(a, i, list[i].row);
+        memcpy(number + i * width, a->number + list[i].at * width, width * sizeof *number);
+    }
+    if (st == LLAP_OK) {
+        ll_free(a->number);
+        a->number = number;
+    } else {
+        ll_free(number);
+    }
+    ll_free(list);
+    return st;
+}
+
+/* Names and axis are copied: the answer outlives the panel. */
 static llap_status finish(reader *r)
 {
-    llap_answer      *a = r->a;
-    const llap_panel *p = r->panel;
-    const char      **entity = ll_arena_new(&a->arena, (size_t)p->n_entities, sizeof *entity);
-    const char      **target = ll_arena_new(&a->arena, r->n_targets + 1, sizeof *target);
-    a->axis = p->axis;
-    a->axis.zone = copy(&a->arena, p->axis.zone);
-    a->axis.format = copy(&a->arena, p->axis.format);
-    a->axis.unit = copy(&a->arena, p->axis.unit);
-    if (entity == NULL || target == NULL || a->axis.zone == NULL || a->axis.format == NULL ||
-        a->axis.unit == NULL)
-        return LLAP_ENOMEM;
-    for (int64_t i = 0; i < p->n_entities; i++)
-        if ((entity[i] = copy(&a->arena, p->entity[i])) == NULL) return LLAP_ENOMEM;
-    for (size_t i = 0; i < r->n_targets; i++) target[i] = r->target[i];
-    a->entity = (const char *const *)entity;
-    a->target = (const char *const *)target;
-    if (!a->has_origin) set_origins(r);
-    return LLAP_OK;
+    llap_status st = ll_answer_name(r->a, r->panel, r->target, (int64_t)r->n_targets);
+    if (st == LLAP_OK && !r->a->has_origin) set_origins(r);
+    if (st == LLAP_OK) st = sort_rows(r->a);
+    if (st == LLAP_OK) st = ll_answer_finish(r->a);
+    return st;
 }
 
 llap_status llap_answer_read(const char *path, const llap_panel *panel, llap_answer **out)

@@ -18,7 +18,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LAWS_AT_ONCE = 1024 }; /* forecasts between two reports */
 
@@ -130,11 +129,12 @@ static int64_t n_queries(const ll_queries *q, size_t i)
 static void put_samples(const paths *a, size_t i, int64_t target, const double *path)
 {
     const int64_t h = n_queries(a->q, i);
-    size_t        at = (size_t)target * a->q->first[a->q->n] + a->q->first[i];
-    at *= (size_t)a->n_paths;
-    for (int64_t k = 0; k < a->n_paths * h; k++, at++) {
-        a->out->row[at] = row_of(a, i, target, k % h);
-        a->out->row[at].sample = (int32_t)(k / h);
+    const size_t  width = (size_t)a->n_targets;
+    size_t        at = a->q->first[i] * (size_t)a->n_paths * width + (size_t)target;
+    for (int64_t k = 0; k < a->n_paths * h; k++, at += width) {
+        ll_answer_row row = row_of(a, i, target, k % h);
+        row.sample = (int32_t)(k / h);
+        ll_answer_put(a->out, at, row);
         a->out->number[at] = path[k];
     }
 }
@@ -145,7 +145,7 @@ static void put_quantiles(const paths *a, size_t i, int64_t target, const double
     for (int64_t k = 0; k < h; k++) {
         const size_t at = (a->q->first[i] + (size_t)k) * (size_t)a->n_targets + (size_t)target;
         for (int64_t s = 0; s < a->n_paths; s++) a->x[s] = path[s * h + k];
-        a->out->row[at] = row_of(a, i, target, k);
+        ll_answer_put(a->out, at, row_of(a, i, target, k));
         ll_sample_numbers(a->x, a->n_paths, a->out,
                           a->out->number + at * (size_t)a->out->n_numbers);
     }
@@ -155,19 +155,19 @@ static void put_total(const paths *a, size_t i, int64_t target, const double *pa
 {
     const int64_t h = n_queries(a->q, i), n = a->n_paths;
     const bool    keep = a->o->keep_samples != 0;
-    const size_t  at = keep ? ((size_t)target * a->q->n + i) * (size_t)n
-                            : i * (size_t)a->n_targets + (size_t)target;
-    double       *number = a->out->number + at * (size_t)a->out->n_numbers;
+    const size_t  width = (size_t)a->n_targets;
+    const size_t  at = i * (size_t)(keep ? n : 1) * width + (size_t)target;
     for (int64_t s = 0; s < n; s++) {
         a->x[s] = 0;
         for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
     }
     for (int64_t s = 0; s < (keep ? n : 1); s++) {
-        a->out->row[at + (size_t)s] = row_of(a, i, target, h - 1);
-        a->out->row[at + (size_t)s].sample = (int32_t)s;
+        ll_answer_row row = row_of(a, i, target, h - 1);
+        row.sample = (int32_t)s;
+        ll_answer_put(a->out, at + (size_t)s * width, row);
+        if (keep) a->out->number[at + (size_t)s * width] = a->x[s];
     }
-    if (keep) memcpy(number, a->x, (size_t)n * sizeof *number);
-    else ll_sample_numbers(a->x, n, a->out, number);
+    if (!keep) ll_sample_numbers(a->x, n, a->out, a->out->number + at * (size_t)a->out->n_numbers);
 }
 
 /* The forecasts list[0 .. n-1]. */
@@ -232,7 +232,7 @@ struct llap_sampler {
     ll_residual_sampler *networks; /* made ready to draw; NULL: not yet */
 };
 
-/* Samples, or numbers made of them. */
+/* Samples, or numbers made of them. *out is the caller's to destroy, also after a failure. */
 static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
                                 const llap_forecast_opts *o, const ll_queries *q,
                                 const int64_t *var, llap_answer **out)
@@ -262,15 +262,12 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
     if (st == LLAP_OK) st = put_all(&a, p, &f);
     ll_forecaster_deinit(&f);
     ll_free(a.x);
-    if (st != LLAP_OK) {
-        llap_answer_destroy(*out);
-        *out = NULL;
-    }
     return st;
 }
 
 /* ---- laws ---- */
 
+/* As answer_paths. */
 static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
                           const ll_queries *q, const int64_t *var, llap_answer **out)
 {
@@ -291,18 +288,15 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
             const size_t series = ll_model_series(m, p->entity[q->entity[i]]);
             for (size_t k = q->first[i]; k < q->first[i + 1]; k++) {
                 const size_t at = k * (size_t)m->frame.n_targets + (size_t)v;
-                (*out)->row[at] = (ll_answer_row){ .time = q->time[k],
-                                                   .origin = q->origin[i],
-                                                   .entity = (int32_t)q->entity[i],
-                                                   .target = (int32_t)v };
+                ll_answer_put(*out, at,
+                              (ll_answer_row){ .time = q->time[k],
+                                               .origin = q->origin[i],
+                                               .entity = (int32_t)q->entity[i],
+                                               .target = (int32_t)v });
                 ll_law_numbers(m->anchor[v], series, &law[k], &score,
                                (*out)->number + at * (size_t)(*out)->n_numbers);
             }
         }
-    }
-    if (st != LLAP_OK) {
-        llap_answer_destroy(*out);
-        *out = NULL;
     }
     ll_free(law);
     return st;
@@ -358,7 +352,14 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
         st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
                  ? answer_paths(s, panel, o, &q, var, out)
                  : answer(m, panel, o, &q, var, out);
-    if (st == LLAP_OK) (*out)->has_origin = q.several;
+    if (st == LLAP_OK) {
+        (*out)->has_origin = q.several;
+        st = ll_answer_finish(*out);
+    }
+    if (st != LLAP_OK) {
+        llap_answer_destroy(*out);
+        *out = NULL;
+    }
     ll_queries_deinit(&q);
     ll_free(var);
     return st;

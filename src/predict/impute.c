@@ -26,7 +26,13 @@ typedef struct asked {
     int64_t                 n_samples;
     bool                    keep; /* the draws themselves */
     const ll_backend       *backend;
+    const struct place     *place; /* [n_rows,n_targets] */
 } asked;
+
+typedef struct place { /* of a cell's answer: its row there, and how far to that of its next sample
+                        */
+    size_t at, step;
+} place;
 
 static ll_anchor_from from_of(const asked *k)
 {
@@ -39,12 +45,30 @@ static bool asked_of(const asked *k, int64_t row, int64_t target)
     return k->o->all || !ll_panel_observed(k->p, row, k->var[target]);
 }
 
-static int64_t count_asked(const asked *k)
+static int64_t count_asked(const asked *k, int64_t target)
 {
     int64_t n = 0;
-    for (int64_t r = 0; r < k->p->n_rows; r++)
-        for (int64_t v = 0; v < k->m->frame.n_targets; v++) n += asked_of(k, r, v);
+    for (int64_t r = 0; r < k->p->n_rows; r++) n += asked_of(k, r, target);
     return n;
+}
+
+/* Where the answers are: of each entity, sample by sample, its cells in order of time and target.
+ */
+static void find_places(const asked *k, place *to)
+{
+    const llap_panel *p = k->p;
+    const int64_t     C = k->m->frame.n_targets;
+    size_t            at = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t first = p->start[e] * C, end = p->start[e + 1] * C;
+        size_t        n = 0;
+        for (int64_t i = first; i < end; i++) {
+            to[i].at = at + n;
+            n += asked_of(k, i / C, i % C);
+        }
+        for (int64_t i = first; i < end; i++) to[i].step = n;
+        at += n * (size_t)(k->keep ? k->n_samples : 1);
+    }
 }
 
 /* What is asked about one target, entity by entity. */
@@ -135,44 +159,48 @@ static llap_status draw(const asked *k, int64_t target, const questions *q, doub
                             : ll_fail((llap_status)worst, "%s: drawing paths failed", name);
 }
 
-/* The rows of the answer about one query, and what was measured there, which stays. at: the first;
- * those of further samples are each `step` behind. */
-static void put_query(const asked *k, int64_t target, int64_t e, int64_t row, llap_answer *out,
-                      size_t at, size_t step)
+/* The rows of the answer about one query, and what was measured there, which stays. path: its
+ * draws, n apart, or NULL. */
+static void put_query(const asked *k, int64_t target, int64_t e, int64_t row, const double *path,
+                      size_t n, llap_answer *out)
 {
     const int64_t cell = row * k->p->n_vars + k->var[target];
     const bool    observed = ll_panel_observed(k->p, row, k->var[target]);
-    for (int64_t i = 0; i < (k->keep ? k->n_samples : 1); i++, at += step) {
-        out->row[at] = (ll_answer_row){ .time = k->p->time[row],
-                                        .entity = (int32_t)e,
-                                        .target = (int32_t)target,
-                                        .sample = (int32_t)i,
-                                        .observed = observed };
+    const place   to = k->place[row * k->m->frame.n_targets + target];
+    size_t        at = to.at;
+    for (int64_t i = 0; i < (k->keep ? k->n_samples : 1); i++, at += to.step) {
+        ll_answer_put(out, at,
+                      (ll_answer_row){ .time = k->p->time[row],
+                                       .entity = (int32_t)e,
+                                       .target = (int32_t)target,
+                                       .sample = (int32_t)i,
+                                       .observed = observed });
+        if (path != NULL) out->number[at] = path[(size_t)i * n];
         for (int c = 0; observed && c < out->n_numbers; c++)
             out->number[at * (size_t)out->n_numbers + (size_t)c] = (double)k->p->value[cell];
     }
 }
 
-/* Answers about one target, written from row *at of the answer on: of each entity its queries, or
- * sample by sample all of them. */
+/* Answers about one target. path: room for the draws of all its queries, or NULL. */
 static llap_status impute_target(const asked *k, const ll_panel_series *s, int64_t target,
-                                 const ll_normal_scores *score, llap_answer *out, size_t *at)
+                                 const ll_normal_scores *score, double *path, llap_answer *out)
 {
     const llap_model *m = k->m;
     questions         q;
     size_t            i = 0;
     llap_status       st = questions_init(&q, k, s, target);
     if (st == LLAP_OK && m->anchor != NULL) st = fill(k, target, &q);
-    if (st == LLAP_OK && m->anchor != NULL && k->keep) st = draw(k, target, &q, out->number + *at);
+    if (st == LLAP_OK && path != NULL) st = draw(k, target, &q, path);
     for (int64_t e = 0; st == LLAP_OK && e < k->p->n_entities; e++) {
         const ll_anchor_request *r = &q.request[e];
         for (size_t j = 0; j < r->n_query; j++, i++) {
+            const size_t at = k->place[q.row[i] * m->frame.n_targets + target].at;
             if (m->anchor != NULL && !k->keep)
                 ll_law_numbers(m->anchor[target], r->series, &q.law[i], score,
-                               out->number + (*at + j) * (size_t)out->n_numbers);
-            put_query(k, target, e, q.row[i], out, *at + j, r->n_query);
+                               out->number + at * (size_t)out->n_numbers);
+            put_query(k, target, e, q.row[i], path == NULL ? NULL : path + j, r->n_query, out);
         }
-        *at += r->n_query * (size_t)(k->keep ? k->n_samples : 1);
+        if (path != NULL) path += r->n_query * (size_t)k->n_samples;
     }
     questions_deinit(&q);
     return st;
@@ -182,12 +210,13 @@ static llap_status make_answer(const asked *k, ll_normal_scores *score, llap_ans
 {
     double        quantile[LL_QUANTILES];
     int           n = 0;
-    int64_t       rows;
+    int64_t       rows = 0;
     const int64_t each = k->keep ? k->n_samples : 1;
     llap_status   st = ll_quantiles_parse(k->o->quantiles, quantile, &n);
     if (st != LLAP_OK) return st;
     ll_normal_scores_init(score, quantile, n);
-    if (__builtin_mul_overflow(count_asked(k), each, &rows) || rows > LL_ANSWER_ROWS_MAX)
+    for (int64_t v = 0; v < k->m->frame.n_targets; v++) rows += count_asked(k, v);
+    if (__builtin_mul_overflow(rows, each, &rows) || rows > LL_ANSWER_ROWS_MAX)
         return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows%s", LL_ANSWER_ROWS_MAX,
                        k->keep ? "; ask for fewer samples" : "");
     return ll_answer_create(k->keep ? LL_ANSWER_IMPUTATION | LL_ANSWER_SAMPLES
@@ -197,13 +226,18 @@ static llap_status make_answer(const asked *k, ll_normal_scores *score, llap_ans
 
 static llap_status impute_all(const asked *k, llap_answer *out, const ll_normal_scores *score)
 {
-    size_t      at = 0;
+    const bool  draws = k->m->anchor != NULL && k->keep;
     llap_status st = LLAP_OK;
     for (int64_t v = 0; st == LLAP_OK && v < k->m->frame.n_targets; v++) {
         ll_panel_series s;
+        double         *path = NULL;
         st = ll_panel_series_init(&s, k->p, k->var[v], k->m->frame.unit);
-        if (st != LLAP_OK) break;
-        st = impute_target(k, &s, v, score, out, &at);
+        if (st == LLAP_OK && draws) {
+            path = ll_new((size_t)(count_asked(k, v) * k->n_samples), sizeof *path);
+            if (path == NULL) st = LLAP_ENOMEM;
+        }
+        if (st == LLAP_OK) st = impute_target(k, &s, v, score, path, out);
+        ll_free(path);
         ll_panel_series_deinit(&s);
     }
     return st;
@@ -211,47 +245,31 @@ static llap_status impute_all(const asked *k, llap_answer *out, const ll_normal_
 
 /* ---- networks, where they fill better than the anchor, or without one ---- */
 
-typedef struct place { /* of a cell's answer */
-    int64_t at, step;  /* step: to the row of its next sample */
-} place;
-
 typedef struct draws {
     const asked *k;
     llap_answer *out;
-    place       *place; /* [n_rows,n_targets] */
-    double      *y;     /* [n_samples] scratch */
+    double      *y; /* [n_samples] scratch */
 } draws;
 
 static void put_draws(void *user, const ll_filled_cell *cell)
 {
     draws      *d = user;
-    const place at = d->place[cell->row * d->k->m->frame.n_targets + cell->target];
+    const place at = d->k->place[cell->row * d->k->m->frame.n_targets + cell->target];
     if (d->k->keep) {
-        for (int64_t i = 0; i < cell->n; i++) d->out->number[at.at + i * at.step] = cell->y[i];
+        for (size_t i = 0; i < (size_t)cell->n; i++)
+            d->out->number[at.at + i * at.step] = cell->y[i];
         return;
     }
     memcpy(d->y, cell->y, (size_t)cell->n * sizeof *d->y);
-    ll_sample_numbers(d->y, cell->n, d->out, d->out->number + at.at * d->out->n_numbers);
+    ll_sample_numbers(d->y, cell->n, d->out, d->out->number + at.at * (size_t)d->out->n_numbers);
 }
 
-/* Where the answers are, as impute_all puts them; and what the networks are asked. */
-static void find_places(const asked *k, place *to, uint8_t *missing)
+/* What the networks are asked, [n_rows,n_targets]. */
+static void find_missing(const asked *k, uint8_t *missing)
 {
-    const llap_panel *p = k->p;
-    const int64_t     C = k->m->frame.n_targets;
-    int64_t           at = 0;
-    for (int64_t v = 0; v < C; v++)
-        for (int64_t e = 0; e < p->n_entities; e++) {
-            int64_t n = 0;
-            for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) {
-                const bool yes = asked_of(k, row, v);
-                to[row * C + v].at = at + n;
-                missing[row * C + v] = yes && !ll_panel_observed(p, row, k->var[v]);
-                n += yes;
-            }
-            for (int64_t row = p->start[e]; row < p->start[e + 1]; row++) to[row * C + v].step = n;
-            at += n * (k->keep ? k->n_samples : 1);
-        }
+    const int64_t C = k->m->frame.n_targets;
+    for (int64_t i = 0; i < k->p->n_rows * C; i++)
+        missing[i] = asked_of(k, i / C, i % C) && !ll_panel_observed(k->p, i / C, k->var[i % C]);
 }
 
 /* The answer to cells that are missing, by the networks. */
@@ -262,10 +280,9 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
     uint8_t          *missing = ll_new((size_t)p->n_rows, (size_t)C);
     draws             d = { .k = k, .out = out };
     size_t            n_windows = 0;
-    d.place = ll_new((size_t)p->n_rows, (size_t)C * sizeof *d.place);
     d.y = ll_new((size_t)k->n_samples, sizeof *d.y);
-    llap_status st = missing == NULL || d.place == NULL || d.y == NULL ? LLAP_ENOMEM : LLAP_OK;
-    if (st == LLAP_OK) find_places(k, d.place, missing);
+    llap_status st = missing == NULL || d.y == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) find_missing(k, missing);
     const ll_gap_cells      g = { .m = k->m, .p = p, .asked = missing };
     const ll_fill_gaps_opts how = { .from = from_of(k),
                                     .first = first,
@@ -282,7 +299,6 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
                 "the others",
                 (long long)most, n_windows);
     ll_free(missing);
-    ll_free(d.place);
     ll_free(d.y);
     return st;
 }
@@ -299,19 +315,25 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
                            .keep = o->keep_samples != 0 };
     ll_normal_scores score;
     int64_t         *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
-    llap_status      st =
-        var == NULL ? LLAP_ENOMEM : ll_backend_choose(o->device, o->precision, &k.backend);
+    place           *to = ll_new((size_t)p->n_rows, (size_t)m->frame.n_targets * sizeof *to);
+    llap_status      st = var == NULL || to == NULL
+                              ? LLAP_ENOMEM
+                              : ll_backend_choose(o->device, o->precision, &k.backend);
     if (st == LLAP_OK) st = ll_target_columns(m, p, var);
     k.var = var;
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, NULL, o->log);
+    k.place = to;
+    if (st == LLAP_OK) find_places(&k, to);
     if (st == LLAP_OK) st = make_answer(&k, &score, out);
     if (st == LLAP_OK) st = impute_all(&k, *out, &score);
     const int64_t first = ll_fill_first_point(m, from_of(&k));
     if (st == LLAP_OK && first >= 0) st = improve(&k, first, *out);
+    if (st == LLAP_OK) st = ll_answer_finish(*out);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;
     }
+    ll_free(to);
     ll_free(var);
     return st;
 }

@@ -1,4 +1,4 @@
-/* What a model is, for people and as JSON. */
+/* What a model is: numbers, text, JSON. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -6,15 +6,21 @@
 #include "base/time/duration.h"
 #include "predict/span.h"
 
+#include <llapdiff/description.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *size_of(const llap_model *m)
-{
-    return m->network == NULL ? "anchor" : ll_size_names[m->network->config.size];
-}
+/* ---- the numbers ---- */
+
+struct llap_description {
+    const llap_model        *m; /* borrowed */
+    llap_description_info    info;
+    llap_description_target *target; /* [n_targets] */
+    ll_arena                 arena;
+};
 
 /* What training moved, in all members together. */
 static int64_t n_parameters(const ll_network *n)
@@ -27,23 +33,156 @@ static int64_t n_parameters(const ll_network *n)
     return sum;
 }
 
-static void anchor_json(ll_json_writer *w, const ll_anchor_model *a)
+/* Who answers, as validation decided; forecasts go by it. */
+static const char *who_answers(const llap_model *m)
 {
-    ll_json_put_double(w, "validation_crps", a->valid_crps);
-    ll_json_put_double(w, "lambda", a->chain->lambda);
-    ll_json_put_int(w, "climate_terms", a->chain->n_climate);
-    ll_json_put_double(w, "noise_variance", a->kernel.nu);
-    ll_json_put_int(w, "joint_rank", (int64_t)a->link.rank);
-    ll_json_put_bool(w, "fills_by_others", a->neighbours[LL_ANCHOR_BOTH].cov != NULL);
-    ll_json_open(w, "poles", '[');
-    for (int32_t k = 0; k < a->kernel.n_terms; k++) {
-        ll_json_open(w, NULL, '{');
-        ll_json_put_double(w, "variance", a->kernel.a[k]);
-        ll_json_put_double(w, "rho", a->kernel.rho[k]);
-        ll_json_put_double(w, "omega", a->kernel.omega[k]);
-        ll_json_close(w, '}');
+    static const char *const who[] = { "networks", "anchor", "both" };
+    if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
+    return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS : m->network->config.features.guard];
+}
+
+/* Steps that are made: lists leave some out. */
+static int64_t n_points(const ll_network *n)
+{
+    ll_points         p = { 0 };
+    const llap_status st = ll_network_points(n, 0, &p);
+    const int64_t     made = st == LLAP_OK ? p.n : n->config.sampling.steps;
+    ll_points_deinit(&p);
+    return made;
+}
+
+static void add_network(const ll_network *n, llap_description_info *d)
+{
+    const ll_network_config *c = &n->config;
+    d->size = ll_size_names[c->size];
+    d->profile = ll_profile_names[c->profile];
+    d->n_members = c->options.members;
+    d->n_parameters = n_parameters(n);
+    d->n_poles = c->denoiser.laplace_k;
+    d->width = c->denoiser.hidden_dim;
+    d->n_blocks = c->denoiser.num_layers;
+    d->n_channels = c->denoiser.data_dim;
+    d->prediction = ll_prediction_names[c->noise.prediction];
+    d->solver = ll_solver_names[c->sampling.solver.solver];
+    d->n_steps = n_points(n);
+    d->steps_asked = c->sampling.steps;
+    d->steps_gathered = c->sampling.list == LL_LIST_GATHERED;
+}
+
+static llap_description_info info_of(const llap_model *m)
+{
+    const ll_model_frame *f = &m->frame;
+    int64_t               n[LL_PART_COUNT] = { 0 };
+    for (int64_t i = 0; f->by_entity && i < f->n_entities; i++) n[f->part[i]]++;
+    llap_description_info d = { .size = "anchor",
+                                .answers = who_answers(m),
+                                .n_targets = f->n_targets,
+                                .n_entities = f->n_entities,
+                                .targets = f->target,
+                                .entities = f->entity,
+                                .context = f->context,
+                                .horizon = f->horizon,
+                                .step = f->step,
+                                .time_kind = f->axis == LL_AXIS_NUMBER ? LLAP_TIME_NUMBER
+                                                                       : LLAP_TIME_CALENDAR,
+                                .time_unit_ns = f->axis_unit,
+                                .gap = f->gap,
+                                .observed = f->observed,
+                                .by_entity = f->by_entity,
+                                .val_start = f->by_entity ? 0 : f->val_start,
+                                .test_start = f->by_entity ? 0 : f->test_start,
+                                .n_train = n[LL_PART_TRAIN],
+                                .n_val = n[LL_PART_VAL],
+                                .n_test = n[LL_PART_TEST],
+                                .n_left_out = n[LL_PART_PURGED],
+                                .run = m->training,
+                                .report = m->report };
+    if (m->network != NULL) add_network(m->network, &d);
+    return d;
+}
+
+static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_description_target *t)
+{
+    const ll_anchor_kernel *k = &a->kernel;
+    const size_t            n = (size_t)k->n_terms;
+    double                 *life = ll_arena_new(arena, n, 2 * sizeof *life), *period = life + n;
+    if (life == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        life[i] = ll_anchor_half_life(k->rho[i]);
+        period[i] = k->omega[i] > 0 ? 2 * acos(-1.0) / k->omega[i] : HUGE_VAL;
     }
-    ll_json_close(w, ']');
+    t->has_anchor = 1;
+    t->validation_crps = a->valid_crps;
+    t->transform = a->chain->log1p ? "log1p" : a->chain->asinh ? "asinh" : "yeo-johnson";
+    t->lambda = a->chain->lambda;
+    t->climate_terms = a->chain->n_climate;
+    t->noise_variance = k->nu;
+    t->joint_rank = (int64_t)a->link.rank;
+    t->fills_by_others = a->neighbours[LL_ANCHOR_BOTH].cov != NULL;
+    t->n_terms = k->n_terms;
+    t->variance = k->a;
+    t->rho = k->rho;
+    t->omega = k->omega;
+    t->half_life = life;
+    t->period = period;
+    return LLAP_OK;
+}
+
+llap_status llap_description_create(const llap_model *m, llap_description **out)
+{
+    *out = NULL;
+    llap_description *d = ll_new(1, sizeof *d);
+    if (d == NULL) return LLAP_ENOMEM;
+    *d = (llap_description){ .m = m, .info = info_of(m) };
+    d->target = ll_arena_new(&d->arena, (size_t)m->frame.n_targets, sizeof *d->target);
+    llap_status st = d->target == NULL ? LLAP_ENOMEM : LLAP_OK;
+    for (int64_t i = 0; i < m->frame.n_targets && st == LLAP_OK; i++) {
+        d->target[i].name = m->frame.target[i];
+        if (m->anchor != NULL) st = add_anchor(&d->arena, m->anchor[i], &d->target[i]);
+    }
+    if (st == LLAP_OK) *out = d;
+    else llap_description_destroy(d);
+    return st;
+}
+
+void llap_description_destroy(llap_description *d)
+{
+    if (d == NULL) return;
+    ll_arena_deinit(&d->arena);
+    ll_free(d);
+}
+
+const llap_description_info *llap_description_about(const llap_description *d) { return &d->info; }
+
+const llap_description_target *llap_description_at(const llap_description *d, int64_t target)
+{
+    return target < 0 || target >= d->info.n_targets ? NULL : &d->target[target];
+}
+
+/* ---- JSON ---- */
+
+static void target_json(ll_json_writer *w, const llap_description_target *t)
+{
+    ll_json_open(w, NULL, '{');
+    ll_json_put_string(w, "name", t->name);
+    if (t->has_anchor) {
+        ll_json_put_double(w, "validation_crps", t->validation_crps);
+        ll_json_put_double(w, "lambda", t->lambda);
+        ll_json_put_int(w, "climate_terms", t->climate_terms);
+        ll_json_put_double(w, "noise_variance", t->noise_variance);
+        ll_json_put_int(w, "joint_rank", t->joint_rank);
+        ll_json_put_bool(w, "fills_by_others", t->fills_by_others);
+        ll_json_open(w, "poles", '[');
+        for (int64_t k = 0; k < t->n_terms; k++) {
+            ll_json_open(w, NULL, '{');
+            ll_json_put_double(w, "variance", t->variance[k]);
+            ll_json_put_double(w, "rho", t->rho[k]);
+            ll_json_put_double(w, "omega", t->omega[k]);
+            ll_json_close(w, '}');
+        }
+        ll_json_close(w, ']');
+    }
+    ll_json_close(w, '}');
 }
 
 /* A document of the model's own under its name, where there is one. */
@@ -58,80 +197,67 @@ static llap_status part_json(ll_json_writer *w, const char *name, const char *te
 }
 
 /* How many entities trained, chose, were left to test and were left out. */
-static void parts_json(ll_json_writer *w, const ll_model_frame *f)
+static void parts_json(ll_json_writer *w, const llap_description_info *d)
 {
-    int64_t n[LL_PART_COUNT] = { 0 };
-    for (int64_t i = 0; i < f->n_entities; i++) n[f->part[i]]++;
     ll_json_open(w, "parts", '{');
-    for (int k = 0; k <= LL_PART_TEST; k++) ll_json_put_int(w, ll_part_name((ll_part)k), n[k]);
-    ll_json_put_int(w, "none", n[LL_PART_PURGED]);
+    ll_json_put_int(w, ll_part_name(LL_PART_TRAIN), d->n_train);
+    ll_json_put_int(w, ll_part_name(LL_PART_VAL), d->n_val);
+    ll_json_put_int(w, ll_part_name(LL_PART_TEST), d->n_test);
+    ll_json_put_int(w, "none", d->n_left_out);
     ll_json_close(w, '}');
 }
 
-/* Who answers, as validation decided; forecasts go by it. */
-static const char *who_answers(const llap_model *m)
+static llap_status describe_json(ll_json_writer *w, const llap_description *d)
 {
-    static const char *const who[] = { "networks", "anchor", "both" };
-    if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
-    return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS : m->network->config.features.guard];
-}
-
-static llap_status describe_json(ll_json_writer *w, const llap_model *m)
-{
-    const ll_model_frame *f = &m->frame;
+    const llap_description_info *f = &d->info;
     ll_json_open(w, NULL, '{');
-    ll_json_put_string(w, "size", size_of(m));
-    ll_json_put_string(w, "answers", who_answers(m));
+    ll_json_put_string(w, "size", f->size);
+    ll_json_put_string(w, "answers", f->answers);
     ll_json_put_int(w, "entities", f->n_entities);
     if (f->by_entity) parts_json(w, f);
     ll_json_put_int(w, "context_ns", f->context);
     ll_json_put_int(w, "horizon_ns", f->horizon);
     ll_json_put_int(w, "step_ns", f->step);
     ll_json_open(w, "targets", '[');
-    for (int64_t i = 0; i < f->n_targets; i++) {
-        ll_json_open(w, NULL, '{');
-        ll_json_put_string(w, "name", f->target[i]);
-        if (m->anchor != NULL) anchor_json(w, m->anchor[i]);
-        ll_json_close(w, '}');
-    }
+    for (int64_t i = 0; i < f->n_targets; i++) target_json(w, &d->target[i]);
     ll_json_close(w, ']');
-    if (m->network != NULL) {
-        ll_json_put_int(w, "parameters", n_parameters(m->network));
-        ll_network_write_config(w, m->network);
+    if (d->m->network != NULL) {
+        ll_json_put_int(w, "parameters", f->n_parameters);
+        ll_network_write_config(w, d->m->network);
     }
     /* What its training was told and chose, a --config file for another one like it; how it went.
      */
-    llap_status st = part_json(w, "run", m->training);
-    if (st == LLAP_OK) st = part_json(w, "report", m->report);
+    llap_status st = part_json(w, "run", f->run);
+    if (st == LLAP_OK) st = part_json(w, "report", f->report);
     ll_json_close(w, '}');
     return st;
 }
 
-/* Steps that are made: lists leave some out. */
-static int64_t n_points(const ll_network *n)
+llap_status llap_description_json(const llap_description *d, char **text)
 {
-    ll_points         p = { 0 };
-    const llap_status st = ll_network_points(n, 0, &p);
-    const int64_t     made = st == LLAP_OK ? p.n : n->config.sampling.steps;
-    ll_points_deinit(&p);
-    return made;
+    ll_json_writer w = { .indent = 2 };
+    size_t         n;
+    *text = NULL;
+    const llap_status st = describe_json(&w, d);
+    const llap_status written = ll_json_finish(&w, text, &n);
+    if (st == LLAP_OK) return written;
+    ll_free(*text);
+    *text = NULL;
+    return st;
 }
 
-static void network_text(FILE *out, const ll_network *n)
+/* ---- text ---- */
+
+static void network_text(FILE *out, const llap_description_info *d)
 {
-    const ll_network_config  *c = &n->config;
-    const ll_denoiser_config *d = &c->denoiser;
     fprintf(out, "profile %s: %lld %s, %lld parameters, %lld poles, width %lld, %lld %s\n",
-            ll_profile_names[c->profile], (long long)c->options.members,
-            c->options.members == 1 ? "network" : "networks", (long long)n_parameters(n),
-            (long long)d->laplace_k, (long long)d->hidden_dim, (long long)d->num_layers,
-            d->num_layers == 1 ? "block" : "blocks");
+            d->profile, (long long)d->n_members, d->n_members == 1 ? "network" : "networks",
+            (long long)d->n_parameters, (long long)d->n_poles, (long long)d->width,
+            (long long)d->n_blocks, d->n_blocks == 1 ? "block" : "blocks");
     fprintf(out, "predicts %s from %lld latent channels; samples by %s in %lld%s steps",
-            ll_prediction_names[c->noise.prediction], (long long)d->data_dim,
-            ll_solver_names[c->sampling.solver.solver], (long long)n_points(n),
-            c->sampling.list == LL_LIST_GATHERED ? " gathered" : "");
-    if (n_points(n) != c->sampling.steps)
-        fprintf(out, " of %lld asked for", (long long)c->sampling.steps);
+            d->prediction, (long long)d->n_channels, d->solver, (long long)d->n_steps,
+            d->steps_gathered ? " gathered" : "");
+    if (d->n_steps != d->steps_asked) fprintf(out, " of %lld asked for", (long long)d->steps_asked);
     fputc('\n', out);
 }
 
@@ -145,58 +271,59 @@ static void answers_text(FILE *out, const llap_model *m)
     fprintf(out, "%s\n", text[m->network->config.features.guard]);
 }
 
-static void describe_text(FILE *out, const llap_model *m)
+static void target_text(FILE *out, const llap_model *m, const llap_description_target *t)
 {
-    const ll_model_frame *f = &m->frame;
-    fprintf(out, "a model of size %s: %lld %s, context %s, horizon %s, step %s\n", size_of(m),
+    const bool power = strcmp(t->transform, "yeo-johnson") == 0;
+    fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", t->name, t->validation_crps,
+            power ? "Yeo-Johnson" : t->transform);
+    if (power) fprintf(out, " lambda %.1f", t->lambda);
+    fprintf(out, "; %s; noise %.4f\n", t->climate_terms > 0 ? "calendar climate" : "no climate",
+            t->noise_variance);
+    if (t->joint_rank > 0)
+        fprintf(out, "  forecasts look at all entities: linked by %lld factor%s\n",
+                (long long)t->joint_rank, t->joint_rank == 1 ? "" : "s");
+    if (t->fills_by_others) fprintf(out, "  gaps are filled with the help of the other entities\n");
+    fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
+    for (int64_t k = 0; k < t->n_terms; k++)
+        fprintf(out, "  %10.4f  %-12s %-12s\n", t->variance[k],
+                ll_span_of_units(m, t->half_life[k]).text, ll_span_of_units(m, t->period[k]).text);
+}
+
+static void describe_text(FILE *out, const llap_description *d)
+{
+    const llap_model            *m = d->m;
+    const llap_description_info *f = &d->info;
+    fprintf(out, "a model of size %s: %lld %s, context %s, horizon %s, step %s\n", f->size,
             (long long)f->n_entities, f->n_entities == 1 ? "entity" : "entities",
             ll_span_of_ticks(m, (double)f->context).text,
             ll_span_of_ticks(m, (double)f->horizon).text,
             ll_span_of_ticks(m, (double)f->step).text);
-    if (m->network != NULL) network_text(out, m->network);
+    if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
-    for (int64_t i = 0; m->anchor != NULL && i < f->n_targets; i++) {
-        const ll_anchor_model *a = m->anchor[i];
-        const char *bend = a->chain->log1p ? "log1p" : a->chain->asinh ? "asinh" : "Yeo-Johnson";
-        fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", f->target[i], a->valid_crps, bend);
-        if (!a->chain->log1p && !a->chain->asinh) fprintf(out, " lambda %.1f", a->chain->lambda);
-        fprintf(out, "; %s; noise %.4f\n",
-                a->chain->n_climate > 0 ? "calendar climate" : "no climate", a->kernel.nu);
-        if (a->link.rank > 0)
-            fprintf(out, "  forecasts look at all entities: linked by %zu factor%s\n", a->link.rank,
-                    a->link.rank == 1 ? "" : "s");
-        if (a->neighbours[LL_ANCHOR_BOTH].cov != NULL)
-            fprintf(out, "  gaps are filled with the help of the other entities\n");
-        fprintf(out, "  %10s  %-12s %-12s\n", "variance", "half-life", "period");
-        for (int32_t k = 0; k < a->kernel.n_terms; k++)
-            fprintf(out, "  %10.4f  %-12s %-12s\n", a->kernel.a[k],
-                    ll_span_of_units(m, ll_anchor_half_life(a->kernel.rho[k])).text,
-                    a->kernel.omega[k] > 0
-                        ? ll_span_of_units(m, 2 * acos(-1.0) / a->kernel.omega[k]).text
-                        : "none");
-    }
+    for (int64_t i = 0; i < f->n_targets; i++)
+        if (d->target[i].has_anchor) target_text(out, m, &d->target[i]);
 }
 
-llap_status llap_model_describe(const llap_model *m, int json, char **text)
+llap_status llap_description_text(const llap_description *d, char **text)
 {
-    *text = NULL;
-    if (json) {
-        ll_json_writer    w = { .indent = 2 };
-        size_t            n;
-        const llap_status st = describe_json(&w, m);
-        const llap_status written = ll_json_finish(&w, text, &n);
-        if (st == LLAP_OK) return written;
-        ll_free(*text);
-        *text = NULL;
-        return st;
-    }
     char  *buffer = NULL;
     size_t n = 0;
-    FILE  *f = open_memstream(&buffer, &n);
+    *text = NULL;
+    FILE *f = open_memstream(&buffer, &n);
     if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    describe_text(f, m);
+    describe_text(f, d);
     const bool ok = fclose(f) == 0;
     *text = ok ? ll_strndup(buffer, n) : NULL;
     free(buffer);
     return *text == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status llap_model_describe(const llap_model *m, int json, char **text)
+{
+    llap_description *d = NULL;
+    *text = NULL;
+    llap_status st = llap_description_create(m, &d);
+    if (st == LLAP_OK) st = json ? llap_description_json(d, text) : llap_description_text(d, text);
+    llap_description_destroy(d);
+    return st;
 }

@@ -8,6 +8,8 @@
 #include "model/network_store.h"
 #include "predict/span.h"
 
+#include <llapdiff/artefacts.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 #include "model/model.h"
 #include "networks/modes.h"
 
+#include <llapdiff/poles.h>
+
 typedef struct ll_pole_set {
     const char    *name;      /* "no2", "network 1 without a history" */
     const char    *energy_is; /* what the energy of this set measures */
@@ -27,6 +29,15 @@ typedef struct ll_pole_report {
 llap_status ll_pole_report_init(ll_pole_report *out, const llap_model *m, const llap_panel *panel,
                                 const llap_pole_opts *o);
 void        ll_pole_report_deinit(ll_pole_report *p); /* { 0 } is fine */
+
+/* ---- behind <llapdiff/poles.h> (poles_view.c) ---- */
+
+struct llap_pole_sets {
+    const llap_model   *m; /* borrowed */
+    llap_pole_sets_info info;
+    llap_pole_set      *set; /* [n_sets] */
+    ll_arena            arena;
+};
 
 /* ---- one window as the networks see it (poles_window.c) ---- */
 

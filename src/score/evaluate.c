@@ -14,6 +14,7 @@
 #include "score/evaluation.h"
 #include "score/hidden_gaps.h"
 #include "score/opponents.h"
+#include "score/scores.h"
 
 #include <math.h>
 #include <string.h>
@@ -160,17 +161,6 @@ tally evaluation_total(const evaluation *e, int i, int64_t target)
     return t;
 }
 
-int evaluation_best(const evaluation *e, int64_t target)
-{
-    int    best = -1;
-    double least = INFINITY;
-    for (int i = e->n_own; i < e->n; i++) {
-        const tally t = evaluation_total(e, i, target);
-        if (t.z.crps / t.n < least) least = t.z.crps / t.n, best = i;
-    }
-    return best;
-}
-
 /* The units of one forecaster, all targets together. */
 static void pool_units(const scoring *s, int i, scoring_sum *out)
 {
@@ -252,21 +242,28 @@ static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, eval
                : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);
 }
 
-llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const llap_evaluate_opts *o,
-                          int json, char **text)
+/* What is asked, before anything is computed. */
+static llap_status check_ask(const llap_model *m, const llap_panel *panel,
+                             const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
 {
-    *text = NULL;
-    evaluation      e = { .m = m, .panel = panel, .with = o->with, .n_with = o->n_with };
-    evaluation_look look;
-    int64_t        *var = NULL;
-    ll_score_scale *scale = NULL;
-    llap_status     st = ll_check_axis(m, panel);
-    if (st == LLAP_OK) st = read_options(o, &e, &look);
+    llap_status st = ll_check_axis(m, panel);
+    if (st == LLAP_OK) st = read_options(o, e, look);
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
-    if (st == LLAP_OK && e.impute) st = check_filling(o);
+    if (st == LLAP_OK && e->impute) st = check_filling(o);
+    return st;
+}
+
+llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
+                               const llap_evaluate_opts *o, llap_scores **out)
+{
+    *out = NULL;
+    evaluation      e = { .m = m, .panel = panel, .with = o->with, .n_with = o->n_with };
+    evaluation_look look;
+    ll_score_scale *scale = NULL;
+    llap_status     st = check_ask(m, panel, o, &e, &look);
     if (st != LLAP_OK) return st;
-    var = ll_new((size_t)m->frame.n_targets, sizeof *var);
+    int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
     if (st == LLAP_OK) st = ll_score_scales(m, panel, &scale);
     scoring_input in = {
@@ -280,12 +277,22 @@ llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const ll
     };
     if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
     if (st == LLAP_OK) st = compare(&e);
-    if (st == LLAP_OK)
-        st = json ? evaluation_json(&e, &look, text) : evaluation_table(&e, &look, text);
-    if (st == LLAP_OK && o->as_json != NULL) st = evaluation_json(&e, &look, o->as_json);
+    if (st == LLAP_OK) st = scores_of(&e, &look, out);
     scoring_deinit(&e.s);
     ll_free(e.against);
     ll_free(scale);
     ll_free(var);
+    return st;
+}
+
+llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const llap_evaluate_opts *o,
+                          int json, char **text)
+{
+    *text = NULL;
+    llap_scores *s = NULL;
+    llap_status  st = llap_scores_create(m, panel, o, &s);
+    if (st == LLAP_OK) st = json ? llap_scores_json(s, text) : llap_scores_text(s, text);
+    if (st == LLAP_OK && o->as_json != NULL) st = llap_scores_json(s, o->as_json);
+    llap_scores_destroy(s);
     return st;
 }

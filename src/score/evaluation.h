@@ -1,4 +1,4 @@
-/* A finished evaluation, and how it is told; score/evaluate.c makes it. */
+/* The sums of an evaluation; score/evaluate.c makes them, score/scores.h are the scores. */
 #ifndef LL_SCORE_EVALUATION_H
 #define LL_SCORE_EVALUATION_H
 
@@ -47,18 +47,11 @@ enum { EVALUATION_UNITS = 10 };
 /* Samples that intervals are best taken from: a 95 % one then has five on either side. */
 enum { EVALUATION_SAMPLES = 200 };
 
-/* The opponent with the least CRPS; -1: there is none. */
-int evaluation_best(const evaluation *e, int64_t target);
-
 typedef struct evaluation_look {
     evaluation_by by;
     bool          units; /* the table in data units */
     bool          paper; /* columns as in the paper's tables */
 } evaluation_look;
-
-/* Caller owns *text (ll_free). */
-llap_status evaluation_table(const evaluation *e, const evaluation_look *look, char **text);
-llap_status evaluation_json(const evaluation *e, const evaluation_look *look, char **text);
 
 /* A line of CSV for every window w [s.n_windows] and target that has a value, with what every
  * forecaster scored there: the means of CRPS and of the squared error, in standard deviations. */

@@ -1,45 +1,40 @@
-/* An evaluation as JSON: everything that was summed, for tables and pictures. Counts say how many
+/* Scores as JSON: everything that was summed, for tables and pictures. Counts say how many
  * values a mean is over; what was not measured is null. */
 #include "base/json.h"
-#include "score/evaluation.h"
+#include "score/scores.h"
 
 #include <math.h>
 #include <stdio.h>
 
-static double ratio(double sum, double n) { return n > 0 ? sum / n : NAN; }
-
-static void put_scale(ll_json_writer *w, const tally_scale *t, double n)
+static void put_scale(ll_json_writer *w, const llap_score_row *s)
 {
-    ll_json_put_double(w, "crps", ratio(t->crps, n));
-    ll_json_put_double(w, "mse", ratio(t->se, n));
-    ll_json_put_double(w, "mae", ratio(t->ae_mean, n));
-    ll_json_put_double(w, "mae_median", ratio(t->ae_median, n));
-    ll_json_put_double(w, "bias", ratio(t->error, n)); /* truth - mean */
-    ll_json_put_double(w, "spread", sqrt(ratio(t->variance, n)));
-    double sum = 0;
+    ll_json_put_double(w, "crps", s->crps);
+    ll_json_put_double(w, "mse", s->mse);
+    ll_json_put_double(w, "mae", s->mae);
+    ll_json_put_double(w, "mae_median", s->mae_median);
+    ll_json_put_double(w, "bias", s->bias);
+    ll_json_put_double(w, "spread", s->spread);
     ll_json_open(w, "pinball", '{');
-    for (int k = 0; k < TALLY_PINBALLS; k++) {
+    for (int k = 0; k < LLAP_SCORE_PINBALLS; k++) {
         char key[8];
         snprintf(key, sizeof key, "0.%d", k + 1);
-        ll_json_put_double(w, key, ratio(t->pinball[k], n));
-        sum += t->pinball[k];
+        ll_json_put_double(w, key, s->pinball[k]);
     }
     ll_json_close(w, '}');
-    /* Twice the pinball loss over all levels and values, by the size of what was forecast. */
-    ll_json_put_double(w, "weighted_quantile_loss", ratio(2 * sum / TALLY_PINBALLS, t->size));
+    ll_json_put_double(w, "weighted_quantile_loss", s->weighted_quantile_loss);
     ll_json_open(w, "intervals", '[');
-    for (int k = 0; k < TALLY_LEVELS; k++) {
+    for (int k = 0; k < LLAP_SCORE_LEVELS; k++) {
         ll_json_open(w, NULL, '{');
-        ll_json_put_double(w, "level", tally_level[k]);
-        ll_json_put_double(w, "coverage", ratio(t->inside[k], t->n_interval[k]));
-        ll_json_put_double(w, "width", ratio(t->width[k], t->n_interval[k]));
-        ll_json_put_int(w, "n", (int64_t)t->n_interval[k]);
+        ll_json_put_double(w, "level", s->level[k]);
+        ll_json_put_double(w, "coverage", s->coverage[k]);
+        ll_json_put_double(w, "width", s->width[k]);
+        ll_json_put_int(w, "n", s->n_interval[k]);
         ll_json_close(w, '}');
     }
     ll_json_close(w, ']');
 }
 
-static void put_range(ll_json_writer *w, const char *key, const bootstrap_range *r)
+static void put_range(ll_json_writer *w, const char *key, const llap_score_range *r)
 {
     ll_json_open(w, key, '{');
     ll_json_put_double(w, "value", r->value);
@@ -49,113 +44,103 @@ static void put_range(ll_json_writer *w, const char *key, const bootstrap_range 
     ll_json_close(w, '}');
 }
 
-static double brief_crps(const tally_brief *t) { return ratio(t->crps, t->n); }
-static double brief_mse(const tally_brief *t) { return ratio(t->se, t->n); }
-static double brief_mae(const tally_brief *t) { return ratio(t->ae, t->n); }
-static double brief_coverage(const tally_brief *t) { return ratio(t->inside80, t->n_interval); }
-static double brief_width(const tally_brief *t) { return ratio(t->width80, t->n_interval); }
-static double brief_n(const tally_brief *t) { return t->n; }
-
-static void put_briefs(ll_json_writer *w, const char *key, const tally_brief *t, int64_t n)
+static void put_numbers(ll_json_writer *w, const char *key, const double *x, int64_t n)
 {
-    static const struct {
-        const char *name;
-        double (*of)(const tally_brief *);
-    } column[] = {
-        { "n", brief_n },     { "crps", brief_crps },           { "mse", brief_mse },
-        { "mae", brief_mae }, { "coverage80", brief_coverage }, { "width80", brief_width }
-    };
+    ll_json_open(w, key, '(');
+    for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, x[i]);
+    ll_json_close(w, ']');
+}
+
+static void put_columns(ll_json_writer *w, const char *key, const llap_score_columns *c)
+{
     ll_json_open(w, key, '{');
-    for (size_t c = 0; c < sizeof column / sizeof *column; c++) {
-        ll_json_open(w, column[c].name, '(');
-        for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, column[c].of(&t[i]));
-        ll_json_close(w, ']');
-    }
+    ll_json_open(w, "n", '(');
+    for (int64_t i = 0; i < c->n_rows; i++) ll_json_put_double(w, NULL, (double)c->n[i]);
+    ll_json_close(w, ']');
+    put_numbers(w, "crps", c->crps, c->n_rows);
+    put_numbers(w, "mse", c->mse, c->n_rows);
+    put_numbers(w, "mae", c->mae, c->n_rows);
+    put_numbers(w, "coverage80", c->coverage80, c->n_rows);
+    put_numbers(w, "width80", c->width80, c->n_rows);
     ll_json_close(w, '}');
 }
 
-static void put_forecaster(ll_json_writer *w, const evaluation *e, int i, int64_t target)
+static void put_forecaster(ll_json_writer *w, const llap_scores *s, int64_t i, int64_t variable)
 {
-    const bool  pooled = target == e->s.n_targets;
-    const tally t = evaluation_total(e, i, target);
+    const llap_score_row        *x = llap_scores_at(s, i, variable);
+    const llap_score_columns    *entities = llap_scores_by_entity(s, i, variable);
+    const llap_score_difference *d = llap_scores_against(s, i, variable);
     ll_json_open(w, NULL, '{');
-    ll_json_put_string(w, "name", e->name[i]);
-    put_scale(w, &t.z, t.n);
-    ll_json_put_double(w, "energy", ratio(t.energy, t.n_energy));
-    ll_json_put_int(w, "energy_windows", (int64_t)t.n_energy);
-    ll_json_open(w, "pit", '('); /* shares of equal bins of [0, 1] */
-    for (int k = 0; k < TALLY_BINS; k++) ll_json_put_double(w, NULL, ratio(t.pit[k], t.n));
-    ll_json_close(w, ']');
+    ll_json_put_string(w, "name", s->info.forecasters[i]);
+    put_scale(w, x);
+    ll_json_put_double(w, "energy", x->energy);
+    ll_json_put_int(w, "energy_windows", x->n_energy);
+    put_numbers(w, "pit", x->pit, LLAP_SCORE_BINS);
     ll_json_open(w, "paper", '{');
-    ll_json_put_double(w, "crps", ratio(t.paper_crps, t.n));
-    ll_json_put_double(w, "mae", ratio(t.paper_ae, t.n));
-    ll_json_put_double(w, "mse", ratio(t.paper_se, t.n));
+    ll_json_put_double(w, "crps", x->paper_crps);
+    ll_json_put_double(w, "mae", x->paper_mae);
+    ll_json_put_double(w, "mse", x->paper_mse);
     ll_json_close(w, '}');
-    if (!pooled) {
+    if (variable != LLAP_ALL) {
         ll_json_open(w, "units", '{');
-        put_scale(w, &t.y, t.n);
+        put_scale(w, llap_scores_in_units(s, i, variable));
         ll_json_close(w, '}');
-        put_briefs(w, "steps", scoring_at(&e->s, i, target)->lead, e->s.leads.n);
-        if (scoring_at(&e->s, i, target)->entity != NULL)
-            put_briefs(w, "entities", scoring_at(&e->s, i, target)->entity, e->s.n_entities);
+        put_columns(w, "steps", llap_scores_by_step(s, i, variable));
+        if (entities != NULL) put_columns(w, "entities", entities);
     }
-    if (i > 0) { /* the model against this one */
-        const bootstrap_result *r = evaluation_against(e, i, target);
+    if (d != NULL) {
         ll_json_open(w, "model_against", '{');
-        put_range(w, "crps", &r->crps);
-        put_range(w, "mse", &r->mse);
-        put_range(w, "skill", &r->skill);
+        put_range(w, "crps", &d->crps);
+        put_range(w, "mse", &d->mse);
+        put_range(w, "skill", &d->skill);
         ll_json_close(w, '}');
     }
     ll_json_close(w, '}');
 }
 
-static void put_target(ll_json_writer *w, const evaluation *e, const char *key, int64_t target)
+static void put_variable(ll_json_writer *w, const llap_scores *s, const char *key, int64_t variable)
 {
-    const tally t = evaluation_total(e, 0, target);
-    const int   best = evaluation_best(e, target);
+    const int64_t best = llap_scores_best_opponent(s, variable);
+    const int     earns = llap_scores_earns_its_keep(s, variable);
     ll_json_open(w, key, '{');
-    if (target < e->s.n_targets) ll_json_put_string(w, "name", e->m->frame.target[target]);
-    ll_json_put_int(w, "values", (int64_t)t.n);
+    if (variable != LLAP_ALL) ll_json_put_string(w, "name", s->info.variables[variable]);
+    ll_json_put_int(w, "values", llap_scores_at(s, 0, variable)->n);
     ll_json_open(w, "scores", '[');
-    for (int i = 0; i < e->n; i++) put_forecaster(w, e, i, target);
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) put_forecaster(w, s, i, variable);
     ll_json_close(w, ']');
-    if (best >= 0) ll_json_put_string(w, "best_opponent", e->name[best]);
-    if (best >= 0 && e->s.n_units >= EVALUATION_UNITS &&
-        !isnan(evaluation_against(e, best, target)->skill.low))
-        ll_json_put_bool(w, "earns_its_keep", evaluation_against(e, best, target)->skill.low > 0);
+    if (best >= 0) ll_json_put_string(w, "best_opponent", s->info.forecasters[best]);
+    if (earns >= 0) ll_json_put_bool(w, "earns_its_keep", earns);
     ll_json_close(w, '}');
 }
 
-llap_status evaluation_json(const evaluation *e, const evaluation_look *look, char **text)
+llap_status llap_scores_json(const llap_scores *s, char **text)
 {
-    ll_json_writer w = { .indent = 2 };
-    const scoring *s = &e->s;
-    size_t         n;
+    ll_json_writer          w = { .indent = 2 };
+    const llap_scores_info *f = &s->info;
+    size_t                  n;
     ll_json_open(&w, NULL, '{');
-    ll_json_put_string(&w, "task", e->impute ? "impute" : "forecast");
-    ll_json_put_string(&w, "part", ll_part_name(e->part));
-    ll_json_put_int(&w, "windows", s->n_windows);
-    if (!e->impute) ll_json_put_int(&w, "samples", e->n_samples);
-    ll_json_put_int(&w, "seed", e->seed);
-    if (!e->impute) ll_json_put_double(&w, "stride_seconds", 1e-9 * (double)e->stride);
-    ll_json_put_double(&w, "step_seconds", 1e-9 * (double)s->leads.width);
+    ll_json_put_string(&w, "task", f->task);
+    ll_json_put_string(&w, "part", f->part);
+    ll_json_put_int(&w, "windows", f->n_windows);
+    if (!s->impute) ll_json_put_int(&w, "samples", f->n_samples);
+    ll_json_put_int(&w, "seed", f->seed);
+    if (!s->impute) ll_json_put_double(&w, "stride_seconds", 1e-9 * (double)f->stride);
+    ll_json_put_double(&w, "step_seconds", 1e-9 * (double)f->step);
     ll_json_open(&w, "bootstrap", '{');
-    ll_json_put_int(&w, "draws", e->boot.n_draws);
-    ll_json_put_string(&w, "unit", e->unit);
-    ll_json_put_int(&w, "units", s->n_units);
-    ll_json_put_int(&w, "run", e->boot.run);
+    ll_json_put_int(&w, "draws", f->n_draws);
+    ll_json_put_string(&w, "unit", f->unit);
+    ll_json_put_int(&w, "units", f->n_units);
+    ll_json_put_int(&w, "run", f->run);
     ll_json_close(&w, '}');
-    if (look->by == BY_ENTITY) {
+    if (f->n_entities > 0) {
         ll_json_open(&w, "entities", '[');
-        for (int64_t i = 0; i < s->n_entities; i++)
-            ll_json_put_string(&w, NULL, e->panel->entity[i]);
+        for (int64_t i = 0; i < f->n_entities; i++) ll_json_put_string(&w, NULL, f->entities[i]);
         ll_json_close(&w, ']');
     }
     ll_json_open(&w, "targets", '[');
-    for (int64_t k = 0; k < s->n_targets; k++) put_target(&w, e, NULL, k);
+    for (int64_t k = 0; k < f->n_variables; k++) put_variable(&w, s, NULL, k);
     ll_json_close(&w, ']');
-    if (s->n_targets > 1) put_target(&w, e, "all", s->n_targets);
+    if (f->n_variables > 1) put_variable(&w, s, "all", LLAP_ALL);
     ll_json_close(&w, '}');
     return ll_json_finish(&w, text, &n);
 }

@@ -1,15 +1,13 @@
-/* An evaluation for people. */
+/* Scores for people. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "score/evaluation.h"
+#include "score/scores.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double ratio(double sum, double n) { return n > 0 ? sum / n : NAN; }
 
 /* A number, or a dash where there is none. */
 static void put(FILE *f, int width, int digits, double x)
@@ -18,26 +16,24 @@ static void put(FILE *f, int width, int digits, double x)
     else fprintf(f, "%*.*f", width, digits, x);
 }
 
-static void put_row(FILE *f, const evaluation *e, const evaluation_look *look, int i,
-                    int64_t target)
+static void put_row(FILE *f, const llap_scores *s, int64_t i, int64_t variable)
 {
-    const bool         units = look->units && target < e->s.n_targets;
-    const tally        t = evaluation_total(e, i, target);
-    const tally_scale *x = units ? &t.y : &t.z;
-    const int          digits = units ? 3 : 4;
-    fprintf(f, "  %-13s", e->name[i]);
-    put(f, 9, digits, ratio(x->crps, t.n));
-    put(f, 9, digits, ratio(x->se, t.n));
-    put(f, 9, digits, ratio(x->ae_median, t.n));
+    const bool            units = s->look.units && variable != LLAP_ALL;
+    const llap_score_row *z = llap_scores_at(s, i, variable);
+    const llap_score_row *x = units ? llap_scores_in_units(s, i, variable) : z;
+    const int             digits = units ? 3 : 4;
+    fprintf(f, "  %-13s", s->info.forecasters[i]);
+    put(f, 9, digits, x->crps);
+    put(f, 9, digits, x->mse);
+    put(f, 9, digits, x->mae_median);
     fprintf(f, "  ");
-    for (int k = 0; k < TALLY_LEVELS; k++)
-        put(f, 6, 1, 100 * ratio(x->inside[k], x->n_interval[k]));
-    if (look->paper) {
-        put(f, 10, 4, ratio(t.paper_crps, t.n));
-        put(f, 9, 4, ratio(t.paper_se, t.n));
+    for (int k = 0; k < LLAP_SCORE_LEVELS; k++) put(f, 6, 1, 100 * x->coverage[k]);
+    if (s->look.paper) {
+        put(f, 10, 4, z->paper_crps);
+        put(f, 9, 4, z->paper_mse);
     }
     if (i > 0) {
-        const bootstrap_range *r = &evaluation_against(e, i, target)->skill;
+        const llap_score_range *r = &llap_scores_against(s, i, variable)->skill;
         fprintf(f, "  ");
         put(f, 6, 1, 100 * r->value);
         if (!isnan(r->low)) fprintf(f, " [%.1f, %.1f]", 100 * r->low, 100 * r->high);
@@ -46,24 +42,24 @@ static void put_row(FILE *f, const evaluation *e, const evaluation_look *look, i
 }
 
 /* Does the model do better than the best that costs nothing? And how about its own parts? */
-static void put_verdict(FILE *f, const evaluation *e, int against, int64_t target)
+static void put_verdict(FILE *f, const llap_scores *s, int64_t against, int64_t variable)
 {
-    const bootstrap_range *r = &evaluation_against(e, against, target)->skill;
-    const bootstrap_range *mse = &evaluation_against(e, against, target)->mse;
-    const bool             own = against < e->n_own;
-    const bool             few = e->s.n_units < EVALUATION_UNITS;
-    const char            *verdict = isnan(r->low) || own || few ? "the model is"
-                                     : r->low > 0                ? "the model earns its keep:"
-                                     : r->high < 0 ? "the model does not earn its keep:"
-                                                   : "the model may not earn its keep:";
-    const bool             worse = r->value < 0; /* then the interval is turned round, too */
+    const llap_score_range *r = &llap_scores_against(s, against, variable)->skill;
+    const llap_score_range *mse = &llap_scores_against(s, against, variable)->mse;
+    const char             *name = s->info.forecasters[against];
+    const bool              own = against < s->info.n_own;
+    const bool              few = s->info.n_units < EVALUATION_UNITS;
+    const char             *verdict = isnan(r->low) || own || few ? "the model is"
+                                      : r->low > 0                ? "the model earns its keep:"
+                                      : r->high < 0 ? "the model does not earn its keep:"
+                                                    : "the model may not earn its keep:";
+    const bool              worse = r->value < 0; /* then the interval is turned round, too */
     if (isnan(r->value)) {
-        fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", e->name[against]);
+        fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", name);
         return;
     }
     fprintf(f, "  %s %s than %s%s%s by %.1f %%", verdict, worse ? "worse" : "better",
-            own ? "" : "the best opponent, ", e->name[against], own ? "" : ",",
-            100 * fabs(r->value));
+            own ? "" : "the best opponent, ", name, own ? "" : ",", 100 * fabs(r->value));
     if (!isnan(r->low))
         fprintf(f, " [%.1f, %.1f]", worse ? -100 * r->high : 100 * r->low,
                 worse ? -100 * r->low : 100 * r->high);
@@ -72,110 +68,95 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
     fprintf(f, "%s\n", few && !own ? ", too little data to be sure" : "");
 }
 
-/* Where validation left the answer to the anchor there is nothing to compare it with itself for. */
-static bool is_its_anchor(const evaluation *e)
+static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
 {
-    return !e->impute && e->n_with == 0 && e->m->network != NULL &&
-           e->m->network->config.features.guard == LL_ANSWER_BY_ANCHOR;
-}
-
-static void put_target(FILE *f, const evaluation *e, const evaluation_look *look, int64_t target)
-{
-    const bool  pooled = target == e->s.n_targets;
-    const tally t = evaluation_total(e, 0, target);
-    fprintf(f, "%s: %.0f %s values of %lld %s, %s\n",
-            pooled ? "all" : ll_text_show(e->m->frame.target[target]).text, t.n,
-            e->impute ? "hidden" : ll_part_name(e->part), (long long)e->s.n_windows,
-            e->impute ? "days" : "windows",
-            look->units && !pooled ? "in the units of the data"
-                                   : "in standard deviations of training");
+    const bool    pooled = variable == LLAP_ALL;
+    const int64_t best = llap_scores_best_opponent(s, variable);
+    fprintf(f, "%s: %lld %s values of %lld %s, %s\n",
+            pooled ? "all" : ll_text_show(s->info.variables[variable]).text,
+            (long long)llap_scores_at(s, 0, variable)->n, s->impute ? "hidden" : s->info.part,
+            (long long)s->info.n_windows, s->impute ? "days" : "windows",
+            s->look.units && !pooled ? "in the units of the data"
+                                     : "in standard deviations of training");
     fprintf(f, "  %-13s%9s%9s%9s  %18s%s  model better by %%\n", "", "CRPS", "MSE", "MAE",
-            "in 50, 80, 95 %", look->paper ? "  paper CRPS      MSE" : "");
-    for (int i = 0; i < e->n; i++) put_row(f, e, look, i, target);
-    const int best = evaluation_best(e, target);
-    if (best >= 0) put_verdict(f, e, best, target);
-    for (int i = 1; i < e->n_own && !is_its_anchor(e); i++) put_verdict(f, e, i, target);
+            "in 50, 80, 95 %", s->look.paper ? "  paper CRPS      MSE" : "");
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) put_row(f, s, i, variable);
+    if (best >= 0) put_verdict(f, s, best, variable);
+    /* Where the anchor answers there is nothing to compare it with itself for. */
+    for (int64_t i = 1; i < s->info.n_own && !s->is_anchor; i++) put_verdict(f, s, i, variable);
 }
 
 /* CRPS of every forecaster, one line each for what `name` calls the lines. */
-static void put_grid_head(FILE *f, const evaluation *e, const char *what)
+static void put_grid_head(FILE *f, const llap_scores *s, const char *what)
 {
     fprintf(f, "%-16s%9s", what, "values");
-    for (int i = 0; i < e->n; i++) fprintf(f, " %12s", e->name[i]);
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) fprintf(f, " %12s", s->info.forecasters[i]);
     fprintf(f, "  CRPS; model within 80 %%\n");
 }
 
-static void put_grid_row(FILE *f, const evaluation *e, const char *name, int64_t target,
-                         int64_t lead, int64_t entity)
+static void put_grid(FILE *f, const llap_scores *s, int64_t variable)
 {
-    const tally_brief *first = NULL;
-    fprintf(f, "%-16s", name);
-    for (int i = 0; i < e->n; i++) {
-        const scoring_cell *c = scoring_at(&e->s, i, target);
-        const tally_brief  *t = lead >= 0 ? &c->lead[lead] : &c->entity[entity];
-        if (first == NULL) {
-            first = t;
-            fprintf(f, "%9.0f", t->n);
-        }
-        put(f, 13, 4, ratio(t->crps, t->n));
-    }
-    put(f, 8, 1, 100 * ratio(first->inside80, first->n_interval));
-    fprintf(f, "\n");
-}
-
-static void put_grid(FILE *f, const evaluation *e, evaluation_by by, int64_t target)
-{
-    fprintf(f, "%s\n", ll_text_show(e->m->frame.target[target]).text);
-    put_grid_head(f, e, by == BY_STEP ? "steps ahead" : "entity");
-    const int64_t n = by == BY_STEP ? e->s.leads.n : e->s.n_entities;
-    for (int64_t l = 0; l < n; l++) {
-        char                number[32];
-        const scoring_cell *c = scoring_at(&e->s, 0, target);
-        if ((by == BY_STEP ? c->lead[l].n : c->entity[l].n) <= 0) continue;
+    const bool steps = s->look.by == BY_STEP;
+    const llap_score_columns *(*const table)(const llap_scores *, int64_t, int64_t) =
+        steps ? llap_scores_by_step : llap_scores_by_entity;
+    const llap_score_columns *model = table(s, 0, variable);
+    fprintf(f, "%s\n", ll_text_show(s->info.variables[variable]).text);
+    put_grid_head(f, s, steps ? "steps ahead" : "entity");
+    for (int64_t l = 0; l < model->n_rows; l++) {
+        char number[32];
+        if (model->n[l] <= 0) continue;
         snprintf(number, sizeof number, "%g",
-                 (double)(l + 1) * (double)e->s.leads.width / (double)e->m->frame.step);
-        put_grid_row(f, e, by == BY_STEP ? number : ll_text_show(e->panel->entity[l]).text, target,
-                     by == BY_STEP ? l : -1, l);
-    }
-}
-
-static void put_variables(FILE *f, const evaluation *e)
-{
-    put_grid_head(f, e, "variable");
-    for (int64_t k = 0; k <= e->s.n_targets; k++) {
-        if (k == e->s.n_targets && k == 1) break;
-        const tally model = evaluation_total(e, 0, k);
-        fprintf(f, "%-16s%9.0f",
-                k < e->s.n_targets ? ll_text_show(e->m->frame.target[k]).text : "all", model.n);
-        for (int i = 0; i < e->n; i++) {
-            const tally t = evaluation_total(e, i, k);
-            put(f, 13, 4, ratio(t.z.crps, t.n));
-        }
-        put(f, 8, 1, 100 * ratio(model.z.inside[1], model.z.n_interval[1]));
+                 (double)(l + 1) * (double)s->info.step / (double)s->model_step);
+        fprintf(f, "%-16s%9lld", steps ? number : ll_text_show(s->info.entities[l]).text,
+                (long long)model->n[l]);
+        for (int64_t i = 0; i < s->info.n_forecasters; i++)
+            put(f, 13, 4, table(s, i, variable)->crps[l]);
+        put(f, 8, 1, 100 * model->coverage80[l]);
         fprintf(f, "\n");
     }
 }
 
-llap_status evaluation_table(const evaluation *e, const evaluation_look *look, char **text)
+static void put_variables(FILE *f, const llap_scores *s)
+{
+    const int64_t n = s->info.n_variables;
+    put_grid_head(f, s, "variable");
+    for (int64_t k = 0; k < (n > 1 ? n + 1 : 1); k++) {
+        const int64_t         variable = k < n ? k : LLAP_ALL;
+        const llap_score_row *model = llap_scores_at(s, 0, variable);
+        fprintf(f, "%-16s%9lld", k < n ? ll_text_show(s->info.variables[k]).text : "all",
+                (long long)model->n);
+        for (int64_t i = 0; i < s->info.n_forecasters; i++)
+            put(f, 13, 4, llap_scores_at(s, i, variable)->crps);
+        put(f, 8, 1, 100 * model->coverage[1]);
+        fprintf(f, "\n");
+    }
+}
+
+static void put_ending(FILE *f, const llap_scores_info *a, bool impute)
+{
+    const bool one = a->n_units == 1, entity = strcmp(a->unit, "entity") == 0;
+    fprintf(f, "intervals of differences: %lld draws of %lld %s%s in runs of %lld\n",
+            (long long)a->n_draws, (long long)a->n_units, entity && !one ? "entities" : a->unit,
+            entity || one ? "" : "s", (long long)a->run);
+    if (!impute && a->n_samples < EVALUATION_SAMPLES)
+        fprintf(f, "50, 80, 95 %% are of %lld samples; they settle from %d on\n",
+                (long long)a->n_samples, EVALUATION_SAMPLES);
+}
+
+llap_status llap_scores_text(const llap_scores *s, char **text)
 {
     char  *buffer = NULL;
     size_t n = 0;
-    FILE  *f = open_memstream(&buffer, &n);
+    *text = NULL;
+    FILE *f = open_memstream(&buffer, &n);
     if (f == NULL) return ll_fail(LLAP_ENOMEM, "out of memory");
-    const int64_t n_targets = e->s.n_targets;
-    if (look->by == BY_VARIABLE) put_variables(f, e);
+    const int64_t C = s->info.n_variables;
+    const bool    finer = s->look.by == BY_STEP || s->look.by == BY_ENTITY;
+    if (s->look.by == BY_VARIABLE) put_variables(f, s);
     else
-        for (int64_t k = 0; k < (n_targets > 1 ? n_targets + 1 : 1); k++) put_target(f, e, look, k);
-    for (int64_t k = 0; k < n_targets && (look->by == BY_STEP || look->by == BY_ENTITY); k++)
-        put_grid(f, e, look->by, k);
-    const bool one = e->s.n_units == 1, entity = strcmp(e->unit, "entity") == 0;
-    fprintf(f, "intervals of differences: %lld draws of %lld %s%s in runs of %lld\n",
-            (long long)e->boot.n_draws, (long long)e->s.n_units,
-            entity && !one ? "entities" : e->unit, entity || one ? "" : "s",
-            (long long)e->boot.run);
-    if (!e->impute && e->n_samples < EVALUATION_SAMPLES)
-        fprintf(f, "50, 80, 95 %% are of %lld samples; they settle from %d on\n",
-                (long long)e->n_samples, EVALUATION_SAMPLES);
+        for (int64_t k = 0; k < (C > 1 ? C + 1 : 1); k++) put_variable(f, s, k < C ? k : LLAP_ALL);
+    for (int64_t k = 0; k < C && finer; k++) put_grid(f, s, k);
+    put_ending(f, &s->info, s->impute);
     const bool ok = fclose(f) == 0;
     *text = ok ? ll_strndup(buffer, n) : NULL;
     free(buffer);

@@ -107,6 +107,9 @@ static llap_status inspect(void *user)
     if (st == LLAP_OK) st = ll_inspect_json(i, user, NULL, 0, &out, &n);
     ll_free(out);
     ll_inspect_destroy(i);
+    out = NULL;
+    if (st == LLAP_OK) st = llap_panel_inspect(user, 0, &out);
+    ll_free(out);
     return st;
 }
 

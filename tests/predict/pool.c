@@ -52,7 +52,7 @@ static double *paths_of(const llap_model *m, const llap_model *with, int64_t sam
     o.with = &with;
     o.n_with = with != NULL;
     CHECK_OK(llap_forecast(m, panel, &o, &a));
-    const size_t n = llap_answer_rows(a);
+    const size_t n = a->n_rows;
     assert_int_equal(n, SENSORS * 12 * samples);
     double *out = malloc(n * sizeof *out);
     assert_non_null(out);

@@ -91,8 +91,8 @@ static void a_backtest_forecasts_the_test_part(void **state)
     const size_t  each = (size_t)((last - start + 12 * HOUR - 1) / (12 * HOUR));
     assert_int_equal(a->n_rows, 2 * 6 * each);
     for (size_t i = 0; i < a->n_rows; i++) {
-        assert_int_equal((a->row[i].origin - start) % (12 * HOUR), 0);
-        assert_int_equal(a->row[i].time, a->row[i].origin + (int64_t)(i % 6 + 1) * HOUR);
+        assert_int_equal((a->rows.origin[i] - start) % (12 * HOUR), 0);
+        assert_int_equal(a->rows.time[i], a->rows.origin[i] + (int64_t)(i % 6 + 1) * HOUR);
     }
     /* each is what a forecast from that time says */
     char at[64];
@@ -116,13 +116,13 @@ static void times_come_from_a_file(void **state)
     write_file("time\n1970-01-17T20:30:00Z\n1970-01-17T17:00:00Z\n1970-01-17T20:30:00Z\n");
     CHECK_OK(llap_forecast(model, panel, &o, &a)); /* the last row is at 15:00 of that day */
     assert_int_equal(a->n_rows, 4);
-    assert_int_equal(a->row[0].time, (16 * 24 + 17) * HOUR);
-    assert_int_equal(a->row[1].time, (16 * 24 + 20) * HOUR + HOUR / 2);
+    assert_int_equal(a->rows.time[0], (16 * 24 + 17) * HOUR);
+    assert_int_equal(a->rows.time[1], (16 * 24 + 20) * HOUR + HOUR / 2);
     llap_answer_destroy(a);
     write_file("entity,time\ns1,1970-01-17T17:00:00Z\n");
     CHECK_OK(llap_forecast(model, panel, &o, &a));
     assert_int_equal(a->n_rows, 1);
-    assert_int_equal(a->row[0].entity, 1);
+    assert_int_equal(a->rows.entity[0], 1);
     llap_answer_destroy(a);
     write_file("1970-01-17T17:00:00Z\n"); /* no header */
     CHECK_OK(llap_forecast(model, panel, &o, &a));
@@ -149,9 +149,9 @@ static void gaps_at_times_of_a_file(void **state)
     static const int64_t time[] = { 97, -175344, 195, 196 }; /* half hours */
     for (int i = 0; i < 4; i++) {
         const double *x = a->number + i * a->n_numbers;
-        assert_int_equal(a->row[i].entity, i > 0);
-        assert_int_equal(a->row[i].time, time[i] * (HOUR / 2));
-        assert_int_equal(a->row[i].observed, i == 3);
+        assert_int_equal(a->rows.entity[i], i > 0);
+        assert_int_equal(a->rows.time[i], time[i] * (HOUR / 2));
+        assert_int_equal(a->rows.observed[i], i == 3);
         if (i == 3) assert_true(x[0] == (double)panel->value[panel->start[1] + 98]);
         if (i == 3) assert_true(x[1] == x[0] && x[a->n_numbers - 1] == x[0]);
         else assert_true(x[1] < x[0] && x[0] < x[a->n_numbers - 1]);
@@ -202,8 +202,8 @@ static void totals_of_those_that_are_asked(void **state)
     write_file("time,entity\n1970-01-17T17:00:00Z,s1\n1970-01-17T18:00:00Z,s1\n");
     CHECK_OK(llap_forecast(model, panel, &o, &a));
     assert_int_equal(a->n_rows, 1);
-    assert_int_equal(a->row[0].entity, 1);
-    assert_int_equal(a->row[0].time, (16 * 24 + 18) * HOUR);
+    assert_int_equal(a->rows.entity[0], 1);
+    assert_int_equal(a->rows.time[0], (16 * 24 + 18) * HOUR);
     llap_answer_destroy(a);
 }
 

@@ -5,6 +5,7 @@
 #include "base/safetensors.h"
 #include "model/model.h"
 
+#include <llapdiff/artefacts.h>
 #include <unistd.h>
 
 enum { N = 4, D = 3, CONTEXT = 12 };

@@ -65,7 +65,7 @@ static char *forecast_text(const llap_model *m, const llap_panel *p)
     llap_answer       *a;
     char              *text;
     CHECK_OK(llap_forecast(m, p, &o, &a));
-    assert_int_equal(llap_answer_rows(a), (size_t)(24 * p->n_entities));
+    assert_int_equal(a->n_rows, (size_t)(24 * p->n_entities));
     CHECK_OK(llap_answer_json(a, &text));
     llap_answer_destroy(a);
     return text;
@@ -208,7 +208,7 @@ static void quantiles_are_ordered_and_hold_the_truth(void **state)
         CHECK_OK(llap_forecast(model, panel, &o, &a));
         for (size_t i = 0; i < a->n_rows; i++) {
             const double *x = a->number + i * 4;
-            const int64_t row = panel->start[a->row[i].entity] + a->row[i].time / HOUR;
+            const int64_t row = panel->start[a->rows.entity[i]] + a->rows.time[i] / HOUR;
             assert_true(x[1] < x[2] && x[2] < x[3] && x[0] > x[1] && x[0] < x[3]);
             if (!ll_panel_observed(panel, row, 0)) continue;
             const double y = (double)panel->value[row * panel->n_vars];
@@ -266,8 +266,8 @@ static void spans_are_durations_or_steps(void **state)
     o.step = "3";
     o.horizon = "12";
     CHECK_OK(llap_forecast(model, panel, &o, &a));
-    assert_int_equal(llap_answer_rows(a), (size_t)(4 * ENTITIES));
-    assert_int_equal(a->row[3].time, (ROWS - 1 + 12) * HOUR);
+    assert_int_equal(a->n_rows, (size_t)(4 * ENTITIES));
+    assert_int_equal(a->rows.time[3], (ROWS - 1 + 12) * HOUR);
     llap_answer_destroy(a);
 }
 
@@ -304,8 +304,8 @@ static void numbers_as_times_by_entity(void **state)
     CHECK_FAIL(llap_forecast(m, plain, &f, &a), LLAP_EINVAL, "time unit of training");
     f.at = "1199";
     CHECK_OK(llap_forecast(m, known, &f, &a));
-    assert_int_equal(llap_answer_rows(a), 60);
-    assert_int_equal(a->row[5].time, (1199 + 6) * HOUR);
+    assert_int_equal(a->n_rows, 60);
+    assert_int_equal(a->rows.time[5], (1199 + 6) * HOUR);
     llap_answer_destroy(a);
     CHECK_OK(llap_model_describe(m, 0, &text));
     assert_non_null(strstr(text, "context 48, horizon 6, step 1\n"));
@@ -342,15 +342,15 @@ static void gaps_are_filled_and_measurements_kept(void **state)
     CHECK_OK(llap_impute(model, panel, &o, &a));
     int64_t missing = 0;
     for (int64_t r = 0; r < panel->n_rows; r++) missing += !ll_panel_observed(panel, r, 0);
-    assert_int_equal(llap_answer_rows(a), (size_t)missing);
+    assert_int_equal(a->n_rows, (size_t)missing);
     for (size_t i = 0; i < a->n_rows; i++) assert_true(isfinite(a->number[i * 8]));
     llap_answer_destroy(a);
     o.all = 1;
     CHECK_OK(llap_impute(model, panel, &o, &a));
-    assert_int_equal(llap_answer_rows(a), (size_t)panel->n_rows);
+    assert_int_equal(a->n_rows, (size_t)panel->n_rows);
     for (size_t i = 0; i < a->n_rows; i++) {
-        const int64_t row = panel->start[a->row[i].entity] + a->row[i].time / HOUR;
-        if (a->row[i].observed)
+        const int64_t row = panel->start[a->rows.entity[i]] + a->rows.time[i] / HOUR;
+        if (a->rows.observed[i])
             assert_true(a->number[i * 8] == (double)panel->value[row * panel->n_vars]);
     }
     llap_answer_destroy(a);
@@ -378,19 +378,19 @@ static void draws_of_gaps(void **state)
     double below = 0, missing = 0;
     size_t first = 0; /* of the entity; all rows are asked about */
     for (size_t i = 0; i < law->n_rows; i++) {
-        if (i > 0 && law->row[i].entity != law->row[i - 1].entity) first = i;
-        const size_t e = (size_t)law->row[i].entity;
+        if (i > 0 && law->rows.entity[i] != law->rows.entity[i - 1]) first = i;
+        const size_t e = (size_t)law->rows.entity[i];
         const size_t n = (size_t)(panel->start[e + 1] - panel->start[e]);
         for (size_t k = 0; k < DRAWS; k++) {
             const size_t at = first * DRAWS + k * n + i - first;
-            assert_int_equal(many->row[at].sample, k);
-            assert_int_equal(many->row[at].time, law->row[i].time);
-            assert_int_equal(many->row[at].observed, law->row[i].observed);
+            assert_int_equal(many->rows.sample[at], k);
+            assert_int_equal(many->rows.time[at], law->rows.time[i]);
+            assert_int_equal(many->rows.observed[at], law->rows.observed[i]);
             if (k < 2) assert_true(few->number[first * 2 + k * n + i - first] == many->number[at]);
-            if (law->row[i].observed) assert_true(many->number[at] == law->number[i * 4]);
+            if (law->rows.observed[i]) assert_true(many->number[at] == law->number[i * 4]);
             else below += many->number[at] < law->number[i * 4 + 1];
         }
-        missing += !law->row[i].observed;
+        missing += !law->rows.observed[i];
     }
     assert_true(missing > 20 && fabs(below / (missing * DRAWS) - 0.1) < 0.01);
     o.samples = -1;
@@ -418,8 +418,8 @@ static void totals_keep_their_draws(void **state)
         double sum = 0;
         for (size_t k = 0; k < h; k++) sum += paths->number[i * h + k];
         assert_true(total->number[i] == sum);
-        assert_int_equal(total->row[i].sample, i % 4);
-        assert_int_equal(total->row[i].time, paths->row[i * h + h - 1].time);
+        assert_int_equal(total->rows.sample[i], i % 4);
+        assert_int_equal(total->rows.time[i], paths->rows.time[i * h + h - 1]);
     }
     llap_answer_destroy(paths);
     llap_answer_destroy(total);
@@ -437,8 +437,8 @@ static void causal_answers_stand_alone(void **state)
     o.all = 1;
     CHECK_OK(llap_impute(model, panel, &o, &all));
     for (size_t i = 0; i < all->n_rows; i++) {
-        if (all->row[i].observed) continue;
-        assert_true(at < gaps->n_rows && gaps->row[at].time == all->row[i].time);
+        if (all->rows.observed[i]) continue;
+        assert_true(at < gaps->n_rows && gaps->rows.time[at] == all->rows.time[i]);
         assert_memory_equal(gaps->number + 8 * at, all->number + 8 * i, 8 * sizeof(double));
         at++;
     }
@@ -615,6 +615,7 @@ static llap_status load_and_ask(void *user)
 {
     llap_model        *m = NULL;
     llap_answer       *a = NULL, *b = NULL;
+    char              *text = NULL;
     llap_forecast_opts f = LLAP_FORECAST_OPTS;
     llap_impute_opts   i = LLAP_IMPUTE_OPTS;
     llap_status        st = llap_model_load(user, &m);
@@ -626,8 +627,12 @@ static llap_status load_and_ask(void *user)
     f.keep_samples = 1;
     if (st == LLAP_OK) st = llap_forecast(m, few, &f, &a);
     i.causal = 1;
+    i.samples = 2;
+    i.keep_samples = 1;
     if (st == LLAP_OK) st = llap_impute(m, few, &i, &b);
     if (st == LLAP_OK) st = llap_answer_write(a, in_folder("answer.csv"));
+    if (st == LLAP_OK) st = llap_model_describe(m, 1, &text);
+    llap_text_free(text);
     llap_answer_destroy(a);
     llap_answer_destroy(b);
     llap_model_destroy(m);

@@ -680,7 +680,7 @@ static void networks_fill_what_is_missing_and_nothing_else(void **state)
             const double *x = a->number + k * (size_t)a->n_numbers;
             const double *y = anchor->number + k * (size_t)a->n_numbers;
             const bool    same = memcmp(x, y, (size_t)a->n_numbers * sizeof *x) == 0;
-            assert_true(same == a->row[k].observed);
+            assert_true(same == a->rows.observed[k]);
             for (int q = 2; q < a->n_numbers; q++) assert_true(x[q] >= x[q - 1]);
             assert_true(fabs(x[0] - y[0]) < 40); /* near the anchor: the values' span is about 50 */
         }
@@ -714,13 +714,13 @@ static void networks_keep_their_draws(void **state)
         assert_int_equal(draws->n_rows, 30 * mean->n_rows);
         assert_memory_not_equal(draws->number, other->number, draws->n_rows * sizeof(double));
         for (size_t k = 0, from = 0, n; k < mean->n_rows; k += n) {
-            for (n = 1; k + n < mean->n_rows && mean->row[k + n].entity == mean->row[k].entity &&
-                        mean->row[k + n].target == mean->row[k].target;)
+            for (n = 1; k + n < mean->n_rows && mean->rows.entity[k + n] == mean->rows.entity[k] &&
+                        mean->rows.target[k + n] == mean->rows.target[k];)
                 n++;
             for (size_t j = 0; j < n; j++) {
                 double sum = 0;
                 for (size_t s = 0; s < 30; s++) sum += draws->number[from + s * n + j];
-                assert_int_equal(draws->row[from + j].time, mean->row[k + j].time);
+                assert_int_equal(draws->rows.time[from + j], mean->rows.time[k + j]);
                 assert_true(fabs(sum / 30 - mean->number[(k + j) * 8]) < 1e-9);
             }
             from += 30 * n;
@@ -772,7 +772,7 @@ static void networks_that_fill_from_the_past_see_nothing_else(void **state)
         const size_t n = (size_t)a->n_numbers;
         for (size_t k = 0; k < b->n_rows; k++) {
             const size_t other = k < FEW / 2 ? k : k + FEW / 2;
-            assert_int_equal(a->row[other].time, b->row[k].time);
+            assert_int_equal(a->rows.time[other], b->rows.time[k]);
             assert_memory_equal(a->number + other * n, b->number + k * n, n * sizeof *a->number);
         }
         llap_answer_destroy(a);

@@ -43,7 +43,7 @@ static bool same_before(const llap_answer *a, const llap_answer *b, int64_t befo
     bool         same = true;
     assert_int_equal(a->n_rows, b->n_rows);
     for (size_t k = 0; k < a->n_rows; k++)
-        if (a->row[k].time < before)
+        if (a->rows.time[k] < before)
             same = same && memcmp(a->number + k * n, b->number + k * n, n * sizeof(double)) == 0;
     return same;
 }
@@ -71,11 +71,11 @@ static void gaps_are_filled_around_what_was_read(void **state)
                     (causal != 0)); /* later readings count, or not */
         for (size_t k = 0; k < a->n_rows; k++) {
             const double *x = a->number + k * (size_t)a->n_numbers;
-            const int64_t row = a->row[k].entity * ROWS + a->row[k].time / HOUR;
-            assert_true(a->row[k].observed == ll_panel_observed(p, row, 0));
+            const int64_t row = a->rows.entity[k] * ROWS + a->rows.time[k] / HOUR;
+            assert_true(a->rows.observed[k] == ll_panel_observed(p, row, 0));
             for (int q = 0; q < a->n_numbers; q++) {
                 assert_true(isfinite(x[q]) && (q < 2 || x[q] >= x[q - 1]));
-                if (a->row[k].observed) assert_true(x[q] == (double)p->value[row * D]);
+                if (a->rows.observed[k]) assert_true(x[q] == (double)p->value[row * D]);
             }
         }
         llap_answer_destroy(a);

@@ -1,0 +1,12 @@
+/* What may change in any version, also by vanishing: measuring this machine, the files of the
+ * reference implementation, help for programs with options. The library exports it, because the
+ * llapdiff program needs it; whoever else includes this header recompiles with every version.
+ * Nothing in <llapdiff/llapdiff.h> needs it. */
+#ifndef LLAPDIFF_UNSTABLE_H
+#define LLAPDIFF_UNSTABLE_H
+
+#include <llapdiff/artefacts.h>
+#include <llapdiff/bench.h>
+#include <llapdiff/config.h>
+
+#endif
