@@ -101,7 +101,7 @@ static llap_status bind_weights(ll_denoiser_loop *s, planned_ready *r)
         const bool       half = slot->elem == LL_HALF;
         const ll_params *home = home_of(s, p);
         if (half || ll_params_backend(home)->memory != s->o.backend->memory)
-            st = ll_bring(&s->copies, s->o.backend, home, p, half, &device_data);
+            st = ll_weight_copies_get(&s->copies, s->o.backend, home, p, half, &device_data);
         if (st == LLAP_OK) st = ll_run_bind_device(r->run, slot->name, device_data, p->count);
     }
     return st;

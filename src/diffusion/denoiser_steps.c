@@ -174,7 +174,7 @@ static llap_status bind_weights(ll_denoiser_steps *d, ready *r)
         void       *device_data = p->device_data;
         llap_status st = LLAP_OK;
         if (!folded && ll_params_backend(d->params)->memory != b->memory)
-            st = ll_bring(&d->copies, b, d->params, p, false, &device_data);
+            st = ll_weight_copies_get(&d->copies, b, d->params, p, false, &device_data);
         if (st == LLAP_OK) st = ll_run_bind_device(r->run, s->name, device_data, p->count);
         if (st != LLAP_OK) return st;
     }

@@ -28,7 +28,7 @@ static llap_status swap_states(ll_params *p, void **kept, ll_arena *arena)
     return LLAP_OK;
 }
 
-static bool blame_parameter(const ll_params *p, char *text, size_t size)
+static bool non_finite_parameter(const ll_params *p, char *text, size_t size)
 {
     for (int i = 0; i < ll_params_count(p); i++) {
         const ll_param_info *x = ll_params_at(p, i);
@@ -39,7 +39,7 @@ static bool blame_parameter(const ll_params *p, char *text, size_t size)
     return false;
 }
 
-#define LOSS "blamed loss" /* what is blamed may have a "loss" of its own */
+#define LOSS "checked loss" /* the graph may have a "loss" of its own */
 
 /* Adds the loss and the gradient of every parameter as outputs LOSS and "grad NAME". */
 static void add_outputs(const ll_non_finite *b, ll_arena *arena)
@@ -90,8 +90,8 @@ static const char *look_at_gradients(const ll_non_finite *b, const ll_run *run, 
 }
 
 /* Whether it was this micro-batch. */
-static bool blame_micro_batch(const ll_non_finite *b, const ll_run *run, extent *e, char *text,
-                              size_t size)
+static bool non_finite_micro_batch(const ll_non_finite *b, const ll_run *run, extent *e, char *text,
+                                   size_t size)
 {
     const float *loss = ll_run_output(run, LOSS, NULL);
     const bool   lost = loss != NULL && !isfinite(*loss);
@@ -103,7 +103,8 @@ static bool blame_micro_batch(const ll_non_finite *b, const ll_run *run, extent 
     return lost || name != NULL;
 }
 
-static llap_status blame_micro_batches(const ll_non_finite *b, ll_run *run, char *text, size_t size)
+static llap_status non_finite_micro_batches(const ll_non_finite *b, ll_run *run, char *text,
+                                            size_t size)
 {
     extent      e = { 0 };
     bool        found = false;
@@ -111,7 +112,7 @@ static llap_status blame_micro_batches(const ll_non_finite *b, ll_run *run, char
     for (int64_t i = 0; (i == 0 || i < b->n_micro_batches) && st == LLAP_OK && !found; i++) {
         st = b->bind(b->user, run, i);
         if (st == LLAP_OK) st = ll_run_exec(run);
-        if (st == LLAP_OK) found = blame_micro_batch(b, run, &e, text, size);
+        if (st == LLAP_OK) found = non_finite_micro_batch(b, run, &e, text, size);
     }
     /* The backend adds them up in an order of its own: about what a float holds is too much. */
     if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX)
@@ -127,7 +128,7 @@ llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t siz
     ll_plan    *plan = NULL;
     ll_run     *run = NULL;
     llap_status st = ll_params_pull(b->params);
-    if (st != LLAP_OK || blame_parameter(b->params, text, size)) return st;
+    if (st != LLAP_OK || non_finite_parameter(b->params, text, size)) return st;
     void **kept = ll_arena_new(&arena, (size_t)ll_params_count(b->params) + 1, sizeof *kept);
     st = kept == NULL ? LLAP_ENOMEM : swap_states(b->params, kept, &arena);
     if (st == LLAP_OK) {
@@ -137,7 +138,7 @@ llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t siz
     if (st == LLAP_OK) st = ll_run_create(plan, &run);
     if (st == LLAP_OK) st = ll_params_bind(b->params, LL_PARAMS_MODEL, plan, run);
     if (st == LLAP_OK) {
-        st = blame_micro_batches(b, run, text, size);
+        st = non_finite_micro_batches(b, run, text, size);
         swap_states(b->params, kept, NULL);
         const llap_status pushed = ll_params_push(b->params);
         if (st == LLAP_OK) st = pushed;

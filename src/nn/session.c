@@ -230,7 +230,7 @@ llap_status ll_session_finish_step(ll_session *n, int64_t step, double lr, doubl
 
 /* -------- what is not finite -------- */
 
-static bool blame_input(const ll_session *n, char *text, size_t size)
+static bool non_finite_input(const ll_session *n, char *text, size_t size)
 {
     for (int i = 0; i < ll_plan_n_slots(n->plan); i++) {
         const ll_slot *s = ll_plan_slot(n->plan, i);
@@ -260,7 +260,7 @@ static llap_status lend_inputs(void *user, ll_run *run, int64_t micro_batch)
 llap_status ll_session_find_non_finite(ll_session *n, ll_graph *g, ll_tensor *loss, ll_params *p,
                                        char *text, size_t size)
 {
-    if (blame_input(n, text, size)) return LLAP_OK;
+    if (non_finite_input(n, text, size)) return LLAP_OK;
     const ll_plan_opts  how = plan_opts(p, 1);
     const ll_non_finite b = {
         .graph = g, .loss = loss, .params = p, .how = &how, .bind = lend_inputs, .user = n

@@ -88,10 +88,10 @@ struct ll_residual_trainer {
     uint32_t         *order; /* [n] rows of the epoch in order of use */
     int64_t           epoch; /* of order; -1: none yet */
     int64_t           ready; /* the step whose batch is there; -1: none */
-    ll_async_results  ahead;
-    ll_device_examples *rows;       /* the set near; NULL: batches are made here and copied */
-    void               *now;        /* what is of one step, all numbers below one after another; */
-    void               *device_now; /* its copy beside the rows */
+    ll_async_results  results;
+    ll_device_examples *rows; /* the set in device memory; NULL: batches are made here and copied */
+    void               *now;  /* what is of one step, all numbers below one after another; */
+    void               *device_now;   /* its copy beside the rows */
     ll_epochs           device_order; /* of the rows, beside them */
     void               *device_index; /* [B] of a step */
     uint32_t           *index;        /* [B], where batches are made here */
@@ -108,7 +108,7 @@ void ll_residual_trainer_destroy(ll_residual_trainer *t)
     ll_run_destroy(t->run);
     ll_plan_release(t->plan);
     ll_params_destroy(t->params);
-    ll_async_results_deinit(&t->ahead);
+    ll_async_results_deinit(&t->results);
     ll_feature_batch_destroy(t->batch);
     ll_device_examples_destroy(t->rows);
     ll_epochs_deinit(&t->device_order);
@@ -213,7 +213,7 @@ static llap_status make_split(ll_residual_trainer *t, const ll_plan_opts *how)
     return st == LLAP_OK ? bind_batch(t, ll_micro_batches_run(t->split), 0) : st;
 }
 
-static step_in resident_inputs(ll_graph *g, const ll_residual_trainer *t)
+static step_in device_inputs(ll_graph *g, const ll_residual_trainer *t)
 {
     const int64_t                B = t->o.batch;
     const ll_device_examples_set r = ll_device_examples_set_of(g, t->rows, B, &t->o.vary);
@@ -242,7 +242,7 @@ static llap_status make_plans(ll_residual_trainer *t)
     llap_status st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
     const step_in in =
-        t->rows != NULL ? resident_inputs(g, t) : step_inputs(g, &t->c, t->o.batch, t->set->h);
+        t->rows != NULL ? device_inputs(g, t) : step_inputs(g, &t->c, t->o.batch, t->set->h);
     ll_tensor *loss = step_loss(g, &t->c, &in);
     ll_output(g, "loss", loss);
     ll_nn_train(g, loss, &t->o.optim);
@@ -300,7 +300,7 @@ static llap_status place_now(ll_residual_trainer *t)
 }
 
 static llap_status create(const ll_residual_config *c, const ll_feature_set *set,
-                          const ll_residual_opts *o, bool resident, int64_t micro_batches,
+                          const ll_residual_opts *o, bool on_device, int64_t micro_batches,
                           ll_residual_trainer **out)
 {
     ll_residual_trainer *t = ll_new(1, sizeof *t);
@@ -314,10 +314,10 @@ static llap_status create(const ll_residual_config *c, const ll_feature_set *set
     llap_status st = t->eps == NULL || t->order == NULL
                          ? LLAP_ENOMEM
                          : ll_feature_batch_create(&c->layout, o->batch, set->h, &t->batch);
-    if (st == LLAP_OK && resident) st = ll_device_examples_create(set, o->backend, &t->rows);
+    if (st == LLAP_OK && on_device) st = ll_device_examples_create(set, o->backend, &t->rows);
     if (st == LLAP_OK) st = place_now(t);
     if (st == LLAP_OK) st = make_plans(t);
-    if (st == LLAP_OK) st = ll_async_results_init(&t->ahead, o->backend);
+    if (st == LLAP_OK) st = ll_async_results_init(&t->results, o->backend);
     if (st == LLAP_OK) st = start(t);
     if (st == LLAP_OK) *out = t;
     else ll_residual_trainer_destroy(t);
@@ -463,9 +463,9 @@ static llap_status step_split(ll_residual_trainer *t, int64_t step, double *loss
 static llap_status put_later(ll_residual_trainer *t, int64_t step)
 {
     if (t->split != NULL)
-        return ll_async_results_put(&t->ahead, step, ll_micro_batches_loss(t->split),
+        return ll_async_results_put(&t->results, step, ll_micro_batches_loss(t->split),
                                     ll_micro_batches_norm(t->split));
-    return ll_async_results_put(&t->ahead, step, ll_run_output_device(t->run, "loss", NULL),
+    return ll_async_results_put(&t->results, step, ll_run_output_device(t->run, "loss", NULL),
                                 ll_run_output_device(t->run, "grad_norm", NULL));
 }
 
@@ -491,12 +491,12 @@ llap_status ll_residual_step(ll_residual_trainer *t, int64_t step, double *loss,
 llap_status ll_residual_results(ll_residual_trainer *t, int64_t first, int64_t n, double *loss,
                                 double *norm)
 {
-    return ll_async_results_get(&t->ahead, first, n, loss, norm);
+    return ll_async_results_get(&t->results, first, n, loss, norm);
 }
 
 /* ---- what is not finite ---- */
 
-static bool blame_input(const ll_residual_trainer *t, char *text, size_t size)
+static bool non_finite_input(const ll_residual_trainer *t, char *text, size_t size)
 {
     input in[INPUTS];
     list_inputs(t, in);
@@ -530,7 +530,7 @@ llap_status ll_residual_find_non_finite(ll_residual_trainer *t, int64_t step, ch
     prepare(t, step); /* the next one may be there already */
     *index = t->index;
     *n = t->o.batch;
-    if (blame_input(t, text, size)) return LLAP_OK;
+    if (non_finite_input(t, text, size)) return LLAP_OK;
     llap_status st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
     const step_in in = step_inputs(g, &t->c, t->o.batch / t->micro_batches, t->set->h);

@@ -449,23 +449,23 @@ static void little_memory_is_enough(void **state)
     ll_residual_trainer_destroy(trainer);
 }
 
-/* The batch in pieces: the same steps, but for dropout. */
+/* The batch in micro-batches: the same steps, but for dropout. */
 static void little_memory_is_enough_for_training(void **state)
 {
     (void)state;
     const ll_backend     b = apart_backend();
     static trained       whole, split;
     ll_residual_trainer *a, *c = NULL;
-    int64_t              pieces = 1;
+    int64_t              n = 1;
     no_dropout = true;
     batch = 48;
     train(&b, &whole, &a);
     assert_int_equal(ll_residual_trainer_micro_batches(a), 1);
     size_t limit = (size_t)1 << 24;
-    for (; pieces == 1; limit -= limit / 8) {
+    for (; n == 1; limit -= limit / 8) {
         apart_state.limit = limit;
         CHECK_OK(start(&b, &c));
-        pieces = ll_residual_trainer_micro_batches(c);
+        n = ll_residual_trainer_micro_batches(c);
         ll_residual_trainer_destroy(c);
     }
     train(&b, &split, &c);
@@ -556,7 +556,7 @@ static float      few[WINDOWS * SAMPLES * H * N];
 
 static bool draws_are_cut(const ll_backend *b) { return draw(drawn, b, few) < 5; }
 
-/* A step in pieces and samples in turns, because there is no room: the same numbers. */
+/* A step in micro-batches and samples in turns, because there is no room: the same numbers. */
 static void on_a_full_gpu(void **state)
 {
     (void)state;
@@ -572,7 +572,7 @@ static void on_a_full_gpu(void **state)
     assert_int_equal(ll_residual_trainer_micro_batches(a), 1);
     size_t left = find_limit(&h, steps_are_cut);
     train_steps(h.b, &split, &c);
-    print_message("%.0f MiB left: a step in %lld pieces\n", (double)left / 0x1p20,
+    print_message("%.0f MiB left: a step in %lld micro-batches\n", (double)left / 0x1p20,
                   (long long)ll_residual_trainer_micro_batches(c));
     ll_residual_trainer_destroy(c);
     hog_release(&h);

@@ -79,14 +79,14 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
         find_batch(s, number + 1, &first, &count);
         if (count == s->count) fill_batch(s, number + 1, first, count, net);
     }
-    if (loss == NULL) return ll_session_later(net, &s->ahead, number);
+    if (loss == NULL) return ll_session_later(net, &s->results, number);
     ll_session_end(net, loss, norm);
     return LLAP_OK;
 }
 
 static llap_status results(void *user, int64_t first, int64_t n, double *loss, double *norm)
 {
-    return ll_async_results_get(&((diffusion_stage *)user)->ahead, first, n, loss, norm);
+    return ll_async_results_get(&((diffusion_stage *)user)->results, first, n, loss, norm);
 }
 
 /* Error of the prediction on validation, every row with its condition, its own step and noise:
@@ -121,7 +121,7 @@ static void fields(void *user, ll_json_writer *w)
 }
 
 /* With all inputs here, where they can be looked at. */
-static llap_status blame_whole(diffusion_stage *s, int64_t number, char *text, size_t size)
+static llap_status non_finite_whole(diffusion_stage *s, int64_t number, char *text, size_t size)
 {
     const bool  device_data = s->device_data;
     ll_graph   *g = NULL;
@@ -141,12 +141,12 @@ static llap_status blame_whole(diffusion_stage *s, int64_t number, char *text, s
     return st;
 }
 
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
+static llap_status find_non_finite(void *user, int64_t number, char *text, size_t size)
 {
     diffusion_stage *s = user;
     find_batch(s, number, &s->first, &s->count);
     const llap_status st = s->part != NULL ? diffusion_find_non_finite(s, number, text, size)
-                                           : blame_whole(s, number, text, size);
+                                           : non_finite_whole(s, number, text, size);
     ll_frame_name_windows(&s->r->frame, s->rows.end + s->first, s->count, text, size);
     return st;
 }
@@ -174,7 +174,7 @@ static llap_status prepare(diffusion_stage *s)
     st = diffusion_move_to_device(s);
     if (st == LLAP_OK) st = diffusion_net_for(s, s->train, s->B, true, &net);
     if (st == LLAP_ENOMEM && r->backend->memory != NULL) st = diffusion_split(s);
-    return st == LLAP_OK ? ll_async_results_init(&s->ahead, r->backend) : st;
+    return st == LLAP_OK ? ll_async_results_init(&s->results, r->backend) : st;
 }
 
 static llap_status hand_over(diffusion_stage *s)
@@ -211,12 +211,12 @@ llap_status ll_reference_diffusion(ll_reference *r, ll_training_run *t)
     if (r->backend->memory != NULL) stage.results = results;
     stage.evaluate = evaluate;
     stage.fields = fields;
-    stage.blame = blame;
+    stage.find_non_finite = find_non_finite;
     if (st == LLAP_OK) st = ll_training_run_stage(t, &stage, NULL);
     if (st == LLAP_OK) st = hand_over(&s);
     diffusion_destroy_nets(&s);
     diffusion_release_device(&s);
-    ll_async_results_deinit(&s.ahead);
+    ll_async_results_deinit(&s.results);
     ll_scratch_deinit(&s.rows.block);
     ll_scratch_deinit(&s.val.block);
     ll_params_destroy(s.params);

@@ -34,7 +34,7 @@ typedef struct diffusion_stage {
     double           lr_now;
     const float     *mean, *deviation; /* of the summaries, [H]; NULL: those of the batch */
     int64_t          first, count;     /* rows of the last step */
-    ll_async_results ahead;
+    ll_async_results results;
 } diffusion_stage;
 
 /* -------- reference_diffusion_nets.c -------- */

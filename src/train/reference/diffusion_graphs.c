@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INDEX LL_SESSION_ROWS "index" /* of a batch, where it is made near */
+#define INDEX LL_SESSION_ROWS "index" /* of a batch, where it is made in device memory */
 
 /* -------- rows that lie in the backend's memory -------- */
 

@@ -83,7 +83,7 @@ llap_status diffusion_step_in_micro_batches(diffusion_stage *s, int64_t number, 
                                         (double)s->P / (double)s->count);
     }
     if (st == LLAP_OK) st = ll_session_finish_step(s->part, number, s->lr_now, loss, norm);
-    return st == LLAP_OK && loss == NULL ? ll_session_later(s->part, &s->ahead, number) : st;
+    return st == LLAP_OK && loss == NULL ? ll_session_later(s->part, &s->results, number) : st;
 }
 
 llap_status diffusion_find_non_finite(diffusion_stage *s, int64_t number, char *text, size_t size)

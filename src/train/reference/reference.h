@@ -104,7 +104,7 @@ typedef struct ll_stage_trainer {
     ll_batch_feed                feed;
     struct stage_device_batches *device_data; /* the batches there; NULL: they come from the feed */
     int64_t                      ready;       /* the step whose inputs are in the net; -1: none */
-    ll_async_results             ahead;
+    ll_async_results             results;
     ll_batch                     val; /* room for a batch of validation */
 } ll_stage_trainer;
 
@@ -120,9 +120,9 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
 llap_status ll_stage_trainer_run(ll_stage_trainer *l, ll_training_run *t, const ll_stage *stage);
 void        ll_stage_trainer_deinit(ll_stage_trainer *l); /* also after a failure */
 
-/* For describe: an input of l->rows rows, taken from near where training has them there; draws of
- * such rows, NULL where none lie in device memory (they are inputs then); and where batches go in
- * micro-batches the input "all_NAME" of the whole batch, else NULL. */
+/* For describe: an input of l->rows rows, taken from device memory where training has them there;
+ * draws of such rows, NULL where none lie in device memory (they are inputs then); and where
+ * batches go in micro-batches the input "all_NAME" of the whole batch, else NULL. */
 ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const char *name,
                                   ll_shape shape, bool training);
 ll_tensor *ll_stage_trainer_draw(ll_graph *g, const ll_stage_trainer *l, const ll_draw_attr *a);

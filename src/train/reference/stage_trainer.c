@@ -294,12 +294,12 @@ static llap_status step(void *user, int64_t number, double *loss, double *norm)
             st = make_ready(l, number + 1);
         if (st == LLAP_OK && loss != NULL) ll_session_end(l->train, loss, norm);
     }
-    return st == LLAP_OK && loss == NULL ? ll_session_later(l->train, &l->ahead, number) : st;
+    return st == LLAP_OK && loss == NULL ? ll_session_later(l->train, &l->results, number) : st;
 }
 
 static llap_status results(void *user, int64_t first, int64_t n, double *loss, double *norm)
 {
-    return ll_async_results_get(&((ll_stage_trainer *)user)->ahead, first, n, loss, norm);
+    return ll_async_results_get(&((ll_stage_trainer *)user)->results, first, n, loss, norm);
 }
 
 llap_status ll_stage_trainer_check(ll_stage_trainer *l, const ll_batch *b, const char *const *names,
@@ -317,7 +317,7 @@ llap_status ll_stage_trainer_check(ll_stage_trainer *l, const ll_batch *b, const
 }
 
 /* Piece after micro-batch, until one is found at fault. */
-static llap_status blame_batch(ll_stage_trainer *l, int64_t number, char *text, size_t size)
+static llap_status non_finite_batch(ll_stage_trainer *l, int64_t number, char *text, size_t size)
 {
     const ll_batch *b;
     char            known[512];
@@ -338,17 +338,17 @@ static llap_status blame_batch(ll_stage_trainer *l, int64_t number, char *text, 
 }
 
 /* With all inputs here, where they can be looked at. */
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
+static llap_status find_non_finite(void *user, int64_t number, char *text, size_t size)
 {
     ll_stage_trainer     *l = user;
     stage_device_batches *device_data = l->device_data;
     l->ready = -1;
-    if (device_data == NULL) return blame_batch(l, number, text, size);
+    if (device_data == NULL) return non_finite_batch(l, number, text, size);
     ll_session *train = l->train;
     l->device_data = NULL;
     l->train = NULL;
     llap_status st = make_train(l);
-    if (st == LLAP_OK) st = blame_batch(l, number, text, size);
+    if (st == LLAP_OK) st = non_finite_batch(l, number, text, size);
     ll_session_destroy(l->train);
     l->train = train;
     l->device_data = device_data;
@@ -363,7 +363,7 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
     l->rows = l->r->B;
     l->ready = -1;
     llap_status st = make_params(l, start);
-    if (st == LLAP_OK) st = ll_async_results_init(&l->ahead, l->r->backend);
+    if (st == LLAP_OK) st = ll_async_results_init(&l->results, l->r->backend);
     if (st == LLAP_OK) st = ll_batch_feed_init(&l->feed, l->r);
     if (st == LLAP_OK) {
         st = make_whole(l);
@@ -375,7 +375,7 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
     stage->user = l;
     stage->step = step;
     if (apart) stage->results = results;
-    stage->blame = blame;
+    stage->find_non_finite = find_non_finite;
     return st;
 }
 
@@ -391,7 +391,7 @@ void ll_stage_trainer_deinit(ll_stage_trainer *l)
 {
     ll_batch_feed_deinit(&l->feed);
     ll_batch_deinit(&l->val);
-    ll_async_results_deinit(&l->ahead);
+    ll_async_results_deinit(&l->results);
     destroy_nets(l);
     device_destroy(l);
     ll_params_destroy(l->params);

@@ -64,7 +64,7 @@ typedef struct ll_stage {
     /* What was not finite in the step just made, "gradient of 'encoder.mu.weight'; windows ...".
      * text holds what is known, "the loss is not finite"; it is for what is found, or to add to.
      * NULL: nobody knows more. */
-    llap_status (*blame)(void *user, int64_t step, char *text, size_t size);
+    llap_status (*find_non_finite)(void *user, int64_t step, char *text, size_t size);
 } ll_stage;
 
 #define LL_STAGE_DEFAULT ((ll_stage){ .patience_from = 1, .select_from = 1, .max_skipped = 8 })
