@@ -1,3 +1,14 @@
+/* src/diffusion: the noise process and its reverse.
+ *
+ *   diffusion.h       this file: schedules, what is predicted, the loss
+ *   target_mask.h     an auxiliary of the loss
+ *   sampler.h         the reverse loop (sampler.c), step lists (points.c), solvers (solver.h)
+ *   denoiser_steps.h  the denoiser as a predictor, step by step
+ *   denoiser_loop.h   the whole loop as plans, on a device
+ *   weight_copies.h   parameters where another backend computes
+ *
+ * May touch: base, base/rng, backend, graph, nn, networks. */
+
 /* The noise process: schedules, what the network predicts and how to read it, and the training loss
  * (spec/model.md, section 5).
  *

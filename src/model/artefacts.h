@@ -4,9 +4,9 @@
  *     vae          the names of spec 2.6
  *     summarizer   the names of spec 3.4; the heads of pretraining are not needed and not kept
  *     denoiser     the names of spec 4.10, "ema.NAME" for averages, mu_mean and mu_std [Z] or
- * [h,Z]; metadata "model_config" as in the reference's payload, JSON statistics   ours: scale.x.*,
- * scale.y.*, cond.* as in a model file, and metadata "llapdiff.config" with what the other three do
- * not tell
+ *                  [h,Z]; metadata "model_config" as in the reference's payload, JSON
+ *     statistics   ours: scale.x.*, scale.y.*, cond.* as in a model file, and metadata
+ *                  "llapdiff.config" with what the other three do not tell
  *
  *     ll_network_config c;
  *     st = ll_artefacts_config(&files, &hints, &c);

@@ -311,8 +311,8 @@ static void refusals_change_nothing(const llap_panel *p, const llap_model *like,
 
 /* The batches of a stage in halves, where there is no room for more, and in as many micro-batches
  * as the least of memory wants; and none at all. */
-static void pieces_of(const llap_panel *p, const llap_model *like, const char *stage,
-                      const char *text, curve *whole)
+static void micro_batches_of(const llap_panel *p, const llap_model *like, const char *stage,
+                             const char *text, curve *whole)
 {
     curve  split;
     char   said[256] = "", expected[256], most[256] = "";
@@ -344,12 +344,12 @@ static void little_memory_is_enough(void **state)
     llap_model     *m;
     curve           whole;
     CHECK_OK(llap_train(p, &o, &m));
-    pieces_of(p, m, "vae", quiet, &whole);
-    pieces_of(p, m, "vae", irregular, &whole);
-    pieces_of(p, m, "summarizer", quiet, &whole);
-    pieces_of(p, m, "summarizer", irregular, &whole);
-    pieces_of(p, m, "latents", quiet, &whole); /* which the denoiser learns from */
-    pieces_of(p, m, "denoiser", quiet, &whole);
+    micro_batches_of(p, m, "vae", quiet, &whole);
+    micro_batches_of(p, m, "vae", irregular, &whole);
+    micro_batches_of(p, m, "summarizer", quiet, &whole);
+    micro_batches_of(p, m, "summarizer", irregular, &whole);
+    micro_batches_of(p, m, "latents", quiet, &whole); /* which the denoiser learns from */
+    micro_batches_of(p, m, "denoiser", quiet, &whole);
     refusals_change_nothing(p, m, &whole);
     llap_model_destroy(m);
     llap_panel_destroy(p);

@@ -1,4 +1,4 @@
-/* Stage 3: latents and summaries of the frozen networks (reference_encode.h), then the denoiser,
+/* Stage 3: latents and summaries of the frozen networks (encode.h), then the denoiser,
  * spec protocol.md 5.3 to 5.5. */
 #include "train/reference/diffusion.h"
 

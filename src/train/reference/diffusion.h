@@ -1,8 +1,8 @@
 /* What the files of stage 3 share:
  *
- *   reference_diffusion_nets.c    the loss, its nets and what they are fed with
- *   reference_diffusion_pieces.c  steps of batches that do not fit
- *   reference_diffusion.c         the stage
+ *   diffusion_graphs.c         the loss, its graphs and what they are fed with
+ *   diffusion_micro_batches.c  steps of batches that do not fit
+ *   diffusion.c                the stage
  */
 #ifndef LL_TRAIN_REFERENCE_DIFFUSION_H
 #define LL_TRAIN_REFERENCE_DIFFUSION_H
@@ -37,7 +37,7 @@ typedef struct diffusion_stage {
     ll_async_results results;
 } diffusion_stage;
 
-/* -------- reference_diffusion_nets.c -------- */
+/* -------- diffusion_graphs.c -------- */
 
 ll_rng diffusion_epoch_rng(const void *stage, int64_t epoch); /* that orders its batches */
 
@@ -63,7 +63,7 @@ void diffusion_fill(const diffusion_stage *s, ll_encoded *e, int64_t first, int6
 llap_status diffusion_name_rows(const diffusion_stage *s, ll_epochs *order, int64_t first,
                                 int64_t count, uint32_t number, ll_session *net);
 
-/* -------- reference_diffusion_pieces.c -------- */
+/* -------- diffusion_micro_batches.c -------- */
 
 /* From now on a batch goes in equal parts, as few as there is room for. */
 llap_status diffusion_split(diffusion_stage *s);

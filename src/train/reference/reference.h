@@ -1,16 +1,18 @@
-/* The `reference` profile: three stages as the protocol has them, and forecasts from their result.
+/* src/train/reference: the `reference` profile: the paper's three stages, one after another.
  *
- *   reference_data.c       windows, split, scales, batches: what all stages look at
- *   reference_lesson.c     what stages 1 and 2 have in common
- *   reference_vae.c        stage 1, the target VAE
- *   reference_summarizer.c stage 2, the history summarizer
- *   reference_encode.c     latents and summaries of the frozen networks, once
- *   reference_diffusion.c  stage 3, the denoiser, in three files (reference_diffusion.h)
- *   train_reference.c      one after another, into a model
- *   reference_nets.c       the nets that forecasts need, and what they see
- *   forecaster_reference.c the model as a forecaster
+ *   reference.h      this file
+ *   data.c           windows, split, scales, batches: what all stages look at
+ *   stage_trainer.c  what stages 1 and 2 have in common
+ *   vae.c            stage 1, the set-VAE
+ *   summarizer.c     stage 2, the history summarizer
+ *   encode.h         latents and summaries of the frozen networks, once
+ *   diffusion.h      stage 3, the denoiser, in three files
+ *   train.c          one after another, into a model
  *
- * Letters: B rows of a batch, N slots of a row, l context rows, h queries, D inputs, C targets. */
+ * Forecasts of such models are in predict (predict/reference.h). Letters: B rows of a batch, N
+ * slots of a row, l context rows, h queries, D inputs, C targets.
+ * May touch: base, base/rng, backend, backend/cpu, graph, nn, data, data/windows, networks,
+ * diffusion, model, predict, train/run. */
 #ifndef LL_TRAIN_REFERENCE_REFERENCE_H
 #define LL_TRAIN_REFERENCE_REFERENCE_H
 

@@ -78,7 +78,7 @@ static void device_destroy(ll_stage_trainer *l)
 
 static ll_rng epoch_rng(const void *loader, int64_t epoch) { return ll_loader_rng(loader, epoch); }
 
-static llap_status near_alloc(ll_stage_trainer *l, stage_device_batches *n)
+static llap_status device_batches_alloc(ll_stage_trainer *l, stage_device_batches *n)
 {
     const ll_reference *r = l->r;
     llap_status         st = ll_epochs_init(&n->order, r->backend, r->n_batches, r->B);
@@ -94,8 +94,8 @@ static llap_status near_alloc(ll_stage_trainer *l, stage_device_batches *n)
 }
 
 /* Batch number k by time goes there, by way of the check's inputs. */
-static llap_status near_put(ll_stage_trainer *l, stage_device_batches *n, int64_t k,
-                            const ll_batch *b)
+static llap_status device_batches_put(ll_stage_trainer *l, stage_device_batches *n, int64_t k,
+                                      const ll_batch *b)
 {
     const ll_backend *backend = l->r->backend;
     const int64_t     B = l->r->B;
@@ -111,15 +111,15 @@ static llap_status near_put(ll_stage_trainer *l, stage_device_batches *n, int64_
 }
 
 /* Nothing happens where the backend has no memory of its own, or no room. */
-static llap_status near_create(ll_stage_trainer *l)
+static llap_status device_batches_create(ll_stage_trainer *l)
 {
     ll_batch b = { 0 };
     if (l->r->backend->memory == NULL) return LLAP_OK;
     l->device_data = ll_new(1, sizeof *l->device_data);
-    llap_status st = l->device_data == NULL ? LLAP_ENOMEM : near_alloc(l, l->device_data);
+    llap_status st = l->device_data == NULL ? LLAP_ENOMEM : device_batches_alloc(l, l->device_data);
     for (int64_t k = 0; k < l->r->n_batches && st == LLAP_OK; k++) {
         st = ll_reference_batch(l->r, k, &b);
-        if (st == LLAP_OK) st = near_put(l, l->device_data, k, &b);
+        if (st == LLAP_OK) st = device_batches_put(l, l->device_data, k, &b);
     }
     if (st == LLAP_OK) st = ll_device_finish(l->r->backend);
     ll_batch_deinit(&b);
@@ -127,7 +127,7 @@ static llap_status near_create(ll_stage_trainer *l)
     return st == LLAP_ENOMEM ? LLAP_OK : st;
 }
 
-static llap_status near_place(const ll_stage_trainer *l)
+static llap_status device_batches_place(const ll_stage_trainer *l)
 {
     const stage_device_batches *n = l->device_data;
     llap_status                 st = ll_session_place(l->train, INDEX, n->index);
@@ -176,7 +176,7 @@ static llap_status make_train(ll_stage_trainer *l)
         ll_nn_train(g, loss, optim);
         st = ll_session_create(g, l->params, n_threads, &l->train);
     }
-    if (st == LLAP_OK && l->device_data != NULL) st = near_place(l);
+    if (st == LLAP_OK && l->device_data != NULL) st = device_batches_place(l);
     ll_graph_destroy(g);
     return st;
 }
@@ -201,7 +201,7 @@ static void destroy_nets(ll_stage_trainer *l)
 static llap_status make_whole(ll_stage_trainer *l)
 {
     llap_status st = make_check(l);
-    if (st == LLAP_OK) st = near_create(l);
+    if (st == LLAP_OK) st = device_batches_create(l);
     if (st == LLAP_OK) st = make_train(l);
     if (st != LLAP_ENOMEM || l->device_data == NULL) return st;
     device_destroy(l);

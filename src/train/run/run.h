@@ -1,9 +1,21 @@
+/* src/train/run: the loop that every stage of every training goes through, and the state from which
+ * it goes on.
+ *
+ *   run.h                this file: stages, steps, checks (run.c); custom.c for stages with a loop
+ *                        of their own
+ *   state.h              the file; save.c writes it, open.c reads it
+ *   recipe.h             every number of a training
+ *   config.h, targets.h  the JSON that describes a run; what is said about each target
+ *
+ * May touch: base, base/time, base/rng, backend, backend/cpu, graph, nn, data, data/windows,
+ * anchor, residual, model, predict. */
+
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
  *     ll_training_run *t;
  *     st = ll_training_run_create(&opts, facts, n_facts, &t);
- *     if (st == LLAP_OK) st = ll_training_run_stage(t, &vae, NULL);           each to its end, in
- * turn if (st == LLAP_OK) st = ll_training_run_stage(t, &denoiser, &result);
+ *     if (st == LLAP_OK) st = ll_training_run_stage(t, &vae, NULL);            each to its end
+ *     if (st == LLAP_OK) st = ll_training_run_stage(t, &denoiser, &result);
  *     ll_training_run_destroy(t);
  *
  * A stage is data: a store that holds everything its steps change, how many steps, and functions
