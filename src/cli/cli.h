@@ -10,7 +10,7 @@
  * May touch: include/llapdiff. */
 
 /* The command line, described by tables: parsing, --help, man pages and completions are derived
- * from them. A command is a row in commands[] (main.c) and a file cmd_NAME.c that defines its
+ * from them. A command is a row in cli_commands[] (main.c) and a file cmd_NAME.c that defines its
  * options struct, its table of options and a function that calls the library and prints the result.
  *
  *     typedef struct info_options { const char *tensor; int64_t limit; } info_options;

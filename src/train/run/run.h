@@ -3,7 +3,9 @@
  *
  *   run.h                this file: stages, steps, checks (run.c); custom.c for stages with a loop
  *                        of their own
- *   state.h              the file; save.c writes it, open.c reads it
+ *   state.h              the state file; save.c says when it is read and written
+ *   open.c               the run that the options of llap_train describe: its facts, its state, its
+ *                        room
  *   recipe.h             every number of a training
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
