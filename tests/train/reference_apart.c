@@ -227,7 +227,7 @@ static int take_memory(void *user, const llap_progress_event *e)
            (is(e, "latents") && strcmp(scarce, "summarizer") == 0);
 }
 
-static void keep_pieces(void *user, llap_log_level level, const char *message)
+static void keep_micro_batches(void *user, llap_log_level level, const char *message)
 {
     (void)level;
     if (strstr(message, "micro-batches") != NULL) snprintf(user, 256, "%s", message);
@@ -253,7 +253,7 @@ static llap_status learn(const llap_panel *p, const llap_model *like, const char
                          char *said)
 {
     const ll_backend b = apart_backend();
-    const llap_log   log = { .level = LLAP_LOG_WARNING, .sink = keep_pieces, .user = said };
+    const llap_log   log = { .level = LLAP_LOG_WARNING, .sink = keep_micro_batches, .user = said };
     const int64_t    var = 0;
     llap_train_opts  o = options(in_folder("micro_batches.log"));
     llap_model      *m = NULL;
