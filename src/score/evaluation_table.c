@@ -76,7 +76,7 @@ static void put_verdict(FILE *f, const evaluation *e, int against, int64_t targe
 static bool is_its_anchor(const evaluation *e)
 {
     return !e->impute && e->n_with == 0 && e->m->network != NULL &&
-           e->m->network->config.features.guard == LL_ANSWER_BY_ANCHOR;
+           e->m->network->config.features.answer_source == LL_ANSWER_BY_ANCHOR;
 }
 
 static void put_target(FILE *f, const evaluation *e, const evaluation_look *look, int64_t target)
