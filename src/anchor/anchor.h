@@ -1,3 +1,19 @@
+/* src/anchor: the exact Bayesian forecaster that everything else starts from, on plain arrays. It
+ * knows no panel and no file.
+ *
+ *   anchor.h           this file: kernel, windows, answers
+ *   state.h, filter.c, posterior.c, root.c:
+ *                      the state-space form; forward; both ways; with roots
+ *   fit.h, gradient.c  fitting a kernel
+ *   chain.h            from readings to the anchor's scale and back
+ *   calibration.h      intervals that hold what they say
+ *   linked.h           several entities at once, for forecasts
+ *   neighbours.c       other entities' readings, for gaps
+ *   model.h            all of it as a forecaster of one variable; choose.c, forecast.c, filling.c,
+ *                      window.h
+ *
+ * May touch: base, base/rng. */
+
 /* The anchor: a Gaussian process with stable poles, conditioned exactly on an irregular history.
  *
  *     y(t) = f(t) + noise,   cov(f(t), f(t + d)) = k(d) = sum_i a_i exp(-rho_i |d|) cos(omega_i d)

@@ -22,7 +22,7 @@ typedef struct ll_anchor_watch {
      * descent. loss: of the last one's windows, NaN: they scored nothing. Anything but LLAP_OK ends
      * the fit with it. */
     llap_status (*step)(void *user, const char *fit, int64_t done, int64_t made, double loss);
-    /* Validation has scored a candidate (anchor_model.h). As step. */
+    /* Validation has scored a candidate (model.h). As step. */
     llap_status (*scored)(void *user, const char *fit, const struct ll_anchor_model *m);
     /* Copies the n numbers kept under the name to v. False: there are none, or not so many. */
     bool (*find)(void *user, const char *name, double *v, size_t n);

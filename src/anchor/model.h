@@ -147,9 +147,10 @@ llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_requ
 /* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
  * not used. From the past: given the observed rows at or before each, within a context. From both
  * sides: given all observed rows within half a context of each; long series are worked in pieces of
- * half a context. Where the model has learnt to (near[from].cov) and `all` is given, also given
- * what the other series read at the time of each query; the next requests of the same `all` share
- * that work, and requests are shared out among threads; same bytes for any number of either. */
+ * half a context. Where the model has learnt to (neighbours[from].cov) and `all` is given, also
+ * given what the other series read at the time of each query; the next requests of the same `all`
+ * share that work, and requests are shared out among threads; same bytes for any number of either.
+ */
 typedef enum ll_anchor_from { LL_ANCHOR_PAST, LL_ANCHOR_BOTH } ll_anchor_from;
 llap_status ll_anchor_model_fill(const ll_anchor_model *m, const ll_anchor_request *r, size_t n,
                                  ll_anchor_from from);

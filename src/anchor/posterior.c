@@ -3,7 +3,7 @@
  *
  *     mean = x_0 + b r     variance = b_0 - b N b     with b = P h, h = [1, 0, ...].
  *
- * A variance of which the future leaves next to nothing comes from anchor_root.c instead.
+ * A variance of which the future leaves next to nothing comes from root.c instead.
  *
  * Between two queries i before j (de Jong): cov = b_i L^T (h - N_j b_j), where L takes b_i forward
  * as the filter takes its mean. Draws follow Durbin and Koopman: simulate states and readings from

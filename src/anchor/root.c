@@ -1,5 +1,5 @@
 /* The variance that both sides leave, where it is so much smaller than what the past leaves that
- * b_0 - b N b (anchor_posterior.c) would be a difference of nearly equal numbers.
+ * b_0 - b N b (posterior.c) would be a difference of nearly equal numbers.
  *
  * Nothing is subtracted here. The past is kept as a root of its covariance, P = U^T U, the future
  * as a root of the information that it has by itself, M = R^T R; both move by orthogonal

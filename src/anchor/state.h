@@ -97,7 +97,7 @@ void anchor_sort(const double *t, size_t *from, size_t *to, size_t n);
  * their number; order [2 * n_query] is scratch. */
 size_t anchor_events(const ll_anchor_window *w, anchor_event *ev, size_t *order);
 
-/* anchor_root.c: the variances [n_query] from both sides, and u [n_query,J] = h - N b, of the
+/* root.c: the variances [n_query] from both sides, and u [n_query,J] = h - N b, of the
  * n_want queries that are wanted [n_query]; the others stay. n events; step [n]: the transition
  * into each that has a gap. */
 llap_status anchor_root(const anchor_system *sys, const anchor_event *ev, const anchor_step *step,

@@ -1,4 +1,4 @@
-/* The picture of a model's poles: what task/ gathers, plot/ draws. */
+/* The picture of a model's poles: what report/ gathers, plot/ draws. */
 #include "report/poles.h"
 #include "base/arena.h"
 #include "plot/poles_plot.h"

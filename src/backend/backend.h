@@ -1,3 +1,14 @@
+/* src/backend: what an op computes, and where: the list of ops, the table of kernels that a backend
+ * is, and memory of devices.
+ *
+ *   op.h               the list of ops
+ *   backend.h          this file: views, calls, the table
+ *   device_memory.h    memory where the kernels compute
+ *   random.h, adamw.h  dropout's draws; the optimiser's runs of parameters
+ *
+ * Inside it: ref (the definition, in double, for tests), cpu, cuda.
+ * May touch: base, base/rng. */
+
 /* What a backend is: a table of kernels indexed by op, and how it stores real numbers.
  *
  *     ll_call c = { .op = LL_OP_EXP, .n_threads = 2 };

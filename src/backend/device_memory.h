@@ -1,5 +1,5 @@
-/* Memory near the kernels: the backend's own where it has some, else the caller's. Code written
- * with these runs on every backend.
+/* Device memory: the backend's own where it has some (a GPU), else the caller's. Code written with
+ * these runs on every backend.
  *
  *     void *x;
  *     st = ll_device_alloc(backend, n_bytes, &x);

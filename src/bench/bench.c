@@ -47,9 +47,9 @@ typedef struct bench {
     ll_rig_opts            base;
     ll_plan               *plan; /* the bare product */
     ll_run                *run;
-    int64_t                m;       /* its rows */
-    float                 *x, *w;   /* its operands */
-    void                  *near[2]; /* where the backend computes, if that is elsewhere */
+    int64_t                m;              /* its rows */
+    float                 *x, *w;          /* its operands */
+    void                  *device_data[2]; /* where the backend computes, if that is elsewhere */
     double                 rate[MOST_RUNS], all_rates[MOST_ROWS];
     row                    row[MOST_ROWS];
     int                    n;
@@ -77,9 +77,9 @@ static llap_status bind_operand(bench *t, int i, const char *name, float *x, int
     const ll_backend *b = t->base.backend;
     const size_t      n_bytes = (size_t)n * sizeof *x;
     if (b->memory == NULL) return ll_run_bind(t->run, name, x, n);
-    llap_status st = ll_device_alloc(b, n_bytes, &t->near[i]);
-    if (st == LLAP_OK) st = ll_device_put(b, t->near[i], x, n_bytes);
-    return st == LLAP_OK ? ll_run_bind_device(t->run, name, t->near[i], n) : st;
+    llap_status st = ll_device_alloc(b, n_bytes, &t->device_data[i]);
+    if (st == LLAP_OK) st = ll_device_put(b, t->device_data[i], x, n_bytes);
+    return st == LLAP_OK ? ll_run_bind_device(t->run, name, t->device_data[i], n) : st;
 }
 
 static llap_status prepare_product(bench *t)
@@ -392,7 +392,7 @@ llap_status llap_bench(const llap_bench_opts *o, int json, char **text)
     if (st == LLAP_OK) st = json ? as_json(t, text) : as_text(t, text);
     ll_run_destroy(t->run);
     ll_plan_release(t->plan);
-    for (int i = 0; i < 2; i++) ll_device_release(t->base.backend, t->near[i]);
+    for (int i = 0; i < 2; i++) ll_device_release(t->base.backend, t->device_data[i]);
     ll_free(t->x);
     ll_free(t->w);
     ll_free(t);

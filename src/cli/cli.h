@@ -1,5 +1,16 @@
+/* src/cli: the program. It sees include/llapdiff/ only, as any user of the library does.
+ *
+ *   cli.h            this file: tables of options
+ *   main.c           the list of commands
+ *   parse.c, help.c  command line and --config; help, manual pages, completions
+ *   read.h           options of every command that reads data
+ *   cmd_*.c          a command each
+ *   demo_page.h      the demo's report
+ *
+ * May touch: include/llapdiff. */
+
 /* The command line, described by tables: parsing, --help, man pages and completions are derived
- * from them. A command is a row in commands[] (main.c) and a file cmd_NAME.c that defines its
+ * from them. A command is a row in cli_commands[] (main.c) and a file cmd_NAME.c that defines its
  * options struct, its table of options and a function that calls the library and prints the result.
  *
  *     typedef struct info_options { const char *tensor; int64_t limit; } info_options;

@@ -7,11 +7,12 @@
  *     ll_clock_deinit(&c);
  *
  * Formats:
- *     rfc3339     2004-03-10T18:00:00Z, also with a blank, without zone or seconds, or the date
- * alone epoch       a number since 1970 in the unit s, ms, us or ns number      a number in the
- * unit: any duration ("min", "0.5h"), or none elapsed     HH:MM[:SS[.f]] since some beginning;
- * hours may exceed 24 parts       year, month, day, ... one by one (ll_clock_read_parts) anything
- * with a %: strptime (base/time/timefmt.h) */
+ *     rfc3339     2004-03-10T18:00:00Z; also with a blank, without zone or seconds, or a date
+ *     epoch       a number since 1970 in the unit s, ms, us or ns
+ *     number      a number in the unit: any duration ("min", "0.5h"), or none
+ *     elapsed     HH:MM[:SS[.f]] since some beginning; hours may exceed 24
+ *     parts       year, month, day, ... one by one (ll_clock_read_parts)
+ *     otherwise   anything with a %: strptime (base/time/timefmt.h) */
 #ifndef LL_DATA_CLOCK_H
 #define LL_DATA_CLOCK_H
 

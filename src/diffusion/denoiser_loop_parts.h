@@ -1,5 +1,5 @@
-/* What the files of the planned loop share: planned_graph.c describes, planned.c plans and binds,
- * planned_sample.c runs. */
+/* What the files of the loop share: denoiser_loop_graph.c describes, denoiser_loop.c plans and
+ * binds, denoiser_loop_sample.c runs. */
 #ifndef LL_DIFFUSION_DENOISER_LOOP_PARTS_H
 #define LL_DIFFUSION_DENOISER_LOOP_PARTS_H
 

@@ -1,4 +1,4 @@
-/* Sampling with the plans of planned.c: windows and noise in, the loop, samples out. */
+/* Sampling with the plans of denoiser_loop.c: windows and noise in, the loop, samples out. */
 #include "backend/device_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,3 +1,14 @@
+/* src/diffusion: the noise process and its reverse.
+ *
+ *   diffusion.h          this file: schedules, what is predicted, the loss
+ *   sampler.h            the reverse loop (sampler.c), step lists (points.c), solvers (solver.h)
+ *   prepared_denoiser.h  the denoiser made ready to sample; chooses one of the next two
+ *   denoiser_steps.h     step by step, with any solver
+ *   denoiser_loop.h      the whole loop as plans, on a device
+ *   weight_copies.h      parameters where another backend computes
+ *
+ * May touch: base, base/rng, backend, graph, nn, networks. */
+
 /* The noise process: schedules, what the network predicts and how to read it, and the training loss
  * (docs/spec/model.md 5).
  *

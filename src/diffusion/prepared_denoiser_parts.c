@@ -96,7 +96,7 @@ static llap_status bind_one(ll_prepared_denoiser_weights *w, ll_run *run, const 
     void       *device_data = p->device_data;
     llap_status st = LLAP_OK;
     if (half || ll_params_backend(home)->memory != w->backend->memory)
-        st = ll_bring(&w->brought, w->backend, home, p, half, &device_data);
+        st = ll_weight_copies_get(&w->brought, w->backend, home, p, half, &device_data);
     return st == LLAP_OK ? ll_run_bind_device(run, s->name, device_data, p->count) : st;
 }
 

@@ -1,4 +1,5 @@
-/* One transition of the reverse process by DDIM, DPM-Solver++(2M) or UniPC. Inside model/ only. */
+/* One transition of the reverse process by DDIM, DPM-Solver++(2M) or UniPC. Inside diffusion/ only.
+ */
 #ifndef LL_DIFFUSION_SOLVER_H
 #define LL_DIFFUSION_SOLVER_H
 

@@ -30,8 +30,9 @@ static llap_status fetch(const ll_params *home, const ll_param_info *p, bool hal
     return st;
 }
 
-llap_status ll_bring(ll_weight_copies **all, const ll_backend *to, const ll_params *home,
-                     const ll_param_info *p, bool half, void **device_data)
+llap_status ll_weight_copies_get(ll_weight_copies **all, const ll_backend *to,
+                                 const ll_params *home, const ll_param_info *p, bool half,
+                                 void **device_data)
 {
     for (const ll_weight_copies *i = *all; i != NULL; i = i->next)
         if (i->of == p && i->half == half) {

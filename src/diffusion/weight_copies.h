@@ -1,8 +1,8 @@
 /* Copies of parameters where another backend computes, or as bf16; each is made once.
  *
  *     ll_weight_copies *all = NULL;
- *     st = ll_bring(&all, backend, params, p, false, &near);
- *     if (st == LLAP_OK) st = ll_run_bind_device(run, p->name, near, p->count);
+ *     st = ll_weight_copies_get(&all, backend, params, p, false, &device_data);
+ *     if (st == LLAP_OK) st = ll_run_bind_device(run, p->name, device_data, p->count);
  *     ll_weight_copies_release(all, backend); */
 #ifndef LL_DIFFUSION_WEIGHT_COPIES_H
 #define LL_DIFFUSION_WEIGHT_COPIES_H
@@ -11,10 +11,12 @@
 
 typedef struct ll_weight_copies ll_weight_copies; /* a list; NULL: none */
 
-/* *near is a copy of p, which is of the store home, for as long as *all is; half: rounded to bf16.
+/* *device_data is a copy of p, which is of the store home, for as long as *all is; half: rounded to
+ * bf16.
  */
-llap_status ll_bring(ll_weight_copies **all, const ll_backend *to, const ll_params *home,
-                     const ll_param_info *p, bool half, void **device_data);
+llap_status ll_weight_copies_get(ll_weight_copies **all, const ll_backend *to,
+                                 const ll_params *home, const ll_param_info *p, bool half,
+                                 void **device_data);
 void        ll_weight_copies_release(ll_weight_copies *all, const ll_backend *to);
 
 #endif

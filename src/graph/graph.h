@@ -1,3 +1,14 @@
+/* src/graph: a computation described once, differentiated, planned and run many times.
+ *
+ *   graph.h                   this file: tensors and ops
+ *   op_*.c                    one descriptor for each op: shape rule, gradient rule
+ *   grad.c                    the nodes of the gradient
+ *   plan.h                    plans and runs
+ *   plan.c, fuse.c, memory.c  what is kept, joined, and where it lies
+ *   run.c                     one caller's memory, and the loop over the steps
+ *
+ * May touch: backend, base, base/rng. */
+
 /* The tensor graph: describe a computation once, in the order of the paper's equations.
  *
  *     ll_graph *g;

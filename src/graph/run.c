@@ -15,10 +15,10 @@ typedef struct bound_view { /* an operand that lies in a slot */
 } bound_view;
 
 typedef struct binding { /* of one slot */
-    void *host;          /* of the caller, copied around every exec; NULL: near is the caller's */
-    void *device_data;   /* what kernels see */
-    void *own;           /* device memory of the run, made when a host's is bound; or NULL */
-    bool  written;       /* by a step */
+    void *host; /* of the caller, copied around every exec; NULL: device_data is the caller's */
+    void *device_data; /* what kernels see */
+    void *own;         /* device memory of the run, made when a host's is bound; or NULL */
+    bool  written;     /* by a step */
 } binding;
 
 struct ll_run {

@@ -1,3 +1,14 @@
+/* src/model: a trained model and its file.
+ *
+ *   model.h      this file: frame, anchors, networks; the file format
+ *   model_file.c, anchor_file.c:
+ *                saving and loading
+ *   network.h    the container of the networks: configuration, sizes, tensors
+ *   artefacts.h  the reference implementation's files
+ *
+ * May touch: base, base/time, base/rng, backend, graph, nn, data, data/windows, anchor, networks,
+ * diffusion, residual. */
+
 /* A trained model: what it answers about, how it saw the data, and the fitted parts. Immutable and
  * shared by threads. It holds one anchor per target variable and, unless its size is `anchor`, the
  * networks (model/network.h). The `reference` profile has no anchors.

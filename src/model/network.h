@@ -132,7 +132,7 @@ typedef struct ll_feature_config {
     double           augment;            /* g of docs/spec/anchor.md 8.7 */
     ll_reals         calibration_edge;   /* leads between buckets, in model time units */
     ll_reals         calibration_factor; /* [buckets], or [targets,buckets]; none: 1 */
-    ll_answer_source guard;
+    ll_answer_source answer_source;
     int64_t fill_past, fill_both; /* gaps: the point of the steps at which the networks take over
                                      from the anchor's answer, from 1; 0: they do not */
 } ll_feature_config;

@@ -19,7 +19,7 @@ static const char *const positions[] = { "learned_abs", "continuous_rope",
 static const char *const t_tokens[] = { "none", "residual", "bias", "both", NULL };
 static const char *const views[] = { "rows", "entity", "joint", NULL };
 static const char *const residuals[] = { "anchor", "none", "global", NULL };
-static const char *const guards[] = { "network", "anchor", "pool", NULL };
+static const char *const answer_sources[] = { "network", "anchor", "pool", NULL };
 
 enum { MANY = 1 << 20 };
 
@@ -105,7 +105,7 @@ static const ll_field feature_fields[] = {
     CHOICE(F, view, views), REAL(F, patch, 1e-9, 1e12), INT(F, patch_rows, 1, 1 << 16), BOOL(F, ages), BOOL(F, counts),
     BOOL(F, covariates), BOOL(F, entity_mean), BOOL(F, calendar), BOOL(F, level), CHOICE(F, residual, residuals),
     REAL(F, clip, 0, 1e6), REAL(F, augment, 0, 1), REALS(F, calibration_edge, 0, 1e12),
-    REALS(F, calibration_factor, 1e-3, 1e3), CHOICE(F, guard, guards),
+    REALS(F, calibration_factor, 1e-3, 1e3), { "guard", LL_FIELD_CHOICE, offsetof(F, answer_source), 0, 0, answer_sources },
     INT(F, fill_past, 0, 1 << 16), INT(F, fill_both, 0, 1 << 16),
 };
 #undef F

@@ -1,4 +1,4 @@
-/* The pieces of the denoiser, one for each equation of docs/spec/model.md 4. Shapes have an
+/* The parts of the denoiser, one for each equation of docs/spec/model.md 4. Shapes have an
  * axis for the samples of a window behind the rows: [B,R,...], with R = 1 for what samples share.
  */
 #ifndef LL_NETWORKS_MODAL_H

@@ -3,8 +3,8 @@
  *     y(t) = sum_k e^(-rho_k t) (c_k cos(omega_k t) + b_k sin(omega_k t)),      t >= 0
  *
  *     ll_mode m[K];
- *     st = ll_denoiser_poles(&cfg, params, &(ll_poles_opts){ .t = 500, .E = E, .S = S, ... },
- * m); half-life  ll_mode_half_life(m[k])      period  ll_mode_period(m[k])
+ *     st = ll_denoiser_poles(&cfg, params, &(ll_poles_opts){ .t = 500, .E = E, .S = S }, m);
+ *     half-life  ll_mode_half_life(m[k])      period  ll_mode_period(m[k])
  *
  * Times are in the model's unit. */
 #ifndef LL_NETWORKS_MODES_H

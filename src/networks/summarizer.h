@@ -117,8 +117,8 @@ typedef struct ll_summarizer_terms { /* scalars; loss is their weighted sum */
     ll_tensor *loss, *x, *v, *t, *dt, *obs;
 } ll_summarizer_terms;
 
-/* whole: obs and ent of the batch that the rows are a piece of, each term is then the piece's part
- * of it; NULL: they are all. */
+/* whole: obs and ent of the batch that the rows are a micro-batch of, each term is then the
+ * micro-batch's part of it; NULL: they are all. */
 ll_summarizer_terms ll_summarizer_loss(ll_graph *g, const ll_summarizer_loss_config *cfg,
                                        const ll_summary *summary, const ll_summarizer_heads *heads,
                                        const ll_history *whole);

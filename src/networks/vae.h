@@ -83,8 +83,8 @@ typedef struct ll_vae_batch {
     ll_tensor  *ent;     /* [B,N] */
     ll_tensor  *eps;     /* [B,h,Z], for the sample of z */
     ll_vae_view view[2]; /* the second only with consistency */
-    /* Where the rows are a piece of a batch: obs and ent of all of it; NULL: they are all. Each
-     * term is then the piece's part of it. */
+    /* Where the rows are a micro-batch: obs and ent of all of it; NULL: they are all. Each
+     * term is then the micro-batch's part of it. */
     ll_tensor *all_obs, *all_ent;
 } ll_vae_batch;
 

@@ -50,7 +50,7 @@ ll_tensor *ll_vae_coverage_weight(ll_graph *g, ll_tensor *obs, ll_tensor *all)
     return ll_minimum(g, weight, ll_full(g, LL_SCALAR, 10.0));
 }
 
-/* x [B,h,1]; of pieces the mean over the whole batch */
+/* x [B,h,1]; of micro-batches the mean over the whole batch */
 static ll_tensor *over_steps(ll_graph *g, ll_tensor *x, ll_tensor *any, ll_tensor *all)
 {
     if (all != NULL) all = ll_unsqueeze(g, all, -1);

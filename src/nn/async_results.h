@@ -1,11 +1,13 @@
-/* Steps of training that nobody waits for: what each came to stays in the backend's memory until it
- * is asked for.
+/* Async results: losses and gradient norms of training steps that are queued on a device and not
+ * waited for. They stay in device memory until they are asked for.
  *
  *     ll_async_results a;
  *     st = ll_async_results_init(&a, backend);
- *     st = ll_async_results_put(&a, step, device_loss, device_norm);     behind each step, up to
- * LL_ASYNC_RESULTS st = ll_async_results_get(&a, first, n, loss, norm);           waits for them
- * all, once ll_async_results_deinit(&a); */
+ *     st = ll_async_results_put(&a, step, device_loss, device_norm);   after each step
+ *     st = ll_async_results_get(&a, first, n, loss, norm);             waits once, for all of them
+ *     ll_async_results_deinit(&a);
+ *
+ * At most LL_ASYNC_RESULTS steps may be queued before they are asked for. */
 #ifndef LL_NN_ASYNC_RESULTS_H
 #define LL_NN_ASYNC_RESULTS_H
 

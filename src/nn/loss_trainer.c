@@ -16,14 +16,14 @@ struct ll_loss_trainer {
     sized_net            train[2], check[2]; /* of all the rows that go at once, and of fewer */
     int64_t rows, micro_batches; /* rows that go at once: of so many micro-batches of a batch */
     int64_t told;                /* rows that the user knows of */
-    bool    resident;
+    bool    on_device;
     int64_t ready; /* the step whose batch is in its net; -1: none */
-    ll_async_results ahead;
+    ll_async_results results;
 };
 
 ll_params *ll_loss_trainer_params(ll_loss_trainer *t) { return t->params; }
 int64_t    ll_loss_trainer_rows(const ll_loss_trainer *t) { return t->rows; }
-bool       ll_loss_trainer_resident(const ll_loss_trainer *t) { return t->resident; }
+bool       ll_loss_trainer_on_device(const ll_loss_trainer *t) { return t->on_device; }
 
 static bool is_device(const ll_loss_trainer *t) { return t->o.backend->memory != NULL; }
 static bool is_micro(const ll_loss_trainer *t) { return t->micro_batches > 1; }
@@ -43,7 +43,7 @@ static void drop_nets(ll_loss_trainer *t)
 static ll_loss_of loss_of(const ll_loss_trainer *t, int64_t rows, bool training)
 {
     return (ll_loss_of){
-        .rows = rows, .training = training, .resident = t->resident, .micro = is_micro(t)
+        .rows = rows, .training = training, .on_device = t->on_device, .micro = is_micro(t)
     };
 }
 
@@ -60,7 +60,7 @@ static llap_status make_net(ll_loss_trainer *t, int64_t rows, bool training, ll_
         if (training) ll_nn_train(g, loss, &t->o.optim);
         st = ll_session_create(g, t->params, t->o.backend, t->o.n_threads, out);
     }
-    if (st == LLAP_OK && t->resident) st = t->o.place(t->o.user, training, *out);
+    if (st == LLAP_OK && t->on_device) st = t->o.place(t->o.user, training, *out);
     ll_graph_destroy(g);
     return st;
 }
@@ -84,13 +84,13 @@ static llap_status net_for(ll_loss_trainer *t, int64_t rows, bool training, ll_s
 static void leave_device(ll_loss_trainer *t)
 {
     if (t->o.leave != NULL) t->o.leave(t->o.user);
-    t->resident = false;
+    t->on_device = false;
 }
 
 llap_status ll_loss_trainer_save_memory(ll_loss_trainer *t)
 {
     drop_nets(t);
-    if (t->resident) {
+    if (t->on_device) {
         leave_device(t);
         return LLAP_OK;
     }
@@ -143,7 +143,7 @@ static llap_status move_data(ll_loss_trainer *t)
 {
     if (!is_device(t) || t->o.move == NULL) return LLAP_OK;
     const llap_status st = t->o.move(t->o.user, t);
-    t->resident = st == LLAP_OK;
+    t->on_device = st == LLAP_OK;
     if (st != LLAP_OK) leave_device(t);
     return st == LLAP_ENOMEM ? LLAP_OK : st;
 }
@@ -160,7 +160,7 @@ llap_status ll_loss_trainer_create(const ll_loss_trainer_opts *o, ll_loss_traine
         .o = *o, .rows = o->batch, .micro_batches = 1, .told = o->batch, .ready = -1
     };
     llap_status st = make_params(t);
-    if (st == LLAP_OK) st = ll_async_results_init(&t->ahead, o->backend);
+    if (st == LLAP_OK) st = ll_async_results_init(&t->results, o->backend);
     if (st == LLAP_OK) st = move_data(t);
     if (st == LLAP_OK) st = training_net(t, o->batch, &net);
     if (st == LLAP_OK) *out = t;
@@ -173,7 +173,7 @@ void ll_loss_trainer_destroy(ll_loss_trainer *t)
     if (t == NULL) return;
     drop_nets(t);
     leave_device(t);
-    ll_async_results_deinit(&t->ahead);
+    ll_async_results_deinit(&t->results);
     ll_params_destroy(t->params);
     ll_free(t);
 }
@@ -198,10 +198,11 @@ static llap_status make_ready(ll_loss_trainer *t, int64_t step, int64_t rows, ll
 static llap_status step_whole(ll_loss_trainer *t, int64_t step, int64_t rows, double lr,
                               ll_session *net)
 {
-    llap_status st = t->resident ? t->o.take(t->o.user, step, net) : make_ready(t, step, rows, net);
+    llap_status st =
+        t->on_device ? t->o.take(t->o.user, step, net) : make_ready(t, step, rows, net);
     if (st == LLAP_OK) st = ll_session_begin(net, t->params, step, lr);
     /* While a device computes, the next batch of the same size; it has its copy of this one. */
-    if (st == LLAP_OK && is_device(t) && !t->resident && count_at(t, step + 1) == rows)
+    if (st == LLAP_OK && is_device(t) && !t->on_device && count_at(t, step + 1) == rows)
         st = make_ready(t, step + 1, rows, net);
     return st;
 }
@@ -245,13 +246,13 @@ llap_status ll_loss_trainer_step(ll_loss_trainer *t, int64_t step, double lr, do
         st = step_whole(t, step, count, lr, net);
         if (st == LLAP_OK && loss != NULL) ll_session_end(net, loss, norm);
     }
-    return st == LLAP_OK && loss == NULL ? ll_session_later(net, &t->ahead, step) : st;
+    return st == LLAP_OK && loss == NULL ? ll_session_later(net, &t->results, step) : st;
 }
 
 llap_status ll_loss_trainer_results(ll_loss_trainer *t, int64_t first, int64_t n, double *loss,
                                     double *norm)
 {
-    return ll_async_results_get(&t->ahead, first, n, loss, norm);
+    return ll_async_results_get(&t->results, first, n, loss, norm);
 }
 
 /* -------- what is not finite -------- */
@@ -279,7 +280,7 @@ llap_status ll_loss_trainer_find_non_finite(ll_loss_trainer *t, int64_t step, ch
     ll_graph   *g = NULL;
     llap_status st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
-    what.resident = false;
+    what.on_device = false;
     st = ll_nn_find_non_finite(
         &(ll_non_finite){ .graph = g,
                           .loss = t->o.describe(g, t->o.user, &what),

@@ -24,7 +24,7 @@ typedef struct ll_loss_trainer ll_loss_trainer;
 typedef struct ll_loss_of { /* which loss is described */
     int64_t rows;           /* of the graph's inputs */
     bool    training;       /* else it is for validation: no dropout, no noise */
-    bool    resident;       /* rows are taken from tables in device memory */
+    bool    on_device;      /* rows are taken from tables in device memory */
     bool    micro;          /* rows are a part of a batch */
 } ll_loss_of;
 
@@ -70,7 +70,7 @@ ll_params *ll_loss_trainer_params(ll_loss_trainer *t); /* borrowed */
 /* Rows that go at once: of a batch, or of a micro-batch; and whether the data is in device memory.
  */
 int64_t ll_loss_trainer_rows(const ll_loss_trainer *t);
-bool    ll_loss_trainer_resident(const ll_loss_trainer *t);
+bool    ll_loss_trainer_on_device(const ll_loss_trainer *t);
 
 /* Step number `step`, from 0; norm is of the gradient. loss NULL: nobody waits for the step; what
  * up to LL_ASYNC_RESULTS such steps came to, results says later, [n] each. */

@@ -2,10 +2,12 @@
  * it are added up, then the step is made.
  *
  *     ll_micro_batches *p;
- *     st = ll_micro_batches_create(g, loss, &LL_TRAIN_DEFAULT, params, &plan_opts, &p);   g: one
- * micro-batch ll_run *r = ll_micro_batches_run(p);                  bind the micro-batch's inputs
- * there, by name for (i = 0; i < n; i++) st = ll_micro_batches_add(p, i == 0, share[i]); st =
- * ll_micro_batches_step(p, lr, step, &loss, &norm);
+ *     st = ll_micro_batches_create(g, loss, &LL_TRAIN_DEFAULT, params, &plan_opts, &p);
+ *     ll_run *r = ll_micro_batches_run(p);               bind the inputs of a micro-batch there
+ *     for (i = 0; i < n; i++) st = ll_micro_batches_add(p, i == 0, share[i]);
+ *     st = ll_micro_batches_step(p, lr, step, &loss, &norm);
+ *
+ * g describes the loss of one micro-batch.
  *
  * share is what the micro-batch's loss counts for: those of a batch add up to 1 where its loss is
  * the mean of theirs. The result is that of the whole batch but for rounding and for what dropout

@@ -1,3 +1,17 @@
+/* src/nn: layers and training on top of graphs; nothing here knows what a series is.
+ *
+ *   nn.h             this file: layers (layers.c, blocks.c, loss.c)
+ *   params.h         the named arrays of a model
+ *   optim.h          clipping, AdamW, averages, learning rates
+ *   session.h        a graph with plan, run and buffers
+ *   loss_trainer.h   training one loss: device memory, batches, micro-batches, results
+ *   epochs.h         which rows a step takes
+ *   micro_batches.h  batches that do not fit
+ *   async_results.h  losses of steps that are not waited for
+ *   non_finite.h     which tensor it was
+ *
+ * May touch: graph, backend, base, base/rng. */
+
 /* Layers: functions that declare their parameters, named as in the reference's checkpoints, and add
  * their computation to the graph.
  *

@@ -21,7 +21,7 @@ static llap_status swap_states(ll_params *p, void **kept, ll_arena *arena)
     return LLAP_OK;
 }
 
-static bool blame_parameter(const ll_params *p, char *text, size_t size)
+static bool non_finite_parameter(const ll_params *p, char *text, size_t size)
 {
     for (int i = 0; i < ll_params_count(p); i++) {
         const ll_param_info *x = ll_params_at(p, i);
@@ -32,7 +32,7 @@ static bool blame_parameter(const ll_params *p, char *text, size_t size)
     return false;
 }
 
-#define LOSS "blamed loss" /* what is blamed may have a "loss" of its own */
+#define LOSS "checked loss" /* the graph may have a "loss" of its own */
 
 /* Adds the loss and the gradient of every parameter as outputs LOSS and "grad NAME". */
 static void add_outputs(const ll_non_finite *b, ll_arena *arena)
@@ -83,8 +83,8 @@ static const char *look_at_gradients(const ll_non_finite *b, const ll_session *n
 }
 
 /* Whether it was this micro-batch. */
-static bool blame_micro_batch(const ll_non_finite *b, const ll_session *net, extent *e, char *text,
-                              size_t size)
+static bool non_finite_micro_batch(const ll_non_finite *b, const ll_session *net, extent *e,
+                                   char *text, size_t size)
 {
     const float *loss = ll_session_output(net, LOSS);
     const bool   lost = loss != NULL && !isfinite(*loss);
@@ -96,17 +96,17 @@ static bool blame_micro_batch(const ll_non_finite *b, const ll_session *net, ext
     return lost || name != NULL;
 }
 
-static int64_t pieces_of(const ll_non_finite *b)
+static int64_t micro_batches_of(const ll_non_finite *b)
 {
     return b->n_micro_batches < 1 ? 1 : b->n_micro_batches;
 }
 
-static llap_status blame_input(const ll_non_finite *b, ll_session *net, bool *found, char *text,
-                               size_t size)
+static llap_status non_finite_input(const ll_non_finite *b, ll_session *net, bool *found,
+                                    char *text, size_t size)
 {
     llap_status st = LLAP_OK;
     *found = false;
-    for (int64_t i = 0; i < pieces_of(b) && st == LLAP_OK && !*found; i++) {
+    for (int64_t i = 0; i < micro_batches_of(b) && st == LLAP_OK && !*found; i++) {
         st = b->fill(b->user, net, i);
         const char *bad = st == LLAP_OK ? ll_session_bad_input(net) : NULL;
         *found = bad != NULL;
@@ -123,17 +123,17 @@ static llap_status restore(const ll_non_finite *b, void **kept)
 }
 
 /* Each micro-batch begins with the states that the step began with. */
-static llap_status blame_micro_batches(const ll_non_finite *b, ll_session *net, void **kept,
-                                       char *text, size_t size)
+static llap_status non_finite_micro_batches(const ll_non_finite *b, ll_session *net, void **kept,
+                                            char *text, size_t size)
 {
     extent      e = { 0 };
     bool        found = false;
     llap_status st = LLAP_OK;
-    for (int64_t i = 0; i < pieces_of(b) && st == LLAP_OK && !found; i++) {
+    for (int64_t i = 0; i < micro_batches_of(b) && st == LLAP_OK && !found; i++) {
         if (i > 0) st = restore(b, kept);
         if (st == LLAP_OK) st = b->fill(b->user, net, i);
         if (st == LLAP_OK) st = ll_session_run(net);
-        if (st == LLAP_OK) found = blame_micro_batch(b, net, &e, text, size);
+        if (st == LLAP_OK) found = non_finite_micro_batch(b, net, &e, text, size);
     }
     /* The backend adds them up in an order of its own: about what a float holds is too much. */
     if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX)
@@ -158,9 +158,9 @@ llap_status ll_nn_find_non_finite(const ll_non_finite *b, char *text, size_t siz
                                &net);
     }
     if (st == LLAP_OK) {
-        st = blame_input(b, net, &found, text, size);
-        if (st == LLAP_OK && !found && !blame_parameter(b->params, text, size))
-            st = blame_micro_batches(b, net, kept, text, size);
+        st = non_finite_input(b, net, &found, text, size);
+        if (st == LLAP_OK && !found && !non_finite_parameter(b->params, text, size))
+            st = non_finite_micro_batches(b, net, kept, text, size);
         const llap_status restored = restore(b, kept);
         if (st == LLAP_OK) st = restored;
     }

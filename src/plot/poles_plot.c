@@ -13,7 +13,7 @@ enum {
     RIGHT = 36,
     TOP = 70,
     HIGH = 380, /* of the plane */
-    LANE = 44,  /* of poles without a period */
+    STRIP = 44, /* of poles without a period */
     BELOW = 60,
     SMALL = 9,
     NORMAL = 11,
@@ -71,7 +71,7 @@ static double life_x(const plane *p, double half_life)
 /* Faster is higher, as in the plane of s. */
 static double period_y(const plane *p, double period)
 {
-    if (!(period < HUGE_VAL)) return TOP + HIGH + LANE / 2.0;
+    if (!(period < HUGE_VAL)) return TOP + HIGH + STRIP / 2.0;
     return TOP + HIGH * along(p->period, period);
 }
 
@@ -79,7 +79,7 @@ static void draw_axes(const plane *p)
 {
     ll_canvas   *c = p->canvas;
     ll_tick      tick[LL_TICKS_MAX];
-    const double foot = TOP + HIGH + LANE, right = PAGE - RIGHT;
+    const double foot = TOP + HIGH + STRIP, right = PAGE - RIGHT;
     int          n = ll_ticks_gap(p->axis, p->life.least, p->life.most, 0.08, tick);
     for (int i = 0; i < n; i++) {
         const double x = LEFT + (right - LEFT) * tick[i].at;
@@ -93,7 +93,7 @@ static void draw_axes(const plane *p)
         ll_canvas_text(c, LEFT - 6, y + 0.35 * SMALL, LL_TEXT_RIGHT, SMALL, LL_COLOUR_INK,
                        tick[i].label);
     }
-    ll_canvas_text(c, LEFT - 6, TOP + HIGH + LANE / 2.0 + 0.35 * SMALL, LL_TEXT_RIGHT, SMALL,
+    ll_canvas_text(c, LEFT - 6, TOP + HIGH + STRIP / 2.0 + 0.35 * SMALL, LL_TEXT_RIGHT, SMALL,
                    LL_COLOUR_INK, "none");
     ll_canvas_line(c, LEFT, TOP + HIGH, right, TOP + HIGH, 1, LL_COLOUR_LINE);
     ll_canvas_line(c, LEFT, foot, right, foot, 1, LL_COLOUR_LINE);
@@ -142,7 +142,7 @@ llap_status ll_plot_poles(const ll_pole_marks *set, int n_sets, const ll_axis *a
                           const char *path)
 {
     plane       p = { .set = set, .n_sets = n_sets, .axis = axis };
-    llap_status st = ll_canvas_create(path, PAGE, TOP + HIGH + LANE + BELOW, &p.canvas);
+    llap_status st = ll_canvas_create(path, PAGE, TOP + HIGH + STRIP + BELOW, &p.canvas);
     if (st != LLAP_OK) return st;
     measure(&p);
     ll_canvas_text(p.canvas, LEFT, 32, LL_TEXT_LEFT, TITLE, LL_COLOUR_INK, "Poles");

@@ -1,6 +1,6 @@
 /* The picture of poles: half-life to the right, period upwards, both logarithmic; each pole a cross
- * whose size is its share of the energy. Poles that do not turn stand in a lane of their own below.
- * Conjugates are not drawn.
+ * whose size is its share of the energy. Poles that do not turn stand in a strip of their own
+ * below. Conjugates are not drawn.
  *
  *     st = ll_plot_poles(set, n_sets, &axis, unit, "poles.svg");
  */

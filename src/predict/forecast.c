@@ -302,10 +302,10 @@ static llap_status answer(const llap_model *m, const llap_panel *p, const llap_f
     return st;
 }
 
-/* Where the guard left the anchor alone, its laws are known exactly. */
+/* Where the anchor answers alone, its laws are known exactly. */
 static bool from_networks(const llap_model *m)
 {
-    return m->network != NULL && m->network->config.features.guard != LL_ANSWER_BY_ANCHOR;
+    return m->network != NULL && m->network->config.features.answer_source != LL_ANSWER_BY_ANCHOR;
 }
 
 /* ---- samplers ---- */

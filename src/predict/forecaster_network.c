@@ -183,7 +183,7 @@ static llap_status own_work(network_self *s, const ll_forecast_window *w, int64_
 /* With a pool every other sample is the anchor's, the first one too. */
 static int64_t drawn(const network_self *s, int64_t n_samples)
 {
-    return s->n.guard == LL_ANSWER_BY_BOTH ? n_samples / 2 : n_samples;
+    return s->n.answer_source == LL_ANSWER_BY_BOTH ? n_samples / 2 : n_samples;
 }
 
 /* Channel z of row i: x [n_samples,h,Z] of residuals become values of the window's queries. */
@@ -195,7 +195,7 @@ static void put_values(const network_self *s, const ll_feature_set *set, size_t 
     const ll_anchor_model *a = s->m->anchor[c];
     const int64_t          Z = ll_feature_channels(&set->c);
     const size_t           e = s->view.known[ll_feature_entity(&set->c, r, z)];
-    const int64_t          every = s->n.guard == LL_ANSWER_BY_BOTH ? 2 : 1;
+    const int64_t          every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
     int64_t                q = 0;
     for (int64_t k = 0; k < w->n_query; k++) {
         const double t = ll_model_time(s->m, w->time[k]);
@@ -294,7 +294,7 @@ static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
 static bool anchor_needed(const network_self *s, const ll_forecast_window *w, int64_t n,
                           const work *k)
 {
-    if (s->n.guard != LL_ANSWER_BY_NETWORKS || k->over) return true;
+    if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over) return true;
     for (int64_t i = 0; i < n; i++) {
         const bool known = ll_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
         if (within(s, &w[i]) < w[i].n_query) return true;
@@ -336,7 +336,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         st = s->view.layout.view == LL_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
                                                      : own_work(s, w, n, arena, &k);
     if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path);
-    const bool draws = s->n.guard != LL_ANSWER_BY_ANCHOR && drawn(s, ask->n_samples) > 0;
+    const bool draws = s->n.answer_source != LL_ANSWER_BY_ANCHOR && drawn(s, ask->n_samples) > 0;
     if (st == LLAP_OK && draws && k.over)
         ll_logf(ask->log, LLAP_LOG_WARNING,
                 "more than %d times at once: there the anchor answers, not the networks",

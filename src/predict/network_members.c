@@ -38,7 +38,7 @@ void ll_network_members_init(ll_network_members *out, const llap_model *m)
                     .denoiser = c->denoiser },
         .n_members = (int)c->options.members,
         .inputs = { .n = n->n_inputs, .name = n->input },
-        .guard = c->features.guard,
+        .answer_source = c->features.answer_source,
         .sampling = c->sampling,
         .edge = &c->features.calibration_edge,
         .factor = &c->features.calibration_factor,

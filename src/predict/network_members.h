@@ -16,7 +16,7 @@ typedef struct ll_network_members {
     char               prefix[LL_MEMBERS_MAX][40];
     int                n_members;
     ll_model_inputs    inputs;
-    ll_answer_source   guard;
+    ll_answer_source   answer_source;
     ll_sampling        sampling;
     const ll_reals    *edge, *factor; /* of the spread, by lead */
 } ll_network_members;
@@ -38,7 +38,8 @@ llap_status ll_networks_sampler(const ll_network_members *n, const ll_draw_plan 
                                 const llap_log *log, ll_residual_sampler **out);
 
 /* Draws paths from the networks; queries beyond the trained horizon, entities that a joint model
- * does not know, and the guard's share are the anchor's. Everything is borrowed until deinit. */
+ * does not know, and the answer source's share are the anchor's. Everything is borrowed until
+ * deinit. */
 llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
                                   const ll_backend *backend, ll_residual_sampler **kept,
                                   ll_forecaster *out);

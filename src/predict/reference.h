@@ -1,6 +1,6 @@
 /* A model of the `reference` profile as a forecaster: history to summary, sampler, decoder, units
  * of the data. reference_networks.c makes the networks and shows the data to them,
- * reference_summary.c describes the summarizer, forecaster_reference.c draws paths,
+ * reference_inputs.h says what they take of a batch, forecaster_reference.c draws paths,
  * filler_reference.c fills gaps. */
 #ifndef LL_PREDICT_REFERENCE_H
 #define LL_PREDICT_REFERENCE_H

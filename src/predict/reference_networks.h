@@ -1,5 +1,5 @@
 /* The inside of the `reference` profile's forecaster: forecaster_reference.c draws paths with the
- * networks that reference_nets.c makes and shows the data to. */
+ * networks that reference_networks.c makes and shows the data to. */
 #ifndef LL_PREDICT_REFERENCE_NETWORKS_H
 #define LL_PREDICT_REFERENCE_NETWORKS_H
 

@@ -38,7 +38,8 @@ static const char *who_answers(const llap_model *m)
 {
     static const char *const who[] = { "networks", "anchor", "both" };
     if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
-    return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS : m->network->config.features.guard];
+    return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS
+                                 : m->network->config.features.answer_source];
 }
 
 /* Steps that are made: lists leave some out. */
@@ -268,7 +269,7 @@ static void answers_text(FILE *out, const llap_model *m)
         [LL_ANSWER_BY_ANCHOR] = "the anchor answers: on validation the networks were no better",
         [LL_ANSWER_BY_BOTH] = "networks and anchor answer, half of the samples each",
     };
-    fprintf(out, "%s\n", text[m->network->config.features.guard]);
+    fprintf(out, "%s\n", text[m->network->config.features.answer_source]);
 }
 
 static void target_text(FILE *out, const llap_model *m, const llap_description_target *t)

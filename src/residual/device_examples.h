@@ -1,9 +1,9 @@
-/* Rows of a feature set in the memory of a backend, and the batches of training made of them there:
- * what ll_feature_fill does and the noise of the process, as part of the graph.
+/* The examples of a feature set in device memory, and batches of training made of them there: what
+ * ll_feature_fill does and the noise of the process, as part of the graph.
  *
  *     ll_device_examples *r = NULL;
- *     st = ll_device_examples_create(set, backend, &r);                LLAP_ENOMEM: no room for
- * them const ll_device_examples_set in = ll_device_examples_set_of(g, r, B, &vary);
+ *     st = ll_device_examples_create(set, backend, &r);                LLAP_ENOMEM: no room
+ *     const ll_device_examples_set in = ll_device_examples_set_of(g, r, B, &vary);
  *     ... in.tokens, in.z0 ...
  *     st = ll_device_examples_place(r, net);
  *

@@ -68,8 +68,8 @@ static ll_tensor *step_loss(ll_graph *g, const ll_residual_config *c, const step
     return ll_nn_masked_mse(g, prediction, v, in->mask, LL_ALL_AXES);
 }
 
-static step_in resident_inputs(ll_graph *g, const ll_residual_config *c,
-                               const ll_device_examples *r, int64_t B, const ll_feature_noise *vary)
+static step_in device_inputs(ll_graph *g, const ll_residual_config *c, const ll_device_examples *r,
+                             int64_t B, const ll_feature_noise *vary)
 {
     const ll_device_examples_set in = ll_device_examples_set_of(g, r, B, vary);
     return (step_in){
@@ -129,8 +129,8 @@ int64_t ll_residual_trainer_rows(const ll_residual_trainer *t)
 static ll_tensor *describe(ll_graph *g, void *user, const ll_loss_of *what)
 {
     const ll_residual_trainer *t = user;
-    const step_in in = what->resident ? resident_inputs(g, &t->c, t->rows, what->rows, &t->o.vary)
-                                      : step_inputs(g, &t->c, what->rows, t->set->h);
+    const step_in in = what->on_device ? device_inputs(g, &t->c, t->rows, what->rows, &t->o.vary)
+                                       : step_inputs(g, &t->c, what->rows, t->set->h);
     ll_tensor    *loss = step_loss(g, &t->c, &in);
     ll_output(g, "loss", loss);
     return loss;

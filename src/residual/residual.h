@@ -1,3 +1,11 @@
+/* src/residual: the default profile: networks trained on what the anchor leaves.
+ *
+ *   features.h         tokens, query features and the residual of a window
+ *   device_examples.h  the same in device memory
+ *   residual.h         this file: training (residual.c) and drawing (residual_sample.c)
+ *
+ * May touch: base, base/rng, backend, graph, nn, anchor, networks, diffusion. */
+
 /* The default profile's networks: the summary of the context and the diffusion of the residual that
  * the anchor leaves, trained together (docs/spec/anchor.md 8.2-8.8).
  *

@@ -172,7 +172,7 @@ llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_sco
     *s = (llap_scores){ .info = info_of(e, look), .impute = e->impute, .look = *look };
     s->model_step = e->m->frame.step;
     s->is_anchor = !e->impute && e->n_with == 0 && e->m->network != NULL &&
-                   e->m->network->config.features.guard == LL_ANSWER_BY_ANCHOR;
+                   e->m->network->config.features.answer_source == LL_ANSWER_BY_ANCHOR;
     llap_status st = make_room(s);
     if (st == LLAP_OK) st = put_names(s, e);
     for (int i = 0; i < e->n && st == LLAP_OK; i++) st = put_forecaster(s, e, i);

@@ -1,5 +1,6 @@
 /* Training the networks of the default profile, docs/spec/anchor.md 8.1-8.10: rows of the anchor's
- * residuals, members by different seeds, the best by sampled validation CRPS, spread and guard. */
+ * residuals, members by different seeds, the best by sampled validation CRPS, spread and answer
+ * source. */
 #include "train/networks.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -199,7 +200,7 @@ static void member_fields(void *user, ll_json_writer *w)
     ll_json_put_double(w, "anchor", r->score.anchor);
 }
 
-static llap_status member_blame(void *user, int64_t step, char *text, size_t size)
+static llap_status member_non_finite(void *user, int64_t step, char *text, size_t size)
 {
     const member_run     *r = user;
     const ll_feature_set *set = r->f->train;
@@ -277,7 +278,7 @@ static llap_status train_member(ll_training_run *run, const llap_model *m, ll_ne
         if (f->backend->memory != NULL) stage.results = member_results;
         stage.evaluate = member_check;
         stage.fields = member_fields;
-        stage.blame = member_blame;
+        stage.find_non_finite = member_non_finite;
         if (st == LLAP_OK) st = ll_training_run_stage(run, &stage, NULL);
         if (st == LLAP_OK) st = ll_params_take(net->params, prefix, params, "ema.");
     }
@@ -286,7 +287,7 @@ static llap_status train_member(ll_training_run *run, const llap_model *m, ll_ne
     return st;
 }
 
-/* ---- spread and guard, docs/spec/anchor.md 8.9, 8.10 ---- */
+/* ---- spread and answer source, docs/spec/anchor.md 8.9, 8.10 ---- */
 
 /* Of networks alone: a short validation may be of another season than what is to come. */
 static double guard_price(const ll_model_frame *f, const ll_recipe_networks *r)
@@ -303,7 +304,7 @@ static llap_status settle_without(ll_feature_config *c, const llap_train_opts *o
 {
     if (c->residual != LL_RESIDUAL_ANCHOR)
         return ll_fail_in(LLAP_ENUMERIC, "networks: draws of the validation part");
-    c->guard = LL_ANSWER_BY_ANCHOR;
+    c->answer_source = LL_ANSWER_BY_ANCHOR;
     c->calibration_factor.n = 0;
     ll_logf(o->log, LLAP_LOG_WARNING,
             "networks: draws of the validation part: %s: the anchor answers, and fills",
@@ -324,21 +325,22 @@ static llap_status settle(llap_model *m, const ll_training_set *f, const llap_tr
         ll_network_members_calibrate(f->final, x, f->final->h, R, &c->calibration_edge,
                                      &c->calibration_factor);
         const ll_validation_scores s = ll_networks_validate(m, f->final, &n, x, f->final->h, R);
-        c->guard = c->residual != LL_RESIDUAL_ANCHOR
-                       ? LL_ANSWER_BY_NETWORKS
-                       : ll_answer_source_choose(&s, guard_price(&m->frame, &f->recipe.networks));
+        c->answer_source =
+            c->residual != LL_RESIDUAL_ANCHOR
+                ? LL_ANSWER_BY_NETWORKS
+                : ll_answer_source_choose(&s, guard_price(&m->frame, &f->recipe.networks));
         ll_logf(o->log, LLAP_LOG_INFO,
                 "networks: validation CRPS %.4f, anchor %.4f, both %.4f: %s answers", s.network,
                 s.anchor, s.pool,
-                c->guard == LL_ANSWER_BY_ANCHOR ? "the anchor"
-                : c->guard == LL_ANSWER_BY_BOTH ? "the pool of both"
-                                                : "the network");
+                c->answer_source == LL_ANSWER_BY_ANCHOR ? "the anchor"
+                : c->answer_source == LL_ANSWER_BY_BOTH ? "the pool of both"
+                                                        : "the network");
     }
     ll_free(x);
     return st == LLAP_ENUMERIC ? settle_without(c, o) : st;
 }
 
-/* The same, unless an earlier run has done it: the guard and the factors of the spread. */
+/* The same, unless an earlier run has done it: the answer source and the factors of the spread. */
 static llap_status settle_once(ll_training_run *run, llap_model *m, const ll_training_set *f,
                                const llap_train_opts *o)
 {
@@ -348,11 +350,12 @@ static llap_status settle_once(ll_training_run *run, llap_model *m, const ll_tra
     double kept[2 + MOST] = { 0 };
     if (ll_training_run_find(run, "settled", kept, 2 + MOST)) {
         if (!(kept[0] >= 0 && kept[0] <= LL_ANSWER_BY_BOTH && kept[1] >= 0 && kept[1] <= MOST))
-            return ll_fail(LLAP_EFORMAT,
-                           "%s: note 'settled': expected a guard of 0..%d and 0..%d factors, "
-                           "found %g and %g",
-                           o->state, LL_ANSWER_BY_BOTH, MOST, kept[0], kept[1]);
-        c->guard = (ll_answer_source)kept[0];
+            return ll_fail(
+                LLAP_EFORMAT,
+                "%s: note 'settled': expected an answer source of 0..%d and 0..%d factors, "
+                "found %g and %g",
+                o->state, LL_ANSWER_BY_BOTH, MOST, kept[0], kept[1]);
+        c->answer_source = (ll_answer_source)kept[0];
         factor->n = (int)kept[1];
         for (int i = 0; i < MOST; i++) factor->v[i] = kept[2 + i];
         if (ll_network_config_check(&m->network->config) == LLAP_OK) return LLAP_OK;
@@ -360,7 +363,7 @@ static llap_status settle_once(ll_training_run *run, llap_model *m, const ll_tra
     }
     const llap_status st = settle(m, f, o);
     if (st != LLAP_OK) return st;
-    kept[0] = (double)c->guard;
+    kept[0] = (double)c->answer_source;
     kept[1] = (double)factor->n;
     for (int i = 0; i < factor->n; i++) kept[2 + i] = factor->v[i];
     const llap_status noted = ll_training_run_keep(run, "settled", kept, 2 + MOST);

@@ -305,7 +305,7 @@ static llap_status check_config(plan *l, const ll_json *config)
     l->recipe = (ll_recipe){ .profile = l->reference ? LL_PROFILE_REFERENCE : LL_PROFILE_DEFAULT,
                              .alone = alone,
                              .anchor = ll_recipe_anchor_usual(),
-                             .networks = { LL_RECIPE_DOUBTS } };
+                             .networks = { LL_RECIPE_MARGINS } };
     if (alone && config != NULL && ll_json_has(config, "network"))
         return ll_json_fail(config, "network", "a model of size anchor has no networks");
     return ll_recipe_read(config, &l->recipe);

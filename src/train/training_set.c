@@ -195,7 +195,7 @@ static llap_status make_recipe(const ll_model_frame *f, ll_feature_view view, ll
                       .check_steps = 8,
                       .final_rows = view == LL_FEATURE_JOINT ? 256 : 512,
                       .final_samples = 24,
-                      LL_RECIPE_DOUBTS },
+                      LL_RECIPE_MARGINS },
     };
     ll_recipe_networks *n = &out->networks;
     llap_status         st = ll_recipe_read(config, out); /* the steps, which others follow */

@@ -1,4 +1,4 @@
-/* Runs on a backend with memory of its own: the whole op table, updates that come back, near
+/* Runs on a backend with memory of its own: the whole op table, updates that come back, device
  * bindings without copies, failing allocations, steps aside, recordings, runs of layers. */
 #include "apart.h"
 #include "op_run.h"
@@ -58,7 +58,7 @@ static void updates_come_back(void **state)
     ll_plan_release(p);
 }
 
-static void near_memory_is_not_copied(void **state)
+static void device_memory_is_not_copied(void **state)
 {
     (void)state;
     const ll_backend b = apart_backend();
@@ -66,22 +66,22 @@ static void near_memory_is_not_copied(void **state)
     ll_run          *r = NULL;
     const float      start[6] = { 1, 2, 3, 10, 20, 30 };
     float            found[3];
-    void            *near;
+    void            *device_data;
     CHECK_OK(make(&b, &p, &r));
-    CHECK_OK(ll_device_alloc(&b, sizeof start, &near));
-    CHECK_OK(ll_device_put(&b, near, start, sizeof start));
-    CHECK_OK(ll_run_bind_device(r, "w", near, 3));
-    CHECK_OK(ll_run_bind_device(r, "x", (float *)near + 3, 3));
+    CHECK_OK(ll_device_alloc(&b, sizeof start, &device_data));
+    CHECK_OK(ll_device_put(&b, device_data, start, sizeof start));
+    CHECK_OK(ll_run_bind_device(r, "w", device_data, 3));
+    CHECK_OK(ll_run_bind_device(r, "x", (float *)device_data + 3, 3));
     apart_state.n_uploads = apart_state.n_downloads = 0;
     for (int i = 0; i < 3; i++) CHECK_OK(ll_run_exec(r));
     assert_int_equal(apart_state.n_uploads + apart_state.n_downloads, 0);
     CHECK_OK(ll_device_get(&b, found, ll_run_output_device(r, "y", NULL), sizeof found));
     assert_true(found[0] == 62 && found[2] == 186);
-    CHECK_OK(ll_device_get(&b, found, near, sizeof found));
+    CHECK_OK(ll_device_get(&b, found, device_data, sizeof found));
     assert_true(found[1] == 62);
     ll_run_destroy(r);
     ll_plan_release(p);
-    ll_device_release(&b, near);
+    ll_device_release(&b, device_data);
 }
 
 static llap_status once(void *user)
@@ -208,7 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_is_ref),
         cmocka_unit_test(updates_come_back),
-        cmocka_unit_test(near_memory_is_not_copied),
+        cmocka_unit_test(device_memory_is_not_copied),
         cmocka_unit_test(failed_allocations_leak_nothing),
         cmocka_unit_test(the_last_step_waits_for_no_memory),
         cmocka_unit_test(a_failed_recording_is_not_replayed),

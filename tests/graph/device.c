@@ -355,16 +355,16 @@ static void copies_keep_every_byte(void **state)
     const ll_backend *b = device[0].backend;
     const ll_memory  *m = b->memory;
     unsigned char    *x = ll_new(size[SIZES - 1], 1), *y = ll_new(size[SIZES - 1], 1);
-    void             *near[TIMES][SIZES];
+    void             *device_data[TIMES][SIZES];
     assert_true(x != NULL && y != NULL);
     for (int t = 0; t < TIMES; t++)
-        for (int i = 0; i < SIZES; i++) CHECK_OK(ll_device_alloc(b, size[i], &near[t][i]));
+        for (int i = 0; i < SIZES; i++) CHECK_OK(ll_device_alloc(b, size[i], &device_data[t][i]));
     for (int t = 0; t < TIMES; t++) {
         CHECK_OK(ll_device_status(b, m->aside(t == 1)));
         for (int i = 0; i < SIZES; i++) {
             for (size_t k = 0; k < size[i]; k++)
                 x[k] = (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i));
-            CHECK_OK(ll_device_put(b, near[t][i], x, size[i]));
+            CHECK_OK(ll_device_put(b, device_data[t][i], x, size[i]));
             memset(x, 0xee, size[i]);
         }
         if (t == 1) CHECK_OK(ll_device_status(b, m->join()));
@@ -372,11 +372,11 @@ static void copies_keep_every_byte(void **state)
     for (int t = TIMES - 1; t >= 0; t--)
         for (int i = 0; i < SIZES; i++) {
             memset(y, 0xdd, size[i]);
-            CHECK_OK(ll_device_get(b, y, near[t][i], size[i]));
+            CHECK_OK(ll_device_get(b, y, device_data[t][i], size[i]));
             for (size_t k = 0; k < size[i]; k++)
                 if (y[k] != (unsigned char)(k * 7 + k / 251 + 31 * (size_t)(t + i)))
                     fail_msg("%zu bytes: byte %zu is another", size[i], k);
-            ll_device_release(b, near[t][i]);
+            ll_device_release(b, device_data[t][i]);
         }
     ll_free(x);
     ll_free(y);
@@ -396,18 +396,18 @@ static void orders_are_the_cpus(void **state)
             const size_t  bytes = (size_t)all * sizeof(uint32_t);
             uint32_t     *here = ll_new((size_t)all, sizeof *here),
                      *found = ll_new((size_t)all, sizeof *found);
-            void *work = ll_new(ll_order_work(n), 1), *near, *near_work;
+            void *work = ll_new(ll_order_work(n), 1), *device_data, *device_work;
             assert_true(here != NULL && found != NULL && work != NULL);
-            CHECK_OK(ll_device_alloc(b, bytes, &near));
-            CHECK_OK(ll_device_alloc(b, ll_order_work(n), &near_work));
+            CHECK_OK(ll_device_alloc(b, bytes, &device_data));
+            CHECK_OK(ll_device_alloc(b, ll_order_work(n), &device_work));
             CHECK_OK(ll_device_order(&ll_backend_cpu, here, n, width, by, work));
             for (int again = 0; again < 2; again++) { /* what is there before does not matter */
-                CHECK_OK(ll_device_order(b, near, n, width, by, near_work));
-                CHECK_OK(ll_device_get(b, found, near, bytes));
+                CHECK_OK(ll_device_order(b, device_data, n, width, by, device_work));
+                CHECK_OK(ll_device_get(b, found, device_data, bytes));
                 assert_memory_equal(found, here, bytes);
             }
-            ll_device_release(b, near);
-            ll_device_release(b, near_work);
+            ll_device_release(b, device_data);
+            ll_device_release(b, device_work);
             ll_free(here);
             ll_free(found);
             ll_free(work);

@@ -14,7 +14,7 @@ enum { N = 30, D = 3, BATCH = 12, STEPS = 7 }; /* batches of 12, 12 and 6 rows, 
 typedef struct world {
     const ll_backend *b;
     float             x[N * D], y[N];
-    void             *near_x, *near_y, *near_index;
+    void             *device_x, *device_y, *device_index;
     ll_epochs         order;
     int64_t           said;     /* rows of a micro-batch, as the trainer has told them */
     int               n_filled; /* calls of fill */
@@ -30,7 +30,7 @@ static int64_t count(void *user, int64_t step)
 static ll_tensor *rows_of(ll_graph *g, const char *name, int64_t width, const ll_loss_of *what)
 {
     char table[32];
-    if (!what->resident) return ll_input(g, name, LL_SHAPE(what->rows, width));
+    if (!what->on_device) return ll_input(g, name, LL_SHAPE(what->rows, width));
     snprintf(table, sizeof table, LL_SESSION_ROWS "%s", name);
     return ll_embedding(g, ll_input(g, table, LL_SHAPE(N, width)),
                         ll_input_int(g, LL_SESSION_ROWS "index", LL_SHAPE(what->rows)));
@@ -73,46 +73,46 @@ static llap_status fill(void *user, const ll_micro_batch *b, ll_session *net, do
 
 static void split(void *user, int64_t rows) { ((world *)user)->said = rows; }
 
-static llap_status put(const world *w, const void *from, size_t n, void **near)
+static llap_status put(const world *w, const void *from, size_t n, void **device)
 {
-    const llap_status st = ll_device_alloc(w->b, n, near);
-    return st == LLAP_OK ? ll_device_put(w->b, *near, from, n) : st;
+    const llap_status st = ll_device_alloc(w->b, n, device);
+    return st == LLAP_OK ? ll_device_put(w->b, *device, from, n) : st;
 }
 
 static llap_status move(void *user, ll_loss_trainer *t)
 {
     world *w = user;
     (void)t;
-    llap_status st = put(w, w->x, sizeof w->x, &w->near_x);
-    if (st == LLAP_OK) st = put(w, w->y, sizeof w->y, &w->near_y);
-    if (st == LLAP_OK) st = ll_device_alloc(w->b, 4 * BATCH, &w->near_index);
+    llap_status st = put(w, w->x, sizeof w->x, &w->device_x);
+    if (st == LLAP_OK) st = put(w, w->y, sizeof w->y, &w->device_y);
+    if (st == LLAP_OK) st = ll_device_alloc(w->b, 4 * BATCH, &w->device_index);
     return st == LLAP_OK ? ll_epochs_init(&w->order, w->b, N, 1) : st;
 }
 
 static void leave(void *user)
 {
     world *w = user;
-    ll_device_release(w->b, w->near_x);
-    ll_device_release(w->b, w->near_y);
-    ll_device_release(w->b, w->near_index);
+    ll_device_release(w->b, w->device_x);
+    ll_device_release(w->b, w->device_y);
+    ll_device_release(w->b, w->device_index);
     ll_epochs_deinit(&w->order);
-    w->near_x = w->near_y = w->near_index = NULL;
+    w->device_x = w->device_y = w->device_index = NULL;
 }
 
 static llap_status place(void *user, bool training, ll_session *net)
 {
     const world *w = user;
     (void)training;
-    llap_status st = ll_session_place(net, LL_SESSION_ROWS "x", w->near_x);
-    if (st == LLAP_OK) st = ll_session_place(net, LL_SESSION_ROWS "y", w->near_y);
-    return st == LLAP_OK ? ll_session_place(net, LL_SESSION_ROWS "index", w->near_index) : st;
+    llap_status st = ll_session_place(net, LL_SESSION_ROWS "x", w->device_x);
+    if (st == LLAP_OK) st = ll_session_place(net, LL_SESSION_ROWS "y", w->device_y);
+    return st == LLAP_OK ? ll_session_place(net, LL_SESSION_ROWS "index", w->device_index) : st;
 }
 
 static llap_status take(void *user, int64_t step, ll_session *net)
 {
     world *w = user;
     (void)net;
-    return ll_epochs_take(&w->order, step % 3 * BATCH, count(user, step), w->near_index);
+    return ll_epochs_take(&w->order, step % 3 * BATCH, count(user, step), w->device_index);
 }
 
 static void open_world(world *w, const ll_backend *b)
@@ -142,9 +142,9 @@ static void train(const ll_backend *b, int n_saved, bool ahead, double *loss, do
 {
     world w;
     open_world(&w, b);
-    assert_int_equal(ll_loss_trainer_resident(w.t), b->memory != NULL);
+    assert_int_equal(ll_loss_trainer_on_device(w.t), b->memory != NULL);
     for (int i = 0; i < n_saved; i++) CHECK_OK(ll_loss_trainer_save_memory(w.t));
-    assert_int_equal(ll_loss_trainer_resident(w.t), b->memory != NULL && n_saved == 0);
+    assert_int_equal(ll_loss_trainer_on_device(w.t), b->memory != NULL && n_saved == 0);
     for (int64_t i = 0; i < STEPS; i++)
         CHECK_OK(ll_loss_trainer_step(w.t, i, 0.01, ahead ? NULL : loss + i, norm + i));
     if (ahead) CHECK_OK(ll_loss_trainer_results(w.t, 0, STEPS, loss, norm));
@@ -152,7 +152,7 @@ static void train(const ll_backend *b, int n_saved, bool ahead, double *loss, do
     assert_int_equal(w.said, n_saved > 1 ? BATCH >> (n_saved - 1) : 0);
     assert_int_equal(w.n_filled == 0, b->memory != NULL && n_saved == 0);
     ll_loss_trainer_destroy(w.t);
-    assert_null(w.near_x);
+    assert_null(w.device_x);
 }
 
 static void memory_changes_nothing(void **state)

@@ -35,7 +35,7 @@ static int set_up(void **state)
     CHECK_OK(llap_train(panel, &o, &tiny));
     CHECK_OK(llap_model_save(tiny, in_folder("whole")));
     /* So short a training would leave the answer to the anchor. */
-    tiny->network->config.features.guard = LL_ANSWER_BY_NETWORKS;
+    tiny->network->config.features.answer_source = LL_ANSWER_BY_NETWORKS;
     return 0;
 }
 
@@ -321,10 +321,10 @@ static llap_status ask_forecast(llap_progress progress, bool *nothing)
 
 static llap_status ask_anchor(llap_progress progress, bool *nothing)
 {
-    const ll_answer_source guard = tiny->network->config.features.guard;
-    tiny->network->config.features.guard = LL_ANSWER_BY_ANCHOR;
+    const ll_answer_source answer_source = tiny->network->config.features.answer_source;
+    tiny->network->config.features.answer_source = LL_ANSWER_BY_ANCHOR;
     const llap_status st = ask_forecast(progress, nothing);
-    tiny->network->config.features.guard = guard;
+    tiny->network->config.features.answer_source = answer_source;
     return st;
 }
 

@@ -341,7 +341,7 @@ static llap_status output_rows(ll_graph *g, const ll_device_examples *r, int64_t
 
 /* Every row twice, with all variations at once: bit by bit what is made here, but for what depends
  * on a shift. */
-static void rows_near_are_filled_as_here(void **state)
+static void device_examples_are_filled_as_here(void **state)
 {
     (void)state;
     enum { B = 2 * WINDOWS };
@@ -451,7 +451,7 @@ static void little_memory_is_enough(void **state)
     ll_residual_trainer_destroy(trainer);
 }
 
-/* The batch in pieces: the same steps, but for dropout. */
+/* The batch in micro-batches: the same steps, but for dropout. */
 static void little_memory_is_enough_for_training(void **state)
 {
     (void)state;
@@ -558,7 +558,7 @@ static float      few[WINDOWS * SAMPLES * H * N];
 
 static bool draws_are_cut(const ll_backend *b) { return draw(drawn, b, few) < 5; }
 
-/* A step in pieces and samples in turns, because there is no room: the same numbers. */
+/* A step in micro-batches and samples in turns, because there is no room: the same numbers. */
 static void on_a_full_gpu(void **state)
 {
     (void)state;
@@ -600,7 +600,7 @@ int main(void)
                                         cmocka_unit_test(unplanned_behind_a_wall),
                                         cmocka_unit_test(steps_are_not_waited_for),
                                         cmocka_unit_test(shifted_rows_nearly_agree),
-                                        cmocka_unit_test(rows_near_are_filled_as_here),
+                                        cmocka_unit_test(device_examples_are_filled_as_here),
                                         cmocka_unit_test(late_steps_change_nothing),
                                         cmocka_unit_test(steps_at_once_change_nothing),
                                         cmocka_unit_test(little_memory_is_enough),

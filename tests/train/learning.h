@@ -30,7 +30,7 @@ static stage stage_trainer_of(stage usual, int argc, char **argv)
     return usual;
 }
 
-static ll_synth_opts lesson_synth(const stage *l)
+static ll_synth_opts synth_of(const stage *l)
 {
     ll_synth_opts o = LL_SYNTH_DEFAULT;
     o.n_entities = 4;
@@ -118,7 +118,7 @@ static marks read_marks(const llap_model *m, const llap_panel *p, const char *ta
 static void teach(void **state)
 {
     const stage        *l = *state;
-    const ll_synth_opts so = lesson_synth(l);
+    const ll_synth_opts so = synth_of(l);
     ll_synth           *truth = NULL;
     llap_panel         *p = NULL;
     llap_model         *m = NULL;

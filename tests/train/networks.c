@@ -93,7 +93,7 @@ static int set_up(void **state)
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));
     /* So short a training would leave the answer to the anchor. */
-    joint->network->config.features.guard = rows->network->config.features.guard =
+    joint->network->config.features.answer_source = rows->network->config.features.answer_source =
         LL_ANSWER_BY_NETWORKS;
     return 0;
 }
@@ -124,7 +124,7 @@ static void the_same_training_gives_the_same_file(void **state)
     omp_set_num_threads(threads == 1 ? 2 : 1);
     CHECK_OK(llap_train(panel, &o, &again));
     omp_set_num_threads(threads);
-    again->network->config.features.guard = LL_ANSWER_BY_NETWORKS;
+    again->network->config.features.answer_source = LL_ANSWER_BY_NETWORKS;
     CHECK_OK(llap_model_save(joint, in_folder("a")));
     CHECK_OK(llap_model_save(again, in_folder("b")));
     check_same_file(in_folder("a"), in_folder("b"));
@@ -216,19 +216,19 @@ static void the_anchor_answers_the_rest(void **state)
     static double      network[S * Q], anchor[S * Q];
     ll_feature_config *c = &rows->network->config.features;
     ask(rows, 0, 1, Q, S, network);
-    c->guard = LL_ANSWER_BY_ANCHOR;
+    c->answer_source = LL_ANSWER_BY_ANCHOR;
     ask(rows, 0, 1, Q, S, anchor);
-    c->guard = LL_ANSWER_BY_NETWORKS;
+    c->answer_source = LL_ANSWER_BY_NETWORKS;
     int others = 0; /* a few may be equal: held at the same limit */
     for (int k = 0; k < S * Q; k++) {
         if (k % Q > 17) assert_true(network[k] == anchor[k]); /* more than 12 hours ahead */
         else others += network[k] != anchor[k];
     }
     assert_true(others > S * 18 / 2);
-    c->guard = LL_ANSWER_BY_BOTH;
+    c->answer_source = LL_ANSWER_BY_BOTH;
     static double pool[S * Q];
     ask(rows, 0, 1, Q, S, pool);
-    c->guard = LL_ANSWER_BY_NETWORKS;
+    c->answer_source = LL_ANSWER_BY_NETWORKS;
     assert_memory_equal(pool, anchor, Q * sizeof *pool);
     assert_memory_equal(pool + Q, network, 18 * sizeof *pool);
 }
@@ -243,9 +243,9 @@ static void the_anchor_answers_what_is_too_much(void **state)
     ll_feature_config *c = &joint->network->config.features;
     for (int64_t k = 0; k < 2 * Q; k++) time[k] = ORIGIN + (k + 1) * (12 * HOUR / (2 * Q));
     ask_at(joint, 0, 2, time, Q, Q, S, network);
-    c->guard = LL_ANSWER_BY_ANCHOR;
+    c->answer_source = LL_ANSWER_BY_ANCHOR;
     ask_at(joint, 0, 2, time, Q, Q, S, anchor);
-    c->guard = LL_ANSWER_BY_NETWORKS;
+    c->answer_source = LL_ANSWER_BY_NETWORKS;
     assert_memory_equal(network, anchor, sizeof anchor);
     assert_true(anchor[0] != 0);
 }
@@ -259,7 +259,7 @@ static void a_description_tells_who_answers(void **state)
                                         "\"answers\": \"both\"" };
     for (int k = LL_ANSWER_BY_NETWORKS; k <= LL_ANSWER_BY_BOTH; k++) {
         char *text, *json;
-        rows->network->config.features.guard = (ll_answer_source)k;
+        rows->network->config.features.answer_source = (ll_answer_source)k;
         CHECK_OK(llap_model_describe(rows, 0, &text));
         CHECK_OK(llap_model_describe(rows, 1, &json));
         for (int i = LL_ANSWER_BY_NETWORKS; i <= LL_ANSWER_BY_BOTH; i++) {
@@ -269,7 +269,7 @@ static void a_description_tells_who_answers(void **state)
         llap_text_free(text);
         llap_text_free(json);
     }
-    rows->network->config.features.guard = LL_ANSWER_BY_NETWORKS;
+    rows->network->config.features.answer_source = LL_ANSWER_BY_NETWORKS;
 }
 
 static void an_anchor_that_answers_is_not_compared_with_itself(void **state)
@@ -281,13 +281,13 @@ static void an_anchor_that_answers_is_not_compared_with_itself(void **state)
     o.stride = "2d";
     for (int k = LL_ANSWER_BY_NETWORKS; k <= LL_ANSWER_BY_BOTH; k++) {
         char *text = NULL;
-        rows->network->config.features.guard = (ll_answer_source)k;
+        rows->network->config.features.answer_source = (ll_answer_source)k;
         CHECK_OK(llap_evaluate(rows, panel, &o, 0, &text));
         assert_non_null(strstr(text, "\n  anchor  ")); /* the row stays */
         assert_int_equal(strstr(text, " than anchor by ") != NULL, k != LL_ANSWER_BY_ANCHOR);
         llap_text_free(text);
     }
-    rows->network->config.features.guard = LL_ANSWER_BY_NETWORKS;
+    rows->network->config.features.answer_source = LL_ANSWER_BY_NETWORKS;
 }
 
 static void validation_decides_who_answers(void **state)
@@ -366,7 +366,7 @@ static void training_goes_on_from_a_model(void **state)
         assert_float_equal(((const float *)x->data)[i], ((const float *)y->data)[i], 1e-6);
     llap_forecast_opts f = LLAP_FORECAST_OPTS;
     f.samples = 20;
-    m->network->config.features.guard = LL_ANSWER_BY_BOTH;
+    m->network->config.features.answer_source = LL_ANSWER_BY_BOTH;
     CHECK_OK(llap_model_save(m, in_folder("bound")));
     llap_model_destroy(m);
     CHECK_OK(llap_model_load(in_folder("bound"), &m));
@@ -422,7 +422,7 @@ static void draws_that_are_not_finite_leave_it_to_the_anchor(void **state)
     (void)state;
     char               said[4096] = "";
     const llap_log     log = { .level = LLAP_LOG_WARNING, .sink = keep_warnings, .user = said };
-    ll_recipe_networks doubts = { LL_RECIPE_DOUBTS };
+    ll_recipe_networks margins = { LL_RECIPE_MARGINS };
     llap_model        *m = NULL;
     llap_train_opts    o = how("rows");
     o.members = 1;
@@ -442,11 +442,11 @@ static void draws_that_are_not_finite_leave_it_to_the_anchor(void **state)
     const ll_feature_config *c = &m->network->config.features;
     assert_non_null(strstr(said, "networks: draws of the validation part: sampler: "));
     assert_non_null(strstr(said, " is not finite: the anchor answers, and fills"));
-    assert_int_equal(c->guard, LL_ANSWER_BY_ANCHOR);
+    assert_int_equal(c->answer_source, LL_ANSWER_BY_ANCHOR);
     assert_int_equal(c->calibration_factor.n, 0);
     assert_int_equal(c->fill_past, 0);
     assert_null(strstr(said, "gaps from "));
-    CHECK_OK(ll_fill_choice(m, panel, &o, &doubts));
+    CHECK_OK(ll_fill_choice(m, panel, &o, &margins));
     assert_non_null(strstr(said, "gaps from the past: sampler: "));
     assert_non_null(strstr(said, "gaps from both sides: sampler: "));
     assert_int_equal(c->fill_past, 0);
@@ -503,7 +503,7 @@ static void targets_of_an_entity_together(void **state)
     CHECK_OK(llap_train(panel, &o, &m));
     assert_int_equal(m->network->config.features.view, LL_FEATURE_ENTITY);
     assert_int_equal(m->network->config.features.residual, LL_RESIDUAL_NONE);
-    assert_int_equal(m->network->config.features.guard, LL_ANSWER_BY_NETWORKS);
+    assert_int_equal(m->network->config.features.answer_source, LL_ANSWER_BY_NETWORKS);
     assert_int_equal(m->network->config.denoiser.data_dim, 2);
     CHECK_OK(llap_model_save(m, in_folder("entity")));
     llap_model_destroy(m);
@@ -788,23 +788,23 @@ static void validation_decides_who_fills(void **state)
 {
     (void)state;
     const llap_train_opts o = how("joint");
-    ll_recipe_networks    doubts = { LL_RECIPE_DOUBTS };
+    ll_recipe_networks    margins = { LL_RECIPE_MARGINS };
     ll_feature_config    *c = &joint->network->config.features;
     ll_anchor_model      *a = joint->anchor[0];
     const ll_anchor_model was = *a;
     joint->frame.val_start -= 100 * HOUR; /* more windows to decide on */
     let_networks_fill(joint, 3);
-    CHECK_OK(ll_fill_choice(joint, panel, &o, &doubts));
+    CHECK_OK(ll_fill_choice(joint, panel, &o, &margins));
     assert_int_equal(c->fill_past, 0);
     assert_int_equal(c->fill_both, 0);
     for (int k = 0; k < LL_CALIBRATION_LEVELS; k++) {
         a->fill_past.factor[0][k] = a->fill_both.factor[0][k] = 6;
         a->neighbours[0].calibration.factor[0][k] = a->neighbours[1].calibration.factor[0][k] = 6;
     }
-    for (int i = 0; i < 3; i++) { /* but for who doubts everything */
-        doubts.fill_gain = i == 1 ? 1 : 0.01;
-        doubts.fill_errors = i == 2 ? 1e6 : 2;
-        CHECK_OK(ll_fill_choice(joint, panel, &o, &doubts));
+    for (int i = 0; i < 3; i++) { /* but not with wider margins */
+        margins.fill_gain = i == 1 ? 1 : 0.01;
+        margins.fill_errors = i == 2 ? 1e6 : 2;
+        CHECK_OK(ll_fill_choice(joint, panel, &o, &margins));
         assert_int_equal(c->fill_past, i == 0 ? 7 : 0);
         assert_int_equal(c->fill_both, i == 0 ? 7 : 0);
     }

@@ -227,10 +227,10 @@ static int take_memory(void *user, const llap_progress_event *e)
            (is(e, "latents") && strcmp(scarce, "summarizer") == 0);
 }
 
-static void keep_pieces(void *user, llap_log_level level, const char *message)
+static void keep_micro_batches(void *user, llap_log_level level, const char *message)
 {
     (void)level;
-    if (strstr(message, "pieces") != NULL) snprintf(user, 256, "%s", message);
+    if (strstr(message, "micro-batches") != NULL) snprintf(user, 256, "%s", message);
 }
 
 static const char quiet[] = "{ \"network\": { \"denoiser\": { \"dropout\": 0, "
@@ -248,14 +248,14 @@ typedef struct curve { /* of the scarce stage: losses and scores of its checks *
     double loss[LINES], score[LINES];
 } curve;
 
-/* said is what was said of pieces. */
+/* said is what was said of micro-batches. */
 static llap_status learn(const llap_panel *p, const llap_model *like, const char *text, curve *c,
                          char *said)
 {
     const ll_backend b = apart_backend();
-    const llap_log   log = { .level = LLAP_LOG_WARNING, .sink = keep_pieces, .user = said };
+    const llap_log   log = { .level = LLAP_LOG_WARNING, .sink = keep_micro_batches, .user = said };
     const int64_t    var = 0;
-    llap_train_opts  o = options(in_folder("pieces.log"));
+    llap_train_opts  o = options(in_folder("micro_batches.log"));
     llap_model      *m = NULL;
     ll_json         *j;
     char             line[2048], stage[32];
@@ -270,7 +270,7 @@ static llap_status learn(const llap_panel *p, const llap_model *like, const char
     apart_state.limit = 0;
     llap_model_destroy(m);
     ll_json_destroy(j);
-    FILE *f = fopen(in_folder("pieces.log"), "r");
+    FILE *f = fopen(in_folder("micro_batches.log"), "r");
     snprintf(stage, sizeof stage, "\"%s\"", strcmp(scarce, "latents") == 0 ? "denoiser" : scarce);
     c->n = 0;
     while (f != NULL && st == LLAP_OK && c->n < LINES && fgets(line, sizeof line, f) != NULL) {
@@ -293,7 +293,7 @@ static void same_curves(const curve *found, const curve *expected)
                      found->loss[i], expected->loss[i], found->score[i], expected->score[i]);
 }
 
-/* However often there is no room, down to pieces of one row: the same losses, or none. */
+/* However often there is no room, down to micro-batches of one row: the same losses, or none. */
 static void refusals_change_nothing(const llap_panel *p, const llap_model *like,
                                     const curve *expected)
 {
@@ -309,10 +309,10 @@ static void refusals_change_nothing(const llap_panel *p, const llap_model *like,
     apart_state.n_refused = apart_state.after_copies = refused = 0;
 }
 
-/* The batches of a stage in halves, where there is no room for more, and in as many pieces as the
- * least of memory wants; and none at all. */
-static void pieces_of(const llap_panel *p, const llap_model *like, const char *stage,
-                      const char *text, curve *whole)
+/* The batches of a stage in halves, where there is no room for more, and in as many micro-batches
+ * as the least of memory wants; and none at all. */
+static void micro_batches_of(const llap_panel *p, const llap_model *like, const char *stage,
+                             const char *text, curve *whole)
 {
     curve  split;
     char   said[256] = "", expected[256], most[256] = "";
@@ -323,7 +323,7 @@ static void pieces_of(const llap_panel *p, const llap_model *like, const char *s
     for (little = (size_t)1 << 22; said[0] == '\0'; little -= little / 4)
         CHECK_OK(learn(p, like, text, &split, said));
     snprintf(expected, sizeof expected,
-             "%s: apart: too little memory for batches of 25: they go in 2 pieces", stage);
+             "%s: apart: too little memory for batches of 25: split into 2 micro-batches", stage);
     assert_string_equal(said, expected);
     same_curves(&split, whole);
     for (least = little; learn(p, like, text, &split, said) == LLAP_OK; little -= little / 4) {
@@ -344,12 +344,12 @@ static void little_memory_is_enough(void **state)
     llap_model     *m;
     curve           whole;
     CHECK_OK(llap_train(p, &o, &m));
-    pieces_of(p, m, "vae", quiet, &whole);
-    pieces_of(p, m, "vae", irregular, &whole);
-    pieces_of(p, m, "summarizer", quiet, &whole);
-    pieces_of(p, m, "summarizer", irregular, &whole);
-    pieces_of(p, m, "latents", quiet, &whole); /* which the denoiser learns from */
-    pieces_of(p, m, "denoiser", quiet, &whole);
+    micro_batches_of(p, m, "vae", quiet, &whole);
+    micro_batches_of(p, m, "vae", irregular, &whole);
+    micro_batches_of(p, m, "summarizer", quiet, &whole);
+    micro_batches_of(p, m, "summarizer", irregular, &whole);
+    micro_batches_of(p, m, "latents", quiet, &whole); /* which the denoiser learns from */
+    micro_batches_of(p, m, "denoiser", quiet, &whole);
     refusals_change_nothing(p, m, &whole);
     llap_model_destroy(m);
     llap_panel_destroy(p);

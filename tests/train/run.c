@@ -30,7 +30,7 @@ typedef struct net {
     double           worse_after;      /* the score rises from there on; 0: never */
     bool             no_score;         /* it is not finite */
     int              wait_us;
-    ll_async_results ahead;
+    ll_async_results results;
     int              n_waits; /* for steps that nobody waited for at first */
 } net;
 
@@ -65,7 +65,7 @@ static llap_status net_init(net *n, uint64_t seed)
     if (st == LLAP_OK) st = ll_run_bind(n->run, "step", &n->step, 1);
     if (st == LLAP_OK) ll_params_init(n->params, seed);
     if (st == LLAP_OK) ll_params_start_ema(n->params);
-    if (st == LLAP_OK) st = ll_async_results_init(&n->ahead, &ll_backend_cpu);
+    if (st == LLAP_OK) st = ll_async_results_init(&n->results, &ll_backend_cpu);
     n->lr = 0.01f;
     ll_graph_destroy(g);
     return st;
@@ -76,7 +76,7 @@ static void net_deinit(net *n)
     ll_run_destroy(n->run);
     ll_plan_release(n->plan);
     ll_params_destroy(n->params);
-    ll_async_results_deinit(&n->ahead);
+    ll_async_results_deinit(&n->results);
     *n = (net){ 0 };
 }
 
@@ -93,7 +93,7 @@ static llap_status net_step(void *user, int64_t step, double *loss, double *norm
     if (n->wait_us > 0) usleep((useconds_t)n->wait_us);
     const float *found[] = { ll_run_output(n->run, "loss", NULL),
                              ll_run_output(n->run, "grad_norm", NULL) };
-    if (loss == NULL) return ll_async_results_put(&n->ahead, step, found[0], found[1]);
+    if (loss == NULL) return ll_async_results_put(&n->results, step, found[0], found[1]);
     *loss = (double)*found[0];
     *norm = (double)*found[1];
     return LLAP_OK;
@@ -104,7 +104,7 @@ static llap_status net_results(void *user, int64_t first, int64_t n_steps, doubl
 {
     net *n = user;
     n->n_waits++;
-    return ll_async_results_get(&n->ahead, first, n_steps, loss, norm);
+    return ll_async_results_get(&n->results, first, n_steps, loss, norm);
 }
 
 /* Some number of the weights that depends on all of the past; it need not mean anything. */
@@ -124,16 +124,16 @@ static void net_fields(void *user, ll_json_writer *w)
     ll_json_put_double(w, "lr", (double)((net *)user)->lr);
 }
 
-static llap_status fill_inputs(void *user, ll_session *ready, int64_t piece)
+static llap_status fill_inputs(void *user, ll_session *ready, int64_t micro_batch)
 {
     const net *n = user;
-    (void)piece;
+    (void)micro_batch;
     memcpy(ll_session_real(ready, "x"), n->x, sizeof n->x);
     memcpy(ll_session_real(ready, "y"), n->y, sizeof n->y);
     return LLAP_OK;
 }
 
-static llap_status net_blame(void *user, int64_t step, char *text, size_t size)
+static llap_status net_non_finite(void *user, int64_t step, char *text, size_t size)
 {
     net        *n = user;
     ll_graph   *g = NULL;
@@ -427,7 +427,7 @@ static void what_is_not_finite_is_named_and_skipped(void **state)
         CHECK_OK(ll_training_run_create(
             &(ll_training_run_opts){ .save_every = 1e9, .messages = &log }, NULL, 0, &t));
         s.name = "s", s.user = &a, s.params = a.params, s.n_steps = 40, s.max_skipped = 3;
-        s.step = net_step, s.blame = net_blame;
+        s.step = net_step, s.find_non_finite = net_non_finite;
         if (together) s.results = net_results;
         if (n_bad == 3) {
             CHECK_OK(ll_training_run_stage(t, &s, &r));

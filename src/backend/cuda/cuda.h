@@ -1,3 +1,12 @@
+/* src/backend/cuda: finds and loads the object that computes on an NVIDIA GPU. The object itself is
+ * in object/: it is linked with CUDA and sees nothing of the library but headers.
+ *
+ *   cuda.h            this file
+ *   driver.h, load.c  what library and object agree on; loading
+ *   object/kernels.h  the kernels by op, one .cu for each family
+ *
+ * May touch: backend, base. */
+
 /* Computing on an NVIDIA GPU: finds the object that does it and gives its backend.
  *
  *     const ll_backend *b;

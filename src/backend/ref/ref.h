@@ -1,3 +1,11 @@
+/* src/backend/ref: every op in double with plain loops. Read it for what an op means.
+ *
+ *   ref.h  this file
+ *   ref.c, ref_rows.c, ref_attention.c:
+ *          the ops by family
+ *
+ * May touch: backend. */
+
 /* The reference backend: every op in double precision with plain loops. It is the definition that
  * the others are compared with and what gradients are checked on; only tests use it. */
 #ifndef LL_BACKEND_REF_REF_H

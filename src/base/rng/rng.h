@@ -1,3 +1,11 @@
+/* src/base/rng: random numbers, each named by what it is for. The seed of every draw is made here
+ * (ll_rng_make).
+ *
+ *   rng.h         this file: streams, keys, draws; compiles as CUDA too
+ *   rng_blocks.h  the same by vectors
+ *
+ * May touch: base. */
+
 /* Random numbers by name, not by order. A draw is a function of what it is for:
  *
  *     seed, stream          the user's seed; which use of randomness (LL_STREAM_...)

@@ -1,3 +1,15 @@
+/* src/base/time: instants as int64 nanoseconds since 1970, and how people write them. All of it is
+ * exact integer arithmetic.
+ *
+ *   civil.h     the calendar
+ *   zone.h      time zones (tzif.h and tzrule.c inside)
+ *   time.h      RFC 3339 and epoch numbers, this file
+ *   timefmt.h   formats as strptime has them
+ *   duration.h  14d, 1h30m
+ *   timetext.h  the cursor that all of them share
+ *
+ * May touch: base. */
+
 /* Times as text: RFC 3339 / ISO 8601 and epoch numbers to int64 nanoseconds and back. Formats in
  * the manner of strptime are in timefmt.h, the calendar in civil.h, zones in zone.h.
  *

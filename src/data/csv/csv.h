@@ -1,3 +1,16 @@
+/* src/data/csv: delimited text to panels and back.
+ *
+ *   token.h           fields and records, nothing about meaning
+ *   sample.h, schema.h, words.h:
+ *                     the first lines; what the columns are
+ *   variables.h       cells to values; bad cells get their message here
+ *   reader.h, bulk.h  records to rows; usual rows by several threads
+ *   codes.h           what only all values together tell
+ *   read.c            files to a panel
+ *   write.h           and back
+ *
+ * May touch: base, base/time, data. */
+
 /* Reading panels from delimited text: what people call CSV, in all the ways they write it.
  *
  *     ll_csv_opts opts = LL_CSV_DEFAULT;           everything is found out

@@ -51,7 +51,7 @@ llap_status ll_csv_schema_init(ll_csv_schema *s, const char *name, const ll_csv_
                                const ll_csv_opts *o);
 void        ll_csv_schema_deinit(ll_csv_schema *s);
 
-/* ---- csv_timeguess.c ---- */
+/* ---- timeguess.c ---- */
 
 typedef struct ll_csv_timeguess {
     char format[LL_CLOCK_TEXT]; /* as ll_clock_init takes it */

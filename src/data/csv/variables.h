@@ -16,7 +16,7 @@ typedef enum ll_csv_treatment {
     LL_CSV_SKIP,     /* not wanted */
     LL_CSV_COUNT,    /* words, left out; counted */
     LL_CSV_VALUES,   /* a number */
-    LL_CSV_CODE,     /* words, for now by order of arrival (csv_codes.h) */
+    LL_CSV_CODE,     /* words, for now by order of arrival (codes.h) */
     LL_CSV_CIRCULAR, /* degrees or compass points: two variables */
 } ll_csv_treatment;
 

@@ -1,3 +1,10 @@
+/* src/data/inspect: the numbers behind `llapdiff inspect`.
+ *
+ *   inspect.h       this file
+ *   inspect_json.c  the same as JSON
+ *
+ * May touch: base, data, data/csv. */
+
 /* What a panel is like, before anything is trained on it: the numbers behind `llapdiff inspect`.
  *
  *     ll_inspect *i;

@@ -1,5 +1,5 @@
 /* What the library needs from libnetcdf and udunits: a table that llapdiff-netcdf.so exports as
- * `llap_netcdf_driver` (netcdf_object.c). Most rows are the functions of libnetcdf themselves, and
+ * `llap_netcdf_driver` (object.c). Most rows are the functions of libnetcdf themselves, and
  * mean what its manual says; they return 0, a negative NetCDF code or a positive errno. Everything
  * that decides something is on this side, where it can be tested without the libraries. */
 #ifndef LL_DATA_NETCDF_DRIVER_H

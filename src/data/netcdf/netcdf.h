@@ -1,3 +1,15 @@
+/* src/data/netcdf: CF station series to panels and back. Only object.c is linked with libnetcdf and
+ * udunits.
+ *
+ *   driver.h, load.h         the table of their functions; loading it
+ *   classic.h                headers checked before libnetcdf sees them
+ *   file.h                   the parts of a file
+ *   layout.h                 time, stations, columns
+ *   rows.h, time.h, value.h  rows, times and values
+ *   read.c, write.c          both ways
+ *
+ * May touch: base, base/time, data. */
+
 /* NetCDF files to panels and back, after the CF conventions.
  *
  *     llap_panel *p;

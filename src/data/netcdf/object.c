@@ -1,4 +1,4 @@
-/* llapdiff-netcdf.so: the only object that links libnetcdf and udunits. See netcdf_driver.h. */
+/* llapdiff-netcdf.so: the only object that links libnetcdf and udunits. See driver.h. */
 #include "driver.h"
 
 #include <assert.h>

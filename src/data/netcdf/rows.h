@@ -1,6 +1,6 @@
 /* Where each element of a NetCDF file goes in the panel. Not for other folders.
  *
- * Element (i, j) of the data variables (netcdf_layout.h) belongs to panel row
+ * Element (i, j) of the data variables (layout.h) belongs to panel row
  *     ll_nc_row(p, i, j) = base[j] + position[i + j * stride],      none when position is -1
  * Times and stations are read, ordered and merged here; the values come later, slab by slab. */
 #ifndef LL_DATA_NETCDF_ROWS_H
@@ -32,7 +32,7 @@ static inline int64_t ll_nc_row(const ll_nc_rows *r, int64_t i, int64_t j)
     return p < 0 ? -1 : r->base[j] + p;
 }
 
-/* Reads n elements of a variable into `to`; start and count along i and j (netcdf_layout.h); other
+/* Reads n elements of a variable into `to`; start and count along i and j (layout.h); other
  * dimensions have length 1. The order in `to` is the file's. */
 llap_status ll_nc_read_box(ll_nc_file *f, const ll_nc_layout *l, const ll_nc_var *v,
                            const int64_t start[2], const int64_t count[2], void *to);
@@ -40,7 +40,7 @@ llap_status ll_nc_read_box(ll_nc_file *f, const ll_nc_layout *l, const ll_nc_var
 bool ll_nc_j_is_inner(const ll_nc_layout *l, const ll_nc_var *v);
 
 /* The names of the stations in the order of the file, n of them; borrowed from the file
- * (netcdf_names.c). */
+ * (names.c). */
 llap_status ll_nc_station_names(ll_nc_file *f, const ll_nc_layout *l, int64_t n, const char **name);
 
 #endif

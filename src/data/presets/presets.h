@@ -1,3 +1,10 @@
+/* src/data/presets: the one table that knows data sets by name.
+ *
+ *   presets.h  this file
+ *   derive.h   variables made from others
+ *
+ * May touch: base, base/time, data, data/csv, data/windows. */
+
 /* What is known about each data set of the paper, and about the files that stand for them: how to
  * read it, which timeline, windows, split and scaling it gets, and the constants of its training.
  * A table and nothing else; no other code knows a data set by name.

@@ -1,11 +1,18 @@
+/* src/data/synth: made-up panels.
+ *
+ *   synth.h    this file: oscillators; oracle.c has their best forecast
+ *   weather.h  the stations of the demo
+ *
+ * May touch: base, base/rng, data, data/windows. */
+
 /* Panels made up from known parameters: for tests, the demo, and to know how good one can get.
  *
  *     ll_synth *s;
  *     llap_panel *p;
  *     st = ll_synth_create(&LL_SYNTH_DEFAULT, &s);         the truth
  *     st = ll_synth_panel(s, &p);                            what was measured of it
- *     st = ll_synth_oracle(s, windows, i, mean, variance);   the best possible forecast of window
- * i ll_synth_destroy(s);
+ *     st = ll_synth_oracle(s, windows, i, mean, variance);   the best forecast of window i
+ *     ll_synth_destroy(s);
  *
  * Variable v of entity e at time t (hours) is
  *

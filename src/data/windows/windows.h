@@ -1,3 +1,15 @@
+/* src/data/windows: from a panel to the tensors that the paper's networks see.
+ *
+ *   windows.h          this file: where contexts and queries lie
+ *   split.h            which train, validate, test
+ *   scaling.h          statistics of training
+ *   rows.h             windows seen jointly or each by itself
+ *   missing.h          cells hidden on purpose
+ *   batch.h, loader.h  the tensors; an epoch of them
+ *   naive.h            scores that any model must beat
+ *
+ * May touch: base, base/rng, data. */
+
 /* Windows: what a model learns from and answers about. A window is a stretch of context rows of one
  * entity and the query rows that follow it; nothing is copied, it only says where they lie.
  *

@@ -1,4 +1,4 @@
-/* Stage 3: latents and summaries of the frozen networks (reference_encode.h), then the denoiser,
+/* Stage 3: latents and summaries of the frozen networks (encode.h), then the denoiser,
  * docs/spec/protocol.md 5.3-5.5. */
 #include "train/reference/diffusion.h"
 
@@ -96,7 +96,7 @@ static void fields(void *user, ll_json_writer *w)
     ll_json_put_double(w, "lr", ((diffusion_stage *)user)->lr_now);
 }
 
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
+static llap_status find_non_finite(void *user, int64_t number, char *text, size_t size)
 {
     diffusion_stage  *s = user;
     int64_t           first, count;
@@ -202,7 +202,7 @@ llap_status ll_reference_diffusion(ll_reference *r, ll_training_run *t)
     if (r->backend->memory != NULL) stage.results = results;
     stage.evaluate = evaluate;
     stage.fields = fields;
-    stage.blame = blame;
+    stage.find_non_finite = find_non_finite;
     if (st == LLAP_OK) st = ll_training_run_stage(t, &stage, NULL);
     if (st == LLAP_OK) st = hand_over(&s);
     ll_loss_trainer_destroy(s.trainer);

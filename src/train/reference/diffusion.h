@@ -1,7 +1,7 @@
 /* What the files of stage 3 share:
  *
- *   reference_diffusion_nets.c  the loss, and what its nets are fed with
- *   reference_diffusion.c       the stage
+ *   diffusion_graphs.c  the loss, and what its graphs are fed with
+ *   diffusion.c         the stage
  */
 #ifndef LL_TRAIN_REFERENCE_DIFFUSION_H
 #define LL_TRAIN_REFERENCE_DIFFUSION_H
@@ -37,7 +37,7 @@ ll_rng diffusion_epoch_rng(const void *stage, int64_t epoch); /* that orders its
 void    diffusion_find_batch(diffusion_stage *s, int64_t number, int64_t *first, int64_t *count);
 int64_t diffusion_count(void *stage, int64_t number); /* how many, without making the order */
 
-/* -------- reference_diffusion_nets.c -------- */
+/* -------- diffusion_graphs.c -------- */
 
 /* For the trainer: the loss; everything that steps look at, in the memory of a GPU; the inputs of a
  * step. */

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INDEX LL_SESSION_ROWS "index" /* of a batch, where it is made near */
+#define INDEX LL_SESSION_ROWS "index" /* of a batch, where it is made in device memory */
 
 /* -------- rows that lie in the backend's memory -------- */
 
@@ -139,7 +139,7 @@ ll_tensor *diffusion_describe(ll_graph *g, void *stage, const ll_loss_of *what)
                                    .s = s,
                                    .e = training ? &s->rows : &s->val,
                                    .B = B,
-                                   .index = what->resident ? ll_input_int(g, INDEX, LL_SHAPE(B)) : NULL };
+                                   .index = what->on_device ? ll_input_int(g, INDEX, LL_SHAPE(B)) : NULL };
     ll_tensor               *E_raw = rows_of(&b, LL_DEVICE_TABLE_E, LL_SHAPE(B, s->S, s->H));
     ll_tensor               *mean = statistic(&b, LL_SESSION_ROWS "mean");
     ll_tensor               *std = statistic(&b, LL_SESSION_ROWS "deviation");
@@ -259,7 +259,7 @@ llap_status diffusion_take(void *stage, int64_t number, ll_session *net)
 
 llap_status diffusion_fill_check(diffusion_stage *s, int64_t first, int64_t count, ll_session *net)
 {
-    if (ll_loss_trainer_resident(s->trainer))
+    if (ll_loss_trainer_on_device(s->trainer))
         return name_rows(s, &s->val_order, first, count, UINT32_MAX, net);
     fill_noised(s, &s->val, first, count, UINT32_MAX, false, net);
     return LLAP_OK;

@@ -1,16 +1,18 @@
-/* The `reference` profile: three stages as the protocol has them, and forecasts from their result.
+/* src/train/reference: the `reference` profile: the paper's three stages, one after another.
  *
- *   reference_data.c       windows, split, scales, batches: what all stages look at
- *   reference_lesson.c     what stages 1 and 2 have in common
- *   reference_vae.c        stage 1, the target VAE
- *   reference_summarizer.c stage 2, the history summarizer
- *   reference_encode.c     latents and summaries of the frozen networks, once
- *   reference_diffusion.c  stage 3, the denoiser, in two files (reference_diffusion.h)
- *   train_reference.c      one after another, into a model
- *   reference_nets.c       the nets that forecasts need, and what they see
- *   forecaster_reference.c the model as a forecaster
+ *   reference.h      this file
+ *   data.c           windows, split, scales, batches: what all stages look at
+ *   stage_trainer.c  what stages 1 and 2 have in common
+ *   vae.c            stage 1, the set-VAE
+ *   summarizer.c     stage 2, the history summarizer
+ *   encode.h         latents and summaries of the frozen networks, once
+ *   diffusion.h      stage 3, the denoiser, in two files
+ *   train.c          one after another, into a model
  *
- * Letters: B rows of a batch, N slots of a row, l context rows, h queries, D inputs, C targets. */
+ * Forecasts of such models are in predict (predict/reference.h). Letters: B rows of a batch, N
+ * slots of a row, l context rows, h queries, D inputs, C targets.
+ * May touch: base, base/rng, backend, backend/cpu, graph, nn, data, data/windows, networks,
+ * diffusion, model, predict, train/run. */
 #ifndef LL_TRAIN_REFERENCE_REFERENCE_H
 #define LL_TRAIN_REFERENCE_REFERENCE_H
 
@@ -115,9 +117,9 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
 llap_status ll_stage_trainer_run(ll_stage_trainer *l, ll_training_run *t, const ll_stage *stage);
 void        ll_stage_trainer_deinit(ll_stage_trainer *l); /* also after a failure */
 
-/* For describe: an input of what->rows rows, taken from near where training has them there; draws
- * of such rows, NULL where none lie in device memory (they are inputs then); and in micro-batches
- * the input "all_NAME" of the whole batch, else NULL. */
+/* For describe: an input of what->rows rows, taken from device memory where training has them
+ * there; draws of such rows, NULL where none lie in device memory (they are inputs then); and in
+ * micro-batches the input "all_NAME" of the whole batch, else NULL. */
 ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
                                   const char *name, ll_shape shape);
 ll_tensor *ll_stage_trainer_draw(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,

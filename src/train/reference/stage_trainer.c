@@ -35,7 +35,7 @@ ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const 
                                   const char *name, ll_shape shape)
 {
     char table[32];
-    if (!what->resident || !what->training) return ll_input(g, name, shape);
+    if (!what->on_device || !what->training) return ll_input(g, name, shape);
     snprintf(table, sizeof table, "%s%s", LL_SESSION_ROWS, name);
     const int64_t width = ll_shape_count(&shape) / what->rows;
     ll_tensor    *all = ll_input(g, table, LL_SHAPE(device_rows(l), width));
@@ -45,7 +45,7 @@ ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const 
 ll_tensor *ll_stage_trainer_draw(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what,
                                  const ll_draw_attr *a)
 {
-    if (!what->resident) return NULL;
+    if (!what->on_device) return NULL;
     return ll_draw(g, ll_input_int(g, "key", LL_SHAPE(4)),
                    ll_input_int(g, IDS, LL_SHAPE(device_rows(l), 2)), index_of(g, what), a);
 }
@@ -84,7 +84,8 @@ static void leave(void *user)
 static ll_rng epoch_rng(const void *loader, int64_t epoch) { return ll_loader_rng(loader, epoch); }
 
 /* check: a net for validation, whose inputs have the sizes of the tables. */
-static llap_status near_alloc(ll_stage_trainer *l, stage_device_batches *n, const ll_session *check)
+static llap_status device_batches_alloc(ll_stage_trainer *l, stage_device_batches *n,
+                                        const ll_session *check)
 {
     const ll_reference *r = l->r;
     llap_status         st = ll_epochs_init(&n->order, r->backend, r->n_batches, r->B);
@@ -100,8 +101,8 @@ static llap_status near_alloc(ll_stage_trainer *l, stage_device_batches *n, cons
 }
 
 /* Batch number k by time goes there, by way of the check's inputs. */
-static llap_status near_put(const ll_stage_trainer *l, stage_device_batches *n, int64_t k,
-                            const ll_batch *b, ll_session *check)
+static llap_status device_batches_put(const ll_stage_trainer *l, stage_device_batches *n, int64_t k,
+                                      const ll_batch *b, ll_session *check)
 {
     const ll_backend *backend = l->r->backend;
     const int64_t     B = l->r->B;
@@ -124,10 +125,10 @@ static llap_status move(void *user, ll_loss_trainer *trainer)
     l->device_data = ll_new(1, sizeof *l->device_data);
     llap_status st =
         l->device_data == NULL ? LLAP_ENOMEM : ll_loss_trainer_check_net(trainer, l->r->B, &check);
-    if (st == LLAP_OK) st = near_alloc(l, l->device_data, check);
+    if (st == LLAP_OK) st = device_batches_alloc(l, l->device_data, check);
     for (int64_t k = 0; k < l->r->n_batches && st == LLAP_OK; k++) {
         st = ll_reference_batch(l->r, k, &b);
-        if (st == LLAP_OK) st = near_put(l, l->device_data, k, &b, check);
+        if (st == LLAP_OK) st = device_batches_put(l, l->device_data, k, &b, check);
     }
     if (st == LLAP_OK) st = ll_device_finish(l->r->backend);
     ll_batch_deinit(&b);
@@ -233,7 +234,7 @@ llap_status ll_stage_trainer_check(ll_stage_trainer *l, const ll_batch *b, const
     return st;
 }
 
-static llap_status blame(void *user, int64_t number, char *text, size_t size)
+static llap_status find_non_finite(void *user, int64_t number, char *text, size_t size)
 {
     ll_stage_trainer *l = user;
     const ll_batch   *b;
@@ -269,7 +270,7 @@ llap_status ll_stage_trainer_init(ll_stage_trainer *l, const ll_recipe_stage *ho
     stage->user = l;
     stage->step = step;
     if (r->backend->memory != NULL) stage->results = results;
-    stage->blame = blame;
+    stage->find_non_finite = find_non_finite;
     return st;
 }
 

@@ -21,8 +21,8 @@ static ll_tensor *noise(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of
                              .stream = uniform ? LL_STREAM_MASK : LL_STREAM_NOISE,
                              .sample = sample,
                              .normal = !uniform };
-    return what->resident ? ll_reshape(g, ll_stage_trainer_draw(g, l, what, &a), shape)
-                          : ll_input(g, name, shape);
+    return what->on_device ? ll_reshape(g, ll_stage_trainer_draw(g, l, what, &a), shape)
+                           : ll_input(g, name, shape);
 }
 
 /* beta is an input because it grows. */

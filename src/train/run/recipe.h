@@ -43,7 +43,7 @@ typedef struct ll_recipe_networks {
     ll_feature_noise vary;     /* but noise and drop, which the networks' features.augment says */
     int64_t          rows;     /* of training, at most */
     int64_t          check_rows, check_samples, check_steps;
-    int64_t          final_rows, final_samples; /* for spread and guard */
+    int64_t          final_rows, final_samples; /* for spread and answer source */
     /* Validation of fewer days may be of another season: networks then answer alone only where they
      * are better than with the anchor by this share of CRPS. */
     double guard_days, guard_price;
@@ -51,7 +51,7 @@ typedef struct ll_recipe_networks {
                                     * better than the anchor to fill gaps */
 } ll_recipe_networks;
 
-#define LL_RECIPE_DOUBTS .guard_days = 60, .guard_price = 0.05, .fill_gain = 0.01, .fill_errors = 2
+#define LL_RECIPE_MARGINS .guard_days = 60, .guard_price = 0.05, .fill_gain = 0.01, .fill_errors = 2
 
 /* The reference's stages. */
 typedef struct ll_recipe_vae {

@@ -89,8 +89,8 @@ static llap_status not_finite(stage_run *r, double loss)
     const char     *known = isfinite(loss) ? "the gradient" : "the loss";
     char            what[512];
     snprintf(what, sizeof what, "%s is not finite", known);
-    if (s->blame != NULL) {
-        const llap_status st = s->blame(s->user, r->g.step, what, sizeof what);
+    if (s->find_non_finite != NULL) {
+        const llap_status st = s->find_non_finite(s->user, r->g.step, what, sizeof what);
         if (st == LLAP_ENOMEM) snprintf(what, sizeof what, "%s is not finite", known);
         else if (st != LLAP_OK) return st;
     }
@@ -320,7 +320,8 @@ void ll_stage_in_micro_batches(const llap_log *log, const char *stage, const ll_
                                int64_t batch, int64_t rows)
 {
     ll_logf(log, LLAP_LOG_WARNING,
-            "%s: %s: too little memory for batches of %" PRId64 ": they go in %" PRId64 " pieces",
+            "%s: %s: too little memory for batches of %" PRId64 ": split into %" PRId64
+            " micro-batches",
             stage, backend->name, batch, (batch + rows - 1) / rows);
 }
 

@@ -1,9 +1,23 @@
+/* src/train/run: the loop that every stage of every training goes through, and the state from which
+ * it goes on.
+ *
+ *   run.h                this file: stages, steps, checks (run.c); custom.c for stages with a loop
+ *                        of their own
+ *   state.h              the state file; save.c says when it is read and written
+ *   open.c               the run that the options of llap_train describe: its facts, its state, its
+ *                        room
+ *   recipe.h             every number of a training
+ *   config.h, targets.h  the JSON that describes a run; what is said about each target
+ *
+ * May touch: base, base/time, base/rng, backend, backend/cpu, graph, nn, data, data/windows,
+ * anchor, residual, model, predict. */
+
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
  *     ll_training_run *t;
  *     st = ll_training_run_create(&opts, facts, n_facts, &t);
- *     if (st == LLAP_OK) st = ll_training_run_stage(t, &vae, NULL);           each to its end, in
- * turn if (st == LLAP_OK) st = ll_training_run_stage(t, &denoiser, &result);
+ *     if (st == LLAP_OK) st = ll_training_run_stage(t, &vae, NULL);            each to its end
+ *     if (st == LLAP_OK) st = ll_training_run_stage(t, &denoiser, &result);
  *     ll_training_run_destroy(t);
  *
  * A stage is data: a store that holds everything its steps change, how many steps, and functions
@@ -64,7 +78,7 @@ typedef struct ll_stage {
     /* What was not finite in the step just made, "gradient of 'encoder.mu.weight'; windows ...".
      * text holds what is known, "the loss is not finite"; it is for what is found, or to add to.
      * NULL: nobody knows more. */
-    llap_status (*blame)(void *user, int64_t step, char *text, size_t size);
+    llap_status (*find_non_finite)(void *user, int64_t step, char *text, size_t size);
 } ll_stage;
 
 #define LL_STAGE_DEFAULT ((ll_stage){ .patience_from = 1, .select_from = 1, .max_skipped = 8 })

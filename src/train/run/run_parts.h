@@ -1,5 +1,5 @@
-/* Inside a run of training: shared by training.c (the loop), training_state.c (state and log) and
- * training_own.c (stages that go their own way). */
+/* Inside a training run: shared by run.c (the loop), open.c and save.c (state and log) and custom.c
+ * (stages with a loop of their own). */
 #ifndef LL_TRAIN_RUN_RUN_PARTS_H
 #define LL_TRAIN_RUN_RUN_PARTS_H
 

@@ -1,0 +1,12 @@
+/* src/api: the library's own edge: public functions that belong to no layer below, because they
+ * join two of them. Everything else that include/llapdiff/ declares is defined in the layer that
+ * does it (llap_forecast in predict/forecast.c).
+ *
+ *   panel.c    llap_panel_read: public options to those of readers and timeline
+ *   memory.c   panels and answers as arrays
+ *   config.c   llap_config_read: options from a JSON file
+ *   answer_plot.c, poles.c, scores_plot.c:
+ *              answers, poles and scores as pictures: predict, report and score joined with plot
+ *   version.c  llap_version, llap_features: what this build is and can do
+ *
+ * May touch: every layer. */

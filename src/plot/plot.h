@@ -1,0 +1,11 @@
+/* src/plot: pictures. canvas.c alone sees cairo, which it loads when a picture is wanted.
+ *
+ *   canvas.h        a page with rectangles, lines and text
+ *   ticks.h, chart.h, picture.h:
+ *                   marks of an axis; a field with axes; formats and colours
+ *   inspect_plot.h  coverage and gaps of a panel
+ *   fan_plot.h      forecasts and filled gaps
+ *   score_plot.h    training curves, calibration
+ *   poles_plot.h    poles
+ *
+ * May touch: base, base/time, data, data/inspect. */

@@ -1,0 +1,8 @@
+/* src/report: what a model is, told and taken elsewhere: info, poles, import and export.
+ *
+ *   describe.c  llap_model_describe: what `llapdiff info` prints
+ *   poles.h     the poles of a model; poles_show.c tells them, poles_window.c those of one window
+ *   import.c    the reference implementation's artefacts to a model and back
+ *
+ * May touch: base, base/time, base/rng, backend, backend/cpu, data, networks, residual, model,
+ * predict. */

@@ -1,0 +1,12 @@
+/* src/score: how good answers are, beside opponents, on times that training has not seen.
+ *
+ *   evaluation.h           a finished evaluation; evaluate.c makes it
+ *   metric.h               how good one forecast of one value is
+ *   tally.h                sums of scores
+ *   readings.h             what was measured
+ *   scoring.h              all forecasters over all windows
+ *   opponents.h            what any model has to beat
+ *   bootstrap.h            how sure a difference is
+ *   hidden_gaps.h, hide.h  gaps made on purpose, and who fills them
+ *
+ * May touch: base, base/time, base/rng, backend, data, data/windows, anchor, model, predict. */
