@@ -6,7 +6,7 @@
 
 #include "data/panel.h"
 #include "model/model.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 enum { N = 2, ROWS = 121, L = 12, QUERIES = 4, D = 2, C = 1, GROUPS = 5, TEN = 10, SEED = 3 };
 #define HOUR INT64_C(3600000000000)

@@ -8,7 +8,7 @@
 #include "base/rng/rng.h"
 #include "data/panel_builder.h"
 #include "model/model.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 #define HOUR INT64_C(3600000000000)
 

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "plot/fan_plot.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 #include <stdlib.h>
 #include <string.h>

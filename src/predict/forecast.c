@@ -3,13 +3,13 @@
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
 #include "predict/network_members.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 #include "predict/pool.h"
 #include "predict/queries.h"
 #include "predict/series.h"
@@ -88,19 +88,6 @@ static int in_time(const void *a, const void *b)
     const asked *x = a, *y = b;
     if (x->origin != y->origin) return x->origin < y->origin ? -1 : 1;
     return (x->place > y->place) - (x->place < y->place);
-}
-
-void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
-{
-    double sum = 0;
-    ll_sort_doubles(x, (size_t)n);
-    for (int64_t i = 0; i < n; i++) sum += x[i];
-    number[0] = sum / (double)n;
-    for (int k = 0; k < a->n_quantiles; k++) {
-        const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
-        const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
-        number[1 + k] = x[i] + (at - (double)i) * (x[next] - x[i]);
-    }
 }
 
 /* What becomes of the paths of one forecast and target, [n_paths,its queries]. */

@@ -3,15 +3,15 @@
 #include "base/log.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
 #include "predict/frame.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 #include "predict/queries.h"
 #include "predict/series.h"
-#include "predict/times.h"
+#include "predict/tables/times.h"
 
 #include <math.h>
 #include <string.h>

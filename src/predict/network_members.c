@@ -1,5 +1,5 @@
 #include "predict/network_members.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 
 #include "base/log.h"
 

@@ -5,9 +5,8 @@
  *                               forecaster_reference.c
  *   frame.h, series.h, target_series.h, panel_view.h:
  *                               a panel as a model sees it
- *   queries.h, times.h, span.h  what is asked, and how people write it
+ *   queries.h, span.h            what is asked, and how people write it
  *   forecast.c                  llap_forecast and the sampler handle
- *   numbers.h                   mean and quantiles of a law, or of draws
  *   network_members.h           the networks of a model, and who answers
  *   reference.h, reference_inputs.h:
  *                               models of the reference profile; what their networks take of a
@@ -15,8 +14,8 @@
  *   pool.h                      several models as one
  *   impute.c, filler.h, gap_windows.h:
  *                               gaps
- *   answer.h                    tables of results
+ *   tables/                     answers, their numbers, times that people write
  *   compare.h, device.h         is the data like training's; where to compute
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, backend/cuda, graph, nn, data,
- * data/csv, data/windows, anchor, networks, diffusion, residual, model. */
+ * data/csv, data/windows, anchor, networks, diffusion, residual, model, predict/tables. */

@@ -6,7 +6,8 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "predict/span.h"
-#include "predict/times.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/times.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,8 +5,6 @@
 #include "model/model.h"
 #include <llapdiff/model.h>
 
-enum { LL_ANSWER_ROWS_MAX = INT32_MAX }; /* of one answer */
-
 /* The forecasts that are asked for: number i is of one entity, from one origin, about times of its
  * own. */
 typedef struct ll_queries {

@@ -8,7 +8,7 @@
 #include "predict/network_members.h"
 #include "predict/panel_view.h"
 #include "predict/reference.h"
-#include "predict/times.h"
+#include "predict/tables/times.h"
 #include "report/poles.h"
 
 #include <stdio.h>

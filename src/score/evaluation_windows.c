@@ -1,6 +1,6 @@
 #include "base/file.h"
 #include "data/clock.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "predict/forecaster.h"
 #include "score/evaluation.h"
 

@@ -8,7 +8,7 @@
 #include "predict/filler.h"
 #include "predict/forecaster.h"
 #include "predict/gap_windows.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 #include "predict/reference.h"
 #include "predict/series.h"
 #include "predict/target_series.h"

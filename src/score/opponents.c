@@ -6,7 +6,7 @@
 #include "base/time/civil.h"
 #include "data/windows/scaling.h"
 #include "predict/forecaster.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 #include "score/metric.h"
 #include "score/opponent_set.h"
 

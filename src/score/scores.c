@@ -1,7 +1,7 @@
 /* From sums to scores, and how they are asked for. */
 #include "score/scores.h"
 #include "base/alloc.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 #include <assert.h>
 #include <math.h>

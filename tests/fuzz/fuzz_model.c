@@ -5,7 +5,7 @@
 #define _GNU_SOURCE /* memfd_create, memmem */
 #include "base/alloc.h"
 #include "data/panel_builder.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

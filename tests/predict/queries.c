@@ -4,8 +4,8 @@
 
 #include "base/rng/rng.h"
 #include "data/panel_builder.h"
-#include "predict/answer.h"
-#include "predict/times.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/times.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/safetensors.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 
 #include <omp.h>
 #include <unistd.h>

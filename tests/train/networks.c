@@ -5,7 +5,7 @@
 
 #include "base/rng/rng.h"
 #include "data/panel_builder.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "predict/filler.h"
 #include "predict/forecaster.h"
 #include "predict/network_members.h"

@@ -4,7 +4,7 @@
 
 #include "base/scratch.h"
 #include "model/model.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "train/reference/reference.h"
 
 #include <omp.h>

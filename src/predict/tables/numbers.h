@@ -1,6 +1,6 @@
 /* The numbers of an answer: mean and quantiles of a law, or of draws. */
-#ifndef LL_PREDICT_NUMBERS_H
-#define LL_PREDICT_NUMBERS_H
+#ifndef LL_PREDICT_TABLES_NUMBERS_H
+#define LL_PREDICT_TABLES_NUMBERS_H
 
 #include "anchor/model.h"
 #include <stdint.h>

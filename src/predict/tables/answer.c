@@ -1,5 +1,5 @@
 /* Tables of results, and how they are written. */
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"

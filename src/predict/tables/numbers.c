@@ -1,7 +1,9 @@
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "base/text.h"
+#include "predict/tables/answer.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,4 +66,17 @@ void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
     number[0] = sum / LL_POINTS;
     for (int i = 0; i < s->n_quantiles; i++)
         number[1 + i] = ll_anchor_quantile(a, series, law, s->quantile[i]);
+}
+
+void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
+{
+    double sum = 0;
+    ll_sort_doubles(x, (size_t)n);
+    for (int64_t i = 0; i < n; i++) sum += x[i];
+    number[0] = sum / (double)n;
+    for (int k = 0; k < a->n_quantiles; k++) {
+        const double at = fmax(0, fmin((double)n - 1, a->quantile[k] * ((double)n + 1) - 1));
+        const size_t i = (size_t)at, next = i + 1 < (size_t)n ? i + 1 : i;
+        number[1 + k] = x[i] + (at - (double)i) * (x[next] - x[i]);
+    }
 }

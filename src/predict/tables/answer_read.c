@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "data/csv/token.h"
 #include "data/source.h"
-#include "predict/answer.h"
-#include "predict/numbers.h"
-#include "predict/times.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/numbers.h"
+#include "predict/tables/times.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Times that people write: one, or a file of them. */
-#ifndef LL_PREDICT_TIMES_H
-#define LL_PREDICT_TIMES_H
+#ifndef LL_PREDICT_TABLES_TIMES_H
+#define LL_PREDICT_TABLES_TIMES_H
 
 #include "data/panel.h"
 

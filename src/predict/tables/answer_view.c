@@ -1,7 +1,7 @@
 /* What callers outside see of an answer: its columns, its forecasts, and its numbers as one array.
  */
 #include "base/alloc.h"
-#include "predict/answer.h"
+#include "predict/tables/answer.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,5 +1,6 @@
 /* Times that people write: one, or a file of them. */
-#include "predict/times.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/times.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -7,7 +8,6 @@
 #include "data/clock.h"
 #include "data/csv/token.h"
 #include "data/source.h"
-#include "predict/queries.h"
 
 #include <string.h>
 

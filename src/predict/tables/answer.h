@@ -1,14 +1,16 @@
 /* Tables of results, and how they are written. */
-#ifndef LL_PREDICT_ANSWER_H
-#define LL_PREDICT_ANSWER_H
+#ifndef LL_PREDICT_TABLES_ANSWER_H
+#define LL_PREDICT_TABLES_ANSWER_H
 
 #include "base/arena.h"
 #include "data/panel.h"
 #include "model/model.h"
-#include "predict/numbers.h"
+#include "predict/tables/numbers.h"
 
 #include <llapdiff/answer.h>
 #include <stdio.h>
+
+enum { LL_ANSWER_ROWS_MAX = INT32_MAX }; /* of one answer */
 
 typedef enum ll_answer_kind { /* of what the rows are, and of what they hold */
                               LL_ANSWER_FORECAST = 0,
