@@ -36,22 +36,22 @@ int main(void)
     const llap_arrays rows = {
         .n_rows = ROWS, .n_vars = 1, .var = var, .time = time, .value = value
     };
-    llap_train_opts    train = LLAP_TRAIN_OPTS;
-    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_train_opts    train = { 0 };
+    llap_forecast_opts ask = { 0 };
     llap_panel        *panel = NULL;
     llap_model        *model = NULL;
     llap_sampler      *sampler = NULL; /* keeps what forecasts need again and again */
     int                inside = 0;
     train.context = "2d";
     train.horizon = "6h";
-    train.size = "anchor"; /* seconds; networks take longer */
+    train.size = LLAP_TRAIN_SIZE_ANCHOR; /* seconds; networks take longer */
     ask.horizon = "1h";
     ask.quantiles = "0.1,0.5,0.9";
     for (int i = 0; i < ROWS; i++) time[i] = i * HOUR, value[i] = reading(i);
 
     llap_status st = llap_panel_from_arrays(&rows, &panel);
     if (st == LLAP_OK) st = llap_train(panel, &train, &model);
-    if (st == LLAP_OK) st = llap_sampler_create(model, NULL, NULL, &sampler);
+    if (st == LLAP_OK) st = llap_sampler_create(model, NULL, LLAP_GPU_DEFAULT, &sampler);
     for (int i = ROWS; st == LLAP_OK && i < ROWS + NEW; i++) {
         llap_answer *a = NULL;
         st = llap_sampler_forecast(sampler, panel, &ask, &a);

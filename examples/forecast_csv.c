@@ -11,9 +11,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: forecast_csv FILE TARGET CONTEXT HORIZON\n");
         return 2;
     }
-    llap_read_opts     read = LLAP_READ_OPTS;
-    llap_train_opts    train = LLAP_TRAIN_OPTS;
-    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_read_opts     read = { 0 };
+    llap_train_opts    train = { 0 };
+    llap_forecast_opts ask = { 0 };
     llap_panel        *panel = NULL;
     llap_model        *model = NULL;
     llap_answer       *answer = NULL;
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     train.target = argv[2];
     train.context = argv[3];
     train.horizon = argv[4];
-    train.size = "anchor"; /* in seconds; "small" trains networks on top, in minutes */
+    train.size = LLAP_TRAIN_SIZE_ANCHOR; /* in seconds; networks on top take minutes */
 
     llap_status st = llap_panel_read(&file, 1, &read, &panel);
     if (st == LLAP_OK) st = llap_train(panel, &train, &model);

@@ -27,9 +27,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: scores FILE TARGET CONTEXT HORIZON\n");
         return 2;
     }
-    llap_read_opts     read = LLAP_READ_OPTS;
-    llap_train_opts    train = LLAP_TRAIN_OPTS;
-    llap_evaluate_opts how = LLAP_EVALUATE_OPTS;
+    llap_read_opts     read = { 0 };
+    llap_train_opts    train = { 0 };
+    llap_evaluate_opts how = { 0 };
     llap_panel        *panel = NULL;
     llap_model        *model = NULL;
     llap_scores       *scores = NULL;

@@ -59,15 +59,15 @@ int main(void)
                .n_rows = ROWS, .n_vars = VARS, .var = var, .entity = entity, .time = time, .value = value
     };
     int64_t            calls = 0;
-    llap_train_opts    train = LLAP_TRAIN_OPTS;
-    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_train_opts    train = { 0 };
+    llap_forecast_opts ask = { 0 };
     llap_panel        *panel = NULL;
     llap_model        *model = NULL;
     llap_answer       *answer = NULL;
     train.target = "temperature";
     train.context = "2d";
     train.horizon = "6h";
-    train.size = "anchor"; /* seconds; networks take longer */
+    train.size = LLAP_TRAIN_SIZE_ANCHOR; /* seconds; networks take longer */
     train.step = "1h";
     train.progress = (llap_progress){ on_progress, &calls };
     ask.quantiles = "0.1,0.5,0.9";

@@ -35,16 +35,18 @@ static llap_panel *make_panel(void)
     return p;
 }
 
+/* Resolved, for what is below llap_train. */
 static llap_train_opts options(const char *history)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 }, all;
     o.target = "v", o.context = "12", o.horizon = "4";
-    o.profile = "reference";
+    o.profile = LLAP_TRAIN_PROFILE_REFERENCE;
     o.steps = 50; /* 16, 10 and 50 */
     o.batch = GROUPS;
     o.seed = SEED;
     o.history = history;
-    return o;
+    CHECK_OK(llap_options_resolve(llap_train_options(), &o, &all, sizeof all));
+    return all;
 }
 
 #endif

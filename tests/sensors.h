@@ -80,7 +80,7 @@ static inline ll_json *evaluate(const llap_model *m, const llap_panel *p,
 {
     char    *text;
     ll_json *j;
-    CHECK_OK(llap_evaluate(m, p, o, 1, &text));
+    CHECK_OK(llap_evaluate(m, p, o, NULL, &text));
     CHECK_OK(ll_json_parse(text, strlen(text), "scores", NULL, &j));
     llap_text_free(text);
     return j;

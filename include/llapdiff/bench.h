@@ -1,14 +1,14 @@
 /* Unstable (see unstable.h): how fast this machine runs the networks, on weights and data of its
  * own making.
  *
- *     llap_bench_opts o = LLAP_BENCH_OPTS;
- *     o.size = "paper";
+ *     llap_bench_opts o = { .size = LLAP_BENCH_SIZE_PAPER };
  *     char *text;
  *     if (llap_bench(&o, 0, &text) == LLAP_OK) fputs(text, stdout), llap_text_free(text); */
 #ifndef LLAPDIFF_BENCH_H
 #define LLAPDIFF_BENCH_H
 
 #include <llapdiff/export.h>
+#include <llapdiff/options.h>
 #include <llapdiff/progress.h>
 #include <llapdiff/status.h>
 #include <stdint.h>
@@ -17,23 +17,28 @@
 extern "C" {
 #endif
 
-typedef struct llap_bench_opts {
-    const char   *size;    /* "tiny", "small" (default profile), "paper" (reference profile) */
-    const char   *only;    /* measurements whose name contains this; NULL: all */
-    int64_t       batch;   /* windows of a forward pass and of a training step; 0: 128, paper 10 */
-    int64_t       samples; /* of a forecast */
-    int64_t       horizon; /* query times */
-    int64_t       threads; /* 0: as many as OpenMP has */
-    double        seconds; /* about what each measurement may take; three runs at least */
-    llap_progress progress;
-    const char   *device;    /* "cpu", "cuda", "cuda:N", "auto"; NULL: cpu */
-    const char   *precision; /* on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
-} llap_bench_opts;
+typedef enum llap_bench_size {
+    LLAP_BENCH_SIZE_DEFAULT,
+    LLAP_BENCH_SIZE_TINY,  /* "tiny" and */
+    LLAP_BENCH_SIZE_SMALL, /* "small" networks of the default profile; small is the default */
+    LLAP_BENCH_SIZE_PAPER, /* "paper": the reference profile */
+} llap_bench_size;
 
-#define LLAP_BENCH_OPTS                                               \
-    {                                                                 \
-        "small", NULL, 0, 25, 168, 0, 2.0, { NULL, NULL }, NULL, NULL \
-    }
+/* llap_bench_options() in <llapdiff/options.h> tells ranges and defaults. */
+typedef struct llap_bench_opts {
+    llap_bench_size size;
+    const char     *only;  /* measurements whose name contains this; NULL: all */
+    int64_t         batch; /* windows of a forward pass and of a training step; 0: 128, paper
+                              10 */
+    int64_t samples;       /* of a forecast; 0: 25 */
+    int64_t horizon;       /* query times; 0: 168 */
+    int64_t threads;       /* 0: as many as OpenMP has */
+    double  seconds;       /* about what each measurement may take; three runs at least. 0: 2;
+                              LLAP_ZERO: 0 */
+    llap_progress      progress;
+    const char        *device; /* "cpu", "cuda", "cuda:N", "auto"; NULL: cpu */
+    llap_gpu_precision precision;
+} llap_bench_opts;
 
 /* Denoiser forward (as in training: noising, nothing folded, the default profile with its
  * summarizer, loss), training step, forecasts by every solver and list of steps, VAE decoder,

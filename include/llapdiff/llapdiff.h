@@ -23,6 +23,7 @@
 /* simple */
 #include <llapdiff/answer.h>
 #include <llapdiff/model.h>
+#include <llapdiff/options.h>
 #include <llapdiff/panel.h>
 
 /* handles */

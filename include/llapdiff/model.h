@@ -1,24 +1,25 @@
 /* A trained model and what it answers.
  *
- *     llap_train_opts how = LLAP_TRAIN_OPTS;
- *     how.target = "PM2.5", how.context = "14d", how.horizon = "48h";
+ *     llap_train_opts how = { .target = "PM2.5", .context = "14d", .horizon = "48h" };
  *     llap_model *m = NULL;
  *     llap_status st = llap_train(panel, &how, &m);
  *     if (st == LLAP_OK) st = llap_model_save(m, "air.safetensors");
  *     llap_answer *a = NULL;
- *     llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+ *     llap_forecast_opts ask = { 0 };
  *     if (st == LLAP_OK) st = llap_forecast(m, panel, &ask, &a);
  *     if (st == LLAP_OK) st = llap_answer_write(a, "forecast.csv");
  *     llap_answer_destroy(a);
  *     llap_model_destroy(m);
  *
- * Strings in options are borrowed until the call returns. A model is immutable: any number of
- * threads may ask it. */
+ * { 0 } is the default of every options struct; <llapdiff/options.h> has names, ranges and defaults
+ * as tables. Strings in options are borrowed until the call returns. A model is immutable: any
+ * number of threads may ask it. */
 #ifndef LLAPDIFF_MODEL_H
 #define LLAPDIFF_MODEL_H
 
 #include <llapdiff/answer.h>
 #include <llapdiff/log.h>
+#include <llapdiff/options.h>
 #include <llapdiff/panel.h>
 #include <llapdiff/progress.h>
 #include <llapdiff/status.h>
@@ -34,52 +35,81 @@ typedef struct llap_model llap_model;
 
 /* ---- training ---- */
 
+typedef enum llap_train_split {
+    LLAP_TRAIN_SPLIT_DEFAULT, /* entity where parts are given, else time */
+    LLAP_TRAIN_SPLIT_TIME,    /* "time": later times are left for testing (purged) */
+    LLAP_TRAIN_SPLIT_ENTITY,  /* "entity": entities never seen are */
+} llap_train_split;
+
+typedef enum llap_train_profile {
+    LLAP_TRAIN_PROFILE_DEFAULT,
+    LLAP_TRAIN_PROFILE_ANCHORED,  /* "default": networks on top of the anchors */
+    LLAP_TRAIN_PROFILE_REFERENCE, /* "reference": the paper's three stages */
+} llap_train_profile;
+
+typedef enum llap_train_size {
+    LLAP_TRAIN_SIZE_DEFAULT, /* small; of the reference profile tiny */
+    LLAP_TRAIN_SIZE_SMALL,   /* "small" */
+    LLAP_TRAIN_SIZE_TINY,    /* "tiny" */
+    LLAP_TRAIN_SIZE_ANCHOR,  /* "anchor": no networks */
+    LLAP_TRAIN_SIZE_PAPER,   /* "paper", of the reference profile */
+} llap_train_size;
+
+typedef enum llap_train_view {
+    LLAP_TRAIN_VIEW_DEFAULT,
+    LLAP_TRAIN_VIEW_AUTO,   /* "auto" */
+    LLAP_TRAIN_VIEW_JOINT,  /* "joint": a trajectory is all entities, */
+    LLAP_TRAIN_VIEW_ENTITY, /* "entity": all targets of one, */
+    LLAP_TRAIN_VIEW_ROWS,   /* "rows": each target by itself */
+} llap_train_view;
+
 typedef struct llap_train_opts {
     const char *target;  /* variables, separated by commas; NULL: all */
     const char *context; /* duration looked back, "14d", or steps, "336" */
     const char *horizon; /* duration looked ahead, or steps */
     const char *step;    /* between default queries: duration, or usual gaps of the data, the
                             default being one */
-    const char *split;   /* "time" (purged), "entity"; NULL: time */
-    int64_t     seed;
-    int         no_climate; /* never fit calendar terms */
-    int         link; /* let entities learn of each other where validation prefers it: forecasts
-                       * of one then look at all, which costs time; up to 32 entities */
+    llap_train_split split;
+    int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
+    int              no_climate; /* never fit calendar terms */
+    int link; /* let entities learn of each other where validation prefers it: forecasts
+               * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
     /* networks on top of the anchors */
-    const char *size; /* "anchor": none, "tiny", "small"; NULL: small */
-    const char *view; /* "joint": all entities in one trajectory, "entity": all targets of one,
-                         "rows": each target by itself, "auto"; NULL: auto */
-    int64_t members;  /* networks that share the samples; 0: as the size says, as are */
-    int64_t steps;    /* of training a member */
-    int64_t batch;    /* rows of a step */
-    double  lr;       /* learning rate */
+    llap_train_size size;
+    llap_train_view view;
+    int64_t         members; /* networks that share the samples; 0: as the size says, as are */
+    int64_t         steps;   /* of training a member */
+    int64_t         batch;   /* rows of a step */
+    double          lr;      /* learning rate */
     /* training that is never lost: an interrupted one (progress answers non-zero, or the process is
      * killed) goes on from its state to the same model */
-    const char *state;      /* file of the state; NULL: none. It stays when training is done: remove
-                               it once the model is saved */
-    int         resume;     /* go on with that state; without, one that is there is refused */
-    double      save_every; /* seconds between states; 0: 60 */
-    const char *history;    /* file of JSON lines, as the user guide says; NULL: none */
-    const char *profile;    /* "default", "reference"; NULL: default */
-    int64_t     prefetch;   /* threads that make batches ready; 0: one, negative: none. Those of the
-                               default profile are made within a step, in less than 1 % of it */
+    const char *state; /* file of the state; NULL: none. It stays when training is done: remove
+                          it once the model is saved */
+    int                resume; /* go on with that state; without, one that is there is refused */
+    double             save_every; /* seconds between states; 0: 60 */
+    const char        *history;    /* file of JSON lines, as the user guide says; NULL: none */
+    llap_train_profile profile;
+    int64_t            prefetch; /* threads that make batches ready; 0: one, LLAP_ZERO: none. Those
+                                    of the default profile are made within a step, in less than 1 %
+                                    of it */
     /* of targets: one for all, "log1p", or for each, "PM2.5=log1p,TEMP=none" */
     const char *transform; /* "none"; "log1p", "asinh" of values in their own unit; "yeo-johnson" of
                               standardised ones (the power is chosen); NULL: yeo-johnson */
     const char *min, *max; /* answers are held within: "PM2.5=0"; NULL: not */
     const char *from;      /* model file whose networks training starts from; NULL: fresh ones */
     const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
-    const char *config;    /* JSON file (or the text itself, from its '{' on) with any of these by
-                              name, used where none is given here, under "network" any option of the
-                              networks, under "training" any of how they are trained (what a model
-                              has of them: llap_model_describe); NULL: none */
-    const char *parts;     /* CSV file with the columns entity and part (train, validation, test):
-                              who fits, who chooses, who is left for llap_evaluate; entities that it
-                              does not name are left out. Means split "entity". NULL: they are
-                              drawn by seed, as many as shares says */
+    llap_gpu_precision precision; /* of their products on a GPU */
+    const char *config; /* JSON file (or the text itself, from its '{' on) with any option that the
+                           result depends on by its name (in_run in llap_train_options()), used
+                           where none is given here, under "network" any option of the networks,
+                           under "training" any of how they are trained (what a model has of them:
+                           llap_model_describe); NULL: none */
+    const char *parts;  /* CSV file with the columns entity and part (train, validation, test):
+                           who fits, who chooses, who is left for llap_evaluate; entities that it
+                           does not name are left out. Means split by entity. NULL: they are
+                           drawn by seed, as many as shares says */
     /* JSON objects, what a config has under these names, or the file of such a config; where there
      * is no config. NULL: none */
     const char *network, *training;
@@ -89,13 +119,6 @@ typedef struct llap_train_opts {
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
 } llap_train_opts;
-
-#define LLAP_TRAIN_OPTS                                                                            \
-    {                                                                                              \
-        NULL, NULL, NULL, NULL, NULL, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, 0, 0, 0, 0, NULL, \
-            0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL                                                                                   \
-    }
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
  * and trains networks on what it leaves, in minutes (size). Uses the first 70 % of the time for
@@ -123,22 +146,18 @@ LLAP_API llap_status llap_model_describe(const llap_model *m, int json, char **t
 /* ---- poles ---- */
 
 typedef struct llap_pole_opts {
-    const char *target;      /* only its anchor; NULL: all */
-    double      noise;       /* where in the reverse process networks are asked: 1 noise, 0 data */
-    int         base;        /* a network's poles as its parameters have them, moved by nothing */
-    int64_t     channel;     /* latent channel whose residues count, from 0 */
-    int64_t     transfer;    /* so many values of the transfer function G(i omega); 0: none */
-    int64_t     impulse;     /* so many values of the impulse response over the horizon; 0: none */
-    int         realisation; /* the state-space form with real 2 x 2 blocks */
+    const char *target; /* only its anchor; NULL: all */
+    double      noise;  /* where in the reverse process networks are asked: 1 noise, LLAP_ZERO data;
+                           0: half way */
+    int     base;       /* a network's poles as its parameters have them, moved by nothing */
+    int64_t channel;    /* latent channel whose residues count, from 1; 0: the first */
+    int64_t transfer;   /* so many values of the transfer function G(i omega); 0: none */
+    int64_t impulse;    /* so many values of the impulse response over the horizon; 0: none */
+    int     realisation; /* the state-space form with real 2 x 2 blocks */
     /* With a panel, the window whose history moves the poles of networks: */
     const char *entity; /* NULL: the first; joint networks look at all */
     const char *at;     /* its end, a time; NULL: the last row of the entity */
 } llap_pole_opts;
-
-#define LLAP_POLE_OPTS                       \
-    {                                        \
-        NULL, 0.5, 0, 0, 0, 0, 0, NULL, NULL \
-    }
 
 /* The poles of each anchor's kernel and of each network: rate, frequency, half-life, period,
  * energy. With a panel (or NULL) also those of networks given the history of a window, and what all
@@ -159,25 +178,20 @@ typedef struct llap_forecast_opts {
     const char *quantiles; /* "0.1,0.5,0.9"; NULL: 0.025,0.1,0.25,0.5,0.75,0.9,0.975 */
     int64_t     samples;   /* joint sample paths that quantiles are made of; 0: 200. A model of
                             * size anchor knows its quantiles and needs none */
-    int64_t         seed;
+    int64_t         seed;  /* 0: 1; LLAP_ZERO: 0 */
     const llap_log *log;
     int             total; /* the sum over the horizon instead of each time */
     const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
                             * of the part left for testing) up to the last row */
     const char *times;     /* file of the times to forecast: a column time, and entity where they
                             * differ; instead of horizon and step */
-    int           keep_samples; /* the answer is the paths instead of their quantiles */
-    const char   *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    const char   *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
-    llap_progress progress;
+    int         keep_samples; /* the answer is the paths instead of their quantiles */
+    const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    llap_gpu_precision       precision; /* of their products on a GPU */
+    llap_progress            progress;
     const llap_model *const *with; /* further models of the same targets and spans that answer */
     int64_t n_with;                /* together with this one, each an equal share of the samples */
 } llap_forecast_opts;
-
-#define LLAP_FORECAST_OPTS                                                                        \
-    {                                                                                             \
-        NULL, NULL, NULL, NULL, 0, 1, NULL, 0, NULL, NULL, 0, NULL, NULL, { NULL, NULL }, NULL, 0 \
-    }
 
 /* Forecasts every target of every entity. Where the data differs from that of training (new
  * entities, another scale, interval or share of holes) a warning goes to the log; where a target is
@@ -195,18 +209,13 @@ typedef struct llap_impute_opts {
     int64_t         samples; /* draws of each cell that quantiles of networks are made of; 0: 48. An
                               * anchor knows its quantiles and needs none */
     int     keep_samples;    /* the answer is the draws instead of their quantiles */
-    int64_t seed;
+    int64_t seed;            /* 0: 1; LLAP_ZERO: 0 */
     const char
-        *times;            /* file of the times to answer about, instead of the missing cells: as
-                            * llap_forecast_opts has it. What was measured then stays, also without all */
-    const char *device;    /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    const char *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
+        *times;         /* file of the times to answer about, instead of the missing cells: as
+                         * llap_forecast_opts has it. What was measured then stays, also without all */
+    const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
+    llap_gpu_precision precision; /* of their products on a GPU */
 } llap_impute_opts;
-
-#define LLAP_IMPUTE_OPTS                                            \
-    {                                                               \
-        NULL, 0, 0, NULL, { NULL, NULL }, 0, 0, 1, NULL, NULL, NULL \
-    }
 
 /* Fills the missing cells of the target variables at the panel's own rows, or at given times. Draws
  * of the anchor are joint within a gap, not from one gap to the next; those of networks within a
@@ -222,31 +231,45 @@ LLAP_API llap_status llap_plot_log(const char *log, const char *path);
 /* Whether a picture could be drawn there, before long work; leaves nothing behind. */
 LLAP_API llap_status llap_plot_can_save(const char *path);
 
+typedef enum llap_evaluate_task {
+    LLAP_EVALUATE_TASK_DEFAULT,
+    LLAP_EVALUATE_TASK_FORECAST, /* "forecast", the default */
+    LLAP_EVALUATE_TASK_IMPUTE,   /* "impute" */
+} llap_evaluate_task;
+
+typedef enum llap_evaluate_part {
+    LLAP_EVALUATE_PART_DEFAULT,
+    LLAP_EVALUATE_PART_TEST,  /* "test", the default */
+    LLAP_EVALUATE_PART_VAL,   /* "val" */
+    LLAP_EVALUATE_PART_TRAIN, /* "train" */
+} llap_evaluate_part;
+
+typedef enum llap_evaluate_by {
+    LLAP_EVALUATE_BY_DEFAULT,
+    LLAP_EVALUATE_BY_ALL,      /* "all": no finer table, the default */
+    LLAP_EVALUATE_BY_STEP,     /* "step" */
+    LLAP_EVALUATE_BY_VARIABLE, /* "variable" */
+    LLAP_EVALUATE_BY_ENTITY,   /* "entity" */
+} llap_evaluate_by;
+
 typedef struct llap_evaluate_opts {
-    const char *task;    /* "forecast", "impute"; NULL: forecast */
-    const char *part;    /* "train", "val", "test"; NULL: test */
+    llap_evaluate_task task;
+    llap_evaluate_part part;
     const char *stride;  /* one forecast of an entity in each such span is scored; NULL: 23 steps */
-    const char *by;      /* a finer table: "step", "variable", "entity"; NULL: none */
-    int64_t     samples; /* drawn per forecast; 0: 200, enough for 95 % intervals */
-    int64_t     bootstrap; /* draws for intervals of differences; 0: 1000, negative: none */
-    int64_t     seed;
-    int         units; /* the table in the units of the data, not in standard deviations */
+    llap_evaluate_by by; /* a finer table */
+    int64_t          samples;   /* drawn per forecast; 0: 200, enough for 95 % intervals */
+    int64_t          bootstrap; /* draws for intervals of differences; 0: 1000, LLAP_ZERO: none */
+    int64_t          seed;      /* 0: 1; LLAP_ZERO: 0 */
+    int              units;     /* the table in the units of the data, not in standard deviations */
     int paper; /* also CRPS and MSE as the paper's tables have them: 25 samples, 200 pairs */
     const llap_log *log;
     llap_progress   progress;
     const char     *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
-    const char     *precision; /* of their products on a GPU: "fp32", "tf32", "bf16"; NULL: fp32 */
-    char          **as_json;   /* where not NULL: the JSON as well; caller owns (llap_text_free) */
-    const llap_model *const *with; /* as above; their split must be the same */
+    llap_gpu_precision       precision; /* of their products on a GPU */
+    const llap_model *const *with;      /* as above; their split must be the same */
     int64_t                  n_with;
     const char              *windows; /* CSV file of what each window scored; NULL: none */
 } llap_evaluate_opts;
-
-#define LLAP_EVALUATE_OPTS                                                                      \
-    {                                                                                           \
-        NULL, NULL, NULL, NULL, 0, 0, 1, 0, 0, NULL, { NULL, NULL }, NULL, NULL, NULL, NULL, 0, \
-            NULL                                                                                \
-    }
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of
  * all pairs of samples), squared and absolute error, coverage, and by how much the model is better,
@@ -254,9 +277,9 @@ typedef struct llap_evaluate_opts {
  * else: quantile losses, widths, PIT, energy score, by step, in the units of the data. To impute is
  * to hide 30 % of the values and to fill them, from both sides and from the past; stride, samples
  * and with are then refused.
- * Caller owns *text (llap_text_free). */
+ * Either of table and json may be NULL: not wanted. Caller owns both texts (llap_text_free). */
 LLAP_API llap_status llap_evaluate(const llap_model *m, const llap_panel *panel,
-                                   const llap_evaluate_opts *o, int json, char **text);
+                                   const llap_evaluate_opts *o, char **table, char **json);
 
 #ifdef __cplusplus
 }

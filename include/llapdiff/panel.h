@@ -1,7 +1,7 @@
 /* A panel: what was measured. Each entity (station, patient, ticker) has its own rows at its own
  * times, one value or hole per variable. Immutable; any number of threads may read it.
  *
- *     llap_read_opts how = LLAP_READ_OPTS;
+ *     llap_read_opts how = { 0 };
  *     llap_panel    *panel = NULL;
  *     llap_status    st = llap_panel_read((const char *[]){ "air.csv.gz" }, 1, &how, &panel);
  *     ...
@@ -10,6 +10,7 @@
 #define LLAPDIFF_PANEL_H
 
 #include <llapdiff/log.h>
+#include <llapdiff/options.h>
 #include <llapdiff/status.h>
 #include <llapdiff/text.h>
 #include <stddef.h>
@@ -36,8 +37,94 @@ typedef struct llap_time_axis {
     int64_t        unit_ns; /* number: ticks of 1; 1000000000 where the unit is unknown */
 } llap_time_axis;
 
-/* How files are read. Everything that is NULL or 0 is found out; what was decided goes to the log
- * in two lines. Lists are separated by commas. Strings are borrowed until the call returns. */
+/* What the options of llap_read_opts choose among. 0 is the default of each: what comes first, but
+ * for form and header, which are found out. */
+typedef enum llap_table_form {
+    LLAP_TABLE_DEFAULT,
+    LLAP_TABLE_WIDE, /* "wide": a row per time */
+    LLAP_TABLE_LONG, /* "long": a row per value */
+} llap_table_form;
+
+typedef enum llap_read_header {
+    LLAP_READ_HEADER_DEFAULT,
+    LLAP_READ_HEADER_YES, /* "yes": the first line names the columns */
+    LLAP_READ_HEADER_NO,  /* "no" */
+} llap_read_header;
+
+typedef enum llap_read_codes {
+    LLAP_READ_CODES_DEFAULT,
+    LLAP_READ_CODES_FIND, /* "find": -200, -9999 and the like mean missing where they stand apart
+                             from all other values */
+    LLAP_READ_CODES_KEEP, /* "keep": they are values */
+} llap_read_codes;
+
+typedef enum llap_read_words {
+    LLAP_READ_WORDS_DEFAULT,
+    LLAP_READ_WORDS_IGNORE, /* "ignore": columns of words are left out, with a warning */
+    LLAP_READ_WORDS_CODE,   /* "code": they become 0, 1, ... */
+    LLAP_READ_WORDS_ERROR,  /* "error" */
+} llap_read_words;
+
+typedef enum llap_read_bad {
+    LLAP_READ_BAD_DEFAULT,
+    LLAP_READ_BAD_ERROR,   /* "error": a cell that cannot be read ends reading */
+    LLAP_READ_BAD_MISSING, /* "missing": it is missing, and counted */
+} llap_read_bad;
+
+typedef enum llap_read_duplicates {
+    LLAP_READ_DUPLICATES_DEFAULT,
+    LLAP_READ_DUPLICATES_LAST,  /* "last": of values given twice the last stays and is counted */
+    LLAP_READ_DUPLICATES_ERROR, /* "error" */
+} llap_read_duplicates;
+
+typedef enum llap_read_unordered {
+    LLAP_READ_UNORDERED_DEFAULT,
+    LLAP_READ_UNORDERED_SORT,  /* "sort": rows whose time goes back are sorted and counted */
+    LLAP_READ_UNORDERED_ERROR, /* "error" */
+} llap_read_unordered;
+
+typedef enum llap_read_bin {
+    LLAP_READ_BIN_DEFAULT,
+    LLAP_READ_BIN_NEAREST, /* "nearest": a grid point takes the values nearest to it */
+    LLAP_READ_BIN_FLOOR,   /* "floor": those from it up to the next */
+    LLAP_READ_BIN_EXACT,   /* "exact": those at its very time; others are left out */
+} llap_read_bin;
+
+typedef enum llap_read_agg {
+    LLAP_READ_AGG_DEFAULT,
+    LLAP_READ_AGG_MEAN, /* "mean": several values of a grid point become their mean */
+    LLAP_READ_AGG_LAST, /* "last": the last stays */
+} llap_read_agg;
+
+typedef enum llap_read_fill {
+    LLAP_READ_FILL_DEFAULT,
+    LLAP_READ_FILL_NONE,    /* "none" */
+    LLAP_READ_FILL_FORWARD, /* "forward": missing cells take the last value before them and stay
+                               unobserved */
+} llap_read_fill;
+
+typedef enum llap_read_keep {
+    LLAP_READ_KEEP_DEFAULT,
+    LLAP_READ_KEEP_ALL,    /* "all" variables */
+    LLAP_READ_KEEP_COMMON, /* "common": those that every entity has */
+} llap_read_keep;
+
+typedef enum llap_read_half {
+    LLAP_READ_HALF_DEFAULT,
+    LLAP_READ_HALF_NO,  /* "no" */
+    LLAP_READ_HALF_YES, /* "yes": values rounded to half precision, as published panels are */
+} llap_read_half;
+
+typedef enum llap_read_twice {
+    LLAP_READ_TWICE_DEFAULT,
+    LLAP_READ_TWICE_ERROR,   /* "error": a time that the zone's clock shows twice or never */
+    LLAP_READ_TWICE_EARLIER, /* "earlier": is the earlier of the two */
+    LLAP_READ_TWICE_LATER,   /* "later" */
+} llap_read_twice;
+
+/* How files are read. Everything that is NULL or 0 is found out or has its default
+ * (llap_read_options() in <llapdiff/options.h>); what was decided goes to the log in two lines.
+ * Lists are separated by commas. Strings are borrowed until the call returns. */
 typedef struct llap_read_opts {
     const char *entity;      /* column of the entity; "": none, one entity per file */
     const char *time;        /* column of the time, or parts joined by '+': "Date+Time" */
@@ -48,40 +135,30 @@ typedef struct llap_read_opts {
     const char *zone;        /* of times that name none: "Europe/Rome", "+08:00" */
     char        separator;
     char        decimal;
+    char        quote;    /* 0: '"' */
     const char *columns;  /* variables wanted, "new=old" renames */
     const char *drop;     /* variables not wanted */
     const char *missing;  /* further words or numbers that mean missing */
     const char *circular; /* columns of degrees or compass points: sine and cosine */
     const char *coded;    /* columns of words: coded 0, 1, ... */
-    const char
-        *grid; /* "auto" or a duration: rows at every multiple; NULL or "none": as they are */
-    const char     *bin; /* with a grid: "nearest", "floor", "exact" */
-    const char     *agg; /* several values in a bin: "mean", "last" */
-    const llap_log *log;
-    const char     *form;       /* "wide": a row per time; "long": a row per value */
-    const char     *header;     /* "yes", "no": whether the first line names the columns */
-    int64_t         skip_lines; /* in front of the table */
-    char            quote;      /* 0: '"' */
-    const char     *codes;      /* "find": -200, -9999 and the like mean missing where they stand
-                                   apart from all other values; "keep": they are values */
-    const char *words;          /* columns of words: "ignore" with a warning, "code", "error" */
-    const char *bad;            /* cells that cannot be read: "error", "missing" and counted */
-    const char *duplicates;     /* values given twice: "last" stays and is counted, "error" */
-    const char *unordered;      /* time going back: "sort" and count, "error" */
-    const char *fill;           /* "forward": missing cells take the last value before them and stay
-                                   unobserved; NULL or "none": nothing is filled */
-    double      row_min;        /* rows with a smaller share of values are dropped; 0: none */
-    const char *keep;           /* "all" variables, or those "common" to all entities */
-    const char *half;  /* "yes": values rounded to half precision, as published panels are */
-    const char *twice; /* times that the zone's clock shows twice or never: "error", "earlier",
-                          "later" */
+    const char *grid; /* "auto" or a duration: rows at every multiple; NULL, "none": as they are */
+    llap_read_bin        bin;
+    llap_read_agg        agg;
+    llap_table_form      form;
+    llap_read_header     header;
+    llap_read_codes      codes;
+    llap_read_words      words;
+    llap_read_bad        bad;
+    llap_read_duplicates duplicates;
+    llap_read_unordered  unordered;
+    llap_read_fill       fill;
+    llap_read_keep       keep;
+    llap_read_half       half;
+    llap_read_twice      twice;
+    int64_t              skip_lines; /* in front of the table */
+    double               row_min;    /* rows with a smaller share of values are dropped; 0: none */
+    const llap_log      *log;
 } llap_read_opts;
-
-#define LLAP_READ_OPTS                                                                            \
-    {                                                                                             \
-        NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL \
-    }
 
 /* Reads CSV files (plain or gzip; wide or long) or NetCDF files into a panel; "-" is standard
  * input. Caller owns *out. */
@@ -156,8 +233,9 @@ LLAP_API void llap_panel_size(const llap_panel *p, llap_panel_sizes *out);
 /* Writes CSV (wide), or NetCDF where the path ends in .nc; reading gives the panel back. Replaces
  * the file as a whole. "-": CSV to standard output. */
 LLAP_API llap_status llap_panel_write(const llap_panel *p, const char *path);
-/* The same with a choice of form for CSV: "wide", a row per time, or "long", a row per value. */
-LLAP_API llap_status llap_panel_write_as(const llap_panel *p, const char *path, const char *form);
+/* The same with a choice of form for CSV, wide by default. */
+LLAP_API llap_status llap_panel_write_as(const llap_panel *p, const char *path,
+                                         llap_table_form form);
 
 /* What the panel is like: entities, span, gaps, coverage, suggestions; for people or as JSON.
  * Caller owns *text (llap_text_free). */
@@ -168,21 +246,23 @@ LLAP_API llap_status llap_panel_inspect(const llap_panel *p, int json, char **te
  * built without cairo. */
 LLAP_API llap_status llap_panel_plot(const llap_panel *p, const char *path);
 
+typedef enum llap_synth_kind {
+    LLAP_SYNTH_KIND_DEFAULT,
+    LLAP_SYNTH_KIND_OSCILLATORS, /* "oscillators": damped ones, shared and own, a daily cycle and
+                               noise; the best forecast is known. The default */
+    LLAP_SYNTH_KIND_WEATHER, /* "weather": stations with temperature and pressure, fronts and clouds
+                              */
+} llap_synth_kind;
+
 /* A made-up network of sensors, with jittered timestamps, lost rows and cells, long gaps and dead
  * sensors. */
 typedef struct llap_synth_sizes {
-    int64_t entities, variables, rows; /* rows per entity before any are lost */
-    int64_t seed;
-    /* "oscillators": damped ones, shared and own, a daily cycle and noise; the best forecast is
-     * known. "weather": stations with temperature and pressure (2 variables), fronts and clouds.
-     * NULL: oscillators. */
-    const char *kind;
+    int64_t         entities;  /* 0: 6 */
+    int64_t         variables; /* 0: 3; weather has 2 */
+    int64_t         rows;      /* of an entity, before any are lost; 0: 2000 */
+    int64_t         seed;      /* 0: 1; LLAP_ZERO: 0 */
+    llap_synth_kind kind;
 } llap_synth_sizes;
-
-#define LLAP_SYNTH_SIZES    \
-    {                       \
-        6, 3, 2000, 1, NULL \
-    }
 
 LLAP_API llap_status llap_panel_synth(const llap_synth_sizes *o,
                                       llap_panel            **out); /* caller owns */

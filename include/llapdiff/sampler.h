@@ -2,7 +2,7 @@
  * anew each time, the plans of the networks and their memory (on a GPU also the weights there).
  *
  *     llap_sampler *s = NULL;
- *     llap_status st = llap_sampler_create(model, NULL, NULL, &s);
+ *     llap_status st = llap_sampler_create(model, NULL, LLAP_GPU_DEFAULT, &s);
  *     while (st == LLAP_OK && wait_for_data(&panel)) {
  *         llap_answer *a = NULL;
  *         st = llap_sampler_forecast(s, panel, &ask, &a);
@@ -25,7 +25,7 @@ typedef struct llap_sampler llap_sampler;
 
 /* device and precision as in llap_forecast_opts. Borrows m until destroyed. Caller owns *out. */
 LLAP_API llap_status llap_sampler_create(const llap_model *m, const char *device,
-                                         const char *precision, llap_sampler **out);
+                                         llap_gpu_precision precision, llap_sampler **out);
 
 /* llap_forecast, but for device and precision of o, which are the sampler's. The panels of two
  * calls need not have anything to do with each other. Caller owns *out. */

@@ -11,7 +11,9 @@
  *
  * LLAP_EOPTION: an option has a value that cannot be, whatever the data: not a number, out of its
  * range, none of the words there are, against another option. The detail begins with the name of
- * its field, "horizon: ...". What does not fit the data or the model is LLAP_EINVAL. */
+ * its field, "horizon: ..."; details and log messages name other options in backticks, `columns`,
+ * so that programs can put their own spelling there. What does not fit the data or the model is
+ * LLAP_EINVAL. */
 #ifndef LLAPDIFF_STATUS_H
 #define LLAPDIFF_STATUS_H
 

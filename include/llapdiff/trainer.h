@@ -1,7 +1,6 @@
 /* Training as a thing that can be looked at, stopped from elsewhere, and continued.
  *
- *     llap_train_opts how = LLAP_TRAIN_OPTS;
- *     how.context = "14d", how.horizon = "48h", how.state = "air.state";
+ *     llap_train_opts how = { .context = "14d", .horizon = "48h", .state = "air.state" };
  *     llap_trainer *t = NULL;
  *     llap_model   *m = NULL;
  *     llap_status   st = llap_trainer_create(panel, &how, &t);    refuses in milliseconds

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "base/time/duration.h"
 #include "data/clock.h"
@@ -16,6 +17,7 @@
 #include "data/timeline.h"
 #include "plot/inspect_plot.h"
 
+#include <assert.h>
 #include <llapdiff/panel.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,36 +43,18 @@ static llap_status split_list(ll_arena *a, const char *text, const char *const *
     return LLAP_OK;
 }
 
-/* The options that choose among words. */
-static llap_status csv_choices(const llap_read_opts *o, ll_csv_opts *c)
+/* The options that choose among words; resolved, each has a value above 0 or is found out. */
+static void csv_choices(const llap_read_opts *o, ll_csv_opts *c)
 {
-    static const char *const forms[] = { "auto", "wide", "long", NULL };
-    static const char *const headers[] = { "auto", "yes", "no", NULL };
-    static const char *const codes[] = { "find", "keep", NULL };
-    static const char *const words[] = { "ignore", "code", "error", NULL };
-    static const char *const bads[] = { "error", "missing", NULL };
-    static const char *const duplicates[] = { "last", "error", NULL };
-    static const char *const orders[] = { "sort", "error", NULL };
-    static const char *const walls[] = { "error", "earlier", "later", NULL };
-    int form = 0, header = 0, code = 0, word = 0, bad = 0, duplicate = 0, order = 0, wall = 0;
-    llap_status st = ll_text_choose("form", o->form, forms, &form);
-    if (st == LLAP_OK) st = ll_text_choose("header", o->header, headers, &header);
-    if (st == LLAP_OK) st = ll_text_choose("codes", o->codes, codes, &code);
-    if (st == LLAP_OK) st = ll_text_choose("words", o->words, words, &word);
-    if (st == LLAP_OK) st = ll_text_choose("bad", o->bad, bads, &bad);
-    if (st == LLAP_OK) st = ll_text_choose("duplicates", o->duplicates, duplicates, &duplicate);
-    if (st == LLAP_OK) st = ll_text_choose("unordered", o->unordered, orders, &order);
-    if (st == LLAP_OK) st = ll_text_choose("twice", o->twice, walls, &wall);
-    if (st != LLAP_OK) return st;
-    c->form = (ll_csv_form)form;
-    c->header = (ll_choice)header;
-    c->no_codes = code == 1;
-    c->text = (ll_csv_text)word;
-    c->bad_is_missing = bad == 1;
-    c->duplicates = (ll_duplicates)duplicate;
-    c->unordered_is_error = order == 1;
-    c->wall = (ll_wall)wall;
-    return LLAP_OK;
+    assert(o->words > 0 && o->duplicates > 0 && o->twice > 0);
+    c->form = (ll_csv_form)o->form;
+    c->header = (ll_choice)o->header;
+    c->no_codes = o->codes == LLAP_READ_CODES_KEEP;
+    c->text = (ll_csv_text)(o->words - LLAP_READ_WORDS_IGNORE);
+    c->bad_is_missing = o->bad == LLAP_READ_BAD_MISSING;
+    c->duplicates = (ll_duplicates)(o->duplicates - LLAP_READ_DUPLICATES_LAST);
+    c->unordered_is_error = o->unordered == LLAP_READ_UNORDERED_ERROR;
+    c->wall = (ll_wall)(o->twice - LLAP_READ_TWICE_ERROR);
 }
 
 static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c)
@@ -88,8 +72,9 @@ static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c
     c->skip_lines = o->skip_lines;
     c->quote = o->quote;
     c->log = o->log;
-    llap_status st = csv_choices(o, c);
-    if (st == LLAP_OK && o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
+    csv_choices(o, c);
+    llap_status st = LLAP_OK;
+    if (o->decimal != 0 && o->decimal != '.' && o->decimal != ',')
         st = ll_fail(LLAP_EOPTION, "decimal: expected . or ',', found '%c'", o->decimal);
     if (st == LLAP_OK && o->columns != NULL && o->columns[strspn(o->columns, ",")] == '\0')
         st = ll_fail(LLAP_EOPTION, "columns: no name given");
@@ -103,28 +88,18 @@ static llap_status csv_opts(ll_arena *a, const llap_read_opts *o, ll_csv_opts *c
 
 static llap_status timeline_opts(const llap_read_opts *o, ll_timeline_opts *t)
 {
-    static const char *const bins[] = { "nearest", "floor", "exact", NULL };
-    static const char *const aggs[] = { "mean", "last", NULL };
-    static const char *const fills[] = { "none", "forward", NULL };
-    static const char *const keeps[] = { "all", "common", NULL };
-    static const char *const halves[] = { "no", "yes", NULL };
-    int                      bin = 0, agg = 0, fill = 0, keep = 0, half = 0;
+    llap_status st = LLAP_OK;
+    const bool  forward = o->fill == LLAP_READ_FILL_FORWARD;
+    assert(o->bin > 0 && o->agg > 0);
     *t = LL_TIMELINE_DEFAULT;
-    llap_status st = ll_text_choose("bin", o->bin, bins, &bin);
-    if (st == LLAP_OK) st = ll_text_choose("agg", o->agg, aggs, &agg);
-    if (st == LLAP_OK) st = ll_text_choose("fill", o->fill, fills, &fill);
-    if (st == LLAP_OK) st = ll_text_choose("keep", o->keep, keeps, &keep);
-    if (st == LLAP_OK) st = ll_text_choose("half", o->half, halves, &half);
-    if (st == LLAP_OK && !(o->row_min >= 0 && o->row_min <= 1))
-        st = ll_fail(LLAP_EOPTION, "row_min: expected a share in 0..1, found %g", o->row_min);
-    t->bin = (ll_bin)bin;
-    t->agg = (ll_agg)agg;
-    t->fill = fill == 1 ? LL_FILL_GRID : LL_FILL_NONE;
-    t->columns = keep == 1 ? LL_COLUMNS_COMMON : LL_COLUMNS_ALL;
-    t->half = half == 1;
+    t->bin = (ll_bin)(o->bin - LLAP_READ_BIN_NEAREST);
+    t->agg = (ll_agg)(o->agg - LLAP_READ_AGG_MEAN);
+    t->fill = forward ? LL_FILL_GRID : LL_FILL_NONE;
+    t->columns = o->keep == LLAP_READ_KEEP_COMMON ? LL_COLUMNS_COMMON : LL_COLUMNS_ALL;
+    t->half = o->half == LLAP_READ_HALF_YES;
     t->row_min = o->row_min;
-    t->row_min_filled = fill == 1;
-    if (st != LLAP_OK || o->grid == NULL || strcmp(o->grid, "none") == 0) return st;
+    t->row_min_filled = forward;
+    if (o->grid == NULL || strcmp(o->grid, "none") == 0) return st;
     t->grid = strcmp(o->grid, "auto") == 0 ? LL_GRID_AUTO : LL_GRID_STEP;
     if (t->grid == LL_GRID_AUTO) return LLAP_OK;
     st = ll_duration_parse(o->grid, strlen(o->grid), &t->step);
@@ -158,35 +133,17 @@ static llap_status check_times(const llap_read_opts *o)
 }
 
 /* What only texts need. */
-static llap_status refuse_csv_options(const llap_read_opts *o)
+static llap_status refuse_csv_options(const llap_read_opts *given)
 {
-    const struct {
-        const char *name;
-        bool        given;
-    } text_only[] = {
-        { "variable", o->variable != NULL },
-        { "value", o->value != NULL },
-        { "time-format", o->time_format != NULL },
-        { "time-unit", o->time_unit != NULL },
-        { "zone", o->zone != NULL },
-        { "twice", o->twice != NULL },
-        { "separator", o->separator != 0 },
-        { "decimal", o->decimal != 0 },
-        { "quote", o->quote != 0 },
-        { "form", o->form != NULL },
-        { "header", o->header != NULL },
-        { "skip-lines", o->skip_lines != 0 },
-        { "codes", o->codes != NULL },
-        { "words", o->words != NULL },
-        { "bad", o->bad != NULL },
-        { "circular", o->circular != NULL },
-        { "coded", o->coded != NULL },
-        { "unordered", o->unordered != NULL },
-    };
+    static const char *const text_only[] = { "variable",  "value",     "time_format", "time_unit",
+                                             "zone",      "twice",     "separator",   "decimal",
+                                             "quote",     "form",      "header",      "codes",
+                                             "words",     "bad",       "circular",    "coded",
+                                             "unordered", "skip_lines" };
     for (size_t i = 0; i < sizeof text_only / sizeof *text_only; i++)
-        if (text_only[i].given)
+        if (llap_option_given(llap_option_find(llap_read_options(), text_only[i]), given))
             return ll_fail(LLAP_EINVAL, "%s: is for CSV; a NetCDF file says this itself",
-                           text_only[i].name);
+                           text_only[i]);
     return LLAP_OK;
 }
 
@@ -269,22 +226,24 @@ static llap_status apply_timeline(llap_panel *raw, const ll_timeline_opts *t, co
     return LLAP_OK;
 }
 
-llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *o,
+llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap_read_opts *given,
                             llap_panel **out)
 {
     *out = NULL;
     ll_arena         arena = { 0 };
+    llap_read_opts   o;
     ll_csv_opts      csv;
     ll_timeline_opts timeline = LL_TIMELINE_DEFAULT;
     llap_panel      *raw = NULL;
-    llap_status      st = csv_opts(&arena, o, &csv);
-    if (st == LLAP_OK) st = check_times(o);
-    if (st == LLAP_OK) st = timeline_opts(o, &timeline);
-    if (st == LLAP_OK) st = read_files(paths, n_paths, o, &csv, &raw);
+    llap_status      st = llap_options_resolve(llap_read_options(), given, &o, sizeof o);
+    if (st == LLAP_OK) st = csv_opts(&arena, &o, &csv);
+    if (st == LLAP_OK) st = check_times(&o);
+    if (st == LLAP_OK) st = timeline_opts(&o, &timeline);
+    if (st == LLAP_OK) st = read_files(paths, n_paths, given, &csv, &raw);
     const bool asked = timeline.grid != LL_GRID_NONE || timeline.fill != LL_FILL_NONE ||
                        timeline.columns != LL_COLUMNS_ALL || timeline.half || timeline.row_min > 0;
     if (st == LLAP_OK && asked) {
-        st = apply_timeline(raw, &timeline, o->log, out);
+        st = apply_timeline(raw, &timeline, o.log, out);
         llap_panel_destroy(raw);
     } else if (st == LLAP_OK) {
         *out = raw;
@@ -293,24 +252,21 @@ llap_status llap_panel_read(const char *const *paths, size_t n_paths, const llap
     return st;
 }
 
-llap_status llap_panel_write_as(const llap_panel *p, const char *path, const char *form)
+llap_status llap_panel_write_as(const llap_panel *p, const char *path, llap_table_form form)
 {
-    static const char *const forms[] = { "wide", "long", NULL };
-    const size_t             n = strlen(path);
-    int                      k = 0;
-    llap_status              st = ll_text_choose("form", form, forms, &k);
-    if (st != LLAP_OK) return st;
+    const size_t n = strlen(path);
     if (n > 3 && strcmp(path + n - 3, ".nc") == 0)
-        return form == NULL ? ll_netcdf_write(p, path, &LL_NETCDF_DEFAULT)
-                            : ll_fail(LLAP_EOPTION, "form: '%s': NetCDF has none", path);
+        return form == LLAP_TABLE_DEFAULT
+                   ? ll_netcdf_write(p, path, &LL_NETCDF_DEFAULT)
+                   : ll_fail(LLAP_EOPTION, "form: '%s': NetCDF has none", path);
     ll_csv_write_opts o = LL_CSV_WRITE_DEFAULT;
-    if (k == 1) o.form = LL_CSV_LONG;
+    if (form == LLAP_TABLE_LONG) o.form = LL_CSV_LONG;
     return ll_csv_write(p, ll_file_or_stdout(path), &o);
 }
 
 llap_status llap_panel_write(const llap_panel *p, const char *path)
 {
-    return llap_panel_write_as(p, path, NULL);
+    return llap_panel_write_as(p, path, LLAP_TABLE_DEFAULT);
 }
 
 llap_status llap_panel_plot(const llap_panel *p, const char *path)
@@ -318,25 +274,24 @@ llap_status llap_panel_plot(const llap_panel *p, const char *path)
     return ll_plot_inspect(p, path);
 }
 
-llap_status llap_panel_synth(const llap_synth_sizes *o, llap_panel **out)
+llap_status llap_panel_synth(const llap_synth_sizes *given, llap_panel **out)
 {
     *out = NULL;
-    const bool weather = o->kind != NULL && strcmp(o->kind, "weather") == 0;
-    if (!weather && o->kind != NULL && strcmp(o->kind, "oscillators") != 0)
-        return ll_fail(LLAP_EOPTION, "kind: expected oscillators or weather, found '%s'",
-                       ll_text_show(o->kind).text);
-    if (weather && o->variables != 2)
+    llap_synth_sizes o;
+    llap_status      st = llap_options_resolve(llap_synth_options(), given, &o, sizeof o);
+    if (st != LLAP_OK) return st;
+    if (o.kind == LLAP_SYNTH_KIND_WEATHER && o.variables != 0 && o.variables != 2)
         return ll_fail(LLAP_EOPTION, "variables: weather has 2, found %lld",
-                       (long long)o->variables);
-    if (weather)
-        return ll_weather_panel(&(ll_weather_opts){ o->entities, o->rows, (uint64_t)o->seed }, out);
+                       (long long)o.variables);
+    if (o.kind == LLAP_SYNTH_KIND_WEATHER)
+        return ll_weather_panel(&(ll_weather_opts){ o.entities, o.rows, (uint64_t)o.seed }, out);
     ll_synth_opts so = LL_SYNTH_DEFAULT;
     ll_synth     *s = NULL;
-    so.n_entities = o->entities;
-    so.n_vars = o->variables;
-    so.n_rows = o->rows;
-    so.seed = (uint64_t)o->seed;
-    llap_status st = ll_synth_create(&so, &s);
+    so.n_entities = o.entities;
+    so.n_vars = o.variables > 0 ? o.variables : 3;
+    so.n_rows = o.rows;
+    so.seed = (uint64_t)o.seed;
+    st = ll_synth_create(&so, &s);
     if (st == LLAP_OK) st = ll_synth_panel(s, out);
     ll_synth_destroy(s);
     return st;

@@ -21,13 +21,13 @@ static llap_status marks_of(const llap_pole_sets *p, ll_arena *a, ll_pole_marks 
 }
 
 llap_status llap_model_poles_plot(const llap_model *m, const llap_panel *panel,
-                                  const llap_pole_opts *o, const char *path)
+                                  const llap_pole_opts *given, const char *path)
 {
     llap_pole_sets *p = NULL;
     ll_arena        a = { 0 };
     const ll_axis   axis = { .kind = m->frame.axis, .unit_ns = m->frame.axis_unit, .unit = "" };
     ll_pole_marks  *marks = NULL;
-    llap_status     st = llap_pole_sets_create(m, panel, o, &p);
+    llap_status     st = llap_pole_sets_create(m, panel, given, &p);
     if (st == LLAP_OK && (marks = ll_arena_new(&a, (size_t)p->info.n_sets, sizeof *marks)) == NULL)
         st = LLAP_ENOMEM;
     if (st == LLAP_OK) st = marks_of(p, &a, marks);

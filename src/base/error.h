@@ -10,6 +10,9 @@
  * LLAP_EOPTION begins with the option, "horizon: expected at least 1 row, found -3", so that faces
  * can say it in their own words.
  *
+ * Another option is named in backticks, "rename with `columns`": programs put their own spelling
+ * there.
+ *
  * Nothing here allocates, so it also reports LLAP_ENOMEM. */
 #ifndef LL_BASE_ERROR_H
 #define LL_BASE_ERROR_H

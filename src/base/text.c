@@ -133,20 +133,3 @@ const char *llap_text_nearest(const char *word, const char *const *names)
     }
     return nearest;
 }
-
-llap_status ll_text_choose(const char *what, const char *text, const char *const *names, int *out)
-{
-    char   list[256] = "";
-    size_t n = 0;
-    for (int i = 0; text != NULL && names[i] != NULL; i++) {
-        if (strcmp(text, names[i]) == 0) {
-            *out = i;
-            return LLAP_OK;
-        }
-        if (n < sizeof list)
-            n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i > 0 ? ", " : "", names[i]);
-    }
-    if (text == NULL) return LLAP_OK;
-    return ll_fail(LLAP_EOPTION, "%s: expected one of %s, found '%s'", what, list,
-                   ll_text_show(text).text);
-}

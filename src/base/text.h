@@ -36,7 +36,4 @@ size_t ll_text_double(double v, char out[LL_DOUBLE_TEXT]);
 #define LL_WORD_MAX 63
 size_t ll_text_distance(const char *a, const char *b);
 
-/* Which of the names (closed by NULL) text is; NULL leaves *out. LLAP_EOPTION lists them. */
-llap_status ll_text_choose(const char *what, const char *text, const char *const *names, int *out);
-
 #endif

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "base/sort.h"
@@ -15,6 +16,7 @@
 #include "data/csv/csv.h"
 #include "predict/device.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -363,29 +365,25 @@ static llap_status measure_all(bench *t)
     return st;
 }
 
-static llap_status read_size(const char *text, ll_rig_size *size)
+llap_status llap_bench(const llap_bench_opts *given, int json, char **text)
 {
-    for (int i = 0; ll_rig_sizes[i] != NULL; i++)
-        if (text == NULL ? i == (int)LL_RIG_SMALL : strcmp(text, ll_rig_sizes[i]) == 0) {
-            *size = (ll_rig_size)i;
-            return LLAP_OK;
-        }
-    return ll_fail(LLAP_EOPTION, "size: expected tiny, small or paper, found '%s'", text);
-}
-
-llap_status llap_bench(const llap_bench_opts *o, int json, char **text)
-{
+    static const ll_rig_size size[] = { [LLAP_BENCH_SIZE_TINY] = LL_RIG_TINY,
+                                        [LLAP_BENCH_SIZE_SMALL] = LL_RIG_SMALL,
+                                        [LLAP_BENCH_SIZE_PAPER] = LL_RIG_PAPER };
+    llap_bench_opts          o;
     *text = NULL;
+    llap_status st = llap_options_resolve(llap_bench_options(), given, &o, sizeof o);
+    if (st != LLAP_OK) return st;
     bench *t = ll_new(1, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
-    t->o = o;
-    llap_status st = read_size(o->size, &t->base.size);
-    const bool  paper = t->base.size == LL_RIG_PAPER;
-    t->base.n_threads = o->threads > 0 ? (int)o->threads : omp_get_max_threads();
-    t->base.rows = o->batch > 0 ? o->batch : paper ? 10 : 128;
-    t->base.samples = o->samples;
-    t->base.horizon = o->horizon;
-    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &t->base.backend);
+    assert(o.size > 0 && o.samples > 0 && o.horizon > 0);
+    t->o = &o;
+    t->base.size = size[o.size];
+    t->base.n_threads = o.threads > 0 ? (int)o.threads : omp_get_max_threads();
+    t->base.rows = o.batch > 0 ? o.batch : o.size == LLAP_BENCH_SIZE_PAPER ? 10 : 128;
+    t->base.samples = o.samples;
+    t->base.horizon = o.horizon;
+    st = ll_backend_choose(o.device, o.precision, &t->base.backend);
     if (t->base.backend == NULL) t->base.backend = &ll_backend_cpu;
     if (st == LLAP_OK) st = prepare_product(t);
     if (st == LLAP_OK) st = measure_all(t);

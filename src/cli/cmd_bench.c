@@ -1,23 +1,17 @@
 #include "read.h"
 
 typedef struct bench_options {
-    const char *size, *only;
-    int64_t     batch, samples, horizon;
-    double      seconds;
+    llap_bench_opts how;
 } bench_options;
 
-#define OPTIONS bench_options
 /* clang-format off */
-static const cli_option options[] = {
-    TEXT("size",      0, "tiny|small|paper", size,
-         "network: of the default profile (tiny, small), or the reference at the paper's size\n(default small)"),
-    TEXT("only",      0, "TEXT", only, "measurements whose name contains TEXT"),
-    INT("batch",      0, "N", batch, 1, 4096,
-         "windows of a forward pass and of a training step (default 128, paper 10)"),
-    INT("samples",    0, "N", samples, 1, 10000, "samples of a forecast (default 25)"),
-    INT("horizon",    0, "N", horizon, 1, 100000, "query times of a forecast (default 168)"),
-    REAL("seconds",   0, "S", seconds, 0, 3600,
-         "about what each measurement may take; three runs at least (default 2)"),
+static const cli_row rows[] = {
+    { .table = llap_bench_options, .option = "size" },
+    { .table = llap_bench_options, .option = "only" },
+    { .table = llap_bench_options, .option = "batch" },
+    { .table = llap_bench_options, .option = "samples" },
+    { .table = llap_bench_options, .option = "horizon" },
+    { .table = llap_bench_options, .option = "seconds", .arg = "S" },
     { 0 },
 };
 /* clang-format on */
@@ -25,19 +19,10 @@ static const cli_option options[] = {
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
     (void)n, (void)operands;
-    const bench_options *o = opts;
-    llap_bench_opts      how = LLAP_BENCH_OPTS;
-    char                *text = NULL;
-    llap_bar            *bar = NULL;
-    how.size = o->size;
-    how.only = o->only;
-    how.batch = o->batch;
-    how.samples = o->samples;
-    how.horizon = o->horizon;
+    llap_bench_opts how = ((const bench_options *)opts)->how;
+    char           *text = NULL;
+    llap_bar       *bar = NULL;
     how.threads = common->threads;
-    how.seconds = o->seconds;
-    how.device = common->device;
-    how.precision = common->precision;
     how.progress = cli_progress(common, &bar);
     const llap_status st = llap_bench(&how, common->json, &text);
     llap_bar_destroy(bar);
@@ -65,10 +50,9 @@ const cli_command cmd_bench = {
         "  llapdiff bench --only forecast -j 1\n"
         "  llapdiff bench --size paper --only 'ddim usual' --seconds 60\n"
         "  llapdiff bench --size paper --device cuda --precision bf16",
-    .options = options,
+    .rows = rows,
+    .parts = { { llap_bench_options, offsetof(bench_options, how) } },
     .options_size = sizeof(bench_options),
-    .defaults = &(const bench_options){ "small", NULL, 0, 25, 168, 2.0 },
-    .without = CLI_SEED,
     .run = run,
 };
 /* clang-format on */

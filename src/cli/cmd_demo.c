@@ -12,16 +12,27 @@
 #include <time.h>
 
 typedef struct demo_options {
-    int     size;
-    int64_t rows;
+    llap_train_opts train; /* seed and device of everything */
+    int             size;
+    int64_t         rows;
 } demo_options;
+
+enum { SIZE_TINY = 1, SIZE_ANCHOR };
 
 #define OPTIONS demo_options
 /* clang-format off */
-static const cli_option options[] = {
-    CHOICE("size", 0, "tiny|anchor", size,
-         "what to train: a small network too (default, half a minute), or the anchor alone (seconds)"),
-    INT("rows",    0, "N", rows, 400, 100000, "hourly rows of a station (default 5000)"),
+static const char *const sizes[] = { "", [SIZE_TINY] = "tiny", [SIZE_ANCHOR] = "anchor", NULL };
+
+static const llap_option own[] = {
+    CLI_OWN_WORD(size, "tiny", sizes,
+         "what to train: a small network too, half a minute, or the anchor alone, seconds"),
+    CLI_OWN_INTEGER(rows, "5000", 400, 100000, "hourly rows of a station"),
+    CLI_OWN_END,
+};
+
+static const cli_row rows[] = {
+    { .option = "size" },
+    { .option = "rows" },
     { 0 },
 };
 /* clang-format on */
@@ -35,7 +46,8 @@ typedef struct demo {
     llap_model       *model;
     char             *about, *scores, *json; /* json: the scores too */
     bool              pictures;
-    int               size; /* 0: tiny, 1: anchor */
+    bool              alone; /* the anchor is */
+    llap_train_opts   how;   /* with the seed and device of everything */
 } demo;
 
 static const char *in_folder(const demo *d, const char *name)
@@ -67,28 +79,28 @@ static bool has_pictures(void)
     return false;
 }
 
-static llap_status make_data(demo *d, int64_t rows)
+static llap_status make_data(demo *d, int64_t n_rows)
 {
-    const llap_synth_sizes sizes = { 5, 2, rows, d->common->seed, "weather" };
-    llap_status            st = llap_panel_synth(&sizes, &d->panel);
+    const llap_synth_sizes made = {
+        .entities = 5, .rows = n_rows, .seed = d->how.seed, .kind = LLAP_SYNTH_KIND_WEATHER
+    };
+    llap_status st = llap_panel_synth(&made, &d->panel);
     if (st == LLAP_OK) st = llap_panel_write(d->panel, in_folder(d, "weather.csv"));
     if (st == LLAP_OK) st = llap_panel_inspect(d->panel, 0, &d->about);
     if (st == LLAP_OK && d->pictures) st = llap_panel_plot(d->panel, in_folder(d, "coverage.svg"));
     return st;
 }
 
-static llap_status learn(demo *d, const char *size)
+static llap_status learn(demo *d)
 {
     llap_bar       *bar = NULL;
-    llap_train_opts how = LLAP_TRAIN_OPTS;
+    llap_train_opts how = d->how;
     how.target = target;
     how.context = "7d";
     how.horizon = "24h";
-    how.size = size;
+    how.size = d->alone ? LLAP_TRAIN_SIZE_ANCHOR : LLAP_TRAIN_SIZE_TINY;
     how.steps = 700; /* of the network: about where it has understood the pressure */
-    how.seed = d->common->seed;
     how.history = in_folder(d, "train.log");
-    how.device = d->common->device;
     how.progress = cli_progress(d->common, &bar);
     llap_status st = llap_train(d->panel, &how, &d->model);
     llap_bar_destroy(bar);
@@ -100,7 +112,7 @@ static llap_status learn(demo *d, const char *size)
 static llap_status forecast(demo *d)
 {
     llap_panel_sizes   size;
-    llap_forecast_opts ask = LLAP_FORECAST_OPTS;
+    llap_forecast_opts ask = { .seed = d->how.seed, .device = d->how.device };
     llap_answer       *a = NULL;
     llap_bar          *bar = NULL;
     char               at[64];
@@ -111,8 +123,6 @@ static llap_status forecast(demo *d)
     strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &parts);
     ask.at = at;
     ask.samples = 1000; /* so that the bands are smooth */
-    ask.seed = d->common->seed;
-    ask.device = d->common->device;
     ask.progress = cli_progress(d->common, &bar);
     llap_status st = llap_forecast(d->model, d->panel, &ask, &a);
     llap_bar_destroy(bar);
@@ -125,17 +135,15 @@ static llap_status forecast(demo *d)
 
 static llap_status impute(demo *d)
 {
-    llap_impute_opts ask = LLAP_IMPUTE_OPTS;
+    llap_impute_opts ask = { .seed = d->how.seed,
+                             .device = d->how.device,
+                             .precision = d->how.precision };
     const char      *file = in_folder(d, "weather.csv");
-    llap_read_opts   read = LLAP_READ_OPTS;
+    llap_read_opts   read = { .grid = "1h" }; /* so that lost rows are rows again */
     llap_panel      *grid = NULL;
     llap_answer     *a = NULL;
     llap_bar        *bar = NULL;
-    read.grid = "1h"; /* so that lost rows are rows again */
-    ask.device = d->common->device;
-    ask.precision = d->common->precision;
-    llap_status st = llap_panel_read(&file, 1, &read, &grid);
-    ask.seed = d->common->seed;
+    llap_status      st = llap_panel_read(&file, 1, &read, &grid);
     ask.progress = cli_progress(d->common, &bar);
     if (st == LLAP_OK) st = llap_impute(d->model, grid, &ask, &a);
     llap_bar_destroy(bar);
@@ -149,12 +157,9 @@ static llap_status impute(demo *d)
 static llap_status evaluate(demo *d)
 {
     llap_bar          *bar = NULL;
-    llap_evaluate_opts how = LLAP_EVALUATE_OPTS;
-    how.seed = d->common->seed;
-    how.as_json = &d->json;
-    how.device = d->common->device;
+    llap_evaluate_opts how = { .seed = d->how.seed, .device = d->how.device };
     how.progress = cli_progress(d->common, &bar);
-    llap_status st = llap_evaluate(d->model, d->panel, &how, 0, &d->scores);
+    llap_status st = llap_evaluate(d->model, d->panel, &how, &d->scores, &d->json);
     llap_bar_destroy(bar);
     if (st == LLAP_OK && d->pictures)
         st = llap_plot_scores(d->json, in_folder(d, "calibration.svg"));
@@ -168,14 +173,14 @@ static llap_status report(const demo *d)
                                              "filled.svg",   "calibration.svg", "poles.svg" };
     char                     path[PARTS][4096];
     const char              *svg[PARTS] = { NULL };
-    const llap_pole_opts     poles = LLAP_POLE_OPTS;
+    const llap_pole_opts     poles = { 0 };
     llap_status              st = LLAP_OK;
     for (int i = 0; d->pictures && i < PARTS; i++) {
         snprintf(path[i], sizeof path[i], "%s", in_folder(d, name[i]));
         svg[i] = path[i];
     }
     if (d->pictures) st = llap_model_poles_plot(d->model, NULL, &poles, svg[5]);
-    if (d->size == 1) svg[1] = NULL; /* an anchor is fitted, without a log */
+    if (d->alone) svg[1] = NULL; /* an anchor is fitted, without a log */
     if (svg[1] != NULL && st == LLAP_OK) st = llap_plot_log(in_folder(d, "train.log"), svg[1]);
     const demo_part part[PARTS] = {
         { "The data", "<code>llapdiff inspect weather.csv --plot coverage.svg</code>", svg[0],
@@ -241,8 +246,8 @@ static void summary(const demo *d, double seconds)
     llap_panel_sizes size;
     llap_panel_size(d->panel, &size);
     printf("data      %lld rows of %lld weather stations, with jitter, holes and a dead one (seed "
-           "%lld)\n",
-           (long long)size.rows, (long long)size.entities, (long long)d->common->seed);
+           "%s)\n",
+           (long long)size.rows, (long long)size.entities, cli_seed(llap_train_options(), &d->how));
     const char *header = strchr(d->scores, '\n');
     print_line("scores", d->scores);
     print_line("", header == NULL ? NULL : header + 1);
@@ -259,8 +264,8 @@ static void summary_json(const demo *d, double seconds)
 {
     printf("{\"report\": ");
     cli_json_string(in_folder(d, "report.html"));
-    printf(", \"seconds\": %.1f, \"seed\": %lld, \"scores\": %s}\n", seconds,
-           (long long)d->common->seed, d->json);
+    printf(", \"seconds\": %.1f, \"seed\": %s, \"scores\": %s}\n", seconds,
+           cli_seed(llap_train_options(), &d->how), d->json);
 }
 
 static double now(void)
@@ -272,16 +277,19 @@ static double now(void)
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
-    static const char *const size[] = { "tiny", "anchor" };
-    const demo_options      *o = opts;
-    const double             start = now();
-    demo d = { .common = common, .folder = n > 0 ? operands[0] : "llapdiff-demo", .size = o->size };
+    const double start = now();
+    demo_options o;
+    if (llap_options_resolve(own, opts, &o, sizeof o) != LLAP_OK) return LLAP_EOPTION;
+    demo        d = { .common = common,
+                      .folder = n > 0 ? operands[0] : "llapdiff-demo",
+                      .alone = o.size == SIZE_ANCHOR,
+                      .how = o.train };
     llap_status st = make_folder(d.folder);
     if (st != LLAP_OK) return st;
     d.pictures = has_pictures();
     cli_catch_signals();
-    st = make_data(&d, o->rows);
-    if (st == LLAP_OK) st = learn(&d, size[o->size]);
+    st = make_data(&d, o.rows);
+    if (st == LLAP_OK) st = learn(&d);
     if (st == LLAP_OK) st = forecast(&d);
     if (st == LLAP_OK) st = impute(&d);
     if (st == LLAP_OK) st = evaluate(&d);
@@ -306,10 +314,11 @@ const cli_command cmd_demo = {
         "beside opponents, draws, and writes report.html with everything inside into\n"
         "FOLDER (default llapdiff-demo), beside the files themselves.",
     .example = "  llapdiff demo && xdg-open llapdiff-demo/report.html",
-    .options = options,
     .max_operands = 1,
+    .rows = rows,
+    .own = own,
+    .parts = { { llap_train_options, offsetof(OPTIONS, train) } },
     .options_size = sizeof(demo_options),
-    .defaults = &(const demo_options){ .rows = 5000 },
     .run = run,
 };
 /* clang-format on */

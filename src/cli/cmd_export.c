@@ -25,7 +25,6 @@ const cli_command cmd_export = {
     .example = "  llapdiff export air.safetensors artefacts",
     .min_operands = 2,
     .max_operands = 2,
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

@@ -3,15 +3,21 @@
 #include <string.h>
 
 typedef struct help_options {
-    bool        manual;
+    int         man;
     const char *completion;
 } help_options;
 
 #define OPTIONS help_options
 /* clang-format off */
-static const cli_option options[] = {
-    FLAG("man",          0, manual, "the manual page, as troff"),
-    TEXT("completion",   0, "bash|zsh", completion, "a completion script for that shell"),
+static const llap_option own[] = {
+    CLI_OWN(FLAG, man, "the manual page, as troff"),
+    CLI_OWN(TEXT, completion, "a completion script for that shell"),
+    CLI_OWN_END,
+};
+
+static const cli_row rows[] = {
+    { .option = "man" },
+    { .option = "completion", .arg = "bash|zsh" },
     { 0 },
 };
 /* clang-format on */
@@ -25,7 +31,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
         if (strcmp((*c)->name, operands[0]) == 0) command = *c;
     if (n > 0 && command == NULL) return cli_usage("help", "no command '%s'", operands[0]);
     if (common->json) cli_print_json(command);
-    else if (o->manual) cli_print_manual(command);
+    else if (o->man) cli_print_manual(command);
     else if (command != NULL) cli_print_help(command);
     else cli_print_overview();
     return LLAP_OK;
@@ -40,11 +46,10 @@ const cli_command cmd_help = {
         "Prints the overview, or the help of COMMAND. With --man the manual page instead,\n"
         "with --completion a script for the shell.",
     .example = "  llapdiff help --man version | man -l -      read a manual page before installing",
-    .options = options,
     .max_operands = 1,
+    .rows = rows,
+    .own = own,
     .options_size = sizeof(help_options),
-    .defaults = &(const help_options){ 0 },
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

@@ -25,7 +25,6 @@ const cli_command cmd_info = {
     .example = "  llapdiff info air.safetensors --json",
     .min_operands = 1,
     .max_operands = 1,
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

@@ -1,15 +1,20 @@
 #include "read.h"
 
 typedef struct inspect_options {
-    cli_read    read;
-    const char *plot;
+    llap_read_opts read;
+    const char    *plot;
 } inspect_options;
 
 #define OPTIONS inspect_options
 /* clang-format off */
-static const cli_option options[] = {
-    CLI_READ_OPTIONS,
-    TEXT("plot",   0, "FILE", plot, "draw coverage and gaps: .png, .svg or .pdf"),
+static const llap_option own[] = {
+    CLI_OWN(FILE, plot, "draw coverage and gaps: .png, .svg or .pdf"),
+    CLI_OWN_END,
+};
+
+static const cli_row rows[] = {
+    CLI_READ_ROWS,
+    { .option = "plot" },
     { 0 },
 };
 /* clang-format on */
@@ -19,7 +24,7 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
     const inspect_options *o = opts;
     llap_panel            *panel = NULL;
     char                  *text = NULL;
-    llap_status            st = cli_read_panel(common, "inspect", &o->read, n, operands, &panel);
+    llap_status            st = cli_read_panel(common, &o->read, n, operands, &panel);
     if (st == LLAP_OK) st = llap_panel_inspect(panel, common->json, &text);
     cli_catch_signals();
     if (st == LLAP_OK && o->plot != NULL) st = llap_panel_plot(panel, o->plot);
@@ -40,12 +45,12 @@ const cli_command cmd_inspect = {
         "horizon that would suit. --plot draws which entity was observed when, and how\n"
         "long the gaps between rows are.",
     .example = "  llapdiff inspect stations/*.csv.gz --zone Europe/Rome",
-    .options = options,
     .min_operands = 1,
     .max_operands = -1,
+    .rows = rows,
+    .own = own,
+    .parts = { { llap_read_options, offsetof(OPTIONS, read) } },
     .options_size = sizeof(inspect_options),
-    .defaults = &(const inspect_options){ .read = { 0 } },
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

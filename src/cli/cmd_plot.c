@@ -3,15 +3,20 @@
 #include <string.h>
 
 typedef struct plot_options {
-    cli_read    read;
-    const char *output;
+    llap_read_opts read;
+    const char    *output;
 } plot_options;
 
 #define OPTIONS plot_options
 /* clang-format off */
-static const cli_option options[] = {
-    TEXT("output",   'o', "FILE", output, "the picture: .png, .svg or .pdf"),
-    CLI_READ_OPTIONS,
+static const llap_option own[] = {
+    CLI_OWN(FILE, output, "the picture: .png, .svg or .pdf"),
+    CLI_OWN_END,
+};
+
+static const cli_row rows[] = {
+    { .option = "output", .letter = 'o' },
+    CLI_READ_ROWS,
     { 0 },
 };
 /* clang-format on */
@@ -22,7 +27,7 @@ static llap_status plot_answer(const cli_common *common, const plot_options *o, 
 {
     llap_panel  *panel = NULL;
     llap_answer *answer = NULL;
-    llap_status  st = cli_read_panel(common, "plot", &o->read, n - 1, operands + 1, &panel);
+    llap_status  st = cli_read_panel(common, &o->read, n - 1, operands + 1, &panel);
     if (st == LLAP_OK) st = llap_answer_read(operands[0], panel, &answer);
     cli_catch_signals();
     if (st == LLAP_OK) st = llap_answer_plot(answer, panel, o->output);
@@ -65,12 +70,12 @@ const cli_command cmd_plot = {
         "  llapdiff plot next.csv air.csv -o next.svg\n"
         "  llapdiff plot run.log -o curves.png\n"
         "  llapdiff evaluate air.safetensors air.csv --json | llapdiff plot - -o fit.pdf",
-    .options = options,
     .min_operands = 1,
     .max_operands = -1,
+    .rows = rows,
+    .own = own,
+    .parts = { { llap_read_options, offsetof(OPTIONS, read) } },
     .options_size = sizeof(plot_options),
-    .defaults = &(const plot_options){ .output = NULL },
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

@@ -7,68 +7,59 @@
 #include <unistd.h>
 
 typedef struct train_options {
-    cli_read    read;
-    const char *target, *context, *horizon, *step, *output;
-    int         entities, profile, size, view;
-    int64_t     members, steps, batch, prefetch;
-    const char *state, *log, *transform, *min, *max, *from, *network, *training, *parts, *shares;
-    double      save_every, lr;
-    bool        no_climate, link, resume;
+    llap_train_opts train;
+    llap_read_opts  read;
 } train_options;
-
-enum { ANCHOR = 2 }; /* of --size */
 
 #define OPTIONS train_options
 /* clang-format off */
-static const cli_option options[] = {
-    TEXT("target",       't', "LIST", target, "variables to forecast (default: all)"),
-    TEXT("context",      'c', "SPAN", context, "how far to look back: 14d, or 336 steps"),
-    TEXT("horizon",      0, "SPAN", horizon, "how far to look ahead: 48h, or 48 steps"),
-    TEXT("output",       'o', "FILE", output, "the model file ('-': standard output, and nothing else there)"),
-    TEXT("step",         0, "SPAN", step, "between forecast times (default: the usual gap of the data)"),
-    CHOICE("entities",   0, "joint|independent", entities,
-         "joint: test on later times; independent: test on entities never seen"),
-    CHOICE("split",      0, "time|entity", entities, "the same in other words: what is left for testing"),
-    TEXT("parts",        0, "FILE", parts,
-         "CSV with the columns entity and part (train, validation, test): a split of independent entities"),
-    TEXT("shares",       0, "LIST", shares,
-         "of training, validation and test, by time or of independent entities (default 70,10,20)"),
-    CHOICE("profile",    0, "default|reference", profile,
-         "networks on top of the anchor, or the paper's three stages"),
-    CHOICE("size",       0, "small|tiny|anchor|paper", size,
-         "of the networks (default small); anchor: none, in seconds; reference: tiny or paper"),
-    INT("members",       0, "N", members, 1, 64,
-         "networks that share the samples (default: as the size says)"),
-    INT("steps",         0, "N", steps, 1, 1e9, "of training each (default: by size and horizon)"),
-    INT("batch",         0, "N", batch, 1, 1e6, "rows of a step (default: by size, 128 for small)"),
-    CHOICE("view",       0, "auto|joint|entity|rows", view,
-         "one trajectory is all entities, all targets of one, or each target by itself"),
-    TEXT("from",         0, "MODEL", from, "start from the networks of this model"),
-    REAL("lr",           0, "RATE", lr, 1e-9, 1, "learning rate (default: by size)"),
-    TEXT("network",      0, "JSON", network,
-         "further options of the networks, as an object, or a --config file that has them: \"network\": {...}"),
-    TEXT("training",     0, "JSON", training,
-         "further options of how anchors and networks are trained, likewise; `llapdiff info --json` shows all of a model"),
-    TEXT("transform",    0, "LIST", transform,
-         "none, log1p, asinh or yeo-johnson (default), for all targets or NAME=... each"),
-    TEXT("min",          0, "LIST", min, "least value of answers, for all targets or NAME=... each"),
-    TEXT("max",          0, "LIST", max, "largest value of answers"),
-    FLAG("resume",       0, resume, "go on with a training that was interrupted, to the same model; one that is finished stays"),
-    TEXT("state",        0, "FILE", state,
-         "where its state is kept; none: nowhere (default: the model file and .state)"),
-    REAL("save-every",   0, "SECONDS", save_every, 1e-3, 1e9, "between two states (default 60)"),
-    TEXT("log",          0, "FILE", log, "a JSON line for every look at how training goes"),
-    INT("prefetch",      0, "N", prefetch, 0, 64,
-         "threads that make batches ready (default 1); results do not depend on it"),
-    FLAG("no-climate",   0, no_climate, "no calendar terms, even where validation likes them"),
-    FLAG("link",         0, link, "let entities learn of each other, where validation likes it (slower)"),
-    CLI_READ_OPTIONS,
+static const char *const entities[] = { "", [LLAP_TRAIN_SPLIT_TIME] = "joint", [LLAP_TRAIN_SPLIT_ENTITY] = "independent", NULL };
+
+static const llap_option own[] = { /* the split in other words */
+    { "entities", LLAP_OPTION_WORD, offsetof(train_options, train.split), NULL,
+      "joint: test on later times; independent: test on entities never seen", 0, 0, entities, 0 },
+    CLI_OWN_END,
+};
+
+static const cli_row rows[] = {
+    { .table = llap_train_options, .option = "target", .letter = 't' },
+    { .table = llap_train_options, .option = "context", .letter = 'c', .arg = "SPAN" },
+    { .table = llap_train_options, .option = "horizon", .arg = "SPAN" },
+    { .table = llap_train_options, .option = "output", .letter = 'o', .help = "the model file ('-': standard output, and nothing else there)" },
+    { .table = llap_train_options, .option = "step", .arg = "SPAN" },
+    { .option = "entities" },
+    { .table = llap_train_options, .option = "split", .help = "the same in other words: what is left for testing" },
+    { .table = llap_train_options, .option = "parts" },
+    { .table = llap_train_options, .option = "shares" },
+    { .table = llap_train_options, .option = "profile" },
+    { .table = llap_train_options, .option = "size" },
+    { .table = llap_train_options, .option = "members" },
+    { .table = llap_train_options, .option = "steps" },
+    { .table = llap_train_options, .option = "batch" },
+    { .table = llap_train_options, .option = "view" },
+    { .table = llap_train_options, .option = "from", .arg = "MODEL" },
+    { .table = llap_train_options, .option = "lr", .arg = "RATE" },
+    { .table = llap_train_options, .option = "network",
+      .help = "further options of the networks, as an object, or a --config file that has them: \"network\": {...}" },
+    { .table = llap_train_options, .option = "training",
+      .help = "further options of how anchors and networks are trained, likewise; `llapdiff info --json` shows all of a model" },
+    { .table = llap_train_options, .option = "transform" },
+    { .table = llap_train_options, .option = "min" },
+    { .table = llap_train_options, .option = "max" },
+    { .table = llap_train_options, .option = "resume" },
+    { .table = llap_train_options, .option = "state", .help = "where its state is kept; none: nowhere (default: the model file and .state)" },
+    { .table = llap_train_options, .option = "save_every", .arg = "SECONDS" },
+    { .table = llap_train_options, .option = "history", .name = "log" },
+    { .table = llap_train_options, .option = "prefetch" },
+    { .table = llap_train_options, .option = "no_climate" },
+    { .table = llap_train_options, .option = "link" },
+    CLI_READ_ROWS,
     { 0 },
 };
 /* clang-format on */
 
 /* The state beside the model unless told; "none" is none. Caller frees *out. */
-static llap_status state_path(const train_options *o, char **out)
+static llap_status state_path(const llap_train_opts *o, char **out)
 {
     *out = NULL;
     if (o->state != NULL && strcmp(o->state, "none") == 0) return LLAP_OK;
@@ -81,51 +72,13 @@ static llap_status state_path(const train_options *o, char **out)
     return LLAP_OK;
 }
 
-static llap_train_opts opts_of(const cli_common *common, const train_options *o, const char *state)
+static llap_status train(const cli_common *common, const llap_train_opts *o,
+                         const llap_panel *panel, const char *state, llap_model **out)
 {
-    static const char *const sizes[] = { NULL, "tiny", "anchor", "paper" };
-    static const char *const views[] = { NULL, "joint", "entity", "rows" };
-    llap_train_opts          how = LLAP_TRAIN_OPTS;
-    how.target = o->target;
-    how.context = o->context;
-    how.horizon = o->horizon;
-    how.step = o->step;
-    how.split = o->entities < 0 ? NULL : o->entities == 1 ? "entity" : "time";
-    how.parts = o->parts;
-    how.shares = o->shares;
-    how.no_climate = o->no_climate;
-    how.link = o->link;
-    how.profile = o->profile == 1 ? "reference" : NULL;
-    how.size = sizes[o->size];
-    how.view = views[o->view];
-    how.members = o->members;
-    how.steps = o->steps;
-    how.batch = o->batch;
-    how.transform = o->transform;
-    how.min = o->min;
-    how.max = o->max;
-    how.from = o->from;
-    how.lr = o->lr;
-    how.network = o->network;
-    how.training = o->training;
-    how.state = state;
-    how.resume = o->resume;
-    how.output = o->output;
-    how.save_every = o->save_every;
-    how.history = o->log;
-    how.prefetch = o->prefetch == 0 ? -1 : o->prefetch;
-    how.seed = common->seed;
-    how.log = &common->log;
-    how.device = common->device;
-    how.precision = common->precision;
-    return how;
-}
-
-static llap_status train(const cli_common *common, const train_options *o, const llap_panel *panel,
-                         const char *state, llap_model **out)
-{
-    llap_train_opts how = opts_of(common, o, state);
+    llap_train_opts how = *o;
     llap_bar       *bar = NULL;
+    how.state = state;
+    how.log = &common->log;
     how.progress = cli_progress(common, &bar);
     cli_catch_signals();
     const llap_status st = llap_train(panel, &how, out);
@@ -136,39 +89,36 @@ static llap_status train(const cli_common *common, const train_options *o, const
 }
 
 /* An anchor alone is fitted without networks. */
-static void say_idle(const cli_common *common, const train_options *o)
+static void say_idle(const cli_common *common, const llap_train_opts *o)
 {
-    const struct {
-        bool        given;
-        const char *name;
-    } idle[] = {
-        { o->members > 0, "members" }, { o->steps > 0, "steps" },   { o->batch > 0, "batch" },
-        { o->view > 0, "view" },       { o->from != NULL, "from" }, { o->lr > 0, "lr" },
-    };
-    bool any = false;
-    if (common->quiet || o->size != ANCHOR || o->profile == 1) return;
+    static const char *const idle[] = { "members", "steps", "batch", "view", "from", "lr" };
+    bool                     any = false;
+    if (common->quiet || o->size != LLAP_TRAIN_SIZE_ANCHOR ||
+        o->profile == LLAP_TRAIN_PROFILE_REFERENCE)
+        return;
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
-        if (!idle[i].given) continue;
-        fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: nothing changes by ", idle[i].name);
+        if (!llap_option_given(llap_option_find(llap_train_options(), idle[i]), o)) continue;
+        fprintf(stderr, "%s--%s", any ? ", " : "llapdiff train: nothing changes by ", idle[i]);
         any = true;
     }
     if (any) fputs(": a model of size anchor has no networks\n", stderr);
 }
 
 /* The log takes nobody's place. */
-static llap_status check_log(const train_options *o, const char *state)
+static llap_status check_log(const llap_train_opts *o, const char *state)
 {
     const char *other[] = { o->output, state, o->from };
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-        if (o->log != NULL && other[i] != NULL &&
-            (strcmp(o->log, other[i]) == 0 || cli_same_file(o->log, other[i])))
+        if (o->history != NULL && other[i] != NULL &&
+            (strcmp(o->history, other[i]) == 0 || cli_same_file(o->history, other[i])))
             return cli_usage("train", "%s cannot be the log as well: take another name", other[i]);
     return LLAP_OK;
 }
 
 static llap_status run(const cli_common *common, const void *opts, int n, char **operands)
 {
-    const train_options *o = opts;
+    const train_options   *all = opts;
+    const llap_train_opts *o = &all->train;
     if (o->output == NULL) return cli_usage("train", "--output FILE is needed");
     if (o->context == NULL || o->horizon == NULL)
         return cli_usage("train", "--context and --horizon are needed");
@@ -183,14 +133,14 @@ static llap_status run(const cli_common *common, const void *opts, int n, char *
                            (char *)o->training };
     llap_status st = cli_spare("train", o->output, n, operands);
     if (st == LLAP_OK) st = cli_spare("train", o->output, 4, also);
-    if (st == LLAP_OK) st = cli_spare("train", o->log, n, operands);
-    if (st == LLAP_OK) st = cli_spare("train", o->log, 4, also);
+    if (st == LLAP_OK) st = cli_spare("train", o->history, n, operands);
+    if (st == LLAP_OK) st = cli_spare("train", o->history, 4, also);
     if (st == LLAP_OK) st = state_path(o, &state);
     if (st == LLAP_OK && o->resume && state == NULL)
         st = cli_usage("train", "--resume goes on from a state: give --state FILE");
     if (st == LLAP_OK) st = check_log(o, state);
     if (st == LLAP_OK) st = llap_model_can_save(o->output);
-    if (st == LLAP_OK) st = cli_read_panel(common, "train", &o->read, n, operands, &panel);
+    if (st == LLAP_OK) st = cli_read_panel(common, &all->read, n, operands, &panel);
     if (st == LLAP_OK) st = train(common, o, panel, state, &model);
     if (st == LLAP_OK) st = llap_model_save(model, o->output);
     if (st == LLAP_OK && state != NULL && !cli_same_file(state, o->output))
@@ -217,11 +167,12 @@ const cli_command cmd_train = {
         "70 % of the time fit, the next 10 % choose, the last 20 % are left for `llapdiff\n"
         "evaluate` (--shares). Prints what was learned: poles, half-lives, periods.",
     .example = "  llapdiff train air.csv --target PM2.5 --context 14d --horizon 48h -o air.safetensors",
-    .options = options,
     .min_operands = 1,
     .max_operands = -1,
+    .rows = rows,
+    .own = own,
+    .parts = { { llap_train_options, offsetof(OPTIONS, train) }, { llap_read_options, offsetof(OPTIONS, read) } },
     .options_size = sizeof(train_options),
-    .defaults = &(const train_options){ .prefetch = 1, .entities = -1 },
     .run = run,
 };
 /* clang-format on */

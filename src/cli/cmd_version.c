@@ -37,7 +37,6 @@ const cli_command cmd_version = {
         "Prints the version of the library, which optional features are enabled, and\n"
         "which instruction sets this processor has. Also: llapdiff --version.",
     .example = "  llapdiff version --json                     the same for a script",
-    .without = CLI_SEED | CLI_DEVICE,
     .run = run,
 };
 /* clang-format on */

@@ -17,21 +17,23 @@ void cli_print_overview(void)
 }
 
 /* Behind the help of a common option that the command has no use for. */
-static const char *idle_note(const cli_command *c, const cli_option *o)
+static const char *idle_note(const cli_option *o)
 {
-    return (o->use & c->without) != 0 ? "; changes nothing here" : "";
+    return o->idle ? "; changes nothing here" : "";
 }
 
-static void print_options(const cli_command *c, const cli_option *o)
+static void print_options(const cli_command *c, bool everywhere)
 {
-    for (; o != NULL && o->name != NULL; o++) {
-        char left[96];
-        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o->letter ? "-" : "  ",
-                 o->letter ? o->letter : ' ', o->letter ? ", " : " ", o->name,
-                 o->arg != NULL ? " " : "", o->arg != NULL ? o->arg : "");
+    cli_option o;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
+        char left[128];
+        if (o.everywhere != everywhere) continue;
+        snprintf(left, sizeof left, "%s%c%s--%s%s%s", o.letter ? "-" : "  ",
+                 o.letter ? o.letter : ' ', o.letter ? ", " : " ", o.name, *o.arg ? " " : "",
+                 o.arg);
         if (strlen(left) > 26) printf("  %s\n  %26s", left, "");
         else printf("  %-26s", left);
-        printf("  %s%s\n", o->help, idle_note(c, o));
+        printf("  %s%s\n", o.help, idle_note(&o));
     }
 }
 
@@ -39,12 +41,12 @@ void cli_print_help(const cli_command *c)
 {
     printf("llapdiff %s: %s\n\nusage: llapdiff %s%s%s [options]\n\n%s\n", c->name, c->summary,
            c->name, *c->operands ? " " : "", c->operands, c->text);
-    if (c->options != NULL && c->options->name != NULL) {
+    if (c->rows != NULL) {
         printf("\noptions:\n");
-        print_options(c, c->options);
+        print_options(c, false);
     }
     printf("\ncommon options:\n");
-    print_options(c, cli_common_options);
+    print_options(c, true);
     printf("\nexample:\n%s\n", c->example);
 }
 
@@ -63,22 +65,23 @@ static void troff(const char *s)
     }
 }
 
-static void troff_options(const cli_command *c, const cli_option *o)
+static void troff_options(const cli_command *c)
 {
-    for (; o != NULL && o->name != NULL; o++) {
+    cli_option o;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
         printf(".TP\n\\fB");
-        if (o->letter) printf("\\-%c\\fR, \\fB", o->letter);
+        if (o.letter) printf("\\-%c\\fR, \\fB", o.letter);
         troff("--");
-        troff(o->name);
+        troff(o.name);
         printf("\\fR");
-        if (o->arg != NULL) {
+        if (*o.arg != '\0') {
             printf(" \\fI");
-            troff(o->arg);
+            troff(o.arg);
             printf("\\fR");
         }
         printf("\n");
-        troff(o->help);
-        troff(idle_note(c, o));
+        troff(o.help);
+        troff(idle_note(&o));
         printf("\n");
     }
 }
@@ -117,8 +120,7 @@ void cli_print_manual(const cli_command *c)
     printf("[options]\n.SH DESCRIPTION\n");
     troff(c->text);
     printf("\n.SH OPTIONS\n");
-    troff_options(c, c->options);
-    troff_options(c, cli_common_options);
+    troff_options(c);
     printf(".SH EXAMPLE\n.nf\n");
     troff(c->example);
     printf("\n.fi\n.SH SEE ALSO\n.BR llapdiff (1)\n");
@@ -134,23 +136,39 @@ static void json_member(const char *key, const char *value)
     cli_json_string(value);
 }
 
-static void json_options(const cli_option *o, bool first)
+static const char *type_name(llap_option_type type)
 {
-    static const char *const type[] = { "flag", "text", "whole number", "number", "choice" };
-    for (; o != NULL && o->name != NULL; o++, first = false) {
-        printf("%s\n    {\"name\": ", first ? "" : ",");
-        cli_json_string(o->name);
-        if (o->letter != 0) json_member("letter", (const char[]){ o->letter, '\0' });
-        json_member("type", type[o->type]);
-        if (o->arg != NULL) json_member("value", o->arg);
-        json_member("help", o->help);
+    switch (type) {
+    case LLAP_OPTION_FLAG:
+        return "flag";
+    case LLAP_OPTION_INTEGER:
+        return "whole number";
+    case LLAP_OPTION_REAL:
+        return "number";
+    case LLAP_OPTION_WORD:
+        return "choice";
+    default:
+        return "text";
+    }
+}
+
+static void json_options(const cli_command *c)
+{
+    cli_option o;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
+        printf("%s\n    {\"name\": ", i == 0 ? "" : ",");
+        cli_json_string(o.name);
+        if (o.letter != 0) json_member("letter", (const char[]){ o.letter, '\0' });
+        json_member("type", type_name(o.option->type));
+        if (*o.arg != '\0') json_member("value", o.arg);
+        if (o.option->usual != NULL) json_member("default", o.option->usual);
+        json_member("help", o.help);
         printf("}");
     }
 }
 
 static void json_command(const cli_command *c)
 {
-    const bool own = c->options != NULL && c->options->name != NULL;
     printf("{\"name\": ");
     cli_json_string(c->name);
     json_member("operands", c->operands);
@@ -158,8 +176,7 @@ static void json_command(const cli_command *c)
     json_member("text", c->text);
     json_member("example", c->example);
     printf(", \"options\": [");
-    json_options(c->options, true);
-    json_options(cli_common_options, !own);
+    json_options(c);
     printf("]}");
 }
 
@@ -175,9 +192,10 @@ void cli_print_json(const cli_command *c)
 
 /* ---- completions ---- */
 
-static void print_words(const cli_option *o)
+static void print_words(const cli_command *c)
 {
-    for (; o != NULL && o->name != NULL; o++) printf(" --%s", o->name);
+    cli_option o;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) printf(" --%s", o.name);
 }
 
 static void complete_bash(void)
@@ -189,8 +207,7 @@ static void complete_bash(void)
     printf("'\n    else\n        case ${COMP_WORDS[1]} in\n");
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         printf("        %s) words='", (*c)->name);
-        print_words((*c)->options);
-        print_words(cli_common_options);
+        print_words(*c);
         printf("' ;;\n");
     }
     printf("        esac\n        [[ $word == -* ]] || words=\n    fi\n"
@@ -207,12 +224,17 @@ static void zsh_text(const char *s)
         else putchar(*s);
 }
 
-static void zsh_options(const cli_option *o)
+static void zsh_options(const cli_command *c)
 {
-    for (; o != NULL && o->name != NULL; o++) {
-        printf(" \\\n            '--%s%s[", o->name, o->type == CLI_FLAG ? "" : "=");
-        zsh_text(o->help);
-        printf("]%s'", o->type == CLI_FLAG ? "" : ":value:_files");
+    cli_option o;
+    for (size_t i = 0; cli_option_at(c, i, &o); i++) {
+        const llap_option_type type = o.option->type;
+        printf(" \\\n            '--%s%s[", o.name, type == LLAP_OPTION_FLAG ? "" : "=");
+        zsh_text(o.help);
+        printf("]%s", type == LLAP_OPTION_FLAG ? "" : ":value:");
+        for (int k = 1; type == LLAP_OPTION_WORD && o.option->words[k] != NULL; k++)
+            printf("%s%s", k == 1 ? "(" : " ", o.option->words[k]);
+        printf("%s'", type == LLAP_OPTION_WORD ? ")" : type == LLAP_OPTION_FLAG ? "" : "_files");
     }
 }
 
@@ -229,8 +251,7 @@ static void complete_zsh(void)
         ")\n        _describe command commands\n        return\n    fi\n    case $words[2] in\n");
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         printf("        %s) _arguments", (*c)->name);
-        zsh_options((*c)->options);
-        zsh_options(cli_common_options);
+        zsh_options(*c);
         printf(" \\\n            '*:file:_files' ;;\n");
     }
     printf("    esac\n}\n_llapdiff \"$@\"\n");

@@ -19,20 +19,25 @@ const cli_command *const cli_commands[] = {
     NULL,
 };
 
-#define AT(field) offsetof(cli_common, field)
-const cli_option cli_common_options[] = {
-    { "help",      'h', CLI_FLAG,   NULL,     AT(help),      "show this help", 0, 0, 0 },
-    { "json",       0,  CLI_FLAG,   NULL,     AT(json),      "print the result as JSON", 0, 0, 0 },
-    { "quiet",     'q', CLI_FLAG,   NULL,     AT(quiet),     "no notes, no progress bar", 0, 0, 0 },
-    { "seed",       0,  CLI_INT,    "N",      AT(seed),      "seed of all random numbers (default 1)", 0, 9e15, CLI_SEED },
-    { "threads",   'j', CLI_INT,    "N",      AT(threads),
-      "threads to use (default: one per processor); results do not depend on it", 1, 4096, 0 },
-    { "device",     0,  CLI_STRING, "DEVICE", AT(device),
-      "where networks compute: cpu, cuda, cuda:N or auto (default cpu)", 0, 0, CLI_DEVICE },
-    { "precision",  0,  CLI_STRING, "KIND",   AT(precision),
-      "of their products on a GPU: fp32, tf32 or bf16 (default fp32)", 0, 0, CLI_DEVICE },
-    { "config",     0,  CLI_STRING, "FILE",   AT(config),
-      "further options, as a JSON object ('-': standard input); the command line wins", 0, 0, 0 },
+#define OPTIONS cli_common
+const llap_option cli_common_own[] = {
+    CLI_OWN(FLAG, help,  "show this help"),
+    CLI_OWN(FLAG, json,  "print the result as JSON"),
+    CLI_OWN(FLAG, quiet, "no notes, no progress bar"),
+    CLI_OWN_INTEGER(threads, NULL, 1, 4096, "threads to use (default: one per processor); results do not depend on it"),
+    CLI_OWN(FILE, config, "further options, as a JSON object ('-': standard input); the command line wins"),
+    CLI_OWN_END,
+};
+
+const cli_row cli_common_rows[] = {
+    { .option = "help", .letter = 'h' },
+    { .option = "json" },
+    { .option = "quiet", .letter = 'q' },
+    { .option = "seed" },
+    { .option = "threads", .letter = 'j' },
+    { .option = "device", .arg = "DEVICE" },
+    { .option = "precision", .arg = "KIND" },
+    { .option = "config" },
     { 0 },
 };
 /* clang-format on */
@@ -56,8 +61,6 @@ static llap_status no_such_command(const char *word)
     return cli_usage(NULL, "no command '%s'%s%s%s", word, near ? " (did you mean '" : "",
                      near ? near : "", near ? "'?)" : "");
 }
-
-enum { NO_SEED = -1, SEED = 1 }; /* none given, and what it is then */
 
 /* ---- signals ---- */
 
@@ -98,27 +101,44 @@ void cli_catch_signals(void)
 }
 
 /* What was asked for and is not so, and the seed of what is drawn where none was given. */
-static void print_notes(const cli_command *command, const cli_common *common, bool any_seed)
+static void print_notes(const cli_command *command, const cli_common *common, const void *options)
 {
+    cli_option o;
     if (common->quiet) return;
     if (common->idle != NULL)
         fprintf(stderr, "llapdiff %s: --%s changes nothing here\n", command->name, common->idle);
-    if (any_seed && !(command->without & CLI_SEED))
-        fprintf(stderr, "seed %lld (default)\n", (long long)common->seed);
+    for (size_t i = 0; cli_option_at(command, i, &o); i++) {
+        const char *base = (const char *)options + o.offset;
+        if (strcmp(o.name, "seed") == 0 && !o.idle && !llap_option_given(o.option, base))
+            fprintf(stderr, "seed %s (default)\n", cli_seed(o.table, base));
+    }
+}
+
+/* Log messages of the library, with options as they are spelt here. */
+static void write_log(void *user, llap_log_level level, const char *message)
+{
+    char spelt[CLI_MESSAGE];
+    cli_spell(user, message, spelt, sizeof spelt);
+    llap_log_to_file(stderr, level, spelt);
+}
+
+static void print_failure(const cli_command *command)
+{
+    char spelt[CLI_MESSAGE];
+    cli_spell(command, llap_error_detail(), spelt, sizeof spelt);
+    fprintf(stderr, "llapdiff %s: %s\n", command->name, spelt);
 }
 
 static llap_status run_command(const cli_command *command, int argc, char **argv)
 {
     cli_common common = {
-        .seed = NO_SEED,
-        .log = { .level = LLAP_LOG_INFO, .sink = llap_log_to_file, .user = stderr },
+        .log = { .level = LLAP_LOG_INFO, .sink = write_log, .user = (void *)command },
     };
     void *options = calloc(1, command->options_size + 1);
     if (options == NULL) {
         fputs("llapdiff: out of memory\n", stderr);
         return LLAP_ENOMEM;
     }
-    if (command->options_size > 0) memcpy(options, command->defaults, command->options_size);
     int         n_operands = 0;
     llap_status st = cli_parse(command, argc, argv, &common, options, &n_operands);
     if (st == LLAP_OK && common.help) {
@@ -126,13 +146,11 @@ static llap_status run_command(const cli_command *command, int argc, char **argv
     } else if (st == LLAP_OK) {
         if (common.threads > 0) omp_set_num_threads((int)common.threads);
         if (common.quiet) common.log.level = LLAP_LOG_WARNING;
-        const bool any_seed = common.seed == NO_SEED;
-        if (any_seed) common.seed = SEED;
-        print_notes(command, &common, any_seed);
+        print_notes(command, &common, options);
         st = command->run(&common, options, n_operands, argv);
         if (st == LLAP_EOPTION) st = cli_wrong_option(command, llap_error_detail());
         else if (st != LLAP_OK && st != LLAP_EUSAGE && *llap_error_detail() != '\0')
-            fprintf(stderr, "llapdiff %s: %s\n", command->name, llap_error_detail());
+            print_failure(command);
     }
     free(options);
     return st;

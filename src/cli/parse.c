@@ -1,7 +1,5 @@
 #include "cli.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,16 +23,6 @@ llap_status cli_usage(const char *command, const char *fmt, ...)
     return LLAP_EUSAGE;
 }
 
-/* Both tables as one list: the command's own options first. */
-static const cli_option *option_at(const cli_command *c, size_t i, bool *own)
-{
-    size_t n = 0;
-    while (c->options != NULL && c->options[n].name != NULL) n++;
-    *own = i < n;
-    const cli_option *o = *own ? &c->options[i] : &cli_common_options[i - n];
-    return o->name == NULL ? NULL : o;
-}
-
 /* Files write no_climate as well as no-climate. */
 static bool same_name(const char *a, const char *b, size_t n)
 {
@@ -43,26 +31,27 @@ static bool same_name(const char *a, const char *b, size_t n)
     return true;
 }
 
-static const cli_option *find_option(const cli_command *c, const char *name, size_t n, char letter,
-                                     bool *own)
+static bool find_option(const cli_command *c, const char *name, size_t n, char letter,
+                        cli_option *out)
 {
-    const cli_option *o;
-    for (size_t i = 0; (o = option_at(c, i, own)) != NULL; i++) {
-        if (letter != 0 && o->letter == letter) return o;
-        if (letter == 0 && strlen(o->name) == n && same_name(o->name, name, n)) return o;
+    for (size_t i = 0; cli_option_at(c, i, out); i++) {
+        if (letter != 0 && out->letter == letter) return true;
+        if (letter == 0 && strlen(out->name) == n && same_name(out->name, name, n)) return true;
     }
-    return NULL;
+    return false;
 }
 
 /* "no option '--horizn', did you mean '--horizon'?" */
 static llap_status no_such_option(const cli_command *c, const char *word, size_t n)
 {
-    const char       *names[CLI_OPTIONS + 1] = { NULL };
-    const cli_option *o;
-    char              name[64];
-    bool              own;
-    for (size_t i = 0; i < CLI_OPTIONS && (o = option_at(c, i, &own)) != NULL; i++)
-        names[i] = o->name;
+    static char kept[CLI_OPTIONS][sizeof((cli_option *)NULL)->name];
+    const char *names[CLI_OPTIONS + 1] = { NULL };
+    cli_option  o;
+    char        name[64];
+    for (size_t i = 0; i < CLI_OPTIONS && cli_option_at(c, i, &o); i++) {
+        memcpy(kept[i], o.name, sizeof kept[i]);
+        names[i] = kept[i];
+    }
     snprintf(name, sizeof name, "%.*s", (int)(n > 2 ? n - 2 : 0), word + (n > 2 ? 2 : 0));
     const char *near = llap_text_nearest(name, names);
     for (size_t i = 0; near == NULL && strlen(name) > 1 && names[i] != NULL; i++)
@@ -71,56 +60,18 @@ static llap_status no_such_option(const cli_command *c, const char *word, size_t
                      near ? " (did you mean '--" : "", near ? near : "", near ? "'?)" : "");
 }
 
-static llap_status set_number(const char *command, const cli_option *o, const char *value,
-                              char *field)
-{
-    char *end;
-    errno = 0;
-    const bool   whole = o->type == CLI_INT;
-    const double x = whole ? (double)strtoll(value, &end, 10) : strtod(value, &end);
-    if (end == value || *end != '\0' || errno != 0 || !isfinite(x))
-        return cli_usage(command, "--%s expects a %snumber, found '%s'", o->name,
-                         whole ? "whole " : "", value);
-    if (x < o->min || x > o->max)
-        return cli_usage(command, "--%s expects %s in %.16g..%.16g, found %s", o->name,
-                         whole ? "a whole number" : "a number", o->min, o->max, value);
-    if (whole) memcpy(field, &(int64_t){ strtoll(value, NULL, 10) }, sizeof(int64_t));
-    else memcpy(field, &x, sizeof x);
-    return LLAP_OK;
-}
-
-static llap_status set_choice(const char *command, const cli_option *o, const char *value,
-                              char *field)
-{
-    int i = 0;
-    for (const char *p = o->arg; *p != '\0'; i++) {
-        const size_t n = strcspn(p, "|");
-        if (strlen(value) == n && memcmp(p, value, n) == 0) {
-            memcpy(field, &i, sizeof i);
-            return LLAP_OK;
-        }
-        p += n + (p[n] == '|');
-    }
-    return cli_usage(command, "--%s expects one of %s, found '%s'", o->name, o->arg, value);
-}
-
+/* Takes a value of the command line, or of a file: "--size expects one of ..., found 'big'". */
 static llap_status set_option(const char *command, const cli_option *o, const char *value,
-                              char *field)
+                              cli_common *common, void *options)
 {
-    switch (o->type) {
-    case CLI_FLAG:
-        memcpy(field, &(bool){ true }, sizeof(bool));
-        return LLAP_OK;
-    case CLI_STRING:
-        if (*value == '\0' && strcmp(o->arg, "FILE") == 0)
-            return cli_usage(command, "--%s expects %s, found ''", o->name, o->arg);
-        memcpy(field, &value, sizeof value);
-        return LLAP_OK;
-    case CLI_CHOICE:
-        return set_choice(command, o, value, field);
-    default:
-        return set_number(command, o, value, field);
-    }
+    static const char expected[] = ": expected ";
+    char             *base = o->common ? (char *)common : (char *)options;
+    const llap_status st = llap_option_set(o->table, base + o->offset, o->option->name, value);
+    if (st == LLAP_OK) return st;
+    const char *detail = llap_error_detail() + strlen(o->option->name);
+    const bool  plain = strncmp(detail, expected, sizeof expected - 1) != 0;
+    return cli_usage(command, "%s%s%s%s", source == NULL ? "--" : "", o->name,
+                     plain ? "" : " expects ", plain ? detail : detail + sizeof expected - 1);
 }
 
 /* ---- options from a file ---- */
@@ -133,11 +84,11 @@ typedef struct from_file {
 
 /* Options whose value is that of a file, and where it stands there. */
 static struct {
-    const cli_option *option;
-    const char       *place;
+    const llap_option *option;
+    const char        *place;
 } told[CLI_OPTIONS];
 
-static void remember_place(const cli_option *o, const char *place)
+static void remember_place(const llap_option *o, const char *place)
 {
     int i = 0;
     while (i + 1 < CLI_OPTIONS && told[i].option != NULL && told[i].option != o) i++;
@@ -145,7 +96,7 @@ static void remember_place(const cli_option *o, const char *place)
     told[i].place = place;
 }
 
-static const char *place_of(const cli_option *o)
+static const char *place_of(const llap_option *o)
 {
     for (int i = 0; i < CLI_OPTIONS && told[i].option != NULL; i++)
         if (told[i].option == o) return told[i].place;
@@ -154,13 +105,17 @@ static const char *place_of(const cli_option *o)
 
 llap_status cli_wrong_option(const cli_command *command, const char *detail)
 {
-    bool              own;
-    const cli_option *o = find_option(command, detail, strcspn(detail, ":"), 0, &own);
-    if (o == NULL) return cli_usage(command->name, "%s", detail);
-    source = place_of(o);
+    const size_t n = strcspn(detail, ":");
+    cli_option   o;
+    for (size_t i = 0;; i++) {
+        if (!cli_option_at(command, i, &o)) return cli_usage(command->name, "%s", detail);
+        if (strlen(o.option->name) == n && strncmp(o.option->name, detail, n) == 0) break;
+    }
+    source = place_of(o.option);
     const bool in_file = source != NULL;
-    (void)cli_usage(command->name, "%s%s%s", in_file ? "" : "--", o->name,
-                    detail + strcspn(detail, ":"));
+    char       spelt[CLI_MESSAGE];
+    cli_spell(command, detail + n, spelt, sizeof spelt);
+    (void)cli_usage(command->name, "%s%s%s", in_file ? "" : "--", o.name, spelt);
     source = NULL;
     return in_file ? LLAP_EFORMAT : LLAP_EUSAGE;
 }
@@ -187,32 +142,22 @@ static const char *underscored(const char *name)
     return kept == NULL ? name : kept;
 }
 
-static llap_status set_kept(const from_file *f, const cli_option *o, const char *name,
-                            const char *text, char *field)
-{
-    if (o->type == CLI_FLAG && strcmp(text, "false") == 0) return LLAP_OK;
-    if (o->type == CLI_FLAG && strcmp(text, "true") != 0)
-        return cli_usage(f->command->name, "'%s' expects true or false, found '%s'", name, text);
-    /* Who reads JSON finds it in the file by itself, and can then say where; a pipe is read once.
-     */
-    const bool  json = o->type == CLI_STRING && strcmp(o->arg, "JSON") == 0;
-    struct stat s;
-    const bool  again = json && stat(f->common->config, &s) == 0 && S_ISREG(s.st_mode) &&
-                       strcmp(f->common->config, "-") != 0;
-    const char *kept = again ? f->common->config : keep(text);
-    if (kept == NULL) return cli_usage(f->command->name, "'%s': too much", name);
-    return set_option(f->command->name, o, kept, field);
-}
-
 static llap_status set_from_file(void *user, const char *name, const char *text, const char *place)
 {
-    const from_file  *f = user;
-    bool              own = false;
-    const cli_option *o = find_option(f->command, name, strlen(name), 0, &own);
-    char             *base = own ? (char *)f->options : (char *)f->common;
+    const from_file *f = user;
+    const char      *config = f->common->config;
+    cli_option       o;
+    struct stat      s;
+    if (!find_option(f->command, name, strlen(name), 0, &o)) return LLAP_EUSAGE;
+    /* Who reads JSON finds it in the file by itself, and can then say where; a pipe is read once.
+     */
+    const bool again = o.option->type == LLAP_OPTION_JSON && strcmp(config, "-") != 0 &&
+                       stat(config, &s) == 0 && S_ISREG(s.st_mode);
+    const char *kept = again ? config : keep(text);
     source = place;
-    const llap_status st = set_kept(f, o, name, text, base + o->offset);
-    if (st == LLAP_OK) remember_place(o, keep(place));
+    llap_status st = kept == NULL ? cli_usage(f->command->name, "'%s': too much", name)
+                                  : set_option(f->command->name, &o, kept, f->common, f->options);
+    if (st == LLAP_OK) remember_place(o.option, keep(place));
     source = NULL;
     return st;
 }
@@ -221,20 +166,19 @@ static llap_status set_from_file(void *user, const char *name, const char *text,
 static llap_status read_config(const cli_command *command, int argc, char **argv,
                                cli_common *common, void *options)
 {
-    const char       *names[CLI_OPTIONS + 1] = { NULL };
-    const cli_option *o;
-    bool              own;
-    size_t            n = 0;
+    const char *names[CLI_OPTIONS + 1] = { NULL };
+    cli_option  o;
+    size_t      n = 0;
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], "--config") == 0 && i + 1 < argc) common->config = argv[i + 1];
         if (strncmp(argv[i], "--config=", 9) == 0) common->config = argv[i] + 9;
     }
     if (common->config == NULL) return LLAP_OK;
     if (*common->config == '\0') return cli_usage(command->name, "--config expects FILE, found ''");
-    for (size_t i = 0; n + 1 < CLI_OPTIONS && (o = option_at(command, i, &own)) != NULL; i++) {
-        if (strcmp(o->name, "config") == 0 || strcmp(o->name, "help") == 0) continue;
-        names[n++] = o->name;
-        if (strchr(o->name, '-') != NULL) names[n++] = underscored(o->name);
+    for (size_t i = 0; n + 1 < CLI_OPTIONS && cli_option_at(command, i, &o); i++) {
+        if (strcmp(o.name, "config") == 0 || strcmp(o.name, "help") == 0) continue;
+        names[n] = keep(o.name);
+        if (names[n] != NULL && strchr(names[n++], '-') != NULL) names[n++] = underscored(o.name);
     }
     from_file   f = { command, common, options };
     llap_status st = llap_config_read(common->config, names, set_from_file, &f);
@@ -243,50 +187,57 @@ static llap_status read_config(const cli_command *command, int argc, char **argv
     return st;
 }
 
+/* The operands that are there are those that the command wants. */
+static llap_status check_operands(const cli_command *command, int n, char **operands)
+{
+    for (int i = 0; i < n; i++)
+        if (*operands[i] == '\0')
+            return cli_usage(command->name, "expects %s, found ''", command->operands);
+    if (n < command->min_operands) return cli_usage(command->name, "expects %s", command->operands);
+    if (command->max_operands >= 0 && n > command->max_operands)
+        return cli_usage(command->name, "unexpected '%s'", operands[command->max_operands]);
+    return LLAP_OK;
+}
+
+/* The option that argv[*i] names, with its value, for which *i goes on. */
+static llap_status take_option(const cli_command *command, int argc, char **argv, int *i,
+                               cli_common *common, void *options)
+{
+    const char  *a = argv[*i];
+    const bool   is_long = a[1] == '-';
+    const char  *name = a + (is_long ? 2 : 1), *equals = is_long ? strchr(a, '=') : NULL;
+    const size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
+    cli_option   o;
+    if (!find_option(command, name, n, is_long ? 0 : a[1], &o))
+        return no_such_option(command, a, is_long ? n + 2 : 2);
+    const bool  flag = o.option->type == LLAP_OPTION_FLAG;
+    const char *value = equals != NULL ? equals + 1 : flag ? "true" : NULL;
+    if (flag && (equals != NULL || (!is_long && a[2] != '\0')))
+        return cli_usage(command->name, "--%s takes no value", o.name);
+    if (value == NULL) {
+        if (!is_long && a[2] != '\0') value = a + 2; /* -n5 */
+        else if (*i + 1 < argc) value = argv[++*i];
+        else return cli_usage(command->name, "--%s expects %s", o.name, o.arg);
+    }
+    if (o.idle) common->idle = keep(o.name);
+    const llap_status st = set_option(command->name, &o, value, common, options);
+    if (st == LLAP_OK) remember_place(o.option, NULL);
+    return st;
+}
+
 llap_status cli_parse(const cli_command *command, int argc, char **argv, cli_common *common,
                       void *options, int *n_operands)
 {
     bool only_operands = false;
     *n_operands = 0;
-    llap_status config = read_config(command, argc, argv, common, options);
-    if (config != LLAP_OK) return config;
-    for (int i = 0; i < argc; i++) {
-        char      *a = argv[i];
-        const bool is_long = a[0] == '-' && a[1] == '-';
-        if (only_operands || a[0] != '-' || a[1] == '\0') { /* "-" is an operand */
+    llap_status st = read_config(command, argc, argv, common, options);
+    for (int i = 0; i < argc && st == LLAP_OK; i++) {
+        char *a = argv[i];
+        if (only_operands || a[0] != '-' || a[1] == '\0') /* "-" is an operand */
             argv[(*n_operands)++] = a;
-            continue;
-        }
-        if (is_long && a[2] == '\0') {
-            only_operands = true;
-            continue;
-        }
-        const char       *name = a + (is_long ? 2 : 1), *equals = is_long ? strchr(a, '=') : NULL;
-        const size_t      n = equals != NULL ? (size_t)(equals - name) : strlen(name);
-        bool              own = false;
-        const cli_option *o = find_option(command, name, n, is_long ? 0 : a[1], &own);
-        if (o == NULL) return no_such_option(command, a, is_long ? n + 2 : 2);
-        const char *value = equals != NULL ? equals + 1 : NULL;
-        if (o->type == CLI_FLAG && (value != NULL || (!is_long && a[2] != '\0')))
-            return cli_usage(command->name, "--%s takes no value", o->name);
-        if (o->type != CLI_FLAG && value == NULL) {
-            if (!is_long && a[2] != '\0') value = a + 2; /* -n5 */
-            else if (i + 1 < argc) value = argv[++i];
-            else return cli_usage(command->name, "--%s expects %s", o->name, o->arg);
-        }
-        if (!own && (o->use & command->without) != 0) common->idle = o->name;
-        char       *base = own ? (char *)options : (char *)common;
-        llap_status st = set_option(command->name, o, value, base + o->offset);
-        if (st != LLAP_OK) return st;
-        remember_place(o, NULL);
+        else if (strcmp(a, "--") == 0) only_operands = true;
+        else st = take_option(command, argc, argv, &i, common, options);
     }
-    if (common->help) return LLAP_OK;
-    for (int i = 0; i < *n_operands; i++)
-        if (*argv[i] == '\0')
-            return cli_usage(command->name, "expects %s, found ''", command->operands);
-    if (*n_operands < command->min_operands)
-        return cli_usage(command->name, "expects %s", command->operands);
-    if (command->max_operands >= 0 && *n_operands > command->max_operands)
-        return cli_usage(command->name, "unexpected '%s'", argv[command->max_operands]);
-    return LLAP_OK;
+    if (st != LLAP_OK || common->help) return st;
+    return check_operands(command, *n_operands, argv);
 }

@@ -4,63 +4,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* One character, or "tab". */
-static llap_status one_char(const char *command, const char *option, const char *text, char *out)
+llap_status cli_read_panel(const cli_common *common, const llap_read_opts *how, int n, char **paths,
+                           llap_panel **out)
 {
-    *out = 0;
-    if (text == NULL) return LLAP_OK;
-    if (strcmp(text, "tab") == 0) text = "\t";
-    if (strlen(text) != 1)
-        return cli_usage(command, "--%s expects one character, found '%s'", option, text);
-    *out = *text;
-    return LLAP_OK;
-}
-
-llap_status cli_read_panel(const cli_common *common, const char *command, const cli_read *r, int n,
-                           char **paths, llap_panel **out)
-{
-    llap_read_opts o = LLAP_READ_OPTS;
-    o.entity = r->entity;
-    o.time = r->time;
-    o.variable = r->variable;
-    o.value = r->value;
-    o.time_format = r->time_format;
-    o.time_unit = r->time_unit;
-    o.zone = r->zone;
-    o.columns = r->columns;
-    o.drop = r->drop;
-    o.missing = r->missing;
-    o.circular = r->circular;
-    o.coded = r->coded;
-    o.grid = r->grid;
-    o.bin = r->bin;
-    o.agg = r->agg;
-    o.fill = r->fill;
-    o.row_min = r->row_min;
-    o.keep = r->keep;
-    o.half = r->half;
-    o.form = r->form;
-    o.header = r->header;
-    o.skip_lines = r->skip_lines;
-    o.codes = r->codes;
-    o.words = r->words;
-    o.bad = r->bad;
-    o.duplicates = r->duplicates;
-    o.unordered = r->unordered;
-    o.twice = r->twice;
+    llap_read_opts o = *how;
     o.log = &common->log;
-    llap_status st = one_char(command, "separator", r->separator, &o.separator);
-    if (st == LLAP_OK) st = one_char(command, "decimal", r->decimal, &o.decimal);
-    if (st == LLAP_OK) st = one_char(command, "quote", r->quote, &o.quote);
-    if (st == LLAP_OK) st = llap_panel_read((const char *const *)paths, (size_t)n, &o, out);
-    return st;
+    return llap_panel_read((const char *const *)paths, (size_t)n, &o, out);
 }
 
-llap_status cli_open(const cli_common *common, const char *command, const cli_read *r, int n,
-                     char **operands, llap_model **model, llap_panel **panel)
+llap_status cli_open(const cli_common *common, const llap_read_opts *how, int n, char **operands,
+                     llap_model **model, llap_panel **panel)
 {
     llap_status st = llap_model_load(operands[0], model);
-    if (st == LLAP_OK && n > 1) st = cli_read_panel(common, command, r, n - 1, operands + 1, panel);
+    if (st == LLAP_OK && n > 1) st = cli_read_panel(common, how, n - 1, operands + 1, panel);
     return st;
 }
 

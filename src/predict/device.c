@@ -3,23 +3,24 @@
 #include "backend/cpu/cpu.h"
 #include "backend/cuda/cuda.h"
 #include "base/error.h"
-#include "base/text.h"
 
-#include <string.h>
+_Static_assert((int)LL_PRECISION_FP32 == (int)LLAP_GPU_FP32 - 1 &&
+                   (int)LL_PRECISION_TF32 == (int)LLAP_GPU_TF32 - 1 &&
+                   (int)LL_PRECISION_BF16 == (int)LLAP_GPU_BF16 - 1,
+               "the same order");
 
-llap_status ll_backend_choose(const char *device, const char *precision, const ll_backend **out)
+llap_status ll_backend_choose(const char *device, llap_gpu_precision precision,
+                              const ll_backend **out)
 {
-    int of = 0;
     *out = &ll_backend_cpu;
-    while (precision != NULL && ll_precision_names[of] != NULL &&
-           strcmp(precision, ll_precision_names[of]) != 0)
-        of++;
-    if (ll_precision_names[of] == NULL)
-        return ll_fail(LLAP_EOPTION, "precision: expected fp32, tf32 or bf16, found '%s'",
-                       ll_text_show(precision).text);
+    if (precision == LLAP_GPU_DEFAULT) precision = LLAP_GPU_FP32;
+    if (precision < LLAP_GPU_FP32 || precision > LLAP_GPU_BF16)
+        return ll_fail(LLAP_EOPTION, "precision: expected a value of its enum, found %d",
+                       (int)precision);
     if (device == NULL) return LLAP_OK;
     const ll_backend *found = NULL;
-    const llap_status st = ll_device_find(device, (ll_precision)of, &found);
+    const llap_status st =
+        ll_device_find(device, (ll_precision)(precision - LLAP_GPU_FP32), &found);
     if (found != NULL) *out = found;
     return st;
 }

@@ -4,8 +4,11 @@
 
 #include "backend/backend.h"
 
-/* device: "cpu", "cuda", "cuda:N", "auto"; precision on a GPU: "fp32", "tf32", "bf16"; NULL: cpu
- * and fp32. LLAP_EOPTION for other words, LLAP_EUNSUPPORTED where there is no such GPU. */
-llap_status ll_backend_choose(const char *device, const char *precision, const ll_backend **out);
+#include <llapdiff/options.h>
+
+/* device: "cpu", "cuda", "cuda:N", "auto"; NULL: cpu. The precision is that of products on a GPU.
+ * LLAP_EOPTION for other words, LLAP_EUNSUPPORTED where there is no such GPU. */
+llap_status ll_backend_choose(const char *device, llap_gpu_precision precision,
+                              const ll_backend **out);
 
 #endif

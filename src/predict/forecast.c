@@ -1,18 +1,19 @@
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "predict/tables/answer.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
 #include "predict/network_members.h"
-#include "predict/tables/numbers.h"
 #include "predict/pool.h"
 #include "predict/queries.h"
 #include "predict/series.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/numbers.h"
 
 #include <llapdiff/sampler.h>
 
@@ -76,7 +77,7 @@ static llap_status count_rows(const llap_model *m, size_t asked, int64_t each, s
 
 /* ---- joint paths ---- */
 
-enum { WINDOWS_AT_ONCE = 64, PATHS = 200 }; /* PATHS: unless told */
+enum { WINDOWS_AT_ONCE = 64 };
 
 typedef struct asked { /* a forecast, by the time it is made at */
     int64_t origin;
@@ -231,10 +232,7 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
     size_t            rows = 0;
     ll_forecaster     f = { 0 };
 
-    paths       a = { .o = o,
-                      .q = q,
-                      .n_paths = o->samples > 0 ? o->samples : PATHS,
-                      .n_targets = m->frame.n_targets };
+    paths       a = { .o = o, .q = q, .n_paths = o->samples, .n_targets = m->frame.n_targets };
     llap_status st = count_rows(m, o->total ? q->n : q->first[q->n], draws ? a.n_paths : 1, &rows);
     if (st == LLAP_OK) st = ll_quantiles_parse(o->quantiles, quantile, &n_quantiles);
     if (st == LLAP_OK) a.x = ll_new((size_t)a.n_paths, sizeof *a.x);
@@ -297,8 +295,8 @@ static bool from_networks(const llap_model *m)
 
 /* ---- samplers ---- */
 
-llap_status llap_sampler_create(const llap_model *m, const char *device, const char *precision,
-                                llap_sampler **out)
+llap_status llap_sampler_create(const llap_model *m, const char *device,
+                                llap_gpu_precision precision, llap_sampler **out)
 {
     *out = NULL;
     const ll_backend *backend;
@@ -318,13 +316,10 @@ void llap_sampler_destroy(llap_sampler *s)
     ll_free(s);
 }
 
-llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
-                                  const llap_forecast_opts *o, llap_answer **out)
+/* With options that are resolved. */
+static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap_forecast_opts *o,
+                            llap_answer **out)
 {
-    *out = NULL;
-    if (o->samples < 0)
-        return ll_fail(LLAP_EOPTION, "samples: expected at least 1, found %lld",
-                       (long long)o->samples);
     const llap_model *m = s->m;
     ll_queries        q = { 0 };
     int64_t          *var = NULL;
@@ -350,6 +345,15 @@ llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
     ll_queries_deinit(&q);
     ll_free(var);
     return st;
+}
+
+llap_status llap_sampler_forecast(llap_sampler *s, const llap_panel *panel,
+                                  const llap_forecast_opts *given, llap_answer **out)
+{
+    llap_forecast_opts o;
+    *out = NULL;
+    const llap_status st = llap_options_resolve(llap_forecast_options(), given, &o, sizeof o);
+    return st == LLAP_OK ? forecast(s, panel, &o, out) : st;
 }
 
 llap_status llap_forecast(const llap_model *m, const llap_panel *panel, const llap_forecast_opts *o,

@@ -48,7 +48,7 @@ llap_status ll_target_columns(const llap_model *m, const llap_panel *p, int64_t 
     list_names(there, sizeof there, p->var, NULL, p->n_vars);
     return ll_fail(LLAP_EINVAL,
                    "the model forecasts %s, which the data does not have; its columns are %s: "
-                   "rename with --columns new=old",
+                   "rename with `columns` new=old",
                    wanted, there);
 }
 

@@ -1,16 +1,17 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
-#include "predict/tables/answer.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
 #include "predict/frame.h"
-#include "predict/tables/numbers.h"
 #include "predict/queries.h"
 #include "predict/series.h"
+#include "predict/tables/answer.h"
+#include "predict/tables/numbers.h"
 #include "predict/tables/times.h"
 
 #include <math.h>
@@ -307,12 +308,9 @@ static llap_status improve(const asked *k, int64_t first, llap_answer *out)
 static llap_status impute(const llap_model *m, const llap_panel *panel, const llap_panel *p,
                           const uint8_t *rows, const llap_impute_opts *o, llap_answer **out)
 {
-    asked            k = { .m = m,
-                           .p = p,
-                           .rows = rows,
-                           .o = o,
-                           .n_samples = o->samples > 0 ? o->samples : LL_FILL_SAMPLES,
-                           .keep = o->keep_samples != 0 };
+    asked k = {
+        .m = m, .p = p, .rows = rows, .o = o, .n_samples = o->samples, .keep = o->keep_samples != 0
+    };
     ll_normal_scores score;
     int64_t         *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     place           *to = ll_new((size_t)p->n_rows, (size_t)m->frame.n_targets * sizeof *to);
@@ -338,22 +336,21 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     return st;
 }
 
-llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap_impute_opts *o,
+llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap_impute_opts *given,
                         llap_answer **out)
 {
+    llap_impute_opts o;
     *out = NULL;
-    if (o->samples < 0)
-        return ll_fail(LLAP_EOPTION, "samples: expected at least 1, found %lld",
-                       (long long)o->samples);
-    llap_status st = ll_check_axis(m, panel);
-    if (st != LLAP_OK || o->times == NULL)
-        return st == LLAP_OK ? impute(m, panel, panel, NULL, o, out) : st;
+    llap_status st = llap_options_resolve(llap_impute_options(), given, &o, sizeof o);
+    if (st == LLAP_OK) st = ll_check_axis(m, panel);
+    if (st != LLAP_OK || o.times == NULL)
+        return st == LLAP_OK ? impute(m, panel, panel, NULL, &o, out) : st;
     ll_query_times times;
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
-    st = ll_query_times_read(panel, o->times, &times);
+    st = ll_query_times_read(panel, o.times, &times);
     if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
-    if (st == LLAP_OK) st = impute(m, panel, more, rows, o, out);
+    if (st == LLAP_OK) st = impute(m, panel, more, rows, &o, out);
     ll_free(times.at);
     ll_free(rows);
     llap_panel_destroy(more);

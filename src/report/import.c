@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "model/artefacts.h"
 #include "model/model_parts.h"
@@ -194,24 +195,31 @@ static llap_status import_own(const ll_artefacts *a, const ll_network_config *c,
     return st;
 }
 
-llap_status llap_model_import(const char *folder, const llap_import_opts *o, llap_model **out)
+llap_status llap_model_import(const char *folder, const llap_import_opts *given, llap_model **out)
 {
     *out = NULL;
-    ll_artefacts            a = { 0 };
-    ll_network_config       c;
-    const ll_artefact_hints hints = { .heads = o->heads,
-                                      .entities = count_names(o->entities),
-                                      .context = o->context,
-                                      .prediction = o->prediction,
-                                      .t_token = o->t_token };
-    llap_status             st = open_all(folder, &a);
+    ll_artefacts      a = { 0 };
+    ll_network_config c;
+    llap_import_opts  o;
+    llap_status       st = llap_options_resolve(llap_import_options(), given, &o, sizeof o);
+    if (st != LLAP_OK) return st;
+    const bool              stated = o.prediction == LLAP_IMPORT_PREDICTION_STATED;
+    const ll_artefact_hints hints = {
+        .heads = o.heads,
+        .entities = count_names(o.entities),
+        .context = o.context,
+        .prediction =
+            stated ? NULL : ll_option_word(llap_import_options(), "prediction", o.prediction),
+        .t_token = ll_option_word(llap_import_options(), "t_token", o.t_token)
+    };
+    st = open_all(folder, &a);
     if (st == LLAP_OK) {
         const ll_tensors *own = a.file[LL_ARTEFACT_STATISTICS];
         st = ll_artefacts_config(&a, &hints, &c);
         if (st == LLAP_OK)
             st = own != NULL && ll_tensors_metadata(own, "llapdiff.config") != NULL
                      ? import_own(&a, &c, out)
-                     : import_foreign(&a, o, &c, out);
+                     : import_foreign(&a, &o, &c, out);
         if (st == LLAP_EFORMAT) st = ll_fail_in(st, "%s", folder);
     }
     close_all(&a);

@@ -84,7 +84,7 @@ static llap_status add_network(ll_pole_report *p, const llap_model *m, int64_t m
         }
     }
     if (st == LLAP_OK)
-        st = ll_denoiser_poles(&c->denoiser, m->network->params, &o, ask->channel, s->mode,
+        st = ll_denoiser_poles(&c->denoiser, m->network->params, &o, ask->channel - 1, s->mode,
                                s->energy);
     return st;
 }
@@ -157,8 +157,6 @@ static llap_status check_ask(const llap_model *m, const llap_pole_opts *o)
 {
     if (o->target != NULL && ll_model_target(m, o->target) < 0)
         return ll_fail(LLAP_EINVAL, "target: the model has no '%s'", ll_text_show(o->target).text);
-    if (!(o->noise >= 0 && o->noise <= 1))
-        return ll_fail(LLAP_EOPTION, "noise: expected 0 to 1, found %g", o->noise);
     if (m->network == NULL && (o->entity != NULL || o->at != NULL))
         return ll_fail(LLAP_EINVAL,
                        "%s: a history moves the poles of networks, which this model "

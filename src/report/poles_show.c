@@ -192,12 +192,12 @@ llap_status llap_pole_sets_text(const llap_pole_sets *p, char **text)
     return st;
 }
 
-llap_status llap_model_poles(const llap_model *m, const llap_panel *panel, const llap_pole_opts *o,
-                             int json, char **text)
+llap_status llap_model_poles(const llap_model *m, const llap_panel *panel,
+                             const llap_pole_opts *given, int json, char **text)
 {
     *text = NULL;
     llap_pole_sets *p = NULL;
-    llap_status     st = llap_pole_sets_create(m, panel, o, &p);
+    llap_status     st = llap_pole_sets_create(m, panel, given, &p);
     if (st == LLAP_OK) st = json ? llap_pole_sets_json(p, text) : llap_pole_sets_text(p, text);
     llap_pole_sets_destroy(p);
     return st;

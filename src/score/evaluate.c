@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "base/time/civil.h"
 #include "predict/device.h"
@@ -16,10 +17,11 @@
 #include "score/opponents.h"
 #include "score/scores.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
-enum { DRAWS = 1000, STEPS_APART = 23 };
+enum { STEPS_APART = 23 }; /* of the windows that are scored, unless told */
 
 /* The windows of a part in order of their origins, those of one origin in order of entities. Caller
  * owns *out. */
@@ -199,44 +201,33 @@ static llap_status compare(evaluation *e)
 /* ---- asking for it ---- */
 
 /* What forecasts alone have. */
-static llap_status check_filling(const llap_evaluate_opts *o)
+static llap_status check_filling(const llap_evaluate_opts *given)
 {
-    if (o->n_with > 0)
+    if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
-    if (o->samples != 0 || o->stride != NULL)
+    if (given->samples != 0 || given->stride != NULL)
         return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
-                       o->samples != 0 ? "samples" : "stride");
+                       given->samples != 0 ? "samples" : "stride");
     return LLAP_OK;
 }
 
-static llap_status read_options(const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
+static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
 {
-    static const char *const parts[] = { "train", "val", "test", NULL };
-    static const char *const tasks[] = { "forecast", "impute", NULL };
-    static const char *const groups[] = { "all", "step", "variable", "entity", NULL };
-    int                      part = LL_PART_TEST, task = 0, by = 0;
-    llap_status              st = ll_text_choose("part", o->part, parts, &part);
-    if (st == LLAP_OK) st = ll_text_choose("task", o->task, tasks, &task);
-    if (st == LLAP_OK) st = ll_text_choose("by", o->by, groups, &by);
-    if (st == LLAP_OK && (o->samples < 0 || o->samples == 1 || o->samples > 100000))
-        st = ll_fail(LLAP_EOPTION, "samples: expected 2 to 100000, found %lld",
-                     (long long)o->samples);
-    if (st == LLAP_OK && o->bootstrap > 1000000)
-        st = ll_fail(LLAP_EOPTION, "bootstrap: expected at most 1000000 draws, found %lld",
-                     (long long)o->bootstrap);
-    e->part = (ll_part)part;
-    e->impute = task == 1;
-    e->n_samples = o->samples > 0 ? o->samples : EVALUATION_SAMPLES;
-    if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &e->backend);
+    static const ll_part part[] = { [LLAP_EVALUATE_PART_TEST] = LL_PART_TEST,
+                                    [LLAP_EVALUATE_PART_VAL] = LL_PART_VAL,
+                                    [LLAP_EVALUATE_PART_TRAIN] = LL_PART_TRAIN };
+    assert(o->part > 0 && o->by > 0 && o->samples > 0);
+    e->part = part[o->part];
+    e->impute = o->task == LLAP_EVALUATE_TASK_IMPUTE;
+    e->n_samples = o->samples;
     e->seed = o->seed;
     e->windows = o->windows;
-    e->boot = (bootstrap_opts){ .n_draws = o->bootstrap < 0    ? 0
-                                           : o->bootstrap == 0 ? DRAWS
-                                                               : o->bootstrap,
-                                .run = 1,
-                                .seed = (uint64_t)o->seed };
-    *look = (evaluation_look){ .by = (evaluation_by)by, .units = o->units, .paper = o->paper };
+    e->boot = (bootstrap_opts){ .n_draws = o->bootstrap, .run = 1, .seed = (uint64_t)o->seed };
+    *look = (evaluation_look){ .by = (evaluation_by)(o->by - LLAP_EVALUATE_BY_ALL),
+                               .units = o->units,
+                               .paper = o->paper };
     if (__builtin_mul_overflow(STEPS_APART, e->m->frame.step, &e->stride)) e->stride = INT64_MAX;
+    const llap_status st = ll_backend_choose(o->device, o->precision, &e->backend);
     return st != LLAP_OK || o->stride == NULL
                ? st
                : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);
@@ -247,7 +238,7 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
                              const llap_evaluate_opts *o, evaluation *e, evaluation_look *look)
 {
     llap_status st = ll_check_axis(m, panel);
-    if (st == LLAP_OK) st = read_options(o, e, look);
+    if (st == LLAP_OK) st = use_options(o, e, look);
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
     if (st == LLAP_OK && e->impute) st = check_filling(o);
@@ -255,13 +246,15 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
 }
 
 llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
-                               const llap_evaluate_opts *o, llap_scores **out)
+                               const llap_evaluate_opts *given, llap_scores **out)
 {
     *out = NULL;
-    evaluation      e = { .m = m, .panel = panel, .with = o->with, .n_with = o->n_with };
-    evaluation_look look;
-    ll_score_scale *scale = NULL;
-    llap_status     st = check_ask(m, panel, o, &e, &look);
+    llap_evaluate_opts o;
+    evaluation         e = { .m = m, .panel = panel, .with = given->with, .n_with = given->n_with };
+    evaluation_look    look;
+    ll_score_scale    *scale = NULL;
+    llap_status        st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
+    if (st == LLAP_OK) st = check_ask(m, panel, &o, &e, &look);
     if (st != LLAP_OK) return st;
     int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
@@ -272,8 +265,8 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
         .n_targets = m->frame.n_targets,
         .scale = scale,
         .entities = look.by == BY_ENTITY,
-        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o->log },
-        .progress = o->progress
+        .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o.log },
+        .progress = o.progress
     };
     if (st == LLAP_OK) st = e.impute ? score_filling(&in, &e) : score_forecasts(&in, &e);
     if (st == LLAP_OK) st = compare(&e);
@@ -286,13 +279,18 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
 }
 
 llap_status llap_evaluate(const llap_model *m, const llap_panel *panel, const llap_evaluate_opts *o,
-                          int json, char **text)
+                          char **table, char **json)
 {
-    *text = NULL;
+    if (table != NULL) *table = NULL;
+    if (json != NULL) *json = NULL;
     llap_scores *s = NULL;
     llap_status  st = llap_scores_create(m, panel, o, &s);
-    if (st == LLAP_OK) st = json ? llap_scores_json(s, text) : llap_scores_text(s, text);
-    if (st == LLAP_OK && o->as_json != NULL) st = llap_scores_json(s, o->as_json);
+    if (st == LLAP_OK && table != NULL) st = llap_scores_text(s, table);
+    if (st == LLAP_OK && json != NULL) st = llap_scores_json(s, json);
+    if (st != LLAP_OK && table != NULL) {
+        llap_text_free(*table);
+        *table = NULL;
+    }
     llap_scores_destroy(s);
     return st;
 }

@@ -1,7 +1,7 @@
 #include "base/file.h"
 #include "data/clock.h"
-#include "predict/tables/answer.h"
 #include "predict/forecaster.h"
+#include "predict/tables/answer.h"
 #include "score/evaluation.h"
 
 static void put_header(FILE *f, const evaluation *e)

@@ -139,24 +139,13 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
 
 enum { NETWORKS_NONE = -1 };
 
-static llap_status parse_size(const char *text, int *size)
+static llap_status choose_size(llap_train_size asked, int *size)
 {
-    *size = NETWORKS_NONE;
-    if (text != NULL && strcmp(text, "anchor") == 0) return LLAP_OK;
-    if (text == NULL || strcmp(text, "small") == 0) *size = LL_SIZE_SMALL;
-    else if (strcmp(text, "tiny") == 0) *size = LL_SIZE_TINY;
-    else
-        return ll_fail(LLAP_EOPTION, "size: expected anchor, tiny or small, found '%s'",
-                       ll_text_show(text).text);
-    return LLAP_OK;
-}
-
-static llap_status parse_profile(const char *text, bool *reference)
-{
-    *reference = text != NULL && strcmp(text, "reference") == 0;
-    if (text == NULL || *reference || strcmp(text, "default") == 0) return LLAP_OK;
-    return ll_fail(LLAP_EOPTION, "profile: expected default or reference, found '%s'",
-                   ll_text_show(text).text);
+    *size = asked == LLAP_TRAIN_SIZE_ANCHOR ? NETWORKS_NONE
+            : asked == LLAP_TRAIN_SIZE_TINY ? (int)LL_SIZE_TINY
+                                            : (int)LL_SIZE_SMALL;
+    if (asked != LLAP_TRAIN_SIZE_PAPER) return LLAP_OK;
+    return ll_fail(LLAP_EOPTION, "size: expected anchor, tiny or small, found 'paper'");
 }
 
 /* What is known before anything is fitted. */
@@ -184,17 +173,15 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     ll_model_frame *f = &l->frame;
     *l = (plan){ .size = NETWORKS_NONE,
                  .frame = { .n_entities = p->n_entities, .entity = p->entity } };
-    if (o->split != NULL && strcmp(o->split, "time") != 0 && strcmp(o->split, "entity") != 0)
-        return ll_fail(LLAP_EOPTION, "split: expected time or entity, found '%s'",
-                       ll_text_show(o->split).text);
-    f->by_entity = o->parts != NULL || (o->split != NULL && strcmp(o->split, "entity") == 0);
-    if (o->parts != NULL && o->split != NULL && strcmp(o->split, "time") == 0)
+    f->by_entity = o->parts != NULL || o->split == LLAP_TRAIN_SPLIT_ENTITY;
+    l->reference = o->profile == LLAP_TRAIN_PROFILE_REFERENCE;
+    if (o->parts != NULL && o->split == LLAP_TRAIN_SPLIT_TIME)
         return ll_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
     if (o->parts != NULL && o->shares != NULL)
         return ll_fail(LLAP_EOPTION, "shares: parts says who is in which");
-    llap_status st = parse_profile(o->profile, &l->reference);
-    if (st == LLAP_OK && o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
-    if (st == LLAP_OK && !l->reference) st = parse_size(o->size, &l->size);
+    llap_status st = LLAP_OK;
+    if (o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
+    if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
     if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
     if (st == LLAP_OK) st = make_frame(p, o, f);

@@ -21,7 +21,7 @@
 #include <llapdiff/model.h>
 
 /* What can be said about the options and the data before anything is fitted: LLAP_OK, or what
- * llap_train would refuse after the same look. */
+ * llap_train would refuse after the same look. The options are the caller's. */
 llap_status ll_train_check(const llap_panel *panel, const llap_train_opts *o);
 
 #endif

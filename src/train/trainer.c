@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "train/train.h"
 
 #include <stdatomic.h>
@@ -28,19 +29,16 @@ static int report(void *user, const llap_progress_event *event)
 
 static llap_status keep_strings(llap_trainer *t)
 {
-    llap_train_opts *o = &t->o;
-    const char     **text[] = { &o->target,    &o->context, &o->horizon, &o->step,    &o->split,
-                                &o->size,      &o->view,    &o->state,   &o->history, &o->profile,
-                                &o->transform, &o->min,     &o->max,     &o->from,    &o->device,
-                                &o->precision, &o->config,  &o->parts,   &o->network, &o->training,
-                                &o->shares,    &o->output };
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
-        if (*text[i] == NULL) continue;
-        const size_t n = strlen(*text[i]) + 1;
+    for (const llap_option *o = llap_train_options(); o->name != NULL; o++) {
+        const bool text = o->type == LLAP_OPTION_TEXT || o->type == LLAP_OPTION_LIST ||
+                          o->type == LLAP_OPTION_FILE || o->type == LLAP_OPTION_JSON;
+        const char **at = (const char **)((char *)&t->o + o->offset);
+        if (!text || *at == NULL) continue;
+        const size_t n = strlen(*at) + 1;
         char        *copy = ll_arena_new(&t->arena, n, 1);
         if (copy == NULL) return LLAP_ENOMEM;
-        memcpy(copy, *text[i], n);
-        *text[i] = copy;
+        memcpy(copy, *at, n);
+        *at = copy;
     }
     return LLAP_OK;
 }

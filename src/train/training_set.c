@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "base/time/civil.h"
 #include "predict/device.h"
 #include "predict/frame.h"
@@ -11,6 +12,7 @@
 #include "residual/residual.h"
 #include "train/run/recipe.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum {
@@ -60,27 +62,27 @@ static bool on_grid(const llap_panel *p, int64_t step)
     return (double)off <= 1e-3 * (double)p->n_rows;
 }
 
-static llap_status choose_view(const ll_model_frame *f, const llap_panel *p, const char *view,
+static llap_status choose_view(const ll_model_frame *f, const llap_panel *p, llap_train_view view,
                                ll_feature_view *out)
 {
-    static const char *const names[] = { "rows", "entity", "joint" };
-    const int64_t            Z = f->n_entities * f->n_targets;
-    const bool               can[] = { true, f->n_targets <= JOINT_MAX,
-                                       !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
-    if (view == NULL || strcmp(view, "auto") == 0) {
+    static const ll_feature_view views[] = { [LLAP_TRAIN_VIEW_JOINT] = LL_FEATURE_JOINT,
+                                             [LLAP_TRAIN_VIEW_ENTITY] = LL_FEATURE_ENTITY,
+                                             [LLAP_TRAIN_VIEW_ROWS] = LL_FEATURE_ROWS };
+    const int64_t                Z = f->n_entities * f->n_targets;
+    const bool                   can[] = { true, f->n_targets <= JOINT_MAX,
+                                           !f->by_entity && Z <= JOINT_MAX && on_grid(p, f->step) };
+    assert(view > LLAP_TRAIN_VIEW_DEFAULT && view <= LLAP_TRAIN_VIEW_ROWS);
+    if (view == LLAP_TRAIN_VIEW_AUTO) {
         *out = can[LL_FEATURE_JOINT] && Z > 1               ? LL_FEATURE_JOINT
                : can[LL_FEATURE_ENTITY] && f->n_targets > 1 ? LL_FEATURE_ENTITY
                                                             : LL_FEATURE_ROWS;
         return LLAP_OK;
     }
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(view, names[i]) != 0) continue;
-        *out = (ll_feature_view)i;
-        return can[i] ? LLAP_OK
-                      : ll_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s", view,
-                                JOINT_MAX, i == LL_FEATURE_JOINT ? " on one grid of times" : "");
-    }
-    return ll_fail(LLAP_EOPTION, "view: expected auto, joint, entity or rows, found '%s'", view);
+    *out = views[view];
+    if (can[*out]) return LLAP_OK;
+    return ll_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s",
+                   ll_option_word(llap_train_options(), "view", view), JOINT_MAX,
+                   *out == LL_FEATURE_JOINT ? " on one grid of times" : "");
 }
 
 /* Features that the configuration of the networks may decide instead of the data. */
@@ -117,7 +119,7 @@ static int64_t beginning(const llap_panel *p)
 }
 
 /* Before the anchors are known: as if none of them had a climate. */
-static llap_status make_layout(const ll_model_frame *f, const llap_panel *p, const char *view,
+static llap_status make_layout(const ll_model_frame *f, const llap_panel *p, llap_train_view view,
                                const ll_json *config, int64_t n_inputs, ll_layout *out)
 {
     const double unit = (double)f->unit;

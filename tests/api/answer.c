@@ -12,14 +12,14 @@ static llap_model *model; /* two targets, anchors alone */
 static int set_up(void **state)
 {
     (void)state;
-    llap_synth_sizes how = LLAP_SYNTH_SIZES;
-    llap_train_opts  train = LLAP_TRAIN_OPTS;
+    llap_synth_sizes how = { 0 };
+    llap_train_opts  train = { 0 };
     how.entities = 3;
     how.variables = 2;
     how.rows = 400;
     train.context = "2d";
     train.horizon = "6";
-    train.size = "anchor";
+    train.size = LLAP_TRAIN_SIZE_ANCHOR;
     train.training = "{\"anchor\": {\"steps\": 30}}";
     CHECK_OK(llap_panel_synth(&how, &panel));
     CHECK_OK(llap_train(panel, &train, &model));
@@ -133,7 +133,7 @@ static const llap_answer_columns *check(const llap_answer *a)
 
 static llap_answer *forecast(const char *every, int samples, int total)
 {
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a = NULL;
     o.every = every;
     o.keep_samples = samples > 0;
@@ -170,7 +170,7 @@ static void given_times(void **state)
     (void)state;
     const char               *path = "llap_test_api_times.csv";
     const llap_panel_columns *p = llap_panel_view(panel);
-    llap_forecast_opts        o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts        o = { 0 };
     llap_answer              *a = NULL;
     FILE                     *f = fopen(path, "w");
     assert_non_null(f);
@@ -196,7 +196,7 @@ static void imputations_and_their_samples(void **state)
     (void)state;
     const llap_panel_columns *p = llap_panel_view(panel);
     for (int i = 0; i < 4; i++) {
-        llap_impute_opts o = LLAP_IMPUTE_OPTS;
+        llap_impute_opts o = { 0 };
         llap_answer     *a = NULL;
         o.all = i % 2;
         o.keep_samples = i / 2;

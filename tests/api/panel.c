@@ -77,7 +77,7 @@ static void check_round_trip(const llap_panel *p)
 static void a_made_up_panel(void **state)
 {
     (void)state;
-    llap_synth_sizes how = LLAP_SYNTH_SIZES;
+    llap_synth_sizes how = { 0 };
     llap_panel      *p = NULL;
     how.rows = 300;
     CHECK_OK(llap_panel_synth(&how, &p));
@@ -112,7 +112,7 @@ static void what_times_mean(void **state)
     const char          *path = "llap_test_api_panel.csv";
     const llap_time_kind kind[] = { LLAP_TIME_CALENDAR, LLAP_TIME_CALENDAR, LLAP_TIME_NUMBER };
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
-        llap_read_opts how = LLAP_READ_OPTS;
+        llap_read_opts how = { 0 };
         llap_panel    *p = NULL;
         FILE          *f = fopen(path, "w");
         assert_non_null(f);

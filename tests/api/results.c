@@ -12,15 +12,15 @@ static llap_model *model; /* two targets, anchors alone */
 static int set_up(void **state)
 {
     (void)state;
-    llap_synth_sizes how = LLAP_SYNTH_SIZES;
-    llap_train_opts  train = LLAP_TRAIN_OPTS;
+    llap_synth_sizes how = { 0 };
+    llap_train_opts  train = { 0 };
     how.entities = 3;
     how.variables = 2;
     how.rows = 500;
     train.context = "2d";
     train.horizon = "6h";
     train.step = "1h";
-    train.size = "anchor";
+    train.size = LLAP_TRAIN_SIZE_ANCHOR;
     train.training = "{\"anchor\": {\"steps\": 30}}";
     CHECK_OK(llap_panel_synth(&how, &panel));
     CHECK_OK(llap_train(panel, &train, &model));
@@ -58,10 +58,10 @@ static void same_text(char *a, char *b)
 
 static llap_evaluate_opts ask(void)
 {
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     o.samples = 20;
     o.bootstrap = 50;
-    o.by = "entity";
+    o.by = LLAP_EVALUATE_BY_ENTITY;
     return o;
 }
 
@@ -158,21 +158,19 @@ static void scores_as_text(void **state)
     check_says(text[0], "  %-13s%9.4f", "model", llap_scores_at(s, 0, 0)->crps);
     check_says(text[0], "  %-13s%9.4f", "model", llap_scores_at(s, 0, LLAP_ALL)->crps);
     check_says(json[0], "\"values\": %lld", (long long)llap_scores_at(s, 0, LLAP_ALL)->n);
-    o.as_json = &json[1];
-    CHECK_OK(llap_evaluate(model, panel, &o, 0, &text[1]));
-    o.as_json = NULL;
-    CHECK_OK(llap_evaluate(model, panel, &o, 1, &json[2]));
+    CHECK_OK(llap_evaluate(model, panel, &o, &text[1], &json[1]));
+    CHECK_OK(llap_evaluate(model, panel, &o, NULL, &json[2]));
     assert_string_equal(json[0], json[2]);
     same_text(text[0], text[1]);
     same_text(json[0], json[1]);
     llap_text_free(json[2]);
     llap_scores_destroy(s);
-    o.by = NULL;
-    o.task = "luck";
-    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "luck");
+    o.by = LLAP_EVALUATE_BY_DEFAULT;
+    o.task = (llap_evaluate_task)77;
+    CHECK_FAIL(llap_scores_create(model, panel, &o, &s), LLAP_EOPTION, "task: ");
     assert_null(s);
     o = ask();
-    o.by = NULL;
+    o.by = LLAP_EVALUATE_BY_DEFAULT;
     CHECK_OK(llap_scores_create(model, panel, &o, &s));
     assert_null(llap_scores_by_entity(s, 0, 0));
     assert_int_equal(llap_scores_about(s)->n_entities, 0);
@@ -184,7 +182,7 @@ static void scores_as_text(void **state)
 static void poles(void **state)
 {
     (void)state;
-    llap_pole_opts  o = LLAP_POLE_OPTS;
+    llap_pole_opts  o = { 0 };
     llap_pole_sets *p = NULL;
     char           *text[2] = { NULL }, *json[2] = { NULL };
     o.transfer = 3;
@@ -227,7 +225,7 @@ static void poles(void **state)
     o.target = "nothing";
     CHECK_FAIL(llap_pole_sets_create(model, NULL, &o, &p), LLAP_EINVAL, "nothing");
     assert_null(p);
-    o = (llap_pole_opts)LLAP_POLE_OPTS;
+    o = (llap_pole_opts){ 0 };
     CHECK_OK(llap_pole_sets_create(model, NULL, &o, &p));
     const llap_pole_set *s = llap_pole_sets_at(p, 0);
     assert_true(s->n_gaps == 0 && s->multiplier == NULL && s->transfer == NULL && s->A == NULL);

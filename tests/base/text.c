@@ -172,26 +172,6 @@ static void the_nearest_name_is_found_or_none(void **state)
     assert_null(llap_text_nearest("", names));
 }
 
-static void a_name_is_chosen_or_all_are_listed(void **state)
-{
-    (void)state;
-    static const char *const names[] = { "mean", "last", NULL };
-    int                      i = 7;
-    CHECK_OK(ll_text_choose("agg", NULL, names, &i));
-    assert_int_equal(i, 7);
-    CHECK_OK(ll_text_choose("agg", "last", names, &i));
-    assert_int_equal(i, 1);
-    CHECK_FAIL(ll_text_choose("agg", "las\n", names, &i), LLAP_EOPTION,
-               "agg: expected one of mean, last, found 'las\\x0a'");
-    const char *many[65]; /* a list of 64 * 8 - 2 bytes is cut; names behind the cut still count */
-    for (int k = 0; k < 64; k++) many[k] = k == 63 ? "latest" : "middle";
-    many[64] = NULL;
-    CHECK_OK(ll_text_choose("agg", "latest", many, &i));
-    assert_int_equal(i, 63);
-    CHECK_FAIL(ll_text_choose("agg", "last", many, &i), LLAP_EOPTION,
-               "agg: expected one of middle, middle, ");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,7 +181,6 @@ int main(void)
         cmocka_unit_test(doubles_read_back_with_the_fewest_digits),
         cmocka_unit_test(distance_counts_edits),
         cmocka_unit_test(the_nearest_name_is_found_or_none),
-        cmocka_unit_test(a_name_is_chosen_or_all_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

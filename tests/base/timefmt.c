@@ -129,7 +129,7 @@ static void zones_count_where_the_text_is_silent(void **state)
     check_detail(ll_timefmt_parse(&local, "2024-10-27 02:30", 16, rome, LL_WALL_ERROR, &t),
                  LLAP_EFORMAT,
                  "time '2024-10-27 02:30': Europe/Rome shows this time twice, at +02:00 and at "
-                 "+01:00: choose the earlier or the later (--twice), or write the offset");
+                 "+01:00: choose the earlier or the later (`twice`), or write the offset");
     ll_zone_destroy(rome);
 }
 

@@ -242,10 +242,10 @@ static void gaps_and_folds_follow_the_option(void **state)
     check_detail(
         ll_time_parse("2024-03-31 02:00", 16, rome, LL_WALL_ERROR, &t), LLAP_EFORMAT,
         "time '2024-03-31 02:00': Europe/Rome never shows this time, its clock went from "
-        "+01:00 to +02:00: choose the earlier or the later (--twice), or write the offset");
+        "+01:00 to +02:00: choose the earlier or the later (`twice`), or write the offset");
     check_detail(ll_time_parse("2024-10-27 02:59:59", 19, rome, LL_WALL_ERROR, &t), LLAP_EFORMAT,
                  "time '2024-10-27 02:59:59': Europe/Rome shows this time twice, at +02:00 and at "
-                 "+01:00: choose the earlier or the later (--twice), or write the offset");
+                 "+01:00: choose the earlier or the later (`twice`), or write the offset");
     /* An offset with seconds is cut in the text, and the text still means the instant. */
     ll_time_format(-5364662400 * LL_NS_PER_S, rome, LL_DIGITS_EXACT, text);
     assert_string_equal(text, "1800-01-01T00:49:00+00:49");

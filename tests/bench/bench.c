@@ -67,12 +67,12 @@ llap_status __wrap_ll_csv_read_memory(const char *name, const void *data, size_t
 
 static llap_status measure(const char *only)
 {
-    llap_bench_opts o = LLAP_BENCH_OPTS;
+    llap_bench_opts o = { 0 };
     char           *text = NULL;
     n_runs[PASS] = n_runs[PRODUCT] = 0;
-    o.size = "tiny";
+    o.size = LLAP_BENCH_SIZE_TINY;
     o.only = only;
-    o.seconds = 0;
+    o.seconds = LLAP_ZERO;
     o.batch = 1;
     o.horizon = 4;
     o.threads = 1;

@@ -94,3 +94,15 @@ llapdiff info s.safetensors --json | grep -E '"(guard_days|guard_price|fill_gain
 refused --shares 60,20
 refused --training '{"networks": {"fill_gain": 2}}'
 refused --training '{"networks": {"guard_price": -1}}'
+
+# What the command line gives is not overridden by a file, also where it is the default; what the file gives is not by a default.
+echo '{"entities": 1, "variables": 1, "rows": 9, "seed": 7}' >seed.json
+made() { llapdiff synth -q "$@" | cksum; }
+plain="--entities 1 --variables 1 --rows 9"
+[ "$(made --config seed.json)" = "$(made $plain --seed 7)" ] && echo "the file's seed"
+[ "$(made --config seed.json --seed 1)" = "$(made $plain)" ] && echo "seed 1 of the command line"
+[ "$(made --config seed.json --seed 0)" = "$(made $plain --seed 0)" ] && echo "seed 0 too"
+[ "$(made $plain --seed 0)" != "$(made $plain)" ] && echo "which is another than 1"
+echo '{"context": "1d", "horizon": "6h", "size": "tiny", "view": "rows", "seed": 7, "training": {"anchor": {"steps": 5}}}' >words.json
+llapdiff train data.csv -q --config words.json --seed 0 --size anchor --view auto -o w.safetensors --json >w.json
+grep -E '^ {4}"(size|view|seed)"' w.json

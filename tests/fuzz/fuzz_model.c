@@ -67,7 +67,7 @@ static void ask(const llap_model *m)
     if (panel == NULL) panel = make_panel();
     char              *text = NULL;
     llap_answer       *a = NULL;
-    llap_forecast_opts forecast = LLAP_FORECAST_OPTS;
+    llap_forecast_opts forecast = { 0 };
     forecast.samples = 2;
     if (llap_model_describe(m, 1, &text) != LLAP_OK) must(llap_error_detail()[0] != '\0');
     llap_text_free(text);

@@ -44,18 +44,18 @@ enum { WAYS = 3 };
 
 static llap_train_opts how(int way)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.target = "no2";
     o.context = "1d";
     o.horizon = "12";
-    o.size = "tiny";
+    o.size = LLAP_TRAIN_SIZE_TINY;
     o.batch = 8;
     o.steps = way == 0 ? 120 : 60;
     o.device = device();
     if (way == 0) {
-        o.profile = "reference";
+        o.profile = LLAP_TRAIN_PROFILE_REFERENCE;
     } else {
-        o.view = way == 1 ? "joint" : "rows";
+        o.view = way == 1 ? LLAP_TRAIN_VIEW_JOINT : LLAP_TRAIN_VIEW_ROWS;
         o.no_climate = 1;
         o.members = 1;
         o.config = in_folder("quick");
@@ -105,7 +105,7 @@ static void losses_are_the_cpus(void **state)
 static void two_runs_are_the_same(void **state)
 {
     (void)state;
-    static const char *const precision[] = { "fp32", "bf16" };
+    static const llap_gpu_precision precision[] = { LLAP_GPU_FP32, LLAP_GPU_BF16 };
     for (int way = 0; way < WAYS; way++)
         for (int i = 0; i < 2; i++) {
             llap_train_opts o = how(way);
@@ -155,9 +155,10 @@ static void states_go_on_elsewhere(void **state)
 
 /* -------- gaps -------- */
 
-static llap_answer *fill(const llap_model *m, const char *where, const char *precision, int causal)
+static llap_answer *fill(const llap_model *m, const char *where, llap_gpu_precision precision,
+                         int causal)
 {
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     llap_answer     *a = NULL;
     o.device = where;
     o.precision = precision;
@@ -191,10 +192,10 @@ static void gaps_are_filled_as_on_the_cpu(void **state)
         CHECK_OK(llap_train(panel, &o, &m));
         if (m->anchor != NULL) /* whoever is better: here the networks fill */
             m->network->config.features.fill_past = m->network->config.features.fill_both = 7;
-        llap_answer *here = fill(m, "cpu", NULL, i % 2);
+        llap_answer *here = fill(m, "cpu", LLAP_GPU_DEFAULT, i % 2);
         for (int p = 0; p < 2; p++) {
-            llap_answer *there = fill(m, device(), p == 0 ? "fp32" : "bf16", i % 2);
-            llap_answer *again = fill(m, device(), p == 0 ? "fp32" : "bf16", i % 2);
+            llap_answer *there = fill(m, device(), p == 0 ? LLAP_GPU_FP32 : LLAP_GPU_BF16, i % 2);
+            llap_answer *again = fill(m, device(), p == 0 ? LLAP_GPU_FP32 : LLAP_GPU_BF16, i % 2);
             const double off = apart(here, there);
             print_message("way %d%s, %s: %zu gaps, off by %.2g\n", i / 2, i % 2 ? ", causal" : "",
                           p == 0 ? "fp32" : "bf16", here->n_rows, off);

@@ -12,9 +12,9 @@
 static llap_panel *panel, *later;
 static llap_model *tiny;
 
-static llap_train_opts how(const char *size)
+static llap_train_opts how(llap_train_size size)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.target = "no2";
     o.context = "2d";
     o.horizon = "12";
@@ -31,7 +31,7 @@ static int set_up(void **state)
     if (make_folder(state) != 0) return 1;
     panel = make_panel("no2", "wind", 2);
     later = make_panel("no2", "wind", 1);
-    const llap_train_opts o = how("tiny");
+    const llap_train_opts o = how(LLAP_TRAIN_SIZE_TINY);
     CHECK_OK(llap_train(panel, &o, &tiny));
     CHECK_OK(llap_model_save(tiny, in_folder("whole")));
     /* So short a training would leave the answer to the anchor. */
@@ -76,7 +76,7 @@ static void check_saved(const llap_model *m, const char *as)
 static void a_stopped_trainer_goes_on_to_the_same_model(void **state)
 {
     (void)state;
-    llap_train_opts o = how("tiny");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_TINY);
     llap_trainer   *t = NULL;
     llap_model     *m = NULL;
     watch           w = { .stage = "member", .left = 3 };
@@ -104,7 +104,7 @@ static void a_stopped_trainer_goes_on_to_the_same_model(void **state)
 static void what_a_trainer_is_given_it_keeps(void **state)
 {
     (void)state;
-    llap_train_opts o = how("anchor");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_ANCHOR);
     llap_trainer   *t = NULL;
     llap_model     *m = NULL;
     llap_panel     *three = make_panel("no2", "wind", 3);
@@ -127,7 +127,7 @@ static void what_a_trainer_is_given_it_keeps(void **state)
 static void without_a_state_it_begins_again(void **state)
 {
     (void)state;
-    llap_train_opts o = how("anchor");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_ANCHOR);
     llap_trainer   *t = NULL;
     llap_model     *whole = NULL, *m = NULL;
     watch           w = { .left = 2 };
@@ -151,7 +151,7 @@ static void *run_trainer(void *t) { return (void *)(intptr_t)llap_trainer_run(t)
 static void stop_from_another_thread(void **state)
 {
     (void)state;
-    llap_train_opts o = how("tiny");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_TINY);
     llap_trainer   *t = NULL;
     pthread_t       other;
     o.steps = 1000000;
@@ -170,16 +170,16 @@ static void mistakes_are_told_before_training(void **state)
     (void)state;
     llap_trainer   *t = NULL;
     watch           w = { 0 };
-    llap_train_opts o = how("tiny");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_TINY);
     o.progress = (llap_progress){ watching, &w };
     o.target = "no3";
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "did you mean 'no2'?");
-    o = how("huge");
+    o = how(LLAP_TRAIN_SIZE_PAPER);
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EOPTION, "size:");
-    o = how("tiny");
+    o = how(LLAP_TRAIN_SIZE_TINY);
     o.horizon = "900d";
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EINVAL, "shorten");
-    o = how("tiny");
+    o = how(LLAP_TRAIN_SIZE_TINY);
     o.device = "abacus";
     CHECK_FAIL(llap_trainer_create(panel, &o, &t), LLAP_EOPTION, "abacus");
     assert_null(t);
@@ -190,7 +190,7 @@ static void mistakes_are_told_before_training(void **state)
 static llap_status make_trainer(void *user)
 {
     llap_trainer   *t = NULL;
-    llap_train_opts o = how("tiny");
+    llap_train_opts o = how(LLAP_TRAIN_SIZE_TINY);
     (void)user;
     const llap_status st = llap_trainer_create(panel, &o, &t);
     llap_trainer_destroy(t);
@@ -201,7 +201,7 @@ static llap_status make_trainer(void *user)
 
 static llap_forecast_opts ask(void)
 {
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     o.samples = 20;
     o.quantiles = "0.1,0.5,0.9";
     o.horizon = "6h";
@@ -222,7 +222,7 @@ static void a_sampler_says_what_forecast_says(void **state)
 {
     (void)state;
     llap_sampler *s = NULL;
-    CHECK_OK(llap_sampler_create(tiny, NULL, NULL, &s));
+    CHECK_OK(llap_sampler_create(tiny, NULL, LLAP_GPU_DEFAULT, &s));
     for (int i = 0; i < 6; i++) {
         llap_forecast_opts o = ask();
         llap_answer       *a = NULL, *b = NULL;
@@ -240,7 +240,7 @@ static void a_sampler_says_what_forecast_says(void **state)
     CHECK_FAIL(llap_sampler_forecast(s, panel, &bad, &a), LLAP_EOPTION, "samples");
     assert_null(a);
     llap_sampler_destroy(s);
-    CHECK_FAIL(llap_sampler_create(tiny, "abacus", NULL, &s), LLAP_EOPTION, "abacus");
+    CHECK_FAIL(llap_sampler_create(tiny, "abacus", LLAP_GPU_DEFAULT, &s), LLAP_EOPTION, "abacus");
     assert_null(s);
     llap_sampler_destroy(NULL);
 }
@@ -252,10 +252,10 @@ static void *one_of_many(void *user)
     llap_sampler *s = NULL;
     char         *text = NULL;
     omp_set_num_threads(1);
-    llap_status st = llap_sampler_create(tiny, NULL, NULL, &s);
+    llap_status st = llap_sampler_create(tiny, NULL, LLAP_GPU_DEFAULT, &s);
     for (int i = 0; i < 3 && st == LLAP_OK; i++) {
         const llap_forecast_opts o = ask();
-        const llap_impute_opts   fill = LLAP_IMPUTE_OPTS;
+        const llap_impute_opts   fill = { 0 };
         llap_answer_destroy(out[0]);
         llap_answer_destroy(out[1]);
         st = llap_sampler_forecast(s, panel, &o, &out[0]);
@@ -282,7 +282,7 @@ static void several_threads_share_a_model(void **state)
         assert_int_equal((int)(intptr_t)answer, LLAP_OK);
     }
     const llap_forecast_opts o = ask();
-    const llap_impute_opts   fill = LLAP_IMPUTE_OPTS;
+    const llap_impute_opts   fill = { 0 };
     for (int i = 0; i < THREADS; i++) {
         CHECK_OK(llap_forecast(tiny, panel, &o, &out[THREADS][0]));
         CHECK_OK(llap_impute(tiny, panel, &fill, &out[THREADS][1]));
@@ -331,7 +331,7 @@ static llap_status ask_anchor(llap_progress progress, bool *nothing)
 static llap_status ask_impute(llap_progress progress, bool *nothing)
 {
     llap_answer     *a = NULL;
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     o.progress = progress;
     const llap_status st = llap_impute(tiny, panel, &o, &a);
     *nothing = a == NULL;
@@ -339,18 +339,18 @@ static llap_status ask_impute(llap_progress progress, bool *nothing)
     return st;
 }
 
-static llap_status evaluate_as(const char *task, llap_progress progress, bool *nothing)
+static llap_status evaluate_as(llap_evaluate_task task, llap_progress progress, bool *nothing)
 {
     char              *text = NULL;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     o.task = task;
-    if (strcmp(task, "forecast") == 0) {
+    if (task == LLAP_EVALUATE_TASK_FORECAST) {
         o.samples = 4;
         o.stride = "2d";
     }
-    o.bootstrap = -1;
+    o.bootstrap = LLAP_ZERO;
     o.progress = progress;
-    const llap_status st = llap_evaluate(tiny, panel, &o, 0, &text);
+    const llap_status st = llap_evaluate(tiny, panel, &o, &text, NULL);
     *nothing = text == NULL;
     llap_text_free(text);
     return st;
@@ -358,12 +358,12 @@ static llap_status evaluate_as(const char *task, llap_progress progress, bool *n
 
 static llap_status ask_scores(llap_progress progress, bool *nothing)
 {
-    return evaluate_as("forecast", progress, nothing);
+    return evaluate_as(LLAP_EVALUATE_TASK_FORECAST, progress, nothing);
 }
 
 static llap_status ask_fillings(llap_progress progress, bool *nothing)
 {
-    return evaluate_as("impute", progress, nothing);
+    return evaluate_as(LLAP_EVALUATE_TASK_IMPUTE, progress, nothing);
 }
 
 static llap_status ask_networks(llap_progress progress, bool *nothing)
@@ -418,7 +418,7 @@ static llap_status make_sampler_and_ask(void *user)
     (void)user;
     o.samples = 2;
     o.horizon = "2h";
-    llap_status st = llap_sampler_create(tiny, NULL, NULL, &s);
+    llap_status st = llap_sampler_create(tiny, NULL, LLAP_GPU_DEFAULT, &s);
     if (st == LLAP_OK) st = llap_sampler_forecast(s, later, &o, &a);
     llap_answer_destroy(a);
     llap_sampler_destroy(s);

@@ -49,8 +49,8 @@ static int set_up(void **state)
     if (f < 0) return 1;
     close(f);
     panel = make_panel(2, "s", "no2", 1, 1);
-    llap_train_opts o = LLAP_TRAIN_OPTS;
-    o.size = "anchor";
+    llap_train_opts o = { 0 };
+    o.size = LLAP_TRAIN_SIZE_ANCHOR;
     o.context = "2d";
     o.horizon = "6";
     return llap_train(panel, &o, &model) != LLAP_OK;
@@ -82,7 +82,7 @@ static void collect(void *user, llap_log_level level, const char *message)
 static void a_backtest_forecasts_the_test_part(void **state)
 {
     (void)state;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a, *one;
     o.every = "12h";
     CHECK_OK(llap_forecast(model, panel, &o, &a));
@@ -110,7 +110,7 @@ static void a_backtest_forecasts_the_test_part(void **state)
 static void times_come_from_a_file(void **state)
 {
     (void)state;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a;
     o.times = file;
     write_file("time\n1970-01-17T20:30:00Z\n1970-01-17T17:00:00Z\n1970-01-17T20:30:00Z\n");
@@ -136,7 +136,7 @@ static void times_come_from_a_file(void **state)
 static void gaps_at_times_of_a_file(void **state)
 {
     (void)state;
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     llap_answer     *a;
     llap_panel      *more;
     ll_query_times   t;
@@ -183,7 +183,7 @@ static llap_status impute_at(void *user)
 static void gaps_survive_failed_allocations(void **state)
 {
     (void)state;
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     o.times = file;
     o.keep_samples = 1;
     o.samples = 2;
@@ -195,7 +195,7 @@ static void gaps_survive_failed_allocations(void **state)
 static void totals_of_those_that_are_asked(void **state)
 {
     (void)state;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a;
     o.times = file;
     o.total = 1;
@@ -213,7 +213,7 @@ static void far_times_are_warned_about(void **state)
     static char    text[4096];
     const llap_log log = { LLAP_LOG_WARNING, collect, text };
     for (int i = 0; i < 4; i++) {
-        llap_forecast_opts o = LLAP_FORECAST_OPTS;
+        llap_forecast_opts o = { 0 };
         llap_answer       *a;
         *text = '\0';
         o.log = &log;
@@ -231,7 +231,7 @@ static void far_times_are_warned_about(void **state)
 static void wrong_questions_are_refused(void **state)
 {
     (void)state;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a;
     o.times = file;
     write_file("time\n1970-01-17T14:00:00Z\n");
@@ -256,7 +256,7 @@ static char *warnings(const llap_panel *p, const char *at)
 {
     static char        text[4096];
     const llap_log     log = { LLAP_LOG_WARNING, collect, text };
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a;
     text[0] = '\0';
     o.log = &log;
@@ -281,7 +281,7 @@ static void other_data_is_noticed(void **state)
     llap_panel_destroy(p);
     assert_non_null(strstr(warnings(panel, "1971-01-01"), "nothing observed in the 2d before"));
     llap_answer       *a;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     p = make_panel(2, "s", "NO2", 1, 1);
     CHECK_FAIL(llap_forecast(model, p, &o, &a), LLAP_EINVAL, "'no2', which the data does not have");
     CHECK_FAIL(llap_forecast(model, p, &o, &a), LLAP_EINVAL, "its columns are 'NO2'");

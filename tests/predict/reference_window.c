@@ -126,12 +126,12 @@ static void compare(const ll_reference *r, const ll_rows *rows, const ll_forecas
 
 static counts both_ways(llap_panel *p, bool alone, bool of_batch)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     llap_model     *m;
     counts          n = { 0 };
-    o.target = "v", o.context = "12h", o.horizon = "4h", o.profile = "reference";
+    o.target = "v", o.context = "12h", o.horizon = "4h", o.profile = LLAP_TRAIN_PROFILE_REFERENCE;
     o.steps = 12, o.batch = 5, o.seed = 3;
-    if (alone) o.split = "entity";
+    if (alone) o.split = LLAP_TRAIN_SPLIT_ENTITY;
     CHECK_OK(llap_train(p, &o, &m));
     if (of_batch) m->network->config.options.cond_norm = LL_COND_NORM_BATCH;
     const int64_t var = ll_panel_find_var(p, "v");

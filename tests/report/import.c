@@ -64,7 +64,7 @@ static bool same_bytes(const char *a, const char *b)
     return same;
 }
 
-static const llap_import_opts nothing = LLAP_IMPORT_OPTS;
+static const llap_import_opts nothing = { 0 };
 
 /* Out and in again, the model file is the same to the last byte. */
 static void check_there_and_back(const ll_network_config *c)
@@ -113,7 +113,7 @@ static void check_foreign(const ll_network_config *c)
     llap_model *m = make_model(c), *again = NULL;
     CHECK_OK(llap_model_export(m, in_folder("out")));
     assert_int_equal(unlink(in_folder("out/statistics.safetensors")), 0);
-    llap_import_opts o = LLAP_IMPORT_OPTS;
+    llap_import_opts o = { 0 };
     CHECK_FAIL(llap_model_import(in_folder("out"), &o, &again), LLAP_EOPTION, "horizon");
     o.horizon = "6", o.step = "1h", o.targets = "no2", o.inputs = "no2,wind,rain";
     o.entities = "d,b,c,a"; /* their embeddings move along */
@@ -207,7 +207,7 @@ static void rewrite(const char *name, const edit *e)
 
 static llap_import_opts opts(void)
 {
-    llap_import_opts o = LLAP_IMPORT_OPTS;
+    llap_import_opts o = { 0 };
     o.horizon = "6";
     return o;
 }
@@ -236,7 +236,7 @@ static void checkpoints(void **state)
     rewrite("out/denoiser.safetensors", &(edit){ .no_config = true });
     CHECK_FAIL(llap_model_import(in_folder("out"), &o, &again), LLAP_EINVAL,
                "does not say what it predicts");
-    o.prediction = "x0";
+    o.prediction = LLAP_IMPORT_PREDICTION_X0;
     CHECK_OK(llap_model_import(in_folder("out"), &o, &again));
     assert_int_equal(again->network->config.denoiser.rho_conditioning_mode, LL_RHO_LEGACY);
     assert_int_equal(again->network->config.noise.prediction, LL_PREDICT_X0);

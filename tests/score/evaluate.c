@@ -11,8 +11,8 @@ static int set_up(void **state)
 {
     (void)state;
     panel = make_panel("no2", "noise", ENTITIES);
-    llap_train_opts o = LLAP_TRAIN_OPTS;
-    o.size = "anchor";
+    llap_train_opts o = { 0 };
+    o.size = LLAP_TRAIN_SIZE_ANCHOR;
     o.target = "no2";
     o.context = "2d";
     o.horizon = "24";
@@ -33,7 +33,7 @@ static void the_model_beats_every_opponent(void **state)
     static const char *const opponents[] = { "last_value",   "linear",  "seasonal",
                                              "climatology",  "context", "context_days",
                                              "residual_bar", "ar1" };
-    llap_evaluate_opts       o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts       o = { 0 };
     o.stride = "5";
     ll_json *j = evaluate(model, panel, &o);
     for (size_t i = 0; i < sizeof opponents / sizeof *opponents; i++) {
@@ -46,7 +46,7 @@ static void the_model_beats_every_opponent(void **state)
 static void scores_are_consistent(void **state)
 {
     (void)state;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     o.stride = "5";
     ll_json *j = evaluate(model, panel, &o);
     /* The forecasts are right: intervals hold, places are uniform, spread is what errors are. */
@@ -80,17 +80,18 @@ static void scores_are_consistent(void **state)
 static void neither_threads_nor_batches_matter(void **state)
 {
     (void)state;
-    static const char *const tasks[] = { "forecast", "impute" };
-    const int                before = omp_get_max_threads();
+    static const llap_evaluate_task tasks[] = { LLAP_EVALUATE_TASK_FORECAST,
+                                                LLAP_EVALUATE_TASK_IMPUTE };
+    const int                       before = omp_get_max_threads();
     for (int t = 0; t < 2; t++) {
-        llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+        llap_evaluate_opts o = { 0 };
         char              *text[2];
         o.task = tasks[t];
         o.samples = t == 0 ? 30 : 0;
-        o.by = "entity";
+        o.by = LLAP_EVALUATE_BY_ENTITY;
         for (int i = 0; i < 2; i++) {
             omp_set_num_threads(1 + 2 * i);
-            CHECK_OK(llap_evaluate(model, panel, &o, 1, &text[i]));
+            CHECK_OK(llap_evaluate(model, panel, &o, NULL, &text[i]));
         }
         assert_string_equal(text[0], text[1]);
         llap_text_free(text[0]);
@@ -102,8 +103,8 @@ static void neither_threads_nor_batches_matter(void **state)
 static void hidden_values_are_filled_better_from_both_sides(void **state)
 {
     (void)state;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
-    o.task = "impute";
+    llap_evaluate_opts o = { 0 };
+    o.task = LLAP_EVALUATE_TASK_IMPUTE;
     ll_json *j = evaluate(model, panel, &o);
     int64_t  n = 0, observed = 0;
     for (int64_t r = 0; r < panel->n_rows; r++)
@@ -125,22 +126,23 @@ static void tables_say_what_was_asked(void **state)
 {
     (void)state;
     static const struct {
-        const char *by, *text;
-    } cases[] = { { NULL, "the model earns its keep: better than the best opponent, " },
-                  { NULL, "] of CRPS, squared error -" },
-                  { NULL, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
-                  { "step", "steps ahead" },
-                  { "variable", "variable " },
-                  { "entity", "s2 " } };
+        llap_evaluate_by by;
+        const char      *text;
+    } cases[] = { { 0, "the model earns its keep: better than the best opponent, " },
+                  { 0, "] of CRPS, squared error -" },
+                  { 0, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
+                  { LLAP_EVALUATE_BY_STEP, "steps ahead" },
+                  { LLAP_EVALUATE_BY_VARIABLE, "variable " },
+                  { LLAP_EVALUATE_BY_ENTITY, "s2 " } };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+        llap_evaluate_opts o = { 0 };
         char              *text;
         o.by = cases[i].by;
         o.stride = "5";
         o.samples = 40;
         o.units = i == 3;
         o.paper = i == 4;
-        CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
+        CHECK_OK(llap_evaluate(model, panel, &o, &text, NULL));
         if (strstr(text, cases[i].text) == NULL) fail_msg("no '%s' in\n%s", cases[i].text, text);
         llap_text_free(text);
     }
@@ -150,27 +152,28 @@ static void mistakes_are_named(void **state)
 {
     (void)state;
     char              *text;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
-    o.part = "best";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION,
-               "part: expected one of train, val, test, found 'best'");
-    o.part = NULL;
-    o.by = "luck";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "luck");
-    o.by = NULL;
-    o.task = "guess";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "guess");
-    o.task = NULL;
+    llap_evaluate_opts o = { 0 };
+    o.part = (llap_evaluate_part)4;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "part: expected a value of its enum, 0..3, found 4");
+    o.part = LLAP_EVALUATE_PART_DEFAULT;
+    o.by = (llap_evaluate_by)-1;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "by: expected");
+    o.by = LLAP_EVALUATE_BY_ALL;
+    o.task = (llap_evaluate_task)3;
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "task: expected");
+    o.task = LLAP_EVALUATE_TASK_FORECAST;
     o.samples = 1;
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: expected 2");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "samples: expected a whole number in 2");
     o.samples = 0;
     o.stride = "x";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride");
-    o.task = "impute"; /* has neither, and says nothing of them */
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride");
+    o.task = LLAP_EVALUATE_TASK_IMPUTE; /* has neither, and says nothing of them */
     o.stride = "5";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "stride: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride: of forecasts");
     o.samples = 30;
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_EOPTION, "samples: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "samples: of forecasts");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)
@@ -184,7 +187,7 @@ static int count_reports(void *user, const llap_progress_event *e)
 static void every_window_is_written(void **state)
 {
     (void)state;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     char               line[1024], path[] = "windowsXXXXXX";
     double             values = 0, model_crps = 0, last_mse = 0;
     int                n = 0;
@@ -220,23 +223,23 @@ static void every_window_is_written(void **state)
     int   reports = 0; /* what cannot be written is said before the work */
     o.windows = "no/such/folder.csv";
     o.progress = (llap_progress){ count_reports, &reports };
-    CHECK_FAIL(llap_evaluate(model, panel, &o, 0, &text), LLAP_ENOTFOUND, "no/such/folder.csv");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_ENOTFOUND, "no/such/folder.csv");
     assert_int_equal(reports, 0);
     o.windows = NULL;
-    CHECK_OK(llap_evaluate(model, panel, &o, 0, &text));
+    CHECK_OK(llap_evaluate(model, panel, &o, &text, NULL));
     assert_true(reports > 0);
     llap_text_free(text);
 }
 
 static llap_status evaluate_briefly(void *user)
 {
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     char              *text = NULL;
-    o.task = user;
+    o.task = *(const llap_evaluate_task *)user;
     o.stride = "400"; /* few windows */
     o.samples = 3;
     o.bootstrap = 3;
-    const llap_status st = llap_evaluate(model, panel, &o, 1, &text);
+    const llap_status st = llap_evaluate(model, panel, &o, NULL, &text);
     llap_text_free(text);
     return st;
 }
@@ -246,7 +249,8 @@ static void failing_allocations_are_survived(void **state)
     (void)state;
     const int before = omp_get_max_threads();
     omp_set_num_threads(1);
-    check_every_failed_allocation(evaluate_briefly, (void *)(uintptr_t) "forecast");
+    llap_evaluate_task task = LLAP_EVALUATE_TASK_FORECAST;
+    check_every_failed_allocation(evaluate_briefly, &task);
     omp_set_num_threads(before);
 }
 

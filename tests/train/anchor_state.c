@@ -20,9 +20,9 @@ static int tear_down(void **state)
     return remove_folder(state);
 }
 
-static llap_train_opts options(const char *size, const char *target)
+static llap_train_opts options(llap_train_size size, const char *target)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.size = size;
     o.target = target;
     o.context = "2d";
@@ -34,7 +34,7 @@ static llap_train_opts options(const char *size, const char *target)
 static void stopped_again_and_again(void **state)
 {
     (void)state;
-    llap_train_opts o = options("anchor", "no2,noise");
+    llap_train_opts o = options(LLAP_TRAIN_SIZE_ANCHOR, "no2,noise");
     o.link = 1;
     o.training = "{\"anchor\": {\"steps\": 20, \"rows\": 8, \"valid_rows\": 60}}";
     check_lossless(panel, o, 40); /* later runs are longer: what is one piece comes to its end */
@@ -62,7 +62,7 @@ static void it_goes_on_with_the_next_step(void **state)
     /* of both anchors' steps: the first and the fourth kernel, the next anchor, its second kernel
      */
     static const double stops[] = { 0.01, 0.07, 0.5, 0.53, -1 };
-    llap_train_opts     o = options("anchor", NULL);
+    llap_train_opts     o = options(LLAP_TRAIN_SIZE_ANCHOR, NULL);
     llap_model         *m = NULL;
     int64_t             last = 0;
     o.training = "{\"anchor\": {\"steps\": 10, \"rows\": 4, \"valid_rows\": 30}}";
@@ -86,7 +86,7 @@ static void the_bar_comes_to_its_end(void **state)
 {
     (void)state;
     llap_panel     *p = make_panel("no2", "noise", 1);
-    llap_train_opts o = options("anchor", NULL);
+    llap_train_opts o = options(LLAP_TRAIN_SIZE_ANCHOR, NULL);
     llap_model     *m = NULL;
     stop            s = { .first = -1, .share = -1 };
     for (int64_t r = ROWS * 6 / 10; r < p->n_rows; r++) {
@@ -161,7 +161,7 @@ static void check_refused(const llap_train_opts *o, const char *note, double x,
 static void what_cannot_be_is_refused(void **state)
 {
     (void)state;
-    llap_train_opts o = options("anchor", "no2");
+    llap_train_opts o = options(LLAP_TRAIN_SIZE_ANCHOR, "no2");
     llap_model     *m = NULL;
     stop            s = { .first = -1, .share = 0.3 };
     o.training = "{\"anchor\": {\"steps\": 10, \"rows\": 4, \"valid_rows\": 30}}";
@@ -183,7 +183,7 @@ static void what_cannot_be_is_refused(void **state)
 static void what_is_finished_is_not_done_again(void **state)
 {
     (void)state;
-    static const char *const sizes[] = { "anchor", "tiny" };
+    static const llap_train_size sizes[] = { LLAP_TRAIN_SIZE_ANCHOR, LLAP_TRAIN_SIZE_TINY };
     for (int i = 0; i < 2; i++) {
         int             steps = 0;
         llap_model     *m = NULL;
@@ -237,9 +237,9 @@ static void what_is_finished_is_not_done_again(void **state)
 static void too_little_room_is_said_at_once(void **state)
 {
     (void)state;
-    static const char *const sizes[] = { "anchor", "tiny" };
-    struct statvfs           room;
-    char                     disk[300];
+    static const llap_train_size sizes[] = { LLAP_TRAIN_SIZE_ANCHOR, LLAP_TRAIN_SIZE_TINY };
+    struct statvfs               room;
+    char                         disk[300];
     if (statvfs("/proc", &room) != 0 || room.f_bavail != 0) skip(); /* a folder without any */
     snprintf(disk, sizeof disk, "%s", in_folder("disk"));
     assert_int_equal(symlink("/proc", disk), 0);

@@ -45,16 +45,16 @@ static int tear_down(void **state)
 }
 
 /* Two steps may be skipped in a stage. */
-static llap_train_opts how(const char *profile)
+static llap_train_opts how(llap_train_profile profile)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.context = "1d";
     o.horizon = "6";
-    o.size = "tiny";
+    o.size = LLAP_TRAIN_SIZE_TINY;
     o.profile = profile;
     o.steps = 30;
     o.batch = 8;
-    o.members = strcmp(profile, "default") == 0 ? 1 : 0;
+    o.members = profile == LLAP_TRAIN_PROFILE_ANCHORED ? 1 : 0;
     o.no_climate = (int)o.members;
     o.log = &messages;
     o.config = o.members == 1
@@ -103,7 +103,7 @@ static int64_t check_stopped(const char *stage, const char *what)
 static void check_resumed(llap_train_opts o, const char *stage, const char *what, int64_t step)
 {
     char part[200];
-    snprintf(part, sizeof part, "the state after step %lld is in %s; a smaller --lr may help",
+    snprintf(part, sizeof part, "the state after step %lld is in %s; a smaller `lr` may help",
              (long long)step - 1, o.state);
     assert_true(has(llap_error_detail(), part));
     assert_int_equal(access(o.state, F_OK), 0);
@@ -128,7 +128,7 @@ static void check_guard(llap_train_opts o, const char *stage, const char *what)
     said[0] = '\0';
     assert_int_equal(train(&o), LLAP_ENUMERIC);
     const int64_t step = check_stopped(stage, what);
-    assert_true(has(llap_error_detail(), "; no state was kept; a smaller --lr may help"));
+    assert_true(has(llap_error_detail(), "; no state was kept; a smaller `lr` may help"));
     o.state = in_folder("state");
     assert_int_equal(train(&o), LLAP_ENUMERIC);
     assert_int_equal(check_stopped(stage, what), step);
@@ -138,7 +138,7 @@ static void check_guard(llap_train_opts o, const char *stage, const char *what)
 static void a_rate_that_is_too_large(void **state)
 {
     (void)state;
-    llap_train_opts o = how("default");
+    llap_train_opts o = how(LLAP_TRAIN_PROFILE_ANCHORED);
     o.lr = 10;
     check_guard(o, "member.0", "the norm of the gradients is not finite (the largest, ");
 }
@@ -146,24 +146,27 @@ static void a_rate_that_is_too_large(void **state)
 /* Of another model, where a training starts; those not finite are never read. */
 static void weights_that_are_too_large(void **state)
 {
-    static const char *const at[][3] = {
-        { "default", "member.0", "member.0.denoiser.model.head_proj.bias" },
-        { "reference", "vae", "vae.out_proj.bias" },
-        { "reference", "summarizer", "summarizer.v_head.net.3.bias" },
-        { "reference", "denoiser", "denoiser.model.head_proj.bias" },
+    static const struct {
+        llap_train_profile profile;
+        const char        *stage, *weights;
+    } at[] = {
+        { LLAP_TRAIN_PROFILE_ANCHORED, "member.0", "member.0.denoiser.model.head_proj.bias" },
+        { LLAP_TRAIN_PROFILE_REFERENCE, "vae", "vae.out_proj.bias" },
+        { LLAP_TRAIN_PROFILE_REFERENCE, "summarizer", "summarizer.v_head.net.3.bias" },
+        { LLAP_TRAIN_PROFILE_REFERENCE, "denoiser", "denoiser.model.head_proj.bias" },
     };
     (void)state;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         llap_model     *m;
-        llap_train_opts o = how(at[i][0]);
+        llap_train_opts o = how(at[i].profile);
         CHECK_OK(llap_train(panel, &o, &m));
-        const ll_param_info *x = ll_params_find(m->network->params, at[i][2]);
+        const ll_param_info *x = ll_params_find(m->network->params, at[i].weights);
         assert_non_null(x);
         for (int64_t k = 0; k < x->count; k++) ((float *)x->data)[k] = 1e25f;
         CHECK_OK(llap_model_save(m, in_folder("from")));
         llap_model_destroy(m);
         o.from = in_folder("from");
-        check_guard(o, at[i][1], "the loss is not finite");
+        check_guard(o, at[i].stage, "the loss is not finite");
     }
 }
 

@@ -14,12 +14,12 @@
 #define HOUR INT64_C(3600000000000)
 
 typedef struct stage {
-    const char *size;
-    int64_t     rows, steps, members, samples; /* steps, members 0: as the size says */
-    double      least_share;                   /* of the gap that must be closed */
-    const char *training;                      /* as llap_train_opts.training */
-    uint64_t    seed;                          /* of the panel */
-    const char *device;                        /* NULL: the usual */
+    llap_train_size size;
+    int64_t         rows, steps, members, samples; /* steps, members 0: as the size says */
+    double          least_share;                   /* of the gap that must be closed */
+    const char     *training;                      /* as llap_train_opts.training */
+    uint64_t        seed;                          /* of the panel */
+    const char     *device;                        /* NULL: the usual */
 } stage;
 
 /* Of the arguments of the program: [seed of the panel [device]]. */
@@ -83,17 +83,18 @@ typedef struct marks {
     double model, anchor, best, causal, coverage;
 } marks;
 
-static marks read_marks(const llap_model *m, const llap_panel *p, const char *task, const stage *l)
+static marks read_marks(const llap_model *m, const llap_panel *p, llap_evaluate_task task,
+                        const stage *l)
 {
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     ll_json           *j = NULL;
     char              *text = NULL;
     marks              out = { .best = INFINITY };
     o.task = task;
-    if (strcmp(task, "forecast") == 0) o.samples = l->samples;
+    if (task == LLAP_EVALUATE_TASK_FORECAST) o.samples = l->samples;
     o.device = l->device;
-    o.bootstrap = -1;
-    CHECK_OK(llap_evaluate(m, p, &o, 1, &text));
+    o.bootstrap = LLAP_ZERO;
+    CHECK_OK(llap_evaluate(m, p, &o, NULL, &text));
     CHECK_OK(ll_json_parse(text, strlen(text), "evaluation", NULL, &j));
     for (int i = 0; i < 16; i++) {
         char        path[64];
@@ -122,7 +123,7 @@ static void teach(void **state)
     ll_synth           *truth = NULL;
     llap_panel         *p = NULL;
     llap_model         *m = NULL;
-    llap_train_opts     o = LLAP_TRAIN_OPTS;
+    llap_train_opts     o = { 0 };
     CHECK_OK(ll_synth_create(&so, &truth));
     CHECK_OK(ll_synth_panel(truth, &p));
     o.target = "v0";
@@ -135,15 +136,15 @@ static void teach(void **state)
     o.training = l->training;
     o.device = l->device;
     CHECK_OK(llap_train(p, &o, &m));
-    const marks  f = read_marks(m, p, "forecast", l);
-    const marks  g = read_marks(m, p, "impute", l);
+    const marks  f = read_marks(m, p, LLAP_EVALUATE_TASK_FORECAST, l);
+    const marks  g = read_marks(m, p, LLAP_EVALUATE_TASK_IMPUTE, l);
     const double oracle = oracle_crps(truth, m, p, 23 * HOUR);
     const double share = (f.best - f.model) / (f.best - oracle);
     print_message(
         "%s: CRPS %.4f, anchor %.4f, best opponent %.4f, oracle %.4f: %.0f %% of the gap; 80 %% "
         "interval holds %.1f %%; filling %.4f from both sides, %.4f from the past\n",
-        l->size, f.model, f.anchor, f.best, oracle, 100 * share, 100 * f.coverage, g.model,
-        g.causal);
+        l->size == LLAP_TRAIN_SIZE_TINY ? "tiny" : "small", f.model, f.anchor, f.best, oracle,
+        100 * share, 100 * f.coverage, g.model, g.causal);
     assert_true(share >= l->least_share);
     assert_true(f.coverage >= 0.75 && f.coverage <= 0.85);
     assert_true(g.model < g.causal);

@@ -5,10 +5,10 @@
 
 #include "base/rng/rng.h"
 #include "data/panel_builder.h"
-#include "predict/tables/answer.h"
 #include "predict/filler.h"
 #include "predict/forecaster.h"
 #include "predict/network_members.h"
+#include "predict/tables/answer.h"
 #include "report/poles.h"
 #include "score/hidden_gaps.h"
 #include "train/fill_choice.h"
@@ -68,14 +68,14 @@ static void write_text(const char *path, const char *text)
     fclose(f);
 }
 
-static llap_train_opts how(const char *view)
+static llap_train_opts how(llap_train_view view)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.target = "no2";
     o.context = "1d";
     o.horizon = "12";
     o.no_climate = 1; /* half the candidates to fit */
-    o.size = "tiny";
+    o.size = LLAP_TRAIN_SIZE_TINY;
     o.view = view;
     o.members = 2;
     o.steps = 3;
@@ -89,7 +89,7 @@ static int set_up(void **state)
     if (make_folder(state) != 0) return 1;
     panel = make_panel(ROWS);
     write_text(in_folder("quick"), "{ " QUICK " }");
-    const llap_train_opts a = how("joint"), b = how("rows");
+    const llap_train_opts a = how(LLAP_TRAIN_VIEW_JOINT), b = how(LLAP_TRAIN_VIEW_ROWS);
     CHECK_OK(llap_train(panel, &a, &joint));
     CHECK_OK(llap_train(panel, &b, &rows));
     /* So short a training would leave the answer to the anchor. */
@@ -117,10 +117,10 @@ static void write_forecast(const llap_model *m, const llap_forecast_opts *o, con
 static void the_same_training_gives_the_same_file(void **state)
 {
     (void)state;
-    llap_train_opts o = how("joint");
+    llap_train_opts o = how(LLAP_TRAIN_VIEW_JOINT);
     const int       threads = omp_get_max_threads();
     llap_model     *again = NULL;
-    o.prefetch = -1; /* changes nothing, as the number of threads */
+    o.prefetch = LLAP_ZERO; /* changes nothing, as the number of threads */
     omp_set_num_threads(threads == 1 ? 2 : 1);
     CHECK_OK(llap_train(panel, &o, &again));
     omp_set_num_threads(threads);
@@ -137,7 +137,7 @@ static void a_model_forecasts_the_same_from_its_file(void **state)
     const llap_model *all[] = { joint, rows };
     for (int i = 0; i < 2; i++) {
         llap_model              *loaded = NULL;
-        const llap_forecast_opts o = LLAP_FORECAST_OPTS;
+        const llap_forecast_opts o = { 0 };
         CHECK_OK(llap_model_save(all[i], in_folder("m")));
         CHECK_OK(llap_model_load(in_folder("m"), &loaded));
         write_forecast(all[i], &o, in_folder("a.csv"));
@@ -275,14 +275,14 @@ static void a_description_tells_who_answers(void **state)
 static void an_anchor_that_answers_is_not_compared_with_itself(void **state)
 {
     (void)state;
-    llap_evaluate_opts o = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts o = { 0 };
     o.samples = 2;
-    o.bootstrap = -1;
+    o.bootstrap = LLAP_ZERO;
     o.stride = "2d";
     for (int k = LL_ANSWER_BY_NETWORKS; k <= LL_ANSWER_BY_BOTH; k++) {
         char *text = NULL;
         rows->network->config.features.answer_source = (ll_answer_source)k;
-        CHECK_OK(llap_evaluate(rows, panel, &o, 0, &text));
+        CHECK_OK(llap_evaluate(rows, panel, &o, &text, NULL));
         assert_non_null(strstr(text, "\n  anchor  ")); /* the row stays */
         assert_int_equal(strstr(text, " than anchor by ") != NULL, k != LL_ANSWER_BY_ANCHOR);
         llap_text_free(text);
@@ -317,7 +317,7 @@ static void validation_decides_who_answers(void **state)
 static void totals_are_sums_of_paths(void **state)
 {
     (void)state;
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *paths = NULL, *total = NULL;
     o.samples = 40;
     o.keep_samples = 1;
@@ -348,7 +348,7 @@ static void training_goes_on_from_a_model(void **state)
     (void)state;
     llap_model     *m = NULL;
     llap_answer    *a = NULL;
-    llap_train_opts o = how("joint");
+    llap_train_opts o = how(LLAP_TRAIN_VIEW_JOINT);
     char            said[4096] = "";
     const llap_log  log = { .level = LLAP_LOG_WARNING, .sink = keep_warnings, .user = said };
     CHECK_OK(llap_model_save(joint, in_folder("start")));
@@ -364,7 +364,7 @@ static void training_goes_on_from_a_model(void **state)
         ll_params_find(joint->network->params, "member.1.summarizer.in.weight");
     for (int64_t i = 0; i < x->count; i++)
         assert_float_equal(((const float *)x->data)[i], ((const float *)y->data)[i], 1e-6);
-    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    llap_forecast_opts f = { 0 };
     f.samples = 20;
     m->network->config.features.answer_source = LL_ANSWER_BY_BOTH;
     CHECK_OK(llap_model_save(m, in_folder("bound")));
@@ -380,7 +380,7 @@ static void training_goes_on_from_a_model(void **state)
     CHECK_OK(llap_train(panel, &o, &m));
     llap_model_destroy(m);
     assert_non_null(strstr(said, "start forecast no2 where these are to forecast wind"));
-    o = how("rows");
+    o = how(LLAP_TRAIN_VIEW_ROWS);
     o.from = in_folder("start");
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EINVAL, "from: networks of another size or layout");
 }
@@ -389,7 +389,7 @@ static void training_goes_on_from_a_model(void **state)
 static void what_is_not_finite_is_named(void **state)
 {
     (void)state;
-    static const char *const view[] = { "joint", "rows" };
+    static const llap_train_view view[] = { LLAP_TRAIN_VIEW_JOINT, LLAP_TRAIN_VIEW_ROWS };
     for (int i = 0; i < 2; i++) {
         llap_model     *m = NULL;
         llap_train_opts o = how(view[i]);
@@ -406,7 +406,7 @@ static void what_is_not_finite_is_named(void **state)
         CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC,
                    "member.0: has diverged, no validation score was finite; its rate was 1e+30");
         o.state = in_folder("diverged");
-        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC, "with --resume");
+        CHECK_FAIL(llap_train(panel, &o, &m), LLAP_ENUMERIC, "with `resume`");
         o.resume = 1;
         o.lr = 1e-3;
         CHECK_OK(llap_train(panel, &o, &m));
@@ -424,7 +424,7 @@ static void draws_that_are_not_finite_leave_it_to_the_anchor(void **state)
     const llap_log     log = { .level = LLAP_LOG_WARNING, .sink = keep_warnings, .user = said };
     ll_recipe_networks margins = { LL_RECIPE_MARGINS };
     llap_model        *m = NULL;
-    llap_train_opts    o = how("rows");
+    llap_train_opts    o = how(LLAP_TRAIN_VIEW_ROWS);
     o.members = 1;
     CHECK_OK(llap_train(panel, &o, &m));
     const ll_param_info *x =
@@ -461,7 +461,7 @@ static void one_file_describes_a_run(void **state)
 {
     (void)state;
     llap_model     *m = NULL;
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     o.config = in_folder("run.json");
     o.steps = 3;
     write_text(o.config, "{ \"target\": \"no2\", \"context\": \"1d\", \"horizon\": \"12\", "
@@ -495,7 +495,7 @@ static void targets_of_an_entity_together(void **state)
     (void)state;
     llap_model     *m = NULL;
     llap_answer    *a = NULL;
-    llap_train_opts o = how("entity");
+    llap_train_opts o = how(LLAP_TRAIN_VIEW_ENTITY);
     o.target = "no2,wind";
     o.config = in_folder("entity.json");
     write_text(o.config,
@@ -508,7 +508,7 @@ static void targets_of_an_entity_together(void **state)
     CHECK_OK(llap_model_save(m, in_folder("entity")));
     llap_model_destroy(m);
     CHECK_OK(llap_model_load(in_folder("entity"), &m));
-    llap_forecast_opts f = LLAP_FORECAST_OPTS;
+    llap_forecast_opts f = { 0 };
     f.samples = 4;
     CHECK_OK(llap_forecast(m, panel, &f, &a));
     assert_int_equal(a->n_rows % (2 * ENTITIES * 12), 0); /* every target of every entity */
@@ -525,7 +525,7 @@ static void levels_are_told_after_two_years(void **state)
     (void)state;
     const int64_t         late[][ENTITIES] = { { 0, 0 }, { 100, 0 }, { 0, 100 }, { 100, 100 } };
     const int64_t         var = 0;
-    const llap_train_opts o = how("rows");
+    const llap_train_opts o = how(LLAP_TRAIN_VIEW_ROWS);
     ll_model_frame        frame = rows->frame;
     frame.val_start = 730 * 24 * HOUR;
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
@@ -553,13 +553,17 @@ static void mistakes_are_said(void **state)
 {
     (void)state;
     llap_model     *m = NULL;
-    llap_train_opts o = how("both");
+    llap_train_opts o = how((llap_train_view)9);
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION,
-               "view: expected auto, joint, entity or rows");
-    o = how("auto");
-    o.size = "huge";
+               "view: expected a value of its enum, 0..4, found 9");
+    o = how(LLAP_TRAIN_VIEW_AUTO);
+    o.members = 65;
+    CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION,
+               "members: expected a whole number in 1..64, found 65");
+    o = how(LLAP_TRAIN_VIEW_AUTO);
+    o.size = LLAP_TRAIN_SIZE_PAPER;
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "size: expected anchor, tiny or small");
-    o = how("auto");
+    o = how(LLAP_TRAIN_VIEW_AUTO);
     o.transform = "no2=cube";
     CHECK_FAIL(llap_train(panel, &o, &m), LLAP_EOPTION, "transform: expected none, log1p");
     o.transform = NULL;
@@ -577,7 +581,7 @@ static void poles(void **state)
     (void)state;
     llap_model *const models[] = { joint, rows };
     for (int i = 0; i < 2; i++) {
-        llap_pole_opts o = LLAP_POLE_OPTS;
+        llap_pole_opts o = { .noise = 0.5, .channel = 1 }; /* resolved */
         ll_pole_report p, early;
         o.entity = "s1";
         CHECK_OK(ll_pole_report_init(&p, models[i], panel, &o));
@@ -610,8 +614,7 @@ static void poles(void **state)
         o.entity = "s9";
         CHECK_FAIL(ll_pole_report_init(&p, models[i], panel, &o), LLAP_EINVAL, "no rows of 's9'");
         ll_pole_report_deinit(&p);
-        o = (llap_pole_opts)LLAP_POLE_OPTS;
-        o.channel = 2 - i;
+        o = (llap_pole_opts){ .noise = 0.5, .channel = 3 - i };
         CHECK_FAIL(ll_pole_report_init(&p, models[i], NULL, &o), LLAP_EINVAL, "latent channel");
         ll_pole_report_deinit(&p);
     }
@@ -619,7 +622,7 @@ static void poles(void **state)
 
 static llap_status show_poles(void *user)
 {
-    llap_pole_opts o = LLAP_POLE_OPTS;
+    llap_pole_opts o = { 0 };
     char          *text = NULL;
     o.transfer = o.impulse = 3;
     o.realisation = 1;
@@ -637,7 +640,7 @@ static void poles_survive_failed_allocations(void **state)
 static void failing_writes_lose_nothing(void **state)
 {
     (void)state;
-    llap_train_opts o = how("joint");
+    llap_train_opts o = how(LLAP_TRAIN_VIEW_JOINT);
     o.steps = 20;
     check_lossless(panel, o, 17);
 }
@@ -646,7 +649,7 @@ static void failing_writes_lose_nothing(void **state)
 
 static llap_answer *fill(const llap_model *m, const llap_panel *p, int causal)
 {
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     llap_answer     *a = NULL;
     o.all = 1;
     o.causal = causal;
@@ -700,7 +703,7 @@ static void networks_keep_their_draws(void **state)
     llap_panel       *few = make_panel(FEW);
     llap_model *const all[] = { joint, rows };
     for (int i = 0; i < 4; i++) {
-        llap_impute_opts o = LLAP_IMPUTE_OPTS;
+        llap_impute_opts o = { 0 };
         llap_answer     *mean, *draws, *other;
         o.samples = 30;
         o.all = i % 2;
@@ -787,7 +790,7 @@ static void networks_that_fill_from_the_past_see_nothing_else(void **state)
 static void validation_decides_who_fills(void **state)
 {
     (void)state;
-    const llap_train_opts o = how("joint");
+    const llap_train_opts o = how(LLAP_TRAIN_VIEW_JOINT);
     ll_recipe_networks    margins = { LL_RECIPE_MARGINS };
     ll_feature_config    *c = &joint->network->config.features;
     ll_anchor_model      *a = joint->anchor[0];
@@ -851,7 +854,7 @@ static void the_spread_is_made_to_hold(void **state)
 static llap_status fill_few(void *user)
 {
     llap_answer           *a = NULL;
-    const llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    const llap_impute_opts o = { 0 };
     const llap_status      st = llap_impute(joint, user, &o, &a);
     llap_answer_destroy(a);
     return st;

@@ -82,8 +82,8 @@ static void reads(void **state)
 
 static llap_train_opts how(void)
 {
-    llap_train_opts o = LLAP_TRAIN_OPTS;
-    o.size = "anchor";
+    llap_train_opts o = { 0 };
+    o.size = LLAP_TRAIN_SIZE_ANCHOR;
     o.target = "x";
     o.context = "2d";
     o.horizon = "12";
@@ -97,7 +97,7 @@ static void trains_by_them(void **state)
     (void)state;
     llap_train_opts    o = how();
     llap_model        *m = NULL;
-    llap_evaluate_opts e = LLAP_EVALUATE_OPTS;
+    llap_evaluate_opts e = { 0 };
     char              *text = NULL;
     write_file(ALL);
     CHECK_OK(llap_train(panel, &o, &m));
@@ -106,10 +106,10 @@ static void trains_by_them(void **state)
     CHECK_OK(llap_model_load(file, &m));
     assert_true(m->frame.by_entity);
     assert_memory_equal(m->frame.part, PARTS, sizeof PARTS);
-    e.by = "entity";
+    e.by = LLAP_EVALUATE_BY_ENTITY;
     e.samples = 4;
-    e.bootstrap = -1;
-    CHECK_OK(llap_evaluate(m, panel, &e, 0, &text));
+    e.bootstrap = LLAP_ZERO;
+    CHECK_OK(llap_evaluate(m, panel, &e, &text, NULL));
     for (int k = 0; k < PATIENTS; k++) {
         const char name[] = { '\n', 's', (char)('0' + k), ' ', '\0' };
         assert_int_equal(strstr(text, name) != NULL, PARTS[k] == LL_PART_TEST);
@@ -126,7 +126,7 @@ static void says_what_is_missing(void **state)
     write_file("entity,part\ns0,train\ns1,test\n");
     assert_int_equal(llap_train(panel, &o, &m), LLAP_EINVAL);
     assert_non_null(strstr(llap_error_detail(), "no entity for validation that has a window"));
-    o.split = "time";
+    o.split = LLAP_TRAIN_SPLIT_TIME;
     assert_int_equal(llap_train(panel, &o, &m), LLAP_EOPTION);
     assert_string_equal(llap_error_detail(), "parts: name entities, but split is 'time'");
 }
@@ -158,7 +158,7 @@ static void takes_shares(void **state)
         llap_model_destroy(m);
     }
     assert_true(test[0] == test[1] && test[2] < test[0]);
-    o.split = "entity";
+    o.split = LLAP_TRAIN_SPLIT_ENTITY;
     o.shares = "1,1,1";
     CHECK_OK(llap_train(panel, &o, &m));
     int n[LL_PART_COUNT] = { 0 };

@@ -28,7 +28,7 @@ static void what_is_not_finite_is_named(void **state)
 
 static llap_answer *fill(const llap_model *m, const llap_panel *p, int causal)
 {
-    llap_impute_opts o = LLAP_IMPUTE_OPTS;
+    llap_impute_opts o = { 0 };
     llap_answer     *a = NULL;
     o.all = 1;
     o.causal = causal;
@@ -126,7 +126,7 @@ static llap_model *make_model(bool identity, bool conditioning, bool adapter)
 
 static llap_answer *ahead(const llap_model *m, const llap_panel *p)
 {
-    llap_forecast_opts o = LLAP_FORECAST_OPTS;
+    llap_forecast_opts o = { 0 };
     llap_answer       *a = NULL;
     o.samples = 8;
     CHECK_OK(llap_forecast(m, p, &o, &a));

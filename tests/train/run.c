@@ -397,7 +397,7 @@ static void a_stage_that_diverged_begins_anew(void **state)
     assert_int_equal(r.best_step, -1);
     CHECK_FAIL(train_stage(t, &second, "second", 1, &r), LLAP_ENUMERIC,
                "second: has diverged, no validation score was finite; its rate was 0.5: a smaller "
-               "--lr may help, with --resume, which begins this stage anew, or, without ");
+               "`lr` may help, with `resume`, which begins this stage anew, or, without ");
     assert_non_null(strstr(llap_error_detail(), "d.state, from the start"));
     ll_training_run_destroy(t);
     o.resume = true;

@@ -37,7 +37,7 @@ static void long_names_are_targets(void **state)
 static void long_names_have_options(void **state)
 {
     (void)state;
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     ll_transform    transform = LL_TRANSFORM_NONE;
     double          least[2] = { -INFINITY, -INFINITY };
     snprintf(text, sizeof text, "%s=3", two);

@@ -470,13 +470,13 @@ static void check_member(sensors *s, const char *log, int member)
     ll_free(r);
 }
 
-static void check_steps(const char *view)
+static void check_steps(llap_train_view view)
 {
     char            log[64], config[64];
-    llap_train_opts o = LLAP_TRAIN_OPTS;
+    llap_train_opts o = { 0 };
     llap_model     *m;
     sensors        *s = ll_new(1, sizeof *s);
-    snprintf(log, sizeof log, "%s/%s.log", folder, view);
+    snprintf(log, sizeof log, "%s/%d.log", folder, (int)view);
     snprintf(config, sizeof config, "%s/config", folder);
     FILE *f = fopen(config, "w");
     fprintf(f,
@@ -485,11 +485,11 @@ static void check_steps(const char *view)
             AUGMENT);
     fclose(f);
     o.target = "no2", o.context = "60h", o.horizon = "6";
-    o.size = "tiny", o.view = view, o.members = 2;
+    o.size = LLAP_TRAIN_SIZE_TINY, o.view = view, o.members = 2;
     o.steps = STEPS, o.batch = BATCH, o.lr = RATE, o.seed = SEED;
     o.config = config, o.history = log;
     CHECK_OK(llap_train(panel, &o, &m));
-    sensors_init(s, m, strcmp(view, "joint") == 0);
+    sensors_init(s, m, view == LLAP_TRAIN_VIEW_JOINT);
     for (int member = 0; member < 2; member++) check_member(s, log, member);
     assert_true(s->shifted > 0 && s->shortened > 0 && s->strangers > 0 && s->dropped > 0);
     ll_free(s);
@@ -499,13 +499,13 @@ static void check_steps(const char *view)
 static void steps_of_joint_rows(void **state)
 {
     (void)state;
-    check_steps("joint");
+    check_steps(LLAP_TRAIN_VIEW_JOINT);
 }
 
 static void steps_of_single_rows(void **state)
 {
     (void)state;
-    check_steps("rows");
+    check_steps(LLAP_TRAIN_VIEW_ROWS);
 }
 
 /* The keys of dropout, which the comparison above shares with the program. */

@@ -142,11 +142,11 @@ static llap_status fail_wall(const ll_zone *z, bool fold, int64_t offset_1, int6
     if (fold)
         return ll_fail(LLAP_EFORMAT,
                        "%s shows this time twice, at %s and at %s: choose the earlier or the "
-                       "later (--twice), or write the offset",
+                       "later (`twice`), or write the offset",
                        z->name, one, two);
     return ll_fail(LLAP_EFORMAT,
                    "%s never shows this time, its clock went from %s to %s: choose the earlier "
-                   "or the later (--twice), or write the offset",
+                   "or the later (`twice`), or write the offset",
                    z->name, one, two);
 }
 

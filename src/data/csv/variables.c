@@ -207,7 +207,7 @@ static llap_status bad_cell(ll_csv_variables *vs, ll_csv_field f, const char *ex
         vs->bad_cells++;
         return LLAP_OK;
     }
-    return ll_fail(LLAP_EFORMAT, "expected %s, found '%s'; if that means missing: --missing",
+    return ll_fail(LLAP_EFORMAT, "expected %s, found '%s'; if that means missing: `missing`",
                    expected, ll_csv_show(f).text);
 }
 

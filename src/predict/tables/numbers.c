@@ -1,6 +1,7 @@
 #include "predict/tables/numbers.h"
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/sort.h"
 #include "base/text.h"
 #include "predict/tables/answer.h"
@@ -10,13 +11,8 @@
 
 llap_status ll_quantiles_parse(const char *text, double out[LL_QUANTILES], int *n)
 {
-    static const double usual[] = { 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975 };
     *n = 0;
-    if (text == NULL) {
-        memcpy(out, usual, sizeof usual);
-        *n = sizeof usual / sizeof *usual;
-        return LLAP_OK;
-    }
+    if (text == NULL) text = llap_option_find(llap_forecast_options(), "quantiles")->usual;
     for (const char *p = text;;) {
         char        *end;
         const double q = strtod(p, &end);

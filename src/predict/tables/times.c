@@ -1,5 +1,4 @@
 /* Times that people write: one, or a file of them. */
-#include "predict/tables/answer.h"
 #include "predict/tables/times.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -8,6 +7,7 @@
 #include "data/clock.h"
 #include "data/csv/token.h"
 #include "data/source.h"
+#include "predict/tables/answer.h"
 
 #include <string.h>
 

@@ -115,7 +115,7 @@ llap_status ll_batch_feed_init(ll_batch_feed *f, const ll_reference *r)
     o.batch = r->batch;
     o.n_groups = r->groups;
     o.seed = r->seed;
-    o.threads = r->o->prefetch < 0 ? 0 : r->o->prefetch == 0 ? 1 : (int)r->o->prefetch;
+    o.threads = (int)r->o->prefetch;
     o.order = r->recipe.data.shuffle ? LL_ORDER_BATCHES : LL_ORDER_TIME;
     *f = (ll_batch_feed){ .next = -1 };
     return ll_loader_create(r->train, r->scaled, &o, &f->loader);

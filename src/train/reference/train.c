@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/options.h"
 #include "predict/device.h"
 #include "train/reference/reference.h"
 #include "train/run/config.h"
@@ -13,15 +13,12 @@
 #include <omp.h>
 #include <string.h>
 
-static llap_status parse_size(const char *text, ll_size *size)
+static llap_status choose_size(llap_train_size asked, ll_size *size)
 {
-    *size = LL_SIZE_TINY;
-    if (text == NULL || strcmp(text, "tiny") == 0) return LLAP_OK;
-    if (strcmp(text, "paper") != 0)
-        return ll_fail(LLAP_EOPTION, "size: the reference profile has tiny and paper, found '%s'",
-                       ll_text_show(text).text);
-    *size = LL_SIZE_PAPER;
-    return LLAP_OK;
+    *size = asked == LLAP_TRAIN_SIZE_PAPER ? LL_SIZE_PAPER : LL_SIZE_TINY;
+    if (asked != LLAP_TRAIN_SIZE_SMALL && asked != LLAP_TRAIN_SIZE_ANCHOR) return LLAP_OK;
+    return ll_fail(LLAP_EOPTION, "size: the reference profile has tiny and paper, found '%s'",
+                   ll_option_word(llap_train_options(), "size", asked));
 }
 
 /* -------- how it is trained -------- */
@@ -173,7 +170,7 @@ static llap_status make_network(ll_reference *r, const llap_panel *p, const ll_j
 {
     ll_network_config c;
     ll_size           size;
-    llap_status       st = parse_size(r->o->size, &size);
+    llap_status       st = choose_size(r->o->size, &size);
     if (st == LLAP_OK) st = configure(r, size, config, &c);
     if (st == LLAP_OK) st = make_recipe(r, size, config, &r->recipe);
     if (st == LLAP_OK) st = ll_network_create(&c, p->var, &r->network);
@@ -262,7 +259,7 @@ static llap_status check_options(const llap_train_opts *o)
         const char *name;
     } of_default[] = {
         { o->members > 1, "members" },
-        { o->view != NULL, "view" },
+        { o->view != LLAP_TRAIN_VIEW_AUTO, "view" },
         { o->transform != NULL, "transform" },
         { o->min != NULL, "min" },
         { o->max != NULL, "max" },
@@ -301,7 +298,7 @@ llap_status ll_reference_train(const llap_panel *p, const llap_train_opts *o, co
                        .exact = backend };
     llap_status  st = check_options(o);
     if (st == LLAP_OK && backend->memory != NULL && o->device != NULL)
-        st = ll_backend_choose(o->device, NULL, &r.exact);
+        st = ll_backend_choose(o->device, LLAP_GPU_FP32, &r.exact);
     if (st == LLAP_OK) st = load_from(o->from, &from);
     if (st == LLAP_OK) st = ll_reference_look(&r, p, var);
     if (st == LLAP_OK) st = make_network(&r, p, config);

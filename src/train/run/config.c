@@ -5,79 +5,55 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/fields.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "train/run/recipe.h"
 
-#include <stddef.h>
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-typedef enum kind { TEXT, WHOLE, REAL, FLAG } kind;
-
-#define O(name) offsetof(llap_train_opts, name)
-static const struct entry {
-    const char *key;
-    kind        kind;
-    size_t      offset;
-    double      low, high;
-} entries[] = {
-    { "target", TEXT, O(target), 0, 0 },
-    { "context", TEXT, O(context), 0, 0 },
-    { "horizon", TEXT, O(horizon), 0, 0 },
-    { "step", TEXT, O(step), 0, 0 },
-    { "split", TEXT, O(split), 0, 0 },
-    { "parts", TEXT, O(parts), 0, 0 },
-    { "shares", TEXT, O(shares), 0, 0 },
-    { "profile", TEXT, O(profile), 0, 0 },
-    { "size", TEXT, O(size), 0, 0 },
-    { "view", TEXT, O(view), 0, 0 },
-    { "transform", TEXT, O(transform), 0, 0 },
-    { "min", TEXT, O(min), 0, 0 },
-    { "max", TEXT, O(max), 0, 0 },
-    { "from", TEXT, O(from), 0, 0 },
-    { "members", WHOLE, O(members), 1, 64 },
-    { "steps", WHOLE, O(steps), 1, 1e9 },
-    { "batch", WHOLE, O(batch), 1, 1e6 },
-    { "seed", WHOLE, O(seed), 0, 9e15 },
-    { "lr", REAL, O(lr), 1e-9, 1 },
-    { "no_climate", FLAG, O(no_climate), 0, 0 },
-    { "link", FLAG, O(link), 0, 0 },
-};
-#undef O
-enum { N = sizeof entries / sizeof *entries };
+/* The value of the file as text: the file's own, or in digits. */
+static llap_status value_of(const ll_json *j, const llap_option *o, char digits[LL_DOUBLE_TEXT],
+                            const char **text)
+{
+    bool        flag = false;
+    int         word = 0;
+    int64_t     whole = 0;
+    double      real = 0;
+    llap_status st;
+    *text = digits;
+    switch (o->type) {
+    case LLAP_OPTION_FLAG:
+        st = ll_json_bool(j, o->name, &flag);
+        *text = flag ? "true" : "false";
+        return st;
+    case LLAP_OPTION_WORD:
+        st = ll_json_enum(j, o->name, o->words + 1, &word);
+        *text = o->words[1 + word];
+        return st;
+    case LLAP_OPTION_INTEGER:
+        st = ll_json_int(j, o->name, (int64_t)o->low, (int64_t)o->high, &whole);
+        snprintf(digits, LL_DOUBLE_TEXT, "%lld", (long long)whole);
+        return st;
+    case LLAP_OPTION_REAL:
+        st = ll_json_double(j, o->name, o->low, o->high, &real);
+        ll_text_double(real, digits);
+        return st;
+    default:
+        return ll_json_string(j, o->name, text);
+    }
+}
 
 /* Takes the value of the file where the caller gave none. */
-static llap_status take(const ll_json *j, const struct entry *e, llap_train_opts *o)
+static llap_status take(const ll_json *j, const llap_option *o, llap_train_opts *out)
 {
-    static const llap_train_opts usual = LLAP_TRAIN_OPTS;
-    const void                  *none = (const char *)&usual + e->offset;
-    void                        *at = (char *)o + e->offset;
-    const char                  *text;
-    bool                         flag;
-    llap_status                  st = LLAP_OK;
-    if (!ll_json_has(j, e->key)) return st;
-    switch (e->kind) {
-    case TEXT:
-        st = ll_json_string(j, e->key, &text);
-        if (st == LLAP_OK && *(const char **)at == NULL) *(const char **)at = text;
-        break;
-    case WHOLE: {
-        int64_t v = 0;
-        st = ll_json_int(j, e->key, (int64_t)e->low, (int64_t)e->high, &v);
-        if (st == LLAP_OK && *(int64_t *)at == *(const int64_t *)none) *(int64_t *)at = v;
-        break;
-    }
-    case REAL: {
-        double v = 0;
-        st = ll_json_double(j, e->key, e->low, e->high, &v);
-        if (st == LLAP_OK && *(double *)at == 0) *(double *)at = v;
-        break;
-    }
-    case FLAG:
-        st = ll_json_bool(j, e->key, &flag);
-        if (st == LLAP_OK && flag) *(int *)at = 1;
-        break;
-    }
-    return st;
+    char        digits[LL_DOUBLE_TEXT];
+    const char *text;
+    if (o->type == LLAP_OPTION_JSON || !ll_json_has(j, o->name)) return LLAP_OK;
+    const llap_status st = value_of(j, o, digits, &text);
+    if (st != LLAP_OK || llap_option_given(o, out)) return st;
+    return llap_option_set(llap_train_options(), out, o->name, text);
 }
 
 /* Is it JSON, or the name of a file that has some? */
@@ -147,22 +123,43 @@ static llap_status join(const llap_train_opts *o, ll_json **out)
     return st;
 }
 
-llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_json **config)
+/* Keys of a config: what a run depends on. */
+static llap_status check_keys(const ll_json *config)
 {
-    const char *keys[N + 3] = { "network", "training" };
-    const bool  own = o->network != NULL || o->training != NULL;
+    enum { MOST = 64 };
+    const char *keys[MOST + 1] = { NULL };
+    int         n = 0;
+    for (const llap_option *o = llap_train_options(); o->name != NULL && n < MOST; o++)
+        if (o->in_run) keys[n++] = o->name;
+    assert(n < MOST);
+    llap_status st = ll_fields_only(config, "", NULL, 0, keys);
+    if (st == LLAP_OK) st = check_object(config, "network");
+    return st == LLAP_OK ? check_object(config, "training") : st;
+}
+
+/* The caller's options, and those of the file that the caller did not give. */
+static llap_status merge(const llap_train_opts *o, llap_train_opts *out, ll_json **config)
+{
+    const bool own = o->network != NULL || o->training != NULL;
     *out = *o;
     *config = NULL;
     if (own && o->config != NULL)
         return ll_fail(LLAP_EOPTION, "config: has its own network and training, give no others");
     if (!own && o->config == NULL) return LLAP_OK;
-    for (int i = 0; i < N; i++) keys[i + 2] = entries[i].key;
     llap_status st = own                 ? join(o, config)
                      : *o->config == '{' ? parse(o->config, strlen(o->config), "config", config)
                                          : ll_json_read(o->config, NULL, config);
-    if (st == LLAP_OK) st = ll_fields_only(*config, "", NULL, 0, keys);
-    for (int i = 0; i < 2 && st == LLAP_OK; i++) st = check_object(*config, keys[i]);
-    for (int i = 0; i < N && st == LLAP_OK; i++) st = take(*config, &entries[i], out);
+    if (st == LLAP_OK) st = check_keys(*config);
+    for (const llap_option *k = llap_train_options(); k->name != NULL && st == LLAP_OK; k++)
+        if (k->in_run) st = take(*config, k, out);
+    return st;
+}
+
+llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_json **config)
+{
+    llap_train_opts merged;
+    llap_status     st = merge(o, &merged, config);
+    if (st == LLAP_OK) st = llap_options_resolve(llap_train_options(), &merged, out, sizeof *out);
     if (st != LLAP_OK) {
         ll_json_destroy(*config);
         *config = NULL;
@@ -170,18 +167,28 @@ llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_j
     return st;
 }
 
-static void write_options(ll_json_writer *w, const llap_train_opts *o)
+/* Resolved options as a config: what is the default anyway is left out, but for the seed. */
+static void write_options(ll_json_writer *w, const llap_train_opts *options)
 {
-    for (int i = 0; i < N; i++) {
-        const void *at = (const char *)o + entries[i].offset;
-        if (entries[i].kind == TEXT && *(const char *const *)at != NULL)
-            ll_json_put_string(w, entries[i].key, *(const char *const *)at);
-        if (entries[i].kind == WHOLE && *(const int64_t *)at != 0)
-            ll_json_put_int(w, entries[i].key, *(const int64_t *)at);
-        if (entries[i].kind == REAL && *(const double *)at != 0)
-            ll_json_put_double(w, entries[i].key, *(const double *)at);
-        if (entries[i].kind == FLAG && *(const int *)at != 0)
-            ll_json_put_bool(w, entries[i].key, true);
+    for (const llap_option *o = llap_train_options(); o->name != NULL; o++) {
+        const void *at = (const char *)options + o->offset;
+        const bool  number = o->type == LLAP_OPTION_INTEGER || o->type == LLAP_OPTION_REAL;
+        const bool  known = number && o->usual != NULL;
+        if (!o->in_run || (!known && !llap_option_given(o, options))) continue;
+        if (o->type == LLAP_OPTION_JSON) continue; /* the caller of this has them */
+        if (o->type == LLAP_OPTION_INTEGER) {
+            ll_json_put_int(w, o->name, *(const int64_t *)at);
+        } else if (o->type == LLAP_OPTION_REAL) {
+            ll_json_put_double(w, o->name, *(const double *)at);
+        } else if (o->type == LLAP_OPTION_FLAG) {
+            ll_json_put_bool(w, o->name, true);
+        } else if (o->type == LLAP_OPTION_WORD) {
+            const char *word = o->words[*(const int *)at];
+            if (o->usual == NULL || strcmp(word, o->usual) != 0)
+                ll_json_put_string(w, o->name, word);
+        } else {
+            ll_json_put_string(w, o->name, *(const char *const *)at);
+        }
     }
 }
 
@@ -193,9 +200,11 @@ llap_status ll_train_options_text(const llap_train_opts *o, const ll_json *confi
     char           *network = NULL;
     size_t          n = 0;
     /* Names of files say nothing elsewhere; who trained is in the frame. */
-    if (all.parts != NULL) all.split = "entity";
-    else if (all.shares == NULL) all.shares = "70,10,20";
+    if (all.parts != NULL) all.split = LLAP_TRAIN_SPLIT_ENTITY;
+    else if (all.shares == NULL)
+        all.shares = llap_option_find(llap_train_options(), "shares")->usual;
     all.parts = all.from = NULL;
+    if (all.size == LLAP_TRAIN_SIZE_SMALL) all.size = LLAP_TRAIN_SIZE_DEFAULT; /* the same */
     llap_status st = config == NULL ? LLAP_OK : ll_json_part(config, "network", &network, &n);
     ll_json_open(&w, NULL, '{');
     write_options(&w, &all);

@@ -9,10 +9,12 @@
 
 #include <llapdiff/model.h>
 
-/* The options with those of the file o->config where o has none; *config is that file, or an object
- * of o->network and o->training; NULL without any of the three. Strings of out borrow from o and
- * *config, which the caller owns (ll_json_destroy).
- * LLAP_EFORMAT names a key that is unknown, misread or out of range. */
+/* The options with those of the file o->config where o has none, resolved (base/options.h): numbers
+ * and words are what holds, but for size, whose default depends on the profile; *config is that
+ * file, or an object of o->network and o->training; NULL without any of the three. Strings of out
+ * borrow from o and *config, which the caller owns (ll_json_destroy). LLAP_EFORMAT names a key
+ * that is unknown, misread or out of range. All functions below take options that come from here.
+ */
 llap_status ll_train_config(const llap_train_opts *o, llap_train_opts *out, ll_json **config);
 
 /* The options of a training as its model keeps them: m->training, or *text (caller owns,

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/options.h"
 #include "base/rng/rng.h"
 #include "base/text.h"
 #include "data/panel.h"
@@ -62,11 +63,28 @@ static void add_number(fact_list *l, const char *name, double value)
     add_text(l, name, text);
 }
 
-/* 0 where the caller left it to us. */
-static void add_choice(fact_list *l, const char *name, double value)
+/* A resolved option: the same whether a default was given or left to us. */
+static void add_option(fact_list *l, const llap_option *o, const llap_train_opts *options)
 {
-    if (value != 0) add_number(l, name, value);
-    else add_text(l, name, "the default");
+    const void  *at = (const char *)options + o->offset;
+    const double number = o->type == LLAP_OPTION_INTEGER ? (double)*(const int64_t *)at
+                          : o->type == LLAP_OPTION_REAL  ? *(const double *)at
+                                                         : 0;
+    switch (o->type) {
+    case LLAP_OPTION_INTEGER:
+    case LLAP_OPTION_REAL:
+        if (number != 0 || o->usual != NULL) add_number(l, o->name, number);
+        else add_text(l, o->name, "the default");
+        break;
+    case LLAP_OPTION_FLAG:
+        add_text(l, o->name, *(const int *)at != 0 ? "true" : "false");
+        break;
+    case LLAP_OPTION_WORD:
+        add_text(l, o->name, llap_option_given(o, options) ? o->words[*(const int *)at] : NULL);
+        break;
+    default:
+        add_text(l, o->name, *(const char *const *)at);
+    }
 }
 
 static void add_rates(fact_list *l, const ll_recipe *r)
@@ -87,65 +105,74 @@ static const char *name_of(const ll_backend *backend)
     return tiles ? "cpu (amx)" : backend->name;
 }
 
+/* The options that the run depends on. Of files it is what is in them, of size and rate what they
+ * come to: add_files, add_rates and the networks say it. */
+static void add_options(fact_list *l, const llap_train_opts *o, const ll_network_config *c)
+{
+    for (const llap_option *k = llap_train_options(); k->name != NULL; k++) {
+        const bool file = k->type == LLAP_OPTION_FILE || k->type == LLAP_OPTION_JSON;
+        if (!k->in_run || file || strcmp(k->name, "lr") == 0) continue;
+        if (strcmp(k->name, "size") == 0)
+            add_text(l, k->name, c == NULL ? "anchor" : ll_size_names[c->size]);
+        else add_option(l, k, o);
+    }
+}
+
+/* Hashes of the data, of a split that was given and of a model that it starts from. */
+static llap_status add_files(fact_list *l, const llap_panel *p, const llap_train_opts *o,
+                             const ll_model_frame *f)
+{
+    uint64_t                 started = 0;
+    const llap_status        st = hash_file(o->from, &started);
+    const uint64_t           hash[] = { hash_panel(p),
+                              o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities),
+                                        started };
+    static const char *const name[] = { "data", "parts", "from" };
+    for (int i = 0; i < 3; i++) {
+        const char *text = ll_arena_printf(&l->arena, "%016" PRIx64, hash[i]);
+        l->failed = l->failed || text == NULL;
+        add_text(l, name[i], text);
+    }
+    return st;
+}
+
+/* The configuration of the networks, and the recipe but for its rates. */
+static llap_status add_objects(fact_list *l, const ll_network_config *c, const ll_recipe *r)
+{
+    ll_recipe   rest = *r;
+    llap_status st = LLAP_OK;
+    rest.networks.stage.lr = rest.vae.stage.lr = 0;
+    rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
+    for (int i = 0; i < 2 && st == LLAP_OK; i++) {
+        ll_json_writer w = { 0 };
+        char          *text = NULL;
+        size_t         n = 0;
+        ll_json_open(&w, NULL, '{');
+        if (i == 0 && c != NULL) ll_network_config_write(&w, c);
+        if (i == 1) ll_recipe_write(&w, &rest);
+        ll_json_close(&w, '}');
+        st = ll_json_finish(&w, &text, &n);
+        const char *kept = st == LLAP_OK ? ll_arena_strndup(&l->arena, text, n) : NULL;
+        l->failed = l->failed || kept == NULL;
+        add_text(l, i == 0 ? "network" : "training", kept);
+        ll_free(text);
+    }
+    return st;
+}
+
 static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_train_opts *o,
                               const ll_model_frame *f, const ll_network_config *c,
                               const ll_recipe *r)
 {
-    char          *text[2] = { 0 };
-    size_t         n[2] = { 0 };
-    ll_json_writer w[2] = { { 0 }, { 0 } };
-    uint64_t       started = 0;
-    ll_recipe      rest = *r; /* but the rates */
-    llap_status    st = hash_file(o->from, &started);
-    rest.networks.stage.lr = rest.vae.stage.lr = 0;
-    rest.summarizer.stage.lr = rest.denoiser.stage.lr = 0;
-    for (int i = 0; i < 2; i++) {
-        ll_json_open(&w[i], NULL, '{');
-        if (i == 0 && c != NULL) ll_network_config_write(&w[i], c);
-        if (i == 1) ll_recipe_write(&w[i], &rest);
-        ll_json_close(&w[i], '}');
-        const llap_status written = ll_json_finish(&w[i], &text[i], &n[i]);
-        if (st == LLAP_OK) st = written;
-    }
-    add_text(l, "target", o->target);
-    add_text(l, "context", o->context);
-    add_text(l, "horizon", o->horizon);
-    add_text(l, "step", o->step);
-    add_text(l, "split", o->split);
-    add_text(l, "shares", o->shares);
-    add_text(l, "profile", ll_profile_names[r->profile]);
-    add_text(l, "size", c == NULL ? "anchor" : ll_size_names[c->size]);
-    add_text(l, "view", o->view);
-    add_text(l, "transform", o->transform);
-    add_text(l, "min", o->min);
-    add_text(l, "max", o->max);
-    add_number(l, "seed", (double)o->seed);
-    add_choice(l, "members", (double)o->members);
-    add_choice(l, "steps", (double)o->steps);
-    add_choice(l, "batch", (double)o->batch);
-    add_rates(l, r);
-    add_number(l, "climate", !o->no_climate);
-    add_number(l, "link", o->link);
-    const char *hash = ll_arena_printf(&l->arena, "%016" PRIx64, hash_panel(p));
-    const char *from = ll_arena_printf(&l->arena, "%016" PRIx64, started);
-    const char *parts = ll_arena_printf(
-        &l->arena, "%016" PRIx64,
-        o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities)); /* not its name */
-    add_text(l, "data", hash);
-    add_text(l, "parts", parts);
-    add_text(l, "from", from);
-    bool copied = hash != NULL && parts != NULL && from != NULL;
-    for (int i = 0; i < 2; i++) {
-        const char *kept = text[i] == NULL ? NULL : ll_arena_strndup(&l->arena, text[i], n[i]);
-        add_text(l, i == 0 ? "network" : "training", kept);
-        copied = copied && kept != NULL;
-        ll_free(text[i]);
-    }
     const ll_backend *backend = NULL;
+    add_options(l, o, c);
+    add_rates(l, r);
+    llap_status st = add_files(l, p, o, f);
+    if (st == LLAP_OK) st = add_objects(l, c, r);
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &backend);
     if (st == LLAP_OK) add_text(l, "device", name_of(backend));
     l->fact[l->n - 1].may_differ = true;
-    if (st == LLAP_OK && (l->failed || !copied)) st = LLAP_ENOMEM;
+    if (st == LLAP_OK && l->failed) st = LLAP_ENOMEM;
     return st;
 }
 
@@ -177,7 +204,7 @@ static llap_status find_finished(const llap_train_opts *o, const char *run, llap
     if (st != LLAP_OK) return LLAP_OK;
     if (strcmp((*out)->run, run) == 0) {
         ll_logf(o->log, LLAP_LOG_INFO,
-                "%s: this training is finished, and here is its model; without --resume it is "
+                "%s: this training is finished, and here is its model; without `resume` it is "
                 "trained anew",
                 o->output);
         return LLAP_OK;
@@ -196,7 +223,7 @@ llap_status ll_training_run_open(const llap_panel *p, const llap_train_opts *o,
     char                 run[LL_MODEL_RUN + 1];
     ll_training_run_opts how = { .state = o->state,
                                  .resume = o->resume != 0,
-                                 .save_every = o->save_every > 0 ? o->save_every : 60,
+                                 .save_every = o->save_every,
                                  .log = o->history,
                                  .run = run,
                                  .messages = o->log,

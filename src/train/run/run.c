@@ -45,13 +45,13 @@ static llap_status give_up(stage_run *r, const char *what)
 {
     const ll_stage *s = r->s;
     const char     *state = r->t->o.state;
-    char            kept[LL_DETAIL_MAX] = "no state was kept; a smaller --lr may help";
+    char            kept[LL_DETAIL_MAX] = "no state was kept; a smaller `lr` may help";
     if (state != NULL && training_save(r->t, s, &r->g, r->best) == LLAP_OK)
         r->saved_step = r->g.step;
     if (r->saved_step >= 0)
         snprintf(kept, sizeof kept,
                  "the state after step %" PRId64
-                 " is in %s; a smaller --lr may help, from there with --resume or, without that "
+                 " is in %s; a smaller `lr` may help, from there with `resume` or, without that "
                  "file, from the start",
                  r->saved_step, state);
     return ll_fail(LLAP_ENUMERIC,
@@ -70,12 +70,12 @@ static bool has_diverged(const stage_run *r)
 static llap_status give_up_stage(stage_run *r)
 {
     const char *state = r->t->o.state;
-    char        how[LL_DETAIL_MAX] = "a smaller --lr may help";
+    char        how[LL_DETAIL_MAX] = "a smaller `lr` may help";
     r->g.finished = 1;
     (void)training_save(r->t, r->s, &r->g, NULL);
     if (state != NULL)
         snprintf(how, sizeof how,
-                 "a smaller --lr may help, with --resume, which begins this stage anew, or, "
+                 "a smaller `lr` may help, with `resume`, which begins this stage anew, or, "
                  "without %s, from the start",
                  state);
     return ll_fail(LLAP_ENUMERIC,

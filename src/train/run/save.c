@@ -257,7 +257,7 @@ static llap_status open_state(ll_training_run *t)
     if (!t->o.resume && there)
         return ll_fail(LLAP_EINVAL,
                        "%s: is there already and no state of a training; take another name for "
-                       "--state",
+                       "`state`",
                        t->o.state);
     if (!there) {
         if (t->o.resume && !t->o.finished)

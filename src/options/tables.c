@@ -1,0 +1,190 @@
+/* The options of the use cases, each in one line: flags, help, configuration files, checks, the
+ * facts of a run and what a model keeps of its training follow from these tables. */
+#include "base/options.h"
+
+#include <llapdiff/artefacts.h>
+#include <llapdiff/bench.h>
+#include <llapdiff/model.h>
+
+/* clang-format off */
+
+/* ---- training ---- */
+
+static const char *const splits[] = { "", [LLAP_TRAIN_SPLIT_TIME] = "time", [LLAP_TRAIN_SPLIT_ENTITY] = "entity", NULL };
+static const char *const profiles[] = { "", [LLAP_TRAIN_PROFILE_ANCHORED] = "default", [LLAP_TRAIN_PROFILE_REFERENCE] = "reference", NULL };
+static const char *const sizes[] = {
+    "", [LLAP_TRAIN_SIZE_SMALL] = "small", [LLAP_TRAIN_SIZE_TINY] = "tiny", [LLAP_TRAIN_SIZE_ANCHOR] = "anchor", [LLAP_TRAIN_SIZE_PAPER] = "paper", NULL,
+};
+static const char *const views[] = {
+    "", [LLAP_TRAIN_VIEW_AUTO] = "auto", [LLAP_TRAIN_VIEW_JOINT] = "joint", [LLAP_TRAIN_VIEW_ENTITY] = "entity", [LLAP_TRAIN_VIEW_ROWS] = "rows", NULL,
+};
+
+/* A model keeps them in this order. */
+#define OPTIONS llap_train_opts
+static const llap_option train_options[] = {
+    OPTION_TEXT(LIST, target, NULL, "variables to forecast (default: all)"),
+    OPTION_TEXT(TEXT, context, NULL, "how far to look back: 14d, or 336 steps"),
+    OPTION_TEXT(TEXT, horizon, NULL, "how far to look ahead: 48h, or 48 steps"),
+    OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: the usual gap of the data)"),
+    OPTION_WORD(split, NULL, splits, "what is left for testing: later times, or entities never seen (default: time; with parts entity)"),
+    OPTION_TEXT(FILE, parts, NULL, "CSV with the columns entity and part (train, validation, test): a split of independent entities"),
+    OPTION_TEXT(LIST, shares, "70,10,20", "of training, validation and test, by time or of independent entities"),
+    OPTION_WORD(profile, "default", profiles, "networks on top of the anchor, or the paper's three stages"),
+    OPTION_WORD(size, NULL, sizes, "of the networks (default small); anchor: none, in seconds; reference: tiny or paper"),
+    OPTION_WORD(view, "auto", views, "one trajectory is all entities, all targets of one, or each target by itself"),
+    OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
+    OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
+    OPTION_TEXT(LIST, max, NULL, "largest value of answers"),
+    OPTION_TEXT(FILE, from, NULL, "start from the networks of this model"),
+    OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
+    OPTION_INTEGER(steps, NULL, 1, 1e9, "of training each (default: by size and horizon)"),
+    OPTION_INTEGER(batch, NULL, 1, 1e6, "rows of a step (default: by size, 128 for small)"),
+    OPTION_SEED,
+    OPTION_REAL(lr, NULL, 1e-9, 1e30, "learning rate (default: by size)"),
+    OPTION_FLAG(no_climate, "no calendar terms, even where validation likes them"),
+    OPTION_FLAG(link, "let entities learn of each other, where validation likes it (slower)"),
+    OPTION_TEXT(JSON, network, NULL, "further options of the networks, as an object, or a file that has them: \"network\": {...}"),
+    OPTION_TEXT(JSON, training, NULL, "further options of how anchors and networks are trained, likewise"),
+    OPTION_ASIDE(FLAG, resume, NULL, 0, 0, NULL,
+         "go on with a training that was interrupted, to the same model; one that is finished stays"),
+    OPTION_ASIDE(FILE, state, NULL, 0, 0, NULL, "where its state is kept"),
+    OPTION_ASIDE(REAL, save_every, "60", 1e-9, 1e9, NULL, "between two states"),
+    OPTION_ASIDE(FILE, history, NULL, 0, 0, NULL, "a JSON line for every look at how training goes"),
+    OPTION_ASIDE(INTEGER, prefetch, "1", 0, 64, NULL, "threads that make batches ready; results do not depend on it"),
+    OPTION_ASIDE(JSON, config, NULL, 0, 0, NULL, "further options, as a JSON object"),
+    OPTION_ASIDE(FILE, output, NULL, 0, 0, NULL, "the model file"),
+    OPTIONS_OF_DEVICE,
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_train_options(void) { return train_options; }
+
+/* ---- asking ---- */
+
+#define QUANTILES "0.025,0.1,0.25,0.5,0.75,0.9,0.975"
+
+#define OPTIONS llap_forecast_opts
+static const llap_option forecast_options[] = {
+    OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
+    OPTION_TEXT(TEXT, every, NULL, "a backtest: forecasts so far apart, from where testing begins, or from the time `at`, on"),
+    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, and entity where they differ"),
+    OPTION_TEXT(TEXT, horizon, NULL, "how far ahead (default: as trained)"),
+    OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: as trained)"),
+    OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
+    OPTION_INTEGER(samples, "200", 1, 1e6, "sample paths; size anchor knows its quantiles without"),
+    OPTION_FLAG(keep_samples, "write the paths instead of their quantiles"),
+    OPTION_FLAG(total, "the sum over the horizon instead of each time"),
+    OPTION_SEED,
+    OPTIONS_OF_DEVICE,
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_forecast_options(void) { return forecast_options; }
+
+#define OPTIONS llap_impute_opts
+static const llap_option impute_options[] = {
+    OPTION_FLAG(causal, "from the past only (default: from both sides)"),
+    OPTION_FLAG(all, "write observed cells too, as they were measured"),
+    OPTION_TEXT(FILE, times, NULL, "the times to answer about, instead of missing cells: a column time, and entity where they differ"),
+    OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
+    OPTION_INTEGER(samples, "48", 1, 1e6, "draws of a cell; size anchor knows its quantiles without"),
+    OPTION_FLAG(keep_samples, "write the draws instead of their quantiles"),
+    OPTION_SEED,
+    OPTIONS_OF_DEVICE,
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_impute_options(void) { return impute_options; }
+
+static const char *const tasks[] = { "", [LLAP_EVALUATE_TASK_FORECAST] = "forecast", [LLAP_EVALUATE_TASK_IMPUTE] = "impute", NULL };
+static const char *const parts[] = { "", [LLAP_EVALUATE_PART_TEST] = "test", [LLAP_EVALUATE_PART_VAL] = "val", [LLAP_EVALUATE_PART_TRAIN] = "train", NULL };
+static const char *const tables[] = {
+    "", [LLAP_EVALUATE_BY_ALL] = "all", [LLAP_EVALUATE_BY_STEP] = "step", [LLAP_EVALUATE_BY_VARIABLE] = "variable", [LLAP_EVALUATE_BY_ENTITY] = "entity", NULL,
+};
+
+#define OPTIONS llap_evaluate_opts
+static const llap_option evaluate_options[] = {
+    OPTION_WORD(task, "forecast", tasks, "score forecasts, or the filling of gaps made on purpose"),
+    OPTION_WORD(part, "test", parts, "which part of the data to score"),
+    OPTION_TEXT(TEXT, stride, NULL, "one forecast of an entity is scored in each such span (default 23 steps)"),
+    OPTION_INTEGER(samples, "200", 2, 100000, "samples drawn per forecast"),
+    OPTION_WORD(by, "all", tables, "CRPS in finer parts too"),
+    OPTION_INTEGER(bootstrap, "1000", 0, 1000000, "draws behind the intervals of differences; 0: no intervals"),
+    OPTION_FLAG(units, "the table in the units of the data, not in standard deviations of training"),
+    OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
+    OPTION_ASIDE(FILE, windows, NULL, 0, 0, NULL,
+         "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
+    OPTION_SEED,
+    OPTIONS_OF_DEVICE,
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_evaluate_options(void) { return evaluate_options; }
+
+#define OPTIONS llap_pole_opts
+static const llap_option pole_options[] = {
+    OPTION_TEXT(TEXT, target, NULL, "only the anchor of this variable"),
+    OPTION_REAL(noise, "0.5", 0, 1, "where in the reverse process networks are asked: 1 noise, 0 data"),
+    OPTION_TEXT(TEXT, entity, NULL, "whose history moves the poles of networks (default: the first)"),
+    OPTION_TEXT(TEXT, at, NULL, "where that history ends (default: the entity's last row)"),
+    OPTION_FLAG(base, "a network's poles as its parameters have them, moved by nothing"),
+    OPTION_INTEGER(channel, "1", 1, 65536, "latent channel of the residues"),
+    OPTION_INTEGER(transfer, NULL, 1, 1e6, "N values of the transfer function G(i omega)"),
+    OPTION_INTEGER(impulse, NULL, 1, 1e6, "N values of the impulse response over the horizon"),
+    OPTION_FLAG(realisation, "the state-space form (A, B, C) of real blocks"),
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_pole_options(void) { return pole_options; }
+
+/* ---- artefacts ---- */
+
+static const char *const predictions[] = {
+    "", [LLAP_IMPORT_PREDICTION_STATED] = "stated", [LLAP_IMPORT_PREDICTION_V] = "v", [LLAP_IMPORT_PREDICTION_X0] = "x0", [LLAP_IMPORT_PREDICTION_EPS] = "eps", NULL,
+};
+static const char *const t_tokens[] = {
+    "", [LLAP_IMPORT_T_TOKEN_BOTH] = "both", [LLAP_IMPORT_T_TOKEN_RESIDUAL] = "residual", [LLAP_IMPORT_T_TOKEN_BIAS] = "bias", NULL,
+};
+
+#define OPTIONS llap_import_opts
+static const llap_option import_options[] = {
+    OPTION_TEXT(TEXT, horizon, NULL, "how far ahead it was trained for: 168 rows, or 7d"),
+    OPTION_TEXT(TEXT, step, NULL, "from row to row, such as 1h (default: times are plain numbers)"),
+    OPTION_TEXT(LIST, targets, NULL, "names of the target variables, in their order"),
+    OPTION_TEXT(LIST, inputs, NULL, "names of the features of the history, in their order"),
+    OPTION_TEXT(LIST, entities, NULL, "names of the entities, in the order of their embedding"),
+    OPTION_WORD(prediction, "stated", predictions, "what the denoiser predicts, where its file does not say it"),
+    OPTION_WORD(t_token, "both", t_tokens, "what differences do in the summarizer, where it has them"),
+    OPTION_INTEGER(heads, "4", 1, 1024, "of attention"),
+    OPTION_INTEGER(context, NULL, 1, 1e6, "rows looked back, where no tensor tells (default: as many as tokens)"),
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_import_options(void) { return import_options; }
+
+/* ---- measuring ---- */
+
+static const char *const bench_sizes[] = { "", [LLAP_BENCH_SIZE_TINY] = "tiny", [LLAP_BENCH_SIZE_SMALL] = "small", [LLAP_BENCH_SIZE_PAPER] = "paper", NULL };
+
+#define OPTIONS llap_bench_opts
+static const llap_option bench_options[] = {
+    OPTION_WORD(size, "small", bench_sizes, "network: of the default profile (tiny, small), or the reference at the paper's size"),
+    OPTION_TEXT(TEXT, only, NULL, "measurements whose name contains TEXT"),
+    OPTION_INTEGER(batch, NULL, 1, 4096, "windows of a forward pass and of a training step (default 128, paper 10)"),
+    OPTION_INTEGER(samples, "25", 1, 10000, "samples of a forecast"),
+    OPTION_INTEGER(horizon, "168", 1, 100000, "query times of a forecast"),
+    OPTION_INTEGER(threads, NULL, 1, 4096, "threads to use (default: one per processor); results do not depend on it"),
+    OPTION_REAL(seconds, "2", 0, 3600, "about what each measurement may take; three runs at least"),
+    OPTIONS_OF_DEVICE,
+    OPTION_END,
+};
+#undef OPTIONS
+
+const llap_option *llap_bench_options(void) { return bench_options; }
+/* clang-format on */
