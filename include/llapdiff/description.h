@@ -63,6 +63,11 @@ typedef struct llap_description_target {
     int64_t       n_terms;         /* of the kernel; columns [n_terms], in the model's unit */
     const double *variance, *rho, *omega;
     const double *half_life, *period; /* infinite: none */
+    const char   *curve;              /* of the chain: "tails", "log"; "clipped" in models of 0.1 */
+    int           clipped; /* no answer lies outside the range of training: train again */
+    const char   *drift;   /* beside the poles: "none", "level", "slope" */
+    const char   *scale;   /* of the answers' spread: "window", "innovation" */
+    const char   *climate; /* "weekly profile", "calendar climate", "no climate" */
 } llap_description_target;
 
 /* NULL: there is no such target. */

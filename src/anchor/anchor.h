@@ -43,7 +43,14 @@
 #include <stdint.h>
 
 #define LL_ANCHOR_MAX_TERMS 16
-#define LL_ANCHOR_MAX_STATES (2 * LL_ANCHOR_MAX_TERMS)
+#define LL_ANCHOR_MAX_STATES (2 * LL_ANCHOR_MAX_TERMS + 2)
+
+/* What carries a series away from the level that its terms return to. */
+typedef enum ll_anchor_drift {
+    LL_ANCHOR_STILL, /* nothing */
+    LL_ANCHOR_LEVEL, /* a level that walks: variance start at the first event, q d over a gap d */
+    LL_ANCHOR_SLOPE, /* and is moved by a slope b: db = -damping b dt + noise of variance v dt */
+} ll_anchor_drift;
 
 typedef struct ll_anchor_kernel {
     int32_t n_terms;                    /* 1 .. LL_ANCHOR_MAX_TERMS */
@@ -53,7 +60,25 @@ typedef struct ll_anchor_kernel {
     double  nu;                         /* variance of the observation noise, >= 0 */
     double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
                      * nu + jitter > 0 */
+    ll_anchor_drift drift;
+    double          start; /* variance of the level at the first event of a window, >= 0 */
+    double q, v;       /* of the level's and the slope's noise per unit of time, > 0 where used */
+    double damping;    /* of the slope, > 0 where used */
+    double monitor;    /* threshold of the monitor below; 0: off */
+    bool   innovation; /* variances are scaled by what the window's readings surprise by */
 } ll_anchor_kernel;
+
+/* The monitor. A reading e away from its mean (in u: times the scale of the window), whose variance
+ * is S by the kernel alone, is far off by a = |e|/sqrt(S
+ * r), r = (8 + sum z)/(8 + n) over the n readings before it, z = min(e^2/S, 16). At the second
+ * reading in a row with a > monitor and the same sign the level (of variance 0 where there is no
+ * drift) has its variance raised by e^2, so that the filter follows at once; that reading counts z
+ * = 1.
+ *
+ * Innovation scale: the readings are y = u - m in the unit of u, not divided by the scale of the
+ * window, and the variance of a query is multiplied by (8 + sum z)/(8 + n). Otherwise, after the
+ * monitor has struck, variances are multiplied by the scale of the readings since, as
+ * ll_window_norm has it, over that of the window. Means are the same either way. */
 
 /* The start of every fit on data with a clock: time in hours, three relaxations and the cycles
  * of 24, 12, 8 and 168 hours. */
@@ -67,6 +92,8 @@ llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycl
 
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
 double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
+const char *ll_anchor_drift_name(ll_anchor_drift d);                  /* none, level or slope */
+int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
 double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
 
 /* One history and the times asked about. Borrows all arrays until the call returns. */
@@ -77,6 +104,8 @@ typedef struct ll_anchor_window {
     size_t        n_query; /* 0 is fine */
     const double *t_query; /* [n_query] finite, any order */
     const double *target;  /* [n_query] what came true, NaN: unknown; only scores read it */
+    double        start;   /* variance that the level has beyond the kernel's at the first event */
+    double        scale;   /* s that y and target were divided by, or, innovation, were not; 0: 1 */
 } ll_anchor_window;
 
 /* Which quantity a variance belongs to. */
@@ -109,6 +138,9 @@ size_t      ll_anchor_path_normals(const ll_anchor_posterior *p);
 llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_t n_paths,
                             const double *normals, double *paths);
 
+/* How far off the readings of a window are, as the monitor measures it: a [n_obs], NaN: missing. */
+llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a);
+
 /* Causal answers: each query given the observations at or before its time. Windows are shared out
  * among threads; mean[i], var[i] [n_query of window i] (var of a new reading). loglik [n_windows]
  * may be NULL. Same bytes for any number of threads. */
@@ -127,12 +159,13 @@ typedef struct ll_anchor_loss {
     double d_a[LL_ANCHOR_MAX_TERMS];
     double d_rho[LL_ANCHOR_MAX_TERMS];
     double d_omega[LL_ANCHOR_MAX_TERMS];
-    double d_nu;
+    double d_nu, d_q, d_v;
 } ll_anchor_loss;
 
 /* Loss and its exact gradient, by one reverse sweep through the filter: O(J^2) per observation and
  * query for all derivatives together. The variance of a target is held at var_floor from below
- * (no derivative there); NLL does not use it. Same bytes for any number of threads. */
+ * (no derivative there); NLL does not use it. The monitor is off. Innovation scale: the CRPS of
+ * each window is divided by its scale. Same bytes for any number of threads. */
 llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_window *w,
                                     size_t n_windows, ll_anchor_loss_kind kind, double var_floor,
                                     ll_anchor_loss *out);

@@ -2,6 +2,7 @@
 
 #include "anchor/anchor.h"
 #include "anchor/midpoints.h"
+#include "anchor/quantile.h"
 #include "base/alloc.h"
 #include "base/crps.h"
 #include "base/sort.h"

@@ -2,7 +2,11 @@
 
 #include "base/alloc.h"
 
+#include "anchor/glitch.h"
+
+#include <float.h>
 #include <math.h>
+#include <string.h>
 
 static const double HOURS_DAY = 24.0, HOURS_WEEK = 168.0, HOURS_YEAR = 8766.0;
 
@@ -61,8 +65,9 @@ double ll_chain_climate(const ll_chain *c, size_t e, double t)
 {
     if (c->n_climate == 0) return 0.0;
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
-    double        term[LL_CLIMATE_MAX], sum = 0.0;
-    ll_climate_terms(t, c->n_climate, term);
+    double        term[LL_WEEKLY_MAX], sum = 0.0;
+    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, term);
+    else ll_climate_terms(t, c->n_climate, term);
     for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];
     return sum;
 }
@@ -72,21 +77,85 @@ static double hold(double x, double lo, double hi) /* NaN stays */
     return x < lo ? lo : x > hi ? hi : x;
 }
 
+/* log y, and below y_0 its tangent there. */
+static double log_of(const ll_chain *c, double y)
+{
+    return y < c->y_0 ? log(c->y_0) + (y - c->y_0) / c->y_0 : log(y);
+}
+
+static double exp_of(const ll_chain *c, double l)
+{
+    const double least = log(c->y_0);
+    return l < least ? c->y_0 * (1.0 + l - least) : exp(fmin(l, log((double)FLT_MAX)));
+}
+
 double ll_chain_z(const ll_chain *c, size_t e, double y)
 {
     if (e > c->n_series) e = c->n_series;
+    if (c->curve == LL_CURVE_LOG) return (log_of(c, y) - c->mu[e]) / c->sd[e];
     return hold((hold(y, c->y_lo, c->y_hi) - c->mu[e]) / c->sd[e], -c->z_clip, c->z_clip);
 }
 
 double ll_chain_y_back(const ll_chain *c, size_t e, double z)
 {
     if (e > c->n_series) e = c->n_series;
-    return hold(c->mu[e] + c->sd[e] * z, c->y_min, c->y_max);
+    const double y = c->mu[e] + c->sd[e] * z;
+    return hold(c->curve == LL_CURVE_LOG ? exp_of(c, y) : y, c->y_min, c->y_max);
+}
+
+const char *ll_curve_name(ll_curve c)
+{
+    static const char *const names[] = { "clipped", "tails", "log" };
+    return names[c];
+}
+
+double ll_chain_unit(const ll_chain *c, size_t e, double z)
+{
+    if (c->curve != LL_CURVE_LOG) return z;
+    if (e > c->n_series) e = c->n_series;
+    return (ll_chain_y_back(c, e, z) - c->y_mu[e]) / c->y_sd[e];
+}
+
+void ll_chain_mark(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop)
+{
+    if (e > c->n_series) e = c->n_series;
+    if (c->glitch == NULL) memset(drop, 0, n * sizeof *drop);
+    else ll_glitch_mark(y, n, c->glitch[e], c->glitch_end, drop);
+}
+
+void ll_chain_mark_past(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop)
+{
+    if (e > c->n_series) e = c->n_series;
+    if (c->glitch == NULL) memset(drop, 0, n * sizeof *drop);
+    else ll_glitch_mark_past(y, n, c->glitch[e], drop);
+}
+
+/* Slope of Yeo-Johnson, never 0. */
+static double steepness(double z, double lambda)
+{
+    return pow(1.0 + fabs(z), z >= 0.0 ? lambda - 1.0 : 1.0 - lambda);
+}
+
+static double bend_with_tails(const ll_chain *c, double z)
+{
+    const double at = hold(z, c->knot[0], c->knot[1]), v = ll_yeo_johnson(at, c->lambda);
+    return at == z ? v : v + steepness(at, c->lambda) * (z - at);
+}
+
+static double unbend_with_tails(const ll_chain *c, double v)
+{
+    for (int k = 0; k < 2; k++) {
+        const double at = c->knot[k], beyond = v - ll_yeo_johnson(at, c->lambda);
+        if (k == 0 ? beyond < 0.0 : beyond > 0.0) return at + beyond / steepness(at, c->lambda);
+    }
+    return ll_yeo_johnson_back(v, c->lambda);
 }
 
 double ll_chain_bend(const ll_chain *c, size_t e, double z)
 {
-    if (!c->asinh && !c->log1p) return ll_yeo_johnson(z, c->lambda);
+    if (c->curve == LL_CURVE_LOG) return z;
+    if (!c->asinh && !c->log1p)
+        return c->curve == LL_CURVE_TAILS ? bend_with_tails(c, z) : ll_yeo_johnson(z, c->lambda);
     if (e > c->n_series) e = c->n_series;
     const double y = c->mu[e] + c->sd[e] * z;
     return c->asinh ? asinh(y) : copysign(log1p(fabs(y)), y);
@@ -94,7 +163,10 @@ double ll_chain_bend(const ll_chain *c, size_t e, double z)
 
 static double unbend(const ll_chain *c, size_t e, double v)
 {
-    if (!c->asinh && !c->log1p) return ll_yeo_johnson_back(v, c->lambda);
+    if (c->curve == LL_CURVE_LOG) return v;
+    if (!c->asinh && !c->log1p)
+        return c->curve == LL_CURVE_TAILS ? unbend_with_tails(c, v)
+                                          : ll_yeo_johnson_back(v, c->lambda);
     if (e > c->n_series) e = c->n_series;
     const double y = c->asinh ? sinh(v) : copysign(expm1(fabs(v)), v);
     return (y - c->mu[e]) / c->sd[e];
@@ -107,7 +179,8 @@ double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z)
 
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u)
 {
-    return hold(unbend(c, e, (u * c->r_s + climate) * c->g_s + c->g_m), c->z_lo, c->z_hi);
+    const double z = unbend(c, e, (u * c->r_s + climate) * c->g_s + c->g_m);
+    return c->curve == LL_CURVE_CLIPPED ? hold(z, c->z_lo, c->z_hi) : z;
 }
 
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
@@ -132,8 +205,8 @@ double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u)
 void ll_chain_destroy(ll_chain *c)
 {
     if (c == NULL) return;
-    ll_free(c->mu);
-    ll_free(c->sd);
-    ll_free(c->climate);
+    double *const arrays[] = { c->mu,   c->sd,  c->climate, c->y_mu,
+                               c->y_sd, c->low, c->high,    c->glitch };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     ll_free(c);
 }

@@ -1,7 +1,8 @@
 /* The chain of scales in front of the anchor, for one variable, each link monotone and undone
  * exactly, so that the quantiles of a forecast are those of the anchor taken back:
  *
- *     y  -> z = (clip(y) - mu_e) / sd_e, clipped           statistics of the training rows
+ *     y  -> z = (y - mu_e) / sd_e                          statistics of the training rows; or of
+ *                                                          log y in the place of y
  *     z  -> v = Yeo-Johnson(z; lambda)                     one lambda, by likelihood; or a curve of
  *                                                          y itself: log(1 + |y|) or asinh(y)
  *     v  -> u = (v - g_m) / g_s                            pooled training mean, deviation
@@ -13,6 +14,10 @@
  *     double z = ll_chain_z(c, e, y), u = ll_chain_u(c, e, t, z);
  *     z = ll_chain_z_back(c, e, t, u), y = ll_chain_y_back(c, e, z);
  *     ll_chain_destroy(c);
+ *
+ * No value is too far out: beyond the knots, the 5 and 95 % quantiles of the training z, the curve
+ * goes on as a straight line, so that it takes the whole line to the whole line. Models of before
+ * (LL_CURVE_CLIPPED) hold z and the answers within the range of training instead.
  *
  * t is in hours since 1970-01-01T00:00Z where there is a climate, else it is not used. A missing
  * value (NaN) stays one all the way. e is the series' index, or any larger number for a series that
@@ -42,37 +47,74 @@ typedef enum ll_transform {
     LL_TRANSFORM_ASINH,       /* v = asinh(y) */
 } ll_transform;
 
+/* How z is made and goes on where training has not been. */
+typedef enum ll_curve {
+    LL_CURVE_CLIPPED, /* z and answers are held within bounds */
+    LL_CURVE_TAILS,   /* straight lines beyond the knots */
+    LL_CURVE_LOG,     /* z of log y, a straight line below y_0; all training values are > 0 */
+} ll_curve;
+
 typedef struct ll_chain_opts {
+    ll_curve curve;      /* else than clipped: glitches are left out, z_clip and tail not read;
+                          * log: nor is transform */
     bool         pooled; /* one mu and sd (and climate) for all series */
     ll_transform transform;
     bool         climate; /* daily and weekly terms; annual ones where training spans two years */
+    bool         profile; /* a weekly profile in the place of a climate's few terms */
+    double       gap;     /* hours between rows, for it; > 0 */
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \
     ((ll_chain_opts){ .transform = LL_TRANSFORM_YEO_JOHNSON, .climate = true, .z_clip = 5 })
+/* A climate of many harmonics. */
+typedef struct ll_weekly {
+    int32_t daily, weekly; /* harmonics of day (2 .. 12) and week (1 .. 84); 0: no profile */
+    bool    annual;        /* and of the year, as in the few terms */
+} ll_weekly;
+
+enum { LL_WEEKLY_MAX = 181 };
+ll_weekly ll_weekly_of(double gap, bool annual); /* of data every so many hours */
+int32_t   ll_weekly_count(ll_weekly p);          /* terms: those of the week without the day's */
+void      ll_weekly_terms(ll_weekly p, double t, double *out);
+
 #define LL_CLIMATE_MAX 23 /* terms: 1, 6 daily, 4 weekly, then 4 annual and 8 daily x annual */
 
 /* All of it is saved with the model. Statistics rows are [n_series + 1]: the last is all pooled. */
 typedef struct ll_chain {
-    size_t  n_series;
-    double *mu, *sd;
-    double  y_lo, y_hi; /* y is clipped to these */
-    double  z_clip;
-    double  y_min, y_max; /* answers are held within, as z_lo and z_hi below; +-inf: not */
-    double  lambda, g_m, g_s;
-    bool    log1p, asinh; /* of y, instead of Yeo-Johnson */
-    double  z_lo, z_hi;   /* answers are held within: least training z - 0.2, z_clip */
-    int32_t n_climate;    /* terms: 0, 11 or 23 */
-    double *climate;      /* [n_series + 1,n_climate] */
-    double  r_s;          /* 1 without a climate */
+    size_t   n_series;
+    double  *mu, *sd;
+    ll_curve curve;
+    double   knot[2];     /* of z, for tails */
+    double   y_0;         /* for log: a tenth of the least training value */
+    double  *y_mu, *y_sd; /* of y itself where mu and sd are of log y, else NULL */
+    double  *low, *high;  /* range of the training values; NULL as long as z is clipped */
+    double  *glitch;      /* limits of glitch.h; NULL: none is looked for */
+    double   glitch_end;
+    double   y_lo, y_hi; /* y is clipped to these */
+    double   z_clip;
+    double   y_min, y_max; /* answers are held within, as z_lo and z_hi below; +-inf: not */
+    double   lambda, g_m, g_s;
+    bool     log1p, asinh; /* of y, instead of Yeo-Johnson */
+    double  z_lo, z_hi; /* answers are held within, where clipped: least training z - 0.2, z_clip */
+    int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile */
+    ll_weekly profile;  /* daily 0: the few terms */
+    double   *climate;  /* [n_series + 1,n_climate] */
+    double    r_s;      /* 1 without a climate */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a
  * constant one is divided by 1. LLAP_EINVAL: no value at all, or one that is infinite. */
 llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *o, ll_chain **out);
 void        ll_chain_destroy(ll_chain *c); /* NULL is fine */
+
+/* z in standard deviations of the training values, the unit of scores: (y - mean) / deviation. */
+double ll_chain_unit(const ll_chain *c, size_t e, double z);
+/* Which of y [n] (NaN: missing) are glitches, looking at no others than these: drop [n]. */
+void ll_chain_mark(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop);
+/* The same with each value as the last one (glitch.h). */
+void ll_chain_mark_past(const ll_chain *c, size_t e, const double *y, size_t n, bool *drop);
 
 double ll_chain_z(const ll_chain *c, size_t e, double y);
 double ll_chain_y_back(const ll_chain *c, size_t e, double z);
@@ -90,6 +132,8 @@ double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */
 void ll_climate_terms(double t, int32_t n_terms, double *out);
+
+const char *ll_curve_name(ll_curve c); /* clipped, tails or log */
 
 double ll_chain_bend(const ll_chain *c, size_t e, double z); /* v */
 double ll_yeo_johnson(double x, double lambda);

@@ -1,13 +1,12 @@
-#include "anchor/chain.h"
+#include "anchor/chain_climate.h"
+#include "anchor/glitch.h"
+#include "anchor/quantile.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sort.h"
 
 #include <math.h>
 #include <string.h>
-
-static const double HOURS_YEAR = 8766.0, RIDGE = 20.0;
-enum { CLIMATE_SHORT = 11 };
 
 static double hold(double x, double lo, double hi) /* NaN stays */
 {
@@ -59,32 +58,16 @@ static void fit_scale(ll_chain *c, const ll_series *s, bool pooled)
     }
 }
 
-/* Quantile of sorted x, linear between neighbours. */
-static double quantile(const double *x, size_t n, double p)
-{
-    const double at = p * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return i + 1 < n ? x[i] + (at - (double)i) * (x[i + 1] - x[i]) : x[n - 1];
-}
-
-/* The training values as one list: z of every observed row, in the order of the series. */
-typedef struct values {
-    size_t  n;
-    double *x;    /* [n] y, then z, then v, then u */
-    double *t;    /* [n] */
-    size_t *ends; /* [n_series] */
-} values;
-
-static void values_deinit(values *v)
+static void values_deinit(chain_values *v)
 {
     ll_free(v->x);
     ll_free(v->t);
     ll_free(v->ends);
 }
 
-static llap_status values_init(values *v, const ll_series *s, size_t n_series)
+static llap_status values_init(chain_values *v, const ll_series *s, size_t n_series)
 {
-    *v = (values){ 0 };
+    *v = (chain_values){ 0 };
     for (size_t e = 0; e < n_series; e++)
         for (size_t i = 0; i < s[e].n; i++) {
             if (isinf(s[e].y[i]))
@@ -109,7 +92,7 @@ static llap_status values_init(values *v, const ll_series *s, size_t n_series)
     return LLAP_OK;
 }
 
-static llap_status fit_tails(ll_chain *c, const values *v, double tail)
+static llap_status fit_tails(ll_chain *c, const chain_values *v, double tail)
 {
     c->y_lo = -INFINITY;
     c->y_hi = INFINITY;
@@ -118,14 +101,14 @@ static llap_status fit_tails(ll_chain *c, const values *v, double tail)
     if (sorted == NULL) return LLAP_ENOMEM;
     memcpy(sorted, v->x, v->n * sizeof *sorted);
     ll_sort_doubles(sorted, v->n);
-    c->y_lo = quantile(sorted, v->n, tail);
-    c->y_hi = quantile(sorted, v->n, 1.0 - tail);
+    c->y_lo = ll_quantile(sorted, v->n, tail);
+    c->y_hi = ll_quantile(sorted, v->n, 1.0 - tail);
     ll_free(sorted);
     return LLAP_OK;
 }
 
 /* Of v where values are z. */
-static moments moments_of_bent(const ll_chain *c, const values *z)
+static moments moments_of_bent(const ll_chain *c, const chain_values *z)
 {
     moments m = { .n = (double)z->n };
     for (size_t i = 0, e = 0; i < z->n; i++) {
@@ -145,124 +128,56 @@ static moments moments_of_bent(const ll_chain *c, const values *z)
 enum { N_LAMBDA = 31 };
 static double lambda_at(int i) { return (i - 10) / 10.0; } /* -1.0, -0.9, .. 2.0 */
 
-static void fit_lambda(ll_chain *c, const values *z, ll_transform transform)
+/* The most likely one, or 1 where all values are equal. */
+static double best_lambda(const chain_values *z)
 {
-    c->lambda = 1.0;
-    c->log1p = transform == LL_TRANSFORM_LOG1P;
-    c->asinh = transform == LL_TRANSFORM_ASINH;
-    if (transform == LL_TRANSFORM_YEO_JOHNSON) {
-        double grown = 0.0; /* log of the derivative is (lambda - 1) times this */
-        double score[N_LAMBDA];
-        int    best = 0;
-        for (size_t i = 0; i < z->n; i++) grown += copysign(log1p(fabs(z->x[i])), z->x[i]);
+    double grown = 0.0; /* log of the derivative is (lambda - 1) times this */
+    double score[N_LAMBDA];
+    int    best = 0;
+    for (size_t i = 0; i < z->n; i++) grown += copysign(log1p(fabs(z->x[i])), z->x[i]);
 #pragma omp parallel for schedule(dynamic, 1)
-        for (int i = 0; i < N_LAMBDA; i++) {
-            const moments m = moments_of_bent(&(ll_chain){ .lambda = lambda_at(i) }, z);
-            score[i] = -0.5 * m.n * log(m.var) + (lambda_at(i) - 1.0) * grown;
-        }
-        for (int i = 1; i < N_LAMBDA; i++)
-            if (score[i] > score[best]) best = i;
-        if (isfinite(score[best])) c->lambda = lambda_at(best); /* not: all values are equal */
+    for (int i = 0; i < N_LAMBDA; i++) {
+        const moments m = moments_of_bent(&(ll_chain){ .lambda = lambda_at(i) }, z);
+        score[i] = -0.5 * m.n * log(m.var) + (lambda_at(i) - 1.0) * grown;
     }
-    const moments m = moments_of_bent(c, z);
-    c->g_m = m.mean;
-    c->g_s = m.var > 0.0 ? sqrt(m.var) : 1.0;
+    for (int i = 1; i < N_LAMBDA; i++)
+        if (score[i] > score[best]) best = i;
+    return isfinite(score[best]) ? lambda_at(best) : 1.0;
 }
 
-/* Solves A x = b, A [n,n] symmetric positive definite, in place; b becomes x. */
-static void solve(double *A, double *b, int n)
+/* Knots of the tails, and lambda from values that no outlier rules: z held within +-5. */
+static llap_status fit_tail_curve(ll_chain *c, const chain_values *z, ll_transform transform)
 {
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j <= i; j++) {
-            double sum = A[i * n + j];
-            for (int k = 0; k < j; k++) sum -= A[i * n + k] * A[j * n + k];
-            A[i * n + j] = i == j ? sqrt(sum) : sum / A[j * n + j];
-        }
-        for (int k = 0; k < i; k++) b[i] -= A[i * n + k] * b[k];
-        b[i] /= A[i * n + i];
-    }
-    for (int i = n; i-- > 0;) {
-        for (int k = i + 1; k < n; k++) b[i] -= A[k * n + i] * b[k];
-        b[i] /= A[i * n + i];
-    }
-}
-
-typedef struct normal_equations {
-    double A[LL_CLIMATE_MAX * LL_CLIMATE_MAX], b[LL_CLIMATE_MAX];
-} normal_equations;
-
-static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
-{
-    const int n = c->n_climate;
-    for (int i = 0; i < n; i++) eq->A[i * n + i] += RIDGE;
-    solve(eq->A, eq->b, n);
-    memcpy(coef, eq->b, (size_t)n * sizeof *coef);
-}
-
-static void fit_climate_coefficients(ll_chain *c, const values *v, bool pooled)
-{
-    const int        n = c->n_climate;
-    normal_equations all = { 0 };
-    size_t           i = 0;
-    for (size_t e = 0; e < c->n_series; e++) {
-        normal_equations own = { 0 };
-        for (; i < v->ends[e]; i++) {
-            double term[LL_CLIMATE_MAX];
-            ll_climate_terms(v->t[i], n, term);
-            for (int j = 0; j < n; j++) {
-                own.b[j] += term[j] * v->x[i];
-                for (int k = 0; k <= j; k++) own.A[j * n + k] += term[j] * term[k];
-            }
-        }
-        for (int j = 0; j < n * n; j++) all.A[j] += own.A[j];
-        for (int j = 0; j < n; j++) all.b[j] += own.b[j];
-        ridge(c, &own, c->climate + e * (size_t)n);
-    }
-    double *together = c->climate + c->n_series * (size_t)n;
-    ridge(c, &all, together);
-    for (size_t e = 0; e < c->n_series; e++) {
-        const bool empty = v->ends[e] == (e > 0 ? v->ends[e - 1] : 0);
-        if (pooled || empty)
-            memcpy(c->climate + e * (size_t)n, together, (size_t)n * sizeof *together);
-    }
-}
-
-/* v holds u; r_s becomes the deviation of what the calendar does not explain. */
-static llap_status fit_climate(ll_chain *c, const values *v, const ll_chain_opts *o)
-{
-    c->r_s = 1.0;
-    if (!o->climate) return LLAP_OK;
-    double first = INFINITY, last = -INFINITY;
-    for (size_t i = 0; i < v->n; i++) {
-        if (!isfinite(v->t[i]))
-            return ll_fail(LLAP_EINVAL, "chain: the time of a training value is %g", v->t[i]);
-        first = fmin(first, v->t[i]);
-        last = fmax(last, v->t[i]);
-    }
-    const bool years = last - first >= 2.0 * HOURS_YEAR;
-    c->n_climate = years ? LL_CLIMATE_MAX : CLIMATE_SHORT;
-    c->climate = ll_new((c->n_series + 1) * (size_t)c->n_climate, sizeof *c->climate);
-    if (c->climate == NULL) return LLAP_ENOMEM;
-    fit_climate_coefficients(c, v, o->pooled);
-    double mean = 0.0, var = 0.0;
-    size_t e = 0;
-    for (size_t i = 0; i < v->n; i++) {
-        while (i >= v->ends[e]) e++;
-        v->x[i] -= ll_chain_climate(c, e, v->t[i]);
-        mean += v->x[i];
-    }
-    mean /= (double)v->n;
-    for (size_t i = 0; i < v->n; i++) var += (v->x[i] - mean) * (v->x[i] - mean);
-    var /= (double)v->n;
-    if (var > 0.0) c->r_s = sqrt(var);
+    const double at[] = { .05, .95 }, most = 5.0;
+    chain_values held = *z;
+    held.x = ll_new(z->n, sizeof *held.x);
+    if (held.x == NULL) return LLAP_ENOMEM;
+    for (size_t i = 0; i < z->n; i++) held.x[i] = hold(z->x[i], -most, most);
+    if (transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(&held);
+    memcpy(held.x, z->x, z->n * sizeof *held.x);
+    ll_sort_doubles(held.x, z->n);
+    for (int k = 0; k < 2; k++) c->knot[k] = ll_quantile(held.x, z->n, at[k]);
+    ll_free(held.x);
     return LLAP_OK;
 }
 
-static llap_status fit(ll_chain *c, const ll_series *s, values *v, const ll_chain_opts *o)
+static llap_status fit_curve(ll_chain *c, const chain_values *z, ll_transform transform)
 {
-    llap_status st = fit_tails(c, v, o->tail);
-    if (st != LLAP_OK) return st;
-    fit_scale(c, s, o->pooled);
+    llap_status st = LLAP_OK;
+    c->lambda = 1.0;
+    c->log1p = transform == LL_TRANSFORM_LOG1P;
+    c->asinh = transform == LL_TRANSFORM_ASINH;
+    if (c->curve == LL_CURVE_TAILS) st = fit_tail_curve(c, z, transform);
+    else if (transform == LL_TRANSFORM_YEO_JOHNSON) c->lambda = best_lambda(z);
+    const moments m = moments_of_bent(c, z);
+    c->g_m = m.mean;
+    c->g_s = m.var > 0.0 ? sqrt(m.var) : 1.0;
+    return st;
+}
+
+/* The links behind z; v holds y of every training value. */
+static llap_status fit_links(ll_chain *c, chain_values *v, const ll_chain_opts *o)
+{
     double lo = INFINITY, hi = -INFINITY;
     size_t e = 0;
     for (size_t i = 0; i < v->n; i++) {
@@ -271,15 +186,118 @@ static llap_status fit(ll_chain *c, const ll_series *s, values *v, const ll_chai
         lo = fmin(lo, v->x[i]);
         hi = fmax(hi, v->x[i]);
     }
-    c->z_lo = lo - 0.2;
-    c->z_hi = isfinite(c->z_clip) ? c->z_clip : hi + 0.2;
-    fit_lambda(c, v, o->transform);
+    if (c->curve == LL_CURVE_CLIPPED) {
+        c->z_lo = lo - 0.2;
+        c->z_hi = isfinite(c->z_clip) ? c->z_clip : hi + 0.2;
+    }
+    const ll_transform transform = c->curve == LL_CURVE_LOG ? LL_TRANSFORM_NONE : o->transform;
+    const llap_status  st = fit_curve(c, v, transform);
+    if (st != LLAP_OK) return st;
     e = 0;
     for (size_t i = 0; i < v->n; i++) {
         while (i >= v->ends[e]) e++;
         v->x[i] = (ll_chain_bend(c, e, v->x[i]) - c->g_m) / c->g_s;
     }
-    return fit_climate(c, v, o);
+    return chain_fit_climate(c, v, o);
+}
+
+/* Range of the training values of each series; one without a value has that of all. */
+static void fit_range(ll_chain *c, const ll_series *s, bool pooled)
+{
+    const size_t n = c->n_series;
+    c->low[n] = INFINITY;
+    c->high[n] = -INFINITY;
+    for (size_t e = 0; e < n; e++) {
+        c->low[e] = INFINITY;
+        c->high[e] = -INFINITY;
+        for (size_t i = 0; i < s[e].n; i++) {
+            c->low[e] = fmin(c->low[e], s[e].y[i]); /* NaN is passed over */
+            c->high[e] = fmax(c->high[e], s[e].y[i]);
+        }
+        c->low[n] = fmin(c->low[n], c->low[e]);
+        c->high[n] = fmax(c->high[n], c->high[e]);
+    }
+    for (size_t e = 0; e < n; e++)
+        if (pooled || c->low[e] > c->high[e]) c->low[e] = c->low[n], c->high[e] = c->high[n];
+}
+
+/* From y to log y, in place: y [rows] of s [n_series]. */
+static llap_status take_logs(ll_chain *c, const ll_series *s, double *y, size_t rows, bool pooled)
+{
+    const size_t n = c->n_series;
+    if (!(c->low[n] > 0.0))
+        return ll_fail(LLAP_EINVAL, "chain: log: the least training value is %g, not above 0",
+                       c->low[n]);
+    c->y_0 = 0.1 * c->low[n];
+    c->y_mu = c->mu;
+    c->y_sd = c->sd;
+    c->mu = ll_new(n + 1, sizeof *c->mu);
+    c->sd = ll_new(n + 1, sizeof *c->sd);
+    if (c->mu == NULL || c->sd == NULL) return LLAP_ENOMEM;
+    double *const was = ll_new(rows, sizeof *was);
+    if (was == NULL) return LLAP_ENOMEM;
+    memcpy(was, y, rows * sizeof *y);
+    for (size_t i = 0; i < rows; i++) y[i] = log(y[i]);
+    fit_scale(c, s, pooled);
+    memcpy(y, was, rows * sizeof *y);
+    ll_free(was);
+    return LLAP_OK;
+}
+
+/* Without walls: glitches are left out, nothing is clipped. y [rows] is room for the values. */
+static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, double *y,
+                            size_t rows, const ll_chain_opts *o)
+{
+    const size_t n = c->n_series;
+    bool        *drop = ll_new(rows, sizeof *drop);
+    llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) st = ll_glitch_fit(train, n, o->pooled, c->glitch, &c->glitch_end);
+    for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {
+        s[e] = (ll_series){ .n = train[e].n, .t = train[e].t, .y = y + at };
+        ll_chain_mark(c, e, train[e].y, train[e].n, drop);
+        for (size_t i = 0; i < train[e].n; i++) y[at + i] = drop[i] ? NAN : train[e].y[i];
+    }
+    ll_free(drop);
+    if (st != LLAP_OK) return st;
+    fit_range(c, s, o->pooled);
+    fit_scale(c, s, o->pooled);
+    if (o->curve == LL_CURVE_LOG) st = take_logs(c, s, y, rows, o->pooled);
+    chain_values v;
+    if (st == LLAP_OK) {
+        c->curve = o->curve;
+        st = values_init(&v, s, n);
+        if (st == LLAP_OK) st = fit_links(c, &v, o);
+        values_deinit(&v);
+    }
+    return st;
+}
+
+static llap_status fit_without_walls(ll_chain *c, const ll_series *train, const ll_chain_opts *o)
+{
+    const size_t n = c->n_series;
+    size_t       rows = 0;
+    for (size_t e = 0; e < n; e++) rows += train[e].n;
+    c->z_clip = INFINITY;
+    c->low = ll_new(n + 1, sizeof *c->low);
+    c->high = ll_new(n + 1, sizeof *c->high);
+    c->glitch = ll_new(n + 1, sizeof *c->glitch);
+    ll_series *s = ll_new(n, sizeof *s);
+    double    *y = ll_new(rows, sizeof *y);
+    const bool ok =
+        c->low != NULL && c->high != NULL && c->glitch != NULL && s != NULL && y != NULL;
+    const llap_status st = ok ? fit_free(c, train, s, y, rows, o) : LLAP_ENOMEM;
+    ll_free(s);
+    ll_free(y);
+    return st;
+}
+
+static llap_status fit_clipped(ll_chain *c, const ll_series *s, chain_values *v,
+                               const ll_chain_opts *o)
+{
+    const llap_status st = fit_tails(c, v, o->tail);
+    if (st != LLAP_OK) return st;
+    fit_scale(c, s, o->pooled);
+    return fit_links(c, v, o);
 }
 
 llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *o, ll_chain **out)
@@ -290,9 +308,12 @@ llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *
                        "chain: expected z_clip > 0 and 0 <= tail < 0.5, "
                        "found %g and %g",
                        o->z_clip, o->tail);
-    values      v;
-    ll_chain   *c = NULL;
-    llap_status st = values_init(&v, train, n);
+    if (o->profile && !(o->gap > 0.0 && o->gap < 24.0))
+        return ll_fail(LLAP_EINVAL, "chain: a profile needs a gap of 0 to 24 hours, found %g",
+                       o->gap);
+    chain_values v;
+    ll_chain    *c = NULL;
+    llap_status  st = values_init(&v, train, n);
     if (st == LLAP_OK) {
         c = ll_new(1, sizeof *c);
         if (c == NULL) st = LLAP_ENOMEM;
@@ -302,9 +323,13 @@ llap_status ll_chain_fit(const ll_series *train, size_t n, const ll_chain_opts *
         c->z_clip = o->z_clip;
         c->y_min = -INFINITY;
         c->y_max = INFINITY;
+        c->y_lo = -INFINITY;
+        c->y_hi = INFINITY;
         c->mu = ll_new(n + 1, sizeof *c->mu);
         c->sd = ll_new(n + 1, sizeof *c->sd);
-        st = c->mu == NULL || c->sd == NULL ? LLAP_ENOMEM : fit(c, train, &v, o);
+        st = c->mu == NULL || c->sd == NULL ? LLAP_ENOMEM
+             : o->curve != LL_CURVE_CLIPPED ? fit_without_walls(c, train, o)
+                                            : fit_clipped(c, train, &v, o);
     }
     values_deinit(&v);
     if (st == LLAP_OK) *out = c;

@@ -1,5 +1,7 @@
 /* Fitting the whole anchor model: candidates by chain and kappa, the best by validation. */
-#include "anchor/window.h"
+#include "anchor/drift.h"
+#include "anchor/quantile.h"
+#include "anchor/trial.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
@@ -13,7 +15,7 @@ typedef struct drawer {
     const ll_anchor_data       *data;
     const ll_anchor_model_opts *opts;
     const anchor_rows          *rows;
-    double                      kappa;
+    anchor_cut                  how;
     ll_origin                  *origin; /* [n_rows] */
     anchor_batch                batch;
 } drawer;
@@ -25,10 +27,15 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
     for (size_t i = 0; i < n_rows; i++)
         d->origin[i] = d->data->train[ll_rng_below(&rng, i, d->data->n_train)];
     anchor_batch_deinit(&d->batch);
-    const llap_status st = anchor_batch_init(&d->batch, &d->opts->spec, d->kappa, d->rows,
-                                             d->data->n_series, d->origin, n_rows);
+    const llap_status st =
+        anchor_batch_init(&d->batch, d->how, d->rows, d->data->n_series, d->origin, n_rows);
     for (size_t i = 0; st == LLAP_OK && i < n_rows; i++) out[i] = d->batch.window[i];
     return st;
+}
+
+static bool may_profile(const ll_anchor_model_opts *o)
+{
+    return o->chain.climate && o->chain.gap > 0.0 && o->chain.gap < 24.0;
 }
 
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated)
@@ -37,7 +44,11 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     const int     kernels = (o->chain.climate ? 2 : 1) * (o->kappa > 0.0 ? 1 : 2);
     anchor_course c;
     c.cycles = o->fit.n_steps * (validated ? kernels : 1);
-    c.link = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
+    c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
+    c.drift = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
+                            ? ANCHOR_DRIFTS * anchor_drift_steps(o)
+                            : 0);
     c.filling = c.link + (o->link && several ? ANCHOR_LINKS : 0);
     c.neighbours = c.filling + o->fit.n_steps;
     c.all = c.neighbours + (o->neighbours_series && several ? 4 * ANCHOR_SCENES : 0);
@@ -50,110 +61,37 @@ int64_t ll_anchor_model_steps(const ll_anchor_model_opts *o, size_t n_series, bo
 }
 
 static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_opts *o,
-                              const anchor_rows *rows, double kappa, const char *name,
-                              int64_t before, ll_anchor_kernel *k)
+                              const anchor_rows *rows, const anchor_attempt *a, const char *name,
+                              ll_anchor_kernel *k)
 {
     ll_anchor_fit_opts fit = o->fit;
     fit.name = name;
-    fit.before = before;
-    drawer d = { .data = data, .opts = o, .rows = rows, .kappa = kappa };
+    fit.before = a->before;
+    fit.n_steps = a->n_steps;
+    fit.learn_omega = a->learn_omega;
+    drawer d = { .data = data,
+                 .opts = o,
+                 .rows = rows,
+                 .how = {
+                     .spec = &o->spec, .kappa = a->kappa, .innovation = a->start.innovation } };
     d.origin = ll_new(o->fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
-    *k = o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly();
+    *k = a->start;
     const llap_status st = ll_anchor_fit(k, &fit, draw, &d);
     anchor_batch_deinit(&d.batch);
     ll_free(d.origin);
     return st;
 }
 
-/* Forecasts at origins where the truth is known. */
-typedef struct trial {
-    const anchor_rows *rows; /* [n_series] */
-    const ll_origin   *origin;
-    size_t             n;
-    anchor_batch       batch;
-} trial;
-
-static llap_status trial_init(trial *t, const ll_anchor_model *m, const anchor_rows *rows,
-                              size_t n_series, const ll_origin *origin, size_t n)
-{
-    *t = (trial){ .rows = rows, .origin = origin, .n = n };
-    llap_status st = anchor_batch_init(&t->batch, &m->spec, m->kappa, rows, n_series, origin, n);
-    if (st == LLAP_OK)
-        st = ll_anchor_filter(&m->kernel, t->batch.window, n, t->batch.mean, t->batch.var, NULL);
-    if (st != LLAP_OK) anchor_batch_deinit(&t->batch);
-    return st;
-}
-
-static llap_status calibrate(ll_anchor_model *m, const trial *t, double near, double middle)
-{
-    const anchor_batch *b = &t->batch;
-    size_t              n_query = 0, at = 0;
-    for (size_t i = 0; i < t->n; i++) n_query += b->window[i].n_query;
-    double    *lead = ll_new(n_query, sizeof *lead), *residual = ll_new(n_query, sizeof *residual);
-    const bool ok = lead != NULL && residual != NULL;
-    for (size_t i = 0; ok && i < t->n; i++)
-        for (size_t q = 0; q < b->window[i].n_query; q++, at++) {
-            lead[at] = b->window[i].t_query[q] - t->origin[i].t;
-            residual[at] =
-                (b->window[i].target[q] - b->mean[i][q]) / sqrt(fmax(b->var[i][q], m->var_floor));
-        }
-    const llap_status st =
-        ok ? ll_calibration_fit(lead, residual, n_query, near, middle, 0.5, &m->calibration)
-           : LLAP_ENOMEM;
-    ll_free(lead);
-    ll_free(residual);
-    return st;
-}
-
-/* Sum of CRPS of z over the known queries of window i. */
-static double score_window(const ll_anchor_model *m, const trial *t, size_t i, int64_t *count)
-{
-    const anchor_batch *b = &t->batch;
-    const size_t        series = t->origin[i].series;
-    double              sum = 0.0;
-    *count = 0;
-    for (size_t q = 0; q < b->window[i].n_query; q++) {
-        const double z = t->rows[series].z[b->query[i] + q], tq = b->window[i].t_query[q];
-        if (isnan(z)) continue;
-        const ll_law law = {
-            .mean = b->m[i] + b->s[i] * b->mean[i][q],
-            .sd = b->s[i] * sqrt(fmax(b->var[i][q], m->var_floor)),
-            .climate = ll_chain_climate(m->chain, series, tq),
-            .series = series,
-        };
-        sum += ll_anchor_crps_z(m, &law, z, NULL);
-        ++*count;
-    }
-    return sum;
-}
-
-static llap_status score(ll_anchor_model *m, const trial *t)
-{
-    double    *part = ll_new(t->n, sizeof *part), sum = 0.0;
-    int64_t   *count = ll_new(t->n, sizeof *count), known = 0;
-    const bool ok = part != NULL && count != NULL;
-    if (ok) {
-#pragma omp parallel for schedule(dynamic, 8)
-        for (int64_t i = 0; i < (int64_t)t->n; i++)
-            part[i] = score_window(m, t, (size_t)i, &count[i]);
-        for (size_t i = 0; i < t->n; i++) sum += part[i], known += count[i];
-        m->valid_crps = sum / (double)known; /* NaN: nothing known */
-    }
-    ll_free(part);
-    ll_free(count);
-    return ok ? LLAP_OK : LLAP_ENOMEM;
-}
-
 static llap_status validate(ll_anchor_model *m, const anchor_rows *rows, size_t n_series,
                             const ll_origin *origin, size_t n, double near, double middle)
 {
-    trial       t;
-    llap_status st = trial_init(&t, m, rows, n_series, origin, n);
+    anchor_trial t;
+    llap_status  st = anchor_trial_init(&t, m, rows, n_series, origin, n);
     if (st != LLAP_OK) return st;
-    st = score(m, &t);
-    if (st == LLAP_OK) st = calibrate(m, &t, near, middle);
-    anchor_batch_deinit(&t.batch);
+    st = anchor_score(m, &t.batch, rows, origin, &m->valid_crps);
+    if (st == LLAP_OK) st = anchor_calibrate(m, &t.batch, origin, near, middle);
+    anchor_trial_deinit(&t);
     return st;
 }
 
@@ -194,36 +132,87 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
         return isnan(m->valid_crps) /* nothing was known */
                    ? LLAP_OK
                    : anchor_note_check(score_name, "CRPS", &m->valid_crps, 1, 0, DBL_MAX);
-    trial       t;
-    llap_status st = trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid);
+    anchor_trial t;
+    llap_status  st = anchor_trial_init(&t, m, rows, d->n_series, d->valid, d->n_valid);
     if (st != LLAP_OK) return st;
-    st = score(m, &t);
-    anchor_batch_deinit(&t.batch);
+    st = anchor_score(m, &t.batch, rows, d->valid, &m->valid_crps);
+    anchor_trial_deinit(&t);
     if (st == LLAP_OK) st = anchor_keep(o, score_name, &m->valid_crps, 1);
     if (st == LLAP_OK && w->scored != NULL) st = w->scored(w->user, name, m);
     return st;
 }
 
-/* Candidate number i. Caller owns *out. */
-static llap_status candidate(const ll_anchor_data *d, const ll_anchor_model_opts *o, int i,
-                             const ll_chain_opts *chain_opts, double kappa, ll_anchor_model **out)
+/* The furthest mean of a context, in u. */
+static double furthest(const anchor_batch *b)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < b->n; i++) {
+        double       sum = 0.0, n = 0.0;
+        const double s = b->s[i], m = b->m[i];
+        for (size_t j = 0; j < b->window[i].n_obs; j++)
+            if (!isnan(b->window[i].y[j])) sum += m + s * b->window[i].y[j], n += 1.0;
+        if (n > 0.0) most = fmax(most, fabs(sum / n));
+    }
+    return most;
+}
+
+/* What training windows show, with room to spare: how far off readings are, at least 5, and how far
+ * out their means. */
+static llap_status set_monitor(ll_anchor_model *m, const ll_anchor_data *d, const anchor_rows *rows)
+{
+    enum { WINDOWS = 256 };
+    const double least = 5.0, share = .995, factor = 2.5, room = 1.5;
+    const size_t n = d->n_train < WINDOWS ? d->n_train : WINDOWS;
+    ll_origin    origin[WINDOWS] = { 0 };
+    anchor_batch b;
+    size_t       all = 0, known = 0;
+    int          worst = LLAP_OK;
+    for (size_t i = 0; i < n; i++) origin[i] = d->train[i * d->n_train / n];
+    llap_status st =
+        anchor_batch_init(&b, anchor_cut_of(m, &m->kernel), rows, d->n_series, origin, n);
+    if (st != LLAP_OK) return st;
+    size_t at[WINDOWS];
+    for (size_t i = 0; i < n; i++) at[i] = all, all += b.window[i].n_obs;
+    double *a = ll_new(all, sizeof *a);
+    if (a == NULL) worst = LLAP_ENOMEM;
+#pragma omp parallel for schedule(dynamic, 4) reduction(max : worst) if (a != NULL)
+    for (size_t i = 0; i < n; i++) {
+        const llap_status one =
+            a == NULL ? LLAP_OK : ll_anchor_surprises(&m->kernel, &b.window[i], a + at[i]);
+        if ((int)one > worst) worst = (int)one;
+    }
+    for (size_t i = 0; worst == LLAP_OK && i < all; i++)
+        if (!isnan(a[i])) a[known++] = a[i];
+    m->kernel.monitor = least;
+    if (worst == LLAP_OK && known > 0) {
+        ll_sort_doubles(a, known);
+        m->kernel.monitor = fmax(least, factor * ll_quantile(a, known, share));
+    }
+    m->reach = room * furthest(&b);
+    ll_free(a);
+    anchor_batch_deinit(&b);
+    return (llap_status)worst;
+}
+
+llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts *o,
+                             const anchor_attempt *a, ll_anchor_model **out)
 {
     ll_chain        *chain = NULL;
     ll_anchor_kernel kernel;
     anchor_rows     *rows = NULL;
     ll_anchor_model *m = NULL;
     char             name[16];
-    const int64_t    before = i * o->fit.n_steps;
-    snprintf(name, sizeof name, "kernel.%d", i);
-    llap_status st = fit_chain(d, chain_opts, &chain);
+    snprintf(name, sizeof name, "kernel.%d", a->number);
+    llap_status st = fit_chain(d, &a->chain, &chain);
     if (st != LLAP_OK) return st;
     st = anchor_rows_create(chain, d->series, d->n_series, &rows);
-    if (st == LLAP_OK) st = fit_kernel(d, o, rows, kappa, name, before, &kernel);
+    if (st == LLAP_OK) st = fit_kernel(d, o, rows, a, name, &kernel);
     if (st == LLAP_OK) {
-        st = ll_anchor_model_create(&o->spec, chain, &kernel, kappa, &m);
+        st = ll_anchor_model_create(&o->spec, chain, &kernel, a->kappa, &m);
         chain = NULL; /* taken */
     }
     if (st == LLAP_OK) m->var_floor = o->fit.var_floor;
+    if (st == LLAP_OK && a->chain.curve != LL_CURVE_CLIPPED) st = set_monitor(m, d, rows);
     if (st == LLAP_OK) st = score_candidate(m, d, o, rows, name);
     anchor_rows_destroy(rows, d->n_series);
     ll_chain_destroy(chain);
@@ -232,9 +221,7 @@ static llap_status candidate(const ll_anchor_data *d, const ll_anchor_model_opts
     return st;
 }
 
-/* Keeps in *best the one that validation prefers: other must be better by the share `gain`, which
- * may be negative. Takes other and says whether it was. */
-static bool prefer(ll_anchor_model **best, ll_anchor_model *other, double gain)
+bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain)
 {
     if (other == NULL) return false;
     const bool better = *best == NULL || other->valid_crps < (*best)->valid_crps * (1.0 - gain);
@@ -265,19 +252,33 @@ static demands demands_of(const ll_anchor_data *d)
     return (demands){ .climate = last - first < 2.0 * year ? 0.0 : -0.01 };
 }
 
+/* A whole fit from the start, number i of those. */
+static anchor_attempt attempt_of(const ll_anchor_model_opts *o, int i, double kappa)
+{
+    return (anchor_attempt){
+        .number = i,
+        .before = i * o->fit.n_steps,
+        .n_steps = o->fit.n_steps,
+        .chain = o->chain,
+        .kappa = kappa,
+        .start = o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly(),
+        .learn_omega = o->fit.learn_omega,
+    };
+}
+
 static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opts *o, bool climate,
                               double gain, ll_anchor_model **best)
 {
-    const double  kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
-    const int     n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
-    const int     first = !climate || d->n_valid == 0 ? 0 : n;
-    ll_chain_opts co = o->chain;
-    llap_status   st = LLAP_OK;
-    co.climate = climate;
+    const double kappas[] = { o->kappa > 0.0 ? o->kappa : 4.0, 200.0 };
+    const int    n = o->kappa > 0.0 || d->n_valid == 0 ? 1 : 2;
+    const int    first = !climate || d->n_valid == 0 ? 0 : n;
+    llap_status  st = LLAP_OK;
     for (int k = 0; k < n && st == LLAP_OK; k++) {
         ll_anchor_model *m = NULL;
-        st = candidate(d, o, first + k, &co, kappas[k], &m);
-        prefer(best, m, gain);
+        anchor_attempt   a = attempt_of(o, first + k, kappas[k]);
+        a.chain.climate = climate;
+        st = anchor_candidate(d, o, &a, &m);
+        anchor_prefer(best, m, gain);
     }
     return st;
 }
@@ -287,18 +288,35 @@ static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opt
 static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o,
                               ll_anchor_model **best)
 {
-    const double           gain = 0.01;
-    const ll_anchor_model *was = *best;
-    ll_anchor_model_opts   other = *o;
-    ll_anchor_model       *m = NULL;
-    other.start = o->cycles;
-    other.fit.learn_omega = true;
-    other.chain.climate = was->chain->n_climate > 0;
-    const int         i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
-    const llap_status st = candidate(d, &other, i, &other.chain, was->kappa, &m);
-    if (!prefer(best, m, gain)) return st;
-    o->start = (*best)->kernel;
+    const double     gain = 0.01;
+    const int        i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
+    ll_anchor_model *m = NULL;
+    anchor_attempt   a = attempt_of(o, i, (*best)->kappa);
+    a.start = o->cycles;
+    a.learn_omega = true;
+    a.chain.climate = (*best)->chain->n_climate > 0;
+    const llap_status st = anchor_candidate(d, o, &a, &m);
+    if (!anchor_prefer(best, m, gain)) return st;
+    o->start = anchor_kernel_still((*best)->kernel);
     o->fit.learn_omega = true;
+    return st;
+}
+
+/* A weekly profile, which must gain 1 %, and as much more as a climate must. */
+static llap_status try_profile(const ll_anchor_data *d, const ll_anchor_model_opts *o, double more,
+                               ll_anchor_model **best)
+{
+    const double     gain = 0.01;
+    const int        number = 7;
+    ll_anchor_model *m = NULL;
+    anchor_attempt   a = attempt_of(o, number, (*best)->kappa);
+    a.before = anchor_course_of(o, d->n_series, true).profile;
+    a.n_steps = anchor_drift_steps(o);
+    a.start = (*best)->kernel;
+    a.start.monitor = 0.0;
+    a.chain.climate = a.chain.profile = true;
+    const llap_status st = anchor_candidate(d, o, &a, &m);
+    anchor_prefer(best, m, gain + fmax(more, 0.0));
     return st;
 }
 
@@ -312,16 +330,16 @@ static llap_status calibrate_on_all(ll_anchor_model *m, const ll_anchor_data *d,
     const size_t n = d->n_valid + n_train;
     ll_origin   *origin = ll_new(n, sizeof *origin);
     anchor_rows *rows = NULL;
-    trial        t;
+    anchor_trial t;
     llap_status  st =
         origin == NULL ? LLAP_ENOMEM : anchor_rows_create(m->chain, d->series, d->n_series, &rows);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
         origin[i] =
             i < d->n_valid ? d->valid[i] : d->train[(i - d->n_valid) * d->n_train / n_train];
-    if (st == LLAP_OK) st = trial_init(&t, m, rows, d->n_series, origin, n);
+    if (st == LLAP_OK) st = anchor_trial_init(&t, m, rows, d->n_series, origin, n);
     if (st == LLAP_OK) {
-        st = calibrate(m, &t, o->near, o->middle);
-        anchor_batch_deinit(&t.batch);
+        st = anchor_calibrate(m, &t.batch, origin, o->near, o->middle);
+        anchor_trial_deinit(&t);
     }
     anchor_rows_destroy(rows, d->n_series);
     ll_free(origin);
@@ -340,8 +358,11 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     llap_status      st = LLAP_OK;
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
-    prefer(&best, with, ask.climate);
+    anchor_prefer(&best, with, ask.climate);
     if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
+    if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
+        st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
     if (st == LLAP_OK && o->link) st = anchor_fit_linked(best, d, o);
     if (st == LLAP_OK) st = anchor_fit_filling(best, d, o);

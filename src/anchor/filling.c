@@ -34,7 +34,7 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
     anchor_batch_deinit(&d->batch);
     ll_free(d->before);
     d->before = NULL;
-    const llap_status st = anchor_batch_init(&d->batch, &d->model->spec, d->model->kappa, d->rows,
+    const llap_status st = anchor_batch_init(&d->batch, anchor_cut_of(d->model, NULL), d->rows,
                                              d->data->n_series, d->origin, n_rows);
     if (st != LLAP_OK) return st;
     for (size_t i = 0; i < n_rows; i++) n_obs += d->batch.window[i].n_obs;
@@ -63,7 +63,8 @@ static llap_status fit_kernel(ll_anchor_model *m, const ll_anchor_data *data,
     fit.before = anchor_course_of(o, data->n_series, data->n_valid > 0).filling;
     d.origin = ll_new(fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
-    ll_anchor_kernel  k = o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly();
+    ll_anchor_kernel k =
+        anchor_kernel_still(o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly());
     const llap_status st = ll_anchor_fit(&k, &fit, draw, &d);
     drawer_deinit(&d);
     if (st == LLAP_OK) m->fill_kernel = k;
@@ -149,7 +150,7 @@ static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64
     anchor_batch b;
     quiz         q = { 0 };
     llap_status  st =
-        anchor_batch_init(&b, &m->spec, m->kappa, rows, d->n_series, d->valid, d->n_valid);
+        anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, d->valid, d->n_valid);
     if (st != LLAP_OK) return st;
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {

@@ -12,30 +12,61 @@ typedef struct worker {
     size_t       *order; /* [2 * n_query_max] */
 } worker;
 
-/* One pass over the events: writes the law of each query as it is met, returns the log density of
- * what was observed. */
-static double filter_events(const anchor_system *sys, const anchor_event *ev, size_t n,
-                            double *mean, double *var)
+/* Where the laws of a window go. far [readings]: how far off each is; NULL: not wanted. */
+typedef struct answers {
+    double *mean, *var, *far;
+} answers;
+
+/* One pass over the events: writes the law of each query as it is met, *loglik becomes the log
+ * density of what was observed. False: the level moves and this system has none. */
+static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
+                          const ll_anchor_window *w, const anchor_event *ev, size_t n,
+                          const answers *out, double *loglik)
 {
-    double      x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
-    anchor_step step = { .gap = -1.0 };
-    double      loglik = 0.0;
+    double         x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    anchor_step    step = { .gap = -1.0 };
+    anchor_monitor mo = { 0 };
+    const double   unit = anchor_unit(k->innovation, w->scale);
+    size_t         read = 0;
+    *loglik = 0.0;
+    if (w->start > 0.0 && sys->level < 0) return false;
     anchor_start(sys, x, P);
-    for (size_t k = 0; k < n; k++) {
-        if (ev[k].gap > 0.0) {
-            anchor_step_set(&step, sys, ev[k].gap);
+    if (w->start > 0.0) anchor_add_level(sys, w->start, sys->ld, P);
+    for (size_t i = 0; i < n; i++) {
+        if (ev[i].gap > 0.0) {
+            anchor_step_set(&step, sys, ev[i].gap);
             anchor_push(sys, &step, x);
             anchor_push_cov(sys, &step, P);
         }
-        if (ev[k].query >= 0) {
-            mean[ev[k].query] = x[0];
-            var[ev[k].query] = fmax(P[0], 0.0) + sys->nu;
+        if (ev[i].query >= 0) {
+            out->mean[ev[i].query] = x[0];
+            out->var[ev[i].query] =
+                (fmax(P[0], 0.0) + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
             continue;
         }
-        const double d = fmax(P[0], 0.0) + sys->r, e = ev[k].y - x[0];
-        loglik -= anchor_surprise(e, d);
+        const double e = ev[i].y - x[0];
+        double       d = fmax(P[0], 0.0) + sys->r;
+        if (out->far != NULL) out->far[read++] = anchor_far_off(&mo, e * unit, d);
+        const double raise = anchor_monitor_read(&mo, k->monitor, ev[i].y, e * unit, d);
+        if (raise > 0.0) {
+            if (sys->level < 0) return false;
+            anchor_add_level(sys, raise, sys->ld, P);
+            d += raise;
+        }
+        *loglik -= anchor_surprise(e, d);
         anchor_update(sys, e, d, b, x, P);
     }
+    return true;
+}
+
+/* The level has a place only where it is needed: most windows of a series without drift. */
+static double filter_window(const anchor_system sys[2], const ll_anchor_kernel *k,
+                            const ll_anchor_window *w, const anchor_event *ev, size_t n,
+                            const answers *out)
+{
+    double loglik;
+    if (!filter_events(&sys[0], k, w, ev, n, out, &loglik))
+        filter_events(&sys[1], k, w, ev, n, out, &loglik);
     return loglik;
 }
 
@@ -61,15 +92,16 @@ static void workers_destroy(worker *all, int n)
     ll_free(all);
 }
 
-static void filter_windows(const anchor_system *sys, const ll_anchor_window *w, size_t n_windows,
-                           worker *all, int n_threads, double *const *mean, double *const *var,
-                           double *loglik)
+static void filter_windows(const anchor_system sys[2], const ll_anchor_kernel *k,
+                           const ll_anchor_window *w, size_t n_windows, worker *all, int n_threads,
+                           double *const *mean, double *const *var, double *loglik)
 {
 #pragma omp parallel for schedule(dynamic, 4) num_threads(n_threads)
     for (int64_t i = 0; i < (int64_t)n_windows; i++) {
         worker      *me = &all[omp_get_thread_num()];
         const size_t n = anchor_events(&w[i], me->ev, me->order);
-        const double ll = filter_events(sys, me->ev, n, mean[i], var[i]);
+        const double ll =
+            filter_window(sys, k, &w[i], me->ev, n, &(answers){ .mean = mean[i], .var = var[i] });
         if (loglik != NULL) loglik[i] = ll;
     }
 }
@@ -80,12 +112,34 @@ llap_status ll_anchor_filter(const ll_anchor_kernel *k, const ll_anchor_window *
     llap_status st = ll_anchor_kernel_check(k);
     if (st == LLAP_OK) st = anchor_check(w, n_windows);
     if (st != LLAP_OK) return st;
-    anchor_system sys;
-    anchor_system_init(&sys, k);
+    anchor_system sys[2];
+    for (int awake = 0; awake < 2; awake++) anchor_system_init(&sys[awake], k, awake > 0);
     const anchor_load load = anchor_load_of(w, n_windows);
     worker           *all = NULL;
     st = workers_create(&load, &all);
-    if (st == LLAP_OK) filter_windows(&sys, w, n_windows, all, load.n_threads, mean, var, loglik);
+    if (st == LLAP_OK) filter_windows(sys, k, w, n_windows, all, load.n_threads, mean, var, loglik);
     workers_destroy(all, load.n_threads);
+    return st;
+}
+
+llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a)
+{
+    ll_anchor_window seen = *w;
+    seen.n_query = 0;
+    llap_status st = ll_anchor_kernel_check(k);
+    if (st == LLAP_OK) st = anchor_check(&seen, 1);
+    if (st != LLAP_OK) return st;
+    anchor_system sys[2];
+    for (int awake = 0; awake < 2; awake++) anchor_system_init(&sys[awake], k, awake > 0);
+    const anchor_load load = { .n_events = w->n_obs, .n_threads = 1 };
+    worker           *me = NULL;
+    st = workers_create(&load, &me);
+    if (st == LLAP_OK) {
+        const size_t n = anchor_events(&seen, me->ev, me->order);
+        filter_window(sys, k, &seen, me->ev, n, &(answers){ .far = a });
+        for (size_t i = w->n_obs, left = n; i-- > 0;) /* each to the place of its reading */
+            a[i] = isnan(w->y[i]) ? NAN : a[--left];
+    }
+    workers_destroy(me, load.n_threads);
     return st;
 }

@@ -8,9 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_NUMBERS (3 * LL_ANCHOR_MAX_TERMS + 1)
+#define MAX_NUMBERS (3 * LL_ANCHOR_MAX_TERMS + 3)
 
-/* What Adam moves: log a, log rho, log(nu - floor), then log omega of the cycles. Held within
+/* What Adam moves: log a, log rho, log(nu - floor), log q and log v of a drift, log omega of the
+ * cycles. Held within
  * bounds that no data can tell from zero or infinity, so that every step is a valid kernel. */
 typedef struct numbers {
     int    n;
@@ -25,6 +26,8 @@ static numbers to_numbers(const ll_anchor_kernel *k, const ll_anchor_fit_opts *o
     for (int i = 0; i < k->n_terms; i++) x.at[x.n++] = log(k->a[i]);
     for (int i = 0; i < k->n_terms; i++) x.at[x.n++] = log(k->rho[i]);
     x.at[x.n++] = log(fmax(k->nu - o->nu_floor, 1e-12));
+    if (k->drift != LL_ANCHOR_STILL) x.at[x.n++] = log(k->q);
+    if (k->drift == LL_ANCHOR_SLOPE) x.at[x.n++] = log(k->v);
     for (int i = 0; o->learn_omega && i < k->n_terms; i++)
         if (k->omega[i] > 0.0) x.at[x.n++] = log(k->omega[i]);
     return x;
@@ -36,6 +39,8 @@ static void to_kernel(const double *x, const ll_anchor_fit_opts *o, ll_anchor_ke
     for (int i = 0; i < k->n_terms; i++) k->a[i] = exp(x[at++]);
     for (int i = 0; i < k->n_terms; i++) k->rho[i] = exp(x[at++]);
     k->nu = exp(x[at++]) + o->nu_floor;
+    if (k->drift != LL_ANCHOR_STILL) k->q = exp(x[at++]);
+    if (k->drift == LL_ANCHOR_SLOPE) k->v = exp(x[at++]);
     for (int i = 0; o->learn_omega && i < k->n_terms; i++)
         if (k->omega[i] > 0.0) k->omega[i] = exp(x[at++]);
 }
@@ -48,6 +53,8 @@ static numbers gradient(const ll_anchor_kernel *k, const ll_anchor_fit_opts *o,
     for (int i = 0; i < k->n_terms; i++) g.at[g.n++] = loss->d_a[i] * k->a[i];
     for (int i = 0; i < k->n_terms; i++) g.at[g.n++] = loss->d_rho[i] * k->rho[i];
     g.at[g.n++] = loss->d_nu * (k->nu - o->nu_floor);
+    if (k->drift != LL_ANCHOR_STILL) g.at[g.n++] = loss->d_q * k->q;
+    if (k->drift == LL_ANCHOR_SLOPE) g.at[g.n++] = loss->d_v * k->v;
     for (int i = 0; o->learn_omega && i < k->n_terms; i++)
         if (k->omega[i] > 0.0) g.at[g.n++] = loss->d_omega[i] * k->omega[i];
     double square = 0.0;

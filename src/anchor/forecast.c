@@ -9,9 +9,10 @@
 
 /* The rows of one request that are looked at, in w, and the way back. */
 typedef struct piece {
-    double *u, *w; /* [n] */
-    double  m, s;
-    size_t  first, n; /* rows of the history */
+    double *u, *w;       /* [n] */
+    double  m, s, scale; /* s is scale, or 1 where the scale is that of innovations */
+    double  start;       /* of ll_anchor_window */
+    size_t  first, n;    /* rows of the history */
 } piece;
 
 static void piece_deinit(piece *p)
@@ -21,9 +22,10 @@ static void piece_deinit(piece *p)
     *p = (piece){ 0 };
 }
 
-/* Rows first .. last - 1 of the request's history. */
-static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_anchor_request *r,
-                              size_t first, size_t last)
+/* Rows first .. last - 1 of the request's history, as kernel k takes them. */
+/* k NULL: for filling. */
+static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_anchor_kernel *k,
+                              const ll_anchor_request *r, size_t first, size_t last)
 {
     const ll_series *h = &r->history;
     *p = (piece){ 0 };
@@ -39,9 +41,13 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
     p->first = first + skip;
     p->n = last - p->first;
-    ll_window_norm(p->u + skip, p->n, m->kappa, &p->m, &p->s);
+    const llap_status st =
+        anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
+    anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
+    p->s = k != NULL && k->innovation ? 1.0 : p->scale;
     for (size_t i = 0; i < p->n; i++) p->w[i] = (p->u[skip + i] - p->m) / p->s;
-    return LLAP_OK;
+    if (st != LLAP_OK) piece_deinit(p);
+    return st;
 }
 
 /* From a mean and variance of w to the law of u at time t. */
@@ -73,8 +79,8 @@ static void batch_deinit(batch *b, size_t n)
     ll_free(b->numbers);
 }
 
-static llap_status batch_init(batch *b, const ll_anchor_model *m, const ll_anchor_request *r,
-                              size_t n)
+static llap_status batch_init(batch *b, const ll_anchor_model *m, const ll_anchor_kernel *k,
+                              const ll_anchor_request *r, size_t n)
 {
     size_t n_query = 0;
     for (size_t i = 0; i < n; i++) n_query += r[i].n_query;
@@ -91,13 +97,15 @@ static llap_status batch_init(batch *b, const ll_anchor_model *m, const ll_ancho
         const ll_series  *h = &r[i].history;
         const size_t      first = anchor_after(h->t, h->n, r[i].origin - m->spec.context);
         const llap_status st =
-            piece_init(&b->piece[i], m, &r[i], first, anchor_after(h->t, h->n, r[i].origin));
+            piece_init(&b->piece[i], m, k, &r[i], first, anchor_after(h->t, h->n, r[i].origin));
         if (st != LLAP_OK) return st;
         b->window[i] = (ll_anchor_window){ .n_obs = b->piece[i].n,
                                            .t = h->t + b->piece[i].first,
                                            .y = b->piece[i].w,
                                            .n_query = r[i].n_query,
-                                           .t_query = r[i].t_query };
+                                           .t_query = r[i].t_query,
+                                           .start = b->piece[i].start,
+                                           .scale = b->piece[i].scale };
         b->mean[i] = at;
         b->var[i] = at + r[i].n_query;
         at += 2 * r[i].n_query;
@@ -121,7 +129,7 @@ static llap_status answer(const ll_anchor_model *m, const ll_anchor_kernel *k,
                           size_t n)
 {
     batch       b = { 0 };
-    llap_status st = batch_init(&b, m, r, n);
+    llap_status st = batch_init(&b, m, k, r, n);
     if (st == LLAP_OK) st = ll_anchor_filter(k, b.window, n, b.mean, b.var, NULL);
     if (st == LLAP_OK) set_laws(m, c, floor, &b, r, n);
     batch_deinit(&b, n);
@@ -174,10 +182,10 @@ static llap_status answer_jointly(const ll_anchor_model *m, const ll_anchor_requ
     batch              b = { 0 };
     if (all == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < n_groups; i++) whole_group(m, r, g[i], all + i * m->link.n);
-    llap_status st = batch_init(&b, m, all, n);
+    llap_status st = batch_init(&b, m, &m->kernel, all, n);
     if (st == LLAP_OK)
         st = ll_anchor_linked_filter(&m->kernel, &m->link, b.window, n_groups, b.mean, b.var, NULL);
-    if (st == LLAP_OK) set_laws(m, &m->calibration, m->var_floor, &b, all, n);
+    if (st == LLAP_OK) set_laws(m, &m->calibration, anchor_floor(m), &b, all, n);
     batch_deinit(&b, n);
     ll_free(all);
     return st;
@@ -197,7 +205,7 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
         }
         size_t end = i + 1; /* the others, as many as stand together */
         while (end < n && !is_joint(m, &r[end])) end++;
-        st = answer(m, &m->kernel, &m->calibration, m->var_floor, r + i, end - i);
+        st = answer(m, &m->kernel, &m->calibration, anchor_floor(m), r + i, end - i);
         i = end;
     }
     if (st == LLAP_OK && n_groups > 0) st = answer_jointly(m, r, g, n_groups);
@@ -239,7 +247,7 @@ llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_requ
     ll_anchor_posterior *post = NULL;
     batch                b = { 0 };
     own.law = law;
-    llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, r, 1);
+    llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, &m->kernel, r, 1);
     if (st == LLAP_OK && r->law == NULL) st = ll_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = ll_anchor_condition(&m->kernel, b.window, &post);
     if (st == LLAP_OK) st = draw_scores(post, r->n_query, seed, window, 0, n_paths, out);
@@ -283,7 +291,7 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
                                          anchor_after(h->t, h->n, tq[n - 1] + reach));
     if (st != LLAP_OK) return st;
     const ll_anchor_window w = {
@@ -347,7 +355,7 @@ static llap_status draw_run(const ll_anchor_model *m, const ll_anchor_request *r
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
                                          anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
     if (st != LLAP_OK) return st;
     const ll_anchor_window w = {
@@ -398,7 +406,7 @@ llap_status anchor_read_again(const ll_anchor_model *m, const ll_anchor_request 
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, r, anchor_after(h->t, h->n, tq[0] - reach),
+    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
                                          anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
     if (st != LLAP_OK) return st;
     const ll_anchor_window w = {

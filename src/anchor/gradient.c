@@ -25,20 +25,23 @@ typedef struct tape {
     double       *P;     /* [n_max,J,ld] predicted covariance */
     double       *d;     /* [n_max] variance of the reading; at a query nu is included */
     double       *e;     /* [n_max] observation minus its mean; at a query the mean itself */
+    double       *by;    /* [n_max] what the variance of a query is multiplied by, over d */
 } tape;
 
 typedef struct adjoint {
     double x[ANCHOR_MAX_J];
     double P[ANCHOR_MAX_J * ANCHOR_MAX_J];
-    double a[LL_ANCHOR_MAX_TERMS], rho[LL_ANCHOR_MAX_TERMS], omega[LL_ANCHOR_MAX_TERMS];
-    double nu;
+    double a[ANCHOR_PLACES], rho[ANCHOR_PLACES], omega[ANCHOR_PLACES];
+    double nu, q, v;
+    double z; /* of each z that the scale of later queries adds up */
 } adjoint;
 
-static void forward(const anchor_system *sys, size_t n, tape *tp)
+static void forward(const anchor_system *sys, bool innovation, size_t n, tape *tp)
 {
-    const size_t J = (size_t)sys->J, size = J * (size_t)sys->ld;
-    anchor_step  step = { .gap = -1.0 };
-    double       x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
+    anchor_monitor mo = { 0 };
+    const size_t   J = (size_t)sys->J, size = J * (size_t)sys->ld;
+    anchor_step    step = { .gap = -1.0 };
+    double         x[ANCHOR_MAX_J], b[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
     anchor_start(sys, x, P);
     for (size_t k = 0; k < n; k++) {
         if (tp->ev[k].gap > 0.0) {
@@ -52,10 +55,12 @@ static void forward(const anchor_system *sys, size_t n, tape *tp)
         if (tp->ev[k].query >= 0) {
             tp->d[k] = fmax(P[0], 0.0) + sys->nu;
             tp->e[k] = x[0];
+            tp->by[k] = anchor_monitor_scale(&mo, innovation, 1.0);
             continue;
         }
         const double d = tp->d[k] = fmax(P[0], 0.0) + sys->r;
         const double e = tp->e[k] = tp->ev[k].y - x[0];
+        anchor_monitor_read(&mo, 0.0, tp->ev[k].y, e, d);
         anchor_update(sys, e, d, b, x, P);
     }
 }
@@ -120,6 +125,16 @@ static void gap_back(const anchor_system *sys, const anchor_step *st, const doub
         moved[i] = ao[i] * xo[i] + 2.0 * anchor_dot(J, A + i * ld, X + i * ld);
         grown[i] = A[i * ld + i] + (i > 0 && i < sys->n ? A[i * ld] : 0.0);
     }
+    if (sys->level >= 0) {
+        const double level = grown[sys->level];
+        ad->q += level * st->gap;
+        if (sys->slope >= 0) {
+            const int b = sys->slope;
+            ad->v += (level * st->q_ll + 2.0 * A[sys->level * ld + b] * st->q_lb +
+                      A[b * ld + b] * st->q_bb) /
+                     sys->v;
+        }
+    }
     for (int i = 0; i < sys->n; i++) {
         const int s = anchor_sine(sys, i);
         if (s >= 0) {
@@ -161,51 +176,74 @@ static score score_observation(double e, double d)
                     .count = 1 };
 }
 
-static void backward(const anchor_system *sys, const ll_anchor_window *w, size_t n,
+/* Its derivatives by e and d where z = min(e^2/d, 16) enters the scale of later queries. */
+static void score_scale(double e, double d, double by_z, score *s)
+{
+    if (!(e * e / d < 16.0)) return;
+    s->d_first += by_z * 2.0 * e / d;
+    s->d_second -= by_z * e * e / (d * d);
+}
+
+static void backward(const anchor_system *sys, bool innovation, const ll_anchor_window *w, size_t n,
                      ll_anchor_loss_kind kind, double floor, const tape *tp, adjoint *ad,
                      ll_anchor_loss *out)
 {
     const size_t J = (size_t)sys->J, size = J * (size_t)sys->ld;
+    const bool   per_scale = innovation && kind == LL_ANCHOR_CRPS && w->scale > 0.0;
+    const double share = per_scale ? 1.0 / w->scale : 1.0;
+    double       readings = 0.0;
+    for (size_t k = 0; k < n; k++) readings += tp->ev[k].query < 0;
     for (size_t k = n; k-- > 0;) {
         const double d = tp->d[k], e = tp->e[k];
         const bool   query = tp->ev[k].query >= 0;
         score        s = { 0 };
         if (kind == LL_ANCHOR_NLL && !query) s = score_observation(e, d);
         if (kind == LL_ANCHOR_CRPS && query && w->target != NULL)
-            s = score_target(w->target[tp->ev[k].query], e, d, floor);
-        out->sum += s.value;
+            s = score_target(w->target[tp->ev[k].query], e, d * tp->by[k], floor * tp->by[k]);
+        out->sum += s.value * share;
         out->count += s.count;
-        if (query) query_back(s.d_first, s.d_second, ad);
-        else observation_back(sys, tp->P + k * size, d, e, s.d_first, s.d_second, ad);
+        if (query) {
+            if (innovation) ad->z += s.d_second * share * d / (8.0 + readings);
+            query_back(s.d_first * share, s.d_second * share * tp->by[k], ad);
+        } else if (innovation) {
+            score_scale(e, d, ad->z, &s);
+            readings -= 1.0;
+        }
+        if (!query) observation_back(sys, tp->P + k * size, d, e, s.d_first, s.d_second, ad);
         if (tp->ev[k].gap > 0.0) gap_back(sys, &tp->step[k], tp->x + k * J, tp->P + k * size, ad);
     }
 }
 
 /* One window's score and gradient, in the kernel's order of terms. */
-static void window_gradient(const anchor_system *sys, const ll_anchor_window *w, size_t n,
-                            ll_anchor_loss_kind kind, double floor, tape *tp, ll_anchor_loss *out)
+static void window_gradient(const anchor_system *sys, bool innovation, const ll_anchor_window *w,
+                            size_t n, ll_anchor_loss_kind kind, double floor, tape *tp,
+                            ll_anchor_loss *out)
 {
     adjoint ad = { 0 };
     *out = (ll_anchor_loss){ 0 };
-    forward(sys, n, tp);
-    backward(sys, w, n, kind, floor, tp, &ad, out);
-    own_adjoint(sys, sys->ld, ad.P); /* the stationary law of the first event */
+    forward(sys, innovation, n, tp);
+    backward(sys, innovation, w, n, kind, floor, tp, &ad, out);
+    own_adjoint(sys, sys->ld, ad.P); /* the law of the first event */
     for (int i = 0; i < sys->n; i++) {
         const int term = sys->term[i], s = anchor_sine(sys, i);
-        double    start = ad.P[i * sys->ld + i] + (i > 0 ? ad.P[i * sys->ld] : 0.0);
+        if (i == sys->level) continue;
+        double start = ad.P[i * sys->ld + i] + (i > 0 ? ad.P[i * sys->ld] : 0.0);
         if (s >= 0) start += ad.P[s * sys->ld + s];
         out->d_a[term] = ad.a[i] + start;
         out->d_rho[term] = ad.rho[i];
         out->d_omega[term] = ad.omega[i];
     }
     out->d_nu = ad.nu;
+    out->d_q = ad.q;
+    out->d_v = ad.v;
+    if (sys->slope >= 0) out->d_v += ad.P[sys->slope * sys->ld + sys->slope] / (2.0 * sys->damping);
 }
 
 static void tapes_destroy(tape *all, int n)
 {
     for (int i = 0; all != NULL && i < n; i++) {
         void *const arrays[] = { all[i].ev, all[i].order, all[i].step, all[i].x,
-                                 all[i].P,  all[i].d,     all[i].e };
+                                 all[i].P,  all[i].d,     all[i].e,    all[i].by };
         for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++) ll_free(arrays[j]);
     }
     ll_free(all);
@@ -221,8 +259,9 @@ static llap_status tape_init(const anchor_system *sys, size_t n_events, size_t n
     tp->P = ll_new(n_events, J * (size_t)sys->ld * sizeof *tp->P);
     tp->d = ll_new(n_events, sizeof *tp->d);
     tp->e = ll_new(n_events, sizeof *tp->e);
+    tp->by = ll_new(n_events, sizeof *tp->by);
     const bool ok = tp->ev != NULL && tp->order != NULL && tp->step != NULL && tp->x != NULL &&
-                    tp->P != NULL && tp->d != NULL && tp->e != NULL;
+                    tp->P != NULL && tp->d != NULL && tp->e != NULL && tp->by != NULL;
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
@@ -245,6 +284,8 @@ static void add_up(const ll_anchor_loss *part, size_t n_windows, ll_anchor_loss 
         out->sum += part[i].sum;
         out->count += part[i].count;
         out->d_nu += part[i].d_nu;
+        out->d_q += part[i].d_q;
+        out->d_v += part[i].d_v;
         for (int j = 0; j < LL_ANCHOR_MAX_TERMS; j++) {
             out->d_a[j] += part[i].d_a[j];
             out->d_rho[j] += part[i].d_rho[j];
@@ -261,7 +302,7 @@ llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_w
     if (st == LLAP_OK) st = anchor_check(w, n_windows);
     if (st != LLAP_OK) return st;
     anchor_system sys;
-    anchor_system_init(&sys, k);
+    anchor_system_init(&sys, k, false);
     const anchor_load load = anchor_load_of(w, n_windows);
     tape             *all = NULL;
     ll_anchor_loss   *part = ll_new(n_windows, sizeof *part);
@@ -272,7 +313,7 @@ llap_status ll_anchor_loss_gradient(const ll_anchor_kernel *k, const ll_anchor_w
         for (int64_t i = 0; i < (int64_t)n_windows; i++) {
             tape        *tp = &all[omp_get_thread_num()];
             const size_t n = anchor_events(&w[i], tp->ev, tp->order);
-            window_gradient(&sys, &w[i], n, kind, var_floor, tp, &part[i]);
+            window_gradient(&sys, k->innovation, &w[i], n, kind, var_floor, tp, &part[i]);
         }
         add_up(part, n_windows, out);
     }

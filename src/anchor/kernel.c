@@ -63,6 +63,29 @@ static llap_status check_term(const ll_anchor_kernel *k, int32_t i)
     return LLAP_OK;
 }
 
+static llap_status check_drift(const ll_anchor_kernel *k)
+{
+    const bool level = k->drift != LL_ANCHOR_STILL, slope = k->drift == LL_ANCHOR_SLOPE;
+    const struct {
+        const char *name;
+        double      value;
+        bool        used, positive;
+    } field[] = { { "start", k->start, level, false },
+                  { "q", k->q, level, true },
+                  { "v", k->v, slope, true },
+                  { "damping", k->damping, slope, true },
+                  { "monitor", k->monitor, true, false } };
+    if (k->drift < LL_ANCHOR_STILL || k->drift > LL_ANCHOR_SLOPE)
+        return ll_fail(LLAP_EINVAL, "anchor kernel: no drift of number %d", (int)k->drift);
+    for (size_t f = 0; f < sizeof field / sizeof *field; f++) {
+        const double v = field[f].value;
+        if (!field[f].used || (isfinite(v) && (field[f].positive ? v > 0.0 : v >= 0.0))) continue;
+        return ll_fail(LLAP_EINVAL, "anchor kernel: expected %s %s 0, found %g", field[f].name,
+                       field[f].positive ? ">" : ">=", v);
+    }
+    return LLAP_OK;
+}
+
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k)
 {
     if (k->n_terms < 1 || k->n_terms > LL_ANCHOR_MAX_TERMS)
@@ -78,7 +101,7 @@ llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k)
                        "anchor kernel: expected nu >= 0, jitter >= 0, nu + jitter > 0, "
                        "found nu %g, jitter %g",
                        k->nu, k->jitter);
-    return LLAP_OK;
+    return check_drift(k);
 }
 
 double ll_anchor_kernel_at(const ll_anchor_kernel *k, double d)
@@ -87,6 +110,19 @@ double ll_anchor_kernel_at(const ll_anchor_kernel *k, double d)
     for (int32_t i = 0; i < k->n_terms; i++)
         sum += k->a[i] * exp(-k->rho[i] * fabs(d)) * cos(k->omega[i] * d);
     return sum;
+}
+
+const char *ll_anchor_drift_name(ll_anchor_drift d)
+{
+    static const char *const names[] = { "none", "level", "slope" };
+    return names[d];
+}
+
+int32_t ll_anchor_kernel_states(const ll_anchor_kernel *k)
+{
+    int32_t J = k->n_terms + (int32_t)k->drift; /* one for a level, two with a slope */
+    for (int32_t i = 0; i < k->n_terms; i++) J += k->omega[i] > 0.0;
+    return J;
 }
 
 double ll_anchor_half_life(double rho) { return 0.69314718055994530941723212145818 / rho; }

@@ -13,7 +13,9 @@
 typedef struct joint_system {
     anchor_system sys;
     size_t        n, N;
-    double       *mix; /* [n,n,terms by place] a_i C_i[e,g] */
+    double       *mix; /* [n,n,places] a_i C_i[e,g] */
+    double        monitor;
+    bool          innovation;
 } joint_system;
 
 typedef struct joint_event {
@@ -55,10 +57,12 @@ llap_status ll_anchor_linked_check(const ll_anchor_linked *j, int32_t n_terms)
 }
 
 static llap_status system_init(joint_system *s, const ll_anchor_kernel *k,
-                               const ll_anchor_linked *j)
+                               const ll_anchor_linked *j, bool awake)
 {
-    anchor_system_init(&s->sys, k);
+    anchor_system_init(&s->sys, k, awake);
     s->n = j->n;
+    s->monitor = k->monitor;
+    s->innovation = k->innovation;
     s->N = j->n * (size_t)s->sys.J;
     const size_t terms = (size_t)s->sys.n;
     s->mix = ll_new(j->n * j->n * terms, sizeof *s->mix);
@@ -70,22 +74,24 @@ static llap_status system_init(joint_system *s, const ll_anchor_kernel *k,
                 c += j->loading[e * j->rank + r] * j->loading[g * j->rank + r];
             for (size_t p = 0; p < terms; p++)
                 s->mix[(e * j->n + g) * terms + p] =
-                    s->sys.a[p] * (e == g ? 1.0 : j->share[s->sys.term[p]] * c);
+                    s->sys.a[p] * (e == g                   ? 1.0
+                                   : (int)p == s->sys.level ? 0.0 /* each has its own */
+                                                            : j->share[s->sys.term[p]] * c);
         }
     return LLAP_OK;
 }
 
-/* Adds the noise that grew over a step (grown NULL: the stationary law) to the upper half. */
-static void add_noise(const joint_system *s, const double *grown, double *P)
+/* Adds the noise that grew over a step (NULL: the law at the start) to the upper half. */
+static void add_noise(const joint_system *s, const anchor_step *st, double *P)
 {
     const size_t J = (size_t)s->sys.J, terms = (size_t)s->sys.n;
-    double       all[LL_ANCHOR_MAX_TERMS];
-    for (size_t p = 0; p < terms; p++) all[p] = 1.0;
-    for (size_t e = 0; e < s->n; e++)
+    for (size_t e = 0; e < s->n; e++) {
         for (size_t g = e; g < s->n; g++)
             anchor_add_independent(&s->sys, s->mix + (e * s->n + g) * terms,
-                                   grown == NULL ? all : grown, (int)s->N,
+                                   st == NULL ? s->sys.start : st->grown, (int)s->N,
                                    P + e * J * s->N + g * J);
+        anchor_add_slope(&s->sys, st, (int)s->N, P + e * J * s->N + e * J);
+    }
 }
 
 static void start(const joint_system *s, double *x, double *P)
@@ -133,7 +139,7 @@ static void push(const joint_system *s, const anchor_step *st, double *x, double
     for (size_t e = 0; e < s->n; e++)
         anchor_push_rows(&s->sys, st, (int)((e + 1) * J), (int)N, P + e * J * N);
     copy_lower_to_upper(N, P);
-    add_noise(s, st->grown, P);
+    add_noise(s, st, P);
 }
 
 /* Readings of different entities at one time. Each is taken in by itself, but P is gone through
@@ -184,12 +190,11 @@ static void row_now(const joint_system *s, const readings *r, const double *P, s
     }
 }
 
-/* Takes in a reading of state k and returns minus its log density. */
-static double take_in(const joint_system *s, readings *r, size_t k, double y, double *restrict x,
-                      const double *P)
+/* Takes in a reading of state k, whose row as it now is stands in b, and returns minus its log
+ * density. */
+static double take_in(const joint_system *s, readings *r, size_t k, double y, double *restrict x)
 {
     double *restrict b = r->b + r->n * s->N;
-    row_now(s, r, P, k, b);
     const double d = fmax(b[k], 0.0) + s->sys.r, err = y - x[k];
     for (size_t i = 0; i < s->N; i++) x[i] += b[i] * (err / d);
     r->k[r->n] = k;
@@ -219,6 +224,22 @@ static void settle(const joint_system *s, readings *r, double *restrict out, dou
         memcpy(P + k * N + k, out + k, (N - k) * sizeof *out);
     }
     r->n = 0;
+}
+
+/* What an entity's monitor says about a reading of its state k. False: it strikes, and there is no
+ * level to raise. */
+static bool look_at(const joint_system *s, anchor_monitor *mo, double unit, readings *r, size_t k,
+                    double y, const double *x, double *row, double *P)
+{
+    row_now(s, r, P, k, r->b + r->n * s->N);
+    const double d = fmax(r->b[r->n * s->N + k], 0.0) + s->sys.r;
+    const double raise = anchor_monitor_read(mo, s->monitor, y, (y - x[k]) * unit, d);
+    if (!(raise > 0.0)) return true;
+    if (s->sys.level < 0) return false;
+    settle(s, r, row, P);
+    anchor_add_level(&s->sys, raise, (int)s->N, P + k * s->N + k);
+    row_now(s, r, P, k, r->b);
+    return true;
 }
 
 /* After the last observation each entity's law moves by itself: its block, in the layout of one
@@ -288,32 +309,43 @@ static size_t events_of(const ll_anchor_window *w, size_t n, joint_event *ev, jo
 }
 
 /* The events after the last observation. */
-static void answer_apart(const joint_system *s, worker *me, size_t seen, size_t n,
-                         double *const *mean, double *const *var)
+static void answer_apart(const joint_system *s, worker *me, const double *scale, size_t seen,
+                         size_t n, double *const *mean, double *const *var)
 {
     const size_t J = (size_t)s->sys.J, block = J * (size_t)s->sys.ld;
     anchor_step  step = { .gap = -1.0 };
     double       now[LL_ANCHOR_LINKED_MAX];
+    /* Where nothing is observed, only a drift makes one time differ from another. */
+    const double before = s->sys.level >= 0 && n > 0 ? me->ev[0].t : INFINITY;
     part_ways(s, me->P, me->own);
-    for (size_t e = 0; e < s->n; e++) now[e] = seen > 0 ? me->ev[seen - 1].t : INFINITY;
+    for (size_t e = 0; e < s->n; e++) now[e] = seen > 0 ? me->ev[seen - 1].t : before;
     for (size_t i = seen; i < n; i++) {
         const joint_event *ev = &me->ev[i];
         move_alone(s, &step, ev->entity, ev->t, &now[ev->entity], me->x, me->own);
         mean[ev->entity][ev->query] = me->x[ev->entity * J];
-        var[ev->entity][ev->query] = fmax(me->own[ev->entity * block], 0.0) + s->sys.nu;
+        var[ev->entity][ev->query] =
+            (fmax(me->own[ev->entity * block], 0.0) + s->sys.nu) * scale[ev->entity];
     }
 }
 
-static double filter_group(const joint_system *s, worker *me, const ll_anchor_window *w,
-                           size_t n_events, double *const *mean, double *const *var)
+/* False: a level moves, and this system has none. */
+static bool filter_group(const joint_system *s, worker *me, const ll_anchor_window *w,
+                         size_t n_events, double *const *mean, double *const *var, double *loglik)
 {
-    const size_t J = (size_t)s->sys.J, N = s->N;
-    anchor_step  step = { .gap = -1.0 };
-    readings     r = { .b = me->b };
-    size_t       seen;
-    const size_t n = events_of(w, s->n, me->ev, me->ev + n_events, &seen);
-    double       loglik = 0.0;
+    const size_t   J = (size_t)s->sys.J, N = s->N;
+    anchor_step    step = { .gap = -1.0 };
+    anchor_monitor mo[LL_ANCHOR_LINKED_MAX] = { 0 };
+    double         scale[LL_ANCHOR_LINKED_MAX];
+    readings       r = { .b = me->b };
+    size_t         seen;
+    const size_t   n = events_of(w, s->n, me->ev, me->ev + n_events, &seen);
+    *loglik = 0.0;
     start(s, me->x, me->P);
+    for (size_t e = 0; e < s->n; e++) {
+        if (!(w[e].start > 0.0)) continue;
+        if (s->sys.level < 0) return false;
+        anchor_add_level(&s->sys, w[e].start, (int)N, me->P + e * J * N + e * J);
+    }
     for (size_t i = 0; i < seen; i++) {
         const joint_event *ev = &me->ev[i];
         const size_t       k = ev->entity * J;
@@ -325,14 +357,21 @@ static double filter_group(const joint_system *s, worker *me, const ll_anchor_wi
         }
         if (ev->query >= 0) {
             mean[ev->entity][ev->query] = me->x[k];
-            var[ev->entity][ev->query] = fmax(me->P[k * N + k], 0.0) + s->sys.nu;
+            var[ev->entity][ev->query] =
+                (fmax(me->P[k * N + k], 0.0) + s->sys.nu) *
+                anchor_monitor_scale(&mo[ev->entity], s->innovation, w[ev->entity].scale);
         } else {
-            loglik -= take_in(s, &r, k, ev->y, me->x, me->P);
+            const double unit = anchor_unit(s->innovation, w[ev->entity].scale);
+            if (!look_at(s, &mo[ev->entity], unit, &r, k, ev->y, me->x, me->row, me->P))
+                return false;
+            *loglik -= take_in(s, &r, k, ev->y, me->x);
         }
     }
     settle(s, &r, me->row, me->P);
-    answer_apart(s, me, seen, n, mean, var);
-    return loglik;
+    for (size_t e = 0; e < s->n; e++)
+        scale[e] = anchor_monitor_scale(&mo[e], s->innovation, w[e].scale);
+    answer_apart(s, me, scale, seen, n, mean, var);
+    return true;
 }
 
 /* ---- sharing out ---- */
@@ -384,26 +423,29 @@ llap_status ll_anchor_linked_filter(const ll_anchor_kernel *k, const ll_anchor_l
                                     const ll_anchor_window *w, size_t n_groups, double *const *mean,
                                     double *const *var, double *loglik)
 {
-    joint_system s = { 0 };
+    joint_system s[2] = { 0 }; /* the second with a level for each, where the first has none */
     worker      *all = NULL;
     llap_status  st = ll_anchor_kernel_check(k);
     if (st == LLAP_OK) st = ll_anchor_linked_check(j, k->n_terms);
     if (st == LLAP_OK) st = anchor_check(w, n_groups * j->n);
-    if (st == LLAP_OK) st = system_init(&s, k, j);
+    for (int awake = 0; st == LLAP_OK && awake < 2; awake++)
+        st = system_init(&s[awake], k, j, awake > 0);
     const size_t n_events = st == LLAP_OK ? most_events(w, j->n, n_groups) : 0;
     int          n_threads = omp_get_max_threads();
     if ((size_t)n_threads > n_groups) n_threads = n_groups > 0 ? (int)n_groups : 1;
-    if (st == LLAP_OK) st = workers_create(&s, n_events, n_threads, &all);
+    if (st == LLAP_OK) st = workers_create(&s[1], n_events, n_threads, &all);
     if (st == LLAP_OK) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
         for (int64_t i = 0; i < (int64_t)n_groups; i++) {
-            const size_t first = (size_t)i * s.n;
-            const double ll = filter_group(&s, &all[omp_get_thread_num()], w + first, n_events,
-                                           mean + first, var + first);
+            const size_t first = (size_t)i * j->n;
+            worker      *me = &all[omp_get_thread_num()];
+            double       ll;
+            if (!filter_group(&s[0], me, w + first, n_events, mean + first, var + first, &ll))
+                filter_group(&s[1], me, w + first, n_events, mean + first, var + first, &ll);
             if (loglik != NULL) loglik[i] = ll;
         }
     }
     workers_destroy(all, n_threads);
-    ll_free(s.mix);
+    for (int awake = 0; awake < 2; awake++) ll_free(s[awake].mix);
     return st;
 }

@@ -1,6 +1,7 @@
 /* Whether, and how, the series of a model are linked: correlations of the training contexts, a few
  * factors of them, the best on validation or none. */
-#include "anchor/window.h"
+#include "anchor/quantile.h"
+#include "anchor/trial.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -55,8 +56,8 @@ static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor
     for (size_t i = 0; i < g->n * n_series; i++)
         g->origin[i] = (ll_origin){ i % n_series, t[i / n_series * times / g->n] };
     ll_free(t);
-    const llap_status st = anchor_batch_init(&g->batch, &m->spec, m->kappa, rows, n_series,
-                                             g->origin, g->n * n_series);
+    const llap_status st = anchor_batch_init(&g->batch, anchor_cut_of(m, &m->kernel), rows,
+                                             n_series, g->origin, g->n * n_series);
     if (st != LLAP_OK) groups_deinit(g);
     return st;
 }
@@ -195,76 +196,26 @@ static void factors(const double *C, size_t n, size_t rank, double *g, double *r
 
 /* ---- the choice ---- */
 
-static ll_law law_at(const ll_anchor_model *m, const groups *g, size_t i, size_t q)
-{
-    const anchor_batch *b = &g->batch;
-    return (ll_law){ .mean = b->m[i] + b->s[i] * b->mean[i][q],
-                     .sd = b->s[i] * sqrt(fmax(b->var[i][q], m->var_floor)),
-                     .climate =
-                         ll_chain_climate(m->chain, g->origin[i].series, b->window[i].t_query[q]),
-                     .series = g->origin[i].series };
-}
-
-/* Mean CRPS of z of all series under a link; the batch holds its forecasts. part [2,n,n_series] is
- * room. */
+/* Mean CRPS of all series under a link; the batch holds its forecasts. */
 static llap_status score_link(const ll_anchor_model *m, const ll_anchor_linked *j, groups *g,
-                              const anchor_rows *rows, double *part, double *crps)
+                              const anchor_rows *rows, double *crps)
 {
     anchor_batch     *b = &g->batch;
     const llap_status st =
         ll_anchor_linked_filter(&m->kernel, j, b->window, g->n, b->mean, b->var, NULL);
-    if (st != LLAP_OK) return st;
-    double sum = 0.0, known = 0.0;
-#pragma omp parallel for schedule(dynamic, 8)
-    for (int64_t i = 0; i < (int64_t)b->n; i++) {
-        const double *z = rows[g->origin[i].series].z + b->query[i];
-        double        own = 0.0, n = 0.0;
-        for (size_t q = 0; q < b->window[i].n_query; q++) {
-            if (isnan(z[q])) continue;
-            const ll_law law = law_at(m, g, (size_t)i, q);
-            own += ll_anchor_crps_z(m, &law, z[q], NULL);
-            n += 1.0;
-        }
-        part[2 * i] = own;
-        part[2 * i + 1] = n;
-    }
-    for (size_t i = 0; i < b->n; i++) sum += part[2 * i], known += part[2 * i + 1];
-    *crps = sum / known; /* NaN: nothing known */
-    return LLAP_OK;
-}
-
-/* Calibration anew, from the forecasts that the batch holds. */
-static llap_status recalibrate(ll_anchor_model *m, const groups *g, const ll_anchor_model_opts *o)
-{
-    const anchor_batch *b = &g->batch;
-    size_t              n = 0, at = 0;
-    for (size_t i = 0; i < b->n; i++) n += b->window[i].n_query;
-    double     *lead = ll_new(n, sizeof *lead), *residual = ll_new(n, sizeof *residual);
-    llap_status st = lead == NULL || residual == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t i = 0; st == LLAP_OK && i < b->n; i++)
-        for (size_t q = 0; q < b->window[i].n_query; q++, at++) {
-            lead[at] = b->window[i].t_query[q] - g->origin[i].t;
-            residual[at] =
-                (b->window[i].target[q] - b->mean[i][q]) / sqrt(fmax(b->var[i][q], m->var_floor));
-        }
-    if (st == LLAP_OK)
-        st = ll_calibration_fit(lead, residual, n, o->near, o->middle, 0.5, &m->calibration);
-    ll_free(lead);
-    ll_free(residual);
-    return st;
+    return st == LLAP_OK ? anchor_score(m, b, rows, g->origin, crps) : st;
 }
 
 /* Candidates: one or two factors, which link all terms or only those that last as long as the
  * horizon (what is quick is of the place). */
 static llap_status choose_link(ll_anchor_model *m, const double *C, groups *valid,
-                               const anchor_rows *rows, const ll_anchor_model_opts *o, double *room,
-                               double *part)
+                               const anchor_rows *rows, const ll_anchor_model_opts *o, double *room)
 {
     const size_t     n = valid->n_series;
     ll_anchor_linked j = { .n = n }, best = j;
     double           g[MOST * LL_ANCHOR_RANK_MAX], alone, crps;
     const int64_t    before = anchor_course_of(o, n, true).link;
-    llap_status      st = score_link(m, &j, valid, rows, part, &alone);
+    llap_status      st = score_link(m, &j, valid, rows, &alone);
     double           least = alone * (1.0 - GAIN);
     for (size_t i = 0; st == LLAP_OK && i + 1 < ANCHOR_LINKS; i++) {
         st = anchor_tell(o, "link", before + (int64_t)i + 1);
@@ -274,7 +225,7 @@ static llap_status choose_link(ll_anchor_model *m, const double *C, groups *vali
             j.share[k] = i % 2 == 0 || ll_anchor_half_life(m->kernel.rho[k]) >= m->spec.horizon;
         if (!unmix(&m->kernel, j.share, C, n, room)) continue;
         factors(room, n, j.rank, g, room + n * n);
-        st = score_link(m, &j, valid, rows, part, &crps);
+        st = score_link(m, &j, valid, rows, &crps);
         if (st != LLAP_OK || !(crps < least)) continue;
         least = crps;
         best = j;
@@ -284,8 +235,9 @@ static llap_status choose_link(ll_anchor_model *m, const double *C, groups *vali
     if (st != LLAP_OK || best.rank == 0) return st;
     m->link = best;
     m->valid_crps *= least / alone; /* of all validation windows, by what these few have gained */
-    st = score_link(m, &best, valid, rows, part, &crps);
-    return st == LLAP_OK ? recalibrate(m, valid, o) : st;
+    st = score_link(m, &best, valid, rows, &crps);
+    return st != LLAP_OK ? st
+                         : anchor_calibrate(m, &valid->batch, valid->origin, o->near, o->middle);
 }
 
 /* ---- what was found, as a watch keeps it ---- */
@@ -346,21 +298,16 @@ static llap_status fit_link(ll_anchor_model *m, const ll_anchor_data *d,
     const size_t n = d->n_series;
     anchor_rows *rows = NULL;
     groups       train = { 0 }, valid = { 0 };
-    double      *room = ll_new(4 * n * n, sizeof *room), *part = NULL;
+    double      *room = ll_new(4 * n * n, sizeof *room);
     llap_status st = room == NULL ? LLAP_ENOMEM : anchor_rows_create(m->chain, d->series, n, &rows);
     if (st == LLAP_OK) st = groups_init(&train, m, rows, n, d->train, d->n_train, TRAIN_TIMES);
     if (st == LLAP_OK) st = groups_init(&valid, m, rows, n, d->valid, d->n_valid, valid_times(n));
-    if (st == LLAP_OK) {
-        part = ll_new(2 * valid.n * n, sizeof *part);
-        if (part == NULL) st = LLAP_ENOMEM;
-    }
     if (st == LLAP_OK && correlate(&train, room))
-        st = choose_link(m, room, &valid, rows, o, room + n * n, part);
+        st = choose_link(m, room, &valid, rows, o, room + n * n);
     groups_deinit(&train);
     groups_deinit(&valid);
     anchor_rows_destroy(rows, n);
     ll_free(room);
-    ll_free(part);
     return st;
 }
 

@@ -1,6 +1,7 @@
 #include "anchor/model.h"
 
 #include "anchor/midpoints.h"
+#include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/crps.h"
 #include "base/error.h"
@@ -45,7 +46,7 @@ llap_status ll_anchor_model_create(const ll_anchor_spec *spec, ll_chain *chain,
     *m = (ll_anchor_model){ .spec = *spec,
                             .chain = chain,
                             .kernel = *kernel,
-                            .fill_kernel = *kernel,
+                            .fill_kernel = anchor_kernel_still(*kernel),
                             .kappa = kappa,
                             .var_floor = 1e-3,
                             .calibration = ll_calibration_none(24, 72),
@@ -71,7 +72,8 @@ double ll_anchor_crps_z(const ll_anchor_model *m, const ll_law *law, double z, d
 {
     double q[LL_MIDPOINTS], sum = 0.0;
     for (int i = 0; i < LL_MIDPOINTS; i++) {
-        q[i] = ll_anchor_quantile_z(m, law, LL_MIDPOINT_SCORE[i]);
+        q[i] = ll_chain_unit(m->chain, law->series,
+                             ll_anchor_quantile_z(m, law, LL_MIDPOINT_SCORE[i]));
         sum += q[i];
     }
     if (mean != NULL) *mean = sum / LL_MIDPOINTS;

@@ -75,17 +75,18 @@ typedef struct ll_anchor_neighbours {
 
 /* Saved whole. */
 typedef struct ll_anchor_model {
-    ll_anchor_spec       spec;
-    ll_chain            *chain;
-    ll_anchor_kernel     kernel;      /* for forecasts over the horizon */
-    ll_anchor_kernel     fill_kernel; /* for filling: fitted one reading ahead */
-    double               kappa, var_floor;
-    ll_calibration       calibration;          /* of forecasts */
-    ll_calibration       fill_past, fill_both; /* of filling; one bucket */
-    double               valid_crps;    /* of z, before calibration; NaN without validation */
-    ll_anchor_linked     link;          /* of forecasts: rank 0, or n = chain->n_series */
-    double              *loading;       /* owned: link.loading */
-    ll_anchor_neighbours neighbours[2]; /* of filling, by ll_anchor_from */
+    ll_anchor_spec   spec;
+    ll_chain        *chain;
+    ll_anchor_kernel kernel;      /* for forecasts over the horizon */
+    ll_anchor_kernel fill_kernel; /* for filling: fitted one reading ahead */
+    double           kappa, var_floor;
+    double           reach; /* no mean of a training context lay further out, with room; 0: any */
+    ll_calibration   calibration;          /* of forecasts */
+    ll_calibration   fill_past, fill_both; /* of filling; one bucket */
+    double           valid_crps;           /* before calibration; NaN without validation */
+    ll_anchor_linked link;                 /* of forecasts: rank 0, or n = chain->n_series */
+    double          *loading;              /* owned: link.loading */
+    ll_anchor_neighbours neighbours[2];    /* of filling, by ll_anchor_from */
 } ll_anchor_model;
 
 /* So many steps a fit tells its watch (o->fit.watch) of, at most: those of the kernels, of the
@@ -167,7 +168,8 @@ llap_status ll_anchor_model_fill_paths(const ll_anchor_model *m, const ll_anchor
 double ll_anchor_quantile(const ll_anchor_model *m, size_t series, const ll_law *law, double x);
 double ll_anchor_quantile_z(const ll_anchor_model *m, const ll_law *law, double x);
 
-/* CRPS of a true z by 25 mid-point quantiles, and their mean. */
+/* CRPS of a true value, in the unit of scores (ll_chain_unit), by 25 mid-point quantiles, and
+ * their mean. */
 double ll_anchor_crps_z(const ll_anchor_model *m, const ll_law *law, double z, double *mean);
 
 #endif

@@ -28,11 +28,14 @@ typedef struct scene {
     double            *t, *u, *z; /* [n] of the hidden, and their truth */
     ll_law            *law;       /* [n] by each series itself */
     double            *residual;  /* [n,n_series] of the others, NaN: not read */
+    bool              *drop;      /* room for the glitches of one series */
 } scene;
 
 static void scene_deinit(scene *s)
 {
-    void *const all[] = { s->all, s->y, s->request, s->t, s->u, s->z, s->law, s->residual };
+    void *const all[] = {
+        s->all, s->y, s->request, s->t, s->u, s->z, s->law, s->residual, s->drop
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ll_free(all[i]);
 }
 
@@ -58,6 +61,7 @@ static void hide(scene *s, const ll_anchor_model *m, const ll_series *h, size_t 
     ll_anchor_request *r = &s->request[e];
     const double      *full = h->y + (s->all[e].t - h->t);
     double            *y = s->y;
+    ll_chain_mark(m->chain, e, full, s->all[e].n, s->drop);
     for (size_t k = 0; k < e; k++) y += s->all[k].n;
     s->all[e].y = y;
     *r = (ll_anchor_request){ .history = s->all[e],
@@ -70,9 +74,10 @@ static void hide(scene *s, const ll_anchor_model *m, const ll_series *h, size_t 
         y[i] = full[i];
         if (isnan(y[i]) || !((double)ll_rng_uniform(rng, i) < share)) continue;
         y[i] = NAN;
-        if (i % thin != 0 || !(t > T - 0.75 * c && t <= T - 0.25 * c)) continue;
-        s->z[s->n] = ll_chain_z(m->chain, e, full[i]);
-        s->u[s->n] = ll_chain_u(m->chain, e, t, s->z[s->n]);
+        if (s->drop[i] || i % thin != 0 || !(t > T - 0.75 * c && t <= T - 0.25 * c)) continue;
+        const double z = ll_chain_z(m->chain, e, full[i]);
+        s->z[s->n] = ll_chain_unit(m->chain, e, z);
+        s->u[s->n] = ll_chain_u(m->chain, e, t, z);
         s->t[s->n++] = t;
         r->n_query++;
     }
@@ -98,7 +103,9 @@ static llap_status scene_init(scene *s, const ll_anchor_model *m, const ll_serie
     s->u = ll_new(n, sizeof *s->u);
     s->z = ll_new(n, sizeof *s->z);
     s->law = ll_new(n, sizeof *s->law);
-    if (s->y == NULL || s->t == NULL || s->u == NULL || s->z == NULL || s->law == NULL)
+    s->drop = ll_new(n, sizeof *s->drop);
+    if (s->y == NULL || s->t == NULL || s->u == NULL || s->z == NULL || s->law == NULL ||
+        s->drop == NULL)
         return LLAP_ENOMEM;
     llap_status st = LLAP_OK;
     for (size_t e = 0; e < s->n_series; e++) {

@@ -58,7 +58,7 @@ static llap_status read_events(ll_anchor_posterior *p, const ll_anchor_window *w
     return LLAP_OK;
 }
 
-static llap_status make_arrays(ll_anchor_posterior *p)
+static llap_status make_arrays(ll_anchor_posterior *p) /* also again, for another system */
 {
     const size_t J = (size_t)p->sys.J;
     const struct {
@@ -70,29 +70,39 @@ static llap_status make_arrays(ll_anchor_posterior *p)
         { &p->mean, p->n_query, 1 },         { &p->var, p->n_query, 1 },
         { &p->start, J, (size_t)p->sys.ld },
     };
+    ll_free(p->step);
     p->step = ll_new(p->n_events, sizeof *p->step);
     if (p->step == NULL) return LLAP_ENOMEM;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        ll_free(*want[i].at);
         *want[i].at = ll_new(want[i].rows, want[i].width * sizeof(double));
         if (*want[i].at == NULL) return LLAP_ENOMEM;
     }
     return LLAP_OK;
 }
 
-static void forward(ll_anchor_posterior *p)
+/* False: the level moves and this system has none. */
+static bool forward(ll_anchor_posterior *p, double monitor, double unit, double start)
 {
     const anchor_system *sys = &p->sys;
     double               x[ANCHOR_MAX_J], P[ANCHOR_MAX_J * ANCHOR_MAX_J];
     anchor_step          step = { .gap = -1.0 };
+    anchor_monitor       mo = { 0 };
+    p->loglik = 0.0;
     anchor_start(sys, x, P);
     for (size_t k = 0; k < p->n_events; k++) {
-        const anchor_event *ev = &p->ev[k];
-        double             *b = p->b + k * (size_t)sys->J;
+        anchor_event *ev = &p->ev[k];
+        double       *b = p->b + k * (size_t)sys->J;
         if (ev->gap > 0.0) {
             anchor_step_set(&step, sys, ev->gap);
             p->step[k] = step;
             anchor_push(sys, &step, x);
             anchor_push_cov(sys, &step, P);
+        }
+        ev->raise = k == 0 ? start : 0.0;
+        if (ev->raise > 0.0) {
+            if (sys->level < 0) return false;
+            anchor_add_level(sys, ev->raise, sys->ld, P);
         }
         if (k == p->first) memcpy(p->start, P, (size_t)(sys->J * sys->ld) * sizeof *P);
         if (ev->query >= 0) {
@@ -101,10 +111,20 @@ static void forward(ll_anchor_posterior *p)
             p->var[ev->query] = fmax(P[0], 0.0);
             continue;
         }
-        const double d = p->d[k] = fmax(P[0], 0.0) + sys->r, e = p->e[k] = ev->y - x[0];
+        const double e = p->e[k] = ev->y - x[0];
+        double       d = fmax(P[0], 0.0) + sys->r;
+        const double raise = anchor_monitor_read(&mo, monitor, ev->y, e * unit, d);
+        if (raise > 0.0) {
+            if (sys->level < 0) return false;
+            anchor_add_level(sys, raise, sys->ld, P);
+            ev->raise += raise;
+            d += raise;
+        }
+        p->d[k] = d;
         p->loglik -= anchor_surprise(e, d);
         anchor_update(sys, e, d, b, x, P);
     }
+    return true;
 }
 
 /* Takes the information N of what comes after an observation over that observation:
@@ -183,16 +203,18 @@ llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_windo
     if (st != LLAP_OK) return st;
     ll_anchor_posterior *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    anchor_system_init(&p->sys, k);
+    anchor_system_init(&p->sys, k, false);
     st = read_events(p, w);
     if (st == LLAP_OK) st = make_arrays(p);
-    if (st != LLAP_OK) {
-        ll_anchor_posterior_destroy(p);
-        return st;
+    if (st == LLAP_OK && !forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start)) {
+        anchor_system_init(&p->sys, k, true);
+        st = make_arrays(p);
+        if (st == LLAP_OK) forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start);
     }
-    forward(p);
-    backward(p);
-    st = sharpen(p);
+    if (st == LLAP_OK) {
+        backward(p);
+        st = sharpen(p);
+    }
     if (st == LLAP_OK) *out = p;
     else ll_anchor_posterior_destroy(p);
     return st;
@@ -241,10 +263,16 @@ llap_status ll_anchor_covariance(const ll_anchor_posterior *p, ll_anchor_of of, 
     return LLAP_OK;
 }
 
-/* Normals of a path: for each event from the first query on, J for the state, one for the noise. */
+/* Normals of an event: J for the state, one for the noise, one for what the monitor gives. */
+static size_t event_normals(const ll_anchor_posterior *p)
+{
+    return (size_t)p->sys.J + (p->sys.level >= 0 ? 2 : 1);
+}
+
+/* Of a path: for each event from the first query on. */
 size_t ll_anchor_path_normals(const ll_anchor_posterior *p)
 {
-    return (p->n_events - p->first) * (size_t)(p->sys.J + 1);
+    return (p->n_events - p->first) * event_normals(p);
 }
 
 /* Lower Cholesky factor of a covariance that may be singular: a direction without variance gets a
@@ -265,6 +293,7 @@ static void factor(const anchor_system *sys, const double *P, double *L)
 /* x += noise of a gap from the normals z [J]. */
 static void disturb(const anchor_system *sys, const anchor_step *st, const double *z, double *x)
 {
+    double own;
     for (int i = 0; i < sys->n; i++) {
         const double sd = sqrt(sys->a[i] * st->grown[i]);
         const int    s = anchor_sine(sys, i);
@@ -272,6 +301,9 @@ static void disturb(const anchor_system *sys, const anchor_step *st, const doubl
         if (i > 0) x[i] += sd * z[i];
         if (s >= 0) x[s] += sd * z[s];
     }
+    if (sys->slope < 0) return;
+    const double both = anchor_slope_noise(sys, st, &own);
+    x[sys->slope] += both * z[sys->level] + own * z[sys->slope];
 }
 
 /* Simulates states and readings with mean zero into f (at queries the simulated f, at observations
@@ -282,11 +314,16 @@ static void simulate(const ll_anchor_posterior *p, const double *L, const double
     const size_t         J = (size_t)sys->J;
     double               x[ANCHOR_MAX_J], known[ANCHOR_MAX_J] = { 0 };
     for (int i = 0; i < sys->J; i++) x[i] = anchor_dot(i + 1, L + i * sys->ld, z);
-    for (size_t k = p->first; k < p->n_events; k++, z += J + 1) {
+    for (size_t k = p->first; k < p->n_events; k++, z += event_normals(p)) {
         if (k > p->first && p->ev[k].gap > 0.0) {
             anchor_push(sys, &p->step[k], x);
             anchor_push(sys, &p->step[k], known);
             disturb(sys, &p->step[k], z, x);
+        }
+        if (k > p->first && p->ev[k].raise > 0.0) { /* L has that of the first */
+            const double jump = sqrt(p->ev[k].raise) * z[J + 1];
+            x[0] += jump;
+            x[sys->level] += jump;
         }
         double *at = &f[k - p->first];
         *at = x[0] - known[0];
@@ -309,7 +346,7 @@ static void correct(const ll_anchor_posterior *p, ll_anchor_of of, const double 
         const double  at = f[k - p->first];
         if (p->ev[k].query >= 0)
             path[p->ev[k].query] = p->mean[p->ev[k].query] + at - anchor_dot(sys->J, b, r) +
-                                   noise * z[(k - p->first) * (J + 1) + J];
+                                   noise * z[(k - p->first) * event_normals(p) + J];
         else gather_score(sys, b, p->d[k], at, r);
         if (p->ev[k].gap > 0.0) anchor_pull(sys, &p->step[k], r);
     }

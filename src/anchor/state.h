@@ -13,34 +13,42 @@
  * An observation then scales one row of the covariance instead of cancelling in a sum of all, and
  * tiny noise loses no digits. The lead oscillates only if every term does. Terms are reordered:
  * lead, oscillating, others, so that the oscillating places are o .. o + m - 1 and the s of place
- * p is state n + p - o. Matrices are [J,ld] row-major, symmetric, both halves kept; the padding of
- * a row is zero. */
+ * p is state n + p - o. A level is one more place, the last, which does not decay; a slope is the
+ * last state and no part of f. Matrices are [J,ld] row-major, symmetric, both halves kept; the
+ * padding of a row is zero. */
 #ifndef LL_ANCHOR_STATE_H
 #define LL_ANCHOR_STATE_H
 
 #include "anchor/anchor.h"
 
 #define ANCHOR_MAX_J LL_ANCHOR_MAX_STATES
+enum { ANCHOR_PLACES = LL_ANCHOR_MAX_TERMS + 1 };
 
 typedef struct anchor_system {
-    int    n, m, o, J, ld;             /* terms, oscillating ones, their first place, n + m */
-    int    term[LL_ANCHOR_MAX_TERMS];  /* place -> index in the kernel */
-    double a[LL_ANCHOR_MAX_TERMS];     /* [n] by place, as the next two */
-    double rho[LL_ANCHOR_MAX_TERMS];   /* [n] */
-    double omega[LL_ANCHOR_MAX_TERMS]; /* [n] */
-    double nu, r;                      /* noise; noise where it is conditioned on */
+    int    n, m, o, J, ld;       /* places, oscillating ones, the first of them; states */
+    int    level, slope;         /* place and state; -1: none */
+    int    term[ANCHOR_PLACES];  /* place -> index in the kernel; -1: the level */
+    double a[ANCHOR_PLACES];     /* [n] by place, as the next two; 1 of the level */
+    double rho[ANCHOR_PLACES];   /* [n] */
+    double omega[ANCHOR_PLACES]; /* [n] */
+    double start[ANCHOR_PLACES]; /* [n] variance at the first event, over a */
+    double nu, r;                /* noise; noise where it is conditioned on */
+    double q, v, damping;
 } anchor_system;
 
 /* Transition over one gap; kept while the gap stays the same, as it does on a grid. */
 typedef struct anchor_step {
-    double gap;                        /* < 0: nothing computed yet */
-    double c[LL_ANCHOR_MAX_TERMS];     /* [n] exp(-rho gap) cos(omega gap) */
-    double s[LL_ANCHOR_MAX_TERMS];     /* [n] exp(-rho gap) sin(omega gap) */
-    double lag[LL_ANCHOR_MAX_TERMS];   /* [n] c - c of the lead, without cancellation */
-    double grown[LL_ANCHOR_MAX_TERMS]; /* [n] 1 - exp(-2 rho gap) */
+    double gap;                  /* < 0: nothing computed yet */
+    double c[ANCHOR_PLACES];     /* [n] exp(-rho gap) cos(omega gap) */
+    double s[ANCHOR_PLACES];     /* [n] exp(-rho gap) sin(omega gap) */
+    double lag[ANCHOR_PLACES];   /* [n] c - c of the lead, without cancellation */
+    double grown[ANCHOR_PLACES]; /* [n] 1 - exp(-2 rho gap); of the level its noise */
+    double h, g;                 /* of the slope: what it adds to the level, what stays of it */
+    double q_ll, q_lb, q_bb;     /* noise of level (the part by the slope) and slope */
 } anchor_step;
 
-void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k);
+/* awake: the level has a place even where there is no drift. */
+void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k, bool awake);
 void anchor_step_set(anchor_step *st, const anchor_system *sys, double gap);
 
 static inline int anchor_sine(const anchor_system *sys, int place) /* its s; -1: none */
@@ -58,6 +66,13 @@ void anchor_push_rows(const anchor_system *sys, const anchor_step *st, int w, in
  */
 void anchor_add_independent(const anchor_system *sys, const double *v, const double *by, int ld,
                             double *P);
+/* The slope's part of the noise of a gap; st NULL: of the start. */
+void anchor_add_slope(const anchor_system *sys, const anchor_step *st, int ld, double *P);
+/* P += what the monitor gives the level. */
+void anchor_add_level(const anchor_system *sys, double var, int ld, double *P);
+/* Noise of the slope over a gap as two independent parts: what goes with the noise of the level (in
+ * its deviations) is returned, the rest has deviation *own. */
+double anchor_slope_noise(const anchor_system *sys, const anchor_step *st, double *own);
 /* P <- F P F^T + Q; N <- F^T N F */
 void anchor_push_cov(const anchor_system *sys, const anchor_step *st, double *P);
 void anchor_pull_cov(const anchor_system *sys, const anchor_step *st, double *N);
@@ -78,12 +93,33 @@ static inline double anchor_dot(int n, const double *x, const double *y)
 /* Minus the log density of a reading e away from its mean, whose variance is d. */
 double anchor_surprise(double e, double d);
 
+/* What the readings of a window have shown so far (anchor.h). */
+typedef struct anchor_monitor {
+    double n, sum;          /* readings, sum of z */
+    int    doubt;           /* sign of the last reading where it was far off, else 0 */
+    double since, mean, m2; /* readings since the monitor struck: number, mean, squares about it */
+    bool   struck;
+} anchor_monitor;
+
+double anchor_far_off(const anchor_monitor *mo, double e, double d); /* a */
+/* e away from its mean in u: what the filter has times anchor_unit. */
+static inline double anchor_unit(bool innovation, double scale)
+{
+    return innovation || scale == 0.0 ? 1.0 : scale;
+}
+/* Takes a reading y in, e (in u) away from its mean, whose variance is d. Returns what the variance
+ * of the level is to be raised by first: 0, or e^2. */
+double anchor_monitor_read(anchor_monitor *mo, double threshold, double y, double e, double d);
+/* What the variance of a query is multiplied by. */
+double anchor_monitor_scale(const anchor_monitor *mo, bool innovation, double scale);
+
 /* Observations and queries of one window in order of time, an observation before a query of the
  * same time. */
 typedef struct anchor_event {
     double  gap;   /* since the event before; 0 for the first */
     int64_t query; /* index of the query, or -1: an observation */
     double  y;     /* the observation */
+    double  raise; /* variance that the level is given just before it */
 } anchor_event;
 
 /* LLAP_EINVAL: times or values not finite, or observations not in order; the window is named where

@@ -15,14 +15,35 @@ void anchor_rows_deinit(anchor_rows *r)
 
 llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
 {
-    *r = (anchor_rows){ .n = s->n, .t = s->t };
+    *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y };
     r->z = ll_new(s->n, sizeof *r->z);
     r->u = ll_new(s->n, sizeof *r->u);
-    if (r->z == NULL || r->u == NULL) {
+    bool *drop = ll_new(s->n, sizeof *drop);
+    if (r->z == NULL || r->u == NULL || drop == NULL) {
+        ll_free(drop);
         anchor_rows_deinit(r);
         return LLAP_ENOMEM;
     }
-    ll_chain_convert(c, series, s, r->z, r->u);
+    ll_chain_mark(c, series, s->y, s->n, drop);
+    for (size_t i = 0; i < s->n; i++) {
+        const double z = ll_chain_z(c, series, s->y[i]);
+        r->u[i] = isnan(z) ? NAN : ll_chain_u(c, series, s->t[i], z);
+        r->z[i] = isnan(z) || drop[i] ? NAN : ll_chain_unit(c, series, z);
+    }
+    ll_free(drop);
+    return LLAP_OK;
+}
+
+llap_status anchor_drop_glitches(const ll_chain *c, size_t series, const double *y, size_t n,
+                                 double *u)
+{
+    if (c->glitch == NULL) return LLAP_OK;
+    bool *drop = ll_new(n, sizeof *drop);
+    if (drop == NULL) return LLAP_ENOMEM;
+    ll_chain_mark(c, series, y, n, drop);
+    for (size_t i = 0; i < n; i++)
+        if (drop[i]) u[i] = NAN;
+    ll_free(drop);
     return LLAP_OK;
 }
 
@@ -100,6 +121,14 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
+ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
+{
+    k.drift = LL_ANCHOR_STILL;
+    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
+    k.innovation = false;
+    return k;
+}
+
 static double *take(double **at, size_t n)
 {
     double *p = *at;
@@ -107,22 +136,58 @@ static double *take(double **at, size_t n)
     return p;
 }
 
-static void fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, double kappa, double **at)
+void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start)
+{
+    double sum = 0.0, count = 0.0;
+    ll_window_norm(u, n, how.kappa, m, s);
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(u[i])) sum += u[i], count += 1.0;
+    const double mean = count > 0.0 ? sum / count : 0.0;
+    *start = 0.0;
+    if (!(how.reach > 0.0 && fabs(mean) > how.reach)) return;
+    *start = mean * mean;
+    ll_window_norm(u, n, 0.0, m, s);
+}
+
+static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s, anchor_cut how,
+                        double **at)
 {
     const size_t n_obs = s.now - s.first, n_query = s.end - s.now;
-    double      *w = take(at, n_obs), *target = take(at, n_query);
-    ll_window_norm(r->u + s.first, n_obs, kappa, &b->m[i], &b->s[i]);
-    for (size_t j = 0; j < n_obs; j++) w[j] = (r->u[s.first + j] - b->m[i]) / b->s[i];
-    for (size_t j = 0; j < n_query; j++) target[j] = (r->u[s.now + j] - b->m[i]) / b->s[i];
-    b->window[i] = (ll_anchor_window){ n_obs, r->t + s.first, w, n_query, r->t + s.now, target };
+    double      *w = take(at, n_obs), *target = take(at, n_query), scale, start;
+    memcpy(w, r->u + s.first, n_obs * sizeof *w);
+    const llap_status st = anchor_drop_glitches(r->chain, r->series, r->y + s.first, n_obs, w);
+    anchor_norm(how, w, n_obs, &b->m[i], &scale, &start);
+    b->s[i] = how.innovation ? 1.0 : scale;
+    for (size_t j = 0; j < n_obs; j++) w[j] = (w[j] - b->m[i]) / b->s[i];
+    for (size_t j = 0; j < n_query; j++)
+        target[j] = isnan(r->z[s.now + j]) ? NAN : (r->u[s.now + j] - b->m[i]) / b->s[i];
+    b->window[i] = (ll_anchor_window){ .n_obs = n_obs,
+                                       .t = r->t + s.first,
+                                       .y = w,
+                                       .n_query = n_query,
+                                       .t_query = r->t + s.now,
+                                       .target = target,
+                                       .start = start,
+                                       .scale = scale };
     b->query[i] = s.now;
     b->mean[i] = take(at, n_query);
     b->var[i] = take(at, n_query);
+    return st;
 }
 
-llap_status anchor_batch_init(anchor_batch *b, const ll_anchor_spec *spec, double kappa,
-                              const anchor_rows *rows, size_t n_series, const ll_origin *origin,
-                              size_t n)
+ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
+                        size_t q)
+{
+    return (ll_law){
+        .mean = b->m[i] + b->s[i] * b->mean[i][q],
+        .sd = b->s[i] * sqrt(fmax(b->var[i][q], anchor_floor(m))),
+        .climate = ll_chain_climate(m->chain, series, b->window[i].t_query[q]),
+        .series = series,
+    };
+}
+
+llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows *rows,
+                              size_t n_series, const ll_origin *origin, size_t n)
 {
     *b = (anchor_batch){ 0 };
     size_t numbers = 0;
@@ -130,20 +195,17 @@ llap_status anchor_batch_init(anchor_batch *b, const ll_anchor_spec *spec, doubl
         if (origin[i].series >= n_series || !isfinite(origin[i].t))
             return ll_fail(LLAP_EINVAL, "anchor: origin %zu: series %zu of %zu, time %g", i,
                            origin[i].series, n_series, origin[i].t);
-        const span s = span_of(spec, &rows[origin[i].series], origin[i].t);
+        const span s = span_of(how.spec, &rows[origin[i].series], origin[i].t);
         numbers += s.now - s.first + 3 * (s.end - s.now);
     }
-    const llap_status st = batch_arrays(b, n, numbers);
-    if (st != LLAP_OK) {
-        anchor_batch_deinit(b);
-        return st;
-    }
-    double *at = b->numbers;
-    for (size_t i = 0; i < n; i++) {
+    llap_status st = batch_arrays(b, n, numbers);
+    double     *at = b->numbers;
+    for (size_t i = 0; st == LLAP_OK && i < n; i++) {
         const anchor_rows *r = &rows[origin[i].series];
-        fill(b, i, r, span_of(spec, r, origin[i].t), kappa, &at);
+        st = fill(b, i, r, span_of(how.spec, r, origin[i].t), how, &at);
     }
-    return LLAP_OK;
+    if (st != LLAP_OK) anchor_batch_deinit(b);
+    return st;
 }
 
 llap_status anchor_note_check(const char *note, const char *what, const double *v, size_t n,

@@ -8,9 +8,11 @@
 
 /* A series taken through the chain. */
 typedef struct anchor_rows {
-    size_t        n;
-    const double *t;
-    double       *z, *u; /* [n], owned */
+    const ll_chain *chain;
+    size_t          series, n;
+    const double   *t, *y;
+    double         *z; /* [n] as measured, in the unit of scores; NaN also at a glitch. Owned */
+    double         *u; /* [n] glitches too. Owned */
 } anchor_rows;
 
 llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s);
@@ -27,22 +29,61 @@ size_t anchor_after(const double *t, size_t n, double at);
 typedef struct anchor_batch {
     size_t            n;
     ll_anchor_window *window;  /* [n] */
-    double           *m, *s;   /* [n] */
+    double           *m, *s;   /* [n]; s is 1 where the scale is that of innovations */
     size_t           *query;   /* [n] first query row in its series */
     double          **mean;    /* [n] of n_query numbers each, where answers go */
     double          **var;     /* [n] */
     double           *numbers; /* all of w, targets, answers */
 } anchor_batch;
 
+/* How windows are cut and normalised. */
+typedef struct anchor_cut {
+    const ll_anchor_spec *spec;
+    double                kappa;
+    double                reach; /* of ll_anchor_model; 0: anything may be reached */
+    bool                  innovation;
+} anchor_cut;
+
+/* Level m and scale s of a context u [n], and the variance that its level is given to start with:
+ * where the mean lies beyond reach, nothing that training knows about levels holds, and m is that
+ * mean. */
+void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s, double *start);
+
+/* k NULL: for filling, which always has the scale of the window. */
+static inline anchor_cut anchor_cut_of(const ll_anchor_model *m, const ll_anchor_kernel *k)
+{
+    return (anchor_cut){ .spec = &m->spec,
+                         .kappa = m->kappa,
+                         .reach = k != NULL && k->drift == LL_ANCHOR_STILL ? m->reach : 0.0,
+                         .innovation = k != NULL && k->innovation };
+}
+
+/* The terms of k alone: no drift, no monitor, scale of the window. */
+ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k);
+
 /* Windows at these origins, targets w of the rows within the horizon. rows [n_series] are borrowed
  * until deinit. LLAP_EINVAL: an origin of no series; LLAP_ENOMEM. */
-llap_status anchor_batch_init(anchor_batch *b, const ll_anchor_spec *spec, double kappa,
-                              const anchor_rows *rows, size_t n_series, const ll_origin *origin,
-                              size_t n);
+llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows *rows,
+                              size_t n_series, const ll_origin *origin, size_t n);
 void        anchor_batch_deinit(anchor_batch *b);
+
+/* The context y [n] of a series as the anchor sees it: a glitch in u [n] becomes NaN. */
+llap_status anchor_drop_glitches(const ll_chain *c, size_t series, const double *y, size_t n,
+                                 double *u);
 
 /* The last max_obs observed (0: all) of rows first .. last - 1: the first row to use. */
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs);
+
+/* What variances of forecasts are held at from below. Those in innovation scale hold the noise of
+ * the kernel times that scale already. */
+static inline double anchor_floor(const ll_anchor_model *m)
+{
+    return m->kernel.innovation ? 0.0 : m->var_floor;
+}
+
+/* A law of u from mean and variance of w at one query of window i. */
+ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
+                        size_t q);
 
 /* Variances of filled values are held at this from below; their noise may be smaller than that of
  * forecasts. */
@@ -51,7 +92,7 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, link, filling, neighbours, all;
+    int64_t cycles, profile, drift, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
 

@@ -1,4 +1,5 @@
 /* One anchor per target in a model file, the format of model.h. */
+#include "model/anchor_file.h"
 #include "anchor/window.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -10,29 +11,35 @@
 
 /* ---- saving ---- */
 
-static void put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
-{
-    ll_json_open(w, key, '(');
-    for (int64_t i = 0; i < n; i++) ll_json_put_double(w, NULL, v[i]);
-    ll_json_close(w, ']');
-}
-
-static void put_kernel(ll_json_writer *w, const char *key, const ll_anchor_kernel *k)
+static const char *const drift_names[] = { "none", "level", "slope", NULL };
+static void              put_kernel(ll_json_writer *w, const char *key, const ll_anchor_kernel *k)
 {
     ll_json_open(w, key, '{');
-    put_doubles(w, "a", k->a, k->n_terms);
-    put_doubles(w, "rho", k->rho, k->n_terms);
-    put_doubles(w, "omega", k->omega, k->n_terms);
+    anchor_file_put_doubles(w, "a", k->a, k->n_terms);
+    anchor_file_put_doubles(w, "rho", k->rho, k->n_terms);
+    anchor_file_put_doubles(w, "omega", k->omega, k->n_terms);
     ll_json_put_double(w, "nu", k->nu);
     ll_json_put_double(w, "jitter", k->jitter);
+    if (k->drift != LL_ANCHOR_STILL) { /* absent: none */
+        ll_json_put_string(w, "drift", drift_names[k->drift]);
+        ll_json_put_double(w, "start", k->start);
+        ll_json_put_double(w, "q", k->q);
+    }
+    if (k->drift == LL_ANCHOR_SLOPE) {
+        ll_json_put_double(w, "v", k->v);
+        ll_json_put_double(w, "damping", k->damping);
+    }
+    if (k->monitor > 0.0) ll_json_put_double(w, "monitor", k->monitor);
+    if (k->innovation) ll_json_put_bool(w, "innovation", true);
     ll_json_close(w, '}');
 }
 
 static void put_calibration(ll_json_writer *w, const char *key, const ll_calibration *c)
 {
     ll_json_open(w, key, '{');
-    put_doubles(w, "edge", c->edge, LL_CALIBRATION_BUCKETS - 1);
-    put_doubles(w, "factor", &c->factor[0][0], LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS);
+    anchor_file_put_doubles(w, "edge", c->edge, LL_CALIBRATION_BUCKETS - 1);
+    anchor_file_put_doubles(w, "factor", &c->factor[0][0],
+                            LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS);
     ll_json_close(w, '}');
 }
 
@@ -40,7 +47,6 @@ static const char *const neighbours_names[2] = { "near_past", "near_both" }; /* 
 
 void ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a)
 {
-    const ll_chain *c = a->chain;
     ll_json_open(w, NULL, '{');
     put_kernel(w, "kernel", &a->kernel);
     put_kernel(w, "fill_kernel", &a->fill_kernel);
@@ -53,98 +59,75 @@ void ll_anchor_write(ll_json_writer *w, const ll_anchor_model *a)
     ll_json_put_int(w, "max_query", (int64_t)a->spec.max_query);
     ll_json_put_double(w, "kappa", a->kappa);
     ll_json_put_double(w, "var_floor", a->var_floor);
+    if (a->reach > 0.0) ll_json_put_double(w, "reach", a->reach);
     if (isfinite(a->valid_crps)) ll_json_put_double(w, "valid_crps", a->valid_crps);
-    if (isfinite(c->y_lo)) ll_json_put_double(w, "y_lo", c->y_lo); /* absent: no bound */
-    if (isfinite(c->y_hi)) ll_json_put_double(w, "y_hi", c->y_hi);
-    if (isfinite(c->y_min)) ll_json_put_double(w, "min", c->y_min);
-    if (isfinite(c->y_max)) ll_json_put_double(w, "max", c->y_max);
-    if (c->asinh) ll_json_put_double(w, "asinh_of_y", 1);
-    if (c->log1p) ll_json_put_double(w, "log1p_of_y", 1);
-    ll_json_put_double(w, "z_clip", c->z_clip);
-    ll_json_put_double(w, "lambda", c->lambda);
-    ll_json_put_double(w, "g_m", c->g_m);
-    ll_json_put_double(w, "g_s", c->g_s);
-    ll_json_put_double(w, "z_lo", c->z_lo);
-    ll_json_put_double(w, "z_hi", c->z_hi);
-    ll_json_put_int(w, "climate_terms", c->n_climate);
-    ll_json_put_double(w, "r_s", c->r_s);
-    if (a->link.rank > 0) put_doubles(w, "share", a->link.share, a->kernel.n_terms);
+    anchor_file_put_chain(w, a->chain);
+    if (a->link.rank > 0) anchor_file_put_doubles(w, "share", a->link.share, a->kernel.n_terms);
     for (int from = 0; from < 2; from++)
         if (a->neighbours[from].cov != NULL)
             put_calibration(w, neighbours_names[from], &a->neighbours[from].calibration);
     ll_json_close(w, '}');
 }
 
-static llap_status add_tensor(ll_tensors_writer *w, int64_t i, const char *of, const char *what,
-                              int rank, const int64_t *shape, const double *data)
-{
-    char name[64];
-    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    return ll_tensors_writer_add(w, name, LL_F64, rank, shape, data);
-}
-
 llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_writer *w)
 {
     const ll_chain         *c = a->chain;
     const ll_anchor_linked *link = &a->link;
-    const int64_t           shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
     const int64_t           linked[2] = { (int64_t)link->n, (int64_t)link->rank };
-    llap_status             st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
-    if (st == LLAP_OK) st = add_tensor(w, i, "scale", "std", 1, shape, c->sd);
-    if (st == LLAP_OK && c->n_climate > 0)
-        st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
+    llap_status             st = anchor_file_save_chain(w, i, a->chain);
     if (st == LLAP_OK && link->rank > 0)
-        st = add_tensor(w, i, "anchor", "loadings", 2, linked, link->loading);
+        st = anchor_file_add_tensor(w, i, "anchor", "loadings", 2, linked, link->loading);
     const int64_t square[2] = { (int64_t)c->n_series, (int64_t)c->n_series };
     for (int from = 0; st == LLAP_OK && from < 2; from++)
         if (a->neighbours[from].cov != NULL)
-            st = add_tensor(w, i, "anchor", neighbours_names[from], 2, square,
-                            a->neighbours[from].cov);
+            st = anchor_file_add_tensor(w, i, "anchor", neighbours_names[from], 2, square,
+                                        a->neighbours[from].cov);
     return st;
 }
 
 size_t ll_anchor_tensors(const ll_anchor_model *a)
 {
-    return 2u + (a->chain->n_climate > 0) + (a->link.rank > 0) + (a->neighbours[0].cov != NULL) +
-           (a->neighbours[1].cov != NULL);
+    return anchor_file_chain_tensors(a->chain) + (a->link.rank > 0) +
+           (a->neighbours[0].cov != NULL) + (a->neighbours[1].cov != NULL);
 }
 
 /* ---- loading ---- */
 
-/* A number at "anchors[i].key". */
-typedef struct number {
-    const char *key;
-    double      min, max;
-    double     *v;
-    bool        optional; /* absent leaves *v */
-} number;
+/* "what.name" of anchor i. */
+typedef struct anchor_path {
+    char text[96];
+} anchor_path;
 
-static llap_status get_numbers(const ll_json *j, int64_t i, const number *numbers, size_t n)
+static anchor_path path_of(int64_t i, const char *what, const char *name)
 {
-    llap_status st = LLAP_OK;
-    for (size_t k = 0; st == LLAP_OK && k < n; k++) {
-        char path[96];
-        snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, numbers[k].key);
-        if (!numbers[k].optional) st = ll_json_need(j, path);
-        if (st == LLAP_OK)
-            st = ll_json_double(j, path, numbers[k].min, numbers[k].max, numbers[k].v);
-    }
-    return st;
+    anchor_path p;
+    snprintf(p.text, sizeof p.text, "anchors[%lld].%s.%s", (long long)i, what, name);
+    return p;
 }
 
-static llap_status get_array(const ll_json *j, int64_t i, const char *key, double min, double max,
-                             size_t n, double *out)
+static llap_status get_drift(const ll_json *j, int64_t i, const char *what, ll_anchor_kernel *k)
 {
-    char    path[96];
-    double *v = NULL;
-    size_t  found = 0;
-    snprintf(path, sizeof path, "anchors[%lld].%s", (long long)i, key);
-    llap_status st = ll_json_doubles(j, path, min, max, &v, &found);
-    if (st == LLAP_OK && found != n)
-        st = ll_fail(LLAP_EFORMAT, "config: '%s': expected %zu numbers, found %zu", path, n, found);
-    if (st == LLAP_OK) memcpy(out, v, n * sizeof *out);
-    ll_free(v);
-    return st;
+    const struct {
+        const char *name;
+        double     *v;
+        int         least; /* drift that has it */
+    } numbers[] = { { "start", &k->start, LL_ANCHOR_LEVEL },
+                    { "q", &k->q, LL_ANCHOR_LEVEL },
+                    { "v", &k->v, LL_ANCHOR_SLOPE },
+                    { "damping", &k->damping, LL_ANCHOR_SLOPE } };
+    int         drift = LL_ANCHOR_STILL;
+    llap_status st = ll_json_enum(j, path_of(i, what, "drift").text, drift_names, &drift);
+    for (size_t n = 0; st == LLAP_OK && n < sizeof numbers / sizeof *numbers; n++) {
+        const anchor_path p = path_of(i, what, numbers[n].name);
+        if (drift < numbers[n].least) continue;
+        st = ll_json_need(j, p.text);
+        if (st == LLAP_OK) st = ll_json_double(j, p.text, 0, HUGE_VAL, numbers[n].v);
+    }
+    k->drift = (ll_anchor_drift)drift;
+    if (st == LLAP_OK)
+        st = ll_json_double(j, path_of(i, what, "monitor").text, 0, HUGE_VAL, &k->monitor);
+    return st == LLAP_OK ? ll_json_bool(j, path_of(i, what, "innovation").text, &k->innovation)
+                         : st;
 }
 
 static llap_status get_kernel(const ll_json *j, int64_t i, const char *what, ll_anchor_kernel *k)
@@ -158,12 +141,13 @@ static llap_status get_kernel(const ll_json *j, int64_t i, const char *what, ll_
         return ll_fail(LLAP_EFORMAT, "config: '%s': expected 1 to %d terms, found %zu", path,
                        LL_ANCHOR_MAX_TERMS, n);
     k->n_terms = (int32_t)n;
-    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, n, k->a);
-    if (st == LLAP_OK) st = get_array(j, i, key[1], 0, HUGE_VAL, n, k->rho);
-    if (st == LLAP_OK) st = get_array(j, i, key[2], 0, HUGE_VAL, n, k->omega);
-    const number numbers[] = { { key[3], 0, HUGE_VAL, &k->nu, false },
-                               { key[4], 0, HUGE_VAL, &k->jitter, false } };
-    if (st == LLAP_OK) st = get_numbers(j, i, numbers, 2);
+    llap_status st = anchor_file_get_array(j, i, key[0], 0, HUGE_VAL, n, k->a);
+    if (st == LLAP_OK) st = anchor_file_get_array(j, i, key[1], 0, HUGE_VAL, n, k->rho);
+    if (st == LLAP_OK) st = anchor_file_get_array(j, i, key[2], 0, HUGE_VAL, n, k->omega);
+    const anchor_number numbers[] = { { key[3], 0, HUGE_VAL, &k->nu, false },
+                                      { key[4], 0, HUGE_VAL, &k->jitter, false } };
+    if (st == LLAP_OK) st = anchor_file_get_numbers(j, i, numbers, 2);
+    if (st == LLAP_OK) st = get_drift(j, i, what, k);
     if (st == LLAP_OK && ll_anchor_kernel_check(k) != LLAP_OK)
         st = ll_fail_in(LLAP_EFORMAT, "config: anchors[%lld].%s", (long long)i, what);
     return st;
@@ -174,83 +158,12 @@ static llap_status get_calibration(const ll_json *j, int64_t i, const char *what
     char key[2][64];
     snprintf(key[0], sizeof key[0], "%s.edge", what);
     snprintf(key[1], sizeof key[1], "%s.factor", what);
-    llap_status st = get_array(j, i, key[0], 0, HUGE_VAL, LL_CALIBRATION_BUCKETS - 1, c->edge);
+    llap_status st =
+        anchor_file_get_array(j, i, key[0], 0, HUGE_VAL, LL_CALIBRATION_BUCKETS - 1, c->edge);
     if (st == LLAP_OK)
-        st = get_array(j, i, key[1], LL_CALIBRATION_LEAST, LL_CALIBRATION_MOST,
-                       LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS, &c->factor[0][0]);
-    return st;
-}
-
-/* A tensor of finite numbers, copied; caller owns *out. */
-static llap_status get_tensor(const ll_tensors *t, int64_t i, const char *of, const char *what,
-                              int rank, const int64_t *shape, double **out)
-{
-    char           name[64];
-    ll_tensor_info info;
-    snprintf(name, sizeof name, "%s.%lld.%s", of, (long long)i, what);
-    llap_status st = ll_tensors_require(t, name, LL_F64, rank, shape, &info);
-    if (st != LLAP_OK) return st;
-    const double *v = info.data;
-    for (int64_t k = 0; k < info.n_elements; k++)
-        if (!isfinite(v[k]))
-            return ll_fail(LLAP_EFORMAT, "%s: element %lld is not a finite number", name,
-                           (long long)k);
-    *out = ll_new((size_t)info.n_elements, sizeof **out);
-    if (*out == NULL) return LLAP_ENOMEM;
-    memcpy(*out, v, info.n_bytes);
-    return LLAP_OK;
-}
-
-static llap_status get_chain(const ll_tensors *t, const ll_json *j, int64_t i, int64_t n_entities,
-                             ll_chain **out)
-{
-    ll_chain *c = ll_new(1, sizeof *c);
-    if (c == NULL) return LLAP_ENOMEM;
-    c->n_series = (size_t)n_entities;
-    double asinh_used = 0, log1p_used = 0;
-    c->y_lo = c->y_min = -HUGE_VAL;
-    c->y_hi = c->y_max = HUGE_VAL;
-    const number numbers[] = {
-        { "y_lo", -HUGE_VAL, HUGE_VAL, &c->y_lo, true },
-        { "y_hi", -HUGE_VAL, HUGE_VAL, &c->y_hi, true },
-        { "min", -HUGE_VAL, HUGE_VAL, &c->y_min, true },
-        { "max", -HUGE_VAL, HUGE_VAL, &c->y_max, true },
-        { "asinh_of_y", 0, 1, &asinh_used, true },
-        { "log1p_of_y", 0, 1, &log1p_used, true },
-        { "z_clip", 1e-9, HUGE_VAL, &c->z_clip, false },
-        { "lambda", -10, 10, &c->lambda, false },
-        { "g_m", -HUGE_VAL, HUGE_VAL, &c->g_m, false },
-        { "g_s", 1e-300, HUGE_VAL, &c->g_s, false },
-        { "z_lo", -HUGE_VAL, HUGE_VAL, &c->z_lo, false },
-        { "z_hi", -HUGE_VAL, HUGE_VAL, &c->z_hi, false },
-        { "r_s", 1e-300, HUGE_VAL, &c->r_s, false },
-    };
-    char    path[96];
-    int64_t terms = -1;
-    snprintf(path, sizeof path, "anchors[%lld].climate_terms", (long long)i);
-    llap_status st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
-    c->asinh = asinh_used != 0;
-    c->log1p = log1p_used != 0;
-    if (st == LLAP_OK && !(c->y_lo <= c->y_hi && c->z_lo <= c->z_hi && c->y_min <= c->y_max))
-        st = ll_fail(LLAP_EFORMAT,
-                     "config: anchors[%lld]: bounds y_lo, y_hi, z_lo, z_hi or min, max cross",
-                     (long long)i);
-    if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_CLIMATE_MAX, &terms);
-    if (st == LLAP_OK && terms != 0 && terms != 11 && terms != LL_CLIMATE_MAX)
-        st = ll_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
-                     LL_CLIMATE_MAX, (long long)terms);
-    c->n_climate = (int32_t)terms;
-    const int64_t shape[2] = { n_entities + 1, terms };
-    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "mean", 1, shape, &c->mu);
-    if (st == LLAP_OK) st = get_tensor(t, i, "scale", "std", 1, shape, &c->sd);
-    if (st == LLAP_OK && terms > 0)
-        st = get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
-    for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
-        if (!(c->sd[k] > 0))
-            st = ll_fail(LLAP_EFORMAT, "scale.%lld.std: element %lld is not positive", (long long)i,
-                         (long long)k);
-    if (st == LLAP_OK) *out = c;
-    else ll_chain_destroy(c);
+        st =
+            anchor_file_get_array(j, i, key[1], LL_CALIBRATION_LEAST, LL_CALIBRATION_MOST,
+                                  LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS, &c->factor[0][0]);
     return st;
 }
 
@@ -279,11 +192,11 @@ static llap_status get_joint(const ll_tensors *t, const ll_json *j, int64_t i, i
                              ? info.shape[1]
                              : 1;
     const int64_t shape[2] = { n_entities, rank };
-    llap_status   st = get_tensor(t, i, "anchor", "loadings", 2, shape, &a->loading);
+    llap_status   st = anchor_file_get_tensor(t, i, "anchor", "loadings", 2, shape, &a->loading);
     if (st != LLAP_OK) return st;
     a->link =
         (ll_anchor_linked){ .n = (size_t)n_entities, .rank = (size_t)rank, .loading = a->loading };
-    st = get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->link.share);
+    st = anchor_file_get_array(j, i, "share", 0, 1, (size_t)a->kernel.n_terms, a->link.share);
     if (st == LLAP_OK && ll_anchor_linked_check(&a->link, a->kernel.n_terms) != LLAP_OK)
         st = ll_fail_in(LLAP_EFORMAT, "%s", name);
     return st;
@@ -302,7 +215,7 @@ static llap_status get_neighbours(const ll_tensors *t, const ll_json *j, int64_t
         if (!ll_json_has(j, path)) return LLAP_OK;
         return ll_fail(LLAP_EFORMAT, "config: '%s' without a tensor '%s'", path, name);
     }
-    llap_status st = get_tensor(t, i, "anchor", what, 2, shape, &neighbours->cov);
+    llap_status st = anchor_file_get_tensor(t, i, "anchor", what, 2, shape, &neighbours->cov);
     if (st == LLAP_OK) st = get_calibration(j, i, what, &neighbours->calibration);
     for (int64_t k = 0; st == LLAP_OK && k < n * n; k++)
         if (neighbours->cov[k] != neighbours->cov[k % n * n + k / n])
@@ -321,11 +234,12 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
     char            path[2][96];
     snprintf(path[0], sizeof path[0], "anchors[%lld].max_obs", (long long)i);
     snprintf(path[1], sizeof path[1], "anchors[%lld].max_query", (long long)i);
-    const number numbers[] = {
+    const anchor_number numbers[] = {
         { "context", 1e-12, HUGE_VAL, &a.spec.context, false },
         { "horizon", 1e-12, HUGE_VAL, &a.spec.horizon, false },
         { "kappa", 0, HUGE_VAL, &a.kappa, false },
         { "var_floor", 0, HUGE_VAL, &a.var_floor, false },
+        { "reach", 0, HUGE_VAL, &a.reach, true },
         { "valid_crps", 0, HUGE_VAL, &a.valid_crps, true },
     };
     llap_status st = get_kernel(j, i, "kernel", &a.kernel);
@@ -333,12 +247,13 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
     if (st == LLAP_OK) st = get_calibration(j, i, "calibration", &a.calibration);
     if (st == LLAP_OK) st = get_calibration(j, i, "fill_past", &a.fill_past);
     if (st == LLAP_OK) st = get_calibration(j, i, "fill_both", &a.fill_both);
-    if (st == LLAP_OK) st = get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
+    if (st == LLAP_OK)
+        st = anchor_file_get_numbers(j, i, numbers, sizeof numbers / sizeof *numbers);
     if (st == LLAP_OK) st = ll_json_int(j, path[0], 0, INT64_MAX, &max_obs);
     if (st == LLAP_OK) st = ll_json_int(j, path[1], 0, INT64_MAX, &max_query);
     if (st == LLAP_OK) st = check_span("anchors.context", a.spec.context, f->context, f->unit);
     if (st == LLAP_OK) st = check_span("anchors.horizon", a.spec.horizon, f->horizon, f->unit);
-    if (st == LLAP_OK) st = get_chain(t, j, i, f->n_entities, &a.chain);
+    if (st == LLAP_OK) st = anchor_file_get_chain(t, j, i, f->n_entities, &a.chain);
     a.spec.max_obs = (size_t)max_obs;
     a.spec.max_query = (size_t)max_query;
     if (st == LLAP_OK) st = get_joint(t, j, i, f->n_entities, &a);

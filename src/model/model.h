@@ -24,10 +24,12 @@
  *                          absent
  * Tensors for target number i, all F64, [entities + 1] with everything pooled in the last row:
  *     scale.i.mean, scale.i.std        of the first link of the chain
- *     scale.i.climate                  [entities + 1,terms], absent without a climate
- *     anchor.i.loadings                [entities,rank], absent where entities are not linked
- *     anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled by each
- * alone and those of the networks, which network.h lists.
+ *     scale.i.low, high, glitch        range of training and limits of glitches; absent where
+ * values are clipped, as in files of before scale.i.y_mean, y_std            of the values, where
+ * mean and std are of their logarithms scale.i.climate                  [entities + 1,terms],
+ * absent without a climate anchor.i.loadings                [entities,rank], absent where entities
+ * are not linked anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled
+ * by each alone and those of the networks, which network.h lists.
  *
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by

@@ -70,20 +70,28 @@ static void add(moments *s, double x)
 static moments measure(const llap_model *m, int64_t target, const llap_panel *p, int64_t var)
 {
     const ll_chain *c = m->anchor[target]->chain;
+    const double   *mu = c->y_mu != NULL ? c->y_mu : c->mu;
+    const double   *sd = c->y_sd != NULL ? c->y_sd : c->sd;
     moments         s = { 0 };
     for (int64_t e = 0; e < p->n_entities; e++) {
         const int64_t known = ll_model_entity(m, p->entity[e]);
         const size_t  k = known < 0 ? c->n_series : (size_t)known;
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
             if (ll_panel_observed(p, r, var))
-                add(&s, ((double)p->value[r * p->n_vars + var] - c->mu[k]) / c->sd[k]);
+                add(&s, ((double)p->value[r * p->n_vars + var] - mu[k]) / sd[k]);
     }
     return s;
 }
 
-/* No value of training lay below the mean of its series (chain.h has its z_lo 0.2 under the least):
- * each had one value, and its deviation of 1 is none to measure by. */
-static bool never_changed(const ll_chain *c) { return c->z_lo > -0.2 - 1e-6; }
+/* Each series had one value, and its deviation of 1 is none to measure by. Where z is clipped: no
+ * value of training lay below the mean of its series (chain.h has its z_lo 0.2 under the least). */
+static bool never_changed(const ll_chain *c)
+{
+    if (c->low == NULL) return c->z_lo > -0.2 - 1e-6;
+    for (size_t e = 0; e < c->n_series; e++)
+        if (c->low[e] < c->high[e]) return false;
+    return true;
+}
 
 static void compare_values(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
                            const llap_log *log)

@@ -8,6 +8,7 @@
 #include "predict/device.h"
 #include "predict/filler.h"
 #include "predict/frame.h"
+#include "predict/outside.h"
 #include "predict/queries.h"
 #include "predict/series.h"
 #include "predict/tables/answer.h"
@@ -327,6 +328,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     const int64_t first = ll_fill_first_point(m, from_of(&k));
     if (st == LLAP_OK && first >= 0) st = improve(&k, first, *out);
     if (st == LLAP_OK) st = ll_answer_finish(*out);
+    if (st == LLAP_OK) ll_warn_outside(m, p, var, NULL, *out, o->log);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;

@@ -114,6 +114,14 @@ static const float *residuals_at(const ll_feature_set *s, place p, const float *
     return x + ((int64_t)p.row * n_samples * h + p.q) * Z + p.z;
 }
 
+/* A residual r of a law in the unit of scores. */
+static double unit_of(const ll_anchor_model *a, const ll_law *law, double r)
+{
+    return ll_chain_unit(
+        a->chain, law->series,
+        ll_chain_z_back_given(a->chain, law->series, law->climate, law->mean + law->sd * r));
+}
+
 /* CRPS of samples and anchor at one value whose residual is r. */
 static void check_value(const llap_model *m, const ll_feature_set *s, const ll_network_members *n,
                         place p, double r, const float *x, int64_t h, int64_t n_samples,
@@ -133,15 +141,15 @@ static void check_value(const llap_model *m, const ll_feature_set *s, const ll_n
                                    .shape = ll_calibration_at(&a->calibration, lead) };
     if (n_samples > MOST) n_samples = MOST;
     ll_feature_law(s, p.row, p.q, p.z, &law.mean, &law.sd);
-    const double truth =
-        ll_chain_z_back_given(a->chain, law.series, law.climate, law.mean + law.sd * r);
+    const double truth = unit_of(a, &law, r);
     const double factor = ll_network_members_factor(n, c, lead);
     for (int64_t k = 0; k < n_samples; k++) middle += (double)at[k * h * Z] / (double)n_samples;
     for (int64_t k = 0; k < n_samples; k++) {
         const double u = middle + factor * ((double)at[k * h * Z] - middle);
-        y[k] = ll_chain_z_back_given(a->chain, law.series, law.climate, law.mean + law.sd * u);
-        y[n_samples + k] =
-            ll_anchor_quantile_z(a, &law, ll_normal_score(((double)k + 0.5) / (double)n_samples));
+        y[k] = unit_of(a, &law, u);
+        y[n_samples + k] = ll_chain_unit(
+            a->chain, law.series,
+            ll_anchor_quantile_z(a, &law, ll_normal_score(((double)k + 0.5) / (double)n_samples)));
     }
     const bool anchored = s->c.residual == LL_RESIDUAL_ANCHOR; /* else its law is not kept */
     out->anchor += anchored ? ll_anchor_crps_z(a, &law, truth, &mean) : NAN;

@@ -35,7 +35,17 @@ static void match(ll_panel_view *s, const llap_model *m, const llap_panel *p)
     }
 }
 
-/* u of the targets, as the anchors have it, in single precision. */
+/* u of one series, as the anchors have it, without its glitches, in single precision. */
+static llap_status see_series(const ll_chain *chain, size_t e, const ll_series *y, float *to)
+{
+    bool *drop = ll_new(y->n, sizeof *drop);
+    if (drop == NULL) return LLAP_ENOMEM;
+    ll_chain_mark_past(chain, e, y->y, y->n, drop);
+    for (size_t r = 0; r < y->n; r++) to[r] = drop[r] ? NAN : (float)y->u[r];
+    ll_free(drop);
+    return LLAP_OK;
+}
+
 static llap_status see_targets(ll_panel_view *s, const llap_model *m, const llap_panel *p,
                                const int64_t *var)
 {
@@ -49,7 +59,8 @@ static llap_status see_targets(ll_panel_view *s, const llap_model *m, const llap
             float           *to = s->values + c * p->n_rows + p->start[s->entity[i]];
             assert(s->targets.known[s->entity[i]] == s->known[i]);
             s->ordered[c][i] = *y;
-            for (size_t r = 0; r < y->n; r++) to[r] = (float)y->u[r];
+            st = see_series(m->anchor[c]->chain, s->known[i], y, to);
+            if (st != LLAP_OK) return st;
         }
     }
     return st;

@@ -114,7 +114,17 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
     }
     t->has_anchor = 1;
     t->validation_crps = a->valid_crps;
-    t->transform = a->chain->log1p ? "log1p" : a->chain->asinh ? "asinh" : "yeo-johnson";
+    t->transform = a->chain->curve == LL_CURVE_LOG ? "log"
+                   : a->chain->log1p               ? "log1p"
+                   : a->chain->asinh               ? "asinh"
+                                                   : "yeo-johnson";
+    t->curve = ll_curve_name(a->chain->curve);
+    t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
+    t->drift = ll_anchor_drift_name(k->drift);
+    t->scale = k->innovation ? "innovation" : "window";
+    t->climate = a->chain->profile.daily > 0 ? "weekly profile"
+                 : a->chain->n_climate > 0   ? "calendar climate"
+                                             : "no climate";
     t->lambda = a->chain->lambda;
     t->climate_terms = a->chain->n_climate;
     t->noise_variance = k->nu;
@@ -169,6 +179,9 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
     if (t->has_anchor) {
         ll_json_put_double(w, "validation_crps", t->validation_crps);
         ll_json_put_double(w, "lambda", t->lambda);
+        ll_json_put_string(w, "curve", t->curve);
+        ll_json_put_string(w, "drift", t->drift);
+        ll_json_put_string(w, "scale", t->scale);
         ll_json_put_int(w, "climate_terms", t->climate_terms);
         ll_json_put_double(w, "noise_variance", t->noise_variance);
         ll_json_put_int(w, "joint_rank", t->joint_rank);
@@ -278,8 +291,14 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
     fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", t->name, t->validation_crps,
             power ? "Yeo-Johnson" : t->transform);
     if (power) fprintf(out, " lambda %.1f", t->lambda);
-    fprintf(out, "; %s; noise %.4f\n", t->climate_terms > 0 ? "calendar climate" : "no climate",
-            t->noise_variance);
+    fprintf(out, "; %s; noise %.4f\n", t->climate, t->noise_variance);
+    if (t->clipped)
+        fprintf(out, "  clipped scale of an older version: no answer lies outside the range of "
+                     "training; train again\n");
+    const bool innovations = strcmp(t->scale, "innovation") == 0;
+    if (strcmp(t->drift, "none") != 0 || innovations)
+        fprintf(out, "  drift: %s; scale of the %s\n", t->drift,
+                innovations ? "innovations" : "window");
     if (t->joint_rank > 0)
         fprintf(out, "  forecasts look at all entities: linked by %lld factor%s\n",
                 (long long)t->joint_rank, t->joint_rank == 1 ? "" : "s");

@@ -241,7 +241,6 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = use_options(o, e, look);
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
-    if (st == LLAP_OK && e->impute) st = check_filling(o);
     return st;
 }
 
@@ -253,17 +252,26 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     evaluation         e = { .m = m, .panel = panel, .with = given->with, .n_with = given->n_with };
     evaluation_look    look;
     ll_score_scale    *scale = NULL;
+    uint8_t           *glitch = NULL;
+    int64_t            n_glitches = 0;
     llap_status        st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
     if (st == LLAP_OK) st = check_ask(m, panel, &o, &e, &look);
+    if (st == LLAP_OK && e.impute) st = check_filling(given);
     if (st != LLAP_OK) return st;
     int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
     if (st == LLAP_OK) st = ll_score_scales(m, panel, &scale);
+    if (st == LLAP_OK) st = ll_glitches(m, panel, var, &glitch, &n_glitches);
+    if (st == LLAP_OK && n_glitches > 0)
+        ll_logf(o.log, LLAP_LOG_WARNING,
+                "%lld value%s far from all around: left out of the scores, as of training",
+                (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
     scoring_input in = {
         .panel = panel,
         .var = var,
         .n_targets = m->frame.n_targets,
         .scale = scale,
+        .glitch = glitch,
         .entities = look.by == BY_ENTITY,
         .ask = { .n_samples = e.n_samples, .seed = (uint64_t)e.seed, .log = o.log },
         .progress = o.progress
@@ -274,6 +282,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     scoring_deinit(&e.s);
     ll_free(e.against);
     ll_free(scale);
+    ll_free(glitch);
     ll_free(var);
     return st;
 }

@@ -89,20 +89,27 @@ static double hold(double x, double lo, double hi) /* NaN stays */
     return x < lo ? lo : x > hi ? hi : x;
 }
 
-double ll_score_scale_z(const ll_score_scale *s, double y)
+double ll_score_scale_z(const ll_score_scale *s, double y) { return (y - s->mean) / s->sd; }
+
+double ll_scale_held(const ll_score_scale *s, double y)
 {
     return hold((hold(y, s->lo, s->hi) - s->mean) / s->sd, -s->clip, s->clip);
 }
 
 double ll_score_scale_y(const ll_score_scale *s, double z) { return s->mean + s->sd * z; }
 
-/* Of an anchor: the first link of its chain. */
+/* Of an anchor: moments of the training values; what training did not hold, the paper's tables do.
+ */
 static ll_score_scale scale_of_chain(const ll_chain *c, int64_t entity)
 {
     const size_t row = entity < 0 ? c->n_series : (size_t)entity;
-    return (ll_score_scale){
-        .mean = c->mu[row], .sd = c->sd[row], .lo = c->y_lo, .hi = c->y_hi, .clip = c->z_clip
-    };
+    const bool   logs = c->y_mu != NULL;
+    return (ll_score_scale){ .mean = logs ? c->y_mu[row] : c->mu[row],
+                             .sd = logs ? c->y_sd[row] : c->sd[row],
+                             .lo = c->y_lo,
+                             .hi = c->y_hi,
+                             .clip = isfinite(c->z_clip) ? c->z_clip
+                                                         : (double)LL_SCALING_DEFAULT.clip };
 }
 
 /* Of networks without anchors: their tensors [entities + 1,targets]. */
@@ -131,4 +138,46 @@ llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_s
                                                   : scale_of_network(m->network, known, k);
     }
     return LLAP_OK;
+}
+
+/* Of one entity's rows: mask and number of those found. y and drop have room for them. */
+static int64_t mark_entity(const llap_model *m, const llap_panel *p, int64_t e, const int64_t *var,
+                           double *y, bool *drop, uint8_t *out)
+{
+    const int64_t first = p->start[e], n = p->start[e + 1] - first, K = m->frame.n_targets;
+    int64_t       found = 0;
+    for (int64_t k = 0; k < K; k++) {
+        for (int64_t i = 0; i < n; i++)
+            y[i] = ll_panel_observed(p, first + i, var[k])
+                       ? (double)p->value[(first + i) * p->n_vars + var[k]]
+                       : NAN;
+        ll_chain_mark(m->anchor[k]->chain, ll_model_series(m, p->entity[e]), y, (size_t)n, drop);
+        for (int64_t i = 0; i < n; i++) {
+            out[(first + i) * K + k] = drop[i];
+            found += drop[i];
+        }
+    }
+    return found;
+}
+
+llap_status ll_glitches(const llap_model *m, const llap_panel *p, const int64_t *var, uint8_t **out,
+                        int64_t *n)
+{
+    bool any = false;
+    *out = NULL;
+    *n = 0;
+    for (int64_t k = 0; m->anchor != NULL && k < m->frame.n_targets; k++)
+        any |= m->anchor[k]->chain->glitch != NULL;
+    if (!any) return LLAP_OK;
+    double    *y = ll_new((size_t)p->n_rows, sizeof *y);
+    bool      *drop = ll_new((size_t)p->n_rows, sizeof *drop);
+    uint8_t   *mask = ll_new((size_t)(p->n_rows * m->frame.n_targets), sizeof *mask);
+    const bool ok = y != NULL && drop != NULL && mask != NULL;
+    for (int64_t e = 0; ok && e < p->n_entities; e++)
+        *n += mark_entity(m, p, e, var, y, drop, mask);
+    ll_free(y);
+    ll_free(drop);
+    if (ok && *n > 0) *out = mask;
+    else ll_free(mask);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
 }

@@ -42,19 +42,25 @@ ll_readings_range ll_readings_within(const ll_readings *r, int64_t target, int64
 int64_t ll_readings_nearest(const ll_readings *r, int64_t target, ll_readings_range s, int64_t time,
                             int64_t within);
 
-/* ---- the scale of scores: standard deviations of training, held within bounds as in training ---
- */
+/* ---- the scale of scores: standard deviations of training ---- */
+
 typedef struct ll_score_scale {
     double mean, sd;
-    double lo, hi; /* values are held within, before */
-    double clip;   /* z is held within +- clip, after */
+    double lo, hi; /* of the paper's protocol: values are held within, before */
+    double clip;   /* and z within +- clip, after */
 } ll_score_scale;
 
-double ll_score_scale_z(const ll_score_scale *s, double y);
+double ll_score_scale_z(const ll_score_scale *s, double y); /* of a value as measured */
+double ll_scale_held(const ll_score_scale *s, double y);    /* as the paper's protocol has it */
 double ll_score_scale_y(const ll_score_scale *s, double z);
 
 /* [n_targets,n_entities of p]; entities that training has not seen take the pooled scale. Caller
  * owns *out (ll_free). */
 llap_status ll_score_scales(const llap_model *m, const llap_panel *p, ll_score_scale **out);
+
+/* Which observed values of the targets are glitches to the model, each seen between its neighbours:
+ * [n_rows,n_targets], and their number. NULL: none. Caller owns *out (ll_free). */
+llap_status ll_glitches(const llap_model *m, const llap_panel *p, const int64_t *var, uint8_t **out,
+                        int64_t *n);
 
 #endif

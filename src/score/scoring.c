@@ -118,7 +118,8 @@ static void block_truth(block *b, const scoring_input *in)
             for (int64_t k = 0; k < in->n_targets; k++) {
                 const int64_t to = (i * in->n_targets + k) * b->n_query + q;
                 const bool    known = ll_panel_observed(p, row, in->var[k]) &&
-                                   (in->hidden == NULL || in->hidden[row * in->n_targets + k]);
+                                   (in->hidden == NULL || in->hidden[row * in->n_targets + k]) &&
+                                   (in->glitch == NULL || !in->glitch[row * in->n_targets + k]);
                 b->truth[to] = known ? (double)p->value[row * p->n_vars + in->var[k]] : NAN;
                 b->lead[to] = in->time != NULL ? in->lead[(at + q) * in->n_targets + k] : lead;
             }

@@ -20,6 +20,7 @@ typedef struct scoring_input {
     int64_t               n_targets;
     const ll_score_scale *scale; /* [n_targets,n_entities] */
     const uint8_t *hidden; /* [n_rows,n_targets] only these cells are scored; NULL: all observed */
+    const uint8_t *glitch; /* [n_rows,n_targets] these are not; NULL: none */
 
     const ll_forecast_window *w; /* [n] in order of origin */
     int64_t                   n;

@@ -140,13 +140,41 @@ static void paper_init(paper *p, const tally_case *c, int64_t n)
     }
 }
 
-/* drawn: members in the order of their draws, in standard deviations; NULL: l is the law itself. */
-static void add_paper(tally *t, const paper *p, const double *drawn, const law *l, double z,
-                      double crps)
+/* Mean and CRPS at z of a law of data units whose members are held as the protocol holds them. */
+static double crps_held(const law *y, const ll_score_scale *s, double z, double *mean)
 {
-    const double mean = drawn != NULL ? metric_mean(drawn, p->n) : l->mean;
-    t->paper_crps +=
-        drawn != NULL ? metric_crps_pairs(drawn, p->n, z, p->i, p->j, p->n_pairs) : crps;
+    double off = 0, spread = 0, sum = 0;
+    for (int64_t i = 0; i < y->n; i++) {
+        const double x = ll_scale_held(s, y->x[i]);
+        sum += x;
+        off += fabs(x - z);
+        spread += x * (double)(2 * i + 1 - y->n);
+    }
+    const double n = (double)y->n;
+    *mean = sum / n;
+    return off / n - spread / (n * n);
+}
+
+static bool is_held(const ll_score_scale *s, double y)
+{
+    return ll_scale_held(s, y) != ll_score_scale_z(s, y);
+}
+
+/* The paper's figures, of values held within the bounds of its protocol. drawn: members in the
+ * order of their draws; NULL: the law itself, y in data units, l in deviations of score crps. */
+static void add_paper(tally *t, const ll_score_scale *s, const paper *p, const double *drawn,
+                      const law *y, const law *l, double truth, double crps)
+{
+    const double z = ll_scale_held(s, truth);
+    double       mean = l->mean;
+    if (drawn != NULL) {
+        mean = metric_mean(drawn, p->n);
+        crps = metric_crps_pairs(drawn, p->n, z, p->i, p->j, p->n_pairs);
+    } else if (is_held(s, truth) ||
+               (y->n > 0 && (is_held(s, y->x[0]) || is_held(s, y->x[y->n - 1])))) {
+        crps = crps_held(y, s, z, &mean);
+    }
+    t->paper_crps += crps;
     t->paper_ae += fabs(z - mean);
     t->paper_se += (z - mean) * (z - mean);
 }
@@ -233,7 +261,7 @@ static void add_query(const tally_case *c, int64_t q, const law *y, const law *z
     out->n++;
     add_truth(&out->z, z, truth_z, crps);
     add_truth(&out->y, y, truth, law_crps(y, truth));
-    add_paper(out, like_paper, drawn, z, truth_z, crps);
+    add_paper(out, c->scale, like_paper, drawn, y, z, truth, crps);
     out->pit[(int)fmin(TALLY_BINS * place, TALLY_BINS - 1)]++;
     if (lead != NULL) add_brief(&lead[c->bin[q]], z, truth_z, crps);
 }
@@ -269,7 +297,7 @@ static void add_members(const tally_case *c, const ll_forecast_members *f, const
             law_init(&z, p->z, n, fair, p->z_sum);
             int64_t kept = 0;
             for (int64_t k = 0; k < f->n && kept < TALLY_PAPER; k++)
-                if (!isnan(member[k])) drawn[kept++] = ll_score_scale_z(c->scale, member[k]);
+                if (!isnan(member[k])) drawn[kept++] = ll_scale_held(c->scale, member[k]);
             if (kept != like_paper.n) paper_init(&like_paper, c, kept);
             add_query(c, first + q, &y, &z, &like_paper, fair ? drawn : NULL, out, lead);
         }

@@ -46,6 +46,7 @@ typedef struct watch {
     const char      *fit;            /* which one is under way */
     double           score, kappa;   /* of a candidate just scored; score NaN: none */
     bool             climate;
+    const char      *curve, *drift, *scale;
 } watch;
 
 /* Of the lines of the log. */
@@ -58,6 +59,9 @@ static void fields(void *user, ll_json_writer *w)
     ll_json_put_double(w, "score", x->score);
     ll_json_put_double(w, "kappa", x->kappa);
     ll_json_put_bool(w, "climate", x->climate);
+    ll_json_put_string(w, "curve", x->curve);
+    ll_json_put_string(w, "drift", x->drift);
+    ll_json_put_string(w, "scale", x->scale);
 }
 
 static llap_status on_step(void *user, const char *fit, int64_t done, int64_t made, double loss)
@@ -78,6 +82,9 @@ static llap_status on_score(void *user, const char *fit, const ll_anchor_model *
     x->score = m->valid_crps;
     x->kappa = m->kappa;
     x->climate = m->chain->n_climate > 0;
+    x->curve = ll_curve_name(m->chain->curve);
+    x->drift = ll_anchor_drift_name(m->kernel.drift);
+    x->scale = m->kernel.innovation ? "innovation" : "window";
     const llap_status st = ll_training_run_line(x->run);
     x->score = NAN;
     return st;
@@ -139,9 +146,10 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->spec.context = (double)f->context / (double)f->unit;
     how->spec.horizon = (double)f->horizon / (double)f->unit;
     how->chain.climate = daily && !o->no_climate;
+    how->chain.gap = daily ? (double)f->step / (double)LL_NS_PER_HOUR : 0;
     /* Entities to come have no statistics of their own, so nobody has. */
     how->chain.pooled = f->by_entity;
-    how->chain.tail = f->by_entity ? 0.001 : 0;
+    how->chain.curve = LL_CURVE_TAILS;
     how->near = daily ? 24 : how->spec.horizon / 7;
     how->middle = daily ? 72 : how->spec.horizon * 3 / 7;
     how->link = o->link && !f->by_entity;
@@ -239,8 +247,12 @@ static llap_status count_steps(const llap_panel *p, const llap_train_opts *o,
 
 static void say(const llap_log *log, const char *target, const ll_anchor_model *a)
 {
-    ll_logf(log, LLAP_LOG_INFO, "%s: anchor: validation CRPS %.4f of a standard deviation%s%s",
-            target, a->valid_crps, a->link.rank > 0 ? "; entities are linked" : "",
+    ll_logf(log, LLAP_LOG_INFO,
+            "%s: anchor: validation CRPS %.4f of a standard deviation; curve %s, drift %s, scale "
+            "of the %s%s%s",
+            target, a->valid_crps, ll_curve_name(a->chain->curve),
+            ll_anchor_drift_name(a->kernel.drift), a->kernel.innovation ? "innovations" : "window",
+            a->link.rank > 0 ? "; entities are linked" : "",
             a->neighbours[LL_ANCHOR_BOTH].cov != NULL
                 ? "; gaps are filled with the help of the other entities"
                 : "");
@@ -299,7 +311,7 @@ llap_status ll_anchors_fit(ll_training_run *run, const llap_panel *p, const llap
 
 size_t ll_anchors_numbers(const ll_model_frame *f)
 {
-    const size_t n = (size_t)f->n_entities, terms = LL_CLIMATE_MAX + 4;
+    const size_t n = (size_t)f->n_entities, terms = LL_WEEKLY_MAX + 9;
     const size_t others = n <= LL_ANCHOR_LINKED_MAX ? 2 * n : 0;
     const size_t kept = (n + 1) * (terms + others) + 1024; /* and those of the kernels */
     return (size_t)f->n_targets * kept * (sizeof(double) / sizeof(float));

@@ -36,7 +36,7 @@ static int64_t entity_of(const llap_panel *p, int64_t row)
 static double score(const ll_chain *c, size_t e, const double *y, int64_t n, double truth)
 {
     double z[SAMPLES];
-    for (int64_t i = 0; i < n; i++) z[i] = ll_chain_z(c, e, y[i]);
+    for (int64_t i = 0; i < n; i++) z[i] = ll_chain_unit(c, e, ll_chain_z(c, e, y[i]));
     metric_sort(z, n);
     return ll_crps(z, n, truth, true);
 }
@@ -47,7 +47,7 @@ static void compare(void *user, const ll_filled_cell *cell)
     const ll_chain *chain = s->m->anchor[cell->target]->chain;
     const size_t    e = ll_model_series(s->m, s->p->entity[entity_of(s->p, cell->row)]);
     const double    y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
-    const double    truth = ll_chain_z(chain, e, y);
+    const double    truth = ll_chain_unit(chain, e, ll_chain_z(chain, e, y));
     s->network[cell->window] += score(chain, e, cell->y, cell->n, truth);
     s->anchor[cell->window] += score(chain, e, cell->guess, cell->n, truth);
     s->n[cell->window]++;

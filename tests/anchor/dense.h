@@ -14,13 +14,36 @@ static inline long double dense_k(const ll_anchor_kernel *k, long double d)
     return sum;
 }
 
-/* mean [n_query], cov [n_query,n_query] of f given the observations with use[i]; NULL: all. */
-static inline void dense_posterior(const ll_anchor_kernel *k, const ll_anchor_window *w,
-                                   const bool *use, double *mean, double *cov, double *loglik)
+/* Covariance of the drift at times s and t after the first event. */
+static inline long double dense_drift(const ll_anchor_kernel *k, long double s, long double t)
 {
-    const size_t nq = w->n_query;
-    size_t       n = 0;
-    size_t      *at = calloc(w->n_obs + 1, sizeof *at);
+    if (k->drift == LL_ANCHOR_STILL) return 0;
+    const long double least = fminl(s, t), c = k->damping;
+    const long double walk = k->start + k->q * least;
+    if (k->drift == LL_ANCHOR_LEVEL) return walk;
+    const long double x = expm1l(-c * least); /* of the integral of the slope */
+    return walk + k->v / (2 * c * c * c) * (2 * (c * least + x) + x * expm1l(-c * fabsl(s - t)));
+}
+
+static inline double dense_first(const ll_anchor_window *w) /* event */
+{
+    double t = INFINITY;
+    for (size_t i = 0; i < w->n_obs; i++)
+        if (!isnan(w->y[i])) t = fmin(t, w->t[i]);
+    for (size_t q = 0; q < w->n_query; q++) t = fmin(t, w->t_query[q]);
+    return t;
+}
+
+/* mean [n_query], cov [n_query,n_query] of f given the observations with use[i]; NULL: all. raise
+ * [n_obs]: what the monitor has given the level before each; NULL: nothing. */
+static inline void dense_raised(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                const bool *use, const double *raise, double *mean, double *cov,
+                                double *loglik)
+{
+    const long double t1 = dense_first(w);
+    const size_t      nq = w->n_query;
+    size_t            n = 0;
+    size_t           *at = calloc(w->n_obs + 1, sizeof *at);
     for (size_t i = 0; i < w->n_obs; i++)
         if (!isnan(w->y[i]) && (use == NULL || use[i])) at[n++] = i;
     long double *L = calloc(n * n + 1, sizeof *L), *alpha = calloc(n + 1, sizeof *alpha),
@@ -28,7 +51,9 @@ static inline void dense_posterior(const ll_anchor_kernel *k, const ll_anchor_wi
     long double ll = 0;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) {
-            long double s = dense_k(k, (long double)w->t[at[i]] - w->t[at[j]]);
+            long double s = dense_k(k, (long double)w->t[at[i]] - w->t[at[j]]) +
+                            dense_drift(k, w->t[at[i]] - t1, w->t[at[j]] - t1);
+            for (size_t l = 0; raise != NULL && l <= at[j]; l++) s += raise[l];
             if (i == j) s += (long double)k->nu + k->jitter;
             for (size_t l = 0; l < j; l++) s -= L[i * n + l] * L[j * n + l];
             L[i * n + j] = i == j ? sqrtl(s) : s / L[j * n + j];
@@ -42,14 +67,20 @@ static inline void dense_posterior(const ll_anchor_kernel *k, const ll_anchor_wi
     for (size_t q = 0; q < nq; q++) {
         long double m = 0;
         for (size_t i = 0; i < n; i++) {
-            long double s = dense_k(k, (long double)w->t[at[i]] - w->t_query[q]);
+            long double s = dense_k(k, (long double)w->t[at[i]] - w->t_query[q]) +
+                            dense_drift(k, w->t[at[i]] - t1, w->t_query[q] - t1);
+            for (size_t l = 0; raise != NULL && l <= at[i]; l++)
+                if (w->t_query[q] >= w->t[l]) s += raise[l];
             for (size_t l = 0; l < i; l++) s -= L[i * n + l] * B[q * n + l];
             B[q * n + i] = s / L[i * n + i];
             m += B[q * n + i] * alpha[i];
         }
         if (mean != NULL) mean[q] = (double)m;
         for (size_t p = 0; cov != NULL && p <= q; p++) {
-            long double s = dense_k(k, (long double)w->t_query[p] - w->t_query[q]);
+            long double s = dense_k(k, (long double)w->t_query[p] - w->t_query[q]) +
+                            dense_drift(k, w->t_query[p] - t1, w->t_query[q] - t1);
+            for (size_t l = 0; raise != NULL && l < w->n_obs; l++)
+                if (fmin(w->t_query[q], w->t_query[p]) >= w->t[l]) s += raise[l];
             for (size_t l = 0; l < n; l++) s -= B[q * n + l] * B[p * n + l];
             cov[q * nq + p] = cov[p * nq + q] = (double)s;
         }
@@ -59,6 +90,49 @@ static inline void dense_posterior(const ll_anchor_kernel *k, const ll_anchor_wi
     free(L);
     free(alpha);
     free(B);
+}
+
+static inline void dense_posterior(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                   const bool *use, double *mean, double *cov, double *loglik)
+{
+    dense_raised(k, w, use, NULL, mean, cov, loglik);
+}
+
+/* The monitor by its definition: raise [n_obs], the scale of the window's end; far [n_obs] may be
+ * NULL. Each reading is predicted from those before it by the dense matrix. */
+static inline double dense_monitor(const ll_anchor_kernel *k, const ll_anchor_window *w,
+                                   double *raise, double *far)
+{
+    const double s = w->scale > 0 ? w->scale : 1;
+    double       sum = 0, n = 0, since = NAN, y = 0, y2 = 0, ny = 0;
+    int          doubt = 0;
+    bool        *use = calloc(w->n_obs + 1, sizeof *use);
+    for (size_t i = 0; i < w->n_obs; i++) raise[i] = 0;
+    if (w->n_obs > 0) raise[0] = w->start; /* the first event, where it is an observation */
+    for (size_t i = 0; i < w->n_obs; i++) {
+        if (far != NULL) far[i] = NAN;
+        if (isnan(w->y[i])) continue;
+        ll_anchor_window one = *w;
+        double           mean, var;
+        one.n_query = 1;
+        one.t_query = &w->t[i];
+        dense_raised(k, &one, use, raise, &mean, &var, NULL);
+        const double e = (w->y[i] - mean) * (k->innovation ? 1 : s);
+        const double d = var + k->nu + k->jitter;
+        const double a = fabs(e) / sqrt(d * (8 + sum) / (8 + n));
+        const int    sign = e > 0 ? 1 : -1;
+        const bool   off = k->monitor > 0 && a > k->monitor, strikes = off && doubt == sign;
+        if (far != NULL) far[i] = a;
+        doubt = off && !strikes ? sign : 0;
+        if (strikes) raise[i] += e * e, since = w->t[i], y = y2 = ny = 0;
+        sum += strikes ? 1 : fmin(e * e / d, 16);
+        n += 1;
+        if (!isnan(since)) y += w->y[i], y2 += w->y[i] * w->y[i], ny += 1;
+        use[i] = true;
+    }
+    free(use);
+    if (k->innovation) return (8 + sum) / (8 + n);
+    return isnan(since) ? 1 : (y2 - y * y / ny + 8 / (s * s)) / (ny + 8);
 }
 
 /* A small generator of its own, so that the problems stay the same for ever (splitmix64). */

@@ -68,15 +68,20 @@ static void dense_joint(const family *f, size_t e, double t, double *mean, doubl
                 at[n] = f->w[g].t[i];
                 y[n++] = f->w[g].y[i];
             }
+    long double t1 = INFINITY;
+    for (size_t g = 0; g < f->j.n; g++) t1 = fminl(t1, dense_first(&f->w[g]));
     long double sum = 0, m = 0, v = dense_between(f, e, e, 0) + f->k.nu;
+    if (!isinf(t)) v += dense_drift(&f->k, t - t1, t - t1);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k <= i; k++) {
             long double s = dense_between(f, of[i], of[k], (long double)at[i] - at[k]);
+            if (of[i] == of[k]) s += dense_drift(&f->k, at[i] - t1, at[k] - t1);
             if (i == k) s += (long double)f->k.nu + f->k.jitter;
             for (size_t l = 0; l < k; l++) s -= L[i][l] * L[k][l];
             L[i][k] = i == k ? sqrtl(s) : s / L[k][k];
         }
         long double s = y[i], c = isinf(t) ? 0 : dense_between(f, of[i], e, (long double)at[i] - t);
+        if (of[i] == e && !isinf(t)) c += dense_drift(&f->k, at[i] - t1, t - t1);
         for (size_t l = 0; l < i; l++) s -= L[i][l] * alpha[l], c -= L[i][l] * b[l];
         alpha[i] = s / L[i][i];
         b[i] = c / L[i][i];
@@ -120,6 +125,53 @@ static void equals_the_dense_definition(void **state)
     }
 }
 
+/* Each entity drifts by itself. */
+static void drifts_equal_the_dense_definition(void **state)
+{
+    (void)state;
+    dice d = { 17 };
+    for (int i = 0; i < 40; i++) {
+        family f;
+        family_init(&f, &d, 1 + (size_t)(roll(&d) * MOST), (size_t)(roll(&d) * 16), 0.1, 10);
+        f.k.drift = i % 2 ? LL_ANCHOR_LEVEL : LL_ANCHOR_SLOPE;
+        f.k.start = roll_log(&d, .1, 25);
+        f.k.q = roll_log(&d, 1e-3, .1);
+        f.k.v = roll_log(&d, 1e-4, .02);
+        f.k.damping = roll_log(&d, 1e-3, 1);
+        check_family(&f);
+        family_free(&f);
+    }
+}
+
+/* The monitors of entities without a link strike as those of single series do. */
+static void monitors_are_those_of_single_series(void **state)
+{
+    (void)state;
+    dice d = { 18 };
+    for (int i = 0; i < 20; i++) {
+        family f;
+        family_init(&f, &d, MOST, 30, 0.1, 10);
+        memset(f.j.share, 0, sizeof f.j.share);
+        f.k.monitor = roll_log(&d, .5, 2);
+        f.k.innovation = i % 2;
+        for (size_t e = 0; e < MOST; e++) {
+            f.w[e].scale = roll_log(&d, .3, 2);
+            f.w[e].start = e == 0 ? 3 : 0;
+        }
+        double m[MOST][QUERIES], v[MOST][QUERIES], *mean[MOST], *var[MOST];
+        for (size_t e = 0; e < MOST; e++) mean[e] = m[e], var[e] = v[e];
+        CHECK_OK(ll_anchor_linked_filter(&f.k, &f.j, f.w, 1, f.mean, f.var, NULL));
+        CHECK_OK(ll_anchor_filter(&f.k, f.w, MOST, mean, var, NULL));
+        for (size_t e = 0; e < MOST; e++)
+            for (size_t q = 0; q < f.w[e].n_query; q++)
+                if (!(fabs(m[e][q] - f.m[e][q]) <= TOL * fmax(1, fabs(m[e][q]))) ||
+                    !(fabs(v[e][q] - f.v[e][q]) <= TOL * v[e][q]))
+                    fail_msg("entity %zu query %zu: %.17g %.17g, alone %.17g %.17g", e, q,
+                             f.m[e][q], f.v[e][q], m[e][q], v[e][q]);
+        family_free(&f);
+    }
+}
+
 /* Without a link between them entities answer as each alone, whatever their number. */
 static void no_link_is_the_single_series(void **state)
 {
@@ -145,7 +197,7 @@ static void neighbours_speak_for_the_silent(void **state)
 {
     (void)state;
     const double     t[] = { 0, 1, 2, 3 }, y[] = { 1, 1.2, 1.1, 1.3 }, tq = 4, g[] = { .9, .9 };
-    ll_anchor_kernel k = { 1, { 1 }, { .05 }, { 0 }, .01, 0 };
+    ll_anchor_kernel k = { .n_terms = 1, .a = { 1 }, .rho = { .05 }, .nu = .01 };
     ll_anchor_linked j = { .n = 2, .rank = 1, .loading = g, .share = { 1 } };
     ll_anchor_window w[] = { { .n_obs = 4, .t = t, .y = y }, { .n_query = 1, .t_query = &tq } };
     double           m, v, *mean[] = { NULL, &m }, *var[] = { NULL, &v };
@@ -190,7 +242,7 @@ static void mistakes_are_named(void **state)
 {
     (void)state;
     const double     g[] = { .9, .5 };
-    ll_anchor_kernel k = { 1, { 1 }, { .05 }, { 0 }, .01, 0 };
+    ll_anchor_kernel k = { .n_terms = 1, .a = { 1 }, .rho = { .05 }, .nu = .01 };
     ll_anchor_linked j = { .n = 1, .rank = 2, .loading = g, .share = { 1 } };
     CHECK_FAIL(ll_anchor_linked_filter(&k, &j, NULL, 0, NULL, NULL, NULL), LLAP_EINVAL,
                "entity 0: squared loadings sum to 1.06");
@@ -228,6 +280,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_the_dense_definition),
+        cmocka_unit_test(drifts_equal_the_dense_definition),
+        cmocka_unit_test(monitors_are_those_of_single_series),
         cmocka_unit_test(no_link_is_the_single_series),
         cmocka_unit_test(neighbours_speak_for_the_silent),
         cmocka_unit_test(same_bytes_for_any_number_of_threads),

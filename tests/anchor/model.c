@@ -162,8 +162,10 @@ static void forecast_is_the_posterior(void **state)
     ll_window_norm(u, n, 4, &level, &scale);
     for (size_t i = 0; i < n; i++) w[i] = (u[i] - level) / scale;
     const double           tq[] = { wd->t[now] + 7, wd->t[now] + 1.5 };
-    const ll_anchor_window win = { n, wd->t + first, w, 2, tq, NULL };
-    ll_anchor_posterior   *post = NULL;
+    const ll_anchor_window win = {
+        .n_obs = n, .t = wd->t + first, .y = w, .n_query = 2, .t_query = tq
+    };
+    ll_anchor_posterior *post = NULL;
     CHECK_OK(ll_anchor_condition(&k, &win, &post));
     CHECK_OK(ll_anchor_marginals(post, LL_ANCHOR_NOISY, mean, var));
     ll_anchor_posterior_destroy(post);
@@ -267,7 +269,9 @@ static double dense_residual(const ll_anchor_model *m, const ll_series *h, size_
         use[i] = !(h->t[from + i] > low && h->t[from + i] < high);
         if (h->t[from + i] == t) y = w[i];
     }
-    const ll_anchor_window win = { n, h->t + from, w, 1, &t, NULL };
+    const ll_anchor_window win = {
+        .n_obs = n, .t = h->t + from, .y = w, .n_query = 1, .t_query = &t
+    };
     dense_posterior(&m->fill_kernel, &win, use, &mean, &var, NULL);
     const double noise = m->fill_kernel.nu + m->fill_kernel.jitter;
     return fmin(fmax((y - mean) / sqrt(var + noise), -ANCHOR_NEIGHBOURS_CLIP),
@@ -460,7 +464,9 @@ static void paths_of_gaps_are_joint(void **state)
         }
         ll_window_norm(u, (size_t)n, 4, &level, &scale);
         for (int i = 0; i < n; i++) u[i] = (u[i] - level) / scale;
-        const ll_anchor_window win = { (size_t)n, wd->t + FIRST - before, u, GAP, tq, NULL };
+        const ll_anchor_window win = {
+            .n_obs = (size_t)n, .t = wd->t + FIRST - before, .y = u, .n_query = GAP, .t_query = tq
+        };
         CHECK_OK(ll_anchor_condition(&m->fill_kernel, &win, &post));
         CHECK_OK(ll_anchor_covariance(post, LL_ANCHOR_NOISY, cov));
         ll_anchor_posterior_destroy(post);
@@ -568,7 +574,7 @@ static void check_same_model(const ll_anchor_model *a, const ll_anchor_model *b)
 /* One number of a note at a time; all else is as a fit has left it. */
 static void check_damages(keeper *x, const ll_anchor_data *d, const ll_anchor_model_opts *o)
 {
-    enum { NUMBERS = 3 * LL_ANCHOR_MAX_TERMS + 1, EDGE = 2 + LL_ANCHOR_MAX_TERMS };
+    enum { NUMBERS = 3 * LL_ANCHOR_MAX_TERMS + 3, EDGE = 2 + LL_ANCHOR_MAX_TERMS };
     static const struct {
         const char *note;
         size_t      at;

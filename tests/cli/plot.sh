@@ -14,7 +14,7 @@ echo "exit $?"
 llapdiff forecast model.safetensors data.csv -q --plot fan.svg -o next.csv 2>message
 llapdiff impute model.safetensors data.csv -q --plot gaps.svg -o filled.csv 2>>message
 if llapdiff --version | grep -q '^  pictures *yes'; then
-    [ ! -s message ] && grep -q '^Forecast$' fan.svg && grep -q '^95 %$' fan.svg && grep -q '^Filled gaps$' gaps.svg &&
+    ! grep -qv '^warning: ' message && grep -q '^Forecast$' fan.svg && grep -q '^95 %$' fan.svg && grep -q '^Filled gaps$' gaps.svg &&
         echo "as the version says"
 else
     [ ! -f fan.svg ] && [ ! -f next.csv ] && grep -q 'built without cairo' message && echo "as the version says"

@@ -108,11 +108,25 @@ static llap_panel *carry_forward(const llap_panel *p, int64_t var)
     return out;
 }
 
+/* The tables were measured on values that are held within bounds. */
+static void hold_values(const stage *s, const llap_panel *p)
+{
+    for (int64_t e = 0; p != NULL && e < p->n_entities; e++)
+        for (int64_t k = 0; k < s->frame.n_targets; k++)
+            for (int64_t r = p->start[e]; r < p->start[e + 1]; r++) {
+                const ll_score_scale *scale = &s->scale[k * p->n_entities + e];
+                float *y = &((float *)(uintptr_t)p->value)[r * p->n_vars + s->var[k]];
+                *y = (float)ll_score_scale_y(scale, ll_scale_held(scale, (double)*y));
+            }
+}
+
 static void score(const stage *s, const char *name, scoring *out)
 {
     ll_opponents         o;
     const ll_forecaster *f = NULL;
     int32_t             *unit = ll_new((size_t)s->n, sizeof *unit);
+    hold_values(s, s->p);
+    hold_values(s, s->carried);
     CHECK_OK(ll_opponents_init(&o, &s->frame, s->scale, s->var, s->w, s->split, LL_PART_TEST));
     for (int i = 0; i < o.n; i++)
         if (strcmp(o.f[i].name, name) == 0) f = &o.f[i];

@@ -1,0 +1,242 @@
+/* Choosing how a series leaves the level of its window. On top of the best model without drift:
+ *
+ *     curve        drift (scale of the window)      in innovation scale
+ *     tails        level, slope                     none, walk
+ *     log          none, level, slope               level, walk
+ *
+ * A walk is a level and next to nothing else, for prices. Whatever replaces the best so far must
+ * gain 1 % on validation. Where much of validation lies outside the range of training, a series
+ * that is always positive takes the best of its logarithms unless that clearly loses: what grows
+ * goes on growing by shares. */
+#include "anchor/drift.h"
+
+#include "anchor/quantile.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+
+static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
+static const double OUT_SOME = 0.01, OUT_MUCH = 0.1;    /* shares of validation values */
+static const double LEVEL_START = 25.0, DAMPING = 0.02; /* damping times the horizon */
+
+int64_t anchor_drift_steps(const ll_anchor_model_opts *o)
+{
+    return o->fit.n_steps > 1 ? o->fit.n_steps / 2 : 1;
+}
+
+/* ---- what the data say ---- */
+
+static size_t train_rows(const ll_anchor_data *d, size_t e)
+{
+    return d->train_rows[e] < d->series[e].n ? d->train_rows[e] : d->series[e].n;
+}
+
+/* Share of the values that validation scores outside the range of training. */
+static double share_outside(const ll_anchor_data *d, const ll_anchor_model *m)
+{
+    const ll_chain *c = m->chain;
+    double          out = 0.0, n = 0.0;
+    for (size_t i = 0; i < d->n_valid; i++) {
+        const size_t     e = d->valid[i].series;
+        const ll_series *s = &d->series[e];
+        const size_t     end = anchor_after(s->t, s->n, d->valid[i].t + m->spec.horizon);
+        for (size_t r = anchor_after(s->t, s->n, d->valid[i].t); r < end; r++) {
+            if (isnan(s->y[r])) continue;
+            n += 1.0;
+            out += s->y[r] < c->low[e] || s->y[r] > c->high[e];
+        }
+    }
+    return n > 0.0 ? out / n : 0.0;
+}
+
+/* Mean square of the steps of u over their gaps in training, the largest held down. */
+static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, double *out)
+{
+    size_t rows = 0, n = 0;
+    for (size_t e = 0; e < d->n_series; e++) rows += train_rows(d, e);
+    double *x = ll_new(rows, sizeof *x), sum = 0.0;
+    if (x == NULL) return LLAP_ENOMEM;
+    for (size_t e = 0; e < d->n_series; e++) {
+        const ll_series *s = &d->series[e];
+        double           last = NAN, at = 0.0;
+        for (size_t i = 0; i < train_rows(d, e); i++) {
+            if (isnan(s->y[i])) continue;
+            const double u = ll_chain_u(c, e, s->t[i], ll_chain_z(c, e, s->y[i]));
+            if (!isnan(last) && s->t[i] > at) x[n++] = (u - last) * (u - last) / (s->t[i] - at);
+            last = u;
+            at = s->t[i];
+        }
+    }
+    *out = 1.0;
+    if (n > 0) {
+        ll_sort_doubles(x, n);
+        const double most = ll_quantile(x, n, .99);
+        for (size_t i = 0; i < n; i++) sum += fmin(x[i], most);
+        *out = fmax(sum / (double)n, 1e-12);
+    }
+    ll_free(x);
+    return LLAP_OK;
+}
+
+/* Mean square of the scales of training windows: what a kernel of the window's scale is multiplied
+ * by in innovation scale. */
+static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m, double *out)
+{
+    enum { WINDOWS = 64 };
+    const size_t n = d->n_train < WINDOWS ? d->n_train : WINDOWS;
+    ll_origin    origin[WINDOWS];
+    anchor_batch b;
+    anchor_rows *rows = NULL;
+    double       sum = 0.0;
+    for (size_t i = 0; i < n; i++) origin[i] = d->train[i * d->n_train / n];
+    llap_status st = anchor_rows_create(m->chain, d->series, d->n_series, &rows);
+    if (st == LLAP_OK)
+        st = anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, origin, n);
+    if (st == LLAP_OK) {
+        for (size_t i = 0; i < n; i++) sum += 2.0 * log(b.window[i].scale);
+        *out = exp(sum / (double)n);
+        anchor_batch_deinit(&b);
+    }
+    anchor_rows_destroy(rows, d->n_series);
+    return st;
+}
+
+/* ---- candidates ---- */
+
+enum kind { NONE, LEVEL, SLOPE, WALK };
+
+typedef struct contest {
+    const ll_anchor_data       *d;
+    const ll_anchor_model_opts *o;
+    const ll_anchor_model      *base;
+    double                      scale; /* of mean_scale */
+    double                      out;   /* of share_outside */
+    bool                        positive;
+    ll_anchor_model            *best, *best_log; /* owned, of the candidates; one may be both */
+} contest;
+
+static void add_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
+{
+    const double h = spec->horizon;
+    k->drift = slope ? LL_ANCHOR_SLOPE : LL_ANCHOR_LEVEL;
+    k->start = LEVEL_START;
+    k->q = 0.1 / h;
+    k->v = slope ? 1e-3 / (h * h * h) : 0.0;
+    k->damping = slope ? DAMPING / h : 0.0;
+}
+
+static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovation, double walk)
+{
+    ll_anchor_kernel k = anchor_kernel_still(c->base->kernel);
+    if (kind == WALK) {
+        const double jitter = k.jitter;
+        k = (ll_anchor_kernel){ .n_terms = 1,
+                                .a = { 1e-4 },
+                                .rho = { 0.1 / c->base->spec.horizon },
+                                .nu = .006,
+                                .jitter = jitter };
+    }
+    if (kind != NONE) add_level(&k, &c->base->spec, kind == SLOPE);
+    if (kind == WALK) k.q = 0.7 * walk;
+    k.innovation = innovation;
+    for (int32_t i = 0; innovation && kind != WALK && i < k.n_terms; i++) k.a[i] *= c->scale;
+    if (innovation && kind != WALK) {
+        k.nu *= c->scale;
+        k.q *= c->scale;
+    }
+    return k;
+}
+
+/* Candidate number i of the contest; *crps becomes its score. */
+static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bool innovation,
+                           double *crps)
+{
+    const int      first = 8; /* numbers below are those of anchor_choose.c */
+    anchor_attempt a = {
+        .number = first + i,
+        .n_steps = anchor_drift_steps(c->o),
+        .chain = c->o->chain,
+        .kappa = c->base->kappa,
+        .learn_omega = c->o->fit.learn_omega && kind != WALK,
+    };
+    double           walk = 0.0;
+    ll_anchor_model *m = NULL;
+    a.before = anchor_course_of(c->o, c->d->n_series, true).drift + i * a.n_steps;
+    a.chain.climate = c->base->chain->n_climate > 0;
+    a.chain.profile = c->base->chain->profile.daily > 0;
+    a.chain.curve = curve;
+    llap_status st = LLAP_OK;
+    if (kind == WALK) st = step_variance(c->d, c->base->chain, &walk);
+    a.start = start_of(c, kind, innovation, walk);
+    if (st == LLAP_OK) st = anchor_candidate(c->d, c->o, &a, &m);
+    if (st != LLAP_OK) return st;
+    *crps = m->valid_crps;
+    ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
+    anchor_prefer(slot, m, 0.0);
+    return st;
+}
+
+static llap_status try_tails(contest *c, bool *all)
+{
+    double      level = INFINITY, crps;
+    llap_status st = try_one(c, 0, LL_CURVE_TAILS, LEVEL, false, &level);
+    if (st == LLAP_OK) st = try_one(c, 1, LL_CURVE_TAILS, NONE, true, &crps);
+    *all = c->out >= OUT_SOME || level < c->base->valid_crps;
+    if (st == LLAP_OK && *all) st = try_one(c, 2, LL_CURVE_TAILS, SLOPE, false, &crps);
+    if (st == LLAP_OK && *all) st = try_one(c, 3, LL_CURVE_TAILS, WALK, true, &crps);
+    return st;
+}
+
+static llap_status try_logs(contest *c)
+{
+    const struct {
+        enum kind kind;
+        bool      innovation;
+    } what[] = {
+        { NONE, false }, { LEVEL, false }, { SLOPE, false }, { WALK, true }, { LEVEL, true }
+    };
+    llap_status st = LLAP_OK;
+    double      crps;
+    for (int i = 0; st == LLAP_OK && i < (int)(sizeof what / sizeof *what); i++)
+        st = try_one(c, 4 + i, LL_CURVE_LOG, what[i].kind, what[i].innovation, &crps);
+    return st;
+}
+
+/* Takes the contest's models into *best, or leaves it. */
+static void settle(contest *c, ll_anchor_model **best)
+{
+    const bool much = c->out > OUT_MUCH && c->best_log != NULL;
+    double     least = (*best)->valid_crps;
+    if (c->best != NULL) least = fmin(least, c->best->valid_crps);
+    if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
+        ll_anchor_model_destroy(c->best);
+        ll_anchor_model_destroy(*best);
+        *best = c->best_log;
+        return;
+    }
+    if (c->best == NULL) c->best = c->best_log;
+    else anchor_prefer(&c->best, c->best_log, 0.0);
+    anchor_prefer(best, c->best, GAIN);
+}
+
+llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
+                                ll_anchor_model **best)
+{
+    contest c = { .d = d, .o = o, .base = *best };
+    bool    all = false;
+    if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
+    c.out = share_outside(d, *best);
+    c.positive = (*best)->chain->low[d->n_series] > 0.0;
+    llap_status st = mean_scale(d, *best, &c.scale);
+    if (st == LLAP_OK) st = try_tails(&c, &all);
+    if (st == LLAP_OK && all && c.positive && o->chain.transform == LL_TRANSFORM_YEO_JOHNSON)
+        st = try_logs(&c);
+    if (st == LLAP_OK) {
+        settle(&c, best);
+        return st;
+    }
+    ll_anchor_model_destroy(c.best);
+    ll_anchor_model_destroy(c.best_log);
+    return st;
+}

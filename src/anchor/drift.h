@@ -1,0 +1,35 @@
+/* Candidates of a fit, and the contest of those that leave the level of the window; not for others.
+ */
+#ifndef LL_ANCHOR_DRIFT_H
+#define LL_ANCHOR_DRIFT_H
+
+#include "anchor/window.h"
+
+/* One candidate: what is fitted, and from where. */
+typedef struct anchor_attempt {
+    int              number;  /* its notes are kernel.number */
+    int64_t          before;  /* steps before it, as the watch counts */
+    int64_t          n_steps; /* of its fit */
+    ll_chain_opts    chain;
+    double           kappa;
+    ll_anchor_kernel start;
+    bool             learn_omega;
+} anchor_attempt;
+
+/* Fits and scores it. Caller owns *out. */
+llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts *o,
+                             const anchor_attempt *a, ll_anchor_model **out);
+
+/* Keeps in *best the one that validation prefers: other must be better by the share `gain`, which
+ * may be negative. Takes other (NULL: there is none) and says whether it was. */
+bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
+
+/* Candidates at most, and the steps of each: they start from the kernel of *best. */
+enum { ANCHOR_DRIFTS = 10 };
+int64_t anchor_drift_steps(const ll_anchor_model_opts *o);
+
+/* Puts another curve, drift or scale in the place of *best where validation is clearly for it. */
+llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
+                                ll_anchor_model **best);
+
+#endif

@@ -1,0 +1,341 @@
+/* What a chain and a filter do where training has not been: check values, and behaviour at the
+ * ends. */
+#include "anchor/chain.h"
+#include "anchor/glitch.h"
+#include "anchor/model.h"
+#include "dense.h"
+
+#include <float.h>
+
+static void check_near(const char *what, double x, double expected, double off)
+{
+    if (!(fabs(x - expected) <= off)) fail_msg("%s: %.9g, expected %.9g", what, x, expected);
+}
+
+/* A chain of given numbers, of one series. */
+static ll_chain plain(ll_curve curve, double *mu, double *sd)
+{
+    return (ll_chain){ .n_series = 0,
+                       .curve = curve,
+                       .mu = mu,
+                       .sd = sd,
+                       .y_lo = -INFINITY,
+                       .y_hi = INFINITY,
+                       .y_min = -INFINITY,
+                       .y_max = INFINITY,
+                       .z_clip = INFINITY,
+                       .lambda = 1,
+                       .g_s = 1,
+                       .r_s = 1 };
+}
+
+static void tangent_tails(void **state)
+{
+    (void)state;
+    double   mu = 0, sd = 1;
+    ll_chain c = plain(LL_CURVE_TAILS, &mu, &sd);
+    c.lambda = -.1;
+    c.knot[0] = -.9;
+    c.knot[1] = 2.1;
+    const double z[] = { -3, -.9, 0, 1, 2.1, 4, 50 };
+    const double T[] = { -5.61131, -1.356813, 0, .66967, 1.069746, 1.617084, 14.868429 };
+    for (int i = 0; i < 7; i++) {
+        check_near("T", ll_chain_bend(&c, 0, z[i]), T[i], 1e-6);
+        check_near("and back", ll_chain_z_back(&c, 0, 0, ll_chain_u(&c, 0, 0, z[i])), z[i],
+                   1e-12 * (1 + fabs(z[i])));
+    }
+    const double v[] = { -3, 2, 3 }, back[] = { -1.711069, 5.329235, 8.80058 };
+    for (int i = 0; i < 3; i++)
+        check_near("inverse", ll_chain_z_back(&c, 0, 0, v[i]), back[i], 1e-5);
+    double before = -INFINITY; /* onto the whole line, strictly rising */
+    for (double u = -1e6; u <= 1e6; u += 1e4) {
+        const double at = ll_chain_z_back(&c, 0, 0, u);
+        assert_true(isfinite(at) && at > before);
+        before = at;
+    }
+}
+
+static void logarithm(void **state)
+{
+    (void)state;
+    double   mu[] = { 3, 3 }, sd[] = { .5, .5 }, y_mu[] = { 20, 20 }, y_sd[] = { 10, 10 };
+    ll_chain c = plain(LL_CURVE_LOG, mu, sd);
+    c.y_0 = .2;
+    c.y_mu = y_mu;
+    c.y_sd = y_sd;
+    for (double y = -3; y < 1e6; y = y < 1 ? y + .1 : y * 3) {
+        const double z = ll_chain_z(&c, 0, y);
+        if (y >= c.y_0) check_near("log", z, (log(y) - 3) / .5, 1e-12);
+        check_near("and back", ll_chain_y_back(&c, 0, z), y, 1e-12 * fmax(1, fabs(y)));
+        check_near("unit", ll_chain_unit(&c, 0, z), (y - 20) / 10, 1e-11 * fmax(1, fabs(y)));
+    }
+    check_near("its slope at y_0", (ll_chain_z(&c, 0, .2 + 1e-6) - ll_chain_z(&c, 0, .2)) / 1e-6,
+               (ll_chain_z(&c, 0, .2) - ll_chain_z(&c, 0, .2 - 1e-6)) / 1e-6, 1e-3);
+    assert_true(ll_chain_y_back(&c, 0, 1e9) <= (double)FLT_MAX);
+    c.y_max = 50;
+    assert_true(ll_chain_y_back(&c, 0, 1e9) == 50);
+}
+
+static void glitches(void **state)
+{
+    (void)state;
+    const double y[] = { 1, 2, 1.5, 2.2, 90, 1.8, 2.1, 1.9, 80 };
+    bool         drop[9];
+    ll_glitch_mark(y, 9, 20, 1, drop);
+    for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4 || i == 8);
+    ll_glitch_mark(y, 9, 20, 5, drop);
+    for (int i = 0; i < 9; i++) assert_int_equal(drop[i], i == 4);
+    ll_glitch_mark(y, 9, 0, 1, drop);
+    for (int i = 0; i < 9; i++) assert_false(drop[i]);
+    ll_glitch_mark(y + 4, 4, 20, 1, drop); /* too few to say */
+    for (int i = 0; i < 4; i++) assert_false(drop[i]);
+    const double gaps[] = { 90, NAN, 2, 1.5, NAN, 2.2, 3, 2.5 }; /* the first of a window */
+    ll_glitch_mark(gaps, 8, 20, 1, drop);
+    for (int i = 0; i < 8; i++) assert_int_equal(drop[i], i == 0);
+}
+
+/* A shift is no glitch from its third reading on, and glitches leave no trace in the scales. */
+static void glitches_of_training(void **state)
+{
+    (void)state;
+    enum { N = 1500 };
+    static double t[N], y[N], clean[N];
+    dice          d = { 5 };
+    double        e = 0;
+    for (int i = 0; i < N; i++) {
+        e = .8 * e + .6 * roll_normal(&d);
+        t[i] = i;
+        y[i] = clean[i] = 20 + 4 * sin(i * 6.283185307179586 / 24) + e;
+        if (i == 300 || i == 700 || i == 1250) y[i] = 65535, clean[i] = NAN;
+    }
+    const ll_series with = { .n = N, .t = t, .y = y }, without = { .n = N, .t = t, .y = clean };
+    ll_chain_opts   o = LL_CHAIN_DEFAULT;
+    ll_chain       *c = NULL, *ref = NULL;
+    o.curve = LL_CURVE_TAILS;
+    CHECK_OK(ll_chain_fit(&with, 1, &o, &c));
+    CHECK_OK(ll_chain_fit(&without, 1, &o, &ref));
+    assert_true(c->mu[0] == ref->mu[0] && c->sd[0] == ref->sd[0] && c->lambda == ref->lambda);
+    assert_true(c->low[0] == ref->low[0] && c->high[1] == ref->high[1] && c->r_s == ref->r_s);
+    assert_true(c->glitch_end == 1 && c->glitch[0] > 3 && c->glitch[0] < 100);
+    bool drop[20];
+    for (int now = 10; now <= 20; now++) { /* a shift of 1000 at row 10 of a context */
+        double context[20];
+        for (int i = 0; i < now; i++) context[i] = y[i] + (i >= 10 ? 1000 : 0);
+        ll_chain_mark(c, 0, context, (size_t)now, drop);
+        for (int i = 0; i < now; i++) assert_int_equal(drop[i], i >= 10 && now <= 12);
+    }
+    ll_chain_destroy(c);
+    ll_chain_destroy(ref);
+}
+
+/* Numbers that answers beyond the training range come back to. */
+static void no_walls(void **state)
+{
+    (void)state;
+    enum { N = 400 };
+    static double t[N], y[N];
+    dice          d = { 6 };
+    for (int i = 0; i < N; i++) t[i] = i, y[i] = exp(.5 * roll_normal(&d));
+    const ll_series s = { .n = N, .t = t, .y = y };
+    for (int curve = LL_CURVE_TAILS; curve <= LL_CURVE_LOG; curve++) {
+        ll_chain     *c = NULL;
+        ll_chain_opts o = { .curve = (ll_curve)curve,
+                            .transform = LL_TRANSFORM_YEO_JOHNSON,
+                            .z_clip = 5 };
+        CHECK_OK(ll_chain_fit(&s, 1, &o, &c));
+        double sum = 0, square = 0;
+        for (int i = 0; i < N; i++) {
+            const double u = ll_chain_u(c, 0, t[i], ll_chain_z(c, 0, y[i]));
+            sum += u, square += u * u;
+        }
+        assert_true(fabs(sum / N) < 1e-9 && fabs(square / N - 1) < 1e-9);
+        for (double x = -30; x < 1000; x += 7.3) {
+            const double u = ll_chain_u(c, 0, 0, ll_chain_z(c, 0, x));
+            check_near("back", ll_chain_y_back(c, 0, ll_chain_z_back(c, 0, 0, u)), x,
+                       1e-9 * fmax(1, fabs(x)));
+        }
+        ll_chain_destroy(c);
+    }
+    y[7] = -1;
+    ll_chain     *c = NULL;
+    ll_chain_opts o = { .curve = LL_CURVE_LOG, .z_clip = 5 };
+    CHECK_FAIL(ll_chain_fit(&s, 1, &o, &c), LLAP_EINVAL, "least training value is -1");
+}
+
+/* ---- the weekly profile ---- */
+
+static void weekly_profile(void **state)
+{
+    (void)state;
+    enum { N = 24 * 7 * 30 };
+    static double   t[N], y[N];
+    const ll_weekly w = ll_weekly_of(1, true);
+    double          term[LL_WEEKLY_MAX];
+    const double    at = 438288.25;
+    assert_int_equal(ll_weekly_count(w), LL_WEEKLY_MAX);
+    assert_int_equal(ll_weekly_count(ll_weekly_of(6, false)), 1 + 4 + 2 * 12);
+    ll_weekly_terms(w, at, term);
+    for (int k = 1; k <= 12; k++)
+        check_near("daily", term[2 * k - 1], sin(6.283185307179586 * k * fmod(at, 24) / 24), 1e-12);
+    check_near("weekly 8", term[25 + 2 * 6], sin(6.283185307179586 * 8 * fmod(at, 168) / 168),
+               1e-12);
+    dice d = { 9 };
+    for (int i = 0; i < N; i++) { /* an hour of the week that few harmonics cannot show */
+        t[i] = 438288 + i;
+        y[i] = (i % 168 == 37 ? 8 : 0) + (i / 24 % 7 >= 5 ? -4 : 0) + .3 * roll_normal(&d);
+    }
+    const ll_series s = { .n = N, .t = t, .y = y };
+    ll_chain_opts   o = LL_CHAIN_DEFAULT;
+    ll_chain       *few = NULL, *many = NULL;
+    o.curve = LL_CURVE_TAILS;
+    CHECK_OK(ll_chain_fit(&s, 1, &o, &few));
+    o.profile = true;
+    o.gap = 1;
+    CHECK_OK(ll_chain_fit(&s, 1, &o, &many));
+    assert_int_equal(many->n_climate, LL_WEEKLY_MAX - 12); /* less than two years */
+    assert_true(many->r_s < .6 * few->r_s);
+    for (int i = 0; i < 168; i++) { /* undone exactly */
+        const double u = ll_chain_u(many, 0, t[i], ll_chain_z(many, 0, y[i]));
+        check_near("back", ll_chain_y_back(many, 0, ll_chain_z_back(many, 0, t[i], u)), y[i], 1e-9);
+    }
+    ll_chain_destroy(few);
+    ll_chain_destroy(many);
+    o.gap = 0;
+    CHECK_FAIL(ll_chain_fit(&s, 1, &o, &many), LLAP_EINVAL, "gap of 0 to 24 hours");
+}
+
+/* ---- whole fits ---- */
+
+enum { ROWS = 1500, ORIGINS = 2000 };
+typedef struct bed {
+    double    t[ROWS], y[ROWS];
+    ll_series series;
+    ll_origin train[ORIGINS], valid[ORIGINS];
+    size_t    rows;
+} bed;
+
+/* 70 % of the rows train, the next 10 % choose. */
+static ll_anchor_model *fit_bed(bed *b, double context, double horizon, bool hourly)
+{
+    const size_t train = ROWS * 7 / 10, test = ROWS * 8 / 10;
+    size_t       n_train = 0, n_valid = 0;
+    b->series = (ll_series){ .n = ROWS, .t = b->t, .y = b->y };
+    b->rows = train;
+    for (size_t i = 0; i < test; i++) {
+        const double gap = b->t[1] - b->t[0], t = b->t[i];
+        if (t - b->t[0] < context) continue;
+        if (t + horizon <= b->t[train - 1]) b->train[n_train++] = (ll_origin){ 0, t };
+        else if (i >= train && i % 3 == 0 && t + horizon <= b->t[test - 1] + gap / 2)
+            b->valid[n_valid++] = (ll_origin){ 0, t };
+    }
+    ll_anchor_model_opts o = LL_ANCHOR_MODEL_DEFAULT;
+    o.spec = (ll_anchor_spec){ .context = context, .horizon = horizon };
+    o.chain.curve = LL_CURVE_TAILS;
+    o.chain.climate = false;
+    if (!hourly) CHECK_OK(ll_anchor_kernel_spaced(2, context, 4, &o.start));
+    o.fit.learn_omega = !hourly;
+    o.kappa = 4;
+    o.fit.n_steps = 80;
+    o.fit.n_rows = 16;
+    const ll_anchor_data d = { .series = &b->series,
+                               .n_series = 1,
+                               .train_rows = &b->rows,
+                               .train = b->train,
+                               .n_train = n_train,
+                               .valid = b->valid,
+                               .n_valid = n_valid };
+    ll_anchor_model     *m = NULL;
+    CHECK_OK(ll_anchor_model_fit(&d, &o, &m));
+    return m;
+}
+
+/* Forecasts from row `now` on: median and 95 % interval of each. */
+static void ask_bed(const bed *b, const ll_anchor_model *m, size_t now, size_t n, double *low,
+                    double *median, double *high)
+{
+    ll_law                  law[32];
+    const ll_anchor_request r = { .history = b->series,
+                                  .origin = b->t[now],
+                                  .n_query = n,
+                                  .t_query = b->t + now + 1,
+                                  .law = law };
+    CHECK_OK(ll_anchor_model_forecast(m, &r, 1));
+    for (size_t q = 0; q < n; q++) {
+        double before = -INFINITY;
+        for (double x = -2; x <= 2; x += .25) { /* no two quantiles are equal */
+            const double y = ll_anchor_quantile(m, 0, &law[q], x);
+            assert_true(y > before);
+            before = y;
+        }
+        low[q] = ll_anchor_quantile(m, 0, &law[q], -1.96);
+        median[q] = ll_anchor_quantile(m, 0, &law[q], 0);
+        high[q] = ll_anchor_quantile(m, 0, &law[q], 1.96);
+    }
+}
+
+/* After a shift below all that training has seen. */
+static void a_level_shift_is_followed(void **state)
+{
+    (void)state;
+    static bed b;
+    dice       d = { 7 };
+    double     low[12], median[12], high[12], inside = 0, n = 0, off = 0;
+    for (int i = 0; i < ROWS; i++) {
+        b.t[i] = 473352 + i;
+        b.y[i] = 10 + 3 * sin(i * 6.283185307179586 / 24) + roll(&d) - .5 - (i > 1300 ? 6 : 0);
+    }
+    ll_anchor_model *m = fit_bed(&b, 48, 12, true);
+    for (size_t now = 1303; now + 12 < ROWS; now += 5) {
+        ask_bed(&b, m, now, 12, low, median, high);
+        for (size_t q = 0; q < 12; q++) {
+            const double y = b.y[now + 1 + q];
+            n++;
+            inside += y >= low[q] && y <= high[q];
+            off += fabs(y - median[q]);
+        }
+    }
+    assert_true(inside > .9 * n && off < .6 * n); /* the noise alone is .25 */
+    ll_anchor_model_destroy(m);
+}
+
+/* Growth goes on as shares of the value, beyond the range of training. */
+static void growth_goes_on(void **state)
+{
+    (void)state;
+    static bed b;
+    dice       d = { 1 };
+    double     low[14], median[14], high[14], inside = 0, n = 0, off = 0;
+    for (int i = 0; i < ROWS; i++) {
+        b.t[i] = i;
+        b.y[i] = 100 * exp(.6 * i / 365) * (1 + .04 * (roll(&d) - .5));
+    }
+    ll_anchor_model *m = fit_bed(&b, 56, 14, false);
+    assert_int_equal(m->chain->curve, LL_CURVE_LOG);
+    for (size_t now = 1300; now + 14 < ROWS; now += 5) {
+        ask_bed(&b, m, now, 14, low, median, high);
+        for (size_t q = 0; q < 14; q++) {
+            const double y = b.y[now + 1 + q];
+            assert_true(y > m->chain->high[0]);
+            n++;
+            inside += y >= low[q] && y <= high[q];
+            off += fabs(y - median[q]) / y;
+        }
+    }
+    assert_true(inside > .9 * n && off < .03 * n);
+    ll_anchor_model_destroy(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tangent_tails),
+        cmocka_unit_test(logarithm),
+        cmocka_unit_test(glitches),
+        cmocka_unit_test(glitches_of_training),
+        cmocka_unit_test(no_walls),
+        cmocka_unit_test(weekly_profile),
+        cmocka_unit_test(a_level_shift_is_followed),
+        cmocka_unit_test(growth_goes_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
