@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     train.target = argv[2];
     train.context = argv[3];
     train.horizon = argv[4];
-    train.size = "anchor";
+    train.size = LLAP_TRAIN_SIZE_ANCHOR;
 
     llap_status st = llap_panel_read(&file, 1, &read, &panel);
     if (st == LLAP_OK) st = llap_train(panel, &train, &model);

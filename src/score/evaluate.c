@@ -241,7 +241,6 @@ static llap_status check_ask(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = use_options(o, e, look);
     if (st == LLAP_OK && o->windows != NULL) st = ll_file_can_write(o->windows);
     if (st == LLAP_OK) st = ll_pool_check(m, o->with, o->n_with, true);
-    if (st == LLAP_OK && e->impute) st = check_filling(o);
     return st;
 }
 
@@ -255,6 +254,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     ll_score_scale    *scale = NULL;
     llap_status        st = llap_options_resolve(llap_evaluate_options(), given, &o, sizeof o);
     if (st == LLAP_OK) st = check_ask(m, panel, &o, &e, &look);
+    if (st == LLAP_OK && e.impute) st = check_filling(given);
     if (st != LLAP_OK) return st;
     int64_t *var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
