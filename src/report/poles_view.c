@@ -1,5 +1,6 @@
 /* Poles as columns: what callers outside see, and what the text and the JSON are printed from. */
 #include "base/alloc.h"
+#include "base/options.h"
 #include "report/poles.h"
 
 #include <assert.h>
@@ -130,17 +131,20 @@ static llap_status put_sets(llap_pole_sets *p, const ll_pole_report *from, const
 }
 
 llap_status llap_pole_sets_create(const llap_model *m, const llap_panel *panel,
-                                  const llap_pole_opts *o, llap_pole_sets **out)
+                                  const llap_pole_opts *given, llap_pole_sets **out)
 {
     *out = NULL;
+    llap_pole_opts o;
+    llap_status    st = llap_options_resolve(llap_pole_options(), given, &o, sizeof o);
+    if (st != LLAP_OK) return st;
     ll_pole_report  from = { 0 };
     llap_pole_sets *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
     *p = (llap_pole_sets){ .m = m };
     p->info.unit_ns = m->frame.unit;
-    p->info.noise = m->network != NULL && !o->base ? o->noise : (double)NAN;
-    llap_status st = ll_pole_report_init(&from, m, panel, o);
-    if (st == LLAP_OK) st = put_sets(p, &from, o);
+    p->info.noise = m->network != NULL && !o.base ? o.noise : (double)NAN;
+    st = ll_pole_report_init(&from, m, panel, &o);
+    if (st == LLAP_OK) st = put_sets(p, &from, &o);
     ll_pole_report_deinit(&from);
     if (st == LLAP_OK) *out = p;
     else llap_pole_sets_destroy(p);
