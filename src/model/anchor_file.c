@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/model_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ static void put_doubles(ll_json_writer *w, const char *key, const double *v, int
 
 static void put_kernel(ll_json_writer *w, const char *key, const ll_anchor_kernel *k)
 {
+    assert(k->n_terms >= 1 && k->n_terms <= LL_ANCHOR_MAX_TERMS);
     ll_json_open(w, key, '{');
     put_doubles(w, "a", k->a, k->n_terms);
     put_doubles(w, "rho", k->rho, k->n_terms);
@@ -90,6 +92,8 @@ llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_write
     const int64_t           shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
     const int64_t           linked[2] = { (int64_t)link->n, (int64_t)link->rank };
     llap_status             st = add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
+    assert(c->n_climate == 0 || c->climate != NULL);
+    assert(link->rank == 0 || (link->loading != NULL && link->n == c->n_series));
     if (st == LLAP_OK) st = add_tensor(w, i, "scale", "std", 1, shape, c->sd);
     if (st == LLAP_OK && c->n_climate > 0)
         st = add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
@@ -197,6 +201,7 @@ static llap_status get_tensor(const ll_tensors *t, int64_t i, const char *of, co
                            (long long)k);
     *out = ll_new((size_t)info.n_elements, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
+    assert(info.n_bytes == (size_t)info.n_elements * sizeof **out);
     memcpy(*out, v, info.n_bytes);
     return LLAP_OK;
 }
