@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "diffusion/denoiser_loop_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 /* DDIM: a' x0 + s' eps. DPM-Solver++(2M): (s'/s) x + gain ((1 + half) x0 - half x0_before). */
 static void transition(const ll_denoiser_loop *s, const ll_points *list, int i, float *row)
 {
+    assert(i + 1 < list->n);
     const ll_level at = list->at[i].level, to = list->at[i + 1].level;
     if (s->o.sampler.solver == LL_SOLVER_DDIM) {
         row[NEXT_OF_X0] = to.a;
@@ -34,6 +36,7 @@ static void transition(const ll_denoiser_loop *s, const ll_points *list, int i, 
 static void fill_table(ll_denoiser_loop *s, const ll_points *list)
 {
     const ll_sampler_opts *o = &s->o.sampler;
+    assert(list->n == s->n);
     for (int i = 0; i < s->n; i++) {
         const ll_level      at = list->at[i].level;
         const ll_prediction p = o->clip > 0.0 ? LL_PREDICT_X0 : o->predict;
@@ -127,6 +130,7 @@ static bool agrees(const ll_denoiser_loop *s, const ll_ready *r)
         const ll_slot *slot = ll_plan_slot(r->plan, k);
         const bool     given = strncmp(slot->name, "given.", 6) == 0;
         if (!given && strncmp(slot->name, "free.", 5) != 0) continue;
+        assert(s->shared[given ? GIVEN : FREE].plan != NULL);
         if (ll_plan_output_elem(s->shared[given ? GIVEN : FREE].plan,
                                 slot->name + (given ? 6 : 5)) != slot->elem)
             return false;
@@ -276,6 +280,7 @@ llap_status ll_denoiser_loop_create(const ll_denoiser_config *c, const ll_params
 
 void planned_forget(ll_denoiser_loop *s)
 {
+    assert(s->recording == NULL || s->o.backend->memory != NULL);
     if (s->recording != NULL) s->o.backend->memory->forget(s->recording);
     s->recording = NULL;
     s->has_run = false;
@@ -306,6 +311,7 @@ double ll_denoiser_loop_products(const ll_denoiser_loop *s)
     for (int k = 0; k < N_KINDS; k++)
         if (s->shared[k].plan != NULL) n += ll_plan_products(s->shared[k].plan);
     for (int i = 0; i < s->n; i++) {
+        assert(s->step[s->guided[i]].plan != NULL);
         n += ll_plan_products(s->step[s->guided[i]].plan);
         for (int k = 0; k < N_KINDS && s->guided[i]; k++) n += ll_plan_products(s->pass[k].plan);
     }

@@ -1,6 +1,7 @@
 /* The reverse loop as graphs: what samples share, and a step. */
 #include "diffusion/denoiser_loop_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ static bool knows_sc(const ll_denoiser_loop *s)
 ll_shape planned_window_shape(const ll_denoiser_loop *s, int i)
 {
     const ll_extent e = s->o.extent;
+    assert(i >= 0 && i < N_WINDOW);
     switch (i) {
     case TQ:
     case PAD:
@@ -91,6 +93,7 @@ static void make_input(void *user, const char *name, ll_tensor **x)
     ll_shape        shape = ll_shape_of(*x);
     char            full[96];
     shared_name(full, r->kind, name);
+    assert(shape.rank > 0 && shape.dim[0] % r->n == 0); /* rows of all steps */
     shape.dim[0] /= r->n;
     *x = ll_plan_output_elem(r->shared, name) == LL_HALF ? ll_input_half(r->g, full, shape)
                                                          : ll_input(r->g, full, shape);
@@ -98,6 +101,7 @@ static void make_input(void *user, const char *name, ll_tensor **x)
 
 static ll_tensor *coef(ll_graph *g, ll_tensor *table, int i)
 {
+    assert(i >= 0 && i < N_COEFS);
     return ll_reshape(g, ll_slice(g, table, 0, i, 1), LL_SCALAR);
 }
 
@@ -145,6 +149,7 @@ static ll_tensor *pass(const ll_denoiser_loop *s, ll_graph *g, planned_kind k, l
     const ll_sample_opts o = { .folded = s->o.folded,
                                .gated = s->o.backend->kernel[LL_OP_GATED] != NULL };
     renaming             r = { g, s->shared[k].plan, k, s->n };
+    assert(r.shared != NULL);
     ll_modal_each(modal, &s->c, make_input, &r);
     ll_tensor *sc = !knows_sc(s)                  ? NULL
                     : s->o.sampler.self_condition ? before

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "diffusion/denoiser_loop_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 static llap_status bind_point(ll_denoiser_loop *s, ll_ready *r, int i)
 {
     llap_status st = LLAP_OK;
+    assert(i >= 0 && i < s->n);
     for (int k = 0; k < ll_plan_n_slots(r->plan) && st == LLAP_OK; k++) {
         const ll_slot *slot = ll_plan_slot(r->plan, k);
         const bool     given = strncmp(slot->name, "given.", 6) == 0;
@@ -19,6 +21,7 @@ static llap_status bind_point(ll_denoiser_loop *s, ll_ready *r, int i)
         char         *all = ll_run_output_device(s->shared[given ? GIVEN : FREE].run,
                                                  slot->name + (given ? 6 : 5), NULL);
         const int64_t each = slot->elem == LL_HALF ? 2 : sizeof(float);
+        assert(all != NULL);
         st = ll_run_bind_device(r->run, slot->name, all + i * n * each, n);
     }
     return st;
@@ -30,6 +33,7 @@ static llap_status run_passes(ll_denoiser_loop *s, int i)
     const ll_backend *b = s->o.backend;
     const bool        beside = b->memory != NULL && b->memory->aside != NULL;
     llap_status       st = LLAP_OK;
+    assert(s->pass[FREE].run != NULL && s->pass[GIVEN].run != NULL);
     for (int k = 0; k < N_KINDS && st == LLAP_OK; k++) {
         if (beside) st = ll_device_status(b, b->memory->aside(k == FREE));
         if (st == LLAP_OK) st = bind_point(s, &s->pass[k], i);
@@ -115,6 +119,7 @@ static void put_observed(const ll_denoiser_loop *s, const ll_sample_io *io, ll_l
 {
     const ll_extent e = s->o.extent;
     const int64_t   one = e.h * e.Z, n = e.B * e.R * one;
+    assert(io->keep != NULL && io->y_obs != NULL);
     for (int64_t k = 0; k < n; k++) {
         const int64_t of = k / (e.R * one) * one + k % one;
         if (io->keep[of] != 0) x[k] = ll_noised(at, io->y_obs[of], noise[k]);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "diffusion/prepared_denoiser_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,6 +212,7 @@ static size_t bytes_of_table(const ll_denoiser_steps *d, const pass *p)
 
 static llap_status build(ll_denoiser_steps *d, pass *p, bool conditional, int64_t rows)
 {
+    assert(rows == 1 || rows == d->o.extent.B);
     *p = (pass){ .conditional = conditional, .rows = rows, .at = -1 };
     llap_status st = d->o.whole ? build_whole(d, p) : build_halves(d, p);
     ll_ready   *all[] = { &p->of_step, d->o.whole ? &p->second : &p->first };
@@ -363,6 +365,7 @@ void ll_denoiser_steps_forget(ll_denoiser_steps *d)
 static llap_status table_of(const ll_denoiser_steps *d, pass *p, int i, table **out)
 {
     *out = NULL;
+    assert(i >= 0);
     if (p->table_bytes == 0 || i >= MOST_TABLES) return LLAP_OK;
     table *kept = &p->table[i];
     if (kept->data == NULL) {
@@ -402,11 +405,15 @@ static llap_status prepare(ll_denoiser_steps *d, pass *p, int i)
         if (!is_shared(s)) continue;
         const bool of_step = is_of_step(d, p, s->name), keep = of_step && kept != NULL;
         float     *x = ll_run_output_device((of_step ? p->of_step : p->first).run, s->name, NULL);
+        assert(x != NULL); /* one of the halves has it */
         if (keep && !known) memcpy(at, x, (size_t)n * sizeof *x);
         st = ll_run_bind_device(p->second.run, s->name, keep ? at : x, n);
         if (keep) at += n;
     }
-    if (kept != NULL && st == LLAP_OK) kept->t = d->t[0];
+    if (kept != NULL && st == LLAP_OK) {
+        assert((size_t)(at - kept->data) * sizeof *at == p->table_bytes);
+        kept->t = d->t[0];
+    }
     if (st == LLAP_OK) p->at = i;
     return st;
 }

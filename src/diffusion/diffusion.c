@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 
 const char *const ll_schedule_names[] = { "cosine", "linear", NULL };
@@ -18,6 +19,7 @@ static float clampf(float x, float low, float high) { return fminf(fmaxf(x, low)
 /* i-th of n numbers from low to high, from both ends and with fused products, as PyTorch does. */
 static float linspace(float low, float high, int64_t n, int64_t i)
 {
+    assert(n >= 2 && i >= 0 && i < n);
     const float step = (high - low) / (float)(n - 1);
     return i < n / 2 ? fmaf(step, (float)i, low) : fmaf(-step, (float)(n - 1 - i), high);
 }
@@ -64,6 +66,7 @@ static void accumulate(ll_schedule *s)
 static void take_roots(ll_schedule *s)
 {
     for (int64_t i = 0; i < s->T; i++) {
+        assert(s->alpha_bar[i] >= 0.0f && s->alpha_bar[i] <= 1.0f);
         s->sqrt_alpha[i] = sqrtf(s->alpha[i]);
         s->sqrt_alpha_bar[i] = sqrtf(s->alpha_bar[i]);
         s->sqrt_one_minus_alpha_bar[i] = sqrtf(1.0f - s->alpha_bar[i]);
@@ -140,6 +143,7 @@ void ll_schedule_destroy(ll_schedule *s)
 
 float ll_schedule_sigma(const ll_schedule *s, int64_t t)
 {
+    assert(t >= 0 && t < s->T);
     const float q = fmaxf(s->alpha_bar[t], 1e-12f);
     return sqrtf((1.0f - q) / q);
 }
@@ -154,6 +158,7 @@ double ll_schedule_alpha_bar_at(const ll_schedule *s, double t)
 
 float ll_schedule_snr(const ll_schedule *s, int64_t t)
 {
+    assert(t >= 0 && t < s->T);
     const float q = clampf(s->alpha_bar[t], 1e-6f, 1.0f - 1e-6f);
     return q / (1.0f - q);
 }
@@ -162,6 +167,7 @@ float ll_schedule_snr(const ll_schedule *s, int64_t t)
 
 ll_level ll_schedule_level(const ll_schedule *s, int64_t t)
 {
+    assert(t >= 0 && t < s->T);
     return (ll_level){ s->sqrt_alpha_bar[t], s->sqrt_one_minus_alpha_bar[t], s->alpha_bar[t] };
 }
 
@@ -204,6 +210,7 @@ static int64_t lower_bound(const ll_schedule *s, double x)
 
 int64_t ll_karras_step(const ll_schedule *s, double u, double rho)
 {
+    assert(u >= 0.0 && u <= 1.0);
     const double  low = pow((double)ll_schedule_sigma(s, 1), 1.0 / rho);
     const double  high = pow((double)ll_schedule_sigma(s, s->T - 1), 1.0 / rho);
     const double  sigma = pow(high + u * (low - high), rho);
@@ -244,6 +251,7 @@ void ll_diffusion_weights(const ll_schedule *s, const ll_loss_opts *o, const int
                           const float *conditional, int64_t n, float *weight)
 {
     double sum[2] = { 0 }, count[2] = { 0 };
+    assert(s != NULL || !o->min_snr);
     for (int64_t i = 0; i < n; i++) {
         const int part = conditional != NULL && conditional[i] == 0.0f;
         weight[i] = o->min_snr ? ll_min_snr(s, t[i], o->gamma, o->predict) : 1.0f;
@@ -266,6 +274,7 @@ void ll_diffusion_draw(const ll_schedule *s, const ll_draw_opts *o, uint64_t win
     const ll_rng row = ll_rng_make(o->seed, LL_STREAM_DIFFUSE, window, 1, step);
     if (o->karras) *t = (int32_t)ll_karras_step(s, (double)ll_rng_uniform(&row, 8), LL_KARRAS_RHO);
     else *t = 1 + (int32_t)ll_rng_below(&row, 0, (uint64_t)(s->T - 1));
+    assert(*t >= 1 && *t < s->T);
     *conditional = (double)ll_rng_uniform(&row, 9) >= o->drop ? 1.0f : 0.0f;
     ll_rng_fill_normal(&noise, 0, n, eps);
 }

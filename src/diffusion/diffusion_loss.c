@@ -3,6 +3,8 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
+
 /* Row t of a table of the schedule; [B,1,1] */
 static ll_tensor *at_step(ll_graph *g, const float *table, int64_t T, ll_tensor *t)
 {
@@ -95,6 +97,7 @@ static ll_tensor *weights(ll_graph *g, const ll_schedule *s, const ll_loss_opts 
 {
     const int64_t rows = ll_dim(part[0], 0);
     if (!o->min_snr) return ll_full(g, LL_SHAPE(rows), 1.0);
+    assert(s != NULL);
     ll_tensor *alpha_bar = at_step(g, s->alpha_bar, s->T, t);
     ll_tensor *raw = ll_nn_min_snr(g, alpha_bar, o->gamma, o->predict);
     raw = ll_note(g, "weights_raw", ll_reshape(g, raw, LL_SHAPE(rows)));

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "diffusion/sampler.h"
 
+#include <assert.h>
 #include <math.h>
 
 void ll_points_deinit(ll_points *p)
@@ -52,6 +53,7 @@ static double half_log_snr(const ll_schedule *s, int64_t t)
 static void put_nearest(ll_points *out, const ll_schedule *s, double wanted, int left)
 {
     int64_t t = out->n > 0 ? out->at[out->n - 1].t - 1 : highest(s);
+    assert(left >= 1 && t >= left);
     while (t > 1 && fabs(half_log_snr(s, t - 1) - wanted) <= fabs(half_log_snr(s, t) - wanted)) t--;
     put(out, s, t < left ? left : t);
 }

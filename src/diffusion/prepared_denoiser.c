@@ -5,6 +5,7 @@
 #include "diffusion/denoiser_loop.h"
 #include "diffusion/denoiser_steps.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct ll_prepared_denoiser {
@@ -58,6 +59,7 @@ llap_status ll_prepared_denoiser_sample(ll_prepared_denoiser             *d,
                                         const ll_prepared_denoiser_batch *w, const ll_sample_io *io,
                                         float *out)
 {
+    assert((d->steps == NULL) != (d->planned == NULL));
     if (d->planned != NULL) {
         d->products += ll_denoiser_loop_products(d->planned);
         return ll_denoiser_loop_sample(d->planned, w, io, out);

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -112,6 +113,7 @@ llap_status ll_prepared_denoiser_bind(ll_prepared_denoiser_weights *w, ll_ready 
 {
     llap_status st = LLAP_OK;
     if (r->plan == NULL) return LLAP_OK;
+    assert(r->run != NULL);
     for (int i = 0; i < ll_plan_n_slots(r->plan) && st == LLAP_OK; i++) {
         const ll_slot *s = ll_plan_slot(r->plan, i);
         const bool     weight = s->leaf == LL_LEAF_PARAM || s->leaf == LL_LEAF_STATE;

@@ -7,6 +7,7 @@
 #include "base/sort.h"
 #include "diffusion/solver.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ float ll_guidance_at(const ll_sampler_opts *o, float alpha_bar)
 static void moments(const float *x, int64_t n, double *mean, double *deviation)
 {
     double sum = 0.0, square = 0.0;
+    assert(n >= 1);
     for (int64_t i = 0; i < n; i++) sum += (double)x[i];
     *mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++) {
@@ -168,7 +170,8 @@ static void threshold(const loop *l, const float *x0, float *out)
     const double  place = l->o->threshold_p * (double)(l->n_one - 1);
     const int64_t i = (int64_t)place, next = i + 1 < l->n_one ? i + 1 : i;
     const double  w = place - (double)i;
-    const double  q = (1.0 - w) * (double)l->sorted[i] + w * (double)l->sorted[next];
+    assert(i >= 0 && next < l->n_one);
+    const double q = (1.0 - w) * (double)l->sorted[i] + w * (double)l->sorted[next];
     for (int64_t k = 0; k < l->n_one; k++)
         out[k] = fminf(fmaxf(x0[k] / (float)fmax(q, 1.0), -top), top);
 }
@@ -197,6 +200,7 @@ void ll_ddim_step(ll_level from, ll_level to, double eta, const float *x0, const
 {
     const float s = ll_ddim_sigma(from, to, eta);
     const float along = sqrtf(fmaxf(1.0f - to.alpha_bar - s * s, 0.0f));
+    assert(s == 0.0f || noise != NULL);
     for (int64_t k = 0; k < n; k++) {
         const float v = to.a * x0[k] + along * eps[k];
         x[k] = s > 0.0f ? v + s * noise[k] : v;
@@ -205,6 +209,7 @@ void ll_ddim_step(ll_level from, ll_level to, double eta, const float *x0, const
 
 static void advance(loop *l, int i)
 {
+    assert(i + 1 < l->list->n);
     const ll_level at = l->list->at[i].level, to = l->list->at[i + 1].level;
     if (l->o->solver == LL_SOLVER_DDIM) {
         const float *noise =

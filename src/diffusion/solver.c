@@ -7,12 +7,14 @@
  * Where no noise is left, s' = 0, the step is endless and the estimate is the answer. */
 #include "diffusion/solver.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 void ll_solver_remember(ll_solver_history *h, ll_level at, const float *x0)
 {
     float *oldest = h->x0[2];
+    assert(h->known >= 0 && h->known <= 3);
     for (int i = 2; i > 0; i--) {
         h->x0[i] = h->x0[i - 1];
         h->level[i] = h->level[i - 1];
@@ -84,6 +86,7 @@ void ll_solver_correct(const ll_solver_history *h, float *x)
 
 void ll_solver_advance(ll_solver solver, ll_solver_history *h, ll_level to, float *x)
 {
+    assert(solver != LL_SOLVER_DDIM && h->known >= 1);
     if (solver == LL_SOLVER_UNIPC) unip(h, to, x);
     else dpmpp_2m(h, to, x);
 }

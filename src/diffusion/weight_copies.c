@@ -3,6 +3,7 @@
 #include "backend/device_memory.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct ll_weight_copies {
@@ -24,6 +25,7 @@ static uint16_t half_of(float x)
 /* The numbers of a parameter, wherever its store has them, into x; rounded to bf16 in place. */
 static llap_status fetch(const ll_params *home, const ll_param_info *p, bool half, float *x)
 {
+    assert(ll_params_real_bytes(home) == sizeof *x && (!half || p->elem == LL_REAL));
     const llap_status st =
         ll_device_get(ll_params_backend(home), x, p->device_data, (size_t)p->count * sizeof *x);
     for (int64_t i = 0; half && i < p->count; i++) ((uint16_t *)(void *)x)[i] = half_of(x[i]);

@@ -1,6 +1,8 @@
 /* What the steps of a plan are and what they cost. */
 #include "graph/planner.h"
 
+#include <assert.h>
+
 /* Rows of all axes but the last n. */
 static double lead(const ll_shape *s, int n)
 {
@@ -9,7 +11,11 @@ static double lead(const ll_shape *s, int n)
     return rows;
 }
 
-static double last(const ll_shape *s, int back) { return (double)s->dim[s->rank - back]; }
+static double last(const ll_shape *s, int back)
+{
+    assert(back >= 1 && back <= s->rank);
+    return (double)s->dim[s->rank - back];
+}
 
 /* Multiply-adds; the gradient of attention forms five products where attention forms two. */
 static double products_of(const ll_plan *p, const ll_plan_step *s)
@@ -20,6 +26,7 @@ static double products_of(const ll_plan *p, const ll_plan_step *s)
     case LL_OP_LAYERS:
         for (int i = 0; i < s->attr.layers->n_steps; i++) {
             const ll_layer *l = &s->attr.layers->step[i];
+            assert(l->norm || (l->arg[1] >= 0 && l->arg[1] < s->n_in)); /* a weight */
             if (!l->norm)
                 sum += (double)ll_shape_count(&l->shape) * last(&s->place[l->arg[1]].view.shape, 1);
         }
@@ -47,6 +54,7 @@ static double products_of(const ll_plan *p, const ll_plan_step *s)
 
 ll_step_info ll_plan_step_at(const ll_plan *p, int i)
 {
+    assert(i >= 0 && i < p->n_steps);
     const ll_plan_step *s = &p->step[i];
     return (ll_step_info){ .op = s->op,
                            .in = s->place[0].view.shape,

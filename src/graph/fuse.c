@@ -25,6 +25,7 @@
  * one that gets another result, or writes elsewhere, stays where it is. */
 #include "graph/planner.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* The draft that made t, if t shows all of a result that nothing else reads; else NULL. */
@@ -38,6 +39,7 @@ static ll_draft *sole_source(ll_planner *p, ll_draft *const *by_tensor, const ll
 
 static ll_tensor **new_operands(ll_planner *p, ll_tensor *const *in, int n, int room)
 {
+    assert(n <= room);
     ll_tensor **all = ll_arena_new(&p->arena, (size_t)room, sizeof *all);
     for (int i = 0; all != NULL && i < n; i++) all[i] = in[i];
     return all;
@@ -137,6 +139,7 @@ static llap_status fuse_norm(ll_planner *p, ll_draft *const *by_tensor, ll_draft
         return LLAP_OK;
     if (ll_dim(lin->out[0], -1) != ll_dim(d->in[0], -1)) return LLAP_OK;
     ll_draft joined = *lin;
+    assert(lin->n_in <= 4); /* 4 and 5 are free */
     joined.in = new_operands(p, lin->in, lin->n_in, 6);
     joined.out = new_operands(p, lin->out, 1, 2);
     if (joined.in == NULL || joined.out == NULL) return LLAP_ENOMEM;
@@ -174,6 +177,7 @@ static llap_status fuse_mlp(ll_planner *p, ll_draft *const *by_tensor, ll_draft 
     joined.op = LL_OP_MLP;
     joined.attr.norm.eps = norm->attr.norm.eps;
     joined.attr.norm.offset = norm->attr.norm.offset;
+    assert(norm->n_in <= 3);
     joined.in = new_operands(p, norm->in, norm->n_in, 8);
     if (joined.in == NULL) return LLAP_ENOMEM;
     for (int k = 0; k < 2; k++) joined.in[3 + k] = k + 1 < up->n_in ? up->in[k + 1] : NULL;
@@ -340,6 +344,7 @@ static bool is_elementwise(const ll_draft *d)
 static ll_op_chain as_chain(const ll_draft *d)
 {
     if (d->op == LL_OP_CHAIN) return *d->attr.chain;
+    assert(d->n_in == 1 || d->n_in == 2);
     ll_op_chain c = { .n_in = d->n_in, .n_steps = 1 };
     c.step[0] = (ll_chain_step){
         .op = d->op, .arg = { 0, d->n_in - 1 }, .a = d->attr.scalar.a, .b = d->attr.scalar.b
@@ -352,6 +357,7 @@ static bool join(const ll_draft *source, const ll_draft *d, int k, ll_op_chain *
 {
     const ll_op_chain first = as_chain(source), second = as_chain(d);
     int               map_first[LL_CHAIN_INPUTS], map_second[LL_CHAIN_INPUTS], n_in = 0;
+    assert(first.n_in == source->n_in && second.n_in == d->n_in && k < d->n_in);
     if (first.n_steps + second.n_steps > LL_CHAIN_STEPS) return false;
     for (int pass = 0; pass < 2; pass++) {
         const ll_draft *from = pass == 0 ? source : d;
@@ -375,6 +381,7 @@ static bool join(const ll_draft *source, const ll_draft *d, int k, ll_op_chain *
             if (old >= own) to->arg[a] = n_in + (early ? 0 : first.n_steps) + old - own;
             else if (!early && old == k) to->arg[a] = joined;
             else to->arg[a] = (early ? map_first : map_second)[old];
+            assert(to->arg[a] >= 0 && to->arg[a] < n_in + s); /* an operand or an earlier step */
         }
     }
     return true;

@@ -3,6 +3,8 @@
  */
 #include "graph/planner.h"
 
+#include <assert.h>
+
 typedef struct layers { /* a candidate: drafts one behind the other */
     ll_draft    *part[LL_LAYER_STEPS];
     int          n;
@@ -67,6 +69,7 @@ static int reads_inside(const layers *l, int i)
 static bool describe(const ll_planner *p, layers *l)
 {
     l->run = (ll_op_layers){ .n_steps = l->n };
+    assert(l->n >= 1 && l->n <= LL_LAYER_STEPS);
     l->n_out = 0;
     for (int i = 0; i < l->n; i++) {
         const ll_draft *d = l->part[i];
@@ -78,7 +81,9 @@ static bool describe(const ll_planner *p, layers *l)
             s->arg[a] = a < d->n_in ? place_of(l, i, d->in[a]) : -1;
             if (s->arg[a] == -2) return false;
         }
-        if (p->readers[d->out[0]->id] == reads_inside(l, i)) continue;
+        const int inside = reads_inside(l, i);
+        assert(inside <= p->readers[d->out[0]->id]);
+        if (p->readers[d->out[0]->id] == inside) continue;
         if (l->n_out == LL_LAYER_OUTPUTS) return false;
         s->out = l->n_out;
         l->out[l->n_out++] = d->out[0];
@@ -112,6 +117,7 @@ static llap_status replace(ll_planner *p, ll_draft **by_tensor, const layers *l)
     ll_tensor   **out = ll_arena_new(&p->arena, (size_t)l->n_out, sizeof *out);
     if (run == NULL || in == NULL || out == NULL) return LLAP_ENOMEM;
     ll_draft *d = l->part[l->n - 1];
+    assert(l->n_out > 0 && by_tensor[d->out[0]->id] == d);
     *run = l->run;
     for (int k = 0; k < l->run.n_in; k++) in[k] = l->in[k];
     for (int k = 0; k < l->n_out; k++) by_tensor[(out[k] = l->out[k])->id] = d;

@@ -4,6 +4,8 @@
  * of one each. Results are the same in any order. */
 #include "graph/planner.h"
 
+#include <assert.h>
+
 typedef struct gathering {
     ll_planner *p;
     int        *maker; /* by tensor id: the draft, or -1 */
@@ -36,6 +38,7 @@ static int kind_of(const gathering *s, const ll_draft *d)
 
 static void put(gathering *s, int i)
 {
+    assert(s->place[i] < 0 && s->n < s->p->n_drafts);
     s->place[i] = s->n;
     s->order[s->n++] = i;
 }
@@ -70,6 +73,7 @@ static llap_status take_order(gathering *s)
 {
     ll_planner *p = s->p;
     ll_draft   *draft = ll_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *draft);
+    assert(s->n == p->n_drafts); /* each has its place */
     p->group = ll_arena_new(&p->arena, (size_t)p->n_drafts, sizeof *p->group);
     if (draft == NULL || p->group == NULL) return LLAP_ENOMEM;
     for (int i = 0; i < p->n_drafts; i++) draft[i] = p->draft[s->order[i]];

@@ -17,8 +17,10 @@ static void mark_reached(const ll_graph *g, sweep *s)
     for (int i = 0; i < s->n_nodes; i++) {
         const ll_node *n = g->node[i];
         bool           reached = false;
-        for (int k = 0; k < n->n_in; k++)
+        for (int k = 0; k < n->n_in; k++) {
+            assert(n->in[k] == NULL || n->in[k]->id < n->out[0]->id); /* made before */
             if (n->in[k] != NULL && s->reach[n->in[k]->id]) reached = true;
+        }
         if (n->op == LL_OP_DETACH) reached = false;
         for (int k = 0; k < n->n_out; k++)
             if (reached) s->reach[n->out[k]->id] = true;
@@ -29,6 +31,7 @@ static void arrive(ll_graph *g, sweep *s, ll_tensor *x, ll_tensor *dx)
 {
     if (dx == NULL) return;
     assert(ll_shape_equal(&x->shape, &dx->shape));
+    assert(x->id < s->n_tensors);
     s->grad[x->id] = s->grad[x->id] == NULL ? dx : ll_add(g, s->grad[x->id], dx);
 }
 
@@ -36,6 +39,7 @@ static void arrive(ll_graph *g, sweep *s, ll_tensor *x, ll_tensor *dx)
 static void step_back(ll_graph *g, sweep *s, const ll_node *n, ll_tensor **dy, ll_tensor **dx)
 {
     bool any = false;
+    assert(n->id < s->n_nodes); /* not one of those that the sweep adds */
     for (int k = 0; k < n->n_out; k++) {
         dy[k] = s->reach[n->out[k]->id] ? s->grad[n->out[k]->id] : NULL;
         if (dy[k] != NULL) any = true;
@@ -71,6 +75,7 @@ void ll_gradients(ll_graph *g, ll_tensor *loss, ll_tensor *const *wrt, int n, ll
                       ll_shape_text(&loss->shape, f));
         return;
     }
+    assert(loss->graph == g);
     int most_in, most_out;
     widest(g, &most_in, &most_out);
     sweep        s = { .n_tensors = g->n_tensors, .n_nodes = g->n_nodes };

@@ -75,6 +75,7 @@ static void *no_memory(ll_graph *g)
 /* Room for one more in a grown array of pointers or pairs. */
 static bool reserve(ll_graph *g, void *array, int n, int *cap, size_t size)
 {
+    assert(n <= *cap);
     if (n < *cap) return true;
     const int want = *cap == 0 ? 64 : 2 * *cap;
     void    **at = array;
@@ -87,6 +88,7 @@ static bool reserve(ll_graph *g, void *array, int n, int *cap, size_t size)
 
 const char *ll_scoped(ll_graph *g, const char *name)
 {
+    assert(g->depth >= 0 && g->depth <= LL_SCOPE_DEPTH);
     const char *scope = g->depth == 0 ? "" : g->scope[g->depth - 1];
     const char *dot = *scope != '\0' && *name != '\0' ? "." : "";
     const char *full = ll_arena_printf(&g->arena, "%s%s%s", scope, dot, name);
@@ -200,6 +202,7 @@ static const char *operand_name(const ll_op_desc *d, int i, char *buf, size_t si
 
 bool ll_node_expect(ll_graph *g, const ll_node *n, int i, ll_shape expected)
 {
+    assert(i < n->n_in && n->in[i] != NULL);
     const ll_shape *found = &n->in[i]->shape;
     if (ll_shape_equal(found, &expected)) return true;
     char name[32], e[LL_SHAPE_TEXT], f[LL_SHAPE_TEXT];
@@ -210,6 +213,7 @@ bool ll_node_expect(ll_graph *g, const ll_node *n, int i, ll_shape expected)
 
 bool ll_node_rank(ll_graph *g, const ll_node *n, int i, int min_rank)
 {
+    assert(i < n->n_in && n->in[i] != NULL);
     if (n->in[i]->shape.rank >= min_rank) return true;
     char name[32], f[LL_SHAPE_TEXT];
     return ll_node_fail(g, n, "%s expected %d axes or more, found %s",
@@ -220,6 +224,7 @@ bool ll_node_rank(ll_graph *g, const ll_node *n, int i, int min_rank)
 static char letter_of(const char *layout, int i)
 {
     const int n = (int)strlen(layout);
+    assert(n > 0 && i >= 0);
     return layout[i < n ? i : n - 1];
 }
 
@@ -229,6 +234,7 @@ static ll_tensor *laid_out(ll_graph *g, ll_tensor *t, char layout)
     const ll_view v = ll_tensor_view(t);
     const int     r = t->shape.rank;
     if (layout == 'a' || layout == 'i') return t;
+    assert(layout == 'r' || layout == 'd');
     if (layout == 'r' && (r == 0 || t->stride[r - 1] == 1 || t->shape.dim[r - 1] <= 1)) return t;
     if (ll_view_dense(&v)) return t;
     return ll_node_add1(g, LL_OP_COPY, NULL, &t, 1);
@@ -293,6 +299,7 @@ ll_node *ll_node_add(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *cons
     const ll_op_desc *d = ll_op_desc_of(op);
     ll_node          *n = node_new(g, op, attr, in, n_in, d->n_out);
     ll_shape          shape[LL_MAX_OUT] = { { 0 } };
+    assert(d->infer != NULL && d->n_out >= 1 && d->n_out <= LL_MAX_OUT); /* not a view */
     if (n == NULL || !check_operands(g, n, d) || !d->infer(g, n, shape)) return NULL;
     for (int i = 0; i < n_in; i++)
         if (n->in[i] != NULL) n->in[i] = laid_out(g, n->in[i], letter_of(d->layout, i));
@@ -303,6 +310,8 @@ ll_node *ll_view_add(ll_graph *g, ll_op op, const ll_attr *attr, ll_tensor *x,
                      const ll_shape *shape, int n_parts)
 {
     if (g->status != LLAP_OK) return NULL;
+    assert(ll_op_is_view(op) && n_parts >= 1);
+    assert(x->base->base == x->base && x->base->offset == 0);
     ll_node  *n = node_new(g, op, attr, &x, 1, n_parts);
     ll_shape *all = ll_arena_new(&g->arena, (size_t)n_parts, sizeof *all);
     if (n == NULL || all == NULL) return no_memory(g);

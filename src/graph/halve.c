@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
+
 static void mark_candidates(ll_planner *p)
 {
     const ll_graph *g = p->g;
@@ -55,6 +57,7 @@ static bool strike_out(ll_planner *p, const ll_draft *d, ll_view *v)
     for (int k = 0; k < n; k++) {
         const ll_tensor *t = k < d->n_in ? d->in[k] : d->out[k - d->n_in];
         if (t == NULL || !p->half[t->base->id]) continue;
+        assert(t->elem == LL_REAL);
         if (is_asked(p, d->op) && p->backend->half(&c, k)) continue;
         p->half[t->base->id] = false;
         return true;

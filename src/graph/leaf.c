@@ -1,6 +1,7 @@
 /* Leaves: parameters, states, inputs and constants. */
 #include "graph/node.h"
 
+#include <assert.h>
 #include <string.h>
 
 static ll_tensor *find_leaf(const ll_graph *g, const char *name)
@@ -80,6 +81,7 @@ ll_tensor *ll_constant(ll_graph *g, ll_shape shape, const double *values)
     if (t == NULL) return NULL;
     const size_t n = (size_t)ll_shape_count(&shape);
     double      *kept = ll_arena_new(&g->arena, n, sizeof *kept);
+    assert(values != NULL || n == 0);
     if (kept == NULL) {
         ll_graph_fail(g, LLAP_ENOMEM, "out of memory");
         return NULL;
@@ -118,6 +120,7 @@ int ll_graph_n_leaves(const ll_graph *g)
 
 ll_leaf_info ll_graph_leaf(const ll_graph *g, int i)
 {
+    assert(i >= 0 && i < ll_graph_n_leaves(g));
     int id = 0;
     while (g->tensor[id]->name == NULL || i-- > 0) id++;
     const ll_tensor *t = g->tensor[id];
@@ -127,5 +130,6 @@ ll_leaf_info ll_graph_leaf(const ll_graph *g, int i)
 ll_tensor *ll_updated(ll_graph *g, ll_tensor *leaf)
 {
     if (g->status != LLAP_OK || leaf == NULL) return NULL;
+    assert(leaf->graph == g);
     return leaf->update != NULL ? leaf->update : leaf;
 }

@@ -2,13 +2,16 @@
 #include "base/alloc.h"
 #include "graph/planner.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 static ll_storage *root_of(const ll_planner *p, const ll_tensor *t)
 {
-    return &p->store[p->store[t->base->id].root];
+    const int root = p->store[t->base->id].root;
+    assert(p->store[root].kind != STORE_NONE && p->store[root].root == root);
+    return &p->store[root];
 }
 
 /* -------- lifetimes -------- */
@@ -32,6 +35,7 @@ static void touch(ll_planner *p, const ll_tensor *t, int step, int *n_slots)
         }
     }
     if (step > s->last) s->last = step;
+    assert(s->first <= s->last);
 }
 
 static void find_lifetimes(ll_planner *p)
@@ -39,7 +43,12 @@ static void find_lifetimes(ll_planner *p)
     const ll_graph *g = p->g;
     int             n_slots = 0;
     for (int i = 0; i < p->n_drafts; i++) {
-        for (int k = 0; k < p->draft[i].n_in; k++) touch(p, p->draft[i].in[k], i, &n_slots);
+        for (int k = 0; k < p->draft[i].n_in; k++) {
+            const ll_tensor *t = p->draft[i].in[k];
+            assert(t == NULL || t->base->leaf != LL_LEAF_NONE ||
+                   p->store[t->base->id].kind == STORE_WORK); /* an earlier step made it */
+            touch(p, t, i, &n_slots);
+        }
         for (int k = 0; k < p->draft[i].n_out; k++) touch(p, p->draft[i].out[k], i, &n_slots);
     }
     for (int i = 0; i < g->n_outputs; i++) touch(p, g->output[i].tensor, INT_MAX, &n_slots);
@@ -60,6 +69,7 @@ static void widen_groups(ll_planner *p)
 {
     for (int i = 0; i < p->n_drafts; i++) {
         if (!is_grouped(p, i)) continue;
+        assert(p->group[i].first <= i && i <= p->group[i].last);
         const ll_draft *d = &p->draft[i];
         for (int k = 0; k < d->n_in; k++) {
             ll_storage *s = d->in[k] == NULL ? NULL : &p->store[d->in[k]->base->id];
@@ -142,6 +152,7 @@ static void overwrite_operands(ll_planner *p)
                 if (!may_overwrite(p, d, k, o)) continue;
                 ll_storage *in = root_of(p, d->in[k]);
                 if (in->kind != STORE_WORK || in->last != i) continue;
+                assert(out->n_bytes == in->n_bytes);
                 out->root = in->root;
                 in->last = out->last;
             }
@@ -190,6 +201,8 @@ static void write_through(ll_planner *p)
         const ll_tensor *leaf = p->g->tensor[i];
         if (leaf->update == NULL || !may_write_through(p, leaf)) continue;
         ll_storage *value = &p->store[leaf->update->base->id];
+        assert(p->store[leaf->id].kind == STORE_SLOT);
+        assert(value->n_bytes == p->store[leaf->id].n_bytes);
         value->root = leaf->id;
     }
 }
@@ -216,6 +229,7 @@ static size_t lowest_place(block *const *placed, int n, const block *b)
     size_t at = 0;
     for (int i = 0; i < n; i++) {
         const block *other = placed[i];
+        assert(i == 0 || *placed[i - 1]->offset <= *other->offset);
         if (other->last < b->first || other->first > b->last) continue;
         if (*other->offset >= at + b->n_bytes) break;
         if (*other->offset + other->n_bytes > at) at = *other->offset + other->n_bytes;
@@ -230,6 +244,7 @@ static void place_blocks(ll_planner *p, block *blocks, block **placed, int n, bo
         block       *b = &blocks[i];
         const size_t at = plain ? p->workspace : lowest_place(placed, i, b);
         int          k = i;
+        assert(b->first <= b->last && b->n_bytes % LL_PLAN_ALIGN == 0);
         *b->offset = at;
         for (; k > 0 && *placed[k - 1]->offset > at; k--) placed[k] = placed[k - 1];
         placed[k] = b;
@@ -263,6 +278,7 @@ static llap_status place_all(ll_planner *p, bool plain)
         }
     }
     if (shared.n_bytes > 0) blocks[n++] = shared;
+    assert((size_t)n <= most);
     place_blocks(p, blocks, placed, n, plain);
     for (int i = 0; i < p->n_drafts; i++)
         if (is_aside(p, i)) p->work_offset[i] = shared_at;

@@ -1,6 +1,7 @@
 /* Attention as one op, and rotary positions. */
 #include "graph/node.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { Q, K, V, MASK, BIAS, RNG, N_OPERANDS, Y = N_OPERANDS, LSE, DY };
@@ -30,12 +31,14 @@ static bool infer_attention(ll_graph *g, const ll_node *n, ll_shape *out)
     }
     if (n->in[BIAS] == NULL) return true;
     expected = out[1];
+    assert(expected.rank < LL_MAX_RANK); /* the operand has one more */
     expected.dim[expected.rank++] = n_keys;
     return ll_node_expect(g, n, BIAS, expected);
 }
 
 static void vjp_attention(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tensor **dx)
 {
+    assert(dy[0] != NULL && dy[1] == NULL); /* nobody is given the second result */
     ll_tensor *in[] = { n->in[Q],   n->in[K],  n->in[V],  n->in[MASK], n->in[BIAS],
                         n->in[RNG], n->out[0], n->out[1], dy[0] };
     ll_node   *back = ll_node_add(g, LL_OP_ATTENTION_GRAD, &n->attr, in, DY + 1);
@@ -52,6 +55,7 @@ const ll_op_desc ll_desc_attention = {
 static bool infer_attention_grad(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g;
+    assert(n->n_in == DY + 1);
     for (int i = Q; i <= V; i++) out[i] = n->in[i]->shape;
     out[3] = n->in[BIAS] == NULL ? LL_SHAPE(0) : n->in[BIAS]->shape;
     return true;
@@ -77,6 +81,7 @@ ll_tensor *ll_attention(ll_graph *g, ll_tensor *q, ll_tensor *k, ll_tensor *v,
         if (in[i] != NULL) in[i] = ll_expand_lead(g, in[i], &lead, keep[i]);
     if (bias != NULL) {
         ll_shape s = lead;
+        assert(s.rank < LL_MAX_RANK); /* lead lacks one of an operand's axes at least */
         s.dim[s.rank++] = opts->n_heads;
         in[BIAS] = ll_expand_lead(g, bias, &s, 2);
     }

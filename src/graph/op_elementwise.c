@@ -2,6 +2,7 @@
  * equal shapes and only expand has a reduction in its gradient. */
 #include "graph/node.h"
 
+#include <assert.h>
 #include <string.h>
 
 static bool infer_same(ll_graph *g, const ll_node *n, ll_shape *out)
@@ -162,5 +163,7 @@ static const ll_op_desc *const shaped[LL_OP_COUNT] = {
 
 const ll_op_desc *ll_op_desc_of(ll_op op)
 {
+    assert(op < LL_OP_COUNT);
+    assert(shaped[op] != NULL || ll_op_is_view(op) || ll_op_is_unary(op) || ll_op_is_binary(op));
     return shaped[op] != NULL ? shaped[op] : &elementwise_or_view[op];
 }

@@ -1,6 +1,8 @@
 /* Matrix products: batched matmul, linear layers, convolution as windows times weight. */
 #include "graph/node.h"
 
+#include <assert.h>
+
 static bool infer_matmul(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     if (!ll_node_rank(g, n, 0, 2) || !ll_node_rank(g, n, 1, 2)) return false;
@@ -60,6 +62,7 @@ static bool infer_linear(ll_graph *g, const ll_node *n, ll_shape *out)
 /* Fused forms are made by the planner, after differentiation: here there is only x W^T + b. */
 static void vjp_linear(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tensor **dx)
 {
+    assert(n->n_in <= 3 && !n->attr.linear.gelu);
     ll_tensor    *x = n->in[0], *w = n->in[1];
     const int64_t in = w->shape.dim[1], out = w->shape.dim[0];
     ll_tensor    *rows = ll_reshape(g, x, LL_SHAPE(ll_shape_count(&x->shape) / (in ? in : 1), in));
@@ -159,6 +162,7 @@ static bool infer_fold(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g; /* made by the gradient of unfold only */
     *out = n->in[0]->shape;
+    assert(out->dim[out->rank - 1] % n->attr.unfold.width == 0);
     out->dim[out->rank - 1] /= n->attr.unfold.width;
     return true;
 }

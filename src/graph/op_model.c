@@ -2,6 +2,8 @@
  * step; and the chain that the planner makes. */
 #include "graph/node.h"
 
+#include <assert.h>
+
 /* -------- embedding -------- */
 
 static bool infer_embedding(ll_graph *g, const ll_node *n, ll_shape *out)
@@ -70,6 +72,7 @@ const ll_op_desc ll_desc_basis = { "t rho omega", .n_required = 3,      .n_out =
 static bool infer_basis_grad(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g;
+    assert(ll_shape_equal(&n->in[1]->shape, &n->in[2]->shape));
     out[0] = out[1] = n->in[1]->shape;
     return true;
 }
@@ -129,6 +132,7 @@ const ll_op_desc ll_desc_draw = { "key ids index", .n_required = 3, .n_out = 1, 
 ll_tensor *ll_draw(ll_graph *g, ll_tensor *key, ll_tensor *ids, ll_tensor *index,
                    const ll_draw_attr *a)
 {
+    assert(a->below <= 1u << 24 && !(a->normal && a->below != 0));
     const ll_attr attr = { .draw = { a->width, a->stream, a->sample, a->normal, a->below } };
     return ll_node_add1(g, LL_OP_DRAW, &attr, (ll_tensor *[]){ key, ids, index }, 3);
 }

@@ -1,6 +1,8 @@
 /* Normalisation over the last axis: softmax, layer norm with affine or modulation. */
 #include "graph/node.h"
 
+#include <assert.h>
+
 static bool infer_softmax(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     *out = n->in[0]->shape;
@@ -65,6 +67,7 @@ const ll_op_desc ll_desc_norm = { "x weight bias", .n_required = 1,   .n_out = 1
 static bool infer_norm_grad(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g;
+    assert(n->n_in == 4);
     out[0] = n->in[0]->shape;
     out[1] = n->in[2] == NULL ? LL_SHAPE(0) : n->in[2]->shape;
     out[2] = n->in[3] == NULL ? LL_SHAPE(0) : n->in[3]->shape;

@@ -1,10 +1,13 @@
 /* Sums, means and maxima over chosen axes, which stay with length 1. */
 #include "graph/node.h"
 
+#include <assert.h>
+
 static bool infer_reduce(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g;
     *out = n->in[0]->shape;
+    assert(n->attr.reduce.axes != 0 && n->attr.reduce.axes >> out->rank == 0);
     for (int i = 0; i < out->rank; i++)
         if ((n->attr.reduce.axes & LL_AXIS(i)) != 0) out->dim[i] = 1;
     return true;

@@ -1,6 +1,7 @@
 /* Views: another shape, order or part of the same memory; and their inverses, concat and pad. */
 #include "graph/node.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* A failure of a view op, which has no node yet. */
@@ -30,6 +31,7 @@ static bool restride(const ll_tensor *x, const ll_shape *to, int64_t *stride)
 {
     int64_t run[LL_MAX_RANK + 1] = { 1 }, step[LL_MAX_RANK + 1] = { 1 };
     int     n = 0;
+    assert(ll_shape_count(to) == ll_shape_count(&x->shape));
     ll_dense_strides(to, stride);
     if (ll_shape_count(&x->shape) == 0) return true;
     for (int i = 0; i < x->shape.rank; i++) {
@@ -42,6 +44,7 @@ static bool restride(const ll_tensor *x, const ll_shape *to, int64_t *stride)
     for (int j = to->rank - 1, i = n > 0 ? n - 1 : 0; j >= 0; j--) {
         if (to->dim[j] == 1) continue;
         if (run[i] == 1) i--;
+        assert(i >= 0); /* as many elements on both sides */
         if (run[i] % to->dim[j] != 0) return false;
         stride[j] = step[i];
         step[i] *= to->dim[j];
@@ -227,6 +230,7 @@ static void vjp_concat(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_t
         dx[i] = ll_slice(g, dy[0], n->attr.part.axis, start, len);
         start += len;
     }
+    assert(start == n->out[0]->shape.dim[n->attr.part.axis]);
 }
 
 const ll_op_desc ll_desc_concat = { "x",           .n_required = 1 << 20, .n_out = 1,
@@ -243,6 +247,8 @@ static bool infer_pad(ll_graph *g, const ll_node *n, ll_shape *out)
 {
     (void)g; /* made by the gradient of a slice only */
     *out = n->in[0]->shape;
+    assert(n->attr.part.axis < out->rank);
+    assert(n->attr.part.start + out->dim[n->attr.part.axis] <= n->attr.part.count);
     out->dim[n->attr.part.axis] = n->attr.part.count;
     return true;
 }
@@ -287,6 +293,7 @@ void ll_vjp_expand(ll_graph *g, const ll_node *n, ll_tensor *const *dy, ll_tenso
     const ll_shape *small = &n->in[0]->shape, *large = &n->out[0]->shape;
     const int       lead = large->rank - small->rank;
     unsigned        axes = 0;
+    assert(lead >= 0);
     for (int i = 0; i < large->rank; i++)
         if (i < lead || (small->dim[i - lead] == 1 && large->dim[i] != 1)) axes |= LL_AXIS(i);
     dx[0] = ll_reshape(g, ll_sum(g, dy[0], axes), *small);
@@ -338,6 +345,7 @@ ll_tensor *ll_expand_lead(ll_graph *g, ll_tensor *x, const ll_shape *lead, int n
 {
     if (!usable(g, x)) return NULL;
     ll_shape s = *lead;
+    assert(n <= x->shape.rank);
     if (s.rank + n > LL_MAX_RANK) return refuse(g, LL_OP_EXPAND, x, "too many axes");
     for (int i = 0; i < n; i++) s.dim[s.rank++] = x->shape.dim[x->shape.rank - n + i];
     return ll_expand(g, x, s);

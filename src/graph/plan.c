@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "graph/planner.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool ll_shows_all(const ll_tensor *t)
@@ -66,6 +67,9 @@ static ll_place place_of(const ll_planner *p, const ll_tensor *t)
     ll_place place = { .view = ll_tensor_view(t), .slot = -1 };
     if (t == NULL) return place;
     const ll_storage *root = &p->store[p->store[t->base->id].root];
+    assert(root->kind != STORE_NONE && t->offset >= 0);
+    assert(root->kind != STORE_WORK || root->offset + root->n_bytes <= p->workspace);
+    assert(root->kind != STORE_CONST || root->offset + root->n_bytes <= p->constants);
     place.offset = root->offset + (size_t)t->offset * ll_plan_elem_bytes(p, t);
     if (p->half[t->base->id]) place.view.elem = LL_HALF;
     if (root->kind == STORE_SLOT) place.slot = root->slot;
@@ -153,6 +157,7 @@ static llap_status write_steps(ll_plan *plan, const ll_planner *p)
         st = write_step(plan, p, LL_OP_COPY, NULL, &value, 1, &leaf, 1);
         plan->step[plan->n_steps - 1].after = -1;
     }
+    assert(plan->n_steps <= p->n_drafts + n_updates);
     return st;
 }
 
@@ -165,6 +170,7 @@ static llap_status write_slots(ll_plan *plan, ll_planner *p)
         const ll_tensor *t = g->tensor[i];
         if (p->store[i].kind != STORE_SLOT || t->leaf == LL_LEAF_NONE) continue;
         ll_slot *s = &plan->slot[p->store[i].slot];
+        assert(t->name != NULL && s->name == NULL); /* each slot once */
         *s = (ll_slot){ .name = ll_arena_strndup(&plan->arena, t->name, strlen(t->name)),
                         .leaf = t->leaf,
                         .elem = p->half[i] ? LL_HALF : t->elem,
@@ -184,6 +190,7 @@ static llap_status write_constants(ll_plan *plan, const ll_planner *p)
     for (int i = 0; i < p->g->n_tensors; i++) {
         const ll_tensor *t = p->g->tensor[i];
         if (p->store[i].kind != STORE_CONST) continue;
+        assert(t->elem == LL_REAL && !p->half[i] && t->values != NULL);
         const int64_t n = ll_shape_count(&t->shape);
         void         *at = values + p->store[i].offset;
         for (int64_t k = 0; k < n; k++) {
@@ -209,6 +216,7 @@ static llap_status write_results(ll_plan *plan, const ll_planner *p)
     for (int i = 0; i < g->n_outputs; i++) {
         const ll_named *o = &g->output[i];
         const ll_place  at = place_of(p, o->tensor);
+        assert(at.slot < 0 && !at.constant); /* the run owns it */
         plan->result[i] =
             (ll_result){ .name = ll_arena_strndup(&plan->arena, o->name, strlen(o->name)),
                          .shape = o->tensor->shape,
@@ -269,6 +277,7 @@ static llap_status ask_kept(ll_plan *plan)
                             .n_out = s->n_out,
                             .n_threads = plan->n_threads };
         const size_t  n_bytes = plan->backend->kept_bytes(&c, &operand);
+        assert(n_bytes == 0 || (operand >= 0 && operand < s->n_in));
         const int     slot = n_bytes == 0 ? -1 : s->place[operand].slot;
         const ll_leaf leaf = slot < 0 ? LL_LEAF_NONE : plan->slot[slot].leaf;
         if ((leaf == LL_LEAF_PARAM || leaf == LL_LEAF_STATE) && !is_written(plan, slot))
@@ -318,7 +327,11 @@ llap_status ll_plan_create(const ll_graph *g, const ll_plan_opts *opts, ll_plan 
     return st;
 }
 
-void ll_plan_retain(ll_plan *p) { atomic_fetch_add(&p->refs, 1); }
+void ll_plan_retain(ll_plan *p)
+{
+    assert(atomic_load(&p->refs) > 0);
+    atomic_fetch_add(&p->refs, 1);
+}
 
 void ll_plan_release(ll_plan *p)
 {
@@ -340,4 +353,8 @@ ll_elem ll_plan_output_elem(const ll_plan *p, const char *name)
     return LL_REAL;
 }
 
-const ll_slot *ll_plan_slot(const ll_plan *p, int i) { return &p->slot[i]; }
+const ll_slot *ll_plan_slot(const ll_plan *p, int i)
+{
+    assert(i >= 0 && i < p->n_slots);
+    return &p->slot[i];
+}

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "graph/planner.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -83,6 +84,7 @@ static void prepare_step(ll_run *r, const ll_plan_step *s, ll_call *c, ll_view *
         view[k] = at->view;
         if (!at->view.present) continue;
         if (at->slot >= 0) {
+            assert(at->slot < r->plan->n_slots && r->n_bound < r->plan->n_places);
             r->bound[r->n_bound++] = (bound_view){ &view[k], at->slot, at->offset };
             if (k >= s->n_in) r->slot[at->slot].written = true;
         } else {
@@ -134,6 +136,7 @@ llap_status ll_run_create(ll_plan *p, ll_run **out)
         }
         view += p->step[i].n_in + p->step[i].n_out;
     }
+    assert(view - r->view == p->n_places && (size_t)(room - r->room) == p->kept);
     *out = r;
     return LLAP_OK;
 }
@@ -214,6 +217,7 @@ static void note(ll_run *r, llap_status st)
 static void run_aside(ll_run *r, int i)
 {
     const ll_memory *m = r->plan->backend->memory;
+    assert(m != NULL && m->aside != NULL); /* else the planner puts nothing aside */
     note(r, m->aside(true));
     r->plan->step[i].fn(&r->call[i]);
     note(r, m->aside(false));
@@ -248,6 +252,7 @@ static void run_steps(void *run)
             continue;
         }
         const int done = b->several == NULL ? 0 : b->several(&r->call[i], n_alone(r, i, oldest));
+        assert(done >= 0 && done <= n - i);
         if (done > 0) i += done - 1;
         else s->fn(&r->call[i]);
     }
@@ -297,6 +302,7 @@ static llap_status exchange(ll_run *r, bool back)
     for (int i = 0; i < r->plan->n_slots && st == LLAP_OK; i++) {
         const binding *s = &r->slot[i];
         if (s->host == NULL) continue;
+        assert(s->device_data == s->own);
         if (!back) st = ll_device_put(b, s->device_data, s->host, slot_bytes(r, i));
         else if (s->written) st = ll_device_get(b, s->host, s->device_data, slot_bytes(r, i));
     }

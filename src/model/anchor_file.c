@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/model_parts.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 static const char *const drift_names[] = { "none", "level", "slope", NULL };
 static void              put_kernel(ll_json_writer *w, const char *key, const ll_anchor_kernel *k)
 {
+    assert(k->n_terms >= 1 && k->n_terms <= LL_ANCHOR_MAX_TERMS);
     ll_json_open(w, key, '{');
     anchor_file_put_doubles(w, "a", k->a, k->n_terms);
     anchor_file_put_doubles(w, "rho", k->rho, k->n_terms);
@@ -75,6 +77,7 @@ llap_status ll_anchor_save(const ll_anchor_model *a, int64_t i, ll_tensors_write
     const ll_anchor_linked *link = &a->link;
     const int64_t           linked[2] = { (int64_t)link->n, (int64_t)link->rank };
     llap_status             st = anchor_file_save_chain(w, i, a->chain);
+    assert(link->rank == 0 || (link->loading != NULL && link->n == c->n_series));
     if (st == LLAP_OK && link->rank > 0)
         st = anchor_file_add_tensor(w, i, "anchor", "loadings", 2, linked, link->loading);
     const int64_t square[2] = { (int64_t)c->n_series, (int64_t)c->n_series };
@@ -164,6 +167,7 @@ static llap_status get_calibration(const ll_json *j, int64_t i, const char *what
         st =
             anchor_file_get_array(j, i, key[1], LL_CALIBRATION_LEAST, LL_CALIBRATION_MOST,
                                   LL_CALIBRATION_BUCKETS * LL_CALIBRATION_LEVELS, &c->factor[0][0]);
+    assert(link->rank == 0 || (link->loading != NULL && link->n == c->n_series));
     return st;
 }
 

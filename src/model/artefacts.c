@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/network_store.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -272,6 +273,7 @@ static llap_status load_latent(const ll_tensors *t, ll_network *n)
         if (p == NULL) continue;
         const bool flat = p->shape.dim[0] == 1;
         st = ll_tensors_require(t, from[i], LL_F32, flat ? 1 : 2, p->shape.dim + flat, &x);
+        assert(st != LLAP_OK || x.n_bytes == (size_t)p->count * sizeof(float));
         if (st == LLAP_OK) memcpy(p->data, x.data, x.n_bytes);
     }
     return st;
@@ -401,6 +403,7 @@ llap_status ll_artefact_save(const ll_network *n, ll_artefact which, ll_tensors_
     case LL_ARTEFACT_DENOISER:
         return save_denoiser(n, w);
     default:
+        assert(which == LL_ARTEFACT_STATISTICS);
         st = ll_params_save_scope(n->params, LL_PARAMS_MODEL, "scale.", "scale.", w);
         if (st == LLAP_OK)
             st = ll_params_save_scope(n->params, LL_PARAMS_MODEL, "cond.", "cond.", w);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <string.h>
 
 static llap_status copy_names(ll_arena *a, const char *const *names, int64_t n,
@@ -25,6 +26,9 @@ static void destroy_anchors(ll_anchor_model **anchor, int64_t n)
 llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **anchor, llap_model **out)
 {
     *out = NULL;
+    assert(!frame->by_entity || frame->part != NULL);
+    for (int64_t i = 1; i < frame->n_entities; i++) /* ll_model_entity looks them up by halves */
+        assert(strcmp(frame->entity[i - 1], frame->entity[i]) < 0);
     llap_model *m = ll_new(1, sizeof *m);
     if (m == NULL) {
         destroy_anchors(anchor, frame->n_targets);

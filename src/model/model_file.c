@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/model_parts.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ static llap_status config_text(const llap_model *m, char **text)
     const ll_model_frame *f = &m->frame;
     ll_json_writer        w = { .indent = 0 };
     size_t                n;
+    assert(!f->by_entity || f->part != NULL);
     ll_json_open(&w, NULL, '{');
     ll_json_put_string(&w, "size",
                        m->network == NULL ? SIZE_ANCHOR : ll_size_names[m->network->config.size]);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void declare_denoiser(ll_graph *g, const ll_network_config *c, int64_t S)
     const ll_denoiser_config *d = &c->denoiser;
     const bool                stream = d->stream == LL_STREAM_TOKENS;
     const int64_t             F = d->query_features;
+    assert(S > 0 || !c->options.cond_adapter);
     ll_scope_push(g, "denoiser");
     ll_denoiser_in in = { .z = ll_input(g, "z", LL_SHAPE(1, 1, d->data_dim)),
                           .tq = ll_input(g, "tq", LL_SHAPE(1, 1)) };
@@ -205,6 +207,7 @@ void ll_network_destroy(ll_network *n)
 static float *schedule_table(const ll_network *n, int i)
 {
     char name[64];
+    assert(i >= 0 && i < N_TABLES);
     snprintf(name, sizeof name, "denoiser.scheduler.%s", schedule_tables[i]);
     const ll_param_info *p = ll_params_find(n->params, name);
     return p == NULL ? NULL : p->data;
@@ -220,13 +223,16 @@ static void tables_of(const ll_schedule *s, const float *out[N_TABLES])
 llap_status ll_network_noise(ll_network *n)
 {
     if (n->config.profile != LL_PROFILE_REFERENCE) return LLAP_OK;
+    assert(n->schedule == NULL);
     const int64_t     T = n->config.denoiser.timesteps;
     const float      *table[N_TABLES];
     const llap_status st = ll_schedule_create(n->config.noise.schedule, T, &n->schedule);
     if (st != LLAP_OK) return st;
     tables_of(n->schedule, table);
-    for (int i = 0; i < N_TABLES; i++)
+    for (int i = 0; i < N_TABLES; i++) {
+        assert(schedule_table(n, i) != NULL); /* as ll_network_declare says */
         memcpy(schedule_table(n, i), table[i], (size_t)T * sizeof(float));
+    }
     return LLAP_OK;
 }
 
@@ -283,6 +289,7 @@ llap_status ll_network_start(ll_network *n, uint64_t seed, double unit_hours)
 ll_network_prefix ll_network_prefix_of(const ll_network_config *c, int64_t member)
 {
     ll_network_prefix p = { "denoiser.", "summarizer." };
+    assert(member >= 0 && member < c->options.members);
     if (c->profile == LL_PROFILE_REFERENCE) return p;
     snprintf(p.denoiser, sizeof p.denoiser, "member.%lld.denoiser.", (long long)member);
     snprintf(p.summarizer, sizeof p.summarizer, "member.%lld.summarizer.", (long long)member);
@@ -298,6 +305,7 @@ llap_status ll_network_points(const ll_network *n, int64_t steps, ll_points *out
 {
     const ll_sampling *s = &n->config.sampling;
     const int          count = (int)(steps > 0 ? steps : s->steps);
+    assert(n->schedule != NULL || n->config.profile == LL_PROFILE_DEFAULT);
     switch (s->list) {
     case LL_LIST_REFERENCE:
         return ll_points_reference(n->schedule, count, s->rho, out);

@@ -5,12 +5,14 @@
 #include "base/error.h"
 #include "model/network_store.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define EMA "ema."
 
 void ll_network_write_config(ll_json_writer *w, const ll_network *n)
 {
+    assert(n->n_inputs == n->config.n_inputs);
     ll_json_open(w, "network", '{');
     ll_network_config_write(w, &n->config);
     ll_json_open(w, "inputs", '[');

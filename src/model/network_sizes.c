@@ -2,6 +2,8 @@
 #include "base/error.h"
 #include "model/network.h"
 
+#include <assert.h>
+
 /* clang-format off */
 static const struct named {
     ll_profile profile;
@@ -125,7 +127,9 @@ llap_status ll_network_config_named(ll_profile profile, ll_size size, const ll_n
 
 void ll_network_config_base(ll_profile profile, ll_network_config *out)
 {
-    (void)fill(profile, LL_SIZE_TINY, &(ll_network_dims){ 0 }, out); /* both have that size */
+    const llap_status st = fill(profile, LL_SIZE_TINY, &(ll_network_dims){ 0 }, out);
+    assert(st == LLAP_OK); /* both have that size */
+    (void)st;
     out->size = LL_SIZE_CUSTOM;
 }
 

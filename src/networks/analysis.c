@@ -3,6 +3,7 @@
  * alone. */
 #include "networks/modal.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* x -> Linear(.2)(GELU(Linear(.0)(x))), both of width H */
@@ -17,6 +18,7 @@ static ll_tensor *conditioned(ll_graph *g, const ll_denoiser_config *c, const ch
                               ll_tensor *x, ll_tensor *pooled, ll_tensor *conditional)
 {
     if (pooled == NULL) return x;
+    assert(which[0] == 'q' || which[0] == 'k');
     ll_scope_pushf(g, "%s_cond_proj", which);
     ll_tensor *p = ll_nn_linear_from(g, "1", ll_silu(g, pooled), c->hidden_dim,
                                      LL_INIT_NORMAL(0.01), LL_INIT_ZERO);
@@ -35,6 +37,7 @@ static ll_tensor *pole_features(ll_graph *g, const ll_denoiser_config *c, ll_pol
     ll_tensor *half[] = { ll_full(g, LL_SHAPE(1, 1, k), 0.0), ll_full(g, LL_SHAPE(1, 1, k), 1.0) };
     ll_shape   shape = ll_shape_of(p.rho);
     if (shape.rank == 0) return NULL;
+    assert(shape.dim[shape.rank - 1] == k);
     shape.dim[shape.rank - 1] = 2 * k;
     ll_tensor *f[] = { ll_concat(g, (ll_tensor *[]){ p.rho, p.rho }, 2, -1),
                        ll_concat(g, (ll_tensor *[]){ p.omega, p.omega }, 2, -1),
@@ -89,6 +92,7 @@ static ll_tensor *by_head(ll_graph *g, ll_tensor *x, int64_t heads)
 {
     const ll_shape s = ll_shape_of(x);
     if (s.rank != 4) return NULL;
+    assert(heads > 0 && s.dim[3] % heads == 0);
     x = ll_reshape(g, x, LL_SHAPE(s.dim[0], s.dim[1], s.dim[2], heads, s.dim[3] / heads));
     return ll_permute(g, x, (int[]){ 0, 1, 3, 2, 4 });
 }

@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "nn/nn.h"
 
+#include <assert.h>
+
 ll_tensor *ll_context_normalise(ll_graph *g, ll_tensor *E_raw, ll_tensor *mean,
                                 ll_tensor *deviation)
 {
@@ -39,6 +41,7 @@ static ll_tensor *bins(ll_graph *g, int64_t S, int64_t l)
     }
     for (int64_t s = 0; s < S; s++) {
         const int64_t first = s * l / S, end = ((s + 1) * l + S - 1) / S;
+        assert(first < end && end <= l);
         for (int64_t j = first; j < end; j++) m[s * l + j] = 1.0 / (double)(end - first);
     }
     ll_tensor *t = ll_constant(g, LL_SHAPE(S, l), m);

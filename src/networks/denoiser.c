@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "networks/modal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* tau = SiLU(time_embed[t]), [B,H] */
@@ -101,6 +102,9 @@ static void window_side(ll_graph *g, const ll_denoiser_config *c, const ll_denoi
                         ll_tensor *tau, int64_t h, ll_modal *m)
 {
     *m = (ll_modal){ 0 };
+    assert(c->num_layers <= LL_DENOISER_MAX_LAYERS);
+    assert(!in->entries || in->folded);
+    assert(!in->folded || !in->training);
     tau = ll_unsqueeze(g, tau, 1);
     ll_tensor *E = in->E == NULL ? NULL : ll_unsqueeze(g, in->E, 1);
     ll_tensor *E_raw = in->E_raw == NULL ? NULL : ll_unsqueeze(g, in->E_raw, 1);
@@ -146,6 +150,7 @@ static void window_side(ll_graph *g, const ll_denoiser_config *c, const ll_denoi
 static ll_tensor *residues(ll_graph *g, const ll_denoiser_config *c, const ll_modal *m,
                            ll_tensor *z, const char *of, const ll_sample_opts *o)
 {
+    assert(m->weights == NULL || o->folded);
     if (m->weights != NULL) return ll_folded_residues(g, c, m->weights, z);
     return ll_residues(g, c, m->q, m->k, z, of, o);
 }
@@ -165,6 +170,7 @@ static ll_tensor *first_residues(ll_graph *g, const ll_denoiser_config *c, const
 static ll_tensor *sample_side(ll_graph *g, const ll_denoiser_config *c, const ll_modal *m,
                               ll_tensor *z, ll_tensor *sc, const ll_sample_opts *o)
 {
+    assert(!o->folded || !o->training);
     if (c->stream == LL_STREAM_TOKENS) return ll_tokens_sample(g, c, m, z, o);
     ll_tensor *theta = first_residues(g, c, m, z, sc, o);
     for (int i = 0; i < c->num_layers; i++) {
@@ -229,6 +235,7 @@ ll_tensor *ll_denoiser(ll_graph *g, const ll_denoiser_config *c, const ll_denois
 
 void ll_modal_each(ll_modal *m, const ll_denoiser_config *c, ll_modal_fn fn, void *user)
 {
+    assert(c->num_layers <= LL_DENOISER_MAX_LAYERS);
     const struct {
         const char *name;
         ll_tensor **x;

@@ -4,6 +4,7 @@
 #include "base/rng/rng.h"
 #include "networks/modal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -86,7 +87,11 @@ static void put_pole(ll_params *p, const ll_param_info *rho, const ll_param_info
 }
 
 /* low (high / low)^u */
-static double log_uniform(double low, double high, double u) { return low * pow(high / low, u); }
+static double log_uniform(double low, double high, double u)
+{
+    assert(low > 0.0 && low < high && u >= 0.0 && u <= 1.0);
+    return low * pow(high / low, u);
+}
 
 /* docs/spec/model.md 4.2: rho uniform on (0.01, 0.2), omega log-uniform on (0.01 pi, 0.95 pi). */
 static pole reference_pole(double u, double v)
@@ -114,6 +119,7 @@ static void start_poles(ll_params *p, const char *prefix, uint64_t seed, double 
     const ll_param_info *rho = named(p, prefix, "model.analysis._rho_raw");
     const ll_param_info *omega = named(p, prefix, "model.analysis._omega_raw");
     const ll_rng         r = ll_rng_make(seed, LL_STREAM_INIT, ll_hash(0, "poles", 5), 0, 0);
+    assert(rho == NULL || omega == NULL || rho->count == omega->count);
     for (int64_t k = 0; rho != NULL && omega != NULL && k < rho->count; k++) {
         const double u = (double)ll_rng_uniform(&r, (uint64_t)(2 * k));
         const double v = (double)ll_rng_uniform(&r, (uint64_t)(2 * k + 1));
@@ -207,6 +213,7 @@ typedef struct numbers { /* of a store of floats, or of doubles */
 static numbers numbers_of(const ll_params *p, const ll_param_info *i)
 {
     const bool floats = ll_params_backend(p)->real_bytes == sizeof(float);
+    assert(i->elem == LL_REAL);
     return (numbers){ .f = floats ? i->data : NULL, .d = floats ? NULL : i->data };
 }
 
@@ -316,6 +323,7 @@ static llap_status fold_one(const ll_params *model, const ll_fold_opts *o, ll_pa
 {
     char  scope[256];
     layer inner, outer, fold, values;
+    assert(n_scope < sizeof scope);
     snprintf(scope, sizeof scope, "%.*s", (int)n_scope, name);
     const bool  analysis = ends_with(scope, "analysis.");
     llap_status st = find_layer(folds, &(ll_fold_opts){ 0 }, scope, "fold", &fold);

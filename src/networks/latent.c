@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct ll_latent_stats {
@@ -40,6 +41,7 @@ void ll_latent_stats_add(ll_latent_stats *s, const float *mu, const float *obs_a
                          int64_t h)
 {
     const int64_t Z = s->latent;
+    assert(s->rows == 1 || s->rows == h);
     for (int64_t i = 0; i < B * h; i++) {
         if (obs_any[i] == 0.0f) continue;
         const int64_t row = s->rows == 1 ? 0 : i % h;

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "networks/modal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,7 @@ static double residue(const ll_denoiser_config *c, const ll_params *params,
                       const ll_param_info *head, const float *theta, int64_t width, int64_t m,
                       int64_t z)
 {
+    assert(m < 2 * c->laplace_k && z < c->data_dim);
     if (head == NULL) return (double)theta[m * width + z];
     double sum = 0.0;
     for (int64_t d = 0; d < width; d++)
@@ -204,6 +206,8 @@ static llap_status read_residues(const ll_denoiser_config *c, const ll_params *p
         if (head == NULL) return ll_fail(LLAP_ENOTFOUND, "poles: no '%s'", name[1]);
     }
     const int64_t width = shape.dim[shape.rank - 1];
+    assert(ll_shape_count(&shape) == 2 * K * width);
+    assert(head == NULL ? width == c->data_dim : head->count == c->data_dim * width);
     for (int64_t k = 0; k < K; k++) {
         m[k].c = residue(c, params, head, theta, width, k, channel);
         m[k].b = residue(c, params, head, theta, width, K + k, channel);

@@ -3,6 +3,8 @@
  */
 #include "networks/modal.h"
 
+#include <assert.h>
+
 static ll_nn_block_opts block_opts(const ll_denoiser_config *c, bool training)
 {
     return (ll_nn_block_opts){ .n_heads = (int)c->num_heads,
@@ -49,6 +51,7 @@ void ll_block_shared(ll_graph *g, const ll_denoiser_config *c, const ll_block_in
 {
     const int64_t m = 2 * c->laplace_k, h = c->hidden_dim;
     *b = (ll_modal_block){ 0 };
+    assert(in->normed == NULL || in->E != NULL);
     ll_tensor *pos = ll_param(g, "mode_pos", LL_SHAPE(1, m, h), LL_INIT_NORMAL(0.02));
     b->place = ll_add(g, pos, ll_unsqueeze(g, in->tau, -2));
     if (in->E != NULL) {

@@ -3,6 +3,7 @@
  * are those of the reference. */
 #include "networks/modal.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { N_WAVES = 32 }; /* of the step embedding */
@@ -28,6 +29,7 @@ static ll_tensor *with_features(ll_graph *g, ll_tensor *x, ll_tensor *f)
 {
     if (f == NULL || x == NULL) return x;
     ll_shape s = ll_shape_of(x);
+    assert(s.rank == 4);
     s.dim[3] = ll_dim(f, 3);
     return ll_concat(g, (ll_tensor *[]){ x, ll_expand(g, f, s) }, 2, -1);
 }
@@ -147,6 +149,7 @@ ll_tensor *ll_tokens_sample(ll_graph *g, const ll_denoiser_config *c, const ll_m
 {
     const int64_t d = c->synthesis_dim > 0 ? c->synthesis_dim : c->data_dim > 16 ? c->data_dim : 16;
     ll_tensor    *x = first_tokens(g, c, m, z, o);
+    assert(!o->folded); /* no neighbouring products here */
     for (int i = 0; i < c->num_layers; i++) {
         ll_scope_pushf(g, "blocks.%d", i);
         x = block(g, c, m, &m->block[i], x, o);

@@ -3,6 +3,8 @@
 
 #include "nn/nn.h"
 
+#include <assert.h>
+
 ll_tensor *ll_vae_tokens(ll_graph *g, ll_tensor *y, ll_tensor *keep)
 {
     ll_tensor *part[] = { ll_mask(g, y, keep), keep };
@@ -38,6 +40,7 @@ static ll_tensor *padding(ll_graph *g, ll_tensor *ent)
  * tok [B,h,N,2C] -> [B,h,N,1] */
 static ll_tensor *pool_weight(ll_graph *g, ll_tensor *tok, ll_tensor *ent)
 {
+    assert(ll_dim(tok, -1) % 2 == 0); /* values, then mask */
     const int64_t c = ll_dim(tok, -1) / 2;
     ll_tensor    *seen = ll_max(g, ll_slice(g, tok, -1, c, c), LL_AXIS(3));
     ll_tensor    *present = ll_unsqueeze(g, ll_unsqueeze(g, ent, -1), 1); /* [B,1,N,1] */

@@ -3,8 +3,11 @@
 
 #include "nn/nn.h"
 
+#include <assert.h>
+
 double ll_vae_beta(double beta_final, int64_t epoch)
 {
+    assert(epoch >= 1);
     if (epoch <= 5) return 0.0;
     return epoch >= 30 ? beta_final : beta_final * (double)(epoch - 5) / 25.0;
 }

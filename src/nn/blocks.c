@@ -1,6 +1,7 @@
 /* Attention layers and transformer blocks. */
 #include "nn/nn.h"
 
+#include <assert.h>
 #include <math.h>
 
 static ll_attention_opts attention_opts(const ll_nn_attn_opts *o)
@@ -20,6 +21,7 @@ static void stacked(ll_graph *g, int64_t e, ll_tensor **w, ll_tensor **b)
 ll_tensor *ll_nn_mha_project(ll_graph *g, const char *name, ll_tensor *x, int64_t e, int i)
 {
     ll_tensor *w, *b;
+    assert(i >= 0 && i < 3);
     ll_scope_push(g, name);
     stacked(g, e, &w, &b);
     ll_tensor *y = ll_linear(g, x, ll_slice(g, w, 0, i * e, e), ll_slice(g, b, 0, i * e, e));

@@ -1,5 +1,7 @@
 #include "nn/epochs.h"
 
+#include <assert.h>
+
 llap_status ll_epochs_init(ll_epochs *o, const ll_backend *backend, int64_t n, int64_t width)
 {
     void             *device_data = NULL;
@@ -19,6 +21,7 @@ void ll_epochs_deinit(ll_epochs *o)
 
 static llap_status make(ll_epochs *o, int64_t epoch)
 {
+    assert(epoch >= 0);
     if (o->epoch == epoch || (o->epoch >= 0 && o->epoch_rng == NULL)) return LLAP_OK;
     ll_rng r;
     if (o->epoch_rng != NULL) r = o->epoch_rng(o->user, epoch);
@@ -33,6 +36,7 @@ llap_status ll_epochs_take(ll_epochs *o, int64_t first, int64_t count, void *dev
 {
     const int64_t all = o->n * o->width;
     llap_status   st = LLAP_OK;
+    assert(all > 0 && first >= 0);
     for (int64_t done = 0, n; done < count && st == LLAP_OK; done += n) {
         const int64_t at = (first + done) % all, left = count - done;
         n = all - at < left ? all - at : left;

@@ -1,6 +1,7 @@
 /* Linear layers, norms, convolution, Time2Vec. */
 #include "nn/nn.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -145,6 +146,7 @@ ll_tensor *ll_nn_spectral_linear(ll_graph *g, const char *name, ll_tensor *x, in
 /* 1 if any of x (zeros and ones) is 1, else 0; or number i of known, if that is not NULL; [1,1] */
 static ll_tensor *any_of(ll_graph *g, ll_tensor *x, ll_tensor *known, int i)
 {
+    assert(i == 0 || i == 1);
     const ll_shape one = LL_SHAPE(1, 1);
     if (known != NULL) return ll_reshape(g, ll_slice(g, known, 0, i, 1), one);
     ll_tensor *n = ll_reshape(g, ll_sum(g, x, LL_ALL_AXES), one);

@@ -1,6 +1,8 @@
 /* Losses and their weights. */
 #include "nn/nn.h"
 
+#include <assert.h>
+
 ll_tensor *ll_nn_mse(ll_graph *g, ll_tensor *x, ll_tensor *target)
 {
     return ll_mean(g, ll_square(g, ll_sub(g, x, target)), LL_ALL_AXES);
@@ -10,6 +12,7 @@ ll_tensor *ll_nn_mean_in(ll_graph *g, ll_tensor *x, ll_tensor *m, ll_tensor *all
 {
     if (all == NULL) return ll_masked_mean(g, x, m, axes);
     ll_shape shape = ll_shape_of(x);
+    assert(x == NULL || shape.rank >= 1);
     shape.dim[0] = ll_dim(all, 0);
     ll_tensor *n = ll_sum(g, ll_expand(g, all, shape), axes);
     return ll_div(g, ll_masked_sum(g, x, m, axes), ll_maximum(g, n, ll_full(g, LL_SCALAR, 1.0)));

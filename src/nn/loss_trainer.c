@@ -68,6 +68,7 @@ static llap_status make_net(ll_loss_trainer *t, int64_t rows, bool training, ll_
 /* The net of so many rows, made when it is first asked for. */
 static llap_status net_for(ll_loss_trainer *t, int64_t rows, bool training, ll_session **out)
 {
+    assert(rows >= 1 && rows <= t->rows);
     sized_net  *at = &(training ? t->train : t->check)[rows == t->rows ? 0 : 1];
     llap_status st = LLAP_OK;
     *out = NULL;
@@ -102,6 +103,7 @@ llap_status ll_loss_trainer_save_memory(ll_loss_trainer *t)
     t->micro_batches *= 2;
     t->rows =
         t->micro_batches < t->o.batch ? (t->o.batch + t->micro_batches - 1) / t->micro_batches : 1;
+    assert(t->rows >= 1 && t->rows * t->micro_batches >= t->o.batch);
     return LLAP_OK;
 }
 
@@ -118,7 +120,6 @@ static llap_status training_net(ll_loss_trainer *t, int64_t rows, ll_session **o
 
 llap_status ll_loss_trainer_check_net(ll_loss_trainer *t, int64_t rows, ll_session **out)
 {
-    assert(rows >= 1 && rows <= t->rows);
     return net_for(t, rows, false, out);
 }
 
@@ -213,6 +214,7 @@ static ll_micro_batch piece_of(const ll_loss_trainer *t, int64_t step, int64_t c
 {
     const int64_t room = is_micro(t) ? t->rows : count, first = micro_batch * room,
                   left = count - first;
+    assert(left > 0);
     return (ll_micro_batch){ .step = step,
                              .first = first,
                              .rows = left < room ? left : room,
@@ -224,6 +226,7 @@ static llap_status step_in_micro_batches(ll_loss_trainer *t, int64_t step, int64
                                          ll_session *net)
 {
     llap_status st = LLAP_OK;
+    assert(!t->on_device); /* all of it left before a batch was split */
     for (int64_t i = 0; i * t->rows < count && st == LLAP_OK; i++) {
         const ll_micro_batch b = piece_of(t, step, count, i);
         double               share = 1.0;
@@ -239,6 +242,7 @@ llap_status ll_loss_trainer_step(ll_loss_trainer *t, int64_t step, double lr, do
     const int64_t count = count_at(t, step);
     ll_session   *net = NULL;
     llap_status   st = training_net(t, count, &net);
+    assert(step >= 0 && count <= t->o.batch && (loss == NULL || norm != NULL));
     if (st == LLAP_OK && is_micro(t)) {
         st = step_in_micro_batches(t, step, count, net);
         if (st == LLAP_OK) st = ll_session_added(net, step, lr, loss, norm);

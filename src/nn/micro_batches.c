@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define SUM "sum." /* states that are no part of the model: gradients so far */
@@ -114,7 +115,9 @@ static llap_status exchange_states(ll_micro_batches *p, bool keep)
     for (int i = 0; i < ll_plan_n_slots(p->plan) && st == LLAP_OK; i++) {
         const ll_slot *s = ll_plan_slot(p->plan, i);
         if (!is_state(s)) continue;
-        char *state = ll_params_find(p->params, s->name)->device_data;
+        const ll_param_info *own = ll_params_find(p->params, s->name);
+        assert(own != NULL); /* bind found it */
+        char *state = own->device_data;
         st =
             ll_device_copy(p->backend, keep ? p->states + at : state, keep ? state : p->states + at,
                            (size_t)ll_shape_count(&s->shape) * sizeof(float));
@@ -138,6 +141,7 @@ static llap_status bind(ll_micro_batches *p, const ll_plan *plan, ll_run *run)
         const ll_slot *s = ll_plan_slot(plan, i);
         const int64_t  n = ll_shape_count(&s->shape);
         if (is_sum(s)) {
+            assert(place_of(p, s->name) < place_of(p, "")); /* the parts gather it */
             st = ll_run_bind_device(run, s->name, p->sums + place_of(p, s->name), n);
         } else if (s->leaf == LL_LEAF_PARAM || s->leaf == LL_LEAF_STATE) {
             const ll_param_info *found = ll_params_find(p->params, s->name);
@@ -202,6 +206,7 @@ llap_status ll_micro_batches_step(ll_micro_batches *p, double lr, int64_t step, 
                                   double *norm)
 {
     float found = 0.0f;
+    assert(step >= 1 && (loss == NULL || norm != NULL));
     p->lr = (float)lr;
     p->number = (int32_t)step;
     llap_status st = ll_run_exec(p->step_run);

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/arena.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 /* The states of the store aside (arena given), and back. */
 static llap_status swap_states(ll_params *p, void **kept, ll_arena *arena)
 {
+    assert(ll_params_real_bytes(p) == sizeof(float));
     for (int i = 0; i < ll_params_count(p); i++) {
         const ll_param_info *x = ll_params_at(p, i);
         const size_t         n = (size_t)x->count * sizeof(float);
@@ -136,10 +138,12 @@ static llap_status non_finite_micro_batches(const ll_non_finite *b, ll_session *
         if (st == LLAP_OK) found = non_finite_micro_batch(b, net, &e, text, size);
     }
     /* The backend adds them up in an order of its own: about what a float holds is too much. */
-    if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX)
+    if (st == LLAP_OK && !found && e.squares > 0.5 * (double)FLT_MAX) {
+        assert(e.of != NULL);
         snprintf(text, size,
                  "the norm of the gradients is not finite (the largest, %.3g, is of '%s')",
                  e.largest, e.of);
+    }
     return st;
 }
 

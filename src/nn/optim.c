@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 ll_tensor *ll_nn_global_norm(ll_graph *g, ll_tensor *const *x, int n)
@@ -22,6 +23,7 @@ ll_tensor *ll_nn_global_norm(ll_graph *g, ll_tensor *const *x, int n)
 /* A state "PREFIX.X" beside the parameter X. */
 static ll_tensor *beside(ll_graph *g, const char *prefix, ll_tensor *p)
 {
+    assert(p == NULL || ll_tensor_name(p)[0] != '\0'); /* a leaf */
     ll_scope_push(g, prefix);
     ll_tensor *s = ll_state(g, ll_tensor_name(p), ll_shape_of(p), LL_INIT_ZERO);
     ll_scope_pop(g);
@@ -92,6 +94,7 @@ double ll_lr_at(const ll_lr *s, int64_t step)
 {
     const double  floor_at = s->base > 0.0 ? s->min / s->base : 0.0;
     const int64_t warm = (int64_t)floor(s->warmup * (double)s->total);
+    assert(step >= 0);
     if (s->kind == LL_LR_CONSTANT) return s->base;
     if (step < warm) return s->base * fmax(floor_at, (double)(step + 1) / (double)warm);
     if (s->kind == LL_LR_WARMUP_CONSTANT) return s->base;

@@ -7,6 +7,7 @@
 #include "base/rng/rng.h"
 #include "nn/store.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,7 @@ llap_status ll_params_keep(ll_params *p)
 
 llap_status ll_params_back(ll_params *p)
 {
+    assert(p->kept != NULL);
     return ll_device_copy(p->backend, p->device_data == NULL ? p->block : p->device_data, p->kept,
                           p->n_bytes);
 }
@@ -129,10 +131,15 @@ void ll_params_drop(ll_params *p)
     p->kept = NULL;
 }
 
-const ll_backend    *ll_params_backend(const ll_params *p) { return p->backend; }
-int                  ll_params_count(const ll_params *p) { return p->n; }
-const ll_param_info *ll_params_at(const ll_params *p, int i) { return &p->info[i]; }
-size_t               ll_params_real_bytes(const ll_params *p) { return p->real_bytes; }
+const ll_backend *ll_params_backend(const ll_params *p) { return p->backend; }
+int               ll_params_count(const ll_params *p) { return p->n; }
+size_t            ll_params_real_bytes(const ll_params *p) { return p->real_bytes; }
+
+const ll_param_info *ll_params_at(const ll_params *p, int i)
+{
+    assert(i >= 0 && i < p->n);
+    return &p->info[i];
+}
 
 /* Order of HEADTAIL against name. */
 static int compare_joined(const char *head, const char *tail, const char *name)
@@ -162,12 +169,14 @@ const ll_param_info *ll_params_find(const ll_params *p, const char *name)
 
 double ll_param_get(const ll_params *p, const ll_param_info *i, int64_t k)
 {
+    assert(i->elem == LL_REAL && k >= 0 && k < i->count);
     return p->real_bytes == sizeof(double) ? ((const double *)i->data)[k]
                                            : (double)((const float *)i->data)[k];
 }
 
 void ll_param_set(ll_params *p, const ll_param_info *i, int64_t k, double v)
 {
+    assert(i->elem == LL_REAL && k >= 0 && k < i->count);
     if (p->real_bytes == sizeof(double)) ((double *)i->data)[k] = v;
     else ((float *)i->data)[k] = (float)v;
 }
@@ -292,6 +301,7 @@ static llap_status iterate_one(ll_params *p, const ll_param_info *w, const ll_pa
                                const ll_param_info *v, int n)
 {
     double *a = ll_new((size_t)(u->count + v->count), sizeof *a), *b;
+    assert(w->shape.rank == 2 && w->shape.dim[0] == u->count && w->shape.dim[1] == v->count);
     if (a == NULL) return LLAP_ENOMEM;
     b = a + u->count;
     for (int64_t k = 0; k < u->count; k++) a[k] = ll_param_get(p, u, k);

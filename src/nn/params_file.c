@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "nn/store.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@ typedef struct selection {
 /* X of a name of the store; NULL: it is not meant. */
 static const char *chosen(const selection *s, const ll_param_info *i)
 {
+    assert(s->part < LL_PARAMS_COUNT);
     if (i->elem != LL_REAL || ll_part_of(i->name) != s->part) return NULL;
     const char *x = i->name + strlen(part_prefix[s->part]);
     if (!begins(x, s->scope)) return NULL;
@@ -98,6 +100,7 @@ static llap_status check_finite(const ll_tensor_info *t)
     if (all_finite(x, t->n_elements)) return LLAP_OK;
     int64_t k = 0;
     while (isfinite(x[k])) k++;
+    assert(k < t->n_elements);
     return ll_fail(LLAP_EFORMAT, "%s: expected finite numbers, found %g at element %" PRId64,
                    t->name, (double)x[k], k);
 }
@@ -118,6 +121,7 @@ static llap_status require(const ll_param_info *i, const ll_tensors *file, const
 static void take(ll_params *p, const ll_param_info *i, const ll_tensor_info *t)
 {
     const float *x = t->data;
+    assert(t->n_elements == i->count);
     if (p->real_bytes == sizeof(float) && i->count > 0)
         memcpy(i->data, x, (size_t)i->count * sizeof(float));
     else

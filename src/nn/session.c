@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "nn/micro_batches.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static llap_status bind_inputs(ll_session *n)
 {
     const int   slots = ll_plan_n_slots(n->plan);
     llap_status st = LLAP_OK;
+    assert(n->backend->real_bytes == sizeof(float));
     for (int i = 0; i < slots; i++) n->n_bytes += input_bytes(ll_plan_slot(n->plan, i));
     n->block = ll_new_aligned(n->n_bytes + 1, 1);
     n->input = ll_new((size_t)slots, sizeof *n->input);
@@ -41,6 +43,7 @@ static llap_status bind_inputs(ll_session *n)
     for (size_t i = 0, at = 0; i < (size_t)slots && st == LLAP_OK; i++) {
         const ll_slot *s = ll_plan_slot(n->plan, (int)i);
         if (input_bytes(s) == 0) continue;
+        assert(at + input_bytes(s) <= n->n_bytes);
         n->input[i] = n->block + at;
         st = ll_run_bind_device(n->run, s->name,
                                 n->device_data != NULL ? (char *)n->device_data + at : n->input[i],
@@ -96,6 +99,7 @@ llap_status ll_session_create_part(ll_graph *g, ll_tensor *loss, const ll_train_
 void ll_session_destroy(ll_session *n)
 {
     if (n == NULL) return;
+    assert(n->micro_batches == NULL || n->own_plan == NULL);
     if (n->micro_batches == NULL) ll_run_destroy(n->run);
     ll_micro_batches_destroy(n->micro_batches);
     ll_device_release(n->backend, n->device_data);
@@ -166,6 +170,7 @@ llap_status ll_session_random(ll_params *p, int64_t step, int64_t micro_batch)
 {
     const ll_param_info *rng = ll_params_find(p, "rng");
     if (rng == NULL) return LLAP_OK;
+    assert(rng->elem == LL_INT && rng->count == 4 && step >= 0);
     ((int32_t *)rng->data)[2] = (int32_t)(uint32_t)step;
     ((int32_t *)rng->data)[3] = (int32_t)(uint32_t)((uint64_t)step >> 32) + (int32_t)micro_batch;
     if (rng->device_data == rng->data) return LLAP_OK;
@@ -176,6 +181,8 @@ llap_status ll_session_random(ll_params *p, int64_t step, int64_t micro_batch)
 llap_status ll_session_begin(ll_session *n, ll_params *p, int64_t step, double lr)
 {
     const llap_status st = ll_session_random(p, step, 0);
+    assert(n->micro_batches == NULL);
+    assert(ll_session_real(n, "lr") != NULL && ll_session_int(n, "step") != NULL);
     *ll_session_real(n, "lr") = (float)lr;
     *ll_session_int(n, "step") = (int32_t)step + 1;
     return st == LLAP_OK ? ll_session_run(n) : st;
@@ -199,6 +206,7 @@ llap_status ll_session_later(const ll_session *n, ll_async_results *a, int64_t s
 llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t micro_batch,
                            double share)
 {
+    assert(n->micro_batches != NULL && micro_batch >= 0);
     llap_status st = ll_session_random(p, step, micro_batch);
     if (st == LLAP_OK) st = send_inputs(n);
     return st == LLAP_OK ? ll_micro_batches_add(n->micro_batches, micro_batch == 0, share) : st;
@@ -207,6 +215,7 @@ llap_status ll_session_add(ll_session *n, ll_params *p, int64_t step, int64_t mi
 llap_status ll_session_added(ll_session *n, int64_t step, double lr, double *loss,
                              double *grad_norm)
 {
+    assert(n->micro_batches != NULL);
     return ll_micro_batches_step(n->micro_batches, lr, step + 1, loss, grad_norm);
 }
 

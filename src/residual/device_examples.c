@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -34,6 +35,7 @@ static llap_status put_rows(ll_device_examples *r, int table, int64_t first, int
                             const void *from)
 {
     const size_t each = (size_t)r->width[table] * 4;
+    assert(first >= 0 && first + n <= r->n);
     return ll_device_put(r->backend, (char *)r->device_data[table] + (size_t)first * each, from,
                          (size_t)n * each);
 }
@@ -51,6 +53,7 @@ static llap_status put_batch(ll_device_examples *r, const ll_feature_set *set, i
                                             [Z0] = b->z0,         [MASK] = b->mask,
                                             [ENTITY] = entity,    [IDS] = list };
     llap_status            st = LLAP_OK;
+    assert(n <= CHUNK);
     for (int64_t i = 0; i < n; i++) list[i] = (uint32_t)(first + i);
     ll_feature_fill(set, list, n, NULL, b);
     for (int64_t i = 0; i < n; i++) {
@@ -142,6 +145,7 @@ static ll_tensor *rows(const making *m, int table, ll_shape shape)
 
 static ll_tensor *draw(const making *m, ll_stream stream, uint32_t use, bool normal, ll_shape shape)
 {
+    assert(ll_shape_count(&shape) % m->B == 0);
     const ll_draw_attr a = { .width = ll_shape_count(&shape) / m->B,
                              .stream = (uint32_t)stream,
                              .sample = use,
@@ -167,6 +171,7 @@ static ll_tensor *replace(const making *m, ll_tensor *x, int64_t at, ll_tensor *
     ll_tensor    *old = ll_slice(g, x, -1, at, n), *part[3];
     int           k = 0;
     ll_tensor    *moved = ll_mask(g, ll_sub(g, by, old), ll_unsqueeze(g, m->shift, -1));
+    assert(x == NULL || at + n <= width);
     if (at > 0) part[k++] = ll_slice(g, x, -1, 0, at);
     part[k++] = ll_add(g, old, moved);
     if (at + n < width) part[k++] = ll_slice(g, x, -1, at + n, width - at - n);

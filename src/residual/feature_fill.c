@@ -4,6 +4,7 @@
 #include "base/rng/rng.h"
 #include "residual/features.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ typedef struct context {
 
 static context context_of(const ll_feature_set *s, const ll_feature_row *r, size_t e)
 {
+    assert(e < s->source.n);
     const ll_record *h = &s->source.history[e];
     const double     length = s->source.anchor[0]->spec.context;
     return (context){ .c = &s->c,
@@ -78,9 +80,11 @@ static void add_slots(const context *k, size_t v, double m, double s, double lim
     const int64_t n = k->c->tokens * k->c->slots;
     const double  per = 1.0 / k->c->slot;
     const float  *x = k->h->x[v];
+    assert(n <= MAX_SLOTS && s > 0.0);
     for (size_t i = k->first; i < k->last; i++) {
         const int64_t back = (int64_t)((k->origin - k->h->t[i]) * per + 1e-6);
         if (isnan(x[i]) || back >= n) continue;
+        assert(back >= 0); /* the context ends at the origin */
         const double w = ((double)x[i] - m) / s;
         out->sum[n - 1 - back] += (float)fmax(-limit, fmin(limit, w));
         out->n[n - 1 - back] += 1.0f;
@@ -213,6 +217,7 @@ static void single_tokens(const ll_feature_set *s, size_t i, float *out)
         for (int64_t j = 0; j < S; j++) at[j * F] = token_mean(&x, j, P, &at[j * F + 1]);
         at += 2;
     }
+    assert(at - out + (c->calendar ? CALENDAR : 0) == F);
     if (c->calendar) put_token_calendar(c, r->origin, at, F);
 }
 
@@ -223,6 +228,7 @@ static void put_covariate(const ll_feature_set *s, const ll_feature_row *r, size
     const int64_t P = s->c.slots, S = s->c.tokens;
     float         n[56] = { 0 }, share;
     slots         x;
+    assert(S <= (int64_t)(sizeof n / sizeof *n));
     for (int64_t j = 0; j < S; j++) out[j * stride] = 0;
     for (size_t e = 0; e < s->source.n; e++) {
         if (s->c.view != LL_FEATURE_JOINT && e != r->entity) continue;
@@ -262,6 +268,7 @@ static void wide_tokens(const ll_feature_set *s, size_t i, float *out)
             if (c->view == LL_FEATURE_ENTITY) *share = log2f(1.0f + token_count(&x, j, P));
         }
     }
+    assert(Z * (P + 2) + c->covariates + (c->calendar ? CALENDAR : 0) == F);
     float *at = out + Z * (P + 2);
     for (int64_t v = 0; v < c->covariates; v++)
         put_covariate(s, r, (size_t)(c->targets + v), at + v, F);
@@ -351,6 +358,7 @@ static void put_queries(const ll_feature_set *s, size_t i, double shift, ll_feat
 {
     const int64_t         Z = ll_feature_channels(&s->c), Q = ll_feature_query_dim(&s->c);
     const ll_feature_row *r = &s->row[i];
+    assert((int64_t)r->n_query <= b->h && b->h >= 0);
     for (size_t q = 0; q < r->n_query; q++) {
         const int64_t at = row * b->h + (int64_t)q;
         const double  tq = fmax(0.0, r->t_query[q] - r->origin - shift);
@@ -426,6 +434,7 @@ ll_feature_choice ll_feature_choose(const ll_feature_set *s, size_t i, const ll_
     if (known >= (size_t)c->entities) known = (size_t)c->entities;
     a.entity =
         (int32_t)(c->view == LL_FEATURE_ROWS ? known * (size_t)c->targets + r->target : known);
+    assert(ll_feature_embeddings(c) == 0 || a.entity < ll_feature_embeddings(c));
     return a;
 }
 
@@ -439,6 +448,7 @@ static void fill_row(const ll_feature_set *s, size_t i, const ll_feature_noise *
     float                  *token_pad = b->token_pad + row * c->tokens;
     const ll_feature_choice choice = ll_feature_choose(s, i, o);
     const size_t            each = (size_t)(c->tokens * F);
+    assert(i < s->n && row < b->B);
     if (s->tokens != NULL) memcpy(tokens, s->tokens + i * each, each * sizeof *tokens);
     else make_tokens(s, i, tokens);
     if (choice.shift > 0) put_ages(s, i, choice.shift, age_of, tokens + ll_feature_age(c), F);
@@ -467,6 +477,7 @@ static void clear_row(const ll_layout *c, ll_feature_batch *b, int64_t row)
 void ll_feature_fill(const ll_feature_set *s, const uint32_t *index, int64_t n,
                      const ll_feature_noise *noise, ll_feature_batch *b)
 {
+    assert(n <= b->B);
 #pragma omp parallel for schedule(dynamic, 1)
     for (int64_t row = 0; row < b->B; row++) {
         clear_row(&s->c, b, row);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { TOKENS = 56, SLOTS = LL_FEATURE_SLOTS, CALENDAR = LL_FEATURE_CALENDAR };
@@ -83,6 +84,7 @@ void ll_feature_law(const ll_feature_set *s, size_t i, int64_t q, int64_t z, dou
                     double *sd)
 {
     const int64_t Z = ll_feature_channels(&s->c), at = ((int64_t)i * s->h + q) * Z + z;
+    assert(i < s->n && q >= 0 && q < s->h && z >= 0 && z < Z);
     const double level = (double)s->m[(int64_t)i * Z + z], scale = (double)s->s[(int64_t)i * Z + z];
     *mean = level + scale * (double)s->a[at];
     *sd = scale * exp((double)s->log_b[at]);
@@ -90,11 +92,13 @@ void ll_feature_law(const ll_feature_set *s, size_t i, int64_t q, int64_t z, dou
 
 size_t ll_feature_entity(const ll_layout *c, const ll_feature_row *r, int64_t z)
 {
+    assert(z >= 0 && z < ll_feature_channels(c));
     return c->view == LL_FEATURE_JOINT ? (size_t)(z / c->targets) : r->entity;
 }
 
 size_t ll_feature_target(const ll_layout *c, const ll_feature_row *r, int64_t z)
 {
+    assert(z >= 0 && z < ll_feature_channels(c));
     return c->view == LL_FEATURE_ROWS ? r->target : (size_t)(z % c->targets);
 }
 
@@ -110,6 +114,7 @@ void ll_feature_norm(const ll_record *h, size_t v, size_t first, size_t last, do
 {
     const float *x = h->x[v];
     double       sum = 0.0, squares = 0.0, n = 0.0;
+    assert(first <= last && last <= h->n);
     for (size_t i = first; i < last; i++) {
         if (isnan(x[i])) continue;
         sum += (double)x[i];
@@ -160,6 +165,7 @@ static llap_status ask_anchors(ll_feature_set *s, size_t first, size_t n,
                 const ll_feature_row *r = &s->row[i];
                 if (ll_feature_target(&s->c, r, z) != (size_t)c) continue;
                 const size_t e = ll_feature_entity(&s->c, r, z);
+                assert(e < s->source.n && count < n * (size_t)Z);
                 request[count] =
                     (ll_anchor_request){ .history = s->source.series[c][e],
                                          .series = s->source.known[e],

@@ -8,6 +8,7 @@
 #include "nn/loss_trainer.h"
 #include "residual/device_examples.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ int64_t ll_residual_trainer_rows(const ll_residual_trainer *t)
 static ll_tensor *describe(ll_graph *g, void *user, const ll_loss_of *what)
 {
     const ll_residual_trainer *t = user;
+    assert(!what->on_device || t->rows != NULL);
     const step_in in = what->on_device ? device_inputs(g, &t->c, t->rows, what->rows, &t->o.vary)
                                        : step_inputs(g, &t->c, what->rows, t->set->h);
     ll_tensor    *loss = step_loss(g, &t->c, &in);
@@ -160,6 +162,7 @@ static ll_rng epoch_rng(const void *user, int64_t epoch)
 static void choose_rows(ll_residual_trainer *t, int64_t step)
 {
     const int64_t n = (int64_t)t->set->n;
+    assert(step >= 0 && n > 0);
     if (t->chosen == step) return;
     for (int64_t b = 0; b < t->o.batch; b++) {
         const int64_t k = step * t->o.batch + b;
@@ -179,6 +182,7 @@ static void draw_times(const ll_residual_trainer *t, int64_t step, int64_t first
 {
     const int64_t B = t->o.batch;
     const ll_rng  times = ll_rng_make(t->o.seed, LL_STREAM_DIFFUSE, 0, 1, (uint32_t)step);
+    assert(first >= 0 && first + n <= B);
     for (int64_t b = first; b < first + n; b++) {
         const double u = (double)ll_rng_uniform(&times, (uint64_t)b);
         time[b - first] = (float)(0.003 + 0.994 * ((double)b + u) / (double)B);
@@ -249,6 +253,7 @@ static void fill_whole(ll_residual_trainer *t, int64_t step)
 static void copy_rows(const ll_micro_batch *b, const float *from, int64_t width, float *to)
 {
     if (to == NULL) return;
+    assert(b->rows <= b->room && b->first + b->rows <= b->count);
     memcpy(to, from + b->first * width, (size_t)(b->rows * width) * sizeof *to);
     memset(to + b->rows * width, 0, (size_t)((b->room - b->rows) * width) * sizeof *to);
 }
@@ -276,6 +281,7 @@ static llap_status fill(void *user, const ll_micro_batch *b, ll_session *net, do
 {
     ll_residual_trainer *t = user;
     choose_rows(t, b->step);
+    assert(ll_session_real(net, "time") != NULL && ll_session_real(net, "eps") != NULL);
     if (b->rows < t->o.batch) {
         fill_micro(t, b, net, share);
     } else {
@@ -315,6 +321,7 @@ static llap_status place(void *user, bool training, ll_session *net)
 {
     const ll_residual_trainer *t = user;
     (void)training; /* there is no other net */
+    assert(t->rows != NULL && t->device_index != NULL);
     const llap_status st = ll_device_examples_place(t->rows, net);
     return st == LLAP_OK ? ll_session_place(net, LL_SESSION_ROWS "index", t->device_index) : st;
 }
@@ -324,6 +331,7 @@ static llap_status take(void *user, int64_t step, ll_session *net)
     ll_residual_trainer *t = user;
     const int64_t        B = t->o.batch;
     int32_t             *key = ll_session_int(net, "key");
+    assert(key != NULL && t->device_index != NULL);
     key[0] = (int32_t)(uint32_t)t->o.seed;
     key[1] = (int32_t)(uint32_t)(t->o.seed >> 32);
     key[2] = (int32_t)(uint32_t)step;

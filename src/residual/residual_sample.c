@@ -4,6 +4,7 @@
 #include "base/rng/rng.h"
 #include "residual/residual.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +137,7 @@ static llap_status create(const ll_residual_config *c, const ll_residual_member 
                           int n_members, const ll_draw_plan *o, ll_residual_sampler **out)
 {
     *out = NULL;
+    assert(n_members >= 1 && o->rows >= 1 && o->samples >= 1);
     ll_residual_sampler *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     *s = (ll_residual_sampler){ .c = *c, .o = *o, .n_members = n_members };
@@ -190,6 +192,7 @@ typedef struct turn {
 
 static int64_t place_of(const ll_residual_sampler *s, const turn *t, int64_t b, int64_t r)
 {
+    assert(b < t->rows && (t->first + r) * s->n_members + t->v < t->n_samples);
     return (b * t->n_samples + (t->first + r) * s->n_members + t->v) * s->o.h *
            s->c.denoiser.data_dim;
 }
@@ -197,6 +200,7 @@ static int64_t place_of(const ll_residual_sampler *s, const turn *t, int64_t b, 
 static void put_known(ll_residual_sampler *s, const float *known, int64_t rows)
 {
     const int64_t n = s->o.h * s->c.denoiser.data_dim;
+    assert(s->keep != NULL && s->y_obs != NULL && rows <= s->o.rows);
     for (int64_t k = 0; k < s->o.rows * n; k++) {
         s->keep[k] = k < rows * n && !isnan(known[k]);
         s->y_obs[k] = s->keep[k] ? known[k] : 0.0f;
@@ -255,6 +259,7 @@ static llap_status draw_all(ll_residual_sampler *s, const ll_feature_set *set,
 {
     const int64_t values = s->o.h * s->c.denoiser.data_dim;
     llap_status   st = LLAP_OK;
+    assert(given == NULL || s->o.given);
     for (int64_t first = 0; first < n && st == LLAP_OK; first += s->o.rows) {
         const int64_t     rows = n - first < s->o.rows ? n - first : s->o.rows;
         ll_residual_given mine = given == NULL ? (ll_residual_given){ 0 } : *given;
