@@ -6,6 +6,7 @@
 #include "base/time/duration.h"
 #include "predict/queries.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -76,6 +77,7 @@ static moments measure(const llap_model *m, int64_t target, const llap_panel *p,
     for (int64_t e = 0; e < p->n_entities; e++) {
         const int64_t known = ll_model_entity(m, p->entity[e]);
         const size_t  k = known < 0 ? c->n_series : (size_t)known;
+        assert(k <= c->n_series);
         for (int64_t r = p->start[e]; r < p->start[e + 1]; r++)
             if (ll_panel_observed(p, r, var))
                 add(&s, ((double)p->value[r * p->n_vars + var] - mu[k]) / sd[k]);

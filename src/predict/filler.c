@@ -10,6 +10,7 @@
 #include "predict/panel_view.h"
 #include "predict/reference.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -93,6 +94,7 @@ static void make_rows(const filler *f, chunk *k)
         const ll_gap_window *s = &k->window[i];
         const ll_gap_series *l = &f->gaps.series[s->series];
         double              *t = k->t + i * (size_t)f->h;
+        assert(s->first < s->end && s->end - s->first <= f->h);
         for (int64_t q = s->first; q < s->end; q++)
             t[q - s->first] = ll_model_time(f->g->m, l->time[q]);
         const char *entity = l->entity < 0 ? NULL : f->g->p->entity[l->entity];
@@ -175,6 +177,7 @@ static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, 
     const size_t           known = f->view.source.known[e];
     const double           climate = ll_chain_climate(a->chain, known, r->t_query[q]);
     double                 mean, sd;
+    assert(q >= 0 && q < (int64_t)r->n_query);
     ll_feature_law(k->set, i, q, z, &mean, &sd);
     for (int64_t j = 0; j < 2 * R; j++) {
         const float *from = (j < R ? k->x : k->guess) + ((int64_t)i * R + j % R) * n + at;
@@ -262,6 +265,7 @@ llap_status ll_fill_gaps(const ll_gap_cells *g, const ll_fill_gaps_opts *o, ll_p
 {
     static const ll_gap_grouping grouping[] = { LL_GAPS_BY_SERIES, LL_GAPS_BY_ENTITY,
                                                 LL_GAPS_TOGETHER };
+    assert(g->m->network != NULL && o->first >= 0 && o->n_samples > 0);
     if (g->m->anchor == NULL) return ll_reference_fill(g, o, put, user, n_windows);
     filler f = { .g = g, .o = o, .C = g->m->frame.n_targets, .put = put, .user = user };
     ll_network_members_init(&f.n, g->m);

@@ -8,6 +8,8 @@
 #include "predict/gap_windows.h"
 #include "predict/reference.h"
 
+#include <assert.h>
+
 typedef struct filling {
     const ll_gap_cells      *g;
     const ll_fill_gaps_opts *o;
@@ -44,6 +46,7 @@ static void put_window(const filling *f, int64_t window, const ll_forecast_windo
         const int64_t row = ll_panel_find_row(f->g->p, w->entity, w->time[q]);
         for (int64_t c = 0; c < C && row >= 0; c++) {
             if (!f->g->asked[row * C + c]) continue;
+            assert(from[c].n <= f->o->n_samples && !from[c].constant);
             for (int64_t k = 0; k < from[c].n; k++) y[k] = from[c].value[k * h + q];
             const ll_filled_cell cell = {
                 .window = window, .row = row, .target = c, .y = y, .n = from[c].n

@@ -18,6 +18,7 @@
 
 #include <llapdiff/sampler.h>
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -112,6 +113,7 @@ static ll_answer_row row_of(const paths *a, size_t i, int64_t target, int64_t k)
 
 static int64_t n_queries(const ll_queries *q, size_t i)
 {
+    assert(i < q->n && q->first[i] <= q->first[i + 1]);
     return (int64_t)(q->first[i + 1] - q->first[i]);
 }
 
@@ -146,6 +148,7 @@ static void put_total(const paths *a, size_t i, int64_t target, const double *pa
     const bool    keep = a->o->keep_samples != 0;
     const size_t  width = (size_t)a->n_targets;
     const size_t  at = i * (size_t)(keep ? n : 1) * width + (size_t)target;
+    assert(h > 0);
     for (int64_t s = 0; s < n; s++) {
         a->x[s] = 0;
         for (int64_t k = 0; k < h; k++) a->x[s] += path[s * h + k];
@@ -190,6 +193,7 @@ static llap_status put_paths(const paths *a, const llap_panel *p, const ll_forec
     for (int64_t i = 0; i < n * a->n_targets && st == LLAP_OK; i++) {
         const size_t  place = list[i / a->n_targets].place;
         const int64_t target = i % a->n_targets;
+        assert(from[i].n == a->n_paths && !from[i].constant);
         if (a->o->total) put_total(a, place, target, from[i].value);
         else if (a->o->keep_samples) put_samples(a, place, target, from[i].value);
         else put_quantiles(a, place, target, from[i].value);
@@ -257,6 +261,7 @@ static llap_status answer_paths(llap_sampler *sampler, const llap_panel *p,
 static llap_status answer(const llap_model *m, const llap_panel *p, const llap_forecast_opts *o,
                           const ll_queries *q, const int64_t *var, llap_answer **out)
 {
+    assert(m->anchor != NULL);
     double           quantile[LL_QUANTILES];
     ll_normal_scores score;
     int              n_quantiles = 0;

@@ -6,6 +6,7 @@
 #include "predict/network_members.h"
 #include "predict/reference.h"
 
+#include <assert.h>
 #include <string.h>
 
 uint64_t ll_forecast_window_id(const llap_panel *p, int64_t entity, int64_t origin)
@@ -16,6 +17,7 @@ uint64_t ll_forecast_window_id(const llap_panel *p, int64_t entity, int64_t orig
 
 ll_forecast_window ll_forecast_window_of(const ll_windows *w, int64_t i)
 {
+    assert(i >= 0 && i < w->n);
     const ll_window *v = &w->at[i];
     const int64_t    end = ll_window_query(v), origin = ll_window_end(w, v);
     return (ll_forecast_window){ .entity = v->entity,
@@ -54,6 +56,7 @@ ll_leads ll_leads_of_frame(const ll_model_frame *f)
 {
     const int64_t step = f->step < f->horizon ? f->step : f->horizon;
     const int64_t n = f->horizon / step < LL_LEADS ? f->horizon / step : LL_LEADS;
+    assert(n > 0);
     return (ll_leads){ .n = n, .width = (f->horizon + n - 1) / n };
 }
 
@@ -67,6 +70,7 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
                                 const ll_backend *backend, struct ll_residual_sampler **kept,
                                 ll_forecaster *out)
 {
+    assert(m->network != NULL || m->anchor != NULL);
     const llap_status st = m->network == NULL  ? ll_anchor_forecaster(m, p, var, out)
                            : m->anchor == NULL ? ll_reference_forecaster(m, p, var, backend, out)
                                                : ll_network_forecaster(m, p, backend, kept, out);

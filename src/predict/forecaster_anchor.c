@@ -7,6 +7,7 @@
 #include "predict/series.h"
 #include "predict/target_series.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { WINDOWS_AT_ONCE = 16 }; /* between two reports */
@@ -83,6 +84,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
 {
     const anchor_self *s = f->self;
     llap_status        st = LLAP_OK;
+    assert(s->series != NULL && s->series->n_targets == f->n_targets);
     for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++) {
         anchor_work work = { 0 };
         st = make_requests(s, k, w, n, ask->n_samples, arena, &work);
@@ -114,6 +116,7 @@ llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series 
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out)
 {
+    assert(m->anchor != NULL);
     llap_status st = ll_anchor_forecaster_of(m, NULL, out);
     if (st != LLAP_OK) return st;
     anchor_self *s = out->self;

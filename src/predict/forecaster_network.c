@@ -9,6 +9,7 @@
 #include "predict/network_members.h"
 #include "predict/panel_view.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static int64_t rows_for(int64_t n, int64_t most)
 static llap_status sampler_for(network_self *s, const llap_log *log, int64_t n, int64_t h,
                                int64_t n_samples)
 {
+    assert(n > 0 && h > 0 && n_samples > 0);
     const int64_t M = s->n.n_members, mine = (n_samples + M - 1) / M;
     const int64_t R = mine < SAMPLES_AT_ONCE ? mine : SAMPLES_AT_ONCE;
     const int64_t paths = paths_at_once(s);
@@ -102,6 +104,7 @@ static llap_status add_row(network_self *s, work *k, const ll_forecast_window *w
                            const int64_t *time, int64_t n_query, size_t entity, uint64_t id,
                            ll_arena *arena)
 {
+    assert(n_query > 0 && n_query <= QUERIES_MAX);
     double *t = ll_arena_new(arena, (size_t)n_query, sizeof *t);
     if (t == NULL) return LLAP_ENOMEM;
     for (int64_t q = 0; q < n_query; q++) t[q] = ll_model_time(s->m, time[q]);
@@ -141,6 +144,7 @@ static llap_status union_of(const network_self *s, const ll_forecast_window *w, 
         if (next == INT64_MAX) return LLAP_OK;
         for (int64_t i = 0; i < n; i++)
             while (at[i] < end[i] && w[i].time[at[i]] == next) at[i]++;
+        assert(*n_time < most);
         (*time)[(*n_time)++] = next;
     }
 }
@@ -240,6 +244,7 @@ static llap_status draw_rows(network_self *s, const ll_forecast_request *ask,
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         const group *g = &k->group[list[i]];
         const float *at = x + i * n_samples * s->h * Z;
+        assert(g->h == s->h && (int64_t)row[i].n_query <= s->h);
         for (int64_t j = g->first; j < g->first + g->n; j++)
             for (int64_t c = 0; c < C; c++) {
                 int64_t z = view == LL_FEATURE_ENTITY ? c : 0;

@@ -11,6 +11,7 @@
 #include "predict/reference.h"
 #include "predict/reference_networks.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static llap_status decode(reference_self *s, const ll_forecast_window *w, const 
         const int64_t e = w[row->first + i].entity;
         const int64_t slot = s->joint ? ll_model_entity(s->m, s->p->entity[e]) : 0;
         const float  *mean = s->scaling->y_mean + e * s->C, *std = s->scaling->y_std + e * s->C;
+        assert(slot >= 0 && slot < s->N); /* make_rows refuses the others */
         for (int64_t c = 0; c < s->C; c++)
             for (int64_t k = 0; k < R * h; k++)
                 path[(row->first + i) * s->C + c][k] =
@@ -153,6 +155,7 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         work_row      some[REFERENCE_ROWS];
         const int64_t h = row[i].n > 0 ? w[row[i].first].n_query : 0;
         int64_t       k = 0;
+        assert(s->most >= 1 && s->most <= REFERENCE_ROWS);
         for (int64_t j = i; j < n_rows && k < s->most && h > 0; j++) {
             if (row[j].n == 0 || w[row[j].first].n_query != h) continue;
             some[k++] = row[j];

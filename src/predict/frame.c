@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/time/time.h"
 #include "data/clock.h"
+#include <assert.h>
 #include <string.h>
 
 llap_status ll_check_axis(const llap_model *m, const llap_panel *p)
@@ -95,6 +96,7 @@ llap_status ll_frame_windows(const ll_model_frame *f, const llap_panel *p, const
 static ll_part part_of(const ll_model_frame *f, const ll_windows *w, const ll_window *v,
                        const int64_t *entity)
 {
+    assert(!f->by_entity || f->part != NULL);
     if (f->by_entity)
         return entity[v->entity] < 0 ? LL_PART_TEST : (ll_part)f->part[entity[v->entity]];
     const int64_t *t = w->panel->time;
@@ -108,6 +110,7 @@ static ll_part part_of(const ll_model_frame *f, const ll_windows *w, const ll_wi
 static void match_entities(const ll_model_frame *f, const llap_panel *p, int64_t *entity)
 {
     for (int64_t e = 0, k = 0; e < p->n_entities; e++) {
+        assert(e == 0 || strcmp(p->entity[e - 1], p->entity[e]) < 0);
         while (k < f->n_entities && strcmp(f->entity[k], p->entity[e]) < 0) k++;
         entity[e] = k < f->n_entities && strcmp(f->entity[k], p->entity[e]) == 0 ? k : -1;
     }
@@ -130,6 +133,7 @@ llap_status ll_frame_split(const ll_model_frame *f, const ll_windows *w, ll_spli
     s->test_start = f->test_start;
     for (int64_t i = 0; i < w->n; i++) {
         s->part[i] = (uint8_t)part_of(f, w, &w->at[i], entity);
+        assert(s->part[i] < LL_PART_COUNT);
         s->n[s->part[i]]++;
     }
     ll_free(entity);

@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { QUERIES_MAX = 512 };
@@ -45,6 +46,7 @@ static llap_status series_init(const ground *g, ll_gap_series *l, int64_t first,
     if (st == LLAP_OK && last - first > 1) qsort(at, (size_t)n, sizeof *at, by_time);
     for (int64_t i = 0; i < n && st == LLAP_OK; i++) {
         if (l->n == 0 || l->time[l->n - 1] != at[i].time) {
+            assert(l->n == 0 || l->time[l->n - 1] < at[i].time);
             l->time[l->n] = at[i].time;
             l->asked[l->n++] = 0;
         }
@@ -103,12 +105,14 @@ static ll_gap_window lay(const ll_gap_windows *all, const ground *g, int64_t whi
     if (s.to <= i) s.to = i + 1;
     if (s.end - s.first > QUERIES_MAX) s.end = s.first + QUERIES_MAX;
     if (i >= s.end) { /* many rows before it: this one first */
+        assert(i > 0);
         s.origin = l->time[i - 1];
         s.first = i;
         s.end = after(l, s.origin + L) < i + QUERIES_MAX ? after(l, s.origin + L) : i + QUERIES_MAX;
         if (s.end <= i) s.end = i + 1;
     }
     if (s.to > s.end) s.to = s.end;
+    assert(s.first <= i && i < s.to && s.to <= s.end);
     return s;
 }
 

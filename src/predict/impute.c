@@ -15,6 +15,7 @@
 #include "predict/tables/numbers.h"
 #include "predict/tables/times.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ static llap_status impute_target(const asked *k, const ll_panel_series *s, int64
     llap_status       st = questions_init(&q, k, s, target);
     if (st == LLAP_OK && m->anchor != NULL) st = fill(k, target, &q);
     if (st == LLAP_OK && path != NULL) st = draw(k, target, &q, path);
+    assert((path != NULL) == (m->anchor != NULL && k->keep));
     for (int64_t e = 0; st == LLAP_OK && e < k->p->n_entities; e++) {
         const ll_anchor_request *r = &q.request[e];
         for (size_t j = 0; j < r->n_query; j++, i++) {
@@ -257,6 +259,7 @@ static void put_draws(void *user, const ll_filled_cell *cell)
 {
     draws      *d = user;
     const place at = d->k->place[cell->row * d->k->m->frame.n_targets + cell->target];
+    assert(cell->n <= d->k->n_samples);
     if (d->k->keep) {
         for (size_t i = 0; i < (size_t)cell->n; i++)
             d->out->number[at.at + i * at.step] = cell->y[i];

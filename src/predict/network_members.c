@@ -6,6 +6,7 @@
 #include "base/crps.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -43,6 +44,7 @@ void ll_network_members_init(ll_network_members *out, const llap_model *m)
         .edge = &c->features.calibration_edge,
         .factor = &c->features.calibration_factor,
     };
+    assert(out->n_members >= 1 && out->n_members <= LL_MEMBERS_MAX);
     if (n->n_inputs > 0) {
         out->inputs.mean = ll_params_find(n->params, "scale.x.mean")->data;
         out->inputs.std = ll_params_find(n->params, "scale.x.std")->data;
@@ -90,6 +92,7 @@ double ll_network_members_factor(const ll_network_members *n, int64_t c, double 
     const int buckets = n->edge->n + 1;
     if (n->factor->n == 0) return 1.0;
     const int64_t row = n->factor->n > buckets ? c * buckets : 0;
+    assert(row + buckets <= n->factor->n);
     return n->factor->v[row + bucket_of(n->edge, lead)];
 }
 
@@ -110,6 +113,7 @@ typedef struct place { /* one value of a set */
 static const float *residuals_at(const ll_feature_set *s, place p, const float *x, int64_t h,
                                  int64_t n_samples)
 {
+    assert(p.row < s->n && p.q < h);
     const int64_t Z = ll_feature_channels(&s->c);
     return x + ((int64_t)p.row * n_samples * h + p.q) * Z + p.z;
 }
@@ -213,6 +217,7 @@ static void see_spreads(double *x, int64_t n, double truth, spread_sums to[SPREA
     const double  at = fmax(0.1 * (double)(n + 1), 1.0), part = at - floor(at);
     const int64_t i = (int64_t)at - 1;
     double        middle = 0, y[MOST_SAMPLES];
+    assert(n >= 2 && n <= MOST_SAMPLES);
     ll_sort_doubles(x, (size_t)n);
     for (int64_t k = 0; k < n; k++) middle += x[k] / (double)n;
     const double below = x[i] + part * (x[i + 1] - x[i]) - middle;
@@ -262,5 +267,6 @@ void ll_network_members_calibrate(const ll_feature_set *set, const float *x, int
                             sums[c * buckets + bucket_of(edge, row->t_query[q] - row->origin)]);
             }
     factor->n = (own ? (int)C : 1) * buckets;
+    assert(factor->n <= LL_REALS_MAX);
     for (int b = 0; b < factor->n; b++) factor->v[b] = choose_spread(sums[b]);
 }

@@ -152,6 +152,7 @@ uint64_t ll_example_id(int64_t origin, const char *entity, int64_t target)
 /* The k-th of n kept ones is number floor(k all / n) of all. */
 static size_t nth(size_t k, size_t n, size_t all)
 {
+    assert(k < n && n <= all);
     return (size_t)((double)k * (double)all / (double)n);
 }
 
@@ -203,6 +204,7 @@ static size_t observed(const ll_panel_view *s, const ll_windows *w, const ll_win
     const size_t     end = first + (size_t)v->n_query;
     const ll_record *r = &s->record[v->entity];
     size_t           n = 0, k = 0, seen = 0;
+    assert(end <= r->n);
     for (size_t i = first; i < end; i++) n += seen_at(s, r, target, i);
     const size_t keep = most > 0 && most < n ? most : n;
     for (size_t i = first; t != NULL && i < end; i++)
@@ -257,6 +259,7 @@ static llap_status own_rows(const ll_panel_view *s, const llap_model *m, const l
             t += observed(s, w, v, c, o->max_query, t);
             k++;
         }
+    assert(k == out->n && t == out->t + n_t);
     return LLAP_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct pool_self {
@@ -88,8 +89,10 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
         mine.n_samples = (ask->n_samples - k + s->n - 1) / s->n;
         mine.seed = ll_pool_seed(ask->seed, k);
         st = s->f[k].forecast(&s->f[k], &mine, w, n, arena, own);
-        for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
+        for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
+            assert(own[i].n == mine.n_samples && !own[i].constant);
             put(&own[i], w[i / C].n_query, k, s->n, path[i]);
+        }
     }
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] = (ll_forecast_members){
@@ -110,6 +113,7 @@ llap_status ll_pool_forecaster(const llap_model *m, const llap_model *const *wit
                                struct ll_residual_sampler **kept, ll_forecaster *out)
 {
     *out = (ll_forecaster){ 0 };
+    assert(n >= 0 && n <= LL_POOL_MAX);
     if (n == 0) return ll_model_forecaster(m, p, var, backend, kept, out);
     pool_self *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;

@@ -9,6 +9,7 @@
 #include "predict/tables/answer.h"
 #include "predict/tables/times.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -84,6 +85,7 @@ static llap_status list_backtest(const llap_model *m, const llap_panel *p, int64
                                  int64_t every, ll_queries *q, size_t *room)
 {
     llap_status st = LLAP_OK;
+    assert(every > 0);
     q->several = true;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         if (p->start[e] == p->start[e + 1]) continue;
@@ -177,6 +179,7 @@ static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, 
     if (st == LLAP_OK) st = make_room(q, f.n);
     size_t n = 0; /* of those that are asked anything */
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
+        assert(n <= i);
         q->entity[n] = q->entity[i];
         q->origin[n] = q->origin[i];
         q->first[n + 1] = q->first[n];

@@ -23,6 +23,7 @@ void ll_batch_targets(const ll_batch *b, int64_t B, int64_t h, const uint8_t *pr
                       float *obs, float *ent)
 {
     const int64_t N = b->n_slots, C = b->n_targets, hb = b->n_query;
+    assert(b->n_rows <= B && hb <= h);
     clear(y, B * h * N * C);
     clear(obs, B * h * N * C);
     clear(ent, B * N);

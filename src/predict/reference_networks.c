@@ -110,6 +110,7 @@ static llap_status sampling_net(reference_self *s, ll_extent extent)
                                     .kept = s->keep,
                                     .sampler = s->c->sampling.solver };
     o.sampler.predict = s->c->noise.prediction;
+    assert(s->denoiser == NULL);
     return ll_prepared_denoiser_create(&s->c->denoiser, s->m->network->params, &o, &s->points,
                                        &s->denoiser);
 }
@@ -211,6 +212,7 @@ static llap_status encode_read(reference_self *s, const uint8_t *read, float *y_
     const int64_t   n = b->n_rows, h = s->h, Z = s->Z;
     llap_status     st = s->encoder == NULL ? encoder_net(s, n, h) : LLAP_OK;
     if (st != LLAP_OK) return st;
+    assert(n == s->n && h > 0);
     float *any = ll_session_real(s->encoder, "any");
     ll_batch_targets(b, n, h, read, ll_session_real(s->encoder, "y"),
                      ll_session_real(s->encoder, "obs"), ll_session_real(s->encoder, "ent"));

@@ -1,6 +1,7 @@
 #include "predict/series.h"
 
 #include "base/alloc.h"
+#include <assert.h>
 #include <math.h>
 
 llap_status ll_panel_series_init(ll_panel_series *s, const llap_panel *p, int64_t var, int64_t unit)
@@ -40,6 +41,7 @@ llap_status ll_linked_series(const llap_model *m, int64_t target, const llap_pan
     const ll_anchor_model *a = m->anchor[target];
     if (a->link.rank == 0 && a->neighbours[0].cov == NULL && a->neighbours[1].cov == NULL)
         return LLAP_OK;
+    assert(s->n == (size_t)p->n_entities && target >= 0 && target < m->frame.n_targets);
     *out = ll_new((size_t)m->frame.n_entities, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t e = 0; e < p->n_entities; e++) {

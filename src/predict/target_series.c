@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "predict/series.h"
 
+#include <assert.h>
+
 void ll_target_series_deinit(ll_target_series *s)
 {
     for (int64_t c = 0; c < s->n_targets; c++) {
@@ -34,6 +36,7 @@ llap_status ll_target_series_init(ll_target_series *s, const llap_model *m, cons
     const size_t C = (size_t)m->frame.n_targets;
     const bool   converted = kind == LL_SERIES_CONVERTED;
     *s = (ll_target_series){ .n_targets = m->frame.n_targets };
+    assert(!converted || m->anchor != NULL);
     s->target = ll_new(C, sizeof *s->target);
     s->all = ll_new(C, sizeof *s->all);
     s->known = ll_new((size_t)p->n_entities, sizeof *s->known);

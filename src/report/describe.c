@@ -8,6 +8,7 @@
 
 #include <llapdiff/description.h>
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static int64_t n_parameters(const ll_network *n)
 static const char *who_answers(const llap_model *m)
 {
     static const char *const who[] = { "networks", "anchor", "both" };
+    assert(m->network != NULL || m->anchor != NULL);
     if (m->network == NULL) return who[LL_ANSWER_BY_ANCHOR];
     return who[m->anchor == NULL ? LL_ANSWER_BY_NETWORKS
                                  : m->network->config.features.answer_source];
@@ -74,7 +76,10 @@ static llap_description_info info_of(const llap_model *m)
 {
     const ll_model_frame *f = &m->frame;
     int64_t               n[LL_PART_COUNT] = { 0 };
-    for (int64_t i = 0; f->by_entity && i < f->n_entities; i++) n[f->part[i]]++;
+    for (int64_t i = 0; f->by_entity && i < f->n_entities; i++) {
+        assert(f->part[i] < LL_PART_COUNT);
+        n[f->part[i]]++;
+    }
     llap_description_info d = { .size = "anchor",
                                 .answers = who_answers(m),
                                 .n_targets = f->n_targets,

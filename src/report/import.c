@@ -11,6 +11,7 @@
 
 #include <llapdiff/artefacts.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ typedef struct path {
 static path path_of(const char *folder, int artefact)
 {
     path p;
+    assert(artefact >= 0 && artefact < LL_ARTEFACT_COUNT);
     snprintf(p.text, sizeof p.text, "%s/%s.safetensors", folder, ll_artefact_names[artefact]);
     return p;
 }
@@ -111,6 +113,7 @@ static llap_status sort_entities(names *e, ll_network *n)
         if (rows == NULL) return LLAP_ENOMEM;
         for (int64_t i = 0; i < e->n; i++) {
             const char **at = bsearch(&e->at[i], sorted, (size_t)e->n, sizeof *sorted, by_name);
+            assert(at != NULL);
             memcpy(rows + (size_t)(at - sorted) * width, (char *)p->data + (size_t)i * width,
                    width);
         }

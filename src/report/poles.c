@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "predict/frame.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static llap_status add_network(ll_pole_report *p, const llap_model *m, int64_t m
                                    .base = ask->base != 0 };
     char                     name[256];
     ll_pole_set             *s;
+    assert(view == NULL || (!o.base && (view->E != NULL) != (view->h > 0)));
     if (c->denoiser.stream == LL_STREAM_RESIDUES)
         o.t = llround(ask->noise * (double)(c->denoiser.timesteps - 1));
     snprintf(name, sizeof name, "network %lld, %s", (long long)member + 1,
@@ -117,6 +119,7 @@ static llap_status gaps_of(ll_pole_report *p, const llap_model *m, const llap_pa
         for (int64_t e = 0; e < panel->n_entities; e++)
             for (int64_t r = panel->start[e], last = -1; r < panel->start[e + 1]; r++) {
                 if (!ll_panel_observed(panel, r, var[v])) continue;
+                assert(last < 0 || panel->time[last] < panel->time[r]);
                 if (last >= 0)
                     gap[(*n)++] =
                         (double)(panel->time[r] - panel->time[last]) / (double)m->frame.unit;
@@ -180,6 +183,7 @@ llap_status ll_pole_report_init(ll_pole_report *out, const llap_model *m, const 
         if (o->target == NULL || strcmp(o->target, m->frame.target[i]) == 0)
             st = add_anchor(out, m, i);
     if (st == LLAP_OK) st = add_networks(out, m, panel, o);
+    assert(out->n <= m->frame.n_targets + 2 * members);
     if (st == LLAP_OK && panel != NULL) st = add_events(out, m, panel);
     return st;
 }

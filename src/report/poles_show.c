@@ -5,6 +5,7 @@
 #include "predict/span.h"
 #include "report/poles.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ static void put_numbers(ll_json_writer *w, const char *key, const double *v, int
 
 static void pole_json(ll_json_writer *w, const llap_pole_set *s, int64_t k)
 {
+    assert((s->n_gaps > 0) == (s->multiplier != NULL));
     ll_json_open(w, NULL, '{');
     ll_json_put_double(w, "rho", s->rho[k]);
     ll_json_put_double(w, "omega", s->omega[k]);
@@ -120,6 +122,7 @@ static int64_t *by_energy(const llap_pole_set *s)
 
 static void pole_text(FILE *f, const llap_model *m, const llap_pole_set *s, int64_t k, double total)
 {
+    assert(k >= 0 && k < s->n && (s->n_gaps > 0) == (s->event_stable != NULL));
     fprintf(f, "  %11.4g %11.4g  %-12s %-12s", s->rho[k], s->omega[k],
             ll_span_of_units(m, s->half_life[k]).text, ll_span_of_units(m, s->period[k]).text);
     if (total > 0) fprintf(f, " %6.1f %%", 100.0 * s->energy[k] / total);
@@ -143,6 +146,7 @@ static void requested_text(FILE *f, const llap_model *m, const llap_pole_set *s)
     for (int64_t i = 0; i < s->n_impulse; i++)
         fprintf(f, "  %-12s %11.4g\n", ll_span_of_units(m, s->impulse[2 * i]).text,
                 s->impulse[2 * i + 1]);
+    assert((s->A == NULL) == (s->B == NULL) && (s->A == NULL) == (s->C == NULL));
     if (s->A == NULL) return;
     fprintf(f,
             "  x' = A x + B u, y = C x, with blocks [-rho -omega; omega -rho]\n  %11s %11s %11s "

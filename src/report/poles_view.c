@@ -13,6 +13,7 @@
  * logarithm; per unit of the model's time. */
 static double frequency(const llap_model *m, int64_t i, int64_t n)
 {
+    assert(i >= 0 && i < n);
     const double unit = (double)m->frame.unit;
     const double low = TWO_PI / (4.0 * (double)m->frame.horizon / unit);
     const double high = 0.5 * TWO_PI / ((double)m->frame.step / unit);

@@ -11,6 +11,7 @@
 #include "predict/tables/times.h"
 #include "report/poles.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ static llap_status find_window(const llap_model *m, const llap_panel *p, const l
                        ll_text_show(o->entity).text);
     if (w->entity < 0) return ll_fail(LLAP_EINVAL, "the data has no rows");
     if (o->target != NULL) w->target = ll_model_target(m, o->target);
+    assert(w->target >= 0); /* ll_pole_report_init has looked */
     w->origin = p->time[p->start[w->entity + 1] - 1];
     return o->at == NULL ? LLAP_OK : ll_panel_time_parse(p, "at", o->at, &w->origin);
 }
@@ -141,6 +143,7 @@ llap_status ll_window_view_init(ll_window_view *v, const llap_model *m, const ll
 {
     window w;
     *v = (ll_window_view){ 0 };
+    assert(m->network != NULL);
     const llap_status st = find_window(m, p, o, &w);
     if (st != LLAP_OK) return st;
     return m->network->config.profile == LL_PROFILE_DEFAULT ? see_default(v, m, p, &w, a)
@@ -159,6 +162,7 @@ llap_status ll_window_view_summary(const ll_window_view *v, const llap_model *m,
     ll_run                  *run = NULL;
     llap_status              st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
+    assert(v->tokens != NULL && v->S == p->tokens);
     const ll_patch_in in = { .tokens = ll_input(g, "tokens", LL_SHAPE(1, p->tokens, p->token_dim)),
                              .pad = ll_input(g, "pad", LL_SHAPE(1, p->tokens)),
                              .entity = p->entities > 0

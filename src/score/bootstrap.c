@@ -4,6 +4,7 @@
 #include "base/rng/rng.h"
 #include "score/metric.h"
 
+#include <assert.h>
 #include <math.h>
 
 typedef struct sums {
@@ -12,6 +13,7 @@ typedef struct sums {
 
 static void add(sums *s, const scoring_sum *a, const scoring_sum *b)
 {
+    assert(a->n == b->n); /* both are about the same values */
     s->n += a->n;
     s->crps_a += a->crps;
     s->crps_b += b->crps;
@@ -25,6 +27,7 @@ static sums draw(const scoring_sum *a, const scoring_sum *b, int64_t n_units,
 {
     const ll_rng r = ll_rng_make(o->seed, LL_STREAM_BOOT, 0, (uint32_t)number, 1);
     sums         s = { 0 };
+    assert(n_units > 0 && o->run >= 1);
     for (int64_t done = 0, k = 0; done < n_units; k++) {
         const int64_t first = (int64_t)ll_rng_below(&r, (uint64_t)k, (uint64_t)n_units);
         for (int64_t i = 0; i < o->run && done < n_units; i++, done++) {

@@ -34,6 +34,7 @@ static llap_status list_windows(const ll_windows *w, const ll_split *split, ll_p
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < w->n; i++)
         if (split->part[i] == part) (*out)[at++] = ll_forecast_window_of(w, i);
+    assert(at == split->n[part]);
     return ll_forecast_windows_sort(*out, at);
 }
 
@@ -72,6 +73,7 @@ static llap_status number_units(const ll_model_frame *f, const llap_panel *p,
 static llap_status run_scoring(scoring_input *in, evaluation *e, const ll_forecaster *const *f,
                                int n, int n_own)
 {
+    assert(n <= EVALUATION_MAX && n_own >= 1 && n_own <= n);
     int32_t    *unit = ll_new((size_t)in->n, sizeof *unit);
     llap_status st =
         unit == NULL ? LLAP_ENOMEM

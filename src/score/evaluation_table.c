@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "score/scores.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ static void put_verdict(FILE *f, const llap_scores *s, int64_t against, int64_t 
                                       : r->high < 0 ? "the model does not earn its keep:"
                                                     : "the model may not earn its keep:";
     const bool              worse = r->value < 0; /* then the interval is turned round, too */
+    assert(against > 0 && against < s->info.n_forecasters); /* the model is not against itself */
     if (isnan(r->value)) {
         fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", name);
         return;
@@ -100,6 +102,7 @@ static void put_grid(FILE *f, const llap_scores *s, int64_t variable)
     const llap_score_columns *(*const table)(const llap_scores *, int64_t, int64_t) =
         steps ? llap_scores_by_step : llap_scores_by_entity;
     const llap_score_columns *model = table(s, 0, variable);
+    assert(model != NULL);
     fprintf(f, "%s\n", ll_text_show(s->info.variables[variable]).text);
     put_grid_head(f, s, steps ? "steps ahead" : "entity");
     for (int64_t l = 0; l < model->n_rows; l++) {

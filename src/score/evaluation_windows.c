@@ -4,6 +4,8 @@
 #include "predict/tables/answer.h"
 #include "score/evaluation.h"
 
+#include <assert.h>
+
 static void put_header(FILE *f, const evaluation *e)
 {
     fputs("entity,origin,variable,values", f);
@@ -15,6 +17,7 @@ static llap_status put_windows(FILE *f, const evaluation *e, const ll_forecast_w
                                const ll_clock_writer *clock)
 {
     const scoring *s = &e->s;
+    assert(s->window != NULL);
     for (int64_t at = 0; at < s->n_windows; at++)
         for (int64_t k = 0; k < s->n_targets; k++) {
             char         time[LL_TIMEFMT_TEXT_MAX];
@@ -29,6 +32,7 @@ static llap_status put_windows(FILE *f, const evaluation *e, const ll_forecast_w
             fprintf(f, ",%.0f", values);
             for (int i = 0; i < e->n; i++) {
                 const scoring_sum *x = scoring_window(s, i, k, at);
+                assert(x->n == values);
                 fprintf(f, ",%.9g,%.9g", x->crps / x->n, x->se / x->n);
             }
             fputc('\n', f);

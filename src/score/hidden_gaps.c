@@ -73,12 +73,14 @@ static guess guess_at(const fill_set *s, naive which, int64_t target, int64_t en
     if (ahead && !back) g.value = r->value[after];
     if (ahead) far = fmin(far, (double)(r->time[after] - time));
     if (ahead && back) {
+        assert(r->time[before] < r->time[after]);
         const double part =
             (double)(time - r->time[before]) / (double)(r->time[after] - r->time[before]);
         g.value += part * (r->value[after] - r->value[before]);
     }
     const double steps = far / (double)s->m->frame.step;
     g.bucket = steps <= 1 ? 0 : (int32_t)fmin(BUCKETS - 1, ceil(log2(steps)));
+    assert(g.bucket >= 0 && g.bucket < BUCKETS);
     return g;
 }
 
@@ -204,6 +206,7 @@ static void put_redrawn(void *user, const ll_filled_cell *cell)
     const int64_t        i = s->place[cell->row] >> 32, q = s->place[cell->row] & UINT32_MAX;
     ll_forecast_members *f = &r->out[i * s->m->frame.n_targets + cell->target];
     double              *value = (double *)f->value;
+    assert(q < r->w[i].n_query && cell->n <= MEMBERS && f->law != NULL);
     for (int64_t k = 0; k < MEMBERS; k++)
         value[k * r->w[i].n_query + q] = k < cell->n ? cell->y[k] : NAN;
     ((bool *)f->law)[q] = false;
@@ -235,6 +238,7 @@ static llap_status redraw(fill_set *s, ll_anchor_from from, int64_t first,
     for (int64_t i = 0; i < n; i++)
         for (int64_t q = 0; q < w[i].n_query; q++) {
             const int64_t row = ll_panel_find_row(s->p, w[i].entity, w[i].time[q]);
+            assert(row >= 0);
             s->place[row] = i << 32 | q;
             memcpy(s->asked + row * C, s->hidden + row * C, (size_t)C);
         }

@@ -2,6 +2,7 @@
 
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ ll_part ll_row_part(const llap_model *m, const llap_panel *p, int64_t entity, in
         const int64_t known = ll_model_entity(m, p->entity[entity]);
         return known < 0 ? LL_PART_TEST : (ll_part)f->part[known];
     }
+    assert(row >= p->start[entity] && row < p->start[entity + 1]);
     return p->time[row] < f->val_start    ? LL_PART_TRAIN
            : p->time[row] < f->test_start ? LL_PART_VAL
                                           : LL_PART_TEST;

@@ -1,5 +1,6 @@
 #include "score/metric.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
@@ -9,7 +10,10 @@ double metric_crps_pairs(const double *x, int64_t n, double y, const int64_t *i,
 {
     double away = 0, apart = 0;
     for (int64_t k = 0; k < n; k++) away += fabs(x[k] - y);
-    for (int64_t k = 0; k < n_pairs; k++) apart += fabs(x[i[k]] - x[j[k]]);
+    for (int64_t k = 0; k < n_pairs; k++) {
+        assert(i[k] >= 0 && i[k] < n && j[k] >= 0 && j[k] < n);
+        apart += fabs(x[i[k]] - x[j[k]]);
+    }
     return away / (double)n - (n_pairs > 0 ? 0.5 * apart / (double)n_pairs : 0);
 }
 
@@ -63,6 +67,7 @@ double metric_energy(const double *path, int64_t n, int64_t n_query, const doubl
 {
     double  away = 0, apart = 0;
     int64_t n_known = 0;
+    assert(n >= 2);
     for (int64_t q = 0; q < n_query; q++) n_known += !isnan(y[q]);
     for (int64_t i = 0; i < n; i++) {
         away += distance(path + i * n_query, y, n_query, y);

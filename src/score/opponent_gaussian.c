@@ -4,6 +4,7 @@
 #include "predict/forecaster.h"
 #include "score/opponent_set.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ static llap_status pick(const ll_windows *w, const ll_split *split, ll_part part
     if (*out == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < w->n && *n < keep; i++)
         if (split->part[i] == part && seen++ == *n * all / keep) (*out)[(*n)++] = i;
+    assert(*n == keep);
     return LLAP_OK;
 }
 
@@ -42,6 +44,7 @@ typedef struct later {
 static double misfit(const later *x, int64_t n, double tau, double *sd)
 {
     double square = 0, logs = 0;
+    assert(n > 0 && tau > 0);
     for (int64_t i = 0; i < n; i++) {
         const double rho = exp(-x[i].gap / tau), share = fmax(1 - rho * rho, 1e-9);
         const double e = x[i].after - rho * x[i].before;
@@ -75,6 +78,7 @@ static int64_t collect(const opponent_set *s, int64_t target, const ll_forecast_
     for (int64_t q = 0; last >= 0 && q < w->n_query; q++) {
         const double y = truth_at(s, target, w, q);
         if (isnan(y)) continue;
+        assert(w->time[q] > s->r.of[target].time[last]);
         out[n++] = (later){ .before = ll_score_scale_z(scale, s->r.of[target].value[last]) -
                                       ll_score_scale_z(scale, mean),
                             .after = ll_score_scale_z(scale, y) - ll_score_scale_z(scale, mean),
@@ -121,6 +125,7 @@ llap_status opponent_ar1(const opponent_set *s, const ll_forecast_request *ask,
     float  *normal = ll_arena_new(arena, (size_t)w->n_query, sizeof *normal);
     if (value == NULL || keep == NULL || normal == NULL) return LLAP_ENOMEM;
     double *noise = keep + w->n_query;
+    assert(g->known && g->tau > 0);
     for (int64_t q = 0; q < w->n_query; q++) { /* without a reading the first query is new */
         const int64_t before = q > 0 ? w->time[q - 1] : last >= 0 ? s->r.of[target].time[last] : 0;
         keep[q] = q == 0 && last < 0 ? 0 : exp(-(double)(w->time[q] - before) / g->tau);
@@ -224,6 +229,7 @@ llap_status opponent_bar(const opponent_set *s, const ll_forecast_request *ask,
     double                  *value = ll_arena_new(arena, BAR_MEMBERS * n, sizeof *value);
     double                  *point = ll_arena_new(arena, n, sizeof *point);
     if (value == NULL || point == NULL) return LLAP_ENOMEM;
+    assert(g->known && g->spread != NULL);
     opponent_points(s, g->point, w, target, point);
     for (size_t q = 0; q < n; q++) {
         const double sd = scale->sd * g->spread[ll_lead(&s->leads, w->time[q] - w->origin)];

@@ -3,6 +3,7 @@
 #include "score/metric.h"
 #include "score/opponent_set.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -43,8 +44,10 @@ llap_status opponent_days(const opponent_set *s, const ll_forecast_request *ask,
     double                 *value = ll_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
     bool                   *law = ll_arena_new(arena, (size_t)w->n_query, sizeof *law);
     ll_forecast_members     all = { 0 };
+    assert(n >= 2 && day > 0);
     if (value == NULL || law == NULL) return LLAP_ENOMEM;
     for (int64_t q = 0; q < w->n_query; q++) {
+        assert(w->time[q] > w->origin);
         const int64_t back = day * ((w->time[q] - w->origin + day - 1) / day);
         int64_t       found = 0;
         for (int64_t d = 0; d < n; d++) {

@@ -2,6 +2,8 @@
 #include "predict/forecaster.h"
 #include "score/opponent_set.h"
 
+#include <assert.h>
+
 double opponent_mean(const opponent_set *s, int64_t target, const ll_forecast_window *w,
                      int64_t *last)
 {
@@ -44,6 +46,7 @@ static void seasonal(const opponent_set *s, const ll_forecast_window *w, int64_t
 {
     const ll_readings_range c = opponent_context(s, target, w);
     const double            last = last_value(s, w, target);
+    assert(s->season > 0);
     for (int64_t q = 0; q < w->n_query; q++) {
         out[q] = last;
         const int64_t back = s->season * ((w->time[q] - w->origin + s->season - 1) / s->season);

@@ -10,6 +10,8 @@
 #include "score/metric.h"
 #include "score/opponent_set.h"
 
+#include <assert.h>
+
 enum { DAYS_MAX = 60 };
 
 /* ---- climatology ---- */
@@ -30,6 +32,7 @@ static llap_status take_climate(const opponent_set *s, int64_t target, const int
         const ll_readings_range x = ll_readings_within(&s->r, target, e, s->p->start[e], stop[e]);
         for (int64_t i = x.first; i < x.end; i++) out->value[out->n++] = r->value[i];
     }
+    assert(out->n == n);
     metric_sort(out->value, n);
     out->mean = metric_mean(out->value, n);
     return LLAP_OK;
@@ -69,6 +72,7 @@ static llap_status take_climates(opponent_set *s, const ll_windows *w, const ll_
 const opponent_climate *opponent_climate_of(const opponent_set *s, int64_t target, int64_t entity)
 {
     const opponent_climate *c = s->climate + target * (s->p->n_entities + 1);
+    assert(c[entity].n > 0 || c[s->p->n_entities].n > 0);
     return c[entity].n > 0 ? &c[entity] : &c[s->p->n_entities];
 }
 
@@ -168,6 +172,7 @@ llap_status ll_opponents_init(ll_opponents *o, const ll_model_frame *frame,
                               const ll_score_scale *scale, const int64_t *var, const ll_windows *w,
                               const ll_split *split, ll_part scored)
 {
+    assert(split->n_windows == w->n);
     *o = (ll_opponents){ .set = ll_new(1, sizeof *o->set) };
     if (o->set == NULL) return LLAP_ENOMEM;
     *o->set = (opponent_set){ .frame = frame, .p = w->panel, .scale = scale };

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "data/windows/scaling.h"
 
+#include <assert.h>
 #include <math.h>
 
 static llap_status take_target(ll_target_readings *r, const llap_panel *p, int64_t var)
@@ -66,6 +67,7 @@ static int64_t from(const int64_t *x, int64_t first, int64_t end, int64_t bound)
 ll_readings_range ll_readings_within(const ll_readings *r, int64_t target, int64_t entity,
                                      int64_t first, int64_t end)
 {
+    assert(target >= 0 && target < r->n_targets && entity >= 0 && entity < r->n_entities);
     const ll_target_readings *t = &r->of[target];
     const int64_t             a = t->start[entity], b = t->start[entity + 1];
     return (ll_readings_range){ from(t->row, a, b, first), from(t->row, a, b, end) };
@@ -103,7 +105,8 @@ double ll_score_scale_y(const ll_score_scale *s, double z) { return s->mean + s-
 static ll_score_scale scale_of_chain(const ll_chain *c, int64_t entity)
 {
     const size_t row = entity < 0 ? c->n_series : (size_t)entity;
-    const bool   logs = c->y_mu != NULL;
+    assert(row <= c->n_series);
+    const bool logs = c->y_mu != NULL;
     return (ll_score_scale){ .mean = logs ? c->y_mu[row] : c->mu[row],
                              .sd = logs ? c->y_sd[row] : c->sd[row],
                              .lo = c->y_lo,
@@ -119,6 +122,7 @@ static ll_score_scale scale_of_network(const ll_network *n, int64_t entity, int6
     const int64_t        at = row * n->config.n_targets + target;
     const ll_param_info *mean = ll_params_find(n->params, "scale.y.mean");
     const ll_param_info *sd = ll_params_find(n->params, "scale.y.std");
+    assert(mean != NULL && sd != NULL);
     return (ll_score_scale){ .mean = ll_param_get(n->params, mean, at),
                              .sd = ll_param_get(n->params, sd, at),
                              .lo = -INFINITY,

@@ -96,6 +96,7 @@ static llap_status put_forecaster(llap_scores *s, const evaluation *e, int i)
             (llap_score_difference){ range_of(&r->crps), range_of(&r->mse), range_of(&r->skill) };
         if (k == C) break;
         const scoring_cell *cell = scoring_at(&e->s, i, k);
+        assert(s->by_entity == NULL || cell->entity != NULL);
         s->units[i * C + k] = score_on(&t.y, t.n);
         st = columns_of(&s->arena, cell->lead, e->s.leads.n, &s->by_step[i * C + k]);
         if (st == LLAP_OK && s->by_entity != NULL)
@@ -167,6 +168,7 @@ static llap_scores_info info_of(const evaluation *e, const evaluation_look *look
 llap_status scores_of(const evaluation *e, const evaluation_look *look, llap_scores **out)
 {
     *out = NULL;
+    assert(e->n_own >= 1 && e->n_own <= e->n && e->n <= EVALUATION_MAX);
     llap_scores *s = ll_new(1, sizeof *s);
     if (s == NULL) return LLAP_ENOMEM;
     *s = (llap_scores){ .info = info_of(e, look), .impute = e->impute, .look = *look };

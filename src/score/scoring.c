@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "predict/forecaster.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -101,6 +102,7 @@ static void block_next(block *b, const scoring_input *in)
     b->n = left < b->size ? left : b->size;
     if (b->n == left) return;
     int64_t n = b->n;
+    assert(in->w[b->first + n].origin >= in->w[b->first + n - 1].origin);
     while (n > 1 && in->w[b->first + n].origin == in->w[b->first + n - 1].origin) n--;
     if (n > 1) b->n = n;
 }
@@ -114,6 +116,7 @@ static void block_truth(block *b, const scoring_input *in)
         const int64_t             at = in->time != NULL ? w->time - in->time : 0;
         for (int64_t q = 0; q < w->n_query; q++) {
             const int64_t row = in->time != NULL ? in->row[at + q] : w->end + q;
+            assert(row >= 0 && row < p->n_rows);
             const int32_t lead = ll_lead(&in->leads, w->time[q] - w->origin);
             for (int64_t k = 0; k < in->n_targets; k++) {
                 const int64_t to = (i * in->n_targets + k) * b->n_query + q;
@@ -122,6 +125,7 @@ static void block_truth(block *b, const scoring_input *in)
                                    (in->glitch == NULL || !in->glitch[row * in->n_targets + k]);
                 b->truth[to] = known ? (double)p->value[row * p->n_vars + in->var[k]] : NAN;
                 b->lead[to] = in->time != NULL ? in->lead[(at + q) * in->n_targets + k] : lead;
+                assert(b->lead[to] >= 0 && b->lead[to] < in->leads.n);
             }
         }
     }
@@ -174,6 +178,7 @@ static void block_add(const block *b, const scoring_input *in, int forecaster, s
         for (int64_t l = 0; l < in->leads.n; l++) tally_brief_add(&cell->lead[l], &ahead[l]);
         for (int64_t l = 0; cell->entity != NULL && l < in->leads.n; l++)
             tally_brief_add(&cell->entity[in->w[at].entity], &ahead[l]);
+        assert(in->unit[at] >= 0 && in->unit[at] < in->n_units);
         u += in->unit[at];
         u->n += t->n;
         u->crps += t->z.crps;
@@ -207,6 +212,7 @@ static llap_status block_run(block *b, const scoring_input *in, scoring *out)
 
 llap_status scoring_run(const scoring_input *in, scoring *out)
 {
+    assert((in->time == NULL) == (in->row == NULL) && (in->time == NULL) == (in->lead == NULL));
     block       b;
     llap_status st = scoring_init(out, in);
     if (st == LLAP_OK) st = block_init(&b, in);

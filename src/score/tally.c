@@ -130,6 +130,7 @@ typedef struct paper {
 static void paper_init(paper *p, const tally_case *c, int64_t n)
 {
     const ll_rng r = ll_rng_make(c->seed, LL_STREAM_SCORE, c->id, 1, 0);
+    assert(n <= TALLY_PAPER);
     p->n = n;
     p->n_pairs = p->n * (p->n - 1) / 2 < TALLY_PAIRS ? p->n * (p->n - 1) / 2 : TALLY_PAIRS;
     for (int64_t k = 0; k < p->n_pairs; k++) {
@@ -247,7 +248,10 @@ static int64_t put_in_order(const tally_case *c, const double *member, int64_t n
     for (int64_t k = 0; k < n; k++)
         if (!isnan(member[k])) p->y[kept++] = member[k];
     if (!ordered) metric_sort(p->y, kept);
-    for (int64_t k = 0; k < kept; k++) p->z[k] = ll_score_scale_z(c->scale, p->y[k]);
+    for (int64_t k = 0; k < kept; k++) {
+        assert(k == 0 || p->y[k - 1] <= p->y[k]);
+        p->z[k] = ll_score_scale_z(c->scale, p->y[k]);
+    }
     return kept;
 }
 
@@ -258,6 +262,7 @@ static void add_query(const tally_case *c, int64_t q, const law *y, const law *z
     const double crps = law_crps(z, truth_z);
     const ll_rng r = ll_rng_make(c->seed, LL_STREAM_SCORE, c->id, 0, 0);
     const double place = law_place(y, truth, (double)ll_rng_uniform(&r, (uint64_t)q));
+    assert(place >= 0 && place <= 1);
     out->n++;
     add_truth(&out->z, z, truth_z, crps);
     add_truth(&out->y, y, truth, law_crps(y, truth));
@@ -308,6 +313,7 @@ void tally_forecast(const tally_case *c, const ll_forecast_members *f, const tal
                     tally *out, tally_brief *lead)
 {
     assert(f->n <= room->n_members && c->n_query <= room->n_query);
+    assert(f->n >= 1 && !(f->joint && f->constant) && (f->law == NULL || f->drawn));
     const parts p = parts_of(room);
     if (f->joint && f->drawn) add_energy(c, f, &p, out);
     if (f->constant) add_constant(c, f, &p, out, lead);

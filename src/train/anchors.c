@@ -12,6 +12,7 @@
 #include "train/run/run.h"
 #include "train/run/targets.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -33,6 +34,7 @@ static llap_status origins(const ll_windows *w, const ll_split *s, ll_part part,
                 .t = (double)ll_window_end(w, &w->at[i]) / (double)unit,
             };
     }
+    assert((int64_t)*n == keep);
     return LLAP_OK;
 }
 
@@ -177,8 +179,10 @@ static llap_status fit_windows(const ll_windows *w, const ll_split *split,
     if (st == LLAP_OK) st = origins(w, split, LL_PART_VAL, f->unit, valid_rows, &valid, &n_valid);
     if (st == LLAP_OK) {
         ll_training_rows(w, split, rows, rows + p->n_entities);
-        for (int64_t e = 0; e < p->n_entities; e++)
+        for (int64_t e = 0; e < p->n_entities; e++) {
+            assert(rows[p->n_entities + e] >= p->start[e]);
             train_rows[e] = (size_t)(rows[p->n_entities + e] - p->start[e]);
+        }
         const ll_anchor_data data = { .series = series.series,
                                       .n_series = series.n,
                                       .train_rows = train_rows,
@@ -267,6 +271,7 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
     bool     finished = false;
     double   score = 0;
     ll_stage stage = LL_STAGE_DEFAULT;
+    assert(f->n_targets > 0 && first >= 0 && first <= f->n_targets);
     x.every = recipe->steps >= 10 ? recipe->steps / 10 : 1;
     stage.name = "anchor";
     stage.n_steps = end[f->n_targets - 1];
@@ -287,7 +292,10 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         ll_training_run_forget(run, name_of(&x, "").text);
         st = ll_training_run_at(run, &(ll_stage_at){ end[i], NAN, x.target, false });
     }
-    for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) score += anchor[i]->valid_crps;
+    for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) {
+        assert(anchor[i] != NULL);
+        score += anchor[i]->valid_crps;
+    }
     if (st == LLAP_OK && !finished) st = ll_training_run_leave(run, score / (double)f->n_targets);
     return st;
 }

@@ -10,6 +10,7 @@
 #include "score/metric.h"
 #include "train/run/recipe.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { SAMPLES = 24, WINDOWS_PAST = 128, WINDOWS_BOTH = 32, WINDOWS_LEAST = 8, STEPS_LEAST = 8 };
@@ -30,12 +31,14 @@ static int64_t entity_of(const llap_panel *p, int64_t row)
         if (p->start[mid] <= row) low = mid;
         else high = mid;
     }
+    assert(p->start[low] <= row && row < p->start[low + 1]);
     return low;
 }
 
 static double score(const ll_chain *c, size_t e, const double *y, int64_t n, double truth)
 {
     double z[SAMPLES];
+    assert(n > 0 && n <= SAMPLES);
     for (int64_t i = 0; i < n; i++) z[i] = ll_chain_unit(c, e, ll_chain_z(c, e, y[i]));
     metric_sort(z, n);
     return ll_crps(z, n, truth, true);
@@ -48,6 +51,7 @@ static void compare(void *user, const ll_filled_cell *cell)
     const size_t    e = ll_model_series(s->m, s->p->entity[entity_of(s->p, cell->row)]);
     const double    y = (double)s->p->value[cell->row * s->p->n_vars + s->var[cell->target]];
     const double    truth = ll_chain_unit(chain, e, ll_chain_z(chain, e, y));
+    assert(cell->window >= 0 && cell->window < WINDOWS_PAST && cell->guess != NULL);
     s->network[cell->window] += score(chain, e, cell->y, cell->n, truth);
     s->anchor[cell->window] += score(chain, e, cell->guess, cell->n, truth);
     s->n[cell->window]++;

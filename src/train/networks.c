@@ -15,6 +15,7 @@
 #include "train/run/targets.h"
 #include "train/training_set.h"
 
+#include <assert.h>
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static llap_status make_network(const llap_model *m, const ll_training_set *f,
     if (st != LLAP_OK || f->scaling == NULL) return st;
     const ll_param_info *mean = ll_params_find((*out)->params, "scale.x.mean");
     const ll_param_info *std = ll_params_find((*out)->params, "scale.x.std");
+    assert(mean->count == (f->scaling->n_entities + 1) * f->n_inputs && std->count == mean->count);
     memcpy(mean->data, f->scaling->x_mean, (size_t)mean->count * sizeof(float));
     memcpy(std->data, f->scaling->x_std, (size_t)std->count * sizeof(float));
     return LLAP_OK;
@@ -490,6 +492,7 @@ llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_s
         ll_network_destroy(net);
         return st;
     }
+    assert(m->network == NULL);
     m->network = net;
     st = settle_once(run, m, f, o);
     return st == LLAP_OK ? remember(m, o, config, f) : st;

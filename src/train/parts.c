@@ -7,6 +7,7 @@
 #include "data/source.h"
 #include "data/windows/split.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ static llap_status read_line(const ll_csv_tokens *t, part_file *f)
 {
     const int last = f->entity > f->what ? f->entity : f->what;
     uint8_t   part;
+    assert(f->entity >= 0 && f->what >= 0);
     if ((size_t)last >= t->n_fields)
         return ll_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
     const llap_status st = parse_part(&t->field[f->what], &part);
@@ -111,6 +113,7 @@ llap_status ll_parts_read(const char *path, const llap_panel *p, const llap_log 
     if (st != LLAP_OK) return ll_fail_in(st, "parts");
     for (int64_t e = 0; e < p->n_entities; e++)
         if (part[e] == UNSAID) part[e] = LL_PART_PURGED;
+    assert(f.n_found <= p->n_entities);
     if (f.n_found < p->n_entities)
         ll_logf(log, LLAP_LOG_WARNING, "parts: %lld of %lld entities are not named: left out",
                 (long long)(p->n_entities - f.n_found), (long long)p->n_entities);

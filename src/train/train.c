@@ -23,6 +23,7 @@
 #include "train/run/targets.h"
 #include "train/training_set.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ static llap_status make_frame(const llap_panel *p, const llap_train_opts *o, ll_
         st = ll_fail(LLAP_EOPTION, "step: '%s' is longer than the %s", o->step,
                      f->step > f->horizon ? "horizon" : "context");
     f->unit = f->axis == LL_AXIS_CALENDAR ? LL_NS_PER_HOUR : f->step;
+    assert(st != LLAP_OK || (f->step > 0 && f->context > 0 && f->horizon > 0 && f->unit > 0));
     return st;
 }
 
@@ -105,7 +107,10 @@ static llap_status read_split(const llap_panel *p, const llap_train_opts *o, con
 {
     int64_t     n[LL_PART_COUNT] = { 0 };
     llap_status st = ll_parts_read(o->parts, p, o->log, part);
-    for (int64_t i = 0; i < w->n && st == LLAP_OK; i++) n[part[w->at[i].entity]]++;
+    for (int64_t i = 0; i < w->n && st == LLAP_OK; i++) {
+        assert(part[w->at[i].entity] < LL_PART_COUNT);
+        n[part[w->at[i].entity]]++;
+    }
     for (int k = 0; k <= LL_PART_TEST && st == LLAP_OK; k++)
         if (n[k] == 0)
             st = ll_fail(LLAP_EINVAL, "parts: %s: no entity for %s that has a window",
@@ -259,6 +264,7 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
                              const llap_train_opts *o, const ll_json *config, const plan *l,
                              llap_model **out)
 {
+    assert(*out == NULL && !l->reference);
     const bool  alone = l->size == NETWORKS_NONE;
     llap_status st = fit_anchors(run, p, o, l, out);
     if (st == LLAP_OK && !alone)

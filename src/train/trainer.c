@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "train/train.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -62,9 +63,11 @@ llap_status llap_trainer_create(const llap_panel *panel, const llap_train_opts *
 llap_status llap_trainer_run(llap_trainer *t)
 {
     if (t->done) return LLAP_OK;
+    assert(t->model == NULL);
     const llap_status st = llap_train(t->panel, &t->o, &t->model);
     atomic_store(&t->stop, false);
     t->done = st == LLAP_OK;
+    assert(t->done == (t->model != NULL));
     if (st == LLAP_ECANCELLED && t->o.state != NULL) t->o.resume = 1; /* its own state by now */
     return st;
 }

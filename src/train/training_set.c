@@ -145,6 +145,7 @@ static llap_status make_rows(ll_training_set *f, const llap_model *m)
     ll_examples_opts          o = { .part = LL_PART_TRAIN,
                                     .most = (size_t)r->rows,
                                     .max_query = steps > QUERIES ? steps : QUERIES };
+    assert(r->rows > 0 && r->check_rows > 0 && r->final_rows > 0); /* 0 would be all */
     llap_status st = ll_examples_of(&f->view, m, f->windows, f->split, &o, &f->train_rows);
     o.part = LL_PART_VAL;
     o.most = (size_t)r->check_rows;
@@ -213,8 +214,10 @@ static llap_status scale_inputs(ll_training_set *f, const ll_model_frame *frame,
 {
     if (f->n_inputs == 0) return LLAP_OK;
     int64_t *feature = ll_new((size_t)f->n_inputs, sizeof *feature);
-    for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++)
+    for (int64_t i = 0; feature != NULL && i < f->n_inputs; i++) {
         feature[i] = ll_panel_find_var(p, f->input[i]);
+        assert(feature[i] >= 0); /* its name came from there */
+    }
     ll_scaling_opts so = LL_SCALING_DEFAULT;
     so.by = frame->by_entity ? LL_SCALE_GLOBAL : LL_SCALE_BY_ENTITY;
     so.feature = feature;
@@ -243,6 +246,7 @@ llap_status ll_training_set_see(ll_training_set *f, const llap_model *m, const l
     const int64_t C = m->frame.n_targets;
     int64_t      *var = ll_new((size_t)C, sizeof *var);
     llap_status   st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, p, var);
+    assert(m->anchor != NULL && f->windows == NULL);
     f->layout.calendar = false;
     for (int64_t c = 0; c < C && is_daily(&m->frame); c++)
         if (m->anchor[c]->chain->n_climate == 0) f->layout.calendar = true;

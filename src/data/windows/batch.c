@@ -11,6 +11,7 @@ ll_batch ll_batch_view(const ll_batch *b, int64_t first, int64_t n)
 {
     const int64_t N = b->n_slots, x = first * N * b->n_context, y = first * N * b->n_query;
     ll_batch      v = *b;
+    assert(first >= 0 && first + n <= b->n_rows);
     v.n_rows = n;
     v.v += x * b->n_features;
     if (v.dv != NULL) v.dv += x * b->n_features;
@@ -110,6 +111,7 @@ static llap_status reshape(ll_batch *b, bool with_diff)
     }
     layout real = { .base = b->block };
     (void)lay_out(b, with_diff, &real);
+    assert(real.used == size.used && real.used <= b->capacity);
     b->n_bytes = real.n_bytes;
     return LLAP_OK;
 }
@@ -170,6 +172,7 @@ static void difference(const float *restrict v, const uint8_t *restrict obs, boo
 /* The features of n rows from `row` on, all of entity e. */
 static void take_features(const job *j, int64_t e, int64_t row, int64_t n, float *v, uint8_t *obs)
 {
+    assert((j->x == NULL) != (j->s == NULL));
     if (j->x == NULL) {
         ll_scale_features(j->s, j->p, e, row, n, v, obs);
         return;
@@ -217,6 +220,7 @@ static void fill_query(const job *j, ll_batch *b, int64_t slot, const ll_window 
 {
     const int64_t width = b->n_targets, at = slot * b->n_query * width;
     const int64_t n = w->n_query * width, rest = b->n_query * width - n;
+    assert(w->n_query > 0 && w->n_query <= b->n_query);
     take_targets(j, w->entity, ll_window_query(w), w->n_query, b->y + at, b->y_obs + at);
     zero(b->y + at + n, rest, sizeof *b->y);
     zero(b->y_obs + at + n, rest, sizeof *b->y_obs);
@@ -312,6 +316,7 @@ static void fill_row(const job *j, const ll_rows *r, ll_batch *b, int64_t i, int
         model = v;
         model_slot = slot;
     }
+    assert(m == r->first[row + 1]); /* every window of the row has its slot */
     b->id[i] = ll_row_id(r, row);
     b->end[i] = ll_row_end(r, row);
     summarise_row(b, i);
@@ -349,6 +354,7 @@ llap_status ll_batch_fill(ll_batch *b, const ll_rows *r, const ll_scaled *x, con
     llap_status st = check_opts(o);
     if (st != LLAP_OK) return st;
     const job j = { .p = r->windows->panel, .x = x, .o = o };
+    assert(x->n_rows == j.p->n_rows);
     set_sizes(b, r, x, row, n);
     st = reshape(b, o->diff != LL_DIFF_NONE);
     if (st != LLAP_OK) return st;

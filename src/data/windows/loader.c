@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 /* A ring of batches: number k of an epoch lies in slot k % n_slots. Makers take the next number as
@@ -45,6 +46,7 @@ static llap_status list_rows(const ll_loader *l, int64_t k, slot *s, int64_t *n)
     if (l->o.order == LL_ORDER_BATCHES) k = l->order[k];
     const int64_t first = k * l->o.n_groups, left = r->n_groups - first;
     const int64_t count = left < l->o.n_groups ? left : l->o.n_groups;
+    assert(k >= 0 && k < l->n_batches && count > 0);
     *n = 0;
     for (int64_t i = 0; i < count; i++) {
         const int64_t g = l->o.order == LL_ORDER_RANDOM ? l->order[first + i] : first + i;
@@ -80,6 +82,7 @@ static void *maker(void *arg)
         }
         const int64_t k = l->next++;
         slot         *s = &l->slot[k % l->n_slots];
+        assert(s->number < 0 || s->number == k - l->n_slots); /* it was given out and is free */
         l->busy++;
         pthread_mutex_unlock(&l->lock);
         const llap_status st = make(l, k, s);
@@ -129,6 +132,7 @@ llap_status ll_loader_next(ll_loader *l, const ll_batch **out)
 {
     *out = NULL;
     pthread_mutex_lock(&l->lock);
+    assert(l->used <= l->given && l->given <= l->n_batches);
     l->used = l->given;
     const int64_t k = l->given;
     llap_status   st = LLAP_OK;

@@ -38,6 +38,7 @@ void ll_hide_cells(uint64_t seed, const char *entity, int64_t start, double rate
         }
         seen++;
     }
+    assert(hide == 0);
 }
 
 static bool keeps(const ll_impute_mask_opts *o, const ll_rng *r, int64_t step)
@@ -66,6 +67,7 @@ bool ll_impute_mask(const ll_impute_mask_opts *o, uint64_t row_id, int64_t n_ste
         if (first >= 0) kept[first] = 0;
         return false;
     }
+    assert(first < last);
     if (n_kept == 0) kept[first] = 1;
     if (n_kept == n_observed) kept[last] = 0;
     return true;

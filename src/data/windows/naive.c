@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <string.h>
 
 const char *ll_naive_name(ll_naive which)
@@ -20,6 +21,7 @@ static void add_up(ll_empirical *d, int64_t n, double *value, double *sum)
     double spread = 0;
     sum[0] = 0;
     for (int64_t k = 0; k < n; k++) {
+        assert(k == 0 || value[k - 1] <= value[k]);
         sum[k + 1] = sum[k] + value[k];
         spread += (double)(2 * k + 1 - n) * value[k];
     }
@@ -137,6 +139,7 @@ static void insert(work *k, double x)
 static void take_out(work *k, double x)
 {
     const int64_t at = count_below(k->value, k->n_values, x);
+    assert(at < k->n_values && k->value[at] == x);
     k->n_values--;
     memmove(k->value + at, k->value + at + 1, (size_t)(k->n_values - at) * sizeof *k->value);
 }
@@ -255,6 +258,7 @@ llap_status ll_naive_scores(const ll_windows *w, const ll_split *split, const ll
     if (o->period_rows < 1)
         return ll_fail(LLAP_EINVAL, "naive scores: a period of %lld rows",
                        (long long)o->period_rows);
+    assert(split->n_windows == w->n && x->n_rows == w->panel->n_rows);
     const int64_t n = w->panel->n_entities;
     work          k = { .w = w, .split = split, .x = x, .period = o->period_rows };
     k.own_unseen = o->own_unseen;

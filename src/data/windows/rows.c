@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static key *sorted_keys(const ll_windows *w, const ll_split *split, ll_part part
     *n = 0;
     for (int64_t i = 0; k != NULL && i < w->n; i++) {
         if (split->part[i] != part) continue;
+        assert(*n < split->n[part]);
         const ll_window *v = &w->at[i];
         k[(*n)++] = (key){
             .end = ll_window_end(w, v),
@@ -65,6 +67,7 @@ static void cut(ll_rows *r, const key *k, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const bool alone = i == 0 || r->view == LL_VIEW_INDEPENDENT;
+        assert(i == 0 || k[i - 1].end <= k[i].end);
         const bool group = alone || k[i].end != k[i - 1].end;
         if (group) r->group[r->n_groups++] = r->n_rows;
         if (group || compare_grids(&k[i], &k[i - 1]) != 0) r->first[r->n_rows++] = i;
@@ -100,6 +103,7 @@ llap_status ll_rows_create(const ll_windows *w, const ll_split *split, ll_part p
 
 uint64_t ll_row_id(const ll_rows *r, int64_t row)
 {
+    assert(row >= 0 && row < r->n_rows && r->first[row] < r->first[row + 1]);
     const int64_t end = ll_row_end(r, row);
     uint64_t      h = ll_hash(0, &end, sizeof end);
     for (int64_t m = r->first[row]; m < r->first[row + 1]; m++) {

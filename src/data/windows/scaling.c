@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <string.h>
 
 static const double VARIANCE_FLOOR = 1e-12;
@@ -84,6 +85,7 @@ void ll_training_rows(const ll_windows *w, const ll_split *split, int64_t *conte
         if (split->part[i] != LL_PART_TRAIN) continue;
         const ll_window *v = &w->at[i];
         const int64_t    a = ll_window_query(v), b = ll_window_last(v) + 1;
+        assert(a < b && b <= w->panel->start[v->entity + 1]);
         if (a > context[v->entity]) context[v->entity] = a;
         if (b > query[v->entity]) query[v->entity] = b;
     }
@@ -196,6 +198,8 @@ static int64_t find_entity(const ll_scaling *s, const char *const *entity, const
 
 static void copy_row(const ll_scaling *s, int64_t from, ll_scaling *t, int64_t to)
 {
+    assert(s->n_features == t->n_features && s->n_targets == t->n_targets);
+    assert(from <= s->n_entities && to <= t->n_entities);
     const int64_t nx = s->n_features, ny = s->n_targets;
     memcpy(t->x_mean + to * nx, s->x_mean + from * nx, (size_t)nx * sizeof *s->x_mean);
     memcpy(t->x_std + to * nx, s->x_std + from * nx, (size_t)nx * sizeof *s->x_std);
@@ -242,6 +246,7 @@ static void scale_rows(const llap_panel *p, int64_t first, int64_t n, const int6
                        int64_t n_vars, const float *mean, const float *std, float clip, float *out,
                        uint8_t *obs)
 {
+    assert(first >= 0 && n >= 0 && first + n <= p->n_rows);
     for (int64_t r = first; r < first + n; r++)
         for (int64_t v = 0; v < n_vars; v++) {
             *out++ = ll_scale_value(p->value[r * p->n_vars + var[v]], mean[v], std[v], clip);

@@ -5,6 +5,8 @@
 #include "base/rng/rng.h"
 #include "base/sort.h"
 
+#include <assert.h>
+
 const char *ll_part_name(ll_part part)
 {
     static const char *const name[] = { "train", "validation", "test", "purged" };
@@ -30,6 +32,7 @@ void ll_split_counts(int64_t n, double train, double val, int64_t out[3])
     out[0] = a;
     out[1] = b;
     out[2] = n - a - b;
+    assert(a >= 0 && b >= 0 && out[2] >= 0);
 }
 
 static int64_t first_target(const ll_windows *w, int64_t i)
@@ -39,6 +42,7 @@ static int64_t first_target(const ll_windows *w, int64_t i)
 
 static int64_t last_target(const ll_windows *w, int64_t i)
 {
+    assert(w->at[i].n_query > 0);
     return w->panel->time[ll_window_last(&w->at[i])];
 }
 
@@ -57,6 +61,7 @@ static llap_status split_purged(const ll_windows *w, const ll_split_opts *o, ll_
     ll_free(u);
     if (n < 3)
         return ll_fail(LLAP_EINVAL, "split: windows of only %lld different times", (long long)n);
+    assert(count[0] + count[1] < n && s->val_start <= s->test_start);
     for (int64_t i = 0; i < w->n; i++) {
         const int64_t t0 = first_target(w, i), t1 = last_target(w, i);
         s->part[i] = t1 < s->val_start                          ? LL_PART_TRAIN
@@ -106,6 +111,7 @@ static llap_status split_by_entity(const ll_windows *w, const ll_split_opts *o, 
         int64_t e = 0;
         for (int64_t i = 0; i < w->n; e++)
             for (const int64_t stop = entity_stop(w, i); i < stop; i++) s->part[i] = part[e];
+        assert(e == n);
     }
     const bool ok = order != NULL && part != NULL;
     ll_free(order);
@@ -171,6 +177,7 @@ void ll_split_thin(ll_split *s, const ll_windows *w, ll_part part, int64_t span,
     int64_t  begin = INT64_MAX;
     int32_t  entity = -1;
     uint64_t last = 0;
+    assert(s->n_windows == w->n && part < LL_PART_PURGED && span >= 1);
     for (int64_t i = 0; i < w->n; i++) {
         const int64_t end = ll_window_end(w, &w->at[i]);
         if (s->part[i] == part && end < begin) begin = end;

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <string.h>
 
 typedef struct blocks {
@@ -85,6 +86,7 @@ static int64_t windows_of(const llap_panel *p, const ll_window_opts *o, int64_t 
         if (hit > end + query) continue;
         const int64_t have = end + 1 - first;
         const int64_t context = have < most_context ? have : most_context;
+        assert(context > 0 && end + query < stop);
         if (out != NULL)
             out[n] = (ll_window){ .first = end + 1 - context,
                                   .entity = (int32_t)e,
@@ -122,6 +124,7 @@ static llap_status fill(ll_windows *w, const ll_window_opts *o)
     memcpy(b->target, o->target, (size_t)o->n_targets * sizeof *b->target);
     int64_t n = 0;
     for (int64_t e = 0; e < p->n_entities; e++) n += windows_of(p, o, e, b->at + n);
+    assert(n == w->n);
     w->at = b->at;
     w->target = b->target;
     w->n_targets = o->n_targets;
@@ -177,6 +180,7 @@ ll_window ll_window_before(const llap_panel *p, int64_t entity, int64_t origin, 
 
 void ll_time_offsets(const int64_t *time, int64_t n, int64_t origin, int64_t unit_ns, float *out)
 {
+    assert(unit_ns > 0 && (n == 0 || origin <= time[0]));
     for (int64_t k = 0; k < n; k++)
         out[k] = (float)((double)ll_elapsed(origin, time[k]) / (double)unit_ns);
 }

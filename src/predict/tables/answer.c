@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "data/clock.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -56,6 +57,7 @@ static bool grow_32(int32_t **column, size_t room)
 llap_status ll_answer_grow(llap_answer *a, size_t room)
 {
     ll_answer_rows *c = &a->rows;
+    assert(room >= a->n_rows);
     if (!grow_64(&c->time, room) || !grow_64(&c->origin, room) || !grow_32(&c->entity, room) ||
         !grow_32(&c->target, room) || !grow_32(&c->sample, room))
         return LLAP_ENOMEM;
@@ -72,6 +74,8 @@ llap_status ll_answer_create_bare(ll_answer_kind kind, size_t n_rows, const doub
                                   int n_quantiles, llap_answer **out)
 {
     *out = NULL;
+    assert(n_quantiles >= 0 && n_quantiles <= LL_QUANTILES);
+    assert((kind & LL_ANSWER_SAMPLES) == 0 || n_quantiles == 0);
     llap_answer *a = ll_new(1, sizeof *a);
     if (a == NULL) return LLAP_ENOMEM;
     a->kind = kind;
@@ -161,6 +165,7 @@ static llap_status put_rows(FILE *f, const llap_answer *a, const ll_clock_writer
         if (st == LLAP_OK && a->has_origin)
             st = ll_clock_write(clock, r.origin, text[1], &n_origin);
         if (st != LLAP_OK) return st;
+        assert(r.entity >= 0 && r.entity < a->n_entities && r.target < a->n_targets);
         ll_csv_put_field(f, a->entity[r.entity]);
         if (a->has_origin) fprintf(f, ",%.*s", (int)n_origin, text[1]);
         fprintf(f, ",%.*s,", (int)n, text[0]);

@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "predict/tables/numbers.h"
 
+#include <assert.h>
 #include <llapdiff/answer.h>
 #include <stdio.h>
 
@@ -51,6 +52,7 @@ struct llap_answer {
 
 static inline void ll_answer_put(llap_answer *a, size_t i, ll_answer_row r)
 {
+    assert(i < a->n_rows);
     a->rows.time[i] = r.time;
     a->rows.origin[i] = r.origin;
     a->rows.entity[i] = r.entity;
@@ -62,6 +64,7 @@ static inline void ll_answer_put(llap_answer *a, size_t i, ll_answer_row r)
 static inline ll_answer_row ll_answer_row_at(const llap_answer *a, size_t i)
 {
     const ll_answer_rows *c = &a->rows;
+    assert(i < a->n_rows);
     return (ll_answer_row){ .time = c->time[i],
                             .origin = c->origin[i],
                             .entity = c->entity[i],

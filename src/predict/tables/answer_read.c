@@ -8,6 +8,7 @@
 #include "predict/tables/numbers.h"
 #include "predict/tables/times.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ static llap_status read_row(reader *r)
         st = r->number[k] >= (int)r->tokens.n_fields
                  ? ll_fail(LLAP_EFORMAT, "%zu fields: too few", r->tokens.n_fields)
                  : read_number(&f[r->number[k]], &number[k]);
+    assert(r->a->n_rows < r->room && r->a->n_numbers == 1 + r->n_quantiles);
     if (st == LLAP_OK) ll_answer_put(r->a, r->a->n_rows++, row);
     return st;
 }

@@ -66,6 +66,7 @@ static int64_t count_samples(const llap_answer *a)
 /* Whether every forecast has every time, sample and variable; and the most times of one. */
 static void find_shape(const llap_answer *a, llap_answer_columns *v)
 {
+    assert(a->n_rows == 0 || v->first[v->n_forecasts] == (int64_t)a->n_rows);
     v->n_samples = count_samples(a);
     v->dense = 1;
     for (int64_t f = 0; f < v->n_forecasts; f++) {

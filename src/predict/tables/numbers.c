@@ -5,6 +5,7 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "predict/tables/answer.h"
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ llap_status ll_quantiles_parse(const char *text, double out[LL_QUANTILES], int *
 /* Halley's method on the distribution function, from a start that is right in the tails. */
 double ll_normal_score(double p)
 {
+    assert(p > 0 && p < 1);
     const double tail = fmin(p, 1 - p);
     double       x = -sqrt(-2 * log(2 * tail)); /* of the lower tail */
     for (int i = 0; i < 12; i++) {
@@ -67,6 +69,7 @@ void ll_law_numbers(const ll_anchor_model *a, size_t series, const ll_law *law,
 void ll_sample_numbers(double *x, int64_t n, const llap_answer *a, double *number)
 {
     double sum = 0;
+    assert(n >= 1 && a->n_numbers == 1 + a->n_quantiles);
     ll_sort_doubles(x, (size_t)n);
     for (int64_t i = 0; i < n; i++) sum += x[i];
     number[0] = sum / (double)n;

@@ -9,6 +9,7 @@
 #include "data/source.h"
 #include "predict/tables/answer.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { RECORD_MAX = 1 << 16 };
@@ -71,6 +72,7 @@ static bool read_header(const ll_csv_tokens *t, time_file *f)
 static llap_status read_line(const llap_panel *p, const ll_csv_tokens *t, time_file *f)
 {
     const int last = f->time_column > f->entity_column ? f->time_column : f->entity_column;
+    assert(f->time_column >= 0);
     if ((size_t)last >= t->n_fields)
         return ll_fail(LLAP_EFORMAT, "expected %d fields, found %zu", last + 1, t->n_fields);
     if (f->out->n == f->room) {
@@ -149,6 +151,7 @@ static void copy_rows(const llap_panel *p, const int64_t *start, ll_panel_draft 
     for (int64_t e = 0; e < p->n_entities; e++)
         for (int64_t r = p->start[e], to = start[e]; r < p->start[e + 1]; r++, to++) {
             while (d->time[to] < p->time[r]) to++;
+            assert(to < start[e + 1] && d->time[to] == p->time[r]);
             for (int64_t v = 0; v < p->n_vars; v++) {
                 d->value[to * p->n_vars + v] = p->value[r * p->n_vars + v];
                 if (ll_panel_observed(p, r, v)) ll_bit_set(d->observed, to * p->n_vars + v);

@@ -5,6 +5,7 @@
 #include "predict/reference_inputs.h"
 #include "train/reference/reference.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { GROUPS = 10 }; /* of a batch, unless told */
@@ -24,6 +25,7 @@ static llap_status scale(ll_reference *r, const llap_panel *p)
 static int64_t most_rows(const ll_rows *rows, int64_t groups)
 {
     int64_t most = 1;
+    assert(groups > 0);
     for (int64_t i = 0; i < rows->n_groups; i += groups) {
         const int64_t end = i + groups < rows->n_groups ? i + groups : rows->n_groups;
         const int64_t n = rows->group[end] - rows->group[i];
@@ -98,6 +100,7 @@ void ll_reference_history(const ll_reference *r, const ll_batch *b, int64_t B, l
 
 llap_status ll_reference_batch(const ll_reference *r, int64_t k, ll_batch *b)
 {
+    assert(k >= 0 && k < r->n_batches);
     const ll_rows *rows = r->train;
     const int64_t end = (k + 1) * r->groups < rows->n_groups ? (k + 1) * r->groups : rows->n_groups;
     const int64_t first = rows->group[k * r->groups], n = rows->group[end] - first;
@@ -137,6 +140,7 @@ llap_status ll_batch_feed_at(ll_batch_feed *f, int64_t step, const ll_batch **ou
             st = ll_loader_next(f->loader, &f->now);
     }
     if (st == LLAP_OK) st = ll_loader_next(f->loader, &f->now);
+    assert(st != LLAP_OK || f->now != NULL);
     f->next = st == LLAP_OK ? step + 1 : -1;
     *out = f->now;
     return st;
@@ -157,6 +161,7 @@ llap_status ll_reference_val(const ll_reference *r, int64_t i, ll_batch *b)
     const int64_t count = rows - first < r->B ? rows - first : r->B;
     int64_t      *list = ll_new((size_t)count, sizeof *list);
     if (list == NULL) return LLAP_ENOMEM;
+    assert(i >= 0 && i < n && count > 0);
     for (int64_t k = 0; k < count; k++) list[k] = first + k;
     const llap_status st = ll_batch_fill(b, r->val, r->scaled, &r->batch, list, count);
     ll_free(list);

@@ -9,6 +9,8 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
+#include <assert.h>
+
 /* -------- batches -------- */
 
 ll_rng diffusion_epoch_rng(const void *stage, int64_t epoch)
@@ -34,6 +36,7 @@ void diffusion_find_batch(diffusion_stage *s, int64_t number, int64_t *first, in
 {
     *first = batch_at(s, number) * s->B;
     *count = s->rows.n - *first < s->B ? s->rows.n - *first : s->B;
+    assert(*first >= 0 && *count > 0);
 }
 
 /* The last one in time may have fewer rows, and what comes last in ll_rng_permute goes where its
@@ -77,6 +80,7 @@ static llap_status evaluate_once(diffusion_stage *s, double *score)
         if (st == LLAP_OK) st = ll_session_run(net);
         if (st == LLAP_OK) sum += (double)count * ll_session_number(net, "loss");
     }
+    assert(s->val.n > 0);
     *score = sum / (double)s->val.n;
     return st;
 }
@@ -158,6 +162,7 @@ static llap_status prepare(diffusion_stage *s)
     if (st == LLAP_OK) st = ll_encoded_normalise(r, &s->rows, &s->val);
     if (st == LLAP_OK) st = ll_encoded_statistics(r, &s->rows, &s->mean, &s->deviation);
     if (st != LLAP_OK) return st;
+    assert(s->rows.n > 0 && s->rows.h == s->val.h && s->rows.Z == s->val.Z);
     s->B = r->groups < s->rows.n ? r->groups : s->rows.n;
     s->n_batches = (s->rows.n + s->B - 1) / s->B;
     s->order = ll_new((size_t)s->n_batches, sizeof *s->order);

@@ -5,6 +5,7 @@
 #include "nn/optim.h"
 #include "train/reference/reference.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ llap_status diffusion_move(void *stage, ll_loss_trainer *t)
     const size_t      n = (size_t)s->H * sizeof(float);
     void             *stats = NULL;
     (void)t;
+    assert(s->device_stats == NULL && s->device_index == NULL);
     llap_status st = ll_encoded_move(&s->val, b);
     if (st == LLAP_OK) st = ll_encoded_move(&s->rows, b);
     if (st == LLAP_OK) st = ll_device_alloc(b, 2 * n, &stats);
@@ -169,6 +171,8 @@ static void fill_rows(const diffusion_stage *s, ll_encoded *e, int64_t first, in
 {
     const int64_t h = s->r->h, codes = h * s->Z, tokens = s->S * s->H;
     const size_t  real = sizeof(float);
+    assert(first >= 0 && count > 0 && first + count <= e->n);
+    assert((s->mean == NULL) == (s->deviation == NULL));
     memcpy(ll_session_real(net, "z0"), e->z0 + first * codes, (size_t)(count * codes) * real);
     memcpy(ll_session_real(net, "mask"), e->any + first * h, (size_t)(count * h) * real);
     memcpy(ll_session_real(net, "tq"), e->tq + first * h, (size_t)(count * h) * real);
@@ -215,6 +219,7 @@ static void draw_whole(diffusion_stage *s, int64_t number, int64_t first, int64_
     const ll_draw_opts o = { .seed = s->r->seed,
                              .drop = s->r->network->config.noise.unconditional };
     const ll_schedule *schedule = s->r->network->schedule;
+    assert(count <= s->B && first + count <= s->rows.n);
     s->kinds[0] = s->kinds[1] = 0.0f;
     for (int64_t i = 0; i < count; i++) {
         ll_diffusion_draw(schedule, &o, s->rows.id[first + i], (uint32_t)number, s->t + i,
@@ -231,6 +236,7 @@ static void fill_micro(const diffusion_stage *s, const ll_micro_batch *b, ll_ses
     const int64_t h = s->r->h;
     float        *mask = ll_session_real(net, "mask"), *weight = ll_session_real(net, "weight");
     float        *kinds = ll_session_real(net, "kinds");
+    assert(b->rows <= b->room && b->first + b->rows <= b->count && b->count <= s->B);
     for (int64_t k = 0; k < b->room; k++) weight[k] = k < b->rows ? s->weight[b->first + k] : 0.0f;
     if (kinds != NULL) memcpy(kinds, s->kinds, sizeof s->kinds);
     memset(mask + b->rows * h, 0, (size_t)((b->room - b->rows) * h) * sizeof *mask);
@@ -242,6 +248,7 @@ llap_status diffusion_fill(void *stage, const ll_micro_batch *b, ll_session *net
     const bool       micro = ll_session_real(net, "weight") != NULL;
     int64_t          first, count;
     diffusion_find_batch(s, b->step, &first, &count);
+    assert(b->count == count);
     if (micro && b->first == 0) draw_whole(s, b->step, first, count);
     fill_noised(s, &s->rows, first + b->first, b->rows, (uint32_t)b->step, true, net);
     if (!micro) return LLAP_OK;

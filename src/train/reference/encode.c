@@ -10,6 +10,7 @@
 #include "train/reference/reference.h"
 #include "train/run/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void keep(const ll_reference *r, ll_encoded *e, int64_t at, const ll_batc
 {
     const int64_t h = e->h, hb = b->n_query, codes = h * e->Z, tokens = e->S * e->H;
     const float  *mu = ll_session_output(net, "mu"), *E = ll_session_output(net, "E");
+    assert(at + b->n_rows <= e->n && hb > 0 && hb <= h);
     memcpy(e->z0 + at * codes, mu, (size_t)(b->n_rows * codes) * sizeof *mu);
     memcpy(e->E_raw + at * tokens, E, (size_t)(b->n_rows * tokens) * sizeof *E);
     for (int64_t i = 0; i < b->n_rows; i++) {
@@ -157,6 +159,8 @@ llap_status ll_encoded_normalise(const ll_reference *r, ll_encoded *train, ll_en
     ll_latent_stats *stats = NULL;
     llap_status      st = ll_latent_stats_create(rows, Z, &stats);
     if (st != LLAP_OK) return st;
+    assert(mean != NULL && std != NULL && (rows == 1 || rows == h));
+    assert(val->Z == Z && val->h == h && train->h == h);
     ll_latent_stats_add(stats, train->z0, train->any, train->n, h);
     ll_latent_stats_finish(stats, mean, std);
     ll_latent_stats_destroy(stats);
@@ -178,6 +182,7 @@ llap_status ll_encoded_statistics(const ll_reference *r, ll_encoded *e, const fl
     const int64_t H = e->H, n = e->n * e->S;
     *of_mean = *of_std = NULL;
     if (mean == NULL) return LLAP_OK;
+    assert(std != NULL && n > 0);
     double *sum = ll_new(2 * (size_t)H, sizeof *sum), *square = sum + H;
     if (sum == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < n; i++) {
@@ -209,6 +214,7 @@ const char *const ll_device_table_names[LL_DEVICE_TABLE_TABLES] = {
 int64_t ll_encoded_width(const ll_encoded *e, int table)
 {
     const int64_t all[LL_DEVICE_TABLE_TABLES] = { e->h * e->Z, e->h, e->h, e->S * e->H, 2 };
+    assert(table >= 0 && table < LL_DEVICE_TABLE_TABLES);
     return all[table];
 }
 
@@ -218,6 +224,7 @@ llap_status ll_encoded_move(ll_encoded *e, const ll_backend *b)
     llap_status       st = LLAP_OK;
     for (int i = 0; i < LL_DEVICE_TABLE_TABLES && st == LLAP_OK; i++) {
         const size_t each = (size_t)ll_encoded_width(e, i) * 4;
+        assert(e->device_data[i] == NULL);
         st = ll_device_alloc(b, (size_t)e->n * each, &e->device_data[i]);
         for (int64_t k = 0; k < e->n && st == LLAP_OK; k++) { /* the block may be a file */
             const size_t at = (size_t)k * each;

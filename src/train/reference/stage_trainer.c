@@ -8,6 +8,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 enum { TABLES = 8 }; /* the most inputs that hold a batch */
@@ -35,6 +36,7 @@ ll_tensor *ll_stage_trainer_input(ll_graph *g, const ll_stage_trainer *l, const 
                                   const char *name, ll_shape shape)
 {
     char table[32];
+    assert(shape.dim[0] == what->rows);
     if (!what->on_device || !what->training) return ll_input(g, name, shape);
     snprintf(table, sizeof table, "%s%s", LL_SESSION_ROWS, name);
     const int64_t width = ll_shape_count(&shape) / what->rows;
@@ -94,6 +96,7 @@ static llap_status device_batches_alloc(ll_stage_trainer *l, stage_device_batche
     if (st == LLAP_OK) st = ll_device_alloc(r->backend, 4 * (size_t)r->B, &n->index);
     if (st == LLAP_OK) st = ll_device_alloc(r->backend, 8 * (size_t)device_rows(l), &n->ids);
     for (int i = 0; l->of_batch[i] != NULL && st == LLAP_OK; i++) {
+        assert(i < TABLES);
         const size_t each = (size_t)ll_session_count(check, l->of_batch[i]) * sizeof(float);
         st = ll_device_alloc(r->backend, (size_t)r->n_batches * each, &n->table[i]);
     }
@@ -108,6 +111,7 @@ static llap_status device_batches_put(const ll_stage_trainer *l, stage_device_ba
     const int64_t     B = l->r->B;
     llap_status       st =
         ll_device_put(backend, (uint64_t *)n->ids + k * B, b->id, 8 * (size_t)b->n_rows);
+    assert(k >= 0 && k < l->r->n_batches && b->n_rows <= B);
     l->fill(l->r, b, B, check);
     for (int i = 0; l->of_batch[i] != NULL && st == LLAP_OK; i++) {
         const int64_t each = ll_session_count(check, l->of_batch[i]);
@@ -122,6 +126,7 @@ static llap_status move(void *user, ll_loss_trainer *trainer)
     ll_stage_trainer *l = user;
     ll_batch          b = { 0 };
     ll_session       *check = NULL;
+    assert(l->device_data == NULL);
     l->device_data = ll_new(1, sizeof *l->device_data);
     llap_status st =
         l->device_data == NULL ? LLAP_ENOMEM : ll_loss_trainer_check_net(trainer, l->r->B, &check);
@@ -140,6 +145,7 @@ static llap_status place(void *user, bool training, ll_session *net)
     const ll_stage_trainer     *l = user;
     const stage_device_batches *n = l->device_data;
     if (!training) return LLAP_OK;
+    assert(n != NULL);
     llap_status st = ll_session_place(net, INDEX, n->index);
     if (st == LLAP_OK) st = ll_session_place(net, IDS, n->ids);
     for (int i = 0; l->of_batch[i] != NULL && st == LLAP_OK; i++) {

@@ -5,6 +5,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
+#include <assert.h>
 #include <math.h>
 
 static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, const ll_loss_of *what)
@@ -24,6 +25,7 @@ static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, const ll_loss
                                   .ent = ll_stage_trainer_whole(g, l, what, "ent", slots) };
     const ll_history in = ll_batch_views(g, &of_batch);
     const ll_history whole = ll_batch_views(g, &of_whole);
+    assert((whole.obs == NULL) == (whole.ent == NULL));
     const ll_summary summary = ll_reference_summary_of(g, c, &in, what->training);
     ll_scope_push(g, "summarizer");
     const ll_summarizer_heads heads = ll_summarizer_decode(g, &cfg, summary.context);

@@ -10,6 +10,7 @@
 #include "train/run/run.h"
 #include "train/run/targets.h"
 
+#include <assert.h>
 #include <omp.h>
 #include <string.h>
 
@@ -163,6 +164,7 @@ static llap_status configure(const ll_reference *r, ll_size size, const ll_json 
 static void copy_scale(const ll_reference *r, const char *name, const float *from)
 {
     const ll_param_info *to = ll_params_find(r->network->params, name);
+    assert(to != NULL);
     memcpy(to->data, from, (size_t)to->count * sizeof *from);
 }
 
@@ -235,6 +237,7 @@ void ll_reference_start(const ll_reference *r, ll_params *params)
     for (int i = 0; r->started && i < ll_params_count(params); i++) {
         const ll_param_info *to = ll_params_at(params, i);
         const ll_param_info *from = ll_params_find(r->network->params, to->name);
+        assert(from == NULL || from->count == to->count);
         if (from != NULL) memcpy(to->data, from->data, (size_t)to->count * sizeof(float));
     }
 }

@@ -5,6 +5,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static ll_tensor *describe(ll_graph *g, const ll_stage_trainer *l, const ll_loss
 
 static double beta_at(const ll_recipe_vae *how, int64_t step)
 {
+    assert(step >= 0 && how->epoch > 0);
     return ll_vae_beta(how->loss.beta, step / how->epoch + 1);
 }
 

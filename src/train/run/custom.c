@@ -7,6 +7,7 @@
 #include "train/run/run.h"
 #include "train/run/run_parts.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 llap_status ll_training_run_enter(ll_training_run *t, const ll_stage *s, bool *finished)
 {
+    assert(s->name != NULL && s->params == NULL);
     t->own = *s;
     t->own_saved = *finished = false;
     ll_run_progress_start(&t->at);
@@ -60,6 +62,7 @@ llap_status ll_training_run_at(ll_training_run *t, const ll_stage_at *at)
 llap_status ll_training_run_leave(ll_training_run *t, double score)
 {
     ll_run_progress *g = &t->at;
+    assert(!g->finished); /* then leaving is not for it */
     g->step = t->own.n_steps;
     g->best_step = isnan(score) ? -1 : g->step;
     g->best = g->score = score;

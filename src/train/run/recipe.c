@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/fields.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -104,6 +105,7 @@ ll_recipe_anchor ll_recipe_anchor_usual(void)
 llap_status ll_recipe_read(const ll_json *config, ll_recipe *r)
 {
     const char *keys[GROUPS + 1] = { 0 };
+    assert(!r->alone || r->profile == LL_PROFILE_DEFAULT);
     if (config == NULL || !ll_json_has(config, "training")) return LLAP_OK;
     for (int i = 0; i < GROUPS; i++) keys[i] = groups[i].key;
     llap_status st = ll_fields_only(config, "training", NULL, 0, keys);

@@ -8,6 +8,7 @@
 #include "train/run/recipe.h"
 #include "train/run/run_parts.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -182,6 +183,7 @@ static int64_t n_together(const stage_run *r)
     int64_t       n = r->alone ? 1 : r->together;
     for (size_t i = 0; i < sizeof at / sizeof *at; i++)
         if (at[i] > 0 && at[i] - step % at[i] < n) n = at[i] - step % at[i];
+    assert(n >= 1 && n <= r->most);
     return n;
 }
 
@@ -197,6 +199,7 @@ static llap_status queue(stage_run *r, int64_t n)
 /* n steps, or as many of them as are finite: *made. */
 static llap_status make_together(stage_run *r, int64_t n, double *loss, double *norm, int64_t *made)
 {
+    assert(r->s->results != NULL && n <= LL_ASYNC_RESULTS);
     const ll_stage *s = r->s;
     llap_status     st = queue(r, n);
     *made = 0;
@@ -245,6 +248,7 @@ static llap_status run_steps(stage_run *r)
         st = make_steps(r, loss, norm, &made);
         if (st != LLAP_OK) return ll_fail_in(st, "%s: step %" PRId64, s->name, g->step + 1);
         if (made == 0) continue; /* the first is not finite, and comes alone now */
+        assert(made <= LL_ASYNC_RESULTS && g->step + made <= s->n_steps);
         for (int64_t i = 0; i < made; i++) {
             st = count_step(r, loss[i], norm[i]);
             if (st != LLAP_OK) return st;
@@ -327,6 +331,7 @@ void ll_stage_in_micro_batches(const llap_log *log, const char *stage, const ll_
 
 llap_status ll_training_run_stage(ll_training_run *t, const ll_stage *s, ll_stage_result *result)
 {
+    assert(s->name != NULL && s->params != NULL && s->step != NULL);
     stage_run   r = { .t = t, .s = s, .saved_step = -1, .began = now(), .together = 1 };
     llap_status st = ll_weights_create(s->params, &r.best);
     r.most = s->results == NULL ? 1 : LL_ASYNC_RESULTS;

@@ -8,6 +8,7 @@
 #include "train/run/run.h"
 #include "train/run/run_parts.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static llap_status add_anchors(const ll_training_run *t, ll_tensors_writer *w)
     size_t         n = 0;
     ll_json_writer json = { 0 };
     if (t->n_anchors == 0) return LLAP_OK;
+    assert(t->anchor != NULL);
     ll_json_open(&json, NULL, '{');
     ll_json_open(&json, "anchors", '[');
     for (int64_t i = 0; i < t->n_anchors; i++) ll_anchor_write(&json, t->anchor[i]);
@@ -110,6 +112,7 @@ static llap_status add_stage(ll_tensors_writer *w, ll_arena *rooms, const char *
 static llap_status write_state(ll_training_run *t, const ll_stage *s, const ll_run_progress *g,
                                const ll_weights *best)
 {
+    assert(g->finished || s->params == NULL || best != NULL);
     ll_tensors_writer *w = NULL;
     ll_arena           rooms = { 0 };
     llap_status        st = s->params == NULL ? LLAP_OK : ll_params_pull(s->params);
@@ -147,6 +150,7 @@ llap_status training_save(ll_training_run *t, const ll_stage *s, ll_run_progress
 llap_status training_stopped(ll_training_run *t, const ll_stage *s, ll_run_progress *g,
                              const ll_weights *best, bool kept)
 {
+    assert(!g->finished);
     if (t->o.state == NULL)
         return ll_fail(LLAP_ECANCELLED, "%s: stopped after step %" PRId64 "; no state was kept",
                        s->name, g->step);
@@ -160,9 +164,19 @@ llap_status training_stopped(ll_training_run *t, const ll_stage *s, ll_run_progr
                    g->step, kept ? "the state before it is" : "nothing is kept");
 }
 
+#ifndef NDEBUG
+static bool has_ended(const ll_training_run *t, const char *name)
+{
+    const ended *e = t->ended;
+    while (e != NULL && strcmp(e->name, name) != 0) e = e->next;
+    return e != NULL;
+}
+#endif
+
 llap_status training_end(ll_training_run *t, const char *name, const ll_run_progress *g,
                          ll_weights *weights, double seconds)
 {
+    assert(!has_ended(t, name)); /* within a run no two are called the same */
     ended *e = ll_arena_new(&t->arena, 1, sizeof *e);
     name = ll_arena_strndup(&t->arena, name, strlen(name));
     if (e == NULL || name == NULL) {

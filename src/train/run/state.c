@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -121,14 +122,18 @@ void ll_weights_destroy(ll_weights *w)
 
 void ll_weights_take(ll_weights *w, const ll_params *p)
 {
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
+        assert(bytes_of(p, ll_params_find(p, w->copy[i].name)) == w->copy[i].n_bytes);
         memcpy(w->copy[i].data, ll_params_find(p, w->copy[i].name)->data, w->copy[i].n_bytes);
+    }
 }
 
 void ll_weights_give(const ll_weights *w, ll_params *p)
 {
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
+        assert(bytes_of(p, ll_params_find(p, w->copy[i].name)) == w->copy[i].n_bytes);
         memcpy(ll_params_find(p, w->copy[i].name)->data, w->copy[i].data, w->copy[i].n_bytes);
+    }
 }
 
 /* -------- writing -------- */
@@ -157,6 +162,7 @@ llap_status ll_state_add_progress(ll_tensors_writer *w, const char *stage, const
     const int64_t counts[LL_COUNTS] = { g->step,     g->best_step, g->n_worse, g->n_skipped,
                                         g->n_summed, g->finished,  g->log_size };
     const double  scores[LL_SCORES] = { g->best, g->score, g->sum, g->least };
+    assert((uintptr_t)room % sizeof(int64_t) == 0);
     memcpy(count, counts, sizeof counts);
     memcpy(score, scores, sizeof scores);
     llap_status st = add(w, stage, "counts", "", LL_I64, 1, (int64_t[]){ LL_COUNTS }, count);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,7 @@ llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **ou
             if ((*out)[i] == v)
                 return ll_fail(LLAP_EOPTION, "target: '%s' is given twice",
                                ll_text_show(p->var[v]).text);
+        assert(*n < p->n_vars);
         (*out)[(*n)++] = v;
         s += len + (s[len] == ',');
     }
