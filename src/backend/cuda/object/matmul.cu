@@ -310,7 +310,7 @@ static bool readable(const product &p)
            p.n < INT32_MAX && p.k < INT32_MAX;
 }
 
-// LL_CUDA_PLAIN in the environment: kernels of ours do what cuBLASLt would. For tools under which
+// LLAP_CUDA_PLAIN in the environment: kernels of ours do what cuBLASLt would. For tools under which
 // its kernels break (tools/test-gpu).
 static bool plain_wanted()
 {
