@@ -1,7 +1,7 @@
 /* src/backend: what an op computes, and where: the list of ops, the table of kernels that a backend
  * is, and memory of devices.
  *
- *   op.h               the list of ops
+ *   op.h, formulas.h   the list of ops; formulas of elementwise ones
  *   backend.h          this file: views, calls, the table
  *   device_memory.h    memory where the kernels compute
  *   random.h, adamw.h  dropout's draws; the optimiser's runs of parameters

@@ -1,4 +1,4 @@
-#include "check.h"
+#include "detail.h"
 
 #include "base/time/time.h"
 
@@ -12,13 +12,6 @@ static uint64_t next_random(void)
     x ^= x >> 7;
     x ^= x << 17;
     return x * 0x2545f4914f6cdd1du;
-}
-
-/* The call fails with exactly this detail. */
-static void check_detail(llap_status st, llap_status code, const char *detail)
-{
-    assert_string_equal(llap_error_detail(), detail);
-    assert_int_equal(st, code);
 }
 
 /* ---- calendar ---- */

@@ -16,7 +16,7 @@ static void the_object_loads(void **state)
 {
     (void)state;
     const ll_backend *b;
-    const llap_status st = ll_cuda_open(LL_TEST_OBJECT, 0, LL_PRECISION_BF16, &b);
+    const llap_status st = ll_cuda_open(LLAP_TEST_OBJECT, 0, LL_PRECISION_BF16, &b);
     if (st == LLAP_OK) return;
     assert_int_equal(st, LLAP_EUNSUPPORTED);
     assert_null(b);

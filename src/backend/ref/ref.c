@@ -1,43 +1,22 @@
 #include "backend/ref/ref.h"
 
+#include "backend/formulas.h"
+
 #include <math.h>
 #include <string.h>
+
+#define AS_IT_IS(x) x /* functions and numbers in double */
 
 double ll_ref_unary(ll_op op, double x, double a, double b)
 {
     switch (op) {
-    case LL_OP_COPY:
-        return x;
-    case LL_OP_NEG:
-        return -x;
-    case LL_OP_EXP:
-        return exp(x);
-    case LL_OP_LOG:
-        return log(x);
-    case LL_OP_SIN:
-        return sin(x);
-    case LL_OP_COS:
-        return cos(x);
-    case LL_OP_TANH:
-        return tanh(x);
-    case LL_OP_SIGMOID:
-        return 1.0 / (1.0 + exp(-x));
-    case LL_OP_SILU:
-        return x / (1.0 + exp(-x));
-    case LL_OP_SOFTPLUS:
-        return x > 20.0 ? x : log1p(exp(x));
+#define X(ID, value) \
+    case LL_OP_##ID: \
+        return value;
+        LL_UNARY_FORMULAS(X, AS_IT_IS, AS_IT_IS)
+#undef X
     case LL_OP_GELU:
         return 0.5 * x * (1.0 + erf(x * sqrt(0.5)));
-    case LL_OP_SQRT:
-        return sqrt(x);
-    case LL_OP_SQUARE:
-        return x * x;
-    case LL_OP_ABS:
-        return fabs(x);
-    case LL_OP_SIGN:
-        return (double)((x > 0.0) - (x < 0.0));
-    case LL_OP_CLAMP:
-        return x < a ? a : x > b ? b : x;
     case LL_OP_AFFINE:
         return a * x + b;
     default:
@@ -48,22 +27,11 @@ double ll_ref_unary(ll_op op, double x, double a, double b)
 double ll_ref_binary(ll_op op, double x, double y, double a, double b)
 {
     switch (op) {
-    case LL_OP_ADD:
-        return x + y;
-    case LL_OP_SUB:
-        return x - y;
-    case LL_OP_MUL:
-        return x * y;
-    case LL_OP_DIV:
-        return x / y;
-    case LL_OP_MAXIMUM:
-        return x >= y ? x : y;
-    case LL_OP_MINIMUM:
-        return x <= y ? x : y;
-    case LL_OP_AT_LEAST:
-        return x >= y ? 1.0 : 0.0;
-    case LL_OP_MASK:
-        return y != 0.0 ? x : 0.0;
+#define X(ID, value) \
+    case LL_OP_##ID: \
+        return value;
+        LL_BINARY_FORMULAS(X, AS_IT_IS, AS_IT_IS)
+#undef X
     case LL_OP_GELU_GRAD: {
         const double cdf = 0.5 * (1.0 + erf(x * sqrt(0.5)));
         return y * (cdf + x * exp(-0.5 * x * x) / sqrt(8.0 * atan(1.0)));
@@ -72,8 +40,6 @@ double ll_ref_binary(ll_op op, double x, double y, double a, double b)
         const double s = 1.0 / (1.0 + exp(-x));
         return y * s * (1.0 + x * (1.0 - s));
     }
-    case LL_OP_CLAMP_GRAD:
-        return x < a || x > b ? 0.0 : y;
     default:
         return NAN;
     }

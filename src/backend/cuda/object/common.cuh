@@ -92,6 +92,9 @@ static inline void enqueue(void (*kernel)(P...), dim3 blocks, unsigned threads, 
     enqueue_clusters(kernel, 1, blocks, threads, shared, static_cast<A &&>(args)...);
 }
 
+// Queues a copy of x to `to` of the same shape, whatever their strides and numbers; map.cu.
+void ll_cuda_copy(const ll_call *c, const ll_view &x, const ll_view &to);
+
 static inline int64_t      count_of(const ll_view &v) { return ll_shape_count(&v.shape); }
 static inline int64_t      width_of(const ll_view &v) { return v.shape.dim[v.shape.rank - 1]; }
 static inline int64_t      elem_bytes(const ll_view &v) { return v.elem == LL_HALF ? 2 : 4; }

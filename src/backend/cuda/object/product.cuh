@@ -58,6 +58,7 @@ bool ll_cuda_product_lt(const ll_call *c, const product &p);
 enum { LL_PARTIAL_BYTES = 16 << 20, LL_ROUNDED_BYTES = 16 << 20 };
 float *ll_cuda_partial_of(const ll_call *c);
 void  *ll_cuda_rounded_of(const ll_call *c);
+size_t ll_cuda_product_bytes(); // all of it
 // y [n] = the sum of partial [cuts, n], in order
 void ll_cuda_add_cuts(const float *partial, int64_t cuts, int64_t n, float *y);
 

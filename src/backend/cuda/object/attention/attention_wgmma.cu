@@ -3,7 +3,7 @@
 //
 // A warpgroup takes 64 queries of a head; keys and values pass by in tiles of 64, up to three on
 // their way. Weights go from the scores' registers straight into the second product.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { KEYS = 64, TILES_AHEAD = 3 };

@@ -1,8 +1,8 @@
 // Rows of an attention's operand on their way into shared memory, one tile ahead.
-#ifndef LL_BACKEND_CUDA_OBJECT_PREFETCH_CUH
-#define LL_BACKEND_CUDA_OBJECT_PREFETCH_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_ATTENTION_PREFETCH_CUH
+#define LL_BACKEND_CUDA_OBJECT_ATTENTION_PREFETCH_CUH
 
-#include "backend/cuda/object/attention.cuh"
+#include "backend/cuda/object/attention/attention.cuh"
 #include "backend/cuda/object/mma.cuh"
 
 // ROWS rows of width D on their way to shared memory as bf16; zeros behind the last row.

@@ -1,6 +1,6 @@
 // What the attention kernels of both precisions share: operands and where their rows lie.
-#ifndef LL_BACKEND_CUDA_OBJECT_ATTENTION_CUH
-#define LL_BACKEND_CUDA_OBJECT_ATTENTION_CUH
+#ifndef LL_BACKEND_CUDA_OBJECT_ATTENTION_ATTENTION_CUH
+#define LL_BACKEND_CUDA_OBJECT_ATTENTION_ATTENTION_CUH
 
 #include "backend/cuda/object/common.cuh"
 #include "backend/random.h"

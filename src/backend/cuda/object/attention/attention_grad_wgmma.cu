@@ -4,7 +4,7 @@
 // dq: a warpgroup takes 64 queries and sees keys and values pass by; dk and dv: it takes 64 keys
 // and sees queries and dy pass by, in tiles of 64, one or two on their way. What the first two
 // products give is an operand of the last ones in registers.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 #include "backend/cuda/object/wgmma.cuh"
 
 enum { ROWS = 64, STAGES = 3 };

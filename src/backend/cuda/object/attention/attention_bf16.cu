@@ -5,7 +5,7 @@
 // A warp takes 16 queries; keys and values pass by in tiles of 64, the next one on its way in
 // registers. Scores are in units of log 2. Heads of width 32 and 64 with 16 keys or more; others
 // are computed in floats.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 
 enum { KEYS = 64 };
 

@@ -4,7 +4,7 @@
 // dq: a warp takes 16 queries and sees keys and values pass by; dk and dv: a warp takes 16 keys and
 // sees queries and dy pass by. Weights are made again from scores and the stored log-sum; what one
 // product gives is an operand of the next without leaving the registers.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 
 enum { WARPS = 4, THREADS = 32 * WARPS, TILE = 16 * WARPS };
 

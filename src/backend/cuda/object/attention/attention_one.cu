@@ -1,6 +1,6 @@
 // Attention of one query to one key, as over a panel of one entity, in floats: a warp for each item
 // and head.
-#include "backend/cuda/object/attention.cuh"
+#include "backend/cuda/object/attention/attention.cuh"
 
 enum { WARPS = BLOCK / 32 };
 

@@ -4,7 +4,7 @@
 // width in registers, padded with zeros to T E. Keys and values pass by in tiles of shared memory,
 // four at a time, with running maximum and sum (forward) or with the stored log-sum (backward).
 // A query whose keys are all masked gives zeros and -inf.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 
 enum { THREADS = 128 };
 

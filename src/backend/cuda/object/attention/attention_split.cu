@@ -5,7 +5,7 @@
 // in tiles of 64, split on their way into shared memory: the keys of the next tile behind the
 // scores, its values behind the softmax. Scores are in units of log 2. The second warpgroup begins
 // when the first has its scores, so that one multiplies while the other is at its softmax.
-#include "backend/cuda/object/prefetch.cuh"
+#include "backend/cuda/object/attention/prefetch.cuh"
 #include "backend/cuda/object/split.cuh"
 
 enum { KEYS = 64 };
