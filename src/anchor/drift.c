@@ -152,7 +152,7 @@ static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovati
 static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bool innovation,
                            double *crps)
 {
-    const int      first = 8; /* numbers below are those of anchor_choose.c */
+    const int      first = 8; /* numbers below are those of choose.c */
     anchor_attempt a = {
         .number = first + i,
         .n_steps = anchor_drift_steps(c->o),
