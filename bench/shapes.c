@@ -81,68 +81,81 @@ static void repeat(void *user)
     }
 }
 
+static void prepare_attention(timing *t)
+{
+    const shape     *s = t->s;
+    const ll_attn_at q = { s->n * WIDTH, WIDTH, D };
+    const ll_attn_at kv = { s->k * 2 * WIDTH, 2 * WIDTH, D };
+    t->at = (ll_attn){ .batch = s->m,
+                       .heads = HEADS,
+                       .nq = s->n,
+                       .nk = s->k,
+                       .d = D,
+                       .scale = 0.125f,
+                       .q = q,
+                       .k = kv,
+                       .v = kv,
+                       .o = q,
+                       .dq = q,
+                       .dk = kv,
+                       .dv = kv };
+    t->a = draw(s->m * s->n * WIDTH), t->b = draw(s->m * s->k * 2 * WIDTH);
+    t->c = draw(s->m * s->n * WIDTH), t->d = draw(s->m * s->n * WIDTH);
+    t->packed = draw(s->m * s->k * 2 * WIDTH), t->lse = draw(s->m * HEADS * s->n);
+    const size_t one = ll_kern_attn_work(t->kn, &t->at),
+                 two = ll_kern_attn_grad_work(t->kn, &t->at);
+    t->work = work_of(one > two ? one : two);
+    ll_kern_attn(t->kn, &t->at, t->a, t->b, t->b + WIDTH, t->c, t->lse, t->work);
+}
+
+static void prepare_product(timing *t)
+{
+    const shape *s = t->s;
+    t->g = (ll_gemm){ .m = s->m, .n = s->n, .k = s->k, .lda = s->k, .ldb = s->k, .ldc = s->n };
+    t->g.b_trans = s->kind == LINEAR || s->kind == MLP;
+    t->g.a_trans = s->kind == TURNED;
+    if (t->g.a_trans) t->g.lda = s->m;
+    if (!t->g.b_trans) t->g.ldb = s->n;
+    t->a = draw(s->m * s->k), t->b = draw(s->n * s->k), t->c = draw(s->m * s->n);
+    if (s->kind != MLP) t->work = work_of(ll_kern_gemm_work(t->kn, &t->g));
+}
+
+/* A second layer behind the product. */
+static void prepare_mlp(timing *t, const ll_norm *norm)
+{
+    const shape *s = t->s;
+    float       *w2 = draw((int64_t)OUT * INNER);
+    t->down = (ll_gemm){
+        .m = s->m, .n = OUT, .k = INNER, .lda = INNER, .ldb = INNER, .ldc = OUT, .b_trans = true
+    };
+    t->g.gelu = true;
+    t->g.a_norm = norm;
+    t->packed = work_of(ll_kern_mlp_pack_bytes(t->kn, &t->g, &t->down));
+    ll_kern_mlp_pack(t->kn, &t->g, &t->down, t->b, w2, t->packed);
+    t->work = work_of(ll_kern_mlp_work(t->kn, &t->g));
+    ll_free(w2);
+}
+
+static double products_of(const shape *s)
+{
+    const double n = (double)s->m * (double)s->n * (double)s->k;
+    if (s->kind == ATTN) return n * 2.0 * WIDTH;
+    if (s->kind == ATTN_GRAD) return n * 5.0 * WIDTH;
+    return s->kind == MLP ? 0.875 * n + (double)s->m * OUT * INNER : n;
+}
+
 /* GFLOP/s. */
 static double rate(const ll_kern *kn, const shape *s, double seconds)
 {
-    const bool    heads = s->kind == ATTN || s->kind == ATTN_GRAD;
     timing        t = { .kn = kn, .s = s, .seconds = seconds };
-    double        products = (double)s->m * (double)s->n * (double)s->k;
     const ll_norm norm = { .rows = s->m, .n = WIDTH, .eps = 1e-5f };
-    if (heads) {
-        const ll_attn_at q = { s->n * WIDTH, WIDTH, D };
-        const ll_attn_at kv = { s->k * 2 * WIDTH, 2 * WIDTH, D };
-        t.at = (ll_attn){ .batch = s->m,
-                          .heads = HEADS,
-                          .nq = s->n,
-                          .nk = s->k,
-                          .d = D,
-                          .scale = 0.125f,
-                          .q = q,
-                          .k = kv,
-                          .v = kv,
-                          .o = q,
-                          .dq = q,
-                          .dk = kv,
-                          .dv = kv };
-        t.a = draw(s->m * s->n * WIDTH), t.b = draw(s->m * s->k * 2 * WIDTH);
-        t.c = draw(s->m * s->n * WIDTH), t.d = draw(s->m * s->n * WIDTH);
-        t.packed = draw(s->m * s->k * 2 * WIDTH), t.lse = draw(s->m * HEADS * s->n);
-        const size_t one = ll_kern_attn_work(kn, &t.at), two = ll_kern_attn_grad_work(kn, &t.at);
-        t.work = work_of(one > two ? one : two);
-        ll_kern_attn(kn, &t.at, t.a, t.b, t.b + WIDTH, t.c, t.lse, t.work);
-        products *= s->kind == ATTN ? 2.0 * WIDTH : 5.0 * WIDTH;
-    } else {
-        t.g = (ll_gemm){ .m = s->m, .n = s->n, .k = s->k, .lda = s->k, .ldb = s->k, .ldc = s->n };
-        t.g.b_trans = s->kind == LINEAR || s->kind == MLP;
-        t.g.a_trans = s->kind == TURNED;
-        if (t.g.a_trans) t.g.lda = s->m;
-        if (!t.g.b_trans) t.g.ldb = s->n;
-        t.a = draw(s->m * s->k), t.b = draw(s->n * s->k), t.c = draw(s->m * s->n);
-        size_t bytes = ll_kern_gemm_work(kn, &t.g);
-        if (s->kind == MLP) {
-            float *w2 = draw((int64_t)OUT * INNER);
-            t.down = (ll_gemm){ .m = s->m,
-                                .n = OUT,
-                                .k = INNER,
-                                .lda = INNER,
-                                .ldb = INNER,
-                                .ldc = OUT,
-                                .b_trans = true };
-            t.g.gelu = true;
-            t.g.a_norm = &norm;
-            t.packed = work_of(ll_kern_mlp_pack_bytes(kn, &t.g, &t.down));
-            ll_kern_mlp_pack(kn, &t.g, &t.down, t.b, w2, t.packed);
-            bytes = ll_kern_mlp_work(kn, &t.g);
-            products *= 0.875;
-            products += (double)s->m * OUT * INNER;
-            ll_free(w2);
-        }
-        t.work = work_of(bytes);
-    }
+    if (s->kind == ATTN || s->kind == ATTN_GRAD) prepare_attention(&t);
+    else prepare_product(&t);
+    if (s->kind == MLP) prepare_mlp(&t, &norm);
     ll_cpu_together(kn->n_threads, repeat, &t);
     void *all[] = { t.a, t.b, t.c, t.d, t.lse, t.packed, t.work };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ll_free(all[i]);
-    return 2e-9 * products / bench_median(t.best);
+    return 2e-9 * products_of(s) / bench_median(t.best);
 }
 
 static bool listed(const char *list, int i)

@@ -1,37 +1,13 @@
 /* Answers through the public headers: one order of rows in every mode, numbers as one array, and
  * the columns say what the CSV says. */
-#include "check_status.h"
-
-#include <llapdiff/llapdiff.h>
+#include "model.h"
 
 #include <math.h>
-
-static llap_panel *panel;
-static llap_model *model; /* two targets, anchors alone */
 
 static int set_up(void **state)
 {
     (void)state;
-    llap_synth_sizes how = { 0 };
-    llap_train_opts  train = { 0 };
-    how.entities = 3;
-    how.variables = 2;
-    how.rows = 400;
-    train.context = "2d";
-    train.horizon = "6";
-    train.size = LLAP_TRAIN_SIZE_ANCHOR;
-    train.training = "{\"anchor\": {\"steps\": 30}}";
-    CHECK_OK(llap_panel_synth(&how, &panel));
-    CHECK_OK(llap_train(panel, &train, &model));
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    llap_model_destroy(model);
-    llap_panel_destroy(panel);
-    return 0;
+    return train_model(400, "6", NULL);
 }
 
 /* By entity, origin, sample, time, variable, each row once. */

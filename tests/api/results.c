@@ -1,38 +1,13 @@
 /* Typed results through the public headers: they say what the texts say, and the JSON is made of
  * the same numbers. */
-#include "check_status.h"
-
-#include <llapdiff/llapdiff.h>
+#include "model.h"
 
 #include <math.h>
-
-static llap_panel *panel;
-static llap_model *model; /* two targets, anchors alone */
 
 static int set_up(void **state)
 {
     (void)state;
-    llap_synth_sizes how = { 0 };
-    llap_train_opts  train = { 0 };
-    how.entities = 3;
-    how.variables = 2;
-    how.rows = 500;
-    train.context = "2d";
-    train.horizon = "6h";
-    train.step = "1h";
-    train.size = LLAP_TRAIN_SIZE_ANCHOR;
-    train.training = "{\"anchor\": {\"steps\": 30}}";
-    CHECK_OK(llap_panel_synth(&how, &panel));
-    CHECK_OK(llap_train(panel, &train, &model));
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    llap_model_destroy(model);
-    llap_panel_destroy(panel);
-    return 0;
+    return train_model(500, "6h", "1h");
 }
 
 /* The text has the line or word, made as printf says. */

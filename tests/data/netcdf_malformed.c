@@ -7,10 +7,8 @@
 LLAP_API const char *__asan_default_options(void);
 const char          *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
-static void malformed_files_are_named(void **state)
+static void stations_are_wrong(const ll_netcdf_opts o)
 {
-    (void)state;
-    const ll_netcdf_opts o = defaults();
     ragged(false);
     PUT("rows", 2, 1, 4);
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "rows: sums to more than the 6 of dimension 'obs'");
@@ -44,6 +42,10 @@ static void malformed_files_are_named(void **state)
         EXPECT_FAIL(end(), o, LLAP_EFORMAT,
                     "name(other=5) names stations, but 'station' counts them");
     }
+}
+
+static void times_are_wrong(const ll_netcdf_opts o)
+{
     begin("none.nc");
     dim("time", 2), var("x", NC_FLOAT, "time");
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "none.nc: no time variable");
@@ -65,6 +67,10 @@ static void malformed_files_are_named(void **state)
     int group;
     NC(nc_def_grp(nc, "inner", &group));
     EXPECT_FAIL(end(), o, LLAP_EUNSUPPORTED, "has groups only");
+}
+
+static void attributes_are_wrong(const ll_netcdf_opts o)
+{
     begin("packing.nc");
     dim("time", 2), time_and_data("s since 1970-01-01"), var("x", NC_SHORT, "time");
     PUT("time", 0, 1);
@@ -79,6 +85,14 @@ static void malformed_files_are_named(void **state)
     PUT("time", 0, 1);
     NUMBER("x", "valid_range", NC_SHORT, 1, 2, 3);
     EXPECT_FAIL(end(), o, LLAP_EFORMAT, "x: attribute valid_range: expected 2 values, found 3");
+}
+
+static void malformed_files_are_named(void **state)
+{
+    (void)state;
+    stations_are_wrong(defaults());
+    times_are_wrong(defaults());
+    attributes_are_wrong(defaults());
 }
 
 /* A tiny file may claim dimensions that no memory holds. */

@@ -173,12 +173,68 @@ static void poles_of_a_model(void **state)
     }
 }
 
+enum { H = 8, Z = 3, Q = 5, F = 2 };
+
+/* Output "y": what the poles give before anything that is not linear. */
+static void describe_linear(ll_graph *g, const ll_denoiser_config *c, bool tokens)
+{
+    ll_scope_push(g, "net");
+    ll_denoiser_in in = { .z = ll_input(g, "z", LL_SHAPE(1, Q, Z)),
+                          .tq = ll_input(g, "tq", LL_SHAPE(1, Q)) };
+    if (tokens) {
+        in.time = ll_input(g, "time", LL_SHAPE(1));
+        in.f = ll_input(g, "f", LL_SHAPE(1, Q, F));
+    } else {
+        in.t = ll_input_int(g, "t", LL_SHAPE(1));
+    }
+    ll_denoiser(g, c, &in);
+    ll_scope_pop(g);
+    ll_tensor *y = ll_noted(g, tokens ? "net.model.y_time" : "net.model.y_linear");
+    if (tokens) { /* through the linear layer of the output, without its bias */
+        ll_scope_push(g, "net.model.head_proj");
+        y = ll_linear(g, y, ll_param(g, "weight", LL_SHAPE(Z, 16), LL_INIT_ZERO), NULL);
+        ll_scope_pop(g);
+    }
+    ll_output(g, "y", y);
+}
+
+static ll_params *draw_params(const ll_graph *g)
+{
+    ll_params *params;
+    CHECK_OK(ll_params_create(g, &ll_backend_cpu, &params));
+    ll_params_init(params, 4);
+    CHECK_OK(ll_denoiser_init(params, "net.", 4));
+    for (int i = 0; i < ll_params_count(params); i++) {
+        const ll_param_info *p = ll_params_at(params, i);
+        for (int64_t k = 0; k < p->count; k++)
+            ((float *)p->data)[k] += 0.2f * (float)net_normal(4, p->name, k);
+    }
+    return params;
+}
+
+/* The responses of all channels are expected [Q, Z], the energies their squares. */
+static void check_residues(const ll_denoiser_config *c, const ll_params *params,
+                           const ll_poles_opts *o, const float *expected)
+{
+    double energy[K], sum[K] = { 0 };
+    for (int64_t channel = 0; channel < Z; channel++) {
+        ll_mode m[K];
+        CHECK_OK(ll_denoiser_poles(c, params, o, channel, m, energy));
+        for (int r = 0; r < Q; r++)
+            assert_true(fabs(ll_modes_response(m, K, (double)o->tq[r]) -
+                             (double)expected[r * Z + channel]) < 1e-5);
+        for (int k = 0; k < K; k++) sum[k] += m[k].c * m[k].c + m[k].b * m[k].b;
+    }
+    for (int k = 0; k < K; k++) assert_true(fabs(sum[k] - energy[k]) < 1e-12 * sum[k]);
+    ll_mode m[K];
+    CHECK_FAIL(ll_denoiser_poles(c, params, o, Z, m, NULL), LLAP_EINVAL, "latent channel 3");
+}
+
 /* What the modes say at the query times is what the network synthesized there, in every channel;
  * the energies are those of all channels. */
 static void residues_of_a_model(void **state)
 {
     (void)state;
-    enum { H = 8, Z = 3, Q = 5, F = 2 };
     for (int kind = 0; kind < 3; kind++) {
         ll_denoiser_config c = LL_DENOISER_PAPER(Z);
         ll_graph          *g;
@@ -190,32 +246,8 @@ static void residues_of_a_model(void **state)
         c.hidden_dim = H, c.num_heads = 2, c.num_layers = kind == 1 ? 0 : 2, c.laplace_k = K;
         if (kind == 2) c.stream = LL_STREAM_TOKENS, c.query_features = F;
         CHECK_OK(ll_graph_create(&g));
-        ll_scope_push(g, "net");
-        ll_denoiser_in in = { .z = ll_input(g, "z", LL_SHAPE(1, Q, Z)),
-                              .tq = ll_input(g, "tq", LL_SHAPE(1, Q)) };
-        if (kind == 2) {
-            in.time = ll_input(g, "time", LL_SHAPE(1));
-            in.f = ll_input(g, "f", LL_SHAPE(1, Q, F));
-        } else {
-            in.t = ll_input_int(g, "t", LL_SHAPE(1));
-        }
-        ll_denoiser(g, &c, &in);
-        ll_scope_pop(g);
-        ll_tensor *y = ll_noted(g, kind == 2 ? "net.model.y_time" : "net.model.y_linear");
-        if (kind == 2) { /* through the linear layer of the output, without its bias */
-            ll_scope_push(g, "net.model.head_proj");
-            y = ll_linear(g, y, ll_param(g, "weight", LL_SHAPE(Z, 16), LL_INIT_ZERO), NULL);
-            ll_scope_pop(g);
-        }
-        ll_output(g, "y", y);
-        CHECK_OK(ll_params_create(g, &ll_backend_cpu, &params));
-        ll_params_init(params, 4);
-        CHECK_OK(ll_denoiser_init(params, "net.", 4));
-        for (int i = 0; i < ll_params_count(params); i++) {
-            const ll_param_info *p = ll_params_at(params, i);
-            for (int64_t k = 0; k < p->count; k++)
-                ((float *)p->data)[k] += 0.2f * (float)net_normal(4, p->name, k);
-        }
+        describe_linear(g, &c, kind == 2);
+        params = draw_params(g);
         for (int i = 0; i < Q * Z; i++) z[i] = (float)net_normal(4, "z", i);
         for (int i = 0; i < Q * F; i++) f[i] = (float)net_normal(4, "f", i);
         CHECK_OK(ll_plan_create(g, &(ll_plan_opts){ .backend = &ll_backend_cpu, .n_threads = 1 },
@@ -237,18 +269,7 @@ static void residues_of_a_model(void **state)
                                   .tq = tq,
                                   .z = z,
                                   .f = f };
-        double              energy[K], sum[K] = { 0 };
-        for (int64_t channel = 0; channel < Z; channel++) {
-            ll_mode m[K];
-            CHECK_OK(ll_denoiser_poles(&c, params, &o, channel, m, energy));
-            for (int r = 0; r < Q; r++)
-                assert_true(fabs(ll_modes_response(m, K, (double)tq[r]) -
-                                 (double)expected[r * Z + channel]) < 1e-5);
-            for (int k = 0; k < K; k++) sum[k] += m[k].c * m[k].c + m[k].b * m[k].b;
-        }
-        for (int k = 0; k < K; k++) assert_true(fabs(sum[k] - energy[k]) < 1e-12 * sum[k]);
-        ll_mode m[K];
-        CHECK_FAIL(ll_denoiser_poles(&c, params, &o, Z, m, NULL), LLAP_EINVAL, "latent channel 3");
+        check_residues(&c, params, &o, expected);
         ll_run_destroy(run);
         ll_plan_release(plan);
         ll_graph_destroy(g);

@@ -172,6 +172,35 @@ static llap_status output_rows(ll_graph *g, const ll_device_examples *r, int64_t
 
 /* Every row twice, with all variations at once: bit by bit what is made here, but for what depends
  * on a shift. */
+/* What output_rows gave is the batch filled here, its noise and its entities: exactly, but where a
+ * row is shifted in time. */
+static void check_rows(const ll_backend *b, ll_session *net, int64_t n,
+                       const ll_feature_batch *here, const float *eps, const float *entity,
+                       const float *shifts)
+{
+    const int64_t      Z = ll_feature_channels(&layout), S = layout.tokens;
+    const int64_t      width[PARTS] = { S * ll_feature_token_dim(&layout),
+                                        S,
+                                        H,
+                                        H * ll_feature_query_dim(&layout),
+                                        H,
+                                        H * Z,
+                                        H * Z,
+                                        H * Z,
+                                        1 };
+    const float *const expected[PARTS] = { here->tokens, here->token_pad, here->tq,   here->f,
+                                           here->pad,    here->z0,        here->mask, eps,
+                                           entity };
+    for (int i = 0; i < PARTS; i++) {
+        const float *found = ll_session_output(net, (const char[]){ (char)('a' + i), 0 });
+        for (int64_t k = 0; k < n * width[i]; k++) {
+            const double x = (double)expected[i][k];
+            const double tol = shifts[k / width[i]] > 0 ? 1e-6 * fmax(1.0, fabs(x)) : 0.0;
+            device_data((const char[]){ (char)('a' + i), 0 }, b, (double)found[k], x, tol);
+        }
+    }
+}
+
 static void device_examples_are_filled_as_here(void **state)
 {
     (void)state;
@@ -180,16 +209,7 @@ static void device_examples_are_filled_as_here(void **state)
     ll_feature_noise  vary = {
          .seed = 5, .step = 9, .noise = 0.3, .drop = 0.3, .strange = 0.5, .shift = 0.5, .subset = 0.5
     };
-    const int64_t       Z = ll_feature_channels(&layout), S = layout.tokens;
-    const int64_t       width[PARTS] = { S * ll_feature_token_dim(&layout),
-                                         S,
-                                         H,
-                                         H * ll_feature_query_dim(&layout),
-                                         H,
-                                         H * Z,
-                                         H * Z,
-                                         H * Z,
-                                         1 };
+    const int64_t       Z = ll_feature_channels(&layout);
     ll_feature_batch   *here;
     ll_device_examples *r;
     ll_graph           *g;
@@ -225,17 +245,7 @@ static void device_examples_are_filled_as_here(void **state)
     CHECK_OK(ll_session_place(net, LL_SESSION_ROWS "index", index));
     memcpy(ll_session_int(net, "key"), key, sizeof key);
     CHECK_OK(ll_session_run(net));
-    const float *const expected[PARTS] = { here->tokens, here->token_pad, here->tq,   here->f,
-                                           here->pad,    here->z0,        here->mask, eps,
-                                           entity };
-    for (int i = 0; i < PARTS; i++) {
-        const float *found = ll_session_output(net, (const char[]){ (char)('a' + i), 0 });
-        for (int64_t k = 0; k < B * width[i]; k++) {
-            const double x = (double)expected[i][k];
-            const double tol = shifts[k / width[i]] > 0 ? 1e-6 * fmax(1.0, fabs(x)) : 0.0;
-            device_data((const char[]){ (char)('a' + i), 0 }, b, (double)found[k], x, tol);
-        }
-    }
+    check_rows(b, net, B, here, eps, entity, shifts);
     set->r[3] = known_one;
     ll_session_destroy(net);
     ll_params_destroy(none);

@@ -243,6 +243,37 @@ static void metar_days(void **state)
 
 /* ---- patients: readings of the first day for those of the second, to the minute ---- */
 
+/* One window for each patient, not only of one fifth, whose choice would move the scores by
+ * 0.01 (nothing is learned here); only what has a reading in the first day counts. */
+static void list_patients(stage *s)
+{
+    s->list = ll_new((size_t)s->p->n_entities, sizeof *s->list);
+    s->hidden = ll_new((size_t)s->p->n_rows, TARGETS);
+    int64_t before = -1;
+    for (int64_t i = 0; i < s->w->n; i++) {
+        const int64_t e = s->w->at[i].entity, first = s->p->start[e], stop = s->p->start[e + 1];
+        if (e == before) continue;
+        before = e;
+        int64_t end = first;
+        while (end < stop && s->p->time[end] < 24 * HOUR) end++;
+        if (end == first || end == stop) continue;
+        s->list[s->n++] =
+            (ll_forecast_window){ .entity = e,
+                                  .first = first,
+                                  .end = end,
+                                  .origin = s->p->time[end - 1],
+                                  .n_query = stop - end,
+                                  .time = s->p->time + end,
+                                  .id = ll_forecast_window_id(s->p, e, s->p->time[end - 1]) };
+        for (int64_t k = 0; k < TARGETS; k++) {
+            bool any = false;
+            for (int64_t r = first; r < end; r++) any |= ll_panel_observed(s->p, r, s->var[k]);
+            for (int64_t r = end; r < stop; r++) s->hidden[r * TARGETS + k] = any;
+        }
+    }
+    CHECK_OK(ll_forecast_windows_sort(s->list, s->n));
+}
+
 static void patients_readings(void **state)
 {
     (void)state;
@@ -266,33 +297,7 @@ static void patients_readings(void **state)
     CHECK_OK(ll_frame_windows(&s.frame, s.p, s.var, TARGETS, &s.w));
     CHECK_OK(ll_split_create(s.w, &by, &s.split));
     take_scales(&s, true, 0.001, INFINITY);
-    /* One window for each patient, not only of one fifth, whose choice would move the scores by
-     * 0.01 (nothing is learned here); only what has a reading in the first day counts. */
-    s.list = ll_new((size_t)s.p->n_entities, sizeof *s.list);
-    s.hidden = ll_new((size_t)s.p->n_rows, TARGETS);
-    int64_t before = -1;
-    for (int64_t i = 0; i < s.w->n; i++) {
-        const int64_t e = s.w->at[i].entity, first = s.p->start[e], stop = s.p->start[e + 1];
-        if (e == before) continue;
-        before = e;
-        int64_t end = first;
-        while (end < stop && s.p->time[end] < 24 * HOUR) end++;
-        if (end == first || end == stop) continue;
-        s.list[s.n++] =
-            (ll_forecast_window){ .entity = e,
-                                  .first = first,
-                                  .end = end,
-                                  .origin = s.p->time[end - 1],
-                                  .n_query = stop - end,
-                                  .time = s.p->time + end,
-                                  .id = ll_forecast_window_id(s.p, e, s.p->time[end - 1]) };
-        for (int64_t k = 0; k < TARGETS; k++) {
-            bool any = false;
-            for (int64_t r = first; r < end; r++) any |= ll_panel_observed(s.p, r, s.var[k]);
-            for (int64_t r = end; r < stop; r++) s.hidden[r * TARGETS + k] = any;
-        }
-    }
-    CHECK_OK(ll_forecast_windows_sort(s.list, s.n));
+    list_patients(&s);
     scoring out;
     score(&s, "context", &out);
     tally t = { 0 };

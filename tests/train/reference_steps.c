@@ -239,6 +239,40 @@ static void encode(const llap_model *m, view *v, float *mu, float *any, double *
     hand_deinit(&h);
 }
 
+/* Each feature of the n summaries by its mean and deviation over them all. */
+static void standardise(double *E, int64_t n, int64_t H)
+{
+    for (int64_t k = 0; k < H; k++) {
+        double s = 0, q = 0;
+        for (int64_t i = 0; i < n; i++) s += E[i * H + k] / (double)n;
+        for (int64_t i = 0; i < n; i++) q += (E[i * H + k] - s) * (E[i * H + k] - s);
+        q = sqrt(q / (double)n);
+        for (int64_t i = 0; i < n; i++) E[i * H + k] = (E[i * H + k] - s) / (q + 1e-6);
+    }
+}
+
+static void describe_diffusion(hand *h, const ll_network_config *c, const ll_schedule *noise)
+{
+    const int64_t      Z = c->vae.latent, S = c->summarizer.tokens, H = c->summarizer.width;
+    const ll_loss_opts o = {
+        .predict = LL_PREDICT_V, .min_snr = true, .gamma = 5, .normalize = LL_WEIGHT_AUTO
+    };
+    CHECK_OK(ll_graph_create(&h->g));
+    const ll_loss_in in = { .z0 = ll_input(h->g, "z0", LL_SHAPE(GROUPS, QUERIES, Z)),
+                            .eps = ll_input(h->g, "eps", LL_SHAPE(GROUPS, QUERIES, Z)),
+                            .t = ll_input_int(h->g, "t", LL_SHAPE(GROUPS)),
+                            .mask = ll_input(h->g, "mask", LL_SHAPE(GROUPS, QUERIES)),
+                            .tq = ll_input(h->g, "tq", LL_SHAPE(GROUPS, QUERIES)),
+                            .E = ll_input(h->g, "E", LL_SHAPE(GROUPS, S, H)),
+                            .conditional = ll_input(h->g, "c", LL_SHAPE(GROUPS)),
+                            .training = true };
+    ll_scope_push(h->g, "denoiser");
+    ll_tensor *total = ll_diffusion_loss(h->g, &c->denoiser, noise, &o, &in);
+    ll_scope_pop(h->g);
+    hand_init(h, total, SEED);
+    CHECK_OK(ll_denoiser_init(h->p, "denoiser.", SEED));
+}
+
 static void by_hand_diffusion(const llap_model *m, view *v, double *loss)
 {
     const ll_network_config *c = &m->network->config;
@@ -252,36 +286,14 @@ static void by_hand_diffusion(const llap_model *m, view *v, double *loss)
     double                  *E = ll_new(rows * (size_t)SH, sizeof *E);
     uint64_t                *id = ll_new(rows, sizeof *id);
     hand                     h = { 0 };
-    ll_loss_opts             o = {
-                    .predict = LL_PREDICT_V, .min_snr = true, .gamma = 5, .normalize = LL_WEIGHT_AUTO
-    };
     encode(m, v, mu, any, E, tq, id);
     ll_latent_stats *stats;
     CHECK_OK(ll_latent_stats_create(1, Z, &stats));
     ll_latent_stats_add(stats, mu, any, n, QUERIES);
     ll_latent_stats_finish(stats, mean, std);
     ll_latent_stats_destroy(stats);
-    for (int64_t k = 0; k < H; k++) { /* summaries by the statistics of training */
-        double s = 0, q = 0;
-        for (int64_t i = 0; i < n * S; i++) s += E[i * H + k] / (double)(n * S);
-        for (int64_t i = 0; i < n * S; i++) q += (E[i * H + k] - s) * (E[i * H + k] - s);
-        q = sqrt(q / (double)(n * S));
-        for (int64_t i = 0; i < n * S; i++) E[i * H + k] = (E[i * H + k] - s) / (q + 1e-6);
-    }
-    CHECK_OK(ll_graph_create(&h.g));
-    const ll_loss_in in = { .z0 = ll_input(h.g, "z0", LL_SHAPE(GROUPS, QUERIES, Z)),
-                            .eps = ll_input(h.g, "eps", LL_SHAPE(GROUPS, QUERIES, Z)),
-                            .t = ll_input_int(h.g, "t", LL_SHAPE(GROUPS)),
-                            .mask = ll_input(h.g, "mask", LL_SHAPE(GROUPS, QUERIES)),
-                            .tq = ll_input(h.g, "tq", LL_SHAPE(GROUPS, QUERIES)),
-                            .E = ll_input(h.g, "E", LL_SHAPE(GROUPS, S, H)),
-                            .conditional = ll_input(h.g, "c", LL_SHAPE(GROUPS)),
-                            .training = true };
-    ll_scope_push(h.g, "denoiser");
-    ll_tensor *total = ll_diffusion_loss(h.g, &c->denoiser, noise, &o, &in);
-    ll_scope_pop(h.g);
-    hand_init(&h, total, SEED);
-    CHECK_OK(ll_denoiser_init(h.p, "denoiser.", SEED));
+    standardise(E, n * S, H);
+    describe_diffusion(&h, c, noise);
     double *z0 = hand_in(&h, "z0", GROUPS * codes), *eps = hand_in(&h, "eps", GROUPS * codes);
     double *mask = hand_in(&h, "mask", GROUPS * QUERIES), *ie = hand_in(&h, "E", GROUPS * SH);
     double *itq = hand_in(&h, "tq", GROUPS * QUERIES), *flag = hand_in(&h, "c", GROUPS);
