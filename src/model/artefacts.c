@@ -188,7 +188,7 @@ static int64_t entities_of(const ll_artefacts *a, const ll_artefact_hints *h,
     if (h->entities > 0) return h->entities;
     if (t != NULL && ll_tensors_find(t, "v_decoder.weight", &head) && head.rank == 2 &&
         ll_tensors_find(t, "pos_embedding", &position) && position.rank == 3 &&
-        position.shape[1] > 0)
+        position.shape[1] > 0 && head.shape[0] >= position.shape[1])
         return head.shape[0] / position.shape[1];
     return 1;
 }
