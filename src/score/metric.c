@@ -26,6 +26,7 @@ double metric_mean(const double *x, int64_t n)
 
 double metric_median(const double *x, int64_t n)
 {
+    if (n == 0) return NAN; /* no member is finite */
     return n % 2 == 1 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 

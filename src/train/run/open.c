@@ -12,7 +12,6 @@
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -51,9 +50,9 @@ typedef struct fact_list {
 
 static void add_text(fact_list *l, const char *name, const char *value)
 {
-    assert(l->n < sizeof l->fact / sizeof *l->fact);
-    l->fact[l->n++] = (ll_run_fact){ .name = name, .value = value == NULL ? "not given" : value };
     l->failed = l->failed || l->n == sizeof l->fact / sizeof *l->fact;
+    if (l->failed) return;
+    l->fact[l->n++] = (ll_run_fact){ .name = name, .value = value == NULL ? "not given" : value };
 }
 
 static void add_number(fact_list *l, const char *name, double value)
