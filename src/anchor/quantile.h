@@ -2,11 +2,10 @@
 #ifndef LL_ANCHOR_QUANTILE_H
 #define LL_ANCHOR_QUANTILE_H
 
-#include <assert.h>
 #include "base/sort.h"
+#include <assert.h>
 
 #include <stddef.h>
-
 
 /* Of sorted x, linear between neighbours; n > 0, p within 0..1. */
 static inline double ll_quantile(const double *x, size_t n, double p)

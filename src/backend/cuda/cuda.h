@@ -3,7 +3,8 @@
  *
  *   cuda.h            this file
  *   driver.h, load.c  what library and object agree on; loading
- *   object/kernels.h  the kernels by op, one .cu for each family; object/attention/ those of attention
+ *   object/kernels.h  the kernels by op, one .cu for each family; object/attention/ those of
+ * attention
  *
  * May touch: backend, base. */
 
