@@ -12,10 +12,10 @@ extern "C" {
 /* The version this header belongs to. The library keeps its promises within one major number; below
  * 1.0 within one minor number. */
 #define LLAP_VERSION_MAJOR 0
-#define LLAP_VERSION_MINOR 1
+#define LLAP_VERSION_MINOR 2
 #define LLAP_VERSION_PATCH 0
 
-LLAP_API const char *llap_version(void); /* of the library that runs: "0.1.0" */
+LLAP_API const char *llap_version(void); /* of the library that runs: "0.2.0" */
 
 /* What was built in or found, one row each; *out points to a static table of the returned length.
  */
