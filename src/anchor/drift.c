@@ -170,8 +170,12 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
     if (kind == WALK) st = step_variance(c->d, c->base->chain, &walk);
     a.start = start_of(c, kind, innovation, walk);
     if (st == LLAP_OK) st = anchor_candidate(c->d, c->o, &a, &m);
-    if (st != LLAP_OK) return st;
-    *crps = m->valid_crps;
+    *crps = st == LLAP_OK && isfinite(m->valid_crps) ? m->valid_crps : INFINITY;
+    if (st == LLAP_ENUMERIC) return LLAP_OK; /* no candidate: the base stays */
+    if (st != LLAP_OK || isinf(*crps)) {
+        ll_anchor_model_destroy(m);
+        return st;
+    }
     ll_anchor_model **slot = curve == LL_CURVE_LOG ? &c->best_log : &c->best;
     anchor_prefer(slot, m, 0.0);
     return st;

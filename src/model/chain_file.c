@@ -154,7 +154,7 @@ static llap_status get_free(const ll_tensors *t, const ll_json *j, int64_t i, co
     llap_status         st = anchor_file_get_numbers(j, i, ends, 1);
     if (st == LLAP_OK)
         st = is_log ? anchor_file_get_numbers(j, i, logs, 1)
-                    : anchor_file_get_array(j, i, "knots", -HUGE_VAL, HUGE_VAL, 2, c->knot);
+                    : anchor_file_get_array(j, i, "knots", -1e3, 1e3, 2, c->knot);
     if (st == LLAP_OK && !is_log && !(c->knot[0] <= c->knot[1]))
         st = ll_fail(LLAP_EFORMAT, "config: anchors[%lld].knots: expected %g <= %g", (long long)i,
                      c->knot[0], c->knot[1]);

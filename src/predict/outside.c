@@ -7,6 +7,7 @@
 #include "predict/tables/answer.h"
 
 #include <math.h>
+#include <stdio.h>
 
 typedef struct share {
     double out, n;
@@ -96,9 +97,12 @@ void ll_warn_outside(const llap_model *m, const llap_panel *p, const int64_t *va
         const share  said = a != NULL ? answers(m, p, k, a) : (share){ 0 };
         const double x = seen.out / fmax(seen.n, 1), y = said.out / fmax(said.n, 1);
         if (!(x > worth) && !(y > worth)) continue;
+        char share_of_answers[64] = ""; /* totals are no values of the target */
+        if (a != NULL)
+            snprintf(share_of_answers, sizeof share_of_answers, " and %.0f %% of the answers",
+                     100 * y);
         ll_logf(log, LLAP_LOG_WARNING,
-                "%s: %.0f %% of the readings looked at and %.0f %% of the answers lie outside "
-                "the range of training",
-                ll_text_show(m->frame.target[k]).text, 100 * x, 100 * y);
+                "%s: %.0f %% of the readings looked at%s lie outside the range of training",
+                ll_text_show(m->frame.target[k]).text, 100 * x, share_of_answers);
     }
 }

@@ -265,9 +265,10 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = ll_score_scales(m, panel, &scale);
     if (st == LLAP_OK) st = ll_glitches(m, panel, var, &glitch, &n_glitches);
     if (st == LLAP_OK && n_glitches > 0)
-        ll_logf(o.log, LLAP_LOG_WARNING,
-                "%lld value%s far from all around: left out of the scores, as of training",
-                (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
+        ll_logf(
+            o.log, LLAP_LOG_WARNING,
+            "%lld value%s far from all around in the data: left out of the scores, as of training",
+            (long long)n_glitches, n_glitches == 1 ? " is" : "s are");
     scoring_input in = {
         .panel = panel,
         .var = var,

@@ -48,6 +48,7 @@ double metric_quantile(const double *x, int64_t n, double p, bool drawn)
 
 double metric_quantile_inner(const double *x, int64_t n, double p)
 {
+    if (n == 0) return NAN; /* no member is finite */
     return between(x, n, p * (double)(n - 1));
 }
 
