@@ -13,6 +13,7 @@
 #include "bench/rig.h"
 #include "predict/device.h"
 
+#include <llapdiff/bench.h>
 #include <string.h>
 
 static llap_status save(const ll_rig *r, const char *path)
@@ -66,11 +67,14 @@ int main(int argc, char **argv)
                       .n_threads = atoi(argv[8]),
                       .no_dropout = true };
     o.solver = o.size == LL_RIG_PAPER ? LL_SOLVER_DDIM : LL_SOLVER_DPMPP_2M;
-    const char *how = argc > 10 ? argv[10] : "";
-    const bool  elsewhere = argc > 12 && strcmp(how, "device") == 0;
-    const bool  forget = strcmp(how, "forget") == 0;
-    ll_rig     *r = NULL;
-    llap_status st = elsewhere ? ll_backend_choose(argv[11], argv[12], &o.backend) : LLAP_OK;
+    const char     *how = argc > 10 ? argv[10] : "";
+    const bool      elsewhere = argc > 12 && strcmp(how, "device") == 0;
+    const bool      forget = strcmp(how, "forget") == 0;
+    ll_rig         *r = NULL;
+    llap_bench_opts where = { 0 };
+    llap_status     st =
+        elsewhere ? llap_option_set(llap_bench_options(), &where, "precision", argv[12]) : LLAP_OK;
+    if (st == LLAP_OK && elsewhere) st = ll_backend_choose(argv[11], where.precision, &o.backend);
     if (st == LLAP_OK) st = export_before_and_after(&o, argv[9]);
     o.no_dropout = strcmp(how, "dropout") != 0;
     if (st == LLAP_OK) st = ll_rig_create(&o, &r);
