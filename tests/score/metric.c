@@ -104,6 +104,8 @@ static void quantiles_stand_where_they_should(void **state)
     assert_true(metric_quantile_inner(x, 4, 0.5) == 3 && metric_quantile_inner(x, 4, 1.0) == 8);
     assert_true(fabs(metric_quantile_inner(x, 4, 0.1) - 1.3) < 1e-12);
     assert_true(metric_median(x, 4) == 3 && metric_median(x, 3) == 2);
+    /* No member was finite: no answer, and nothing in front of the array is read. */
+    assert_true(isnan(metric_median(x, 0)) && isnan(metric_quantile_inner(x, 0, 0.5)));
     assert_true(metric_mean(x, 4) == 3.75);
     assert_true(fabs(metric_pinball(2, 5, 0.9) - 2.7) < 1e-15);
     assert_true(fabs(metric_pinball(5, 2, 0.9) - 0.3) < 1e-15);
