@@ -72,6 +72,17 @@ double ll_chain_climate(const ll_chain *c, size_t e, double t)
     return sum;
 }
 
+double ll_chain_mean(const ll_chain *c, size_t e, const ll_inputs *in, double t)
+{
+    const double climate = ll_chain_climate(c, e, t);
+    return c->known == NULL ? climate : climate + ll_known_effect(c->known, in, t, -1);
+}
+
+double ll_chain_doubt(const ll_chain *c, const ll_inputs *in, double t)
+{
+    return c->known == NULL ? 0.0 : ll_known_doubt(c->known, in, t) / (c->r_s * c->r_s);
+}
+
 static double hold(double x, double lo, double hi) /* NaN stays */
 {
     return x < lo ? lo : x > hi ? hi : x;
@@ -192,7 +203,7 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
 {
     for (size_t i = 0; i < s->n; i++) {
         const double x = ll_chain_z(c, e, s->y[i]);
-        u[i] = isnan(x) ? NAN : ll_chain_u(c, e, s->t[i], x);
+        u[i] = isnan(x) ? NAN : ll_chain_u_given(c, e, ll_chain_mean(c, e, s->in, s->t[i]), x);
         if (z != NULL) z[i] = x;
     }
 }
@@ -208,5 +219,6 @@ void ll_chain_destroy(ll_chain *c)
     double *const arrays[] = { c->mu,   c->sd,  c->climate, c->y_mu,
                                c->y_sd, c->low, c->high,    c->glitch };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+    ll_known_destroy(c->known);
     ll_free(c);
 }

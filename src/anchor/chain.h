@@ -6,7 +6,8 @@
  *     z  -> v = Yeo-Johnson(z; lambda)                     one lambda, by likelihood; or a curve of
  *                                                          y itself: log(1 + |y|) or asinh(y)
  *     v  -> u = (v - g_m) / g_s                            pooled training mean, deviation
- *     u  -> u = (u - climate_e(t)) / r_s                   a ridge on calendar terms, optional
+ *     u  -> u = (u - climate_e(t)) / r_s                   a ridge on calendar terms, optional,
+ *                                                          and on known inputs (known.h)
  *     u  -> w = (u - m) / s                                of one window: ll_window_norm
  *
  *     ll_chain *c = NULL;
@@ -25,6 +26,8 @@
 #ifndef LL_ANCHOR_CHAIN_H
 #define LL_ANCHOR_CHAIN_H
 
+#include "anchor/known.h"
+
 #include <llapdiff/status.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +40,7 @@ typedef struct ll_series {
     const double *y; /* [n] */
     const double *u; /* [n] y after ll_chain_convert, by the chain and the index that the series
                         is asked under; NULL: whoever needs it converts what it looks at */
+    const ll_inputs *in; /* its known inputs, as the chain has them; NULL: none is known */
 } ll_series;
 
 /* The second link. The last two look at the value in its own unit, y = mu_e + sd_e z. */
@@ -54,6 +58,14 @@ typedef enum ll_curve {
     LL_CURVE_LOG,     /* z of log y, a straight line below y_0; all training values are > 0 */
 } ll_curve;
 
+/* Known inputs of a chain that is to be fitted; those of each series are in ll_series.in. */
+struct ll_anchor_kernel;
+typedef struct ll_known_opts {
+    const ll_known                *known;  /* what the inputs are like; NULL: none is used */
+    const struct ll_anchor_kernel *whiten; /* weigh rows by what it has not foreseen; NULL: alike */
+    bool                           slow;   /* also their means over the day before */
+} ll_known_opts;
+
 typedef struct ll_chain_opts {
     ll_curve curve;      /* else than clipped: glitches are left out, z_clip and tail not read;
                           * log: nor is transform */
@@ -64,6 +76,7 @@ typedef struct ll_chain_opts {
     double       gap;     /* hours between rows, for it; > 0 */
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
+    ll_known_opts known;
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \
@@ -102,6 +115,7 @@ typedef struct ll_chain {
     ll_weekly profile;  /* daily 0: the few terms */
     double   *climate;  /* [n_series + 1,n_climate] */
     double    r_s;      /* 1 without a climate */
+    ll_known *known;    /* effects of known inputs, owned; NULL: none */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a
@@ -127,6 +141,10 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
 /* The climate at t, before r_s; 0 without one. The other two take it as given: many values of one
  * time (quantiles, samples) need it only once. */
 double ll_chain_climate(const ll_chain *c, size_t e, double t);
+/* The same with what the known inputs of the series add: what stands for the climate from here on.
+ * And the variance in u of what was filled in of them. */
+double ll_chain_mean(const ll_chain *c, size_t e, const ll_inputs *in, double t);
+double ll_chain_doubt(const ll_chain *c, const ll_inputs *in, double t);
 double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z);
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u);
 

@@ -1,6 +1,7 @@
 #include "anchor/chain_climate.h"
 
 #include "base/alloc.h"
+#include "anchor/known_fit.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -29,6 +30,11 @@ void chain_solve(double *A, double *b, int n)
 typedef struct normal_equations {
     double A[LL_CLIMATE_MAX * LL_CLIMATE_MAX], b[LL_CLIMATE_MAX];
 } normal_equations;
+
+double chain_penalty(const ll_chain *c, int term)
+{
+    return c->profile.daily > 0 ? chain_weekly_penalty(c->profile, term) : RIDGE;
+}
 
 static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
 {
@@ -66,10 +72,9 @@ static void fit_climate_coefficients(ll_chain *c, const chain_values *v, bool po
     }
 }
 
-llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain_opts *o)
+/* Which terms there are, and room for their coefficients. */
+static llap_status set_terms(ll_chain *c, const chain_values *v, const ll_chain_opts *o)
 {
-    c->r_s = 1.0;
-    if (!o->climate) return LLAP_OK;
     double first = INFINITY, last = -INFINITY;
     for (size_t i = 0; i < v->n; i++) {
         if (!isfinite(v->t[i]))
@@ -84,18 +89,24 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
         c->n_climate = ll_weekly_count(c->profile);
     }
     c->climate = ll_new((c->n_series + 1) * (size_t)c->n_climate, sizeof *c->climate);
-    if (c->climate == NULL) return LLAP_ENOMEM;
-    if (o->profile) {
-        const llap_status st = chain_fit_profile(c, v, o->pooled);
-        if (st != LLAP_OK) return st;
-    } else {
-        fit_climate_coefficients(c, v, o->pooled);
-    }
+    return c->climate == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain_opts *o)
+{
+    const bool known = o->known.known != NULL;
+    c->r_s = 1.0;
+    if (!o->climate && !known) return LLAP_OK;
+    llap_status st = o->climate ? set_terms(c, v, o) : LLAP_OK;
+    if (st == LLAP_OK && known) st = chain_fit_known(c, v, &o->known, o->pooled);
+    else if (st == LLAP_OK && o->profile) st = chain_fit_profile(c, v, o->pooled);
+    else if (st == LLAP_OK) fit_climate_coefficients(c, v, o->pooled);
+    if (st != LLAP_OK) return st;
     double mean = 0.0, var = 0.0;
     size_t e = 0;
     for (size_t i = 0; i < v->n; i++) {
         while (i >= v->ends[e]) e++;
-        v->x[i] -= ll_chain_climate(c, e, v->t[i]);
+        v->x[i] -= ll_chain_mean(c, e, v->in[e], v->t[i]);
         mean += v->x[i];
     }
     mean /= (double)v->n;

@@ -63,6 +63,7 @@ static void values_deinit(chain_values *v)
     ll_free(v->x);
     ll_free(v->t);
     ll_free(v->ends);
+    ll_free(v->in);
 }
 
 static llap_status values_init(chain_values *v, const ll_series *s, size_t n_series)
@@ -79,7 +80,8 @@ static llap_status values_init(chain_values *v, const ll_series *s, size_t n_ser
     v->x = ll_new(v->n, sizeof *v->x);
     v->t = ll_new(v->n, sizeof *v->t);
     v->ends = ll_new(n_series, sizeof *v->ends);
-    if (v->x == NULL || v->t == NULL || v->ends == NULL) return LLAP_ENOMEM;
+    v->in = ll_new(n_series, sizeof *v->in);
+    if (v->x == NULL || v->t == NULL || v->ends == NULL || v->in == NULL) return LLAP_ENOMEM;
     size_t at = 0;
     for (size_t e = 0; e < n_series; e++) {
         for (size_t i = 0; i < s[e].n; i++) {
@@ -88,6 +90,7 @@ static llap_status values_init(chain_values *v, const ll_series *s, size_t n_ser
             v->t[at++] = s[e].t[i];
         }
         v->ends[e] = at;
+        v->in[e] = s[e].in;
     }
     return LLAP_OK;
 }
@@ -253,7 +256,7 @@ static llap_status fit_free(ll_chain *c, const ll_series *train, ll_series *s, d
     llap_status  st = drop == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) st = ll_glitch_fit(train, n, o->pooled, c->glitch, &c->glitch_end);
     for (size_t e = 0, at = 0; st == LLAP_OK && e < n; at += train[e].n, e++) {
-        s[e] = (ll_series){ .n = train[e].n, .t = train[e].t, .y = y + at };
+        s[e] = (ll_series){ .n = train[e].n, .t = train[e].t, .y = y + at, .in = train[e].in };
         ll_chain_mark(c, e, train[e].y, train[e].n, drop);
         for (size_t i = 0; i < train[e].n; i++) y[at + i] = drop[i] ? NAN : train[e].y[i];
     }

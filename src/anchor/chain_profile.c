@@ -77,7 +77,7 @@ static factors factors_of(ll_weekly p)
     return f;
 }
 
-static double penalty_of(ll_weekly p, int term)
+double chain_weekly_penalty(ll_weekly p, int term)
 {
     const int first = 1 + 2 * p.daily, last = first + 2 * (p.weekly - p.weekly / 7);
     if (term < first || term >= last) return RIDGE;
@@ -125,7 +125,7 @@ static void add_bins(ll_weekly p, const factors *f, const bin *bins, double *A, 
 
 static void ridge(ll_weekly p, int n, double *A, double *b, double *coef)
 {
-    for (int i = 0; i < n; i++) A[i * n + i] += penalty_of(p, i);
+    for (int i = 0; i < n; i++) A[i * n + i] += chain_weekly_penalty(p, i);
     chain_solve(A, b, n);
     memcpy(coef, b, (size_t)n * sizeof *coef);
 }

@@ -1,5 +1,6 @@
 /* Fitting the whole anchor model: candidates by chain and kappa, the best by validation. */
 #include "anchor/drift.h"
+#include "anchor/known_choose.h"
 #include "anchor/quantile.h"
 #include "anchor/trial.h"
 #include "base/alloc.h"
@@ -45,7 +46,8 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     anchor_course c;
     c.cycles = o->fit.n_steps * (validated ? kernels : 1);
     c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
-    c.drift = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.known = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.drift = c.known + (validated && o->known ? ANCHOR_KNOWN * anchor_drift_steps(o) : 0);
     c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
                             ? ANCHOR_DRIFTS * anchor_drift_steps(o)
                             : 0);
@@ -346,12 +348,10 @@ static llap_status calibrate_on_all(ll_anchor_model *m, const ll_anchor_data *d,
     return st;
 }
 
-llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_opts *opts,
-                                ll_anchor_model **out)
+/* The contest itself. */
+static llap_status fit_best(const ll_anchor_data *d, ll_anchor_model_opts *o, anchor_known *known,
+                            ll_anchor_model **out)
 {
-    ll_anchor_model_opts how = *opts, *o = &how;
-    *out = NULL;
-    if (d->n_train == 0) return ll_fail(LLAP_EINVAL, "anchor: no training window");
     const demands    ask = demands_of(d);
     const bool       choose = d->n_valid > 0;
     ll_anchor_model *best = NULL, *with = NULL;
@@ -361,6 +361,7 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     anchor_prefer(&best, with, ask.climate);
     if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && known->of != NULL) st = anchor_choose_known(known, d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
@@ -369,5 +370,18 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     if (st == LLAP_OK && o->neighbours_series && choose) st = anchor_fit_neighbours(best, d, o);
     if (st == LLAP_OK) *out = best;
     else ll_anchor_model_destroy(best);
+    return st;
+}
+
+llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_opts *opts,
+                                ll_anchor_model **out)
+{
+    ll_anchor_model_opts how = *opts;
+    anchor_known         known;
+    *out = NULL;
+    if (d->n_train == 0) return ll_fail(LLAP_EINVAL, "anchor: no training window");
+    llap_status st = anchor_known_init(&known, d, &how);
+    if (st == LLAP_OK) st = fit_best(&known.data, &how, &known, out);
+    anchor_known_deinit(&known);
     return st;
 }

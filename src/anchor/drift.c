@@ -62,7 +62,8 @@ static llap_status step_variance(const ll_anchor_data *d, const ll_chain *c, dou
         double           last = NAN, at = 0.0;
         for (size_t i = 0; i < train_rows(d, e); i++) {
             if (isnan(s->y[i])) continue;
-            const double u = ll_chain_u(c, e, s->t[i], ll_chain_z(c, e, s->y[i]));
+            const double u = ll_chain_u_given(c, e, ll_chain_mean(c, e, s->in, s->t[i]),
+                                              ll_chain_z(c, e, s->y[i]));
             if (!isnan(last) && s->t[i] > at) x[n++] = (u - last) * (u - last) / (s->t[i] - at);
             last = u;
             at = s->t[i];

@@ -35,7 +35,9 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
         piece_deinit(p);
         return LLAP_ENOMEM;
     }
-    const ll_series part = { .n = last - first, .t = h->t + first, .y = h->y + first };
+    const ll_series part = {
+        .n = last - first, .t = h->t + first, .y = h->y + first, .in = h->in
+    };
     if (h->u != NULL && part.n > 0) memcpy(p->u, h->u + first, part.n * sizeof *p->u);
     else ll_chain_convert(m->chain, r->series, &part, NULL, p->u);
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
@@ -51,13 +53,14 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
 }
 
 /* From a mean and variance of w to the law of u at time t. */
-static ll_law law_of(const ll_anchor_model *m, size_t series, const piece *p, double t, double mean,
-                     double var, double floor, const double *shape)
+static ll_law law_of(const ll_anchor_model *m, const ll_anchor_request *r, const piece *p, double t,
+                     double mean, double var, double floor, const double *shape)
 {
+    const ll_inputs *in = r->history.in;
     return (ll_law){ .mean = p->m + p->s * mean,
-                     .sd = p->s * sqrt(fmax(var, floor)),
-                     .climate = ll_chain_climate(m->chain, series, t),
-                     .series = series,
+                     .sd = anchor_sd(p->s, fmax(var, floor), ll_chain_doubt(m->chain, in, t)),
+                     .climate = ll_chain_mean(m->chain, r->series, in, t),
+                     .series = r->series,
                      .shape = shape };
 }
 
@@ -119,7 +122,7 @@ static void set_laws(const ll_anchor_model *m, const ll_calibration *c, double f
     for (size_t i = 0; i < n; i++)
         for (size_t q = 0; q < r[i].n_query; q++) {
             const double t = r[i].t_query[q];
-            r[i].law[q] = law_of(m, r[i].series, &b->piece[i], t, b->mean[i][q], b->var[i][q],
+            r[i].law[q] = law_of(m, &r[i], &b->piece[i], t, b->mean[i][q], b->var[i][q],
                                  floor, ll_calibration_at(c, t - r[i].origin));
         }
 }
@@ -300,7 +303,7 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_NOISY, mean, var);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
-        r->law[index[i]] = law_of(m, r->series, &p, tq[i], mean[i], var[i], ANCHOR_FILL_FLOOR,
+        r->law[index[i]] = law_of(m, r, &p, tq[i], mean[i], var[i], ANCHOR_FILL_FLOOR,
                                   m->fill_both.factor[0]);
     ll_anchor_posterior_destroy(post);
     piece_deinit(&p);

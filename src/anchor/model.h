@@ -43,6 +43,10 @@ typedef struct ll_anchor_data {
     size_t           n_train;
     const ll_origin *valid; /* [n_valid] where choices are made; 0: no choice, no calibration */
     size_t           n_valid;
+    /* Known columns of each series, [n_known,its rows], also of rows later than all readings; used
+     * where validation prefers it. NULL: none. */
+    const double *const *known; /* [n_series] */
+    int32_t              n_known;
 } ll_anchor_data;
 
 /* What is found on the way is kept by fit.watch, under the names kernel.0 .. kernel.4 (candidates),
@@ -58,6 +62,7 @@ typedef struct ll_anchor_model_opts {
     uint64_t           seed;              /* of the training windows drawn */
     bool               link;              /* link the series, where validation prefers it */
     bool               neighbours_series; /* fill by the other series too, likewise */
+    bool               known;             /* there are known inputs: for the count of steps */
 } ll_anchor_model_opts;
 
 #define LL_ANCHOR_MODEL_DEFAULT \

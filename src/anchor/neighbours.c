@@ -39,7 +39,8 @@ static llap_status past_residuals(const ll_anchor_model *m, size_t series, const
         const size_t i = first_reading(h, t[k]);
         out[k] = NAN;
         if (i == h->n) continue;
-        u[count] = ll_chain_u(m->chain, series, t[k], ll_chain_z(m->chain, series, h->y[i]));
+        u[count] = ll_chain_u_given(m->chain, series, ll_chain_mean(m->chain, series, h->in, t[k]),
+                                    ll_chain_z(m->chain, series, h->y[i]));
         tq[count] = t[k];
         at[count++] = k;
     }

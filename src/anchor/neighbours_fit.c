@@ -48,6 +48,7 @@ static size_t cut(scene *s, const ll_anchor_model *m, const ll_series *series, d
         const size_t     first = anchor_after(h->t, h->n, T - m->spec.context);
         s->all[e].n = anchor_after(h->t, h->n, T) - first;
         s->all[e].t = h->t + first;
+        s->all[e].in = h->in;
         n += s->all[e].n;
     }
     return n;
@@ -77,7 +78,7 @@ static void hide(scene *s, const ll_anchor_model *m, const ll_series *h, size_t 
         if (s->drop[i] || i % thin != 0 || !(t > T - 0.75 * c && t <= T - 0.25 * c)) continue;
         const double z = ll_chain_z(m->chain, e, full[i]);
         s->z[s->n] = ll_chain_unit(m->chain, e, z);
-        s->u[s->n] = ll_chain_u(m->chain, e, t, z);
+        s->u[s->n] = ll_chain_u_given(m->chain, e, ll_chain_mean(m->chain, e, h->in, t), z);
         s->t[s->n++] = t;
         r->n_query++;
     }

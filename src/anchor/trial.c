@@ -27,9 +27,11 @@ llap_status anchor_calibrate(ll_anchor_model *m, const anchor_batch *b, const ll
     llap_status st = lead == NULL || residual == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (size_t i = 0; st == LLAP_OK && i < b->n; i++)
         for (size_t q = 0; q < b->window[i].n_query; q++, at++) {
-            lead[at] = b->window[i].t_query[q] - origin[i].t;
-            residual[at] = (b->window[i].target[q] - b->mean[i][q]) /
-                           sqrt(fmax(b->var[i][q], anchor_floor(m)));
+            const double t = b->window[i].t_query[q];
+            const double doubt = ll_chain_doubt(m->chain, b->in[i], t) / (b->s[i] * b->s[i]);
+            const double sd = anchor_sd(1.0, fmax(b->var[i][q], anchor_floor(m)), doubt);
+            lead[at] = t - origin[i].t;
+            residual[at] = (b->window[i].target[q] - b->mean[i][q]) / sd;
         }
     if (st == LLAP_OK)
         st = ll_calibration_fit(lead, residual, n, near, middle, 0.5, &m->calibration);

@@ -15,7 +15,7 @@ void anchor_rows_deinit(anchor_rows *r)
 
 llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
 {
-    *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y };
+    *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y, .in = s->in };
     r->z = ll_new(s->n, sizeof *r->z);
     r->u = ll_new(s->n, sizeof *r->u);
     bool *drop = ll_new(s->n, sizeof *drop);
@@ -27,7 +27,9 @@ llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     ll_chain_mark(c, series, s->y, s->n, drop);
     for (size_t i = 0; i < s->n; i++) {
         const double z = ll_chain_z(c, series, s->y[i]);
-        r->u[i] = isnan(z) ? NAN : ll_chain_u(c, series, s->t[i], z);
+        r->u[i] = isnan(z) ? NAN
+                           : ll_chain_u_given(c, series,
+                                              ll_chain_mean(c, series, s->in, s->t[i]), z);
         r->z[i] = isnan(z) || drop[i] ? NAN : ll_chain_unit(c, series, z);
     }
     ll_free(drop);
@@ -86,7 +88,7 @@ size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_o
 
 void anchor_batch_deinit(anchor_batch *b)
 {
-    void *const arrays[] = { b->window, b->m, b->s, b->query, b->mean, b->var, b->numbers };
+    void *const arrays[] = { b->window, b->m, b->s, b->query, b->in, b->mean, b->var, b->numbers };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
     *b = (anchor_batch){ 0 };
 }
@@ -113,11 +115,12 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     b->m = ll_new(n, sizeof *b->m);
     b->s = ll_new(n, sizeof *b->s);
     b->query = ll_new(n, sizeof *b->query);
+    b->in = ll_new(n, sizeof *b->in);
     b->mean = ll_new(n, sizeof *b->mean);
     b->var = ll_new(n, sizeof *b->var);
     b->numbers = ll_new(numbers, sizeof *b->numbers);
     const bool ok = b->window != NULL && b->m != NULL && b->s != NULL && b->query != NULL &&
-                    b->mean != NULL && b->var != NULL && b->numbers != NULL;
+                    b->in != NULL && b->mean != NULL && b->var != NULL && b->numbers != NULL;
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
@@ -170,6 +173,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
                                        .start = start,
                                        .scale = scale };
     b->query[i] = s.now;
+    b->in[i] = r->in;
     b->mean[i] = take(at, n_query);
     b->var[i] = take(at, n_query);
     return st;
@@ -178,10 +182,12 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
                         size_t q)
 {
+    const double t = b->window[i].t_query[q];
     return (ll_law){
         .mean = b->m[i] + b->s[i] * b->mean[i][q],
-        .sd = b->s[i] * sqrt(fmax(b->var[i][q], anchor_floor(m))),
-        .climate = ll_chain_climate(m->chain, series, b->window[i].t_query[q]),
+        .sd = anchor_sd(b->s[i], fmax(b->var[i][q], anchor_floor(m)),
+                        ll_chain_doubt(m->chain, b->in[i], t)),
+        .climate = ll_chain_mean(m->chain, series, b->in[i], t),
         .series = series,
     };
 }

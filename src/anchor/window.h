@@ -13,6 +13,7 @@ typedef struct anchor_rows {
     const double   *t, *y;
     double         *z; /* [n] as measured, in the unit of scores; NaN also at a glitch. Owned */
     double         *u; /* [n] glitches too. Owned */
+    const ll_inputs *in;
 } anchor_rows;
 
 llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s);
@@ -31,6 +32,7 @@ typedef struct anchor_batch {
     ll_anchor_window *window;  /* [n] */
     double           *m, *s;   /* [n]; s is 1 where the scale is that of innovations */
     size_t           *query;   /* [n] first query row in its series */
+    const ll_inputs **in;      /* [n] known inputs of its series */
     double          **mean;    /* [n] of n_query numbers each, where answers go */
     double          **var;     /* [n] */
     double           *numbers; /* all of w, targets, answers */
@@ -81,6 +83,12 @@ static inline double anchor_floor(const ll_anchor_model *m)
     return m->kernel.innovation ? 0.0 : m->var_floor;
 }
 
+/* Deviation in u of a value whose variance is var in w, with what is in doubt of known inputs. */
+static inline double anchor_sd(double s, double var, double doubt)
+{
+    return doubt > 0.0 ? sqrt(s * s * var + doubt) : s * sqrt(var);
+}
+
 /* A law of u from mean and variance of w at one query of window i. */
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
                         size_t q);
@@ -92,9 +100,10 @@ ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t 
 /* Steps before each part of a fit, as its watch counts them, and all of them. */
 enum { ANCHOR_LINKS = 2 * LL_ANCHOR_RANK_MAX + 1, ANCHOR_SCENES = 48 };
 typedef struct anchor_course {
-    int64_t cycles, profile, drift, link, filling, neighbours, all;
+    int64_t cycles, profile, known, drift, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
+enum { ANCHOR_KNOWN = 3 }; /* candidates with known inputs */
 
 /* What the watch of a fit has, keeps and says. */
 static inline bool anchor_found(const ll_anchor_model_opts *o, const char *name, double *v,
