@@ -45,7 +45,9 @@ typedef struct llap_description_info {
     int64_t     n_steps, steps_asked; /* of sampling: made, and asked for */
     int         steps_gathered;
     /* JSON texts, or NULL: what training was told and chose; how it went, of one just made */
-    const char *run, *report;
+    const char        *run, *report;
+    int64_t            n_known;
+    const char *const *known; /* [n_known] columns that are given for the future too */
 } llap_description_info;
 
 LLAP_API const llap_description_info *llap_description_about(const llap_description *d);
@@ -64,10 +66,12 @@ typedef struct llap_description_target {
     const double *variance, *rho, *omega;
     const double *half_life, *period; /* infinite: none */
     const char   *curve;              /* of the chain: "tails", "log"; "clipped" in models of 0.1 */
-    int           clipped; /* no answer lies outside the range of training: train again */
-    const char   *drift;   /* beside the poles: "none", "level", "slope" */
-    const char   *scale;   /* of the answers' spread: "window", "innovation" */
-    const char   *climate; /* "weekly profile", "calendar climate", "no climate" */
+    int           clipped;         /* no answer lies outside the range of training: train again */
+    const char   *drift;           /* beside the poles: "none", "level", "slope" */
+    const char   *scale;           /* of the answers' spread: "window", "innovation" */
+    const char   *climate;         /* "weekly profile", "calendar climate", "no climate" */
+    const char   *known;           /* known inputs that it uses, "a, b"; "": none */
+    const char   *known_weighting; /* "plain", "whitened"; NULL: it uses none */
 } llap_description_target;
 
 /* NULL: there is no such target. */

@@ -118,6 +118,9 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    const char *known; /* columns that are given for the future too, separated by commas: rows later
+                          than the last target may hold them alone. They are used where they gain
+                          1 % on validation; NULL: none */
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

@@ -36,10 +36,10 @@
 /* The rows of one series; y NaN: missing. Borrowed until the call returns. */
 typedef struct ll_series {
     size_t        n;
-    const double *t; /* [n] not decreasing */
-    const double *y; /* [n] */
-    const double *u; /* [n] y after ll_chain_convert, by the chain and the index that the series
-                        is asked under; NULL: whoever needs it converts what it looks at */
+    const double *t;     /* [n] not decreasing */
+    const double *y;     /* [n] */
+    const double *u;     /* [n] y after ll_chain_convert, by the chain and the index that the series
+                            is asked under; NULL: whoever needs it converts what it looks at */
     const ll_inputs *in; /* its known inputs, as the chain has them; NULL: none is known */
 } ll_series;
 

@@ -1,7 +1,7 @@
 #include "anchor/chain_climate.h"
 
-#include "base/alloc.h"
 #include "anchor/known_fit.h"
+#include "base/alloc.h"
 #include "base/error.h"
 
 #include <math.h>

@@ -6,11 +6,11 @@
 
 /* The training values as one list, in the order of the series. */
 typedef struct chain_values {
-    size_t  n;
-    double *x;    /* [n] y, then z, then v, then u */
-    double *t;    /* [n] */
-    size_t *ends; /* [n_series] */
-    const ll_inputs **in; /* [n_series] known inputs */
+    size_t            n;
+    double           *x;    /* [n] y, then z, then v, then u */
+    double           *t;    /* [n] */
+    size_t           *ends; /* [n_series] */
+    const ll_inputs **in;   /* [n_series] known inputs */
 } chain_values;
 
 /* v holds u; what the calendar explains is taken off, and r_s becomes the deviation of the rest. */

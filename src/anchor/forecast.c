@@ -35,9 +35,7 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
         piece_deinit(p);
         return LLAP_ENOMEM;
     }
-    const ll_series part = {
-        .n = last - first, .t = h->t + first, .y = h->y + first, .in = h->in
-    };
+    const ll_series part = { .n = last - first, .t = h->t + first, .y = h->y + first, .in = h->in };
     if (h->u != NULL && part.n > 0) memcpy(p->u, h->u + first, part.n * sizeof *p->u);
     else ll_chain_convert(m->chain, r->series, &part, NULL, p->u);
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
@@ -122,8 +120,8 @@ static void set_laws(const ll_anchor_model *m, const ll_calibration *c, double f
     for (size_t i = 0; i < n; i++)
         for (size_t q = 0; q < r[i].n_query; q++) {
             const double t = r[i].t_query[q];
-            r[i].law[q] = law_of(m, &r[i], &b->piece[i], t, b->mean[i][q], b->var[i][q],
-                                 floor, ll_calibration_at(c, t - r[i].origin));
+            r[i].law[q] = law_of(m, &r[i], &b->piece[i], t, b->mean[i][q], b->var[i][q], floor,
+                                 ll_calibration_at(c, t - r[i].origin));
         }
 }
 
@@ -303,8 +301,8 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_NOISY, mean, var);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
-        r->law[index[i]] = law_of(m, r, &p, tq[i], mean[i], var[i], ANCHOR_FILL_FLOOR,
-                                  m->fill_both.factor[0]);
+        r->law[index[i]] =
+            law_of(m, r, &p, tq[i], mean[i], var[i], ANCHOR_FILL_FLOOR, m->fill_both.factor[0]);
     ll_anchor_posterior_destroy(post);
     piece_deinit(&p);
     return st;

@@ -15,6 +15,13 @@ const char *ll_weighting_name(ll_weighting w)
     return w == LL_WEIGHTING_WHITENED ? "whitened" : "plain";
 }
 
+bool ll_known_slow(const ll_known *k)
+{
+    for (int32_t i = 0; i < k->n; i++)
+        if (k->input[i].slow) return true;
+    return false;
+}
+
 void ll_known_destroy(ll_known *k)
 {
     if (k == NULL) return;
@@ -72,9 +79,9 @@ static int day_terms(const ll_known *k, double t, double *out)
     return DAILY;
 }
 
-static int32_t count_of(const ll_known *k, const ll_input *in)
+static int32_t count_of(const ll_known *k, const ll_known_input *in)
 {
-    if (in->kind == LL_INPUT_FLAG) return 1;
+    if (in->kind == LL_KNOWN_FLAG) return 1;
     return (in->n_knots - 1) * (k->daily ? DAILY : 1) * (in->slow ? 2 : 1);
 }
 
@@ -95,7 +102,7 @@ double ll_known_penalty(const ll_known *k, int32_t term)
             term -= n;
             continue;
         }
-        if (k->input[i].kind == LL_INPUT_FLAG) return alone;
+        if (k->input[i].kind == LL_KNOWN_FLAG) return alone;
         return term / width % (k->daily ? DAILY : 1) == 0 ? alone : by_day;
     }
     assert(false);
@@ -103,14 +110,14 @@ double ll_known_penalty(const ll_known *k, int32_t term)
 }
 
 /* Terms of one input whose value is x, and whose mean over a day is slow. Returns their number. */
-static int32_t input_terms(const ll_known *k, const ll_input *in, const double *day, double x,
+static int32_t input_terms(const ll_known *k, const ll_known_input *in, const double *day, double x,
                            double slow, double *out)
 {
     double        column[LL_KNOWN_KNOTS];
     const int     n_day = k->daily ? DAILY : 1;
     const int32_t width = in->n_knots - 1;
     int32_t       n = 0;
-    if (in->kind == LL_INPUT_FLAG) {
+    if (in->kind == LL_KNOWN_FLAG) {
         out[0] = x;
         return 1;
     }
@@ -124,7 +131,7 @@ static int32_t input_terms(const ll_known *k, const ll_input *in, const double *
 
 /* ---- values at any time ---- */
 
-static double usual_at(const ll_input *in, double t)
+static double usual_at(const ll_known_input *in, double t)
 {
     double term[LL_CLIMATE_MAX], sum = 0.0;
     if (in->n_usual == 1) return in->usual[0];
@@ -138,14 +145,14 @@ typedef struct value {
 } value;
 
 /* From a value at t_0 to t, which is not earlier. */
-static value carried(const ll_input *in, value from, double t_0, double t)
+static value carried(const ll_known_input *in, value from, double t_0, double t)
 {
     const double keep = pow(in->phi, t - t_0);
     return (value){ .x = usual_at(in, t) + (from.x - usual_at(in, t_0)) * keep,
                     .var = in->var * (1.0 - keep * keep) + from.var * keep * keep };
 }
 
-static value unknown(const ll_input *in, double t)
+static value unknown(const ll_known_input *in, double t)
 {
     return (value){ .x = usual_at(in, t), .var = in->var };
 }
@@ -168,7 +175,7 @@ typedef struct moment { /* input number i at a time: itself and its mean over th
 
 static moment moment_at(const ll_known *k, const ll_inputs *in, size_t until, int32_t i, double t)
 {
-    const ll_input *of = &k->input[i];
+    const ll_known_input *of = &k->input[i];
     if (until == 0) {
         const value none = unknown(of, t);
         return (moment){ none, none };
@@ -260,9 +267,9 @@ void ll_inputs_destroy(ll_inputs *in)
 }
 
 /* The value of a column as an input; NaN: missing, or none of the values of training. */
-static double input_of(const ll_known *k, const ll_input *in, double raw)
+static double input_of(const ll_known *k, const ll_known_input *in, double raw)
 {
-    if (in->kind == LL_INPUT_NUMBER || isnan(raw)) return raw;
+    if (in->kind == LL_KNOWN_NUMBER || isnan(raw)) return raw;
     bool seen = false;
     int  levels = 0;
     for (int32_t i = 0; i < k->n; i++) {
@@ -276,12 +283,12 @@ static double input_of(const ll_known *k, const ll_input *in, double raw)
 
 static void fill_input(const ll_known *k, int32_t i, const double *raw, ll_inputs *out)
 {
-    const ll_input *in = &k->input[i];
-    const size_t    at = (size_t)i * out->rows;
-    const double   *column = raw + (size_t)in->column * out->rows;
-    value           last = { 0 };
-    size_t          back = 0;
-    double          sum = 0.0, var = 0.0;
+    const ll_known_input *in = &k->input[i];
+    const size_t          at = (size_t)i * out->rows;
+    const double         *column = raw + (size_t)in->column * out->rows;
+    value                 last = { 0 };
+    size_t                back = 0;
+    double                sum = 0.0, var = 0.0;
     for (size_t r = 0; r < out->rows; r++) {
         const double x = input_of(k, in, column[r]);
         last = !isnan(x) ? (value){ .x = x }

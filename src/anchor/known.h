@@ -25,16 +25,16 @@ enum { LL_KNOWN_COLUMNS = 32, LL_KNOWN_INPUTS = 64, LL_KNOWN_KNOTS = 6, LL_KNOWN
 /* Terms of one input at most: spline columns times 1 and four of the day, of it and its mean. */
 enum { LL_KNOWN_TERMS = 2 * 5 * (LL_KNOWN_KNOTS - 1) };
 
-typedef enum ll_input_kind {
-    LL_INPUT_NUMBER,
-    LL_INPUT_FLAG, /* 1 where the column has the value `level`: of a 0/1 column, or a category */
-} ll_input_kind;
+typedef enum ll_known_kind {
+    LL_KNOWN_NUMBER,
+    LL_KNOWN_FLAG, /* 1 where the column has the value `level`: of a 0/1 column, or a category */
+} ll_known_kind;
 
 /* One input. Missing values of it are filled from what it usually is at that time and from how it
  * was last: x = usual(t) + (x_0 - usual(t_0)) phi^(t - t_0). */
-typedef struct ll_input {
+typedef struct ll_known_input {
     int32_t       column; /* of the data's known columns */
-    ll_input_kind kind;
+    ll_known_kind kind;
     double        level;
     int32_t       n_knots;              /* of a number: 2 (a straight line) .. 6 */
     double        knot[LL_KNOWN_KNOTS]; /* strictly increasing */
@@ -43,27 +43,27 @@ typedef struct ll_input {
     double        usual[23];
     double        phi; /* what is left of a deviation after one unit of time, 0 .. 1 */
     double        var; /* of deviations */
-} ll_input;
+} ll_known_input;
 
 typedef enum ll_weighting { LL_WEIGHTING_PLAIN, LL_WEIGHTING_WHITENED } ll_weighting;
 
 /* Saved whole with a chain. */
 typedef struct ll_known {
-    int32_t      n_columns; /* of the data */
-    int32_t      n;         /* inputs */
-    ll_input    *input;     /* [n] owned */
-    bool         daily;     /* effects of numbers change over the day, and there are slow ones */
-    bool         constant;  /* the first term is 1: the chain has no climate */
-    ll_weighting weighting;
-    int32_t      n_terms;
-    double      *beta; /* [n_terms] owned; NULL: not fitted yet */
+    int32_t         n_columns; /* of the data */
+    int32_t         n;         /* inputs */
+    ll_known_input *input;     /* [n] owned */
+    bool            daily;     /* effects of numbers change over the day, and there are slow ones */
+    bool            constant;  /* the first term is 1: the chain has no climate */
+    ll_weighting    weighting;
+    int32_t         n_terms;
+    double         *beta; /* [n_terms] owned; NULL: not fitted yet */
 } ll_known;
 
 /* The inputs of one series, without gaps. */
 typedef struct ll_inputs {
     size_t  n, rows;
-    double *t;              /* [rows] not decreasing */
-    double *x, *var;        /* [n,rows] value, and variance of what was filled in; 0: known */
+    double *t;               /* [rows] not decreasing */
+    double *x, *var;         /* [n,rows] value, and variance of what was filled in; 0: known */
     double *slow, *slow_var; /* [n,rows] of the mean over the day up to it */
 } ll_inputs;
 
@@ -87,6 +87,7 @@ double  ll_known_penalty(const ll_known *k, int32_t term);
 void ll_spline_columns(const double *knot, int32_t n_knots, double x, double *out);
 
 const char *ll_weighting_name(ll_weighting w); /* plain or whitened */
+bool        ll_known_slow(const ll_known *k);  /* means over a day have an effect */
 
 void        ll_known_destroy(ll_known *k); /* NULL is fine */
 llap_status ll_known_copy(const ll_known *k, ll_known **out);

@@ -1,8 +1,8 @@
 /* The effects of known inputs and the climate, fitted together: coefficients of inputs are shared
  * by all series, the climate is each one's own. First the inputs' with every climate eliminated,
  * then the climates on what they leave. */
-#include "anchor/chain_climate.h"
 #include "anchor/known_fit.h"
+#include "anchor/chain_climate.h"
 #include "anchor/state.h"
 #include "base/alloc.h"
 
@@ -145,12 +145,12 @@ static void take_block(const equations *q, int m, equations *to)
 /* ---- rows ---- */
 
 typedef struct fit {
-    ll_chain              *c;
-    const chain_values    *v;
-    const ll_inputs *const *in; /* [n_series] */
+    ll_chain               *c;
+    const chain_values     *v;
+    const ll_inputs *const *in;     /* [n_series] */
     const ll_anchor_kernel *whiten; /* NULL: plain */
-    int                    n_climate, n_known;
-    double                 share; /* of the penalties */
+    int                     n_climate, n_known;
+    double                  share; /* of the penalties */
 } fit;
 
 static void climate_terms(const ll_chain *c, double t, double *out)
@@ -248,8 +248,7 @@ static llap_status fit_climates(const fit *f, bool pooled)
     return st;
 }
 
-llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o,
-                            bool pooled)
+llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o, bool pooled)
 {
     const double whitened_share = 0.05;
     llap_status  st = ll_known_copy(o->known, &c->known);
@@ -257,7 +256,8 @@ llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_o
     ll_known *k = c->known;
     k->constant = c->n_climate == 0;
     k->weighting = o->whiten != NULL ? LL_WEIGHTING_WHITENED : LL_WEIGHTING_PLAIN;
-    for (int32_t i = 0; i < k->n; i++) k->input[i].slow = o->slow && k->input[i].kind == LL_INPUT_NUMBER;
+    for (int32_t i = 0; i < k->n; i++)
+        k->input[i].slow = o->slow && k->input[i].kind == LL_KNOWN_NUMBER;
     k->n_terms = ll_known_count(k);
     ll_free(k->beta);
     k->beta = ll_new((size_t)k->n_terms, sizeof *k->beta);

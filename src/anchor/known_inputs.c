@@ -41,7 +41,7 @@ static int levels_of(const double *sorted, size_t n, double *level)
 }
 
 /* Equal knots are one; where fewer than three are left, a straight line over the range. */
-static void set_knots(const double *sorted, size_t n, ll_input *in)
+static void set_knots(const double *sorted, size_t n, ll_known_input *in)
 {
     static const double at[LL_KNOWN_KNOTS] = { .02, .15, .35, .65, .85, .98 };
     for (int k = 0; k < LL_KNOWN_KNOTS; k++) {
@@ -57,13 +57,13 @@ static void set_knots(const double *sorted, size_t n, ll_input *in)
 /* ---- what is usual ---- */
 
 /* Value r of series e as the input has it; NaN: missing. */
-static double value_of(const ll_known_data *d, const ll_input *in, size_t e, size_t r)
+static double value_of(const ll_known_data *d, const ll_known_input *in, size_t e, size_t r)
 {
     const double x = d->raw[e][(size_t)in->column * d->stride[e] + r];
-    return in->kind == LL_INPUT_NUMBER || isnan(x) ? x : (double)(x == in->level);
+    return in->kind == LL_KNOWN_NUMBER || isnan(x) ? x : (double)(x == in->level);
 }
 
-static double mean_of(const ll_known_data *d, const ll_input *in)
+static double mean_of(const ll_known_data *d, const ll_known_input *in)
 {
     double sum = 0.0, n = 0.0;
     for (size_t e = 0; e < d->n_series; e++)
@@ -75,7 +75,7 @@ static double mean_of(const ll_known_data *d, const ll_input *in)
 }
 
 /* A ridge of what is off the mean on the few terms of day, week and year. */
-static void fit_usual(const ll_known_data *d, double mean, ll_input *in)
+static void fit_usual(const ll_known_data *d, double mean, ll_known_input *in)
 {
     const int n = in->n_usual;
     double    A[LL_CLIMATE_MAX * LL_CLIMATE_MAX] = { 0 }, term[LL_CLIMATE_MAX];
@@ -95,7 +95,7 @@ static void fit_usual(const ll_known_data *d, double mean, ll_input *in)
     in->usual[0] += mean;
 }
 
-static double off_usual(const ll_known_data *d, const ll_input *in, size_t e, size_t r)
+static double off_usual(const ll_known_data *d, const ll_known_input *in, size_t e, size_t r)
 {
     const double x = value_of(d, in, e, r);
     double       term[LL_CLIMATE_MAX], usual = in->usual[0];
@@ -109,7 +109,7 @@ static double off_usual(const ll_known_data *d, const ll_input *in, size_t e, si
 }
 
 /* Variance of what is off the usual, and its correlation from one known value to the next. */
-static void fit_lag(const ll_known_data *d, ll_input *in)
+static void fit_lag(const ll_known_data *d, ll_known_input *in)
 {
     double n = 0.0, square = 0.0, pairs = 0.0, both = 0.0, a = 0.0, b = 0.0, gap = 0.0;
     for (size_t e = 0; e < d->n_series; e++) {
@@ -157,10 +157,10 @@ static llap_status add_column(const ll_known_data *d, int32_t column, int32_t n_
         const int  count = levels_of(x, n, level);
         const bool binary = count == 2 && level[0] == 0.0 && level[1] == 1.0;
         for (int i = binary; i < (count == 0 ? 1 : count) && k->n < LL_KNOWN_INPUTS; i++) {
-            ll_input *in = &k->input[k->n++];
-            *in = (ll_input){ .column = column, .n_usual = n_usual };
+            ll_known_input *in = &k->input[k->n++];
+            *in = (ll_known_input){ .column = column, .n_usual = n_usual };
             if (count > 0) {
-                in->kind = LL_INPUT_FLAG;
+                in->kind = LL_KNOWN_FLAG;
                 in->level = level[i];
             } else {
                 set_knots(x, n, in);

@@ -15,7 +15,8 @@ void anchor_rows_deinit(anchor_rows *r)
 
 llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
 {
-    *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y, .in = s->in };
+    *r =
+        (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y, .in = s->in };
     r->z = ll_new(s->n, sizeof *r->z);
     r->u = ll_new(s->n, sizeof *r->u);
     bool *drop = ll_new(s->n, sizeof *drop);
@@ -27,9 +28,9 @@ llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     ll_chain_mark(c, series, s->y, s->n, drop);
     for (size_t i = 0; i < s->n; i++) {
         const double z = ll_chain_z(c, series, s->y[i]);
-        r->u[i] = isnan(z) ? NAN
-                           : ll_chain_u_given(c, series,
-                                              ll_chain_mean(c, series, s->in, s->t[i]), z);
+        r->u[i] = isnan(z)
+                      ? NAN
+                      : ll_chain_u_given(c, series, ll_chain_mean(c, series, s->in, s->t[i]), z);
         r->z[i] = isnan(z) || drop[i] ? NAN : ll_chain_unit(c, series, z);
     }
     ll_free(drop);

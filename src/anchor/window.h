@@ -8,11 +8,11 @@
 
 /* A series taken through the chain. */
 typedef struct anchor_rows {
-    const ll_chain *chain;
-    size_t          series, n;
-    const double   *t, *y;
-    double         *z; /* [n] as measured, in the unit of scores; NaN also at a glitch. Owned */
-    double         *u; /* [n] glitches too. Owned */
+    const ll_chain  *chain;
+    size_t           series, n;
+    const double    *t, *y;
+    double          *z; /* [n] as measured, in the unit of scores; NaN also at a glitch. Owned */
+    double          *u; /* [n] glitches too. Owned */
     const ll_inputs *in;
 } anchor_rows;
 

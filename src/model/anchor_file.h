@@ -31,6 +31,12 @@ llap_status anchor_file_get_tensor(const ll_tensors *t, int64_t i, const char *o
 void        anchor_file_put_chain(ll_json_writer *w, const ll_chain *c);
 llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c);
 size_t      anchor_file_chain_tensors(ll_chain *c);
+
+/* Its known inputs, where there are any: of n_columns columns. */
+void        anchor_file_put_known(ll_json_writer *w, const ll_known *k);
+llap_status anchor_file_save_known(ll_tensors_writer *w, int64_t i, const ll_known *k);
+llap_status anchor_file_get_known(const ll_tensors *t, const ll_json *j, int64_t i,
+                                  int64_t n_columns, ll_chain *c); /* into c->known */
 llap_status anchor_file_get_chain(const ll_tensors *t, const ll_json *j, int64_t i,
                                   int64_t n_entities, ll_chain **out); /* caller owns */
 

@@ -40,6 +40,7 @@ llap_status ll_model_create(const ll_model_frame *frame, ll_anchor_model **ancho
     llap_status st = copy_names(&m->arena, frame->target, frame->n_targets, &m->frame.target);
     if (st == LLAP_OK)
         st = copy_names(&m->arena, frame->entity, frame->n_entities, &m->frame.entity);
+    if (st == LLAP_OK) st = copy_names(&m->arena, frame->known, frame->n_known, &m->frame.known);
     if (st == LLAP_OK && frame->by_entity) {
         uint8_t *part = ll_arena_new(&m->arena, (size_t)frame->n_entities, 1);
         if (part == NULL) st = LLAP_ENOMEM;

@@ -16,7 +16,8 @@
  * The file is one safetensors file (base/safetensors.h). Metadata:
  *     llapdiff.format      "1"; a newer one is refused
  *     llapdiff.config      JSON: size, time axis and its unit, context, horizon, step, what
- *                          training has seen, per target the numbers of its anchor, and "network"
+ *                          training has seen, per target the numbers of its anchor, "network",
+ *                          and "known", the names of known columns; absent: there are none
  *     llapdiff.variables   JSON array of the target names
  *     llapdiff.entities    JSON array of the entity names seen in training
  *     llapdiff.training    JSON: a configuration for another training like it; may be absent
@@ -28,8 +29,9 @@
  * values are clipped, as in files of before scale.i.y_mean, y_std            of the values, where
  * mean and std are of their logarithms scale.i.climate                  [entities + 1,terms],
  * absent without a climate anchor.i.loadings                [entities,rank], absent where entities
- * are not linked anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled
- * by each alone and those of the networks, which network.h lists.
+ * are not linked anchor.i.known [terms], effects of known inputs, absent without
+ * anchor.i.near_past, near_both    [entities,entities], absent where gaps are filled by each alone
+ * and those of the networks, which network.h lists.
  *
  * There is no clock time in it: equal training gives equal bytes. Loading treats the file as
  * hostile: whatever is missing, unknown, wrong-shaped, contradictory or not finite is refused by
@@ -58,9 +60,11 @@ typedef struct ll_model_frame {
     int64_t            gap;       /* usual ticks between rows of training */
     double             observed;  /* share of the target cells of training that were observed */
     /* What training has seen: windows are parted by the time of their targets, or by entity. */
-    bool           by_entity;
-    int64_t        val_start, test_start; /* by time */
-    const uint8_t *part;                  /* by entity: [n_entities] an ll_part */
+    bool               by_entity;
+    int64_t            val_start, test_start; /* by time */
+    const uint8_t     *part;                  /* by entity: [n_entities] an ll_part */
+    int64_t            n_known;
+    const char *const *known; /* [n_known] columns that are given for the future too */
 } ll_model_frame;
 
 enum { LL_MODEL_RUN = 16 };

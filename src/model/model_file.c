@@ -47,6 +47,11 @@ static llap_status config_text(const llap_model *m, char **text)
         ll_json_put_int(&w, "val_start", f->val_start);
         ll_json_put_int(&w, "test_start", f->test_start);
     }
+    if (f->n_known > 0) { /* absent: there are none */
+        ll_json_open(&w, "known", '(');
+        for (int64_t i = 0; i < f->n_known; i++) ll_json_put_string(&w, NULL, f->known[i]);
+        ll_json_close(&w, ']');
+    }
     ll_json_open(&w, "anchors", '[');
     for (int64_t i = 0; i < n_anchors(m); i++) ll_anchor_write(&w, m->anchor[i]);
     ll_json_close(&w, ']');
@@ -122,9 +127,10 @@ static llap_status get_frame(const ll_json *j, ll_model_frame *f)
 {
     /* By time both borders are there, by entity the parts. */
     enum { PARTS = 10, NETWORK = PARTS + 3 }; /* the two borders between them */
-    static const char *const keys[] = { "size",    "axis",      "axis_unit",  "unit",     "context",
-                                        "horizon", "step",      "gap",        "observed", "anchors",
-                                        "parts",   "val_start", "test_start", "network",  NULL };
+    static const char *const keys[] = { "size",       "axis",    "axis_unit", "unit",
+                                        "context",    "horizon", "step",      "gap",
+                                        "observed",   "anchors", "parts",     "val_start",
+                                        "test_start", "network", "known",     NULL };
     int                      axis = -1;
     llap_status              st = ll_json_keys(j, "", keys);
     f->by_entity = ll_json_has(j, "parts");
@@ -214,6 +220,24 @@ static llap_status check_count(const ll_tensors *t, const llap_model *m, size_t 
     return ll_fail(LLAP_EFORMAT, "expected %zu tensors, found %zu", n, ll_tensors_count(t));
 }
 
+/* Names of known columns, each once. Caller owns *known. */
+static llap_status get_known(const ll_json *j, ll_model_frame *f, const char ***known)
+{
+    size_t n = 0;
+    if (!ll_json_has(j, "known")) return LLAP_OK;
+    llap_status st = ll_json_strings(j, "known", known, &n);
+    if (st == LLAP_OK && (n < 1 || n > LL_KNOWN_COLUMNS))
+        st = ll_fail(LLAP_EFORMAT, "config: 'known': expected 1 to %d names, found %zu",
+                     LL_KNOWN_COLUMNS, n);
+    for (size_t i = 1; st == LLAP_OK && i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp((*known)[i], (*known)[k]) == 0)
+                st = ll_fail(LLAP_EFORMAT, "config: 'known': '%s' is there twice", (*known)[i]);
+    f->n_known = (int64_t)n;
+    f->known = (const char *const *)*known;
+    return st;
+}
+
 static llap_status read_model(const ll_tensors *t, const ll_json *config, const char **target,
                               size_t n_targets, const char **entity, size_t n_entities,
                               llap_model **out)
@@ -235,7 +259,9 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
         for (size_t k = 0; k < i; k++)
             if (strcmp(target[i], target[k]) == 0)
                 st = ll_fail(LLAP_EFORMAT, "llapdiff.variables: '%s' is there twice", target[i]);
-    uint8_t *part = NULL;
+    uint8_t     *part = NULL;
+    const char **known = NULL;
+    if (st == LLAP_OK) st = get_known(config, &f, &known);
     if (st == LLAP_OK && f.by_entity) st = get_parts(config, n_entities, &part);
     f.part = part;
     ll_anchor_model **anchor = st == LLAP_OK && !none ? ll_new(n_targets, sizeof *anchor) : NULL;
@@ -249,6 +275,7 @@ static llap_status read_model(const ll_tensors *t, const ll_json *config, const 
         ll_free(anchor);
     }
     ll_free(part);
+    ll_free((void *)known);
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/time/duration.h"
+#include "predict/known_series.h"
 #include "predict/queries.h"
 
 #include <assert.h>
@@ -95,13 +96,22 @@ static bool never_changed(const ll_chain *c)
     return true;
 }
 
+/* Rows that could have a value of the target: with known inputs those after the last have none. */
+static double count_rows(const llap_model *m, const llap_panel *p, int64_t var)
+{
+    int64_t n = 0;
+    if (m->frame.n_known == 0) return (double)p->n_rows;
+    for (int64_t e = 0; e < p->n_entities; e++) n += ll_rows_observed(p, e, &var, 1);
+    return (double)n;
+}
+
 static void compare_values(const llap_model *m, int64_t target, const llap_panel *p, int64_t var,
                            const llap_log *log)
 {
     const char     *name = m->frame.target[target];
     const ll_chain *c = m->anchor[target]->chain;
     const moments   s = measure(m, target, p, var);
-    const double    sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax((double)p->n_rows, 1);
+    const double    sd = sqrt(s.m2 / fmax(s.n, 1)), share = s.n / fmax(count_rows(m, p, var), 1);
     if (s.n == 0) {
         ll_logf(log, LLAP_LOG_WARNING, "%s: no observed value at all", ll_text_show(name).text);
     } else if (never_changed(c)) {

@@ -175,7 +175,8 @@ static void put_cell(const filler *f, chunk *k, size_t i, int64_t q, int64_t z, 
     const int64_t          c = target_at(f, l, z);
     const ll_anchor_model *a = f->g->m->anchor[c];
     const size_t           known = f->view.source.known[e];
-    const double           climate = ll_chain_climate(a->chain, known, r->t_query[q]);
+    const ll_inputs       *in = f->view.source.series[c][e].in;
+    const double           climate = ll_chain_mean(a->chain, known, in, r->t_query[q]);
     double                 mean, sd;
     assert(q >= 0 && q < (int64_t)r->n_query);
     ll_feature_law(k->set, i, q, z, &mean, &sd);

@@ -8,6 +8,7 @@
 #include "predict/device.h"
 #include "predict/forecaster.h"
 #include "predict/frame.h"
+#include "predict/known_series.h"
 #include "predict/network_members.h"
 #include "predict/outside.h"
 #include "predict/pool.h"
@@ -47,6 +48,7 @@ static llap_status forecast_target(const llap_model *m, const llap_panel *p,
     ll_series         *all = NULL;
     ll_anchor_request *r = ll_new(q->n, sizeof *r);
     llap_status st = r == NULL ? LLAP_ENOMEM : ll_panel_series_init(&s, p, var, m->frame.unit);
+    if (st == LLAP_OK) st = ll_known_series(&s, m, target, p);
     if (st == LLAP_OK) st = ll_linked_series(m, target, p, &s, &all);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < q->n; i++) r[i] = request(m, p, q, &s, all, i, law + q->first[i]);
@@ -334,8 +336,9 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
     if (st != LLAP_OK) return st;
     var = ll_new((size_t)m->frame.n_targets, sizeof *var);
     st = var == NULL ? LLAP_ENOMEM : ll_target_columns(m, panel, var);
-    if (st == LLAP_OK) st = ll_queries_init(&q, m, panel, o);
+    if (st == LLAP_OK) st = ll_queries_init(&q, m, panel, var, o);
     if (st == LLAP_OK) st = ll_compare_with_training(m, panel, var, &q, o->log);
+    if (st == LLAP_OK) ll_warn_known(m, panel, &q, o->log);
     if (st == LLAP_OK)
         st = o->keep_samples || o->total || o->n_with > 0 || from_networks(m)
                  ? answer_paths(s, panel, o, &q, var, out)

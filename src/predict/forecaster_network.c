@@ -198,7 +198,9 @@ static void put_values(const network_self *s, const ll_feature_set *set, size_t 
     const ll_feature_row  *r = &set->row[i];
     const ll_anchor_model *a = s->m->anchor[c];
     const int64_t          Z = ll_feature_channels(&set->c);
-    const size_t           e = s->view.known[ll_feature_entity(&set->c, r, z)];
+    const size_t           at_source = ll_feature_entity(&set->c, r, z);
+    const size_t           e = s->view.known[at_source];
+    const ll_inputs       *in = s->view.source.series[c][at_source].in;
     const int64_t          every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
     int64_t                q = 0;
     for (int64_t k = 0; k < w->n_query; k++) {
@@ -206,7 +208,7 @@ static void put_values(const network_self *s, const ll_feature_set *set, size_t 
         while (q < (int64_t)r->n_query && r->t_query[q] < t) q++;
         if (q == (int64_t)r->n_query || r->t_query[q] > t) continue; /* beyond: the anchor's */
         double       mean, sd, middle = 0;
-        const double climate = ll_chain_climate(a->chain, e, t);
+        const double climate = ll_chain_mean(a->chain, e, in, t);
         const double factor = ll_network_members_factor(&s->n, c, t - r->origin);
         const float *at = x + q * Z + z;
         ll_feature_law(set, i, q, z, &mean, &sd);

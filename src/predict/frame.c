@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "base/time/time.h"
 #include "data/clock.h"
+#include "predict/known_series.h"
 #include <assert.h>
 #include <string.h>
 
@@ -78,17 +79,25 @@ llap_status ll_frame_windows(const ll_model_frame *f, const llap_panel *p, const
     if (st != LLAP_OK || f->by_entity) return st;
     ll_windows *w = *out;
     uint8_t    *covered = ll_new((size_t)w->n, sizeof *covered);
-    if (covered == NULL) {
+    int64_t    *last_row = ll_new((size_t)p->n_entities, sizeof *last_row);
+    for (int64_t e = 0; last_row != NULL && e < p->n_entities; e++)
+        last_row[e] = p->start[e] - 1 +
+                      (f->n_known > 0 ? ll_rows_observed(p, e, target, n_targets)
+                                      : p->start[e + 1] - p->start[e]);
+    if (covered == NULL || last_row == NULL) {
+        ll_free(covered);
+        ll_free(last_row);
         ll_windows_destroy(w);
         *out = NULL;
         return LLAP_ENOMEM;
     }
     for (int64_t i = 0; i < w->n; i++) {
-        const int64_t last = p->time[p->start[w->at[i].entity + 1] - 1];
+        const int64_t last = p->time[last_row[w->at[i].entity]];
         covered[i] = ll_elapsed(ll_window_end(w, &w->at[i]), last) >= (uint64_t)f->horizon;
     }
     ll_windows_keep(w, covered);
     ll_free(covered);
+    ll_free(last_row);
     return LLAP_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "predict/device.h"
 #include "predict/filler.h"
 #include "predict/frame.h"
+#include "predict/known_series.h"
 #include "predict/outside.h"
 #include "predict/queries.h"
 #include "predict/series.h"
@@ -236,6 +237,7 @@ static llap_status impute_all(const asked *k, llap_answer *out, const ll_normal_
         ll_panel_series s;
         double         *path = NULL;
         st = ll_panel_series_init(&s, k->p, k->var[v], k->m->frame.unit);
+        if (st == LLAP_OK) st = ll_known_series(&s, k->m, v, k->p);
         if (st == LLAP_OK && draws) {
             path = ll_new((size_t)(count_asked(k, v) * k->n_samples), sizeof *path);
             if (path == NULL) st = LLAP_ENOMEM;

@@ -140,7 +140,8 @@ static void check_value(const llap_model *m, const ll_feature_set *s, const ll_n
     const double           t = row->t_query[p.q], lead = t - row->origin;
     const float           *at = residuals_at(s, p, x, h, n_samples);
     double                 y[2 * MOST], middle = 0, mean;
-    ll_law                 law = { .climate = ll_chain_climate(a->chain, s->source.known[e], t),
+    const ll_inputs       *in = s->source.series[c][e].in;
+    ll_law                 law = { .climate = ll_chain_mean(a->chain, s->source.known[e], in, t),
                                    .series = s->source.known[e],
                                    .shape = ll_calibration_at(&a->calibration, lead) };
     if (n_samples > MOST) n_samples = MOST;

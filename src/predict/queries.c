@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sort.h"
 #include "base/text.h"
+#include "predict/known_series.h"
 #include "predict/span.h"
 #include "predict/tables/answer.h"
 #include "predict/tables/times.h"
@@ -81,15 +82,24 @@ static int64_t backtest_start(const llap_model *m, const llap_panel *p)
     return first > INT64_MAX - f->context ? first : first + f->context;
 }
 
-static llap_status list_backtest(const llap_model *m, const llap_panel *p, int64_t from,
-                                 int64_t every, ll_queries *q, size_t *room)
+/* Rows of an entity up to the one that it is forecast from: the last, or, with known inputs, the
+ * last that has an observed target. */
+static int64_t rows_before(const llap_model *m, const llap_panel *p, const int64_t *var, int64_t e)
+{
+    if (m->frame.n_known > 0) return ll_rows_observed(p, e, var, m->frame.n_targets);
+    return p->start[e + 1] - p->start[e];
+}
+
+static llap_status list_backtest(const llap_model *m, const llap_panel *p, const int64_t *var,
+                                 int64_t from, int64_t every, ll_queries *q, size_t *room)
 {
     llap_status st = LLAP_OK;
     assert(every > 0);
     q->several = true;
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
-        if (p->start[e] == p->start[e + 1]) continue;
-        const int64_t last = p->time[p->start[e + 1] - 1];
+        const int64_t rows = rows_before(m, p, var, e);
+        if (rows == 0) continue;
+        const int64_t last = p->time[p->start[e] + rows - 1];
         for (int64_t t = from; st == LLAP_OK && t < last; t += every) {
             if (has_context(m, p, e, t)) st = add_forecast(q, room, e, t);
             if (t > INT64_MAX - every) break;
@@ -101,7 +111,7 @@ static llap_status list_backtest(const llap_model *m, const llap_panel *p, int64
     return st;
 }
 
-static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
+static llap_status list_forecasts(const llap_model *m, const llap_panel *p, const int64_t *var,
                                   const llap_forecast_opts *o, ll_queries *q)
 {
     int64_t     at = 0, every = 0;
@@ -112,11 +122,15 @@ static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
     if (o->every != NULL) {
         st = ll_span_parse("every", o->every, &p->axis, m->frame.step, &every);
         if (st != LLAP_OK) return st;
-        return list_backtest(m, p, o->at != NULL ? at : backtest_start(m, p), every, q, &room);
+        return list_backtest(m, p, var, o->at != NULL ? at : backtest_start(m, p), every, q, &room);
     }
-    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++)
-        if (p->start[e] < p->start[e + 1])
-            st = add_forecast(q, &room, e, o->at != NULL ? at : p->time[p->start[e + 1] - 1]);
+    for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
+        const int64_t rows = rows_before(m, p, var, e);
+        if (rows > 0)
+            st = add_forecast(q, &room, e, o->at != NULL ? at : p->time[p->start[e] + rows - 1]);
+    }
+    if (st == LLAP_OK && q->n == 0 && m->frame.n_known > 0)
+        st = ll_fail(LLAP_EINVAL, "no entity has an observed target to forecast from");
     return st;
 }
 
@@ -205,12 +219,12 @@ static void warn_far(const llap_model *m, const ll_queries *q, const llap_log *l
 }
 
 llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel *p,
-                            const llap_forecast_opts *o)
+                            const int64_t *var, const llap_forecast_opts *o)
 {
     *q = (ll_queries){ 0 };
     if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
         return ll_fail(LLAP_EOPTION, "times: with them there is no horizon, no step and no every");
-    llap_status st = list_forecasts(m, p, o, q);
+    llap_status st = list_forecasts(m, p, var, o, q);
     if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)
         q->t[k] = ll_model_time(m, q->time[k]);

@@ -17,10 +17,11 @@ typedef struct ll_queries {
     bool     several; /* forecasts of an entity: the answer then names their origins */
 } ll_queries;
 
-/* As at, every, times, horizon and step say. Caller owns what is in *q (ll_queries_deinit), also
- * after a failure. */
+/* As at, every, times, horizon and step say, about the variables var [n_targets]. Models with known
+ * inputs forecast from the last observed target, others from the last row. Caller owns what is in
+ * *q (ll_queries_deinit), also after a failure. */
 llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel *p,
-                            const llap_forecast_opts *o);
+                            const int64_t *var, const llap_forecast_opts *o);
 void        ll_queries_deinit(ll_queries *q); /* { 0 } is fine */
 
 #endif

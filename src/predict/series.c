@@ -28,6 +28,8 @@ llap_status ll_panel_series_init(ll_panel_series *s, const llap_panel *p, int64_
 
 void ll_panel_series_deinit(ll_panel_series *s)
 {
+    for (size_t e = 0; s->in != NULL && e < s->n; e++) ll_inputs_destroy(s->in[e]);
+    ll_free(s->in);
     ll_free(s->series);
     ll_free(s->numbers);
     *s = (ll_panel_series){ 0 };

@@ -7,9 +7,10 @@
 
 /* One variable of a panel as the series of all its entities, in the model's unit of time. */
 typedef struct ll_panel_series {
-    ll_series *series; /* [n] */
-    size_t     n;
-    double    *numbers; /* behind them */
+    ll_series  *series; /* [n] */
+    size_t      n;
+    double     *numbers; /* behind them */
+    ll_inputs **in;      /* [n] known inputs (known_series.h), owned; NULL: none */
 } ll_panel_series;
 
 llap_status ll_panel_series_init(ll_panel_series *s, const llap_panel *p, int64_t var,

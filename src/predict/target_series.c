@@ -1,6 +1,7 @@
 #include "predict/target_series.h"
 
 #include "base/alloc.h"
+#include "predict/known_series.h"
 #include "predict/series.h"
 
 #include <assert.h>
@@ -46,6 +47,7 @@ llap_status ll_target_series_init(ll_target_series *s, const llap_model *m, cons
     for (int64_t e = 0; e < p->n_entities; e++) s->known[e] = ll_model_series(m, p->entity[e]);
     for (int64_t c = 0; c < s->n_targets; c++) {
         llap_status st = ll_panel_series_init(&s->target[c], p, var[c], m->frame.unit);
+        if (st == LLAP_OK) st = ll_known_series(&s->target[c], m, c, p);
         if (st != LLAP_OK) return st;
         if (converted) convert(s, m->anchor[c]->chain, c, p, s->u + c * p->n_rows);
         st = ll_linked_series(m, c, p, &s->target[c], &s->all[c]);

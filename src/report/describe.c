@@ -102,9 +102,27 @@ static llap_description_info info_of(const llap_model *m)
                                 .n_test = n[LL_PART_TEST],
                                 .n_left_out = n[LL_PART_PURGED],
                                 .run = m->training,
-                                .report = m->report };
+                                .report = m->report,
+                                .n_known = f->n_known,
+                                .known = f->known };
     if (m->network != NULL) add_network(m->network, &d);
     return d;
+}
+
+/* "a, b": the known columns that have an effect. */
+static llap_status add_known(ll_arena *arena, const llap_model *m, const ll_known *k,
+                             llap_description_target *t)
+{
+    t->known = "";
+    if (k == NULL) return LLAP_OK;
+    t->known_weighting = ll_weighting_name(k->weighting);
+    for (int32_t i = 0; i < k->n; i++) {
+        const char *name = m->frame.known[k->input[i].column];
+        if (i > 0 && k->input[i].column == k->input[i - 1].column) continue;
+        t->known = i == 0 ? name : ll_arena_printf(arena, "%s, %s", t->known, name);
+        if (t->known == NULL) return LLAP_ENOMEM;
+    }
+    return LLAP_OK;
 }
 
 static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_description_target *t)
@@ -154,7 +172,9 @@ llap_status llap_description_create(const llap_model *m, llap_description **out)
     llap_status st = d->target == NULL ? LLAP_ENOMEM : LLAP_OK;
     for (int64_t i = 0; i < m->frame.n_targets && st == LLAP_OK; i++) {
         d->target[i].name = m->frame.target[i];
-        if (m->anchor != NULL) st = add_anchor(&d->arena, m->anchor[i], &d->target[i]);
+        if (m->anchor == NULL) continue;
+        st = add_anchor(&d->arena, m->anchor[i], &d->target[i]);
+        if (st == LLAP_OK) st = add_known(&d->arena, m, m->anchor[i]->chain->known, &d->target[i]);
     }
     if (st == LLAP_OK) *out = d;
     else llap_description_destroy(d);
@@ -191,6 +211,10 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
         ll_json_put_double(w, "noise_variance", t->noise_variance);
         ll_json_put_int(w, "joint_rank", t->joint_rank);
         ll_json_put_bool(w, "fills_by_others", t->fills_by_others);
+        if (t->known_weighting != NULL) {
+            ll_json_put_string(w, "known", t->known);
+            ll_json_put_string(w, "known_weighting", t->known_weighting);
+        }
         ll_json_open(w, "poles", '[');
         for (int64_t k = 0; k < t->n_terms; k++) {
             ll_json_open(w, NULL, '{');
@@ -237,6 +261,11 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
     ll_json_put_int(w, "context_ns", f->context);
     ll_json_put_int(w, "horizon_ns", f->horizon);
     ll_json_put_int(w, "step_ns", f->step);
+    if (f->n_known > 0) {
+        ll_json_open(w, "known", '(');
+        for (int64_t i = 0; i < f->n_known; i++) ll_json_put_string(w, NULL, f->known[i]);
+        ll_json_close(w, ']');
+    }
     ll_json_open(w, "targets", '[');
     for (int64_t i = 0; i < f->n_targets; i++) target_json(w, &d->target[i]);
     ll_json_close(w, ']');
@@ -304,6 +333,9 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
     if (strcmp(t->drift, "none") != 0 || innovations)
         fprintf(out, "  drift: %s; scale of the %s\n", t->drift,
                 innovations ? "innovations" : "window");
+    if (t->known_weighting != NULL)
+        fprintf(out, "  known inputs: %s (%s)\n", t->known, t->known_weighting);
+    else if (m->frame.n_known > 0) fprintf(out, "  known inputs: none helped\n");
     if (t->joint_rank > 0)
         fprintf(out, "  forecasts look at all entities: linked by %lld factor%s\n",
                 (long long)t->joint_rank, t->joint_rank == 1 ? "" : "s");

@@ -7,6 +7,7 @@
 #include "base/time/civil.h"
 #include "data/windows/scaling.h"
 #include "predict/frame.h"
+#include "predict/known_series.h"
 #include "predict/series.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
@@ -157,10 +158,24 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->link = o->link && !f->by_entity;
     how->neighbours_series = !f->by_entity;
     how->seed = (uint64_t)o->seed;
+    how->known = f->n_known > 0;
     how->kappa = recipe->kappa;
     set_fit(recipe, &how->fit);
     const llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
     return st == LLAP_OK ? set_cycles(f, recipe, daily, how) : st;
+}
+
+/* The known columns of the panel, which has them: the frame's names are its own. */
+static llap_status known_columns(const llap_panel *p, const ll_model_frame *f, double **numbers,
+                                 const double ***of)
+{
+    int64_t column[LL_KNOWN_COLUMNS];
+    assert(f->n_known <= LL_KNOWN_COLUMNS);
+    for (int64_t i = 0; i < f->n_known; i++) {
+        column[i] = ll_panel_find_var(p, f->known[i]);
+        assert(column[i] >= 0);
+    }
+    return ll_known_numbers(p, column, f->n_known, numbers, of);
 }
 
 static llap_status fit_windows(const ll_windows *w, const ll_split *split,
@@ -171,10 +186,13 @@ static llap_status fit_windows(const ll_windows *w, const ll_split *split,
     ll_panel_series   series = { 0 };
     ll_origin        *train = NULL, *valid = NULL;
     size_t            n_train = 0, n_valid = 0;
+    double           *numbers = NULL;
+    const double    **known = NULL;
     int64_t          *rows = ll_new(2 * (size_t)p->n_entities, sizeof *rows);
     size_t           *train_rows = ll_new((size_t)p->n_entities, sizeof *train_rows);
     llap_status       st = rows == NULL || train_rows == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK) st = ll_panel_series_init(&series, p, var, f->unit);
+    if (st == LLAP_OK && f->n_known > 0) st = known_columns(p, f, &numbers, &known);
     if (st == LLAP_OK) st = origins(w, split, LL_PART_TRAIN, f->unit, 0, &train, &n_train);
     if (st == LLAP_OK) st = origins(w, split, LL_PART_VAL, f->unit, valid_rows, &valid, &n_valid);
     if (st == LLAP_OK) {
@@ -189,7 +207,9 @@ static llap_status fit_windows(const ll_windows *w, const ll_split *split,
                                       .train = train,
                                       .n_train = n_train,
                                       .valid = valid,
-                                      .n_valid = n_valid };
+                                      .n_valid = n_valid,
+                                      .known = known,
+                                      .n_known = (int32_t)f->n_known };
         st = ll_anchor_model_fit(&data, how, out);
     }
     ll_panel_series_deinit(&series);
@@ -197,6 +217,8 @@ static llap_status fit_windows(const ll_windows *w, const ll_split *split,
     ll_free(valid);
     ll_free(rows);
     ll_free(train_rows);
+    ll_free(numbers);
+    ll_free(known);
     return st;
 }
 
@@ -262,6 +284,26 @@ static void say(const llap_log *log, const char *target, const ll_anchor_model *
                 : "");
 }
 
+/* What became of the known columns: which have an effect, and how it was fitted. */
+static void say_known(const llap_log *log, const ll_model_frame *f, const char *target,
+                      const ll_anchor_model *a)
+{
+    const ll_known *k = a->chain->known;
+    char            names[320] = "";
+    size_t          at = 0;
+    if (f->n_known == 0) return;
+    for (int32_t i = 0; k != NULL && i < k->n && at < sizeof names; i++)
+        if (i == 0 || k->input[i].column != k->input[i - 1].column)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", at > 0 ? ", " : "",
+                                   ll_text_show(f->known[k->input[i].column]).text);
+    if (k == NULL)
+        ll_logf(log, LLAP_LOG_INFO,
+                "%s: known inputs are not used: they gain less than 1 %% on validation", target);
+    else
+        ll_logf(log, LLAP_LOG_INFO, "%s: known inputs: %s (%s%s)", target, names,
+                ll_weighting_name(k->weighting), ll_known_slow(k) ? ", with daily means" : "");
+}
+
 static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const llap_train_opts *o,
                             const ll_recipe_anchor *recipe, const ll_model_frame *f,
                             const int64_t *var, int64_t first, const int64_t *end,
@@ -288,6 +330,7 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         st = fit_target(&x, p, o, recipe, f, var[i], &anchor[i]);
         if (st != LLAP_OK) break;
         say(o->log, f->target[i], anchor[i]);
+        say_known(o->log, f, f->target[i], anchor[i]);
         ll_training_run_anchors(run, anchor, i + 1);
         ll_training_run_forget(run, name_of(&x, "").text);
         st = ll_training_run_at(run, &(ll_stage_at){ end[i], NAN, x.target, false });
@@ -321,6 +364,7 @@ size_t ll_anchors_numbers(const ll_model_frame *f)
 {
     const size_t n = (size_t)f->n_entities, terms = LL_WEEKLY_MAX + 9;
     const size_t others = n <= LL_ANCHOR_LINKED_MAX ? 2 * n : 0;
-    const size_t kept = (n + 1) * (terms + others) + 1024; /* and those of the kernels */
+    const size_t known = f->n_known > 0 ? LL_KNOWN_INPUTS * (LL_KNOWN_TERMS + 40) : 0;
+    const size_t kept = (n + 1) * (terms + others) + known + 1024; /* and those of the kernels */
     return (size_t)f->n_targets * kept * (sizeof(double) / sizeof(float));
 }

@@ -11,6 +11,7 @@
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/frame.h"
+#include "predict/known_series.h"
 #include "predict/span.h"
 #include "train/anchors.h"
 #include "train/fill_choice.h"
@@ -28,13 +29,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Share of the target cells that are observed. */
-static double share_observed(const llap_panel *p, const int64_t *var, int64_t n)
+/* Share of the target cells that are observed; without rows that hold known inputs alone. */
+static double share_observed(const llap_panel *p, const int64_t *var, int64_t n, bool known)
 {
-    int64_t seen = 0;
-    for (int64_t r = 0; r < p->n_rows; r++)
-        for (int64_t i = 0; i < n; i++) seen += ll_panel_observed(p, r, var[i]);
-    return p->n_rows == 0 ? 0 : (double)seen / ((double)p->n_rows * (double)n);
+    int64_t seen = 0, rows = 0;
+    for (int64_t e = 0; e < p->n_entities; e++) {
+        const int64_t first = p->start[e];
+        const int64_t count = known ? ll_rows_observed(p, e, var, n) : p->start[e + 1] - first;
+        for (int64_t r = first; r < first + count; r++)
+            for (int64_t i = 0; i < n; i++) seen += ll_panel_observed(p, r, var[i]);
+        rows += count;
+    }
+    return rows == 0 ? 0 : (double)seen / ((double)rows * (double)n);
 }
 
 /* Spans, step and unit of the model to come. */
@@ -126,7 +132,7 @@ static llap_status make_split(const llap_panel *p, const llap_train_opts *o, con
     ll_windows *w = NULL;
     llap_status st = ll_frame_windows(f, p, var, f->n_targets, &w);
     for (int64_t i = 0; st == LLAP_OK && w->n == 0 && i < f->n_targets; i++)
-        if (share_observed(p, &var[i], 1) == 0)
+        if (share_observed(p, &var[i], 1, false) == 0)
             st = ll_fail(LLAP_EINVAL, "target: '%s' has no observed value: leave it out",
                          ll_text_show(p->var[var[i]]).text);
     if (st == LLAP_OK && w->n == 0 && f->horizon < f->gap)
@@ -161,7 +167,8 @@ typedef struct plan {
     ll_recipe         recipe;  /* its anchors; what networks suggest comes later */
     int64_t          *var;     /* [frame.n_targets] */
     uint8_t          *part;    /* [n_entities] */
-    const char      **names;   /* [frame.n_targets] */
+    const char      **names;   /* [frame.n_targets], then those of known columns */
+    int64_t          *known;   /* [frame.n_known] columns of the panel */
     ll_model_frame    frame;   /* borrows the rest */
 } plan;
 
@@ -170,6 +177,7 @@ static void plan_deinit(plan *l)
     ll_free((void *)l->names);
     ll_free(l->var);
     ll_free(l->part);
+    ll_free(l->known);
 }
 
 /* Also after a failure *l is the caller's to deinit. */
@@ -189,14 +197,19 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);
     if (st == LLAP_OK) st = ll_backend_choose(o->device, o->precision, &l->backend);
     if (st == LLAP_OK) st = ll_targets_parse(p, o->target, &l->var, &f->n_targets);
+    if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
+    if (st == LLAP_OK && f->n_known > 0 && l->reference)
+        st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
     if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
-    f->observed = share_observed(p, l->var, f->n_targets);
+    f->observed = share_observed(p, l->var, f->n_targets, f->n_known > 0);
     l->part = ll_new((size_t)p->n_entities, 1);
-    l->names = ll_new((size_t)f->n_targets, sizeof *l->names);
+    l->names = ll_new((size_t)(f->n_targets + f->n_known), sizeof *l->names);
     if (l->part == NULL || l->names == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < f->n_targets; i++) l->names[i] = p->var[l->var[i]];
+    for (int64_t i = 0; i < f->n_known; i++) l->names[f->n_targets + i] = p->var[l->known[i]];
     f->target = (const char *const *)l->names;
+    f->known = (const char *const *)l->names + f->n_targets;
     st = ll_targets_check(o, f->target, f->n_targets);
     if (st != LLAP_OK) return st;
     return make_split(p, o, l->var, f, l->part);

@@ -41,8 +41,8 @@ static world *world_make(void) { return world_of_period(24); }
 
 static ll_anchor_data data_of(const world *wd)
 {
-    return (ll_anchor_data){ wd->s,       SERIES,    wd->train_rows, wd->train,
-                             wd->n_train, wd->valid, wd->n_valid };
+    return (ll_anchor_data){ wd->s,     SERIES,      wd->train_rows, wd->train, wd->n_train,
+                             wd->valid, wd->n_valid, NULL,           0 };
 }
 
 static ll_anchor_model_opts small_opts(void)
@@ -690,7 +690,7 @@ static llap_status little_of_everything(void *user)
     const world         *wd = user;
     const ll_origin     *valid = wd->train + 10;
     ll_series            s[SERIES];
-    const ll_anchor_data d = { s, SERIES, wd->train_rows, wd->train, 2, valid, 2 };
+    const ll_anchor_data d = { s, SERIES, wd->train_rows, wd->train, 2, valid, 2, NULL, 0 };
     ll_anchor_model_opts o = small_opts();
     ll_anchor_model     *m = NULL;
     ll_law               law[3];

@@ -42,7 +42,7 @@ static llap_status hash_file(const char *path, uint64_t *out)
 }
 
 typedef struct fact_list {
-    ll_run_fact fact[32];
+    ll_run_fact fact[64];
     size_t      n;
     ll_arena    arena;
     bool        failed;

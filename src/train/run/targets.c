@@ -38,30 +38,62 @@ static llap_status unknown(const char *what, const char *of, const char *text, s
     return st;
 }
 
-llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+/* The columns that an option names. *out has room for all of the panel's. */
+static llap_status columns_parse(const char *what, const llap_panel *p, const char *text,
+                                 int64_t **out, int64_t *n)
 {
     *n = 0;
     *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
     if (*out == NULL) return LLAP_ENOMEM;
-    if (text == NULL) {
-        for (*n = 0; *n < p->n_vars; (*n)++) (*out)[*n] = *n;
-        return LLAP_OK;
-    }
     for (const char *s = text; *s != '\0';) {
         const size_t  len = strcspn(s, ",");
         const int64_t v = find(s, len, (const char *const *)p->var, p->n_vars);
         if (v < 0)
-            return unknown("target", "the data has no column", s, len, (const char *const *)p->var,
+            return unknown(what, "the data has no column", s, len, (const char *const *)p->var,
                            p->n_vars);
         for (int64_t i = 0; i < *n; i++)
             if ((*out)[i] == v)
-                return ll_fail(LLAP_EOPTION, "target: '%s' is given twice",
+                return ll_fail(LLAP_EOPTION, "%s: '%s' is given twice", what,
                                ll_text_show(p->var[v]).text);
         assert(*n < p->n_vars);
         (*out)[(*n)++] = v;
         s += len + (s[len] == ',');
     }
-    return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "target: no name given");
+    return *n > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "%s: no name given", what);
+}
+
+llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n)
+{
+    if (text != NULL) return columns_parse("target", p, text, out, n);
+    *n = 0;
+    *out = ll_new((size_t)p->n_vars + 1, sizeof **out);
+    if (*out == NULL) return LLAP_ENOMEM;
+    while (*n < p->n_vars) (*out)[*n] = *n, (*n)++;
+    return LLAP_OK;
+}
+
+llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_t *target,
+                           int64_t *n_targets, int64_t **out, int64_t *n)
+{
+    *out = NULL;
+    *n = 0;
+    if (o->known == NULL) return LLAP_OK;
+    const llap_status st = columns_parse("known", p, o->known, out, n);
+    if (st != LLAP_OK) return st;
+    if (*n > LL_KNOWN_COLUMNS)
+        return ll_fail(LLAP_EOPTION, "known: %lld columns, more than %d", (long long)*n,
+                       LL_KNOWN_COLUMNS);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < *n_targets; i++) {
+        bool known = false;
+        for (int64_t k = 0; k < *n; k++) known = known || (*out)[k] == target[i];
+        if (known && o->target != NULL)
+            return ll_fail(LLAP_EOPTION, "known: '%s' is a target: what is forecast is not known",
+                           ll_text_show(p->var[target[i]]).text);
+        if (!known) target[kept++] = target[i];
+    }
+    *n_targets = kept;
+    return kept > 0 ? LLAP_OK : ll_fail(LLAP_EOPTION, "known: no column is left to forecast");
 }
 
 /* ---- what is said about them ---- */

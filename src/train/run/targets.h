@@ -13,6 +13,12 @@
  * names one that is not there, or is given twice. */
 llap_status ll_targets_parse(const llap_panel *p, const char *text, int64_t **out, int64_t *n);
 
+/* The known columns, "a,b", none of them a target: 0 to LL_KNOWN_COLUMNS of them. Where no target
+ * is named they are not targets either: targets [*n_targets] then become fewer. Caller owns *out,
+ * also after a failure. */
+llap_status ll_known_parse(const llap_panel *p, const llap_train_opts *o, int64_t *target,
+                           int64_t *n_targets, int64_t **out, int64_t *n);
+
 /* Can transform, min and max be read, and are they about targets? */
 llap_status ll_targets_check(const llap_train_opts *o, const char *const *target, int64_t n);
 
