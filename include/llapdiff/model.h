@@ -121,6 +121,8 @@ typedef struct llap_train_opts {
     const char *known; /* columns that are given for the future too, separated by commas: rows later
                           than the last target may hold them alone. They are used where they gain
                           1 % on validation; NULL: none */
+    const char *holidays; /* code of a country ("DE"), or CSV file of dates: days on which the
+                             calendar's week does not hold; NULL: none */
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

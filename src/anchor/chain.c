@@ -61,13 +61,31 @@ void ll_climate_terms(double t, int32_t n_terms, double *out)
         for (int j = 0; j < 4; j++) out[n++] = annual[i] * daily[j];
 }
 
+int32_t ll_chain_usual_terms(const ll_chain *c)
+{
+    return c->n_climate - (c->holidays != NULL && c->n_climate > 0 ? LL_HOLIDAY_TERMS : 0);
+}
+
+void ll_chain_terms(const ll_chain *c, double t, double *out)
+{
+    const int32_t n = ll_chain_usual_terms(c);
+    double        shift = 0.0;
+    if (n == 0) return;
+    const bool holiday = c->holidays != NULL && ll_holiday_at(c->holidays, t, &shift);
+    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t + shift, out);
+    else ll_climate_terms(t + shift, n, out);
+    if (n < c->n_climate) memset(out + n, 0, LL_HOLIDAY_TERMS * sizeof *out);
+    if (!holiday) return;
+    out[n] = 1.0;
+    cycles(t, HOURS_DAY, 6, out + n + 1);
+}
+
 double ll_chain_climate(const ll_chain *c, size_t e, double t)
 {
     if (c->n_climate == 0) return 0.0;
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
-    double        term[LL_WEEKLY_MAX], sum = 0.0;
-    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, term);
-    else ll_climate_terms(t, c->n_climate, term);
+    double        term[LL_CLIMATE_ROOM], sum = 0.0;
+    ll_chain_terms(c, t, term);
     for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];
     return sum;
 }
@@ -219,6 +237,7 @@ void ll_chain_destroy(ll_chain *c)
     double *const arrays[] = { c->mu,   c->sd,  c->climate, c->y_mu,
                                c->y_sd, c->low, c->high,    c->glitch };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ll_free(arrays[i]);
+    ll_holidays_destroy(c->holidays);
     ll_known_destroy(c->known);
     ll_free(c);
 }

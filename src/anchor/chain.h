@@ -26,6 +26,7 @@
 #ifndef LL_ANCHOR_CHAIN_H
 #define LL_ANCHOR_CHAIN_H
 
+#include "anchor/holidays.h"
 #include "anchor/known.h"
 
 #include <llapdiff/status.h>
@@ -77,6 +78,7 @@ typedef struct ll_chain_opts {
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
     ll_known_opts known;
+    const ll_holiday_list *holidays; /* of a climate; NULL: none */
 } ll_chain_opts;
 
 #define LL_CHAIN_DEFAULT \
@@ -91,6 +93,8 @@ enum { LL_WEEKLY_MAX = 181 };
 ll_weekly ll_weekly_of(double gap, bool annual); /* of data every so many hours */
 int32_t   ll_weekly_count(ll_weekly p);          /* terms: those of the week without the day's */
 void      ll_weekly_terms(ll_weekly p, double t, double *out);
+
+enum { LL_CLIMATE_ROOM = LL_WEEKLY_MAX + LL_HOLIDAY_TERMS }; /* terms of any climate */
 
 #define LL_CLIMATE_MAX 23 /* terms: 1, 6 daily, 4 weekly, then 4 annual and 8 daily x annual */
 
@@ -111,10 +115,11 @@ typedef struct ll_chain {
     double   lambda, g_m, g_s;
     bool     log1p, asinh; /* of y, instead of Yeo-Johnson */
     double  z_lo, z_hi; /* answers are held within, where clipped: least training z - 0.2, z_clip */
-    int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile */
+    int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile; then those of holidays */
     ll_weekly profile;  /* daily 0: the few terms */
     double   *climate;  /* [n_series + 1,n_climate] */
     double    r_s;      /* 1 without a climate */
+    ll_holiday_list *holidays; /* in the climate, owned; NULL: none */
     ll_known *known;    /* effects of known inputs, owned; NULL: none */
 } ll_chain;
 
@@ -150,6 +155,10 @@ double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */
 void ll_climate_terms(double t, int32_t n_terms, double *out);
+
+/* All terms of the climate at t, [n_climate]; those of them that no holiday has. */
+void    ll_chain_terms(const ll_chain *c, double t, double *out);
+int32_t ll_chain_usual_terms(const ll_chain *c);
 
 const char *ll_curve_name(ll_curve c); /* clipped, tails or log */
 

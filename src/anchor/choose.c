@@ -361,6 +361,8 @@ static llap_status fit_best(const ll_anchor_data *d, ll_anchor_model_opts *o, an
     anchor_prefer(&best, with, ask.climate);
     if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && o->holidays != NULL && best->chain->n_climate > 0)
+        st = anchor_choose_holidays(d, o, &best);
     if (st == LLAP_OK && choose && known->of != NULL) st = anchor_choose_known(known, d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);

@@ -83,6 +83,18 @@ static llap_status try_one(const ll_anchor_data *d, const ll_anchor_model_opts *
     return st == LLAP_ENUMERIC ? LLAP_OK : st;
 }
 
+llap_status anchor_choose_holidays(const ll_anchor_data *d, ll_anchor_model_opts *o,
+                                   ll_anchor_model **best)
+{
+    const double     loss = 0.002;
+    ll_anchor_model *other = NULL;
+    if (!((*best)->valid_crps >= 0.0)) return LLAP_OK; /* nothing to choose by */
+    o->chain.holidays = o->holidays;
+    const llap_status st = try_one(d, o, 3, *best, &(ll_known_opts){ 0 }, &other);
+    if (!anchor_prefer(best, other, -loss)) o->chain.holidays = NULL;
+    return st;
+}
+
 llap_status anchor_choose_known(anchor_known *k, const ll_anchor_data *d, ll_anchor_model_opts *o,
                                 ll_anchor_model **best)
 {

@@ -18,6 +18,11 @@ llap_status anchor_known_init(anchor_known *k, const ll_anchor_data *d,
                               const ll_anchor_model_opts *o);
 void        anchor_known_deinit(anchor_known *k);
 
+/* Puts a model with holidays in its climate in the place of *best, which has one, unless that is
+ * worse on validation: few weeks hold few holidays, so that they are not asked for a gain. */
+llap_status anchor_choose_holidays(const ll_anchor_data *d, ll_anchor_model_opts *o,
+                                   ll_anchor_model **best);
+
 /* Puts a model with known inputs in the place of *best where that gains 1 % on validation; o->chain
  * then has them for whatever is fitted later. */
 llap_status anchor_choose_known(anchor_known *k, const ll_anchor_data *d, ll_anchor_model_opts *o,

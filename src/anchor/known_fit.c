@@ -153,12 +153,6 @@ typedef struct fit {
     double                  share; /* of the penalties */
 } fit;
 
-static void climate_terms(const ll_chain *c, double t, double *out)
-{
-    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, out);
-    else if (c->n_climate > 0) ll_climate_terms(t, c->n_climate, out);
-}
-
 /* The rows of series e: climate and inputs (both) or climate alone, whose target is then what the
  * inputs leave. */
 static llap_status add_series(const fit *f, size_t e, bool both, equations *q)
@@ -170,10 +164,11 @@ static llap_status add_series(const fit *f, size_t e, bool both, equations *q)
     llap_status         st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK && f->whiten != NULL) st = known_whitener_create(f->whiten, n + 1, &w);
     for (size_t i = e > 0 ? v->ends[e - 1] : 0; st == LLAP_OK && i < v->ends[e]; i++) {
-        climate_terms(f->c, v->t[i], row);
+        ll_chain_terms(f->c, v->t[i], row);
         row[n] = v->x[i];
         if (both) ll_known_terms(f->c->known, f->in[e], v->t[i], row + f->n_climate);
-        else row[n] -= ll_known_effect(f->c->known, f->in[e], v->t[i], -1);
+        else if (f->c->known != NULL)
+            row[n] -= ll_known_effect(f->c->known, f->in[e], v->t[i], -1);
         if (w != NULL) known_whiten(w, v->t[i], row);
         equations_add(q, row, row[n]);
     }
@@ -248,10 +243,10 @@ static llap_status fit_climates(const fit *f, bool pooled)
     return st;
 }
 
-llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o, bool pooled)
+/* What is fitted of the inputs that o names, into c->known. */
+static llap_status set_inputs(ll_chain *c, const ll_known_opts *o)
 {
-    const double whitened_share = 0.05;
-    llap_status  st = ll_known_copy(o->known, &c->known);
+    const llap_status st = ll_known_copy(o->known, &c->known);
     if (st != LLAP_OK) return st;
     ll_known *k = c->known;
     k->constant = c->n_climate == 0;
@@ -261,14 +256,23 @@ llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_o
     k->n_terms = ll_known_count(k);
     ll_free(k->beta);
     k->beta = ll_new((size_t)k->n_terms, sizeof *k->beta);
-    if (k->beta == NULL) return LLAP_ENOMEM;
+    return k->beta == NULL ? LLAP_ENOMEM : LLAP_OK;
+}
+
+llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o,
+                            bool pooled)
+{
+    const double whitened_share = 0.05;
+    const bool   inputs = o->known != NULL;
+    llap_status  st = inputs ? set_inputs(c, o) : LLAP_OK;
+    if (st != LLAP_OK) return st;
     const fit f = { .c = c,
                     .v = v,
                     .in = v->in,
-                    .whiten = o->whiten,
+                    .whiten = inputs ? o->whiten : NULL,
                     .n_climate = c->n_climate,
-                    .n_known = k->n_terms,
-                    .share = o->whiten != NULL ? whitened_share : 1.0 };
-    st = fit_effects(&f, pooled);
+                    .n_known = inputs ? c->known->n_terms : 0,
+                    .share = inputs && o->whiten != NULL ? whitened_share : 1.0 };
+    if (inputs) st = fit_effects(&f, pooled);
     return st == LLAP_OK && c->n_climate > 0 ? fit_climates(&f, pooled) : st;
 }

@@ -5,7 +5,8 @@
 #include "anchor/anchor.h"
 #include "anchor/chain_climate.h"
 
-/* Coefficients of c's climate, whose terms are set, and of the inputs that o names, into c->known.
+/* Coefficients of c's climate, whose terms are set, and of the inputs that o names (none is fine),
+ * into c->known.
  * v holds u and stays. */
 llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o,
                             bool pooled);

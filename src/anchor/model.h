@@ -62,7 +62,8 @@ typedef struct ll_anchor_model_opts {
     uint64_t           seed;              /* of the training windows drawn */
     bool               link;              /* link the series, where validation prefers it */
     bool               neighbours_series; /* fill by the other series too, likewise */
-    bool               known;             /* there are known inputs: for the count of steps */
+    bool known; /* there are known inputs or holidays: for the count of steps */
+    const ll_holiday_list *holidays; /* of the climate, where it does no harm; NULL: none */
 } ll_anchor_model_opts;
 
 #define LL_ANCHOR_MODEL_DEFAULT \

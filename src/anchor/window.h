@@ -103,7 +103,7 @@ typedef struct anchor_course {
     int64_t cycles, profile, known, drift, link, filling, neighbours, all;
 } anchor_course;
 anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, bool validated);
-enum { ANCHOR_KNOWN = 3 }; /* candidates with known inputs */
+enum { ANCHOR_KNOWN = 4 }; /* candidates with holidays and known inputs */
 
 /* What the watch of a fit has, keeps and says. */
 static inline bool anchor_found(const ll_anchor_model_opts *o, const char *name, double *v,

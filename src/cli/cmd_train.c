@@ -24,6 +24,7 @@ static const llap_option own[] = { /* the split in other words */
 static const cli_row rows[] = {
     { .table = llap_train_options, .option = "target", .letter = 't' },
     { .table = llap_train_options, .option = "known" },
+    { .table = llap_train_options, .option = "holidays", .arg = "COUNTRY|FILE" },
     { .table = llap_train_options, .option = "context", .letter = 'c', .arg = "SPAN" },
     { .table = llap_train_options, .option = "horizon", .arg = "SPAN" },
     { .table = llap_train_options, .option = "output", .letter = 'o', .help = "the model file ('-': standard output, and nothing else there)" },

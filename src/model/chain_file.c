@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { HOLIDAY_NUMBERS = sizeof(struct ll_holiday) / sizeof(double) };
+
 static const char *const curve_names[] = { "clipped", "tails", "log", NULL };
 
 void anchor_file_put_doubles(ll_json_writer *w, const char *key, const double *v, int64_t n)
@@ -44,6 +46,7 @@ void anchor_file_put_chain(ll_json_writer *w, const ll_chain *c)
         ll_json_put_int(w, "daily", c->profile.daily);
         ll_json_put_int(w, "weekly", c->profile.weekly);
     }
+    if (c->holidays != NULL) ll_json_put_int(w, "holidays", (int64_t)c->holidays->n);
     ll_json_put_double(w, "r_s", c->r_s);
 }
 
@@ -85,6 +88,10 @@ llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c)
     }
     if (st == LLAP_OK && c->n_climate > 0)
         st = anchor_file_add_tensor(w, i, "scale", "climate", 2, shape, c->climate);
+    if (st == LLAP_OK && c->holidays != NULL)
+        st = anchor_file_add_tensor(w, i, "scale", "holidays", 2,
+                                    (const int64_t[]){ (int64_t)c->holidays->n, HOLIDAY_NUMBERS },
+                                    &c->holidays->day->start);
     return st;
 }
 
@@ -92,7 +99,7 @@ size_t anchor_file_chain_tensors(ll_chain *c)
 {
     size_t n = 2;
     for (size_t k = 0; k < FREE_TENSORS; k++) n += *free_tensor(&free_tensors[k], c) != NULL;
-    return n + (c->n_climate > 0);
+    return n + (c->n_climate > 0) + (c->holidays != NULL);
 }
 
 llap_status anchor_file_get_numbers(const ll_json *j, int64_t i, const anchor_number *numbers,
@@ -191,6 +198,34 @@ static llap_status get_profile(const ll_json *j, int64_t i, int32_t terms, ll_we
     return st;
 }
 
+/* The list of holidays, empty until its tensor is read, and how many of the terms are others. */
+static llap_status get_holidays(const ll_json *j, int64_t i, ll_chain *c, int64_t *terms)
+{
+    char    path[96];
+    int64_t n = 0;
+    snprintf(path, sizeof path, "anchors[%lld].holidays", (long long)i);
+    if (!ll_json_has(j, path)) return LLAP_OK;
+    const llap_status st = ll_json_int(j, path, 1, LL_HOLIDAY_MOST, &n);
+    if (st != LLAP_OK) return st;
+    if (*terms < LL_HOLIDAY_TERMS)
+        return ll_fail(LLAP_EFORMAT, "config: anchors[%lld]: holidays in %lld climate terms",
+                       (long long)i, (long long)*terms);
+    *terms -= LL_HOLIDAY_TERMS;
+    return ll_holidays_create((size_t)n, &c->holidays);
+}
+
+static llap_status get_holiday_days(const ll_tensors *t, int64_t i, ll_holiday_list *h)
+{
+    double       *numbers = NULL;
+    const int64_t shape[2] = { (int64_t)h->n, HOLIDAY_NUMBERS };
+    llap_status   st = anchor_file_get_tensor(t, i, "scale", "holidays", 2, shape, &numbers);
+    if (st == LLAP_OK) memcpy(h->day, numbers, h->n * sizeof *h->day);
+    if (st == LLAP_OK && ll_holidays_check(h) != LLAP_OK)
+        st = ll_fail_in(LLAP_EFORMAT, "scale.%lld.holidays", (long long)i);
+    ll_free(numbers);
+    return st;
+}
+
 /* Everything but the tensors. */
 static llap_status get_chain_numbers(const ll_json *j, int64_t i, ll_chain *c)
 {
@@ -232,13 +267,16 @@ static llap_status get_chain_numbers(const ll_json *j, int64_t i, ll_chain *c)
         st = ll_fail(LLAP_EFORMAT,
                      "config: anchors[%lld]: bounds y_lo, y_hi, z_lo, z_hi or min, max cross",
                      (long long)i);
-    if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_WEEKLY_MAX, &terms);
+    if (st == LLAP_OK) st = ll_json_int(j, path, 0, LL_CLIMATE_ROOM, &terms);
+    c->n_climate = (int32_t)terms;
+    if (st == LLAP_OK) st = get_holidays(j, i, c, &terms);
     if (st == LLAP_OK) st = get_profile(j, i, (int32_t)terms, &c->profile);
     if (st == LLAP_OK && c->profile.daily == 0 && terms != 0 && terms != 11 &&
         terms != LL_CLIMATE_MAX)
         st = ll_fail(LLAP_EFORMAT, "config: '%s': expected 0, 11 or %d, found %lld", path,
                      LL_CLIMATE_MAX, (long long)terms);
-    c->n_climate = (int32_t)terms;
+    if (st == LLAP_OK && c->holidays != NULL && terms == 0)
+        st = ll_fail(LLAP_EFORMAT, "config: '%s': holidays without a climate", path);
     return st;
 }
 
@@ -254,6 +292,7 @@ llap_status anchor_file_get_chain(const ll_tensors *t, const ll_json *j, int64_t
     if (st == LLAP_OK) st = anchor_file_get_tensor(t, i, "scale", "std", 1, shape, &c->sd);
     if (st == LLAP_OK && c->n_climate > 0)
         st = anchor_file_get_tensor(t, i, "scale", "climate", 2, shape, &c->climate);
+    if (st == LLAP_OK && c->holidays != NULL) st = get_holiday_days(t, i, c->holidays);
     if (st == LLAP_OK && c->curve != LL_CURVE_CLIPPED) st = get_free(t, j, i, shape, c);
     for (int64_t k = 0; st == LLAP_OK && k <= n_entities; k++)
         if (!(c->sd[k] > 0))

@@ -24,6 +24,7 @@ static const char *const views[] = {
 static const llap_option train_options[] = {
     OPTION_TEXT(LIST, target, NULL, "variables to forecast (default: all)"),
     OPTION_TEXT(LIST, known, NULL, "columns that are given for the future too: forecasts of the weather, plans, prices"),
+    OPTION_TEXT(TEXT, holidays, NULL, "public holidays: a country, such as DE or US, or a CSV file of dates"),
     OPTION_TEXT(TEXT, context, NULL, "how far to look back: 14d, or 336 steps"),
     OPTION_TEXT(TEXT, horizon, NULL, "how far to look ahead: 48h, or 48 steps"),
     OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: the usual gap of the data)"),

@@ -9,6 +9,7 @@
 #include "predict/frame.h"
 #include "predict/known_series.h"
 #include "predict/series.h"
+#include "train/holidays.h"
 #include "train/run/recipe.h"
 #include "train/run/run.h"
 #include "train/run/targets.h"
@@ -50,6 +51,7 @@ typedef struct watch {
     double           score, kappa;   /* of a candidate just scored; score NaN: none */
     bool             climate;
     const char      *curve, *drift, *scale;
+    ll_holiday_list *holidays;
 } watch;
 
 /* Of the lines of the log. */
@@ -158,7 +160,7 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->link = o->link && !f->by_entity;
     how->neighbours_series = !f->by_entity;
     how->seed = (uint64_t)o->seed;
-    how->known = f->n_known > 0;
+    how->known = f->n_known > 0 || o->holidays != NULL;
     how->kappa = recipe->kappa;
     set_fit(recipe, &how->fit);
     const llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
@@ -230,6 +232,7 @@ static llap_status fit_target(watch *x, const llap_panel *p, const llap_train_op
     ll_split            *split = NULL;
     ll_anchor_model_opts how;
     llap_status          st = options(o, recipe, f, p->var[var], &how);
+    how.holidays = x->holidays;
     how.fit.watch = (ll_anchor_watch){
         .user = x, .step = on_step, .scored = on_score, .find = find, .keep = keep
     };
@@ -320,6 +323,7 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
     stage.fields = fields;
     stage.user = &x;
     llap_status st = ll_training_run_enter(run, &stage, &finished);
+    if (st == LLAP_OK) st = ll_train_holidays(p, o, &x.holidays);
     if (st == LLAP_OK && finished && first < f->n_targets)
         st = ll_fail(LLAP_EFORMAT, "%s: has %lld anchors of %lld, though all were fitted", o->state,
                      (long long)first, (long long)f->n_targets);
@@ -331,10 +335,15 @@ static llap_status fit_rest(ll_training_run *run, const llap_panel *p, const lla
         if (st != LLAP_OK) break;
         say(o->log, f->target[i], anchor[i]);
         say_known(o->log, f, f->target[i], anchor[i]);
+        if (o->holidays != NULL)
+            ll_logf(o->log, LLAP_LOG_INFO, "%s: holidays: %s", f->target[i],
+                    anchor[i]->chain->holidays != NULL ? "in the climate"
+                                                       : "not used, validation is against it");
         ll_training_run_anchors(run, anchor, i + 1);
         ll_training_run_forget(run, name_of(&x, "").text);
         st = ll_training_run_at(run, &(ll_stage_at){ end[i], NAN, x.target, false });
     }
+    ll_holidays_destroy(x.holidays);
     for (int64_t i = 0; i < f->n_targets && st == LLAP_OK; i++) {
         assert(anchor[i] != NULL);
         score += anchor[i]->valid_crps;
@@ -362,9 +371,10 @@ llap_status ll_anchors_fit(ll_training_run *run, const llap_panel *p, const llap
 
 size_t ll_anchors_numbers(const ll_model_frame *f)
 {
-    const size_t n = (size_t)f->n_entities, terms = LL_WEEKLY_MAX + 9;
+    const size_t n = (size_t)f->n_entities, terms = LL_CLIMATE_ROOM + 9;
     const size_t others = n <= LL_ANCHOR_LINKED_MAX ? 2 * n : 0;
     const size_t known = f->n_known > 0 ? LL_KNOWN_INPUTS * (LL_KNOWN_TERMS + 40) : 0;
-    const size_t kept = (n + 1) * (terms + others) + known + 1024; /* and those of the kernels */
+    const size_t days = 3 * LL_HOLIDAY_MOST; /* of holidays */
+    const size_t kept = (n + 1) * (terms + others) + known + days + 1024; /* and those of the kernels */
     return (size_t)f->n_targets * kept * (sizeof(double) / sizeof(float));
 }

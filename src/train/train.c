@@ -15,6 +15,7 @@
 #include "predict/span.h"
 #include "train/anchors.h"
 #include "train/fill_choice.h"
+#include "train/holidays.h"
 #include "train/networks.h"
 #include "train/parts.h"
 #include "train/reference/reference.h"
@@ -180,6 +181,16 @@ static void plan_deinit(plan *l)
     ll_free(l->known);
 }
 
+static llap_status check_holidays(const llap_panel *p, const llap_train_opts *o, bool reference)
+{
+    ll_holiday_list *h = NULL;
+    if (reference)
+        return ll_fail(LLAP_EOPTION, "holidays: the reference profile has no anchors to use them");
+    const llap_status st = ll_train_holidays(p, o, &h);
+    ll_holidays_destroy(h);
+    return st;
+}
+
 /* Also after a failure *l is the caller's to deinit. */
 static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan *l)
 {
@@ -200,6 +211,7 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     if (st == LLAP_OK) st = ll_known_parse(p, o, l->var, &f->n_targets, &l->known, &f->n_known);
     if (st == LLAP_OK && f->n_known > 0 && l->reference)
         st = ll_fail(LLAP_EOPTION, "known: the reference profile has no anchors to use it");
+    if (st == LLAP_OK && o->holidays != NULL) st = check_holidays(p, o, l->reference);
     if (st == LLAP_OK) st = make_frame(p, o, f);
     if (st != LLAP_OK) return st;
     f->observed = share_observed(p, l->var, f->n_targets, f->n_known > 0);

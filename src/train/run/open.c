@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/rng/rng.h"
 #include "base/text.h"
+#include "base/time/holidays.h"
 #include "data/panel.h"
 #include "predict/device.h"
 #include "train/run/recipe.h"
@@ -119,17 +120,25 @@ static void add_options(fact_list *l, const llap_train_opts *o, const ll_network
     }
 }
 
+/* The dates that were given as a file. */
+static llap_status hash_holidays(const llap_train_opts *o, uint64_t *out)
+{
+    const bool file = o->holidays != NULL && !ll_holidays_is_country(o->holidays);
+    return hash_file(file ? o->holidays : NULL, out);
+}
+
 /* Hashes of the data, of a split that was given and of a model that it starts from. */
 static llap_status add_files(fact_list *l, const llap_panel *p, const llap_train_opts *o,
                              const ll_model_frame *f)
 {
-    uint64_t                 started = 0;
-    const llap_status        st = hash_file(o->from, &started);
+    uint64_t                 started = 0, dates = 0;
+    llap_status              st = hash_file(o->from, &started);
+    if (st == LLAP_OK) st = hash_holidays(o, &dates);
     const uint64_t           hash[] = { hash_panel(p),
                               o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities),
-                                        started };
-    static const char *const name[] = { "data", "parts", "from" };
-    for (int i = 0; i < 3; i++) {
+                                        started, dates };
+    static const char *const name[] = { "data", "parts", "from", "dates of holidays" };
+    for (int i = 0; i < 4; i++) {
         const char *text = ll_arena_printf(&l->arena, "%016" PRIx64, hash[i]);
         l->failed = l->failed || text == NULL;
         add_text(l, name[i], text);
@@ -184,12 +193,14 @@ static llap_status list_facts(fact_list *l, const llap_panel *p, const llap_trai
 static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const ll_model_frame *f,
                             const char *text, char name[LL_MODEL_RUN + 1])
 {
-    uint64_t          from;
-    const llap_status st = hash_file(o->from, &from);
+    uint64_t    from, dates = 0;
+    llap_status st = hash_file(o->from, &from);
+    if (st == LLAP_OK) st = hash_holidays(o, &dates);
     uint64_t          h = ll_hash(from, text, strlen(text));
     const uint64_t    data = hash_panel(p);
     h = ll_hash(h, &data, sizeof data);
     if (f->by_entity) h = ll_hash(h, f->part, (size_t)f->n_entities);
+    if (dates != 0) h = ll_hash(h, &dates, sizeof dates);
     snprintf(name, LL_MODEL_RUN + 1, "%016" PRIx64, h);
     return st;
 }
