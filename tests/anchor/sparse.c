@@ -46,7 +46,8 @@ static void nothing_read(void **state)
                        a * exp(-.4) + (drift == LL_ANCHOR_STILL ? 0 : fmax(1 - a, 0)), 1e-12);
             ll_anchor_posterior_destroy(post);
             CHECK_OK(ll_anchor_linked_filter(&k, &j, w, 1, mean, var, NULL));
-            assert_true(v[0] < expected - .01 * a); /* the other one tells something */
+            if (drift == LL_ANCHOR_STILL)
+                assert_true(v[0] < expected - .01 * a); /* it tells something */
             check_near("far from the other", v[2], expected, 1e-9);
             w[0].n_obs = 0;
             CHECK_OK(ll_anchor_linked_filter(&k, &j, w, 1, mean, var, NULL));
