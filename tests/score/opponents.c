@@ -1,7 +1,7 @@
 /* What the opponents answer: against another implementation, and worked out by hand. */
 #include "score_stage.h"
 
-#include "data/windows/naive.h"
+#include "oracles/naive.h"
 
 /* ---- the same as another implementation ---- */
 
