@@ -92,9 +92,7 @@ llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycl
                                     ll_anchor_kernel *out);
 
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
-double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
-const char *ll_anchor_drift_name(ll_anchor_drift d);                  /* none, level or slope */
-int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
+const char *ll_anchor_drift_name(ll_anchor_drift d);           /* none, level or slope */
 double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
 
 /* One history and the times asked about. Borrows all arrays until the call returns. */

@@ -16,10 +16,7 @@ typedef struct anchor_rows {
     double         *u; /* [n] glitches too. Owned */
 } anchor_rows;
 
-llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s);
-void        anchor_rows_deinit(anchor_rows *r);
-
-/* The same for n series; the caller owns *out (anchor_rows_destroy). */
+/* n series; the caller owns *out (anchor_rows_destroy). */
 llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, anchor_rows **out);
 void        anchor_rows_destroy(anchor_rows *rows, size_t n); /* NULL is fine */
 

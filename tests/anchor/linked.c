@@ -106,7 +106,7 @@ static void dense_joint(const family *f, size_t e, double t, double *mean, doubl
 
 static void check_family(family *f)
 {
-    double ll, loglik, m, v, size = sqrt(ll_anchor_kernel_at(&f->k, 0));
+    double ll, loglik, m, v, size = sqrt((double)dense_k(&f->k, 0));
     CHECK_OK(ll_anchor_linked_filter(&f->k, &f->j, f->w, 1, f->mean, f->var, &loglik));
     dense_joint(f, 0, INFINITY, &m, &v, &ll);
     if (!(fabs(loglik - ll) <= TOL * fmax(1, fabs(ll))))
