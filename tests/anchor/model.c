@@ -153,8 +153,10 @@ static void filling(void **state)
         y[i] = NAN;
         tq[n++] = wd->t[i];
     }
-    ll_anchor_request r = { .history = { N, wd->t, y }, .n_query = n, .t_query = tq, .law = law };
-    double            crps[2] = { 0 };
+    ll_anchor_request r = {
+        .history = { .n = N, .t = wd->t, .y = y }, .n_query = n, .t_query = tq, .law = law
+    };
+    double crps[2] = { 0 };
     for (int from = 0; from < 2; from++) {
         CHECK_OK(ll_anchor_model_fill(m, &r, 1, from == 0 ? LL_ANCHOR_PAST : LL_ANCHOR_BOTH));
         for (size_t i = 0; i < n; i++) {
