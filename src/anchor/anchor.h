@@ -61,8 +61,9 @@ typedef struct ll_anchor_kernel {
     double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
                      * nu + jitter > 0 */
     ll_anchor_drift drift;
-    double          start; /* variance of the level at the first event of a window, >= 0 */
-    double q, v;       /* of the level's and the slope's noise per unit of time, > 0 where used */
+    double start; /* variance of the level at the first event of a window, >= 0; in a window without
+                   * a reading the level has what the terms leave of 1 instead, and stays */
+    double q, v;  /* of the level's and the slope's noise per unit of time, > 0 where used */
     double damping;    /* of the slope, > 0 where used */
     double monitor;    /* threshold of the monitor below; 0: off */
     bool   innovation; /* variances are scaled by what the window's readings surprise by */

@@ -120,7 +120,7 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
     return st;
 }
 
-/* The furthest mean of a context, in u. */
+/* The furthest that a context lies out, in u. */
 static double furthest(const anchor_batch *b)
 {
     double most = 0.0;
@@ -129,7 +129,7 @@ static double furthest(const anchor_batch *b)
         const double s = b->s[i], m = b->m[i];
         for (size_t j = 0; j < b->window[i].n_obs; j++)
             if (!isnan(b->window[i].y[j])) sum += m + s * b->window[i].y[j], n += 1.0;
-        if (n > 0.0) most = fmax(most, fabs(sum / n));
+        most = fmax(most, anchor_far_out(sum, n));
     }
     return most;
 }

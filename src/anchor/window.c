@@ -121,14 +121,6 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
-{
-    k.drift = LL_ANCHOR_STILL;
-    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
-    k.innovation = false;
-    return k;
-}
-
 static double *take(double **at, size_t n)
 {
     double *p = *at;
@@ -142,10 +134,9 @@ void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s
     ll_window_norm(u, n, how.kappa, m, s);
     for (size_t i = 0; i < n; i++)
         if (!isnan(u[i])) sum += u[i], count += 1.0;
-    const double mean = count > 0.0 ? sum / count : 0.0;
     *start = 0.0;
-    if (!(how.reach > 0.0 && fabs(mean) > how.reach)) return;
-    *start = mean * mean;
+    if (!(how.reach > 0.0 && count >= 5.0 && anchor_far_out(sum, count) > how.reach)) return;
+    *start = (sum / count) * (sum / count);
     ll_window_norm(u, n, 0.0, m, s);
 }
 
