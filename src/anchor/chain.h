@@ -77,7 +77,7 @@ typedef struct ll_chain_opts {
     double       gap;     /* hours between rows, for it; > 0 */
     double       z_clip;  /* z is clipped to +- this */
     double tail; /* before anything, y is clipped to its quantiles tail and 1 - tail; 0: not */
-    ll_known_opts known;
+    ll_known_opts          known;
     const ll_holiday_list *holidays; /* of a climate; NULL: none */
 } ll_chain_opts;
 
@@ -116,11 +116,11 @@ typedef struct ll_chain {
     bool     log1p, asinh; /* of y, instead of Yeo-Johnson */
     double  z_lo, z_hi; /* answers are held within, where clipped: least training z - 0.2, z_clip */
     int32_t n_climate;  /* terms: 0, 11, 23 or those of a profile; then those of holidays */
-    ll_weekly profile;  /* daily 0: the few terms */
-    double   *climate;  /* [n_series + 1,n_climate] */
-    double    r_s;      /* 1 without a climate */
+    ll_weekly        profile;  /* daily 0: the few terms */
+    double          *climate;  /* [n_series + 1,n_climate] */
+    double           r_s;      /* 1 without a climate */
     ll_holiday_list *holidays; /* in the climate, owned; NULL: none */
-    ll_known *known;    /* effects of known inputs, owned; NULL: none */
+    ll_known        *known;    /* effects of known inputs, owned; NULL: none */
 } ll_chain;
 
 /* Caller owns *out (ll_chain_destroy). A series without a value takes the pooled statistics; a

@@ -33,7 +33,9 @@ typedef struct normal_equations {
 
 double chain_penalty(const ll_chain *c, int term)
 {
-    return c->profile.daily > 0 && term < ll_chain_usual_terms(c) ? chain_weekly_penalty(c->profile, term) : RIDGE;
+    return c->profile.daily > 0 && term < ll_chain_usual_terms(c)
+               ? chain_weekly_penalty(c->profile, term)
+               : RIDGE;
 }
 
 static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
@@ -103,7 +105,8 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
     c->r_s = 1.0;
     if (!o->climate && !known) return LLAP_OK;
     llap_status st = o->climate ? set_terms(c, v, o) : LLAP_OK;
-    if (st == LLAP_OK && (known || c->holidays != NULL)) st = chain_fit_known(c, v, &o->known, o->pooled);
+    if (st == LLAP_OK && (known || c->holidays != NULL))
+        st = chain_fit_known(c, v, &o->known, o->pooled);
     else if (st == LLAP_OK && o->profile) st = chain_fit_profile(c, v, o->pooled);
     else if (st == LLAP_OK) fit_climate_coefficients(c, v, o->pooled);
     if (st != LLAP_OK) return st;

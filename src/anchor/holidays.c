@@ -39,8 +39,8 @@ llap_status ll_holidays_check(const ll_holiday_list *h)
 {
     for (size_t i = 0; i < h->n; i++) {
         const struct ll_holiday *d = &h->day[i];
-        const bool later = i == 0 || d->start >= h->day[i - 1].end;
-        const bool days = fmod(d->shift, 24.0) == 0.0 && fabs(d->shift) <= 72.0;
+        const bool               later = i == 0 || d->start >= h->day[i - 1].end;
+        const bool               days = fmod(d->shift, 24.0) == 0.0 && fabs(d->shift) <= 72.0;
         if (!(d->start < d->end) || !later || !days)
             return ll_fail(LLAP_EFORMAT,
                            "holidays: number %zu: from %g to %g h, %g h from Sunday: expected days "

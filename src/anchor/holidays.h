@@ -19,7 +19,7 @@ typedef struct ll_holiday_list {
     struct ll_holiday {
         double start, end; /* t of the day: start <= t < end */
         double shift;      /* hours to Sunday, -72 .. 72 */
-    } *day;
+    } * day;
 } ll_holiday_list;
 
 llap_status ll_holidays_create(size_t n, ll_holiday_list **out); /* caller owns; all zero */

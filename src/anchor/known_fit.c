@@ -167,8 +167,7 @@ static llap_status add_series(const fit *f, size_t e, bool both, equations *q)
         ll_chain_terms(f->c, v->t[i], row);
         row[n] = v->x[i];
         if (both) ll_known_terms(f->c->known, f->in[e], v->t[i], row + f->n_climate);
-        else if (f->c->known != NULL)
-            row[n] -= ll_known_effect(f->c->known, f->in[e], v->t[i], -1);
+        else if (f->c->known != NULL) row[n] -= ll_known_effect(f->c->known, f->in[e], v->t[i], -1);
         if (w != NULL) known_whiten(w, v->t[i], row);
         equations_add(q, row, row[n]);
     }
@@ -259,8 +258,7 @@ static llap_status set_inputs(ll_chain *c, const ll_known_opts *o)
     return k->beta == NULL ? LLAP_ENOMEM : LLAP_OK;
 }
 
-llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o,
-                            bool pooled)
+llap_status chain_fit_known(ll_chain *c, const chain_values *v, const ll_known_opts *o, bool pooled)
 {
     const double whitened_share = 0.05;
     const bool   inputs = o->known != NULL;

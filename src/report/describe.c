@@ -145,11 +145,12 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
     t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
     t->drift = ll_anchor_drift_name(k->drift);
     t->scale = k->innovation ? "innovation" : "window";
-    t->climate = a->chain->profile.daily > 0
-                     ? a->chain->holidays != NULL ? "weekly profile with holidays" : "weekly profile"
-                 : a->chain->holidays != NULL ? "calendar climate with holidays"
-                 : a->chain->n_climate > 0    ? "calendar climate"
-                                             : "no climate";
+    t->climate =
+        a->chain->profile.daily > 0
+            ? a->chain->holidays != NULL ? "weekly profile with holidays" : "weekly profile"
+        : a->chain->holidays != NULL ? "calendar climate with holidays"
+        : a->chain->n_climate > 0    ? "calendar climate"
+                                     : "no climate";
     t->lambda = a->chain->lambda;
     t->climate_terms = a->chain->n_climate;
     t->noise_variance = k->nu;

@@ -375,6 +375,7 @@ size_t ll_anchors_numbers(const ll_model_frame *f)
     const size_t others = n <= LL_ANCHOR_LINKED_MAX ? 2 * n : 0;
     const size_t known = f->n_known > 0 ? LL_KNOWN_INPUTS * (LL_KNOWN_TERMS + 40) : 0;
     const size_t days = 3 * LL_HOLIDAY_MOST; /* of holidays */
-    const size_t kept = (n + 1) * (terms + others) + known + days + 1024; /* and those of the kernels */
+    const size_t kept =
+        (n + 1) * (terms + others) + known + days + 1024; /* and those of the kernels */
     return (size_t)f->n_targets * kept * (sizeof(double) / sizeof(float));
 }

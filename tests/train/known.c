@@ -3,6 +3,7 @@
 #include "sensors.h"
 
 #include "base/file.h"
+#include "base/time/civil.h"
 
 enum { KNOWN_ROWS = 1500, AHEAD = 24 };
 
@@ -222,6 +223,63 @@ static void what_does_not_help_is_not_used(void **state)
     llap_model_destroy(m);
 }
 
+/* Hours of a week's profile that Sundays do not have; holidays are as Sundays are. */
+static llap_panel *make_week(void)
+{
+    ll_panel_builder *b;
+    llap_panel       *p;
+    uint32_t          v, e;
+    const ll_rng      r = ll_rng_make(9, LL_STREAM_TEST, 0, 0, 0);
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+    CHECK_OK(ll_panel_builder_var(b, "load", 4, &v));
+    CHECK_OK(ll_panel_builder_entity(b, "a", 1, &e));
+    for (int64_t i = 0; i < 24 * 200; i++) {
+        const int64_t day = i / 24;
+        const bool    free = day % 7 == 3 || day % 20 == 19; /* 1970-01-04 was a Sunday */
+        const float   row =
+            (float)(free ? 10 : 20 + 5 * (i % 24 >= 8)) + .3f * ll_rng_normal(&r, (uint64_t)i);
+        CHECK_OK(ll_panel_builder_row(b, e, i * HOUR, &row));
+    }
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    ll_panel_builder_destroy(b);
+    return p;
+}
+
+static void holidays_are_sundays(void **state)
+{
+    (void)state;
+    llap_panel        *p = make_week();
+    llap_train_opts    o = options();
+    llap_forecast_opts ask = { 0 };
+    llap_model        *m, *again;
+    llap_answer       *a;
+    FILE              *f = fopen(in_folder("days.csv"), "w");
+    for (int day = 19; day < 220; day += 20) {
+        ll_civil c;
+        ll_date_from_days(day, &c);
+        fprintf(f, "%04d-%02d-%02d\n", (int)c.year, (int)c.month, (int)c.day);
+    }
+    fclose(f);
+    o.target = "load";
+    o.known = NULL;
+    o.context = "7d";
+    o.holidays = in_folder("days.csv");
+    CHECK_OK(llap_train(p, &o, &m));
+    assert_non_null(m->anchor[0]->chain->holidays);
+    CHECK_OK(llap_model_save(m, in_folder("h")));
+    CHECK_OK(llap_model_load(in_folder("h"), &again));
+    ask.at = "1970-06-28T23:00:00Z"; /* day 179 comes, a Monday: free */
+    CHECK_OK(llap_forecast(again, p, &ask, &a));
+    for (size_t i = 0; i < a->n_rows; i++) {
+        const double mean = a->number[i * (size_t)a->n_numbers];
+        if (!(fabs(mean - 10) < 3)) fail_msg("hour %zu of a holiday: %g, expected 10", i, mean);
+    }
+    llap_answer_destroy(a);
+    llap_model_destroy(m);
+    llap_model_destroy(again);
+    llap_panel_destroy(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_saved_model_answers_the_same),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(what_does_not_help_is_not_used),
+        cmocka_unit_test(holidays_are_sundays),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

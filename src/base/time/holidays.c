@@ -50,7 +50,8 @@ static bool date_of(const char *line, int32_t *day)
 {
     int year = 0, month = 0, date = 0, end = 0;
     if (sscanf(line, " \"%4d-%2d-%2d%n", &year, &month, &date, &end) != 3 || end == 0)
-        if (sscanf(line, "%4d-%2d-%2d%n", &year, &month, &date, &end) != 3 || end == 0) return false;
+        if (sscanf(line, "%4d-%2d-%2d%n", &year, &month, &date, &end) != 3 || end == 0)
+            return false;
     if (year < 1678 || year > 2261 || month < 1 || month > 12 || date < 1 ||
         date > ll_days_in_month(year, month))
         return false;

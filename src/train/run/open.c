@@ -131,8 +131,8 @@ static llap_status hash_holidays(const llap_train_opts *o, uint64_t *out)
 static llap_status add_files(fact_list *l, const llap_panel *p, const llap_train_opts *o,
                              const ll_model_frame *f)
 {
-    uint64_t                 started = 0, dates = 0;
-    llap_status              st = hash_file(o->from, &started);
+    uint64_t    started = 0, dates = 0;
+    llap_status st = hash_file(o->from, &started);
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
     const uint64_t           hash[] = { hash_panel(p),
                               o->parts == NULL ? 0 : ll_hash(0, f->part, (size_t)f->n_entities),
@@ -196,8 +196,8 @@ static llap_status name_run(const llap_panel *p, const llap_train_opts *o, const
     uint64_t    from, dates = 0;
     llap_status st = hash_file(o->from, &from);
     if (st == LLAP_OK) st = hash_holidays(o, &dates);
-    uint64_t          h = ll_hash(from, text, strlen(text));
-    const uint64_t    data = hash_panel(p);
+    uint64_t       h = ll_hash(from, text, strlen(text));
+    const uint64_t data = hash_panel(p);
     h = ll_hash(h, &data, sizeof data);
     if (f->by_entity) h = ll_hash(h, f->part, (size_t)f->n_entities);
     if (dates != 0) h = ll_hash(h, &dates, sizeof dates);
