@@ -25,16 +25,36 @@ static llap_status clock_of(const ll_axis *axis, bool own, ll_clock *c)
     return ll_clock_init(c, format, unit, !number && *axis->zone ? axis->zone : NULL);
 }
 
-/* As the data writes its times, or as RFC 3339. */
-llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out)
+llap_status ll_axis_reader_init(ll_axis_reader *r, const ll_axis *axis)
+{
+    llap_status st = LLAP_OK;
+    *r = (ll_axis_reader){ 0 };
+    for (int own = *axis->format != '\0'; own >= 0 && st == LLAP_OK; own--)
+        st = clock_of(axis, own == 1, &r->clock[r->n++]);
+    return st;
+}
+
+void ll_axis_reader_deinit(ll_axis_reader *r)
+{
+    for (int i = 0; i < r->n; i++) ll_clock_deinit(&r->clock[i]);
+    *r = (ll_axis_reader){ 0 };
+}
+
+llap_status ll_axis_reader_read(ll_axis_reader *r, const char *text, size_t n, int64_t *out)
 {
     llap_status st = LLAP_EFORMAT;
-    for (int own = *axis->format != '\0'; own >= 0 && st != LLAP_OK; own--) {
-        ll_clock c;
-        st = clock_of(axis, own == 1, &c);
-        if (st == LLAP_OK) st = ll_clock_read(&c, text, n, '.', out);
-        ll_clock_deinit(&c);
-    }
+    assert(r->n > 0);
+    for (int i = 0; i < r->n && st != LLAP_OK; i++)
+        st = ll_clock_read(&r->clock[i], text, n, '.', out);
+    return st;
+}
+
+llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out)
+{
+    ll_axis_reader r;
+    llap_status    st = ll_axis_reader_init(&r, axis);
+    if (st == LLAP_OK) st = ll_axis_reader_read(&r, text, n, out);
+    ll_axis_reader_deinit(&r);
     return st;
 }
 

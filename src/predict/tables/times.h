@@ -2,9 +2,20 @@
 #ifndef LL_PREDICT_TABLES_TIMES_H
 #define LL_PREDICT_TABLES_TIMES_H
 
+#include "data/clock.h"
 #include "data/panel.h"
 
-/* A time as the data writes its own, or as RFC 3339. */
+/* Reads times as the data writes its own, or as RFC 3339. Caller owns what is in *r, also after a
+ * failure. */
+typedef struct ll_axis_reader {
+    ll_clock clock[2];
+    int      n;
+} ll_axis_reader;
+llap_status ll_axis_reader_init(ll_axis_reader *r, const ll_axis *axis);
+void        ll_axis_reader_deinit(ll_axis_reader *r); /* { 0 } is fine */
+llap_status ll_axis_reader_read(ll_axis_reader *r, const char *text, size_t n, int64_t *out);
+
+/* One time of that kind. */
 llap_status ll_axis_time_read(const ll_axis *axis, const char *text, size_t n, int64_t *out);
 
 /* The same of a panel. LLAP_EOPTION names what. */
