@@ -68,7 +68,7 @@ const llap_option *llap_train_options(void) { return train_options; }
 static const llap_option forecast_options[] = {
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
     OPTION_TEXT(TEXT, every, NULL, "a backtest: forecasts so far apart, from where testing begins, or from the time `at`, on"),
-    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, and entity where they differ"),
+    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, entity where they differ, origin where they are asked from several times"),
     OPTION_TEXT(TEXT, horizon, NULL, "how far ahead (default: as trained)"),
     OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: as trained)"),
     OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),

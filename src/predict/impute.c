@@ -354,6 +354,9 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
     st = ll_query_times_read(panel, o.times, &times);
+    if (st == LLAP_OK && times.has_origins)
+        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
+                     ll_text_show(o.times).text);
     if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
     if (st == LLAP_OK) st = impute(m, panel, more, rows, &o, out);
     ll_free(times.at);
