@@ -45,7 +45,8 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     anchor_course c;
     c.cycles = o->fit.n_steps * (validated ? kernels : 1);
     c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
-    c.drift = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.periods = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.drift = c.periods + (validated ? anchor_period_kernels(o) * o->fit.n_steps : 0);
     c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
                             ? ANCHOR_DRIFTS * anchor_drift_steps(o)
                             : 0);
@@ -339,6 +340,8 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     anchor_prefer(&best, with, ask.climate);
     if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && anchor_period_kernels(o) > 0)
+        st = anchor_choose_periods(d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);
