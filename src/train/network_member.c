@@ -126,7 +126,7 @@ static llap_status member_non_finite(void *user, int64_t step, char *text, size_
     int64_t *end = ll_new((size_t)n, sizeof *end);
     if (end == NULL) return LLAP_ENOMEM;
     for (int64_t i = 0; i < n; i++)
-        end[i] = (int64_t)llround(set->row[index[i]].origin * (double)r->m->frame.unit);
+        end[i] = (int64_t)llround(set->example[index[i]].origin * (double)r->m->frame.unit);
     ll_frame_name_windows(&r->m->frame, end, n, text, size);
     ll_free(end);
     return LLAP_OK;

@@ -62,7 +62,7 @@ static llap_status configure(const ll_model_frame *frame, const ll_training_set 
     c->features.patch_rows = l->slots;
     c->features.patch = l->slot * (double)l->slots;
     c->features.counts = l->view != LL_FEATURE_JOINT;
-    c->features.entity_mean = l->view == LL_FEATURE_ROWS && l->entities > 1;
+    c->features.entity_mean = l->view == LL_FEATURE_SINGLE && l->entities > 1;
     c->features.calendar = l->calendar;
     c->features.level = l->level;
     c->features.augment = frame->horizon / frame->step > 48 ? 0.3 : 0.0;

@@ -14,7 +14,7 @@
 
 #include "data/csv/csv.h"
 #include "data/timeline.h"
-#include "data/windows/rows.h"
+#include "data/windows/examples.h"
 #include "data/windows/scaling.h"
 #include "oracles/derive.h"
 
@@ -33,16 +33,16 @@ typedef struct ll_preset {
     int64_t           n_derived;
     ll_timeline_opts  timeline;
     /* windows: rows on a grid, or durations */
-    const char   *target[LL_PRESET_TARGETS]; /* up to the first NULL */
-    int64_t       context_rows, horizon_rows[LL_PRESET_HORIZONS];
-    int64_t       context_ns, horizon_ns[LL_PRESET_HORIZONS];
-    bool          pad;
-    int64_t       unit_ns;     /* of time offsets */
-    int64_t       season_rows; /* of the seasonal naive forecast; 0: none */
-    ll_row_view   view;
-    ll_split_opts split;
-    ll_scale_by   scale;
-    bool          own_rows; /* as in scaling.h */
+    const char     *target[LL_PRESET_TARGETS]; /* up to the first NULL */
+    int64_t         context_rows, horizon_rows[LL_PRESET_HORIZONS];
+    int64_t         context_ns, horizon_ns[LL_PRESET_HORIZONS];
+    bool            pad;
+    int64_t         unit_ns;     /* of time offsets */
+    int64_t         season_rows; /* of the seasonal naive forecast; 0: none */
+    ll_example_view view;
+    ll_split_opts   split;
+    ll_scale_by     scale;
+    bool            own_rows; /* as in scaling.h */
     /* training, as published */
     int64_t batch_groups; /* distinct context ends (joint) or windows (independent) of a batch */
     int     latent;       /* d_z */

@@ -52,7 +52,10 @@ static inline void stage_init(stage *s, llap_panel *p, const char *entity, int64
     for (int64_t i = 0, k = 0; i < s->w->n; i++)
         if (s->split->part[i] == LL_PART_TEST) s->list[k++] = ll_forecast_window_of(s->w, i);
     CHECK_OK(ll_forecast_windows_sort(s->list, s->n));
-    CHECK_OK(ll_opponents_init(&s->o, &s->frame, s->scale, &s->var, s->w, s->split, LL_PART_TEST));
+    ll_seasons seasons;
+    CHECK_OK(ll_seasons_parse(NULL, &s->frame, &LL_AXIS_UTC, &seasons));
+    CHECK_OK(ll_opponents_init(&s->o, &s->frame, s->scale, &s->var, s->w, s->split, LL_PART_TEST,
+                               &seasons));
 }
 
 static inline void stage_deinit(stage *s)

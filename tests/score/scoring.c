@@ -126,15 +126,16 @@ static llap_status all_of_it(void *user)
     scoring  out = { 0 };
     stage    mine = *s;
     mine.o = (ll_opponents){ 0 };
+    const ll_seasons day = { .n = 1, .ticks = { 24 * HOUR } };
     bootstrap_result result;
     llap_status      st = unit == NULL ? LLAP_ENOMEM
                                        : ll_opponents_init(&mine.o, &s->frame, s->scale, &s->var, s->w,
-                                                           s->split, LL_PART_TEST);
+                                                           s->split, LL_PART_TEST, &day);
     mine.n = 3;
     if (st == LLAP_OK) st = stage_score(&mine, unit, &out);
     if (st == LLAP_OK)
         st = bootstrap_difference(scoring_units(&out, 0, 0), scoring_units(&out, 1, 0), 3,
-                                  &(bootstrap_opts){ 10, 1, 1 }, &result);
+                                  &(bootstrap_opts){ .n_draws = 10, .run = 1, .seed = 1 }, &result);
     scoring_deinit(&out);
     ll_opponents_deinit(&mine.o);
     ll_free(unit);
@@ -168,20 +169,27 @@ static void intervals_hold_the_truth(void **state)
         for (uint64_t u = 0; u < UNITS; u++) { /* what both share is large, the difference 0.1 */
             const double shared = 10 * (double)ll_rng_uniform(&r, u);
             const double apart = 0.1 + 0.5 * (double)ll_rng_normal(&r, 1000 + u);
-            a[u] = (scoring_sum){ 1, shared, shared };
-            b[u] = (scoring_sum){ 1, shared + apart, shared };
+            a[u] = (scoring_sum){ 1, { shared, shared }, { shared, shared } };
+            b[u] = (scoring_sum){ 1, { shared + apart, shared }, { shared - apart, 2 * shared } };
             sum -= apart / UNITS;
             square += apart * apart / UNITS;
         }
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 400, 1, t }, &out));
+        CHECK_OK(bootstrap_difference(
+            a, b, UNITS, &(bootstrap_opts){ .n_draws = 400, .run = 1, .seed = t }, &out));
         assert_true(fabs(out.crps.value - sum) < 1e-12 && out.mse.se == 0);
         assert_true(fabs(out.crps.se / sqrt((square - sum * sum) / UNITS) - 1) < 0.2);
         held += out.crps.low <= -0.1 && out.crps.high >= -0.1;
         if (t > 0) continue;
         bootstrap_result again, none;
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 400, 1, t }, &again));
+        CHECK_OK(bootstrap_difference(
+            a, b, UNITS, &(bootstrap_opts){ .n_draws = 400, .run = 1, .seed = t }, &again));
         assert_memory_equal(&out, &again, sizeof out);
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 0, 1, t }, &none));
+        bootstrap_opts o = { .run = 1, .seed = t };
+        CHECK_OK(bootstrap_difference(a, b, UNITS, &o, &none));
+        bootstrap_result units;
+        o.units = true;
+        CHECK_OK(bootstrap_difference(a, b, UNITS, &o, &units));
+        assert_true(fabs(units.crps.value + sum) < 1e-12 && units.mse.value < 0);
         assert_true(isnan(none.crps.low) && none.skill.value == out.skill.value);
     }
     assert_true(held >= 0.89 * TRIALS && held <= 0.99 * TRIALS); /* 95 %, two errors of 1.5 */
@@ -196,11 +204,13 @@ static void runs_keep_neighbours_together(void **state)
     scoring_sum      a[UNITS], b[UNITS];
     bootstrap_result single, together;
     for (uint64_t u = 0; u < UNITS; u++) {
-        a[u] = (scoring_sum){ 2, 2 + (double)ll_rng_normal(&r, u / 10), 1 };
-        b[u] = (scoring_sum){ 2, 2, 1 };
+        a[u] = (scoring_sum){ .n = 2, .z = { 2 + (double)ll_rng_normal(&r, u / 10), 1 } };
+        b[u] = (scoring_sum){ .n = 2, .z = { 2, 1 } };
     }
-    CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 500, 1, 1 }, &single));
-    CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 500, 20, 1 }, &together));
+    CHECK_OK(bootstrap_difference(
+        a, b, UNITS, &(bootstrap_opts){ .n_draws = 500, .run = 1, .seed = 1 }, &single));
+    CHECK_OK(bootstrap_difference(
+        a, b, UNITS, &(bootstrap_opts){ .n_draws = 500, .run = 20, .seed = 1 }, &together));
     assert_true(together.crps.se > 2 * single.crps.se);
 }
 

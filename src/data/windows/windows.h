@@ -3,7 +3,7 @@
  *   windows.h          this file: where contexts and queries lie
  *   split.h            which train, validate, test
  *   scaling.h          statistics of training
- *   rows.h             windows seen jointly or each by itself
+ *   examples.h         windows seen jointly or each by itself
  *   missing.h          cells hidden on purpose
  *   batch.h, loader.h  the tensors; an epoch of them
  *
