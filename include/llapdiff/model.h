@@ -186,9 +186,9 @@ typedef struct llap_forecast_opts {
     int             total; /* the sum over the horizon instead of each time */
     const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
                             * of the part left for testing) up to the last row */
-    const char *times;     /* file of the times to forecast: a column time, entity where they differ,
-                            * and origin where they are asked from several times (rows after it are
-                            * not looked at); instead of horizon and step */
+    const char *times; /* file of the times to forecast: a column time, entity where they differ,
+                        * and origin where they are asked from several times (rows after it are
+                        * not looked at); instead of horizon and step */
     int         keep_samples; /* the answer is the paths instead of their quantiles */
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     llap_gpu_precision       precision; /* of their products on a GPU */

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/text.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"

@@ -138,11 +138,12 @@ static llap_status list_forecasts(const llap_model *m, const llap_panel *p,
 
 /* ---- their queries ---- */
 
-/* For n times so many. */
-static llap_status make_room(ll_queries *q, size_t n, size_t each)
+/* For n times so many, and some more. */
+static llap_status make_room(ll_queries *q, size_t n, size_t each, size_t more)
 {
     size_t all;
-    if (__builtin_mul_overflow(n, each, &all) || all > LL_ANSWER_ROWS_MAX)
+    if (__builtin_mul_overflow(n, each, &all) || __builtin_add_overflow(all, more, &all) ||
+        all > LL_ANSWER_ROWS_MAX)
         return ll_fail(LLAP_ELIMIT, "the answer would have more than %d rows; ask for fewer steps",
                        LL_ANSWER_ROWS_MAX);
     q->first = ll_new(q->n + 1, sizeof *q->first);
@@ -166,7 +167,7 @@ static llap_status fill_steps(const llap_model *m, const llap_panel *p, const ll
         return ll_fail(LLAP_EOPTION,
                        "horizon: %lld steps, more than %d; take a longer step or a shorter horizon",
                        (long long)n, QUERIES_MAX);
-    st = make_room(q, q->n, (size_t)n);
+    st = make_room(q, q->n, (size_t)n, 0);
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
         if (q->origin[i] > INT64_MAX - horizon)
             return ll_fail(LLAP_ELIMIT, "horizon: entity '%s' reaches out of the range of times",
@@ -245,7 +246,11 @@ static llap_status fill_times(const llap_panel *p, const llap_forecast_opts *o, 
         qsort(f.at, f.n, sizeof *f.at, by_origin);
         st = list_origins(p, o->times, &f, q);
     }
-    if (st == LLAP_OK) st = make_room(q, f.has_origins ? (size_t)p->n_entities : q->n, f.n);
+    size_t of_all = 0; /* with origins, a line is of one forecast of an entity, or of each */
+    for (size_t k = 0; st == LLAP_OK && k < f.n; k++) of_all += f.at[k].entity < 0;
+    if (st == LLAP_OK)
+        st = !f.has_origins ? make_room(q, q->n, f.n, 0)
+                            : make_room(q, (size_t)p->n_entities, of_all, f.n - of_all);
     size_t n = 0; /* of those that are asked anything */
     for (size_t i = 0; st == LLAP_OK && i < q->n; i++) {
         assert(n <= i);

@@ -387,7 +387,9 @@ static void describe_text(FILE *out, const llap_description *d)
         fprintf(out, "split by entity: %lld trained, %lld chose, %lld are left to test\n",
                 (long long)f->n_train, (long long)f->n_val, (long long)f->n_test);
     else if (has_borders(m))
-        fprintf(out, "split by time: trained before %s, chosen by what comes before %s, tested from there on\n",
+        fprintf(out,
+                "split by time: trained before %s, chosen by what comes before %s, tested from "
+                "there on\n",
                 show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);

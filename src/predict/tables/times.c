@@ -98,8 +98,9 @@ static llap_status read_one(const ll_csv_tokens *t, time_file *f, int which, int
 {
     const ll_csv_field *x = &t->field[f->column[which]];
     const llap_status   st = ll_axis_reader_read(&f->clock, x->text, x->len, out);
-    return st == LLAP_OK || !f->out->has_origins ? st
-                                                 : ll_fail_in(st, "column '%s'", time_column[which]);
+    return st == LLAP_OK || !f->out->has_origins
+               ? st
+               : ll_fail_in(st, "column '%s'", time_column[which]);
 }
 
 static llap_status read_line(const llap_panel *p, const ll_csv_tokens *t, time_file *f)
