@@ -418,8 +418,9 @@ llap_status ll_anchor_innovate(const ll_anchor_posterior *p, size_t n_paths, con
 {
     const size_t n = p->n_events - p->first;
     if (n != p->n_query)
-        return ll_fail(LLAP_EINVAL, "anchor: expected queries after all readings, found %zu "
-                                    "readings after the first query",
+        return ll_fail(LLAP_EINVAL,
+                       "anchor: expected queries after all readings, found %zu "
+                       "readings after the first query",
                        n - p->n_query);
     double     *sd = ll_new(n, sizeof *sd), *gain = ll_new(n, (size_t)p->sys.J * sizeof *gain);
     llap_status st = sd == NULL || gain == NULL ? LLAP_ENOMEM : LLAP_OK;

@@ -130,8 +130,7 @@ static void find_factors(const double *C, size_t n, size_t rank, double *G, doub
                 sum += G[i * rank + r] * G[i * rank + r];
             }
             own[i] = fmin(sum, COMMUNALITY);
-            for (size_t r = 0; r < rank && sum > own[i]; r++)
-                G[i * rank + r] *= sqrt(own[i] / sum);
+            for (size_t r = 0; r < rank && sum > own[i]; r++) G[i * rank + r] *= sqrt(own[i] / sum);
         }
         memcpy(Q, Y, n * rank * sizeof *Q);
         orthonormal(Q, n, rank);

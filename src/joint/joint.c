@@ -62,8 +62,9 @@ static llap_status fill(ll_joint *j, double *numbers)
 {
     if (j->n < 2 || j->n > LL_JOINT_MAX || (j->rank == 0 && j->n > LL_JOINT_DENSE) ||
         j->rank > LL_JOINT_FACTORS)
-        return ll_fail(LLAP_EFORMAT, "expected 2 to %d series and at most %d factors, found %zu "
-                                     "and %zu",
+        return ll_fail(LLAP_EFORMAT,
+                       "expected 2 to %d series and at most %d factors, found %zu "
+                       "and %zu",
                        j->rank == 0 ? LL_JOINT_DENSE : LL_JOINT_MAX, LL_JOINT_FACTORS, j->n,
                        j->rank);
     if (j->rank > 0) {
@@ -109,8 +110,7 @@ double ll_joint_correlation(const ll_joint *j, size_t s, size_t f)
 
 static void draw(uint64_t name, uint64_t seed, uint64_t time, size_t first, size_t n, float *out)
 {
-    const ll_rng r =
-        ll_rng_make(seed, LL_STREAM_JOINT, ll_hash(name, &time, sizeof time), 0, 0);
+    const ll_rng r = ll_rng_make(seed, LL_STREAM_JOINT, ll_hash(name, &time, sizeof time), 0, 0);
     ll_rng_fill_normal(&r, first, n, out);
 }
 

@@ -104,8 +104,7 @@ static void draw_time(const job *j, int64_t from, int64_t end, float *eta, doubl
             const size_t              s = j->known[w->entity] * C + (size_t)j->target;
             if (apart) draw_apart(j, x, done, n, eta, xi);
             else
-                ll_joint_xi(law, s, j->name[s], j->seed, x->time, (size_t)done, (size_t)n, eta,
-                            xi);
+                ll_joint_xi(law, s, j->name[s], j->seed, x->time, (size_t)done, (size_t)n, eta, xi);
             for (int64_t k = 0; k < n; k++)
                 j->out[x->window][(done + k) * w->n_query + x->query] = xi[k];
         }

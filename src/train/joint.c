@@ -12,9 +12,11 @@
 #include <string.h>
 
 enum {
-    WINDOWS = 16384,             /* forecasts of a target, about so many */
-    ORIGINS = 1024, FEWEST = 96, /* origins, most and least; linked series: */
-    LINKED = 60, FEWEST_LINKED = 16,
+    WINDOWS = 16384, /* forecasts of a target, about so many */
+    ORIGINS = 1024,
+    FEWEST = 96, /* origins, most and least; linked series: */
+    LINKED = 60,
+    FEWEST_LINKED = 16,
     BINS = 32,    /* times of a forecast, at most */
     AT_ONCE = 128 /* forecasts that are asked for together */
 };
@@ -127,8 +129,8 @@ typedef struct target {
     int64_t           number;
     ll_panel_series   s;
     ll_series        *all;
-    double           *u;  /* [n_rows] */
-    double           *t;  /* [AT_ONCE,n_bins] queries, */
+    double           *u;   /* [n_rows] */
+    double           *t;   /* [AT_ONCE,n_bins] queries, */
     int64_t          *row; /* their rows of the panel */
     ll_law           *law;
     ll_anchor_request r[AT_ONCE];
@@ -159,10 +161,10 @@ static llap_status read_target(const look *l, int64_t c, int64_t var, target *x)
     x->t = ll_new(room, sizeof *x->t);
     x->row = ll_new(room, sizeof *x->row);
     x->law = ll_new(room, sizeof *x->law);
-    llap_status st = drop == NULL || x->u == NULL || x->t == NULL || x->row == NULL ||
-                             x->law == NULL
-                         ? LLAP_ENOMEM
-                         : ll_panel_series_init(&x->s, p, var, l->m->frame.unit);
+    llap_status st =
+        drop == NULL || x->u == NULL || x->t == NULL || x->row == NULL || x->law == NULL
+            ? LLAP_ENOMEM
+            : ll_panel_series_init(&x->s, p, var, l->m->frame.unit);
     if (st == LLAP_OK) st = ll_linked_series(l->m, c, p, &x->s, &x->all);
     for (int64_t e = 0; st == LLAP_OK && e < p->n_entities; e++) {
         const ll_series *s = &x->s.series[e];
