@@ -8,8 +8,8 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/rng/rng.h"
+#include "data/presets/presets.h"
 #include "data/windows/loader.h"
-#include "oracles/presets.h"
 
 #include <string.h>
 

@@ -172,7 +172,7 @@ static double unbend(const ll_chain *c, size_t e, double v)
     return (y - c->mu[e]) / c->sd[e];
 }
 
-static double u_given(const ll_chain *c, size_t e, double climate, double z)
+double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z)
 {
     return ((ll_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
 }
@@ -185,7 +185,7 @@ double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double
 
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z)
 {
-    return u_given(c, e, ll_chain_climate(c, e, t), z);
+    return ll_chain_u_given(c, e, ll_chain_climate(c, e, t), z);
 }
 
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u)
@@ -195,6 +195,11 @@ void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z
         u[i] = isnan(x) ? NAN : ll_chain_u(c, e, s->t[i], x);
         if (z != NULL) z[i] = x;
     }
+}
+
+double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u)
+{
+    return ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u);
 }
 
 void ll_chain_destroy(ll_chain *c)

@@ -12,7 +12,7 @@
  *     ll_chain *c = NULL;
  *     llap_status st = ll_chain_fit(train, n, &LL_CHAIN_DEFAULT, &c);
  *     double z = ll_chain_z(c, e, y), u = ll_chain_u(c, e, t, z);
- *     z = ll_chain_z_back_given(c, e, ll_chain_climate(c, e, t), u), y = ll_chain_y_back(c, e, z);
+ *     z = ll_chain_z_back(c, e, t, u), y = ll_chain_y_back(c, e, z);
  *     ll_chain_destroy(c);
  *
  * No value is too far out: beyond the knots, the 5 and 95 % quantiles of the training z, the curve
@@ -119,13 +119,15 @@ void ll_chain_mark_past(const ll_chain *c, size_t e, const double *y, size_t n, 
 double ll_chain_z(const ll_chain *c, size_t e, double y);
 double ll_chain_y_back(const ll_chain *c, size_t e, double z);
 double ll_chain_u(const ll_chain *c, size_t e, double t, double z);
+double ll_chain_z_back(const ll_chain *c, size_t e, double t, double u);
 
 /* y of a series to u [n], and to z [n] on the way unless that is NULL; NaN where it is missing. */
 void ll_chain_convert(const ll_chain *c, size_t e, const ll_series *s, double *z, double *u);
 
-/* The climate at t, before r_s; 0 without one. The way back takes it as given: many values of one
+/* The climate at t, before r_s; 0 without one. The other two take it as given: many values of one
  * time (quantiles, samples) need it only once. */
 double ll_chain_climate(const ll_chain *c, size_t e, double t);
+double ll_chain_u_given(const ll_chain *c, size_t e, double climate, double z);
 double ll_chain_z_back_given(const ll_chain *c, size_t e, double climate, double u);
 
 /* The calendar terms of a time in hours, in the order above; n_terms is 11 or 23. */

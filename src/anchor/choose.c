@@ -83,6 +83,28 @@ static llap_status fit_kernel(const ll_anchor_data *data, const ll_anchor_model_
     return st;
 }
 
+static llap_status validate(ll_anchor_model *m, const anchor_rows *rows, size_t n_series,
+                            const ll_origin *origin, size_t n, double near, double middle)
+{
+    anchor_trial t;
+    llap_status  st = anchor_trial_init(&t, m, rows, n_series, origin, n);
+    if (st != LLAP_OK) return st;
+    st = anchor_score(m, &t.batch, rows, origin, &m->valid_crps);
+    if (st == LLAP_OK) st = anchor_calibrate(m, &t.batch, origin, near, middle);
+    anchor_trial_deinit(&t);
+    return st;
+}
+
+llap_status ll_anchor_model_calibrate(ll_anchor_model *m, const ll_series *series, size_t n_series,
+                                      const ll_origin *origin, size_t n, double near, double middle)
+{
+    anchor_rows *rows = NULL;
+    llap_status  st = anchor_rows_create(m->chain, series, n_series, &rows);
+    if (st == LLAP_OK) st = validate(m, rows, n_series, origin, n, near, middle);
+    anchor_rows_destroy(rows, n_series);
+    return st;
+}
+
 static llap_status fit_chain(const ll_anchor_data *d, const ll_chain_opts *o, ll_chain **out)
 {
     ll_series *train = ll_new(d->n_series, sizeof *train);
@@ -120,7 +142,7 @@ static llap_status score_candidate(ll_anchor_model *m, const ll_anchor_data *d,
     return st;
 }
 
-/* The furthest that a context lies out, in u. */
+/* The furthest mean of a context, in u. */
 static double furthest(const anchor_batch *b)
 {
     double most = 0.0;
@@ -129,7 +151,7 @@ static double furthest(const anchor_batch *b)
         const double s = b->s[i], m = b->m[i];
         for (size_t j = 0; j < b->window[i].n_obs; j++)
             if (!isnan(b->window[i].y[j])) sum += m + s * b->window[i].y[j], n += 1.0;
-        most = fmax(most, anchor_far_out(sum, n));
+        if (n > 0.0) most = fmax(most, fabs(sum / n));
     }
     return most;
 }

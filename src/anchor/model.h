@@ -107,6 +107,10 @@ void        ll_anchor_model_destroy(ll_anchor_model *m); /* NULL is fine */
 llap_status ll_anchor_model_create(const ll_anchor_spec *spec, ll_chain *chain,
                                    const ll_anchor_kernel *kernel, double kappa,
                                    ll_anchor_model **out);
+/* Sets the calibration, and valid_crps, from forecasts at these origins. */
+llap_status ll_anchor_model_calibrate(ll_anchor_model *m, const ll_series *series, size_t n_series,
+                                      const ll_origin *origin, size_t n, double near,
+                                      double middle);
 
 /* The law of one value: the chain's u is mean + sd * (a standard normal, bent by shape). */
 typedef struct ll_law {

@@ -152,7 +152,7 @@ static void guess_channel(const filler *f, chunk *k, size_t i, int64_t z)
         float        *guess = k->guess + (int64_t)i * f->o->n_samples * n + at;
         const bool    query = q < (int64_t)k->row[i].n_query;
         double        mean, sd;
-        *known = query ? ll_residual_held(k->set->r[((int64_t)i * k->set->h + q) * f->Z + z]) : NAN;
+        *known = query ? k->set->r[((int64_t)i * k->set->h + q) * f->Z + z] : NAN;
         if (query) ll_feature_law(k->set, i, q, z, &mean, &sd);
         for (int64_t r = 0; r < f->o->n_samples; r++) {
             guess[r * n] = 0.0f;
@@ -160,7 +160,7 @@ static void guess_channel(const filler *f, chunk *k, size_t i, int64_t z)
             double x = (double)ll_rng_normal(&rng, (uint64_t)(q * f->o->n_samples + r));
             if (law->shape != NULL) x = ll_calibration_bend(law->shape, x);
             x = (law->mean + law->sd * x - mean) / sd;
-            guess[r * n] = ll_residual_held((float)x);
+            guess[r * n] = (float)fmax(-LL_RESIDUAL_MAX, fmin(LL_RESIDUAL_MAX, x));
         }
         if (query && isnan(*known)) law++;
     }

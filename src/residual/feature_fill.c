@@ -367,7 +367,7 @@ static void put_queries(const ll_feature_set *s, size_t i, double shift, ll_feat
         put_query(s, i, q, tq, b->f + at * Q);
         for (int64_t z = 0; z < Z; z++) {
             const float x = s->r[((int64_t)i * s->h + (int64_t)q) * Z + z];
-            b->z0[at * Z + z] = isnan(x) ? 0.0f : ll_residual_held(x);
+            b->z0[at * Z + z] = isnan(x) ? 0.0f : x;
             b->mask[at * Z + z] = isnan(x) ? 0.0f : 1.0f;
         }
     }

@@ -148,7 +148,7 @@ static void keep_channel(ll_feature_set *s, size_t i, int64_t z, const ll_law *l
         const double  x = (u - mean) / sd;
         s->a[at] = (float)((mean - m) / scale);
         s->log_b[at] = (float)log(sd / scale);
-        s->r[at] = (float)x;
+        s->r[at] = (float)(isnan(x) ? x : fmax(-LL_RESIDUAL_MAX, fmin(LL_RESIDUAL_MAX, x)));
     }
 }
 

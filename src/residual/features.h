@@ -4,8 +4,7 @@
  *
  *     w = (u - m) / s         u of the chain, level m and scale s of the window's context
  *     a, b                    mean and deviation of w in the anchor's answer
- *     r = (w - a) / b         the network's trajectory; it learns and fills with r held within +-6,
- *                             and is scored on r itself
+ *     r = (w - a) / b         the network's trajectory, clipped to +-6
  *
  * A row is one trajectory. Single: one target of one entity, Z = 1. By entity: all targets of one,
  * Z = C. Joint: all targets of all entities, Z = N C, channel e C + c; both at common query times.
@@ -94,7 +93,7 @@ typedef struct ll_feature_set {
     size_t            n;
     int64_t           h;             /* the most queries of a row */
     ll_feature_row   *row;           /* [n] */
-    float            *a, *log_b, *r; /* [n,h,Z]; r as measured, NaN: not known */
+    float            *a, *log_b, *r; /* [n,h,Z]; r NaN: not known */
     float            *m, *s;         /* [n,Z] */
     float            *tokens;        /* [n,S,F] once remembered, else NULL */
 } ll_feature_set;
@@ -108,13 +107,6 @@ size_t ll_feature_target(const ll_layout *c, const ll_feature_row *r, int64_t z)
 llap_status ll_feature_set_create(const ll_layout *c, const ll_feature_source *source,
                                   const ll_feature_row *row, size_t n, ll_feature_set **out);
 void        ll_feature_set_destroy(ll_feature_set *s); /* NULL is fine */
-
-/* A residual as the networks see it; NaN stays. */
-static inline float ll_residual_held(float r)
-{
-    const float most = (float)LL_RESIDUAL_MAX;
-    return r < -most ? -most : r > most ? most : r;
-}
 
 /* Makes the tokens of all rows now instead of each time they are asked for, if they fit into
  * n_bytes; otherwise does nothing. */

@@ -157,7 +157,7 @@ static llap_status options(const llap_train_opts *o, const ll_recipe_anchor *rec
     how->link = o->link && !f->by_entity;
     how->neighbours_series = !f->by_entity;
     how->seed = (uint64_t)o->seed;
-    how->kappa = recipe->kappa > 0 ? fmax(recipe->kappa, 1e-9) : 0; /* as a file has it */
+    how->kappa = recipe->kappa;
     set_fit(recipe, &how->fit);
     const llap_status st = ll_target_transform(o->transform, target, &how->chain.transform);
     return st == LLAP_OK ? set_cycles(f, recipe, daily, how) : st;

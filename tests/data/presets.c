@@ -1,6 +1,6 @@
 #include "panels.h"
 
-#include "oracles/presets.h"
+#include "data/presets/presets.h"
 
 static void derived_cells_are_as_defined(void **state)
 {

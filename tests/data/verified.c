@@ -2,8 +2,8 @@
  * with "long" it does every horizon of every panel, else one of each. */
 #include "panels.h"
 
-#include "oracles/naive.h"
-#include "oracles/presets.h"
+#include "data/presets/presets.h"
+#include "data/windows/naive.h"
 
 #include <time.h>
 

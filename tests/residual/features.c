@@ -119,30 +119,6 @@ static void answers_of_the_anchor_and_residuals(void **state)
     ll_feature_set_destroy(s);
 }
 
-/* What came true far out is learnt from as 6 deviations, and kept as it was for scores. */
-static void far_residuals_are_kept_and_held(void **state)
-{
-    (void)state;
-    const ll_layout         l = layout(true);
-    const ll_feature_source from = source();
-    const ll_feature_row    row = { .origin = 1100, .n_query = H, .t_query = tq, .id = 7 };
-    const uint32_t          first = 0;
-    const float             was = u[1][103];
-    ll_feature_set         *s = NULL;
-    ll_feature_batch       *b = NULL;
-    double                  mean, sd;
-    u[1][103] = -500;
-    CHECK_OK(ll_feature_set_create(&l, &from, &row, 1, &s));
-    u[1][103] = was;
-    ll_feature_law(s, 0, 2, 1, &mean, &sd);
-    assert_float_equal((double)s->r[2 * N + 1], (-500 - mean) / sd, 1e-2);
-    CHECK_OK(ll_feature_batch_create(&l, 1, H, &b));
-    ll_feature_fill(s, &first, 1, NULL, b);
-    assert_true(b->z0[2 * N + 1] == -6.0f && b->mask[2 * N + 1] == 1.0f);
-    ll_feature_batch_destroy(b);
-    ll_feature_set_destroy(s);
-}
-
 /* hours since the last reading at the end of token j */
 static double gap_at(int e, int j)
 {
@@ -403,7 +379,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts),
         cmocka_unit_test(answers_of_the_anchor_and_residuals),
-        cmocka_unit_test(far_residuals_are_kept_and_held),
         cmocka_unit_test(tokens_of_joint_rows),
         cmocka_unit_test(tokens_of_single_rows),
         cmocka_unit_test(tokens_by_entity),

@@ -196,3 +196,40 @@ llap_status ll_csv_write(const llap_panel *p, const char *path, const ll_csv_wri
     ll_clock_writer_deinit(&o.clock);
     return st;
 }
+
+static void set_time_opts(const ll_axis *axis, ll_csv_opts *out)
+{
+    if (axis->kind == LL_AXIS_NUMBER) {
+        out->time_format = "number";
+        out->time_unit = axis->unit[0] == '\0' ? NULL : axis->unit;
+        return;
+    }
+    out->time_format = axis->format[0] == '\0' ? "rfc3339" : axis->format;
+    if (strncmp(axis->format, "epoch ", 6) == 0) {
+        out->time_format = "epoch";
+        out->time_unit = axis->format + 6;
+    }
+    out->zone = axis->zone[0] == '\0' ? NULL : axis->zone;
+}
+
+llap_status ll_csv_opts_of(const llap_panel *p, const ll_csv_write_opts *o, ll_arena *arena,
+                           ll_csv_opts *out)
+{
+    const char **columns = ll_arena_new(arena, (size_t)p->n_vars + 1, sizeof *columns);
+    if (columns == NULL) return LLAP_ENOMEM;
+    for (int64_t v = 0; v < p->n_vars; v++) columns[v] = p->var[v];
+    const names n = choose_names(p);
+    *out = LL_CSV_DEFAULT;
+    out->separator = or_else(o->separator, ',');
+    out->decimal = or_else(o->decimal, '.');
+    out->header = LL_YES;
+    out->form = o->form == LL_CSV_LONG ? LL_CSV_LONG : LL_CSV_WIDE;
+    out->entity = n.entity;
+    out->time = n.time;
+    if (out->form == LL_CSV_LONG) out->variable = n.variable, out->value = n.value;
+    out->columns = columns;
+    out->no_codes = true;
+    out->max_entities = 0;
+    set_time_opts(&p->axis, out);
+    return LLAP_OK;
+}

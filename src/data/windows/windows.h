@@ -6,6 +6,7 @@
  *   rows.h             windows seen jointly or each by itself
  *   missing.h          cells hidden on purpose
  *   batch.h, loader.h  the tensors; an epoch of them
+ *   naive.h            scores that any model must beat
  *
  * May touch: base, base/rng, data. */
 

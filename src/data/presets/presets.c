@@ -1,4 +1,4 @@
-#include "oracles/presets.h"
+#include "data/presets/presets.h"
 
 #include "base/error.h"
 #include "base/time/civil.h"

@@ -1,4 +1,4 @@
-#include "oracles/naive.h"
+#include "data/windows/naive.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,4 +1,4 @@
-#include "oracles/derive.h"
+#include "data/presets/derive.h"
 
 #include "base/alloc.h"
 #include "base/error.h"

@@ -1,3 +1,10 @@
+/* src/data/presets: the one table that knows data sets by name.
+ *
+ *   presets.h  this file
+ *   derive.h   variables made from others
+ *
+ * May touch: base, base/time, data, data/csv, data/windows. */
+
 /* What is known about each data set of the paper, and about the files that stand for them: how to
  * read it, which timeline, windows, split and scaling it gets, and the constants of its training.
  * A table and nothing else; no other code knows a data set by name.
@@ -9,14 +16,14 @@
  *
  * A name followed by "/reference" is the construction of the published results, to the letter; the
  * name alone is the one recommended. */
-#ifndef LL_TESTS_ORACLES_PRESETS_H
-#define LL_TESTS_ORACLES_PRESETS_H
+#ifndef LL_DATA_PRESETS_PRESETS_H
+#define LL_DATA_PRESETS_PRESETS_H
 
 #include "data/csv/csv.h"
+#include "data/presets/derive.h"
 #include "data/timeline.h"
 #include "data/windows/rows.h"
 #include "data/windows/scaling.h"
-#include "oracles/derive.h"
 
 enum { LL_PRESET_HORIZONS = 4, LL_PRESET_TARGETS = 8 };
 
