@@ -94,3 +94,10 @@ anchor_load anchor_load_of(const ll_anchor_window *w, size_t n_windows)
     if ((size_t)load.n_threads > n_windows) load.n_threads = (int)n_windows;
     return load;
 }
+
+bool anchor_is_unread(const anchor_event *ev, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ev[i].query < 0) return false;
+    return true;
+}

@@ -149,8 +149,8 @@ static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64
 {
     anchor_batch b;
     quiz         q = { 0 };
-    llap_status  st =
-        anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, d->valid, d->n_valid);
+    llap_status  st = anchor_batch_init(&b, anchor_cut_of(m, &m->fill_kernel), rows, d->n_series,
+                                        d->valid, d->n_valid);
     if (st != LLAP_OK) return st;
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {

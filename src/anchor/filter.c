@@ -28,6 +28,7 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
     anchor_monitor mo = { 0 };
     const double   unit = anchor_unit(k->innovation, w->scale);
     size_t         read = 0;
+    const bool     unread = anchor_is_unread(ev, n);
     *loglik = 0.0;
     if (w->start > 0.0 && sys->level < 0) return false;
     anchor_start(sys, x, P);
@@ -40,8 +41,9 @@ static bool filter_events(const anchor_system *sys, const ll_anchor_kernel *k,
         }
         if (ev[i].query >= 0) {
             out->mean[ev[i].query] = x[0];
+            const double var = unread ? anchor_unread(sys, P, (size_t)sys->ld) : fmax(P[0], 0.0);
             out->var[ev[i].query] =
-                (fmax(P[0], 0.0) + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
+                (var + sys->nu) * anchor_monitor_scale(&mo, k->innovation, w->scale);
             continue;
         }
         const double e = ev[i].y - x[0];

@@ -23,7 +23,6 @@ static void piece_deinit(piece *p)
 }
 
 /* Rows first .. last - 1 of the request's history, as kernel k takes them. */
-/* k NULL: for filling. */
 static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_anchor_kernel *k,
                               const ll_anchor_request *r, size_t first, size_t last)
 {
@@ -44,10 +43,23 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     const llap_status st =
         anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
     anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
-    p->s = k != NULL && k->innovation ? 1.0 : p->scale;
+    p->s = k->innovation ? 1.0 : p->scale;
     for (size_t i = 0; i < p->n; i++) p->w[i] = (p->u[skip + i] - p->m) / p->s;
     if (st != LLAP_OK) piece_deinit(p);
     return st;
+}
+
+/* The piece as the filter takes it, and what is asked about it. */
+static ll_anchor_window window_of(const piece *p, const ll_anchor_request *r, const double *tq,
+                                  size_t n)
+{
+    return (ll_anchor_window){ .n_obs = p->n,
+                               .t = r->history.t + p->first,
+                               .y = p->w,
+                               .n_query = n,
+                               .t_query = tq,
+                               .start = p->start,
+                               .scale = p->scale };
 }
 
 /* From a mean and variance of w to the law of u at time t. */
@@ -99,13 +111,7 @@ static llap_status batch_init(batch *b, const ll_anchor_model *m, const ll_ancho
         const llap_status st =
             piece_init(&b->piece[i], m, k, &r[i], first, anchor_after(h->t, h->n, r[i].origin));
         if (st != LLAP_OK) return st;
-        b->window[i] = (ll_anchor_window){ .n_obs = b->piece[i].n,
-                                           .t = h->t + b->piece[i].first,
-                                           .y = b->piece[i].w,
-                                           .n_query = r[i].n_query,
-                                           .t_query = r[i].t_query,
-                                           .start = b->piece[i].start,
-                                           .scale = b->piece[i].scale };
+        b->window[i] = window_of(&b->piece[i], &r[i], r[i].t_query, r[i].n_query);
         b->mean[i] = at;
         b->var[i] = at + r[i].n_query;
         at += 2 * r[i].n_query;
@@ -327,12 +333,10 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, tq[n - 1] + reach));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, tq[n - 1] + reach));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, n);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_NOISY, mean, var);
     for (size_t i = 0; st == LLAP_OK && i < n; i++)
@@ -391,12 +395,10 @@ static llap_status draw_run(const ll_anchor_model *m, const ll_anchor_request *r
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, both ? tq[n - 1] + reach : tq[0]));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = n, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, n);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = draw_scores(post, n, seed, window, run, n_paths, out);
     ll_anchor_posterior_destroy(post);
@@ -442,12 +444,10 @@ llap_status anchor_read_again(const ll_anchor_model *m, const ll_anchor_request 
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
     piece                p;
-    llap_status          st = piece_init(&p, m, NULL, r, anchor_after(h->t, h->n, tq[0] - reach),
-                                         anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
+    llap_status st = piece_init(&p, m, &m->fill_kernel, r, anchor_after(h->t, h->n, tq[0] - reach),
+                                anchor_after(h->t, h->n, tq[r->n_query - 1] + reach));
     if (st != LLAP_OK) return st;
-    const ll_anchor_window w = {
-        .n_obs = p.n, .t = h->t + p.first, .y = p.w, .n_query = r->n_query, .t_query = tq
-    };
+    const ll_anchor_window w = window_of(&p, r, tq, r->n_query);
     st = ll_anchor_condition(&m->fill_kernel, &w, &post);
     if (st == LLAP_OK) st = ll_anchor_marginals(post, LL_ANCHOR_LATENT, alpha, NULL);
     if (st == LLAP_OK) st = ll_anchor_covariance(post, LL_ANCHOR_LATENT, cov);

@@ -308,9 +308,23 @@ static size_t events_of(const ll_anchor_window *w, size_t n, joint_event *ev, jo
     return at;
 }
 
+/* Which entities have no reading. */
+static void find_unread(const joint_event *ev, size_t n, size_t n_entities, bool *unread)
+{
+    for (size_t e = 0; e < n_entities; e++) unread[e] = true;
+    for (size_t i = 0; i < n; i++)
+        if (ev[i].query < 0) unread[ev[i].entity] = false;
+}
+
+/* Variance of the next reading of an entity whose P [.,ld] that is. */
+static double reading_variance(const joint_system *s, const double *P, size_t ld, bool unread)
+{
+    return (unread ? anchor_unread(&s->sys, P, ld) : fmax(P[0], 0.0)) + s->sys.nu;
+}
+
 /* The events after the last observation. */
-static void answer_apart(const joint_system *s, worker *me, const double *scale, size_t seen,
-                         size_t n, double *const *mean, double *const *var)
+static void answer_apart(const joint_system *s, worker *me, const double *scale, const bool *unread,
+                         size_t seen, size_t n, double *const *mean, double *const *var)
 {
     const size_t J = (size_t)s->sys.J, block = J * (size_t)s->sys.ld;
     anchor_step  step = { .gap = -1.0 };
@@ -323,8 +337,9 @@ static void answer_apart(const joint_system *s, worker *me, const double *scale,
         const joint_event *ev = &me->ev[i];
         move_alone(s, &step, ev->entity, ev->t, &now[ev->entity], me->x, me->own);
         mean[ev->entity][ev->query] = me->x[ev->entity * J];
-        var[ev->entity][ev->query] =
-            (fmax(me->own[ev->entity * block], 0.0) + s->sys.nu) * scale[ev->entity];
+        var[ev->entity][ev->query] = reading_variance(s, me->own + ev->entity * block,
+                                                      (size_t)s->sys.ld, unread[ev->entity]) *
+                                     scale[ev->entity];
     }
 }
 
@@ -336,10 +351,12 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
     anchor_step    step = { .gap = -1.0 };
     anchor_monitor mo[LL_ANCHOR_LINKED_MAX] = { 0 };
     double         scale[LL_ANCHOR_LINKED_MAX];
+    bool           unread[LL_ANCHOR_LINKED_MAX];
     readings       r = { .b = me->b };
     size_t         seen;
     const size_t   n = events_of(w, s->n, me->ev, me->ev + n_events, &seen);
     *loglik = 0.0;
+    find_unread(me->ev, n, s->n, unread);
     start(s, me->x, me->P);
     for (size_t e = 0; e < s->n; e++) {
         if (!(w[e].start > 0.0)) continue;
@@ -358,7 +375,7 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
         if (ev->query >= 0) {
             mean[ev->entity][ev->query] = me->x[k];
             var[ev->entity][ev->query] =
-                (fmax(me->P[k * N + k], 0.0) + s->sys.nu) *
+                reading_variance(s, me->P + k * N + k, N, unread[ev->entity]) *
                 anchor_monitor_scale(&mo[ev->entity], s->innovation, w[ev->entity].scale);
         } else {
             const double unit = anchor_unit(s->innovation, w[ev->entity].scale);
@@ -370,7 +387,7 @@ static bool filter_group(const joint_system *s, worker *me, const ll_anchor_wind
     settle(s, &r, me->row, me->P);
     for (size_t e = 0; e < s->n; e++)
         scale[e] = anchor_monitor_scale(&mo[e], s->innovation, w[e].scale);
-    answer_apart(s, me, scale, seen, n, mean, var);
+    answer_apart(s, me, scale, unread, seen, n, mean, var);
     return true;
 }
 

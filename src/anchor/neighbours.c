@@ -19,6 +19,23 @@ static size_t first_reading(const ll_series *h, double t)
     return i < h->n && h->t[i] == t ? i : h->n;
 }
 
+/* Rows after `low` and up to `high` of a series, glitches among them as missing: *out, whose
+ * readings are y, which the caller owns. past: each is looked at with those before it alone. */
+static llap_status without_glitches(const ll_anchor_model *m, size_t series, const ll_series *h,
+                                    double low, double high, bool past, ll_series *out, double **y)
+{
+    const size_t first = anchor_after(h->t, h->n, low), end = anchor_after(h->t, h->n, high);
+    const size_t n = end > first ? end - first : 0;
+    bool        *drop = ll_new(n, sizeof *drop);
+    *y = ll_new(n, sizeof **y);
+    *out = (ll_series){ .n = n, .t = h->t + first, .y = *y };
+    const bool ok = drop != NULL && *y != NULL;
+    if (ok) (past ? ll_chain_mark_past : ll_chain_mark)(m->chain, series, h->y + first, n, drop);
+    for (size_t i = 0; ok && i < n; i++) (*y)[i] = drop[i] ? NAN : h->y[first + i];
+    ll_free(drop);
+    return ok ? LLAP_OK : LLAP_ENOMEM;
+}
+
 /* ---- residuals from the past ---- */
 
 static double clip(double r)
@@ -32,14 +49,17 @@ static llap_status past_residuals(const ll_anchor_model *m, size_t series, const
 {
     size_t      count = 0;
     size_t     *at = ll_new(n, sizeof *at);
-    double     *u = ll_new(n, sizeof *u), *tq = ll_new(n, sizeof *tq);
+    double     *u = ll_new(n, sizeof *u), *tq = ll_new(n, sizeof *tq), *y = NULL;
     ll_law     *law = ll_new(n, sizeof *law);
+    ll_series   own = { 0 };
     llap_status st = at == NULL || u == NULL || tq == NULL || law == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK && n > 0)
+        st = without_glitches(m, series, h, t[0] - m->spec.context, t[n - 1], true, &own, &y);
     for (size_t k = 0; st == LLAP_OK && k < n; k++) {
-        const size_t i = first_reading(h, t[k]);
+        const size_t i = first_reading(&own, t[k]);
         out[k] = NAN;
-        if (i == h->n) continue;
-        u[count] = ll_chain_u(m->chain, series, t[k], ll_chain_z(m->chain, series, h->y[i]));
+        if (i == own.n) continue;
+        u[count] = ll_chain_u(m->chain, series, t[k], ll_chain_z(m->chain, series, own.y[i]));
         tq[count] = t[k];
         at[count++] = k;
     }
@@ -51,6 +71,7 @@ static llap_status past_residuals(const ll_anchor_model *m, size_t series, const
         out[at[i]] = clip((u[i] - law[i].mean) / law[i].sd);
     ll_free(at);
     ll_free(u);
+    ll_free(y);
     ll_free(tq);
     ll_free(law);
     return st;
@@ -81,14 +102,21 @@ static llap_status view_init(view *v, const ll_anchor_model *m, size_t series, c
                              double low, double high)
 {
     *v = (view){ .noise = m->fill_kernel.nu + m->fill_kernel.jitter };
-    size_t       i = anchor_after(h->t, h->n, nextafter(low, -INFINITY));
-    const size_t end = anchor_after(h->t, h->n, nextafter(high, -INFINITY));
+    const double      around = 0.5 * m->spec.context; /* as far as the laws look */
+    ll_series         own;
+    double           *y;
+    const llap_status st =
+        without_glitches(m, series, h, low - around, high + around, false, &own, &y);
+    size_t       i = anchor_after(own.t, own.n, nextafter(low, -INFINITY));
+    const size_t end = anchor_after(own.t, own.n, nextafter(high, -INFINITY));
     const size_t room = end - i < VIEW_MAX ? end - i : VIEW_MAX;
     v->t = ll_new(room, sizeof *v->t);
     v->alpha = ll_new(room, sizeof *v->alpha);
-    if (v->t == NULL || v->alpha == NULL) return LLAP_ENOMEM;
-    for (; i < end && v->n < room; i++)
-        if (!isnan(h->y[i]) && (v->n == 0 || h->t[i] != v->t[v->n - 1])) v->t[v->n++] = h->t[i];
+    const bool ok = st == LLAP_OK && v->t != NULL && v->alpha != NULL;
+    for (; ok && i < end && v->n < room; i++)
+        if (!isnan(y[i]) && (v->n == 0 || own.t[i] != v->t[v->n - 1])) v->t[v->n++] = own.t[i];
+    ll_free(y);
+    if (!ok) return LLAP_ENOMEM;
     v->cov = ll_new(v->n * v->n, sizeof *v->cov);
     if (v->cov == NULL) return LLAP_ENOMEM;
     if (v->n == 0) return LLAP_OK;

@@ -204,13 +204,18 @@ llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_windo
     if (st != LLAP_OK) return st;
     ll_anchor_posterior *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    anchor_system_init(&p->sys, k, false);
     st = read_events(p, w);
+    double           start = w->start;
+    ll_anchor_kernel own = *k;
+    if (st == LLAP_OK && anchor_is_unread(p->ev, p->n_events))
+        own = anchor_kernel_unread(k, &start);
+    anchor_system_init(&p->sys, &own, false);
     if (st == LLAP_OK) st = make_arrays(p);
-    if (st == LLAP_OK && !forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start)) {
-        anchor_system_init(&p->sys, k, true);
+    const double unit = anchor_unit(own.innovation, w->scale);
+    if (st == LLAP_OK && !forward(p, own.monitor, unit, start)) {
+        anchor_system_init(&p->sys, &own, true);
         st = make_arrays(p);
-        if (st == LLAP_OK) forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start);
+        if (st == LLAP_OK) forward(p, own.monitor, unit, start);
     }
     if (st == LLAP_OK) {
         backward(p);

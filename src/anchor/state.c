@@ -6,7 +6,7 @@
 
 static void add_drift(anchor_system *sys, const ll_anchor_kernel *k)
 {
-    const bool drifts = k->drift != LL_ANCHOR_STILL;
+    const bool drifts = sys->drifts = k->drift != LL_ANCHOR_STILL;
     sys->level = sys->n++;
     sys->term[sys->level] = -1;
     sys->a[sys->level] = 1.0;
@@ -38,6 +38,7 @@ void anchor_system_init(anchor_system *sys, const ll_anchor_kernel *k, bool awak
         sys->rho[p] = k->rho[sys->term[p]];
         sys->omega[p] = k->omega[sys->term[p]];
         sys->start[p] = 1.0;
+        sys->term_sum += sys->a[p];
     }
     if (k->drift != LL_ANCHOR_STILL || awake) add_drift(sys, k);
     sys->J = sys->n + sys->m + (sys->slope >= 0);
@@ -142,6 +143,31 @@ void anchor_start(const anchor_system *sys, double *x, double *P)
     memset(P, 0, (size_t)(sys->J * sys->ld) * sizeof *P);
     anchor_add_independent(sys, sys->a, sys->start, sys->ld, P);
     anchor_add_slope(sys, NULL, sys->ld, P);
+}
+
+ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
+{
+    k.drift = LL_ANCHOR_STILL;
+    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
+    k.innovation = false;
+    return k;
+}
+
+static double left_of_one(double sum) { return fmax(1.0 - sum, 0.0); }
+
+ll_anchor_kernel anchor_kernel_unread(const ll_anchor_kernel *k, double *start)
+{
+    double sum = 0.0;
+    for (int32_t i = 0; i < k->n_terms; i++) sum += k->a[i];
+    *start = k->drift == LL_ANCHOR_STILL ? 0.0 : left_of_one(sum);
+    return anchor_kernel_still(*k);
+}
+
+double anchor_unread(const anchor_system *sys, const double *P, size_t ld)
+{
+    if (!sys->drifts) return fmax(P[0], 0.0);
+    const size_t l = (size_t)sys->level; /* independent of the terms, as long as nothing is read */
+    return fmax(P[0] - P[l * ld + l], 0.0) + left_of_one(sys->term_sum);
 }
 
 /* M [J,w] <- F M, rows of w numbers at stride ld; w = ld = 1 is a vector. */

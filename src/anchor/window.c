@@ -6,14 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-void anchor_rows_deinit(anchor_rows *r)
+static void rows_deinit(anchor_rows *r)
 {
     ll_free(r->z);
     ll_free(r->u);
     *r = (anchor_rows){ 0 };
 }
 
-llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
+static llap_status rows_init(anchor_rows *r, const ll_chain *c, size_t series, const ll_series *s)
 {
     *r = (anchor_rows){ .chain = c, .series = series, .n = s->n, .t = s->t, .y = s->y };
     r->z = ll_new(s->n, sizeof *r->z);
@@ -21,7 +21,7 @@ llap_status anchor_rows_init(anchor_rows *r, const ll_chain *c, size_t series, c
     bool *drop = ll_new(s->n, sizeof *drop);
     if (r->z == NULL || r->u == NULL || drop == NULL) {
         ll_free(drop);
-        anchor_rows_deinit(r);
+        rows_deinit(r);
         return LLAP_ENOMEM;
     }
     ll_chain_mark(c, series, s->y, s->n, drop);
@@ -49,7 +49,7 @@ llap_status anchor_drop_glitches(const ll_chain *c, size_t series, const double 
 
 void anchor_rows_destroy(anchor_rows *rows, size_t n)
 {
-    for (size_t e = 0; rows != NULL && e < n; e++) anchor_rows_deinit(&rows[e]);
+    for (size_t e = 0; rows != NULL && e < n; e++) rows_deinit(&rows[e]);
     ll_free(rows);
 }
 
@@ -57,7 +57,7 @@ llap_status anchor_rows_create(const ll_chain *c, const ll_series *s, size_t n, 
 {
     anchor_rows *rows = ll_new(n, sizeof *rows);
     llap_status  st = rows == NULL ? LLAP_ENOMEM : LLAP_OK;
-    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = anchor_rows_init(&rows[e], c, e, &s[e]);
+    for (size_t e = 0; e < n && st == LLAP_OK; e++) st = rows_init(&rows[e], c, e, &s[e]);
     if (st == LLAP_OK) *out = rows;
     else anchor_rows_destroy(rows, n);
     return st;
@@ -121,14 +121,6 @@ static llap_status batch_arrays(anchor_batch *b, size_t n, size_t numbers)
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
-ll_anchor_kernel anchor_kernel_still(ll_anchor_kernel k)
-{
-    k.drift = LL_ANCHOR_STILL;
-    k.start = k.q = k.v = k.damping = k.monitor = 0.0;
-    k.innovation = false;
-    return k;
-}
-
 static double *take(double **at, size_t n)
 {
     double *p = *at;
@@ -142,10 +134,9 @@ void anchor_norm(anchor_cut how, const double *u, size_t n, double *m, double *s
     ll_window_norm(u, n, how.kappa, m, s);
     for (size_t i = 0; i < n; i++)
         if (!isnan(u[i])) sum += u[i], count += 1.0;
-    const double mean = count > 0.0 ? sum / count : 0.0;
     *start = 0.0;
-    if (!(how.reach > 0.0 && fabs(mean) > how.reach)) return;
-    *start = mean * mean;
+    if (!(how.reach > 0.0 && count >= 5.0 && anchor_far_out(sum, count) > how.reach)) return;
+    *start = (sum / count) * (sum / count);
     ll_window_norm(u, n, 0.0, m, s);
 }
 

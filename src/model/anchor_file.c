@@ -118,13 +118,15 @@ static llap_status get_drift(const ll_json *j, int64_t i, const char *what, ll_a
                     { "q", &k->q, LL_ANCHOR_LEVEL },
                     { "v", &k->v, LL_ANCHOR_SLOPE },
                     { "damping", &k->damping, LL_ANCHOR_SLOPE } };
-    int         drift = LL_ANCHOR_STILL;
-    llap_status st = ll_json_enum(j, path_of(i, what, "drift").text, drift_names, &drift);
+    /* Far beyond what fits find: products of them stay finite. */
+    const double least = 1e-50, most = 1e50;
+    int          drift = LL_ANCHOR_STILL;
+    llap_status  st = ll_json_enum(j, path_of(i, what, "drift").text, drift_names, &drift);
     for (size_t n = 0; st == LLAP_OK && n < sizeof numbers / sizeof *numbers; n++) {
         const anchor_path p = path_of(i, what, numbers[n].name);
         if (drift < numbers[n].least) continue;
         st = ll_json_need(j, p.text);
-        if (st == LLAP_OK) st = ll_json_double(j, p.text, 0, HUGE_VAL, numbers[n].v);
+        if (st == LLAP_OK) st = ll_json_double(j, p.text, least, most, numbers[n].v);
     }
     k->drift = (ll_anchor_drift)drift;
     if (st == LLAP_OK)
@@ -240,7 +242,7 @@ llap_status ll_anchor_load(const ll_tensors *t, const ll_json *j, int64_t i,
     const anchor_number numbers[] = {
         { "context", 1e-12, HUGE_VAL, &a.spec.context, false },
         { "horizon", 1e-12, HUGE_VAL, &a.spec.horizon, false },
-        { "kappa", 0, HUGE_VAL, &a.kappa, false },
+        { "kappa", 1e-9, HUGE_VAL, &a.kappa, false },
         { "var_floor", 0, HUGE_VAL, &a.var_floor, false },
         { "reach", 0, HUGE_VAL, &a.reach, true },
         { "valid_crps", 0, HUGE_VAL, &a.valid_crps, true },

@@ -42,6 +42,7 @@ static const llap_option train_options[] = {
     OPTION_SEED,
     OPTION_REAL(lr, NULL, 1e-9, 1e30, "learning rate (default: by size)"),
     OPTION_FLAG(no_climate, "no calendar terms, even where validation likes them"),
+    OPTION_TEXT(LIST, periods, NULL, "cycles that no calendar names: auto looks for them, none, or spans, 7d,24h or 11.3 (default: auto where times are numbers)"),
     OPTION_FLAG(link, "let entities learn of each other, where validation likes it (slower)"),
     OPTION_TEXT(JSON, network, NULL, "further options of the networks, as an object, or a file that has them: \"network\": {...}"),
     OPTION_TEXT(JSON, training, NULL, "further options of how anchors and networks are trained, likewise"),
