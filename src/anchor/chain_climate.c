@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -33,6 +34,7 @@ typedef struct normal_equations {
 static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
 {
     const int n = c->n_climate;
+    assert(n > 0 && n <= LL_CLIMATE_MAX);
     for (int i = 0; i < n; i++) eq->A[i * n + i] += RIDGE;
     chain_solve(eq->A, eq->b, n);
     memcpy(coef, eq->b, (size_t)n * sizeof *coef);
@@ -99,6 +101,7 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
         mean += v->x[i];
     }
     mean /= (double)v->n;
+    assert(v->n > 0 && e < c->n_series);
     for (size_t i = 0; i < v->n; i++) var += (v->x[i] - mean) * (v->x[i] - mean);
     var /= (double)v->n;
     if (var > 0.0) c->r_s = sqrt(var);

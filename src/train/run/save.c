@@ -40,6 +40,7 @@ static llap_status open_log(ll_training_run *t)
 /* What cannot be written is said once: the training is worth more than its log. */
 static void write_line(ll_training_run *t, const char *text, size_t n)
 {
+    assert(t->log != NULL && strlen(text) == n);
     if (fprintf(t->log, "%s\n", text) >= 0 && fflush(t->log) == 0) {
         t->log_size += (int64_t)n + 1;
         return;
@@ -55,6 +56,7 @@ llap_status training_line(ll_training_run *t, const ll_stage *s, const ll_run_pr
                           double loss, bool better)
 {
     if (t->log == NULL) return LLAP_OK;
+    assert(s->name != NULL && g->step <= s->n_steps);
     char          *text = NULL;
     size_t         n = 0;
     ll_json_writer w = { 0 };
@@ -138,6 +140,7 @@ llap_status training_save(ll_training_run *t, const ll_stage *s, ll_run_progress
 {
     if (t->o.state == NULL) return LLAP_OK;
     t->saved = now();
+    assert(g->step >= 0);
     g->log_size = t->log_size;
     const llap_status st = write_state(t, s, g, best);
     if (st != LLAP_OK)
