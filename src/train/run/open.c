@@ -184,8 +184,8 @@ static llap_status find_finished(const llap_train_opts *o, const char *run, llap
     if (st != LLAP_OK) return LLAP_OK;
     if (strcmp((*out)->run, run) == 0) {
         ll_logf(o->log, LLAP_LOG_INFO,
-                "%s: this training is finished, and here is its model; without `resume` it is "
-                "trained anew",
+                "%s: this training is finished: its model is taken; without `resume` it is trained "
+                "again",
                 o->output);
         return LLAP_OK;
     }

@@ -46,18 +46,18 @@ static llap_status give_up(stage_run *r, const char *what)
 {
     const ll_stage *s = r->s;
     const char     *state = r->t->o.state;
-    char            kept[LL_DETAIL_MAX] = "no state was kept; a smaller `lr` may help";
+    char            kept[LL_DETAIL_MAX] = "no state was kept; try a smaller `lr`";
     if (state != NULL && training_save(r->t, s, &r->g, r->best) == LLAP_OK)
         r->saved_step = r->g.step;
     if (r->saved_step >= 0)
         snprintf(kept, sizeof kept,
                  "the state after step %" PRId64
-                 " is in %s; a smaller `lr` may help, from there with `resume` or, without that "
-                 "file, from the start",
+                 " is in %s; try a smaller `lr`: with `resume` from there, or from the start "
+                 "without that file",
                  r->saved_step, state);
     return ll_fail(LLAP_ENUMERIC,
                    "%s: step %" PRId64 ": %s; %" PRId64
-                   " such steps were skipped before it, no more are; %s",
+                   " such steps were skipped already, which is the limit; %s",
                    s->name, r->g.step + 1, what, r->g.n_skipped, kept);
 }
 
@@ -71,13 +71,13 @@ static bool has_diverged(const stage_run *r)
 static llap_status give_up_stage(stage_run *r)
 {
     const char *state = r->t->o.state;
-    char        how[LL_DETAIL_MAX] = "a smaller `lr` may help";
+    char        how[LL_DETAIL_MAX] = "try a smaller `lr`";
     r->g.finished = 1;
     (void)training_save(r->t, r->s, &r->g, NULL);
     if (state != NULL)
         snprintf(how, sizeof how,
-                 "a smaller `lr` may help, with `resume`, which begins this stage anew, or, "
-                 "without %s, from the start",
+                 "try a smaller `lr`: with `resume` this stage begins anew, without %s the "
+                 "whole training",
                  state);
     return ll_fail(LLAP_ENUMERIC,
                    "%s: has diverged, no validation score was finite; its rate was %g: %s",

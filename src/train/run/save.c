@@ -27,7 +27,7 @@ static llap_status open_log(ll_training_run *t)
     if (fseeko(t->log, 0, SEEK_END) == 0) t->log_size = ftello(t->log);
     if (t->log_size < known)
         ll_logf(t->o.messages, LLAP_LOG_WARNING,
-                "%s: has %" PRId64 " bytes where the state knows of %" PRId64 ": lines are missing",
+                "%s: has %" PRId64 " bytes, the state expects %" PRId64 ": lines are missing",
                 t->o.log, t->log_size, known);
     if (t->log_size > known) {
         if (ftruncate(fileno(t->log), known) != 0) return ll_fail_errno(errno, "%s", t->o.log);
@@ -46,7 +46,7 @@ static void write_line(ll_training_run *t, const char *text, size_t n)
         return;
     }
     (void)ll_fail_errno(errno, "%s", t->o.log);
-    ll_logf(t->o.messages, LLAP_LOG_WARNING, "%s: the training goes on, without lines from here on",
+    ll_logf(t->o.messages, LLAP_LOG_WARNING, "%s: training continues without a log",
             llap_error_detail());
     fclose(t->log);
     t->log = NULL;
@@ -163,8 +163,8 @@ llap_status training_stopped(ll_training_run *t, const ll_stage *s, ll_run_progr
                        "; resume to go on, the state is in %s",
                        s->name, g->step, s->n_steps, t->o.state);
     return ll_fail(LLAP_ECANCELLED,
-                   "%s: stopped after step %" PRId64 ", which could not be saved: %s", s->name,
-                   g->step, kept ? "the state before it is" : "nothing is kept");
+                   "%s: stopped after step %" PRId64 "; its state could not be saved: %s", s->name,
+                   g->step, kept ? "an earlier state is kept" : "nothing is kept");
 }
 
 #ifndef NDEBUG
@@ -255,8 +255,8 @@ static void say_differences(ll_training_run *t)
         if (was == NULL || strcmp(was, t->fact[i].value) == 0) continue;
         t->other = true;
         ll_logf(t->o.messages, LLAP_LOG_WARNING,
-                "%s: the %s was %s and is %s now: the training goes on, but not to the same "
-                "numbers as in one go",
+                "%s: the %s was %s and is %s now: training continues, but its result "
+                "differs from that of an uninterrupted one",
                 t->o.state, t->fact[i].name, ll_text_show(was).text,
                 ll_text_show(t->fact[i].value).text);
     }
@@ -273,8 +273,7 @@ static llap_status open_state(ll_training_run *t)
                        t->o.state);
     if (!t->o.resume && there)
         return ll_fail(LLAP_EINVAL,
-                       "%s: is there already and no state of a training; take another name for "
-                       "`state`",
+                       "%s: exists and is no state of a training; choose another file for `state`",
                        t->o.state);
     if (!there) {
         if (t->o.resume && !t->o.finished)
