@@ -72,8 +72,11 @@ typedef struct llap_train_opts {
     llap_train_split split;
     int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
     int              no_climate; /* never fit calendar terms */
-    int link; /* let entities learn of each other where validation prefers it: forecasts
-               * of one then look at all, which costs time; up to 32 entities */
+    /* cycles that no calendar names: "auto" looks for them, "none"; or spans, "7d,24h", and where
+     * times are numbers such numbers, "11.3". NULL: auto where times are numbers, else none */
+    const char *periods;
+    int         link; /* let entities learn of each other where validation prefers it: forecasts
+                       * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
     /* networks on top of the anchors */

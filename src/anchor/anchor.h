@@ -5,6 +5,7 @@
  *   state.h, filter.c, posterior.c, root.c:
  *                      the state-space form; forward; both ways; with roots
  *   fit.h, gradient.c  fitting a kernel
+ *   periods.h          cycles that no calendar names
  *   chain.h            from readings to the anchor's scale and back
  *   calibration.h      intervals that hold what they say
  *   linked.h           several entities at once, for forecasts

@@ -1,5 +1,6 @@
 #include "anchor/chain.h"
 
+#include "anchor/chain_climate.h"
 #include "base/alloc.h"
 
 #include "anchor/glitch.h"
@@ -38,7 +39,7 @@ void ll_window_norm(const double *u, size_t n, double kappa, double *m, double *
     *s = sqrt((square + 8.0) / (count + 8.0));
 }
 
-static int cycles(double t, double period, int n, double *out)
+int ll_cycle_terms(double t, double period, int n, double *out)
 {
     for (int k = 1; k <= n; k++) {
         /* Whole periods taken off first: the phase of an hour since 1970 keeps its digits. */
@@ -54,13 +55,20 @@ void ll_climate_terms(double t, int32_t n_terms, double *out)
     assert(n_terms == 11 || n_terms == 23);
     out[0] = 1.0;
     double *daily = out + 1;
-    int     n = 1 + cycles(t, HOURS_DAY, 3, daily);
-    n += cycles(t, HOURS_WEEK, 2, out + n);
+    int     n = 1 + ll_cycle_terms(t, HOURS_DAY, 3, daily);
+    n += ll_cycle_terms(t, HOURS_WEEK, 2, out + n);
     if (n == n_terms) return;
     double *annual = out + n;
-    n += cycles(t, HOURS_YEAR, 2, annual);
+    n += ll_cycle_terms(t, HOURS_YEAR, 2, annual);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 4; j++) out[n++] = annual[i] * daily[j];
+}
+
+void chain_terms(const ll_chain *c, double t, double *out)
+{
+    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, out);
+    else if (c->periods.n > 0) ll_periods_terms(&c->periods, t, out);
+    else ll_climate_terms(t, c->n_climate, out);
 }
 
 double ll_chain_climate(const ll_chain *c, size_t e, double t)
@@ -69,8 +77,7 @@ double ll_chain_climate(const ll_chain *c, size_t e, double t)
     assert(c->n_climate <= LL_WEEKLY_MAX && c->climate != NULL);
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
     double        term[LL_WEEKLY_MAX], sum = 0.0;
-    if (c->profile.daily > 0) ll_weekly_terms(c->profile, t, term);
-    else ll_climate_terms(t, c->n_climate, term);
+    chain_terms(c, t, term);
     for (int i = 0; i < c->n_climate; i++) sum += coef[i] * term[i];
     return sum;
 }

@@ -46,7 +46,8 @@ anchor_course anchor_course_of(const ll_anchor_model_opts *o, size_t n_series, b
     anchor_course c;
     c.cycles = o->fit.n_steps * (validated ? kernels : 1);
     c.profile = c.cycles + (validated && o->cycles.n_terms > 0 ? o->fit.n_steps : 0);
-    c.drift = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.periods = c.profile + (validated && may_profile(o) ? anchor_drift_steps(o) : 0);
+    c.drift = c.periods + (validated ? anchor_period_kernels(o) * o->fit.n_steps : 0);
     c.link = c.drift + (validated && o->chain.curve != LL_CURVE_CLIPPED
                             ? ANCHOR_DRIFTS * anchor_drift_steps(o)
                             : 0);
@@ -263,12 +264,13 @@ static llap_status best_kappa(const ll_anchor_data *d, const ll_anchor_model_opt
     return st;
 }
 
-/* The same with cycles of any length, where validation is clearly for them; o is then how the rest
- * is fitted. */
-static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o,
+/* The same with cycles of any length, where validation is clearly for them: they must gain 1 %, and
+ * as much more as a climate must, since a few weeks of one season say as little about them. o is
+ * then how the rest is fitted. */
+static llap_status try_cycles(const ll_anchor_data *d, ll_anchor_model_opts *o, double more,
                               ll_anchor_model **best)
 {
-    const double     gain = 0.01;
+    const double     gain = 0.01 + fmax(more, 0.0);
     const int        i = (int)(anchor_course_of(o, d->n_series, true).cycles / o->fit.n_steps);
     ll_anchor_model *m = NULL;
     anchor_attempt   a = attempt_of(o, i, (*best)->kappa);
@@ -339,8 +341,10 @@ llap_status ll_anchor_model_fit(const ll_anchor_data *d, const ll_anchor_model_o
     if (!o->chain.climate || choose) st = best_kappa(d, o, false, ask.kappa, &best);
     if (st == LLAP_OK && o->chain.climate) st = best_kappa(d, o, true, ask.kappa, &with);
     anchor_prefer(&best, with, ask.climate);
-    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, &best);
+    if (st == LLAP_OK && choose && o->cycles.n_terms > 0) st = try_cycles(d, o, ask.climate, &best);
     if (st == LLAP_OK && choose && may_profile(o)) st = try_profile(d, o, ask.climate, &best);
+    if (st == LLAP_OK && choose && anchor_period_kernels(o) > 0)
+        st = anchor_choose_periods(d, o, &best);
     if (st == LLAP_OK && choose && o->chain.curve != LL_CURVE_CLIPPED)
         st = anchor_choose_drift(d, o, &best);
     if (st == LLAP_OK && choose) st = calibrate_on_all(best, d, o);

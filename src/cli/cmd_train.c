@@ -52,6 +52,7 @@ static const cli_row rows[] = {
     { .table = llap_train_options, .option = "history", .name = "log" },
     { .table = llap_train_options, .option = "prefetch" },
     { .table = llap_train_options, .option = "no_climate" },
+    { .table = llap_train_options, .option = "periods" },
     { .table = llap_train_options, .option = "link" },
     CLI_READ_ROWS,
     { 0 },

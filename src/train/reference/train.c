@@ -268,6 +268,7 @@ static llap_status check_options(const llap_train_opts *o)
         { o->max != NULL, "max" },
         { o->link != 0, "link" },
         { o->no_climate != 0, "no_climate" },
+        { o->periods != NULL, "periods" },
     };
     for (size_t i = 0; i < sizeof of_default / sizeof *of_default; i++)
         if (of_default[i].given)
