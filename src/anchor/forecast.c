@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
 {
     const ll_series *h = &r->history;
     *p = (piece){ 0 };
+    assert(first <= last && last <= h->n);
     p->u = ll_new(last - first, sizeof *p->u);
     p->w = ll_new(last - first, sizeof *p->w);
     if (p->u == NULL || p->w == NULL) {
@@ -40,6 +42,7 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
     p->first = first + skip;
     p->n = last - p->first;
+    assert(p->first <= last);
     const llap_status st =
         anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
     anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
@@ -158,6 +161,7 @@ static group group_at(const ll_anchor_model *m, const ll_anchor_request *r, size
 {
     bool   taken[LL_ANCHOR_LINKED_MAX] = { false };
     size_t i = first;
+    assert(m->link.n <= LL_ANCHOR_LINKED_MAX);
     for (; i < n && is_joint(m, &r[i]); i++) {
         if (r[i].origin != r[first].origin || r[i].all != r[first].all || taken[r[i].series]) break;
         taken[r[i].series] = true;
@@ -174,6 +178,7 @@ static void whole_group(const ll_anchor_model *m, const ll_anchor_request *r, gr
                                       .series = e,
                                       .origin = r[g.first].origin };
     for (size_t i = g.first; i < g.first + g.n; i++) {
+        assert(r[i].series < m->link.n && out[r[i].series].n_query == 0);
         out[r[i].series].n_query = r[i].n_query;
         out[r[i].series].t_query = r[i].t_query;
         out[r[i].series].law = r[i].law;
@@ -206,6 +211,7 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
     for (size_t i = 0; st == LLAP_OK && i < n;) {
         if (is_joint(m, &r[i])) {
             g[n_groups] = group_at(m, r, i, n);
+            assert(g[n_groups].n > 0);
             i += g[n_groups++].n;
             continue;
         }
@@ -329,6 +335,7 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
                               const double *tq, const size_t *index, size_t n, double *mean,
                               double *var)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const double         reach = 0.5 * m->spec.context;
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
@@ -378,6 +385,7 @@ static llap_status fill_from_both(const ll_anchor_model *m, const ll_anchor_requ
 static size_t run_end(const ll_anchor_model *m, const ll_series *h, const double *tq, size_t n,
                       ll_anchor_from from)
 {
+    assert(n > 0);
     if (from == LL_ANCHOR_BOTH) return anchor_after(tq, n, tq[0] + 0.5 * m->spec.context);
     size_t next = anchor_after(h->t, h->n, tq[0]), end = 1;
     while (next < h->n && isnan(h->y[next])) next++;
@@ -390,6 +398,7 @@ static llap_status draw_run(const ll_anchor_model *m, const ll_anchor_request *r
                             size_t n, ll_anchor_from from, uint64_t seed, uint64_t window,
                             uint32_t run, size_t n_paths, double *out)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const bool           both = from == LL_ANCHOR_BOTH;
     const double         reach = (both ? 0.5 : 1.0) * m->spec.context;
     const ll_series     *h = &r->history;
@@ -438,6 +447,7 @@ llap_status anchor_fill_before(const ll_anchor_model *m, const ll_anchor_request
 llap_status anchor_read_again(const ll_anchor_model *m, const ll_anchor_request *r, double *alpha,
                               double *cov)
 {
+    assert(r->n_query > 0);
     const double         reach = 0.5 * m->spec.context;
     const double         noise = m->fill_kernel.nu + m->fill_kernel.jitter;
     const double        *tq = r->t_query;

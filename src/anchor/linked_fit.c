@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -54,6 +55,7 @@ static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor
     for (size_t i = 0; i < n; i++)
         if (i == 0 || t[i] > t[i - 1]) t[times++] = t[i];
     g->n = times < most ? times : most;
+    assert(times <= n && g->n <= most);
     for (size_t i = 0; i < g->n * n_series; i++)
         g->origin[i] = (ll_origin){ i % n_series, t[i / n_series * times / g->n] };
     ll_free(t);

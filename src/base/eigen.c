@@ -1,11 +1,13 @@
 #include "base/eigen.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 /* Turns rows and columns p and q of the symmetric A [n,n] so that A[p,q] becomes 0; V collects. */
 static void turn(double *A, double *V, size_t n, size_t p, size_t q)
 {
+    assert(p < q && q < n);
     const double apq = A[p * n + q];
     if (fabs(apq) < 1e-14) return;
     const double half = (A[q * n + q] - A[p * n + p]) / (2.0 * apq);
