@@ -54,7 +54,7 @@ typedef struct llap_description_target {
     const char   *name;
     int           has_anchor; /* 0: all below is 0 */
     double        validation_crps;
-    const char   *transform;     /* "log1p", "asinh", "yeo-johnson" */
+    const char   *transform;     /* "none" (lambda 1), "log", "log1p", "asinh", "yeo-johnson" */
     double        lambda;        /* power of yeo-johnson */
     int64_t       climate_terms; /* 0: no climate */
     double        noise_variance;

@@ -152,7 +152,7 @@ typedef struct llap_pole_opts {
     const char *target; /* only its anchor; NULL: all */
     double      noise;  /* where in the reverse process networks are asked: 1 noise, LLAP_ZERO data;
                            0: half way */
-    int     base;       /* a network's poles as its parameters have them, moved by nothing */
+    int     base;       /* the poles of a network's parameters, without any history */
     int64_t channel;    /* latent channel whose residues count, from 1; 0: the first */
     int64_t transfer;   /* so many values of the transfer function G(i omega); 0: none */
     int64_t impulse;    /* so many values of the impulse response over the horizon; 0: none */

@@ -5,6 +5,7 @@
 
 #include "anchor/glitch.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -51,6 +52,7 @@ int ll_cycle_terms(double t, double period, int n, double *out)
 
 void ll_climate_terms(double t, int32_t n_terms, double *out)
 {
+    assert(n_terms == 11 || n_terms == 23);
     out[0] = 1.0;
     double *daily = out + 1;
     int     n = 1 + ll_cycle_terms(t, HOURS_DAY, 3, daily);
@@ -72,6 +74,7 @@ void chain_terms(const ll_chain *c, double t, double *out)
 double ll_chain_climate(const ll_chain *c, size_t e, double t)
 {
     if (c->n_climate == 0) return 0.0;
+    assert(c->n_climate <= LL_WEEKLY_MAX && c->climate != NULL);
     const double *coef = c->climate + (e < c->n_series ? e : c->n_series) * (size_t)c->n_climate;
     double        term[LL_WEEKLY_MAX], sum = 0.0;
     chain_terms(c, t, term);
@@ -87,6 +90,7 @@ static double hold(double x, double lo, double hi) /* NaN stays */
 /* log y, and below y_0 its tangent there. */
 static double log_of(const ll_chain *c, double y)
 {
+    assert(c->y_0 > 0.0);
     return y < c->y_0 ? log(c->y_0) + (y - c->y_0) / c->y_0 : log(y);
 }
 
@@ -113,6 +117,7 @@ double ll_chain_y_back(const ll_chain *c, size_t e, double z)
 const char *ll_curve_name(ll_curve c)
 {
     static const char *const names[] = { "clipped", "tails", "log" };
+    assert((size_t)c < sizeof names / sizeof *names);
     return names[c];
 }
 
@@ -181,6 +186,7 @@ static double unbend(const ll_chain *c, size_t e, double v)
 
 static double u_given(const ll_chain *c, size_t e, double climate, double z)
 {
+    assert(c->g_s > 0.0 && c->r_s > 0.0);
     return ((ll_chain_bend(c, e, z) - c->g_m) / c->g_s - climate) / c->r_s;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -203,6 +204,7 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain)
 {
     if (other == NULL) return false;
+    assert(best != NULL && *best != other && gain < 1.0);
     const bool better = *best == NULL || other->valid_crps < (*best)->valid_crps * (1.0 - gain);
     ll_anchor_model_destroy(better ? *best : other);
     if (better) *best = other;

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double GAIN = 0.01, LOG_LOSS = 0.03;       /* shares of the CRPS */
@@ -95,6 +96,7 @@ static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m,
         st = anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, origin, n);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < n; i++) sum += 2.0 * log(b.window[i].scale);
+        assert(n > 0);
         *out = exp(sum / (double)n);
         anchor_batch_deinit(&b);
     }
@@ -165,6 +167,7 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
     };
     double           walk = 0.0;
     ll_anchor_model *m = NULL;
+    assert(i >= 0 && a.n_steps > 0);
     a.before = anchor_course_of(c->o, c->d->n_series, true).drift + i * a.n_steps;
     a.chain.climate = c->base->chain->n_climate > 0 && !c->without_climate;
     a.chain.profile = c->base->chain->profile.daily > 0;
@@ -222,7 +225,8 @@ static llap_status try_logs(contest *c)
 static void settle(contest *c, ll_anchor_model **best)
 {
     const bool much = c->out > OUT_MUCH && c->best_log != NULL;
-    double     least = (*best)->valid_crps;
+    assert(c->base == *best);
+    double least = (*best)->valid_crps;
     if (c->best != NULL) least = fmin(least, c->best->valid_crps);
     if (much && c->best_log->valid_crps <= least * (1.0 + LOG_LOSS)) {
         ll_anchor_model_destroy(c->best);

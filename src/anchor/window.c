@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -77,6 +78,7 @@ size_t anchor_after(const double *t, size_t n, double at)
 size_t anchor_first_row(const double *u, size_t first, size_t last, size_t max_obs)
 {
     size_t seen = 0, i = last;
+    assert(first <= last);
     while (i > first && (max_obs == 0 || seen < max_obs)) {
         i--;
         if (!isnan(u[i])) seen++;
@@ -102,6 +104,7 @@ static span span_of(const ll_anchor_spec *spec, const anchor_rows *r, double t)
                .now = anchor_after(r->t, r->n, t),
                .end = anchor_after(r->t, r->n, t + spec->horizon) };
     s.first = anchor_first_row(r->u, s.first, s.now, spec->max_obs);
+    assert(s.first <= s.now && s.now <= s.end && s.end <= r->n);
     if (spec->max_query > 0 && s.end - s.now > spec->max_query) s.end = s.now + spec->max_query;
     return s;
 }
@@ -161,6 +164,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
                                        .start = start,
                                        .scale = scale };
     b->query[i] = s.now;
+    assert(!(scale <= 0.0) && i < b->n);
     b->mean[i] = take(at, n_query);
     b->var[i] = take(at, n_query);
     return st;
@@ -169,6 +173,7 @@ static llap_status fill(anchor_batch *b, size_t i, const anchor_rows *r, span s,
 ll_law anchor_batch_law(const anchor_batch *b, const ll_anchor_model *m, size_t series, size_t i,
                         size_t q)
 {
+    assert(i < b->n && q < b->window[i].n_query && series <= m->chain->n_series);
     return (ll_law){
         .mean = b->m[i] + b->s[i] * b->mean[i][q],
         .sd = b->s[i] * sqrt(fmax(b->var[i][q], anchor_floor(m))),
@@ -195,6 +200,7 @@ llap_status anchor_batch_init(anchor_batch *b, anchor_cut how, const anchor_rows
         const anchor_rows *r = &rows[origin[i].series];
         st = fill(b, i, r, span_of(how.spec, r, origin[i].t), how, &at);
     }
+    assert(st != LLAP_OK || at == b->numbers + numbers); /* all that was counted is taken */
     if (st != LLAP_OK) anchor_batch_deinit(b);
     return st;
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "model/anchor_file.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stddef.h>
@@ -82,7 +83,8 @@ static double **free_tensor(const struct free_tensor *f, ll_chain *c)
 llap_status anchor_file_save_chain(ll_tensors_writer *w, int64_t i, ll_chain *c)
 {
     const int64_t shape[2] = { (int64_t)c->n_series + 1, c->n_climate };
-    llap_status   st = anchor_file_add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
+    assert(c->mu != NULL && c->sd != NULL && (c->n_climate == 0 || c->climate != NULL));
+    llap_status st = anchor_file_add_tensor(w, i, "scale", "mean", 1, shape, c->mu);
     if (st == LLAP_OK) st = anchor_file_add_tensor(w, i, "scale", "std", 1, shape, c->sd);
     for (size_t k = 0; st == LLAP_OK && k < FREE_TENSORS; k++) {
         const double *v = *free_tensor(&free_tensors[k], c);
@@ -188,6 +190,7 @@ static llap_status get_profile(const ll_json *j, int64_t i, int32_t terms, ll_we
     if (st == LLAP_OK) st = ll_json_need(j, path[1]);
     if (st == LLAP_OK) st = ll_json_int(j, path[1], 1, 84, &weekly);
     *out = (ll_weekly){ .daily = (int32_t)daily, .weekly = (int32_t)weekly };
+    assert(terms >= 0 && terms <= LL_WEEKLY_MAX);
     if (st == LLAP_OK && ll_weekly_count(*out) != terms) out->annual = true;
     if (st == LLAP_OK && ll_weekly_count(*out) != terms)
         st = ll_fail(LLAP_EFORMAT,

@@ -28,6 +28,8 @@ typedef struct ll_forecast_window {
     int64_t        n_query;
     const int64_t *time; /* [n_query] ticks, after origin, increasing; borrowed */
     uint64_t       id;   /* ll_forecast_window_id */
+    int64_t        draw; /* windows of other entities that are drawn jointly have the same: the
+                            origin, or 0 where each is made at its own last row */
     bool           keep; /* what is observed at the queries may be looked at and kept: of filling,
                             by forecasters that can */
 } ll_forecast_window;
@@ -107,7 +109,7 @@ llap_status ll_model_forecaster(const llap_model *m, const llap_panel *p, const 
 llap_status ll_anchor_forecaster(const llap_model *m, const llap_panel *p, const int64_t *var,
                                  ll_forecaster *out);
 /* The same on series that the caller has, borrowed until deinit. */
-llap_status ll_anchor_forecaster_of(const llap_model *m, const ll_target_series *series,
-                                    ll_forecaster *out);
+llap_status ll_anchor_forecaster_of(const llap_model *m, const llap_panel *p,
+                                    const ll_target_series *series, ll_forecaster *out);
 
 #endif

@@ -123,6 +123,7 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
     t->transform = a->chain->curve == LL_CURVE_LOG ? "log"
                    : a->chain->log1p               ? "log1p"
                    : a->chain->asinh               ? "asinh"
+                   : a->chain->lambda == 1.0       ? "none"
                                                    : "yeo-johnson";
     t->curve = ll_curve_name(a->chain->curve);
     t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
@@ -351,7 +352,9 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
 {
     const bool power = strcmp(t->transform, "yeo-johnson") == 0;
     fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", t->name, t->validation_crps,
-            power ? "Yeo-Johnson" : t->transform);
+            power                               ? "Yeo-Johnson"
+            : strcmp(t->transform, "none") == 0 ? "no transform"
+                                                : t->transform);
     if (power) fprintf(out, " lambda %.1f", t->lambda);
     fprintf(out, "; %s; noise %.4f\n", t->climate, t->noise_variance);
     if (t->clipped)

@@ -176,7 +176,7 @@ static void origins_come_from_a_file(void **state)
                "no entity has a row up to its origins");
     write_file("time\n1970-01-18\n1970-01-10\n");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL,
-               ":3: entity 's0' is forecast from");
+               ":3: entity 's0': the time is not after");
 }
 
 /* Between two readings the answer lies near them, at one it is the reading; the panel is as if it
@@ -283,7 +283,7 @@ static void wrong_questions_are_refused(void **state)
     llap_answer       *a;
     o.times = file;
     write_file("time\n1970-01-17T14:00:00Z\n");
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "does not come after");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "is not after its last row");
     write_file("entity,time\nx,1970-01-17T17:00:00Z\n");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, ":2: the data has no entity 'x'");
     write_file("a,b\n1,2\n");
@@ -291,7 +291,7 @@ static void wrong_questions_are_refused(void **state)
     write_file("");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EFORMAT, "no time in it");
     o.every = "1h";
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "no every");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "cannot be combined");
     o.times = NULL;
     o.at = "1999-01-01";
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "every: no entity");
