@@ -56,7 +56,7 @@ typedef struct llap_description_target {
     const char   *name;
     int           has_anchor; /* 0: all below is 0 */
     double        validation_crps;
-    const char   *transform;     /* "log1p", "asinh", "yeo-johnson" */
+    const char   *transform;     /* "none" (lambda 1), "log", "log1p", "asinh", "yeo-johnson" */
     double        lambda;        /* power of yeo-johnson */
     int64_t       climate_terms; /* 0: no climate */
     double        noise_variance;
@@ -66,10 +66,13 @@ typedef struct llap_description_target {
     const double *variance, *rho, *omega;
     const double *half_life, *period; /* infinite: none */
     const char   *curve;              /* of the chain: "tails", "log"; "clipped" in models of 0.1 */
-    int           clipped;         /* no answer lies outside the range of training: train again */
-    const char   *drift;           /* beside the poles: "none", "level", "slope" */
-    const char   *scale;           /* of the answers' spread: "window", "innovation" */
-    const char   *climate;         /* "weekly profile", "calendar climate", "no climate" */
+    int           clipped; /* no answer lies outside the range of training: train again */
+    const char   *drift;   /* beside the poles: "none", "level", "slope" */
+    const char   *scale;   /* of the answers' spread: "window", "innovation" */
+    const char   *climate; /* "weekly profile", "calendar climate", "climate of periods", "no
+                            * climate" */
+    int64_t       n_periods;
+    const double *periods; /* [n_periods] cycles that no calendar names, in the model's unit */
     const char   *known;           /* known inputs that it uses, "a, b"; "": none */
     const char   *known_weighting; /* "plain", "whitened"; NULL: it uses none */
 } llap_description_target;

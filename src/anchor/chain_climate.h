@@ -21,6 +21,8 @@ llap_status chain_fit_profile(ll_chain *c, const chain_values *v, bool pooled);
 
 double chain_penalty(const ll_chain *c, int term);        /* of a term of the climate */
 double chain_weekly_penalty(ll_weekly profile, int term); /* of a profile */
+/* The n_climate terms of c's climate at t. */
+void chain_terms(const ll_chain *c, double t, double *out);
 
 /* Solves A x = b, A [n,n] symmetric positive definite (its lower half), in place; b becomes x. */
 void chain_solve(double *A, double *b, int n);

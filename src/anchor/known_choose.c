@@ -77,6 +77,7 @@ static llap_status try_one(const ll_anchor_data *d, const ll_anchor_model_opts *
     a.start.monitor = 0.0;
     a.chain.climate = from->chain->n_climate > 0;
     a.chain.profile = from->chain->profile.daily > 0;
+    a.chain.periods = from->chain->periods;
     a.chain.known = *known;
     *out = NULL;
     const llap_status st = anchor_candidate(d, o, &a, out);

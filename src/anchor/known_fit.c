@@ -164,7 +164,7 @@ static llap_status add_series(const fit *f, size_t e, bool both, equations *q)
     llap_status         st = row == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK && f->whiten != NULL) st = known_whitener_create(f->whiten, n + 1, &w);
     for (size_t i = e > 0 ? v->ends[e - 1] : 0; st == LLAP_OK && i < v->ends[e]; i++) {
-        ll_chain_terms(f->c, v->t[i], row);
+        chain_terms(f->c, v->t[i], row);
         row[n] = v->x[i];
         if (both) ll_known_terms(f->c->known, f->in[e], v->t[i], row + f->n_climate);
         else if (f->c->known != NULL) row[n] -= ll_known_effect(f->c->known, f->in[e], v->t[i], -1);
