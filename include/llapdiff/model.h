@@ -118,6 +118,10 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    /* of targets, as transform is: what kind of values they have. "count" (whole, not negative),
+     * "whole", "share" (within [0, 1], or min and max), "positive" (not negative), "any" (none of
+     * these), "auto": found by looking at the training part. NULL: auto */
+    const char *kind;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

@@ -24,6 +24,9 @@ llap_status anchor_candidate(const ll_anchor_data *d, const ll_anchor_model_opts
  * may be negative. Takes other (NULL: there is none) and says whether it was. */
 bool anchor_prefer(ll_anchor_model **best, ll_anchor_model *other, double gain);
 
+/* Gives k a level, or a slope, with the numbers that a fit starts from. */
+void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope);
+
 /* Candidates at most, and the steps of each: they start from the kernel of *best. */
 enum { ANCHOR_DRIFTS = 10 };
 int64_t anchor_drift_steps(const ll_anchor_model_opts *o);

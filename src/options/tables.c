@@ -35,6 +35,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, max, NULL, "largest value of answers"),
+    OPTION_TEXT(LIST, kind, "auto", "of values: count, whole, share, positive, any, or auto: found by looking; NAME=... each"),
     OPTION_TEXT(FILE, from, NULL, "start from the networks of this model"),
     OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
     OPTION_INTEGER(steps, NULL, 1, 1e9, "of training each (default: by size and horizon)"),
