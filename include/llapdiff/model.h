@@ -72,8 +72,11 @@ typedef struct llap_train_opts {
     llap_train_split split;
     int64_t          seed;       /* 0: 1; LLAP_ZERO: 0 */
     int              no_climate; /* never fit calendar terms */
-    int link; /* let entities learn of each other where validation prefers it: forecasts
-               * of one then look at all, which costs time; up to 32 entities */
+    /* cycles that no calendar names: "auto" looks for them, "none"; or spans, "7d,24h", and where
+     * times are numbers such numbers, "11.3". NULL: auto where times are numbers, else none */
+    const char *periods;
+    int         link; /* let entities learn of each other where validation prefers it: forecasts
+                       * of one then look at all, which costs time; up to 32 entities */
     const llap_log *log;
     llap_progress   progress;
     /* networks on top of the anchors */
@@ -153,7 +156,7 @@ typedef struct llap_pole_opts {
     const char *target; /* only its anchor; NULL: all */
     double      noise;  /* where in the reverse process networks are asked: 1 noise, LLAP_ZERO data;
                            0: half way */
-    int     base;       /* a network's poles as its parameters have them, moved by nothing */
+    int     base;       /* the poles of a network's parameters, without any history */
     int64_t channel;    /* latent channel whose residues count, from 1; 0: the first */
     int64_t transfer;   /* so many values of the transfer function G(i omega); 0: none */
     int64_t impulse;    /* so many values of the impulse response over the horizon; 0: none */

@@ -5,6 +5,7 @@
  *   state.h, filter.c, posterior.c, root.c:
  *                      the state-space form; forward; both ways; with roots
  *   fit.h, gradient.c  fitting a kernel
+ *   periods.h          cycles that no calendar names
  *   chain.h            from readings to the anchor's scale and back
  *   calibration.h      intervals that hold what they say
  *   linked.h           several entities at once, for forecasts
@@ -61,8 +62,9 @@ typedef struct ll_anchor_kernel {
     double  jitter; /* added to nu where observations are conditioned on, and nowhere else;
                      * nu + jitter > 0 */
     ll_anchor_drift drift;
-    double          start; /* variance of the level at the first event of a window, >= 0 */
-    double q, v;       /* of the level's and the slope's noise per unit of time, > 0 where used */
+    double start; /* variance of the level at the first event of a window, >= 0; in a window without
+                   * a reading the level has what the terms leave of 1 instead, and stays */
+    double q, v;  /* of the level's and the slope's noise per unit of time, > 0 where used */
     double damping;    /* of the slope, > 0 where used */
     double monitor;    /* threshold of the monitor below; 0: off */
     bool   innovation; /* variances are scaled by what the window's readings surprise by */
@@ -91,9 +93,7 @@ llap_status ll_anchor_kernel_spaced(double shortest, double span, int32_t n_cycl
                                     ll_anchor_kernel *out);
 
 llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k); /* LLAP_EINVAL names the field */
-double      ll_anchor_kernel_at(const ll_anchor_kernel *k, double d); /* k(d), without noise */
-const char *ll_anchor_drift_name(ll_anchor_drift d);                  /* none, level or slope */
-int32_t     ll_anchor_kernel_states(const ll_anchor_kernel *k);       /* J */
+const char *ll_anchor_drift_name(ll_anchor_drift d);           /* none, level or slope */
 double      ll_anchor_half_life(double rho); /* log(2)/rho: the amplitude halves, in time units */
 
 /* One history and the times asked about. Borrows all arrays until the call returns. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static llap_status groups_init(groups *g, const ll_anchor_model *m, const anchor
     for (size_t i = 0; i < n; i++)
         if (i == 0 || t[i] > t[i - 1]) t[times++] = t[i];
     g->n = times < most ? times : most;
+    assert(times <= n && g->n <= most);
     for (size_t i = 0; i < g->n * n_series; i++)
         g->origin[i] = (ll_origin){ i % n_series, t[i / n_series * times / g->n] };
     ll_free(t);
@@ -125,6 +127,7 @@ static bool unmix(const ll_anchor_kernel *k, const double *share, const double *
 /* Turns rows and columns p and q of the symmetric A [n,n] so that A[p,q] becomes 0; V collects. */
 static void turn(double *A, double *V, size_t n, size_t p, size_t q)
 {
+    assert(p < q && q < n);
     const double apq = A[p * n + q];
     if (fabs(apq) < 1e-14) return;
     const double half = (A[q * n + q] - A[p * n + p]) / (2.0 * apq);

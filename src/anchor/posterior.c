@@ -14,6 +14,7 @@
 #include "anchor/state.h"
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ static llap_status read_events(ll_anchor_posterior *p, const ll_anchor_window *w
     }
     p->n_query = w->n_query;
     p->n_events = anchor_events(w, p->ev, order);
+    assert(p->n_events <= w->n_obs + w->n_query);
     ll_free(order);
     while (p->first < p->n_events && p->ev[p->first].query < 0) p->first++;
     return LLAP_OK;
@@ -106,6 +108,7 @@ static bool forward(ll_anchor_posterior *p, double monitor, double unit, double 
         }
         if (k == p->first) memcpy(p->start, P, (size_t)(sys->J * sys->ld) * sizeof *P);
         if (ev->query >= 0) {
+            assert((size_t)ev->query < p->n_query && k >= p->first);
             memcpy(b, P, (size_t)sys->J * sizeof *b);
             p->mean[ev->query] = x[0];
             p->var[ev->query] = fmax(P[0], 0.0);
@@ -133,6 +136,7 @@ static bool forward(ll_anchor_posterior *p, double monitor, double unit, double 
 static void gather(const anchor_system *sys, const double *b, double d, double *N)
 {
     double A[ANCHOR_MAX_J], w[ANCHOR_MAX_J];
+    assert(d >= sys->r); /* never less than the noise */
     A[0] = sys->r / d;
     for (int i = 1; i < sys->J; i++) A[i] = -b[i] / d;
     anchor_apply(sys, N, A, w);
@@ -203,13 +207,20 @@ llap_status ll_anchor_condition(const ll_anchor_kernel *k, const ll_anchor_windo
     if (st != LLAP_OK) return st;
     ll_anchor_posterior *p = ll_new(1, sizeof *p);
     if (p == NULL) return LLAP_ENOMEM;
-    anchor_system_init(&p->sys, k, false);
     st = read_events(p, w);
+    double           start = w->start;
+    ll_anchor_kernel own = *k;
+    if (st == LLAP_OK && anchor_is_unread(p->ev, p->n_events))
+        own = anchor_kernel_unread(k, &start);
+    anchor_system_init(&p->sys, &own, false);
     if (st == LLAP_OK) st = make_arrays(p);
-    if (st == LLAP_OK && !forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start)) {
-        anchor_system_init(&p->sys, k, true);
+    const double unit = anchor_unit(own.innovation, w->scale);
+    if (st == LLAP_OK && !forward(p, own.monitor, unit, start)) {
+        anchor_system_init(&p->sys, &own, true);
         st = make_arrays(p);
-        if (st == LLAP_OK) forward(p, k->monitor, anchor_unit(k->innovation, w->scale), w->start);
+        const bool done = st != LLAP_OK || forward(p, own.monitor, unit, start);
+        assert(done); /* there is a level now */
+        (void)done;
     }
     if (st == LLAP_OK) {
         backward(p);
@@ -239,6 +250,7 @@ static void covariance_row(const ll_anchor_posterior *p, size_t k, double *cov)
     const size_t         J = (size_t)sys->J;
     const size_t         row = (size_t)p->ev[k].query;
     double               x[ANCHOR_MAX_J];
+    assert(row < p->n_query);
     memcpy(x, p->b + k * J, J * sizeof *x);
     for (size_t l = k + 1; l < p->n_events; l++) {
         if (p->ev[l].gap > 0.0) anchor_push(sys, &p->step[l], x);
@@ -322,6 +334,7 @@ static void simulate(const ll_anchor_posterior *p, const double *L, const double
         }
         if (k > p->first && p->ev[k].raise > 0.0) { /* L has that of the first */
             const double jump = sqrt(p->ev[k].raise) * z[J + 1];
+            assert(sys->level > 0);
             x[0] += jump;
             x[sys->level] += jump;
         }
@@ -357,6 +370,7 @@ llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_
 {
     const size_t width = ll_anchor_path_normals(p);
     if (p->n_query == 0) return LLAP_OK;
+    assert(p->first < p->n_events);
     double *f = ll_new(p->n_events - p->first, sizeof *f);
     if (f == NULL) return LLAP_ENOMEM;
     double L[ANCHOR_MAX_J * ANCHOR_MAX_J];

@@ -344,7 +344,7 @@ static llap_status forecast(llap_sampler *s, const llap_panel *panel, const llap
         (*out)->has_origin = q.several;
         st = ll_answer_finish(*out);
     }
-    if (st == LLAP_OK) ll_warn_outside(m, panel, var, &q, o->total ? NULL : *out, o->log);
+    if (st == LLAP_OK) st = ll_mark_outside(m, panel, var, &q, o->total ? NULL : *out, o->log);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;

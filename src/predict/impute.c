@@ -331,7 +331,7 @@ static llap_status impute(const llap_model *m, const llap_panel *panel, const ll
     const int64_t first = ll_fill_first_point(m, from_of(&k));
     if (st == LLAP_OK && first >= 0) st = improve(&k, first, *out);
     if (st == LLAP_OK) st = ll_answer_finish(*out);
-    if (st == LLAP_OK) ll_warn_outside(m, p, var, NULL, *out, o->log);
+    if (st == LLAP_OK) st = ll_mark_outside(m, p, var, NULL, *out, o->log);
     if (st != LLAP_OK) {
         llap_answer_destroy(*out);
         *out = NULL;

@@ -22,9 +22,8 @@ static llap_status add_times(const ll_query_times *f, const llap_panel *p, size_
         if (a->entity >= 0 && a->entity != q->entity[i]) continue;
         if (a->time <= q->origin[i])
             return ll_fail(LLAP_EINVAL,
-                           "times: entity '%s' is forecast from its last row, or from the time "
-                           "given by at, and one of the times does not come after it: impute "
-                           "answers about the past",
+                           "times: entity '%s': a time is not after its last row, or not after "
+                           "`at`: impute answers about the past",
                            ll_text_show(p->entity[q->entity[i]]).text);
         q->time[q->first[i + 1]++] = a->time;
     }
@@ -209,7 +208,7 @@ llap_status ll_queries_init(ll_queries *q, const llap_model *m, const llap_panel
 {
     *q = (ll_queries){ 0 };
     if (o->times != NULL && (o->horizon != NULL || o->step != NULL || o->every != NULL))
-        return ll_fail(LLAP_EOPTION, "times: with them there is no horizon, no step and no every");
+        return ll_fail(LLAP_EOPTION, "times: cannot be combined with horizon, step or every");
     llap_status st = list_forecasts(m, p, o, q);
     if (st == LLAP_OK) st = o->times != NULL ? fill_times(p, o, q) : fill_steps(m, p, o, q);
     for (size_t k = 0; st == LLAP_OK && k < q->first[q->n]; k++)

@@ -123,20 +123,24 @@ static llap_status add_anchor(ll_arena *arena, const ll_anchor_model *a, llap_de
                    : a->chain->curve == LL_CURVE_COUNTS ? "counts"
                    : a->chain->log1p                    ? "log1p"
                    : a->chain->asinh                    ? "asinh"
+                   : a->chain->lambda == 1.0            ? "none"
                                                         : "yeo-johnson";
     t->curve = ll_curve_name(a->chain->curve);
     t->clipped = a->chain->curve == LL_CURVE_CLIPPED;
     t->drift = ll_anchor_drift_name(k->drift);
     t->scale = k->innovation ? "innovation" : "window";
-    t->climate = a->chain->profile.daily > 0 ? "weekly profile"
-                 : a->chain->n_climate > 0   ? "calendar climate"
-                                             : "no climate";
+    t->climate = a->chain->periods.n > 0       ? "climate of periods"
+                 : a->chain->profile.daily > 0 ? "weekly profile"
+                 : a->chain->n_climate > 0     ? "calendar climate"
+                                               : "no climate";
     t->kind = ll_kind_names[a->chain->kind];
     t->whole = a->chain->kind == LL_KIND_COUNT || a->chain->kind == LL_KIND_WHOLE;
     t->min = a->chain->y_min;
     t->max = a->chain->y_max;
     t->lambda = a->chain->lambda;
     t->climate_terms = a->chain->n_climate;
+    t->n_periods = a->chain->periods.n;
+    t->periods = a->chain->periods.span;
     t->noise_variance = k->nu;
     t->joint_rank = (int64_t)a->link.rank;
     t->fills_by_others = a->neighbours[LL_ANCHOR_BOTH].cov != NULL;
@@ -196,6 +200,11 @@ static void target_json(ll_json_writer *w, const llap_description_target *t)
         ll_json_put_string(w, "drift", t->drift);
         ll_json_put_string(w, "scale", t->scale);
         ll_json_put_int(w, "climate_terms", t->climate_terms);
+        if (t->n_periods > 0) {
+            ll_json_open(w, "periods", '(');
+            for (int64_t k = 0; k < t->n_periods; k++) ll_json_put_double(w, NULL, t->periods[k]);
+            ll_json_close(w, ']');
+        }
         ll_json_put_double(w, "noise_variance", t->noise_variance);
         ll_json_put_int(w, "joint_rank", t->joint_rank);
         ll_json_put_bool(w, "fills_by_others", t->fills_by_others);
@@ -316,13 +325,18 @@ static void target_text(FILE *out, const llap_model *m, const llap_description_t
 {
     const bool power = strcmp(t->transform, "yeo-johnson") == 0;
     fprintf(out, "\n%s: anchor: validation CRPS %.4f; %s", t->name, t->validation_crps,
-            power ? "Yeo-Johnson" : t->transform);
+            power                               ? "Yeo-Johnson"
+            : strcmp(t->transform, "none") == 0 ? "no transform"
+                                                : t->transform);
     if (power) fprintf(out, " lambda %.1f", t->lambda);
     fprintf(out, "; %s; noise %.4f\n", t->climate, t->noise_variance);
     if (t->clipped)
         fprintf(out, "  clipped scale of an older version: no answer lies outside the range of "
                      "training; train again\n");
     kind_text(out, t);
+    if (t->n_periods > 0)
+        fprintf(out, "  periods: %s\n",
+                ll_span_list_of(&m->frame, t->periods, (int32_t)t->n_periods).text);
     const bool innovations = strcmp(t->scale, "innovation") == 0;
     if (strcmp(t->drift, "none") != 0 || innovations)
         fprintf(out, "  drift: %s; scale of the %s\n", t->drift,

@@ -240,7 +240,8 @@ static void add_energy(const tally_case *c, const ll_forecast_members *f, const 
     out->energy += metric_energy(p->path, n, c->n_query, p->truth);
 }
 
-/* Puts members [n], as drawn, in order on both scales; those that are NaN are left out. */
+/* Puts members [n], as drawn, in order on both scales; those that are NaN are left out. 0: none is
+ * finite, and there is nothing to score. */
 static int64_t put_in_order(const tally_case *c, const double *member, int64_t n, bool ordered,
                             const parts *p)
 {
@@ -248,11 +249,13 @@ static int64_t put_in_order(const tally_case *c, const double *member, int64_t n
     for (int64_t k = 0; k < n; k++)
         if (!isnan(member[k])) p->y[kept++] = member[k];
     if (!ordered) metric_sort(p->y, kept);
+    bool finite = false;
     for (int64_t k = 0; k < kept; k++) {
         assert(k == 0 || p->y[k - 1] <= p->y[k]);
         p->z[k] = ll_score_scale_z(c->scale, p->y[k]);
+        finite |= isfinite(p->y[k]);
     }
-    return kept;
+    return finite ? kept : 0;
 }
 
 static void add_query(const tally_case *c, int64_t q, const law *y, const law *z,
@@ -276,6 +279,7 @@ static void add_constant(const tally_case *c, const ll_forecast_members *f, cons
 {
     law           y, z;
     const int64_t n = put_in_order(c, f->value, f->n, true, p);
+    if (n == 0) return;
     law_init(&y, p->y, n, f->drawn, p->y_sum);
     law_init(&z, p->z, n, f->drawn, p->z_sum);
     for (int64_t q = 0; q < c->n_query; q++)
@@ -297,7 +301,8 @@ static void add_members(const tally_case *c, const ll_forecast_members *f, const
             double        drawn[TALLY_PAPER];
             const double *member = p->column + q * f->n;
             const int64_t n = put_in_order(c, member, f->n, false, p);
-            const bool    fair = f->drawn && (f->law == NULL || !f->law[first + q]);
+            if (n == 0) continue;
+            const bool fair = f->drawn && (f->law == NULL || !f->law[first + q]);
             law_init(&y, p->y, n, fair, p->y_sum);
             law_init(&z, p->z, n, fair, p->z_sum);
             int64_t kept = 0;

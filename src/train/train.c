@@ -181,9 +181,10 @@ static llap_status plan_init(const llap_panel *p, const llap_train_opts *o, plan
     f->by_entity = o->parts != NULL || o->split == LLAP_TRAIN_SPLIT_ENTITY;
     l->reference = o->profile == LLAP_TRAIN_PROFILE_REFERENCE;
     if (o->parts != NULL && o->split == LLAP_TRAIN_SPLIT_TIME)
-        return ll_fail(LLAP_EOPTION, "parts: name entities, but split is 'time'");
+        return ll_fail(LLAP_EOPTION, "parts: assigns entities to parts, but split is 'time'");
     if (o->parts != NULL && o->shares != NULL)
-        return ll_fail(LLAP_EOPTION, "shares: parts says who is in which");
+        return ll_fail(LLAP_EOPTION,
+                       "shares: cannot be given with parts, which assigns the entities");
     llap_status st = LLAP_OK;
     if (o->shares != NULL) st = parse_shares(o->shares, &(ll_split_opts){ 0 });
     if (st == LLAP_OK && !l->reference) st = choose_size(o->size, &l->size);

@@ -235,7 +235,7 @@ static void wrong_questions_are_refused(void **state)
     llap_answer       *a;
     o.times = file;
     write_file("time\n1970-01-17T14:00:00Z\n");
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "does not come after");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "is not after its last row");
     write_file("entity,time\nx,1970-01-17T17:00:00Z\n");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, ":2: the data has no entity 'x'");
     write_file("a,b\n1,2\n");
@@ -243,7 +243,7 @@ static void wrong_questions_are_refused(void **state)
     write_file("");
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EFORMAT, "no time in it");
     o.every = "1h";
-    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "no every");
+    CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EOPTION, "cannot be combined");
     o.times = NULL;
     o.at = "1999-01-01";
     CHECK_FAIL(llap_forecast(model, panel, &o, &a), LLAP_EINVAL, "every: no entity");

@@ -48,6 +48,7 @@ static anchor_attempt attempt_of(const ll_anchor_model_opts *o, const ll_anchor_
     a.chain.curve = curve;
     a.chain.climate = !counts && best->chain->n_climate > 0;
     a.chain.profile = !counts && best->chain->profile.daily > 0;
+    if (!counts) a.chain.periods = best->chain->periods;
     return a;
 }
 

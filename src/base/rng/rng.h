@@ -197,7 +197,6 @@ extern "C" {
 #endif
 
 /* Many at once, equal to the functions above element by element: out[j] is element first + j. */
-void ll_rng_fill_bits(const ll_rng *r, uint64_t first, size_t n, uint32_t *out);
 void ll_rng_fill_uniform(const ll_rng *r, uint64_t first, size_t n, float *out);
 void ll_rng_fill_normal(const ll_rng *r, uint64_t first, size_t n, float *out);
 
