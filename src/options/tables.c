@@ -70,7 +70,7 @@ const llap_option *llap_train_options(void) { return train_options; }
 static const llap_option forecast_options[] = {
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
     OPTION_TEXT(TEXT, every, NULL, "backtest: a forecast in every such span, from the time `at` on (default: the start of the test part)"),
-    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, and entity where they differ"),
+    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, entity where they differ, origin where they are asked from several times"),
     OPTION_TEXT(TEXT, horizon, NULL, "how far ahead (default: as trained)"),
     OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: as trained)"),
     OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
@@ -120,6 +120,9 @@ static const llap_option evaluate_options[] = {
     OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
     OPTION_ASIDE(FILE, windows, NULL, 0, 0, NULL,
          "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
+    OPTION_TEXT(FILE, against, NULL, "score the forecasts of this CSV, too: entity, origin, time, variable, and value, or quantiles q0.1,..., or sample and value"),
+    OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
+    OPTION_ASIDE(FLAG, keep_samples, NULL, 0, 0, NULL, "keep their samples instead of mean and quantiles"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,
     OPTION_END,

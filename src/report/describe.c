@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/time/civil.h"
 #include "base/time/duration.h"
+#include "base/time/time.h"
 #include "predict/span.h"
 
 #include <llapdiff/description.h>
@@ -232,14 +233,61 @@ static llap_status part_json(ll_json_writer *w, const char *name, const char *te
     return st;
 }
 
-/* How many entities trained, chose, were left to test and were left out. */
-static void parts_json(ll_json_writer *w, const llap_description_info *d)
+typedef struct time_text {
+    char text[LL_TIME_TEXT_MAX];
+} time_text;
+
+/* A time as the data would have it, in UTC. */
+static time_text show_time(const ll_model_frame *f, int64_t t)
 {
+    time_text s;
+    if (f->axis == LL_AXIS_CALENDAR) ll_time_format(t, NULL, 0, s.text);
+    else snprintf(s.text, sizeof s.text, "%.15g", (double)t / (double)f->axis_unit);
+    return s;
+}
+
+/* Imported models were split elsewhere: they have borders before all times. */
+static bool has_borders(const llap_model *m)
+{
+    return !m->frame.by_entity && m->frame.val_start > -INT64_MAX / 4;
+}
+
+/* How many entities trained, chose, were left to test and were left out, and which. */
+static void parts_json(ll_json_writer *w, const llap_description *d)
+{
+    const ll_model_frame *f = &d->m->frame;
+    const int64_t         n[LL_PART_COUNT] = { [LL_PART_TRAIN] = d->info.n_train,
+                                               [LL_PART_VAL] = d->info.n_val,
+                                               [LL_PART_TEST] = d->info.n_test,
+                                               [LL_PART_PURGED] = d->info.n_left_out };
+    const char           *name[LL_PART_COUNT];
+    for (int k = 0; k < LL_PART_COUNT; k++)
+        name[k] = k == LL_PART_PURGED ? "none" : ll_part_name((ll_part)k);
     ll_json_open(w, "parts", '{');
-    ll_json_put_int(w, ll_part_name(LL_PART_TRAIN), d->n_train);
-    ll_json_put_int(w, ll_part_name(LL_PART_VAL), d->n_val);
-    ll_json_put_int(w, ll_part_name(LL_PART_TEST), d->n_test);
-    ll_json_put_int(w, "none", d->n_left_out);
+    for (int k = 0; k < LL_PART_COUNT; k++) ll_json_put_int(w, name[k], n[k]);
+    ll_json_close(w, '}');
+    ll_json_open(w, "split", '{');
+    ll_json_put_string(w, "by", "entity");
+    for (int k = 0; k < LL_PART_COUNT; k++) {
+        ll_json_open(w, name[k], '[');
+        for (int64_t i = 0; i < f->n_entities; i++)
+            if (f->part[i] == k) ll_json_put_string(w, NULL, f->entity[i]);
+        ll_json_close(w, ']');
+    }
+    ll_json_close(w, '}');
+}
+
+/* Of which times the parts are: each up to the time before the next one begins. */
+static void borders_json(ll_json_writer *w, const llap_description *d)
+{
+    const ll_model_frame *f = &d->m->frame;
+    const time_text       val = show_time(f, f->val_start), test = show_time(f, f->test_start);
+    ll_json_open(w, "split", '{');
+    ll_json_put_string(w, "by", "time");
+    ll_json_put_string(w, "train_before", val.text);
+    ll_json_put_string(w, "val_from", val.text);
+    ll_json_put_string(w, "val_before", test.text);
+    ll_json_put_string(w, "test_from", test.text);
     ll_json_close(w, '}');
 }
 
@@ -250,7 +298,8 @@ static llap_status describe_json(ll_json_writer *w, const llap_description *d)
     ll_json_put_string(w, "size", f->size);
     ll_json_put_string(w, "answers", f->answers);
     ll_json_put_int(w, "entities", f->n_entities);
-    if (f->by_entity) parts_json(w, f);
+    if (f->by_entity) parts_json(w, d);
+    if (has_borders(d->m)) borders_json(w, d);
     ll_json_put_int(w, "context_ns", f->context);
     ll_json_put_int(w, "horizon_ns", f->horizon);
     ll_json_put_int(w, "step_ns", f->step);
@@ -360,6 +409,14 @@ static void describe_text(FILE *out, const llap_description *d)
             ll_span_of_ticks(m, (double)f->context).text,
             ll_span_of_ticks(m, (double)f->horizon).text,
             ll_span_of_ticks(m, (double)f->step).text);
+    if (f->by_entity)
+        fprintf(out, "split by entity: %lld trained, %lld chose, %lld are left to test\n",
+                (long long)f->n_train, (long long)f->n_val, (long long)f->n_test);
+    else if (has_borders(m))
+        fprintf(out,
+                "split by time: trained before %s, chosen by what comes before %s, tested from "
+                "there on\n",
+                show_time(&m->frame, f->val_start).text, show_time(&m->frame, f->test_start).text);
     if (m->network != NULL) network_text(out, f);
     if (m->network != NULL && m->anchor != NULL) answers_text(out, m);
     for (int64_t i = 0; i < f->n_targets; i++)
