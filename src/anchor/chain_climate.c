@@ -38,6 +38,7 @@ typedef struct normal_equations {
 static void ridge(const ll_chain *c, normal_equations *eq, double *coef)
 {
     const int n = c->n_climate;
+    assert(n > 0 && n <= TERMS_MOST);
     for (int i = 0; i < n; i++) eq->A[i * n + i] += c->periods.n > 0 ? RIDGE_PERIODS : RIDGE;
     chain_solve(eq->A, eq->b, n);
     memcpy(coef, eq->b, (size_t)n * sizeof *coef);
@@ -107,6 +108,7 @@ llap_status chain_fit_climate(ll_chain *c, const chain_values *v, const ll_chain
         mean += v->x[i];
     }
     mean /= (double)v->n;
+    assert(v->n > 0 && e < c->n_series);
     for (size_t i = 0; i < v->n; i++) var += (v->x[i] - mean) * (v->x[i] - mean);
     var /= (double)v->n;
     if (var > 0.0) c->r_s = sqrt(var);

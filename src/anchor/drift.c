@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double GAIN = 0.01, WALK_GAIN = 0.005, LOG_LOSS = 0.03; /* shares of the CRPS */
@@ -96,6 +97,7 @@ static llap_status mean_scale(const ll_anchor_data *d, const ll_anchor_model *m,
         st = anchor_batch_init(&b, anchor_cut_of(m, NULL), rows, d->n_series, origin, n);
     if (st == LLAP_OK) {
         for (size_t i = 0; i < n; i++) sum += 2.0 * log(b.window[i].scale);
+        assert(n > 0);
         *out = exp(sum / (double)n);
         anchor_batch_deinit(&b);
     }
@@ -132,7 +134,7 @@ typedef struct contest {
     kept                        tails, log;
 } contest;
 
-static void add_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
+void anchor_start_level(ll_anchor_kernel *k, const ll_anchor_spec *spec, bool slope)
 {
     const double h = spec->horizon;
     k->drift = slope ? LL_ANCHOR_SLOPE : LL_ANCHOR_LEVEL;
@@ -153,7 +155,7 @@ static ll_anchor_kernel start_of(const contest *c, enum kind kind, bool innovati
                                 .nu = .006,
                                 .jitter = jitter };
     }
-    if (kind != NONE) add_level(&k, &c->base->spec, kind == SLOPE);
+    if (kind != NONE) anchor_start_level(&k, &c->base->spec, kind == SLOPE);
     if (kind == WALK) k.q = 0.7 * walk;
     k.innovation = innovation;
     for (int32_t i = 0; innovation && kind != WALK && i < k.n_terms; i++) k.a[i] *= c->scale;
@@ -178,6 +180,7 @@ static llap_status try_one(contest *c, int i, ll_curve curve, enum kind kind, bo
     };
     double           walk = 0.0;
     ll_anchor_model *m = NULL;
+    assert(i >= 0 && a.n_steps > 0);
     a.before = anchor_course_of(c->o, c->d->n_series, true).drift + i * a.n_steps;
     a.chain.climate = c->base->chain->n_climate > 0 && !c->without_climate;
     a.chain.profile = c->base->chain->profile.daily > 0;
@@ -241,9 +244,20 @@ static void settle(contest *c, ll_anchor_model **best)
     const kept *first = grows || asked(&c->log) < asked(&c->tails) ? &c->log : &c->tails;
     const kept *other = first == &c->log ? &c->tails : &c->log;
     const bool  taken = grows || asked(first) < base;
+    assert(c->base == *best);
     ll_anchor_model_destroy(other->m);
     ll_anchor_model_destroy(taken ? *best : first->m);
     if (taken) *best = first->m;
+}
+
+/* Are all training values above 0, or not below the least value that the user gave? Counts have a
+ * law of their own instead, and values between two bounds logits. */
+static bool may_take_logs(const ll_chain_opts *o, double least)
+{
+    const ll_chain_values *v = &o->values;
+    if (v->kind == LL_KIND_COUNT || (v->has_min && v->has_max)) return false;
+    if (o->transform != LL_TRANSFORM_YEO_JOHNSON) return false;
+    return v->given_min ? least >= v->min : least > 0.0;
 }
 
 llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_opts *o,
@@ -253,11 +267,10 @@ llap_status anchor_choose_drift(const ll_anchor_data *d, const ll_anchor_model_o
     bool    all = false;
     if (isnan((*best)->valid_crps)) return LLAP_OK; /* nothing to choose by */
     c.out = share_outside(d, *best);
-    c.positive = (*best)->chain->low[d->n_series] > 0.0;
+    c.positive = may_take_logs(&o->chain, (*best)->chain->low[d->n_series]);
     llap_status st = mean_scale(d, *best, &c.scale);
     if (st == LLAP_OK) st = try_tails(&c, &all);
-    if (st == LLAP_OK && all && c.positive && o->chain.transform == LL_TRANSFORM_YEO_JOHNSON)
-        st = try_logs(&c);
+    if (st == LLAP_OK && all && c.positive) st = try_logs(&c);
     if (st == LLAP_OK) {
         settle(&c, best);
         return st;

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Draws contexts, and asks for each of their readings just before it comes. */
@@ -45,9 +46,10 @@ static llap_status draw(void *user, int64_t step, size_t n_rows, ll_anchor_windo
         for (size_t j = 0; j < out[i].n_obs; j++) at[j] = nextafter(out[i].t[j], -INFINITY);
         out[i].n_query = out[i].n_obs;
         out[i].t_query = at;
-        out[i].target = out[i].y;
+        out[i].target = d->batch.again[i];
         at += out[i].n_obs;
     }
+    assert(at == d->before + n_obs && d->batch.n == n_rows);
     return LLAP_OK;
 }
 
@@ -63,6 +65,7 @@ static llap_status fit_kernel(ll_anchor_model *m, const ll_anchor_data *data,
     fit.before = anchor_course_of(o, data->n_series, data->n_valid > 0).filling;
     d.origin = ll_new(fit.n_rows, sizeof *d.origin);
     if (d.origin == NULL) return LLAP_ENOMEM;
+    assert(data->n_train > 0); /* ll_anchor_model_fit has asked */
     ll_anchor_kernel k =
         anchor_kernel_still(o->start.n_terms > 0 ? o->start : ll_anchor_kernel_hourly());
     const llap_status st = ll_anchor_fit(&k, &fit, draw, &d);
@@ -114,9 +117,9 @@ static void keep(const quiz *q, size_t n, double *residual)
         residual[j] = (q->truth[j] - q->mean[j]) / sqrt(fmax(q->var[j], ANCHOR_FILL_FLOOR));
 }
 
-/* Hides 30 % of window i. */
+/* Hides 30 % of a window, whose readings are again [n_obs] as targets. */
 static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window *full,
-                       const ll_rng *rng)
+                       const double *again, const ll_rng *rng)
 {
     const double     share = 0.3;
     size_t           n = 0;
@@ -126,9 +129,10 @@ static llap_status ask(quiz *q, const ll_anchor_model *m, const ll_anchor_window
         if (isnan(q->y[j]) || !(ll_rng_uniform(rng, j) < share)) continue;
         q->y[j] = NAN;
         q->t[n] = full->t[j];
-        q->truth[n++] = full->y[j];
+        q->truth[n++] = again[j];
     }
     w.y = q->y;
+    assert(n <= w.n_obs);
     w.n_query = n;
     w.t_query = q->t;
     ll_anchor_posterior *post = NULL;
@@ -155,7 +159,7 @@ static llap_status calibrate(ll_anchor_model *m, const ll_anchor_data *d, uint64
     st = quiz_init(&q, &b);
     for (size_t i = 0; i < b.n && st == LLAP_OK; i++) {
         const ll_rng rng = ll_rng_make(seed, LL_STREAM_MASK, i, 0, 0);
-        st = ask(&q, m, &b.window[i], &rng);
+        st = ask(&q, m, &b.window[i], b.again[i], &rng);
     }
     if (st == LLAP_OK) st = ll_calibration_fit(q.lead, q.past, q.n, 0, 0, 1.0, &m->fill_past);
     if (st == LLAP_OK) st = ll_calibration_fit(q.lead, q.both, q.n, 0, 0, 1.0, &m->fill_both);

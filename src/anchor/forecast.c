@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/rng/rng.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
 {
     const ll_series *h = &r->history;
     *p = (piece){ 0 };
+    assert(first <= last && last <= h->n);
     p->u = ll_new(last - first, sizeof *p->u);
     p->w = ll_new(last - first, sizeof *p->w);
     if (p->u == NULL || p->w == NULL) {
@@ -40,6 +42,7 @@ static llap_status piece_init(piece *p, const ll_anchor_model *m, const ll_ancho
     const size_t skip = anchor_first_row(p->u, 0, last - first, m->spec.max_obs);
     p->first = first + skip;
     p->n = last - p->first;
+    assert(p->first <= last);
     const llap_status st =
         anchor_drop_glitches(m->chain, r->series, r->history.y + p->first, p->n, p->u + skip);
     anchor_norm(anchor_cut_of(m, k), p->u + skip, p->n, &p->m, &p->scale, &p->start);
@@ -158,6 +161,7 @@ static group group_at(const ll_anchor_model *m, const ll_anchor_request *r, size
 {
     bool   taken[LL_ANCHOR_LINKED_MAX] = { false };
     size_t i = first;
+    assert(m->link.n <= LL_ANCHOR_LINKED_MAX);
     for (; i < n && is_joint(m, &r[i]); i++) {
         if (r[i].origin != r[first].origin || r[i].all != r[first].all || taken[r[i].series]) break;
         taken[r[i].series] = true;
@@ -174,6 +178,7 @@ static void whole_group(const ll_anchor_model *m, const ll_anchor_request *r, gr
                                       .series = e,
                                       .origin = r[g.first].origin };
     for (size_t i = g.first; i < g.first + g.n; i++) {
+        assert(r[i].series < m->link.n && out[r[i].series].n_query == 0);
         out[r[i].series].n_query = r[i].n_query;
         out[r[i].series].t_query = r[i].t_query;
         out[r[i].series].law = r[i].law;
@@ -206,6 +211,7 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
     for (size_t i = 0; st == LLAP_OK && i < n;) {
         if (is_joint(m, &r[i])) {
             g[n_groups] = group_at(m, r, i, n);
+            assert(g[n_groups].n > 0);
             i += g[n_groups++].n;
             continue;
         }
@@ -245,8 +251,12 @@ static llap_status draw_scores(const ll_anchor_posterior *post, size_t n_query, 
     return st;
 }
 
-llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
-                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+/* Scores of one request's paths, from a stream of normals or from given ones. */
+typedef llap_status (*score_paths)(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                   size_t n_paths, double *out);
+
+static llap_status make_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                              score_paths scores, void *from, size_t n_paths, double *out)
 {
     ll_law              *law = r->law == NULL ? ll_new(r->n_query, sizeof *law) : r->law;
     ll_anchor_request    own = *r;
@@ -256,13 +266,45 @@ llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_requ
     llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, &m->kernel, r, 1);
     if (st == LLAP_OK && r->law == NULL) st = ll_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = ll_anchor_condition(&m->kernel, b.window, &post);
-    if (st == LLAP_OK) st = draw_scores(post, r->n_query, seed, window, 0, n_paths, out);
+    if (st == LLAP_OK) st = scores(post, r->n_query, from, n_paths, out);
     for (size_t i = 0; st == LLAP_OK && i < n_paths * r->n_query; i++)
         out[i] = ll_anchor_quantile(m, r->series, &law[i % r->n_query], out[i]);
     ll_anchor_posterior_destroy(post);
     batch_deinit(&b, 1);
     if (r->law == NULL) ll_free(law);
     return st;
+}
+
+typedef struct stream {
+    uint64_t seed, window;
+} stream;
+
+static llap_status from_stream(const ll_anchor_posterior *post, size_t n_query, void *from,
+                               size_t n_paths, double *out)
+{
+    const stream *s = from;
+    return draw_scores(post, n_query, s->seed, s->window, 0, n_paths, out);
+}
+
+llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+{
+    stream s = { seed, window };
+    return make_paths(m, r, from_stream, &s, n_paths, out);
+}
+
+static llap_status from_normals(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                size_t n_paths, double *out)
+{
+    const double *const *normals = from;
+    (void)n_query;
+    return ll_anchor_innovate(post, n_paths, *normals, out);
+}
+
+llap_status ll_anchor_model_paths_by(const ll_anchor_model *m, const ll_anchor_request *r,
+                                     const double *normals, size_t n_paths, double *out)
+{
+    return make_paths(m, r, from_normals, &normals, n_paths, out);
 }
 
 /* Each query becomes a forecast at its own time, with a context of its own: a few at a time, so
@@ -293,6 +335,7 @@ static llap_status fill_piece(const ll_anchor_model *m, const ll_anchor_request 
                               const double *tq, const size_t *index, size_t n, double *mean,
                               double *var)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const double         reach = 0.5 * m->spec.context;
     const ll_series     *h = &r->history;
     ll_anchor_posterior *post = NULL;
@@ -342,6 +385,7 @@ static llap_status fill_from_both(const ll_anchor_model *m, const ll_anchor_requ
 static size_t run_end(const ll_anchor_model *m, const ll_series *h, const double *tq, size_t n,
                       ll_anchor_from from)
 {
+    assert(n > 0);
     if (from == LL_ANCHOR_BOTH) return anchor_after(tq, n, tq[0] + 0.5 * m->spec.context);
     size_t next = anchor_after(h->t, h->n, tq[0]), end = 1;
     while (next < h->n && isnan(h->y[next])) next++;
@@ -354,6 +398,7 @@ static llap_status draw_run(const ll_anchor_model *m, const ll_anchor_request *r
                             size_t n, ll_anchor_from from, uint64_t seed, uint64_t window,
                             uint32_t run, size_t n_paths, double *out)
 {
+    assert(n > 0 && tq[0] <= tq[n - 1]);
     const bool           both = from == LL_ANCHOR_BOTH;
     const double         reach = (both ? 0.5 : 1.0) * m->spec.context;
     const ll_series     *h = &r->history;
@@ -402,6 +447,7 @@ llap_status anchor_fill_before(const ll_anchor_model *m, const ll_anchor_request
 llap_status anchor_read_again(const ll_anchor_model *m, const ll_anchor_request *r, double *alpha,
                               double *cov)
 {
+    assert(r->n_query > 0);
     const double         reach = 0.5 * m->spec.context;
     const double         noise = m->fill_kernel.nu + m->fill_kernel.jitter;
     const double        *tq = r->t_query;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 
 static const double TWO_PI = 6.283185307179586476925286766559;
@@ -107,6 +108,7 @@ llap_status ll_anchor_kernel_check(const ll_anchor_kernel *k)
 const char *ll_anchor_drift_name(ll_anchor_drift d)
 {
     static const char *const names[] = { "none", "level", "slope" };
+    assert((size_t)d < sizeof names / sizeof *names);
     return names[d];
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -109,6 +110,7 @@ static llap_status view_init(view *v, const ll_anchor_model *m, size_t series, c
         without_glitches(m, series, h, low - around, high + around, false, &own, &y);
     size_t       i = anchor_after(own.t, own.n, nextafter(low, -INFINITY));
     const size_t end = anchor_after(own.t, own.n, nextafter(high, -INFINITY));
+    assert(i <= end);
     const size_t room = end - i < VIEW_MAX ? end - i : VIEW_MAX;
     v->t = ll_new(room, sizeof *v->t);
     v->alpha = ll_new(room, sizeof *v->alpha);
@@ -136,6 +138,7 @@ typedef struct solve {
  * A^-1 alpha is y less its mean. */
 static bool leave_out(const view *v, size_t first, size_t n, solve *s, double *out)
 {
+    assert(n <= VIEW_MAX && first + n <= v->n && v->noise > 0.0);
     double *L = s->L, *x = s->x;
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j <= i; j++) {
@@ -179,6 +182,7 @@ typedef struct gap {
 static void gap_set(gap *g, const view *v, size_t n_series, size_t e, double low, double high)
 {
     g->low = low;
+    assert(n_series <= LL_ANCHOR_LINKED_MAX && low < high);
     g->high = high;
     for (size_t j = 0; j < n_series; j++) {
         g->first[j] = anchor_after(v[j].t, v[j].n, low);
@@ -193,7 +197,8 @@ static void gap_at(const gap *g, const view *v, size_t n_series, double t, doubl
 {
     for (size_t j = 0; j < n_series; j++) {
         const size_t k = anchor_after(v[j].t + g->first[j], g->count[j], t);
-        const bool   read = k > 0 && v[j].t[g->first[j] + k - 1] == t;
+        assert(g->first[j] + g->count[j] <= v[j].n);
+        const bool read = k > 0 && v[j].t[g->first[j] + k - 1] == t;
         out[j] = read ? g->residual[j * VIEW_MAX + k - 1] : NAN;
     }
 }
@@ -204,6 +209,7 @@ static void gap_at(const gap *g, const view *v, size_t n_series, double t, doubl
 static bool factor_row(const double *cov, size_t n, const size_t *of, size_t k, double *L,
                        size_t ld)
 {
+    assert(k < ld && of[k] < n);
     for (size_t j = 0; j <= k; j++) {
         double s = cov[of[k] * n + of[j]];
         for (size_t l = 0; l < j; l++) s -= L[k * ld + l] * L[j * ld + l];
@@ -232,6 +238,7 @@ void anchor_neighbours_law(const double *cov, size_t n_series, size_t e, const d
     enum { MAX = LL_ANCHOR_LINKED_MAX };
     double L[MAX * MAX], white[MAX], mean = 0.0;
     size_t of[MAX], n = 0;
+    assert(n_series <= MAX && e < n_series);
     for (size_t j = 0; j < n_series; j++) {
         if (j == e || isnan(r[j])) continue;
         of[n] = j;

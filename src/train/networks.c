@@ -109,7 +109,7 @@ static llap_status settle_without(ll_feature_config *c, const llap_train_opts *o
     c->answer_source = LL_ANSWER_BY_ANCHOR;
     c->calibration_factor.n = 0;
     ll_logf(o->log, LLAP_LOG_WARNING,
-            "networks: draws of the validation part: %s: the anchor answers, and fills",
+            "networks: draws of the validation part: %s: the anchor answers and fills gaps",
             llap_error_detail());
     return LLAP_OK;
 }
@@ -232,8 +232,8 @@ static llap_status load_from(const char *path, llap_model **from)
     return ll_fail(LLAP_EINVAL, "from: %s has no networks of the default profile", path);
 }
 
-/* Can training start from that model? Where the anchors will say whether there is a calendar, as if
- * they said what they said there. */
+/* Can training start from that model? Whether calendar features are used is known only once the
+ * anchors are fitted: until then, as in that model. */
 static llap_status check_from(const llap_model *from, const ll_training_set *f,
                               const ll_model_frame *frame, const llap_train_opts *o, ll_size size,
                               const ll_json *config, const double *edge)
@@ -282,7 +282,7 @@ llap_status ll_train_networks(llap_model *m, ll_training_run *run, ll_training_s
     if (st == LLAP_OK) st = load_from(o->from, &from);
     if (st == LLAP_OK) st = make_network(m, f, o, size, config, &net);
     if (st == LLAP_OK)
-        ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu rows of %lld series, %lld members",
+        ll_logf(o->log, LLAP_LOG_INFO, "networks: %zu examples of %lld series, %lld members",
                 f->train->n, (long long)ll_feature_channels(&f->layout),
                 (long long)net->config.options.members);
     for (int64_t i = 0; st == LLAP_OK && i < net->config.options.members; i++)

@@ -166,6 +166,34 @@ static void a_fit_goes_on_where_it_was_stopped(void **state)
     ll_anchor_model_destroy(whole);
 }
 
+/* Every candidate with a drift comes to nothing: the kernel without one is kept, and all that
+ * follows is fitted. */
+static llap_status lose_drifts(void *user, const char *fit, int64_t done, int64_t made, double loss)
+{
+    (void)done, (void)made, (void)loss;
+    if (strncmp(fit, "kernel.", 7) != 0 || atoi(fit + 7) < 8) return LLAP_OK;
+    ++*(int *)user;
+    return ll_fail(LLAP_ENUMERIC, "%s: not finite", fit);
+}
+
+static void a_candidate_that_fails_is_none(void **state)
+{
+    (void)state;
+    const world         *wd = world_make();
+    const ll_anchor_data d = data_of(wd);
+    ll_anchor_model_opts o = small_opts();
+    ll_anchor_model     *m = NULL;
+    int                  lost = 0;
+    o.fit.n_steps = 3;
+    o.chain.curve = LL_CURVE_TAILS;
+    o.fit.watch = (ll_anchor_watch){ .user = &lost, .step = lose_drifts };
+    CHECK_OK(ll_anchor_model_fit(&d, &o, &m));
+    assert_true(lost >= 2);
+    assert_true(m->kernel.drift == LL_ANCHOR_STILL && !m->kernel.innovation);
+    assert_true(m->valid_crps > 0 && m->fill_kernel.n_terms > 0);
+    ll_anchor_model_destroy(m);
+}
+
 /* One kernel and that of filling: what is counted is made. */
 static void without_validation_all_steps_are_made(void **state)
 {
@@ -194,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fit_goes_on_where_it_was_stopped),
+        cmocka_unit_test(a_candidate_that_fails_is_none),
         cmocka_unit_test(without_validation_all_steps_are_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

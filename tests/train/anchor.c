@@ -80,6 +80,10 @@ static void a_damaged_file_is_refused_by_name(void **state)
           .from = "\"knots\":[-",
           .to = "\"knots\":[99",
           .message = "knots" },
+        { .key = "llapdiff.config",
+          .from = "\"knots\":[-",
+          .to = "\"knots\":[-99999",
+          .message = "knots" }, /* in order, but no values of any chain */
         { .key = "llapdiff.config", .from = "\"tails\"", .to = "\"tales\"", .message = "tales" },
         { .key = "llapdiff.config", .from = "\"tails\"", .to = "\"log\"", .message = "y_0" },
         { .key = "llapdiff.config",

@@ -77,7 +77,8 @@ static llap_inspection_variable variable_of(const ll_inspect_var *v, const char 
                                    .most = v->most,
                                    .mean = v->mean,
                                    .std = v->std,
-                                   .quartile = { v->quartile[0], v->quartile[1], v->quartile[2] } };
+                                   .quartile = { v->quartile[0], v->quartile[1], v->quartile[2] },
+                                   .kind = ll_kind_names[v->kind] };
 }
 
 llap_status llap_inspection_create(const llap_panel *p, llap_inspection **out)
@@ -145,10 +146,11 @@ static shown span_text(const llap_panel *p, int64_t ticks)
 static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
                           const ll_clock_writer *w)
 {
-    fprintf(f, "%lld entities, %lld rows (%lld to %lld each), %lld variables, %s to %s\n",
-            (long long)i->entities, (long long)i->rows, (long long)i->rows_least,
-            (long long)i->rows_most, (long long)i->vars, time_text(w, i->first).text,
-            time_text(w, i->last).text);
+    fprintf(f, "%lld %s, %lld %s (%lld to %lld each), %lld %s, %s to %s\n", (long long)i->entities,
+            i->entities == 1 ? "entity" : "entities", (long long)i->rows,
+            i->rows == 1 ? "row" : "rows", (long long)i->rows_least, (long long)i->rows_most,
+            (long long)i->vars, i->vars == 1 ? "variable" : "variables",
+            time_text(w, i->first).text, time_text(w, i->last).text);
     fprintf(f, "gaps: least %s, median %s, 95 %% %s, most %s; %.1f %% are %s\n",
             span_text(p, i->gaps.least).text, span_text(p, i->gaps.median).text,
             span_text(p, i->gaps.p95).text, span_text(p, i->gaps.most).text,
@@ -166,7 +168,7 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
                 (long long)r->rows.duplicate_cells, (long long)r->rows.unordered,
                 (long long)r->coded_missing, (long long)r->infinite_cells,
                 (long long)r->text_cells);
-    fprintf(f, "suggested: --grid %s (%.1f %% of the rows lie on it), --context %s, --horizon %s\n",
+    fprintf(f, "suggested: grid %s (%.1f %% of the rows lie on it), context %s, horizon %s\n",
             i->suggested.grid > 0 ? span_text(p, i->suggested.grid).text : "none",
             100 * i->suggested.regular, span_text(p, i->suggested.context).text,
             span_text(p, i->suggested.horizon).text);
@@ -174,9 +176,11 @@ static void print_inspect(FILE *f, const ll_inspect *i, const llap_panel *p,
             "most", "deviation", "outliers");
     for (int64_t v = 0; v < i->vars; v++) {
         const ll_inspect_var *x = &i->var[v];
-        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s\n",
+        fprintf(f, "  %-20s %8.1f%% %11.4g %11.4g %11.4g %11.4g %8lld%s%s%s\n",
                 ll_text_show(p->var[v]).text, 100 * x->coverage, x->least, x->quartile[1], x->most,
-                x->std, (long long)x->outliers, x->constant ? "  constant" : "");
+                x->std, (long long)x->outliers, x->constant ? "  constant" : "",
+                x->kind == LL_KIND_ANY ? "" : "  ",
+                x->kind == LL_KIND_ANY ? "" : ll_kind_words(x->kind));
     }
 }
 

@@ -202,7 +202,7 @@ static llap_status train_stages(ll_reference *r, ll_training_run *t)
     llap_status st = reserve(r, t);
     if (st == LLAP_OK)
         ll_logf(r->o->log, LLAP_LOG_INFO,
-                "reference: %lld rows of %lld entities, %lld batches an epoch",
+                "reference: %lld examples of %lld entities, %lld batches an epoch",
                 (long long)r->train->n_examples, (long long)r->N, (long long)r->n_batches);
     if (st == LLAP_OK) st = ll_reference_vae(r, t);
     if (st == LLAP_OK) st = ll_reference_summarizer(r, t);
@@ -266,13 +266,14 @@ static llap_status check_options(const llap_train_opts *o)
         { o->transform != NULL, "transform" },
         { o->min != NULL, "min" },
         { o->max != NULL, "max" },
+        { o->kind != NULL, "kind" },
         { o->link != 0, "link" },
         { o->no_climate != 0, "no_climate" },
         { o->periods != NULL, "periods" },
     };
     for (size_t i = 0; i < sizeof of_default / sizeof *of_default; i++)
         if (of_default[i].given)
-            return ll_fail(LLAP_EOPTION, "%s: the reference profile has no such thing",
+            return ll_fail(LLAP_EOPTION, "%s: the reference profile does not have this option",
                            of_default[i].name);
     return LLAP_OK;
 }
