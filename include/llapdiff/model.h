@@ -121,6 +121,10 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    /* of targets, as transform is: what kind of values they have. "count" (whole, not negative),
+     * "whole", "share" (within [0, 1], or min and max), "positive" (not negative), "any" (none of
+     * these), "auto": found by looking at the training part. NULL: auto */
+    const char *kind;
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,
@@ -195,8 +199,9 @@ typedef struct llap_forecast_opts {
     llap_forecast_total total; /* sums over the horizon, over entities, or both */
     const char     *every; /* a backtest: forecasts this far apart, from `at` (NULL: the beginning
                             * of the part left for testing) up to the last row */
-    const char *times;     /* file of the times to forecast: a column time, and entity where they
-                            * differ; instead of horizon and step */
+    const char *times; /* file of the times to forecast: a column time, entity where they differ,
+                        * and origin where they are asked from several times (rows after it are
+                        * not looked at); instead of horizon and step */
     int         keep_samples; /* the answer is the paths instead of their quantiles */
     const char *device; /* where networks compute: "cpu", "cuda", "cuda:1", "auto"; NULL: cpu */
     llap_gpu_precision       precision; /* of their products on a GPU */
@@ -281,8 +286,14 @@ typedef struct llap_evaluate_opts {
     const llap_model *const *with;      /* as above; their split must be the same */
     int64_t                  n_with;
     const char              *windows; /* CSV file of what each window scored; NULL: none */
-    const char *season; /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
-                         * and a week where times are a calendar and steps short enough */
+    const char *season;  /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
+                          * and a week where times are a calendar and steps short enough */
+    const char *against; /* CSV file of somebody's forecasts, scored beside the model on the windows
+                          * that it covers: entity, origin, time, variable, and value, or sample and
+                          * value, or quantiles q0.1,... */
+    const char *keep; /* CSV file for the model's forecasts of the scored windows: entity, origin,
+                       * time, variable, truth, mean, quantiles; against reads it */
+    int keep_samples; /* keep the samples in the place of mean and quantiles */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

@@ -58,6 +58,11 @@ typedef struct ll_forecast_members {
                             all the same; NULL: none. From the arena */
     bool joint;          /* a member is a path: its values belong together */
     bool constant;       /* the same members at every query */
+    /* What is known better than by members, of laws: means [n_query], and quantiles
+     * [n_levels,n_query] of increasing levels. NULL: nothing. */
+    const double *mean;
+    int64_t       n_levels;
+    const double *level, *quantile;
 } ll_forecast_members;
 
 typedef struct ll_forecast_request {
