@@ -1,5 +1,5 @@
 /* Holidays in a climate: on such a day the terms of the week are those of the same hour of Sunday,
- * and the day has terms of its own, docs/spec/anchor.md 2.13.
+ * and the day has terms of its own, docs/spec/anchor.md 2.15.
  *
  *     double shift;
  *     if (ll_holiday_at(h, t, &shift)) ...          the Sunday's time is t + shift

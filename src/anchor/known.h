@@ -1,6 +1,6 @@
 /* Known inputs: numbers, flags and categories that are given for the future too (a forecast of the
  * temperature, a planned price). What they explain is a mean function that is taken off a series
- * together with its climate, docs/spec/anchor.md 2.12:
+ * together with its climate, docs/spec/anchor.md 2.14:
  *
  *     u  -> u = (u - climate_e(t) - sum_j beta_j column_j(x(t), t)) / r_s
  *
