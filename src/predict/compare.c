@@ -101,7 +101,7 @@ static double count_rows(const llap_model *m, const llap_panel *p, int64_t var)
 {
     int64_t n = 0;
     if (m->frame.n_known == 0) return (double)p->n_rows;
-    for (int64_t e = 0; e < p->n_entities; e++) n += ll_rows_observed(p, e, &var, 1);
+    for (int64_t e = 0; e < p->n_entities; e++) n += ll_observed_until(p, e, &var, 1);
     return (double)n;
 }
 

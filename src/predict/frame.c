@@ -82,7 +82,7 @@ llap_status ll_frame_windows(const ll_model_frame *f, const llap_panel *p, const
     int64_t    *last_row = ll_new((size_t)p->n_entities, sizeof *last_row);
     for (int64_t e = 0; last_row != NULL && e < p->n_entities; e++)
         last_row[e] = p->start[e] - 1 +
-                      (f->n_known > 0 ? ll_rows_observed(p, e, target, n_targets)
+                      (f->n_known > 0 ? ll_observed_until(p, e, target, n_targets)
                                       : p->start[e + 1] - p->start[e]);
     if (covered == NULL || last_row == NULL) {
         ll_free(covered);

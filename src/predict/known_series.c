@@ -71,7 +71,7 @@ llap_status ll_known_series(ll_panel_series *s, const llap_model *m, int64_t tar
     return st;
 }
 
-int64_t ll_rows_observed(const llap_panel *p, int64_t e, const int64_t *var, int64_t n_targets)
+int64_t ll_observed_until(const llap_panel *p, int64_t e, const int64_t *var, int64_t n_targets)
 {
     for (int64_t r = p->start[e + 1]; r-- > p->start[e];)
         for (int64_t v = 0; v < n_targets; v++)

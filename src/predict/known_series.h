@@ -23,7 +23,7 @@ llap_status ll_known_numbers(const llap_panel *p, const int64_t *column, int64_t
 
 /* Rows of entity e up to the last that has an observed target, from its first row on: what comes
  * later is known inputs alone. */
-int64_t ll_rows_observed(const llap_panel *p, int64_t e, const int64_t *var, int64_t n_targets);
+int64_t ll_observed_until(const llap_panel *p, int64_t e, const int64_t *var, int64_t n_targets);
 
 /* Warns where forecasts ask about times for which a known column has no value. */
 void ll_warn_known(const llap_model *m, const llap_panel *p, const ll_queries *q,

@@ -101,7 +101,7 @@ static int64_t backtest_start(const llap_model *m, const llap_panel *p)
  * last that has an observed target. */
 static int64_t rows_before(const llap_model *m, const llap_panel *p, const int64_t *var, int64_t e)
 {
-    if (m->frame.n_known > 0) return ll_rows_observed(p, e, var, m->frame.n_targets);
+    if (m->frame.n_known > 0) return ll_observed_until(p, e, var, m->frame.n_targets);
     return p->start[e + 1] - p->start[e];
 }
 

@@ -37,7 +37,7 @@ static double share_observed(const llap_panel *p, const int64_t *var, int64_t n,
     int64_t seen = 0, rows = 0;
     for (int64_t e = 0; e < p->n_entities; e++) {
         const int64_t first = p->start[e];
-        const int64_t count = known ? ll_rows_observed(p, e, var, n) : p->start[e + 1] - first;
+        const int64_t count = known ? ll_observed_until(p, e, var, n) : p->start[e + 1] - first;
         for (int64_t r = first; r < first + count; r++)
             for (int64_t i = 0; i < n; i++) seen += ll_panel_observed(p, r, var[i]);
         rows += count;
