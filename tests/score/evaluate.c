@@ -130,9 +130,9 @@ static void tables_say_what_was_asked(void **state)
     static const struct {
         llap_evaluate_by by;
         const char      *text;
-    } cases[] = { { 0, "the model earns its keep: better than the best opponent, " },
+    } cases[] = { { 0, "the model is worth its cost: better than the best opponent, " },
                   { 0, "] of CRPS, squared error -" },
-                  { 0, "50, 80, 95 % are of 40 samples; they settle from 200 on\n" },
+                  { 0, "50, 80, 95 % rest on 40 samples; they are steady from 200 on\n" },
                   { LLAP_EVALUATE_BY_STEP, "steps ahead" },
                   { LLAP_EVALUATE_BY_VARIABLE, "variable " },
                   { LLAP_EVALUATE_BY_ENTITY, "s2 " } };
