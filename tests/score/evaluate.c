@@ -232,11 +232,14 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride");
     o.task = LLAP_EVALUATE_TASK_IMPUTE; /* has neither, and says nothing of them */
     o.stride = "5";
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "stride: is for forecasts");
     o.samples = 30;
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "samples: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "samples: is for forecasts");
     o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .season = "7d" };
-    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "season: of forecasts");
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION,
+               "season: is for forecasts");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)

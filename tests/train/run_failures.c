@@ -59,9 +59,10 @@ static void a_stage_that_diverged_begins_anew(void **state)
     CHECK_OK(ll_training_run_create(&o, NULL, 0, &t));
     CHECK_OK(train_stage(t, &first, "first", 100, &r));
     assert_int_equal(r.best_step, -1);
-    CHECK_FAIL(train_stage(t, &second, "second", 1, &r), LLAP_ENUMERIC,
-               "second: has diverged, no validation score was finite; its rate was 0.5: try a smaller "
-               "`lr`: with `resume` this stage begins anew, without ");
+    CHECK_FAIL(
+        train_stage(t, &second, "second", 1, &r), LLAP_ENUMERIC,
+        "second: has diverged, no validation score was finite; its rate was 0.5: try a smaller "
+        "`lr`: with `resume` this stage begins anew, without ");
     assert_non_null(strstr(llap_error_detail(), "d.state the whole training"));
     ll_training_run_destroy(t);
     o.resume = true;
