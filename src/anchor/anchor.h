@@ -138,6 +138,14 @@ size_t      ll_anchor_path_normals(const ll_anchor_posterior *p);
 llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_t n_paths,
                             const double *normals, double *paths);
 
+/* Paths of the same joint law, as normal scores of their margins (of a new reading), by one normal
+ * for each query: normals and scores are [n_paths,n_query]. The score at a query depends on the
+ * normals of that query and of those before it, so normals that belong to times can be shared with
+ * other series. scores may be normals. LLAP_EINVAL: a reading after the first query. O(n_query J)
+ * a path. */
+llap_status ll_anchor_innovate(const ll_anchor_posterior *p, size_t n_paths, const double *normals,
+                               double *scores);
+
 /* How far off the readings of a window are, as the monitor measures it: a [n_obs], NaN: missing. */
 llap_status ll_anchor_surprises(const ll_anchor_kernel *k, const ll_anchor_window *w, double *a);
 

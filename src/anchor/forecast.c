@@ -251,8 +251,12 @@ static llap_status draw_scores(const ll_anchor_posterior *post, size_t n_query, 
     return st;
 }
 
-llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
-                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+/* Scores of one request's paths, from a stream of normals or from given ones. */
+typedef llap_status (*score_paths)(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                   size_t n_paths, double *out);
+
+static llap_status make_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                              score_paths scores, void *from, size_t n_paths, double *out)
 {
     ll_law              *law = r->law == NULL ? ll_new(r->n_query, sizeof *law) : r->law;
     ll_anchor_request    own = *r;
@@ -262,13 +266,45 @@ llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_requ
     llap_status st = law == NULL ? LLAP_ENOMEM : batch_init(&b, m, &m->kernel, r, 1);
     if (st == LLAP_OK && r->law == NULL) st = ll_anchor_model_forecast(m, &own, 1);
     if (st == LLAP_OK) st = ll_anchor_condition(&m->kernel, b.window, &post);
-    if (st == LLAP_OK) st = draw_scores(post, r->n_query, seed, window, 0, n_paths, out);
+    if (st == LLAP_OK) st = scores(post, r->n_query, from, n_paths, out);
     for (size_t i = 0; st == LLAP_OK && i < n_paths * r->n_query; i++)
         out[i] = ll_anchor_quantile(m, r->series, &law[i % r->n_query], out[i]);
     ll_anchor_posterior_destroy(post);
     batch_deinit(&b, 1);
     if (r->law == NULL) ll_free(law);
     return st;
+}
+
+typedef struct stream {
+    uint64_t seed, window;
+} stream;
+
+static llap_status from_stream(const ll_anchor_posterior *post, size_t n_query, void *from,
+                               size_t n_paths, double *out)
+{
+    const stream *s = from;
+    return draw_scores(post, n_query, s->seed, s->window, 0, n_paths, out);
+}
+
+llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
+                                  uint64_t seed, uint64_t window, size_t n_paths, double *out)
+{
+    stream s = { seed, window };
+    return make_paths(m, r, from_stream, &s, n_paths, out);
+}
+
+static llap_status from_normals(const ll_anchor_posterior *post, size_t n_query, void *from,
+                                size_t n_paths, double *out)
+{
+    const double *const *normals = from;
+    (void)n_query;
+    return ll_anchor_innovate(post, n_paths, *normals, out);
+}
+
+llap_status ll_anchor_model_paths_by(const ll_anchor_model *m, const ll_anchor_request *r,
+                                     const double *normals, size_t n_paths, double *out)
+{
+    return make_paths(m, r, from_normals, &normals, n_paths, out);
 }
 
 /* Each query becomes a forecast at its own time, with a context of its own: a few at a time, so

@@ -143,6 +143,11 @@ llap_status ll_anchor_model_forecast(const ll_anchor_model *m, const ll_anchor_r
 llap_status ll_anchor_model_paths(const ll_anchor_model *m, const ll_anchor_request *r,
                                   uint64_t seed, uint64_t window, size_t n_paths, double *out);
 
+/* The same by given normals, [n_paths,n_query], one for each query (ll_anchor_innovate): out may be
+ * normals. A path then moves with those of other series whose normals are correlated. */
+llap_status ll_anchor_model_paths_by(const ll_anchor_model *m, const ll_anchor_request *r,
+                                     const double *normals, size_t n_paths, double *out);
+
 /* Gap filling: the law of history at t_query, with the kernel fitted for short distances. origin is
  * not used. From the past: given the observed rows at or before each, within a context. From both
  * sides: given all observed rows within half a context of each; long series are worked in pieces of

@@ -13,6 +13,7 @@
 
 #include "anchor/state.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 #include <assert.h>
 #include <math.h>
@@ -381,4 +382,61 @@ llap_status ll_anchor_paths(const ll_anchor_posterior *p, ll_anchor_of of, size_
     }
     ll_free(f);
     return LLAP_OK;
+}
+
+/* ---- one normal a query ---- */
+
+/* A draw at a query is taken in like a reading, which leaves the law of what comes after it given
+ * that draw. Deviation of the draw given those before it, sd [n], and what one deviation moves the
+ * state by, gain [n,J]; n queries from the first event on that is one. */
+static void take_in(const ll_anchor_posterior *p, double *sd, double *gain)
+{
+    anchor_system sys = p->sys;
+    const size_t  J = (size_t)sys.J;
+    double        P[ANCHOR_MAX_J * ANCHOR_MAX_J], b[ANCHOR_MAX_J], x[ANCHOR_MAX_J] = { 0 };
+    sys.r = sys.nu; /* a new reading has no jitter */
+    memcpy(P, p->start, (size_t)(sys.J * sys.ld) * sizeof *P);
+    for (size_t k = p->first; k < p->n_events; k++) {
+        const size_t at = k - p->first;
+        if (at > 0 && p->ev[k].gap > 0.0) anchor_push_cov(&sys, &p->step[k], P);
+        const double d = fmax(P[0], 0.0) + sys.nu;
+        sd[at] = sqrt(d);
+        memset(gain + at * J, 0, J * sizeof *gain);
+        if (!(d > 0.0)) continue; /* nothing is left to draw */
+        anchor_update(&sys, 0.0, d, b, x, P);
+        for (size_t i = 0; i < J; i++) gain[at * J + i] = b[i] / sd[at];
+    }
+}
+
+static void innovate(const ll_anchor_posterior *p, const double *sd, const double *gain,
+                     const double *normal, double *score)
+{
+    const size_t J = (size_t)p->sys.J;
+    double       x[ANCHOR_MAX_J] = { 0 };
+    for (size_t k = p->first; k < p->n_events; k++) {
+        const size_t at = k - p->first, q = (size_t)p->ev[k].query;
+        const double z = normal[q]; /* score may be normal */
+        if (at > 0 && p->ev[k].gap > 0.0) anchor_push(&p->sys, &p->step[k], x);
+        score[q] = (x[0] + sd[at] * z) / sqrt(fmax(p->var[q] + p->sys.nu, 1e-300));
+        for (size_t i = 0; i < J; i++) x[i] += gain[at * J + i] * z;
+    }
+}
+
+llap_status ll_anchor_innovate(const ll_anchor_posterior *p, size_t n_paths, const double *normals,
+                               double *scores)
+{
+    const size_t n = p->n_events - p->first;
+    if (n != p->n_query)
+        return ll_fail(LLAP_EINVAL,
+                       "anchor: expected queries after all readings, found %zu "
+                       "readings after the first query",
+                       n - p->n_query);
+    double     *sd = ll_new(n, sizeof *sd), *gain = ll_new(n, (size_t)p->sys.J * sizeof *gain);
+    llap_status st = sd == NULL || gain == NULL ? LLAP_ENOMEM : LLAP_OK;
+    if (st == LLAP_OK) take_in(p, sd, gain);
+    for (size_t i = 0; st == LLAP_OK && i < n_paths; i++)
+        innovate(p, sd, gain, normals + i * n, scores + i * n);
+    ll_free(sd);
+    ll_free(gain);
+    return st;
 }

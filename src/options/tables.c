@@ -35,6 +35,7 @@ static const llap_option train_options[] = {
     OPTION_TEXT(LIST, transform, "yeo-johnson", "none, log1p, asinh or yeo-johnson, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, min, NULL, "least value of answers, for all targets or NAME=... each"),
     OPTION_TEXT(LIST, max, NULL, "largest value of answers"),
+    OPTION_TEXT(LIST, kind, "auto", "of values: count, whole, share, positive, any, or auto: found by looking; NAME=... each"),
     OPTION_TEXT(FILE, from, NULL, "start from the networks of this model"),
     OPTION_INTEGER(members, NULL, 1, 64, "networks that share the samples (default: as the size says)"),
     OPTION_INTEGER(steps, NULL, 1, 1e9, "training steps of each network (default: by size and horizon)"),
@@ -65,17 +66,21 @@ const llap_option *llap_train_options(void) { return train_options; }
 
 #define QUANTILES "0.025,0.1,0.25,0.5,0.75,0.9,0.975"
 
+static const char *const totals[] = {
+    "", [LLAP_FORECAST_TOTAL_HORIZON] = "horizon", [LLAP_FORECAST_TOTAL_ENTITIES] = "entities", [LLAP_FORECAST_TOTAL_BOTH] = "both", NULL,
+};
+
 #define OPTIONS llap_forecast_opts
 static const llap_option forecast_options[] = {
     OPTION_TEXT(TEXT, at, NULL, "forecast from this time (default: the last row of each entity)"),
     OPTION_TEXT(TEXT, every, NULL, "backtest: a forecast in every such span, from the time `at` on (default: the start of the test part)"),
-    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, and entity where they differ"),
+    OPTION_TEXT(FILE, times, NULL, "the times to forecast: a column time, entity where they differ, origin where they are asked from several times"),
     OPTION_TEXT(TEXT, horizon, NULL, "how far ahead (default: as trained)"),
     OPTION_TEXT(TEXT, step, NULL, "between forecast times (default: as trained)"),
     OPTION_TEXT(LIST, quantiles, QUANTILES, "of the answer, between 0 and 1"),
     OPTION_INTEGER(samples, "200", 1, 1e6, "number of sample paths; size anchor needs none for its quantiles"),
     OPTION_FLAG(keep_samples, "write the paths instead of their quantiles"),
-    OPTION_FLAG(total, "the sum over the horizon instead of each time"),
+    OPTION_WORD(total, NULL, totals, "sums instead of each value: over the horizon, over all entities at each time, or both"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,
     OPTION_END,
@@ -119,6 +124,9 @@ static const llap_option evaluate_options[] = {
     OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),
     OPTION_ASIDE(FILE, windows, NULL, 0, 0, NULL,
          "write what every window scored, as CSV: CRPS and squared error of model and opponents"),
+    OPTION_TEXT(FILE, against, NULL, "score the forecasts of this CSV, too: entity, origin, time, variable, and value, or quantiles q0.1,..., or sample and value"),
+    OPTION_ASIDE(FILE, keep, NULL, 0, 0, NULL, "write the scored forecasts, as CSV: entity, origin, time, variable, truth, mean, quantiles"),
+    OPTION_ASIDE(FLAG, keep_samples, NULL, 0, 0, NULL, "keep their samples instead of mean and quantiles"),
     OPTION_SEED,
     OPTIONS_OF_DEVICE,
     OPTION_END,

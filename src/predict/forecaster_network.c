@@ -6,6 +6,7 @@
 #include "base/progress.h"
 #include "base/rng/rng.h"
 #include "predict/forecaster.h"
+#include "predict/joint_draws.h"
 #include "predict/network_members.h"
 #include "predict/panel_view.h"
 
@@ -295,11 +296,36 @@ static llap_status draw_work(network_self *s, const ll_forecast_request *ask,
     return st;
 }
 
+/* Networks that draw every entity (and target) by itself: their values follow the ranks of the
+ * anchor's paths, which move together. Those of the joint view have an order of their own. */
+static bool by_ranks(const network_self *s)
+{
+    return s->m->joint != NULL && s->view.layout.view != LL_FEATURE_JOINT;
+}
+
+static llap_status reorder(const network_self *s, const ll_forecast_request *ask,
+                           const ll_forecast_window *w, int64_t n, double *const *by,
+                           double *const *path)
+{
+    const int64_t C = s->view.layout.targets, mine = drawn(s, ask->n_samples);
+    const int64_t every = s->n.answer_source == LL_ANSWER_BY_BOTH ? 2 : 1;
+    int           worst = LLAP_OK;
+#pragma omp parallel for schedule(dynamic, 1) reduction(max : worst)
+    for (int64_t i = 0; i < n * C; i++) {
+        const int64_t entity = w[i / C].entity;
+        if (!ll_joint_holds(s->m, s->view.known[entity])) continue;
+        const llap_status st =
+            ll_joint_reorder(path[i], by[i], mine, w[i / C].n_query, every - 1, every);
+        if ((int)st > worst) worst = (int)st;
+    }
+    return (llap_status)worst;
+}
+
 /* Does the anchor answer any of it? */
 static bool anchor_needed(const network_self *s, const ll_forecast_window *w, int64_t n,
                           const work *k)
 {
-    if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over) return true;
+    if (s->n.answer_source != LL_ANSWER_BY_NETWORKS || k->over || by_ranks(s)) return true;
     for (int64_t i = 0; i < n; i++) {
         const bool known = ll_model_entity(s->m, s->p->entity[w[i].entity]) >= 0;
         if (within(s, &w[i]) < w[i].n_query) return true;
@@ -308,10 +334,11 @@ static bool anchor_needed(const network_self *s, const ll_forecast_window *w, in
     return false;
 }
 
-/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come. */
+/* out [n,C] of [n_samples,n_query]: the anchor's paths, or room for those to come; by: where they
+ * stay as they are. */
 static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
                                const ll_forecast_window *w, int64_t n, const work *k,
-                               ll_arena *arena, double **out)
+                               ll_arena *arena, double **out, double **by)
 {
     const int64_t        C = s->view.layout.targets;
     const bool           needed = anchor_needed(s, w, n, k);
@@ -321,8 +348,9 @@ static llap_status start_paths(network_self *s, const ll_forecast_request *ask,
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++) {
         const size_t values = (size_t)(ask->n_samples * w[i / C].n_query);
         out[i] = ll_arena_new(arena, values, sizeof **out);
+        by[i] = needed ? (double *)from[i].value : NULL;
         if (out[i] == NULL) st = LLAP_ENOMEM;
-        else if (needed) memcpy(out[i], from[i].value, values * sizeof **out);
+        else if (needed) memcpy(out[i], by[i], values * sizeof **out);
     }
     return st;
 }
@@ -335,18 +363,20 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     const int64_t C = s->view.layout.targets;
     work          k = { .group = ll_arena_new(arena, (size_t)(n * C), sizeof *k.group),
                         .example = ll_arena_new(arena, (size_t)(n * C), sizeof *k.example) };
-    double      **path = ll_arena_new(arena, (size_t)(n * C), sizeof *path);
+    double      **path = ll_arena_new(arena, 2 * (size_t)(n * C), sizeof *path);
+    double      **by = path + n * C; /* the anchor's */
     llap_status   st = k.group == NULL || k.example == NULL || path == NULL ? LLAP_ENOMEM : LLAP_OK;
     if (st == LLAP_OK)
         st = s->view.layout.view == LL_FEATURE_JOINT ? joint_work(s, w, n, arena, &k)
                                                      : own_work(s, w, n, arena, &k);
-    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path);
+    if (st == LLAP_OK) st = start_paths(s, ask, w, n, &k, arena, path, by);
     const bool draws = s->n.answer_source != LL_ANSWER_BY_ANCHOR && drawn(s, ask->n_samples) > 0;
     if (st == LLAP_OK && draws && k.over)
         ll_logf(ask->log, LLAP_LOG_WARNING,
                 "more than %d times at once: there the anchor answers, not the networks",
                 QUERIES_MAX);
     if (st == LLAP_OK && draws) st = draw_work(s, ask, w, &k, path);
+    if (st == LLAP_OK && draws && by_ranks(s)) st = reorder(s, ask, w, n, by, path);
     for (int64_t i = 0; i < n * C && st == LLAP_OK; i++)
         out[i] = (ll_forecast_members){
             .n = ask->n_samples, .value = path[i], .drawn = true, .joint = true
@@ -367,7 +397,7 @@ llap_status ll_network_forecaster(const llap_model *m, const llap_panel *p,
     s->sampler = kept != NULL ? kept : &s->own;
     ll_network_members_init(&s->n, m);
     llap_status st = ll_panel_view_init(&s->view, m, p, &s->n.config.layout, &s->n.inputs);
-    if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, &s->view.targets, &s->anchor);
+    if (st == LLAP_OK) st = ll_anchor_forecaster_of(m, p, &s->view.targets, &s->anchor);
     *out = (ll_forecaster){ .name = "network",
                             .n_targets = m->frame.n_targets,
                             .self = s,

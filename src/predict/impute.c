@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/rng/rng.h"
+#include "base/text.h"
 #include "predict/compare.h"
 #include "predict/device.h"
 #include "predict/filler.h"
@@ -354,6 +355,9 @@ llap_status llap_impute(const llap_model *m, const llap_panel *panel, const llap
     llap_panel    *more = NULL;
     uint8_t       *rows = NULL;
     st = ll_query_times_read(panel, o.times, &times);
+    if (st == LLAP_OK && times.has_origins)
+        st = ll_fail(LLAP_EINVAL, "times: %s: column 'origin': of forecasts, gaps have none",
+                     ll_text_show(o.times).text);
     if (st == LLAP_OK) st = ll_query_times_rows(panel, &times, &more, &rows);
     if (st == LLAP_OK) st = impute(m, panel, more, rows, &o, out);
     ll_free(times.at);

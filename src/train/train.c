@@ -14,6 +14,7 @@
 #include "predict/span.h"
 #include "train/anchors.h"
 #include "train/fill_choice.h"
+#include "train/joint.h"
 #include "train/networks.h"
 #include "train/parts.h"
 #include "train/reference/reference.h"
@@ -268,6 +269,7 @@ static llap_status train_all(ll_training_run *run, ll_training_set *f, const lla
     assert(*out == NULL && !l->reference);
     const bool  alone = l->size == NETWORKS_NONE;
     llap_status st = fit_anchors(run, p, o, l, out);
+    if (st == LLAP_OK) st = ll_train_joint(*out, p, l->var, o->log);
     if (st == LLAP_OK && !alone)
         st = ll_train_networks(*out, run, f, p, o, (ll_size)l->size, config);
     if (st == LLAP_OK && !alone) st = settle_filling(run, *out, p, o, &l->recipe.networks);

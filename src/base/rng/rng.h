@@ -52,6 +52,7 @@ typedef enum ll_stream {
     LL_STREAM_BOOT,    /* bootstrap */
     LL_STREAM_SCORE,   /* scoring: places among equals, pairs of members */
     LL_STREAM_FILL,    /* guesses where a gap is filled */
+    LL_STREAM_JOINT,   /* normals of one time that series share */
 } ll_stream;
 
 typedef struct ll_rng {
