@@ -98,8 +98,8 @@ static void counts(void **state)
     double sum = 0, square = 0, before = -INFINITY;
     for (int e = 0; e < 2; e++)
         for (int i = 0; i < N; i++) { /* targets are normal scores */
-            const double u = ll_chain_target(c, (size_t)e, (size_t)i, t[i], y[e][i]);
-            assert_true(u == ll_chain_target(c, (size_t)e, (size_t)i, t[i], y[e][i]));
+            const double u = ll_chain_target(c, (size_t)e, (size_t)i, NULL, t[i], y[e][i]);
+            assert_true(u == ll_chain_target(c, (size_t)e, (size_t)i, NULL, t[i], y[e][i]));
             sum += u, square += u * u;
         }
     assert_true(fabs(sum / (2 * N)) < .08 && fabs(square / (2 * N) - 1) < .12);
