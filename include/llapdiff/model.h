@@ -269,6 +269,8 @@ typedef struct llap_evaluate_opts {
     const llap_model *const *with;      /* as above; their split must be the same */
     int64_t                  n_with;
     const char              *windows; /* CSV file of what each window scored; NULL: none */
+    const char *season; /* of the seasonal opponents: "24h,7d", or numbers of steps; NULL: a day
+                         * and a week where times are a calendar and steps short enough */
 } llap_evaluate_opts;
 
 /* Scores the model and the opponents that any model has to beat on the same windows: CRPS (fair, of

@@ -108,8 +108,14 @@ typedef struct llap_score_difference {
 LLAP_API const llap_score_difference *llap_scores_against(const llap_scores *s, int64_t forecaster,
                                                           int64_t variable);
 
+/* The same in the units of the data; LLAP_ALL has none. */
+LLAP_API const llap_score_difference *
+llap_scores_against_in_units(const llap_scores *s, int64_t forecaster, int64_t variable);
+
 /* Number of the opponent with the least CRPS; -1: there is none. */
 LLAP_API int64_t llap_scores_best_opponent(const llap_scores *s, int64_t variable);
+/* The same by the CRPS in the units of the data, which weighs entities by their spread. */
+LLAP_API int64_t llap_scores_best_opponent_in_units(const llap_scores *s, int64_t variable);
 /* Whether the model is better than that one, surely: 1 yes, 0 no, -1 too little data to tell. */
 LLAP_API int llap_scores_earns_its_keep(const llap_scores *s, int64_t variable);
 

@@ -22,6 +22,7 @@ static const cli_row rows[] = {
     { .table = llap_evaluate_options, .option = "stride", .arg = "SPAN" },
     { .table = llap_evaluate_options, .option = "samples", .letter = 'n' },
     { .table = llap_evaluate_options, .option = "by" },
+    { .table = llap_evaluate_options, .option = "season" },
     { .table = llap_evaluate_options, .option = "bootstrap" },
     { .table = llap_evaluate_options, .option = "units" },
     { .table = llap_evaluate_options, .option = "paper" },
@@ -77,9 +78,9 @@ const cli_command cmd_evaluate = {
     .summary = "score a model beside honest opponents",
     .text =
         "Forecasts the windows that training has not seen and scores them beside what any\n"
-        "model has to beat: the last value, a line, the season before, climatology, the\n"
-        "readings and the days of the context, a first-order process, and the best point\n"
-        "with its residual spread. CRPS (fair, all pairs), squared and absolute error in\n"
+        "model has to beat: the last value, a line, a drift, a walk of logarithms, the\n"
+        "seasons before, climatology, the readings and the days of the context, a\n"
+        "first-order process, and the best of the points. CRPS (fair, all pairs), squared and absolute error in\n"
         "standard deviations of training, how often the 50, 80 and 95 % intervals held\n"
         "the truth, and by how much the model is better, with the 95 % interval of a\n"
         "paired bootstrap over days (over entities where those were split). --json has\n"
@@ -88,7 +89,8 @@ const cli_command cmd_evaluate = {
         "model from both sides and from the past alone, by linear interpolation and the\n"
         "last value with their empirical errors; --stride, --samples and --with are of\n"
         "forecasts alone.",
-    .example = "  llapdiff evaluate air.safetensors air.csv",
+    .example = "  llapdiff evaluate air.safetensors air.csv\n"
+               "  llapdiff evaluate air.safetensors air.csv --season 24h,7d --units",
     .min_operands = 2,
     .max_operands = -1,
     .rows = rows,

@@ -112,6 +112,7 @@ static const llap_option evaluate_options[] = {
     OPTION_TEXT(TEXT, stride, NULL, "one forecast of an entity is scored in each such span (default 23 steps)"),
     OPTION_INTEGER(samples, "200", 2, 100000, "samples drawn per forecast"),
     OPTION_WORD(by, "all", tables, "CRPS in finer parts too"),
+    OPTION_TEXT(LIST, season, NULL, "of the seasonal opponents, such as 24h,7d (default: a day and a week, where steps are short enough)"),
     OPTION_INTEGER(bootstrap, "1000", 0, 1000000, "draws behind the intervals of differences; 0: no intervals"),
     OPTION_FLAG(units, "the table in the units of the data, not in standard deviations of training"),
     OPTION_FLAG(paper, "also CRPS and MSE as the paper's tables have them (25 samples, 200 pairs)"),

@@ -11,14 +11,15 @@ typedef struct sums {
     double n, crps_a, crps_b, se_a, se_b;
 } sums;
 
-static void add(sums *s, const scoring_sum *a, const scoring_sum *b)
+static void add(sums *s, const scoring_sum *a, const scoring_sum *b, bool units)
 {
+    const scoring_errors *x = units ? &a->y : &a->z, *y = units ? &b->y : &b->z;
     assert(a->n == b->n); /* both are about the same values */
     s->n += a->n;
-    s->crps_a += a->crps;
-    s->crps_b += b->crps;
-    s->se_a += a->se;
-    s->se_b += b->se;
+    s->crps_a += x->crps;
+    s->crps_b += y->crps;
+    s->se_a += x->se;
+    s->se_b += y->se;
 }
 
 /* n_units units in runs that go round from the last to the first. */
@@ -32,7 +33,7 @@ static sums draw(const scoring_sum *a, const scoring_sum *b, int64_t n_units,
         const int64_t first = (int64_t)ll_rng_below(&r, (uint64_t)k, (uint64_t)n_units);
         for (int64_t i = 0; i < o->run && done < n_units; i++, done++) {
             const int64_t u = (first + i) % n_units;
-            add(&s, &a[u], &b[u]);
+            add(&s, &a[u], &b[u], o->units);
         }
     }
     return s;
@@ -73,7 +74,7 @@ llap_status bootstrap_difference(const scoring_sum *a, const scoring_sum *b, int
         ll_free(room);
         return LLAP_ENOMEM;
     }
-    for (int64_t u = 0; u < n_units; u++) add(&all, &a[u], &b[u]);
+    for (int64_t u = 0; u < n_units; u++) add(&all, &a[u], &b[u], o->units);
     /* One unit says nothing of the others. */
     const int64_t n = n_units > 1 ? o->n_draws : 0;
 #pragma omp parallel for schedule(static)

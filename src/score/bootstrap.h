@@ -9,6 +9,7 @@
 typedef struct bootstrap_opts {
     int64_t  n_draws; /* 0: no intervals */
     int64_t  run;     /* consecutive units drawn together, >= 1 */
+    bool     units;   /* errors in data units, not in standard deviations */
     uint64_t seed;
 } bootstrap_opts;
 

@@ -83,7 +83,7 @@ static llap_status run_scoring(scoring_input *in, evaluation *e, const ll_foreca
     in->f = f;
     in->n_forecasters = e->n = n;
     e->n_own = n_own;
-    for (int i = 0; i < n; i++) e->name[i] = f[i]->name;
+    for (int i = 0; i < n; i++) snprintf(e->name[i], EVALUATION_NAME, "%s", f[i]->name);
     if (st == LLAP_OK) st = scoring_run(in, &e->s);
     if (st == LLAP_OK && in->windows) st = evaluation_windows(e, in->w, e->windows);
     ll_free(unit);
@@ -117,7 +117,8 @@ static llap_status score_forecasts(scoring_input *in, evaluation *e)
             ll_pool_forecaster(m, e->with, e->n_with, in->panel, in->var, e->backend, NULL, &model);
     if (st == LLAP_OK && n_own > 1) st = ll_anchor_forecaster(m, in->panel, in->var, &anchor);
     if (st == LLAP_OK)
-        st = ll_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part);
+        st = ll_opponents_init(&others, &m->frame, in->scale, in->var, w, split, e->part,
+                               &e->seasons);
     if (st == LLAP_OK) {
         ll_split_thin(split, w, e->part, e->stride, m->frame.by_entity);
         st = list_windows(w, split, e->part, &list);
@@ -173,29 +174,45 @@ static void pool_units(const scoring *s, int i, scoring_sum *out)
         const scoring_sum *from = scoring_units(s, i, k);
         for (int64_t u = 0; u < s->n_units; u++) {
             out[u].n += from[u].n;
-            out[u].crps += from[u].crps;
-            out[u].se += from[u].se;
+            out[u].z.crps += from[u].z.crps;
+            out[u].z.se += from[u].z.se;
         }
     }
+}
+
+/* The model against forecaster i, on each target and on all. pooled [2,n_units]: those of the model
+ * are there. */
+static llap_status compare_one(evaluation *e, int i, scoring_sum *pooled)
+{
+    const scoring *s = &e->s;
+    bootstrap_opts units = e->boot;
+    llap_status    st = LLAP_OK;
+    units.units = true;
+    for (int64_t k = 0; st == LLAP_OK && k < s->n_targets; k++) {
+        const scoring_sum *a = scoring_units(s, 0, k), *b = scoring_units(s, i, k);
+        const int64_t      at = evaluation_place(e, i, k);
+        st = bootstrap_difference(a, b, s->n_units, &e->boot, &e->against[at]);
+        if (st == LLAP_OK)
+            st = bootstrap_difference(a, b, s->n_units, &units, &e->against_units[at]);
+    }
+    pool_units(s, i, pooled + s->n_units);
+    if (st == LLAP_OK)
+        st = bootstrap_difference(pooled, pooled + s->n_units, s->n_units, &e->boot,
+                                  &e->against[evaluation_place(e, i, s->n_targets)]);
+    return st;
 }
 
 static llap_status compare(evaluation *e)
 {
     const scoring *s = &e->s;
+    const size_t   n = (size_t)(e->n * (s->n_targets + 1));
     scoring_sum   *pooled = ll_new(2 * (size_t)s->n_units, sizeof *pooled);
-    e->against = ll_new((size_t)(e->n * (s->n_targets + 1)), sizeof *e->against);
-    llap_status st = pooled == NULL || e->against == NULL ? LLAP_ENOMEM : LLAP_OK;
+    e->against = ll_new(n, sizeof *e->against);
+    e->against_units = ll_new(n, sizeof *e->against_units);
+    const bool  ok = pooled != NULL && e->against != NULL && e->against_units != NULL;
+    llap_status st = ok ? LLAP_OK : LLAP_ENOMEM;
     if (st == LLAP_OK) pool_units(s, 0, pooled);
-    for (int i = 1; st == LLAP_OK && i < e->n; i++) {
-        bootstrap_result *out = e->against + i * (s->n_targets + 1);
-        for (int64_t k = 0; st == LLAP_OK && k < s->n_targets; k++)
-            st = bootstrap_difference(scoring_units(s, 0, k), scoring_units(s, i, k), s->n_units,
-                                      &e->boot, &out[k]);
-        pool_units(s, i, pooled + s->n_units);
-        if (st == LLAP_OK)
-            st = bootstrap_difference(pooled, pooled + s->n_units, s->n_units, &e->boot,
-                                      &out[s->n_targets]);
-    }
+    for (int i = 1; st == LLAP_OK && i < e->n; i++) st = compare_one(e, i, pooled);
     ll_free(pooled);
     return st;
 }
@@ -207,6 +224,8 @@ static llap_status check_filling(const llap_evaluate_opts *given)
 {
     if (given->n_with > 0)
         return ll_fail(LLAP_EOPTION, "with: several models forecast, but do not fill gaps");
+    if (given->season != NULL)
+        return ll_fail(LLAP_EOPTION, "season: of forecasts, gaps are filled without it");
     if (given->samples != 0 || given->stride != NULL)
         return ll_fail(LLAP_EOPTION, "%s: of forecasts, gaps are filled without it",
                        given->samples != 0 ? "samples" : "stride");
@@ -229,7 +248,8 @@ static llap_status use_options(const llap_evaluate_opts *o, evaluation *e, evalu
                                .units = o->units,
                                .paper = o->paper };
     if (__builtin_mul_overflow(STEPS_APART, e->m->frame.step, &e->stride)) e->stride = INT64_MAX;
-    const llap_status st = ll_backend_choose(o->device, o->precision, &e->backend);
+    llap_status st = ll_backend_choose(o->device, o->precision, &e->backend);
+    if (st == LLAP_OK) st = ll_seasons_parse(o->season, &e->m->frame, &e->panel->axis, &e->seasons);
     return st != LLAP_OK || o->stride == NULL
                ? st
                : ll_span_parse("stride", o->stride, &e->panel->axis, e->m->frame.step, &e->stride);
@@ -284,6 +304,7 @@ llap_status llap_scores_create(const llap_model *m, const llap_panel *panel,
     if (st == LLAP_OK) st = scores_of(&e, &look, out);
     scoring_deinit(&e.s);
     ll_free(e.against);
+    ll_free(e.against_units);
     ll_free(scale);
     ll_free(glitch);
     ll_free(var);

@@ -5,8 +5,9 @@
 #include "backend/backend.h"
 #include "predict/forecaster.h"
 #include "score/bootstrap.h"
+#include "score/opponents.h"
 
-enum { EVALUATION_MAX = 16 }; /* forecasters */
+enum { EVALUATION_MAX = 32, EVALUATION_NAME = 64 }; /* forecasters, bytes of a name */
 
 typedef enum evaluation_by { BY_NOTHING, BY_STEP, BY_VARIABLE, BY_ENTITY } evaluation_by;
 
@@ -27,15 +28,18 @@ typedef struct evaluation {
     bootstrap_opts boot;
     scoring        s;
     int            n; /* forecasters; the first is the model */
-    const char    *name[EVALUATION_MAX];
+    char           name[EVALUATION_MAX][EVALUATION_NAME];
     int            n_own; /* the first so many are the model and its parts, no opponents */
-    /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. */
-    bootstrap_result *against;
+    ll_seasons     seasons;
+    /* The model against forecaster i, [n,n_targets + 1]; the last of all targets together. In
+     * standard deviations, and in the units of the data, where all targets together mean nothing.
+     */
+    bootstrap_result *against, *against_units;
 } evaluation;
 
-static inline const bootstrap_result *evaluation_against(const evaluation *e, int i, int64_t target)
+static inline int64_t evaluation_place(const evaluation *e, int i, int64_t target)
 {
-    return &e->against[i * (e->s.n_targets + 1) + target];
+    return i * (e->s.n_targets + 1) + target;
 }
 
 /* The sums of a target, or of all together for target n_targets (its data units mean nothing). */

@@ -65,11 +65,20 @@ static void put_columns(ll_json_writer *w, const char *key, const llap_score_col
     ll_json_close(w, '}');
 }
 
+static void put_difference(ll_json_writer *w, const llap_score_difference *d)
+{
+    if (d == NULL) return;
+    ll_json_open(w, "model_against", '{');
+    put_range(w, "crps", &d->crps);
+    put_range(w, "mse", &d->mse);
+    put_range(w, "skill", &d->skill);
+    ll_json_close(w, '}');
+}
+
 static void put_forecaster(ll_json_writer *w, const llap_scores *s, int64_t i, int64_t variable)
 {
-    const llap_score_row        *x = llap_scores_at(s, i, variable);
-    const llap_score_columns    *entities = llap_scores_by_entity(s, i, variable);
-    const llap_score_difference *d = llap_scores_against(s, i, variable);
+    const llap_score_row     *x = llap_scores_at(s, i, variable);
+    const llap_score_columns *entities = llap_scores_by_entity(s, i, variable);
     ll_json_open(w, NULL, '{');
     ll_json_put_string(w, "name", s->info.forecasters[i]);
     put_scale(w, x);
@@ -84,23 +93,19 @@ static void put_forecaster(ll_json_writer *w, const llap_scores *s, int64_t i, i
     if (variable != LLAP_ALL) {
         ll_json_open(w, "units", '{');
         put_scale(w, llap_scores_in_units(s, i, variable));
+        put_difference(w, llap_scores_against_in_units(s, i, variable));
         ll_json_close(w, '}');
         put_columns(w, "steps", llap_scores_by_step(s, i, variable));
         if (entities != NULL) put_columns(w, "entities", entities);
     }
-    if (d != NULL) {
-        ll_json_open(w, "model_against", '{');
-        put_range(w, "crps", &d->crps);
-        put_range(w, "mse", &d->mse);
-        put_range(w, "skill", &d->skill);
-        ll_json_close(w, '}');
-    }
+    put_difference(w, llap_scores_against(s, i, variable));
     ll_json_close(w, '}');
 }
 
 static void put_variable(ll_json_writer *w, const llap_scores *s, const char *key, int64_t variable)
 {
     const int64_t best = llap_scores_best_opponent(s, variable);
+    const int64_t in_units = llap_scores_best_opponent_in_units(s, variable);
     const int     earns = llap_scores_earns_its_keep(s, variable);
     ll_json_open(w, key, '{');
     if (variable != LLAP_ALL) ll_json_put_string(w, "name", s->info.variables[variable]);
@@ -109,6 +114,8 @@ static void put_variable(ll_json_writer *w, const llap_scores *s, const char *ke
     for (int64_t i = 0; i < s->info.n_forecasters; i++) put_forecaster(w, s, i, variable);
     ll_json_close(w, ']');
     if (best >= 0) ll_json_put_string(w, "best_opponent", s->info.forecasters[best]);
+    if (in_units >= 0)
+        ll_json_put_string(w, "best_opponent_in_units", s->info.forecasters[in_units]);
     if (earns >= 0) ll_json_put_bool(w, "earns_its_keep", earns);
     ll_json_close(w, '}');
 }

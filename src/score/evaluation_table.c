@@ -17,75 +17,168 @@ static void put(FILE *f, int width, int digits, double x)
     else fprintf(f, "%*.*f", width, digits, x);
 }
 
-static void put_row(FILE *f, const llap_scores *s, int64_t i, int64_t variable)
+/* ---- columns that never run together, however large the numbers are ---- */
+
+typedef struct column {
+    int  width, digits;
+    bool powers; /* 1.2346e+12: nobody counts that many digits */
+} column;
+
+typedef struct number_text {
+    char text[40];
+} number_text;
+
+static number_text show(const column *c, double x)
 {
-    const bool            units = s->look.units && variable != LLAP_ALL;
-    const llap_score_row *z = llap_scores_at(s, i, variable);
-    const llap_score_row *x = units ? llap_scores_in_units(s, i, variable) : z;
-    const int             digits = units ? 3 : 4;
-    fprintf(f, "  %-13s", s->info.forecasters[i]);
-    put(f, 9, digits, x->crps);
-    put(f, 9, digits, x->mse);
-    put(f, 9, digits, x->mae_median);
+    number_text t;
+    if (isnan(x)) snprintf(t.text, sizeof t.text, "-");
+    else snprintf(t.text, sizeof t.text, c->powers ? "%.*e" : "%.*f", c->digits, x);
+    return t;
+}
+
+/* What a column shows of a row. */
+typedef double column_value(const llap_score_row *r);
+static double  crps_of(const llap_score_row *r) { return r->crps; }
+static double  mse_of(const llap_score_row *r) { return r->mse; }
+static double  mae_of(const llap_score_row *r) { return r->mae_median; }
+
+enum { COLUMNS = 3 };
+static column_value *const value_of[COLUMNS] = { crps_of, mse_of, mae_of };
+
+typedef struct layout {
+    bool   units;
+    int    name; /* bytes */
+    column of[COLUMNS];
+} layout;
+
+static const llap_score_row *row_of(const llap_scores *s, bool units, int64_t i, int64_t variable)
+{
+    return units ? llap_scores_in_units(s, i, variable) : llap_scores_at(s, i, variable);
+}
+
+static column column_of(const llap_scores *s, bool units, column_value *value, int64_t variable)
+{
+    enum { NARROW = 9, APART = 2 };
+    double most = 0;
+    for (int64_t i = 0; i < s->info.n_forecasters; i++)
+        most = fmax(most, fabs(value(row_of(s, units, i, variable)))); /* NaN is left out */
+    column c = { .width = NARROW, .digits = 4 };
+    c.powers = most >= 1e9 || (units && most > 0 && most < 1e-3);
+    if (units && !c.powers) c.digits = most < 1e3 ? 3 : most < 1e4 ? 2 : most < 1e5 ? 1 : 0;
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) {
+        const int n = (int)strlen(show(&c, value(row_of(s, units, i, variable))).text) + APART;
+        if (n > c.width) c.width = n;
+    }
+    return c;
+}
+
+static layout layout_of(const llap_scores *s, int64_t variable)
+{
+    layout l = { .units = s->look.units && variable != LLAP_ALL, .name = 13 };
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) {
+        const int n = (int)strlen(s->info.forecasters[i]) + 1;
+        if (n > l.name) l.name = n;
+    }
+    for (int k = 0; k < COLUMNS; k++) l.of[k] = column_of(s, l.units, value_of[k], variable);
+    return l;
+}
+
+/* By how much the model is better, on the scale of the table. */
+static const llap_score_difference *better(const llap_scores *s, bool units, int64_t i,
+                                           int64_t variable)
+{
+    return units ? llap_scores_against_in_units(s, i, variable)
+                 : llap_scores_against(s, i, variable);
+}
+
+/* An interval of too few units looks sure and is not. */
+static bool is_few(const llap_scores *s) { return s->info.n_units < EVALUATION_UNITS; }
+
+static void put_row(FILE *f, const llap_scores *s, const layout *l, int64_t i, int64_t variable)
+{
+    const llap_score_row *x = row_of(s, l->units, i, variable);
+    fprintf(f, "  %-*s", l->name, s->info.forecasters[i]);
+    for (int k = 0; k < COLUMNS; k++)
+        fprintf(f, "%*s", l->of[k].width, show(&l->of[k], value_of[k](x)).text);
     fprintf(f, "  ");
     for (int k = 0; k < LLAP_SCORE_LEVELS; k++) put(f, 6, 1, 100 * x->coverage[k]);
     if (s->look.paper) {
+        const llap_score_row *z = llap_scores_at(s, i, variable);
         put(f, 10, 4, z->paper_crps);
         put(f, 9, 4, z->paper_mse);
     }
     if (i > 0) {
-        const llap_score_range *r = &llap_scores_against(s, i, variable)->skill;
+        const llap_score_range *r = &better(s, l->units, i, variable)->skill;
         fprintf(f, "  ");
         put(f, 6, 1, 100 * r->value);
-        if (!isnan(r->low)) fprintf(f, " [%.1f, %.1f]", 100 * r->low, 100 * r->high);
+        if (!isnan(r->low) && !is_few(s)) fprintf(f, " [%.1f, %.1f]", 100 * r->low, 100 * r->high);
     }
     fprintf(f, "\n");
 }
 
-/* Does the model do better than the best that costs nothing? And how about its own parts? */
-static void put_verdict(FILE *f, const llap_scores *s, int64_t against, int64_t variable)
+static void put_squared(FILE *f, const llap_score_range *mse, bool units, bool sure)
 {
-    const llap_score_range *r = &llap_scores_against(s, against, variable)->skill;
-    const llap_score_range *mse = &llap_scores_against(s, against, variable)->mse;
-    const char             *name = s->info.forecasters[against];
-    const bool              own = against < s->info.n_own;
-    const bool              few = s->info.n_units < EVALUATION_UNITS;
-    const char             *verdict = isnan(r->low) || own || few ? "the model is"
-                                      : r->low > 0                ? "the model earns its keep:"
-                                      : r->high < 0 ? "the model does not earn its keep:"
-                                                    : "the model may not earn its keep:";
-    const bool              worse = r->value < 0; /* then the interval is turned round, too */
+    fprintf(f, units ? " of CRPS, squared error %+.4g" : " of CRPS, squared error %+.4f",
+            mse->value);
+    if (isnan(mse->low) || !sure) return;
+    fprintf(f, units ? " [%+.4g, %+.4g]" : " [%+.4f, %+.4f]", mse->low, mse->high);
+}
+
+/* Does the model do better than the best that costs nothing? And how about its own parts? */
+static void put_verdict(FILE *f, const llap_scores *s, bool units, int64_t against,
+                        int64_t variable)
+{
     assert(against > 0 && against < s->info.n_forecasters); /* the model is not against itself */
+    const llap_score_difference *d = better(s, units, against, variable);
+    const llap_score_range      *r = &d->skill;
+    const char                  *name = s->info.forecasters[against];
+    const bool                   own = against < s->info.n_own;
+    const bool                   few = is_few(s), sure = !isnan(r->low) && !few;
+    const char                  *verdict = !sure || own  ? "the model is"
+                                           : r->low > 0  ? "the model earns its keep:"
+                                           : r->high < 0 ? "the model does not earn its keep:"
+                                                         : "the model may not earn its keep:";
+    const bool                   worse = r->value < 0; /* then the interval is turned round, too */
     if (isnan(r->value)) {
         fprintf(f, "  %s is never wrong: there is no share of its CRPS\n", name);
         return;
     }
     fprintf(f, "  %s %s than %s%s%s by %.1f %%", verdict, worse ? "worse" : "better",
             own ? "" : "the best opponent, ", name, own ? "" : ",", 100 * fabs(r->value));
-    if (!isnan(r->low))
+    if (sure)
         fprintf(f, " [%.1f, %.1f]", worse ? -100 * r->high : 100 * r->low,
                 worse ? -100 * r->low : 100 * r->high);
-    fprintf(f, " of CRPS, squared error %+.4f", mse->value);
-    if (!isnan(mse->low)) fprintf(f, " [%+.4f, %+.4f]", mse->low, mse->high);
+    put_squared(f, &d->mse, units, sure);
     fprintf(f, "%s\n", few && !own ? ", too little data to be sure" : "");
+}
+
+static void put_count(FILE *f, int64_t n, const char *of, const char *one)
+{
+    fprintf(f, "%lld %s%s%s", (long long)n, of, one, n == 1 ? "" : "s");
 }
 
 static void put_variable(FILE *f, const llap_scores *s, int64_t variable)
 {
     const bool    pooled = variable == LLAP_ALL;
-    const int64_t best = llap_scores_best_opponent(s, variable);
-    fprintf(f, "%s: %lld %s values of %lld %s, %s\n",
-            pooled ? "all" : ll_text_show(s->info.variables[variable]).text,
-            (long long)llap_scores_at(s, 0, variable)->n, s->impute ? "hidden" : s->info.part,
-            (long long)s->info.n_windows, s->impute ? "days" : "windows",
-            s->look.units && !pooled ? "in the units of the data"
-                                     : "in standard deviations of training");
-    fprintf(f, "  %-13s%9s%9s%9s  %18s%s  model better by %%\n", "", "CRPS", "MSE", "MAE",
-            "in 50, 80, 95 %", s->look.paper ? "  paper CRPS      MSE" : "");
-    for (int64_t i = 0; i < s->info.n_forecasters; i++) put_row(f, s, i, variable);
-    if (best >= 0) put_verdict(f, s, best, variable);
+    const layout  l = layout_of(s, variable);
+    const int64_t best = l.units ? llap_scores_best_opponent_in_units(s, variable)
+                                 : llap_scores_best_opponent(s, variable);
+    char          of[32];
+    snprintf(of, sizeof of, "%s ", s->impute ? "hidden" : s->info.part);
+    fprintf(f, "%s: ", pooled ? "all" : ll_text_show(s->info.variables[variable]).text);
+    put_count(f, llap_scores_at(s, 0, variable)->n, of, "value");
+    fprintf(f, " of ");
+    put_count(f, s->info.n_windows, "", s->impute ? "day" : "window");
+    fprintf(f, ", %s\n",
+            l.units ? "in the units of the data" : "in standard deviations of training");
+    fprintf(f, "  %-*s%*s%*s%*s  %18s%s  model better by %%\n", l.name, "", l.of[0].width, "CRPS",
+            l.of[1].width, "MSE", l.of[2].width, "MAE", "in 50, 80, 95 %",
+            s->look.paper ? "  paper CRPS      MSE" : "");
+    for (int64_t i = 0; i < s->info.n_forecasters; i++) put_row(f, s, &l, i, variable);
+    if (best >= 0) put_verdict(f, s, l.units, best, variable);
     /* Where the anchor answers there is nothing to compare it with itself for. */
-    for (int64_t i = 1; i < s->info.n_own && !s->is_anchor; i++) put_verdict(f, s, i, variable);
+    for (int64_t i = 1; i < s->info.n_own && !s->is_anchor; i++)
+        put_verdict(f, s, l.units, i, variable);
 }
 
 /* CRPS of every forecaster, one line each for what `name` calls the lines. */

@@ -33,7 +33,7 @@ static llap_status put_windows(FILE *f, const evaluation *e, const ll_forecast_w
             for (int i = 0; i < e->n; i++) {
                 const scoring_sum *x = scoring_window(s, i, k, at);
                 assert(x->n == values);
-                fprintf(f, ",%.9g,%.9g", x->crps / x->n, x->se / x->n);
+                fprintf(f, ",%.9g,%.9g", x->z.crps / x->n, x->z.se / x->n);
             }
             fputc('\n', f);
         }

@@ -148,16 +148,16 @@ llap_status opponent_ar1(const opponent_set *s, const ll_forecast_request *ask,
 
 /* Sums of squared residuals of every point, by lead. */
 typedef struct residuals {
-    double *square[POINT_COUNT]; /* [leads] */
-    double *n;                   /* [leads] */
-    double *point;               /* [most queries] */
+    double *square[POINT_MOST]; /* [leads] */
+    double *n;                  /* [leads] */
+    double *point;              /* [most queries] */
 } residuals;
 
 static void add_residuals(const opponent_set *s, int64_t target, const ll_forecast_window *w,
                           residuals *r)
 {
     const ll_score_scale *scale = opponent_scale(s, target, w->entity);
-    for (int k = 0; k < POINT_COUNT; k++) {
+    for (int k = 0; k < opponent_n_points(s); k++) {
         opponent_points(s, (opponent_point)k, w, target, r->point);
         for (int64_t q = 0; q < w->n_query; q++) {
             const double y = truth_at(s, target, w, q);
@@ -173,18 +173,20 @@ static void add_residuals(const opponent_set *s, int64_t target, const ll_foreca
 static void take_best(opponent_set *s, int64_t target, const residuals *r)
 {
     opponent_gaussian *g = &s->gaussian[target];
-    double             n = 0, total[POINT_COUNT] = { 0 };
+    const int          n_points = opponent_n_points(s);
+    double             n = 0, total[POINT_MOST] = { 0 };
     for (int64_t l = 0; l < s->leads.n; l++) {
         n += r->n[l];
-        for (int k = 0; k < POINT_COUNT; k++) total[k] += r->square[k][l];
+        for (int k = 0; k < n_points; k++) total[k] += r->square[k][l];
     }
     g->known = g->known && n > 0;
     if (!g->known) return;
-    for (int k = 0; k < POINT_COUNT; k++)
+    for (int k = 0; k < n_points; k++) {
         if (total[k] < total[g->point]) g->point = (opponent_point)k;
-    for (int64_t l = 0; l < s->leads.n; l++) {
-        const bool own = r->n[l] >= TRUSTED;
-        g->spread[l] = sqrt(own ? r->square[g->point][l] / r->n[l] : total[g->point] / n);
+        for (int64_t l = 0; l < s->leads.n; l++) {
+            const bool own = r->n[l] >= TRUSTED;
+            g->spread[k * s->leads.n + l] = sqrt(own ? r->square[k][l] / r->n[l] : total[k] / n);
+        }
     }
 }
 
@@ -194,18 +196,17 @@ llap_status opponent_learn_bar(opponent_set *s, int64_t target, const ll_windows
     int64_t     *list = NULL, n_list = 0;
     residuals    r = { 0 };
     llap_status  st = pick(w, split, part, BAR_WINDOWS, &list, &n_list);
-    const size_t leads = (size_t)s->leads.n;
+    const size_t leads = (size_t)s->leads.n, n_points = (size_t)opponent_n_points(s);
     double      *numbers = NULL;
     if (st == LLAP_OK) {
-        numbers = ll_new((POINT_COUNT + 1) * leads + (size_t)w->n_query, sizeof *numbers);
+        numbers = ll_new((n_points + 1) * leads + (size_t)w->n_query, sizeof *numbers);
         if (s->gaussian[target].spread == NULL)
-            s->gaussian[target].spread = ll_new(leads, sizeof(double));
+            s->gaussian[target].spread = ll_new(n_points * leads, sizeof(double));
         if (numbers == NULL || s->gaussian[target].spread == NULL) st = LLAP_ENOMEM;
     }
-    for (int k = 0; st == LLAP_OK && k < POINT_COUNT; k++)
-        r.square[k] = numbers + (size_t)k * leads;
+    for (size_t k = 0; st == LLAP_OK && k < n_points; k++) r.square[k] = numbers + k * leads;
     if (st == LLAP_OK) {
-        r.n = numbers + POINT_COUNT * leads;
+        r.n = numbers + n_points * leads;
         r.point = r.n + leads;
     }
     for (int64_t i = 0; st == LLAP_OK && i < n_list; i++) {
@@ -218,23 +219,33 @@ llap_status opponent_learn_bar(opponent_set *s, int64_t target, const ll_windows
     return st;
 }
 
+llap_status opponent_point_law(const opponent_set *s, opponent_point which,
+                               const ll_forecast_window *w, int64_t target, ll_arena *arena,
+                               ll_forecast_members *out)
+{
+    const opponent_gaussian *g = &s->gaussian[target];
+    const ll_score_scale    *scale = opponent_scale(s, target, w->entity);
+    const size_t             n = (size_t)w->n_query, members = g->known ? BAR_MEMBERS : 1;
+    double                  *value = ll_arena_new(arena, members * n, sizeof *value);
+    double                  *point = ll_arena_new(arena, n, sizeof *point);
+    if (value == NULL || point == NULL) return LLAP_ENOMEM;
+    assert((int)which < opponent_n_points(s) && (!g->known || g->spread != NULL));
+    opponent_points(s, which, w, target, point);
+    for (size_t q = 0; q < n; q++) {
+        const int32_t lead = ll_lead(&s->leads, w->time[q] - w->origin);
+        const double  sd = g->known ? scale->sd * g->spread[which * s->leads.n + lead] : 0;
+        for (size_t k = 0; k < members; k++)
+            value[k * n + q] = point[q] + (g->known ? sd * s->score[k] : 0);
+    }
+    *out = (ll_forecast_members){ .n = (int64_t)members, .value = value };
+    return LLAP_OK;
+}
+
 llap_status opponent_bar(const opponent_set *s, const ll_forecast_request *ask,
                          const ll_forecast_window *w, int64_t target, ll_arena *arena,
                          ll_forecast_members *out)
 {
     (void)ask;
-    const opponent_gaussian *g = &s->gaussian[target];
-    const ll_score_scale    *scale = opponent_scale(s, target, w->entity);
-    const size_t             n = (size_t)w->n_query;
-    double                  *value = ll_arena_new(arena, BAR_MEMBERS * n, sizeof *value);
-    double                  *point = ll_arena_new(arena, n, sizeof *point);
-    if (value == NULL || point == NULL) return LLAP_ENOMEM;
-    assert(g->known && g->spread != NULL);
-    opponent_points(s, g->point, w, target, point);
-    for (size_t q = 0; q < n; q++) {
-        const double sd = scale->sd * g->spread[ll_lead(&s->leads, w->time[q] - w->origin)];
-        for (size_t k = 0; k < BAR_MEMBERS; k++) value[k * n + q] = point[q] + sd * s->score[k];
-    }
-    *out = (ll_forecast_members){ .n = BAR_MEMBERS, .value = value };
-    return LLAP_OK;
+    assert(s->gaussian[target].known);
+    return opponent_point_law(s, s->gaussian[target].point, w, target, arena, out);
 }

@@ -1,4 +1,5 @@
 /* Opponents that say again what was measured before. */
+#include "base/time/civil.h"
 #include "predict/forecaster.h"
 #include "score/metric.h"
 #include "score/opponent_set.h"
@@ -40,11 +41,11 @@ llap_status opponent_days(const opponent_set *s, const ll_forecast_request *ask,
                           ll_forecast_members *out)
 {
     const ll_readings_range c = opponent_context(s, target, w);
-    const int64_t           n = s->n_days, day = s->season;
+    const int64_t           n = s->n_days, day = LL_NS_PER_DAY;
     double                 *value = ll_arena_new(arena, (size_t)(n * w->n_query), sizeof *value);
     bool                   *law = ll_arena_new(arena, (size_t)w->n_query, sizeof *law);
     ll_forecast_members     all = { 0 };
-    assert(n >= 2 && day > 0);
+    assert(n >= 2);
     if (value == NULL || law == NULL) return LLAP_ENOMEM;
     for (int64_t q = 0; q < w->n_query; q++) {
         assert(w->time[q] > w->origin);

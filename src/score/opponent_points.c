@@ -1,4 +1,4 @@
-/* Opponents that say one number. */
+/* What points opponents say: one number for each query. */
 #include "predict/forecaster.h"
 #include "score/opponent_set.h"
 
@@ -41,21 +41,50 @@ static void linear(const opponent_set *s, const ll_forecast_window *w, int64_t t
         out[q] = level + slope * ((double)(w->time[q] - w->origin) / (double)s->frame->unit);
 }
 
-static void seasonal(const opponent_set *s, const ll_forecast_window *w, int64_t target,
+/* The last reading, and from there the mean slope of the context. */
+static void drift(const opponent_set *s, const ll_forecast_window *w, int64_t target, double *out)
+{
+    const ll_target_readings *r = &s->r.of[target];
+    const ll_readings_range   c = opponent_context(s, target, w);
+    const double              level = last_value(s, w, target);
+    const bool                slopes = c.end - c.first > 1;
+    const int64_t             last = c.end - 1; /* times increase: none is divided by 0 */
+    const double              slope =
+        !slopes ? 0
+                             : (r->value[last] - r->value[c.first]) / (double)(r->time[last] - r->time[c.first]);
+    for (int64_t q = 0; q < w->n_query; q++)
+        out[q] = slopes ? level + slope * (double)(w->time[q] - r->time[last]) : level;
+}
+
+/* The reading of the latest whole number of seasons before a query. Looks as far back as the
+ * context reaches, and two seasons at least; -1: there is none. */
+static int64_t one_season_before(const opponent_set *s, const ll_forecast_window *w, int64_t target,
+                                 ll_readings_range past, int64_t season, int64_t time)
+{
+    int64_t t, back, tries = 2;
+    assert(time > w->origin && season > 0);
+    if (__builtin_mul_overflow((time - w->origin - 1) / season + 1, season, &back) ||
+        __builtin_sub_overflow(time, back, &t))
+        return -1;
+    for (; tries > 0 || t > w->origin - s->frame->context; tries--) {
+        const int64_t i = ll_readings_nearest(&s->r, target, past, t, (s->frame->step - 1) / 2);
+        if (i >= 0) return i;
+        if (__builtin_sub_overflow(t, season, &t)) return -1;
+    }
+    return -1;
+}
+
+static void seasonal(const opponent_set *s, int number, const ll_forecast_window *w, int64_t target,
                      double *out)
 {
-    const ll_readings_range c = opponent_context(s, target, w);
-    const double            last = last_value(s, w, target);
-    assert(s->season > 0);
+    const ll_readings_range past =
+        ll_readings_within(&s->r, target, w->entity, s->p->start[w->entity], w->end);
+    const double last = last_value(s, w, target);
+    assert(number >= 0 && number < s->seasons.n);
     for (int64_t q = 0; q < w->n_query; q++) {
-        out[q] = last;
-        const int64_t back = s->season * ((w->time[q] - w->origin + s->season - 1) / s->season);
-        for (int64_t t = w->time[q] - back; t > w->origin - s->frame->context; t -= s->season) {
-            const int64_t i = ll_readings_nearest(&s->r, target, c, t, (s->frame->step - 1) / 2);
-            if (i < 0) continue;
-            out[q] = s->r.of[target].value[i];
-            break;
-        }
+        const int64_t i =
+            one_season_before(s, w, target, past, s->seasons.ticks[number], w->time[q]);
+        out[q] = i < 0 ? last : s->r.of[target].value[i];
     }
 }
 
@@ -64,7 +93,8 @@ void opponent_points(const opponent_set *s, opponent_point which, const ll_forec
 {
     int64_t last;
     if (which == POINT_LINEAR) linear(s, w, target, out);
-    else if (which == POINT_SEASONAL && s->season > 0) seasonal(s, w, target, out);
+    else if (which == POINT_DRIFT) drift(s, w, target, out);
+    else if (which >= POINT_SEASONAL) seasonal(s, (int)(which - POINT_SEASONAL), w, target, out);
     else {
         const double point = which == POINT_CONTEXT ? opponent_mean(s, target, w, &last)
                              : which == POINT_CLIMATE
@@ -72,39 +102,4 @@ void opponent_points(const opponent_set *s, opponent_point which, const ll_forec
                                  : last_value(s, w, target);
         for (int64_t q = 0; q < w->n_query; q++) out[q] = point;
     }
-}
-
-static llap_status answer_point(const opponent_set *s, opponent_point which,
-                                const ll_forecast_window *w, int64_t target, ll_arena *arena,
-                                ll_forecast_members *out)
-{
-    double *value = ll_arena_new(arena, (size_t)w->n_query, sizeof *value);
-    if (value == NULL) return LLAP_ENOMEM;
-    opponent_points(s, which, w, target, value);
-    *out = (ll_forecast_members){ .n = 1, .value = value };
-    return LLAP_OK;
-}
-
-llap_status opponent_last(const opponent_set *s, const ll_forecast_request *ask,
-                          const ll_forecast_window *w, int64_t target, ll_arena *arena,
-                          ll_forecast_members *out)
-{
-    (void)ask;
-    return answer_point(s, POINT_LAST, w, target, arena, out);
-}
-
-llap_status opponent_linear(const opponent_set *s, const ll_forecast_request *ask,
-                            const ll_forecast_window *w, int64_t target, ll_arena *arena,
-                            ll_forecast_members *out)
-{
-    (void)ask;
-    return answer_point(s, POINT_LINEAR, w, target, arena, out);
-}
-
-llap_status opponent_seasonal(const opponent_set *s, const ll_forecast_request *ask,
-                              const ll_forecast_window *w, int64_t target, ll_arena *arena,
-                              ll_forecast_members *out)
-{
-    (void)ask;
-    return answer_point(s, POINT_SEASONAL, w, target, arena, out);
 }

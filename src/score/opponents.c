@@ -104,9 +104,7 @@ static llap_status set_init(opponent_set *s, const int64_t *var, const ll_window
     const ll_model_frame *f = s->frame;
     s->leads = ll_leads_of_frame(f);
     for (int i = 0; i < BAR_MEMBERS; i++) s->score[i] = ll_normal_score((i + 0.5) / BAR_MEMBERS);
-    if (f->axis == LL_AXIS_CALENDAR && f->step <= LL_NS_PER_DAY)
-        s->season = f->step <= 6 * LL_NS_PER_HOUR ? LL_NS_PER_DAY : 7 * LL_NS_PER_DAY;
-    if (s->season == LL_NS_PER_DAY)
+    if (f->axis == LL_AXIS_CALENDAR && f->step <= 6 * LL_NS_PER_HOUR)
         s->n_days = f->context / LL_NS_PER_DAY < DAYS_MAX ? f->context / LL_NS_PER_DAY : DAYS_MAX;
     llap_status st = ll_readings_init(&s->r, s->p, var, f->n_targets);
     if (st == LLAP_OK) st = take_climates(s, w, split);
@@ -131,28 +129,42 @@ static void set_destroy(opponent_set *s)
 
 typedef struct opponent {
     const char      *name;
-    opponent_answer *answer;
-    enum { ALWAYS, WITH_SEASON, WITH_DAYS, WITH_GAUSSIAN } when;
+    opponent_answer *answer; /* NULL: the law around a point */
+    opponent_point   point;
+    enum { ALWAYS, WITH_SEASONS, WITH_DAYS, WITH_GAUSSIAN, WITH_LOGS } when;
 } opponent;
 
-static const opponent list[LL_OPPONENTS] = {
-    { "last_value", opponent_last, ALWAYS },        { "linear", opponent_linear, ALWAYS },
-    { "seasonal", opponent_seasonal, WITH_SEASON }, { "climatology", opponent_climatology, ALWAYS },
-    { "context", opponent_histogram, ALWAYS },      { "context_days", opponent_days, WITH_DAYS },
-    { "ar1", opponent_ar1, WITH_GAUSSIAN },         { "residual_bar", opponent_bar, WITH_GAUSSIAN },
+static const opponent list[] = {
+    { "last_value", NULL, POINT_LAST, ALWAYS },
+    { "linear", NULL, POINT_LINEAR, ALWAYS },
+    { "drift", NULL, POINT_DRIFT, ALWAYS },
+    { "log_walk", opponent_log_walk, 0, WITH_LOGS },
+    { NULL, NULL, POINT_SEASONAL, WITH_SEASONS }, /* one for each season, by its name */
+    { "climatology", opponent_climatology, 0, ALWAYS },
+    { "context", opponent_histogram, 0, ALWAYS },
+    { "context_days", opponent_days, 0, WITH_DAYS },
+    { "ar1", opponent_ar1, 0, WITH_GAUSSIAN },
+    { "residual_bar", opponent_bar, 0, WITH_GAUSSIAN },
 };
+static_assert(sizeof list / sizeof *list - 1 + LL_SEASONS == LL_OPPONENTS, "all have room");
 
-static bool makes_sense(const opponent *o, const opponent_set *s)
+/* How many forecasters a line of the list is. */
+static int how_many(const opponent *o, const opponent_set *s)
 {
-    bool known = true;
-    for (int64_t k = 0; k < s->r.n_targets; k++) known = known && s->gaussian[k].known;
-    return o->when == ALWAYS || (o->when == WITH_SEASON && s->season > 0) ||
-           (o->when == WITH_DAYS && s->n_days >= 2) || (o->when == WITH_GAUSSIAN && known);
+    bool known = true, logs = false;
+    for (int64_t k = 0; k < s->r.n_targets; k++) {
+        known = known && s->gaussian[k].known;
+        logs = logs || opponent_is_positive(s, k);
+    }
+    if (o->when == WITH_SEASONS) return s->seasons.n;
+    return o->when == ALWAYS || (o->when == WITH_DAYS && s->n_days >= 2) ||
+           (o->when == WITH_GAUSSIAN && known) || (o->when == WITH_LOGS && logs);
 }
 
 /* What a forecaster's self points to: the set is owned by the list of opponents. */
 typedef struct one {
-    const opponent     *who;
+    opponent_answer    *answer;
+    opponent_point      point;
     const opponent_set *set;
 } one;
 
@@ -164,32 +176,40 @@ static llap_status forecast(const ll_forecaster *f, const ll_forecast_request *a
     llap_status st = LLAP_OK;
     for (int64_t i = 0; st == LLAP_OK && i < n; i++)
         for (int64_t k = 0; st == LLAP_OK && k < f->n_targets; k++)
-            st = me->who->answer(me->set, ask, &w[i], k, arena, &out[i * f->n_targets + k]);
+            st = me->answer == NULL
+                     ? opponent_point_law(me->set, me->point, &w[i], k, arena,
+                                          &out[i * f->n_targets + k])
+                     : me->answer(me->set, ask, &w[i], k, arena, &out[i * f->n_targets + k]);
     return st;
+}
+
+/* Number k of a line of the list. */
+static llap_status add_opponent(ll_opponents *o, const opponent *who, int k)
+{
+    one *self = ll_new(1, sizeof *self);
+    if (self == NULL) return LLAP_ENOMEM;
+    assert(o->n < LL_OPPONENTS);
+    *self = (one){ who->answer, (opponent_point)((int)who->point + k), o->set };
+    o->f[o->n++] = (ll_forecaster){ .name = who->name != NULL ? who->name : o->set->seasons.name[k],
+                                    .n_targets = o->set->frame->n_targets,
+                                    .self = self,
+                                    .forecast = forecast,
+                                    .destroy = ll_free };
+    return LLAP_OK;
 }
 
 llap_status ll_opponents_init(ll_opponents *o, const ll_model_frame *frame,
                               const ll_score_scale *scale, const int64_t *var, const ll_windows *w,
-                              const ll_split *split, ll_part scored)
+                              const ll_split *split, ll_part scored, const ll_seasons *seasons)
 {
-    assert(split->n_windows == w->n);
+    assert(split->n_windows == w->n && seasons->n <= LL_SEASONS);
     *o = (ll_opponents){ .set = ll_new(1, sizeof *o->set) };
     if (o->set == NULL) return LLAP_ENOMEM;
-    *o->set = (opponent_set){ .frame = frame, .p = w->panel, .scale = scale };
+    *o->set = (opponent_set){ .frame = frame, .p = w->panel, .scale = scale, .seasons = *seasons };
     llap_status st = set_init(o->set, var, w, split, scored);
-    for (int i = 0; st == LLAP_OK && i < LL_OPPONENTS; i++) {
-        if (!makes_sense(&list[i], o->set)) continue;
-        one *self = ll_new(1, sizeof *self);
-        if (self == NULL) st = LLAP_ENOMEM;
-        else {
-            *self = (one){ &list[i], o->set };
-            o->f[o->n++] = (ll_forecaster){ .name = list[i].name,
-                                            .n_targets = frame->n_targets,
-                                            .self = self,
-                                            .forecast = forecast,
-                                            .destroy = ll_free };
-        }
-    }
+    for (size_t i = 0; st == LLAP_OK && i < sizeof list / sizeof *list; i++)
+        for (int k = 0, n = how_many(&list[i], o->set); st == LLAP_OK && k < n; k++)
+            st = add_opponent(o, &list[i], k);
     if (st != LLAP_OK) ll_opponents_deinit(o);
     return st;
 }

@@ -84,20 +84,25 @@ static llap_score_range range_of(const bootstrap_range *r)
     return (llap_score_range){ r->value, r->se, r->low, r->high };
 }
 
+static llap_score_difference difference_of(const bootstrap_result *r)
+{
+    return (llap_score_difference){ range_of(&r->crps), range_of(&r->mse), range_of(&r->skill) };
+}
+
 static llap_status put_forecaster(llap_scores *s, const evaluation *e, int i)
 {
     const int64_t C = e->s.n_targets;
     llap_status   st = LLAP_OK;
     for (int64_t k = 0; k <= C && st == LLAP_OK; k++) {
-        const tally             t = evaluation_total(e, i, k);
-        const bootstrap_result *r = evaluation_against(e, i, k);
-        s->standard[i * (C + 1) + k] = score_of(&t);
-        s->against[i * (C + 1) + k] =
-            (llap_score_difference){ range_of(&r->crps), range_of(&r->mse), range_of(&r->skill) };
+        const tally   t = evaluation_total(e, i, k);
+        const int64_t at = evaluation_place(e, i, k);
+        s->standard[at] = score_of(&t);
+        s->against[at] = difference_of(&e->against[at]);
         if (k == C) break;
         const scoring_cell *cell = scoring_at(&e->s, i, k);
         assert(s->by_entity == NULL || cell->entity != NULL);
         s->units[i * C + k] = score_on(&t.y, t.n);
+        s->in_units[i * C + k] = difference_of(&e->against_units[at]);
         st = columns_of(&s->arena, cell->lead, e->s.leads.n, &s->by_step[i * C + k]);
         if (st == LLAP_OK && s->by_entity != NULL)
             st = columns_of(&s->arena, cell->entity, e->s.n_entities, &s->by_entity[i * C + k]);
@@ -105,24 +110,35 @@ static llap_status put_forecaster(llap_scores *s, const evaluation *e, int i)
     return st;
 }
 
-/* The opponent with the least CRPS of each variable, and of all. */
+/* The opponent with the least CRPS, column k of rows of so many. */
+static int64_t best_of(const llap_scores_info *f, const llap_score_row *rows, int64_t width,
+                       int64_t k)
+{
+    double  least = INFINITY;
+    int64_t best = -1;
+    for (int64_t i = f->n_own; i < f->n_forecasters; i++) {
+        const double crps = rows[i * width + k].crps;
+        if (crps < least) least = crps, best = i;
+    }
+    return best;
+}
+
+/* Of each variable, and of all. */
 static void find_best(llap_scores *s)
 {
-    const llap_scores_info *f = &s->info;
-    for (int64_t k = 0; k <= f->n_variables; k++) {
-        double least = INFINITY;
-        s->best[k] = -1;
-        for (int64_t i = f->n_own; i < f->n_forecasters; i++) {
-            const double crps = s->standard[i * (f->n_variables + 1) + k].crps;
-            if (crps < least) least = crps, s->best[k] = i;
-        }
+    const int64_t C = s->info.n_variables;
+    for (int64_t k = 0; k <= C; k++) {
+        s->best[k] = best_of(&s->info, s->standard, C + 1, k);
+        if (k < C) s->best_in_units[k] = best_of(&s->info, s->units, C, k);
     }
 }
 
 static llap_status put_names(llap_scores *s, const evaluation *e)
 {
     llap_scores_info *f = &s->info;
-    llap_status       st = ll_copy_names(&s->arena, e->name, f->n_forecasters, &f->forecasters);
+    const char       *name[EVALUATION_MAX];
+    for (int i = 0; i < e->n; i++) name[i] = e->name[i];
+    llap_status st = ll_copy_names(&s->arena, name, f->n_forecasters, &f->forecasters);
     if (st == LLAP_OK)
         st = ll_copy_names(&s->arena, e->m->frame.target, f->n_variables, &f->variables);
     if (st == LLAP_OK) st = ll_copy_names(&s->arena, e->panel->entity, f->n_entities, &f->entities);
@@ -135,13 +151,16 @@ static llap_status make_room(llap_scores *s)
     const size_t n = (size_t)s->info.n_forecasters, C = (size_t)s->info.n_variables;
     s->standard = ll_arena_new(a, n * (C + 1), sizeof *s->standard);
     s->against = ll_arena_new(a, n * (C + 1), sizeof *s->against);
+    s->in_units = ll_arena_new(a, n * C, sizeof *s->in_units);
     s->units = ll_arena_new(a, n * C, sizeof *s->units);
     s->by_step = ll_arena_new(a, n * C, sizeof *s->by_step);
     s->best = ll_arena_new(a, C + 1, sizeof *s->best);
+    s->best_in_units = ll_arena_new(a, C, sizeof *s->best_in_units);
     const bool entities = s->info.n_entities > 0;
     if (entities) s->by_entity = ll_arena_new(a, n * C, sizeof *s->by_entity);
-    const bool ok = s->standard != NULL && s->against != NULL && s->units != NULL &&
-                    s->by_step != NULL && s->best != NULL && (!entities || s->by_entity != NULL);
+    const bool ok = s->standard != NULL && s->against != NULL && s->in_units != NULL &&
+                    s->units != NULL && s->by_step != NULL && s->best != NULL &&
+                    s->best_in_units != NULL && (!entities || s->by_entity != NULL);
     return ok ? LLAP_OK : LLAP_ENOMEM;
 }
 
@@ -238,10 +257,23 @@ const llap_score_difference *llap_scores_against(const llap_scores *s, int64_t f
     return at < 0 || forecaster == 0 ? NULL : &s->against[at];
 }
 
+const llap_score_difference *llap_scores_against_in_units(const llap_scores *s, int64_t forecaster,
+                                                          int64_t variable)
+{
+    const int64_t at = place_of(s, forecaster, variable, s->info.n_variables);
+    return at < 0 || forecaster == 0 ? NULL : &s->in_units[at];
+}
+
 int64_t llap_scores_best_opponent(const llap_scores *s, int64_t variable)
 {
     const int64_t at = place_of(s, 0, variable, s->info.n_variables + 1);
     return at < 0 ? -1 : s->best[at];
+}
+
+int64_t llap_scores_best_opponent_in_units(const llap_scores *s, int64_t variable)
+{
+    const int64_t at = place_of(s, 0, variable, s->info.n_variables);
+    return at < 0 ? -1 : s->best_in_units[at];
 }
 
 int llap_scores_earns_its_keep(const llap_scores *s, int64_t variable)

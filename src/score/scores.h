@@ -14,13 +14,15 @@ struct llap_scores {
     int64_t          model_step; /* ticks */
     bool             is_anchor;  /* validation left the answer to the anchor */
 
-    llap_score_row        *standard;  /* [n_forecasters,n_variables + 1] the last: all */
-    llap_score_row        *units;     /* [n_forecasters,n_variables] */
-    llap_score_difference *against;   /* [n_forecasters,n_variables + 1] */
-    llap_score_columns    *by_step;   /* [n_forecasters,n_variables] */
-    llap_score_columns    *by_entity; /* the same, or NULL */
-    int64_t               *best;      /* [n_variables + 1] */
-    ll_arena               arena;     /* of all of them, names too */
+    llap_score_row        *standard;      /* [n_forecasters,n_variables + 1] the last: all */
+    llap_score_row        *units;         /* [n_forecasters,n_variables] */
+    llap_score_difference *against;       /* [n_forecasters,n_variables + 1] */
+    llap_score_difference *in_units;      /* against, [n_forecasters,n_variables] */
+    llap_score_columns    *by_step;       /* [n_forecasters,n_variables] */
+    llap_score_columns    *by_entity;     /* the same, or NULL */
+    int64_t               *best;          /* [n_variables + 1] */
+    int64_t               *best_in_units; /* [n_variables] */
+    ll_arena               arena;         /* of all of them, names too */
 };
 
 /* Copies what is in e; its panel and model are not looked at later. Caller owns *out. */

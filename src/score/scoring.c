@@ -180,12 +180,13 @@ static void block_add(const block *b, const scoring_input *in, int forecaster, s
             tally_brief_add(&cell->entity[in->w[at].entity], &ahead[l]);
         assert(in->unit[at] >= 0 && in->unit[at] < in->n_units);
         u += in->unit[at];
-        u->n += t->n;
-        u->crps += t->z.crps;
-        u->se += t->z.se;
-        if (out->window != NULL)
-            out->window[(forecaster * in->n_targets + k) * in->n + at] =
-                (scoring_sum){ t->n, t->z.crps, t->z.se };
+        const scoring_sum x = { t->n, { t->z.crps, t->z.se }, { t->y.crps, t->y.se } };
+        u->n += x.n;
+        u->z.crps += x.z.crps;
+        u->z.se += x.z.se;
+        u->y.crps += x.y.crps;
+        u->y.se += x.y.se;
+        if (out->window != NULL) out->window[(forecaster * in->n_targets + k) * in->n + at] = x;
     }
 }
 

@@ -48,8 +48,13 @@ typedef struct scoring_cell {
 } scoring_cell;
 
 /* Of one unit or window. */
+typedef struct scoring_errors {
+    double crps, se;
+} scoring_errors;
+
 typedef struct scoring_sum {
-    double n, crps, se; /* in standard deviations */
+    double         n;    /* values */
+    scoring_errors z, y; /* in standard deviations, in data units */
 } scoring_sum;
 
 typedef struct scoring {

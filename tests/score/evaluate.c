@@ -1,6 +1,7 @@
 /* Evaluations of a model of size anchor on a made-up network of sensors. */
 #include "sensors.h"
 
+#include <llapdiff/scores.h>
 #include <omp.h>
 #include <unistd.h>
 
@@ -30,8 +31,9 @@ static int tear_down(void **state)
 static void the_model_beats_every_opponent(void **state)
 {
     (void)state;
-    static const char *const opponents[] = { "last_value",   "linear",  "seasonal",
-                                             "climatology",  "context", "context_days",
+    static const char *const opponents[] = { "last_value",   "linear",       "drift",
+                                             "log_walk",     "seasonal_24h", "seasonal_7d",
+                                             "climatology",  "context",      "context_days",
                                              "residual_bar", "ar1" };
     llap_evaluate_opts       o = { 0 };
     o.stride = "5";
@@ -148,6 +150,65 @@ static void tables_say_what_was_asked(void **state)
     }
 }
 
+/* The columns of a row: words from the second on. */
+static int n_words(const char *line)
+{
+    int n = 0;
+    for (const char *p = line + strspn(line, " "); *p != '\n' && *p != '\0'; n++)
+        p += strcspn(p, " \n"), p += strspn(p, " ");
+    return n;
+}
+
+/* What the table shows is what it compares: of entities of very different sizes, in data units. */
+static void units_are_compared_as_shown(void **state)
+{
+    (void)state;
+    ll_panel_builder *b;
+    llap_panel       *p;
+    llap_scores      *s;
+    uint32_t          v, e;
+    CHECK_OK(ll_panel_builder_create(&LL_BUILDER_DEFAULT, &b));
+    CHECK_OK(ll_panel_builder_var(b, "x", 1, &v));
+    for (int k = 0; k < 2; k++) { /* the large one is noise, the small one a cycle */
+        CHECK_OK(ll_panel_builder_entity(b, k == 0 ? "large" : "small", 5, &e));
+        const ll_rng r = ll_rng_make(5, LL_STREAM_TEST, (uint64_t)k, 0, 0);
+        for (int i = 0; i < 600; i++) {
+            const float noise = ll_rng_normal(&r, (uint64_t)i);
+            const float x = k == 0 ? 1e8f * noise : cosf(0.2617994f * (float)i) + 0.1f * noise;
+            CHECK_OK(ll_panel_builder_row(b, e, i * HOUR, &x));
+        }
+    }
+    CHECK_OK(ll_panel_builder_finish(b, &LL_AXIS_UTC, &p));
+    ll_panel_builder_destroy(b);
+    llap_model     *m;
+    llap_train_opts how = { .size = LLAP_TRAIN_SIZE_ANCHOR, .context = "2d", .horizon = "12" };
+    CHECK_OK(llap_train(p, &how, &m));
+    CHECK_OK(llap_scores_create(m, p, &(llap_evaluate_opts){ .units = 1, .season = "12" }, &s));
+    const llap_scores_info *about = llap_scores_about(s);
+    const int64_t           best = llap_scores_best_opponent_in_units(s, 0);
+    for (int64_t i = 1; i < about->n_forecasters; i++) {
+        const double skill =
+            1 - llap_scores_in_units(s, 0, 0)->crps / llap_scores_in_units(s, i, 0)->crps;
+        assert_true(fabs(llap_scores_against_in_units(s, i, 0)->skill.value - skill) < 1e-9);
+        assert_true(llap_scores_in_units(s, best, 0)->crps <= llap_scores_in_units(s, i, 0)->crps ||
+                    i < about->n_own);
+    }
+    assert_null(llap_scores_against_in_units(s, 1, LLAP_ALL));
+    assert_int_not_equal(best, llap_scores_best_opponent(s, 0));
+    char *text;
+    CHECK_OK(llap_scores_text(s, &text));
+    /* Fewer than ten days: one number, not an interval that looks sure. */
+    const char *row = strstr(text, "  seasonal_12 ");
+    assert_non_null(row);
+    if (n_words(row) != 8) fail_msg("%s", text);
+    assert_non_null(strstr(text, ", too little data to be sure\n"));
+    assert_null(strchr(text, '['));
+    llap_text_free(text);
+    llap_scores_destroy(s);
+    llap_model_destroy(m);
+    llap_panel_destroy(p);
+}
+
 static void mistakes_are_named(void **state)
 {
     (void)state;
@@ -174,6 +235,8 @@ static void mistakes_are_named(void **state)
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "stride: of forecasts");
     o.samples = 30;
     CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "samples: of forecasts");
+    o = (llap_evaluate_opts){ .task = LLAP_EVALUATE_TASK_IMPUTE, .season = "7d" };
+    CHECK_FAIL(llap_evaluate(model, panel, &o, &text, NULL), LLAP_EOPTION, "season: of forecasts");
 }
 
 static int count_reports(void *user, const llap_progress_event *e)
@@ -262,6 +325,7 @@ int main(void)
         cmocka_unit_test(neither_threads_nor_batches_matter),
         cmocka_unit_test(hidden_values_are_filled_better_from_both_sides),
         cmocka_unit_test(tables_say_what_was_asked),
+        cmocka_unit_test(units_are_compared_as_shown),
         cmocka_unit_test(every_window_is_written),
         cmocka_unit_test(mistakes_are_named),
         cmocka_unit_test(failing_allocations_are_survived),

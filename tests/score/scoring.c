@@ -55,7 +55,10 @@ static void stage_init(stage *s, llap_panel *p, const char *entity, int64_t rows
     for (int64_t i = 0, k = 0; i < s->w->n; i++)
         if (s->split->part[i] == LL_PART_TEST) s->list[k++] = ll_forecast_window_of(s->w, i);
     CHECK_OK(ll_forecast_windows_sort(s->list, s->n));
-    CHECK_OK(ll_opponents_init(&s->o, &s->frame, s->scale, &s->var, s->w, s->split, LL_PART_TEST));
+    ll_seasons seasons;
+    CHECK_OK(ll_seasons_parse(NULL, &s->frame, &LL_AXIS_UTC, &seasons));
+    CHECK_OK(ll_opponents_init(&s->o, &s->frame, s->scale, &s->var, s->w, s->split, LL_PART_TEST,
+                               &seasons));
 }
 
 static void stage_deinit(stage *s)
@@ -105,14 +108,14 @@ static llap_panel *holey_panel(void)
 
 /* ---- the same as another implementation ---- */
 
+/* A point has a spread around it here: its CRPS is less than its absolute error. */
 static void same(const scoring *s, int i, const ll_score *other, bool point)
 {
     const tally *t = &scoring_at(s, i, 0)->total;
     assert_int_equal((int64_t)t->n, other->n);
-    assert_true(fabs(t->z.crps / t->n - other->crps) < 1e-12);
+    assert_true(point ? t->z.crps < t->z.ae_mean : fabs(t->z.crps / t->n - other->crps) < 1e-12);
     assert_true(fabs(t->z.se / t->n - other->mse) < 1e-12);
     assert_true(fabs(t->z.ae_mean / t->n - other->mae) < 1e-12);
-    assert_true(!point || fabs(t->paper_crps - t->z.crps) < 1e-9);
 }
 
 static void opponents_equal_the_verified_ones(void **state)
@@ -134,7 +137,7 @@ static void opponents_equal_the_verified_ones(void **state)
     scoring  out;
     CHECK_OK(stage_score(&s, unit, &out));
     same(&out, find(&s, "last_value"), &score[LL_NAIVE_LAST], true);
-    same(&out, find(&s, "seasonal"), &score[LL_NAIVE_SEASONAL], true);
+    same(&out, find(&s, "seasonal_24h"), &score[LL_NAIVE_SEASONAL], true);
     same(&out, find(&s, "climatology"), &score[LL_NAIVE_CLIMATOLOGY], false);
     same(&out, find(&s, "context"), &score[LL_NAIVE_CONTEXT], false);
     scoring_deinit(&out);
@@ -175,7 +178,7 @@ static void the_future_changes_nothing(void **state)
     const int64_t origin = (400 * 2 / 3 + 40) * HOUR;
     stage_init(&b, with_another_future(p, origin), "e00", 400);
     stage_init(&a, p, "e00", 400);
-    assert_true(a.o.n == LL_OPPONENTS && b.o.n == LL_OPPONENTS);
+    assert_true(a.o.n == 10 && b.o.n == 10); /* two seasons, no logarithms */
     int checked = 0;
     for (int64_t i = 0; i < a.n; i++) {
         if (a.list[i].origin != origin) continue;
@@ -194,7 +197,7 @@ static void the_future_changes_nothing(void **state)
             checked++;
         }
     }
-    assert_true(checked >= LL_OPPONENTS);
+    assert_true(checked >= 10);
     stage_deinit(&a);
     stage_deinit(&b);
 }
@@ -235,7 +238,15 @@ static const ll_forecast_members *ask_one(const stage *s, const char *name,
 }
 
 static double ramp(int64_t hour) { return 0.5 * (double)hour; }
+static double constant(int64_t hour) { return hour >= 0; }
 static double saw(int64_t hour) { return (double)(hour % 24) + 0.001 * (double)(hour / 24); }
+
+/* The median of a law of 99. */
+static double middle(const ll_forecast_members *f, const ll_forecast_window *w, int64_t q)
+{
+    assert_true(f->n == 99 && !f->drawn);
+    return f->value[49 * w->n_query + q];
+}
 
 static void points_are_what_they_say(void **state)
 {
@@ -243,20 +254,90 @@ static void points_are_what_they_say(void **state)
     stage    s;
     ll_arena arena = { 0 };
     stage_init(&s, panel_of(ramp, 400, 280), "a", 400);
-    const ll_forecast_window  *w = &s.list[5];
-    const ll_forecast_members *f = ask_one(&s, "linear", w, &arena);
-    for (int64_t q = 0; q < w->n_query; q++)
-        assert_true(fabs(f->value[q] - ramp(w->time[q] / HOUR)) < 1e-9);
-    f = ask_one(&s, "last_value", w, &arena);
-    assert_true(f->n == 1 && f->value[29] == ramp(w->origin / HOUR));
-    f = ask_one(&s, "seasonal", w, &arena);
-    assert_true(f->value[0] == ramp(w->time[0] / HOUR - 24));
-    assert_true(f->value[25] == ramp(w->time[25] / HOUR - 48));
+    const ll_forecast_window *w = &s.list[5];
+    for (int64_t q = 0; q < w->n_query; q++) {
+        assert_true(fabs(middle(ask_one(&s, "linear", w, &arena), w, q) - ramp(w->time[q] / HOUR)) <
+                    1e-9);
+        assert_true(fabs(middle(ask_one(&s, "drift", w, &arena), w, q) - ramp(w->time[q] / HOUR)) <
+                    1e-9);
+    }
+    const ll_forecast_members *f = ask_one(&s, "last_value", w, &arena);
+    assert_true(fabs(middle(f, w, 29) - ramp(w->origin / HOUR)) < 1e-9);
+    /* Its errors were 15 at lead 30, each time: that is its spread. */
+    assert_true(fabs(f->value[98 * w->n_query + 29] - middle(f, w, 29) - 15 * 2.5725) < 0.01);
+    f = ask_one(&s, "seasonal_24h", w, &arena);
+    assert_true(fabs(middle(f, w, 0) - ramp(w->time[0] / HOUR - 24)) < 1e-9);
+    assert_true(fabs(middle(f, w, 25) - ramp(w->time[25] / HOUR - 48)) < 1e-9);
+    /* A week before lies before the context, and is known all the same. */
+    f = ask_one(&s, "seasonal_7d", w, &arena);
+    assert_true(fabs(middle(f, w, 25) - ramp(w->time[25] / HOUR - 168)) < 1e-9);
     /* The best point of a ramp is its line, and nothing is left over. */
     f = ask_one(&s, "residual_bar", w, &arena);
     assert_true(f->n == 99 && fabs(f->value[3] - f->value[98 * w->n_query + 3]) < 1e-6);
     stage_deinit(&s);
     ll_arena_deinit(&arena);
+}
+
+static double doubling(int64_t hour) { return exp2((double)(hour % 2) + (double)(hour / 100)); }
+
+/* Steps of the logarithm are log 2 up and down, with one of 0 and one of 2 log 2 sometimes. */
+static void prices_walk_in_logarithms(void **state)
+{
+    (void)state;
+    stage    s;
+    ll_arena arena = { 0 };
+    stage_init(&s, panel_of(doubling, 400, 280), "a", 400);
+    assert_int_equal(s.o.n, 11);
+    const ll_forecast_window  *w = &s.list[11];
+    const ll_forecast_members *f = ask_one(&s, "log_walk", w, &arena);
+    double                     sum = 0;
+    const int64_t              last = w->origin / HOUR;
+    for (int64_t h = last - 70; h <= last; h++) {
+        const double step = log(doubling(h)) - log(doubling(h - 1));
+        sum += step * step / 71;
+    }
+    for (int64_t q = 0; q < w->n_query; q += 7) {
+        const double up = f->value[98 * w->n_query + q] / middle(f, w, q);
+        assert_true(fabs(middle(f, w, q) / doubling(last) - 1) < 1e-12);
+        assert_true(fabs(log(up) / (2.5725 * sqrt(sum * (double)(q + 1))) - 1) < 1e-3);
+    }
+    stage_deinit(&s);
+    /* What stands still has no volatility: the spread is that of past errors. */
+    stage_init(&s, panel_of(constant, 400, 280), "a", 400);
+    f = ask_one(&s, "log_walk", &s.list[11], &arena);
+    assert_memory_equal(f->value, ask_one(&s, "last_value", &s.list[11], &arena)->value,
+                        99 * (size_t)s.list[11].n_query * sizeof(double));
+    stage_deinit(&s);
+    ll_arena_deinit(&arena);
+}
+
+static void seasons_are_read(void **state)
+{
+    (void)state;
+    const ll_model_frame hourly = { .axis = LL_AXIS_CALENDAR, .step = HOUR };
+    ll_model_frame       other = hourly;
+    ll_seasons           s;
+    CHECK_OK(ll_seasons_parse("12h,30d,48", &hourly, &LL_AXIS_UTC, &s));
+    assert_true(s.n == 3 && s.ticks[1] == 720 * HOUR && s.ticks[2] == 48 * HOUR);
+    assert_string_equal(s.name[1], "seasonal_30d");
+    assert_string_equal(s.name[2], "seasonal_48");
+    CHECK_OK(ll_seasons_parse(NULL, &hourly, &LL_AXIS_UTC, &s));
+    assert_true(s.n == 2 && s.ticks[0] == 24 * HOUR && s.ticks[1] == 168 * HOUR);
+    other.step = 24 * HOUR;
+    CHECK_OK(ll_seasons_parse(NULL, &other, &LL_AXIS_UTC, &s));
+    assert_true(s.n == 1 && s.ticks[0] == 168 * HOUR);
+    other.axis = LL_AXIS_NUMBER;
+    CHECK_OK(ll_seasons_parse(NULL, &other, &LL_AXIS_UTC, &s));
+    assert_int_equal(s.n, 0);
+    CHECK_FAIL(ll_seasons_parse("24h,1d", &hourly, &LL_AXIS_UTC, &s), LLAP_EOPTION,
+               "season: '1d' is there twice");
+    CHECK_FAIL(ll_seasons_parse("30m", &hourly, &LL_AXIS_UTC, &s), LLAP_EOPTION,
+               "season: '30m' is shorter than a step of the data");
+    CHECK_FAIL(ll_seasons_parse("24h,", &hourly, &LL_AXIS_UTC, &s), LLAP_EOPTION, "season: ");
+    CHECK_FAIL(ll_seasons_parse("2,3,4,5,6,7,8,9,10", &hourly, &LL_AXIS_UTC, &s), LLAP_EOPTION,
+               "season: more than 8");
+    CHECK_FAIL(ll_seasons_parse("every second Thursday of May", &hourly, &LL_AXIS_UTC, &s),
+               LLAP_EOPTION, "season: expected spans such as 24h,7d, found 'every");
 }
 
 static void days_are_paths(void **state)
@@ -467,15 +548,16 @@ static llap_status all_of_it(void *user)
     scoring  out = { 0 };
     stage    mine = *s;
     mine.o = (ll_opponents){ 0 };
+    const ll_seasons day = { .n = 1, .ticks = { 24 * HOUR } };
     bootstrap_result result;
     llap_status      st = unit == NULL ? LLAP_ENOMEM
                                        : ll_opponents_init(&mine.o, &s->frame, s->scale, &s->var, s->w,
-                                                           s->split, LL_PART_TEST);
+                                                           s->split, LL_PART_TEST, &day);
     mine.n = 3;
     if (st == LLAP_OK) st = stage_score(&mine, unit, &out);
     if (st == LLAP_OK)
         st = bootstrap_difference(scoring_units(&out, 0, 0), scoring_units(&out, 1, 0), 3,
-                                  &(bootstrap_opts){ 10, 1, 1 }, &result);
+                                  &(bootstrap_opts){ .n_draws = 10, .run = 1, .seed = 1 }, &result);
     scoring_deinit(&out);
     ll_opponents_deinit(&mine.o);
     ll_free(unit);
@@ -509,20 +591,27 @@ static void intervals_hold_the_truth(void **state)
         for (uint64_t u = 0; u < UNITS; u++) { /* what both share is large, the difference 0.1 */
             const double shared = 10 * (double)ll_rng_uniform(&r, u);
             const double apart = 0.1 + 0.5 * (double)ll_rng_normal(&r, 1000 + u);
-            a[u] = (scoring_sum){ 1, shared, shared };
-            b[u] = (scoring_sum){ 1, shared + apart, shared };
+            a[u] = (scoring_sum){ 1, { shared, shared }, { shared, shared } };
+            b[u] = (scoring_sum){ 1, { shared + apart, shared }, { shared - apart, 2 * shared } };
             sum -= apart / UNITS;
             square += apart * apart / UNITS;
         }
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 400, 1, t }, &out));
+        CHECK_OK(bootstrap_difference(
+            a, b, UNITS, &(bootstrap_opts){ .n_draws = 400, .run = 1, .seed = t }, &out));
         assert_true(fabs(out.crps.value - sum) < 1e-12 && out.mse.se == 0);
         assert_true(fabs(out.crps.se / sqrt((square - sum * sum) / UNITS) - 1) < 0.2);
         held += out.crps.low <= -0.1 && out.crps.high >= -0.1;
         if (t > 0) continue;
         bootstrap_result again, none;
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 400, 1, t }, &again));
+        CHECK_OK(bootstrap_difference(
+            a, b, UNITS, &(bootstrap_opts){ .n_draws = 400, .run = 1, .seed = t }, &again));
         assert_memory_equal(&out, &again, sizeof out);
-        CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 0, 1, t }, &none));
+        bootstrap_opts o = { .run = 1, .seed = t };
+        CHECK_OK(bootstrap_difference(a, b, UNITS, &o, &none));
+        bootstrap_result units;
+        o.units = true;
+        CHECK_OK(bootstrap_difference(a, b, UNITS, &o, &units));
+        assert_true(fabs(units.crps.value + sum) < 1e-12 && units.mse.value < 0);
         assert_true(isnan(none.crps.low) && none.skill.value == out.skill.value);
     }
     assert_true(held >= 0.89 * TRIALS && held <= 0.99 * TRIALS); /* 95 %, two errors of 1.5 */
@@ -537,11 +626,13 @@ static void runs_keep_neighbours_together(void **state)
     scoring_sum      a[UNITS], b[UNITS];
     bootstrap_result single, together;
     for (uint64_t u = 0; u < UNITS; u++) {
-        a[u] = (scoring_sum){ 2, 2 + (double)ll_rng_normal(&r, u / 10), 1 };
-        b[u] = (scoring_sum){ 2, 2, 1 };
+        a[u] = (scoring_sum){ .n = 2, .z = { 2 + (double)ll_rng_normal(&r, u / 10), 1 } };
+        b[u] = (scoring_sum){ .n = 2, .z = { 2, 1 } };
     }
-    CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 500, 1, 1 }, &single));
-    CHECK_OK(bootstrap_difference(a, b, UNITS, &(bootstrap_opts){ 500, 20, 1 }, &together));
+    CHECK_OK(bootstrap_difference(
+        a, b, UNITS, &(bootstrap_opts){ .n_draws = 500, .run = 1, .seed = 1 }, &single));
+    CHECK_OK(bootstrap_difference(
+        a, b, UNITS, &(bootstrap_opts){ .n_draws = 500, .run = 20, .seed = 1 }, &together));
     assert_true(together.crps.se > 2 * single.crps.se);
 }
 
@@ -551,6 +642,8 @@ int main(void)
         cmocka_unit_test(opponents_equal_the_verified_ones),
         cmocka_unit_test(the_future_changes_nothing),
         cmocka_unit_test(points_are_what_they_say),
+        cmocka_unit_test(prices_walk_in_logarithms),
+        cmocka_unit_test(seasons_are_read),
         cmocka_unit_test(days_are_paths),
         cmocka_unit_test(days_without_readings_are_a_law),
         cmocka_unit_test(the_first_order_process_is_found),

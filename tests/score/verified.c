@@ -127,7 +127,8 @@ static void score(const stage *s, const char *name, scoring *out)
     int32_t             *unit = ll_new((size_t)s->n, sizeof *unit);
     hold_values(s, s->p);
     hold_values(s, s->carried);
-    CHECK_OK(ll_opponents_init(&o, &s->frame, s->scale, s->var, s->w, s->split, LL_PART_TEST));
+    CHECK_OK(ll_opponents_init(&o, &s->frame, s->scale, s->var, s->w, s->split, LL_PART_TEST,
+                               &(ll_seasons){ 0 }));
     for (int i = 0; i < o.n; i++)
         if (strcmp(o.f[i].name, name) == 0) f = &o.f[i];
     assert_non_null(f);
