@@ -6,8 +6,9 @@
 #include <math.h>
 
 #define CLIP 4.0f
-#define RARELY 0.02 /* a column missing less often than this, or more often than 1 less it, has no
-                       indicator */
+#define RARELY                                                                          \
+    0.02 /* a column missing less often than this, or more often than 1 less it, has no \
+            indicator */
 
 void ll_stack_columns_deinit(ll_stack_columns *c)
 {
@@ -56,9 +57,12 @@ static double value_of(const ll_stack_columns *c, const ll_stack_raw *raw, int64
     const double          x = (double)raw->x[c->from[i]];
     const ll_stack_query *q = &raw->query;
     switch (c->kind[i].role) {
-    case LL_STACK_RELATIVE: return c->anchored ? (x - q->median) / q->spread : x - raw->base;
-    case LL_STACK_MEDIAN: return c->anchored ? x : raw->base;
-    default: return x;
+    case LL_STACK_RELATIVE:
+        return c->anchored ? (x - q->median) / q->spread : x - raw->base;
+    case LL_STACK_MEDIAN:
+        return c->anchored ? x : raw->base;
+    default:
+        return x;
     }
 }
 
@@ -66,7 +70,7 @@ void ll_stack_columns_fit(ll_stack_columns *c, const ll_stack_raw *raw, int64_t 
 {
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < c->n; i++) {
-        double sum = 0, squares = 0;
+        double  sum = 0, squares = 0;
         int64_t seen = 0;
         for (int64_t r = 0; r < n; r++) {
             const double x = value_of(c, &raw[r], i);

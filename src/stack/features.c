@@ -88,8 +88,7 @@ static void put_lead(sink *k)
     for (int i = 1; i <= 6; i++) put(k, cos(pi * i * lead * k->l->step / k->l->horizon));
     put(k, age);
     put(k, lead + age);
-    if (k->l->elapsed)
-        put(k, k->s == NULL ? 0 : (q->origin - k->s->start[q->entity]) / k->l->step);
+    if (k->l->elapsed) put(k, k->s == NULL ? 0 : (q->origin - k->s->start[q->entity]) / k->l->step);
     for (int64_t c = 0; k->l->targets > 1 && c < k->l->targets; c++) put_flag(k, c == q->target);
 }
 
@@ -231,14 +230,14 @@ static void put_others(sink *k)
     put(k, mean_of(day, (int)n).mean);
     for (int i = 0; i < LL_STACK_NEIGHBOURS; i++) {
         const int64_t row = (k->q->target * E + me) * LL_STACK_NEIGHBOURS + i;
-        const int64_t e = k->s == NULL || me < 0 || k->s->neighbour == NULL
-                              ? -1
-                              : k->s->neighbour[row];
+        const int64_t e =
+            k->s == NULL || me < 0 || k->s->neighbour == NULL ? -1 : k->s->neighbour[row];
         const ll_readings *r = of_entity(k, e);
         put(k, at(k, r, 0) - k->last);
         put(k, at(k, r, 0) - at(k, r, l->brief));
     }
-    for (int64_t e = 0; E <= LL_STACK_EACH && e < E; e++) put(k, at(k, of_entity(k, e), 0) - k->last);
+    for (int64_t e = 0; E <= LL_STACK_EACH && e < E; e++)
+        put(k, at(k, of_entity(k, e), 0) - k->last);
     for (int64_t e = 0; E <= LL_STACK_EACH && e < E; e++) put_flag(k, e == me);
 }
 

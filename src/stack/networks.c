@@ -27,7 +27,7 @@ ll_tensor *ll_stack_forward(ll_graph *g, ll_tensor *x, const ll_stack_shape *s,
 {
     static const char *const name[][2] = { { "w0", "b0" }, { "w1", "b1" }, { "w2", "b2" } };
     const int64_t            N = s->networks, F = s->width, H = s->hidden;
-    ll_tensor *h = ll_dropout(g, x, p->drop_in);
+    ll_tensor               *h = ll_dropout(g, x, p->drop_in);
     h = layer(g, h, name[0], N, F, H, 1 / sqrt((double)F), p->ema);
     h = ll_dropout(g, ll_silu(g, h), p->drop_hidden);
     h = layer(g, h, name[1], N, H, H, 1 / sqrt((double)H), p->ema);

@@ -60,8 +60,7 @@ void ll_stack_pool(const ll_stack_answers *a, double shrink, double *weight)
         const slope  s = look(a, weight);
         const double rate = 20 / (1 + 0.05 * k);
         double       score = s.score / unit, sum = 0;
-        for (int64_t m = 0; m < M; m++)
-            score += shrink * (weight[m] - equal) * (weight[m] - equal);
+        for (int64_t m = 0; m < M; m++) score += shrink * (weight[m] - equal) * (weight[m] - equal);
         if (score < least) {
             least = score;
             memcpy(best, weight, (size_t)M * sizeof *best);

@@ -1,4 +1,5 @@
-/* Who counts how much: weights of members whose quantiles are averaged, from answers out of fold. */
+/* Who counts how much: weights of members whose quantiles are averaged, from answers out of fold.
+ */
 #ifndef LL_STACK_POOL_H
 #define LL_STACK_POOL_H
 
@@ -10,7 +11,7 @@
 enum { LL_STACK_POOL_MAX = 8 };
 
 typedef struct ll_stack_answers { /* all borrowed */
-    int64_t      n, members;
+    int64_t       n, members;
     const double *fine;  /* [n,members,LL_STACK_FINE] quantiles */
     const double *truth; /* [n] */
     const double *unit;  /* [n] what a CRPS of 1 counts */

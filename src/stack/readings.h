@@ -16,8 +16,8 @@
 
 typedef struct ll_readings {
     size_t  n, room;
-    double *t, *x;          /* [n] */
-    double *sum, *squares;  /* [n + 1] of the first so many */
+    double *t, *x;         /* [n] */
+    double *sum, *squares; /* [n + 1] of the first so many */
 } ll_readings;
 
 llap_status ll_readings_init(ll_readings *r, size_t room);

@@ -38,12 +38,12 @@ typedef enum ll_stack_kind {
 } ll_stack_kind;
 
 extern const char *const ll_stack_kind_names[]; /* "s", "r", "u", "v", NULL */
-static inline bool ll_stack_anchored(ll_stack_kind k) { return k <= LL_STACK_R; }
+static inline bool       ll_stack_anchored(ll_stack_kind k) { return k <= LL_STACK_R; }
 static inline bool ll_stack_levels(ll_stack_kind k) { return k == LL_STACK_S || k == LL_STACK_U; }
 
 enum { LL_STACK_BUCKETS = 12 }; /* of leads, with a scale of their own where there is no anchor */
 
-typedef struct ll_stack_scale { /* of one target: sd of y - base by lead, for u and v */
+typedef struct ll_stack_scale {        /* of one target: sd of y - base by lead, for u and v */
     double edge[LL_STACK_BUCKETS - 1]; /* a lead <= edge[i] is in bucket i or before */
     double sd[LL_STACK_BUCKETS];
 } ll_stack_scale;

@@ -30,8 +30,9 @@ static ll_tensor *loss_of(ll_graph *g, const ll_stack_trainer *t)
         down[i] = ll_stack_share[i] * (ll_stack_level[i] - 1);
     }
     const ll_stack_pass p = { t->how.drop_in, t->how.drop_hidden, false };
-    ll_tensor *index = ll_input_int(g, "index", LL_SHAPE(N, B));
-    ll_tensor *x = ll_embedding(g, ll_input(g, "rows.x", LL_SHAPE(t->rows.n, t->rows.width)), index);
+    ll_tensor          *index = ll_input_int(g, "index", LL_SHAPE(N, B));
+    ll_tensor          *x =
+        ll_embedding(g, ll_input(g, "rows.x", LL_SHAPE(t->rows.n, t->rows.width)), index);
     ll_tensor *y = ll_embedding(g, ll_input(g, "rows.y", LL_SHAPE(t->rows.n, 2)), index);
     ll_tensor *start = ll_constant(g, LL_SHAPE(1, 1, L), t->rows.start);
     ll_tensor *q = ll_add(g, ll_stack_forward(g, x, &t->shape, &p), start);
@@ -79,7 +80,8 @@ static llap_status make_check(ll_stack_trainer *t)
     llap_status         st = ll_graph_create(&g);
     if (st != LLAP_OK) return st;
     ll_tensor *index = ll_input_int(g, "index", LL_SHAPE(t->shape.networks, t->how.batch));
-    ll_tensor *x = ll_embedding(g, ll_input(g, "rows.x", LL_SHAPE(t->rows.n, t->rows.width)), index);
+    ll_tensor *x =
+        ll_embedding(g, ll_input(g, "rows.x", LL_SHAPE(t->rows.n, t->rows.width)), index);
     ll_output(g, "z", ll_stack_forward(g, x, &t->shape, &p));
     st = ll_session_create(g, t->params, t->how.backend, t->how.n_threads, &t->check);
     if (st == LLAP_OK) st = place(t, t->check);
@@ -144,7 +146,8 @@ llap_status ll_stack_trainer_step(ll_stack_trainer *t, int64_t step, double *los
     assert(step >= 0 && index != NULL);
     for (int64_t k = 0; k < t->shape.networks; k++) {
         const ll_stack_fold *f = &t->rows.fold[k / t->rows.seeds];
-        const ll_rng r = ll_rng_make(t->how.seed, LL_STREAM_SHUFFLE, (uint64_t)k, 0, (uint32_t)step);
+        const ll_rng         r =
+            ll_rng_make(t->how.seed, LL_STREAM_SHUFFLE, (uint64_t)k, 0, (uint32_t)step);
         for (int64_t i = 0; i < B; i++)
             index[k * B + i] = f->learn[ll_rng_below(&r, (uint64_t)i, (uint64_t)f->n_learn)];
     }

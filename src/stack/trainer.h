@@ -1,5 +1,5 @@
-/* Training the networks of one member. Networks number f seeds .. f seeds + seeds - 1 learn from the
- * rows of fold f and answer about those that were held back from it.
+/* Training the networks of one member. Networks number f seeds .. f seeds + seeds - 1 learn from
+ * the rows of fold f and answer about those that were held back from it.
  *
  *     ll_stack_trainer *t;
  *     st = ll_stack_trainer_create(&rows, &how, &t);
