@@ -53,6 +53,7 @@ typedef enum llap_train_size {
     LLAP_TRAIN_SIZE_TINY,    /* "tiny" */
     LLAP_TRAIN_SIZE_ANCHOR,  /* "anchor": no networks */
     LLAP_TRAIN_SIZE_PAPER,   /* "paper", of the reference profile */
+    LLAP_TRAIN_SIZE_STACK,   /* "stack": a pool of quantile networks around the anchor */
 } llap_train_size;
 
 typedef enum llap_train_view {
@@ -118,6 +119,8 @@ typedef struct llap_train_opts {
     const char *output; /* file that the model will be saved to, which is the caller's to do. With
                            resume, a model of this very training that is there already is the
                            answer, and nothing is trained. NULL: not known */
+    const char *inputs; /* of size stack: variables that are looked at beside the targets, separated
+                           by commas; NULL: all */
 } llap_train_opts;
 
 /* Fits for each target a stable-pole Gaussian process with its scales and calibration, in seconds,

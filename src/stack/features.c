@@ -33,7 +33,7 @@ typedef struct sink {
     const ll_stack_layout *l;
     const ll_stack_source *s; /* NULL: columns are described */
     const ll_stack_query  *q;
-    const ll_readings     *own, *all; /* of the target; of the entity [variables] */
+    const ll_trace        *own, *all; /* of the target; of the entity [variables] */
     double                 last, oldest;
     double                 base;
     float                 *x;
@@ -62,16 +62,16 @@ static void put_flag(sink *k, bool x)
     put_column(k, x, (ll_stack_column){ LL_STACK_PLAIN, 0, true });
 }
 
-static const ll_readings nothing = { 0 };
+static const ll_trace nothing = { 0 };
 
-static double at(const sink *k, const ll_readings *r, double before)
+static double at(const sink *k, const ll_trace *r, double before)
 {
-    return ll_readings_at(r, k->q->origin - before, k->oldest);
+    return ll_trace_at(r, k->q->origin - before, k->oldest);
 }
 
-static ll_stretch over(const sink *k, const ll_readings *r, double span)
+static ll_stretch over(const sink *k, const ll_trace *r, double span)
 {
-    return ll_readings_over(r, k->q->origin - fmin(span, k->l->context), k->q->origin);
+    return ll_trace_over(r, k->q->origin - fmin(span, k->l->context), k->q->origin);
 }
 
 /* ---- groups of columns ---- */
@@ -80,7 +80,7 @@ static void put_lead(sink *k)
 {
     const ll_stack_query *q = k->q;
     const double          lead = (q->t - q->origin) / k->l->step;
-    const double          when = ll_readings_last(k->own, q->origin, k->oldest);
+    const double          when = ll_trace_last(k->own, q->origin, k->oldest);
     const double          age = (q->origin - when) / k->l->step;
     put(k, lead);
     put(k, log1p(fmax(lead, 0)));
@@ -125,7 +125,7 @@ static double around(const sink *k, double s)
     if (s - tol > o || s + tol <= k->oldest) return NAN;
     /* Both ends belong to it. */
     const double from = nextafter(s - tol, -INFINITY);
-    return ll_readings_over(k->own, fmax(from, k->oldest), fmin(s + tol, o)).mean;
+    return ll_trace_over(k->own, fmax(from, k->oldest), fmin(s + tol, o)).mean;
 }
 
 /* Mean and deviation of the first n of x that are not missing. */
@@ -187,9 +187,9 @@ static void put_variables(sink *k)
     const ll_stack_layout *l = k->l;
     const bool             clock = l->cycle != LL_STACK_CYCLE_NONE;
     for (int64_t c = l->targets > 1 ? 0 : 1; c < l->targets + l->inputs; c++) {
-        const ll_readings *r = k->all == NULL ? &nothing : &k->all[c];
-        const double       now = at(k, r, 0), usual = over(k, r, l->context).mean;
-        const double       mean = clock ? over(k, r, l->longer).mean : usual;
+        const ll_trace *r = k->all == NULL ? &nothing : &k->all[c];
+        const double    now = at(k, r, 0), usual = over(k, r, l->context).mean;
+        const double    mean = clock ? over(k, r, l->longer).mean : usual;
         put_level(k, now);
         put_level(k, mean);
         if (clock) put(k, now - usual);
@@ -197,12 +197,12 @@ static void put_variables(sink *k)
         put(k, now - at(k, r, l->brief));
         if (clock || c < l->targets) put(k, now - at(k, r, l->longer));
         if (l->irregular)
-            put(k, (k->q->origin - ll_readings_last(r, k->q->origin, k->oldest)) / l->step);
+            put(k, (k->q->origin - ll_trace_last(r, k->q->origin, k->oldest)) / l->step);
     }
 }
 
 /* The target of entity number e of the layout; empty where the panel has none. */
-static const ll_readings *of_entity(const sink *k, int64_t e)
+static const ll_trace *of_entity(const sink *k, int64_t e)
 {
     if (k->s == NULL || e < 0 || k->s->place[e] < 0) return &nothing;
     return &k->s->series[k->s->place[e] * (k->l->targets + k->l->inputs) + k->q->target];
@@ -217,8 +217,8 @@ static void put_others(sink *k)
     double away[LL_STACK_SOME], now[LL_STACK_SOME], change[LL_STACK_SOME], day[LL_STACK_SOME];
     if (E < 2) return;
     for (int64_t i = 0; i < n; i++) {
-        const int64_t      e = i * E / n;
-        const ll_readings *r = e == me ? &nothing : of_entity(k, e);
+        const int64_t   e = i * E / n;
+        const ll_trace *r = e == me ? &nothing : of_entity(k, e);
         now[i] = at(k, r, 0);
         away[i] = now[i] - k->last;
         change[i] = now[i] - at(k, r, l->brief);
@@ -232,7 +232,7 @@ static void put_others(sink *k)
         const int64_t row = (k->q->target * E + me) * LL_STACK_NEIGHBOURS + i;
         const int64_t e =
             k->s == NULL || me < 0 || k->s->neighbour == NULL ? -1 : k->s->neighbour[row];
-        const ll_readings *r = of_entity(k, e);
+        const ll_trace *r = of_entity(k, e);
         put(k, at(k, r, 0) - k->last);
         put(k, at(k, r, 0) - at(k, r, l->brief));
     }
@@ -314,15 +314,14 @@ void ll_stack_neighbours(const ll_stack_layout *l, const ll_stack_source *s, int
         sums    sum[LOOKED_AT];
         memset(sum, 0, sizeof sum);
         for (int64_t j = 0; j < n; j++) who[j] = j * E / n;
-        const ll_readings *own = s->place[e] < 0 ? &nothing : &s->series[s->place[e] * V + target];
+        const ll_trace *own = s->place[e] < 0 ? &nothing : &s->series[s->place[e] * V + target];
         for (double t = first; t + ahead <= end; t += every) {
-            const double now = ll_readings_at(own, t, t - l->context);
-            const double y = ll_readings_at(own, t + ahead, t) - now;
+            const double now = ll_trace_at(own, t, t - l->context);
+            const double y = ll_trace_at(own, t + ahead, t) - now;
             for (int64_t j = 0; j < n && !isnan(y); j++) {
                 const int64_t p = s->place[who[j]];
                 if (who[j] == e || p < 0) continue;
-                const double x =
-                    ll_readings_at(&s->series[p * V + target], t, t - l->context) - now;
+                const double x = ll_trace_at(&s->series[p * V + target], t, t - l->context) - now;
                 if (isnan(x)) continue;
                 sums *m = &sum[j];
                 m->n++, m->x += x, m->y += y, m->xx += x * x, m->yy += y * y, m->xy += x * y;

@@ -13,7 +13,7 @@
 #ifndef LL_STACK_FEATURES_H
 #define LL_STACK_FEATURES_H
 
-#include "stack/readings.h"
+#include "stack/trace.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -67,11 +67,11 @@ enum { LL_STACK_COLUMNS_MAX = 16384 };
 
 /* Standardised readings of a panel; all borrowed. */
 typedef struct ll_stack_source {
-    const ll_readings *series;    /* [entities of the panel,targets + inputs] */
-    const double      *start;     /* [entities of the panel] time of the first row */
-    const int64_t     *known;     /* [entities of the panel] index among the layout's, or -1 */
-    const int64_t     *place;     /* [layout entities] of the panel, or -1 */
-    const int32_t     *neighbour; /* [targets,layout entities,LL_STACK_NEIGHBOURS], -1: none */
+    const ll_trace *series;    /* [entities of the panel,targets + inputs] */
+    const double   *start;     /* [entities of the panel] time of the first row */
+    const int64_t  *known;     /* [entities of the panel] index among the layout's, or -1 */
+    const int64_t  *place;     /* [layout entities] of the panel, or -1 */
+    const int32_t  *neighbour; /* [targets,layout entities,LL_STACK_NEIGHBOURS], -1: none */
 } ll_stack_source;
 
 typedef struct ll_stack_query {

@@ -31,8 +31,10 @@ llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out)
     s->layout = *l;
     s->mean = ll_new(2 * V, sizeof *s->mean);
     s->scale = ll_new(C, sizeof *s->scale);
+    s->input = ll_new((size_t)l->inputs + 1, sizeof *s->input);
     if (near > 0) s->neighbour = ll_new(near, sizeof *s->neighbour);
-    if (s->mean == NULL || s->scale == NULL || (near > 0 && s->neighbour == NULL)) {
+    if (s->mean == NULL || s->scale == NULL || s->input == NULL ||
+        (near > 0 && s->neighbour == NULL)) {
         ll_stack_destroy(s);
         return LLAP_ENOMEM;
     }
@@ -50,6 +52,8 @@ void ll_stack_destroy(ll_stack *s)
         ll_stack_columns_deinit(&s->member[k].columns);
         ll_params_destroy(s->member[k].params);
     }
+    for (int64_t i = 0; s->input != NULL && i < s->layout.inputs; i++) ll_free(s->input[i]);
+    ll_free(s->input);
     ll_free(s->neighbour);
     ll_free(s->mean);
     ll_free(s->scale);

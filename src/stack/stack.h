@@ -1,7 +1,7 @@
 /* src/stack: small quantile networks around the anchor, and the pool of all (docs/spec/stack.md).
  *
  *   stack.h      this file: a trained stack, from which models answer
- *   readings.h   the readings of one series, with sums for means over any stretch
+ *   trace.h      the readings of one series, with sums for means over any stretch
  *   features.h   the columns of one query: what was known at its origin
  *   columns.h    the columns that one member looks at, standardised
  *   networks.h   the networks of a member as a graph, all of them as one product, and their answers
@@ -62,6 +62,7 @@ typedef struct ll_stack_member {
 typedef struct ll_stack {
     ll_stack_layout layout;
     int32_t        *neighbour; /* [targets,entities,LL_STACK_NEIGHBOURS]; owned, NULL: none */
+    char          **input;     /* [inputs] names; owned, as each of them */
     double         *mean, *sd; /* [targets + inputs] of training; owned */
     ll_stack_scale *scale;     /* [targets] of u and v; owned */
     ll_stack_member member[LL_STACK_KINDS];
@@ -69,7 +70,7 @@ typedef struct ll_stack {
     double          anchor_score, score;        /* CRPS out of fold: of the anchor, of the pool */
 } ll_stack;
 
-/* Everything of the layout's size, zero. Caller owns *out. */
+/* Everything of the layout's size, zero; neighbours none, names NULL. Caller owns *out. */
 llap_status ll_stack_create(const ll_stack_layout *l, ll_stack **out);
 void        ll_stack_destroy(ll_stack *s); /* NULL is fine */
 

@@ -12,7 +12,7 @@ enum { ENTITIES = 4, VARS = 3, ROWS = 600, MOST = 512 };
 
 typedef struct world {
     ll_stack_layout l;
-    ll_readings     series[ENTITIES * VARS];
+    ll_trace        series[ENTITIES * VARS];
     double          start[ENTITIES];
     int64_t         known[ENTITIES], place[ENTITIES];
     int32_t         near[ENTITIES * LL_STACK_NEIGHBOURS];
@@ -45,12 +45,12 @@ static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, dou
         for (int i = 0; i < LL_STACK_NEIGHBOURS; i++)
             w->near[e * LL_STACK_NEIGHBOURS + i] = i < 2 ? (e + 1 + i) % ENTITIES : -1;
         for (int v = 0; v < VARS; v++) {
-            ll_readings *r = &w->series[e * VARS + v];
-            assert_int_equal(ll_readings_init(r, ROWS), LLAP_OK);
+            ll_trace *r = &w->series[e * VARS + v];
+            assert_int_equal(ll_trace_init(r, ROWS), LLAP_OK);
             for (int i = 0; i < ROWS; i++) {
                 const uint64_t id = (uint64_t)((e * VARS + v) * ROWS + i);
                 const double   t = i + (irregular ? draw(1, id) : 0);
-                if (t <= end && draw(2, id) > 1.0 / 7) ll_readings_add(r, t, draw(3, id) + sin(t));
+                if (t <= end && draw(2, id) > 1.0 / 7) ll_trace_add(r, t, draw(3, id) + sin(t));
             }
         }
     }
@@ -59,7 +59,7 @@ static void fill(world *w, bool irregular, bool joint, ll_stack_cycle cycle, dou
 
 static void clear(world *w)
 {
-    for (int i = 0; i < ENTITIES * VARS; i++) ll_readings_deinit(&w->series[i]);
+    for (int i = 0; i < ENTITIES * VARS; i++) ll_trace_deinit(&w->series[i]);
 }
 
 static void same(bool irregular, bool joint, ll_stack_cycle cycle)
@@ -107,7 +107,7 @@ static void columns_are_what_they_say(void **state)
     w.l.targets = 1;
     w.l.inputs = 2;
     ll_stack_layout_spans(&w.l);
-    for (int i = 0; i < 100; i++) ll_readings_add(&w.series[0], i, i);
+    for (int i = 0; i < 100; i++) ll_trace_add(&w.series[0], i, i);
     const ll_stack_query q = { 0, 0, 90, 92, 1, 2, 0 };
     ll_stack_raw         r = { .x = x };
     ll_stack_look(&w.l, &w.s, &q, &r);
@@ -139,9 +139,8 @@ static void neighbours_are_those_that_tell(void **state)
     for (int e = 0; e < ENTITIES; e++)
         for (int i = 0; i < ROWS; i++) {
             const int of = e == 2 ? i + 3 : i;
-            ll_readings_add(&w.series[e * VARS], i,
-                            e % 2 == 0 ? draw(9, (uint64_t)of)
-                                       : draw(10 + (uint64_t)e, (uint64_t)i));
+            ll_trace_add(&w.series[e * VARS], i,
+                         e % 2 == 0 ? draw(9, (uint64_t)of) : draw(10 + (uint64_t)e, (uint64_t)i));
         }
     ll_stack_neighbours(&w.l, &w.s, 0, 0, ROWS, 1, 3, near);
     assert_int_equal(near[0], 2);

@@ -51,8 +51,10 @@ typedef struct ll_stage {
     ll_params  *params; /* filled as the first step finds it */
     void       *user;
     int64_t     n_steps;
-    int64_t     eval_every;   /* steps between evaluations, and lines of the log; 0: at the end */
-    int64_t     patience;     /* stop after so many evaluations in a row without a better one; 0:
+    int64_t     eval_every; /* steps between evaluations, and lines of the log; 0: at the end */
+    /* Instead of eval_every: is there an evaluation after so many steps? NULL: as it says. */
+    bool (*look)(void *user, int64_t step);
+    int64_t patience;         /* stop after so many evaluations in a row without a better one; 0:
                                  never */
     int64_t patience_from;    /* evaluation, from 1, that is the first to count against it */
     int64_t select_from;      /* evaluation, from 1, that is the first to be kept */

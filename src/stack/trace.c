@@ -1,13 +1,13 @@
-#include "stack/readings.h"
+#include "stack/trace.h"
 
 #include "base/alloc.h"
 
 #include <assert.h>
 #include <math.h>
 
-llap_status ll_readings_init(ll_readings *r, size_t room)
+llap_status ll_trace_init(ll_trace *r, size_t room)
 {
-    *r = (ll_readings){ .room = room };
+    *r = (ll_trace){ .room = room };
     r->t = ll_new(4 * room + 2, sizeof *r->t);
     if (r->t == NULL) return LLAP_ENOMEM;
     r->x = r->t + room;
@@ -16,13 +16,13 @@ llap_status ll_readings_init(ll_readings *r, size_t room)
     return LLAP_OK;
 }
 
-void ll_readings_deinit(ll_readings *r)
+void ll_trace_deinit(ll_trace *r)
 {
     ll_free(r->t);
-    *r = (ll_readings){ 0 };
+    *r = (ll_trace){ 0 };
 }
 
-void ll_readings_add(ll_readings *r, double t, double x)
+void ll_trace_add(ll_trace *r, double t, double x)
 {
     assert(r->n < r->room && (r->n == 0 || r->t[r->n - 1] <= t) && isfinite(x));
     r->t[r->n] = t;
@@ -32,7 +32,7 @@ void ll_readings_add(ll_readings *r, double t, double x)
     r->n++;
 }
 
-size_t ll_readings_upto(const ll_readings *r, double s)
+size_t ll_trace_upto(const ll_trace *r, double s)
 {
     size_t lo = 0, hi = r->n;
     while (lo < hi) {
@@ -43,21 +43,21 @@ size_t ll_readings_upto(const ll_readings *r, double s)
     return lo;
 }
 
-double ll_readings_at(const ll_readings *r, double s, double oldest)
+double ll_trace_at(const ll_trace *r, double s, double oldest)
 {
-    const size_t n = ll_readings_upto(r, s);
+    const size_t n = ll_trace_upto(r, s);
     return n > 0 && r->t[n - 1] > oldest ? r->x[n - 1] : NAN;
 }
 
-double ll_readings_last(const ll_readings *r, double s, double oldest)
+double ll_trace_last(const ll_trace *r, double s, double oldest)
 {
-    const size_t n = ll_readings_upto(r, s);
+    const size_t n = ll_trace_upto(r, s);
     return n > 0 && r->t[n - 1] > oldest ? r->t[n - 1] : NAN;
 }
 
-ll_stretch ll_readings_over(const ll_readings *r, double after, double upto)
+ll_stretch ll_trace_over(const ll_trace *r, double after, double upto)
 {
-    const size_t first = ll_readings_upto(r, after), end = ll_readings_upto(r, upto);
+    const size_t first = ll_trace_upto(r, after), end = ll_trace_upto(r, upto);
     if (end <= first) return (ll_stretch){ 0, NAN, NAN };
     const double n = (double)(end - first), mean = (r->sum[end] - r->sum[first]) / n;
     const double square = (r->squares[end] - r->squares[first]) / n - mean * mean;
