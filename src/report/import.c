@@ -212,8 +212,8 @@ llap_status llap_model_import(const char *folder, const llap_import_opts *given,
         .entities = count_names(o.entities),
         .context = o.context,
         .prediction =
-            stated ? NULL : ll_option_word(llap_import_options(), "prediction", o.prediction),
-        .t_token = ll_option_word(llap_import_options(), "t_token", o.t_token)
+            stated ? NULL : ll_option_word(llap_import_options(), "prediction", (int)o.prediction),
+        .t_token = ll_option_word(llap_import_options(), "t_token", (int)o.t_token)
     };
     st = open_all(folder, &a);
     if (st == LLAP_OK) {

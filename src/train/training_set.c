@@ -81,7 +81,7 @@ static llap_status choose_view(const ll_model_frame *f, const llap_panel *p, lla
     *out = views[view];
     if (can[*out]) return LLAP_OK;
     return ll_fail(LLAP_EINVAL, "view: %s rows need at most %d series%s",
-                   ll_option_word(llap_train_options(), "view", view), JOINT_MAX,
+                   ll_option_word(llap_train_options(), "view", (int)view), JOINT_MAX,
                    *out == LL_FEATURE_JOINT ? " on one grid of times" : "");
 }
 

@@ -205,8 +205,10 @@ static void filling(void **state)
         y[i] = NAN;
         tq[n++] = wd->t[i];
     }
-    ll_anchor_request r = { .history = { N, wd->t, y }, .n_query = n, .t_query = tq, .law = law };
-    double            crps[2] = { 0 };
+    ll_anchor_request r = {
+        .history = { .n = N, .t = wd->t, .y = y }, .n_query = n, .t_query = tq, .law = law
+    };
+    double crps[2] = { 0 };
     for (int from = 0; from < 2; from++) {
         CHECK_OK(ll_anchor_model_fill(m, &r, 1, from == 0 ? LL_ANCHOR_PAST : LL_ANCHOR_BOTH));
         for (size_t i = 0; i < n; i++) {
@@ -449,9 +451,11 @@ static void paths_of_gaps_are_joint(void **state)
         y[FIRST + (i < GAP ? i : 3 * CONTEXT)] = NAN;
     }
     y[FIRST + GAP] = 20;
-    ll_anchor_request r = {
-        .history = { N, wd->t, y }, .series = 1, .n_query = GAP + 1, .t_query = tq, .law = law
-    };
+    ll_anchor_request r = { .history = { .n = N, .t = wd->t, .y = y },
+                            .series = 1,
+                            .n_query = GAP + 1,
+                            .t_query = tq,
+                            .law = law };
     for (int both = 0; both < 2; both++) {
         const ll_anchor_from from = both ? LL_ANCHOR_BOTH : LL_ANCHOR_PAST;
         const int            before = both ? CONTEXT / 2 : CONTEXT;

@@ -310,10 +310,12 @@ static result fill(const char *what, const ll_anchor_model *m, const panel *p, c
         const size_t e = h->series[i];
         t[i] = p->s[e].t[h->row[i]];
         if (i == 0 || h->series[i - 1] != e)
-            r[n++] = (ll_anchor_request){ .history = { p->s[e].n, p->s[e].t, h->y + e * p->s[0].n },
-                                          .series = e,
-                                          .t_query = t + i,
-                                          .law = law + i };
+            r[n++] = (ll_anchor_request){
+                .history = { .n = p->s[e].n, .t = p->s[e].t, .y = h->y + e * p->s[0].n },
+                .series = e,
+                .t_query = t + i,
+                .law = law + i
+            };
         r[n - 1].n_query++;
     }
     CHECK_OK(ll_anchor_model_fill(m, r, n, causal ? LL_ANCHOR_PAST : LL_ANCHOR_BOTH));

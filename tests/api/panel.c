@@ -104,8 +104,8 @@ static void what_times_mean(void **state)
 {
     (void)state;
     static const char *const text[] = {
-        "id,time,x\na,2024-01-01T00:00:00+08:00,1\na,2024-01-01T01:00:00+08:00,\n"
-        "b,2024-01-01T01:30:00+08:00,3\n",
+        ("id,time,x\na,2024-01-01T00:00:00+08:00,1\na,2024-01-01T01:00:00+08:00,\n"
+         "b,2024-01-01T01:30:00+08:00,3\n"),
         "id,time,x\na,03/01/2024 18.00,1\na,28/01/2024 19.00,2\n",
         "id,time,x\na,0,1\na,1.5,2\na,7,3\n",
     };

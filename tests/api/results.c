@@ -11,7 +11,7 @@ static int set_up(void **state)
 }
 
 /* The text has the line or word, made as printf says. */
-static void check_says(const char *text, const char *format, ...)
+LLAP_PRINTF(2, 3) static void check_says(const char *text, const char *format, ...)
 {
     char    words[256];
     va_list list;

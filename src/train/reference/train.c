@@ -19,7 +19,7 @@ static llap_status choose_size(llap_train_size asked, ll_size *size)
     *size = asked == LLAP_TRAIN_SIZE_PAPER ? LL_SIZE_PAPER : LL_SIZE_TINY;
     if (asked != LLAP_TRAIN_SIZE_SMALL && asked != LLAP_TRAIN_SIZE_ANCHOR) return LLAP_OK;
     return ll_fail(LLAP_EOPTION, "size: the reference profile has tiny and paper, found '%s'",
-                   ll_option_word(llap_train_options(), "size", asked));
+                   ll_option_word(llap_train_options(), "size", (int)asked));
 }
 
 /* -------- how it is trained -------- */
