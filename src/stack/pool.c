@@ -4,14 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { PIECES = 64, STEPS = 500 };
+enum { PARTS = 64, STEPS = 500 };
 
 typedef struct slope {
     double score, by[LL_STACK_POOL_MAX];
 } slope;
 
 /* Score and its slope by the weights over rows first .. end - 1. */
-static slope piece(const ll_stack_answers *a, const double *w, int64_t first, int64_t end)
+static slope look_at(const ll_stack_answers *a, const double *w, int64_t first, int64_t end)
 {
     slope s = { 0 };
     for (int64_t r = first; r < end; r++) {
@@ -29,14 +29,14 @@ static slope piece(const ll_stack_answers *a, const double *w, int64_t first, in
     return s;
 }
 
-/* In fixed pieces, added up in order. */
+/* In fixed parts, added up in order. */
 static slope look(const ll_stack_answers *a, const double *w)
 {
-    slope part[PIECES], all = { 0 };
+    slope part[PARTS], all = { 0 };
 #pragma omp parallel for schedule(static)
-    for (int i = 0; i < PIECES; i++)
-        part[i] = piece(a, w, a->n * i / PIECES, a->n * (i + 1) / PIECES);
-    for (int i = 0; i < PIECES; i++) {
+    for (int i = 0; i < PARTS; i++)
+        part[i] = look_at(a, w, a->n * i / PARTS, a->n * (i + 1) / PARTS);
+    for (int i = 0; i < PARTS; i++) {
         all.score += part[i].score / (double)a->n;
         for (int64_t m = 0; m < a->members; m++) all.by[m] += part[i].by[m] / (double)a->n;
     }

@@ -12,14 +12,14 @@
 
 enum { ROWS = 2000, WIDTH = 5, FOLDS = 2, SEEDS = 2, L = LL_STACK_LEVELS };
 
-typedef struct lesson {
+typedef struct task {
     float         x[ROWS * WIDTH], y[ROWS * 2];
     int32_t       half[FOLDS][ROWS / 2];
     ll_stack_fold fold[FOLDS];
-} lesson;
+} task;
 
 /* y is x[0] plus noise; half of the rows are held back from each fold. */
-static void fill(lesson *d)
+static void fill(task *d)
 {
     const ll_rng r = ll_rng_make(3, LL_STREAM_TEST, 0, 0, 0);
     for (int i = 0; i < ROWS; i++) {
@@ -34,7 +34,7 @@ static void fill(lesson *d)
         d->fold[f] = (ll_stack_fold){ ROWS / 2, ROWS / 2, d->half[1 - f], d->half[f] };
 }
 
-static ll_stack_trainer *trainer(const lesson *d, int n_threads)
+static ll_stack_trainer *trainer(const task *d, int n_threads)
 {
     const ll_stack_rows rows = { ROWS, WIDTH, d->x, d->y, ll_stack_normal, FOLDS, SEEDS, d->fold };
     const ll_stack_how  how = { .hidden = 16,
@@ -51,7 +51,7 @@ static ll_stack_trainer *trainer(const lesson *d, int n_threads)
     return t;
 }
 
-static double score(const lesson *d, const double *q)
+static double score(const task *d, const double *q)
 {
     double sum = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -68,8 +68,8 @@ static double q[2][ROWS * L];
 static void networks_learn_out_of_fold(void **state)
 {
     (void)state;
-    static lesson d;
-    double        loss = 0, norm = 0;
+    static task d;
+    double      loss = 0, norm = 0;
     fill(&d);
     ll_stack_trainer *t = trainer(&d, 1);
     assert_int_equal(ll_stack_trainer_answers(t, q[0]), LLAP_OK);
@@ -86,8 +86,8 @@ static void networks_learn_out_of_fold(void **state)
 static void steps_do_not_depend_on_threads(void **state)
 {
     (void)state;
-    static lesson d;
-    double        loss, norm;
+    static task d;
+    double      loss, norm;
     fill(&d);
     for (int k = 0; k < 2; k++) {
         ll_stack_trainer *t = trainer(&d, 1 + 2 * k);

@@ -10,7 +10,7 @@
  *   config.h, targets.h  the JSON that describes a run; what is said about each target
  *
  * May touch: base, base/time, base/rng, backend, backend/cpu, graph, nn, data, data/windows,
- * anchor, residual, model, predict. */
+ * anchor, residual, stack, model, predict. */
 
 /* Training that is never lost: the loop that all stages of all profiles go through.
  *
